@@ -2,17 +2,18 @@
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QSettings>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "app/core/lab/first_call.h"
-#include "app/core/remote/remote_address.h"
 #include "app/widgets/theme.h"
 #include "app/report/report_pages.h"
 #include "app/workspace/run_library.h"
-#include "app/window/machine_actions.h"
+#include "app/window/end_signals.h"
 #include "app/window/main_window.h"
+#include "app/window/password_dialog.h"
 #include "app/window/screenshot.h"
 #include "app/window/window_layout.h"
 #include "profiling/base/version.h"
@@ -50,6 +51,12 @@ void while_starting(QtMsgType type, const QMessageLogContext&, const QString& te
   if (type != QtFatalMsg) return static_cast<void>(std::fprintf(stderr, "%s\n", qPrintable(text)));
   std::fputs(kNoDisplay, stderr);
   std::_Exit(1);
+}
+
+// A file that may not grow (ulimit -f) and a reader that leaves are failed writes, not the end of the program. A handler
+// of our own, unlike SIG_IGN, is not inherited by programs that are started from here.
+void outlive_failed_writes() {
+  for (const int signal : {SIGXFSZ, SIGPIPE}) std::signal(signal, [](int) {});
 }
 
 // The scale must be known before the application exists.
@@ -100,6 +107,7 @@ int write_report_of_files(const QStringList& files, const QString& path) {
 
 int main(int argc, char** argv) {
   if (ws::app::run_first_call_if_asked()) return 0;
+  outlive_failed_writes();
   scale_early(argc, argv);
   QGuiApplication::setHighDpiScaleFactorRoundingPolicy(Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
   if (!can_draw(argc, argv)) return std::fputs(kNoDisplay, stderr), 1;
@@ -110,25 +118,27 @@ int main(int argc, char** argv) {
   QApplication::setOrganizationName("warpscope");
   QApplication::setApplicationVersion(ws::version());
   QGuiApplication::setDesktopFileName("warpscope");
+  if (argc == 3 && std::string_view(argv[1]) == "--ask-password") {
+    set_theme(app, QSettings().value("theme", "dark").toString() == "light" ? ThemeName::Light : ThemeName::Dark);
+    return ask_password(QString::fromLocal8Bit(argv[2]));
+  }
   QCommandLineParser parser;
   describe(parser);
   parser.process(app);
   if (parser.isSet("report")) return write_report_of_files(parser.positionalArguments(), parser.value("report"));
   set_theme(app, wanted_theme(parser));
+  offer_password_dialog(QApplication::applicationFilePath());
   QApplication::setWindowIcon(QIcon(":/icons/warpscope.svg"));
   MainWindow window(parser.isSet("runs") ? parser.value("runs") : RunLibrary::defaultFolder());
   if (parser.isSet("screenshot")) return take_screenshot(window, parser);
   window.windowLayout()->restore();
   prepare(window, parser);
   window.show();
-  QStringList files = parser.positionalArguments();
-  files.removeIf([&window](const QString& file) {
-    const bool remote = ws::app::is_remote(file.toStdString());
-    if (remote) window.machines()->connectTo(file);
-    return remote;
-  });
+  const QStringList files = connect_to_machine(window, parser.positionalArguments());
   if (!files.isEmpty()) window.openFiles(files);
   begin(window, parser);
+  const EndSignals ending;
+  QObject::connect(&ending, &EndSignals::received, &window, &MainWindow::endUnasked);
   const int code = QApplication::exec();
   // What was left still has its thread, which may hang in a driver: nothing is torn down under it.
   if (!window.leftBehind()) return code;

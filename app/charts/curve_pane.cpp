@@ -325,8 +325,8 @@ void CurvePane::drawCurves() {
     if (measure_ == Gauge::Memory) add_graph(plot_, curve.smooth(), QPen(pen.color(), 1.3, Qt::DotLine), steps);
     if (measure_ != Gauge::Loss || curve.test().size() > 200) continue;
     add_graph(plot_, curve.test(), Qt::NoPen, false);
-    plot_->graph()->setScatterStyle(
-        QCPScatterStyle(QCPScatterStyle::ssCircle, run_pen(slot % 4, 1.2), theme().base, above ? 3.5 : 6));
+    plot_->graph()->setScatterStyle(QCPScatterStyle(
+        QCPScatterStyle::ssCircle, QPen(theme().run[std::max(0, slot) % 8], 1.2), theme().base, above ? 3.5 : 6));
     plot_->graph()->setLineStyle(QCPGraph::lsNone);
   }
 }
@@ -449,7 +449,7 @@ QString CurvePane::emptyText() const {
     if (!curve.shown().empty() || (measure_ == Gauge::Accuracy && curve.smooth().size() > 1)) return {};
   if (measure_ == Gauge::Accuracy &&
       std::all_of(curves_.begin(), curves_.end(), [](const CurveData& c) { return c.run()->regression(); }))
-    return tr("A line has no accuracy: look at the loss");
+    return tr("A line has no accuracy. See the loss.");
   if (std::all_of(curves_.begin(), curves_.end(),
                   [](const CurveData& c) { return c.run()->loaded && !c.run()->live(); }))
     return measure_ == Gauge::Memory     ? tr("No memory was recorded")

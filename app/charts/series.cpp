@@ -99,10 +99,13 @@ bool MinMaxSeries::range(double from, double to, double& low, double& high, bool
   return found;
 }
 
+constexpr double kValuesInWindow = 10;  // a short curve is smoothed over a tenth of its values
+
 double Ema::add(double value) {
   if (!std::isfinite(value)) return value;
-  sum_ = factor_ * sum_ + (1 - factor_) * value;
-  weight_ = factor_ * weight_ + (1 - factor_);
+  const double factor = std::min(factor_, 1 - 1 / (1 + count_++ / kValuesInWindow));
+  sum_ = factor * sum_ + (1 - factor) * value;
+  weight_ = factor * weight_ + (1 - factor);
   return sum_ / weight_;
 }
 

@@ -35,14 +35,15 @@ class MinMaxSeries {
   std::vector<Block> blocks_;
 };
 
-// Exponential moving average without the pull of a start at zero.
+// Exponential moving average without the pull of a start at zero. Its window grows with the curve up to that of
+// `factor`.
 class Ema {
  public:
   explicit Ema(double factor = 0.6) : factor_(factor) {}
   double add(double value);
 
  private:
-  double factor_, sum_ = 0, weight_ = 0;
+  double factor_, sum_ = 0, weight_ = 0, count_ = 0;
 };
 
 // Rounds parts to `decimals` so that the printed column adds up to the printed total (largest remainder).

@@ -28,11 +28,24 @@ constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Los
 
 QString row_name(Meaning m) { return m == Meaning::Idle ? QObject::tr("launch gaps, idle") : meaning_name(m); }
 
-double part_of(const StepSplit& split, Meaning meaning) {
+double part_of(const StepSplit& split, Meaning meaning, const QString& name = {}) {
   double sum = 0;
   for (const SplitPart& part : split.parts)
-    if (part.meaning == meaning) sum += part.us;
+    if (part.meaning == meaning && part.name == name) sum += part.us;
   return sum;
+}
+
+// Parts with names of their own, in the order in which they come.
+std::vector<SplitRow> named_rows(const std::vector<const StepSplit*>& splits, double unit) {
+  std::vector<SplitRow> rows;
+  for (const StepSplit* split : splits)
+    for (const SplitPart& part : split->parts) {
+      const auto same = [&part](const SplitRow& row) { return row.meaning == part.meaning && row.name == part.name; };
+      if (!part.name.isEmpty() && std::ranges::none_of(rows, same)) rows.push_back({part.meaning, part.name, {}});
+    }
+  for (SplitRow& row : rows)
+    for (const StepSplit* split : splits) row.us.push_back(part_of(*split, row.meaning, row.name) / unit);
+  return rows;
 }
 
 // In a small pane what is next to nothing in every run goes into one row, so that all rows fit and still add up.
@@ -62,6 +75,8 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
   const double unit = table.in_ms ? 1000 : 1;
   for (double& wall : table.wall) wall /= unit;
   for (Meaning meaning : kOrder) {
+    if (meaning == Meaning::Idle)
+      for (SplitRow& row : named_rows(splits, unit)) table.rows.push_back(std::move(row));
     SplitRow row{meaning, row_name(meaning), {}};
     for (const StepSplit* split : splits) row.us.push_back(part_of(*split, meaning) / unit);
     if (merged && is_kernel(meaning) && !table.rows.empty()) {
@@ -291,7 +306,10 @@ void SplitPane::paintEvent(QPaintEvent* event) {
     painter.setFont(ui_font(11.5));
     painter.setPen(theme().quiet);
     painter.drawText(rect().adjusted(12, 28, -12, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     runs_.empty() ? tr("Tick a run, or press Train") : tr("Filled with the first traced steps"));
+                     runs_.empty() ? tr("Tick a run, or press Train")
+                     : runs_.front()->live()
+                         ? tr("Filled with the first traced steps")
+                         : tr("No step of this run was traced. Choose a trace level and train again."));
     return;
   }
   paintTable(painter, paintBars(painter, kBarsTop) + 2);

@@ -39,6 +39,7 @@ struct Page {
   std::function<void(const std::vector<Run*>&)> show_runs;  // the ticked ones, whenever they change
   QWidget* picker = nullptr;                                // stands in the top bar while the page is in front
   QString dock;                    // of a page in the right column: the name by which it is remembered
+  bool of_training = false, of_program = false;  // says nothing of a recorded program, or of anything else
   bool open_at_first = false;  // of a dock, where the window is wide enough
   std::function<void(bool narrow)> set_compact;
   std::vector<MenuEntries> menus;

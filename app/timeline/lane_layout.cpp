@@ -59,8 +59,20 @@ QString call_row_title(CallRow row) {
   return {};
 }
 
+constexpr std::string_view kSamples = "samples of ";
+bool is_range_row(const prof::Track& track) { return track.kind == TrackKind::Phases && track.name.ends_with(" ranges"); }
+bool is_sample_row(const prof::Track& track) { return track.kind == TrackKind::Other && track.name.starts_with(kSamples); }
+
+// Steps that the program marks are drawn as steps once they are found; this row says the same.
+bool says_steps_twice(const prof::Track& track, const std::vector<prof::Track>& all) {
+  return track.kind == TrackKind::Phases && track.name == "steps of the program" &&
+         std::ranges::any_of(all, [](const prof::Track& t) { return t.kind == TrackKind::Steps && t.spans > 0; });
+}
+
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
+  if (is_range_row(track)) return track.depth > 0 ? QString() : QStringLiteral("ranges");
+  if (is_sample_row(track)) return QStringLiteral("stacks · ") + QString::fromStdString(track.name.substr(kSamples.size()));
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
   if (track.kind == TrackKind::Phases)
     return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");
@@ -156,6 +168,15 @@ void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tr
     if (calls(lane)) lane.title += QString(" %1").arg(++number);
 }
 
+// PyTorch runs backward functions on a thread of their own.
+void number_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
+  const auto first = [&tracks](const Lane& lane) { return is_range_row(tracks[lane.tracks[0]]) && !lane.title.isEmpty(); };
+  if (std::ranges::count_if(lanes, first) < 2) return;
+  int number = 0;
+  for (Lane& lane : lanes)
+    if (!lane.gpu_steps && first(lane)) lane.title += QString(" %1").arg(++number);
+}
+
 // Copies have no lane of their own in a small window: they join the first stream.
 void join_copies(std::vector<Lane>& lanes) {
   auto stream =
@@ -187,7 +208,8 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
     for (size_t i = 0; i < source.gpu_steps->tracks().size(); ++i)
       lanes.push_back(span_lane(source, run, i, settings.small, true));
   for (size_t i = 0; i < tracks.size(); ++i)
-    if (tracks[i].spans > 0) lanes.push_back(span_lane(source, run, i, settings.small));
+    if (tracks[i].spans > 0 && !says_steps_twice(tracks[i], tracks))
+      lanes.push_back(span_lane(source, run, i, settings.small));
   std::stable_sort(lanes.begin(), lanes.end(), [&](const Lane& a, const Lane& b) {
     if (a.gpu_steps || b.gpu_steps) return rank(source, a) < rank(source, b);
     const auto &x = tracks[a.tracks[0]], &y = tracks[b.tracks[0]];
@@ -196,6 +218,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   join_rows(lanes, tracks);
   name_only_thread(lanes, *source.trace);
   number_callers(lanes, tracks);
+  if (!source.gpu_steps) number_ranges(lanes, tracks);
   keep_some_inner(lanes, settings);
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
   if (settings.small) join_copies(lanes);

@@ -314,8 +314,9 @@ void TimelineOverlay::paintEmpty() {
   const bool traced = model_->runCount() > 0;
   p_->drawText(g_->plot(), Qt::AlignCenter,
                filtered ? QObject::tr("No lane matches “%1”.").arg(model_->settings().filter)
-               : traced ? QObject::tr("No spans yet: they appear here when the run is traced.")
-                        : QObject::tr("Train, or tick a run at the right, to see its kernels and calls here."));
+               : traced
+                   ? QObject::tr("No spans. A run that is traced shows its kernels and calls here.")
+                   : QObject::tr("Press Train, or tick a run in the Runs list, to see its kernels and calls here."));
 }
 
 }  // namespace ws::app

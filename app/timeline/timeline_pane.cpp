@@ -102,7 +102,7 @@ void TimelinePane::buildOptions() {
   filter_->setFixedWidth(110);
   connect(filter_, &QLineEdit::textChanged, &model_, &TimelineModel::setFilter);
   addOption(filter_);
-  align_ = option_button(tr("How the runs lie over each other"), this);
+  align_ = option_button(tr("How the runs are aligned"), this);
   align_->setText(align_text(model_.align()));
   auto* menu = new QMenu(align_);
   for (Align align : {Align::Step, Align::RunStart, Align::Wall})

@@ -280,7 +280,7 @@ bool TimelineSearch::find(const QString& text, bool forward) {
   if (best)
     goTo(best_run, *best);
   else
-    emit said(tr("Nothing is called “%1”.").arg(text));
+    emit said(tr("No span is named “%1”.").arg(text));
   return best.has_value();
 }
 
@@ -308,7 +308,7 @@ void TimelineSearch::askFound(Run* run, const QString& text, prof::TimeNs from, 
     return rank(a) < rank(b);
   };
   askFile(
-      run, tr("Looking for “%1” in the run file…").arg(text), known, tr("Nothing is called “%1”.").arg(text), ask,
+      run, tr("Looking for “%1” in the run file…").arg(text), known, tr("No span is named “%1”.").arg(text), ask,
       [this](int index, const prof::FoundSpan& found) { goTo(index, found); }, better);
 }
 

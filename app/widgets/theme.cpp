@@ -36,8 +36,8 @@ Theme dark() {
   t.grid = 0x272C35, t.minor_grid = 0x21252C, t.text = 0xE7EAF0, t.secondary = 0xAAB2C0, t.quiet = 0x8F98A8;
   t.focus = 0x6AA8FF, t.primary = 0x2F6FDE, t.chosen = 0x2A4B7C, t.selected_row = 0x22344F;
   t.better = 0x6CC5AA, t.worse = 0xE89553, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
-  const QRgb meanings[prof::kMeanings] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6,
-                             0xEA3A3A, 0x7B7F85, 0x7B7F85, 0x464D5A, 0x8F98A8, 0xF08A3C};
+  const QRgb meanings[prof::kMeanings] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6, 0xEA3A3A,
+                                          0x7B7F85, 0x7B7F85, 0x464D5A, 0x8F98A8, 0x12A0C0};
   const QRgb runs[8] = {0xE89553, 0x8ED6FF, 0xE360B9, 0xA6DB0D, 0xAFA1F9, 0xE5D995, 0x6CC5AA, 0xEBEFF5};
   std::ranges::copy(meanings, t.meaning);
   for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
@@ -52,8 +52,8 @@ Theme light() {
   t.grid = 0xE6E9EE, t.minor_grid = 0xF0F2F5, t.text = 0x191C22, t.secondary = 0x48505D, t.quiet = 0x5F6772;
   t.focus = 0x1F6FEB, t.primary = 0x1F6FEB, t.chosen = 0xD5E5FC, t.selected_row = 0xE0ECFD;
   t.better = 0x125E4C, t.worse = 0xA8480B, t.fill_ink = 0x12151A, t.fill_edge = QColor(0x12, 0x15, 0x1A, 115);
-  const QRgb meanings[prof::kMeanings] = {0x3D82E2, 0x6DCB92, 0xF9D632, 0xD29DF3, 0xBCE6F8,
-                             0xEC3A38, 0x8D9098, 0x8D9098, 0xBAC1CC, 0x5F6772, 0xF28C38};
+  const QRgb meanings[prof::kMeanings] = {0x3D82E2, 0x6DCB92, 0xF9D632, 0xD29DF3, 0xBCE6F8, 0xEC3A38,
+                                          0x8D9098, 0x8D9098, 0xBAC1CC, 0x5F6772, 0x12A0C0};
   const QRgb runs[8] = {0xC4550F, 0x326BA5, 0xA13D82, 0x547F45, 0x633B9E, 0x78570E, 0x125E4C, 0x1A1B1D};
   std::ranges::copy(meanings, t.meaning);
   for (int i = 0; i < 8; ++i) t.run[i] = runs[i];

@@ -13,13 +13,13 @@ constexpr int kBoxAfterMs = 150;  // most ends sooner: nothing has to come up fo
 
 Waiting waiting_for(const LibraryJobs& jobs) {
   Waiting w;
-  w.title = QObject::tr("A file is not whole yet");
+  w.title = QObject::tr("A file is still being written");
   w.what = [&jobs](qint64) {
     return jobs.text() + QObject::tr("\nThe window closes by itself when it is done.");
   };
   w.busy = [&jobs] { return jobs.busy(); };
   w.patience_ms = 0;
-  w.leave = QObject::tr("Close now, give it up");
+  w.leave = QObject::tr("Close now and cancel it");
   w.what_is_left = QObject::tr("Cancelled. The source file is unchanged.");
   return w;
 }
@@ -49,7 +49,13 @@ const Chore* CloseGuard::chore() const {
   return nullptr;
 }
 
+void CloseGuard::setUnattended() {
+  unattended_ = true;
+  if (finishing_) finishing_->setUnattended();
+}
+
 bool CloseGuard::askToStop() {
+  if (unattended_) return true;
   const Chore* other = workspace_.session()->busy() ? nullptr : chore();
   QMessageBox box(QMessageBox::Question, other ? tr("Something is running") : tr("A run is training"),
                   other ? tr("%1 Stop it and close? %2").arg(other->what(), other->kept)
@@ -65,9 +71,13 @@ bool CloseGuard::askToStop() {
 
 // What runs on another machine does not need this window.
 CloseGuard::There CloseGuard::askAboutThere() {
-  const QString place = workspace_.session()->machine() ? workspace_.session()->machine()->place() : tr("the other machine");
-  QMessageBox box(QMessageBox::Question, tr("A run is training"), tr("%1 trains a run. It can go on without this window.").arg(place),
-                  QMessageBox::NoButton, window_);
+  if (unattended_) return There::Leave;
+  QStringList places = workspace_.session()->placesThere();
+  const bool records = places.isEmpty();
+  if (records) places << workspace_.recording()->place();
+  const QString what = records ? tr("%1 records a program. It can go on without this window.")
+                               : tr("%1 trains. It can go on without this window.");
+  QMessageBox box(QMessageBox::Question, tr("A run goes on"), what.arg(places.join(tr(" and "))), QMessageBox::NoButton, window_);
   box.setObjectName("closeInMidRun");
   QPushButton* leave = box.addButton(tr("Leave it running"), QMessageBox::AcceptRole);
   QPushButton* stop = box.addButton(tr("Stop it and close"), QMessageBox::DestructiveRole);
@@ -77,24 +87,38 @@ CloseGuard::There CloseGuard::askAboutThere() {
   return box.clickedButton() == leave ? There::Leave : box.clickedButton() == stop ? There::Stop : There::Stay;
 }
 
+bool CloseGuard::mayLeaveThere() {
+  TrainingSession* session = workspace_.session();
+  if (session->placesThere().isEmpty() && !workspace_.recording()->remote()) return true;
+  const There wish = askAboutThere();
+  if (wish == There::Leave) session->detachAll(), workspace_.recording()->detach();
+  if (wish == There::Stop) session->stopAll(), workspace_.recording()->stop();
+  return wish != There::Stay;
+}
+
 bool CloseGuard::mayClose(std::function<void()> then) {
-  if (workspace_.recording()->busy()) {
+  TrainingSession* session = workspace_.session();
+  ProgramRecording* recording = workspace_.recording();
+  if (left_) return true;
+  if (finishing_) return false;
+  if (recording->busy() && !recording->remote() && !unattended_) {
     workspace_.say(tr("Stop the recording first (Run › Stop), or wait until the program ends."), true);
     return false;
   }
-  if (finishing_) return false;
-  if (left_) return true;
-  if (workspace_.session()->remote()) {
-    const There wish = askAboutThere();
-    if (wish == There::Stay) return false;
-    if (wish == There::Leave) workspace_.session()->detach();
-  } else if ((workspace_.session()->busy() || chore()) && !askToStop()) {
+  if (!mayLeaveThere()) return false;
+  const bool here = session->busy() && !session->remote();
+  if ((here || chore()) && !askToStop()) return false;
+  if (session->anyBusy()) {
+    session->stopAll();
+    waitToClose(waiting_for(*session), std::move(then));
+    connect(finishing_, &FinishingBox::leftUnfinished, session, &TrainingSession::leave);
     return false;
   }
-  if (workspace_.session()->busy()) {
-    workspace_.session()->stop();
-    waitToClose(waiting_for(*workspace_.session()), std::move(then));
-    connect(finishing_, &FinishingBox::leftUnfinished, workspace_.session(), &TrainingSession::leave);
+  if (recording->busy()) {
+    if (unattended_) recording->stop();
+    waitToClose(waiting_for(Chore{[recording] { return recording->busy() ? tr("The recording is being copied here.") : QString(); },
+                                  tr("It stays on the other machine."), [recording] { recording->stop(); }}),
+                std::move(then));
     return false;
   }
   if (const Chore* running = chore()) {
@@ -108,6 +132,7 @@ bool CloseGuard::mayClose(std::function<void()> then) {
 }
 
 void CloseGuard::waitToClose(Waiting waiting, std::function<void()> then) {
+  waiting.attended = !unattended_;
   window_->setWindowTitle(tr("%1 – Warpscope").arg(waiting.title));
   workspace_.say(waiting.title, false);
   auto* box = new FinishingBox(std::move(waiting), window_);
@@ -119,7 +144,8 @@ void CloseGuard::waitToClose(Waiting waiting, std::function<void()> then) {
     finishing_.clear();
   };
   connect(box, &FinishingBox::stayOpen, this, [this, end] {
-    workspace_.say(workspace_.session()->busy() ? tr("The run is being stopped; the window stays open.") : QString(), false);
+    workspace_.say(workspace_.session()->busy() ? tr("The run is being stopped. The window stays open.") : QString(),
+                   false);
     end();
   });
   connect(box, &FinishingBox::over, this, [this, end, then] {

@@ -19,6 +19,8 @@ class CloseGuard : public QObject {
   void add(Chore chore) { chores_.push_back(std::move(chore)); }
   // True: nothing is in the way. Else it has been asked, and `then` is called once what went on has ended.
   bool mayClose(std::function<void()> then);
+  // The system ends the program: from now on nothing is asked, and what does not end soon is left.
+  void setUnattended();
   // It was closed without waiting for all threads: the process has to end without them.
   bool leftBehind() const;
 
@@ -27,13 +29,14 @@ class CloseGuard : public QObject {
   bool askToStop();
   enum class There { Stay, Leave, Stop };
   There askAboutThere();
+  bool mayLeaveThere();  // false: the person stays
   void waitToClose(Waiting waiting, std::function<void()> then);
 
   QWidget* window_;
   Workspace& workspace_;
   std::vector<Chore> chores_;
   QPointer<FinishingBox> finishing_;
-  bool left_ = false;
+  bool left_ = false, unattended_ = false;
 };
 
 }  // namespace ws::app

@@ -26,8 +26,8 @@ ConnectDialog::ConnectDialog(const QString& current, QWidget* parent)
   setMinimumWidth(520);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
-  auto* hint = new QLabel(tr("Train on another machine over ssh. Warpscope must be installed there; runs go on when the line is "
-                             "cut, and their files come here when they end."),
+  auto* hint = new QLabel(tr("Train and record on another machine, over ssh. Runs go on there when the connection is cut, and "
+                             "their files come here when they end. If Warpscope is missing there, it can copy itself."),
                           this);
   hint->setWordWrap(true);
   hint->setFont(ui_font(12));

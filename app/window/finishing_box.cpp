@@ -19,8 +19,8 @@ namespace {
 QString what_ends(const TrainingSession& session) {
   const Run* run = session.run();
   if (!run || run->summary) return QObject::tr("The run file is being written.");
-  return wants_cuda(run->spec) && run->device.contains("NVIDIA") ? QObject::tr("The GPU ends the step that it is in.")
-                                                                 : QObject::tr("The CPU ends the step that it is in.");
+  return wants_cuda(run->spec) && run->device.contains("NVIDIA") ? QObject::tr("The GPU finishes its current step.")
+                                                                 : QObject::tr("The CPU finishes its current step.");
 }
 
 }  // namespace
@@ -32,11 +32,11 @@ Waiting waiting_for(const TrainingSession& session) {
     const QString said = what_ends(session) + QObject::tr(" The window closes by itself when the run is kept.");
     return seconds > 0 ? said + QObject::tr(" %1 s").arg(seconds) : said;
   };
-  w.busy = [&session] { return session.busy(); };
+  w.busy = [&session] { return session.anyBusy(); };
   w.leave = QObject::tr("Close now, leave it unfinished");
   w.what_is_left = QObject::tr(
-      "If nothing comes any more, the window can be closed at once: the run file holds everything up to the last "
-      "second and is listed as unfinished.");
+      "If nothing moves any more, close the window now. The run file holds everything up to the last second and is "
+      "listed as unfinished.");
   return w;
 }
 
@@ -89,6 +89,7 @@ void FinishingBox::refresh() {
   if (long_wait) said += "\n" + waiting_.what_is_left;
   what_->setText(said);
   what_->setAccessibleDescription(said);
+  if (long_wait && !waiting_.attended) return emit leftUnfinished();
   if (!long_wait || leave_->isVisible()) return;
   leave_->show();
   adjustSize();

@@ -17,6 +17,7 @@ struct Waiting {
   std::function<QString(qint64 seconds)> what;  // what goes on after so long
   std::function<bool()> busy;
   int patience_ms = 5000;       // after which there is a way out
+  bool attended = true;         // false: nobody is there to take it, so it is taken by itself
   QString leave, what_is_left;  // its button, and what it means
 };
 Waiting waiting_for(const TrainingSession& session);
@@ -28,6 +29,7 @@ class FinishingBox : public QDialog {
   QString text() const;
   QPushButton* leave() const { return leave_; }
   QPushButton* keepOpen() const { return keep_open_; }
+  void setUnattended() { waiting_.attended = false; }
 
  signals:
   void over();            // it is busy no longer

@@ -1,8 +1,11 @@
 #include "app/window/machine_actions.h"
 
+#include "app/core/remote/server_copy.h"
 #include "app/window/connect_dialog.h"
 #include "app/window/notice_bar.h"
+#include "app/window/program_actions.h"
 #include "app/window/remote_runs_dialog.h"
+#include "profiling/base/paths.h"
 
 namespace ws::app {
 
@@ -21,14 +24,15 @@ RemoteRunsDialog* MachineActions::showRunsThere() {
   auto* dialog = new RemoteRunsDialog(machine_, workspace_.library()->folder(), window_);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &RemoteRunsDialog::copied, &workspace_, &Workspace::open);
+  connect(dialog, &RemoteRunsDialog::watchWanted, this, &MachineActions::watch);
   dialog->open();
   return dialog;
 }
 
 void MachineActions::connectTo(const QString& address) {
-  if (workspace_.session()->remote()) return workspace_.say(tr("Stop the training there first (Run › Stop), or quit and leave it running."), true);
-  machine_.reset();
-  workspace_.session()->setMachine(nullptr);
+  workspace_.session()->putBeside();  // what trains there goes on, and is shown
+  if (machine_) disconnect(machine_.get(), nullptr, this, nullptr);
+  use(nullptr);
   workspace_.choices()->setCuda(workspace_.device()->info() && workspace_.device()->info()->cuda);
   emit changed();
   if (address.isEmpty()) return;
@@ -40,26 +44,75 @@ void MachineActions::connectTo(const QString& address) {
   connect(machine_.get(), &RemoteMachine::changed, this, &MachineActions::changed);
   connect(machine_.get(), &RemoteMachine::ready, this, &MachineActions::ready);
   connect(machine_.get(), &RemoteMachine::refused, this, &MachineActions::refused, Qt::QueuedConnection);
+  connect(machine_.get(), &RemoteMachine::said, &workspace_, &Workspace::said);
   emit changed();
+}
+
+// New runs start there, and programs are recorded there; null: here.
+void MachineActions::use(const std::shared_ptr<RemoteMachine>& machine) {
+  workspace_.session()->setMachine(machine);
+  workspace_.recording()->setMachine(machine);
+  if (!machine) machine_.reset();
 }
 
 // From here on runs start there. One that runs there already is shown at once.
 void MachineActions::ready() {
   ConnectDialog::remember(machine_->address());
-  workspace_.session()->setMachine(machine_);
+  use(machine_);
   workspace_.choices()->setCuda(true);  // what it cannot run, it says itself
   const auto& running = machine_->running();
-  workspace_.say(running.empty() ? tr("Runs start on %1 now.").arg(machine_->place())
-                                 : tr("%1 trains %n run(s).", nullptr, static_cast<int>(running.size())).arg(machine_->place()),
+  workspace_.say(running.empty()
+                     ? tr("New runs start on %1.").arg(machine_->place())
+                     : tr("%1 trains %n run(s).", nullptr, static_cast<int>(running.size())).arg(machine_->place()),
                  false);
-  if (!running.empty() && !workspace_.session()->busy()) workspace_.session()->attach(running.back());
+  workspace_.session()->bringForward(machine_->address());
+  if (!running.empty()) watch(running.back());
+}
+
+// What runs there is shown as if it had been begun here.
+void MachineActions::watch(const RemoteJobInfo& job) {
+  TrainingSession* session = workspace_.session();
+  if (session->busy() || workspace_.recording()->busy()) return;
+  if (job.kind == "train") session->attach(job);
+  if (job.kind != "record") return;
+  if (Run* run = workspace_.recording()->attach(job)) show_recording(workspace_, run);
 }
 
 void MachineActions::refused(const QString& sentence) {
-  machine_.reset();
-  workspace_.session()->setMachine(nullptr);
+  const bool copy_helps = machine_->link().status().copy_helps;
+  const QString address = machine_->address();
+  use(nullptr);
   emit changed();
-  notice_->tell(sentence);
+  std::vector<NoticeAction> actions;
+  if (copy_helps) actions.push_back({tr("Copy Warpscope there…"), [this, address] { askToCopy(address); }});
+  notice_->tell(sentence, std::move(actions));
+}
+
+// Looks at the machine first, so that the question says how much goes where.
+void MachineActions::askToCopy(const QString& address) {
+  workspace_.say(tr("Looking at the machine…"), false);
+  auto copy = std::make_shared<std::unique_ptr<ServerCopy>>();
+  copying_.start(
+      [copy, address](const Job::Side&) {
+        *copy = std::make_unique<ServerCopy>(parse_remote(address.toStdString()),
+                                             (program_file().parent_path() / "warpscope-cli").string());
+      },
+      [this, copy, address](const QString& problem) {
+        if (!problem.isEmpty()) return notice_->tell(problem);
+        notice_->tell(QString::fromStdString((*copy)->question()),
+                      {{tr("Copy"), [this, copy, address] { copyAndConnect(*copy->get(), address); }}});
+      });
+}
+
+void MachineActions::copyAndConnect(const ServerCopy& copy, const QString& address) {
+  notice_->dismiss();
+  workspace_.say(tr("Copying Warpscope there…"), false);
+  copying_.start([copy](const Job::Side&) { copy.copy(); },
+                 [this, address](const QString& problem) {
+                   if (!problem.isEmpty()) return notice_->tell(problem);
+                   workspace_.say(tr("Copied."), false);
+                   connectTo(address);
+                 });
 }
 
 // The file knows more than what came live.

@@ -9,6 +9,7 @@ namespace ws::app {
 
 class NoticeBar;
 class RemoteRunsDialog;
+class ServerCopy;
 
 class MachineActions : public QObject {
   Q_OBJECT
@@ -23,14 +24,19 @@ class MachineActions : public QObject {
   void changed();  // what the corner says of the machine
 
  private:
+  void use(const std::shared_ptr<RemoteMachine>& machine);
+  void watch(const RemoteJobInfo& job);
   void ready();
   void refused(const QString& sentence);
+  void askToCopy(const QString& address);
+  void copyAndConnect(const ServerCopy& copy, const QString& address);
   void arrived(Run* run, const QString& path);
 
   QWidget* window_;
   Workspace& workspace_;
   NoticeBar* notice_;
   std::shared_ptr<RemoteMachine> machine_;
+  Job copying_;
 };
 
 }  // namespace ws::app

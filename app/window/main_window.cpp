@@ -237,6 +237,7 @@ void MainWindow::showTab(int index) {
 void MainWindow::train() {
   TrainingSession* session = workspace_.session();
   if (session->busy()) return session->paused() ? session->resume() : session->pause();
+  if (bar_->showsProgram()) return workspace_.recordAgain();
   workspace_.train(workspace_.choices()->spec());
 }
 
@@ -285,6 +286,13 @@ void MainWindow::showRuns() {
   refreshBars();
 }
 
+// A recorded program has no plan, and no weights of ours; a training has no stacks.
+void MainWindow::offerPages(bool program) {
+  for (size_t i = 0; i < tab_list_.size(); ++i)
+    if (tab_list_[i].of_training || tab_list_[i].of_program)
+      strip_->setOffered(static_cast<int>(i), tab_list_[i].of_program == program);
+}
+
 void MainWindow::showDevice() {
   if (const RemoteMachine* there = machines_ ? machines_->machine() : nullptr)
     device_->showText(there->text(), there->up());
@@ -300,7 +308,10 @@ void MainWindow::refreshBars() {
   show_status(*status_, workspace_);
   status_->setKeys(live_->isVisible()
                        ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
-                       : tr("[Ctrl R] trains with the choices on the left · [?] keys"));
+                       : bar_->showsProgram() ? tr("[Ctrl R] records the program again · [?] keys")
+                                              : tr("[Ctrl R] trains with the choices on the left · [?] keys"));
+  setup_button_->setText(bar_->showsProgram() ? tr("Program") : tr("Setup"));
+  offerPages(bar_->showsProgram());
 }
 
 void MainWindow::tell(const QString& sentence, bool problem) {
@@ -313,9 +324,9 @@ void MainWindow::tell(const QString& sentence, bool problem) {
 void MainWindow::chooseFile() {
   const QStringList paths = QFileDialog::getOpenFileNames(
       this, tr("Open"), workspace_.library()->folder(),
-      tr("Everything that opens (*.wsrun *.json *.json.gz *.sqlite *.db *.csv);;Warpscope runs (*.wsrun);;Traces of "
-         "other tools (*.json *.json.gz *.sqlite *.db *.csv);;Choices, experiments, laboratory results (*.json);;"
-         "Tables to learn from (*.csv);;All files (*)"));
+      tr("Everything that opens (%1);;Warpscope runs (*.wsrun);;Traces and memory snapshots of other tools (%1);;"
+         "Choices, experiments, laboratory results (*.json);;Tables to learn from (*.csv);;All files (*)")
+          .arg(readable_files()));
   if (!paths.isEmpty()) openFiles(paths);
 }
 
@@ -344,7 +355,7 @@ bool MainWindow::openOne(const QString& path) {
     return true;
   }
   if (suffix == "json") return openChoices(path);
-  workspace_.say(tr("%1: not a run, a trace or a table that can be read here.").arg(QFileInfo(path).fileName()), true);
+  workspace_.say(tr("%1 is not a run, a trace or a table that Warpscope can read.").arg(QFileInfo(path).fileName()), true);
   return false;
 }
 
@@ -454,6 +465,11 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 void MainWindow::changeEvent(QEvent* event) {
   QMainWindow::changeEvent(event);
   if (event->type() == QEvent::PaletteChange) refreshBars();
+}
+
+void MainWindow::endUnasked() {
+  guard_.setUnattended();
+  close();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

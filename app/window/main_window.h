@@ -45,6 +45,7 @@ class MainWindow : public QMainWindow {
   LessonRunner* lessons() const { return lessons_; }  // of the first page
   bool leftBehind() const { return guard_.leftBehind(); }
 
+  void endUnasked();                // the system wants it; runs are closed as by Stop
   void train();                     // Train, Pause or Resume
   void trainAgain();                // the same choices and seed as the shown run
   void openFile(const QString& path) { openFiles({path}); }
@@ -86,6 +87,7 @@ class MainWindow : public QMainWindow {
   void saveCopy();
   void tell(const QString& sentence, bool problem);
   void showRuns();
+  void offerPages(bool program);
   void showDevice();
   void refreshBars();
   void showTab(int index);

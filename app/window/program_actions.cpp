@@ -18,6 +18,14 @@ bool start_again(const QStringList& arguments) {
 
 }  // namespace
 
+void show_recording(Workspace& workspace, Run* run) {
+  workspace.say(QObject::tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
+  workspace.library()->adopt(run);
+  workspace.library()->tickOnly({run});
+  workspace.cursor()->clearCursor();
+  workspace.cursor()->setFollow(true);
+}
+
 ProgramActions::ProgramActions(QWidget* window, Workspace& workspace, NoticeBar* notice, CloseGuard* guard)
     : QObject(window),
       window_(window),
@@ -43,11 +51,7 @@ Run* ProgramActions::record(const QStringList& command, const prof::RecordOption
   Run* run = workspace_.recording()->start(command, options);
   if (!run) return nullptr;
   notice_->dismiss();
-  workspace_.say(tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
-  workspace_.library()->adopt(run);
-  workspace_.library()->tickOnly({run});
-  workspace_.cursor()->clearCursor();
-  workspace_.cursor()->setFollow(true);
+  show_recording(workspace_, run);
   return run;
 }
 

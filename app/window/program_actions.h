@@ -10,6 +10,8 @@ namespace ws::app {
 class CloseGuard;
 class NoticeBar;
 
+void show_recording(Workspace& workspace, Run* run);  // alone, from its newest moment on
+
 class ProgramActions : public QObject {
   Q_OBJECT
  public:

@@ -52,8 +52,8 @@ RecordDialog::RecordDialog(QWidget* parent)
                                    "the first work on the GPU on. Between the windows only allocator calls and NVTX "
                                    "ranges are recorded, so the file stays small and the program is hardly slowed.")));
   form_->addRow(tr("Counters"), counters_);
-  form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. Where the driver does not "
-                                   "let them be read, the status line says so.")));
+  form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. If the driver refuses them, "
+                                   "the status line says so.")));
   column->addLayout(form_);
   column->addStretch(1);
   verdict_->setWordWrap(true);
@@ -87,9 +87,9 @@ QLabel* RecordDialog::hint(const QString& sentence) {
 void RecordDialog::buildLevels() {
   level_ = new SegmentedRow(
       tr("Trace level"),
-      {{"steps", tr("Steps only"), tr("Steps, NVTX ranges and allocator calls; nothing that the GPU does.")},
+      {{"steps", tr("Steps only"), tr("Steps, NVTX ranges and allocator calls. No work of the GPU.")},
        {"graph", tr("Graphs"), tr("CUDA graph launches as a whole; other kernels, copies and memsets one by one.")},
-       {"kernels", tr("Kernels"), tr("Every kernel, those inside of CUDA graphs too.")},
+       {"kernels", tr("Kernels"), tr("Every kernel, also inside CUDA graphs.")},
        {"full", tr("Kernels + API"), tr("Every kernel, the CUDA calls that launch and wait, and memory pools.")}},
       this);
   form_->addRow(tr("Trace level"), level_);

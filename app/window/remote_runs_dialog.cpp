@@ -21,6 +21,14 @@
 namespace ws::app {
 namespace {
 
+constexpr int kFile = Qt::UserRole, kJob = Qt::UserRole + 1;
+
+QString text_of(const RemoteJobInfo& job) {
+  const QString title = QString::fromStdString(printable((job.title.isEmpty() ? job.name : job.title).toStdString()));
+  if (job.kind == "record") return QObject::tr("▶ %1 · is recorded now").arg(title);
+  return (job.kind == "experiment" ? QObject::tr("▶ %1 · experiment goes on") : QObject::tr("▶ %1 · trains now")).arg(title);
+}
+
 QString text_of(const JsonInput& row) {
   QString text = QString::fromStdString(printable(row.at("name").text(row.at("file").text())));
   if (row.at("problem").there()) return text + " · " + QString::fromStdString(printable(row.at("problem").text()));
@@ -38,6 +46,8 @@ RemoteRunsDialog::RemoteRunsDialog(std::shared_ptr<RemoteMachine> machine, const
   resize(760, 420);
   auto* column = new QVBoxLayout(this);
   list_->setAccessibleName(tr("Runs there"));
+  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);  // long names are cut in their middle
+  list_->setTextElideMode(Qt::ElideMiddle);
   list_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   column->addWidget(list_, 1);
   verdict_->setWordWrap(true);
@@ -59,12 +69,18 @@ RemoteRunsDialog::~RemoteRunsDialog() = default;
 void RemoteRunsDialog::ask() {
   verdict_->setText(tr("Looking…"));
   auto answer = std::make_shared<nlohmann::json>();
-  job_.start([machine = machine_, answer](const Job::Side&) { *answer = machine->link().ask({{"do", "list"}}, 600); },
-             [this, answer](const QString& problem) {
-               verdict_->setText(problem);
-               if (problem.isEmpty()) fill(*answer);
-               check();
-             });
+  auto running = std::make_shared<std::vector<RemoteJobInfo>>();
+  job_.start(
+      [machine = machine_, answer, running](const Job::Side&) {
+        *running = jobs_there(machine->link());
+        *answer = machine->link().ask({{"do", "list"}}, 600);
+      },
+      [this, answer, running](const QString& problem) {
+        verdict_->setText(problem);
+        running_ = std::move(*running);
+        if (problem.isEmpty()) fill(*answer);
+        check();
+      });
   check();
 }
 
@@ -74,22 +90,46 @@ void RemoteRunsDialog::fill(const nlohmann::json& rows) {
     const JsonInput in(rows, "");
     for (const JsonInput& row : in.at("runs").items()) {
       const std::string file = row.at("file").text();
-      if (!is_plain_name(file)) continue;
+      if (!is_plain_name(file) || row.at("job").flag(false)) continue;
       auto* item = new QListWidgetItem(text_of(row));
-      item->setData(Qt::UserRole, QString::fromStdString(file));
+      item->setData(kFile, QString::fromStdString(file));
       list_->insertItem(0, item);
     }
+    fillRunning();
     if (list_->count() == 0) verdict_->setText(tr("There are no runs on %1 yet.").arg(machine_->place()));
   } catch (const std::exception& problem) {
     verdict_->setText(QString::fromUtf8(problem.what()));
   }
 }
 
-void RemoteRunsDialog::check() { open_->setEnabled(!job_.running() && !list_->selectedItems().isEmpty()); }
+void RemoteRunsDialog::fillRunning() {
+  for (size_t i = 0; i < running_.size(); ++i) {
+    auto* item = new QListWidgetItem(text_of(running_[i]));
+    item->setData(kJob, static_cast<int>(i) + 1);
+    list_->insertItem(0, item);
+  }
+}
+
+const RemoteJobInfo* RemoteRunsDialog::chosenJob() const {
+  const QList<QListWidgetItem*> chosen = list_->selectedItems();
+  const int number = chosen.size() == 1 ? chosen.front()->data(kJob).toInt() : 0;
+  return number > 0 ? &running_[static_cast<size_t>(number) - 1] : nullptr;
+}
+
+void RemoteRunsDialog::check() {
+  const RemoteJobInfo* job = chosenJob();
+  open_->setText(job ? tr("Watch it") : tr("Copy here and open"));
+  open_->setEnabled(!job_.running() && !list_->selectedItems().isEmpty() && (!job || job->kind != "experiment"));
+}
 
 void RemoteRunsDialog::copyChosen() {
+  if (const RemoteJobInfo* job = chosenJob()) {
+    emit watchWanted(*job);
+    return accept();
+  }
   for (const QListWidgetItem* item : list_->selectedItems()) {
-    const QString file = item->data(Qt::UserRole).toString();
+    const QString file = item->data(kFile).toString();
+    if (file.isEmpty()) continue;
     // The name there is data: here it is one of ours.
     const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(file.toStdString())));
     if (QFile::exists(path)) {  // it came here before

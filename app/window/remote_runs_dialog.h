@@ -1,4 +1,5 @@
-// The runs of another machine's library, to open one here: its file is copied, whole.
+// What runs on another machine and the runs of its library: the first are watched, the others opened here; their files are
+// copied, whole.
 #pragma once
 #include <QDialog>
 #include <memory>
@@ -23,10 +24,13 @@ class RemoteRunsDialog : public QDialog {
 
  signals:
   void copied(const QString& path);
+  void watchWanted(const ws::app::RemoteJobInfo& job);
 
  private:
   void ask();
   void fill(const nlohmann::json& rows);
+  void fillRunning();
+  const RemoteJobInfo* chosenJob() const;  // that runs
   void check();
 
   std::shared_ptr<RemoteMachine> machine_;
@@ -34,6 +38,7 @@ class RemoteRunsDialog : public QDialog {
   QListWidget* list_;
   QLabel* verdict_;
   QPushButton* open_;
+  std::vector<RemoteJobInfo> running_;
   Job job_;
 };
 

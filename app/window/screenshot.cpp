@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "app/core/remote/remote_address.h"
 #include "app/pages/weights/weights_panel.h"
 #include "app/window/lesson_runner.h"
+#include "app/window/machine_actions.h"
 #include "app/window/main_window.h"
 #include "app/window/status_line.h"
 #include "app/window/window_layout.h"
@@ -66,13 +68,24 @@ void begin(MainWindow& window, const QCommandLineParser& options) {
     window.workspace()->device()->whenKnown([&window] { QTimer::singleShot(0, &window, &MainWindow::train); });
 }
 
+QStringList connect_to_machine(MainWindow& window, QStringList arguments) {
+  arguments.removeIf([&window](const QString& argument) {
+    const bool machine = is_remote(argument.toStdString());
+    if (machine) window.machines()->connectTo(argument);
+    return machine;
+  });
+  return arguments;
+}
+
 int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   window.windowLayout()->setKeep(false);
   while (!window.workspace()->device()->info()) turn(10);
   prepare(window, options);
   window.show();
   turn(300);
-  if (!options.positionalArguments().isEmpty()) window.openFiles(options.positionalArguments());
+  const QStringList files = connect_to_machine(window, options.positionalArguments());
+  for (int i = 0; i < 1000 && window.machines()->machine() && !window.workspace()->session()->machine(); ++i) turn(20);
+  if (!files.isEmpty()) window.openFiles(files);
   if (options.isSet("start"))
     window.lessons()->start(options.value("start").toInt() - 1);
   else if (options.isSet("train-seconds"))

@@ -1,5 +1,6 @@
 // Pictures of the window for the documentation and for review.
 #pragma once
+#include <QStringList>
 
 class QCommandLineParser;
 
@@ -11,6 +12,8 @@ class MainWindow;
 void prepare(MainWindow& window, const QCommandLineParser& options);
 // Of a window that stays open: shows --tab, and trains as --start or --train ask.
 void begin(MainWindow& window, const QCommandLineParser& options);
+// Connects to the machine that is among the arguments, as ssh://user@host; returns the files, which are the others.
+QStringList connect_to_machine(MainWindow& window, QStringList arguments);
 // Trains as asked, lets everything be painted, and writes the picture. The program's exit status.
 int take_screenshot(MainWindow& window, const QCommandLineParser& options);
 

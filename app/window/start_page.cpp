@@ -202,7 +202,7 @@ QWidget* StartPage::buildElsewhere() {
   };
   add(1, tr("Open a run file…"), "Ctrl O", &StartPage::openFile);
   add(2, tr("Own data: CSV or IDX…"), {}, &StartPage::ownData);
-  add(3, tr("Every key"), "?", &StartPage::commands);
+  add(3, tr("Keyboard shortcuts"), "?", &StartPage::commands);
   grid->setRowStretch(4, 1);
   return box;
 }

@@ -3,6 +3,7 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
+#include <iterator>
 
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
@@ -37,26 +38,44 @@ TabStrip::TabStrip(QWidget* parent)
   connect(row_, &QTabBar::currentChanged, this, &TabStrip::fit);
 }
 
+void TabStrip::setOffered(int tab, bool offered) {
+  if (offered == !left_out_.contains(tab)) return;
+  offered ? static_cast<void>(left_out_.erase(tab)) : static_cast<void>(left_out_.insert(tab));
+  if (!offered && row_->currentIndex() == tab) row_->setCurrentIndex(0);
+  if (!offered && chosen_ == tab) chosen_ = -1;
+  fit();
+}
+
+// One of the first that are offered.
+bool TabStrip::isMain(int tab) const {
+  const auto before = std::distance(left_out_.begin(), left_out_.lower_bound(tab));
+  return !left_out_.contains(tab) && tab - static_cast<int>(before) < kMainTabs;
+}
+
 // A note on a tab that is out of sight ("Insights  3") stands on the button.
 void TabStrip::fit() {
   if (fitting_ || row_->count() == 0) return;
   fitting_ = true;
-  if (row_->currentIndex() >= kMainTabs) chosen_ = row_->currentIndex();
+  if (!isMain(row_->currentIndex())) chosen_ = row_->currentIndex();
   QString note;
-  for (int i = kMainTabs; i < row_->count(); ++i) {
-    if (row_->isTabVisible(i) != (i == chosen_)) row_->setTabVisible(i, i == chosen_);
-    if (i != chosen_ && row_->tabText(i).contains("  ")) note = "  " + row_->tabText(i).section("  ", 1);
+  bool more = false;
+  for (int i = 0; i < row_->count(); ++i) {
+    const bool offered = !left_out_.contains(i);
+    const bool shown = isMain(i) || i == row_->currentIndex() || (offered && i == chosen_);
+    if (row_->isTabVisible(i) != shown) row_->setTabVisible(i, shown);
+    more |= offered && !isMain(i);
+    if (offered && !shown && row_->tabText(i).contains("  ")) note = "  " + row_->tabText(i).section("  ", 1);
   }
   more_->setText(tr("More") + note);
-  more_->setVisible(row_->count() > kMainTabs);
+  more_->setVisible(more);
   row_->updateGeometry();
   fitting_ = false;
 }
 
 void TabStrip::fillMenu() {
   more_->menu()->clear();
-  for (int i = kMainTabs; i < row_->count(); ++i)
-    if (!row_->isTabVisible(i))
+  for (int i = 0; i < row_->count(); ++i)
+    if (!row_->isTabVisible(i) && !left_out_.contains(i))
       more_->menu()->addAction(row_->tabText(i), row_, [this, i] { row_->setCurrentIndex(i); });
 }
 

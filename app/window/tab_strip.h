@@ -2,6 +2,7 @@
 // stays in the row.
 #pragma once
 #include <QTabBar>
+#include <set>
 
 class QPushButton;
 
@@ -22,17 +23,21 @@ class TabRow : public QTabBar {
 class TabStrip : public QWidget {
   Q_OBJECT
  public:
-  static constexpr int kMainTabs = 5;
+  static constexpr int kMainTabs = 5;  // of those that are offered
   explicit TabStrip(QWidget* parent);
   QTabBar* tabs() const { return row_; }
   QPushButton* more() const { return more_; }
+  void setOffered(int tab, bool offered);  // one that is not stands nowhere, until it is in front
+  bool offered(int tab) const { return !left_out_.contains(tab); }
 
  private:
   void fit();
+  bool isMain(int tab) const;
   void fillMenu();
 
   TabRow* row_;
   QPushButton* more_;
+  std::set<int> left_out_;
   int chosen_ = -1;  // under "More"; -1: none yet
   bool fitting_ = false;
 };

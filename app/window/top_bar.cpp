@@ -1,5 +1,7 @@
 #include "app/window/top_bar.h"
 
+#include <cmath>
+
 #include <QAbstractItemView>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -21,8 +23,8 @@ namespace {
 
 QString tracing_tip() {
   return QObject::tr(
-      "What tracing adds to a step, against short untraced stretches of the same run. The profiler stays attached in "
-      "those as well: where the host's launches set the pace, tracing costs more than this.");
+      "Time that tracing adds to a step, measured against short untraced stretches of the same run. The profiler stays "
+      "attached in these stretches: if launches set the pace, tracing costs more than this.");
 }
 
 constexpr int kTraceWindow = 100, kTraceCounters = 101;  // in the trace box, beside the levels
@@ -194,7 +196,10 @@ QWidget* TopBar::buildLive() {
   step_time_ = new NumberCell(tr("step time"), live);
   throughput_ = new NumberCell(tr("throughput"), live);
   memory_ = new NumberCell(tr("step memory"), live);
-  for (NumberCell* cell : {loss_, accuracy_, step_time_, throughput_, memory_}) row->addWidget(cell);
+  gpu_busy_ = new NumberCell(tr("GPU busy"), live);
+  kernels_ = new NumberCell(tr("kernels a step"), live);
+  for (NumberCell* cell : {loss_, accuracy_, step_time_, gpu_busy_, kernels_, throughput_, memory_}) row->addWidget(cell);
+  for (NumberCell* cell : {gpu_busy_, kernels_}) cell->hide();
   row->addStretch(1);
   return live;
 }
@@ -231,8 +236,8 @@ void TopBar::buildTrace() {
   trace_->setFont(ui_font(12));
   trace_->setAccessibleName(tr("Trace level"));
   trace_->setToolTip(
-      tr("What is recorded: more shows more and costs more. A window of steps and the hardware counters hold from the "
-         "next run on."));
+      tr("What is recorded. A closer level shows more and costs more. A window of steps and hardware counters apply "
+         "from the next run on."));
   const std::pair<int, QString> levels[] = {{static_cast<int>(prof::TraceLevel::Off), tr("Off")},
                                             {static_cast<int>(prof::TraceLevel::Steps), tr("Steps only")},
                                             {kTraceWindow, tr("20 of 2 000 steps")},
@@ -240,11 +245,10 @@ void TopBar::buildTrace() {
                                             {static_cast<int>(prof::TraceLevel::Kernels), tr("Kernels")},
                                             {static_cast<int>(prof::TraceLevel::Full), tr("Kernels + API")}};
   for (const auto& [level, name] : levels) trace_->addItem(name, level);
-  trace_->setItemData(
-      0,
-      tr("Records nothing. Chosen in mid-run, the profiler stays attached until the run ends: launching "
-         "kernels may stay a little slower than in a run that began with Off."),
-      Qt::ToolTipRole);
+  trace_->setItemData(0,
+                      tr("Records nothing. If you choose Off during a run, the profiler stays attached until the run "
+                         "ends, and launches may stay a little slower."),
+                      Qt::ToolTipRole);
   trace_->insertSeparator(trace_->count());
   trace_->addItem(QString(), kTraceCounters);
   trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -295,8 +299,20 @@ void TopBar::changeEvent(QEvent* event) {
 
 void TopBar::setCompact(bool compact) {
   compact_ = compact;
-  for (QWidget* widget : std::initializer_list<QWidget*>{throughput_, memory_, find_, trace_label_})
-    widget->setVisible(!compact);
+  find_->setVisible(!compact);
+  fitCells();
+}
+
+// Another program's run has the figures that were recorded and no others; the trainer's has all.
+void TopBar::fitCells() {
+  loss_->setVisible(!program_ || has_loss_);
+  accuracy_->setVisible(!program_ || has_accuracy_);
+  throughput_->setVisible(!compact_ && !program_);
+  memory_->setVisible(!compact_ && (!program_ || has_memory_));
+  for (NumberCell* cell : {gpu_busy_, kernels_}) cell->setVisible(program_ && has_kernels_);
+  step_->setVisible(!program_);
+  trace_->setVisible(!program_);
+  trace_label_->setVisible(!program_ && !compact_);
 }
 
 void TopBar::setFollow(bool on) { follow_->setChecked(on); }
@@ -318,13 +334,29 @@ prof::TraceLevel TopBar::traceLevel() const {
   return choice == kTraceWindow ? prof::TraceLevel::Graph : static_cast<prof::TraceLevel>(choice);
 }
 
-void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
-  const QString name = !busy ? tr("Train") : paused ? tr("Resume") : tr("Pause");
+void TopBar::showButtons(const Run* run, bool busy, bool paused) {
+  program_ = !busy && run && !run->command.isEmpty();
+  const QString name = program_ ? tr("Record") : !busy ? tr("Train") : paused ? tr("Resume") : tr("Pause");
   train_->setText(name);
+  train_->setEnabled(!program_ || !run->recording);
   stop_->setEnabled(busy || (run && run->recording));
   step_->setEnabled(!busy || paused);
-  if (name != train_name_) train_->setIcon(theme_icon(busy && !paused ? "pause" : "play", Qt::white));
+  if (name == train_name_) return;
+  train_->setIcon(theme_icon(busy && !paused ? "pause" : program_ ? "record" : "play", Qt::white));
+  train_->setToolTip(program_ ? tr("Run the program again and record it at the level on the left (Ctrl+R)")
+                              : tr("Train with the choices on the left (Ctrl+R)"));
+  stop_->setToolTip(program_ ? tr("Interrupt the program, as Ctrl+C would (Ctrl+.)")
+                             : tr("Stop after this step and keep the run (Ctrl+.)"));
   train_name_ = name;
+}
+
+void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
+  showButtons(run, busy, paused);
+  if (run) {
+    has_loss_ = std::isfinite(run->trainLoss()), has_accuracy_ = std::isfinite(run->testAccuracy());
+    has_memory_ = std::isfinite(run->peakBytes()), has_kernels_ = run->split.kernels > 0.5;
+  }
+  fitCells();
   const bool sweep = run && run->lab;  // it has no steps to count, no loss
   hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
   if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run && !sweep ? 1 : 0);
@@ -346,6 +378,8 @@ void TopBar::showFigures(const Run& run) {
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(memory.front(), bytes == bytes ? memory.back() : "");
+  gpu_busy_->setValue(fixed_text(run.split.busy * 100, 0), "%");
+  kernels_->setValue(count_text(std::lround(run.split.kernels)), {});
   const bool cost = prof::tracing_cost_seen(run.tracing_cost);
   cost_->setText(cost ? tr("tracing costs %1").arg(QString::fromStdString(prof::tracing_cost_text(run.tracing_cost))) : QString());
   cost_->setVisible(cost && !compact_);

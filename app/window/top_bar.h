@@ -60,6 +60,7 @@ class TopBar : public QWidget {
  public:
   explicit TopBar(Choices* choices, QWidget* parent = nullptr);
   void showRun(const Run* run, bool busy, bool paused, int waiting);
+  bool showsProgram() const { return program_; }  // a recorded one: the first button records it again
   void setCompact(bool compact);
   void setFollow(bool on);
   QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; what to give to setPicker
@@ -90,6 +91,8 @@ class TopBar : public QWidget {
   void buildRight(QHBoxLayout* row);
   void buildTrace();
   void showFigures(const Run& run);
+  void showButtons(const Run* run, bool busy, bool paused);
+  void fitCells();
   void pickTrace(int index);
   prof::TraceLevel traceLevel() const;
   TraceExtras traceExtras() const;
@@ -104,9 +107,10 @@ class TopBar : public QWidget {
   QComboBox* trace_;
   ProgressCell* progress_;
   QWidget* numbers_;
-  NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_;
+  NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_, *gpu_busy_, *kernels_;
   QString train_name_;
-  bool compact_ = false, counters_ = false;
+  bool has_loss_ = true, has_accuracy_ = true, has_memory_ = true, has_kernels_ = false;  // figures of the run
+  bool compact_ = false, counters_ = false, program_ = false;
   int shown_trace_ = 0;
 };
 

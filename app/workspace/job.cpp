@@ -1,6 +1,7 @@
 #include "app/workspace/job.h"
 
 #include <exception>
+#include <system_error>
 #include <utility>
 
 namespace ws::app {
@@ -28,15 +29,23 @@ void Job::start(std::function<void(const Side&)> work, std::function<void(const 
 }
 
 void Job::begin() {
-  thread_ = std::jthread([this, task = tasks_.front()] {
+  const auto end_later = [this](const QString& problem) {
+    QMetaObject::invokeMethod(this, [this, problem] { ended(problem); }, Qt::QueuedConnection);
+  };
+  const auto work = [this, end_later, task = tasks_.front()] {
     QString problem;
     try {
       task->work(Side(this, task));
     } catch (const std::exception& failure) {
       problem = QString::fromUtf8(failure.what());
     }
-    QMetaObject::invokeMethod(this, [this, problem] { ended(problem); }, Qt::QueuedConnection);
-  });
+    end_later(problem);
+  };
+  try {
+    thread_ = std::jthread(work);
+  } catch (const std::system_error& failure) {
+    end_later(QObject::tr("The system gives this program no more threads: %1").arg(failure.what()));
+  }
 }
 
 void Job::ended(const QString& problem) {

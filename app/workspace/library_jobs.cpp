@@ -38,6 +38,13 @@ void read_in(const QString& from, const QString& to) {
 
 }  // namespace
 
+QString readable_files() {
+  QStringList patterns;
+  for (const std::string_view ending : prof::kReadEndings)
+    patterns << "*" + QString::fromUtf8(ending.data(), static_cast<qsizetype>(ending.size()));
+  return patterns.join(' ');
+}
+
 LibraryJobs::LibraryJobs(RunLibrary& library, QObject* parent) : QObject(parent), library_(library) {
   clock_.setInterval(1000);  // how long the import or export goes on by now
   connect(&clock_, &QTimer::timeout, this, &LibraryJobs::changed);

@@ -13,6 +13,9 @@
 
 namespace ws::app {
 
+// Patterns of the files that can be imported, for file dialogs: "*.wsrun *.json …".
+QString readable_files();
+
 class LibraryJobs : public QObject {
   Q_OBJECT
  public:

@@ -3,7 +3,11 @@
 #include <QDir>
 #include <QFileInfo>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "app/core/runs/run_ceilings.h"
+#include "profiling/base/paths.h"
 
 namespace ws::app {
 namespace {
@@ -25,56 +29,133 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
     return nullptr;
   }
   if (command.isEmpty()) return nullptr;
-  const QDateTime now = QDateTime::currentDateTime();
-  QDir(folder_).mkpath(kUnfinished);
-  const QString name = QFileInfo(command.front()).fileName();
-  const QString path = folder_ + "/" + kUnfinished + "/" + now.toString("yyyyMMdd-HHmmss-") + name + ".wsrun";
   std::vector<std::string> words;
   for (const QString& word : command) words.push_back(word.toStdString());
+  const QString name = QString::fromStdString(prof::name_of_command(words));
+  options_ = options;
   try {
+    if (machine_) {
+      const std::string id = RemoteRun::new_name(name.toStdString());
+      there_ = std::make_unique<RemoteRecording>(machine_, id, remote_recording_job(command, options));
+      return begin(QString::fromStdString(id), name, {});
+    }
+    QDir(folder_).mkpath(kUnfinished);
+    const QString path = folder_ + "/" + kUnfinished + "/" +
+                         QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-") + name + ".wsrun";
     program_ = std::make_unique<prof::RecordedProgram>(words, path.toStdString(), options);
+    Run* run = begin(QFileInfo(path).completeBaseName(), name, path);
+    run->command = command, run->record_level = prof::to_string(options.python);
+    return run;
   } catch (const std::exception& problem) {
     emit failed(QString::fromUtf8(problem.what()));
     return nullptr;
   }
-  options_ = options;
+}
+
+Run* ProgramRecording::attach(const RemoteJobInfo& job) {
+  if (busy() || !machine_) return nullptr;
+  there_ = std::make_unique<RemoteRecording>(machine_, job.name.toStdString(), nlohmann::json());
+  return begin(job.name, job.title, {});
+}
+
+Run* ProgramRecording::begin(const QString& id, const QString& title, const QString& path) {
   run_ = new Run(this);
-  run_->id = QFileInfo(path).completeBaseName(), run_->title = command.join(' '), run_->path = path;
-  run_->created = now, run_->origin = RunOrigin::Imported, run_->recording = true;
+  run_->id = id, run_->title = title, run_->path = path;
+  run_->created = QDateTime::currentDateTime(), run_->origin = RunOrigin::Imported, run_->recording = true;
+  if (there_) run_->device = machine_->device() + tr(" on %1").arg(machine_->place());
   timer_.start();
   return run_;
 }
 
 void ProgramRecording::stop() {
   if (program_) program_->interrupt();
+  if (there_) there_->stop();
+}
+
+void ProgramRecording::detach() {
+  if (!there_) return;
+  timer_.stop();
+  there_.reset();
+  if (run_) run_->recording = false, run_->unfinished = true, run_->summary.emplace().status = RunStatus::Stopped;
+  emit ended(run_.data(), {});
+  run_.clear();
 }
 
 void ProgramRecording::drain() {
   RunUpdate update;
   for (prof::TraceBatch batch = program_->take(); !batch.empty(); batch = program_->take())
     update.traces.push_back(std::move(batch));
-  if (!update.traces.empty() && run_) run_->apply(std::move(update));
+  const prof::LiveCurves curves = program_->take_curves();
+  for (const prof::Metric& m : curves.metrics)
+    update.steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
+  for (const prof::Evaluation& e : curves.evaluations) {
+    EpochResult test{.step = e.step, .wall_s = e.wall_s};
+    test.test = Evaluation{e.test_loss, e.test_accuracy, 0};
+    update.epochs.push_back(test);
+  }
+  if (run_ && (!update.traces.empty() || !update.steps.empty() || !update.epochs.empty())) run_->apply(std::move(update));
 }
 
 void ProgramRecording::poll() {
+  if (there_) return pollThere();
   drain();
   const std::optional<int> status = program_->wait(0);
   if (!status) return;
   timer_.stop();
   drain();
-  const std::string problem = program_->status().problem;
+  const QString problem = QString::fromStdString(program_->status().problem);
   const QString path = keep();
   program_.reset();
+  finish(path, *status, problem);
+}
+
+void ProgramRecording::pollThere() {
+  const bool over = there_->over();
+  RunUpdate update = there_->take();
+  if (run_) run_->apply(std::move(update));
+  if (!over) return;
+  timer_.stop();
+  first_.clear();
+  problem_ = QString::fromStdString(there_->failure().empty() ? there_->status().problem : there_->failure());
+  unfetched_ = there_->files();
+  std::ranges::reverse(unfetched_);
+  fetchNext();
+}
+
+// The names there are data: here each is one of ours.
+void ProgramRecording::fetchNext() {
+  if (unfetched_.empty()) {
+    const int status = there_->exitStatus();
+    there_.reset();
+    return finish(first_, status, problem_);
+  }
+  const std::string file = unfetched_.back();
+  unfetched_.pop_back();
+  const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(file)));
+  QDir().mkpath(folder_);
+  fetching_.start(
+      [machine = there_->machine(), file, path](const Job::Side& side) {
+        fetch_file(machine->link(), {{"file", file}}, path.toStdString(),
+                   [&side](uint64_t) { return !side.cancelled()->load(); });
+      },
+      [this, path](const QString& problem) {
+        if (!problem.isEmpty()) problem_ = tr("The recording stays on the other machine: %1").arg(problem);
+        else if (first_.isEmpty()) first_ = path;
+        fetchNext();
+      });
+}
+
+void ProgramRecording::finish(const QString& path, int status, const QString& problem) {
   if (run_) {
     run_->recording = false;
     run_->summary.emplace().status = path.isEmpty() ? RunStatus::Failed : RunStatus::Finished;
   }
-  if (path.isEmpty())
+  if (!problem.isEmpty())
+    emit failed(problem);
+  else if (path.isEmpty())
     emit failed(tr("%1 ended with status %2 and nothing was recorded: it did not start CUDA.")
                     .arg(run_ ? run_->title : tr("The program"))
-                    .arg(*status));
-  else if (!problem.empty())
-    emit failed(QString::fromStdString(problem));
+                    .arg(status));
   Run* run = run_;
   run_.clear();
   emit ended(run, path);

@@ -17,7 +17,7 @@ using nlohmann::json;
 // What was asked of the machine, away from the window's thread.
 struct Answer {
   QString device;
-  std::vector<RemoteTrainingInfo> running;
+  std::vector<RemoteJobInfo> running;
 };
 
 QString device_of(const JsonInput& hello) {
@@ -27,26 +27,30 @@ QString device_of(const JsonInput& hello) {
              : QObject::tr("no GPU, %1 threads").arg(machine.at("cpu_threads").whole(0));
 }
 
-std::optional<RemoteTrainingInfo> training_there(RemoteLink& link, const std::string& name) {
-  const json answer = link.ask({{"do", "job"}, {"run", name}});
-  const JsonInput job(answer, "");
-  if (job.at("kind").text() != "train") return std::nullopt;
-  return RemoteTrainingInfo{QString::fromStdString(name), QString::fromStdString(job.at("title").text()),
-                            parse_spec(job.required("spec").value().dump())};
+RemoteJobInfo job_of(const JsonInput& row) {
+  const JsonInput job = row.at("job");
+  RemoteJobInfo info{QString::fromStdString(row.required("run").text()), QString::fromStdString(job.at("title").text()),
+                     QString::fromStdString(job.at("kind").text()), {}};
+  if (info.kind == "train") info.spec = parse_spec(job.required("spec").value().dump());
+  QStringList words;
+  for (const JsonInput& word : job.at("command").items()) words << QString::fromStdString(word.text());
+  if (info.title.isEmpty()) info.title = words.join(' ');
+  return info;
 }
 
 Answer ask_about(RemoteLink& link) {
-  const json hello = link.ask({{"do", "hello"}}), list = link.ask({{"do", "list"}}, 600);
-  Answer answer{device_of({hello, ""}), {}};
-  for (const JsonInput& row : JsonInput(list, "").at("runs").items()) {
-    const std::string file = row.at("file").text();
-    if (!row.at("job").flag(false) || !file.ends_with(".wsrun")) continue;
-    if (auto training = training_there(link, file.substr(0, file.size() - 6))) answer.running.push_back(std::move(*training));
-  }
-  return answer;
+  const json hello = link.ask({{"do", "hello"}});
+  return {device_of({hello, ""}), jobs_there(link)};
 }
 
 }  // namespace
+
+std::vector<RemoteJobInfo> jobs_there(RemoteLink& link) {
+  const json answer = link.ask({{"do", "jobs"}});
+  std::vector<RemoteJobInfo> jobs;
+  for (const JsonInput& row : JsonInput(answer, "").at("jobs").items()) jobs.push_back(job_of(row));
+  return jobs;
+}
 
 RemoteMachine::RemoteMachine(const QString& address)
     : link_(std::make_shared<RemoteLink>(parse_remote(address.toStdString()))) {
@@ -65,9 +69,10 @@ void RemoteMachine::look() {
   up_ = now.state == LineState::Up;
   QString text = place() + QStringLiteral(" · ") + device_;
   if (now.state == LineState::Connecting) text = tr("connecting to %1…").arg(place());
-  if (now.state == LineState::Cut) text = tr("%1: line cut for %2 s, trying again").arg(place()).arg(static_cast<int>(now.cut_s));
-  if (now.state == LineState::Refused) text = tr("%1: no line").arg(place());
+  if (now.state == LineState::Cut) text = tr("%1: cut for %2 s, reconnecting").arg(place()).arg(static_cast<int>(now.cut_s));
+  if (now.state == LineState::Refused) text = tr("%1: not connected").arg(place());
   if (text != std::exchange(text_, text)) emit changed();
+  sayWhatChanged(now.state);
   if (now.state == LineState::Refused) {
     timer_.stop();
     emit refused(QString::fromStdString(now.sentence));
@@ -81,6 +86,14 @@ void RemoteMachine::look() {
                   device_ = answer->device, running_ = std::move(answer->running);
                   emit ready();
                 });
+}
+
+void RemoteMachine::sayWhatChanged(LineState now) {
+  const LineState before = std::exchange(state_, now);
+  if (before == now || !asked_) return;
+  if (now == LineState::Cut)
+    emit said(tr("The connection to %1 is cut. What runs there goes on; Warpscope reconnects by itself.").arg(place()), true);
+  if (now == LineState::Up) emit said(tr("%1 is connected again. Nothing is lost.").arg(place()), false);
 }
 
 QStringList known_hosts() {

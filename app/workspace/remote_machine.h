@@ -13,11 +13,12 @@
 
 namespace ws::app {
 
-// A training that goes on there, as it was begun.
-struct RemoteTrainingInfo {
-  QString name, title;
-  RunSpec spec;
+// What goes on there, as it was begun.
+struct RemoteJobInfo {
+  QString name, title, kind;  // "train", "record" or "experiment"
+  RunSpec spec;               // of a training
 };
+std::vector<RemoteJobInfo> jobs_there(RemoteLink& link);  // waits; throws Failure
 
 class RemoteMachine : public QObject {
   Q_OBJECT
@@ -29,20 +30,23 @@ class RemoteMachine : public QObject {
   QString device() const { return device_; }  // "NVIDIA H200"; empty: not known yet
   bool up() const { return up_; }
   QString text() const;                       // "gpu7 · NVIDIA H200", or why the line is down
-  const std::vector<RemoteTrainingInfo>& running() const { return running_; }  // as it was when the line came up
+  const std::vector<RemoteJobInfo>& running() const { return running_; }  // as it was when the line came up
 
  signals:
   void ready();                           // it has answered what it has and what runs there
   void refused(const QString& sentence);  // no line will come about
   void changed();                         // text() is another
+  void said(const QString& sentence, bool problem);  // the line was cut, or stands again
 
  private:
   void look();
+  void sayWhatChanged(LineState now);
 
   std::shared_ptr<RemoteLink> link_;
   QString device_, text_;
   bool up_ = false, asked_ = false;
-  std::vector<RemoteTrainingInfo> running_;
+  LineState state_ = LineState::Connecting;
+  std::vector<RemoteJobInfo> running_;
   QTimer timer_;
   Job asking_;
 };

@@ -1,7 +1,6 @@
 #include "app/workspace/remote_training.h"
 
 #include <chrono>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -12,30 +11,8 @@ namespace ws::app {
 
 using nlohmann::json;
 
-// How the request to begin was answered.
-struct RemoteTraining::Start {
-  std::mutex mutex;
-  std::string refused;
-};
-
-namespace {
-
-// Asked before anything is followed, so that it is answered first.
-template <class Start>
-std::shared_ptr<Start> begin(RemoteLink& link, const std::string& name, const json& job) {
-  auto start = std::make_shared<Start>();
-  if (job.is_null()) return start;
-  link.post({{"do", "start"}, {"run", name}, {"job", job}}, [start](const json&, const std::string& error) {
-    std::lock_guard lock(start->mutex);
-    start->refused = error;
-  });
-  return start;
-}
-
-}  // namespace
-
 RemoteTraining::RemoteTraining(RemoteLink& link, const std::string& name, const json& job, RunSpec spec)
-    : start_(begin<Start>(link, name, job)), run_(link, name, true), spec_(std::move(spec)) {}
+    : run_(link, name, true, job), spec_(std::move(spec)) {}
 
 // What cannot change in mid-run is said at once, as here.
 void RemoteTraining::change(const std::string& key, const std::string& value) {
@@ -57,7 +34,9 @@ void RemoteTraining::takePlan(RunUpdate& update) {
 }
 
 RunUpdate RemoteTraining::take() {
+  const bool over = run_.over();
   RemoteUpdate update = run_.take();
+  first_.order(update.run, over);
   if (!update.files.empty()) files_ = update.files;
   if (update.recompiled || !std::exchange(planned_, true)) takePlan(update.run);
   const std::string log = run_.take_log();
@@ -75,10 +54,7 @@ bool RemoteTraining::wait(int most_ms) {
   return over();
 }
 
-std::string RemoteTraining::failure() const {
-  std::lock_guard lock(start_->mutex);
-  return start_->refused;
-}
+std::string RemoteTraining::failure() const { return run_.refused(); }
 
 json remote_job(const RunSpec& spec, const std::string& title, const prof::CollectorOptions& trace, bool paused) {
   return {{"kind", "train"},       {"spec", to_json(spec)},

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "app/core/remote/first_progress.h"
 #include "app/core/remote/remote_run.h"
 #include "app/workspace/training_worker.h"
 
@@ -28,9 +29,8 @@ class RemoteTraining : public TrainingWorker {
 
  private:
   void takePlan(RunUpdate& update);
-  struct Start;
-  std::shared_ptr<Start> start_;
   RemoteRun run_;
+  FirstProgress first_;
   RunSpec spec_;
   std::vector<std::string> files_;
   bool planned_ = false;

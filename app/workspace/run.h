@@ -55,6 +55,8 @@ class Run : public QObject {
 
   QString id, title, path, device, note;
   QStringList tags;
+  QStringList command;   // of a program that was recorded, and can be again
+  QString record_level;  // how much of its Python was recorded
   RunOrigin origin = RunOrigin::Live;
   QDateTime created;
   RunSpec spec;

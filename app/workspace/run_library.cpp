@@ -258,7 +258,8 @@ void RunLibrary::loadDetails(Run* run) {
 
 bool RunLibrary::write(Run* run, const std::function<void(const std::string& path)>& change) {
   if (run->shipped) {
-    emit failed(tr("%1 came with Warpscope and stays as it is. Save a copy first (File › Save a copy).").arg(run->title));
+    emit failed(tr("%1 is shipped with Warpscope and cannot be changed. Save a copy first (File › Save a copy).")
+                    .arg(run->title));
     return false;
   }
   try {

@@ -17,6 +17,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
+#include "profiling/recording/record_program.h"
 
 namespace ws::app {
 namespace {
@@ -192,6 +193,16 @@ std::vector<TimeMark> marks_from(const std::string& text) {
   return marks;
 }
 
+QStringList command_of(const prof::RunSummary& summary) {
+  const auto said = summary.extra.find(prof::kCommandKey);
+  const auto list = parse_json_or_null(said == summary.extra.end() ? std::string() : said->second);
+  QStringList words;
+  if (list.is_array())
+    for (const auto& word : list)
+      if (word.is_string()) words << QString::fromStdString(word.get<std::string>());
+  return words;
+}
+
 void read_summary(Run& run, const QString& path) {
   const prof::RunSummary file = prof::read_run_summary(path.toStdString());
   run.path = QFileInfo(path).absoluteFilePath();
@@ -207,6 +218,9 @@ void read_summary(Run& run, const QString& path) {
   run.unfinished = file.status == "running" && !run.elsewhere;
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
   run.lab = file.origin == "lab";
+  run.command = command_of(file);
+  if (const auto level = file.extra.find(prof::kPythonLevelKey); level != file.extra.end())
+    run.record_level = QString::fromStdString(level->second);
   run.takeAccount(file);
   if (const auto letter = file.extra.find("letter"); letter != file.extra.end() && run.letter < 0)
     run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, 25);

@@ -10,6 +10,8 @@ namespace ws::app {
 // What the list shows; the losses and the trace stay in the file. Throws Failure.
 void read_summary(Run& run, const QString& path);
 
+QStringList command_of(const prof::RunSummary& summary);  // of a recorded program; empty: it does not say
+
 // Everything else. Safe on any thread: it touches no Run.
 struct RunDetails {
   std::vector<StepPoint> steps;

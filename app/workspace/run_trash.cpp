@@ -13,13 +13,21 @@ namespace {
 constexpr int kTrashDays = 1;
 
 // SQLite keeps beside the file what it has not folded in yet.
-constexpr const char* kBeside[] = {"-wal", "-shm", ".wsck"};
+constexpr const char* kParts[] = {"", "-wal", "-shm", ".wsck"};
 
+// All of it or nothing: a part of the losses may stand in the log only.
 bool move_run(const QString& from, const QString& to) {
-  if (!QFile::rename(from, to)) return false;
-  for (const char* ending : kBeside)
-    if (QFile::exists(from + ending)) QFile::rename(from + ending, to + ending);
-  return true;
+  std::vector<const char*> moved;
+  for (const char* ending : kParts) {
+    if (!QFile::exists(from + ending)) continue;
+    if (QFile::rename(from + ending, to + ending)) {
+      moved.push_back(ending);
+      continue;
+    }
+    for (const char* back : moved) QFile::rename(to + back, from + back);
+    return false;
+  }
+  return !moved.empty();
 }
 
 }  // namespace

@@ -1,11 +1,36 @@
 #include "app/workspace/step_split.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "profiling/analysis/step_sample.h"
 
 namespace ws::app {
 namespace {
 
 constexpr size_t kSplitSteps = 200;  // the newest steps, so that a change in mid-run shows
+
+// What the host did in the gaps has a row of its own: waiting for data always, the rest where there is no GPU to wait for.
+void name_gaps(StepSplit& split, const prof::Breakdown& parts) {
+  using prof::HostWork, prof::Meaning;
+  const auto idle = std::ranges::find(split.parts, Meaning::Idle, &SplitPart::meaning);
+  if (idle == split.parts.end()) return;
+  const bool host_alone = parts.kernels() + parts.times[static_cast<size_t>(Meaning::Copy)] == 0;
+  const std::tuple<HostWork, Meaning, QString> kRows[] = {
+      {HostWork::Forward, Meaning::Other, QObject::tr("forward, on the host")},
+      {HostWork::Backward, Meaning::Other, QObject::tr("backward, on the host")},
+      {HostWork::Optimizer, Meaning::Optimizer, QObject::tr("optimizer, on the host")},
+      {HostWork::Data, Meaning::Idle, QObject::tr("waits for data")}};
+  std::vector<SplitPart> named;
+  for (const auto& [work, meaning, name] : kRows) {
+    const int64_t ns = parts.gaps[static_cast<size_t>(work)];
+    if (ns <= 0 || (!host_alone && work != HostWork::Data)) continue;
+    named.push_back({meaning, name, static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps)});
+    idle->us -= named.back().us;
+  }
+  if (host_alone && !named.empty()) idle->name = QObject::tr("other work of the host");
+  split.parts.insert(idle, named.begin(), named.end());
+}
 
 }  // namespace
 
@@ -30,6 +55,7 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::Tim
   const prof::Breakdown& parts = sample.parts;
   if (parts.steps == 0 || parts.wall() <= 0) return {};
   StepSplit split = split_from(parts.times, parts.wall(), parts.steps);
+  name_gaps(split, parts);
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
   const prof::TimeNs busy = parts.kernels() + parts.times[static_cast<size_t>(prof::Meaning::Copy)];
   split.busy = static_cast<double>(busy) / static_cast<double>(parts.wall());

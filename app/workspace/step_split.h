@@ -10,7 +10,7 @@ namespace ws::app {
 
 struct SplitPart {
   prof::Meaning meaning;
-  QString name;
+  QString name;  // empty: that of the meaning
   double us = 0;
 };
 struct StepSplit {

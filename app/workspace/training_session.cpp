@@ -1,10 +1,13 @@
 #include "app/workspace/training_session.h"
 
 #include <QDir>
+#include <QFileInfo>
 #include <QPointer>
 #include <QThread>
 #include <QUuid>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "app/workspace/remote_training.h"
 #include "datasets/dataset.h"
@@ -46,10 +49,7 @@ void keep_weights(const RunSpec& spec, Executor& executor, const std::string& pa
   Checkpoint kept{spec, executor.state(), 0, 0, 0, 0, 0};
   if (bytes_of(kept.state) > kMostKeptBytes) return;
   for (auto& moments : kept.state.moments) moments.clear();  // for looking at, not for going on
-  try {
-    save_checkpoint(kept, path);
-  } catch (const Failure&) {  // a full disk: the run file says so
-  }
+  save_checkpoint(kept, path);
 }
 
 bool is_last(const EpochResult& epoch, const TrainSpec& train) {
@@ -78,18 +78,17 @@ RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceE
   options.title = run.title.toStdString();
   options.may_go_unkept = true;
   options.trace = trace_options(level, extras);
-  options.at_epoch = [spec = run.spec, path = weights_path(run.path).toStdString()](const EpochResult& epoch,
-                                                                                    Executor& executor) {
-    if (is_last(epoch, spec.train)) keep_weights(spec, executor, path);
-  };
   return options;
 }
 
 // On a thread of this program.
 class LocalTraining final : public TrainingWorker {
  public:
-  LocalTraining(const Run& run, const RecorderOptions& options)
-      : spec_(run.spec), weights_(weights_path(run.path).toStdString()), recorded_(run.spec, options) {}
+  LocalTraining(const Run& run, RecorderOptions options)
+      : spec_(run.spec),
+        run_path_(run.path),
+        weights_(weights_path(run.path).toStdString()),
+        recorded_(run.spec, keepingWeights(std::move(options))) {}
   ~LocalTraining() override {
     if (!thread_) return;
     recorded_.control().stop();
@@ -107,18 +106,24 @@ class LocalTraining final : public TrainingWorker {
     }));
     thread_->setObjectName("training");
     thread_->start();
+    if (!thread_->isRunning() && !thread_->isFinished()) throw Failure("The system gives this program no more threads.");
   }
 
   void pause() override { recorded_.control().pause(); }
   void resume() override { recorded_.control().resume(); }
   void stepOnce() override { recorded_.control().step_once(); }
   void stop() override {
-    recorded_.control().ask([spec = spec_, path = weights_](Executor& e) { keep_weights(spec, e, path); });
+    recorded_.control().ask([this](Executor& executor) { keepWeights(executor); });
     recorded_.control().stop();
   }
   void change(const std::string& key, const std::string& value) override { recorded_.control().change(key, value); }
   void setTraceLevel(prof::TraceLevel level) override { recorded_.set_trace_level(level); }
-  RunUpdate take() override { return recorded_.take(); }
+  RunUpdate take() override {
+    RunUpdate update = recorded_.take();
+    const std::lock_guard lock(mutex_);
+    for (RunMessage& message : std::exchange(unsaved_, {})) update.messages.push_back(std::move(message));
+    return update;
+  }
   bool over() override { return thread_->isFinished(); }
   bool wait(int most_ms) override { return thread_->wait(most_ms); }
   std::string failure() const override { return failure_; }
@@ -126,10 +131,29 @@ class LocalTraining final : public TrainingWorker {
   TrainControl* control() override { return &recorded_.control(); }
 
  private:
+  RecorderOptions keepingWeights(RecorderOptions options) {
+    options.at_epoch = [this](const EpochResult& epoch, Executor& executor) {
+      if (is_last(epoch, spec_.train)) keepWeights(executor);
+    };
+    return options;
+  }
+  void keepWeights(Executor& executor) {
+    try {
+      keep_weights(spec_, executor, weights_);
+    } catch (const Failure& problem) {
+      if (!QFileInfo::exists(run_path_)) return;  // the run is not kept either, and that is said
+      const std::lock_guard lock(mutex_);
+      unsaved_ = {{std::string("The weights are not saved: ") + problem.what(), true}};
+    }
+  }
+
   const RunSpec spec_;
+  const QString run_path_;
   const std::string weights_;
   TracedTraining recorded_;
   std::string failure_;  // written by the thread, read once it has ended
+  std::mutex mutex_;
+  std::vector<RunMessage> unsaved_;
   std::unique_ptr<QThread> thread_;
 };
 
@@ -182,8 +206,8 @@ Run* TrainingSession::start(const StartRequest& request) {
   return mayStart(request.spec) ? begin(request, {}) : nullptr;
 }
 
-Run* TrainingSession::attach(const RemoteTrainingInfo& training) {
-  if (!machine_ || !mayStart(training.spec)) return nullptr;
+Run* TrainingSession::attach(const RemoteJobInfo& training) {
+  if (!machine_ || training.kind != "train" || !mayStart(training.spec)) return nullptr;
   return begin({training.spec, training.title}, training.name);
 }
 
@@ -200,6 +224,7 @@ Run* TrainingSession::begin(const StartRequest& request, QString name) {
       run->id = QString::fromStdString(there);
       run->device = machine_->device() + tr(" on %1").arg(machine_->place());
       worker_ = std::make_unique<RemoteTraining>(machine_->link(), there, job, request.spec);
+      run->title += tr(" · on %1").arg(machine_->place());  // one beside it may run here with the same choices
     } else {
       run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
       auto local = std::make_unique<LocalTraining>(*run, options_for(*run, request.trace, extras_));
@@ -238,6 +263,7 @@ void TrainingSession::readTraceStatus() {
 }
 
 void TrainingSession::poll() {
+  pollBeside();
   if (!worker_) return;
   const bool over = worker_->over();
   readTraceStatus();
@@ -251,25 +277,27 @@ void TrainingSession::poll() {
   if (over) finish();
 }
 
-void TrainingSession::finish() {
-  timer_.stop();
-  run_->apply(worker_->take());
-  const std::string failure = worker_->failure();
-  std::string file;
-  if (const auto* there = dynamic_cast<RemoteTraining*>(worker_.get()); there && !there->files().empty())
-    file = there->files().front();
-  if (!run_->summary) {
+std::string TrainingSession::applyEnd(Run& run, TrainingWorker& worker) {
+  run.apply(worker.take());
+  if (!run.summary) {
     Summary summary;
     summary.status = RunStatus::Failed;
-    summary.message = failure.empty() ? "The run ended without a result." : failure;
-    summary.spec = run_->spec;
-    run_->summary = summary;
-    run_->announce();
+    summary.message = worker.failure().empty() ? "The run ended without a result." : worker.failure();
+    summary.spec = run.spec;
+    run.summary = summary;
+    run.announce();
   }
+  const auto* there = dynamic_cast<RemoteTraining*>(&worker);
+  return there && !there->files().empty() ? there->files().front() : std::string();
+}
+
+void TrainingSession::finish() {
+  const std::string file = applyEnd(*run_, *worker_);
   worker_.reset();
   paused_ = false;
-  if (!file.empty()) fetch(file);
+  if (!file.empty()) fetch(file, trains_on_, run_);
   trains_on_.reset();
+  if (beside_.empty()) timer_.stop();
   const Summary& summary = *run_->summary;
   if (summary.status == RunStatus::Failed) queue_.clear(), fail(QString::fromStdString(summary.message));
   emit ended(run_);
@@ -281,34 +309,101 @@ void TrainingSession::finish() {
   emit stateChanged();
 }
 
+void TrainingSession::pollBeside() {
+  for (size_t i = 0; i < beside_.size();) {
+    const bool over = beside_[i].worker->over();
+    beside_[i].run->apply(beside_[i].worker->take());
+    if (!over) {
+      ++i;
+      continue;
+    }
+    const Beside ended = std::move(beside_[i]);
+    beside_.erase(beside_.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::string file = applyEnd(*ended.run, *ended.worker);
+    if (!file.empty()) fetch(file, ended.machine, ended.run);
+    if (!anyBusy()) timer_.stop();
+    if (ended.run->summary->status == RunStatus::Failed) fail(QString::fromStdString(ended.run->summary->message));
+    emit this->ended(ended.run);
+    emit stateChanged();
+  }
+}
+
+void TrainingSession::putBeside() {
+  if (!trains_on_) return;
+  queue_.clear();
+  beside_.push_back({std::move(worker_), std::exchange(trains_on_, nullptr), run_, std::exchange(paused_, false)});
+  emit stateChanged();
+}
+
+void TrainingSession::bringForward(const QString& address) {
+  const auto at = std::find_if(beside_.rbegin(), beside_.rend(), [&](const Beside& b) { return b.machine->address() == address; });
+  if (busy() || at == beside_.rend()) return;
+  worker_ = std::move(at->worker), trains_on_ = at->machine, run_ = at->run, paused_ = at->paused;
+  beside_.erase(std::next(at).base());
+  emit stateChanged();
+}
+
+std::vector<Run*> TrainingSession::beside() const {
+  std::vector<Run*> runs;
+  for (const Beside& one : beside_) runs.push_back(one.run);
+  return runs;
+}
+
+QStringList TrainingSession::placesThere() const {
+  QStringList places;
+  if (trains_on_) places << trains_on_->place();
+  for (const Beside& one : beside_) places << one.machine->place();
+  places.removeDuplicates();
+  return places;
+}
+
+void TrainingSession::stopAll() {
+  for (const Beside& one : beside_) one.worker->stop();
+  stop();
+}
+
 // The name there is data: here it is one of ours.
-void TrainingSession::fetch(const std::string& file) {
-  const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(run_->id.toStdString())) + ".wsrun");
+void TrainingSession::fetch(const std::string& file, const std::shared_ptr<RemoteMachine>& machine, Run* run) {
+  const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(run->id.toStdString())) + ".wsrun");
   fetching_.start(
-      [machine = trains_on_, file, path](const Job::Side& side) {
+      [machine, file, path](const Job::Side& side) {
         fetch_file(machine->link(), {{"file", file}}, path.toStdString(),
                    [&side](uint64_t) { return !side.cancelled()->load(); });
       },
-      [this, run = QPointer<Run>(run_), path](const QString& problem) {
+      [this, run = QPointer<Run>(run), path](const QString& problem) {
         if (!problem.isEmpty()) return fail(tr("The run file stays on the other machine: %1").arg(problem));
         emit arrived(run, path);
       });
 }
 
+void TrainingSession::markLeft(Run& run, const char* why) {
+  run.unfinished = true;
+  Summary summary;
+  summary.status = RunStatus::Stopped;
+  summary.message = why;
+  summary.spec = run.spec;
+  if (!run.summary) run.summary = summary;
+}
+
 void TrainingSession::detach() {
   if (!trains_on_) return;
-  timer_.stop();
   queue_.clear();
   worker_.reset();
   trains_on_.reset();
   paused_ = false;
-  run_->unfinished = true;
-  Summary summary;
-  summary.status = RunStatus::Stopped;
-  summary.message = "It runs on there; what was seen until then is shown.";
-  summary.spec = run_->spec;
-  if (!run_->summary) run_->summary = summary;
+  if (beside_.empty()) timer_.stop();
+  markLeft(*run_, "It runs on there; what was seen until then is shown.");
   emit ended(run_);
+  emit stateChanged();
+}
+
+void TrainingSession::detachAll() {
+  detach();
+  for (const Beside& one : std::exchange(beside_, {})) {
+    markLeft(*one.run, "It runs on there; what was seen until then is shown.");
+    emit ended(one.run);
+  }
+  if (!busy()) timer_.stop();
   emit stateChanged();
 }
 
@@ -345,18 +440,13 @@ bool TrainingSession::stopAndWait(int milliseconds) {
 }
 
 void TrainingSession::leave() {
-  if (trains_on_) return detach();
+  if (trains_on_ || !busy()) return detachAll();
   if (!worker_) return;
   timer_.stop();
   queue_.clear();
   left_workers().push_back(worker_.release());
   paused_ = false;
-  run_->unfinished = true;
-  Summary summary;
-  summary.status = RunStatus::Stopped;
-  summary.message = "The window was closed before the run could end; what was written is shown.";
-  summary.spec = run_->spec;
-  if (!run_->summary) run_->summary = summary;
+  markLeft(*run_, "The window was closed before the run could end; what was written is shown.");
   emit ended(run_);
   emit stateChanged();
 }

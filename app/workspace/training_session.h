@@ -1,4 +1,5 @@
-// Trains one run at a time on a worker thread and moves what happened into the Run that the window shows.
+// Trains one run at a time on a worker thread and moves what happened into the Run that the window shows. Runs on other
+// machines may go on beside it.
 #pragma once
 #include <QObject>
 #include <QTimer>
@@ -59,8 +60,16 @@ class TrainingSession : public QObject {
   void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
   RemoteMachine* machine() const { return machine_.get(); }
   bool remote() const { return trains_on_ != nullptr; }  // the running one runs on another machine
-  Run* attach(const RemoteTrainingInfo& training);       // one that runs there already
+  Run* attach(const RemoteJobInfo& training);            // one that runs there already
   void detach();                                         // it runs on there; nothing more is heard of it
+  // The one on another machine goes on and is shown, but another may be begun beside it, here or there.
+  void putBeside();
+  void bringForward(const QString& address);  // the newest one beside of that machine, if nothing trains in front
+  std::vector<Run*> beside() const;
+  QStringList placesThere() const;  // the other machines that train for this window
+  bool anyBusy() const { return busy() || !beside_.empty(); }
+  void stopAll();
+  void detachAll();
   // While something else trains on this machine no run starts: `why` is what is said. Empty: free again.
   void hold(const QString& why) { held_ = why; }
   // Whether there is a GPU, once that is known. Before, the training thread waits for the answer, not the caller.
@@ -77,7 +86,17 @@ class TrainingSession : public QObject {
   Run* begin(const StartRequest& request, QString name);
   Run* makeRun(const StartRequest& request);
   bool mayStart(const RunSpec& spec);
-  void fetch(const std::string& file);
+  // A run on another machine that goes on beside the one in front.
+  struct Beside {
+    std::unique_ptr<TrainingWorker> worker;
+    std::shared_ptr<RemoteMachine> machine;
+    Run* run;
+    bool paused;
+  };
+  void fetch(const std::string& file, const std::shared_ptr<RemoteMachine>& machine, Run* run);
+  static std::string applyEnd(Run& run, TrainingWorker& worker);  // the file that it left on another machine
+  static void markLeft(Run& run, const char* why);
+  void pollBeside();
   void poll();
   void finish();
   void readTraceStatus();
@@ -87,6 +106,7 @@ class TrainingSession : public QObject {
   QString folder_, problem_, held_;
   std::unique_ptr<TrainingWorker> worker_;
   std::shared_ptr<RemoteMachine> machine_, trains_on_;
+  std::vector<Beside> beside_;
   Job fetching_;
   Run* run_ = nullptr;
   std::optional<RunSpec> last_;  // what the last run began with

@@ -42,6 +42,7 @@ class Workspace : public QObject {
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
   void compareRuns(Run* baseline, Run* candidate) { emit compareWanted(baseline, candidate); }
+  void recordAgain() { emit recordAgainWanted(); }  // the program that is shown, as its panel says
   void findInTimeline() { emit findWanted(); }
   void noteOnTab(const QObject* page, const QString& note) { emit tabNoted(page, note); }  // "3" beside its name
 
@@ -49,6 +50,7 @@ class Workspace : public QObject {
   void said(const QString& sentence, bool problem);
   void openWanted(const QString& path);
   void recordWanted(const QStringList& command, const ws::prof::RecordOptions& options);
+  void recordAgainWanted();
   void fileWanted();
   void picked(ws::app::Run* run);
   void frontWanted(const QObject* page);

@@ -1,6 +1,7 @@
 // What comes over the line between two machines: frames, and in them news, traces and requests.
 #include <string_view>
 
+#include "app/core/remote/curves.h"
 #include "app/core/remote/frame.h"
 #include "app/core/remote/remote_address.h"
 #include "app/core/remote/update_codec.h"
@@ -14,6 +15,12 @@ int fuzz_one(const uint8_t* bytes, size_t count) {
     ws::fuzz::require(!address.host.empty() && address.host[0] != '-', "a host is no option of ssh");
   } catch (const ws::Failure&) {
   }
+  try {
+    ws::app::read_history(std::string(text));
+  } catch (const ws::Failure&) {
+  }
+  const size_t whole = ws::app::whole_frames_in(text, 1000);
+  ws::fuzz::require(whole <= count, "frames are no longer than their bytes");
   ws::app::FrameReader frames("Fuzz");
   ws::app::UpdateReader reader;
   for (size_t at = 0; at < count; at += 1000) {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""A small training in PyTorch as anyone would write it, to be recorded. usage: foreign_program.py MODEL STEPS [PROFILE FILE]
+"""A small training in PyTorch as anyone would write it, to be recorded. usage: foreign_program.py MODEL,… STEPS [PROFILE FILE]
 
-Prints the median time of a step in µs, and the last loss. PROFILE: kernels or stacks; torch.profiler counts its kernels by op
-and module into FILE."""
+MODEL: dense, convolutional, transformer, recurrent; as transformer:compiled with torch.compile, as transformer:captured in one
+CUDA graph. Prints for each the median time of a step in µs, the last loss and how many steps it made in all. PROFILE: kernels or
+stacks; torch.profiler counts its kernels by op and module into FILE, or with "-" only runs."""
 
 import json
 import statistics
@@ -13,7 +14,7 @@ from contextlib import nullcontext
 import torch
 import torch.nn as nn
 
-torch.manual_seed(1)
+WARM_UP = 10  # steps that torch.profiler does not see
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -111,22 +112,54 @@ def counts_of(profiler):
             if "Backward" in at.name:
                 module = forward.get(getattr(at, "sequence_nr", -1), "")
             at = at.cpu_parent
-        key = module + " · " + event.name
+        key = f"{module} · {event.name}" if module else event.name
         counts[key] = counts.get(key, 0) + kernels
     return counts
 
 
-def main():
-    model, steps = sys.argv[1], int(sys.argv[2])
-    profile, file = (sys.argv[3], sys.argv[4]) if len(sys.argv) > 4 else (None, None)
+def names_of(profiler):
+    """Kernel → how often."""
+    counts = {}
+    for event in profiler.events():
+        for kernel in event.kernels:
+            if not kernel.name.startswith("Mem"):
+                counts[kernel.name] = counts.get(kernel.name, 0) + 1
+    return counts
+
+
+def captured_step(net, criterion, optimizer, x, y):
+    """Three steps on a side stream, then one into a graph; calling it replays the graph."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step(net, criterion, optimizer, x, y)
+    torch.cuda.current_stream().wait_stream(side)
+    optimizer.zero_grad(set_to_none=True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step(net, criterion, optimizer, x, y)
+
+    def replay():
+        graph.replay()
+        return loss
+
+    return replay
+
+
+def train(name, steps, profile, file):
+    model, _, way = name.partition(":")
     net = MODELS[model]().to(device)
+    criterion = nn.CrossEntropyLoss()
     if profile and file != "-":
         named_modules(net)
-    criterion = nn.CrossEntropyLoss()
+        named_modules(criterion)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     x, y = torch.randn(64, 784, device=device), torch.randint(0, 10, (64,), device=device)
-    for _ in range(10):
-        step(net, criterion, optimizer, x, y)
+    called = torch.compile(net) if way == "compiled" else net
+    one = captured_step(net, criterion, optimizer, x, y) if way == "captured" else lambda: step(called, criterion, optimizer, x, y)
+    for _ in range(WARM_UP):
+        one()
     wait()
     times = []
     activities = [torch.profiler.ProfilerActivity.CPU] + ([torch.profiler.ProfilerActivity.CUDA] if device == "cuda" else [])
@@ -134,13 +167,26 @@ def main():
         for _ in range(max(1, steps // 20)):
             begin = time.perf_counter()
             for _ in range(20):
-                loss = step(net, criterion, optimizer, x, y)
+                loss = one()
             wait()
             times.append((time.perf_counter() - begin) / 20 * 1e6)
     if profile and file != "-":
         with open(file, "w") as out:
-            json.dump(counts_of(profiler), out)
-    print(json.dumps({"us": statistics.median(times), "loss": "%.9f" % loss.item()}))
+            json.dump({"ops": counts_of(profiler), "names": names_of(profiler)}, out)
+    result = {"model": name, "us": statistics.median(times), "loss": "%.6f" % loss.item()}
+    result["steps"] = WARM_UP + max(1, steps // 20) * 20 + (3 if way == "captured" else 0)
+    if way == "compiled":
+        from torch._dynamo.utils import counters
+
+        result["graph_breaks"] = sum(counters["graph_break"].values())
+    print(json.dumps(result), flush=True)
+
+
+def main():
+    profile, file = (sys.argv[3], sys.argv[4]) if len(sys.argv) > 4 else (None, None)
+    for name in sys.argv[1].split(","):
+        torch.manual_seed(1)
+        train(name, int(sys.argv[2]), profile, file)
 
 
 main()

@@ -46,7 +46,7 @@ struct Causes {
   QString text() const {
     const bool times = shown > 1.3 && changes.size() > 1;
     QStringList parts = times ? changes : shares;
-    if (!times && beyond) parts.prepend(QObject::tr("More than the whole difference: %1").arg(*beyond));
+    if (!times && beyond) parts.prepend(QObject::tr("More than the whole difference comes from %1").arg(*beyond));
     if (parts.isEmpty()) return {};
     const QString first = parts.takeFirst();
     return "<b>" + first.toHtmlEscaped() + "</b>" +
@@ -168,8 +168,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
   }
   if (compared.runs.size() > 2) lines << fastest_of(compared);
   lines << where_recorded(compared);
-  if (!compared.pair())
-    lines << tr("Train a run, change one choice, train again: both are in the list at the right.");
+  if (!compared.pair()) lines << tr("Train a run, change one choice, train again: both are in the Runs list.");
   lines.removeAll(QString());
   causes_->setText(lines.join("<br>"));
 }

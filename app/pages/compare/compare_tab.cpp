@@ -5,12 +5,15 @@
 #include <QLabel>
 #include <QMenu>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QSpinBox>
 #include <QSplitter>
+#include <QTabBar>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "app/charts/curve_pane.h"
+#include "app/charts/flame_view.h"
 #include "app/pages/compare/bars_view.h"
 #include "app/pages/compare/compare_export.h"
 #include "app/pages/compare/compare_headline.h"
@@ -92,6 +95,8 @@ QWidget* CompareTab::buildViews() {
   views_->addPage(tr("Timelines"), step_);
   views_->addPage(tr("Curves"), buildCurves());
   views_->addPage(tr("Bars"), bars_);
+  host_page_ = views_->addPage(tr("Host"), buildHost());
+  views_->strip()->setTabVisible(host_page_, false);
   buildTimelineOptions();
   connect(step_, &StepView::said, this, [this](const QString& sentence) { emit said(sentence, false); });
   return views_;
@@ -101,7 +106,7 @@ void CompareTab::buildTimelineOptions() {
   align_ = new QPushButton(views_);
   align_->setProperty("small", true);
   align_->setProperty("menu", true);
-  align_->setAccessibleName(tr("How the runs are laid over each other"));
+  align_->setAccessibleName(tr("How the runs are aligned"));
   step_number_ = new QSpinBox(views_);
   step_number_->setRange(0, 1'000'000'000);
   step_number_->setAccessibleName(tr("Step at which the runs are aligned"));
@@ -125,8 +130,7 @@ void CompareTab::buildTimelineOptions() {
   tint->setCheckable(true);
   tint->setChecked(true);
   tint->setToolTip(
-      tr("A strip under each block that differs from the baseline's by more than 15 %: slower, faster, or "
-         "only in this run"));
+      tr("Marks each block that differs from the baseline by more than 15 %: slower, faster, or only in this run"));
   legend_ = new QLabel(views_);
   legend_->setTextFormat(Qt::RichText);
   legend_->setFont(ui_font(11));
@@ -139,6 +143,29 @@ void CompareTab::buildTimelineOptions() {
   connect(fit, &QPushButton::clicked, step_, &StepView::fit);
   for (QWidget* option : std::initializer_list<QWidget*>{legend_, tint, align_, step_number_, fit})
     views_->addOption(0, option);
+}
+
+// What the host did, by sampled stacks: the candidate's functions, coloured by how they differ from the baseline's.
+QWidget* CompareTab::buildHost() {
+  auto* scroll = new QScrollArea(views_);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  host_ = new FlameView(scroll);
+  host_->setDifference(true);
+  host_->setEmptyText(tr("Only one of these runs has sampled stacks."));
+  scroll->setWidget(host_);
+  return scroll;
+}
+
+// Recorded programs have stacks; where neither run has any, there is no such page.
+void CompareTab::showHost() {
+  prof::HostStacks stacks[2];
+  if (compared_.pair()) stacks[0] = prof::host_stacks(baseline_->trace), stacks[1] = prof::host_stacks(candidate_->trace);
+  views_->strip()->setTabVisible(host_page_, !stacks[0].empty() || !stacks[1].empty());
+  if (stacks[0].empty() || stacks[1].empty()) return host_->setTree({});
+  host_->setTree(prof::flame_difference(stacks[0], static_cast<double>(baseline_->stepsMade()), stacks[1],
+                                        static_cast<double>(candidate_->stepsMade())));
 }
 
 QWidget* CompareTab::buildCurves() {
@@ -161,11 +188,10 @@ QWidget* CompareTab::buildCurves() {
 
 QWidget* CompareTab::buildWaterfallSwitch(QWidget* parent) {
   const QString kind = QStringLiteral("kind"), op = QStringLiteral("op");
-  auto* by =
-      new SegmentedRow(tr("What the difference is split by"), {{kind, tr("By kind")}, {op, tr("By op")}}, parent);
+  auto* by = new SegmentedRow(tr("How the difference is split"), {{kind, tr("By kind")}, {op, tr("By op")}}, parent);
   by->setFixedWidth(124);
   by->setValue(kind);
-  by->setToolTip(tr("By kind of work, or with the time of kernels by the op that they belong to"));
+  by->setToolTip(tr("By kind of work, or by op"));
   connect(by, &SegmentedRow::picked, this, [this, op](const QString& value) { waterfall_->setByOp(value == op); });
   return by;
 }
@@ -281,6 +307,7 @@ void CompareTab::showAll() {
   headline_->setRuns(compared_);
   tables_->setRuns(compared_);
   showBars();
+  showHost();
   std::vector<StepView::Shown> shown;
   for (const auto& run : compared_.runs) shown.push_back({run, samples_.of(run)->sample, samples_.memory(run)});
   step_->setRuns(std::move(shown));

@@ -17,6 +17,7 @@ class QTableWidget;
 namespace ws::app {
 
 class BarsView;
+class FlameView;
 class CompareExport;
 class CompareHeadline;
 class CompareTables;
@@ -63,6 +64,7 @@ class CompareTab : public QWidget {
   QWidget* buildViews();
   void buildTimelineOptions();
   QWidget* buildCurves();
+  QWidget* buildHost();
   QWidget* buildDifference();
   QWidget* buildWaterfallSwitch(QWidget* parent);
   void fillPickers();
@@ -70,6 +72,7 @@ class CompareTab : public QWidget {
   void showAll();
   void showLegend();
   void showBars();
+  void showHost();
 
   std::vector<QPointer<Run>> runs_;
   QPointer<Run> baseline_, candidate_;
@@ -87,6 +90,8 @@ class CompareTab : public QWidget {
   StepView* step_;
   CurvePane *loss_, *speed_;
   BarsView* bars_;
+  FlameView* host_ = nullptr;
+  int host_page_ = -1;
   WaterfallView* waterfall_;
   CompareTables* tables_;
   QSplitter* difference_;

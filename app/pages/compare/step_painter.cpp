@@ -150,7 +150,7 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
     const QString length = time_axis_text(static_cast<double>(window.end - window.begin) * 1e-3);
     const int64_t stride = shown_.runs[index].sample.stride;
     if (stride > 1)
-      parts << QObject::tr("%1 for the %2 steps of a graph").arg(length).arg(stride);
+      parts << QObject::tr("%1 for %2 steps").arg(length).arg(stride);
     else
       parts << (shown_.align == StepAlign::Step ? QObject::tr("step %1: %2").arg(shown_.step).arg(length) : QObject::tr("%1 a step").arg(length));
   }
@@ -309,10 +309,11 @@ void StepPainter::paintRuns(StepCanvas& canvas, double top) const {
 void StepPainter::paintEmpty(QPainter& painter, const QRectF& area) const {
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(12.5));
-  painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                   shown_.runs.empty()
-                       ? QObject::tr("Tick two or more runs in the list at the right: they are laid out here on one time scale.")
-                       : QObject::tr("None of these runs has a trace of its steps; their losses and times are compared below."));
+  painter.drawText(
+      area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+      shown_.runs.empty()
+          ? QObject::tr("Tick two or more runs in the Runs list. They appear here on one time scale.")
+          : QObject::tr("None of these runs has a trace of its steps. Their losses and times are compared below."));
 }
 
 void StepPainter::render(QPainter& painter, const QRectF& area) const {

@@ -142,9 +142,8 @@ bool WaterfallView::paintsNothing(QPainter& painter, const QRectF& area) const {
   painter.setPen(theme().secondary);
   painter.setFont(ui_font(12.5));
   painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                   baseline_slot_ < 0
-                       ? tr("Tick a second run: the difference between the two is split by cause here.")
-                       : tr("Both runs need a trace: the difference is split by what each did in a step."));
+                   baseline_slot_ < 0 ? tr("Tick a second run to see the difference by cause.")
+                                      : tr("Both runs need a trace to split the difference by cause."));
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "app/pages/details/range_details.h"
 
+#include "app/charts/split_pane.h"
 #include "app/pages/details/details_html.h"
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
@@ -161,19 +162,16 @@ QString note_html(const QString& text) {
 QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0) return {};
-  const bool long_step = split.wall_us >= 10'000;  // five digits of each part have no room
-  const double unit = long_step ? 1000 : 1;
+  const SplitTable parts_shown = split_table({&split}, false);  // the numbers of the pane
   QString html = heading(theme().focus, run.title, step_time_text(run.stepUs()), run.slot);
   if (const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us); !spread.isEmpty())
     html += table(row("spread", spread));
   QString parts;
-  for (const SplitPart& part : split.parts)
-    parts += part_row(part.meaning,
-                      part.meaning == prof::Meaning::Idle ? QObject::tr("launch gaps, idle")
-                                                          : ws::app::meaning_name(part.meaning),
-                      us_text(part.us / unit), part.us / split.wall_us);
-  parts += row("mean", QObject::tr("%1 %2 over %3 steps, the sum")
-                            .arg(us_text(split.wall_us / unit), long_step ? "ms" : "µs", count_text(split.steps)));
+  for (const SplitRow& part : parts_shown.rows)
+    parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.us[0] / parts_shown.wall[0]);
+  parts += row("mean step",
+               QObject::tr("%1 %2, of %3 steps")
+                   .arg(us_text(parts_shown.wall[0]), parts_shown.in_ms ? "ms" : "µs", count_text(split.steps)));
   html += table(parts);
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
   return rest.isEmpty() ? html : html + table(rest);

@@ -42,9 +42,8 @@ ExperimentDialog::ExperimentDialog(const RunSpec& base, QWidget* parent) : QDial
   form->addRow(tr("Name"), name_);
   form->addRow(tr("Repeats"), repeats_);
   column->addLayout(form);
-  auto* hint = new QLabel(tr("Press the values to try of one choice or of several: every combination is trained, "
-                             "around the choices of the setup."),
-                          this);
+  auto* hint = new QLabel(
+      tr("Choose the values to try. Every combination is trained. All other choices stay as in Setup."), this);
   hint->setWordWrap(true);
   hint->setForegroundRole(QPalette::PlaceholderText);
   column->addWidget(hint);

@@ -14,8 +14,7 @@ Page experiments_page(Workspace& workspace) {
                           workspace.bringToFront(tab);
                         })}});
   page.chores.push_back({[tab] { return tab->running() ? QObject::tr("An experiment is running.") : QString(); },
-                         QObject::tr("The ended runs are kept. Start it again to go on."),
-                         [tab] { tab->stop(); }});
+                         QObject::tr("Finished runs are kept. Run it again to go on."), [tab] { tab->stop(); }});
   page.open = [&workspace, tab](const QString& path) {
     if (!path.endsWith(".json") || !tab->open(path)) return false;
     workspace.bringToFront(tab);

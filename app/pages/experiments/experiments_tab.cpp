@@ -349,7 +349,7 @@ void ExperimentsTab::showState() {
   else
     state_->setText(result_.complete
                         ? tr("Complete: %1 trainings on %2").arg(done).arg(QString::fromStdString(result_.device))
-                        : tr("%1 of %2 done; Go on takes up the rest.").arg(done).arg(of));
+                        : tr("%1 of %2 done. Press Go on for the rest.").arg(done).arg(of));
 }
 
 void ExperimentsTab::openTrial(int row) {

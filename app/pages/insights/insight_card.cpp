@@ -46,7 +46,8 @@ QString EvidenceBars::nameOf(RowKind kind) {
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
   look_at_ = insight.look_at, whole_trace_ = facts.whole_trace;
-  if (facts.step_us > 0) {
+  const bool judges_trace = insight.cost_ns > 0 && !facts.whole_trace;  // a step has other shares
+  if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
@@ -171,8 +172,7 @@ void InsightCard::setTried(const Tried* tried) {
   result_->setVisible(tried != nullptr);
   if (!tried) return result_->clear();
   if (!tried->problem.isEmpty()) return result_->setText(tried->problem);
-  if (tried->running)
-    return result_->setText(tr("Training with the change: the measured time stands here when it is done."));
+  if (tried->running) return result_->setText(tr("Training with the change. The measured time appears here."));
   QStringList words;
   if (insight_.predicted_us > 0) words << tr("predicted %1").arg(time_axis_text(insight_.predicted_us));
   if (tried->measured_us > 0) words << tr("measured %1").arg(time_axis_text(tried->measured_us));
@@ -195,7 +195,7 @@ void InsightCard::setShowable(bool on) {
   show_->setVisible(insight_.look_at != Meaning::Other);  // a loss has no place in the timeline
   show_->setEnabled(on);
   show_->setToolTip(on ? tr("Go to the longest one in the timeline")
-                       : tr("None is in the part of the trace that is in memory"));
+                       : tr("None in the part of the trace that is in memory"));
 }
 
 }  // namespace ws::app

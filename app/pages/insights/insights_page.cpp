@@ -7,7 +7,7 @@ namespace {
 
 void show_in_timeline(Workspace& workspace, Run* run, const Insight& insight) {
   const auto seen = run ? evidence_of(*run, insight) : std::nullopt;
-  if (!seen) return workspace.say(QObject::tr("None is in the part of the trace that is in memory."), true);
+  if (!seen) return workspace.say(QObject::tr("None in the part of the trace that is in memory."), true);
   if (run->slot < 0) workspace.library()->setTicked(run, true);
   workspace.showLive();
   workspace.cursor()->setFollow(false);

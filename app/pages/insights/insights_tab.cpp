@@ -78,8 +78,7 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   empty_->setMinimumHeight(160);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
-  note_ = new QLabel(
-      tr("Each gain is predicted on its own. Two gains may be the same time."), list);
+  note_ = new QLabel(tr("Each gain is predicted on its own. Two gains may overlap."), list);
   note_->setFont(ui_font(11));
   note_->setForegroundRole(QPalette::PlaceholderText);
   note_->setMargin(10);
@@ -135,11 +134,11 @@ void InsightsTab::refresh() {
   RunFacts facts;
   std::vector<Insight> found;
   if (!run_) {
-    empty_->setText(tr("Train a run: what it could do better stands here."));
+    empty_->setText(tr("Train a run to see what it could do better."));
   } else {
     found = found_in(*run_, facts);
-    empty_->setText(facts.step_us > 0 ? tr("Nothing found: the GPU is busy, and nothing known here would make it faster.")
-                                      : tr("This run has no trace to judge: train with tracing on."));
+    empty_->setText(facts.step_us > 0 ? tr("No insight applies to this run.")
+                                      : tr("This run has no trace. Train with tracing on."));
   }
   fill(facts, found);
   showAttempts();

@@ -7,7 +7,6 @@ namespace ws::app {
 namespace {
 
 QString ns_text(double ns) { return us_text(ns / 1000); }
-QString readable(const std::string& key) { return QString::fromStdString(prof::plain_kernel_name(key)); }
 
 bool is_number(int column) {
   return column != KernelModel::Name && column != KernelModel::Grid && column != KernelModel::Occupancy;
@@ -17,8 +16,7 @@ bool is_number(int column) {
 QString tip(const prof::KernelRow& row, int column) {
   if (column == KernelModel::Name && row.kind == prof::SpanKind::GraphRun)
     return QObject::tr(
-        "A CUDA graph, recorded from the start of its launch to the end of its last kernel. The level Kernels records "
-        "each of its kernels.");
+        "A whole CUDA graph, from its launch to the end of its last kernel. The level Kernels records each kernel.");
   if (column == KernelModel::Name) return QString::fromStdString(row.key);
   if (!row.several_shapes ||
       (column != KernelModel::Grid && column != KernelModel::Registers && column != KernelModel::Occupancy))
@@ -28,10 +26,17 @@ QString tip(const prof::KernelRow& row, int column) {
 
 }  // namespace
 
-void KernelModel::setRows(std::vector<prof::KernelRow> rows) {
+void KernelModel::setRows(std::vector<prof::KernelRow> rows, prof::GroupBy by) {
   beginResetModel();
   rows_ = std::move(rows);
+  kernels_ = by == prof::GroupBy::Name || by == prof::GroupBy::Shape;
   endResetModel();
+}
+
+// A kernel without its template arguments, which the tooltip has; lines, modules and ops as they are.
+QString KernelModel::readable(const prof::KernelRow& row) const {
+  const bool kernel = kernels_ && row.kind == prof::SpanKind::Kernel;
+  return QString::fromStdString(kernel ? prof::short_kernel_name(row.key) : row.key);
 }
 
 const prof::KernelRow* KernelModel::rowAt(int row) const {
@@ -85,7 +90,7 @@ QString KernelModel::text(const prof::KernelRow& row, int column) const {
   const prof::Detail& d = row.detail;
   switch (column) {
     case Name:
-      return row.kind == prof::SpanKind::GraphRun ? tr("%1 · whole graph").arg(readable(row.key)) : readable(row.key);
+      return row.kind == prof::SpanKind::GraphRun ? tr("%1 · whole graph").arg(readable(row)) : readable(row);
     case Count:
       return count_text(static_cast<int64_t>(row.time.count));
     case Total:

@@ -29,7 +29,7 @@ class KernelModel : public QAbstractTableModel {
     Columns
   };
   using QAbstractTableModel::QAbstractTableModel;
-  void setRows(std::vector<prof::KernelRow> rows);
+  void setRows(std::vector<prof::KernelRow> rows, prof::GroupBy by = prof::GroupBy::Name);
   const prof::KernelRow* rowAt(int row) const;
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
@@ -39,7 +39,10 @@ class KernelModel : public QAbstractTableModel {
  private:
   QVariant sortValue(const prof::KernelRow& row, int column) const;
   QString text(const prof::KernelRow& row, int column) const;
+  QString readable(const prof::KernelRow& row) const;
+
   std::vector<prof::KernelRow> rows_;
+  bool kernels_ = true;  // a row is a kernel, not a line or module of many
 };
 
 }  // namespace ws::app

@@ -105,6 +105,12 @@ QString readable_name(const prof::KernelRow& row) {
   return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
 }
 
+// Rows of a program without GPU work are its own ranges.
+bool holds(const prof::Track& track, prof::SpanKind kind) {
+  return kind == prof::SpanKind::Phase ? track.kind == prof::TrackKind::Phases && track.name.ends_with(" ranges")
+                                       : is_work(track);
+}
+
 }  // namespace
 
 KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
@@ -305,14 +311,16 @@ void KernelsPanel::refresh() {
   const size_t count = rows.size();
   table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
   empty_->setText(
-      run_ ? tr("No kernel was traced in this run: choose the trace level Graphs or Kernels, then train again.")
-           : tr("Tick a run, or press Train: its kernels stand here, with the time of each."));
+      run_ && !run_->hasChoices() ? tr("No kernel was recorded: the program gave the GPU no work.")
+      : run_ ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")
+             : tr("Tick a run or press Train to see its kernels and their times."));
   // The CPU's ops have neither: two columns of dashes say nothing.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
   launched_ = launched || count == 0;
   fitColumns();
-  model_.setRows(std::move(rows));
-  top_->setTitle(tr("Kernels"), !run_        ? tr("No run is ticked")
+  const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
+  model_.setRows(std::move(rows), by_);
+  top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), !run_        ? tr("No run is ticked")
                                 : count == 0 ? tr("No kernel was traced in this run")
                                 : whole      ? tr("%1 · whole run").arg(run_->title)
                                              : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
@@ -359,7 +367,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   std::vector<InstanceModel::Row> all;
   std::vector<double> us;
   for (size_t i = 0; i < trace.tracks().size(); ++i) {
-    if (!is_work(trace.tracks()[i])) continue;
+    if (!holds(trace.tracks()[i], row.kind)) continue;
     prof::for_each_span(trace.tracks()[i], range.begin, range.end, [&](const prof::Span& s) {
       if (belongs(s)) all.push_back({i, s}), us.push_back(static_cast<double>(s.duration) / 1000);
       return true;

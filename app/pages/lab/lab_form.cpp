@@ -240,13 +240,13 @@ void LabForm::buildMeasure(QVBoxLayout* column) {
   connect(clock_, &SegmentedRow::picked, this,
           [this](const QString& clock) { emit clockChosen(clock == "events" ? LabClock::Events : LabClock::Host); });
   clock_->setToolTip(
-      tr("Host: what a caller waits. GPU events: marks on the stream, without the launch; the CPU and what "
-         "is not synchronised stay with the host's clock."));
+      tr("Host: the time a caller waits. GPU events: marks on the stream, without the launch. The CPU and variants "
+         "without a wait always use the host's clock."));
   cold_cache_ = new QCheckBox(tr("cold cache"), section);
-  cold_cache_->setToolTip(tr("Writes other data between two calls, so that no call finds its inputs in a cache."));
+  cold_cache_->setToolTip(tr("Writes other data between two calls, so no call finds its inputs in a cache."));
   record_ = new QCheckBox(tr("record every point"), section);
   record_->setChecked(true);
-  record_->setToolTip(tr("Three more calls of each point are traced after it was measured; a click opens them."));
+  record_->setToolTip(tr("Traces three more calls of each point after measuring. A click opens them."));
   buildLimits();
   section->body()->addWidget(labelled(tr("repeats"), both(repeats_, tr("warm-up"), warm_up_)));
   section->body()->addWidget(labelled(tr("s a point"), both(seconds_, tr("longest"), longest_)));
@@ -268,8 +268,8 @@ void LabForm::buildLimits() {
     return box;
   };
   const lab::LabSpec usual;
-  seconds_ = number(tr("seconds a point"), 3600, 2, tr("Most seconds that one point is repeated."));
-  longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends where one call takes longer than this many seconds."));
+  seconds_ = number(tr("seconds a point"), 3600, 2, tr("Time limit for repeating one point, in seconds."));
+  longest_ = number(tr("longest call"), 3600, 2, tr("A curve ends when one call takes longer than this many seconds."));
   seed_ = number(tr("seed"), 9e15, 0, tr("Seed of the input values. All variants use the same inputs."));
   seconds_->setValue(usual.seconds_per_point);
   longest_->setValue(usual.longest_call_s);

@@ -98,7 +98,7 @@ Pane* LabResults::buildTimes() {
     chart_->setAxis(chart_->axis() == LabAxis::Time ? throughput_->axis() : LabAxis::Time);
     chooseAxis();
   });
-  auto* overlay = small_button(tr("Lay over…"), tr("An earlier result, or that of resources/torch/lab.py"), this);
+  auto* overlay = small_button(tr("Lay over…"), tr("An earlier result, or one of resources/torch/lab.py"), this);
   connect(overlay, &QPushButton::clicked, this, &LabResults::overlayWanted);
   clear_ = small_button(tr("Remove overlays"), tr("Keeps the sweep itself"), this);
   clear_->hide();
@@ -152,13 +152,13 @@ Pane* LabResults::buildShares() {
 }
 
 Pane* LabResults::buildSentences() {
-  auto* pane = new Pane(tr("What it says"), this);
+  auto* pane = new Pane(tr("Findings"), this);
   pane->legend()->hide();
   auto* scroll = new QScrollArea(pane);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  scroll->setAccessibleName(tr("What the sweep says"));
+  scroll->setAccessibleName(tr("Findings of the sweep"));
   auto* text = new QWidget;
   text->setAutoFillBackground(true);
   text->setBackgroundRole(QPalette::Base);
@@ -294,9 +294,8 @@ void LabResults::showSentences() {
     lines << tr("The CPU's curves can be measured here. The GPU's are missing: %1").arg(why_no_gpu_);
   if (lines.isEmpty())
     lines << tr(
-        "Each point is checked against the CPU in float64; one that rounding does not explain is wrong, and is not "
-        "drawn. Dashed curves are pitfalls: they are shown so that "
-        "you know them. A click on a point opens the timeline of its calls.");
+        "Each point is checked against the CPU in float64. Points with errors beyond rounding are not drawn. Dashed "
+        "curves are pitfalls, shown as a warning. Click a point to open the timeline of its calls.");
   headline_->setText(lab_headline(shown_.empty() ? lab::LabResult{} : shown_[0].result));
   sentences_->setText(lines.join("\n\n"));
   bool recorded = false;

@@ -28,12 +28,13 @@ QString shown(double value, int decimals) {
 }  // namespace
 
 QString status_text(const Run& run) {
+  if (run.live() && run.recording) return QObject::tr("recording");
   if (run.live()) return run.progress && run.progress->paused ? QObject::tr("paused") : QObject::tr("training");
   if (run.elsewhere) return QObject::tr("training elsewhere");
   if (run.unfinished) return QObject::tr("unfinished");
   if (run.lab) return QObject::tr("lab sweep");
   if (run.shipped) return QObject::tr("recorded");
-  if (run.origin == RunOrigin::Imported) return QObject::tr("imported");
+  if (run.origin == RunOrigin::Imported) return run.command.isEmpty() ? QObject::tr("imported") : QObject::tr("recorded");
   return run.summary ? QString::fromUtf8(to_string(run.summary->status).data()) : QObject::tr("finished");
 }
 

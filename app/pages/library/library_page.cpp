@@ -11,7 +11,8 @@ namespace {
 
 // A trace says so near its beginning; choices, experiments and lab sheets are JSON too.
 bool is_trace(const QString& path) {
-  if (path.endsWith(".json.gz") || path.endsWith(".sqlite") || path.endsWith(".db")) return true;
+  for (const char* ending : {".json.gz", ".sqlite", ".db", ".pickle", ".pkl"})
+    if (path.endsWith(ending)) return true;
   QFile file(path);
   if (!(path.endsWith(".json") || path.endsWith(".csv")) || !file.open(QIODevice::ReadOnly)) return false;
   const QByteArray head = file.read(path.endsWith(".csv") ? 64 : 65536);

@@ -82,7 +82,7 @@ QWidget* LibraryTab::buildBar() {
   row->setSpacing(6);
   auto* find = new QLineEdit(bar);
   find->setPlaceholderText(tr("Search names, choices, tags"));
-  find->setToolTip(tr("All words must match. tag:…, status:…, preset:… and device:… search one column."));
+  find->setToolTip(tr("All words must match. tag:… status:… preset:… device:… search one column."));
   find->setAccessibleName(tr("Search the library"));
   find->setClearButtonEnabled(true);
   find->setMinimumWidth(210);

@@ -116,7 +116,7 @@ void ask_export(QWidget* parent, LibraryJobs& jobs, const std::vector<Run*>& run
 void ask_import(QWidget* parent, LibraryJobs& jobs) {
   const QStringList paths = QFileDialog::getOpenFileNames(
       parent, QObject::tr("Import runs"), {},
-      QObject::tr("Runs and traces (*.wsrun *.json *.json.gz *.sqlite *.db *.csv);;All files (*)"));
+      QObject::tr("Runs and traces (%1);;All files (*)").arg(readable_files()));
   for (const QString& path : paths) jobs.import(path);
 }
 

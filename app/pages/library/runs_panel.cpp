@@ -251,7 +251,7 @@ QWidget* RunsPanel::buildEmpty() {
   auto* title = new QLabel(tr("No runs yet"), page);
   title->setFont(ui_font(12.5, 600));
   title->setAlignment(Qt::AlignCenter);
-  auto* text = new QLabel(tr("Every training run is kept here. Tick two or more to lay them over each other."), page);
+  auto* text = new QLabel(tr("Every run is kept here. Tick two or more to compare them."), page);
   text->setFont(ui_font(11.5));
   text->setWordWrap(true);
   text->setAlignment(Qt::AlignCenter);

@@ -6,7 +6,9 @@
 #include <QIODevice>
 #include <QSplitter>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <climits>
+#include <cmath>
 #include <memory>
 
 #include "app/charts/plot.h"
@@ -39,6 +41,16 @@ void export_range(Workspace& workspace, TimelinePane* pane) {
   } catch (const std::exception& problem) {
     workspace.say(QString::fromUtf8(problem.what()), true);
   }
+}
+
+bool calls_allocator(const Run& run) {
+  return run.allocator_calls.in_steps().calls() > 0 ||
+         std::ranges::any_of(run.meters, [](const MeterPoint& m) { return m.allocate + m.free > 0; });
+}
+
+bool has_accuracy(const Run& run) {
+  return std::ranges::any_of(run.evals, [](const EvalPoint& e) { return std::isfinite(e.accuracy); }) ||
+         std::ranges::any_of(run.steps, [](const StepPoint& s) { return std::isfinite(s.accuracy); });
 }
 
 // Two or three steps around the one that holds the span, and the span itself chosen.
@@ -143,11 +155,14 @@ void LivePage::swapLossAndNetwork() {
 // An arena calls no allocator, and another program's trace has no network to draw: those panes take no room.
 void LivePage::fitPanes() {
   const auto calls = [](const Run* run) {
-    const bool imported = run->origin == RunOrigin::Imported;
-    return imported ? !run->meters.empty() || !run->allocator_calls.empty()
-                    : run->spec.exec.allocator != Allocator::Arena || !run->changes.empty();
+    return run->hasChoices() ? run->spec.exec.allocator != Allocator::Arena || !run->changes.empty()
+                             : calls_allocator(*run);
   };
-  calls_->setVisible(!compact_ && std::any_of(runs_.begin(), runs_.end(), calls));
+  const auto accuracy = [](const Run* run) { return run->hasChoices() || has_accuracy(*run); };
+  const bool show_accuracy = runs_.empty() || std::ranges::any_of(runs_, accuracy);
+  const bool show_calls = (!compact_ || !show_accuracy) && std::ranges::any_of(runs_, calls);
+  accuracy_->setVisible(show_accuracy), calls_->setVisible(show_calls);
+  small_->setVisible(show_accuracy || show_calls);
   network_->setVisible(network_->useful());
 }
 
@@ -180,6 +195,8 @@ void LivePage::setRuns(const std::vector<Run*>& runs) {
   for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setRuns(runs);
   split_->setRuns(runs);
   network_->setRuns(runs);
+  for (Run* run : runs)  // what a program logs comes as it runs
+    if (!run->hasChoices()) connect(run, &Run::changed, this, &LivePage::fitPanes, Qt::UniqueConnection);
   fitPanes();
   if (timeline_runs_) timeline_runs_(runs);
   showCursor();

@@ -69,7 +69,7 @@ MemoryStory event_story(const prof::Trace& trace) {
   if (history.points.empty()) return story;
   story.moments = prof::memory_moments(history, from, prof::kAlways, kMoments);
   if (story.empty()) return story;
-  story.of = own ? name : QObject::tr("cudaMalloc and its like");
+  story.of = own ? name : QObject::tr("cudaMalloc and similar calls");
   story.x_begin = static_cast<double>(story.moments.front().time);
   story.x_end = static_cast<double>(std::max(story.moments.back().time, story.moments.front().time + 1));
   if (from == -prof::kAlways) story.at_peak = prof::fragmentation(history, history.peak_time);

@@ -6,7 +6,7 @@
 namespace ws::app {
 
 struct MemoryStory {
-  QString of;                               // "the plan", "caching", "cudaMalloc and its like"
+  QString of;                               // "the plan", "caching", "cudaMalloc and similar calls"
   std::vector<prof::MemoryMoment> moments;  // in order of time
   bool by_op = false;                       // their times are ops of the plan
   double x_begin = 0, x_end = 1;

@@ -142,8 +142,8 @@ void MemoryMapPanel::refresh() {
   pane_->setTitle(tr("Memory map"),
                   map.empty()     ? QString()
                   : map.by_op     ? tr("address × lifetime · a buffer has the colour of the op that writes it")
-                  : map.steps > 0 ? tr("address × time · last %1 steps · colour of the op that asked").arg(map.steps)
-                                  : tr("address × time · colour of the op that asked, where it is known"));
+                  : map.steps > 0 ? tr("address × time · last %1 steps · colour of the allocating op").arg(map.steps)
+                                  : tr("address × time · colour of the allocating op, if known"));
   std::vector<double> kib;
   for (const MapBlock& block : map.blocks) kib.push_back(static_cast<double>(block.bytes) / 1024);
   HistogramData bins = histogram_of(kib, 40, true);
@@ -164,9 +164,9 @@ void MemoryMapPanel::refreshBelow() {
   calls_.setRun(run_);
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);
-  no_calls_->setText(run_ ? tr("No call of the driver's allocator was counted: an arena or a pool of the program makes "
-                               "none in a step, and without a GPU there is none.")
-                          : tr("Tick a run: the calls of cudaMalloc and its like stand here, by op."));
+  no_calls_->setText(run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without "
+                               "a GPU there is none.")
+                          : tr("Tick a run to see its calls of cudaMalloc and cudaFree, by op."));
   const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
   const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;
   const double in_steps = static_cast<double>(calls.in_steps().calls());
@@ -182,14 +182,14 @@ void MemoryMapPanel::refreshBelow() {
 
 void MemoryMapPanel::showFigures() {
   const MemoryMap& map = view_->map();
-  if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed yet")}});
+  if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed")}});
   std::vector<Figure> figures;
   if (map.reserved)
     figures.push_back(bytes_figure(tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
   figures.push_back(bytes_figure(tr("peak used"), map.peak,
                                  map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (map.by_op)
-    figures.push_back({tr("lost to holes at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
+    figures.push_back({tr("unused between blocks at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
   if (map.by_op)
     figures.push_back(bytes_figure(
         tr("without reuse"), map.sum_bytes,
@@ -200,7 +200,7 @@ void MemoryMapPanel::showFigures() {
                      count_text(static_cast<int64_t>(map.allocations)),
                      {}});
   if (const MemoryStory& story = over_time_->story(); !map.by_op && !story.empty())
-    figures.push_back({tr("broken up at the peak"), fixed_text(story.at_peak * 100, 1),
+    figures.push_back({tr("fragmented at the peak"), fixed_text(story.at_peak * 100, 1),
                        tr("%, %1 % at worst").arg(fixed_text(story.worst * 100, 1))});
   if (run_ && run_->progress)
     figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),

@@ -64,9 +64,9 @@ void MemoryMapView::paintEvent(QPaintEvent*) {
   if (map_.empty()) {
     painter.setPen(t.quiet);
     painter.setFont(ui_font(12.5));
-    painter.drawText(rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap,
-                     tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see what "
-                        "the allocator gave out."));
+    painter.drawText(
+        rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap,
+        tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see allocations."));
     return;
   }
   painter.setBrushOrigin(mapArea().topLeft());
@@ -175,7 +175,16 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   QPainterPath path;
   path.moveTo(area.left(), area.bottom());
   double last = area.bottom();
-  for (const UsePoint& point : map_.use) path.lineTo(x(point.x), last), path.lineTo(x(point.x), last = at(point.used));
+  for (auto point = map_.use.begin(); point != map_.use.end();) {  // of a column of pixels: the least, the greatest, the last
+    const double here = x(point->x), column = std::floor(here);
+    uint64_t least = point->used, most = point->used;
+    path.lineTo(here, last);
+    for (; point != map_.use.end() && std::floor(x(point->x)) == column; ++point) {
+      least = std::min(least, point->used), most = std::max(most, point->used);
+      last = at(point->used);
+    }
+    for (const double y_at : {at(least), at(most), last}) path.lineTo(here, y_at);
+  }
   path.lineTo(area.right(), last);
   QPainterPath under = path;
   under.lineTo(area.right(), area.bottom());

@@ -37,7 +37,7 @@ void MemoryTimeView::setStory(MemoryStory story, int slot) {
     for (const prof::SizeBin& bin : moment.sizes) classes.insert(bin.from), most_ = std::max(most_, bin.count);
   classes_.assign(classes.begin(), classes.end());
   setAccessibleDescription(story_.empty() ? QString()
-                                          : tr("broken up %1 % at the peak, %2 % at worst")
+                                          : tr("fragmented %1 % at the peak, %2 % at worst")
                                                 .arg(fixed_text(story_.at_peak * 100, 1))
                                                 .arg(fixed_text(story_.worst * 100, 1)));
   update();
@@ -70,7 +70,7 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   painter.setPen(t.secondary);
   const QString caption =
       story_.empty() ? tr("no allocation was recorded")
-                     : tr("broken up %1 % at the peak, %2 % at worst · sizes of live blocks over time · %3")
+                     : tr("fragmented %1 % at the peak, %2 % at worst · sizes of live blocks over time · %3")
                            .arg(fixed_text(story_.at_peak * 100, 0), fixed_text(story_.worst * 100, 0), story_.of);
   painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(caption, Qt::ElideRight, width() - 20));
@@ -141,7 +141,7 @@ QString MemoryTimeView::tipAt(QPointF place) const {
   while (at + 1 < story_.moments.size() && x(at + 1) <= place.x()) ++at;
   const prof::MemoryMoment& moment = story_.moments[at];
   QString text =
-      tr("%1 live, %2 free in %3 places, the largest %4: broken up %5 %")
+      tr("%1 live, %2 free in %3 places, the largest %4: fragmented %5 %")
           .arg(bytes_text(static_cast<double>(moment.live)), bytes_text(static_cast<double>(moment.free_bytes)))
           .arg(moment.holes)
           .arg(bytes_text(static_cast<double>(moment.largest_hole)), fixed_text(moment.fragmentation() * 100, 1));

@@ -1,5 +1,7 @@
 #include "app/pages/plan/plan_model.h"
 
+#include <numeric>
+
 #include "app/widgets/table_style.h"
 #include "app/text/units.h"
 
@@ -39,7 +41,7 @@ const Plan* PlanModel::plan() const {
 void PlanModel::setRun(Run* run, PlanStage stage) {
   beginResetModel();
   run_ = run, stage_ = stage;
-  rows_.clear(), tags_.clear(), times_.clear();
+  rows_.clear(), tags_.clear(), times_ = {};
   if (const Plan* shown = plan()) {
     QString heading;
     for (size_t i = 0; i < shown->ops.size(); ++i) {
@@ -48,7 +50,7 @@ void PlanModel::setRun(Run* run, PlanStage stage) {
       rows_.push_back({static_cast<int>(i), {}});
     }
     tags_ = op_tags(*shown, run_->trace);
-    times_ = op_times(run_->trace);
+    times_ = plan_times(*shown, run_->trace);
   }
   endResetModel();
 }
@@ -56,16 +58,11 @@ void PlanModel::setRun(Run* run, PlanStage stage) {
 void PlanModel::refreshTimes() {
   if (!plan() || rows_.empty()) return;
   tags_ = op_tags(*plan(), run_->trace);
-  times_ = op_times(run_->trace);
+  times_ = plan_times(*plan(), run_->trace);
   emit dataChanged(index(0, Time), index(rowCount() - 1, Time));
 }
 
-double PlanModel::sumUs() const {
-  double sum = 0;
-  for (const prof::OpTag tag : tags_)
-    if (const auto time = times_.find(tag); time != times_.end() && tag != prof::kNoOp) sum += time->second.us();
-  return sum;
-}
+double PlanModel::sumUs() const { return std::accumulate(times_.us.begin(), times_.us.end(), 0.0); }
 
 int PlanModel::opAt(int row) const {
   return row >= 0 && row < static_cast<int>(rows_.size()) ? rows_[static_cast<size_t>(row)].op : -1;
@@ -110,8 +107,8 @@ QVariant PlanModel::text(const Row& row, int column) const {
     case Flops:
       return flops(shown, op) ? significant_text(static_cast<double>(flops(shown, op))) : QStringLiteral("—");
     case Time: {
-      const auto time = times_.find(tags_[static_cast<size_t>(row.op)]);
-      return time == times_.end() || time->first == prof::kNoOp ? QStringLiteral("—") : us_text(time->second.us());
+      const double us = times_.us[static_cast<size_t>(row.op)];
+      return us > 0 ? us_text(us) : QStringLiteral("—");
     }
     default:
       return {};

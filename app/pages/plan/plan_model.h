@@ -23,6 +23,7 @@ class PlanModel : public QAbstractTableModel {
   Run* run() const { return run_; }
   const Plan* plan() const;
   double sumUs() const;     // of the times of all ops
+  double waitsUs() const { return times_.waits_us; }
   int opAt(int row) const;  // −1: a heading
   int rowOf(int op) const;  // −1: not in the table
   prof::OpTag tagAt(int row) const;
@@ -44,7 +45,7 @@ class PlanModel : public QAbstractTableModel {
   PlanStage stage_ = PlanStage::After;
   std::vector<Row> rows_;
   std::vector<prof::OpTag> tags_;
-  std::map<prof::OpTag, OpTime> times_;
+  PlanTimes times_;
 };
 
 }  // namespace ws::app

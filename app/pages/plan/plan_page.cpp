@@ -5,7 +5,9 @@ namespace ws::app {
 
 Page plan_page(Workspace& workspace) {
   auto* panel = new PlanPanel(workspace.selection());
-  return one_run_page(workspace, QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
+  Page page = one_run_page(workspace, QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
+  page.of_training = true;
+  return page;
 }
 
 }  // namespace ws::app

@@ -120,6 +120,8 @@ void PlanPanel::showNote() {
   if (sum > kMore * mean && mean > 0)
     note += tr(" · they overlap: their times add to %1, the mean step takes %2")
                 .arg(step_time_text(sum), step_time_text(mean));
+  if (model_.waitsUs() > 0)
+    note += tr(" · and waits of the kernel's blocks for each other: %1").arg(step_time_text(model_.waitsUs()));
   setTitle(tr("Plan"), note);
 }
 

@@ -109,7 +109,9 @@ void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, 
   std::erase_if(points_, [](const prof::RooflinePoint& p) { return p.flops_per_s <= 0 || p.intensity <= 0; });
   if (!points_.empty()) {
     double least_x = 1e9, most_x = 0, least_y = 1e18, most_y = std::max(1.0, ceilings.flops_per_s);
-    for (const auto& [name, flops] : roof.products) most_y = std::max(most_y, flops);
+    const double least_bytes = ceilings.bytes_per_s > 0 ? ceilings.bytes_per_s : 1e30;
+    for (const auto& [name, flops] : roof.products)
+      most_y = std::max(most_y, flops), most_x = std::max(most_x, 2 * flops / least_bytes);
     for (const auto& p : points_)
       least_x = std::min(least_x, p.intensity), most_x = std::max(most_x, p.intensity),
       least_y = std::min(least_y, p.flops_per_s), most_y = std::max(most_y, p.flops_per_s);
@@ -149,7 +151,7 @@ void RooflineView::paintRoof(QPainter& painter) const {
   painter.restore();
   painter.setPen(t.secondary);
   painter.setFont(ui_font(11));
-  painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) + 3, area().width() - 4, 16), Qt::AlignRight,
+  painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) - 18, area().width() - 4, 16), Qt::AlignRight,
                    significant_text(ceilings.flops_per_s / 1e12) + " TFLOP/s · " +
                        significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")");
 }
@@ -162,7 +164,7 @@ void RooflineView::paintOtherCeilings(QPainter& painter) const {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setFont(ui_font(11));
-  std::vector<double> taken{y(roof_.ceilings.flops_per_s) + 10};
+  std::vector<double> taken{y(roof_.ceilings.flops_per_s) - 10};
   for (const auto& [name, flops] : roof_.products) {
     if (flops == roof_.ceilings.flops_per_s) continue;
     painter.setPen(QPen(t.strong_border, 1, Qt::DashLine));
@@ -228,10 +230,10 @@ void RooflineView::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(box.left(), box.bottom() + 20, box.width(), 16), Qt::AlignRight, tr("ring: in evaluation"));
   if (points_.empty()) {
     const QString words =
-        !run_ ? tr("Tick a traced run, or train: each op appears here,\nwhat it reached against what it moved.")
+        !run_ ? tr("Tick a traced run or press Train.\nEach op appears here: its FLOP/s against its FLOP per byte.")
         : run_->origin == RunOrigin::Imported
             ? tr("The work of a recorded program's kernels is not known,\nso they cannot be placed here.")
-            : tr("Each op of a traced run appears here:\nwhat it reached against what it moved.");
+            : tr("Each op of a traced run appears here:\nits FLOP/s against its FLOP per byte.");
     painter.setFont(ui_font(12.5));
     QRectF around = painter.boundingRect(box, Qt::AlignCenter, words).adjusted(-12, -8, 12, 8);
     painter.fillRect(around, t.base);
@@ -358,7 +360,8 @@ void RooflinePanel::refresh() {
   measure_->setText(measuring_.running() ? tr("Measuring…")
                     : roof.measured      ? tr("Measure again")
                                          : tr("Measure this card"));
-  if (run_->live()) measure_->setToolTip(tr("Wait until the training ends: measuring takes the whole card for some seconds"));
+  if (run_->live())
+    measure_->setToolTip(tr("Wait until the training ends. Measuring takes the whole card for some seconds."));
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   view_->setPoints(run_, prof::roofline(run_->trace, begin, end, roof.ceilings), roof);
   setTitle(tr("Roofline"), roof.ceilings.flops_per_s > 0

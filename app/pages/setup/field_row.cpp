@@ -268,7 +268,7 @@ void FieldRow::refreshBlocked(const RunSpec& spec, bool cuda) {
 
 QString FieldRow::tip(const QString& before, bool changed, bool locked) const {
   return text(field_.explain) + (changed ? tr("\nChanged: the preset has %1.").arg(before) : QString()) +
-         (locked ? tr("\nFixed while this run trains; a new value is for the next run.") : QString());
+         (locked ? tr("\nFixed while this run trains. A new value applies to the next run.") : QString());
 }
 
 void FieldRow::refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked) {

@@ -206,7 +206,7 @@ void LayerEditor::commit(size_t layer) {
   const qlonglong width = typed.toLongLong(&whole);
   if (!whole || static_cast<double>(width) < limits.least || static_cast<double>(width) > limits.most) {
     field->setText(QString::number(widths_[layer]));
-    return tellWrong(tr("Layer %1: “%2” is no width; a whole number from %3 to %4 is.")
+    return tellWrong(tr("Layer %1: “%2” is not a width. Use a whole number from %3 to %4.")
                          .arg(QString::number(layer + 1), typed, count_text(static_cast<int64_t>(limits.least)),
                               count_text(static_cast<int64_t>(limits.most))));
   }

@@ -3,26 +3,18 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QVBoxLayout>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
+#include "app/text/units.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
-#include "profiling/base/json_input.h"
 
 namespace ws::app {
 namespace {
-
-QStringList words_of(const std::string& json) {
-  QStringList words;
-  const auto list = parse_json_or_null(json);
-  if (list.is_array())
-    for (const auto& word : list)
-      if (word.is_string()) words << QString::fromStdString(word.get<std::string>());
-  return words;
-}
 
 constexpr std::pair<const char*, const char*> kEnvironment[] = {{"program_torch", "PyTorch"},
                                                                 {"program_torch_cuda", "CUDA of PyTorch"},
@@ -51,7 +43,7 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
     return at == summary.extra.end() ? std::string() : at->second;
   };
   RecordedCommand recorded;
-  recorded.words = words_of(said(prof::kCommandKey));
+  recorded.words = command_of(summary);
   if (recorded.words.isEmpty()) return std::nullopt;
   try {
     if (const std::string level = said(prof::kTraceLevelKey); !level.empty()) recorded.options.level = prof::trace_level(level);
@@ -65,6 +57,20 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
   return recorded;
 }
 
+QString level_costs_text(const std::vector<LevelCost>& costs) {
+  QStringList parts;
+  double first = 0;
+  for (const char* level : {"off", "modules", "ops", "lines"}) {
+    const auto at = std::ranges::find(costs, QString(level), &LevelCost::level);
+    if (at == costs.end() || !(at->step_us > 0)) continue;
+    QString part = at->level + " " + step_time_text(at->step_us);
+    if (first > 0) part += QString(" (×%1)").arg(fixed_text(at->step_us / first, 2));
+    if (first == 0) first = at->step_us;
+    parts << part;
+  }
+  return parts.size() > 1 ? parts.join(QStringLiteral(" · ")) : QString();
+}
+
 ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   style_ground(*this, "panel");
   auto* column = new QVBoxLayout(this);
@@ -74,25 +80,32 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   column->addWidget(environment_ = plain_text(this));
   column->addWidget(heading(tr("Record level"), this));
   level_ = new SegmentedRow(tr("Record level"),
-                            {{"off", tr("off"), tr("Only what the GPU does, and NVTX ranges.")},
+                            {{"off", tr("off"), tr("Work of the GPU and NVTX ranges.")},
                              {"modules", tr("modules"), tr("Modules of PyTorch, phases, steps, losses and stacks.")},
-                             {"ops", tr("ops"), tr("Each op of PyTorch too.")},
-                             {"lines", tr("lines"), tr("The line of the program for each of them too.")}},
+                             {"ops", tr("ops"), tr("Each PyTorch op, too.")},
+                             {"lines", tr("lines"), tr("The program's source line of each, too.")}},
                             this);
   column->addWidget(level_);
+  column->addWidget(costs_ = plain_text(this));
+  costs_->setForegroundRole(QPalette::PlaceholderText);
   auto* again = new QPushButton(tr("Record again"), this);
   again->setToolTip(tr("Runs the program again and records it at this level."));
   make_primary(*again);
   column->addWidget(again);
   column->addStretch();
-  connect(again, &QPushButton::clicked, this, [this] {
-    prof::RecordOptions options = recorded_.options;
-    options.python = prof::python_level(level_->value().toStdString());
-    emit recordWanted(recorded_.words, options);
-  });
+  connect(again, &QPushButton::clicked, this, &ProgramPanel::recordAgain);
 }
 
-void ProgramPanel::showProgram(const RecordedCommand& recorded) {
+void ProgramPanel::recordAgain() {
+  prof::RecordOptions options = recorded_.options;
+  options.python = prof::python_level(level_->value().toStdString());
+  emit recordWanted(recorded_.words, options);
+}
+
+void ProgramPanel::showProgram(const RecordedCommand& recorded, const std::vector<LevelCost>& costs) {
+  const QString measured = level_costs_text(costs);
+  costs_->setText(measured.isEmpty() ? tr("The cost of a level is measured here once the program was recorded at two.")
+                                     : tr("Step time at each level: %1").arg(measured));
   recorded_ = recorded;
   command_->setText(recorded.words.join(' '));
   QStringList lines;

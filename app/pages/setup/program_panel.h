@@ -21,6 +21,13 @@ struct RecordedCommand {
   prof::RecordOptions options;
   std::map<std::string, std::string> environment;  // "PyTorch" → "2.11"
 };
+// The step time of a recording of the same program at a level.
+struct LevelCost {
+  QString level;
+  double step_us;
+};
+// "modules 12.1 ms · ops 13.5 ms (+12 %)": the levels in order, beside the first of them; empty: none was measured.
+QString level_costs_text(const std::vector<LevelCost>& costs);
 // nullopt: a run of our own, or a trace that does not say how it was made.
 std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary);
 
@@ -28,14 +35,16 @@ class ProgramPanel : public QWidget {
   Q_OBJECT
  public:
   explicit ProgramPanel(QWidget* parent = nullptr);
-  void showProgram(const RecordedCommand& recorded);
+  // `costs`: what recordings of this program took at each level.
+  void showProgram(const RecordedCommand& recorded, const std::vector<LevelCost>& costs);
+  void recordAgain();
 
  signals:
   void recordWanted(const QStringList& command, const ws::prof::RecordOptions& options);
 
  private:
   RecordedCommand recorded_;
-  QLabel *command_, *environment_;
+  QLabel *command_, *environment_, *costs_;
   SegmentedRow* level_;
 };
 

@@ -1,5 +1,6 @@
 #include <QMenu>
 #include <QStackedWidget>
+#include <algorithm>
 
 #include "app/pages/page.h"
 #include "app/pages/setup/program_panel.h"
@@ -43,9 +44,22 @@ std::optional<RecordedCommand> recorded_program(Workspace& workspace) {
   }
 }
 
+// Of the newest recording of the program at each level.
+std::vector<LevelCost> level_costs(Workspace& workspace, const QStringList& command) {
+  std::vector<LevelCost> costs;
+  std::vector<const Run*> runs;
+  for (const Run* run : workspace.library()->runs())
+    if (run->command == command && run->stepUs() > 0) runs.push_back(run);
+  std::ranges::stable_sort(runs, std::greater<>{}, &Run::created);
+  for (const Run* run : runs)
+    if (std::ranges::find(costs, run->record_level, &LevelCost::level) == costs.end())
+      costs.push_back({run->record_level, run->stepUs()});
+  return costs;
+}
+
 void show_program(QStackedWidget* stack, ProgramPanel* program, Workspace& workspace) {
   const auto recorded = recorded_program(workspace);
-  if (recorded) program->showProgram(*recorded);
+  if (recorded) program->showProgram(*recorded, level_costs(workspace, recorded->words));
   stack->setCurrentIndex(recorded ? 1 : 0);
 }
 
@@ -69,6 +83,7 @@ Page setup_page(Workspace& workspace) {
     show_program(stack, program, workspace);
   };
   QObject::connect(program, &ProgramPanel::recordWanted, &workspace, &Workspace::recordWanted);
+  QObject::connect(&workspace, &Workspace::recordAgainWanted, program, &ProgramPanel::recordAgain);
   QObject::connect(panel, &SetupPanel::apply, workspace.session(), &TrainingSession::change);
   QObject::connect(panel, &SetupPanel::anewWanted, &workspace, &Workspace::trainAnew);
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, panel, refresh);

@@ -329,12 +329,13 @@ void SetupPanel::refreshFooter() {
   for (FieldRow* row : rows_) row->setProblem({});
   if (!running_) return refreshVerdict();
   if (fixed)
-    say(tr("%1 is fixed while a run trains: begin a new run with it").arg(QString::fromUtf8(field(fixed->key).label.data())),
+    say(tr("%1 is fixed while a run trains. Begin a new run with it.")
+            .arg(QString::fromUtf8(field(fixed->key).label.data())),
         false);
   else if (!waiting.empty())
     say(tr("Changes apply at the next step"), false);
   else
-    say(tr("As the run that trains now"), false);
+    say(tr("Same as the training run"), false);
 }
 
 // Beside the field in words; the footer says that something is wrong, or what the run needs.

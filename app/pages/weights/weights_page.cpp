@@ -4,7 +4,9 @@
 namespace ws::app {
 Page weights_page(Workspace& workspace) {
   auto* panel = new WeightsPanel(trainer_of(workspace.session()));
-  return one_run_page(workspace, QObject::tr("Weights"), panel, [panel](Run* run) { panel->setRun(run); });
+  Page page = one_run_page(workspace, QObject::tr("Weights"), panel, [panel](Run* run) { panel->setRun(run); });
+  page.of_training = true;
+  return page;
 }
 
 }  // namespace ws::app

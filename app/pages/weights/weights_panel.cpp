@@ -61,7 +61,7 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
   grid_->setContentsMargins(8, 8, 8, 8);
   grid_->setSpacing(8);
   using Kind = LearnedView::Kind;
-  for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Data and what the network says of it")},
+  for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Data and the network's predictions")},
                                    {Kind::Filters, tr("First-layer weights")},
                                    {Kind::Confusion, tr("Confusion matrix")},
                                    {Kind::Samples, tr("Sample predictions")}})

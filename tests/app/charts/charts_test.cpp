@@ -112,6 +112,9 @@ void ChartsTest::smoothingStartsAtTheFirstValue() {
   for (int i = 0; i < 400; ++i) last = ema.add(1);
   QVERIFY(std::abs(last - 1) < 1e-6);
   QVERIFY(std::isnan(ema.add(std::nan(""))));
+  Ema few(0.97);  // a short curve that falls: the smoothed one stays with it
+  for (int i = 0; i < 50; ++i) last = few.add(1.0 / (1 + i));
+  QVERIFY2(last < 2.0 / 50, qPrintable(QString::number(last)));
 }
 
 void ChartsTest::roundedPartsAddUp() {

@@ -50,6 +50,8 @@ class OpeningTest : public QObject, FilledWindow {
   }
   void cleanup() { clear(); }
   void droppedFilesComeUpTogether();
+  void everyKindOfFileOpens_data();
+  void everyKindOfFileOpens();
   void startAndTabHoldInAWindowThatStays();
   void theCpuLaneIsNeverEmptyWhileItTrains();
   void alignedStepsAndLengthsAreThoseOfTheRun();
@@ -73,6 +75,36 @@ void OpeningTest::droppedFilesComeUpTogether() {
   const QString said = window->notice()->text();  // all problems in one list
   QVERIFY2(said.contains("none.wsrun") && said.contains("nothing.xyz"), qPrintable(said));
   QCOMPARE(window->tabs()->currentIndex(), 0);
+}
+
+void OpeningTest::everyKindOfFileOpens_data() {
+  QTest::addColumn<QString>("file");
+  QTest::addColumn<int>("runs");  // that it adds
+  QTest::newRow("run") << "run_file/small.wsrun" << 1;
+  QTest::newRow("Chrome") << "chrome/torch.json" << 1;
+  QTest::newRow("Nsight Systems") << "nsys/small.sqlite" << 1;
+  QTest::newRow("scalars") << "scalars/tags.csv" << 1;
+  QTest::newRow("memory snapshot") << "pickle/snapshot4.pickle" << 1;
+  QTest::newRow("experiment") << "experiment/ladder.json" << 0;
+  QTest::newRow("laboratory result") << "lab/result.json" << 0;
+  QTest::newRow("table") << "csv/classes.csv" << 0;
+}
+
+// Whatever Open offers comes up without a problem, each from a copy of a small sample.
+void OpeningTest::everyKindOfFileOpens() {
+  QFETCH(QString, file);
+  QFETCH(int, runs);
+  const QString copy = home_.path() + "/" + QFileInfo(file).fileName();
+  QFile::remove(copy);
+  QVERIFY(QFile::copy(QString(WARPSCOPE_SOURCE_DIR "/tests/fuzz/corpus/") + file, copy));
+  QFile::setPermissions(copy, QFile::ReadOwner | QFile::WriteOwner);
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const size_t before = window->workspace()->library()->runs().size();
+  window->openFiles({copy});
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->jobs()->busy(), 20'000);
+  QTRY_COMPARE(window->workspace()->library()->runs().size(), before + static_cast<size_t>(runs));
+  QVERIFY2(!window->notice()->isVisible() || !window->notice()->text().contains(copy), qPrintable(window->notice()->text()));
 }
 
 void OpeningTest::startAndTabHoldInAWindowThatStays() {

@@ -59,6 +59,7 @@ class PanelsTest : public QObject {
   void aPassSaysEachThingOnce();
   void planAndTimelineSelectEachOther();
   void tagsFollowTheNewestRegistration();
+  void partsOfAResidentKernelAreTimesOfThePlan();
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
   void rooflineStaysUnderTheRoof();
@@ -127,6 +128,35 @@ void PanelsTest::tagsFollowTheNewestRegistration() {
   const auto tags = op_tags(plan, trace);
   for (size_t i = 0; i < tags.size(); ++i) QCOMPARE(tags[i], static_cast<prof::OpTag>(1 + plan.ops.size() + i));
   QVERIFY(op_tags(plan, prof::Trace{}).front() == prof::kNoOp);
+}
+
+// The parts of a resident kernel count for the plan's ops: by phase and layer, a gradient that is never stored for the
+// update that makes it.
+void PanelsTest::partsOfAResidentKernelAreTimesOfThePlan() {
+  const auto run = planned(Allocator::Arena, Fusion::Epilogue);
+  const Plan& plan = run->plan->plan;
+  prof::Trace trace;
+  trace.ops = {{}, {"forward", "", plan.layer_names[0], "forward", prof::Meaning::Matrix, 0, 0},
+               {"backward", "", plan.layer_names[0], "backward", prof::Meaning::Matrix, 0, 0},
+               {"wait", "", "", "", prof::Meaning::Sync, 0, 0}};
+  const auto add = [&](prof::TrackKind kind, const char* row, prof::OpTag op, int64_t start, uint64_t ns) {
+    prof::Span span;
+    span.start = start, span.duration = ns, span.op = op, span.step = 1;
+    span.kind = static_cast<uint64_t>(kind == prof::TrackKind::Inner ? prof::SpanKind::Inner : prof::SpanKind::Kernel);
+    span.meaning = static_cast<uint64_t>(trace.ops[op].meaning);
+    trace.append(trace.track(kind, row, "GPU 0"), span);
+  };
+  add(prof::TrackKind::Stream, "stream 7", 0, 0, 10'000);
+  add(prof::TrackKind::Inner, "SM 000", 1, 1000, 2000);
+  add(prof::TrackKind::Inner, "SM 000", 3, 3000, 500);
+  add(prof::TrackKind::Inner, "SM 000", 2, 3500, 4000);
+  const PlanTimes times = plan_times(plan, trace);
+  QCOMPARE(times.waits_us, 0.5);
+  double forward = 0, later = 0;
+  for (size_t i = 0; i < plan.ops.size(); ++i)
+    (plan.ops[i].phase == Phase::Forward ? forward : later) += times.us[i];
+  QCOMPARE(forward, 2.0);
+  QCOMPARE(later, 4.0);
 }
 
 void PanelsTest::detailsOfSpanOpBufferAndRange() {

@@ -16,6 +16,7 @@
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
+#include "tests/support/machine.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws::app;
@@ -244,7 +245,7 @@ void PatienceTest::closingSaysWhatItWaitsFor() {
   QElapsedTimer clock;
   clock.start();
   QVERIFY(!window->close());
-  QVERIFY2(clock.elapsed() < 1500, qPrintable(QString::number(clock.elapsed())));
+  QVERIFY2(clock.elapsed() < 1500 * ws::test::busy(), qPrintable(QString::number(clock.elapsed())));
   QVERIFY2(window->windowTitle().contains("Finishing"), qPrintable(window->windowTitle()));
   Pulse pulse(window.get());
   QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
@@ -281,7 +282,7 @@ void PatienceTest::aRunCanBeLeftUnfinished() {
     QElapsedTimer clock;
     clock.start();
     window.reset();
-    QVERIFY2(clock.elapsed() < 3000, qPrintable(QString::number(clock.elapsed())));
+    QVERIFY2(clock.elapsed() < 3000 * ws::test::busy(), qPrintable(QString::number(clock.elapsed())));
   }
   QCOMPARE(ws::prof::read_run_summary(path).status, std::string("running"));
   QVERIFY(ws::prof::read_run_summary(path).steps >= 0);

@@ -3,13 +3,17 @@
 #include <signal.h>
 
 #include <QFile>
+#include <QLineEdit>
 #include <QListWidget>
+#include <QProcess>
 #include <QtTest>
 
 #include "app/window/connect_dialog.h"
 #include "app/window/machine_actions.h"
 #include "app/window/notice_bar.h"
+#include "app/window/password_dialog.h"
 #include "app/window/remote_runs_dialog.h"
+#include "app/window/status_line.h"
 #include "tests/app/support/window_home.h"
 
 using namespace ws;
@@ -20,6 +24,17 @@ namespace {
 QByteArray bytes_of(const QString& path) {
   QFile file(path);
   return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+// WARPSCOPE_SHOTS=FOLDER: pictures of each state, to be looked at.
+void shot(QWidget& widget, const QString& name) {
+  const QString folder = qEnvironmentVariable("WARPSCOPE_SHOTS");
+  if (folder.isEmpty()) return;
+  for (const ThemeName theme : {ThemeName::Light, ThemeName::Dark}) {
+    set_theme(*qApp, theme);
+    QTest::qWait(50);
+    widget.grab().save(folder + "/" + name + (theme == ThemeName::Light ? "-light.png" : "-dark.png"));
+  }
 }
 
 }  // namespace
@@ -37,6 +52,7 @@ class RemoteTest : public QObject, private WindowHome {
     window->machines()->connectTo(address());
     return connected(*window) ? std::move(window) : nullptr;
   }
+  QStringList program(const QString& then) const;
   static void train(MainWindow& window, int epochs) {
     iris(window, epochs);
     window.workspace()->choices()->set("model.hidden", "64");
@@ -63,8 +79,12 @@ class RemoteTest : public QObject, private WindowHome {
   void looksAndObeysAsHere();
   void aCutLineIsSaidAndHeals();
   void whatIsLeftIsFoundAgain();
+  void aRunHereAndOneThereSideBySide();
+  void aProgramIsRecordedThere();
+  void aRecordingThatIsLeftIsFoundAgain();
   void whoCannotBeReachedIsSaid();
   void hostsOfSshAreOffered();
+  void sshAsksInADialog();
   void runsThereAreOpenedHere();
 };
 
@@ -77,6 +97,7 @@ void RemoteTest::looksAndObeysAsHere() {
   QVERIFY(run && session.remote());
   QVERIFY(run->device.contains(" on "));
   QVERIFY(QTest::qWaitFor([&] { return run->steps.size() > 100 && run->plan && run->trace.span_count() > 0; }, 20'000));
+  shot(*window, "connected");
   session.pause();
   QVERIFY(session.paused());
   QVERIFY(QTest::qWaitFor([&] { return run->progress && run->progress->paused; }, 10'000));
@@ -113,11 +134,14 @@ void RemoteTest::aCutLineIsSaidAndHeals() {
   const QByteArray path = qgetenv("PATH");
   qputenv("PATH", "/nowhere");
   kill(machine.link().status().process, SIGKILL);
-  const bool said = QTest::qWaitFor([&] { return machine.text().contains("line cut for"); }, 10'000);
+  const bool said = QTest::qWaitFor([&] { return machine.text().contains("cut for"); }, 10'000);
+  QVERIFY2(window->notice()->text().contains("Warpscope reconnects by itself"), qPrintable(window->notice()->text()));
+  shot(*window, "cut");
   qputenv("PATH", path);
   QVERIFY(said);
   QVERIFY(session.busy());
   QVERIFY(QTest::qWaitFor([&] { return machine.up(); }, 20'000));
+  QVERIFY2(window->statusLine()->text().contains("is connected again"), qPrintable(window->statusLine()->text()));
   const size_t before = run->steps.size();
   QVERIFY(QTest::qWaitFor([&] { return run->steps.size() > before + 100; }, 20'000));
   session.stop();
@@ -138,6 +162,9 @@ void RemoteTest::whatIsLeftIsFoundAgain() {
     answer("Keep watching", &asked);
     QVERIFY(!window->close());
     QVERIFY2(asked.contains("go on without this window"), qPrintable(asked));
+    QTimer::singleShot(60, [] {
+      if (QWidget* question = QApplication::activeModalWidget()) shot(*question, "quit");
+    });
     answer("Leave it running");
     QVERIFY(window->close());
   }
@@ -153,10 +180,98 @@ void RemoteTest::whatIsLeftIsFoundAgain() {
   QVERIFY(QTest::qWaitFor([&] { return !QFile::exists(there() + "/.jobs/" + name + "/.owner"); }, 20'000));
 }
 
+// What trains there goes on beside what is begun here; connected again, it is in front again.
+void RemoteTest::aRunHereAndOneThereSideBySide() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  TrainingSession& session = *window->workspace()->session();
+  train(*window, 100'000'000);
+  Run* there = session.run();
+  QVERIFY(QTest::qWaitFor([&] { return there->steps.size() > 100; }, 20'000));
+  window->machines()->connectTo(QString());
+  QVERIFY(!session.busy() && session.anyBusy());
+  window->train();
+  Run* here = session.run();
+  QVERIFY(here && here != there && !session.remote());
+  QVERIFY(QTest::qWaitFor([&] { return here->steps.size() > 100; }, 20'000));
+  const size_t before = there->steps.size();
+  QVERIFY2(QTest::qWaitFor([&] { return there->steps.size() > before + 100; }, 20'000), "both go on");
+  shot(*window, "side-by-side");
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t{2});
+  session.stop();
+  QVERIFY(QTest::qWaitFor([&] { return !session.busy(); }, 20'000));
+  QVERIFY(session.anyBusy());
+  window->machines()->connectTo(address());
+  QVERIFY(connected(*window));
+  QVERIFY(session.busy() && session.remote());
+  QCOMPARE(session.run(), there);
+  QString asked;
+  answer("Stop it and close", &asked);
+  window->close();
+  QVERIFY2(asked.contains("trains. It can go on without this window"), qPrintable(asked));
+  QVERIFY(QTest::qWaitFor([&] { return !session.anyBusy() && !window->isVisible(); }, 20'000));
+}
+
+// It "records" itself: it leaves a run file where the collector would.
+QStringList RemoteTest::program(const QString& then) const {
+  const QString script = home_.path() + "/program.sh";
+  QFile file(script);
+  if (file.open(QIODevice::WriteOnly))
+    file.write(("cp \"$1\" \"$WARPSCOPE_RECORD_FILE\"; echo said by the program; " + then).toUtf8());
+  return {"sh", script, QStringLiteral(WARPSCOPE_SOURCE_DIR) + "/resources/recorded/mnist-arena.wsrun"};
+}
+
+void RemoteTest::aProgramIsRecordedThere() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  QSignalSpy ended(window->workspace()->recording(), &ProgramRecording::ended);
+  prof::RecordOptions options;
+  options.library = "/no/library";
+  Run* run = window->programs()->record(program("exit 0"), options);
+  QVERIFY(run && run->device.contains(" on "));
+  QVERIFY(window->workspace()->recording()->remote());
+  QVERIFY(QTest::qWaitFor([&] { return ended.count() == 1; }, 20'000));
+  const auto kept = window->workspace()->library()->ticked();
+  QCOMPARE(kept.size(), size_t{1});
+  QVERIFY(kept.front()->path.startsWith(runs()));
+  QCOMPARE(QDir(there()).entryList({"*.wsrun"}).size(), 1);
+  QVERIFY(!window->workspace()->recording()->busy());
+}
+
+void RemoteTest::aRecordingThatIsLeftIsFoundAgain() {
+  {
+    auto window = connectedWindow();
+    QVERIFY(window);
+    prof::RecordOptions options;
+    options.library = "/no/library";
+    QVERIFY(window->programs()->record(program("trap 'exit 0' INT; for i in 1 2 3 4 5 6 7 8; do sleep 5; done"), options));
+    QVERIFY(QTest::qWaitFor([&] { return !QDir(there() + "/.jobs").isEmpty(); }, 20'000));
+    QTest::qWait(300);
+    QString asked;
+    answer("Leave it running", &asked);
+    QVERIFY(window->close());
+    QVERIFY2(asked.contains("records a program"), qPrintable(asked));
+  }
+  auto window = connectedWindow();
+  QVERIFY(window);
+  ProgramRecording& recording = *window->workspace()->recording();
+  QVERIFY2(QTest::qWaitFor([&] { return recording.remote(); }, 10'000), "it is shown again");
+  RemoteRunsDialog* dialog = window->machines()->showRunsThere();
+  QVERIFY(QTest::qWaitFor([&] { return dialog->list()->count() == 1; }, 10'000));
+  shot(*dialog, "runs-there");
+  QVERIFY2(dialog->list()->item(0)->text().contains("is recorded now"), qPrintable(dialog->list()->item(0)->text()));
+  dialog->close();
+  QSignalSpy ended(&recording, &ProgramRecording::ended);
+  recording.stop();
+  QVERIFY(QTest::qWaitFor([&] { return ended.count() == 1; }, 30'000));
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t{1});
+}
+
 void RemoteTest::whoCannotBeReachedIsSaid() {
   auto window = open();
   window->machines()->connectTo("pipe:exec /nowhere/warpscope-cli serve");
   QVERIFY(QTest::qWaitFor([&] { return window->notice()->text().contains("there is no program"); }, 10'000));
+  shot(*window, "refused");
   QVERIFY(!window->machines()->machine());
   window->machines()->connectTo("ssh://-x");
   QVERIFY(window->notice()->text().contains("begins with a hyphen"));
@@ -200,8 +315,30 @@ void RemoteTest::hostsOfSshAreOffered() {
   ConnectDialog::remember("ssh://gpu9");
   ConnectDialog dialog("gpu7");
   QCOMPARE(dialog.address(), QString("ssh://gpu7"));
+  dialog.adjustSize();
+  shot(dialog, "connect");
   QCOMPARE(ConnectDialog::recent().front(), QString("ssh://gpu9"));
   qputenv("HOME", home);
+}
+
+void RemoteTest::sshAsksInADialog() {
+  PasswordDialog password("me@gpu7's password: ");
+  auto* typed = password.findChild<QLineEdit*>();
+  QVERIFY(typed && typed->echoMode() == QLineEdit::Password);
+  QTest::keyClicks(typed, "secret");
+  QCOMPARE(password.answer(), QString("secret"));
+  PasswordDialog trust("The authenticity of host 'gpu7' can't be established. Are you sure (yes/no/[fingerprint])? ");
+  QVERIFY(!trust.findChild<QLineEdit*>());
+  QCOMPARE(trust.answer(), QString("yes"));
+  shot(password, "password"), shot(trust, "trust");
+  // What ssh starts: the program, with the question as it is.
+  qunsetenv("SSH_ASKPASS");
+  offer_password_dialog("/bin/echo");
+  QProcess ask;
+  ask.start(qEnvironmentVariable("SSH_ASKPASS"), {"the $question's words"});
+  QVERIFY(ask.waitForFinished());
+  QCOMPARE(ask.readAllStandardOutput(), QByteArray("--ask-password the $question's words\n"));
+  qunsetenv("SSH_ASKPASS");
 }
 
 int main(int argc, char** argv) {

@@ -154,7 +154,7 @@ void MemoryTest::holesAndSizesOverTime() {
   QCOMPARE(story.at_peak, 0.0);  // one hole behind both blocks
   QCOMPARE(story.moments[2].sizes.size(), size_t{1});
   QCOMPARE(story.moments[2].sizes[0].count, uint64_t{2});
-  QVERIFY(panel.figures()->accessibleName().contains("broken up"));
+  QVERIFY(panel.figures()->accessibleName().contains("fragmented"));
   const QString tip = panel.overTime()->tipAt({panel.overTime()->width() - 12.0, 40});
   QVERIFY2(tip.contains("in 2 places") && tip.contains("33.3"), qPrintable(tip));
   QVERIFY(panel.overTime()->tipAt({2, 2}).isEmpty());
@@ -175,7 +175,7 @@ void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {
   run.summary = Summary{};
   run.trace.memory_sources = {"cudaMalloc", "caching"};
   remember(run.trace, 1, 1 << 20, 1 << 16, MemoryAction::Allocate);
-  QCOMPARE(event_story(run.trace).of, QString("cudaMalloc and its like"));
+  QCOMPARE(event_story(run.trace).of, QString("cudaMalloc and similar calls"));
   fill_pool(run.trace, 1);
   QCOMPARE(event_story(run.trace).of, QString("caching"));
   QVERIFY(event_story(prof::Trace()).empty());

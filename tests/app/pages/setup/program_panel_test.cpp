@@ -6,6 +6,7 @@
 
 #include "app/pages/setup/program_panel.h"
 #include "app/widgets/segmented_row.h"
+#include "app/window/top_bar.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
 
@@ -58,9 +59,10 @@ void ProgramPanelTest::theRunFileSaysWhatWasRecorded() {
 
 void ProgramPanelTest::recordAgainTakesTheLevelThatIsChosen() {
   ProgramPanel panel;
-  panel.showProgram(*recorded_command(recorded()));
+  panel.showProgram(*recorded_command(recorded()), {{"ops", 13'000}, {"modules", 10'000}});
   QVERIFY(shows(panel, "python3 my train.py"));
   QVERIFY(shows(panel, "PyTorch: 2.11"));
+  QVERIFY(shows(panel, "Step time at each level: modules 10.00 ms · ops 13.00 ms (×1.30)"));
   QCOMPARE(panel.findChild<SegmentedRow*>()->value(), QString("ops"));
   QStringList command;
   ws::prof::PythonLevel level{};
@@ -86,7 +88,13 @@ void ProgramPanelTest::itTakesThePlaceOfSetup() {
   window->workspace()->library()->tickOnly({run});
   QTRY_VERIFY(panel->isVisibleTo(window.get()) && !setup->isVisibleTo(window.get()));
   QVERIFY(shows(*panel, "python3 my train.py"));
+  auto* bar = window->findChild<TopBar*>();
+  QCOMPARE(bar->train()->text(), QString("Record"));
+  QVERIFY(!bar->step()->isVisibleTo(window.get()));
+  for (int tab = 0; tab < window->tabs()->count(); ++tab)
+    QVERIFY2(window->tabs()->tabText(tab) != "Plan" || !window->tabs()->isTabVisible(tab), "a recorded program has no plan");
   window->workspace()->library()->tickOnly({});
+  QTRY_COMPARE(bar->train()->text(), QString("Train"));
   QTRY_VERIFY(setup->isVisibleTo(window.get()));
 }
 

@@ -1,0 +1,213 @@
+#include "app/charts/flame_view.h"
+
+#include <QKeyEvent>
+#include <QPainter>
+#include <algorithm>
+#include <cmath>
+
+#include "app/text/units.h"
+#include "app/widgets/theme.h"
+#include "app/widgets/tip.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kRow = 19, kNarrowest = 1, kMargin = 6;
+
+QColor mixed(const QColor& top, const QColor& ground, double share) {
+  const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
+  return {mix(top.red(), ground.red()), mix(top.green(), ground.green()), mix(top.blue(), ground.blue())};
+}
+
+QString name_of(const prof::FlameNode& node) { return QString::fromStdString(node.function); }
+
+}  // namespace
+
+FlameView::FlameView(QWidget* parent) : QWidget(parent) {
+  setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
+  setAccessibleName(tr("Flame graph"));
+}
+
+void FlameView::setTree(prof::FlameTree tree) {
+  std::vector<std::string> way;
+  for (uint32_t at = zoomed_; at != 0 && at < tree_.size(); at = tree_[at].parent) way.push_back(tree_[at].function);
+  tree_ = std::move(tree);
+  zoomed_ = 0, hovered_ = -1;
+  for (; !way.empty() && !tree_.empty(); way.pop_back()) {
+    const auto& inside = tree_[zoomed_].inside;
+    const auto same = [&](uint32_t node) { return tree_[node].function == way.back(); };
+    const auto next = std::ranges::find_if(inside, same);
+    if (next == inside.end()) break;
+    zoomed_ = *next;
+  }
+  find();
+  layOut();
+}
+
+void FlameView::setDifference(bool on) { difference_ = on, layOut(); }
+
+void FlameView::setEmptyText(const QString& text) { empty_ = text, update(); }
+
+void FlameView::setSearch(const QString& words) {
+  words_ = words.trimmed();
+  find();
+  update();
+}
+
+// The outermost matching functions count, so that a function that calls itself counts once.
+void FlameView::find() {
+  matches_.assign(tree_.size(), false);
+  std::vector<bool> inside(tree_.size(), false);
+  double sum = 0;
+  for (size_t i = 1; i < tree_.size() && !words_.isEmpty(); ++i) {
+    const prof::FlameNode& node = tree_[i];
+    const QString text = name_of(node) + ' ' + QString::fromStdString(node.path);
+    matches_[i] = text.contains(words_, Qt::CaseInsensitive);
+    inside[i] = inside[node.parent] || matches_[i];
+    if (matches_[i] && !inside[node.parent]) sum += weight(node);
+  }
+  matched_ = tree_.empty() || weight(tree_[0]) <= 0 ? 0 : sum / weight(tree_[0]);
+  emit searched();
+}
+
+// A function that only the baseline has takes its place with the time it had.
+double FlameView::weight(const prof::FlameNode& node) const { return difference_ ? std::max(node.ns, node.before) : node.ns; }
+
+void FlameView::zoomTo(uint32_t node) {
+  if (node >= tree_.size() || node == zoomed_) return;
+  zoomed_ = node;
+  layOut();
+  emit zoomChanged();
+}
+
+void FlameView::layOut() {
+  blocks_.clear();
+  if (!tree_.empty()) {
+    const double width = this->width() - 2 * kMargin;
+    for (uint32_t at = zoomed_;; at = tree_[at].parent) {
+      blocks_.push_back({at, QRectF(kMargin, kMargin + kRow * tree_[at].depth, width, kRow - 1)});
+      if (at == 0) break;
+    }
+    layOutInside(zoomed_, kMargin, width);
+  }
+  updateGeometry();
+  update();
+}
+
+void FlameView::layOutInside(uint32_t node, double left, double width) {
+  double all = weight(tree_[node]), parts = 0;
+  for (const uint32_t inner : tree_[node].inside) parts += weight(tree_[inner]);
+  all = std::max(all, parts);
+  for (const uint32_t inner : tree_[node].inside) {
+    const double part = all > 0 ? weight(tree_[inner]) / all * width : 0;
+    if (part < kNarrowest) continue;
+    blocks_.push_back({inner, QRectF(left, kMargin + kRow * tree_[inner].depth, part, kRow - 1)});
+    layOutInside(inner, left, part);
+    left += part;
+  }
+}
+
+QRectF FlameView::placeOf(uint32_t node) const {
+  const auto at = std::ranges::find(blocks_, node, &Block::node);
+  return at == blocks_.end() ? QRectF() : at->box;
+}
+
+QSize FlameView::sizeHint() const {
+  double bottom = 6 * kRow;
+  for (const Block& block : blocks_) bottom = std::max(bottom, block.box.bottom());
+  return {600, static_cast<int>(bottom + kMargin)};
+}
+
+int FlameView::nodeAt(QPointF at) const {
+  for (const Block& block : blocks_)
+    if (block.box.contains(at)) return static_cast<int>(block.node);
+  return -1;
+}
+
+QColor FlameView::colour(const prof::FlameNode& node) const {
+  const Theme& t = theme();
+  if (difference_) {
+    const double most = std::max(node.ns, node.before), change = most > 0 ? (node.ns - node.before) / most : 0;
+    constexpr double kNoise = 0.1;
+    if (std::abs(change) < kNoise) return mixed(t.secondary, t.base, 0.35);
+    return mixed(change > 0 ? t.worse : t.better, t.base, 0.3 + 0.6 * std::min(1.0, std::abs(change)));
+  }
+  if (node.path.empty()) return mixed(t.secondary, t.base, 0.25);
+  return prof::is_own_path(node.path) ? mixed(t.focus, t.base, 0.55) : mixed(t.secondary, t.base, 0.45);
+}
+
+QString FlameView::tip(uint32_t index) const {
+  const prof::FlameNode& node = tree_[index];
+  const double all = std::max(weight(tree_[0]), 1.0);
+  const auto time = [](double ns) { return step_time_text(ns * 1e-3); };
+  QString text = index == 0 ? tr("all threads") : name_of(node);
+  if (!node.path.empty()) text += "\n" + QString::fromStdString(node.path);
+  if (difference_) {
+    text += "\n" + tr("%1 a step, %2 in the baseline").arg(step_time_text(node.ns * 1e-3), step_time_text(node.before * 1e-3));
+    return text;
+  }
+  text += "\n" + tr("%1, %2 % of what is shown; alone %3").arg(time(node.ns), fixed_text(100 * node.ns / all, 1), time(node.alone));
+  std::vector<std::pair<std::string, double>> lines(node.lines.begin(), node.lines.end());
+  std::ranges::stable_sort(lines, std::greater<>{}, &std::pair<std::string, double>::second);
+  constexpr size_t kLines = 5;
+  for (size_t i = 0; i < std::min(kLines, lines.size()); ++i)
+    text += "\n" + tr("line %1: %2").arg(QString::fromStdString(lines[i].first), time(lines[i].second));
+  return text;
+}
+
+void FlameView::paintBlock(QPainter& painter, const Block& block) const {
+  const Theme& t = theme();
+  const prof::FlameNode& node = tree_[block.node];
+  const bool match = !words_.isEmpty() && matches_[block.node];
+  const QColor fill = match ? t.of(prof::Meaning::Loss) : colour(node);
+  painter.fillRect(block.box, fill);
+  if (static_cast<int>(block.node) == hovered_) {
+    painter.setPen(QPen(t.text, 1));
+    painter.drawRect(block.box.adjusted(0.5, 0.5, -0.5, -0.5));
+  } else if (block.box.width() > 3) {
+    painter.fillRect(QRectF(block.box.right() - 0.5, block.box.top(), 1, block.box.height()), t.base);
+  }
+  constexpr double kLeastText = 34;
+  if (block.box.width() < kLeastText) return;
+  painter.setPen(t.ink_on(fill));
+  const QString text = block.node == 0 ? tr("all threads") : name_of(node);
+  painter.drawText(block.box.adjusted(4, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                   QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, block.box.width() - 7));
+}
+
+void FlameView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), theme().base);
+  painter.setFont(ui_font(11));
+  if (tree_.empty()) {
+    painter.setPen(theme().quiet);
+    return painter.drawText(rect().adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
+  }
+  for (const Block& block : blocks_) paintBlock(painter, block);
+}
+
+void FlameView::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return QWidget::mousePressEvent(event);
+  if (const int node = nodeAt(event->position()); node >= 0) zoomTo(static_cast<uint32_t>(node));
+}
+
+void FlameView::mouseMoveEvent(QMouseEvent* event) {
+  if (const int node = nodeAt(event->position()); node != hovered_) hovered_ = node, update();
+}
+
+void FlameView::leaveEvent(QEvent*) { hovered_ = -1, update(); }
+
+void FlameView::keyPressEvent(QKeyEvent* event) {
+  if (event->key() != Qt::Key_Escape || zoomed_ == 0) return QWidget::keyPressEvent(event);
+  zoomTo(tree_[zoomed_].parent);
+}
+
+bool FlameView::event(QEvent* event) {
+  const auto text_at = [this](QPointF at) { return nodeAt(at) < 0 ? QString() : tip(static_cast<uint32_t>(nodeAt(at))); };
+  return showed_tip(event, this, text_at) || QWidget::event(event);
+}
+
+void FlameView::resizeEvent(QResizeEvent*) { layOut(); }
+
+}  // namespace ws::app

@@ -1,0 +1,64 @@
+// Draws a tree of functions as a flame graph: the width is time, what calls stands above what is called. A click makes a
+// function as wide as the view; Escape, or a click above it, goes back.
+#pragma once
+#include <QWidget>
+#include <vector>
+
+#include "profiling/analysis/flame_tree.h"
+
+namespace ws::app {
+
+class FlameView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit FlameView(QWidget* parent = nullptr);
+  void setTree(prof::FlameTree tree);      // keeps the zoom where the function is still there
+  void setDifference(bool on);             // colours say slower or faster than the baseline
+  void setEmptyText(const QString& text);
+  void setSearch(const QString& words);    // matching functions are marked
+  double matched() const { return matched_; }  // share of the time in them
+  void zoomTo(uint32_t node);
+  uint32_t zoomed() const { return zoomed_; }
+  const prof::FlameTree& tree() const { return tree_; }
+  QRectF placeOf(uint32_t node) const;  // empty: too narrow, or not in the zoom
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return {320, 120}; }
+
+ signals:
+  void zoomChanged();
+  void searched();
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent*) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  bool event(QEvent* event) override;
+  void resizeEvent(QResizeEvent*) override;
+
+ private:
+  struct Block {
+    uint32_t node;
+    QRectF box;
+  };
+  void layOut();
+  void layOutInside(uint32_t node, double left, double width);
+  void find();
+  double weight(const prof::FlameNode& node) const;
+  int nodeAt(QPointF at) const;  // -1: none
+  QColor colour(const prof::FlameNode& node) const;
+  QString tip(uint32_t node) const;
+  void paintBlock(QPainter& painter, const Block& block) const;
+
+  prof::FlameTree tree_;
+  std::vector<Block> blocks_;
+  std::vector<bool> matches_;
+  QString words_, empty_;
+  double matched_ = 0;
+  uint32_t zoomed_ = 0;
+  int hovered_ = -1;
+  bool difference_ = false;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,14 @@
+#include "app/pages/flame/flame_panel.h"
+#include "app/pages/one_run_page.h"
+
+namespace ws::app {
+
+Page flame_page(Workspace& workspace) {
+  auto* panel = new FlamePanel(workspace.selection());
+  QObject::connect(panel, &FlamePanel::said, &workspace, &Workspace::say);
+  Page page = one_run_page(workspace, QObject::tr("Flame graph"), panel, [panel](Run* run) { panel->setRun(run); });
+  page.of_program = true;
+  return page;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,147 @@
+#include "app/pages/flame/flame_panel.h"
+
+#include <QEvent>
+#include <QFileDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/charts/flame_view.h"
+#include "app/text/units.h"
+#include "app/widgets/pane.h"
+#include "app/widgets/theme.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/whole_file.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kSoonMs = 150, kLiveMs = 1000;
+
+bool has_gpu(const Run& run) {
+  return std::ranges::any_of(run.trace.tracks(), [](const prof::Track& track) { return on_gpu(track) && track.spans > 0; });
+}
+
+}  // namespace
+
+FlamePanel::FlamePanel(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection) {
+  build();
+  soon_.setSingleShot(true);
+  connect(&soon_, &QTimer::timeout, this, &FlamePanel::refresh);
+  connect(selection, &Selection::changed, this, &FlamePanel::refreshSoon);
+  connect(search_, &QLineEdit::textChanged, view_, &FlameView::setSearch);
+  connect(view_, &FlameView::searched, this, &FlamePanel::showMatches);
+  refresh();
+}
+
+void FlamePanel::build() {
+  pane_ = new Pane(tr("Flame graph"), this);
+  pane_->legend()->hide();
+  matches_ = new QLabel(pane_);
+  matches_->setFont(ui_font(11));
+  matches_->setForegroundRole(QPalette::PlaceholderText);
+  search_ = new QLineEdit(pane_);
+  search_->setPlaceholderText(tr("Find a function or file"));
+  search_->setAccessibleName(search_->placeholderText());
+  search_->setClearButtonEnabled(true);
+  search_->setFixedWidth(190);
+  mode_ = option_button(tr("Which time"), pane_);
+  auto* menu = new QMenu(mode_);
+  menu->addAction(tr("All time"), this, [this] { setGapsOnly(false); });
+  menu->addAction(tr("While the GPU waited"), this, [this] { setGapsOnly(true); });
+  mode_->setMenu(menu);
+  auto* out = new QPushButton(theme_icon("export"), tr("Export…"), pane_);
+  out->setProperty("small", true);
+  out->setToolTip(tr("As collapsed stacks or for speedscope.app"));
+  connect(out, &QPushButton::clicked, this, &FlamePanel::askForFile);
+  for (QWidget* option : std::initializer_list<QWidget*>{matches_, search_, mode_, out}) pane_->addOption(option);
+  auto* scroll = new QScrollArea(pane_);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  view_ = new FlameView(scroll);
+  scroll->setWidget(view_);
+  pane_->setBody(scroll);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(pane_);
+}
+
+void FlamePanel::setRun(Run* run) {
+  if (run_ && run_ != run) disconnect(run_, nullptr, this, nullptr);
+  run_ = run;
+  if (run) connect(run, &Run::changed, this, &FlamePanel::refreshSoon, Qt::UniqueConnection);
+  refresh();
+}
+
+void FlamePanel::setGapsOnly(bool on) { gaps_only_ = on, refresh(); }
+
+void FlamePanel::refreshSoon() {
+  if (isVisible() && !soon_.isActive()) soon_.start(run_ && run_->live() ? kLiveMs : kSoonMs);
+}
+
+prof::HostStackOptions FlamePanel::options() const {
+  prof::HostStackOptions options{.gaps_only = gaps_only_};
+  for (const RunRange& part : selection_->ranges())
+    if (part.run == run_) options.range = part.range;
+  return options;
+}
+
+void FlamePanel::refresh() {
+  const bool gpu = run_ && has_gpu(*run_);
+  mode_->setVisible(gpu);
+  gaps_only_ &= gpu;
+  mode_->setText(gaps_only_ ? tr("While the GPU waited") : tr("All time"));
+  const prof::HostStackOptions wanted = options();
+  prof::FlameTree tree = run_ ? prof::flame_tree(prof::host_stacks(run_->trace, wanted)) : prof::FlameTree{};
+  const bool selected = wanted.range.begin != -prof::kAlways;
+  const QString scope = selected ? tr("of the selected range") : tr("of the whole run");
+  note_ = tree.empty() ? QString() : tr("%1 sampled, %2").arg(step_time_text(tree[0].ns * 1e-3), scope);
+  pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is ticked"), note_);
+  view_->setEmptyText(!run_             ? tr("Tick a recorded program.")
+                      : selected        ? tr("No stack was sampled in the selected range. Clear the selection in the timeline.")
+                      : gaps_only_      ? tr("No stack was sampled while the GPU waited.")
+                                        : tr("No stacks were sampled. Record a Python program at level modules or above."));
+  view_->setTree(std::move(tree));
+}
+
+void FlamePanel::showMatches() {
+  matches_->setText(search_->text().trimmed().isEmpty() ? QString()
+                                                         : tr("%1 % of the time").arg(fixed_text(100 * view_->matched(), 1)));
+}
+
+void FlamePanel::exportTo(const QString& path) {
+  if (!run_) return;
+  const prof::HostStacks stacks = prof::host_stacks(run_->trace, options());
+  prof::write_whole(path.toStdString(), path.endsWith(".json") ? prof::speedscope_json(stacks, run_->title.toStdString())
+                                                              : prof::collapsed_text(stacks));
+}
+
+void FlamePanel::askForFile() {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export the stacks"), "stacks.speedscope.json",
+                                                    tr("speedscope (*.json);;Collapsed stacks (*.collapsed)"));
+  if (path.isEmpty()) return;
+  try {
+    exportTo(path);
+    emit said(tr("Written: %1").arg(path), false);
+  } catch (const Failure& failure) {
+    emit said(QString::fromUtf8(failure.what()), true);
+  }
+}
+
+void FlamePanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refresh();
+}
+
+void FlamePanel::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) view_->update();
+  QWidget::changeEvent(event);
+}
+
+}  // namespace ws::app

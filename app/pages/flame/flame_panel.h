@@ -1,0 +1,57 @@
+// The sampled stacks of a run as a flame graph: of all the time, or while the GPU waited; of the range that is selected in the
+// timeline, where one is.
+#pragma once
+#include <QPointer>
+#include <QTimer>
+
+#include "app/workspace/selection.h"
+#include "profiling/analysis/program_tables.h"
+
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QScrollArea;
+
+namespace ws::app {
+
+class FlameView;
+class Pane;
+
+class FlamePanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit FlamePanel(Selection* selection, QWidget* parent = nullptr);
+  void setRun(Run* run);
+  void setGapsOnly(bool on);
+  FlameView* view() const { return view_; }
+  QString note() const { return note_; }
+  void exportTo(const QString& path);  // .collapsed or .speedscope.json; throws Failure
+
+ signals:
+  void said(const QString& sentence, bool problem);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void build();
+  void refresh();
+  void refreshSoon();
+  void showMatches();
+  void askForFile();
+  prof::HostStackOptions options() const;
+
+  Selection* selection_;
+  QPointer<Run> run_;
+  Pane* pane_;
+  FlameView* view_;
+  QLineEdit* search_;
+  QLabel* matches_;
+  QPushButton* mode_;
+  QTimer soon_;
+  QString note_;
+  bool gaps_only_ = false;
+};
+
+}  // namespace ws::app

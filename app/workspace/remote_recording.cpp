@@ -1,0 +1,41 @@
+#include "app/workspace/remote_recording.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ws::app {
+
+using nlohmann::json;
+
+RemoteRecording::RemoteRecording(std::shared_ptr<RemoteMachine> machine, const std::string& name, const json& job)
+    : machine_(std::move(machine)), run_(machine_->link(), name, true, job) {}
+
+RunUpdate RemoteRecording::take() {
+  RemoteUpdate update = run_.take();
+  if (update.exit_status) exit_status_ = update.exit_status;
+  if (update.recording) status_ = *update.recording;
+  if (!update.files.empty()) files_ = update.files;
+  if (const std::string said = run_.take_log(); !said.empty()) update.run.messages.push_back({said});
+  return std::move(update.run);
+}
+
+bool RemoteRecording::over() { return run_.over() || !failure().empty(); }
+
+std::string RemoteRecording::failure() const {
+  const LineStatus line = machine_->link().status();
+  if (line.state == LineState::Refused) return line.sentence;
+  return run_.refused();
+}
+
+json remote_recording_job(const QStringList& command, const prof::RecordOptions& options) {
+  std::vector<std::string> words;
+  for (const QString& word : command) words.push_back(word.toStdString());
+  return {{"kind", "record"},
+          {"command", words},
+          {"trace", prof::to_string(options.level)},
+          {"counters", options.counters},
+          {"python", prof::to_string(options.python)},
+          {"window", options.window},
+          {"library", options.library}};
+}
+
+}  // namespace ws::app

@@ -1,0 +1,106 @@
+// The flame graph of a recorded program: what is as wide as its time, zoomed, found, and what the timeline's selection does to it.
+#include <QLineEdit>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include "app/charts/flame_view.h"
+#include "app/pages/flame/flame_panel.h"
+#include "app/widgets/theme.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+void sample(prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end, const char* stack) {
+  prof::Span span;
+  span.start = begin, span.duration = static_cast<uint64_t>(end - begin);
+  span.kind = static_cast<uint64_t>(prof::SpanKind::Other), span.name = trace.intern(stack);
+  trace.append(trace.track(prof::TrackKind::Other, "samples of MainThread", "CPU"), span);
+}
+
+struct Shown {
+  Shown() {
+    run.title = "train.py", run.origin = RunOrigin::Imported;
+    sample(run.trace, 0, 3000, "hot (train.py:3) < main (train.py:9)");
+    sample(run.trace, 3000, 4000, "read (io.py:7) < main (train.py:11)");
+    panel.resize(900, 400);
+    panel.setRun(&run);
+    panel.show();
+    QCoreApplication::processEvents();
+  }
+  uint32_t node(const std::string& function) const {
+    for (uint32_t i = 0; i < panel.view()->tree().size(); ++i)
+      if (panel.view()->tree()[i].function == function) return i;
+    return 0;
+  }
+  QRectF place(const std::string& function) const { return panel.view()->placeOf(node(function)); }
+  Run run;
+  Selection selection;
+  FlamePanel panel{&selection};
+};
+
+}  // namespace
+
+class FlameTest : public QObject {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
+  void functionsAreAsWideAsTheirTime();
+  void aClickZoomsAndEscapeGoesBack();
+  void aSearchSaysHowMuchItFound();
+  void theSelectionOfTheTimelineIsShown();
+  void whatIsExportedIsWhatIsShown();
+};
+
+void FlameTest::functionsAreAsWideAsTheirTime() {
+  Shown shown;
+  const QRectF main = shown.place("main"), hot = shown.place("hot"), read = shown.place("read");
+  QVERIFY(std::abs(hot.width() - 0.75 * main.width()) < 1);
+  QVERIFY(std::abs(hot.width() + read.width() - main.width()) < 1);
+  QVERIFY(hot.top() > main.top());
+  QVERIFY(!hot.intersects(read));
+}
+
+void FlameTest::aClickZoomsAndEscapeGoesBack() {
+  Shown shown;
+  FlameView* view = shown.panel.view();
+  const double whole = shown.place("main").width();
+  QTest::mouseClick(view, Qt::LeftButton, {}, shown.place("read").center().toPoint());
+  QCOMPARE(view->zoomed(), shown.node("read"));
+  QVERIFY(std::abs(shown.place("read").width() - whole) < 1);
+  QVERIFY(shown.place("hot").isEmpty());
+  QTest::keyClick(view, Qt::Key_Escape);
+  QCOMPARE(view->zoomed(), shown.node("main"));
+  QVERIFY(!shown.place("hot").isEmpty());
+}
+
+void FlameTest::aSearchSaysHowMuchItFound() {
+  Shown shown;
+  shown.panel.findChild<QLineEdit*>()->setText("io.py");
+  QVERIFY(std::abs(shown.panel.view()->matched() - 0.25) < 1e-9);
+  shown.panel.findChild<QLineEdit*>()->setText("nothing of the kind");
+  QCOMPARE(shown.panel.view()->matched(), 0.0);
+}
+
+void FlameTest::theSelectionOfTheTimelineIsShown() {
+  Shown shown;
+  shown.selection.chooseRanges({{&shown.run, {2000, 3500}}});
+  QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 1500.0);
+  QVERIFY(shown.panel.note().contains("selected range"));
+  shown.selection.clear();
+  QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 4000.0);
+}
+
+void FlameTest::whatIsExportedIsWhatIsShown() {
+  Shown shown;
+  QTemporaryDir folder;
+  shown.panel.exportTo(folder.filePath("a.collapsed"));
+  QFile file(folder.filePath("a.collapsed"));
+  QVERIFY(file.open(QIODevice::ReadOnly));
+  QCOMPARE(file.readAll(), QByteArray("MainThread;main (train.py:11);read (io.py:7) 1\nMainThread;main (train.py:9);hot (train.py:3) 3\n"));
+  QVERIFY_THROWS_EXCEPTION(Failure, shown.panel.exportTo(folder.filePath("no/a.json")));
+}
+
+QTEST_MAIN(FlameTest)
+#include "flame_test.moc"

@@ -15,7 +15,7 @@ void name_gaps(StepSplit& split, const prof::Breakdown& parts) {
   using prof::HostWork, prof::Meaning;
   const auto idle = std::ranges::find(split.parts, Meaning::Idle, &SplitPart::meaning);
   if (idle == split.parts.end()) return;
-  const bool host_alone = parts.kernels() + parts.times[static_cast<size_t>(Meaning::Copy)] == 0;
+  const bool host_alone = parts.busy == 0;
   const std::tuple<HostWork, Meaning, QString> kRows[] = {
       {HostWork::Forward, Meaning::Other, QObject::tr("forward, on the host")},
       {HostWork::Backward, Meaning::Other, QObject::tr("backward, on the host")},
@@ -57,8 +57,7 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::Tim
   StepSplit split = split_from(parts.times, parts.wall(), parts.steps);
   name_gaps(split, parts);
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
-  const prof::TimeNs busy = parts.kernels() + parts.times[static_cast<size_t>(prof::Meaning::Copy)];
-  split.busy = static_cast<double>(busy) / static_cast<double>(parts.wall());
+  split.busy = parts.busy_share();
   return split;
 }
 

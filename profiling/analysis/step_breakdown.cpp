@@ -233,6 +233,7 @@ Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, T
   for (const Edge& edge : edges) {
     const Meaning cause = cause_now(active, gpu, has_steps, begun && now < last_work);
     result.times[static_cast<size_t>(cause)] += edge.time - now;
+    if (is_kernels(cause) || cause == Meaning::Copy) result.busy += edge.time - now;
     add_gap(result, cause, active, edge.time - now);
     running.take(cause, edge.time - now);
     now = edge.time;

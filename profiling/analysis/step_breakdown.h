@@ -20,9 +20,11 @@ struct Breakdown {
   TimeNs begin = 0, end = 0;
   int64_t steps = 0;
   MeaningTimes times{};
+  int64_t busy = 0;                        // ns in which a kernel or a copy ran, what waits inside of a kernel as well
   std::array<int64_t, kHostWorks> gaps{};  // ns of Launch and Idle in which the host did this
   int64_t wall() const { return end - begin; }
   int64_t kernels() const;
+  double busy_share() const { return wall() > 0 ? static_cast<double>(busy) / static_cast<double>(wall()) : 0; }
 };
 
 // Whose work the kernels' parts are; several of one meaning at a time: of the one that began first.

@@ -266,6 +266,7 @@ void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, 
   WorkTimes by_work;
   const Breakdown parts = breakdown(trace, inner, begin, end, &by_work);
   for (size_t m = 0; m < kMeanings; ++m) sample.parts.times[m] += parts.times[m];
+  sample.parts.busy += parts.busy;
   for (size_t work = 0; work < kHostWorks; ++work) sample.parts.gaps[work] += parts.gaps[work];
   sample.parts.end += parts.wall();
   for (const auto& [work, ns] : by_work) sample.op_parts[{work.meaning, key_of(trace, work.name, work.op)}] += ns;

@@ -4,10 +4,8 @@
 //   WARPSCOPE_FAIL_LOG=FILE   gets "failed N CALL PATH" when a call fails, and "calls N KIND" at the end of each process
 // Calls before main() do not count.
 #include <dirent.h>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +16,8 @@
 
 #include <atomic>
 #include <cerrno>
+
+#include "tests/support/interposed.h"
 
 namespace {
 
@@ -51,11 +51,6 @@ bool fails(Kind kind, const char* call, const char* path = "") {
   return true;
 }
 
-template <class Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-}
-
 void choose(const char* kind, size_t length, long number) {
   at = number;
   for (int k = 0; k < Kinds; ++k)
@@ -75,21 +70,9 @@ __attribute__((destructor)) void end() {
     if (counting) log_line("calls", calls[kind], kNames[kind], "");
 }
 
-bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
-
 bool is_lock(int command) { return command == F_SETLK || command == F_SETLKW; }
 
 }  // namespace
-
-#define REAL(name) static const auto real = next<decltype(&name)>(#name)
-#define MODE_OF(last)         \
-  mode_t mode = 0;            \
-  if (takes_mode(flags)) {    \
-    va_list more;             \
-    va_start(more, last);     \
-    mode = va_arg(more, mode_t); \
-    va_end(more);             \
-  }
 
 extern "C" {
 

@@ -3,10 +3,8 @@
 //   WARPSCOPE_WRITES_OF=FOLDER   WARPSCOPE_WRITES_LOG=FILE
 #include "tests/support/logged_writes.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +16,13 @@
 #include <mutex>
 #include <string>
 
+#include "tests/support/interposed.h"
+
 namespace {
 
 using ws::test::WriteEvent;
 
 std::recursive_mutex mutex;  // an event and its place in the log are one
-
-template <class Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-}
-
-#define REAL(name) static const auto real = next<decltype(&name)>(#name)
 
 const std::string& folder() {
   static const std::string name = getenv("WARPSCOPE_WRITES_OF") ? getenv("WARPSCOPE_WRITES_OF") : "";
@@ -46,10 +39,10 @@ bool is_watched(const std::string& path) { return !folder().empty() && path.star
 
 void put(WriteEvent event, const std::string& name, const void* bytes = nullptr) {
   static const int log = [] {
-    static const auto real = next<decltype(&open)>("open");
+    static const auto real = ws::test::next<decltype(&open)>("open");
     return real(getenv("WARPSCOPE_WRITES_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   }();
-  static const auto real = next<decltype(&writev)>("writev");
+  static const auto real = ws::test::next<decltype(&writev)>("writev");
   event.name_bytes = name.size();
   iovec pieces[] = {{&event, sizeof event},
                     {const_cast<char*>(name.data()), name.size()},
@@ -91,7 +84,7 @@ void wrote(int file, uint64_t offset, const void* bytes, ssize_t count) {
 }
 
 uint64_t place_of(int file) {
-  static const auto real = next<decltype(&fcntl64)>("fcntl64");
+  static const auto real = ws::test::next<decltype(&fcntl64)>("fcntl64");
   struct stat found {};
   if ((real(file, F_GETFL) & O_APPEND) != 0 && fstat(file, &found) == 0) return static_cast<uint64_t>(found.st_size);
   const off_t at = lseek(file, 0, SEEK_CUR);
@@ -114,29 +107,19 @@ int unnamed(int done, const char* path) {
   return done;
 }
 
-bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
-
 }  // namespace
-
-#define MODE_OF(last)            \
-  mode_t mode = 0;               \
-  if (takes_mode(flags)) {       \
-    va_list more;                \
-    va_start(more, last);        \
-    mode = va_arg(more, mode_t); \
-    va_end(more);                \
-  }                              \
-  const std::lock_guard lock(mutex)
 
 extern "C" {
 
 int open(const char* path, int flags, ...) {
-  MODE_OF(flags);
+  MODE_OF(flags)
+  const std::lock_guard lock(mutex);
   REAL(open);
   return opened(real(path, flags, mode), path, flags);
 }
 int open64(const char* path, int flags, ...) {
-  MODE_OF(flags);
+  MODE_OF(flags)
+  const std::lock_guard lock(mutex);
   REAL(open64);
   return opened(real(path, flags, mode), path, flags);
 }

@@ -1,4 +1,4 @@
-// What the machine itself takes from a test that measures times.
+// How busy the machine is. Tests that measure times widen their bounds by it.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -8,11 +8,10 @@
 
 namespace ws::test {
 
-// How many times longer than on a machine with nothing else to do a thing may take here. WARPSCOPE_QUIET=1 says that
-// this is such a machine.
+// Factor by which a measured time may exceed its goal. Set WARPSCOPE_QUIET=1 where nothing else runs, to test the goal.
 inline double busy() { return std::getenv("WARPSCOPE_QUIET") ? 1 : 5; }
 
-// The longest that the machine lets a thread wait that only sleeps.
+// Measures how late a thread wakes up that only sleeps.
 class Pulse {
  public:
   double longest_ms() const { return longest_ms_; }

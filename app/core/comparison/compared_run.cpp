@@ -50,8 +50,7 @@ double ComparedRun::samples_per_s() const { return spec ? rows_of_a_step(*spec) 
 
 double ComparedRun::busy_percent() const {
   if (!sample.traced() || sample.parts.wall() <= 0) return kUnknown;
-  const auto busy = sample.parts.kernels() + sample.parts.times[static_cast<size_t>(prof::Meaning::Copy)];
-  return 100.0 * static_cast<double>(busy) / static_cast<double>(sample.parts.wall());
+  return 100.0 * sample.parts.busy_share();
 }
 
 bool ComparedRun::has_accuracy() const { return !spec || spec->model.loss != LossKind::MeanSquared; }

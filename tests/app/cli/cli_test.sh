@@ -44,6 +44,7 @@ done
 for command in train record torch lab; do
   "$program" $command --help >help.txt; check "$command writes a run file" 'grep -q -- "--run FILE " help.txt'
 done
+"$program" stats a b --frob x >/dev/null 2>err.txt; check "unknown words are told in their order" '[[ $? == 2 ]] && grep -q -- "b --frob x" err.txt'
 "$program" train iris --set train.lr=fast >/dev/null 2>err.txt; check "a wrong value: 2" '[[ $? == 2 ]] && grep -q "train.lr: expected a number" err.txt'
 echo '{"train": {"lr": NaN}}' >nan.json
 "$program" train nan.json >/dev/null 2>err.txt; check "NaN in JSON: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'

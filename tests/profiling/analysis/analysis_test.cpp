@@ -173,6 +173,7 @@ TEST(InnerParts, SplitTheKernelsTimeAndKeepItsSum) {
   EXPECT_EQ(part(b, Meaning::Sync), 200);
   EXPECT_EQ(part(b, Meaning::Launch), 200);
   EXPECT_EQ(sum(b.times), b.wall());
+  EXPECT_EQ(b.busy, 800) << "the GPU runs while a kernel waits inside";
   EXPECT_EQ(by_work.size(), 2u);
   const Breakdown odd = breakdown(trace, 150, 633);
   EXPECT_EQ(sum(odd.times), odd.wall());

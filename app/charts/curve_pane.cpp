@@ -443,6 +443,16 @@ void CurvePane::refreshOverlay() {
   plot_->setOverlay(std::move(dots), std::move(marks), std::move(notes));
 }
 
+namespace {
+
+QString no_loss_text(const std::vector<CurveData>& curves) {
+  const bool programs = std::ranges::none_of(curves, [](const CurveData& c) { return c.run()->hasChoices(); });
+  return programs ? QObject::tr("The program logged no loss: use SummaryWriter, or warpscope.log(loss=…)")
+                  : QObject::tr("No loss was recorded");
+}
+
+}  // namespace
+
 QString CurvePane::emptyText() const {
   if (curves_.empty()) return tr("Tick a run, or press Train");
   for (const CurveData& curve : curves_)
@@ -454,7 +464,7 @@ QString CurvePane::emptyText() const {
                   [](const CurveData& c) { return c.run()->loaded && !c.run()->live(); }))
     return measure_ == Gauge::Memory     ? tr("No memory was recorded")
            : measure_ == Gauge::Accuracy ? tr("No test was recorded")
-           : measure_ == Gauge::Loss     ? tr("No loss was recorded")
+           : measure_ == Gauge::Loss     ? no_loss_text(curves_)
                                          : tr("This was not recorded");
   if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
   return tr("Filled with the first steps");

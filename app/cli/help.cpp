@@ -122,8 +122,11 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& problem, i
     return std::string(argv[1]) + " was not expected; see: " + program.get_name() + " --help";
   if (!command && argc > 1)
     return "there is no command " + std::string(argv[1]) + "; there are " + command_names(program);
-  if (const size_t arguments = text.find("The following argument"); arguments != text.npos)
-    text = text.substr(text.rfind(": ") + 2) + " was not expected";
+  if (text.find("The following argument") != text.npos) {
+    text.clear();
+    for (const std::string& word : program.remaining(true)) text += (text.empty() ? "" : " ") + word;
+    text += " was not expected";
+  }
   return text + "; see: " + program.get_name() + (command ? " " + command->get_name() : "") + " --help";
 }
 

@@ -140,6 +140,8 @@ Found memory_peak(const RunFacts& f) {
 }
 
 Found low_occupancy(const RunFacts& f) {
+  // A kernel that runs many steps has one block per multiprocessor by design.
+  if (f.kernels_per_step > 0 && f.kernels_per_step < 0.5) return {};
   for (size_t i = 0; i < f.kernels.size() && i < f.occupancy.size(); ++i) {
     const prof::KernelRow& row = f.kernels[i];
     if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;

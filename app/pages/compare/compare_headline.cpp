@@ -69,7 +69,7 @@ struct Causes {
   }
 };
 
-// "A step has 20 → 3 kernels, 15 → 0 allocations."
+// "Kernels a step: 20 → 3. Allocations a step: 15 → 0."
 QString changed_counts(const Comparison& c) {
   QStringList parts;
   const auto add = [&](const QString& words, MeasureKind kind) {
@@ -78,9 +78,9 @@ QString changed_counts(const Comparison& c) {
     if (!m.delta.known() || std::lround(a) == std::lround(b)) return;
     parts << words.arg(fixed_text(a, 0), fixed_text(b, 0));
   };
-  add(QObject::tr("%1 → %2 kernels"), MeasureKind::Kernels);
-  add(QObject::tr("%1 → %2 allocations"), MeasureKind::Allocations);
-  return parts.isEmpty() ? QString() : QObject::tr("A step has %1.").arg(parts.join(", "));
+  add(QObject::tr("Kernels a step: %1 → %2."), MeasureKind::Kernels);
+  add(QObject::tr("Allocations a step: %1 → %2."), MeasureKind::Allocations);
+  return parts.join(" ");
 }
 
 QString fastest_of(const ComparedRuns& compared) {

@@ -190,12 +190,9 @@ void MemoryMapPanel::showFigures() {
                                  map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (map.by_op)
     figures.push_back({tr("unused between blocks at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
-  if (map.by_op)
-    figures.push_back(bytes_figure(
-        tr("without reuse"), map.sum_bytes,
-        tr(", %1× as much")
-            .arg(fixed_text(static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak)),
-                            1))));
+  if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak));
+      map.by_op && times >= 1.05)
+    figures.push_back(bytes_figure(tr("without reuse"), map.sum_bytes, tr(", %1× as much").arg(fixed_text(times, 1))));
   figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
                      count_text(static_cast<int64_t>(map.allocations)),
                      {}});

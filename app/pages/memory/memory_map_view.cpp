@@ -164,14 +164,35 @@ void MemoryMapView::paintBlocks(QPainter& painter) const {
 void MemoryMapView::paintUse(QPainter& painter) const {
   const Theme& t = theme();
   const QRectF area = useArea();
-  const double top = static_cast<double>(std::max({map_.peak, map_.reserved, uint64_t{1}})) * 1.08;
-  const auto at = [&](uint64_t bytes) { return area.bottom() - static_cast<double>(bytes) / top * area.height(); };
-  const QColor colour = t.run[std::max(0, slot_) % 8];
+  const UseScale at = useScale();
   painter.setFont(ui_font(12, 600));
   painter.setPen(t.text);
-  const ByteUnit unit = byte_unit(top);
-  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, tr("In use, %1").arg(unit.name));
+  painter.drawText(QRectF(area.left(), area.top() - 22, 300, 18), Qt::AlignVCenter, tr("In use, %1").arg(at.unit.name));
   painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), t.strong_border);
+  paintUseCurve(painter, at);
+  painter.setFont(ui_font(11));
+  painter.setPen(t.quiet);
+  const auto number = [&](double y, uint64_t bytes) {
+    draw_number(painter, QRectF(0, y - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
+                significant_text(static_cast<double>(bytes) / at.unit.bytes));
+  };
+  number(area.bottom(), 0);
+  number(at(map_.peak), map_.peak);
+  if (at(map_.peak) - at(map_.reserved) > 14) {
+    number(at(map_.reserved), map_.reserved);
+    painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
+  }
+  paintPeak(painter, at);
+}
+
+MemoryMapView::UseScale MemoryMapView::useScale() const {
+  const double top = static_cast<double>(std::max({map_.peak, map_.reserved, uint64_t{1}})) * 1.08;
+  return {useArea(), top, byte_unit(top)};
+}
+
+void MemoryMapView::paintUseCurve(QPainter& painter, const UseScale& at) const {
+  const QRectF area = at.area;
+  const QColor colour = theme().run[std::max(0, slot_) % 8];
   QPainterPath path;
   path.moveTo(area.left(), area.bottom());
   double last = area.bottom();
@@ -197,19 +218,12 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   if (map_.reserved > 0)
     painter.setPen(QPen(colour, 1.7)),
         painter.drawLine(QPointF(area.left(), at(map_.reserved)), QPointF(area.right(), at(map_.reserved)));
-  painter.setFont(ui_font(11));
-  painter.setPen(t.quiet);
-  draw_number(painter, QRectF(0, area.bottom() - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter, "0");
-  draw_number(painter, QRectF(0, at(map_.peak) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-              significant_text(static_cast<double>(map_.peak) / unit.bytes));
-  if (at(map_.peak) - at(map_.reserved) > 14) {
-    draw_number(painter, QRectF(0, at(map_.reserved) - 8, kLeft - 8, 16), Qt::AlignRight | Qt::AlignVCenter,
-                significant_text(static_cast<double>(map_.reserved) / unit.bytes));
-    painter.drawText(QRectF(area.left() + 4, at(map_.reserved) + 2, 110, 16), Qt::AlignVCenter, tr("reserved"));
-  }
-  painter.setPen(t.text);
+}
+
+// Left of the peak, where the use is lower and no edge runs through the words.
+void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
+  painter.setPen(theme().text);
   painter.setFont(ui_font(11, 600));
-  // Left of the peak, where the use is lower and no edge runs through the words.
   const QString peak = tr("peak %1").arg(bytes_text(static_cast<double>(map_.peak)));
   const double wide = painter.fontMetrics().horizontalAdvance(peak);
   double edge = map_.peak_x;
@@ -220,7 +234,7 @@ void MemoryMapView::paintUse(QPainter& painter) const {
     else
       edge = std::min(edge, point.x);
   }
-  const double peak_x = std::clamp(x(edge) - wide - 6, area.left() + 4, area.right() - wide - 4);
+  const double peak_x = std::clamp(x(edge) - wide - 6, at.area.left() + 4, at.area.right() - wide - 4);
   painter.drawText(QPointF(peak_x, at(map_.peak) + 16), peak);
 }
 

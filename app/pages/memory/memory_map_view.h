@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "app/pages/memory/memory_blocks.h"
+#include "app/text/units.h"
 
 namespace ws::app {
 
@@ -40,7 +41,16 @@ class MemoryMapView : public QWidget {
   void paintAxes(QPainter&) const;
   void paintAddresses(QPainter&) const;
   void paintBlocks(QPainter&) const;
+  struct UseScale {
+    QRectF area;
+    double top;  // bytes at the upper edge
+    ByteUnit unit;
+    double operator()(uint64_t bytes) const { return area.bottom() - static_cast<double>(bytes) / top * area.height(); }
+  };
+  UseScale useScale() const;
   void paintUse(QPainter&) const;
+  void paintUseCurve(QPainter&, const UseScale& at) const;
+  void paintPeak(QPainter&, const UseScale& at) const;
 
   MemoryMap map_;
   int slot_ = 0;

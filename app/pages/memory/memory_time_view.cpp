@@ -40,6 +40,10 @@ void MemoryTimeView::setStory(MemoryStory story, int slot) {
                                           : tr("fragmented %1 % at the peak, %2 % at worst")
                                                 .arg(fixed_text(story_.at_peak * 100, 1))
                                                 .arg(fixed_text(story_.worst * 100, 1)));
+  setToolTip(story_.empty() ? QString()
+                            : tr("Live blocks of %1 by size. Fragmented: the share of the free bytes that are not in "
+                                 "the largest free piece.")
+                                  .arg(story_.of));
   update();
 }
 
@@ -68,10 +72,10 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), t.base);
   painter.setFont(ui_font(11));
   painter.setPen(t.secondary);
-  const QString caption =
-      story_.empty() ? tr("no allocation was recorded")
-                     : tr("fragmented %1 % at the peak, %2 % at worst · sizes of live blocks over time · %3")
-                           .arg(fixed_text(story_.at_peak * 100, 0), fixed_text(story_.worst * 100, 0), story_.of);
+  const QString caption = story_.empty()
+                              ? tr("no allocation was recorded")
+                              : tr("fragmented %1 % at the peak, %2 % at worst · sizes of live blocks")
+                                    .arg(fixed_text(story_.at_peak * 100, 0), fixed_text(story_.worst * 100, 0));
   painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(caption, Qt::ElideRight, width() - 20));
   if (story_.empty()) return;

@@ -8,7 +8,7 @@
 namespace ws::data {
 namespace {
 
-// Walks over the text once; knows where it is, for messages.
+// Parses the text in one pass and tracks line and byte offset for messages.
 class CsvParser {
  public:
   CsvParser(const std::string& name, std::string& text) : name_(name), text_(text) {
@@ -16,7 +16,7 @@ class CsvParser {
     separator_ = find_separator();
   }
 
-  // The next row that is not blank; false at the end.
+  // Reads the next row that is not blank. Returns false at the end.
   bool next_row(std::vector<std::string_view>& row) {
     skip_blank_lines();
     if (at_ >= text_.size()) return false;
@@ -73,7 +73,7 @@ class CsvParser {
     return view(start, end);
   }
 
-  // Doubled quotes become one in place, which only ever shortens the text.
+  // Replaces doubled quotes by one quote in place; the text can only become shorter.
   std::string_view quoted_field() {
     const size_t start = at_;
     size_t end = at_;
@@ -118,7 +118,7 @@ void check_header(const CsvParser& parser, const std::vector<std::string>& heade
 CsvTable read_csv(PackedReader& reader) {
   CsvTable table{.name = reader.name()};
   table.text = std::make_unique<std::string>(reader.read_text());
-  // A field of one letter takes two bytes of text, a pointer with a length, and a number.
+  // The smallest field takes about 10 times its text: two bytes of text, a pointer with a length, and a number.
   check_memory(10.0 * static_cast<double>(table.text->size()), table.name);
   CsvParser parser(table.name, *table.text);
   std::vector<std::string_view> row;

@@ -1,5 +1,5 @@
-// Comma-separated text with a header: a table of fields, and a data set made of one. The parser is our own, because fields
-// stay where they are in the text and every complaint names its line.
+// Reads comma-separated text with a header into a table, and turns the table into a data set. We have our own parser so
+// that fields stay in place in the text and every error names its line.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,11 +12,11 @@
 namespace ws::data {
 
 struct CsvTable {
-  std::string name;  // of the file, for messages
+  std::string name;  // file name, for messages
   std::vector<std::string> header;
-  std::unique_ptr<std::string> text;     // what the fields point into
-  std::vector<std::string_view> fields;  // row by row, header.size() each
-  std::vector<int64_t> lines;            // where each row starts in the file, from 1
+  std::unique_ptr<std::string> text;     // owns the characters that the fields point into
+  std::vector<std::string_view> fields;  // row by row, header.size() per row
+  std::vector<int64_t> lines;            // line of the file where each row starts, from 1
 
   int64_t columns() const { return static_cast<int64_t>(header.size()); }
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
@@ -25,12 +25,12 @@ struct CsvTable {
   }
 };
 
-// The separator is whichever of comma, semicolon and tab the header uses most. Fields may be quoted.
+// The separator is the one of comma, semicolon and tab that occurs most often in the header. Fields may be quoted.
 CsvTable read_csv(PackedReader& reader);
 
-// All rows as the training part. The label column (empty: the last one) decides the task: words or at most 20 different
-// whole numbers are classes, anything else is a number to predict. A feature column of words becomes one of 0 and 1 for
-// each word.
+// Puts all rows into the training part. The label column (empty: the last column) decides the task: words or at most 20
+// different whole numbers are classes, anything else is a regression target. A feature column of words becomes one 0/1
+// column per word.
 Dataset to_dataset(const CsvTable& table, const std::string& label_column);
 
 Dataset load_csv(const DataSpec& spec);

@@ -1,4 +1,4 @@
-// Which data to train on, and how to cut it.
+// Describes which data to train on and how to split it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,9 +14,9 @@ struct DataSpec {
   double noise = 0.1;          // synthetic sets
   double slope = 2.0;          // line: y = slope·x + intercept + noise
   double intercept = 1.0;
-  double validation = 0.2;  // share held out when the set has no test part
-  int64_t limit = 0;        // use only the first N training rows; 0: all
-  uint64_t seed = 42;       // of the points and of the split
+  double validation = 0.2;  // share held out if the set has no test part
+  int64_t limit = 0;        // use only the first N training rows; 0: all rows
+  uint64_t seed = 42;       // for the synthetic points and for the split
   bool operator==(const DataSpec&) const = default;
 };
 

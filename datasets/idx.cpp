@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostDimensions = 4;
 constexpr int64_t kMostIdxClasses = 65536;
-constexpr uint64_t kBlock = 1 << 20;  // a multiple of every value size
+constexpr uint64_t kBlock = 1 << 20;  // bytes; a multiple of every value size
 
 uint32_t big_endian(const uint8_t* p) {
   return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | uint32_t{p[3]};
@@ -60,7 +60,7 @@ uint64_t read_sizes(PackedReader& reader, IdxHeader& header) {
   return total;
 }
 
-// The big-endian value at `p`.
+// Returns the big-endian value at `p`.
 double value_at(IdxType type, const uint8_t* p) {
   switch (type) {
     case IdxType::Uint8:
@@ -88,7 +88,7 @@ void to_floats(IdxType type, const uint8_t* p, int64_t count, float* out) {
   for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(value_at(type, p + i * step));
 }
 
-// Adds a block's values to `out` by way of a buffer that stays in the cache, so that `out` is touched once.
+// Appends a block's values to `out` through a buffer that stays in the cache, so that `out` is written only once.
 void append_floats(const IdxHeader& header, const std::vector<uint8_t>& block, int64_t most, std::vector<float>& out) {
   std::array<float, 16384> buffer;
   const int64_t step = header.value_bytes();
@@ -102,7 +102,7 @@ void append_floats(const IdxHeader& header, const std::vector<uint8_t>& block, i
   }
 }
 
-// Refuses infinities and NaN, which would silently spoil every weight.
+// Throws Failure for infinities and NaN, which would silently spoil every weight.
 void check_finite(const PackedReader& reader, const IdxHeader& header, const std::vector<float>& values) {
   if (header.type != IdxType::Float32 && header.type != IdxType::Float64) return;
   for (size_t i = 0; i < values.size(); ++i)
@@ -149,7 +149,7 @@ std::vector<float> read_idx_floats(PackedReader& reader, const IdxHeader& header
   check_memory(static_cast<double>(wanted) * sizeof(float), reader.name());
   std::vector<float> out;
   out.reserve(std::min<uint64_t>(static_cast<uint64_t>(wanted), reader.likely_bytes()));
-  // The next block is unpacked while this one is converted.
+  // The next block is decompressed while this one is converted.
   std::vector<uint8_t> block = read_block();
   while (!block.empty()) {
     std::future<std::vector<uint8_t>> next = std::async(std::launch::async, read_block);
@@ -173,7 +173,7 @@ std::vector<int32_t> read_idx_labels(PackedReader& reader, int64_t classes) {
   for (size_t i = 0; i < labels.size(); ++i) {
     const size_t at = i * static_cast<size_t>(header.value_bytes());
     const double label = value_at(header.type, values.data() + at);
-    // Written so that NaN fails too.
+    // The condition also rejects NaN.
     if (!(label >= 0 && label < static_cast<double>(bound)) || label != std::floor(label)) {
       reader.fail(
           header.values_offset + at,

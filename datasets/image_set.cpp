@@ -22,7 +22,7 @@ struct Part {
   std::string images_file;
 };
 
-// What the name of an IDX file says: "emnist-letters-train-images-idx3-ubyte.gz" holds the images to train on.
+// What the name of an IDX file tells: "emnist-letters-train-images-idx3-ubyte.gz" holds training images.
 struct FileName {
   std::string part, kind;  // "train" or "test", "images" or "labels"
 };
@@ -30,7 +30,7 @@ struct FileName {
 std::optional<FileName> read_name(std::string name) {
   static const std::regex rank(".*[-._]idx[1-4]([-_][a-z0-9]+)?(\\.gz)?");
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto has = [&name](const char* word) {  // on its own: "latest" is no test
+  const auto has = [&name](const char* word) {  // matches whole words only: "latest" is not "test"
     return std::regex_search(name, std::regex("(^|[^a-z])(" + std::string(word) + ")([^a-z]|$)"));
   };
   if (!std::regex_match(name, rank)) return {};
@@ -39,14 +39,14 @@ std::optional<FileName> read_name(std::string name) {
   return FileName{train ? "train" : "test", images ? "images" : "labels"};
 }
 
-// A file that lies there packed and unpacked is one file: the unpacked one is read.
+// If a file exists both packed and unpacked, drops the packed one.
 void keep_unpacked(std::vector<std::string>& files) {
   std::erase_if(files, [&](const std::string& file) {
     return file.ends_with(".gz") && std::ranges::count(files, file.substr(0, file.size() - 3)) > 0;
   });
 }
 
-// The folder's file of that kind; empty when there is none. Which of two is meant only the person knows.
+// Returns the folder's file of that kind, or an empty string if there is none. Throws Failure if there are two.
 std::string find_file(const fs::path& folder, const std::string& part, const std::string& kind) {
   std::vector<std::string> found;
   std::error_code unreadable;
@@ -63,7 +63,7 @@ std::string find_file(const fs::path& folder, const std::string& part, const std
   return found.empty() ? std::string() : found[0];
 }
 
-// Image sizes for a (rows, height, width) array; other shapes are plain rows of features.
+// Takes the image size from a (rows, height, width) array. Other shapes are plain rows of features.
 void take_shape(const IdxHeader& images, Part& part) {
   part.features = images.values_per_row();
   if (images.sizes.size() != 3) return;
@@ -116,7 +116,7 @@ Dataset join(Part train, Part test, int64_t classes) {
   return set;
 }
 
-// How many classes the training labels have, before a limit cuts rows off.
+// Returns the number of classes in all training labels; a row limit has no effect here.
 int64_t classes_in(const std::string& labels_file) {
   const std::vector<int32_t> labels = read_labels(labels_file, 0);
   return 1 + *std::max_element(labels.begin(), labels.end());
@@ -142,7 +142,7 @@ Dataset load_image_folder(const std::string& folder, int64_t classes, int64_t li
   if (!test_images.empty())
     test = std::async(std::launch::async, read_part, test_images, test_labels, classes, 0);
   else
-    limit = 0;  // the rows to hold out are still among these
+    limit = 0;  // the rows to hold out are still among the training rows
   Part train = read_part(images, labels, classes, limit);
   Part test_read = test.valid() ? test.get() : Part{};
   if (!test_images.empty()) check_same_shape(train, test_read);

@@ -1,4 +1,4 @@
-// A folder of IDX files: MNIST, Fashion-MNIST and any other set with the same file names.
+// Loads a folder of IDX files: MNIST, Fashion-MNIST and any other set with the same file names.
 #pragma once
 #include <string>
 
@@ -6,9 +6,9 @@
 
 namespace ws::data {
 
-// Reads train-images/train-labels and, where present, t10k-… or test-… from `folder`, plain or .gz.
-// `classes` 0: as many as the largest training label says. `limit` > 0 converts only so many training images when
-// there is a test part.
+// Reads train-images/train-labels and, if present, t10k-… or test-… from `folder`, plain or .gz. `classes` 0: the
+// largest training label decides how many. `limit` > 0: converts only that many training images, if the set has a test
+// part.
 Dataset load_image_folder(const std::string& folder, int64_t classes, int64_t limit);
 
 Dataset load_mnist(const DataSpec& spec);

@@ -32,7 +32,7 @@ const Loader& find_loader(const std::string& name) {
 }
 
 void check_spec(const DataSpec& spec) {
-  // Written so that NaN fails too.
+  // The condition also rejects NaN.
   if (!(spec.validation >= 0 && spec.validation < 1))
     throw Failure("The share held out for testing must be at least 0 and below 1");
   if (spec.limit < 0) throw Failure("The number of training rows to use must not be negative");

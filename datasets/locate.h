@@ -1,14 +1,14 @@
-// Where the data files lie: beside the sources, beside an installed program, or where WARPSCOPE_DATA points.
+// Finds the data files: in the folder WARPSCOPE_DATA, beside an installed program, or beside the sources.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace ws::data {
 
-// The folders to look in, best first.
+// The folders to search, in order of preference.
 std::vector<std::string> data_roots();
 
-// The first data_roots() entry that holds `relative`; throws a Failure that names every place tried.
+// Returns the first data_roots() entry that holds `relative`. Throws a Failure that names every folder tried.
 std::string locate(const std::string& relative);
 
 }  // namespace ws::data

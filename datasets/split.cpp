@@ -9,7 +9,8 @@
 namespace ws::data {
 namespace {
 
-constexpr uint64_t kShuffleStream = 0x73686675;  // keeps the split apart from the points of the same seed
+// a random stream of its own: the split is independent of the points with the same seed
+constexpr uint64_t kShuffleStream = 0x73686675;
 
 void shuffle(std::vector<int64_t>& rows, uint64_t seed, uint64_t stream) {
   for (size_t i = rows.size(); i > 1; --i) {
@@ -18,7 +19,7 @@ void shuffle(std::vector<int64_t>& rows, uint64_t seed, uint64_t stream) {
   }
 }
 
-// At least one row on either side where there are two.
+// Leaves at least one row on each side if there are two or more.
 int64_t rows_to_take(int64_t rows, double share) {
   if (rows < 2 || share <= 0) return 0;
   return std::clamp<int64_t>(std::llround(share * static_cast<double>(rows)), 1, rows - 1);
@@ -42,7 +43,7 @@ Split pick(const Dataset& set, const std::vector<int64_t>& rows) {
   return out;
 }
 
-// Row numbers by class; one group when there are no classes.
+// Returns row numbers by class, or one group if there are no classes.
 std::vector<std::vector<int64_t>> groups(const Dataset& set) {
   const bool classes = set.task == Task::Classification;
   std::vector<std::vector<int64_t>> out(classes ? static_cast<size_t>(set.outputs) : 1);
@@ -80,7 +81,7 @@ void apply(const std::vector<Scale>& scales, std::vector<float>& values) {
   const size_t columns = scales.size();
   for (size_t i = 0; i < values.size(); ++i) {
     const Scale& scale = scales[i % columns];
-    // A row that is held out may lie absurdly far from the training rows; it stays a finite number.
+    // A held-out row can be extremely far from the training rows. The clamp keeps its value finite.
     values[i] = static_cast<float>(std::clamp((values[i] - scale.mean) * scale.factor, -kFarthest, kFarthest));
   }
 }

@@ -1,4 +1,4 @@
-// Cutting rows into a training and a test part, and bringing features to one scale.
+// Splits rows into a training and a test part, and scales features to a common range.
 #pragma once
 #include <cstdint>
 
@@ -9,7 +9,7 @@ namespace ws::data {
 // Moves a random `share` of the training rows to the test part and shuffles the rest; each class keeps its share.
 void hold_out(Dataset& set, double share, uint64_t seed);
 
-// Takes mean and deviation from the training rows and applies them to both parts. A constant column becomes zero.
+// Takes mean and standard deviation from the training rows and scales both parts. A constant column becomes zero.
 void standardise_features(Dataset& set);
 void standardise_targets(Dataset& set);
 

@@ -13,13 +13,13 @@ namespace {
 constexpr int64_t kPointsPerThread = 200'000;
 constexpr int64_t kMostClasses = 1000;
 
-// A labelled point of the plane.
+// A labelled point in the plane.
 struct PlanePoint {
   float x, y;
   int32_t label;
 };
 
-// Calls body(first, last) on pieces of 0..count, on as many threads as pay off.
+// Calls body(first, last) on parts of 0..count, with one thread per kPointsPerThread points, at most one per core.
 template <class Body>
 void in_parallel(int64_t count, const Body& body) {
   const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -68,7 +68,7 @@ Split plane_split(int64_t first, int64_t rows, const Make& make) {
   return split;
 }
 
-// Classes take turns, so the last points are as mixed as the first and can be the test part as they are.
+// Classes alternate, so the last points have the same class mix as the first and can serve as the test part.
 template <class Make>
 Dataset make_plane_set(const DataSpec& spec, int64_t classes, const char* origin, const Make& make) {
   check(spec, 2 * sizeof(float) + sizeof(int32_t));
@@ -81,7 +81,7 @@ Dataset make_plane_set(const DataSpec& spec, int64_t classes, const char* origin
   return set;
 }
 
-// Two uniform numbers for where the point is meant to lie, and two normal ones for the noise.
+// Two uniform numbers for the place of a point, and two normal ones for its noise.
 struct Draw {
   float u, v;
   NormalPair noise;

@@ -1,4 +1,4 @@
-// Made-up points, each a function of (seed, index): the same everywhere, in any order, in any number.
+// Synthetic points. Each is a function of (seed, index), so the result does not depend on machine, order or count.
 #pragma once
 #include "datasets/dataset.h"
 #include "profiling/base/philox.h"
@@ -9,9 +9,10 @@ struct LinePoint {
   float x, y;
 };
 
-constexpr uint64_t kPointStream = 0x706f696e74;  // keeps the points apart from weights and splits of the same seed
+// a random stream of its own: independent of weights and splits with the same seed
+constexpr uint64_t kPointStream = 0x706f696e74;
 
-// Point `i` of y = slope * x + intercept + noise * N(0,1), x uniform in [-1, 1). Also callable on the GPU.
+// Returns point `i` of y = slope * x + intercept + noise * N(0,1), x uniform in [-1, 1). Also callable on the GPU.
 WARPSCOPE_HD LinePoint line_point(uint64_t seed, uint64_t i, float slope, float intercept, float noise) {
   const PhiloxWords words = philox_at(seed, kPointStream, i);
   const float x = exact::mul_add(2.0f, unit_uniform(words.w[0]), -1.0f);

@@ -1,4 +1,4 @@
-// From fields of text to features and labels: which columns are numbers, what is missing, what the classes are.
+// Turns text fields into features and labels: finds number columns, missing values and classes.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -42,7 +42,7 @@ int64_t find_label(const CsvTable& table, const std::string& name) {
   throw Failure(table.name + ": has no column " + name + "; its columns are " + all);
 }
 
-// One sentence that lists the first few gaps by line and counts the rest.
+// Throws a Failure that lists the first few missing values by line and counts the rest.
 void refuse_missing(const CsvTable& table) {
   std::string places;
   size_t gaps = 0;
@@ -78,10 +78,10 @@ size_t position(const std::vector<Value>& sorted, Value value) {
   return static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
 }
 
-// A column of numbers is one feature; a column of words is one feature for each word: 1 where it stands, else 0.
+// A column of numbers is one feature. A column of words is one 0/1 feature per word.
 struct FeatureColumn {
   int64_t column = 0;
-  std::vector<std::string_view> words;  // empty for numbers
+  std::vector<std::string_view> words;  // empty for a number column
 };
 
 std::vector<FeatureColumn> plan_features(const CsvTable& table, int64_t label, Dataset& set) {
@@ -126,7 +126,7 @@ void take_features(const CsvTable& table, int64_t label, Dataset& set) {
     for (const FeatureColumn& feature : plan) append_features(table, r, feature, set.train.x);
 }
 
-// The label column as numbers; nothing when a field is not one.
+// Returns the label column as numbers, or nullopt if a field is not a number.
 std::optional<std::vector<float>> label_numbers(const CsvTable& table, int64_t label) {
   std::vector<float> numbers;
   for (int64_t r = 0; r < table.rows(); ++r) {
@@ -163,7 +163,7 @@ void take_numbers(const CsvTable& table, int64_t label, std::vector<float> numbe
 void take_classes(const CsvTable& table, int64_t label, Dataset& set) {
   const std::vector<std::string_view> words = different_words(table, label);
   refuse_one_class(table, label, words.size());
-  // A label that is different almost everywhere is a name or a date, not a class.
+  // A label column with mostly different values holds names or dates, not classes.
   if (words.size() > kMostWords && words.size() * 2 > static_cast<size_t>(table.rows()))
     throw Failure(table.name + ": column " + table.header[static_cast<size_t>(label)] + " holds " +
                   std::to_string(words.size()) + " different words in " + std::to_string(table.rows()) +

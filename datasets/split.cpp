@@ -9,7 +9,7 @@
 namespace ws::data {
 namespace {
 
-// a random stream of its own: the split is independent of the points with the same seed
+// A random stream of its own: the split is independent of the points with the same seed.
 constexpr uint64_t kShuffleStream = 0x73686675;
 
 void shuffle(std::vector<int64_t>& rows, uint64_t seed, uint64_t stream) {

@@ -9,7 +9,7 @@ struct LinePoint {
   float x, y;
 };
 
-// a random stream of its own: independent of weights and splits with the same seed
+// A random stream of its own: independent of weights and splits with the same seed.
 constexpr uint64_t kPointStream = 0x706f696e74;
 
 // Returns point `i` of y = slope * x + intercept + noise * N(0,1), x uniform in [-1, 1). Also callable on the GPU.

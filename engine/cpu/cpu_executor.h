@@ -1,4 +1,4 @@
-// The reference interpreter: runs every plan with plain loops, in the order of its ops.
+// The reference interpreter: runs every plan with plain loops, op by op.
 #pragma once
 #include <memory>
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace ws {
 
-// One of several ranks, or alone.
+// One of several ranks; without a group it works alone.
 struct HostRank {
   std::shared_ptr<cpu::HostRanks> group;
   int rank = 0;
 };
 
-// `name` is what device_name() answers.
+// `name` is the result of device_name().
 std::unique_ptr<Executor> make_cpu_executor(std::string name = "CPU", HostRank rank = {});
-std::unique_ptr<Executor> make_oracle(HostRank rank = {});  // the same in float64
+std::unique_ptr<Executor> make_oracle(HostRank rank = {});  // the same interpreter in float64
 
 }  // namespace ws

@@ -1,4 +1,4 @@
-// The arithmetic of every op on plain arrays: what each means, spelled out once. Real is float to run, double to check.
+// The arithmetic of every op on plain arrays, as the reference definition. Real is float to run and double to check.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace ws::cpu {
 
-// While one caller or more ask for it, OpenBLAS starts no threads of its own.
+// OpenBLAS starts no threads of its own while at least one caller wants this.
 void products_on_one_thread(bool wanted);
 
 // Row-major matrix views; shapes as in plan.h.
@@ -26,7 +26,7 @@ struct Hyper {
   Optimizer kind = Optimizer::Sgd;
   double lr = 0, momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
   double unscale = 1;   // gradients are multiplied by it
-  int64_t updates = 1;  // 1 for the first update: Adam's bias correction
+  int64_t updates = 1;  // 1 for the first update; for Adam's bias correction
 };
 
 template <class Real>
@@ -51,7 +51,7 @@ void softmax_grad(Matrix<Real> p, const int32_t* labels, Real scale, Matrix<Real
 template <class Real>
 Sums softmax_cross_entropy(Matrix<Real> z, const int32_t* labels, Real scale, Matrix<Real> dz);
 template <class Real>
-Sums squared_error(Matrix<Real> z, Matrix<Real> y);  // Σ over rows of the mean over columns
+Sums squared_error(Matrix<Real> z, Matrix<Real> y);  // sum over rows of the mean over columns
 template <class Real>
 void squared_error_grad(Matrix<Real> z, Matrix<Real> y, Real scale, Matrix<Real> dz);
 template <class Real>
@@ -63,7 +63,7 @@ void update(const Hyper& hyper, bool decays, Matrix<Real> w, Matrix<Real> gradie
 template <class Real>
 Sums linear_step(Matrix<Real> x, Matrix<Real> y, Matrix<Real> w, Real b, Matrix<Real> dw, Real* db);
 
-// The nearest number that the type can hold.
+// Returns the nearest number that the type can hold.
 float round_to(DType type, float value);
 template <class Real>
 void round_all(DType type, Matrix<Real> a);

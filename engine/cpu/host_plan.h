@@ -1,4 +1,4 @@
-// A plan bound to memory on the CPU: where each of its buffers lies, and the batch that a step reads.
+// A plan bound to CPU memory: the address of each buffer, and the batch that a step reads.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -12,13 +12,13 @@
 
 namespace ws::cpu {
 
-// What outlives a plan, by ParamId.
+// The values that outlive a plan, by ParamId.
 template <class Real>
 struct Weights {
   std::vector<std::vector<Real>> parameters, moments[2];
 };
 
-// The rows of a step: `order` begins at the first of them.
+// The rows of a step; `order` points to the first of them.
 struct Rows {
   const data::Split* split = nullptr;
   const uint32_t* order = nullptr;
@@ -46,7 +46,7 @@ class HostPlan {
     refresh_shadows();
   }
 
-  // A shadow follows its master also where no update op does it: at bind, and after a resume.
+  // Copies every master into its shadow. Needed where no update op does it: at bind and after a resume.
   void refresh_shadows() {
     for (size_t i = 0; i < plan.buffers.size(); ++i) {
       const Buffer& b = plan.buffers[i];
@@ -79,7 +79,7 @@ class HostPlan {
     return {pointer(id), b.rows, b.cols};
   }
 
-  // An intermediate holds only what its type can.
+  // Rounds an intermediate to the values that its type can hold.
   void round(BufferId id) {
     const Buffer& b = plan.buffer(id);
     if (b.role == Role::Temp && pointer(id)) round_all(stored_as(b), matrix(id));
@@ -93,7 +93,7 @@ class HostPlan {
     round_features();
   }
 
-  // Inputs from a caller, which have no targets.
+  // Loads inputs of a caller, which have no targets.
   void load_inputs(const float* x) {
     view_ = nullptr;
     std::copy_n(x, plan.batch * features_, x_.begin());
@@ -108,7 +108,7 @@ class HostPlan {
     round_all(type, Matrix<Real>{x_.data(), plan.batch, features_});
   }
 
-  // Rows that stand together in the data set are read where they lie; the interpreter never writes to its inputs.
+  // Reads rows in place if they are adjacent in the data set. This is safe: the interpreter never writes to its inputs.
   bool view_rows(Rows rows) {
     if constexpr (std::is_same_v<Real, float>) {
       if (plan.buffer(plan.features()).type != DType::F32) return false;
@@ -138,7 +138,7 @@ class HostPlan {
   Weights<Real>* weights_ = nullptr;
   int64_t features_ = 0, outputs_ = 0;
   std::vector<Real> x_, y_;
-  Real* view_ = nullptr;                    // the batch where it lies in the data set
+  Real* view_ = nullptr;                    // the batch in place in the data set; null: it was copied
   std::vector<std::vector<Real>> shadows_;  // by buffer
 };
 

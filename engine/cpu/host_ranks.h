@@ -1,4 +1,5 @@
-// Averages the gradients of ranks that are threads of this process, in the order of the ranks: the same bits each time.
+// Averages the gradients of ranks that are threads of this process. It adds in rank order, so the result is
+// bit-identical each time.
 #pragma once
 #include <condition_variable>
 #include <mutex>
@@ -16,14 +17,14 @@ class HostRanks final : public RankGroup {
   HostRanks(const HostRanks&) = delete;
   HostRanks& operator=(const HostRanks&) = delete;
 
-  // Called by every rank with tensors of the same sizes. Each element becomes the sum over the ranks of share · value.
+  // Every rank calls this with tensors of the same sizes. Each element becomes the sum over the ranks of share · value.
   template <class Real>
   void average(int rank, double share, const std::vector<std::span<Real>>& tensors);
   void abandon(const std::string& why) noexcept override;
 
  private:
   struct Seat {
-    const void* tensors = nullptr;  // of a rank that is in average()
+    const void* tensors = nullptr;  // set while its rank is in average()
     double share = 0;
   };
   void meet();  // returns when every rank has called it
@@ -33,7 +34,7 @@ class HostRanks final : public RankGroup {
   std::condition_variable wake_;
   size_t arrived_ = 0;
   int64_t meetings_ = 0;
-  std::string abandoned_;  // why; empty: they go on
+  std::string abandoned_;  // the reason; empty: not abandoned
 };
 
 }  // namespace ws::cpu

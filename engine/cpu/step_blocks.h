@@ -1,4 +1,4 @@
-// Where the CPU interpreter's step-local buffers live: malloc around each, an own pool, or one planned block.
+// Memory of the CPU interpreter's step-local buffers: malloc for each, a pool of our own, or one planned block.
 #pragma once
 #include <cstdlib>
 #include <map>
@@ -16,8 +16,8 @@ class StepBlocks {
   StepBlocks& operator=(const StepBlocks&) = delete;
   ~StepBlocks() { clear(); }
 
-  // For a new plan: drops all blocks. Element sizes differ from the plan's (a half is kept as a float), so every offset
-  // and size is scaled by the same factor, which keeps what was disjoint disjoint.
+  // Drops all blocks and prepares for a new plan. Element sizes differ from the plan's (a half is stored as a float).
+  // Every offset and size is scaled by the same factor, so disjoint buffers stay disjoint.
   void reset(const Plan& plan, int64_t bytes_per_element);
   void allocate(BufferId id, prof::OpTag op);
   void free(BufferId id, prof::OpTag op);
@@ -25,7 +25,7 @@ class StepBlocks {
 
   MemoryUse use;
   AllocatorCalls calls;
-  bool told = true;  // to the trace; an evaluation's memory is no step's
+  bool told = true;  // report to the trace; false for evaluations, whose memory belongs to no step
 
  private:
   struct Block {

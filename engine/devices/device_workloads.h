@@ -1,20 +1,20 @@
-// Workloads of whichever device a way runs on. Without CUDA built in, a way of the GPU is refused with a sentence.
+// Makes laboratory workloads for the CPU or the GPU. In a build without CUDA, a GPU way throws a Failure.
 #pragma once
 #include "engine/workloads/workload.h"
 
 namespace ws::lab {
 
-// A call of the CPU's that was cancelled returns early with a wrong result. Throws Failure when the machine cannot.
+// A cancelled CPU call returns early with a wrong result. Throws Failure if the machine cannot run the way.
 std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
                                         const std::atomic<bool>& cancel);
 
-// Those ceilings of the GPU that the sweep is held against and that are not known yet. Does nothing without a GPU.
+// Measures the GPU ceilings that the sweep needs and that are still unknown. Does nothing without a GPU.
 void measure_device_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel);
-int64_t free_device_bytes();   // of the GPU; 0 without one
-void release_device_memory();  // what workloads share on the GPU; none may be left
+int64_t free_device_bytes();   // free GPU memory; 0 without a GPU
+void release_device_memory();  // frees GPU memory that workloads share; no workload may exist
 
-// A program that offers the laboratory calls this first and ends when it says true: the process was started by the
-// sweep to make one first call.
+// A program with the laboratory calls this first and exits if it returns true. True means that a sweep started the
+// process to make one first call.
 bool run_cold_call_if_asked();
 
 }  // namespace ws::lab

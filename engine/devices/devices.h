@@ -1,4 +1,4 @@
-// The one place that knows which devices there are.
+// The only place that knows which devices exist.
 #pragma once
 #include <memory>
 
@@ -8,11 +8,11 @@
 
 namespace ws {
 
-const DeviceInfo& device_info();                               // asked once
-bool gpu_lost();                                               // a fault took the GPU from this process for good
+const DeviceInfo& device_info();                               // queried once
+bool gpu_lost();                                               // true if a fault made the GPU unusable for this process
 bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
-int ranks_of(const RunSpec& spec);                             // throws Failure for more GPUs than there are
-std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with why_invalid's sentence
-FreeMemory free_memory_for(const RunSpec& spec);               // of this machine, now
+int ranks_of(const RunSpec& spec);  // throws Failure if the machine has fewer GPUs than asked
+std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with the sentence of why_invalid
+FreeMemory free_memory_for(const RunSpec& spec);               // free memory of this machine now
 
 }  // namespace ws

@@ -1,4 +1,4 @@
-// The ranks of one training that run in this process: each works on its share of a batch, then they average gradients.
+// The ranks of one training in this process: each works on its share of a batch, then they average gradients.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@ namespace ws {
 class RankGroup {
  public:
   virtual ~RankGroup() = default;
-  // A rank has failed. Ranks that wait for it, now or later, throw a Failure with this sentence.
+  // Reports that a rank has failed. Ranks that wait for it, now or later, throw a Failure with this sentence.
   virtual void abandon(const std::string& why) noexcept = 0;
 };
 

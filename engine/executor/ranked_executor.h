@@ -1,4 +1,4 @@
-// Several executors that train one network: each runs its share of every batch on a thread and a device of its own.
+// Several executors that train one network: each runs its share of every batch on its own thread and device.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,10 +9,10 @@
 
 namespace ws {
 
-// Makes the executor of a rank. Called on the thread that the rank's work runs on: the caller's for rank 0.
+// Makes the executor of a rank, on the thread that will do the rank's work. Rank 0 uses the caller's thread.
 using MakeRank = std::function<std::unique_ptr<Executor>(int rank)>;
 
-// Plans bound to it are those of rank 0; rows and orders are those of the whole step.
+// Bind the plan of rank 0. Rows and orders are those of the whole step.
 std::unique_ptr<Executor> make_ranked_executor(int ranks, std::shared_ptr<RankGroup> group, const MakeRank& make);
 
 }  // namespace ws

@@ -1,4 +1,4 @@
-// What a card can do at most, as it was measured, kept between programs: measuring takes seconds and heats the card.
+// The measured limits of a GPU, kept in a file between programs because measuring takes seconds and heats the card.
 #pragma once
 #include <filesystem>
 
@@ -6,14 +6,15 @@
 
 namespace ws::lab {
 
-std::filesystem::path ceilings_file();  // in the user's cache; empty where there is none
+std::filesystem::path ceilings_file();  // in the user's cache; empty if there is none
 
-// By the device's name and, if given, its driver. Zero is what is not known.
+// Returns the ceilings for a device name and, if given, a driver. Zero means unknown.
 Ceilings remembered_ceilings(const std::string& device, const std::string& driver = {});
-// A new driver's replace the old one's. Where nothing can be written nothing is remembered.
+// Saves the ceilings. A new driver replaces the values of the old one. Does nothing if the file cannot be written.
 void remember_ceilings(const std::string& device, const std::string& driver, const Ceilings& ceilings);
 
-// All of this machine's card, anew, and remembered unless cancelled; takes seconds. Throws Failure without a GPU.
+// Measures all ceilings of this machine's GPU again and saves them unless cancelled. Takes seconds. Throws Failure
+// without a GPU.
 Ceilings measure_ceilings(const std::atomic<bool>& cancel);
 
 nlohmann::json to_json(const Ceilings& ceilings);

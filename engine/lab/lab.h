@@ -1,4 +1,4 @@
-// The operator laboratory: one operation over many sizes and ways of running it, each timed, checked and explained.
+// The operator laboratory: times, checks and explains one operation over many sizes and ways of running it.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace ws::lab {
 
-// Where a point stands in the run file of its sweep.
+// The steps and the time range of a point in the run file of its sweep.
 struct Recorded {
   int64_t first_step = 0, steps = 0;  // 0 steps: not recorded
   int64_t begin_ns = 0, end_ns = 0;   // trace time
@@ -21,19 +21,19 @@ struct LabPoint {
   int64_t size = 0;
   double median_s = 0, low_s = 0, high_s = 0;  // 5th and 95th percentile of the host clock
   double device_s = 0, copy_s = 0, compute_s = 0;
-  double device_low_s = 0, device_high_s = 0;  // the same percentiles of device_s; 0: not known
+  double device_low_s = 0, device_high_s = 0;  // the same percentiles of device_s; 0: unknown
   int repeats = 0;
-  int64_t flops = 0, bytes = 0;  // of one call; bytes that the operation must move
-  double bound_s = 0;            // least time that this machine's ceilings allow; 0: not known
-  double error = 0;              // largest relative to float64 on the CPU
+  int64_t flops = 0, bytes = 0;  // for one call; `bytes` is what the operation must move
+  double bound_s = 0;            // lower bound of the time by this machine's ceilings; 0: unknown
+  double error = 0;              // largest error relative to float64 on the CPU
   std::string note;              // "chunks: 8", "first call 214 ms", or why there is no number
-  bool ok = true;                // no: it could not be run, or its result is wrong
+  bool ok = true;                // false if the point could not run or its result is wrong
   Recorded recorded;
 };
 
-// The least time that the ceilings allow for the work alone, without copies to and from the host.
+// Lower bound of the time by the ceilings, for the work alone: copies to and from the host do not count.
 struct Bound {
-  double bytes_s = 0, arithmetic_s = 0;  // 0: no ceiling is known
+  double bytes_s = 0, arithmetic_s = 0;  // 0: no ceiling known
   double seconds() const { return bytes_s > arithmetic_s ? bytes_s : arithmetic_s; }
 };
 Bound bound_of(const LabSpec& spec, Way way, int64_t size, const Ceilings& ceilings);
@@ -43,13 +43,13 @@ struct LabResult {
   std::vector<LabPoint> points;
   Ceilings ceilings;
   std::string device, cpu, message;
-  std::string source;  // of an overlay: "PyTorch 2.11"; empty: this program
+  std::string source;  // origin of an overlay: "PyTorch 2.11"; empty: this program
   bool cancelled = false;
 };
 
 struct Crossover {
   Way slower_below, faster_above;
-  double size = 0, seconds = 0;  // where the curves meet, by interpolation in logarithms
+  double size = 0, seconds = 0;  // intersection of the curves, interpolated in logarithms
 };
 std::vector<Crossover> crossovers(const LabResult& result);
 
@@ -59,19 +59,20 @@ class LabSink {
   virtual void point(const LabPoint&) {}
   virtual void progress(int /*done*/, int /*of*/, const std::string& /*what*/) {}
   virtual void ceilings(const Ceilings&) {}
-  // Recording: after a point is measured a few more calls are made between record(true) and record(false), so that
-  // tracing costs the figures nothing.
+  // For recording: after a point is measured, a few more calls run between record(true) and record(false). So tracing
+  // does not change the measured times.
   virtual bool records() const { return false; }
   virtual void record(bool /*on*/) {}
   virtual int64_t trace_time() const { return 0; }
-  // Handed on, as kChildTrace, to the process that makes a recorded first call; empty: what it does is not traced.
+  // Passed as kChildTrace to the process that makes a recorded first call. Empty: that process is not traced.
   virtual std::string child_trace() const { return {}; }
 };
 
 LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink);
 
 nlohmann::json to_json(const LabResult& result);
-LabResult lab_result_from_json(const nlohmann::json& json);  // also what the PyTorch script writes; throws Failure
+// Also reads what the PyTorch script writes; throws Failure.
+LabResult lab_result_from_json(const nlohmann::json& json);
 std::string to_csv(const LabResult& result);
 
 }  // namespace ws::lab

@@ -1,15 +1,15 @@
-// RunSpec + Model → the plan that runs: build, then the passes that the choices ask for.
+// Turns a RunSpec and a Model into the plan that runs: builds it, then applies the passes that the spec asks for.
 #pragma once
 #include "engine/plan/model.h"
 
 namespace ws {
 
-// One line of a before/after view.
+// The plan before and after the passes, for a comparison.
 struct CompiledPlan {
   Plan before;  // as built
   Plan plan;    // as run
 };
-// The plan of one rank of spec.exec.gpus; `rows` are those of the step over all ranks.
+// Compiles the plan of one rank of spec.exec.gpus; `rows` counts the rows of the step over all ranks.
 CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t rows, int rank = 0);
 CompiledPlan compile_evaluation(const RunSpec& spec, const Model& model, int64_t batch);
 

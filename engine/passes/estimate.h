@@ -1,4 +1,4 @@
-// What a choice will cost, told before anything runs.
+// Estimates the cost of a spec before anything runs.
 #pragma once
 #include "engine/plan/model.h"
 

@@ -1,13 +1,14 @@
-// Fusion across layers: rules that gather ops from all over the plan into one kernel for shapes where that pays.
+// Fusion across layers: each rule gathers ops from the whole plan into one kernel, for shapes where that pays off.
 #pragma once
 #include "engine/plan/plan.h"
 
 namespace ws {
 
-// Each looks at the op at `at`, changes the plan when its pattern begins there, and says whether it did.
-bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule);  // product, loss, dz and the gradient before it
+// Each rule changes the plan if its pattern begins at the op `at`. Returns true if it changed the plan.
+// Product, loss, dz and the previous layer's gradient.
+bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule);
 bool fuse_gradient_update(Plan& plan, size_t at,
-                          std::string_view rule);  // every weight gradient with the optimizer: dW is never stored
-bool fuse_line_update(Plan& plan, size_t at, std::string_view rule);  // the linear step moves its own two parameters
+                          std::string_view rule);  // all weight gradients with the optimizer: dW is never stored
+bool fuse_line_update(Plan& plan, size_t at, std::string_view rule);  // the linear step updates its own two parameters
 
 }  // namespace ws

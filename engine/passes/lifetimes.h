@@ -1,4 +1,4 @@
-// When each buffer of a plan is in use.
+// Finds when each buffer of a plan is in use, so that buffers can share memory.
 #pragma once
 #include <vector>
 
@@ -6,11 +6,11 @@
 
 namespace ws {
 
-// First and last op (index into plan.ops) at which a Temp or Batch buffer is in use.
+// First and last op (index into plan.ops) that uses a Temp or Batch buffer.
 struct Lifetime {
   int first = -1, last = -1;
 };
 std::vector<Lifetime> lifetimes(const Plan& plan);
-int64_t live_lower_bound(const Plan& plan);  // the largest sum of bytes alive at one op
+int64_t live_lower_bound(const Plan& plan);  // largest sum of bytes in use at one op
 
 }  // namespace ws

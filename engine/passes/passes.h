@@ -1,10 +1,10 @@
-// The passes: Plan → Plan, each switchable.
+// The passes that rewrite a plan. Each takes a plan and returns a plan, and can be switched off.
 #pragma once
 #include "engine/plan/plan.h"
 
 namespace ws {
 
-Plan insert_all_reduce(Plan plan);  // nothing for one rank
+Plan insert_all_reduce(Plan plan);  // no change for one rank
 Plan fuse(Plan plan, Fusion level);
 Plan place_memory(Plan plan, Allocator allocator);
 Plan insert_sync(Plan plan, SyncPolicy policy);

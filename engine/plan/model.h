@@ -1,4 +1,4 @@
-// What the person asked for, as parameters and layers; and the plan of one training step, before any pass.
+// The network that the user asked for, as parameters and layers, and the plan of one training step before any pass.
 #pragma once
 #include "datasets/dataset.h"
 #include "engine/plan/plan.h"
@@ -21,14 +21,14 @@ struct Model {
   int64_t parameter_count() const;
 };
 
-// Throws Failure when data and model do not fit together.
+// Throws Failure if the data and the model do not fit together.
 Model make_model(const ModelSpec& spec, int64_t inputs, int64_t outputs);
 
-// The first values of parameter `id`: element i depends on the seed, the parameter and i alone, so every device makes
-// the same.
+// Returns the initial values of parameter `id`. Element i depends only on the seed, the parameter and i, so every
+// device gets the same values.
 std::vector<float> initial_values(const Model& model, const ModelSpec& spec, ParamId id, uint64_t seed);
 
-// The plan of one rank of spec.exec.gpus; `rows` are those of the step over all ranks.
+// Builds the plan of one rank of spec.exec.gpus; `rows` counts the rows of the step over all ranks.
 Plan build_plan(const RunSpec& spec, const Model& model, int64_t rows, int rank = 0);
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch);
 

@@ -1,4 +1,4 @@
-// Ties a bound plan's ops to the marks that the collectors see.
+// Links the ops of a bound plan to the marks that the profiler's collectors record.
 #pragma once
 #include <optional>
 
@@ -9,7 +9,7 @@ namespace ws {
 
 prof::Meaning meaning_of(const Op& op);
 
-// Registers every op of a plan once; the same plan bound again keeps its tags.
+// Registers every op of a plan once. Binding the same plan again keeps its tags.
 class OpTags {
  public:
   OpTags() = default;
@@ -20,7 +20,7 @@ class OpTags {
   prof::OpTag first_ = prof::kNoOp;
 };
 
-// Opens and closes phase marks while ops go by.
+// Opens and closes phase marks while an executor goes through the ops.
 class PhaseWalk {
  public:
   void enter(Phase phase) {

@@ -17,12 +17,12 @@ enum class DType : uint8_t { F32, F16, Bf16, I32 };
 int64_t size_of(DType type);
 
 enum class Role : uint8_t {
-  Batch,      // features, labels or targets of the batch: written by LoadBatch
+  Batch,      // features, labels or targets of the batch; written by LoadBatch
   Temp,       // lives within a step: activations, their gradients, parameter gradients
-  Parameter,  // outside the step: master weights
-  Shadow,     // outside: 16-bit copy of a parameter
-  State,      // outside: optimizer moments
-  Metric,     // outside: sums that the host reads later
+  Parameter,  // outlives the step: master weights
+  Shadow,     // outlives the step: 16-bit copy of a parameter
+  State,      // outlives the step: optimizer moments
+  Metric,     // outlives the step: sums that the host reads later
 };
 
 struct Buffer {
@@ -30,9 +30,9 @@ struct Buffer {
   Role role = Role::Temp;
   DType type = DType::F32;
   int64_t rows = 0, cols = 0;
-  ParamId param = ParamId::None;  // the parameter that it is, shadows, or is a moment of
+  ParamId param = ParamId::None;  // the parameter that this buffer holds, shadows, or is a moment of
   int slot = 0;                   // State: 0 first moment, 1 second moment. Batch: 0 features, 1 targets
-  int64_t offset = -1;            // in the arena, set by place_memory
+  int64_t offset = -1;            // byte offset in the arena, set by place_memory
   bool decays = false;            // Parameter: weight decay pulls it to zero; biases do not decay
   int64_t elements() const { return rows * cols; }
   int64_t bytes() const { return elements() * size_of(type); }
@@ -82,36 +82,37 @@ enum class Epilogue : uint8_t {
 struct Op {
   OpKind kind = OpKind::Sync;
   Phase phase = Phase::Forward;
-  int layer = -1;    // index of the layer it belongs to; -1: none
-  std::string name;  // short, as a timeline label: "fc1", "dW1", "bias relu"
+  int layer = -1;    // index of the op's layer; -1: no layer
+  std::string name;  // short label for the timeline: "fc1", "dW1", "bias relu"
   std::vector<BufferId> in, out;
   bool transpose_a = false, transpose_b = false;  // MatMul: c = op(a)·op(b), all row-major
   Epilogue epilogue = Epilogue::None;
   Activation activation = Activation::None;
-  std::string note;  // why it is as it is: "from rule bias+activation"
+  std::string note;  // why the op has this form: "from rule bias+activation"
 };
 
 struct Plan {
-  std::string id;  // hash of what runs; executors key graphs by it
+  std::string id;  // hash of what runs; executors use it as the key of their graphs
   std::vector<Buffer> buffers;
   std::vector<Op> ops;
   std::vector<std::string> layer_names;
-  int64_t batch = 0;  // rows of a step that this plan handles: those of one rank
+  int64_t batch = 0;  // rows of a step that this plan's rank handles
   int64_t step_rows = 0;  // rows of a step over all ranks
   int ranks = 1;
   int64_t arena_bytes = 0;
-  RunSpec spec;                  // what it was built for; executors read model, train and exec from here
-  std::vector<std::string> log;  // one line a pass: what it did
+  RunSpec spec;                  // the spec of this plan; executors read model, train and exec from it
+  std::vector<std::string> log;  // one line per pass: what it did
 
   const Buffer& buffer(BufferId which) const { return buffers[index(which)]; }
   Buffer& buffer(BufferId which) { return buffers[index(which)]; }
-  BufferId find(const std::string& buffer_name) const;  // None when absent
-  BufferId features() const;                            // the batch buffers; None when absent
+  BufferId find(const std::string& buffer_name) const;  // None if absent
+  BufferId features() const;                            // the batch buffers; None if absent
   BufferId targets() const;
-  double share() const { return static_cast<double>(batch) / static_cast<double>(step_rows); }  // of the step's rows
+  // This rank's share of the step's rows.
+  double share() const { return static_cast<double>(batch) / static_cast<double>(step_rows); }
 };
 
-// The rows [first, first + count) of `rows` that a rank handles.
+// The rows [first, first + count) of a step that one rank handles.
 struct RankRows {
   int64_t first = 0, count = 0;
 };
@@ -121,10 +122,10 @@ inline RankRows rows_of_rank(int64_t rows, int rank, int ranks) {
 }
 
 int64_t flops(const Plan& plan, const Op& op);
-int64_t bytes(const Plan& plan, const Op& op);         // read and written once each
+int64_t bytes(const Plan& plan, const Op& op);         // bytes if every operand is read or written once
 std::string describe(const Plan& plan, const Op& op);  // "dW1 = xᵀ·dz1"
-std::string print(const Plan& plan);                   // a readable table
-void validate(const Plan& plan);  // throws Failure naming the op: use before write, shape, lifetime
+std::string print(const Plan& plan);                   // a table for people
+void validate(const Plan& plan);  // throws Failure that names the op: use before write, wrong shape or lifetime
 std::string plan_hash(const Plan& plan);
 
 std::string_view to_string(OpKind);
@@ -133,9 +134,9 @@ std::string_view to_string(Role);
 std::string_view to_string(DType);
 std::string_view to_string(Epilogue);
 
-// The metrics buffer holds sums over the step's rows, written by the loss op: loss · correct rows.
+// The loss op writes two sums over the step's rows into the metrics buffer: loss and correct rows.
 
-// What ActivateGrad reads: the pre-activation for gelu, the output for the others.
+// Gelu's gradient reads the pre-activation; the other gradients read the output of the activation.
 inline bool needs_preactivation(Activation a) { return a == Activation::Gelu; }
 bool is_bookkeeping(OpKind kind);  // Alloc, Free, Sync: no arithmetic
 // What an Update or UpdateAll does to one parameter.
@@ -144,9 +145,9 @@ struct UpdateItem {
   BufferId master = BufferId::None, gradient = BufferId::None, shadow = BufferId::None;
   BufferId moment[2] = {BufferId::None, BufferId::None};
 };
-std::vector<UpdateItem> update_items(const Plan& plan, const Op& op);  // of LinearUpdate too
+std::vector<UpdateItem> update_items(const Plan& plan, const Op& op);  // also for LinearUpdate
 
-// One layer of a GradientUpdate: w moves by aᵀ·dz, and its bias, when it has one, by the column sums of dz.
+// One layer of a GradientUpdate: aᵀ·dz updates w, and the column sums of dz update the bias if there is one.
 struct GradientItem {
   BufferId a = BufferId::None, dz = BufferId::None;
   UpdateItem weight, bias;
@@ -156,10 +157,10 @@ std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op);
 struct OutputParts {
   BufferId h = BufferId::None, w = BufferId::None, y = BufferId::None, bias = BufferId::None, saved = BufferId::None;
   BufferId dz = BufferId::None, metrics = BufferId::None, dz_before = BufferId::None;
-  BufferId dw = BufferId::None, db = BufferId::None, db_before = BufferId::None;  // of large batches
+  BufferId dw = BufferId::None, db = BufferId::None, db_before = BufferId::None;  // large batches only
 };
 OutputParts output_parts(const Op& op);
 
-bool lives_in_step(const Buffer& buffer);  // Temp: placed by place_memory
+bool lives_in_step(const Buffer& buffer);  // True for Temp buffers, which place_memory places.
 
 }  // namespace ws

@@ -1,4 +1,4 @@
-// Everything a person chooses about a run, as a struct of enums and numbers, and one table that describes each field.
+// Everything that a user chooses for a run, as a struct of enums and numbers, and one table that describes each field.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -18,7 +18,7 @@ enum class Activation { None, Relu, Sigmoid, Tanh, Gelu };
 enum class LossKind { CrossEntropy, MeanSquared };
 enum class Init { Normal, Xavier, Kaiming, Zeros };
 enum class Optimizer { Sgd, Momentum, Adam };
-// Tensors that it keeps beside each parameter.
+// Number of tensors that the optimizer keeps for each parameter.
 constexpr int moments_of(Optimizer optimizer) {
   return optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0;
 }
@@ -41,7 +41,7 @@ struct ModelSpec {
   bool bias = true;
   LossKind loss = LossKind::CrossEntropy;
   Init init = Init::Kaiming;
-  double start_w = 0, start_b = 0;  // linear: where the line starts
+  double start_w = 0, start_b = 0;  // linear model: initial slope and intercept
   bool operator==(const ModelSpec&) const = default;
 };
 
@@ -55,13 +55,13 @@ struct TrainSpec {
   double weight_decay = 0;
   Schedule schedule = Schedule::Constant;
   int64_t warmup_steps = 0;
-  int64_t step_epochs = 10;  // schedule step: multiply by step_factor after so many epochs
+  int64_t step_epochs = 10;  // schedule "step": multiply the learning rate by step_factor after this many epochs
   double step_factor = 0.1;
   bool shuffle = true;
   uint64_t seed = 42;
-  double target_accuracy = 0;  // stop when the test accuracy reaches it; 0: never
-  double time_limit_s = 0;     // 0: none
-  int64_t eval_every = 1;      // epochs between evaluations; 0: only at the end
+  double target_accuracy = 0;  // stop at this test accuracy; 0: never
+  double time_limit_s = 0;     // 0: no limit
+  int64_t eval_every = 1;      // epochs between evaluations; 0: evaluate only at the end
   bool operator==(const TrainSpec&) const = default;
 };
 
@@ -76,17 +76,17 @@ struct ExecSpec {
   Matmul matmul = Matmul::Library;
   Loader loader = Loader::Resident;
   int64_t streams = 1;
-  int64_t graph_steps = 16;        // most steps in one CUDA graph
-  double pool_threshold_mib = -1;  // stream-ordered: bytes the pool keeps at a sync; below 0: all
-  double cache_cap_mib = 0;        // caching: most the pool may hold; 0: no cap
-  int64_t gpus = 1;                // ranks that share each batch; 0: one for every GPU of the machine
+  int64_t graph_steps = 16;        // maximum number of steps in one CUDA graph
+  double pool_threshold_mib = -1;  // stream-ordered: MiB that the pool keeps at a synchronisation; negative: all
+  double cache_cap_mib = 0;        // caching: maximum size of the pool; 0: no limit
+  int64_t gpus = 1;                // ranks that share each batch; 0: one per GPU of the machine
   Comm comm = Comm::Bucket;
-  double bucket_mib = 0;  // gradients that are averaged together, unless comm is bucket; 0: those of a layer
+  double bucket_mib = 0;  // MiB of gradients averaged together; 0: one layer; ignored if comm is bucket
   bool operator==(const ExecSpec&) const = default;
 };
 
 struct RunSpec {
-  std::string name;  // of the preset it began as
+  std::string name;  // name of the preset it started from
   data::DataSpec data;
   ModelSpec model;
   TrainSpec train;
@@ -94,7 +94,7 @@ struct RunSpec {
   bool operator==(const RunSpec&) const = default;
 };
 
-// A spec that cannot be read; what() begins with the path of the key.
+// Thrown for a spec that cannot be read; what() begins with the path of the key.
 class SpecError : public Failure {
  public:
   using Failure::Failure;
@@ -107,27 +107,27 @@ struct FieldValue {
   std::string_view explain;  // one sentence: what it does
 };
 
-// One field of RunSpec as a person sees it. The window, the JSON reader, --set and the spec diff all use this table.
+// One field of RunSpec as users see it. The window, the JSON reader, --set and the spec diff all use this table.
 struct Field {
   std::string_view key;    // "exec.allocator"
   std::string_view group;  // Data, Model, Training, Execution
   std::string_view label;  // "allocator"
   FieldKind kind;
-  std::string_view explain;            // what it does and what to look at
-  std::span<const FieldValue> values;  // of a Choice
-  double least = 0, most = 0;          // of a number, inclusive; equal: unbounded
-  bool above_least = false;            // the least value itself is not allowed
-  bool live = false;                   // may change in mid-run
+  std::string_view explain;            // what the field does and what to look at
+  std::span<const FieldValue> values;  // for a Choice
+  double least = 0, most = 0;          // for a number, inclusive; equal: no limits
+  bool above_least = false;            // the value must be greater than `least`
+  bool live = false;                   // the field may change during a run
   nlohmann::json (*get)(const RunSpec&);
-  void (*set)(RunSpec&, const nlohmann::json&);  // takes a checked value; see set_field
+  void (*set)(RunSpec&, const nlohmann::json&);  // takes a value that is already checked; see set_field
 };
 std::span<const Field> fields();
 const Field& field(std::string_view key);  // throws SpecError
 
 nlohmann::json to_json(const RunSpec& spec);
-RunSpec spec_from_json(const nlohmann::json& json);  // missing keys keep their default; unknown keys are refused
+RunSpec spec_from_json(const nlohmann::json& json);  // a missing key keeps its default; an unknown key is an error
 RunSpec parse_spec(std::string_view text);
-std::string spec_text(const RunSpec& spec, int indent = -1);                  // JSON, as parse_spec() reads it
+std::string spec_text(const RunSpec& spec, int indent = -1);                  // JSON that parse_spec() reads
 RunSpec load_spec(const std::string& path_or_preset);                         // a file, or the name of a shipped preset
 void set_field(RunSpec& spec, std::string_view key, std::string_view value);  // "exec.allocator", "caching"
 void set_field(RunSpec& spec, std::string_view key, const nlohmann::json& value);
@@ -137,7 +137,7 @@ inline void set_field(RunSpec& spec, std::string_view key, const char* value) {
 inline void set_field(RunSpec& spec, std::string_view key, const std::string& value) {
   set_field(spec, key, std::string_view(value));
 }
-std::string field_text(const RunSpec& spec, std::string_view key);  // its value as --set takes it
+std::string field_text(const RunSpec& spec, std::string_view key);  // the value in the form that --set takes
 
 struct Preset {
   std::string name, title, text;  // text: one sentence
@@ -150,17 +150,19 @@ struct FieldChange {
 };
 std::vector<FieldChange> diff(const RunSpec& from, const RunSpec& to);
 
-// True if the host launches steps before the GPU has done the last: then the host's marks say nothing of the GPU's time.
+// True if the host launches a step before the GPU finished the previous one. The host's marks then do not show GPU
+// time.
 inline bool host_runs_ahead(const RunSpec& spec) {
   return spec.exec.launch != Launch::Eager || spec.exec.sync == SyncPolicy::OnRead;
 }
 
-// Why this combination cannot run, as the sentence to show beside the greyed-out choice; begins with the value's name.
-// `cuda` tells whether a GPU can be used here.
+// Returns why this combination cannot run, or nullopt if it can. The sentence begins with the value's name and is shown
+// beside the disabled choice. `cuda`: a GPU can be used here.
 std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda);
-// The same question for one other value of one field: the reason to grey it out.
+// Returns the reason to disable one other value of one field, or nullopt.
 std::optional<std::string> why_not(const RunSpec& spec, std::string_view key, std::string_view value, bool cuda);
-// Device::Auto without a GPU: what needs one is replaced, and each replacement is said in a sentence.
+// For Device::Auto without a GPU: replaces every choice that needs a GPU and adds one sentence per replacement to
+// `notes`.
 RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes);
 
 std::string_view to_string(ModelKind);

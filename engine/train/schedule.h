@@ -1,5 +1,5 @@
-// The learning rate of a step and the row order of an epoch: pure functions of the spec, so that a resumed run meets
-// the same.
+// The learning rate of a step and the row order of an epoch. Both are pure functions of the spec, so a resumed run gets
+// the same values.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// Seconds spent training: stands still during pauses, tests, checkpoints and recompilation.
+// Measures the seconds spent training. The clock stops during pauses, tests, checkpoints and recompilation.
 #pragma once
 #include <chrono>
 

@@ -1,4 +1,4 @@
-// Steers a training from other threads: pause, single step, stop, changes of choices, questions.
+// Controls a training from other threads: pause, single step, stop, changed choices, questions.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -17,13 +17,13 @@ class TrainControl {
  public:
   void pause();
   void resume();
-  void step_once();  // while paused: one more step
+  void step_once();  // while paused: runs one more step
   void stop();
-  // Takes effect at the next step; throws SpecError when the field cannot change in mid-run.
+  // Takes effect at the next step. Throws SpecError if the field cannot change during a run.
   void change(std::string key, std::string value);
   bool paused() const;
   bool stopping() const { return stop_.load(std::memory_order_relaxed); }
-  // Runs on the training thread between two steps, e.g. to read weights or predict.
+  // Queues a function that the training thread calls between two steps, e.g. to read weights or predict.
   void ask(std::function<void(Executor&)> question);
 
  private:

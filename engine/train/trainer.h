@@ -1,4 +1,4 @@
-// Epochs, batches, evaluation, control and checkpoints over any executor.
+// The training loop: epochs, batches, evaluation, control and checkpoints on any executor.
 #pragma once
 #include <memory>
 #include <optional>
@@ -13,7 +13,7 @@ namespace ws {
 struct EpochResult {
   int64_t epoch = 0;  // 1-based
   int64_t step = 0;   // steps done
-  double wall_s = 0;  // training time, pauses and evaluation excluded
+  double wall_s = 0;  // training time without pauses and evaluation
   double train_loss = 0, train_accuracy = 0;
   std::optional<Evaluation> test;
 };
@@ -24,11 +24,11 @@ struct Progress {
   MemoryUse memory;
   AllocatorCalls calls;
   bool paused = false;
-  int64_t started = 0;  // steps given to the executor: those that `calls` counts
+  int64_t started = 0;  // steps given to the executor, which are the steps that `calls` counts
 };
 
 struct Change {
-  int64_t step = 0;  // the first step that runs with it
+  int64_t step = 0;  // the first step with the new value
   std::string key, from, to;
 };
 
@@ -37,12 +37,12 @@ std::string_view to_string(RunStatus);
 
 struct Summary {
   RunStatus status = RunStatus::Finished;
-  std::string message;  // when failed: one sentence
+  std::string message;  // one sentence if the run failed
   int64_t steps = 0, epochs = 0;
   double final_train_loss = 0;
   double test_loss = 0, test_accuracy = 0;
-  double prepare_s = 0;                       // before the first step: kernels compiled and tried
-  double wall_s = 0;                          // spent training
+  double prepare_s = 0;                       // time before the first step: compiling and trying kernels
+  double wall_s = 0;                          // training time
   double us_per_step = 0, samples_per_s = 0;  // without the first chunk, which also loads kernels and captures graphs
   int64_t peak_bytes = 0;
   AllocatorCalls calls;
@@ -50,7 +50,7 @@ struct Summary {
   RunSpec spec;
 };
 
-// Called on the training thread; each call returns quickly.
+// The training reports here. Calls come from the training thread and must return quickly.
 class TrainSink {
  public:
   virtual ~TrainSink() = default;
@@ -61,20 +61,20 @@ class TrainSink {
   virtual void progress(const Progress&) {}
   virtual void changed(const Change&) {}
   virtual void refused(const Change&, const std::string& /*why*/) {
-  }  // a change that cannot run; the old choice goes on
+  }  // the change cannot run; the old choice stays
   virtual void finished(const Summary&) {}
 };
 
 struct TrainOptions {
-  std::string checkpoint;   // written here at epochs' ends (at most once a second) and at the end; empty: none
-  std::string resume_from;  // continue exactly from this checkpoint
+  std::string checkpoint;   // file to write at the end and at epoch ends (at most once a second); empty: none
+  std::string resume_from;  // checkpoint to continue from exactly
   double progress_every_s = 1.0 / 30;
 };
 
-// Trains to the end, a stop, a target or a failure; never throws for what happens during the run: the summary says it.
+// Trains until the end, a stop, a target or a failure. A failure during the run does not throw: the summary reports it.
 Summary train(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
               const TrainOptions& options = {});
 
-TrainState first_state(const Model& model, const RunSpec& spec);  // before any step
+TrainState first_state(const Model& model, const RunSpec& spec);  // the state before any step
 
 }  // namespace ws

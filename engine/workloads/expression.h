@@ -1,4 +1,4 @@
-// An expression that a person typed, such as sin(sin(x))*2+y: parsed safely and run on the CPU.
+// An expression that a user typed, such as sin(sin(x))*2+y: parsed safely and evaluated on the CPU.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -33,7 +33,7 @@ enum class Fn : uint8_t {
   Pow
 };
 
-// One instruction of a stack machine; the list is the expression in postfix order.
+// One instruction of a stack machine. A list of them is the expression in postfix order.
 struct Step {
   Fn fn;
   double constant = 0;
@@ -41,7 +41,7 @@ struct Step {
 
 class Expression {
  public:
-  // Throws Failure that says what is wrong and at which character. At most 64 deep and 256 operations.
+  // Throws Failure that names the problem and the character position. The limits are 64 levels and 256 operations.
   static Expression parse(std::string_view text);
   static Expression nested_sine(int depth);
 
@@ -49,7 +49,7 @@ class Expression {
   const std::string& text() const { return text_; }
   bool uses_y() const;
   int operations() const;   // without x, y and constants
-  int stack_depth() const;  // most values held at once
+  int stack_depth() const;  // maximum number of values on the stack
 
   double at(double x, double y) const;
   void evaluate(std::span<const float> x, std::span<const float> y, std::span<float> out) const;  // y may be empty
@@ -59,12 +59,12 @@ class Expression {
   std::string text_;
 };
 
-// How far float32 may end from expression.at(x, y), rounding by rounding to first order. Infinite where a float cannot
-// hold a value on the way, or where rounding can make anything of the result.
+// Returns a first-order bound of the float32 rounding error against expression.at(x, y). The bound is infinite if a
+// float cannot hold an intermediate value, or if rounding alone decides the result.
 double rounding_at(const Expression& expression, double x, double y);
 
 int operands(Fn fn);
-double value_of(Fn fn, double a, double b);  // of one operation
+double value_of(Fn fn, double a, double b);  // result of one operation
 std::string_view name_of(Fn fn);             // "sin", "+"
 
 }  // namespace ws::lab

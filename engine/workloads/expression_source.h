@@ -1,23 +1,23 @@
-// An expression as CUDA source. Where the argument of a sine or cosine is known to be small, a short polynomial takes
-// the place of the library's function, which has to reduce arguments of any size first.
+// Writes an expression as CUDA source. A sine or cosine with a small argument becomes a short polynomial, because the
+// library function must first reduce an argument of any size.
 #pragma once
 #include "engine/workloads/expression.h"
 
 namespace ws::lab {
 
-// What a value can be, whatever x and y are.
+// The range of a value over all x and y.
 struct Interval {
   double low, high;
 };
 
-// sin and cos for |x| <= 1, as the compiled kernels compute them: within two units in the last place.
+// sin and cos for |x| <= 1 as the compiled kernels compute them, with an error of at most two units in the last place.
 float short_sine(float x);
 float short_cosine(float x);
 
-std::vector<Interval> ranges(const Expression& expression);     // of each step's value
-std::vector<bool> short_steps(const Expression& expression);  // sines and cosines of arguments known to be small
-// One kernel: everything in registers.
+std::vector<Interval> ranges(const Expression& expression);     // one per step
+std::vector<bool> short_steps(const Expression& expression);  // true for sines and cosines whose argument is small
+// Returns the source of one kernel that keeps every intermediate in registers.
 std::string cuda_source(const Expression& expression, std::string_view kernel_name);
-std::string identity(const Expression& expression);  // equal for equal meaning; cache key
+std::string identity(const Expression& expression);  // equal if the meaning is equal; a cache key
 
 }  // namespace ws::lab

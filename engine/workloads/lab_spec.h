@@ -1,4 +1,4 @@
-// What a sweep of the laboratory measures: an operation, its sizes, and the ways of running it.
+// What a laboratory sweep measures: an operation, its sizes, and the ways to run it.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -13,20 +13,20 @@ namespace ws::lab {
 
 enum class Operation { MatMul, Sine, Add, Reduce, Softmax, Copy, Expression };
 
-// A way of running: one curve in the chart.
+// A way to run the operation: one curve in the chart.
 enum class Way {
   CpuLoops,     // plain loops, one thread
   CpuLibrary,   // OpenBLAS, or vectorised loops on all cores
   GpuPageable,  // copy in from pageable memory, compute, copy out
-  GpuPinned,    // the same from pinned memory
-  GpuResident,  // data already there: the work alone
-  GpuUnsynced,  // the clock stops before the work does: a pitfall
-  GpuOpByOp,    // one kernel an operation, intermediates in memory
-  GpuOverlap,   // chunks on three streams: copies behind compute
+  GpuPinned,    // the same copies from pinned memory
+  GpuResident,  // data is already on the GPU: only the work
+  GpuUnsynced,  // the clock stops before the work ends: a pitfall
+  GpuOpByOp,    // one kernel per operation, intermediates in memory
+  GpuOverlap,   // chunks on three streams: copies overlap compute
   GpuGraph,     // the kernel of GpuResident as a graph
   GpuGraphOps,  // the kernels of GpuOpByOp as one graph
-  GpuCold,      // the first call in a fresh process: context, module load
-  GpuNaive,     // matrix product: one thread an output
+  GpuCold,      // first call in a fresh process: context, module load
+  GpuNaive,     // matrix product: one thread per output
   GpuTiled,     // matrix product: tiles in shared memory
   GpuTf32,      // tensor cores, tf32
   GpuFp16,      // tensor cores, half inputs
@@ -38,7 +38,7 @@ struct WayInfo {
   std::string_view label;    // "GPU, pinned copies"
   std::string_view explain;  // one sentence
   bool gpu = false;
-  bool pitfall = false;  // drawn dashed, never in a speed-up
+  bool pitfall = false;  // drawn dashed, never part of a speed-up
 };
 std::span<const WayInfo> ways();
 const WayInfo& info(Way way);
@@ -51,37 +51,37 @@ std::string_view explain(Operation operation);
 struct LabSpec {
   std::string name = "matmul";
   Operation operation = Operation::MatMul;
-  std::vector<int64_t> sizes;  // n of an n × n product, elements otherwise; empty: the operation's default range
+  std::vector<int64_t> sizes;  // n for an n × n product, else elements; empty: the operation's default range
   int64_t m = 0, k = 0;        // matrix product m × k × size; 0: square
-  int depth = 4;               // nested sine
+  int depth = 4;               // levels of the nested sine
   std::string expression = "sin(sin(x))*2+y";
-  std::vector<Way> ways;  // empty: all that the machine can run
+  std::vector<Way> ways;  // empty: all ways that this machine can run
   int repeats = 50, warm_up = 5;
-  double seconds_per_point = 0.5;  // no more repeats after this
-  double longest_call_s = 5;       // a curve ends where one call takes longer
-  bool cold_cache = false;         // inputs are pushed out of the caches before each call
+  double seconds_per_point = 0.5;  // stop repeating a point after this time
+  double longest_call_s = 5;       // end a curve at the first size with a longer call
+  bool cold_cache = false;         // evict the inputs from the caches before each call
   uint64_t seed = 42;
 };
 
-// Where the time of one call went, by events on the stream; 0: not known.
+// Where the time of one call went, measured by events on the stream; 0: unknown.
 struct CallSplit {
   double device_s = 0;
-  double copy_s = 0;     // of it: copies; where they overlap with kernels, what the kernels do not hide
-  double compute_s = 0;  // of it: kernels
+  double copy_s = 0;     // copies; if they overlap kernels, only the part that kernels do not hide
+  double compute_s = 0;  // kernels
 };
 
 struct Ceilings {
-  double read_write_bytes_s = 0;  // device memory, copy of a large block
-  double l2_bytes_s = 0;          // a block that stays in the L2 cache, read and written again and again
+  double read_write_bytes_s = 0;  // bandwidth of device memory, measured by copying a large block
+  double l2_bytes_s = 0;          // bandwidth of the L2 cache, measured by rewriting a block that fits
   double fp32_flops_s = 0, tf32_flops_s = 0, fp16_flops_s = 0, pinned_bytes_s = 0;
-  double sine_per_s = 0, short_sine_per_s = 0;  // of any argument; of arguments known to be within [-1, 1]
+  double sine_per_s = 0, short_sine_per_s = 0;  // any argument; arguments known to be within [-1, 1]
 };
 
 int64_t flops_of(const LabSpec& spec, int64_t size);
-int64_t bytes_of(const LabSpec& spec, int64_t size);   // inputs and outputs once
-int64_t memory_of(const LabSpec& spec, int64_t size);  // of the GPU: bytes that the largest way needs
+int64_t bytes_of(const LabSpec& spec, int64_t size);   // inputs and outputs once each
+int64_t memory_of(const LabSpec& spec, int64_t size);  // bytes of GPU memory for the way that needs most
 
-LabSpec lab_spec_from_json(const nlohmann::json& json);  // refusals name the key
+LabSpec lab_spec_from_json(const nlohmann::json& json);  // an error names the key
 nlohmann::json to_json(const LabSpec& spec);
 
 }  // namespace ws::lab

@@ -1,4 +1,4 @@
-// Loops over all cores.
+// Runs a loop on all cores.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace ws::lab {
 
-// Splits [0, n) over the cores; small work stays on this thread, where starting others would cost more.
+// Splits [0, n) over the cores. Work with less than two grains stays on this thread, because starting threads costs
+// more.
 template <class Work>
 void in_parallel(int64_t n, int64_t grain, const Work& work) {
   const auto threads = std::min<int64_t>(std::max(1u, std::thread::hardware_concurrency()), n / grain);

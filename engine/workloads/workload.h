@@ -1,4 +1,4 @@
-// One operation at one size, prepared to be called again and again in one way.
+// One operation at one size, prepared to be called repeatedly in one way.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -8,47 +8,47 @@
 
 namespace ws::lab {
 
-// Inputs are functions of the seed and the index, so every way computes on the same numbers.
+// Inputs are functions of the seed and the index, so every way computes with the same numbers.
 struct Inputs {
-  std::vector<float> a, b;  // b: second matrix, or y
+  std::vector<float> a, b;  // b: second matrix, or y of an expression
 };
 Inputs make_inputs(const LabSpec& spec, int64_t size);
 
-// One output in float64, and how far from it float32 may end.
+// One expected output in float64, and the float32 error allowed for it.
 struct Sample {
   int64_t index = 0;
   double value = 0;
-  double magnitude = 0;  // of the value, or of what was added up to it where that is larger
-  double rounding = 0;   // what rounding explains in float32; infinite: it can make anything of this output
+  double magnitude = 0;  // size of the value, or of the terms that were added up if that is larger
+  double rounding = 0;   // error that float32 rounding explains; infinite: rounding alone can decide this output
 };
 
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual double call() = 0;                    // seconds by the host's clock, synchronised unless it is the pitfall
-  virtual CallSplit split() { return {}; }      // one more call, timed by events on the stream
-  virtual void settle() {}                      // waits for what was queued
-  virtual void cool() = 0;                      // pushes the inputs out of the caches, outside the clock
-  virtual double output_at(int64_t index) = 0;  // of the last call
-  // Where a call is made by another process: what that one is told about its trace. Empty: nothing again.
+  virtual double call() = 0;  // returns seconds on the host clock; synchronises, except in the GpuUnsynced pitfall
+  virtual CallSplit split() { return {}; }      // makes one more call, timed by events on the stream
+  virtual void settle() {}                      // waits for queued work
+  virtual void cool() = 0;                      // evicts the inputs from the caches, outside the measured time
+  virtual double output_at(int64_t index) = 0;  // an output of the last call
+  // Tells a workload that calls in another process where that process writes its trace. Empty: no trace.
   virtual void trace_child(const std::string& /*where*/) {}
   virtual std::string note() const { return {}; }
 };
 
-constexpr int64_t kCoolBytes = 128 << 20;  // written between calls to empty the caches
+constexpr int64_t kCoolBytes = 128 << 20;  // bytes written between calls to evict the caches
 
 int64_t output_elements(const LabSpec& spec, int64_t size);
-// A few outputs in float64 on the CPU, spread over the whole result.
+// Computes some outputs in float64 on the CPU, spread over the whole result.
 std::vector<Sample> expected_samples(const LabSpec& spec, int64_t size, const Inputs& inputs);
 
-// Host memory that a way needs; device memory is memory_of().
+// Returns the host memory that a way needs, in bytes. For device memory see memory_of().
 int64_t host_memory_of(const LabSpec& spec, Way way, int64_t size);
 
-// A call that was cancelled returns early with a wrong result.
+// A cancelled call returns early with a wrong result.
 std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
                                             const std::atomic<bool>& cancel);
 
-// Where a recorded first call, made by another process, is to write its trace.
+// Environment variable that tells the process of a recorded first call where to write its trace.
 inline constexpr const char* kChildTrace = "WARPSCOPE_LAB_TRACE";
 
 }  // namespace ws::lab

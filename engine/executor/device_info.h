@@ -6,7 +6,7 @@
 namespace ws {
 
 struct DeviceInfo {
-  bool cuda = false;    // a GPU can be used
+  bool cuda = false;    // true if a GPU can be used
   std::string why_not;  // one sentence if cuda is false
   std::string name;     // "NVIDIA H200" or the CPU's name
   int gpus = 0;         // GPUs visible to this process; all are assumed to equal the first

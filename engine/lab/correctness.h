@@ -5,12 +5,14 @@
 namespace ws::lab {
 
 // Returns how far an output may be from float64 in this way. A unit here is half a unit in the last place of float32:
-//       matrix product    (16 + 8·√k) units of the size of the terms that are added up
-//       sum               (128 + √n / 8) units of that size
-//       softmax, add      128 and 4 units of the value
-//       copy              none
-//       sine, expression  four times the propagated rounding of each operation
-//       tf32, fp16        adds 4e-3 of that size, because inputs are rounded to 11 bits; fp16 also adds its smallest number
+//   matrix product    (16 + 8·√k) units of the size of the terms that are added up
+//   sum               (128 + √n / 8) units of that size
+//   softmax           128 units of the value
+//   add               4 units of the value
+//   copy              none
+//   sine, expression  four times the propagated rounding of each operation
+//   tf32, fp16        4e-3 of that size in addition, because inputs are rounded to 11 bits;
+//                     fp16 also adds its smallest number
 double tolerance(const LabSpec& spec, Way way, const Sample& sample);
 
 // Sets the point's error: the largest error, relative to the largest sample. Outputs that rounding alone can decide are

@@ -5,8 +5,7 @@
 namespace ws {
 
 // Each rule changes the plan if its pattern begins at the op `at`. Returns true if it changed the plan.
-// Product, loss, dz and the previous layer's gradient.
-bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule);
+bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule);  // product, loss, dz and the gradient before it
 bool fuse_gradient_update(Plan& plan, size_t at,
                           std::string_view rule);  // all weight gradients with the optimizer: dW is never stored
 bool fuse_line_update(Plan& plan, size_t at, std::string_view rule);  // the linear step updates its own two parameters

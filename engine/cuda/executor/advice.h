@@ -1,4 +1,4 @@
-// What to do when the GPU's memory does not suffice: the biggest buffers, and a batch that fits.
+// Advice when the GPU's memory is too small: the biggest buffers, and a batch that fits.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace ws::cuda {
 
-// `ours`: bytes that the step's allocator holds and would have for another batch.
+// `ours`: bytes that the step's allocator holds. They would be available for another batch.
 std::string advice_for_step(const Plan& plan, const Model& model, int64_t ours);
 std::string advice_for_load(const Model& model, const data::Dataset& data, const RunSpec& spec);
 std::string advice_for_evaluation(const RunSpec& spec, const Model& model, int64_t rows);

@@ -1,4 +1,4 @@
-// The door from the engine to its CUDA half; no CUDA header is needed to pass it.
+// The engine's interface to its CUDA part. Users of this header need no CUDA header.
 #pragma once
 #include <memory>
 
@@ -8,10 +8,10 @@
 
 namespace ws::cuda {
 
-// Throws Failure after a lost GPU. With a link it is one of several ranks, on the GPU that the link names; then it is made,
-// used and destroyed on one thread.
+// Throws Failure if the GPU was lost. With a link, the executor is one of several ranks and uses the link's GPU. Such
+// an executor must be created, used and destroyed on one thread.
 std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name, std::unique_ptr<RankLink> link = nullptr);
 bool gpu_lost();
-DeviceInfo query_device();  // never throws; cuda is false and why_not says it in one sentence
+DeviceInfo query_device();  // never throws; if cuda is false, why_not is one sentence
 
 }  // namespace ws::cuda

@@ -1,8 +1,9 @@
-// Brings the rows of each batch to the GPU, by one of three loaders.
+// Brings the rows of each batch to the GPU with one of three loaders.
 //
-// Resident: the set is on the GPU and each epoch's order is applied to all of it at once, so that a batch is a view.
-// Pinned: the host gathers into page-locked memory and a second stream copies while the GPU trains on the batch before.
-// Pageable: the host gathers and copies in the stream's way, as naive programs do.
+// Resident: the data set is on the GPU. Each epoch shuffles all of it at once, so a batch is a view.
+// Pinned: the host gathers rows in page-locked memory. A second stream copies them while the GPU trains on the previous
+// batch.
+// Pageable: the host gathers rows and copies them on the training stream, as simple programs do.
 #pragma once
 #include <array>
 #include <span>
@@ -21,21 +22,21 @@ class DataFeed {
   void load(cudaStream_t stream, const data::Dataset& data, const RunSpec& spec);
   void order(cudaStream_t stream, std::span<const uint32_t> order);
 
-  // Chooses how the plan gets its rows and gives its batch buffers what memory they need. `views`: every reader can
-  // find its rows by the clock.
+  // Chooses how the plan gets its rows and allocates memory for its batch buffers. `views`: every reader can find its
+  // rows by the device clock.
   void attach(DevicePlan& bound, bool views);
 
-  // Before a step, or a graph of steps, that begins at `row`: everything that is not the same in every step. Sets the
-  // addresses of x and y. Returns the staging slot, -1 without one.
+  // Call before a step, or a graph of steps, that begins at `row`. Prepares what differs between steps and sets the
+  // addresses of x and y. Returns the staging slot, or -1 if there is none.
   int stage(DevicePlan& bound, cudaStream_t stream, int64_t row);
-  // The LoadBatch op itself: a kernel, or nothing where the rows are a view.
+  // Runs the LoadBatch op: launches a kernel, or nothing if the rows are a view.
   void launch(const Launching& with);
-  void staged_step_enqueued(cudaStream_t stream, int slot);  // the slot is free again when the stream gets here
+  void staged_step_enqueued(cudaStream_t stream, int slot);  // frees the slot when the stream reaches this point
 
-  // What of the order is baked into a captured graph.
+  // The address of the order that a captured graph contains.
   const void* order_address() const { return in_order_ ? nullptr : device_order_.data(); }
 
-  // The rows of a split on the GPU as they lie there; null where the loader keeps them on the host.
+  // The rows of a part of the data set on the GPU; null if the loader keeps them on the host.
   const float* resident_x(Part part) const { return rows_of(part).x.data(); }
   const char* resident_y(Part part) const { return rows_of(part).y.data(); }
   int64_t row_bytes_y() const { return classes_ ? 4 : data_->outputs * 4; }
@@ -73,7 +74,7 @@ class DataFeed {
 
   Resident train_, test_;
   std::vector<uint32_t> order_;
-  int64_t rows_ = 0;       // of the order: those that this rank sees
+  int64_t rows_ = 0;       // length of order_: the rows that this rank uses
   bool in_order_ = true;  // the order is 0, 1, 2...
 
   DeviceBlock<uint32_t> device_order_;
@@ -81,8 +82,8 @@ class DataFeed {
   Event order_sent_;
   bool order_in_flight_ = false;
   DeviceBlock<char> shuffled_x_, shuffled_y_;
-  DType shuffled_type_ = DType::I32;  // I32: nothing is there yet
-  bool shuffled_ = false;             // the shuffled set has the order of now
+  DType shuffled_type_ = DType::I32;  // I32: nothing shuffled yet
+  bool shuffled_ = false;             // true if the shuffled set has the current order
 
   Stream copies_;
   std::array<Slot, 2> slots_;

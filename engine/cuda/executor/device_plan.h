@@ -1,4 +1,4 @@
-// A plan with addresses: what an executor needs to walk it again and again.
+// A plan with device addresses: what an executor needs to run its ops repeatedly.
 #pragma once
 #include <list>
 #include <string>
@@ -13,19 +13,19 @@ namespace ws::cuda {
 
 // How the batch buffers get their rows.
 enum class Feed : uint8_t {
-  Whole,   // the batch is the whole set, where it lies
-  View,    // the rows lie together in the shuffled set; the host puts the address in
-  Clock,   // the same, but kernels find the rows by the device clock, so that a graph serves every batch
+  Whole,   // the batch is the whole data set, used in place
+  View,    // the rows are adjacent in the shuffled set; the host sets the address
+  Clock,   // as View, but kernels find the rows by the device clock, so one graph serves every batch
   Gather,  // a kernel gathers the rows into the batch buffers
   Staged,  // the host gathers and copies
 };
 
-// What a captured graph was made for.
+// Identifies what a captured graph was made for.
 struct GraphKey {
   int64_t steps = 1;
-  const void* rows = nullptr;   // where they lie, or begin with Feed::Clock
+  const void* rows = nullptr;   // address of the rows, or of the first rows with Feed::Clock
   const void* order = nullptr;  // Feed::Gather
-  bool marked = false;          // captured while a profiler listened, so that it knows every node
+  bool marked = false;          // captured while a profiler was recording, so that it knows every node
   bool operator==(const GraphKey&) const = default;
 };
 
@@ -38,18 +38,18 @@ struct DevicePlan {
   Plan plan;
   OpTags tags;
   std::vector<void*> address;                  // by buffer
-  std::vector<std::vector<UpdateItem>> items;  // by op, of Update and UpdateAll
-  std::vector<std::string> notes;              // by op: which kernels a product takes
+  std::vector<std::vector<UpdateItem>> items;  // by op, for Update and UpdateAll
+  std::vector<std::string> notes;              // by op: the kernels that a product uses
   BufferId x = BufferId::None, y = BufferId::None;
   Feed feed = Feed::Gather;
-  DeviceBlock<char> own_x, own_y;   // Feed::Gather, and converted rows of Feed::Staged
+  DeviceBlock<char> own_x, own_y;   // Feed::Gather, and the converted rows of Feed::Staged
   std::list<CapturedGraph> graphs;  // most recently used first
 
   bool all_rows = false;  // the batch is the whole set, the same in every step
 
   int64_t rows() const { return plan.batch; }
-  int64_t rows_onward() const { return all_rows ? 0 : plan.batch; }  // from one step to the next
-  // Where the host has work between two steps, a graph holds one.
+  int64_t rows_onward() const { return all_rows ? 0 : plan.batch; }  // row offset from one step to the next
+  // A graph holds one step if the host has work between two steps.
   int64_t steps_a_graph() const {
     const bool host_between = feed == Feed::Staged || plan.spec.exec.sync != SyncPolicy::OnRead;
     return host_between ? 1 : plan.spec.exec.graph_steps;

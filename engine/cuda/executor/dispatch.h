@@ -1,11 +1,11 @@
-// One table from op kind to launcher. Nothing here knows how or when a step is run.
+// One table that maps each op kind to its launcher. It does not know how or when a step runs.
 #pragma once
 #include "engine/cuda/executor/device_plan.h"
 #include "engine/cuda/executor/storage.h"
 
 namespace ws::cuda {
 
-// Up to three more streams for ops that can be split, and what each needs.
+// Up to three more streams for ops that can be split, with the memory that each stream needs.
 class SideStreams {
  public:
   void create(int64_t streams);
@@ -27,7 +27,7 @@ class SideStreams {
   DeviceBlock<float> partials_;
 };
 
-// Everything that a launcher may need of the executor.
+// Everything in the executor that a launcher may need.
 struct Launching {
   DevicePlan& bound;
   Queue queue;
@@ -36,7 +36,7 @@ struct Launching {
   Scratch scratch;
   const Storage& storage;
   SideStreams& sides;
-  int64_t steps = 1;  // that the launch is to run, where takes_many_steps allows more than one
+  int64_t steps = 1;  // steps for this launch; more than 1 only if takes_many_steps
 
   const RunSpec& spec() const { return bound.plan.spec; }
   Tensor tensor(BufferId id) const;
@@ -44,9 +44,8 @@ struct Launching {
 };
 
 Product product_of(const Launching& with, const Op& op);
-// Whether one launch of the plan's only kernel can run many steps: what a step leaves behind is then the parameters
-// only.
+// True if one launch of the plan's only kernel can run many steps. A step then leaves only the parameters behind.
 bool takes_many_steps(const DevicePlan& bound);
-void launch_op(const Launching& with, size_t op);  // neither LoadBatch, Alloc, Free nor Sync: the stream executor's own
+void launch_op(const Launching& with, size_t op);  // not LoadBatch, Alloc, Free or Sync: the stream executor runs those
 
 }  // namespace ws::cuda

@@ -1,4 +1,4 @@
-// Runs the network forward over many rows in large batches, in memory of its own, between two training steps.
+// Runs the network forward over many rows in large batches, between two training steps. It uses memory of its own.
 #pragma once
 #include <map>
 
@@ -11,15 +11,15 @@ class Evaluator {
   Evaluator(Workplace& place, const Model& model, const data::Dataset& data)
       : place_(place), model_(model), data_(data) {}
 
-  // Where the batch does not fit into the memory that training leaves, in smaller ones; throws when 64 rows do not.
+  // Uses smaller batches if training leaves too little memory. Throws if even 64 rows do not fit.
   Evaluation evaluate(const RunSpec& spec, Part part, RankRows rows);
   std::vector<float> predict(const RunSpec& spec, std::span<const float> x, int64_t rows);
   int64_t bytes() const { return static_cast<int64_t>(arena_.bytes() + staging_.bytes()); }
-  void forget() { plans_.clear(), most_rows_ = kMostRows; }  // the choices that plans depend on have changed
+  void forget() { plans_.clear(), most_rows_ = kMostRows; }  // call when choices changed that the plans depend on
 
  private:
   struct Rows {
-    const float* host = nullptr;  // features; one of both
+    const float* host = nullptr;  // features; either host or device is set
     const float* device = nullptr;
     int64_t count = 0;
   };
@@ -44,7 +44,7 @@ class Evaluator {
   std::map<int64_t, DevicePlan> plans_;  // by rows
   DeviceBlock<char> arena_, staging_;
   DeviceBlock<double> sums_;
-  int64_t most_rows_ = kMostRows;  // less once memory was short
+  int64_t most_rows_ = kMostRows;  // reduced after memory was short
 };
 
 }  // namespace ws::cuda

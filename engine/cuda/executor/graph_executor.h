@@ -1,4 +1,4 @@
-// The stream executor inside a capture scope: the same ops, recorded once and launched as one CUDA graph of k steps.
+// Captures the ops of the stream executor once and launches them as one CUDA graph of k steps.
 #pragma once
 #include "engine/cuda/executor/stream_executor.h"
 

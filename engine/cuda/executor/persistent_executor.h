@@ -1,7 +1,7 @@
-// Runs many steps of a network in one kernel that keeps the weights on the chip, where the network fits.
+// Runs many steps in one kernel that keeps the weights on the chip, if the network fits.
 //
-// Weights and optimizer state are read from the storage when a launch begins and written back when it ends, so another
-// launch mode can go on from there. A launch lasts at most about 20 ms.
+// A launch reads weights and optimizer state from the storage and writes them back at its end, so another launch mode
+// can continue from there. A launch lasts at most about 20 ms.
 #pragma once
 #include <atomic>
 #include <map>
@@ -19,17 +19,17 @@ class PersistentExecutor {
   PersistentExecutor(Workplace& place, const Model& model, const data::Dataset& data)
       : place_(place), model_(model), data_(data) {}
 
-  // Places the network, compiles its kernel and prepares the rows. Throws Failure with the reason and its numbers when
+  // Places the network, compiles its kernel and prepares the rows. Throws Failure with the reason and its numbers if
   // the network does not fit.
   void bind(DevicePlan& bound) { bind(bound, false); }
-  // The same, and throws where a CUDA graph is as fast.
+  // Like bind(), but also throws if a CUDA graph is at least as fast.
   void bind_if_fastest(DevicePlan& bound) { bind(bound, true); }
   void run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps);
-  // Throws Failure if a wait in the kernel outlasted its limit. The state is then that of the last whole launch.
+  // Throws Failure if a wait in the kernel exceeded its limit. The state is then that of the last complete launch.
   void check_fault();
   int64_t bytes() const;
 
-  // For tests: block 1 sends nothing in the step of this number within each launch; -1: all messages are sent.
+  // For tests: block 1 sends nothing in the step with this number within each launch. -1: sends all messages.
   static std::atomic<int> lose_message_at;
   static std::atomic<double> seconds_to_wait;  // limit of each wait in the kernel
 
@@ -59,8 +59,8 @@ class PersistentExecutor {
   std::vector<PreparedRows> prepared_;
   DeviceBlock<float> partials_;
   DeviceBlock<char> exchange_;
-  unsigned exchanged_ = 0;  // steps whose messages it has carried
-  std::string exchanging_;  // the plan that used it last
+  unsigned exchanged_ = 0;  // steps whose messages went through exchange_
+  std::string exchanging_;  // id of the plan that used exchange_ last
   PinnedBlock<persistent::FaultReport> fault_;
   StampReader stamps_;
 };

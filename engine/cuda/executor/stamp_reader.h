@@ -1,4 +1,5 @@
-// Brings the stamps of persistent kernels to whoever traces: by a copy behind each launch, read when it has ended.
+// Passes the time stamps of persistent kernels to the profiler. A copy follows each launch and is read when it has
+// ended.
 #pragma once
 #include <array>
 #include <string>
@@ -12,15 +13,15 @@
 
 namespace ws::cuda {
 
-// The parts of a step of one placed plan, as ops that spans can be tied to.
+// The parts of a step of one placed plan, registered as ops that spans can refer to.
 class StepParts {
  public:
   StepParts() = default;
   StepParts(const Plan& plan, const persistent::Placement& placement);
-  // `what`: as a kernel writes it, without the step.
+  // `what`: Stamp::what without the step.
   prof::OpTag of(unsigned what) const;
   int lanes() const { return lanes_; }
-  // Of one lane on a multiprocessor of this number.
+  // Returns the name of a lane on the multiprocessor with this number.
   prof::StampedLaneName lane_name(int lane, unsigned multiprocessor) const;
 
  private:
@@ -31,11 +32,11 @@ class StepParts {
 
 class StampReader {
  public:
-  // Makes room for the stamps of a launch of so many steps, and says in `a` where they go.
+  // Allocates memory for the stamps of a launch with this many steps, and puts its addresses into `a`.
   void prepare(const StepParts& parts, int64_t steps, persistent::Arguments& a);
-  // Behind the launch for which room was made. `first_step`: its number.
+  // Call after the launch that prepare() was for. `first_step`: the number of the launch's first step.
   void launched(cudaStream_t stream, prof::OpTag kernel_op, int64_t first_step);
-  // Hands over what has arrived.
+  // Passes on the stamps that have arrived.
   void collect();
   int64_t bytes() const;
 
@@ -54,7 +55,7 @@ class StampReader {
   };
   void hand_over(Room& room);
 
-  std::array<Room, 2> rooms_;  // in turn: one is read while the other is written
+  std::array<Room, 2> rooms_;  // used alternately: one is read while the other is written
   size_t turn_ = 0;
 };
 

@@ -1,8 +1,7 @@
-// What the host and the running steps tell each other: learning rates one way, losses the other, without either
-// waiting.
+// Tables between the host and the running steps: learning rates to the device, losses back, without waiting.
 //
-// Both are rings over the step number in device memory. Losses are copied out by a second stream, so a training step
-// never waits for a reader; the host waits only when it is a whole ring ahead of the device.
+// Both are rings over the step number in device memory. A second stream copies the losses out, so a training step never
+// waits for a reader. The host waits only if it is a whole ring ahead of the device.
 #pragma once
 #include <chrono>
 #include <deque>
@@ -15,11 +14,11 @@
 
 namespace ws::cuda {
 
-// When drains ended, by the GPU's clock: the host may look long after, and at several of them at once.
+// Finds when drains ended, by the GPU's clock. The host may check much later, and check several drains at once.
 class DrainClock {
  public:
-  // Takes the event of the next drain, which has ended, and returns the one before. `seen_s`: the host's time now.
-  // Writes when the drain ended, in the host's time.
+  // Takes the event of the next drain, which has ended, and returns the previous event. `seen_s` is the host's time
+  // now. Writes the host time at which the drain ended.
   Event ended(Event done, double seen_s, double& ended_s);
 
  private:
@@ -34,9 +33,9 @@ class StepTables {
   void create(bool classes);
   StepAt at(int64_t offset) const { return {clock_.data(), offset, lr_.data(), metrics_.data(), kCapacity}; }
 
-  // Before steps [first, first + lrs.size()) are put on the stream.
+  // Call before steps [first, first + lrs.size()) are enqueued on the stream.
   void announce(cudaStream_t stream, int64_t first, std::span<const float> lrs);
-  // Host's copy of the device clock; writes it when it is not what the coming launch needs.
+  // Writes the device clock if it differs from what the next launch needs. known_clock_ is the host's copy of it.
   void set_clock(Queue queue, StepClock value);
   void clock_moved(int64_t steps, int64_t rows) { known_clock_.step += steps, known_clock_.row += rows; }
   StepClock known_clock() const { return known_clock_; }
@@ -44,9 +43,9 @@ class StepTables {
 
   void steps_enqueued(int64_t end) { enqueued_ = end; }
   void results(cudaStream_t stream, std::vector<StepResult>& out, bool wait);
-  // Waits for the results of steps below `steps` only; copies of the others begin meanwhile.
+  // Waits only for results of steps below `steps`. Copies of later results start meanwhile.
   void catch_up(cudaStream_t stream, std::vector<StepResult>& out, int64_t steps);
-  void restart(int64_t step);  // the next step has this number; all results are out
+  void restart(int64_t step);  // sets the number of the next step; all results must be read
   int64_t bytes() const { return static_cast<int64_t>(metrics_.bytes() + lr_.bytes()); }
 
  private:
@@ -58,7 +57,7 @@ class StepTables {
   void make_room(cudaStream_t stream, int64_t end);
   void start_drain(cudaStream_t stream);
   void copy_out(int64_t first, int64_t count);
-  bool finish_drain(bool wait);  // the oldest; false when it is not done yet
+  bool finish_drain(bool wait);  // the oldest drain; returns false if it is not done
   bool drain_is_due() const;
   void hand_over(std::vector<StepResult>& out);
   Event take_event();

@@ -10,23 +10,23 @@
 
 namespace ws::cuda {
 
-// Averages over the ranks, on the stream of the step or beside it.
+// Averages gradients over the ranks, on the stream of the step or on a second stream.
 struct RankAverages {
-  RankLink* link = nullptr;  // none where the executor works alone
+  RankLink* link = nullptr;  // null if the executor works alone
   struct Transfer {
     Event done;
     std::vector<BufferId> gradients;
-    bool running = false;  // on the stream beside; nobody has waited for it yet
+    bool running = false;  // runs on `beside` and nobody has waited for it yet
   };
   Stream beside;
   Event ready;
   std::vector<Transfer> transfers;
 
   void start(cudaStream_t stream, const DevicePlan& bound, const Op& op);
-  void wait(cudaStream_t stream, const Op& op);  // for the gradients that the op reads
+  void wait(cudaStream_t stream, const Op& op);  // waits for the gradients that the op reads
 };
 
-// What every way of running shares: the stream, and what lives outside plans.
+// What all launch modes share: the stream, and everything that outlives a plan.
 struct Workplace {
   Stream stream;
   SideStreams sides;
@@ -44,11 +44,11 @@ class StreamExecutor {
  public:
   explicit StreamExecutor(Workplace& place) : place_(place) {}
 
-  // Steps one after the other; `row` is the first's first row.
+  // Runs consecutive steps; `row` is the first row of the first step.
   void run(DevicePlan& bound, AllocatorStack& memory, int64_t first_step, int64_t row, int64_t steps);
 
-  // The ops of one step, with the batch already staged. Capturing: waits are left out, the graph's launcher does them.
-  // More `steps` than one where takes_many_steps says so.
+  // Runs the ops of one step whose batch is already staged. While capturing it skips waits: the graph's launcher waits.
+  // `steps` may be more than one only if takes_many_steps.
   void step(DevicePlan& bound, AllocatorStack& memory, StepAt at, bool capturing, int64_t steps = 1);
 
  private:

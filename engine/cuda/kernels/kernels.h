@@ -1,11 +1,10 @@
-// The launchers behind every op of a plan: plain functions that put kernels on a stream, so that an executor is a
-// dispatch.
+// The launchers behind every op of a plan: plain functions that put kernels on a stream.
 //
-// Rules that all of them keep:
-//   - nothing is allocated, nothing waits, nothing depends on host values that change from step to step: what changes
-//     is read from device memory through StepAt, so a captured graph can be replayed for any step;
-//   - sums are made in a fixed order: the same inputs give the same bits;
-//   - every row count is right, 16-byte access is used where shapes and addresses allow it.
+// All of them keep these rules:
+//   - They allocate nothing and wait for nothing. Values that change from step to step are read from device memory
+//     through StepAt, so a captured graph can be replayed for any step.
+//   - They add in a fixed order: the same inputs give the same bits.
+//   - They accept every row count, and use 16-byte accesses if shapes and addresses allow it.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -20,31 +19,31 @@
 
 namespace ws::cuda {
 
-// Where to launch. With `overlap`, kernels start while their predecessor on the stream drains (programmatic dependent
-// launch); set it for graphs and fused plans.
+// Where to launch. With `overlap`, a kernel starts while its predecessor on the stream finishes (programmatic dependent
+// launch). Set it for graphs and fused plans.
 struct Queue {
   cudaStream_t stream = nullptr;
   bool overlap = false;
   Queue(cudaStream_t s = nullptr, bool o = false) : stream(s), overlap(o) {}
 };
 
-// In device memory, one for an executor: where the run stands. Written by set_clock and advance only.
+// The position of the run, in device memory, one per executor. Only set_clock and advance write it.
 struct StepClock {
-  int64_t step = 0;  // of the first step of this graph launch, counted over the run
+  int64_t step = 0;  // step number, counted over the run, of the first step of this graph launch
   int64_t row = 0;   // first row of that step in the epoch's order
 };
 
-// Which step a launch belongs to: the clock, and how many steps after it (a graph of k steps has offsets 0..k-1).
+// Identifies the step of a launch: the clock plus an offset in steps (a graph of k steps has offsets 0..k-1).
 struct StepAt {
   const StepClock* clock = nullptr;
   int64_t offset = 0;
   const float* lr = nullptr;  // table; the entry of step s is lr[s % capacity]
   float* metrics = nullptr;   // ring of (loss sum, correct rows, rows): row s % capacity; device or mapped host memory
-  int64_t capacity = 1;       // of both
+  int64_t capacity = 1;       // entries of `lr` and of `metrics`
 };
 
-// A row-major matrix. With a clock it is a view into the epoch's shuffled rows: its row 0 is row
-// clock->row + view_offset · rows of `data`. Own kernels take views, cuBLASLt does not: see takes_views.
+// A row-major matrix. With a clock it is a view into the epoch's shuffled rows: its row 0 is row clock->row +
+// view_offset · rows of `data`. Our own kernels accept views, cuBLASLt does not: see takes_views.
 struct Tensor {
   void* data = nullptr;
   DType type = DType::F32;
@@ -55,53 +54,54 @@ struct Tensor {
   WS_HOST_DEVICE explicit operator bool() const { return data != nullptr; }
 };
 
-// fp16 loss scaling, in device memory; check_finite moves it on once a step, between the gradients and the update.
+// fp16 loss scaling, in device memory. check_finite updates it once per step, between the gradients and the update.
 struct LossScale {
   float scale = 65536.f;   // for the next loss gradient
-  float inverse = 1.f;     // what the gradients of this step are multiplied with in the update
-  int32_t good_steps = 0;  // since the scale last changed
-  int32_t found_inf = 0;   // the verdict: this step's update is left out
-  int32_t skipped = 0;     // steps left out over the run
+  float inverse = 1.f;     // factor for this step's gradients in the update
+  int32_t good_steps = 0;  // steps since the scale last changed
+  int32_t found_inf = 0;   // nonzero: this step's update is skipped
+  int32_t skipped = 0;     // skipped steps of the whole run
 };
-constexpr int32_t kScaleGrowEvery = 2000;  // good steps, then the scale doubles; a bad one halves it
+constexpr int32_t kScaleGrowEvery = 2000;  // the scale doubles after this many good steps; a bad step halves it
 
-// Memory for two-stage reductions: kScratchBytes, zeroed once; kernels leave the counters zero. One for each stream.
+// Memory for two-stage reductions: kScratchBytes, zeroed once. Kernels leave the counters zero. Each stream has its
+// own.
 struct Scratch {
   void* data = nullptr;
 };
 constexpr int64_t kScratchBytes = 4 << 20;
 
 // ---- code ----
-bool runs_clusters();  // compute capability 9.0 or newer: clusters of blocks, and launches that overlap
-bool made_for(int major, int minor);  // the build has machine code for such a GPU
-cudaError_t ask_for_code();           // asks the driver whether a kernel can run; makes a context
+bool runs_clusters();  // compute capability 9.0 or newer: block clusters and overlapping launches
+bool made_for(int major, int minor);  // true if the build contains machine code for this GPU
+cudaError_t ask_for_code();           // asks the driver if it can run a kernel; creates a context
 
 // ---- data ----
 void set_clock(Queue, StepClock* clock, StepClock value);
-void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // once after each graph launch or eager step
+void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // call once after each graph launch or eager step
 
-// out row r = in row order[first + r] (order null: first + r), converted to out's type. With `at`, first is the step's
-// row. LoadBatch of the resident loader, and, over all rows, the epoch's shuffle.
+// Copies row order[first + r] of `in` to row r of `out` and converts it to out's type (without order: row first + r).
+// With `at`, first is the step's row. It is LoadBatch of the resident loader and, over all rows, the epoch's shuffle.
 void gather_rows(Queue, const Tensor& in, const uint32_t* order, int64_t first, StepAt at, const Tensor& out);
 void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit
 
 // ---- matrix products ----
-// c = epilogue(op(a) · op(b)). Operands per Epilogue as engine/plan/plan.h says.
+// Computes c = epilogue(op(a) · op(b)). Epilogue in engine/plan/plan.h lists the operands.
 struct Product {
   Tensor a, b, c;
   bool transpose_a = false, transpose_b = false;
   Epilogue epilogue = Epilogue::None;
   Activation activation = Activation::None;
   Tensor bias;       // in: Bias, BiasActivate
-  Tensor saved;      // BiasActivate: out, the pre-activation, may be empty; ActivateGrad: in
+  Tensor saved;      // BiasActivate: output, the pre-activation, may be empty; ActivateGrad: input
   Tensor bias_grad;  // out: BiasGrad
   Precision precision = Precision::Fp32;
   Accumulate accumulate = Accumulate::Fp32;
-  // b was written two launches ago or earlier: it may be read while the launch before still runs.
+  // True if b was written at least two launches ago: it may be read while the previous launch still runs.
   bool b_is_settled = false;
 };
 
-// cuBLASLt behind a cache: handle, 32 MiB workspace, one chosen algorithm a shape. One for each stream.
+// cuBLASLt with a cache: handle, 32 MiB workspace, one chosen algorithm per shape. Each stream has its own.
 class Blas {
  public:
   Blas();
@@ -115,12 +115,12 @@ class Blas {
   std::unique_ptr<Impl> impl_;
 };
 
-// How a product is computed: the person's choice, and within Library cuBLASLt or an own kernel by shape.
+// How a product is computed: the user's choice. Within Library, the shape selects cuBLASLt or an own kernel.
 enum class Engine : uint8_t { Naive, Tiled, Small, Library };
 Engine engine_of(Matmul how, const Product& product);
 std::string describe(Matmul how, const Product& product);  // "own 32×32 tensor cores", "cuBLASLt"; a plan note
-bool takes_views(Matmul how, const Product& product);      // a and b may carry a clock
-// Chooses and caches the algorithm, so that capture finds everything ready. Call once at bind for each product.
+bool takes_views(Matmul how, const Product& product);      // true if a and b may carry a clock
+// Chooses and caches the algorithm, so that a capture needs no choice. Call once per product at bind.
 void prepare(Blas&, Matmul how, const Product& product);
 void matmul(Queue, Blas&, Scratch, Matmul how, const Product& product);
 
@@ -136,27 +136,27 @@ void softmax_grad(Queue, const Tensor& p, const Tensor& labels, const LossScale*
 void squared_error(Queue, Scratch, const Tensor& z, const Tensor& y, StepAt at);
 void squared_error_grad(Queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz);
 void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db);
-// Looks at every gradient, decides the step and moves the scale on. At most kMaxParameters tensors. Where grad_update
-// makes the weight gradients itself, give it the dz instead: a sum of at most a few thousand products of fp16 numbers
-// cannot overflow fp32, so a weight gradient is finite exactly when its dz is.
+// Checks every gradient, decides if the step is valid, and updates the scale. At most kMaxParameters tensors. If
+// grad_update computes the weight gradients itself, pass the dz instead. A sum of a few thousand products of fp16
+// numbers cannot overflow fp32, so a weight gradient is finite exactly when its dz is.
 void check_finite(Queue, Scratch, std::span<const Tensor> gradients, LossScale* scale);
 
 // ---- optimizers ----
 struct ParamRef {
   float* w = nullptr;
-  Tensor grad;                       // empty where the kernel makes it itself
-  Tensor shadow;                     // 16-bit copy, empty: none
-  float *m = nullptr, *v = nullptr;  // moments, as the optimizer needs
+  Tensor grad;                       // empty if the kernel computes it itself
+  Tensor shadow;                     // 16-bit copy; empty: none
+  float *m = nullptr, *v = nullptr;  // moments that the optimizer needs
   int64_t n = 0;
-  bool decays = true;  // weights do, biases do not
+  bool decays = true;  // true for weights, false for biases
 };
-constexpr int kMaxParameters = 128;  // of one launch; more are split
+constexpr int kMaxParameters = 128;  // per launch; more need several launches
 
 struct OptimizerRef {
   Optimizer kind = Optimizer::Sgd;
   float momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
-  StepAt at;                         // learning rate; step number for Adam
-  const LossScale* scale = nullptr;  // fp16: gradients are divided by it, and nothing moves when found_inf is set
+  StepAt at;                         // learning rate, and the step number for Adam
+  const LossScale* scale = nullptr;  // fp16: divides the gradients; found_inf skips the update
 };
 void update(Queue, const OptimizerRef&, const ParamRef&);
 void update_all(Queue, const OptimizerRef&, std::span<const ParamRef>);
@@ -168,29 +168,29 @@ void softmax_cross_entropy(Queue, Scratch, const Tensor& z, const Tensor& labels
 void squared_error_fused(Queue, Scratch, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz,
                          StepAt at);
 
-// The last layer in one kernel: z = h·W + b, the loss, dz, and the gradient that enters the layer before it.
+// The last layer in one kernel: z = h·W + b, the loss, dz, and the gradient for the layer before it.
 struct OutputLayer {
   Tensor h, w, bias;  // (n, in), (in, out), (1, out) or empty
   Tensor y;           // labels (n, 1) or targets (n, out)
   LossKind loss = LossKind::CrossEntropy;
   Tensor dz;                                 // (n, out)
-  Tensor dz_before;                          // (n, in) = dz·Wᵀ ∘ f'(saved); empty: not wanted
-  Tensor saved;                              // of the layer before
+  Tensor dz_before;                          // (n, in) = dz·Wᵀ ∘ f'(saved); empty: not needed
+  Tensor saved;                              // from the layer before
   Activation activation = Activation::None;  // of the layer before
   const LossScale* scale = nullptr;
   StepAt at;
-  Tensor dw, db, db_before;  // of more than 1024 rows, in ≤ 128, out ≤ 10; empty: not wanted
-  // The metrics stay in the scratch, row by row, until a grad_update joins them: saves a round trip.
+  Tensor dw, db, db_before;  // only for more than 1024 rows, in ≤ 128, out ≤ 10; empty: not needed
+  // Keeps per-row metrics in the scratch until a grad_update adds them up. This saves a round trip.
   bool join_later = false;
 };
 void output_layer(Queue, Scratch, const OutputLayer&);
 
-// Weight gradients of several layers, their bias gradients and the optimizer in one kernel: dW is never written.
+// Computes weight and bias gradients of several layers and runs the optimizer in one kernel. dW is never written.
 struct LayerUpdate {
   Tensor a, dz;      // (n, in), (n, out)
-  ParamRef w, bias;  // bias.w null: none
+  ParamRef w, bias;  // bias.w null: no bias
 };
-constexpr int kMaxLayerUpdates = 16;  // of one launch; more are split
+constexpr int kMaxLayerUpdates = 16;  // per launch; more need several launches
 // `join`: also writes the metrics that an output layer left in its scratch.
 struct JoinLosses {
   Scratch scratch;
@@ -198,25 +198,26 @@ struct JoinLosses {
 };
 void grad_update(Queue, const OptimizerRef&, Precision, std::span<const LayerUpdate>, JoinLosses join = {});
 
-// Regression with one output, in one pass over the data; at memory speed with one input. dw (in, 1), db (1, 1).
+// Regression with one output in one pass over the data. With one input it runs at memory speed. dw (in, 1), db (1, 1).
 struct LinearStep {
   Tensor x, y;  // (n, in), (n, 1)
   float *w = nullptr, *b = nullptr;
   float *dw = nullptr, *db = nullptr;       // out; may be null when `optimizer` is given
-  const OptimizerRef* optimizer = nullptr;  // given: w and b are moved in the same kernel
-  ParamRef w_param, b_param;                // with optimizer: moments
-  bool data_is_constant = false;  // nothing before it in the same graph or stream writes x or y: read them early
+  const OptimizerRef* optimizer = nullptr;  // if set, the same kernel updates w and b
+  ParamRef w_param, b_param;                // moments for the optimizer
+  // True if nothing before it in the same graph or stream writes x or y; allows early reads.
+  bool data_is_constant = false;
   StepAt at;
-  int64_t steps = 1;  // as many as that, one after the other from `at` on; above 1 with `held` and an optimizer
-  bool held = false;  // where keeps_points: read once and kept, which pays with many steps
+  int64_t steps = 1;  // number of consecutive steps from `at` on; more than 1 needs `held` and an optimizer
+  bool held = false;  // read the points once and keep them; needs keeps_points, and pays off with many steps
 };
-// Few enough points that the multiprocessors can keep them from one step of a launch to the next.
+// True if the points are few enough that the multiprocessors can keep them between the steps of a launch.
 bool keeps_points(const Tensor& x);
 void linear_step(Queue, Scratch, const LinearStep&);
-// Over several streams, one input: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3
-// floats a slot)...
+// For several streams and one input: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3
+// floats per slot).
 void linear_chunk(Queue, Scratch, const LinearStep&, int chunk, float* partials);
-// ...and one joins them.
+// Joins the slots that linear_chunk wrote.
 void linear_join(Queue, const LinearStep&, int chunks, const float* partials);
 
 // ---- evaluation ----
@@ -224,7 +225,7 @@ void linear_join(Queue, const LinearStep&, int chunks, const float* partials);
 void evaluate_loss(Queue, Scratch, LossKind, const Tensor& z, const Tensor& y, double* sums);
 
 // ---- made on the GPU ----
-// The same points as the data set "line".
+// Makes the points of the data set "line".
 void fill_line(Queue, float* x, float* y, int64_t points, int64_t first, const data::DataSpec&);
 
 }  // namespace ws::cuda

@@ -1,10 +1,10 @@
-// The own matrix products, one pair of functions for each kind of number.
+// Our own matrix products, with one pair of functions per number type.
 #pragma once
 #include "engine/cuda/kernels/kernels.h"
 
 namespace ws::cuda {
 
-// The largest tile that still gives most multiprocessors something to do.
+// Tiles of a product. small_tile returns the largest one that still gives most multiprocessors work.
 enum class SmallTile : uint8_t { T64, T32, T32x16, T16 };
 SmallTile small_tile(int64_t m, int64_t n);
 
@@ -12,14 +12,14 @@ void small_gemm_fp32(Queue, const Product&);
 void small_gemm_tf32(Queue, const Product&);
 void small_gemm_bf16(Queue, const Product&);
 void small_gemm_fp16(Queue, const Product&);
-void small_gemm_half16(Queue, const Product&);  // sums kept in fp16
+void small_gemm_half16(Queue, const Product&);  // sums are kept in fp16
 
 void grad_update_fp32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 void grad_update_tf32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 void grad_update_bf16(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 void grad_update_fp16(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 
-// For learners: one thread a result; and the textbook 16 × 16 tiles in shared memory.
+// For learners: one thread per result, and the textbook 16 × 16 tiles in shared memory.
 void naive_gemm(Queue, const Product&);
 void tiled_gemm(Queue, const Product&);
 

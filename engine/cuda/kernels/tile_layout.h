@@ -1,5 +1,5 @@
-// The tiles of the own matrix products, and where their numbers lie in shared memory. Arithmetic only, so that the
-// tests can go through every access without a GPU.
+// The tiles of our own matrix products and the layout of their numbers in shared memory. It contains only arithmetic,
+// so the tests can check every access without a GPU.
 #pragma once
 
 #ifdef __CUDACC__
@@ -10,8 +10,8 @@
 
 namespace ws::cuda {
 
-// A tile of BM × BN by WM × WN warps, each piece of k split over WK warps. K4 and K2: k of one stage for 4- and 2-byte
-// numbers.
+// A tile of BM × BN, computed by WM × WN warps. Each piece of k is split over WK warps. K4 and K2: k of one stage for
+// 4-byte and 2-byte numbers.
 template <int BM_, int BN_, int WM_, int WN_, int WK_, int K4, int K2, int Stages>
 struct TileShape {
   static constexpr int BM = BM_, BN = BN_, WM = WM_, WN = WN_, WK = WK_, stages = Stages;
@@ -25,12 +25,12 @@ using Tile32x16 = TileShape<32, 16, 1, 1, 8, 128, 128, 4>;
 using Tile32 = TileShape<32, 32, 1, 1, 8, 128, 128, 3>;
 using Tile64 = TileShape<64, 64, 2, 2, 2, 32, 64, 4>;
 using NarrowTile = TileShape<32, 32, 1, 1, 8, 64, 128, 3>;  // few weights: warps share the sum over the batch
-using WideTile = TileShape<64, 128, 2, 4, 1, 32, 32, 2>;    // many weights: each warp moves its own from registers
+using WideTile = TileShape<64, 128, 2, 4, 1, 32, 32, 2>;    // many weights: each warp updates its own from registers
 
-// Where the numbers of a piece lie in shared memory, so that what a warp touches at once lies on different banks: 128
-// bytes that follow each other, and Parts = 1: the same 16 bytes of eight rows, Parts = 2: the same 32 bytes of four
-// rows. Rows of 128 bytes and more have a gap behind them; of shorter ones the parts of 16 bytes are traded among
-// themselves, in a way that changes from line to line of 128 bytes.
+// Layout of a piece in shared memory without bank conflicts: what a warp accesses at once lies on different banks. Such
+// an access is 128 consecutive bytes, or with Parts = 1 the same 16 bytes of eight rows, or with Parts = 2 the same 32
+// bytes of four rows. Rows of at least 128 bytes are padded. In shorter rows the 16-byte parts are permuted,
+// differently in each line of 128 bytes.
 template <class T, int COLS, int Parts>
 struct Layout {
   static constexpr unsigned part = 16 / sizeof(T), parts = COLS / part, rows_a_line = parts < 8 ? 8 / parts : 1;
@@ -44,7 +44,7 @@ struct Layout {
 };
 
 // The pieces of a and b that are in shared memory at once, and the sums. 4-byte numbers across k are read from four
-// rows at once; everything else is read from eight.
+// rows at once, all others from eight.
 template <class T, bool TA, bool TB, class Shape>
 struct TilePieces {
   static constexpr int BK = Shape::template BK<T>;

@@ -1,4 +1,4 @@
-// The allocator that a person chose, stacked: driver → pool → counts, behind the two questions that a step asks.
+// The allocator that the user chose, as a stack: driver → pool → counts. A step only allocates and deallocates.
 #pragma once
 #include <memory>
 
@@ -21,21 +21,21 @@ class AllocatorStack {
   void* allocate(cudaStream_t stream, int64_t bytes, prof::OpTag op);
   void deallocate(cudaStream_t stream, void* ptr, int64_t bytes, prof::OpTag op) noexcept;
 
-  // Arena: true when the block moved, so addresses taken before are void; they are when it throws, too.
+  // Arena: returns true if the block moved, which invalidates older addresses. They are also invalid if it throws.
   bool reserve_arena(cudaStream_t stream, int64_t bytes);
   void* in_arena(int64_t offset) const { return arena_.at(offset); }
 
-  // While a captured graph holds addresses, nothing goes back to the device.
+  // While pinned, nothing returns to the device, because a captured graph holds addresses.
   void pin(bool pinned) {
     if (caching_) caching_->pin(pinned);
   }
-  // While a graph is captured, what the capture used already does not go back either.
+  // While a graph is captured, memory that the capture already used does not return to the device either.
   void recording(bool on) {
     if (caching_) caching_->recording(on);
   }
 
-  // After a graph was launched for the first time: what its allocations took from the device, which no call of ours
-  // shows.
+  // Call after the first launch of a graph: counts the memory that its allocations took from the device. None of our
+  // own calls shows that memory.
   void graph_launched();
 
   void add_to(MemoryUse& use) const;

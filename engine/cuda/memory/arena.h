@@ -1,5 +1,4 @@
-// One block with offsets planned ahead: an allocation hands out the place that the plan reserved, so a step calls
-// nobody.
+// One block with planned offsets: an allocation returns the place that the plan reserved, so a step calls no allocator.
 #pragma once
 #include <cstddef>
 
@@ -14,8 +13,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Holds at least `bytes`. Growing moves the block, so nobody may use the old addresses any more, whether a larger one
-  // was to be had or not: the old one goes first, for there may be no room for both.
+  // Makes the block at least `bytes` large. Growing frees the old block first, because both may not fit. So old
+  // addresses become invalid, even if it throws.
   void reserve(StreamRef stream, int64_t bytes) {
     if (bytes <= bytes_) return;
     release();

@@ -1,8 +1,8 @@
-// A pool that keeps what it was given: size classes, best fit, split and merge; segments unused for longest go back
+// A pool that keeps freed memory: size classes, best fit, split and merge. It frees the least recently used segments
 // first.
 //
-// Segments are what the upstream gave; blocks tile a segment. Small blocks share 2 MiB segments, larger ones get
-// segments of their own size class, so that a big free block is not nibbled away by small ones.
+// Segments come from the upstream; blocks tile a segment. Small blocks share 2 MiB segments. Larger blocks get segments
+// of their own size class, so small blocks do not fragment a large free block.
 #pragma once
 #include <cstddef>
 #include <limits>
@@ -17,11 +17,11 @@ namespace ws::cuda {
 
 struct CachingStats {
   int64_t reserved = 0;  // bytes in segments
-  int64_t used = 0;      // bytes in blocks handed out, rounded as the pool rounds
+  int64_t used = 0;      // bytes in blocks handed out, rounded by the pool
   int64_t largest_free = 0;
   int64_t segments = 0, free_blocks = 0;
-  int64_t hits = 0, misses = 0;  // allocations served from the pool, and with a new segment
-  // 0: the free memory is one block; towards 1: it is in crumbs.
+  int64_t hits = 0, misses = 0;  // allocations served from the pool; allocations that needed a new segment
+  // 0: the free memory is one block; near 1: it consists of small fragments.
   double fragmentation() const {
     const int64_t free = reserved - used;
     return free > 0 ? 1.0 - static_cast<double>(largest_free) / static_cast<double>(free) : 0.0;
@@ -30,22 +30,22 @@ struct CachingStats {
 
 class Caching final : public MemoryResource {
  public:
-  Caching(MemoryResource& upstream, int64_t cap_bytes);  // cap 0: none
+  Caching(MemoryResource& upstream, int64_t cap_bytes);  // cap 0: no limit
   ~Caching() override;
 
   void* allocate(StreamRef stream, int64_t bytes) override;
   void deallocate(StreamRef stream, void* ptr, int64_t bytes) noexcept override;
 
-  // Gives wholly free segments back, least recently used first, until at most `keep` bytes are reserved.
+  // Frees segments without used blocks, least recently used first, until at most `keep` bytes are reserved.
   void trim(StreamRef stream, int64_t keep) noexcept;
-  // Pinned: a captured graph knows addresses, so the segments of now stay until it is unpinned.
+  // While pinned, the current segments stay, because a captured graph holds addresses.
   void pin(bool pinned);
-  // While a graph is captured, what was handed out since its beginning stays, also when it is free again by now.
+  // While a graph is captured, memory handed out since its beginning stays, even if it is free again.
   void recording(bool on);
   CachingStats stats() const;
 
-  static int64_t rounded(int64_t bytes);        // what a request of `bytes` occupies
-  static int64_t segment_bytes(int64_t block);  // what is asked of the upstream for it
+  static int64_t rounded(int64_t bytes);        // bytes that a request of `bytes` occupies
+  static int64_t segment_bytes(int64_t block);  // bytes to request from the upstream for a block
 
  private:
   struct Segment;
@@ -87,10 +87,10 @@ class Caching final : public MemoryResource {
   MemoryResource& upstream_;
   int64_t cap_;
   std::list<Segment> segments_;
-  FreeList free_[2];  // of small and of large segments
+  FreeList free_[2];  // for small and for large segments
   std::unordered_map<void*, Block*> handed_out_;
   uint64_t clock_ = 0;
-  uint64_t recorded_from_ = std::numeric_limits<uint64_t>::max();  // segments used later than that are in a capture
+  uint64_t recorded_from_ = std::numeric_limits<uint64_t>::max();  // segments used later belong to a capture
   int64_t reserved_ = 0, used_ = 0, hits_ = 0, misses_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Wraps a memory resource: counts calls and bytes, and tells the listening profiler.
+// Wraps a memory resource: counts calls and bytes, and reports them to an active profiler.
 #pragma once
 #include <unordered_set>
 
@@ -12,7 +12,7 @@ struct MemoryCounts {
   int64_t live = 0, peak = 0;  // bytes
 };
 
-enum class Level : uint8_t { Blocks, Reservations };  // what the plan gets, or what the device gives
+enum class Level : uint8_t { Blocks, Reservations };  // memory for the plan, or memory taken from the device
 
 class Counting final : public MemoryResource {
  public:
@@ -22,7 +22,7 @@ class Counting final : public MemoryResource {
   void deallocate(StreamRef stream, void* ptr, int64_t bytes) noexcept override;
 
   const MemoryCounts& counts() const { return counts_; }
-  void set_op(prof::OpTag op) { op_ = op; }  // on whose behalf the next calls are
+  void set_op(prof::OpTag op) { op_ = op; }  // the op that makes the next calls
 
  private:
   void note(bool allocated, void* ptr, int64_t bytes) const;
@@ -32,7 +32,7 @@ class Counting final : public MemoryResource {
   Level level_;
   prof::OpTag op_ = prof::kNoOp;
   MemoryCounts counts_;
-  std::unordered_set<void*> alive_;  // kept in debug builds only, which catch what is freed twice
+  std::unordered_set<void*> alive_;  // debug builds only: detects double frees
 };
 
 }  // namespace ws::cuda

@@ -1,7 +1,7 @@
-// Memory on a stream: two functions. Every allocator is one of these; counting and limits are wrapped around it.
+// The interface of every allocator: allocate and deallocate memory on a stream. Counting and limits wrap it.
 //
-// A block handed to deallocate may still be in use by work put on `stream` before; whoever allocates it next on the
-// same stream is ordered behind that work. The executor keeps all intermediates on one stream.
+// A block given to deallocate may still be used by earlier work on `stream`. The next owner of the block on the same
+// stream runs after that work. The executor keeps all intermediates on one stream.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,7 @@ struct CUstream_st;
 namespace ws::cuda {
 
 using StreamRef = CUstream_st*;
-constexpr int64_t kAlignment = 256;  // of every block: enough for any vector access and for cuBLASLt
+constexpr int64_t kAlignment = 256;  // alignment of every block: enough for any vector access and for cuBLASLt
 
 constexpr int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 

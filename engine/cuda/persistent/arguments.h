@@ -1,3 +1,3 @@
-// The argument of a persistent kernel, for the host.
+// The argument of a persistent kernel for host code.
 #pragma once
 #include "engine/cuda/persistent/arguments.cuh"

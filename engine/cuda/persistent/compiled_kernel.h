@@ -1,4 +1,4 @@
-// A persistent kernel compiled at run time for one network, or read from the cache on disk.
+// A persistent kernel that is compiled at run time for one network, or loaded from the cache on disk.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -12,30 +12,31 @@
 
 namespace ws::cuda::persistent {
 
-// Machine code for a GPU of `compute` capability (times ten). Needs no GPU. Throws Failure with the compiler's words.
+// Returns machine code for a GPU of `compute` capability (times ten). Needs no GPU. Throws Failure with the compiler's
+// message.
 std::vector<char> compile_source(const std::string& source, int compute);
 
-// Where compiled kernels are kept: WARPSCOPE_KERNEL_CACHE, else a folder in the user's cache. Empty: nowhere.
+// Returns the folder of compiled kernels: WARPSCOPE_KERNEL_CACHE, or a folder in the user's cache. Empty: no cache.
 std::filesystem::path kernel_cache_folder();
-// Names a kernel by its source, the options and the version of the compiler.
+// Returns a file name that depends on the source, the options and the version of the compiler.
 std::string kernel_cache_name(const std::string& source, int compute);
 
 class CompiledKernel {
  public:
-  // `stamps`: the one that says when it begins each part of a step.
+  // `stamps`: the kernel records when each part of a step begins.
   CompiledKernel(const Placement& placement, int compute, bool stamps = false);
   CompiledKernel(const CompiledKernel&) = delete;
   CompiledKernel& operator=(const CompiledKernel&) = delete;
 
-  // `arguments`: one value of type Arguments.
+  // `arguments` points to one value of type Arguments.
   void launch(cudaStream_t stream, void* arguments) const;
-  // Rows as the kernel reads them; only where the placement has row_bytes.
+  // Converts rows to the layout that the kernel reads. Call it only if the placement has row_bytes.
   void prepare_rows(cudaStream_t stream, const float* from, void* to, int64_t rows) const;
   bool from_cache() const { return from_cache_; }
-  double seconds() const { return seconds_; }  // to compile, or to read
+  double seconds() const { return seconds_; }  // to compile or to load from the cache
   int compute() const { return compute_; }
   int registers() const { return registers_; }
-  int local_bytes() const { return local_bytes_; }  // of a thread: what its registers do not hold
+  int local_bytes() const { return local_bytes_; }  // bytes per thread that do not fit into registers
 
  private:
   std::vector<char> code(const std::string& source, int compute);

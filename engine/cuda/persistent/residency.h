@@ -1,4 +1,4 @@
-// Decides where the weights of a network live while one kernel trains many steps, and says in numbers why a network
+// Decides where the weights of a network live while one kernel trains many steps. Explains with numbers why a network
 // does not fit. Needs no CUDA.
 #pragma once
 #include <optional>
@@ -19,7 +19,7 @@ enum class Residency {
 };
 std::string_view to_string(Residency residency);
 
-// What the kernel is specialised for.
+// The properties that the kernel is specialised for.
 struct Network {
   std::vector<int64_t> widths;  // inputs, hidden..., outputs
   int64_t batch = 0;            // rows of a step
@@ -35,14 +35,14 @@ Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows);
 
 struct Limits {
   int compute = 90;           // capability times ten
-  int shared_bytes = 232448;  // of a block
-  int registers = 65536;      // of a multiprocessor
-  // Clusters of four and of eight blocks that run at the same time, a block on each multiprocessor. Some multiprocessors
-  // of a group are left over: an H200 of 132 runs 30 and 15.
+  int shared_bytes = 232448;  // per block
+  int registers = 65536;      // per multiprocessor
+  // Maximum number of clusters of four and of eight blocks that run at the same time, with one block per
+  // multiprocessor. Some multiprocessors of a group stay unused: an H200 with 132 multiprocessors runs 30 and 15.
   int clusters_of_4 = 30, clusters_of_8 = 15;
 };
 
-// `compute` as the driver says it: "9.0".
+// `compute` has the driver's form: "9.0".
 Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors);
 
 struct Constant {
@@ -58,21 +58,21 @@ struct BudgetLine {
 
 struct Placement {
   Residency residency = Residency::None;
-  std::string why_not;   // one sentence when nothing fits
-  std::string why_slow;  // one sentence where a CUDA graph takes no longer
+  std::string why_not;   // one sentence if nothing fits
+  std::string why_slow;  // one sentence if a CUDA graph is at least as fast
   int blocks = 1, threads = 0;
-  int cluster = 1;  // blocks of a cluster
+  int cluster = 1;  // blocks per cluster
   int64_t shared_bytes = 0;
-  int64_t exchange_bytes = 0;       // of the buffer through which clusters talk
-  int64_t row_bytes = 0;            // of a prepared row over all blocks; 0: the kernel reads the rows as they lie
-  std::vector<Constant> constants;  // of the source
+  int64_t exchange_bytes = 0;       // size of the buffer through which clusters communicate
+  int64_t row_bytes = 0;            // size of a prepared row over all blocks; 0: the kernel reads rows in place
+  std::vector<Constant> constants;  // constants in the source
   std::vector<BudgetLine> budget;
-  int64_t most_steps = 2048;  // of one launch, so that it ends within about 20 ms
+  int64_t most_steps = 2048;  // maximum per launch, so that a launch ends within about 20 ms
 };
 Placement place(const Network& network, const Limits& limits);
 
 std::string summary(const Placement& placement);  // "cluster of 16 blocks of 384 threads"
-// Several lines for the plan's page and `warpscope-cli plan`.
+// Returns several lines for the plan page and `warpscope-cli plan`.
 std::string text(const Placement& placement);
 
 }  // namespace ws::cuda::persistent

@@ -1,4 +1,4 @@
-// NCCL, loaded when it is first needed: the program neither builds with it nor needs it for one GPU.
+// NCCL, loaded on first use: the program builds without it and does not need it for one GPU.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -7,12 +7,12 @@
 
 namespace ws::cuda {
 
-// The part of NCCL's interface that we call. Numbers are those of its version 2.
+// The part of NCCL's interface that we call. The constants are those of NCCL version 2.
 struct Nccl {
   using Comm = struct ncclComm*;
   static constexpr int kFloat32 = 7;
-  static constexpr int kAverage = 4;        // a reduction
-  static constexpr int kScalarOnHost = 1;  // read during the call
+  static constexpr int kAverage = 4;        // a reduction operation
+  static constexpr int kScalarOnHost = 1;  // the scalar is read during the call
 
   int (*get_version)(int* version);
   const char* (*get_error_string)(int result);
@@ -29,7 +29,7 @@ struct Nccl {
   void check(int result, const char* call) const;  // throws CallFailure
 };
 
-// Throws Failure where NCCL is missing or too old.
+// Throws Failure if NCCL is missing or too old.
 const Nccl& nccl();
 
 }  // namespace ws::cuda

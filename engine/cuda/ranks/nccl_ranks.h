@@ -1,4 +1,4 @@
-// The ranks of one process, one a GPU, joined by NCCL.
+// The ranks of one process, one per GPU, connected by NCCL.
 #pragma once
 #include <memory>
 #include <vector>
@@ -13,8 +13,8 @@ struct Ranks {
   std::vector<std::unique_ptr<RankLink>> links;  // by rank; rank r runs on device r
 };
 
-// Throws Failure without NCCL, and where two GPUs cannot reach each other.
-// `beside_products`: averages run while products do, and leave them multiprocessors.
+// Throws Failure without NCCL, or if two GPUs cannot reach each other. `beside_products`: averages run at the same time
+// as matrix products and leave multiprocessors for them.
 Ranks make_nccl_ranks(int ranks, bool beside_products);
 
 }  // namespace ws::cuda

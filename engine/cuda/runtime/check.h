@@ -1,4 +1,4 @@
-// One way to call CUDA: every call that can fail goes through a check that throws.
+// Checks CUDA calls: every call that can fail goes through a check that throws.
 #pragma once
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
@@ -22,18 +22,19 @@ inline void check(cublasStatus_t code, const char* call) {
     throw_failure(code, call);
 }
 
-// A sticky error leaves the context useless; after a reset the driver may give this process a new one (580 does not).
+// A sticky error makes the context unusable. After a reset the driver may give this process a new one (580 does not).
 bool is_sticky(cudaError_t code);
-bool context_is_lost();     // a sticky error was seen and no new context was given
-void reset_lost_context();  // does nothing when the context is sound; every handle made before is void
+bool context_is_lost();     // true after a sticky error until there is a new context
+void reset_lost_context();  // does nothing if the context works; invalidates every handle made before
 
 }  // namespace ws::cuda
 
-// A test can choose a call that is then not made at all and answers with an injected error.
+// A test can select a call. The call is then not made and returns an injected error instead.
 #define CUDA_CHECK(call) ::ws::cuda::check(::ws::cuda::faults::hit(#call) ? ::ws::cuda::faults::error() : (call), #call)
 #define CUBLAS_CHECK(call) \
   ::ws::cuda::check(::ws::cuda::faults::hit(#call) ? CUBLAS_STATUS_INTERNAL_ERROR : (call), #call)
 
-// For calls whose failure is an answer: a test can make them fail as well, but the code is handed back.
+// For calls whose failure is a valid result: returns the error code instead of throwing. Tests can make these calls
+// fail too.
 #define CUDA_ATTEMPT(call) (::ws::cuda::faults::hit(#call) ? ::ws::cuda::faults::error() : (call))
 #define CUBLAS_ATTEMPT(call) (::ws::cuda::faults::hit(#call) ? CUBLAS_STATUS_INTERNAL_ERROR : (call))

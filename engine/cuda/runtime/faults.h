@@ -1,4 +1,4 @@
-// Lets a test make the n-th checked call fail. Costs one load of a flag a call while nobody asked for it.
+// Lets a test make the n-th checked call fail. Outside such a test, a call costs one load of a flag.
 #pragma once
 #include <driver_types.h>
 
@@ -8,10 +8,10 @@
 
 namespace ws::cuda::faults {
 
-// The n-th call from now on (1 is the next) answers with `error`; 0 only counts. Counting starts anew.
+// Makes the n-th call from now on return `error` (1 is the next). 0 only counts calls. Restarts the count.
 void fail_at(int64_t n, cudaError_t error = cudaErrorUnknown);
 int64_t calls();         // checked calls since fail_at
-std::string last_hit();  // the call that was made to fail; empty: none yet
+std::string last_hit();  // the call that was made to fail; empty: none so far
 
 namespace detail {
 inline std::atomic<bool> counting{false};  // set by the first fail_at

@@ -1,4 +1,4 @@
-// Owners of CUDA objects. Destruction never throws: at shutdown or after a lost context the object is gone already.
+// Owners of CUDA objects. A destructor never throws: at shutdown or after a lost context the object no longer exists.
 #pragma once
 #include <cuda_runtime_api.h>
 
@@ -43,7 +43,7 @@ inline Stream make_stream() {
   return stream;
 }
 
-// Its kernels go first where multiprocessors become free.
+// Kernels of this stream get free multiprocessors first.
 inline Stream make_urgent_stream() {
   int least = 0, most = 0;
   CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&least, &most));
@@ -58,14 +58,14 @@ inline Event make_event() {
   return event;
 }
 
-// One whose distance to another one can be measured.
+// Makes an event that can be used to measure the time to another event.
 inline Event make_timed_event() {
   Event event;
   CUDA_CHECK(cudaEventCreate(event.out()));
   return event;
 }
 
-// Memory that lives outside the step: made once, straight from the driver.
+// Memory that outlives a step: allocated once, directly from the driver.
 template <typename T, auto Release>
 class Block {
  public:
@@ -88,7 +88,7 @@ class Block {
     block.size_ = elements;
     return block;
   }
-  // Every byte set when it returns: our streams do not wait for the default stream, which sets it.
+  // Sets every byte before it returns. Our streams do not wait for the default stream, which runs the memset.
   static Block filled(size_t elements, int byte = 0) {
     Block block = device(elements);
     if (!block) return block;

@@ -5,8 +5,8 @@
 
 namespace ws::cuda {
 
-// Machine code for the architecture that `options` name. Throws CallFailure with `failed` ("the expression could not be
-// compiled for this GPU") and the compiler's first words.
+// Returns machine code for the architecture in `options`. Throws CallFailure with `failed` ("the expression could not
+// be compiled for this GPU") and the first words of the compiler's message.
 std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
                                    const std::vector<std::string>& options, const std::string& failed);
 std::string nvrtc_version();  // "13.0"

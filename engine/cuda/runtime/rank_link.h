@@ -1,4 +1,4 @@
-// What the executor of one rank asks of the other ranks.
+// The connection of one rank's executor to the other ranks.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -16,7 +16,7 @@ class RankLink {
  public:
   virtual ~RankLink() = default;
   virtual int device() const = 0;
-  // Enqueues on the stream: each element becomes the sum over the ranks of share · value.
+  // Enqueues on the stream: replaces each element by the sum over the ranks of share · value.
   virtual void average(CUstream_st* stream, double share, std::span<const Gradient> gradients) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The first call in a fresh process: this program starts itself once more, and that child does nothing but the call.
+// Measures the first call in a fresh process: this program starts itself again, and the child makes only that call.
 #pragma once
 #include <memory>
 
@@ -7,7 +7,7 @@
 namespace ws::lab {
 
 std::unique_ptr<Workload> make_cold_workload(const LabSpec& spec, int64_t size);
-// In this process, and without a trial of what is fastest: what the child runs.
+// Makes the workload that the child process runs: in this process, without trials for the fastest product.
 std::unique_ptr<Workload> make_first_call(const LabSpec& spec, int64_t size, const Inputs& inputs);
 
 }  // namespace ws::lab

@@ -1,4 +1,4 @@
-// An expression compiled into one kernel at run time; compiled once for each meaning in a process.
+// An expression compiled into one kernel at run time. A process compiles each meaning only once.
 #pragma once
 #include <cuda_runtime_api.h>
 

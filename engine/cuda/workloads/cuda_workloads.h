@@ -1,15 +1,15 @@
-// The laboratory's door to the GPU; no CUDA header is needed to pass it.
+// The laboratory's interface to the GPU. Users of this header need no CUDA header.
 #pragma once
 #include "engine/workloads/workload.h"
 
 namespace ws::lab {
 
-// Throws Failure when the machine cannot.
+// Throws Failure if the machine cannot run the way.
 std::unique_ptr<Workload> make_cuda_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
-// Those that the sweep is held against and that are not known yet.
+// Measures the ceilings that the sweep needs and that are still unknown.
 void measure_cuda_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel);
 int64_t free_cuda_bytes();
-void release_cuda_memory();  // what workloads share; none may be left
+void release_cuda_memory();  // frees memory that workloads share; no workload may exist
 bool run_cuda_cold_call_if_asked();
 
 }  // namespace ws::lab

@@ -1,4 +1,4 @@
-// One operation on device memory, ready to be put on any stream, whole or in chunks.
+// One operation on device memory that can be enqueued on any stream, whole or in chunks.
 #pragma once
 #include <memory>
 #include <vector>
@@ -20,7 +20,7 @@ class Operation {
   Operation(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs);
 
   void launch(cudaStream_t stream);
-  // Elements [first, first + count) of an elementwise operation.
+  // Enqueues elements [first, first + count) of an elementwise operation.
   void launch_chunk(cudaStream_t stream, int64_t first, int64_t count);
   bool has_second() const { return second_elements_ > 0; }
   int64_t first_elements() const { return first_elements_; }
@@ -28,11 +28,11 @@ class Operation {
   int64_t output_elements() const { return output_elements_; }
   float* first() const { return inputs_.data(); }
   float* second() const { return inputs_.data() + second_begin(); }
-  // Both inputs lie in one block, so that one copy can bring them: where the second begins, and its end.
+  // Both inputs lie in one block, so one copy can transfer them. These are the start of the second input and the end.
   int64_t second_begin() const { return has_second() ? (first_elements_ + 63) / 64 * 64 : first_elements_; }
   int64_t input_elements() const { return second_begin() + second_elements_; }
   float* output() const { return out_.data(); }
-  double output_at(int64_t index) const;  // after the work is done
+  double output_at(int64_t index) const;  // call it after the work is done
   std::string note() const;
 
  private:
@@ -47,7 +47,7 @@ class Operation {
   Way way_;
   int64_t size_, first_elements_, second_elements_, output_elements_;
   DeviceBlock<float> inputs_, out_, partials_;
-  std::vector<DeviceBlock<float>> temps_;  // op by op: the values that a stack machine holds
+  std::vector<DeviceBlock<float>> temps_;  // op by op: the stack of the stack machine
   std::unique_ptr<ws::lab::Expression> expression_;
   std::shared_ptr<const CompiledExpression> compiled_;
   std::unique_ptr<Blas> blas_;  // for the learners' kernels

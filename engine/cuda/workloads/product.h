@@ -1,5 +1,4 @@
-// A matrix product at its best: the own kernels and what cuBLASLt offers are tried on the operands themselves, and the
-// fastest stays.
+// The fastest way to compute one matrix product: it tries our own kernels and cuBLASLt's algorithms on the operands.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,10 +9,10 @@ namespace ws::cuda::lab {
 
 class FastestProduct {
  public:
-  // Writes c. Without `trial` the library's own first choice is taken: what a first call would do.
+  // Writes c. Without `trial` it takes cuBLASLt's first choice, as a first call would.
   FastestProduct(const Product& product, bool trial);
   ~FastestProduct();
-  // Gives back what all products share (100 MB of the device); none may be left. The next one makes it anew.
+  // Frees what all products share (100 MB on the device). No product may exist. The next product allocates it again.
   static void release_shared();
   void launch(cudaStream_t stream) const;
   std::string describe() const;  // "cuBLASLt, offer 3 of 8"

@@ -8,22 +8,22 @@
 
 namespace ws::cuda::lab {
 
-// An array, or where that is null one number for all elements.
+// An array, or one number for all elements if `array` is null.
 struct Operand {
   const float* array = nullptr;
   float number = 0;
 };
 // One operation of an expression over n elements; Fn::X copies. Functions of one operand ignore b.
 void elementwise(cudaStream_t stream, ws::lab::Fn fn, Operand a, Operand b, float* out, int64_t n);
-// partials holds kReducePartials floats; the same order of sums every time.
+// `partials` holds kReducePartials floats. The order of additions is the same every time.
 constexpr int kReducePartials = 1024;
 void reduce(cudaStream_t stream, const float* a, float* partials, float* out, int64_t n);
-void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n);  // rows of 1 024
+void softmax_rows(cudaStream_t stream, const float* a, float* out, int64_t n);  // rows of 1024
 void copy_array(cudaStream_t stream, const float* a, float* out, int64_t n);
-// Reads and writes the block `repeats` times, past the L1 cache. n is a multiple of four.
+// Reads and writes the block `repeats` times and bypasses the L1 cache. n is a multiple of four.
 void rewrite_block(cudaStream_t stream, float* block, int64_t n, int repeats);
-// `repeats` dependent sines an element, no memory traffic to speak of: what the arithmetic alone can do. `small`: the
-// polynomial for small arguments.
+// Runs `repeats` dependent sines per element with almost no memory traffic, to measure arithmetic alone. `small`: uses
+// the polynomial for small arguments.
 void sine_ceiling(cudaStream_t stream, float* out, int64_t n, int repeats, bool small);
 
 }  // namespace ws::cuda::lab

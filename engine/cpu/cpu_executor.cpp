@@ -1,4 +1,4 @@
-// The reference interpreter: walks the plan's ops in order and does what each says, on the CPU.
+// The reference interpreter: executes the plan's ops in order on the CPU.
 #include "engine/cpu/cpu_executor.h"
 
 #include <algorithm>
@@ -155,7 +155,7 @@ class Interpreter final : public Executor {
     return sums;
   }
 
-  // The loss gradient is the mean over the rows, times the fp16 loss scale.
+  // The loss gradient is the mean over the rows, multiplied by the fp16 loss scale.
   Real gradient_scale(const Bound& bound) const {
     const double scale = bound.plan.spec.exec.precision == Precision::Fp16 ? loss_scale_ : 1.0;
     return static_cast<Real>(scale / static_cast<double>(bound.plan.batch));
@@ -206,11 +206,11 @@ class Interpreter final : public Executor {
       case OpKind::Free:
         return bound.memory.free(op.in[0], tag);
       case OpKind::Sync:
-        return;  // the CPU is done when the call returns
+        return;  // CPU work is complete when the call returns
     }
   }
 
-  // Losses, their gradients, and the fused ops that hold one.
+  // Runs losses, their gradients, and fused ops that contain one.
   void run_loss(Bound& bound, const Op& op, Sums& sums) {
     const auto in = [&](size_t i) { return bound.matrix(op.in[i]); };
     const auto out = [&](size_t i) { return bound.matrix(op.out[i]); };
@@ -246,7 +246,7 @@ class Interpreter final : public Executor {
         sums = linear_update(bound, op);
         return;
       default:
-        return;  // run_op hands over no other
+        return;  // run_op passes no other kind
     }
   }
 
@@ -340,7 +340,8 @@ class Interpreter final : public Executor {
     if (want_outputs_) want_outputs_->insert(want_outputs_->end(), z.data, z.data + z.size());
   }
 
-  // fp16: an infinite or undefined gradient skips the update and halves the scale; a long good stretch doubles it.
+  // fp16: an infinite or NaN gradient skips the update and halves the scale. After kScaleGrowEvery good steps it
+  // doubles.
   void check_finite(Bound& bound, const Op& op) {
     finite_ = std::ranges::all_of(op.in, [&](BufferId id) { return cpu::all_finite(bound.matrix(id)); });
     step_scale_ = loss_scale_;

@@ -10,7 +10,7 @@
 namespace ws::cpu {
 namespace {
 
-// gelu by its tanh form, the one that fused library kernels use.
+// The tanh form of gelu, as fused library kernels use it.
 constexpr double kGelu = 0.7978845608028654, kGeluCubic = 0.044715;
 
 template <class Real>
@@ -58,13 +58,13 @@ Real slope(Activation kind, Real saved) {
   return 1;
 }
 
-// OpenBLAS's threads spin while they wait for each other: where other threads want the cores too (a window, a
-// recording), a small product shared between two of them takes twenty times as long as on one.
+// OpenBLAS threads spin while they wait for each other. If other threads need the cores (a window, a recording), a
+// small product on two threads takes twenty times as long as on one.
 std::atomic<int> g_on_one_thread{0};
 
 void share_out(int m, int n, int k) {
   if (g_on_one_thread > 0) return;
-  constexpr double kLeastWork = 15e6;  // operations that make one more thread worth it
+  constexpr double kLeastWork = 15e6;  // operations that justify one more thread
   static const int most = openblas_get_num_threads();
   const double threads = 2.0 * m * n * k / kLeastWork;
   const int wanted = threads < most ? std::max(1, static_cast<int>(threads)) : most;
@@ -123,7 +123,7 @@ void add(Matrix<Real> a, Matrix<Real> b, Matrix<Real> out) {
 
 template <class Real>
 void activate(Activation kind, Matrix<Real> z, Matrix<Real> h) {
-  if (kind == Activation::Relu)  // kept apart: the loop without a switch is vectorised
+  if (kind == Activation::Relu)  // separate, because a loop without a switch vectorises
     for (int64_t i = 0; i < h.size(); ++i) h.data[i] = z.data[i] > 0 ? z.data[i] : Real(0);
   else
     for (int64_t i = 0; i < h.size(); ++i) h.data[i] = bend(kind, z.data[i]);
@@ -199,7 +199,7 @@ void squared_error_grad(Matrix<Real> z, Matrix<Real> y, Real scale, Matrix<Real>
 
 template <class Real>
 void column_sum(Matrix<Real> a, Matrix<Real> out) {
-  if (a.cols == 1) {  // one long column: summed in double, where a float would lose the small ones
+  if (a.cols == 1) {  // one long column: summed in double, because a float would lose small values
     double sum = 0;
     for (int64_t r = 0; r < a.rows; ++r) sum += static_cast<double>(a.data[r]);
     out.data[0] = static_cast<Real>(sum);
@@ -251,7 +251,7 @@ void update(const Hyper& h, bool decays, Matrix<Real> w, Matrix<Real> gradient, 
 
 namespace {
 
-// One input: four running sums in each direction, so that the loop is vectorised and the sums stay exact enough.
+// One input: sums chunks of 1024 rows in Real and adds them up in double, which is fast and exact enough.
 template <class Real>
 Sums line_through(Matrix<Real> x, Matrix<Real> y, Real w, Real b, double& dw, double& db) {
   constexpr int64_t kChunk = 1024;
@@ -312,7 +312,7 @@ float round_to_half(float value) {
   const float size = std::abs(value);
   if (size >= 65520.0f) return std::copysign(INFINITY, value);
   const float unit =
-      size < 0x1p-14f ? 0x1p-24f : std::ldexp(1.0f, std::ilogb(size) - 10);  // gap between neighbours here
+      size < 0x1p-14f ? 0x1p-24f : std::ldexp(1.0f, std::ilogb(size) - 10);  // distance of adjacent numbers here
   return std::nearbyint(value / unit) * unit;
 }
 

@@ -5,7 +5,7 @@
 
 namespace ws::cpu {
 
-// Ranks share the processor already: a product on several threads would only make them wait for each other.
+// Ranks already share the processor. A product on several threads would only make them wait for each other.
 HostRanks::HostRanks(int ranks) : seats_(static_cast<size_t>(ranks)) { products_on_one_thread(true); }
 HostRanks::~HostRanks() { products_on_one_thread(false); }
 
@@ -15,7 +15,7 @@ void HostRanks::average(int rank, double share, const std::vector<std::span<Real
   const auto me = static_cast<size_t>(rank);
   seats_[me] = {&tensors, share};
   meet();
-  // Each rank averages its own part of every tensor, and writes it to all of them.
+  // Each rank averages one part of every tensor and writes that part to all ranks.
   const auto tensors_of = [&](size_t r) -> const Tensors& { return *static_cast<const Tensors*>(seats_[r].tensors); };
   for (size_t t = 0; t < tensors.size(); ++t) {
     const size_t n = tensors[t].size(), end = n * (me + 1) / seats_.size();

@@ -37,7 +37,7 @@ void StepBlocks::clear() {
 
 namespace {
 
-// How many times the bytes of the plan it takes: here each element has the same size, whatever the plan gives it.
+// Returns the ratio of our element size to the plan's smallest: here all elements have the same size.
 int64_t scale_of(const Plan& plan, int64_t bytes_per_element) {
   int64_t smallest = bytes_per_element;
   for (const Buffer& buffer : plan.buffers) smallest = std::min(smallest, size_of(buffer.type));

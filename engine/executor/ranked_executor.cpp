@@ -14,7 +14,7 @@
 namespace ws {
 namespace {
 
-// A thread that does one piece of work at a time for a rank.
+// A thread that does one task at a time for a rank.
 class RankThread {
  public:
   RankThread() : thread_([this] { loop(); }) {}
@@ -62,7 +62,7 @@ class RankThread {
   std::thread thread_;
 };
 
-// Weighted by rows; NaN stays NaN.
+// Mean weighted by rows; NaN stays NaN.
 struct Mean {
   double loss = 0, accuracy = 0;
   int64_t rows = 0;
@@ -102,9 +102,9 @@ class RankedExecutor final : public Executor {
   void set_state(const TrainState& state) override {
     each([&](int, Rank& r) { r.executor->set_state(state); });
   }
-  TrainState state() override { return ranks_[0].executor->state(); }  // the same on every rank
+  TrainState state() override { return ranks_[0].executor->state(); }  // equal on every rank
 
-  // Binding a new plan takes memory, which must not wait for an average that waits for this rank.
+  // Binding a new plan allocates memory. Waits for all results first, because an average may wait for this rank.
   void bind(const Plan& plan) override {
     if (seen_.insert(plan.id).second) each([&](int, Rank& r) { r.executor->results(r.results, true); });
     each([&](int rank, Rank& r) {
@@ -114,7 +114,7 @@ class RankedExecutor final : public Executor {
   }
   std::vector<std::string> notes() const override { return ranks_[0].executor->notes(); }
 
-  // A rank's own order: its share of the first step, then of the second, and so on.
+  // Gives each rank its own order: its share of the first step, then of the second step, and so on.
   void begin_epoch(std::span<const uint32_t> order) override {
     const auto rows = static_cast<int64_t>(order.size());
     each([&](int rank, Rank& r) {
@@ -159,7 +159,7 @@ class RankedExecutor final : public Executor {
     return ranks_[0].executor->predict(x, rows);
   }
 
-  // Over all ranks.
+  // Sum over all ranks.
   MemoryUse memory() const override {
     MemoryUse sum;
     for (const Rank& r : ranks_) {
@@ -183,11 +183,12 @@ class RankedExecutor final : public Executor {
  private:
   struct Rank {
     std::unique_ptr<Executor> executor;
-    std::deque<StepResult> waiting;   // results that other ranks do not have yet
-    std::vector<StepResult> results;  // fresh
+    std::deque<StepResult> waiting;   // results that are still missing on other ranks
+    std::vector<StepResult> results;  // new results
   };
 
-  // Runs work(rank, state) for every rank at once and waits for all. The first failure that is a rank's own is thrown.
+  // Runs work(rank, state) for all ranks at once and waits for all of them. Rethrows the first failure that a rank
+  // caused itself.
   template <class Work>
   void each(Work&& work) {
     const auto guarded = [&](size_t i) {
@@ -219,7 +220,7 @@ class RankedExecutor final : public Executor {
     return (step + 1) % steps ? full_rows_ : rows - (steps - 1) * full_rows_;
   }
 
-  // Moves on what every rank knows.
+  // Joins the results of the steps that every rank has finished.
   void join_results(std::vector<StepResult>& out) {
     size_t ready = SIZE_MAX;
     for (Rank& r : ranks_) {
@@ -244,13 +245,13 @@ class RankedExecutor final : public Executor {
 
   std::shared_ptr<RankGroup> group_;
   std::vector<Rank> ranks_;
-  std::vector<std::unique_ptr<RankThread>> threads_;  // of rank 1 and the following
+  std::vector<std::unique_ptr<RankThread>> threads_;  // for rank 1 and higher
   std::mutex problem_mutex_;
   std::exception_ptr first_problem_;
   Model model_;
   const data::Dataset* data_ = nullptr;
-  std::set<std::string> seen_;  // ids of plans that were bound
-  int64_t full_rows_ = 1;  // of a step, but for the last of an epoch
+  std::set<std::string> seen_;  // ids of plans bound so far
+  int64_t full_rows_ = 1;  // rows of every step except the last of an epoch
 };
 
 }  // namespace

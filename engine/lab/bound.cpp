@@ -1,4 +1,4 @@
-// What the measured ceilings of this machine allow at best.
+// Computes the least time that this machine's measured ceilings allow.
 #include <algorithm>
 
 #include "engine/lab/lab.h"
@@ -14,7 +14,8 @@ double flops_rate(Way way, const Ceilings& c) {
   return way == Way::GpuFp16 ? c.fp16_flops_s : c.fp32_flops_s;
 }
 
-// Sines and cosines only: they cost so much more than the rest that leaving that out keeps the bound a bound.
+// Counts only sines and cosines. They cost much more than the other operations, and omitting those keeps the bound
+// valid.
 double sine_seconds(const Expression& e, int64_t size, const Ceilings& c) {
   const std::vector<bool> small = short_steps(e);
   double of_any = 0, of_small = 0;
@@ -31,7 +32,7 @@ double sine_seconds(const Expression& e, int64_t size, const Ceilings& c) {
 Bound bound_of(const LabSpec& spec, Way way, int64_t size, const Ceilings& c) {
   Bound bound;
   if (!info(way).gpu || way == Way::GpuCold || info(way).pitfall) return bound;
-  const double inputs = way == Way::GpuFp16 ? 0.5 : 1;  // half the bytes
+  const double inputs = way == Way::GpuFp16 ? 0.5 : 1;  // fp16: half the bytes
   bound.bytes_s = over(inputs * static_cast<double>(bytes_of(spec, size)), c.read_write_bytes_s);
   if (spec.operation == Operation::MatMul)
     bound.arithmetic_s = over(static_cast<double>(flops_of(spec, size)), flops_rate(way, c));

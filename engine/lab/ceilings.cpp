@@ -26,7 +26,7 @@ constexpr CeilingName kCeilings[] = {
     {"pinned_bytes_s", &Ceilings::pinned_bytes_s},     {"sine_per_s", &Ceilings::sine_per_s},
     {"short_sine_per_s", &Ceilings::short_sine_per_s}};
 
-// What cannot be read, or is no such file, knows nothing.
+// Returns an empty object if the file cannot be read or has a different form.
 json read_cards(const fs::path& file) {
   try {
     json cards = read_json(file);

@@ -10,9 +10,9 @@
 namespace ws::lab {
 namespace {
 
-constexpr double kHalfUnit = 0x1p-24;   // of a float's last place
-constexpr double kElevenBits = 4e-3;    // two inputs cut to eleven bits are off by 2e-3 together
-constexpr double kLeastHalf = 0x1p-24;  // smaller ones are rounded to it or to zero
+constexpr double kHalfUnit = 0x1p-24;   // half a unit in the last place of a float
+constexpr double kElevenBits = 4e-3;    // two inputs rounded to eleven bits differ by 2e-3 together; allows twice that
+constexpr double kLeastHalf = 0x1p-24;  // smaller numbers are rounded to this one or to zero
 constexpr int64_t kSoftmaxRow = 1024;
 
 // Computes outputs in float64.
@@ -46,7 +46,8 @@ class Exact {
   double a(int64_t i) const { return static_cast<double>(in_.a[static_cast<size_t>(i)]); }
   double b(int64_t i) const { return static_cast<double>(in_.b[static_cast<size_t>(i)]); }
 
-  // `of`: the square of the size of what was added up; a sum that happens to be near zero is no more exact for it.
+  // `of`: sum of the squared terms. A sum that happens to be near zero has no smaller error, so its terms set the
+  // scale.
   static Sample made(int64_t i, double value, double units, double of = 0) {
     const double magnitude = std::max(std::abs(value), std::sqrt(of));
     return {i, value, magnitude, units * kHalfUnit * magnitude};
@@ -81,7 +82,7 @@ class Exact {
   std::optional<Expression> expression_;
 };
 
-bool same(double got, double expected) {  // infinities, and what has no value, included
+bool same(double got, double expected) {  // also true for equal infinities, and for two NaNs
   return got == expected || (std::isnan(got) && std::isnan(expected));
 }
 

@@ -16,7 +16,7 @@ std::map<Way, Curve> curves(const LabResult& result) {
   return all;
 }
 
-// The last size at which `a` is ahead and from which on `b` stays ahead.
+// Finds where the curves meet: between the last size at which `a` is faster and the sizes at which `b` stays faster.
 std::optional<Crossover> meet(Way way_a, const Curve& a, Way way_b, const Curve& b) {
   std::vector<int64_t> sizes;
   for (const auto& [size, seconds] : a)

@@ -1,4 +1,4 @@
-// Runs a sweep: for each way and size warm up, repeat until the figure is steady, check the result, report the point.
+// Runs a sweep: for each way and size it warms up, repeats until the time is stable, checks and reports the point.
 #include "engine/lab/lab.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ prof::Meaning meaning_of(Operation operation) {
   return operation == Operation::Copy ? prof::Meaning::Copy : prof::Meaning::Pointwise;
 }
 
-// The timeline's name of a point. Kept for the life of the process: the registry of ops is never emptied.
+// The op of a point in the timeline. Tags are kept for the life of the process, because the op registry is never
+// emptied.
 prof::OpTag tag_of(const LabSpec& spec, const LabPoint& point) {
   static std::mutex mutex;
   static std::map<std::string, prof::OpTag> known;
@@ -78,7 +79,7 @@ class Sweep {
   }
 
  private:
-  // Lines to hold the curves against: the curves themselves do without.
+  // Finds the ceilings. The sweep goes on without them, because they are only reference lines in the chart.
   void find_ceilings() {
     try {
       measure_device_ceilings(result_.ceilings, result_.spec, cancel_);
@@ -86,7 +87,7 @@ class Sweep {
       result_.message = std::string("What the card can do at most is not known: ") + failure.what();
     }
   }
-  // A ceiling is the best that was seen: no point may stand above it.
+  // A ceiling is the best rate that was seen, so no point may exceed it.
   void raise_ceilings() {
     if (result_.spec.operation == Operation::MatMul) raise_to_products();
     if (device_info().cuda) remember_ceilings(device_info().name, device_info().driver, result_.ceilings);
@@ -130,7 +131,7 @@ class Sweep {
     sink_.point(point);
   }
 
-  // Operations or bytes a second that a way reaches at the least; 0: its time does not grow with the work.
+  // Returns a lower limit of a way's operations or bytes per second. 0: its time does not grow with the work.
   static double slowest_rate(Way way) {
     if (way == Way::GpuCold) return 0;
     if (way == Way::CpuLoops) return 3e8;
@@ -138,7 +139,7 @@ class Sweep {
     return way == Way::GpuNaive || way == Way::GpuTiled ? 5e11 : 1e13;
   }
 
-  // A call cannot be stopped half-way in a library: one that would take far too long is not begun.
+  // Throws Failure if a call would take far too long: a call inside a library cannot be stopped.
   void must_end(const LabPoint& point) const {
     constexpr double kWorkItself = 1e-3;  // a call this long is work, not launch
     const auto work = [](const LabPoint& p) { return static_cast<double>(std::max(p.flops, p.bytes)); };
@@ -152,9 +153,9 @@ class Sweep {
       throw Failure("left out: one call would take about " + duration_text(expected));
   }
 
-  // Some more calls for the timeline: tracing costs the figures above nothing.
+  // Makes some more calls for the timeline, so that tracing does not change the measured times.
   void record(Workload& work, LabPoint& point) {
-    struct Recording {  // ends however the calls end
+    struct Recording {  // ends the recording even if a call throws
       explicit Recording(LabSink& s) : sink(s) { sink.record(true); }
       ~Recording() { sink.record(false); }
       LabSink& sink;
@@ -187,7 +188,7 @@ class Sweep {
   LabResult result_;
   Inputs inputs_;
   std::vector<Sample> expected_;
-  std::map<Way, bool> ended_;  // ways whose curve stops: too slow, or failed
+  std::map<Way, bool> ended_;  // ways whose curve ended: too slow or failed
   std::map<Way, LabPoint> last_;
   int64_t next_step_ = 0;
 };

@@ -1,4 +1,5 @@
-// Results of sweeps as JSON and CSV. What is read may come from an older version or from the PyTorch script.
+// Writes results of sweeps as JSON and CSV, and reads them. The input may come from an older version or the PyTorch
+// script.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -46,7 +47,7 @@ json crossings_json(const LabResult& r) {
   return crossings;
 }
 
-// A way that this version does not know gives no point.
+// Returns nullopt if this version does not know the way.
 std::optional<LabPoint> read_point(const JsonInput& p) {
   const auto way = std::ranges::find(ways(), p.required("way").text(), &WayInfo::name);
   if (way == ways().end()) return {};
@@ -77,7 +78,7 @@ std::optional<LabPoint> read_point(const JsonInput& p) {
   return point;
 }
 
-// The script of another framework says only what it ran.
+// Reads the spec. The script of another framework writes only some of its fields.
 LabSpec read_spec(const JsonInput& object) {
   if (object.at("spec").there()) return lab_spec_from_json(object.at("spec").value());
   json said = json::object();

@@ -16,9 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kSplits = 10;  // calls that are timed by events
+constexpr size_t kSplits = 10;  // number of calls timed by events
 
-// Steady: the half-width of the 95 % interval of the mean is under one per cent.
+// True if the half-width of the 95 % confidence interval of the mean is below 1 %.
 bool steady(const std::vector<double>& seconds) {
   if (seconds.size() < 10) return false;
   double sum = 0, squares = 0;
@@ -39,7 +39,7 @@ class Timing {
     while (static_cast<int>(seconds.size()) < spec_.repeats && !cancel_) {
       if (spec_.cold_cache) work_.cool();
       const double s = work_.call();
-      if (cancel_) break;  // it may have been cut short
+      if (cancel_) break;  // the call may have been cut short
       seconds.push_back(s);
       if (seconds.size() >= 3 && (spent() > spec_.seconds_per_point || steady(seconds))) break;
       if (spent() > 4 * spec_.longest_call_s) break;
@@ -72,7 +72,7 @@ class Timing {
   const Clock::time_point begin_ = Clock::now();
 };
 
-// What the system could hand out; caches that it would give back count.
+// Returns the bytes that the system could provide, including caches that it would free.
 int64_t free_host_bytes() {
   std::ifstream file("/proc/meminfo");
   for (std::string name; file >> name;) {

@@ -1,4 +1,4 @@
-// Fusion as a table of named rules. A rule matches consecutive ops whose intermediate results nobody else reads.
+// Fusion as a table of named rules. A rule matches consecutive ops whose intermediate results no other op reads.
 #include <algorithm>
 
 #include "engine/passes/fuse_layers.h"
@@ -7,7 +7,7 @@
 namespace ws {
 namespace {
 
-// How often each buffer is read, so that a rule can tell whether an intermediate may vanish.
+// Counts the reads of each buffer. A rule may remove an intermediate only if no other op reads it.
 std::vector<int> use_counts(const Plan& plan) {
   std::vector<int> uses(plan.buffers.size());
   for (const Op& op : plan.ops)
@@ -15,7 +15,7 @@ std::vector<int> use_counts(const Plan& plan) {
   return uses;
 }
 
-// A window of ops starting at `at`; the rules look through it and replace what they matched by one op.
+// A window of ops that starts at `at`. A rule inspects it and replaces the matched ops by one op.
 class Match {
  public:
   Match(Plan& plan, size_t at) : plan_(plan), at_(at), uses_(use_counts(plan)) {}
@@ -31,7 +31,7 @@ class Match {
   bool only_read_once(BufferId id) const { return uses_[index(id)] == 1; }
   bool never_read(BufferId id) const { return uses_[index(id)] == 0; }
   const RunSpec& spec() const { return plan_.spec; }
-  // True if the last transfer that runs beside other work brings the gradient of this update.
+  // True if this update's gradient comes with the last transfer that overlaps other work.
   bool waits_for_last_transfer(const Op& update) const {
     if (plan_.ranks == 1 || spec().exec.comm != Comm::Overlap) return false;
     const auto last = std::ranges::find(plan_.ops.rbegin(), plan_.ops.rend(), OpKind::AllReduce, &Op::kind);
@@ -39,7 +39,7 @@ class Match {
   }
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
 
-  // A rule over the whole plan that begins here.
+  // Applies a rule that starts here and may change the whole plan.
   bool whole(bool (*rule)(Plan&, size_t, std::string_view), std::string_view name) { return rule(plan_, at_, name); }
 
   void replace(size_t count, Op with, std::string_view rule) {
@@ -106,7 +106,7 @@ bool squared_loss(Match& m) {
   return true;
 }
 
-// All parameters at once, or in two parts where the second waits for the last gradients.
+// Updates all parameters in one op, or in two if the second must wait for the last gradients.
 bool whole_update(Match& m) {
   if (!m.kinds({OpKind::Update, OpKind::Update})) return false;
   Op fused = m.op(0);
@@ -195,11 +195,11 @@ bool line_update(Match& m) { return m.whole(fuse_line_update, kLineUpdate); }
 
 struct Rule {
   std::string_view name;
-  Fusion level;  // the lowest level at which it applies
+  Fusion level;  // the lowest level that applies the rule
   bool (*apply)(Match&);
 };
 
-// Rules run in this order, each over the whole plan: later ones match what earlier ones made.
+// Rules run in this order, each over the whole plan. A later rule can match the result of an earlier one.
 constexpr Rule kRules[] = {
     {kBiasActivation, Fusion::Pointwise, bias_activation},
     {kBias, Fusion::Pointwise, bias},

@@ -7,8 +7,8 @@
 namespace ws {
 namespace {
 
-constexpr int64_t kMostOutputs = 32;       // a warp holds a row of them
-constexpr int64_t kMostLossRows = 2048;    // beyond, separate products use the GPU better, but for small layers
+constexpr int64_t kMostOutputs = 32;       // a warp holds one row of outputs
+constexpr int64_t kMostLossRows = 2048;  // for more rows, separate products use the GPU better, except for small layers
 constexpr int64_t kMostUpdateRows = 1024;  // one block sums over all rows of the batch
 
 int reads_of(const Plan& plan, BufferId id) {
@@ -17,7 +17,7 @@ int reads_of(const Plan& plan, BufferId id) {
   return reads;
 }
 
-// A learner who asks for a certain matrix product gets it as an op of its own.
+// True if products may become part of another op. A user who selects a matrix product sees it as an op of its own.
 bool products_may_vanish(const Plan& plan) {
   return plan.spec.exec.matmul == Matmul::Library && plan.spec.exec.accumulate == Accumulate::Fp32;
 }
@@ -32,9 +32,9 @@ std::string note_of(std::string_view rule) { return "from rule " + std::string(r
 
 void erase_op(Plan& plan, size_t i) { plan.ops.erase(plan.ops.begin() + static_cast<std::ptrdiff_t>(i)); }
 
-// Small enough that the threads of a warp hold all its weights: worth a kernel of its own for any batch.
+// True if the threads of a warp can hold all weights of the layer. It then pays off as one kernel for any batch.
 bool fits_a_warp(int64_t in, int64_t out) { return (in <= 256 && out <= 10) || (in <= 128 && out <= kMostOutputs); }
-// ...and its gradients beside them.
+// True if the threads of a warp can hold the gradients as well.
 bool gradients_fit_too(int64_t in, int64_t out) { return in <= 128 && out <= 10; }
 
 bool begins_output_layer(const Plan& plan, size_t at) {
@@ -49,8 +49,8 @@ bool begins_output_layer(const Plan& plan, size_t at) {
          (plan.batch <= kMostLossRows || fits_a_warp(in, out));
 }
 
-// The op that makes each gradient of `op`; nothing when one of them is no plain weight gradient or somebody else reads
-// it.
+// Finds the op that makes each gradient in `items`. Returns nullopt if a gradient is not a plain weight gradient or if
+// another op reads it.
 using Makers = std::map<BufferId, size_t>;
 std::optional<Makers> gradient_makers(const Plan& plan, const std::vector<UpdateItem>& items) {
   Makers makers;
@@ -67,15 +67,15 @@ std::optional<Makers> gradient_makers(const Plan& plan, const std::vector<Update
   return makers;
 }
 
-// aᵀ·dz, with the sums over dz's columns where the layers have biases.
+// Finds aᵀ·dz, which also sums the columns of dz if the layers have biases.
 std::optional<size_t> weight_gradient(const Plan& plan, BufferId dz, Epilogue epilogue) {
   return find_op(plan, [&](const Op& op) {
     return op.kind == OpKind::MatMul && op.transpose_a && op.in[1] == dz && op.epilogue == epilogue;
   });
 }
 
-// Over a large batch the output layer also makes its weights' gradient and both layers' bias gradients: all that they
-// are sums of passes through it.
+// For a large batch the output layer also makes its weight gradient and both layers' bias gradients: all their terms
+// pass through it.
 void take_gradients(Plan& plan, size_t at) {
   Op& layer = plan.ops[at];
   const OutputParts parts = output_parts(layer);
@@ -153,7 +153,7 @@ bool fuse_gradient_update(Plan& plan, size_t at, std::string_view rule) {
   for (const UpdateItem& item : items) {
     const size_t maker = makers->at(item.gradient);
     const Op& product = plan.ops[maker];
-    if (std::ranges::count(vanished, maker) == 0) {  // the weight; its bias, made by the same op, comes next
+    if (std::ranges::count(vanished, maker) == 0) {  // for the weight; the same op makes its bias, which comes next
       fused.in.insert(fused.in.end(), {product.in[0], product.in[1]});
       checked.push_back(product.in[1]);
       vanished.push_back(maker);

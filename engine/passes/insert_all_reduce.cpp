@@ -1,4 +1,4 @@
-// Puts the averages over the ranks into the plan. It runs before fusion, which then leaves every gradient stored.
+// Inserts the averages over the ranks into the plan. It runs before fusion, which then keeps every gradient stored.
 #include <algorithm>
 #include <map>
 
@@ -7,7 +7,7 @@
 namespace ws {
 namespace {
 
-// Gradients that are averaged by one op, which comes after the op at `after`.
+// Gradients that one op averages; the op is inserted after the op at `after`.
 struct Bucket {
   size_t after = 0;
   int layer = -1;
@@ -15,7 +15,7 @@ struct Bucket {
   std::vector<BufferId> gradients;
 };
 
-// One bucket a layer, in the order in which the backward phase finishes them.
+// Returns one bucket per layer, in the order in which the backward phase finishes the layers.
 std::vector<Bucket> layer_buckets(const Plan& plan) {
   std::map<int, Bucket, std::greater<>> by_layer;
   for (const Op& op : plan.ops) {
@@ -61,7 +61,7 @@ Op op_of(const Plan& plan, const Bucket& bucket, size_t number, size_t of) {
   return op;
 }
 
-// The last transfer is the one that nothing hides: its parameters are updated last, and all others beside it.
+// Nothing hides the last transfer, so its parameters are updated last. All other updates overlap it.
 void update_last(Plan& plan, const Bucket& bucket) {
   const auto early = [&](const Op& op) {
     return op.kind != OpKind::Update || std::ranges::count(bucket.gradients, update_items(plan, op)[0].gradient) == 0;

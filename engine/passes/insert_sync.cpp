@@ -1,4 +1,4 @@
-// Puts the host's waits into the plan, where a person can see them.
+// Inserts the host's waits into the plan as ops, so that users can see them.
 #include "engine/passes/passes.h"
 
 namespace ws {

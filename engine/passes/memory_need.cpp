@@ -10,12 +10,12 @@
 namespace ws {
 namespace {
 
-// Weights and the optimizer's state, in fp32.
+// Weights and optimizer state in fp32.
 int64_t state_bytes(const RunSpec& spec, const Model& model) {
   return model.parameter_count() * 4 * (1 + moments_of(spec.train.optimizer));
 }
 
-// The plan's buffers as an arena: no allocator needs less. Shadows are there for the whole run.
+// The plan's buffers in an arena, the smallest size of all allocators. Shadows exist during the whole run.
 int64_t step_bytes(const Plan& compiled) {
   const Plan plan = place_memory(compiled, Allocator::Arena);
   int64_t bytes = plan.arena_bytes;
@@ -37,7 +37,7 @@ int64_t training_bytes(const RunSpec& spec, const Model& model, const DataSize& 
   return step_bytes(step_plan(spec, model, batch_of(spec, data)));
 }
 
-// The CPU keeps the plans of its evaluations: of whole blocks of rows, and of the rest.
+// The CPU keeps the plans of its evaluations: one for full blocks of rows, one for the remaining rows.
 int64_t evaluation_bytes(const RunSpec& spec, const Model& model, const DataSize& data) {
   const int64_t rows = data.test_rows, rest = rows % kCpuEvaluationRows;
   int64_t bytes = 0;
@@ -66,15 +66,15 @@ std::string step_advice(const RunSpec& spec, const Model& model, const DataSize&
   const int64_t batch = batch_of(spec, data);
   const Plan plan = step_plan(spec, model, batch);
   const int64_t step = live_lower_bound(plan);
-  if (step < needed / 8)  // another batch would hardly matter
+  if (step < needed / 8)  // a smaller batch would hardly help
     return "the biggest: " + biggest_of(plan, [](const Buffer&) { return true; }) + "; make the layers narrower.";
   return "a step of " + std::to_string(batch) + " rows takes " + bytes_text(step) +
          " of it (biggest: " + biggest_buffers(plan) + "); " +
          batch_advice(largest_batch(spec, model, batch, free_bytes - (needed - step))) + ".";
 }
 
-// What a step takes at most: wherever a loader puts its rows, and with the segments of a caching pool, which are whole
-// pairs of MiB and not shared by large blocks.
+// Upper bound of the memory of a step, for any loader. A caching pool also needs space for segments: multiples of 2 MiB
+// that large blocks do not share.
 int64_t bytes_in_step(const Plan& plan) {
   constexpr int64_t kSegment = 2 << 20;
   const bool pool = plan.spec.exec.allocator == Allocator::Caching;
@@ -86,7 +86,7 @@ int64_t bytes_in_step(const Plan& plan) {
   return bytes;
 }
 
-// Pools round up and keep what does not fit the next request; an arena is what the plan says.
+// Pools round up and keep memory that does not fit the next request. An arena takes exactly the planned size.
 double share_for_steps(Allocator allocator) {
   return allocator == Allocator::Arena || allocator == Allocator::Direct ? 0.9 : 0.8;
 }
@@ -110,14 +110,14 @@ std::string batch_advice(int64_t batch) {
   return batch > 0 ? "a batch of " + std::to_string(batch) + " fits" : "no batch fits, make the layers narrower";
 }
 
-// Beside what the executor holds, one copy of the state: the first values, or those on their way into a checkpoint.
+// Counts one copy of the state beside the executor's: the initial values, or values on their way to a checkpoint.
 int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const DataSize& data, bool on_gpu) {
   const int64_t state = state_bytes(spec, model);
   if (on_gpu) return state;
-  int64_t gradient = 0;  // the CPU makes those that are used up at once one after another
+  int64_t gradient = 0;  // the CPU makes and uses these gradients one after another
   if (spec.exec.fusion != Fusion::Off)
     for (const Parameter& p : model.parameters) gradient = std::max(gradient, 4 * p.elements());
-  const int64_t ranks = std::max<int64_t>(1, spec.exec.gpus);  // each holds the whole model
+  const int64_t ranks = std::max<int64_t>(1, spec.exec.gpus);  // each rank holds the whole model
   return state + ranks * (state + gradient + training_bytes(spec, model, data) + evaluation_bytes(spec, model, data));
 }
 
@@ -130,7 +130,7 @@ std::string out_of_memory_message(const RunSpec& spec, const Model& model, const
   const int64_t need = host_bytes_needed(spec, model, data, free.on_gpu());
   const std::string start =
       "The run needs " + bytes_text(need) + " of memory and " + bytes_text(free.host_bytes) + " are free; ";
-  if (free.on_gpu()) return start + "make the layers narrower.";  // the batch lies on the GPU
+  if (free.on_gpu()) return start + "make the layers narrower.";  // the batch is on the GPU
   return start + step_advice(spec, model, data, free.host_bytes, need);
 }
 

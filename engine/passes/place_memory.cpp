@@ -1,5 +1,5 @@
-// Gives every step-local buffer its memory: visible alloc and free ops, or an offset in one block planned from
-// lifetimes.
+// Gives every step-local buffer its memory: alloc and free ops that users can see, or offsets in one block planned from
+// the lifetimes.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -77,8 +77,8 @@ std::vector<size_t> order_by(const std::vector<Block>& blocks, auto key) {
   return order;
 }
 
-// Whatever ends highest is placed earlier the next time, now and then something else as well, so that no cycle holds
-// it.
+// In each round, moves the highest block to an earlier place in the order. Sometimes moves another block instead, to
+// avoid cycles.
 void improve(std::vector<Block>& best, int64_t& end, std::vector<size_t> order, int64_t bound) {
   std::vector<Block> tried = best;
   uint32_t noise = 1;
@@ -92,7 +92,7 @@ void improve(std::vector<Block>& best, int64_t& end, std::vector<size_t> order, 
   }
 }
 
-// Packing lifetimes is hard in general: the best of a few greedy orders, each improved.
+// Optimal packing of lifetimes is a hard problem. Tries a few greedy orders, improves each, and returns the best.
 std::vector<Block> best_packing(std::vector<Block> blocks, int64_t bound, int64_t& end) {
   const auto length = [](const Block& b) { return b.life.last - b.life.first + 1; };
   const std::vector<size_t> orders[] = {order_by(blocks, [](const Block& b) { return b.bytes; }),

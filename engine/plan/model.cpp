@@ -57,7 +57,7 @@ DType activation_type(Precision precision) {
   return precision == Precision::Fp16 ? DType::F16 : DType::F32;
 }
 
-// Writes the plan of one step down, layer by layer, as a naive library would run it: one op, one buffer, one thing.
+// Builds the plan of one step layer by layer, as a simple library would run it: one op and one buffer per operation.
 class Builder {
  public:
   Builder(const RunSpec& spec, const Model& model, int64_t batch) : model_(model), batch_(batch) {
@@ -109,7 +109,7 @@ class Builder {
     return plan_.ops.back();
   }
 
-  // Weights have a 16-bit shadow when products run in 16 bits; so does a bias that is added to a 16-bit result.
+  // A weight has a 16-bit shadow if products run in 16 bits. A bias has one if it is added to a 16-bit result.
   void add_parameter(ParamId id) {
     const Parameter& p = model_.parameters[index(id)];
     master_.push_back(add(p.name, Role::Parameter, p.rows, p.cols, DType::F32, id));

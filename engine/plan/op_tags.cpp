@@ -54,7 +54,7 @@ prof::OpTag register_plan(const Plan& plan) {
 
 OpTags::OpTags(const Plan& plan) {
   static std::mutex mutex;
-  static std::map<std::string, prof::OpTag> known;  // by plan id: a long session must not use up the tags
+  static std::map<std::string, prof::OpTag> known;  // by plan id, so that a long session does not use up the tags
   const std::lock_guard lock(mutex);
   const auto found = known.find(plan.id);
   first_ = found != known.end() ? found->second : known[plan.id] = register_plan(plan);

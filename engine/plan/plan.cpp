@@ -34,7 +34,7 @@ BufferId Plan::targets() const { return batch_buffer(*this, 1); }
 
 std::vector<UpdateItem> update_items(const Plan& plan, const Op& op) {
   std::vector<UpdateItem> items;
-  for (BufferId id : op.in) {  // each parameter, then its gradient, then its moments
+  for (BufferId id : op.in) {  // the order is: parameter, gradient, moments
     const Buffer& buffer = plan.buffer(id);
     if (buffer.role == Role::Parameter)
       items.push_back({buffer.param, id});
@@ -57,7 +57,7 @@ std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op) {
   for (size_t i = 0; i < op.in.size(); ++i) {
     const Role role = plan.buffer(op.in[i]).role;
     if (role == Role::State) continue;
-    if (role == Role::Parameter) {  // the first after a and dz is the weight
+    if (role == Role::Parameter) {  // the first parameter after a and dz is the weight
       GradientItem& item = items.back();
       (item.weight.master == BufferId::None ? item.weight : item.bias) = updates[update++];
     } else {
@@ -170,7 +170,7 @@ void check_product(const Plan& plan, size_t i) {
   if (k != kb || m != c.rows || n != c.cols) throw Failure(where(plan, i) + ": the shapes do not fit together");
 }
 
-// Follows the ops in order and knows which step-local buffers have been placed and written.
+// Goes through the ops in order and tracks which step-local buffers are allocated and written.
 class Walk {
  public:
   explicit Walk(const Plan& plan) : plan_(plan), alive_(plan.buffers.size()), written_(plan.buffers.size()) {
@@ -228,8 +228,9 @@ std::string plan_hash(const Plan& plan) {
        {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
     spec["train"].erase(key);
   std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
-  text += std::to_string(plan.step_rows) + '/' + std::to_string(plan.ranks) + ';';  // a rank's share weighs its gradients
-  for (const Buffer& b : plan.buffers)  // exactly: what is printed for a person is rounded
+  // A rank's gradients are weighted by its share.
+  text += std::to_string(plan.step_rows) + '/' + std::to_string(plan.ranks) + ';';
+  for (const Buffer& b : plan.buffers)  // exact numbers: the printed table rounds them
     text += b.name + ' ' + std::to_string(b.rows) + ' ' + std::to_string(b.cols) + ' ' + std::to_string(b.offset) + ';';
   uint64_t hash = 1469598103934665603ull;
   for (unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;

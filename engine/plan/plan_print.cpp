@@ -1,4 +1,4 @@
-// Names and tables: how a plan reads.
+// Prints a plan: names and tables.
 #include <sstream>
 
 #include "engine/plan/plan.h"

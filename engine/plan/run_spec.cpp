@@ -197,7 +197,7 @@ std::vector<Preset> presets() {
       const JsonInput preset(file, entry.path().string());
       const std::string name = entry.path().stem();
       all.push_back({name, preset.at("title").text(name), preset.at("text").text(), entry.path()});
-    } catch (const Failure&) {  // one that cannot be read is not offered
+    } catch (const Failure&) {  // skip a file that cannot be read
     }
   }
   std::ranges::sort(all, {}, &Preset::name);

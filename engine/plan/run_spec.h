@@ -81,7 +81,7 @@ struct ExecSpec {
   double cache_cap_mib = 0;        // caching: maximum size of the pool; 0: no limit
   int64_t gpus = 1;                // ranks that share each batch; 0: one per GPU of the machine
   Comm comm = Comm::Bucket;
-  double bucket_mib = 0;  // MiB of gradients averaged together; 0: one layer; ignored if comm is bucket
+  double bucket_mib = 0;  // minimum MiB of gradients averaged together; 0: one layer; ignored if comm is bucket
   bool operator==(const ExecSpec&) const = default;
 };
 

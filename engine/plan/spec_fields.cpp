@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-// The names stand in the order of the enumerators.
+// Names are in the order of the enumerators.
 constexpr FieldValue kDatasets[] = {
     {"mnist", "60 000 handwritten digits of 28 × 28; in the box. Look at the ones it gets wrong under Weights."},
     {"fashion-mnist",

@@ -1,4 +1,4 @@
-// Which choices exclude each other, and the sentence that says so.
+// Decides which choices exclude each other, and explains it in one sentence.
 #include "engine/plan/run_spec.h"
 
 namespace ws {
@@ -17,7 +17,7 @@ Reason needs_gpu(const RunSpec& s) {
   return {};
 }
 
-// Whether the network fits is known only with the data: the executor says so when it binds the plan.
+// Only the executor knows if the network fits, because that needs the data. It reports this when it binds the plan.
 Reason persistent_conflict(const ExecSpec& e) {
   if (e.allocator != Allocator::Arena)
     return std::string(to_string(e.allocator)) + ": a persistent kernel calls no allocator; choose allocator arena.";
@@ -89,8 +89,8 @@ std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
   if (auto reason = launch_conflict(spec.exec)) return reason;
   if (on_cpu)
     if (auto reason = needs_gpu(spec)) return reason;
-  // A call that takes memory waits for kernels of all GPUs that map each other's memory, and an average waits for the rank
-  // that is in this call: seen on two H200.
+  // Seen on two H200: a call that allocates memory waits for kernels of all GPUs that map each other's memory. An
+  // average waits for the rank that is inside this call.
   if (!on_cpu && spec.exec.gpus != 1 && spec.exec.allocator != Allocator::Arena)
     return std::string(to_string(spec.exec.allocator)) +
            ": ranks that take memory in mid-step can wait for each other for ever; choose allocator arena or one GPU.";

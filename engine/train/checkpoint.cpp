@@ -1,4 +1,4 @@
-// The checkpoint file: a mark, the spec as JSON, where the run stands, every tensor as raw floats, a checksum.
+// The checkpoint file: a signature, the spec as JSON, the position of the run, every tensor as raw floats, a checksum.
 #include <zlib.h>
 
 #include <cerrno>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kMark[8] = {'W', 'S', 'C', 'H', 'E', 'C', 'K', '1'};
 
-// Everything of fixed size, written as it stands in memory (little-endian machines only, as CUDA's are).
+// All values of fixed size, written in memory order. Only little-endian machines are supported, like those with CUDA.
 struct Position {
   int64_t step = 0, good_steps = 0, epoch = 0, row = 0;
   double loss_scale = 0, wall_s = 0, epoch_loss = 0, epoch_correct = 0;
@@ -41,7 +41,7 @@ RunSpec read_spec(ByteReader& in) {
   }
 }
 
-// Puts a checkpoint into the file piece by piece: of a large model there is no room for a second copy.
+// Writes a checkpoint piece by piece, because a second copy of a large model may not fit into memory.
 class Writer {
  public:
   explicit Writer(prof::SyncedFile& file) : file_(file) {}
@@ -59,7 +59,7 @@ class Writer {
 
  private:
   void raw(std::string_view bytes) {
-    if (bytes.empty()) return;  // zlib takes no bytes at all for the wish to begin anew
+    if (bytes.empty()) return;  // for an empty buffer zlib would restart the checksum
     checksum_ = checksum(bytes, checksum_);
     file_.write(bytes);
   }

@@ -39,7 +39,7 @@ double learning_rate(const TrainSpec& spec, int64_t step, int64_t steps_per_epoc
 std::vector<uint32_t> epoch_order(const TrainSpec& spec, int64_t rows, int64_t epoch) {
   std::vector<uint32_t> order(static_cast<size_t>(rows));
   std::iota(order.begin(), order.end(), 0u);
-  // One batch that holds every row sums to the same in any order.
+  // The gradient of one batch with all rows does not depend on the order.
   if (!spec.shuffle || spec.batch == 0 || spec.batch >= rows) return order;
   uint64_t state = spec.seed * 0xD1342543DE82EF95ull + static_cast<uint64_t>(epoch);
   for (size_t i = order.size(); i > 1; --i) {

@@ -34,7 +34,7 @@ void TrainControl::stop() {
 void TrainControl::change(std::string key, std::string value) {
   if (!field(key).live) throw SpecError(key + ": cannot change while training");
   RunSpec trial;
-  set_field(trial, key, value);  // refuses a wrong value here, on the caller's thread
+  set_field(trial, key, value);  // throws for a wrong value here, on the caller's thread
   std::lock_guard lock(mutex_);
   changes_.emplace_back(std::move(key), std::move(value));
   attention_ = true;

@@ -16,7 +16,7 @@
 namespace ws {
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-// Hands the executor chunks of steps, collects what comes back, and answers the control between two chunks.
+// Gives the executor chunks of steps, collects the results, and handles control requests between two chunks.
 class Trainer {
  public:
   Trainer(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
@@ -27,7 +27,7 @@ class Trainer {
  private:
   void prepare();
   std::string out_of_memory_text() const;
-  TrainState continue_from(Checkpoint checkpoint);  // where to go on
+  TrainState continue_from(Checkpoint checkpoint);  // returns the state to continue from
   void open_executor(const TrainState& state);
   void compile_plans();
 
@@ -39,7 +39,7 @@ class Trainer {
   void take_notes();
   void pace();
   void end_epoch();
-  bool test_due(int64_t epochs) const;  // after so many
+  bool test_due(int64_t epochs) const;  // true if a test is due after this many epochs
   int64_t whole_batches_ahead() const;
 
   void collect(int64_t steps);
@@ -66,7 +66,7 @@ class Trainer {
     return (step + 1) % steps_per_epoch_ ? batch_ : rows_ - (steps_per_epoch_ - 1) * batch_;
   }
   int64_t graph_unit() const {
-    const Launch launch = spec_.exec.launch;  // auto may become a graph
+    const Launch launch = spec_.exec.launch;  // Launch::Auto may become a graph
     return launch == Launch::Graph || launch == Launch::Auto ? spec_.exec.graph_steps : 1;
   }
   int64_t total_steps() const { return spec_.train.epochs * steps_per_epoch_; }
@@ -79,20 +79,20 @@ class Trainer {
 
   Model model_;
   std::unique_ptr<Executor> executor_;
-  CompiledPlan full_, tail_;  // for a whole batch, and for the rows left over at an epoch's end
+  CompiledPlan full_, tail_;  // for a full batch, and for the remaining rows at the end of an epoch
   const Plan* bound_ = nullptr;
   int64_t rows_ = 0, batch_ = 0, steps_per_epoch_ = 0;
   std::vector<uint32_t> order_;
   bool order_given_ = false;
 
-  int64_t step_ = 0, epoch_ = 0, row_ = 0;  // what has been handed to the executor
-  int64_t first_step_ = 0, seen_ = 0;       // where this session began; steps whose results have arrived
+  int64_t step_ = 0, epoch_ = 0, row_ = 0;  // position of the work given to the executor
+  int64_t first_step_ = 0, seen_ = 0;       // first step of this session; steps whose results have arrived
   int64_t chunk_ = 1;
   bool single_ = false, ended_ = false;
   RunStatus status_ = RunStatus::Finished;
 
   std::vector<StepResult> fresh_;
-  std::vector<EpochResult> complete_;  // epochs whose results have all arrived and that were not yet reported
+  std::vector<EpochResult> complete_;  // epochs with all results that are not reported yet
   double epoch_loss_ = 0, epoch_correct_ = 0, last_loss_ = kNotANumber, last_finished_s_ = 0;
   std::optional<Evaluation> last_test_;
   int64_t last_test_step_ = -1;
@@ -100,7 +100,7 @@ class Trainer {
   TrainClock clock_;
   double warm_s_ = 0, paced_s_ = 0, progress_s_ = -1, saved_at_ = 0;
   int64_t warm_steps_ = 0, paced_steps_ = 0, progress_steps_ = 0;
-  AllocatorCalls earlier_calls_;  // of executors that a change replaced
+  AllocatorCalls earlier_calls_;  // calls of executors that a change replaced
   int64_t earlier_peak_ = 0;
   std::string save_problem_;
   Summary summary_;
@@ -108,11 +108,11 @@ class Trainer {
 
 namespace {
 
-constexpr double kChunkSeconds = 0.008;     // how long a chunk should keep the host, so that a request is answered at once
+constexpr double kChunkSeconds = 0.008;     // host time per chunk: short enough to answer a request at once
 constexpr int64_t kLongestChunk = 1024;     // steps
-constexpr double kCheckpointSeconds = 1.0;  // least time between two checkpoints during a run
+constexpr double kCheckpointSeconds = 1.0;  // minimum time between two checkpoints during a run
 
-// What must be as it was when a checkpoint is continued.
+// Only these fields may differ when a checkpoint is continued.
 constexpr std::array<std::string_view, 4> kMayDiffer = {"exec.", "train.epochs", "train.time_limit_s",
                                                         "train.target_accuracy"};
 
@@ -133,10 +133,10 @@ void require_same_shapes(const TrainState& found, const Model& model, Optimizer 
   if (!same) throw Failure("the checkpoint's tensors do not have the sizes of this model");
 }
 
-// A change of these is a new plan for the same executor; any other execution choice makes a new executor.
+// Changing these makes a new plan for the same executor. Any other execution change makes a new executor.
 constexpr std::array<std::string_view, 3> kPlanOnly = {"exec.allocator", "exec.sync", "exec.fusion"};
 
-// The loss must suit what the data holds, which is known once it is loaded.
+// Checks that the loss suits the data, which is known only after loading.
 std::optional<std::string> why_the_data_does_not_fit(const ModelSpec& model, const data::Dataset& data) {
   const bool classes = data.task == data::Task::Classification;
   if (model.loss == LossKind::CrossEntropy && !classes)
@@ -181,7 +181,7 @@ Summary Trainer::run() {
   return summary_;
 }
 
-// The host's memory; the GPU's has a sentence of its own. To find what would fit takes memory, too.
+// Returns the message for missing host memory; the GPU has its own message. Computing it needs memory too.
 std::string Trainer::out_of_memory_text() const {
   constexpr const char* kBriefly = "There was not enough memory to go on training.";
   if (model_.parameters.empty()) return kBriefly;
@@ -190,7 +190,8 @@ std::string Trainer::out_of_memory_text() const {
     const int64_t ours = wants_cuda(spec_) ? 0 : use.reserved + use.parameter_bytes;
     FreeMemory free = free_memory_for(spec_);
     free.host_bytes += ours;
-    if (2 * host_bytes_needed(spec_, model_, data_, free.on_gpu()) < free.host_bytes) return kBriefly;  // a passing lack
+    // A temporary shortage.
+    if (2 * host_bytes_needed(spec_, model_, data_, free.on_gpu()) < free.host_bytes) return kBriefly;
     return out_of_memory_message(spec_, model_, data_, free);
   } catch (const std::exception&) {
     return kBriefly;
@@ -247,7 +248,7 @@ void Trainer::compile_plans() {
   if (rows_ % batch_) tail_ = compile(spec_, model_, rows_ % batch_);
 }
 
-// Compiling kernels and trying products is not training.
+// Compiling kernels and trying products does not count as training time.
 void Trainer::bind_plans() {
   const double begin = prof::steady_seconds();
   if (!tail_.plan.ops.empty()) bind(tail_.plan);
@@ -280,13 +281,13 @@ void Trainer::bind(const Plan& plan) {
   if (&plan == &full_.plan) take_notes();
 }
 
-// What the machine's libraries made of the plan is known only now: whoever shows it is told again.
+// Only binding shows what the machine's libraries made of the plan, so the sink gets the plan again.
 void Trainer::take_notes() {
   if (add_notes(full_.plan, executor_->notes())) sink_.recompiled(full_);
 }
 
-// Whole batches that may go to the executor at once: those left in the epoch, and where an epoch is a single step, one
-// for each epoch up to the next evaluation.
+// Returns how many full batches the executor may get at once: the rest of the epoch. If an epoch is a single step, it
+// is one batch per epoch up to the next evaluation.
 int64_t Trainer::whole_batches_ahead() const {
   if (steps_per_epoch_ > 1) return (rows_ - row_) / batch_;
   const int64_t most = std::min(chunk_, spec_.train.epochs - epoch_);
@@ -302,17 +303,17 @@ void Trainer::run_chunk() {
   std::vector<float> rates(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i)
     rates[static_cast<size_t>(i)] = static_cast<float>(learning_rate(spec_.train, step_ + i, steps_per_epoch_));
-  if (!order_given_) begin_epoch();  // a change in mid-epoch made a new executor
+  if (!order_given_) begin_epoch();  // a change during the epoch made a new executor
   executor_->run(step_, row_, rates);
   step_ += count;
   row_ = std::min(rows_, row_ + count * batch_);
-  if (steps_per_epoch_ == 1) epoch_ += count - 1;  // the last of them ends where every epoch does
+  if (steps_per_epoch_ == 1) epoch_ += count - 1;  // the caller ends the last of these epochs
   pace();
   report_progress(false);
 }
 
-// Sizes the next chunk by the speed seen, and waits where the device has fallen more than a chunk behind: the queue in
-// front of it stays short enough for a pause to be felt at once, and yet never runs dry.
+// Sizes the next chunk by the measured speed, and waits if the device is more than one chunk behind. So the queue is
+// short enough for a fast pause and never becomes empty.
 void Trainer::pace() {
   const bool first = warm_steps_ == 0;
   collect(first || single_ ? step_ : step_ - chunk_);
@@ -352,7 +353,7 @@ void Trainer::end_epoch() {
   save(false);
 }
 
-// What is known by now, and for certain the results of the first `steps` steps of the run.
+// Collects the results known now, and waits for those of the first `steps` steps of the run.
 void Trainer::collect(int64_t steps) {
   fresh_.clear();
   if (steps >= step_)
@@ -360,7 +361,7 @@ void Trainer::collect(int64_t steps) {
   else
     executor_->catch_up(fresh_, steps);
   if (fresh_.empty()) return;
-  const double shift = clock_.seconds() - prof::steady_seconds();  // onto the training clock
+  const double shift = clock_.seconds() - prof::steady_seconds();  // offset to the training clock
   for (StepResult& result : fresh_) {
     result.finished_s = last_finished_s_ = std::max(last_finished_s_, result.finished_s + shift);
     add(result);
@@ -412,9 +413,9 @@ void Trainer::test(EpochResult* into) {
   clock_.start();
 }
 
-// A checkpoint that cannot be written does not stop the training; only the last one decides.
+// A checkpoint that cannot be written does not stop the training. Only the last one counts.
 void Trainer::save(bool last) {
-  if (options_.checkpoint.empty() || step_ == first_step_) return;  // nothing new: what is there already stays
+  if (options_.checkpoint.empty() || step_ == first_step_) return;  // nothing new: the existing file stays
   if (!last && clock_.seconds() - saved_at_ < kCheckpointSeconds) return;
   collect(step_);
   clock_.stop();
@@ -464,7 +465,7 @@ void Trainer::count_up() {
   summary_.peak_bytes = earlier_peak_;
 }
 
-// False when the run should end here.
+// Returns false if the run should end here.
 bool Trainer::handle_requests() {
   if (control_.attention_.exchange(false)) wait_while_paused();
   const double limit = spec_.train.time_limit_s;
@@ -495,7 +496,7 @@ void Trainer::wait_while_paused() {
       lock.unlock();
       settle();
       lock.lock();
-      continue;  // something may have come in meanwhile
+      continue;  // a request may have arrived meanwhile
     }
     if (control_.changes_.empty() && control_.questions_.empty()) control_.wake_.wait(lock);
   }
@@ -503,7 +504,7 @@ void Trainer::wait_while_paused() {
   clock_.start();
 }
 
-// Called and returns with the lock held; lets go of it while working.
+// The lock is held on entry and on return, and released during the work.
 void Trainer::answer_requests(std::unique_lock<std::mutex>& lock) {
   const auto changes = std::exchange(control_.changes_, {});
   const auto questions = std::exchange(control_.questions_, {});
@@ -514,7 +515,7 @@ void Trainer::answer_requests(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-// Paused: everything that is known is shown.
+// While paused: reports everything that is known.
 void Trainer::settle() {
   collect(step_);
   flush_epochs();
@@ -537,7 +538,7 @@ void Trainer::apply_changes(const std::vector<std::pair<std::string, std::string
   }
 }
 
-// Returns why it went back to the old choices; empty when the new ones run.
+// Returns why it restored the old choices, or an empty string if the new ones run.
 std::string Trainer::try_switch(const RunSpec& next, const std::vector<FieldChange>& differences) {
   if (auto reason = why_invalid(next, device_info().cuda)) return *reason;
   const RunSpec before = std::exchange(spec_, next);

@@ -1,4 +1,4 @@
-// The operations on the CPU: plain loops on one thread, and the library or vectorised loops on all cores.
+// The operations on the CPU: plain loops on one thread, and a library or vectorised loops on all cores.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -93,7 +93,7 @@ class CpuWorkload final : public Workload {
     std::vector<double> partial((static_cast<size_t>(n_) + 65535) / 65536);
     const auto work = [&](int64_t b, int64_t e) {
       for (int64_t c = b; c < e; ++c) {
-        float sums[16] = {};  // sixteen running sums: vectorised, and the rounding stays small
+        float sums[16] = {};  // sixteen running sums: the loop vectorises and rounding stays small
         const int64_t end = std::min((c + 1) * 65536, n_);
         for (int64_t i = c * 65536; i < end; ++i) sums[i % 16] += x(i);
         for (float s : sums) partial[static_cast<size_t>(c)] += static_cast<double>(s);

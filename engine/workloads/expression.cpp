@@ -264,7 +264,7 @@ double Expression::at(double x, double y) const {
 }
 
 void Expression::evaluate(std::span<const float> x, std::span<const float> y, std::span<float> out) const {
-  // A strip at a time through the whole expression: each step is a plain loop, and the strips stay in the cache.
+  // Evaluates the expression on one strip at a time: each step is a plain loop, and the strips stay in the cache.
   constexpr size_t kStrip = 512;
   std::vector<float> stack(kStrip * static_cast<size_t>(stack_depth()));
   for (size_t begin = 0; begin < out.size(); begin += kStrip) {

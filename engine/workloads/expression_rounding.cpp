@@ -1,5 +1,5 @@
-// How far a float32 evaluation of an expression may end from the exact value: the rounding of each operation, and what
-// the operations after it make of it.
+// Bounds the error of a float32 evaluation of an expression: the rounding of each operation, and how later operations
+// change it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,16 +9,17 @@
 namespace ws::lab {
 namespace {
 
-constexpr double kUnit = 0x1p-24;  // half of a float's last place
+constexpr double kUnit = 0x1p-24;  // half a unit in the last place of a float
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 struct Rounded {
   double value = 0, error = 0;
 };
 
-// The difference that operands which are off by their errors make.
+// Returns how much the errors of the operands change the result.
 double passed_on(Fn fn, const Rounded& a, const Rounded& b, double value) {
-  const double left_a = std::abs(a.value) - a.error, left_b = std::abs(b.value) - b.error;  // of them at the least
+  // Lower bounds of |a| and |b|.
+  const double left_a = std::abs(a.value) - a.error, left_b = std::abs(b.value) - b.error;
   switch (fn) {
     case Fn::Multiply:
       return std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
@@ -43,7 +44,7 @@ double passed_on(Fn fn, const Rounded& a, const Rounded& b, double value) {
     case Fn::Pow:
       if (a.error == 0 && b.error == 0) return 0;
       if (a.value == 0 || left_a < std::abs(a.value) / 2) return kUnknown;
-      if (a.value < 0 && b.error > 0) return kUnknown;  // next to a whole exponent there is no value
+      if (a.value < 0 && b.error > 0) return kUnknown;  // the result is undefined near a whole exponent
       return std::abs(value) * std::expm1(2 * std::abs(b.value) * a.error / std::abs(a.value) +
                                           std::abs(std::log(std::abs(a.value))) * b.error);
     default:
@@ -51,7 +52,7 @@ double passed_on(Fn fn, const Rounded& a, const Rounded& b, double value) {
   }
 }
 
-// Half-units in the last place by which the operation itself may be off, in any library.
+// Error of the operation itself in any library, in half units in the last place.
 double own_units(Fn fn) {
   switch (fn) {
     case Fn::X:
@@ -84,7 +85,7 @@ Rounded constant(double value) {
 Rounded after(Fn fn, const Rounded& a, const Rounded& b) {
   const double value = value_of(fn, a.value, b.value), own = own_units(fn);
   double error = passed_on(fn, a, b, value) + own * kUnit * std::abs(value);
-  if (own > 0) error += std::numeric_limits<float>::min();  // what is smaller may become zero
+  if (own > 0) error += std::numeric_limits<float>::min();  // smaller values may become zero
   const bool held = std::abs(value) + error < static_cast<double>(std::numeric_limits<float>::max());
   const bool known = std::isfinite(a.error) && std::isfinite(b.error) && std::isfinite(error);
   return {value, held && known ? error : kUnknown};

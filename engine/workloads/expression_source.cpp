@@ -11,7 +11,7 @@ namespace {
 // Best approximations of (sin x - x) / x³ and (cos x - 1) / x² in x² over |x| <= 1.0001, relative error under 1e-9.
 constexpr float kSine[] = {-0.166666672F, 0.008333317F, -0.000198362104F, 2.69530074e-06F};
 constexpr float kCosine[] = {-0.49999997F, 0.0416664816F, -0.00138833374F, 2.41381149e-05F};
-constexpr double kShort = 1.0001;  // a little more than 1: what was rounded on the way stays inside
+constexpr double kShort = 1.0001;  // slightly more than 1, so that rounded arguments stay inside
 
 float polynomial(const float (&c)[4], float t) { return std::fma(std::fma(std::fma(c[3], t, c[2]), t, c[1]), t, c[0]); }
 
@@ -33,7 +33,7 @@ constexpr double kInfinity = INFINITY;
 Interval everything() { return {-kInfinity, kInfinity}; }
 bool bounded(Interval i) { return std::isfinite(i.low) && std::isfinite(i.high); }
 
-// Float arithmetic rounds: an interval that was computed is a little wider than the numbers say.
+// Float arithmetic rounds, so a computed interval must be slightly wider.
 Interval widened(double low, double high) {
   const double room = 1e-6 * std::max(std::abs(low), std::abs(high)) + 1e-37;
   if (!(std::max(std::abs(low), std::abs(high)) < 3e38)) return everything();
@@ -56,7 +56,7 @@ Interval magnitude(Interval a) {
   return {a.low > 0 || a.high < 0 ? std::min(std::abs(a.low), std::abs(a.high)) : 0, most};
 }
 
-// A value that is not a number may come out of any of these; the polynomials hand it on as the library does.
+// Each of these can return NaN. The polynomials pass NaN on as the library functions do.
 Interval range_of(Fn fn, Interval a, Interval b) {
   switch (fn) {
     case Fn::Add:
@@ -129,8 +129,8 @@ std::string cuda_call(Fn fn, const std::string& a, const std::string& b, bool sm
   }
 }
 
-// Long arrays: a thread loads four groups of four before it works on any, enough in flight to keep the memory busy.
-// Short ones: one group a thread, so that all multiprocessors have some.
+// Long arrays: a thread loads four groups of four values before it uses any, to keep enough loads in flight. Short
+// arrays: one group per thread, so that all multiprocessors have work.
 constexpr const char* kLoop =
     "(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out, unsigned long long n, int "
     "each) {\n"

@@ -22,7 +22,7 @@ void fill(std::vector<float>& values, int64_t count, uint64_t seed, uint64_t str
   });
 }
 
-// Sizes come from outside: what does not fit a number is as large as a number can be.
+// Sizes come from outside. An overflow gives the largest number.
 int64_t times(int64_t a, int64_t b) {
   int64_t product = 0;
   return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<int64_t>::max() : product;
@@ -71,7 +71,7 @@ int64_t input_elements(const LabSpec& s, int64_t n) {
 int64_t bytes_of(const LabSpec& s, int64_t n) { return times(4, plus(input_elements(s, n), output_elements(s, n))); }
 
 int64_t memory_of(const LabSpec& s, int64_t n) {
-  constexpr int64_t kAround = 96 << 20;  // workspaces, events, the driver's own
+  constexpr int64_t kAround = 96 << 20;  // workspaces, events, memory of the driver
   int64_t intermediates = s.operation == Operation::MatMul ? bytes_of(s, n) / 2 : 0;  // fp16 copies
   if (s.operation == Operation::Sine) intermediates = times(4, n);
   if (s.operation == Operation::Expression)
@@ -80,7 +80,7 @@ int64_t memory_of(const LabSpec& s, int64_t n) {
 }
 
 int64_t host_memory_of(const LabSpec& s, Way way, int64_t n) {
-  const bool twice = way == Way::GpuPinned || way == Way::GpuOverlap;  // a page-locked copy of everything
+  const bool twice = way == Way::GpuPinned || way == Way::GpuOverlap;  // page-locked copies of all arrays
   return plus(times(twice ? 2 : 1, bytes_of(s, n)), s.cold_cache ? kCoolBytes : 0);
 }
 

@@ -1,4 +1,4 @@
-// The names and sentences of operations and ways.
+// The names and descriptions of operations and ways.
 #include <charconv>
 
 #include "engine/workloads/lab_spec.h"

@@ -1,5 +1,5 @@
-// The executor that the trainer sees: binds plans, hands steps to the stream or graph executor, and turns what goes
-// wrong into sentences.
+// The executor that the trainer uses: binds plans, passes steps to the stream, graph or persistent executor, and turns
+// failures into sentences.
 #include "engine/cuda/executor/cuda_executor.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace ws::cuda {
 namespace {
 
-// First made, last destroyed: after a sticky error the context is reset when everything that lived in it is gone.
+// The first member, so it is destroyed last: after a sticky error it resets the context when all its objects are gone.
 struct ContextGuard {
   ContextGuard() = default;
   ~ContextGuard() { reset_lost_context(); }
@@ -30,7 +30,7 @@ class CudaExecutor final : public Executor {
     if (link_) CUDA_CHECK(cudaSetDevice(link_->device()));
   }
   ~CudaExecutor() override {
-    if (place_) cudaStreamSynchronize(place_->stream);  // nothing is freed under running work
+    if (place_) cudaStreamSynchronize(place_->stream);  // wait, so that running work does not lose its memory
     cudaGetLastError();
   }
 
@@ -115,7 +115,7 @@ class CudaExecutor final : public Executor {
     MemoryUse use;
     if (memory_) memory_->add_to(use);
     use.peak = std::max(use.peak, earlier_peak_);
-    if (!evaluator_) return use;  // never loaded, or the load failed half-way: a failed run is still summed up
+    if (!evaluator_) return use;  // never loaded, or the load failed: a failed run still asks for this summary
     use.parameter_bytes = place_->storage.bytes() + place_->feed.bytes() + place_->tables.bytes() + evaluator_->bytes() +
                           persistent_->bytes();
     return use;
@@ -128,7 +128,7 @@ class CudaExecutor final : public Executor {
   }
 
  private:
-  // Out of memory in a step: says what is biggest and which batch would fit.
+  // Adds to an out-of-memory error of a step which buffers are biggest and which batch would fit.
   template <class Work>
   void guarded(const Plan& plan, Work&& work) {
     try {
@@ -170,7 +170,7 @@ class CudaExecutor final : public Executor {
     memory_ = std::make_unique<AllocatorStack>(exec.allocator, exec);
   }
 
-  // Captured graphs hold addresses: they go before the memory does.
+  // Captured graphs hold addresses, so they are destroyed before the memory.
   void forget_plans() {
     CUDA_CHECK(cudaStreamSynchronize(place_->stream));
     current_ = nullptr;
@@ -203,7 +203,8 @@ class CudaExecutor final : public Executor {
             (bound.launches_graphs() ? "graphs: " : "op by op: ") + why_not_persistent;
   }
 
-  // What `auto` means for this plan. A rule and no measurement: two runs of one spec end in the same bits.
+  // Decides what `auto` means for this plan. It is a fixed rule, not a measurement: two runs of one spec give the same
+  // bits.
   void choose_launch(DevicePlan& bound, std::string& why_not_persistent) {
     RunSpec& spec = bound.plan.spec;
     const auto allowed = [&](Launch launch) {
@@ -239,14 +240,14 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  // A larger block is another one: every plan gets its new addresses, and graphs are captured anew. Where there is no
-  // room for it the old one is gone as well, and with it every plan that knows its address.
+  // A larger arena has a new address: every plan gets new addresses and graphs are captured again. If the allocation
+  // fails, the old arena is gone too, so every plan that uses its address is dropped.
   void grow_arena(const Plan& plan) {
     try {
       if (!memory_->reserve_arena(place_->stream, plan.arena_bytes)) return;
     } catch (...) {
       current_ = nullptr;
-      plans_.clear();  // freeing the block has waited for the work that used it
+      plans_.clear();  // freeing the arena has waited for the work that used it
       throw;
     }
     for (auto& [id, bound] : plans_) {
@@ -255,9 +256,9 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  // Lets the library choose its algorithms; true when every reader of x can find its rows by the clock.
+  // Lets the library choose its algorithms. Returns true if every reader of x can find its rows by the device clock.
   bool prepare_products(DevicePlan& bound) {
-    DevicePlan shapes;  // addresses that only say "here is something, aligned like everything"
+    DevicePlan shapes;  // placeholder addresses with the usual alignment
     shapes.plan = bound.plan;
     shapes.address.assign(bound.plan.buffers.size(), reinterpret_cast<void*>(uintptr_t{1} << 20));
     const Launching with{shapes, {place_->stream.get()}, {}, place_->blas, {}, place_->storage, place_->sides};

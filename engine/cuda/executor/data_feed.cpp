@@ -10,13 +10,13 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int64_t kFixedGraphs = 8;  // so few graphs an epoch may each know their rows
+constexpr int64_t kFixedGraphs = 8;  // maximum number of graphs per epoch that may each contain their own row addresses
 
 const void* targets_of(const data::Split& split, bool classes) {
   return classes ? static_cast<const void*>(split.labels.data()) : split.targets.data();
 }
 
-// The set's points in their own order: then the GPU can make them itself, to the same bits.
+// True if the data set is an unchanged synthetic line: the GPU can then generate it itself, with the same bits.
 bool is_made_up_line(const data::Dataset& data, const data::DataSpec& spec) {
   return data.name == "line" && spec.name == "line" && spec.limit == 0 &&
          data.train.rows + data.test.rows == spec.points;
@@ -47,7 +47,7 @@ DataFeed::Resident DataFeed::upload(const data::Split& split) const {
   if (split.rows == 0) return made;
   CUDA_CHECK(cudaMemcpy(made.x.data(), split.x.data(), made.x.bytes(), cudaMemcpyHostToDevice));
   CUDA_CHECK(cudaMemcpy(made.y.data(), targets_of(split, classes_), made.y.bytes(), cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a copy from pageable memory returns before its last bytes are there
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may return before its last bytes arrive
   return made;
 }
 
@@ -100,7 +100,7 @@ void DataFeed::attach(DevicePlan& bound, bool views) {
     bound.feed = views ? Feed::Clock : aligned && launches <= kFixedGraphs ? Feed::View : Feed::Gather;
   const bool moves = bound.plan.ranks > 1 || (bound.plan.spec.train.shuffle && batch < rows);
   if (bound.feed != Feed::Gather && moves && !make_shuffled(x.type))
-    bound.feed = Feed::Gather;  // no room for a second set
+    bound.feed = Feed::Gather;  // not enough memory for a second set
   if (bound.feed != Feed::Gather) return;
   bound.own_x = DeviceBlock<char>::device(static_cast<size_t>(x.bytes()));
   bound.own_y = DeviceBlock<char>::device(static_cast<size_t>(y.bytes()));
@@ -108,7 +108,7 @@ void DataFeed::attach(DevicePlan& bound, bool views) {
 
 bool DataFeed::make_shuffled(DType type) {
   if (shuffled_type_ == type) return true;
-  shuffled_type_ = DType::I32;  // should there be no room, then there is no set of the old type either
+  shuffled_type_ = DType::I32;  // if the allocation fails, the old type is gone too
   try {
     shuffled_x_ = {};
     shuffled_x_ = DeviceBlock<char>::device(static_cast<size_t>(data_->train.rows * data_->features * size_of(type)));
@@ -137,7 +137,7 @@ void DataFeed::shuffle(Queue queue, DType type) {
   shuffled_ = true;
 }
 
-// Whole or not at all: a slot with room on the device and none on the host would be taken for a usable one.
+// Returns a complete slot or throws. A slot with device memory but no host memory would look usable.
 DataFeed::Slot DataFeed::make_slot(size_t bytes) const {
   Slot slot;
   slot.device = DeviceBlock<char>::device(bytes);
@@ -167,7 +167,7 @@ int DataFeed::stage(DevicePlan& bound, cudaStream_t stream, int64_t row) {
   const int number = loader_ == Loader::Pinned ? std::exchange(next_slot_, 1 - next_slot_) : 0;
   Slot& slot = slots_[static_cast<size_t>(number)];
   if (const auto bytes = static_cast<size_t>(staged_bytes(bound.rows())); slot.device.size() < bytes) {
-    CUDA_CHECK(cudaStreamSynchronize(stream));  // a larger plan came: the old slot may still be read
+    CUDA_CHECK(cudaStreamSynchronize(stream));  // for a larger plan: the old slot may still be read
     slot = {};
     slot = make_slot(bytes);
   }

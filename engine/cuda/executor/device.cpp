@@ -1,4 +1,4 @@
-// What GPU there is, asked so that a machine without one gets a sentence and never a crash.
+// Finds the GPU. On a machine without a usable GPU it gives a sentence and never crashes.
 #include <cctype>
 #include <fstream>
 
@@ -10,7 +10,7 @@
 namespace ws::cuda {
 namespace {
 
-// "580.159.04" where the kernel module tells it, else the CUDA version that the driver speaks.
+// Returns "580.159.04" if the kernel module reports it, else the CUDA version that the driver supports.
 std::string driver_text(int speaks) {
   std::ifstream file("/proc/driver/nvidia/version");
   for (std::string word; file >> word;)

@@ -17,7 +17,7 @@ std::string why_no_device(cudaError_t code, int devices, int driver, int needs) 
   return std::string("The NVIDIA driver does not answer: ") + cudaGetErrorString(code) + ".";
 }
 
-// A build without code for this GPU would fail at the first launch; better to say so before.
+// A build without code for this GPU would fail only at the first launch. This reports it earlier.
 std::string why_no_code(const GpuKind& gpu, bool made_for, const std::function<cudaError_t()>& ask) {
   const std::string who =
       gpu.name + " (compute capability " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor) + ")";

@@ -47,7 +47,7 @@ Product product_of(const Launching& with, const Op& op) {
   p.activation = op.activation;
   p.precision = with.spec().exec.precision;
   p.accumulate = with.spec().exec.accumulate;
-  const Role role = with.bound.plan.buffer(op.in[1]).role;  // weights stand still from one update to the next
+  const Role role = with.bound.plan.buffer(op.in[1]).role;  // weights do not change between two updates
   p.b_is_settled = op.layer > 0 && (role == Role::Parameter || role == Role::Shadow);
   const bool second_out = op.out.size() > 1;
   if (op.epilogue == Epilogue::Bias || op.epilogue == Epilogue::BiasActivate) {
@@ -61,7 +61,7 @@ Product product_of(const Launching& with, const Op& op) {
 
 namespace {
 
-// The op's operands as tensors, in the plan's order.
+// The op's operands as tensors, in the order of the plan.
 struct Operands {
   const Launching& with;
   const Op& op;
@@ -98,7 +98,7 @@ void launch_update(const Operands& o) {
     update_all(o.with.queue, optimizer, refs);
 }
 
-// A gradient update after an output layer also joins its losses, which spares the layer a round trip.
+// A gradient update after an output layer also adds up its losses, which saves that layer a round trip.
 bool joins_losses(const Plan& plan) {
   const auto has = [&](OpKind kind) { return std::ranges::count(plan.ops, kind, &Op::kind) > 0; };
   return has(OpKind::OutputLayer) && has(OpKind::GradientUpdate);
@@ -165,7 +165,7 @@ LinearStep linear_of(const Operands& o) {
   return step;
 }
 
-// Chunk i of n rows: the rows are cut where a 16-byte access begins.
+// Returns chunk i of the rows. Chunks begin at a multiple of 1024 rows, so 16-byte accesses are possible.
 LinearStep chunk_of(const LinearStep& whole, int i, int chunks) {
   constexpr int64_t kUnit = 1024;
   const int64_t rows = whole.x.rows, each = (rows / chunks + kUnit - 1) / kUnit * kUnit;

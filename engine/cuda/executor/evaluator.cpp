@@ -9,8 +9,8 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int64_t kUnit = 64;                     // rows: then every batch of the set begins where 256-byte access may
-constexpr int64_t kMostBytes = int64_t{1} << 30;  // of intermediates
+constexpr int64_t kUnit = 64;                     // rows: every batch then begins at a 256-byte boundary
+constexpr int64_t kMostBytes = int64_t{1} << 30;  // for intermediates
 
 RunSpec evaluation_spec(RunSpec spec) {
   spec.exec.allocator = Allocator::Arena;
@@ -32,7 +32,7 @@ int64_t Evaluator::batch_for(const RunSpec& spec, int64_t rows) {
   return batch;
 }
 
-// What a failed attempt holds would be missing in the next.
+// Frees the memory of a failed attempt, so that the next attempt can use it.
 void Evaluator::release() noexcept {
   plans_.clear();
   arena_ = {}, staging_ = {};
@@ -45,7 +45,7 @@ auto Evaluator::in_batches(const RunSpec& spec, int64_t rows, Work&& work) {
     try {
       return work(batch);
     } catch (const OutOfMemory& problem) {
-      CUDA_CHECK(cudaStreamSynchronize(place_.stream));  // nothing is freed under running work
+      CUDA_CHECK(cudaStreamSynchronize(place_.stream));  // wait, so that running work does not lose its memory
       release();
       if (batch <= kUnit) throw OutOfMemory(problem.call, problem.code, advice_for_evaluation(spec, model_, batch));
       most_rows_ = round_up(batch / 2, kUnit);
@@ -92,7 +92,7 @@ void Evaluator::place_x(DevicePlan& plan, const Rows& rows) {
           Tensor{address, x.type, x.rows, x.cols});
 }
 
-// Everything up to the loss.
+// Runs the ops up to the loss.
 Evaluator::Output Evaluator::forward(DevicePlan& plan, const Rows& rows) {
   const Launching with{plan,           {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()},
                        place_.storage, place_.sides};

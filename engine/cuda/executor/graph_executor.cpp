@@ -5,13 +5,13 @@
 namespace ws::cuda {
 namespace {
 
-constexpr size_t kGraphsKept = 24;  // of a plan: full ones, the epoch's rest, and what pauses cut off
+constexpr size_t kGraphsKept = 24;  // per plan: full graphs, the rest of the epoch, and parts cut off by pauses
 
-// Ends the capture however the scope is left, so that the stream can be used again after a failure inside.
+// Ends the capture on every exit from the scope, so the stream is usable after a failure inside.
 class Capture {
  public:
   Capture(cudaStream_t stream, AllocatorStack& memory) : stream_(stream), memory_(memory) {
-    // Relaxed: a caching pool may have to ask the device for a segment while the step is recorded.
+    // Relaxed mode: during the capture a caching pool may need a new segment from the device.
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     open_ = true;
     memory_.recording(true);
@@ -35,8 +35,7 @@ class Capture {
   bool open_ = false;
 };
 
-// The kernel that moves the graph's step counter on belongs to no op of the plan, but is not to go unexplained in a
-// trace.
+// The kernel that advances the graph's step counter belongs to no op of the plan. This tag names it in a trace.
 prof::OpTag clock_tag() {
   static const prof::OpTag tag =
       prof::register_ops({{"advance", "moves the graph's step counter on", "", "input", prof::Meaning::Other}});
@@ -59,7 +58,7 @@ void GraphExecutor::launch(DevicePlan& bound, AllocatorStack& memory, int64_t fi
   const cudaStream_t stream = place_.stream;
   const int slot = place_.feed.stage(bound, stream, row);
   const BufferId rows =
-      bound.feed == Feed::Staged ? bound.y : bound.x;  // x may be a converted copy, the same for each slot
+      bound.feed == Feed::Staged ? bound.y : bound.x;  // x may be a converted copy, which is the same for each slot
   const GraphKey key{steps, bound.address[index(rows)],
                      bound.feed == Feed::Gather ? place_.feed.order_address() : nullptr, prof::listener() != nullptr};
   const bool first_time = std::ranges::find(bound.graphs, key, &CapturedGraph::key) == bound.graphs.end();
@@ -95,7 +94,7 @@ GraphExec GraphExecutor::capture(DevicePlan& bound, AllocatorStack& memory, int6
   const int64_t together = takes_many_steps(bound) ? steps : 1;
   for (int64_t i = 0; i < steps; i += together) {
     stream_.step(bound, memory, place_.tables.at(i), true, together);
-    // The first rows of step i + 1 lie behind those of step i.
+    // The rows of step i + 1 follow those of step i.
     if (bound.feed == Feed::View) {
       for (BufferId id : {bound.x, bound.y})
         bound.address[index(id)] = static_cast<char*>(bound.address[index(id)]) + bound.plan.buffer(id).bytes();

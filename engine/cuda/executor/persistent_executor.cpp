@@ -40,7 +40,7 @@ void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   made.parts = StepParts(bound.plan, made.placement);
   make_buffers(made.placement);
   made.rows = rows_for(made, network.precision);
-  if (prof::StampBoard::instance().wanted() > 0) kernel_of(made, true);  // compiled now, not between two steps
+  if (prof::StampBoard::instance().wanted() > 0) kernel_of(made, true);  // compile now, not between two steps
   bound.notes.assign(bound.plan.ops.size(), {});
   if (!bound.notes.empty()) {
     std::string& note = bound.notes.front();
@@ -105,7 +105,7 @@ Arguments PersistentExecutor::arguments(const DevicePlan& bound, const Bound& fo
   return a;
 }
 
-// The kernel for the next launch: the stamped one while somebody looks inside.
+// Returns the kernel for the next launch: the one with stamps if the profiler wants stamps.
 const persistent::CompiledKernel& PersistentExecutor::kernel_of(Bound& found, bool stamped) {
   if (!stamped) return *found.kernel;
   auto& kernel = kernels_[persistent::kernel_source(found.placement, true)];
@@ -118,12 +118,12 @@ void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_
   Bound& found = bound_.at(bound.plan.id);
   const int64_t wanted = prof::StampBoard::instance().wanted();
   const persistent::CompiledKernel& stamping = kernel_of(found, wanted > 0);
-  // What another plan left in the exchange buffer could look like a message.
+  // Data of another plan in the exchange buffer could look like a message.
   if (exchange_ && exchanging_ != bound.plan.id)
     CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0, exchange_.bytes(), place_.stream));
   exchanging_ = bound.plan.id;
   Arguments a = arguments(bound, found);
-  // Stamps cost registers, whether they are written or not: a launch of their own leaves the other steps as they are.
+  // Stamps cost registers even if they are not written. A separate launch for them leaves the other steps unchanged.
   bool stamps = wanted > 0;
   for (int64_t done = 0; done < steps; stamps = wanted > 0 && !stamps) {
     const int64_t most = stamps ? std::min(wanted, found.placement.most_steps) : found.placement.most_steps,
@@ -142,7 +142,7 @@ void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_
     done += count;
     place_.tables.steps_enqueued(first_step + done);
   }
-  place_.storage.refresh_shadows({place_.stream.get()});  // tests read them
+  place_.storage.refresh_shadows({place_.stream.get()});  // tests read the shadows
 }
 
 void PersistentExecutor::check_fault() {

@@ -16,12 +16,12 @@ using persistent::Residency;
 using persistent::Stamp;
 using persistent::StampHead;
 
-constexpr int kStampsOfAStep = 48;  // a grid of five hidden layers writes about forty
+constexpr int kStampsOfAStep = 48;  // a grid kernel with five hidden layers writes about forty
 
 struct Part {
   persistent::Parts kind;
   Phase phase;
-  const char* name;  // %: the layer
+  const char* name;  // % stands for the layer
   prof::Meaning meaning;
 };
 constexpr Part kParts[] = {
@@ -32,7 +32,7 @@ constexpr Part kParts[] = {
     {persistent::kPartUpdate, Phase::Update, "update", prof::Meaning::Optimizer},
 };
 
-// The plan's ops of that phase and layer, which this part does as one.
+// Returns the plan's ops of that phase and layer, which this part executes together.
 std::string ops_of(const Plan& plan, Phase phase, int layer) {
   std::string names;
   for (const Op& op : plan.ops)
@@ -55,11 +55,11 @@ StepParts::StepParts(const Plan& plan, const Placement& placement) {
   roles_ = cluster ? 2 : 1;
   lanes_ = placement.blocks * roles_;
   static std::mutex mutex;
-  static std::map<std::string, prof::OpTag> known;  // a long session must not use up the tags
+  static std::map<std::string, prof::OpTag> known;  // by plan id, so that a long session does not use up the tags
   const std::lock_guard lock(mutex);
   prof::OpTag& first = known[plan.id];
   if (first == prof::kNoOp) {
-    // Where one block does all layers of a phase in one go, the part has no layer.
+    // If one block does all layers of a phase together, the part has no layer.
     const bool one_layer = placement.residency == Residency::Rows || placement.residency == Residency::Block;
     std::vector<prof::OpInfo> infos;
     for (const Part& part : kParts)
@@ -78,7 +78,7 @@ prof::OpTag StepParts::of(unsigned what) const {
   return static_cast<prof::OpTag>(first_ + (kind - 1) * kLayers + which);
 }
 
-// Two digits and more: lanes are sorted by name.
+// Pads the number with zeros to three digits, because lanes are sorted by name.
 prof::StampedLaneName StepParts::lane_name(int lane, unsigned multiprocessor) const {
   const std::string number = std::to_string(multiprocessor);
   const bool helper = roles_ == 2 && lane % 2 == 1;
@@ -127,7 +127,7 @@ void StampReader::collect() {
   }
 }
 
-// Cycles become nanoseconds by the two moments at which both clocks were read.
+// Converts cycles to nanoseconds with the two moments at which both clocks were read.
 void StampReader::hand_over(Room& room) {
   room.pending = false;
   prof::StampedLaunch launch;

@@ -10,13 +10,13 @@
 namespace ws::cuda {
 namespace {
 
-// A copy out costs the host about 5 µs; no eye sees more than some hundred a second.
+// A copy to the host costs it about 5 µs, and nobody can see more than some hundred updates per second.
 constexpr auto kDrainPause = std::chrono::milliseconds(2);
 
 }  // namespace
 
-// The host sees an end late, never early: the earliest sight so far says how the clocks stand to each other. They drift
-// apart by some millionths at most.
+// The host sees the end of a drain late, never early. So the earliest observation so far gives the offset between the
+// clocks. They drift apart by a few millionths at most.
 Event DrainClock::ended(Event done, double seen_s, double& ended_s) {
   constexpr double kDrift = 2e-5;
   if (!before_) {
@@ -59,12 +59,12 @@ void StepTables::set_clock(Queue queue, StepClock value) {
 void StepTables::announce(cudaStream_t stream, int64_t first, std::span<const float> lrs) {
   const auto count = static_cast<int64_t>(lrs.size());
   make_room(stream, first + count);
-  if (!lr_filled_) {  // most runs keep one rate for ever: then this is the only upload
+  if (!lr_filled_) {  // most runs keep one rate, so this is their only upload
     std::fill_n(lr_host_.data(), kCapacity, lrs[0]);
     upload(stream, 0, kCapacity);
     lr_filled_ = true;
   }
-  int64_t changed = -1;  // slots [changed, i) differ from what the device has
+  int64_t changed = -1;  // slots [changed, i) differ from the device
   for (int64_t i = 0; i <= count; ++i) {
     const int64_t slot = (first + i) % kCapacity;
     const bool differs = i < count && lr_host_[static_cast<size_t>(slot)] != lrs[static_cast<size_t>(i)];
@@ -83,7 +83,7 @@ void StepTables::upload(cudaStream_t stream, int64_t slot, int64_t count) {
                              cudaMemcpyHostToDevice, stream));
 }
 
-// A row of the ring may be written again only when its old value has arrived here.
+// A row of the ring may be overwritten only after its old value has arrived on the host.
 void StepTables::make_room(cudaStream_t stream, int64_t end) {
   while (end - drained_ > kCapacity) {
     if (drains_.empty()) start_drain(stream);
@@ -151,9 +151,9 @@ void StepTables::results(cudaStream_t stream, std::vector<StepResult>& out, bool
   hand_over(out);
 }
 
-// Copies begin often enough that one of them ends about where the next call will want to wait: were the only one under
-// way to reach to the newest step, waiting for it would leave the device without work. (And not at each call, of which
-// short epochs make many.)
+// Starts copies early enough that one of them ends about when the next call wants to wait. If the only running copy
+// went up to the newest step, waiting for it would leave the device without work. It does not start one on each call,
+// because short epochs make many calls.
 void StepTables::catch_up(cudaStream_t stream, std::vector<StepResult>& out, int64_t steps) {
   const bool far = 2 * (enqueued_ - draining_) >= enqueued_ - steps;
   if (far || drain_is_due()) start_drain(stream);

@@ -9,7 +9,7 @@ void Storage::create(const Model& model, int moments) {
   for (const Parameter& p : model.parameters) {
     offsets_.push_back(total_);
     elements_.push_back(p.elements());
-    total_ += round_up(p.elements(), kAlignment / 2);  // aligned in the 16-bit shadows too
+    total_ += round_up(p.elements(), kAlignment / 2);  // also aligns the 16-bit shadows
   }
   values_ = DeviceBlock<float>::filled(static_cast<size_t>(total_ * (1 + moments_)));
   scale_ = DeviceBlock<LossScale>::device(1);

@@ -12,7 +12,7 @@ void Workplace::create(const Model& model, const data::Dataset& data, const RunS
   storage.create(model, moments_of(spec.train.optimizer));
   tables.create(data.task == data::Task::Classification);
   feed.load(stream, data, spec);
-  CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above is on the default stream, which ours do not wait for
+  CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above uses the default stream, and our streams do not wait for it
 }
 
 void RankAverages::start(cudaStream_t stream, const DevicePlan& bound, const Op& op) {
@@ -43,7 +43,7 @@ void StreamExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t firs
   StepTables& tables = place_.tables;
   for (int64_t i = 0; i < steps; ++i) {
     const int64_t step_row = row + i * bound.rows_onward();
-    // Ops find their step by the clock and an offset, so the clock is written once for a straight run of steps.
+    // Ops find their step by the clock and an offset, so one write of the clock serves many consecutive steps.
     StepClock clock = tables.known_clock();
     const int64_t offset = first_step + i - clock.step;
     const bool straight = clock.step >= 0 && offset >= 0 && clock.row + offset * bound.rows_onward() == step_row;
@@ -56,11 +56,11 @@ void StreamExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t firs
   }
 }
 
-// Kernels may overlap in fused plans and graphs; the step-by-step ones are to be seen one by one.
+// Kernels may overlap in fused plans and graphs. In other plans they run one by one, so that users see each one.
 Queue StreamExecutor::queue(const DevicePlan& bound, bool capturing) const {
   const bool overlap =
       runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1 &&
-      bound.plan.ranks == 1;  // a kernel may then follow two streams
+      bound.plan.ranks == 1;  // with several ranks a kernel may depend on two streams
   return {place_.stream.get(), overlap};
 }
 
@@ -107,7 +107,7 @@ void StreamExecutor::bookkeeping(DevicePlan& bound, AllocatorStack& memory, size
   }
 }
 
-// A step that failed half-way leaves nothing behind.
+// Frees all memory of a step that failed half-way.
 void StreamExecutor::free_leftovers(DevicePlan& bound, AllocatorStack& memory) noexcept {
   if (memory.kind() == Allocator::Arena) return;
   for (size_t i = 0; i < bound.address.size(); ++i) {

@@ -33,7 +33,7 @@ AllocatorStack::AllocatorStack(Allocator kind, const ExecSpec& exec)
                          : reservations_,
               literal(kind), Level::Blocks) {}
 
-// What graphs allocated from the driver's pool stays with the driver after they are gone, out of everybody's reach.
+// Frees what graphs allocated from the driver's pool. The driver would keep that memory after the graphs are destroyed.
 AllocatorStack::~AllocatorStack() {
   int device = 0;
   if (!pool_) return;

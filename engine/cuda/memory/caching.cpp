@@ -11,9 +11,9 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int64_t kSmallBlock = 1 << 20;    // up to here a block is small
+constexpr int64_t kSmallBlock = 1 << 20;    // blocks up to this size are small
 constexpr int64_t kSmallSegment = 2 << 20;  // small blocks share segments of this size
-constexpr int64_t kLargeUnit = 2 << 20;     // large segments are multiples of it
+constexpr int64_t kLargeUnit = 2 << 20;     // a large segment is a multiple of this
 
 std::string mib(int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
 
@@ -28,7 +28,7 @@ Caching::~Caching() {
   }
 }
 
-// Eight classes to each power of two: at most an eighth is wasted, and requests that differ a little share a block.
+// Eight size classes per power of two: at most an eighth is wasted, and similar requests can reuse a block.
 int64_t Caching::rounded(int64_t bytes) {
   bytes = std::max<int64_t>(bytes, 1);
   int64_t unit = kAlignment;
@@ -73,7 +73,7 @@ Caching::Block* Caching::best_fit(int64_t bytes) {
   return found == list.end() ? nullptr : *found;
 }
 
-// Adds a segment. Over the cap, or when the device is full, unused segments go back first.
+// Adds a segment. If the cap is exceeded or the device is full, it first frees unused segments.
 Caching::Block* Caching::grow(StreamRef stream, int64_t bytes) {
   int64_t size = segment_bytes(bytes);
   void* ptr = from_upstream(stream, size, bytes);
@@ -89,7 +89,7 @@ Caching::Block* Caching::grow(StreamRef stream, int64_t bytes) {
 
 void* Caching::from_upstream(StreamRef stream, int64_t& bytes, int64_t least) {
   if (cap_ > 0 && reserved_ + bytes > cap_) trim(stream, std::max<int64_t>(cap_ - bytes, 0));
-  if (cap_ > 0 && reserved_ + bytes > cap_) bytes = least;  // under a tight cap a segment is no larger than it must be
+  if (cap_ > 0 && reserved_ + bytes > cap_) bytes = least;  // near the cap a segment is as small as possible
   if (cap_ > 0 && reserved_ + bytes > cap_)
     throw OutOfMemory("The caching pool", "its cap of " + mib(cap_),
                       mib(reserved_) + " are in use and " + mib(bytes) +
@@ -104,7 +104,7 @@ void* Caching::from_upstream(StreamRef stream, int64_t& bytes, int64_t least) {
 
 void Caching::split(Block* block, int64_t bytes) {
   const int64_t rest = block->bytes - bytes;
-  const int64_t least = block->segment->small ? kAlignment : kSmallBlock;  // a crumb would never be used again
+  const int64_t least = block->segment->small ? kAlignment : kSmallBlock;  // a smaller rest would never be used again
   if (rest < least) return;
   FreeList& list = free_list(*block->segment);
   auto tail = std::make_unique<Block>(Block{block->ptr + bytes, rest, block->segment, block, block->after});

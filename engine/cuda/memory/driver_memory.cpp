@@ -13,7 +13,7 @@ void* Direct::allocate(StreamRef, int64_t bytes) {
 }
 
 void Direct::deallocate(StreamRef, void* ptr, int64_t) noexcept {
-  if (cudaFree(ptr) != cudaSuccess) cudaGetLastError();  // after a lost context the block is gone already
+  if (cudaFree(ptr) != cudaSuccess) cudaGetLastError();  // after a lost context the block no longer exists
 }
 
 StreamOrdered::StreamOrdered(int64_t threshold) {
@@ -36,7 +36,7 @@ void StreamOrdered::deallocate(StreamRef stream, void* ptr, int64_t) noexcept {
   if (cudaFreeAsync(ptr, stream) != cudaSuccess) cudaGetLastError();
 }
 
-// The pool asks the device behind our back; its size tells when.
+// The pool requests memory from the device without our call. A change of its size shows it.
 void StreamOrdered::watch() {
   const int64_t now = reserved();
   if (now == last_reserved_) return;

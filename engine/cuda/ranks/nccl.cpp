@@ -7,7 +7,7 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int kOldest = 21100;  // sums scaled by each rank
+constexpr int kOldest = 21100;  // first version with sums scaled by each rank
 
 template <class Function>
 void find(void* library, const char* name, Function& function) {

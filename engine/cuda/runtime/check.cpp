@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<bool> g_lost{false};
 
-// "cudaMalloc(&p, n)" → "cudaMalloc": a person reads the name, not our variables.
+// "cudaMalloc(&p, n)" → "cudaMalloc": users need the name, not our variables.
 std::string function_of(const char* call) {
   const std::string text(call);
   return text.substr(0, text.find('('));
@@ -61,7 +61,7 @@ bool context_is_lost() { return g_lost.load(std::memory_order_acquire); }
 
 void reset_lost_context() {
   if (!g_lost.load(std::memory_order_acquire)) return;
-  cudaDeviceReset();  // answers with the sticky error once more
+  cudaDeviceReset();  // returns the sticky error once more
   cudaGetLastError();
   const bool given = cudaSetDevice(0) == cudaSuccess && cudaFree(nullptr) == cudaSuccess;
   cudaGetLastError();
@@ -69,7 +69,7 @@ void reset_lost_context() {
 }
 
 void throw_failure(cudaError_t code, const char* call) {
-  cudaGetLastError();  // the runtime must not report this one again at the next launch
+  cudaGetLastError();  // clear the error, so that the next launch does not report it again
   if (is_sticky(code)) g_lost.store(true, std::memory_order_release);
   const char* name = cudaGetErrorName(code);
   if (code == cudaErrorMemoryAllocation) throw OutOfMemory(function_of(call), name, advice(code));

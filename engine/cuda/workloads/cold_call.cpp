@@ -23,9 +23,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr const char* kVariable = "WARPSCOPE_LAB_COLD";
-constexpr std::string_view kNo = "failed: ";  // begins the answer of a process whose call failed; the reason follows
+constexpr std::string_view kNo = "failed: ";  // prefix of the child's answer if its call failed; the reason follows
 
-// For the recorded ones: what the times are of.
+// Names a recorded call in the trace.
 prof::OpTag register_call(const LabSpec& spec, int64_t size) {
   prof::OpInfo op;
   op.name = std::string(to_string(spec.operation)) + " " + std::to_string(size);
@@ -51,7 +51,7 @@ FirstCall first_call(const LabSpec& spec, int64_t size) {
   const Inputs inputs = make_inputs(spec, size);
   const prof::OpTag tag = register_call(spec, size);
   std::unique_ptr<Workload> work;
-  out.context_s = timed("context", tag, [] { CUDA_CHECK(cudaFree(nullptr)); });  // makes it
+  out.context_s = timed("context", tag, [] { CUDA_CHECK(cudaFree(nullptr)); });  // creates the context
   out.first_s = timed("first call", tag, [&] {
     work = make_first_call(spec, size, inputs);
     work->call();
@@ -87,7 +87,7 @@ class ColdWorkload final : public Workload {
   }
   void cool() override {}  // a fresh process finds nothing in the caches
   void trace_child(const std::string& where) override { trace_ = where; }
-  // The child's result stays in the child: the same kernel is asked here.
+  // The child's result stays in the child, so the same kernel runs here.
   double output_at(int64_t index) override {
     if (!warm_) {
       inputs_ = make_inputs(spec_, size_);

@@ -46,7 +46,7 @@ std::shared_ptr<const CompiledExpression> CompiledExpression::get(const ws::lab:
 void CompiledExpression::launch(cudaStream_t stream, const float* x, const float* y, float* out, int64_t n) const {
   constexpr int64_t kThreads = 256, kLong = int64_t{1} << 22;
   auto count = static_cast<unsigned long long>(n);
-  int each = n >= kLong ? 4 : 1;  // groups of four a thread
+  int each = n >= kLong ? 4 : 1;  // groups of four elements per thread
   const int64_t in_block = kThreads * 4 * each;
   void* arguments[] = {&x, &y, &out, &count, &each};
   cudaLaunchConfig_t config{};

@@ -36,7 +36,7 @@ void Operation::upload(const Inputs& inputs) {
   CUDA_CHECK(cudaMemcpy(first(), inputs.a.data(), inputs.a.size() * sizeof(float), cudaMemcpyHostToDevice));
   if (has_second())
     CUDA_CHECK(cudaMemcpy(second(), inputs.b.data(), inputs.b.size() * sizeof(float), cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a copy from pageable memory returns before its last bytes are there
+  CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a copy from pageable memory may return before its last bytes arrive
 }
 
 void Operation::prepare_product() {
@@ -101,7 +101,7 @@ void Operation::launch_chunk(cudaStream_t stream, int64_t first, int64_t count) 
   }
 }
 
-// As an array library runs it: each operation reads whole arrays and writes a whole array; a number stays a number.
+// Works like an array library: each operation reads whole arrays and writes a whole array. A constant stays a number.
 void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t count) {
   std::vector<Operand> stack;
   for (const ws::lab::Step& step : expression_->steps()) {
@@ -118,7 +118,8 @@ void Operation::run_step_by_step(cudaStream_t stream, int64_t first, int64_t cou
       stack.push_back({nullptr, static_cast<float>(step.constant)});
     else
       stack.push_back({step.fn == Fn::X ? this->first() + first : y_at(first)});
-    if (last) elementwise(stream, Fn::X, stack.back(), {}, out_.data() + first, count);  // nothing but x, y or a number
+    // The expression is only x, y or a number.
+    if (last) elementwise(stream, Fn::X, stack.back(), {}, out_.data() + first, count);
   }
 }
 

@@ -1,4 +1,4 @@
-// What this card can do at most: the lines that the curves are held against.
+// Measures the maximum rates of this card, which are the reference lines of the curves.
 #include <algorithm>
 
 #include "engine/cuda/workloads/cuda_workloads.h"
@@ -32,7 +32,7 @@ double best_seconds(cudaStream_t stream, const Work& work) {
 double product_flops(Way way, cudaStream_t stream) {
   LabSpec spec;
   double best = 0;
-  for (const int64_t n : {4096, 8192}) {  // a larger one does not always come closer: it heats the card
+  for (const int64_t n : {4096, 8192}) {  // larger products are not always faster, because they heat the card
     const Inputs inputs = make_inputs(spec, n);
     cuda::lab::Operation product(spec, way, n, inputs);
     best =
@@ -41,11 +41,11 @@ double product_flops(Way way, cudaStream_t stream) {
   return best;
 }
 
-// Read and written bytes together: the better of the driver's copy and an own kernel.
+// Read and written bytes per second: the better of the driver's copy and our own kernel.
 double memory_rate(cudaStream_t stream) {
   size_t free = 0, total = 0;
   CUDA_CHECK(cudaMemGetInfo(&free, &total));
-  const size_t elements = std::min(size_t{1} << 28, free / 8 / sizeof(float));  // 1 GiB: far beyond any cache
+  const size_t elements = std::min(size_t{1} << 28, free / 8 / sizeof(float));  // 1 GiB: far larger than any cache
   const auto from = DeviceBlock<float>::filled(elements, 1), to = DeviceBlock<float>::device(elements);
   const double driver = best_seconds(stream, [&] {
     CUDA_CHECK(cudaMemcpyAsync(to.data(), from.data(), from.bytes(), cudaMemcpyDeviceToDevice, stream));
@@ -55,7 +55,7 @@ double memory_rate(cudaStream_t stream) {
   return 2 * static_cast<double>(from.bytes()) / std::min(driver, own);
 }
 
-// Read and written bytes together, of half the cache.
+// Read and written bytes per second, for a block of half the cache.
 double l2_rate(cudaStream_t stream) {
   constexpr int kRepeats = 64;
   int device = 0, cache = 0;
@@ -90,7 +90,7 @@ double sine_rate(cudaStream_t stream, bool small) {
   return 4.0 * kElements * kRepeats / s;
 }
 
-// Where there is no room to measure one, nothing is held against it.
+// Leaves the ceiling unknown if there is not enough memory to measure it.
 template <class Measure>
 void find(double& ceiling, bool wanted, const std::atomic<bool>& cancel, const Measure& measure) {
   if (!wanted || ceiling > 0 || cancel) return;

@@ -17,16 +17,19 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kWorkspace = 64 << 20;
 constexpr int kOffers = 16, kRounds = 9, kAmong = 8;
 constexpr double kTrialSeconds = 1.0, kHopeless = 1.25, kLoading = 0.05, kShort = 1e-4, kLong = 1e-3;
-constexpr double kVeryLong = 20e-3;  // nothing was seen to beat the library's own guess, and trying heats the card
-constexpr double kClearly = 0.98;  // faster than the library's own guess; the clocks of a hot card differ by this much
+// For longer calls nothing beats the library's first choice, and trials heat the card.
+constexpr double kVeryLong = 20e-3;
+// Share of the time of the library's own choice below which another one counts as faster. Clocks of a hot card vary by
+// this much.
+constexpr double kClearly = 0.98;
 constexpr std::chrono::milliseconds kRest{300}, kLongRest{3000};
 
-// One handle and one workspace for all products of a sweep: making them takes longer than most products.
+// One handle and one workspace for all products of a sweep. Creating them takes longer than most products.
 struct Library {
   cublasLtHandle_t handle = nullptr;
   DeviceBlock<char> workspace = DeviceBlock<char>::filled(kWorkspace);
   DeviceBlock<char> scratch = DeviceBlock<char>::filled(kScratchBytes);
-  Blas blas;  // the own kernels ask for one
+  Blas blas;  // our own kernels need one
   Library() { CUBLAS_CHECK(cublasLtCreate(&handle)); }
   ~Library() {
     if (handle) cublasLtDestroy(handle);
@@ -35,7 +38,7 @@ struct Library {
   Library& operator=(const Library&) = delete;
 };
 std::unique_ptr<Library>& shared_library() {
-  static auto* shared = new std::unique_ptr<Library>;  // not destroyed at exit: the driver may be gone by then
+  static auto* shared = new std::unique_ptr<Library>;  // not destroyed at exit: the driver may be unloaded by then
   return *shared;
 }
 Library& library() {
@@ -70,7 +73,7 @@ struct Descriptors {
   }
 };
 
-// What the library would do, best guess first; sums in a fixed order only, as it does by itself.
+// Returns the library's algorithms, best guess first. Only fixed-order sums, as in the library's own choice.
 std::vector<cublasLtMatmulAlgo_t> offers(const Descriptors& d) {
   cublasLtMatmulPreference_t preference = nullptr;
   CUBLAS_CHECK(cublasLtMatmulPreferenceCreate(&preference));
@@ -96,8 +99,8 @@ struct FastestProduct::Impl {
   Product product;
   Descriptors descriptors;
   std::vector<cublasLtMatmulAlgo_t> algorithms;
-  bool own = false;  // an own kernel is worth a trial
-  int chosen = 0;    // of algorithms; -1: the own kernel
+  bool own = false;  // true if an own kernel is worth a trial
+  int chosen = 0;    // index into algorithms; -1: our own kernel
 
   explicit Impl(const Product& p) : product(p), descriptors(p), algorithms(offers(descriptors)) {
     own = engine_of(Matmul::Library, p) != Engine::Library;
@@ -123,13 +126,13 @@ struct FastestProduct::Impl {
     return prof::seconds_since(begin) / calls;
   }
 
-  // One call alone, and one among several: what is short must be good at both.
+  // Times one call alone and one among several, because a short product must be good at both.
   double score(cudaStream_t stream, int which) const {
     const double alone = time(stream, which, 1);
     return alone > kShort ? alone : (alone + time(stream, which, kAmong)) / 2;
   }
 
-  // Round by round over all that are still in the race, so that a change of clocks meets all of them.
+  // Times all remaining candidates in each round, so that a change of clocks affects all of them.
   void choose() {
     struct Runner {
       int which;
@@ -139,9 +142,10 @@ struct FastestProduct::Impl {
     for (int i = own ? -1 : 0; i < static_cast<int>(algorithms.size()); ++i)
       race.push_back({i, std::numeric_limits<double>::infinity()});
     const Stream stream = make_stream();
-    if (!own && time(stream, 0, 1) > kVeryLong && time(stream, 0, 1) > kVeryLong) return;  // the first one loads, too
+    // The first call also loads the kernel.
+    if (!own && time(stream, 0, 1) > kVeryLong && time(stream, 0, 1) > kVeryLong) return;
     for (Runner& r : race)
-      r.best = time(stream, r.which, 1);  // loads the kernels; what is far behind need not run again
+      r.best = time(stream, r.which, 1);  // loads the kernels; the slowest do not run again
     const double first = std::ranges::min(race, {}, &Runner::best).best;
     std::erase_if(race, [&](const Runner& r) { return r.best > kHopeless * first + kLoading; });
     for (Runner& r : race) r.best = std::numeric_limits<double>::infinity();
@@ -153,10 +157,10 @@ struct FastestProduct::Impl {
       if (round >= 1 && prof::seconds_since(begin) > kTrialSeconds) break;
     }
     const Runner& winner = std::ranges::min(race, {}, &Runner::best);
-    const auto guess = std::ranges::find(race, 0, &Runner::which);  // the library's own
+    const auto guess = std::ranges::find(race, 0, &Runner::which);  // the library's own first choice
     const bool as_good = first > kLong && guess != race.end() && winner.best > kClearly * guess->best;
     chosen = as_good ? 0 : winner.which;
-    // The trial has heated the card and a hot card lowers its clocks: what is measured next begins rested.
+    // The trial has heated the card, and a hot card lowers its clocks. A pause makes the next measurement fair.
     const auto heated = Clock::now() - begin;
     if (first > kShort)
       std::this_thread::sleep_for(std::clamp<Clock::duration>((first > kLong ? 3 : 1) * heated, kRest, kLongRest));

@@ -1,5 +1,4 @@
-// The laboratory's elementwise operations, sum and row softmax, written to run at memory speed where memory is the
-// limit.
+// The laboratory's elementwise operations, sum and row softmax. They run at memory speed if memory is the limit.
 #include <algorithm>
 
 #include "engine/cuda/runtime/check.h"
@@ -13,7 +12,7 @@ using ws::lab::Fn;
 constexpr int kThreads = 256;
 
 int blocks_for(int64_t items) {
-  constexpr int64_t kMost = 132 * 16;  // enough to fill the largest chips; the loops take any grid
+  constexpr int64_t kMost = 132 * 16;  // enough to fill the largest chips; the loops work with any grid
   return static_cast<int>(std::clamp<int64_t>((items + kThreads - 1) / kThreads, 1, kMost));
 }
 
@@ -48,7 +47,7 @@ __device__ __forceinline__ float one_at(const Operand& from, int64_t i) {
   return from.array ? from.array[i] : from.number;
 }
 
-// Four elements a thread and no loop: over long arrays faster than a grid that stays, by one part in twenty.
+// Four elements per thread and no loop: 5 % faster on long arrays than a grid-stride loop.
 template <Fn fn>
 __global__ void elementwise_kernel(Operand a, Operand b, float* out, int64_t n) {
   const int64_t i = 4 * (blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x);
@@ -69,11 +68,11 @@ __device__ __forceinline__ float block_sum(float v) {
   v = threadIdx.x < blockDim.x / 32 ? warps[threadIdx.x] : 0.0f;
   if (threadIdx.x < 32)
     for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
-  return v;  // right in thread 0
+  return v;  // valid in thread 0
 }
 
-// Few blocks with many loads under way each: measured faster than many blocks with one.
-constexpr int kAhead = 8, kBlocksEach = 4;  // of a multiprocessor
+// Few blocks with many loads in flight: measured faster than many blocks with one load.
+constexpr int kAhead = 8, kBlocksEach = 4;  // kBlocksEach: per multiprocessor
 
 __global__ void partial_sums(const float* __restrict__ a, float* __restrict__ partials, int64_t n) {
   const int64_t stride = static_cast<int64_t>(gridDim.x) * blockDim.x,
@@ -96,14 +95,14 @@ __global__ void partial_sums(const float* __restrict__ a, float* __restrict__ pa
 }
 
 __global__ void last_sum(const float* __restrict__ partials, int count, float* __restrict__ out) {
-  double sum = 0;  // few values: the last stage costs nothing in double and keeps what the first gained
+  double sum = 0;  // few values: double costs nothing here and keeps the precision of the first stage
   for (int i = threadIdx.x; i < count; i += 32) sum += partials[i];
   for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
   if (threadIdx.x == 0) *out = static_cast<float>(sum);
 }
 
-// A warp a row of up to 1 024, read and written in sixteens of bytes: the row stays in its registers between its
-// maximum, its sum and its division, and nobody waits for another warp.
+// One warp per row of up to 1024 values, with 16-byte accesses. The row stays in registers between maximum, sum and
+// division, and no warp waits for another.
 constexpr int kSoftmaxRow = 1024, kSoftmaxWarps = 4;
 
 __global__ void __launch_bounds__(32 * kSoftmaxWarps)
@@ -151,7 +150,7 @@ __global__ void __launch_bounds__(32 * kSoftmaxWarps)
   }
 }
 
-// The polynomial that a compiled expression uses where the argument is known to be small.
+// The polynomial that compiled expressions use for small arguments.
 __device__ __forceinline__ float short_sine(float x) {
   const float t = x * x;
   return fmaf(x * t, fmaf(fmaf(fmaf(2.69530074e-06f, t, -0.000198362104f), t, 0.008333317f), t, -0.166666672f), x);
@@ -231,7 +230,7 @@ __global__ void rewrite_kernel(float4* block, int64_t n, int repeats) {
 }  // namespace
 
 void rewrite_block(cudaStream_t stream, float* block, int64_t n, int repeats) {
-  constexpr unsigned kBlocks = 1024;  // some for every multiprocessor of any card
+  constexpr unsigned kBlocks = 1024;  // more than one block per multiprocessor on any card
   rewrite_kernel<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<float4*>(block), n / 4, repeats);
   CUDA_CHECK(cudaGetLastError());
 }

@@ -1,4 +1,4 @@
-// The ways of running an operation on the GPU, each timed by the host's clock and by events on the stream.
+// The ways to run an operation on the GPU, each timed by the host clock and by events on the stream.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -29,14 +29,15 @@ double between(const cuda::Event& a, const cuda::Event& b) {
   return static_cast<double>(ms) * 1e-3;
 }
 
-// The same three streams for every point: a recorded sweep has three lanes, not three for each of its points.
+// Returns one of three streams that all points share, so a recorded sweep has three lanes. The streams are never
+// destroyed, because the driver may be unloaded at exit.
 cudaStream_t lab_stream(size_t which) {
   static const auto* streams = new std::array<cuda::Stream, 3>{cuda::make_stream(), cuda::make_stream(),
-                                                               cuda::make_stream()};  // the driver may be gone at exit
+                                                               cuda::make_stream()};
   return (*streams)[which];
 }
 
-// The host's clock and the events never time the same call: recording an event takes about as long as a launch.
+// The host clock and events never time the same call, because recording an event takes about as long as a launch.
 class GpuWorkload : public Workload {
  public:
   GpuWorkload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
@@ -85,7 +86,7 @@ class GpuWorkload : public Workload {
   DeviceBlock<char> cooling_;
 };
 
-// The pitfall: the call returns when the work is queued, and that is what a careless clock reads.
+// The pitfall: the call returns when the work is queued, so a clock without synchronisation measures only the launch.
 class Unsynchronised final : public GpuWorkload {
  public:
   using GpuWorkload::GpuWorkload;
@@ -93,7 +94,7 @@ class Unsynchronised final : public GpuWorkload {
     const auto begin = Clock::now();
     launch();
     const double seconds = prof::seconds_since(begin);
-    if (++queued_ % 512 == 0) settle();  // outside the clock: bounds what is queued
+    if (++queued_ % 512 == 0) settle();  // outside the measured time: limits the queued work
     return seconds;
   }
 
@@ -101,7 +102,7 @@ class Unsynchronised final : public GpuWorkload {
   int queued_ = 0;
 };
 
-// Copies in, compute, copies out, one after another. Page-locked inputs lie in one block and come with one copy.
+// Copies in, computes, copies out, one after another. Page-locked inputs lie in one block and need one copy.
 class WithCopies final : public GpuWorkload {
  public:
   WithCopies(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) : GpuWorkload(spec, way, size, inputs) {
@@ -130,7 +131,7 @@ class WithCopies final : public GpuWorkload {
     const double all = between(marks_[0], marks_[3]), compute = between(marks_[1], marks_[2]);
     return {all, all - compute, compute};
   }
-  // What came back over the bus, not what lies on the GPU.
+  // Reads the value that was copied back, not the value on the GPU.
   double output_at(int64_t index) override {
     settle();
     return static_cast<double>(out_[index]);
@@ -161,7 +162,7 @@ class WithCopies final : public GpuWorkload {
   PinnedBlock<float> pinned_, pinned_out_;
 };
 
-// Chunks on three streams: while one computes, the next comes in and the last goes out.
+// Runs chunks on three streams: while one chunk computes, the next is copied in and the previous is copied out.
 class Overlapped final : public GpuWorkload {
  public:
   Overlapped(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs)
@@ -182,8 +183,8 @@ class Overlapped final : public GpuWorkload {
     settle();
     return prof::seconds_since(begin);
   }
-  // From where the three streams begin together to where the last ends. Of the copies that part counts which the
-  // compute, timed alone, does not hide.
+  // Measures from the common start of the three streams to the end of the last. Copy time is the part that compute,
+  // timed alone, does not hide.
   CallSplit split() override {
     mark(0);
     for (cudaStream_t side : {streams_[1], streams_[2]}) CUDA_CHECK(cudaStreamWaitEvent(side, marks_[0], 0));
@@ -216,7 +217,7 @@ class Overlapped final : public GpuWorkload {
   }
 
   void run_chunk(cudaStream_t stream, int64_t c) {
-    const int64_t step = (size_ / chunks_ + 3) / 4 * 4;  // chunks begin on 16 bytes
+    const int64_t step = (size_ / chunks_ + 3) / 4 * 4;  // chunks begin at 16-byte boundaries
     const int64_t first = std::min(c * step, size_),
                   count = c + 1 == chunks_ ? size_ - first : std::min(step, size_ - first);
     if (count <= 0) return;
@@ -245,16 +246,16 @@ class Overlapped final : public GpuWorkload {
 
   int64_t size_, chunks_ = 1;
   PinnedBlock<float> a_, b_, out_;
-  cudaStream_t streams_[3] = {};  // the first is stream_
+  cudaStream_t streams_[3] = {};  // streams_[0] is stream_
   cuda::Event joined_[2];
 };
 
 class Captured final : public GpuWorkload {
  public:
   Captured(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs) : GpuWorkload(spec, way, size, inputs) {
-    operation_.launch(stream_);  // what is made on first use must not be made during capture
+    operation_.launch(stream_);  // first-use initialisation must not happen during the capture
     CUDA_CHECK(cudaStreamSynchronize(stream_));
-    const cuda::Stream own = cuda::make_stream();  // a capture that fails must not spoil the stream of the others
+    const cuda::Stream own = cuda::make_stream();  // a failed capture must not invalidate the shared stream
     cuda::Graph graph;
     CUDA_CHECK(cudaStreamBeginCapture(own, cudaStreamCaptureModeThreadLocal));
     operation_.launch(own);
@@ -262,7 +263,7 @@ class Captured final : public GpuWorkload {
     CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes_));
     CUDA_CHECK(cudaGraphInstantiate(graph_.out(), graph, 0));
   }
-  // Where several kernels are one launch: how many.
+  // Reports the number of kernels if one launch runs several.
   std::string note() const override {
     return nodes_ > 1 ? std::to_string(nodes_) + " kernels in one launch" : GpuWorkload::note();
   }

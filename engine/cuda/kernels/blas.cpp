@@ -84,7 +84,7 @@ void make_layout(Layout& layout, const Tensor& t) {  // a row-major matrix is th
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout.value, type_of(t.type), t.cols, t.rows, t.cols));
 }
 
-// cᵀ = op(b)ᵀ·op(a)ᵀ in the library's column-major order: its first operand is our b.
+// Computes cᵀ = op(b)ᵀ·op(a)ᵀ in the library's column-major order: its first operand is our b.
 struct Call {
   MatmulDesc desc;
   Layout first, second, result;
@@ -110,7 +110,7 @@ struct Choice {
   Epilogue inside = Epilogue::None;
 };
 
-// One choice for each shape in the process, so that every executor makes the same bits.
+// One choice per shape in the process, so that every executor gives the same bits.
 struct Choices {
   std::mutex mutex;
   std::map<std::array<int64_t, 12>, Choice> made;
@@ -171,7 +171,7 @@ void run(cudaStream_t stream, cublasLtHandle_t handle, char* workspace, const Pr
                               kWorkspace, stream));
 }
 
-// The part of the epilogue that the library left over.
+// Runs the part of the epilogue that the library did not do.
 void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
   if (inside == p.epilogue) return;
   switch (p.epilogue) {
@@ -190,13 +190,13 @@ void finish(Queue queue, Scratch scratch, const Product& p, Epilogue inside) {
 
 using TimingEvent = Handle<cudaEvent_t, cudaEventDestroy>;
 
-// Memory to time candidates on, apart from the run's own: what was launched before may still be using that.
+// Memory to time candidates. It is separate from the run's memory, which earlier launches may still use.
 struct Trial {
   DeviceBlock<char> a, b, c, saved, vector, scratch, workspace;
   Product product;
   explicit Trial(const Product& p) : product(p) {
     const auto bytes = [](const Tensor& t) { return static_cast<size_t>(t.elements() * size_of(t.type)); };
-    constexpr int kSmallNumbers = 0x11;  // in every type
+    constexpr int kSmallNumbers = 0x11;  // a small number in every type
     a = DeviceBlock<char>::filled(bytes(p.a), kSmallNumbers);
     b = DeviceBlock<char>::filled(bytes(p.b), kSmallNumbers);
     c = DeviceBlock<char>::filled(bytes(p.c));
@@ -246,13 +246,13 @@ Choice fastest(cublasLtHandle_t handle, const Product& p, const std::vector<Choi
       if (&choice == &found.front() || ms < least) least = ms, best = choice;
     }
   } catch (const OutOfMemory&) {
-    cudaGetLastError();  // no room to try: the library's own first choice stands
+    cudaGetLastError();  // not enough memory for trials: use the library's first choice
   }
   return best;
 }
 
-// With the epilogue inside the product and, since that can rule out splitting a long sum, also with own kernels after
-// it.
+// Tries the epilogue inside the product and also our own kernels after it. An epilogue inside can prevent the library
+// from splitting a long sum.
 Choice choose(cublasLtHandle_t handle, const Product& p) {
   std::vector<Choice> all;
   for (const Epilogue inside : {blas_epilogue(p), Epilogue::None}) {
@@ -280,7 +280,7 @@ Epilogue blas_epilogue(const Product& p) {
       const bool offered = p.activation == Activation::Relu && !p.saved && p.bias && p.bias.type == p.c.type;
       return offered ? Epilogue::BiasActivate : Epilogue::None;
     }
-    case Epilogue::BiasGrad: {  // over many rows the library sums the columns on two blocks: own kernels are faster
+    case Epilogue::BiasGrad: {  // over many rows the library sums columns on only two blocks: our kernels are faster
       const bool offered = p.bias_grad.type == p.c.type && p.b.rows <= kLongColumn;
       return offered ? Epilogue::BiasGrad : Epilogue::None;
     }

@@ -1,4 +1,4 @@
-// The clock that tells kernels which step it is, batches gathered by the epoch's order, and numbers made on the GPU.
+// The clock that tells kernels their step, batches gathered in the epoch's order, and data generated on the GPU.
 #include "datasets/synthetic.h"
 #include "engine/cuda/kernels/device_code.cuh"
 
@@ -24,10 +24,10 @@ struct GatherArguments {
   int64_t first;
   const StepClock* clock;
   int64_t offset;
-  int64_t per_row;  // packs of a row
+  int64_t per_row;  // packs per row
 };
 
-// Eight neighbours of a row a thread; `whole`: rows of both sides allow packs.
+// Each thread copies eight adjacent elements of a row. `Whole`: the rows of both tensors allow packs.
 template <bool Whole>
 __global__ void gather_rows_kernel(const __grid_constant__ GatherArguments g) {
   wait_for_previous();
@@ -82,7 +82,8 @@ void gather_rows(Queue queue, const Tensor& in, const uint32_t* order, int64_t f
 
 bool made_for([[maybe_unused]] int major, [[maybe_unused]] int minor) {
 #ifdef __CUDA_ARCH_LIST__
-  for (const int made : {__CUDA_ARCH_LIST__})  // 800, 900: code runs on its own generation from its own step on
+  // Entries such as 800, 900: code runs on its own major version, from its own minor version on.
+  for (const int made : {__CUDA_ARCH_LIST__})
     if (made / 100 == major && made / 10 % 10 <= minor) return true;
 #endif
   return false;

@@ -1,4 +1,4 @@
-// What every kernel file shares: typed access to tensors, sums in a fixed order, and the launch itself.
+// Shared by all kernel files: typed access to tensors, sums in a fixed order, and the launch.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -42,7 +42,7 @@ void launch(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int thre
   launch_in_clusters(queue, kernel, blocks, threads, shared, 1, std::forward<Arguments>(arguments)...);
 }
 
-// All blocks at once, so that they may wait for each other.
+// Launches all blocks at once (cooperative launch), so that blocks may wait for each other.
 template <class... Parameters, class... Arguments>
 void launch_together(Queue queue, void (*kernel)(Parameters...), int blocks, int threads, size_t shared,
                      Arguments&&... arguments) {
@@ -59,7 +59,7 @@ void launch_together(Queue queue, void (*kernel)(Parameters...), int blocks, int
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(std::forward<Arguments>(arguments))...));
 }
 
-// More than 48 KiB of shared memory has to be asked for, once for each kernel: fixed arrays of some KiB count too.
+// A kernel must request more than 48 KiB of shared memory once. Fixed arrays of some KiB count too, hence 44.
 template <class Kernel>
 void allow_shared(Kernel* kernel, size_t bytes) {
   if (bytes > 44 * 1024)
@@ -69,8 +69,8 @@ void allow_shared(Kernel* kernel, size_t bytes) {
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr int kMultiprocessors = 132;  // only sizes grids; any device runs any grid
 
-// First statement of every kernel that may be launched with overlap: results of the kernel before are visible after it.
-// The next kernel may then take the places that this one leaves free.
+// Must be the first statement of every kernel that may overlap. Afterwards the results of the previous kernel are
+// visible, and the next kernel may use the multiprocessors that this one leaves free.
 __device__ __forceinline__ void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();
@@ -79,7 +79,7 @@ __device__ __forceinline__ void wait_for_previous() {
 }
 
 // ---- tensors ----
-// A tensor's memory on the device side, views resolved.
+// A tensor's device memory with its view resolved.
 struct Ref {
   char* data;
   DType type;
@@ -122,7 +122,7 @@ __device__ __forceinline__ void store(Ref r, int64_t i, float value) {
   }
 }
 
-// N = 4 or 8 neighbours that begin at a multiple of N.
+// N = 4 or 8 adjacent elements, beginning at a multiple of N.
 template <int N>
 struct Pack {
   float v[N];
@@ -174,7 +174,7 @@ __device__ __forceinline__ void store_pack(Ref r, int64_t i, const Pack<N>& in) 
     *reinterpret_cast<uint2*>(r.data + i * 2) = *reinterpret_cast<const uint2*>(words);
 }
 
-// The same where `count` of N may be left and neighbours need not be aligned.
+// As load_pack, but only `count` of the N elements may exist and they need not be aligned.
 template <int N>
 __device__ __forceinline__ Pack<N> load_some(Ref r, int64_t i, int count, bool whole) {
   if (whole && count >= N) return load_pack<N>(r, i);
@@ -192,7 +192,7 @@ __device__ __forceinline__ void store_some(Ref r, int64_t i, const Pack<N>& in, 
     if (j < count) store(r, i + j, in.v[j]);
 }
 
-// Whether every row of `t` begins at an address that allows packs of n elements.
+// True if every row of `t` begins at an address that allows packs of n elements.
 inline bool packs(const Tensor& t, int64_t n) {
   const int64_t bytes = n * size_of(t.type);
   const int64_t step = std::min<int64_t>(bytes, 16);
@@ -218,7 +218,7 @@ __device__ __forceinline__ float activated(Activation kind, float z) {
   }
 }
 
-// f'(z), from h = f(z) for relu, sigmoid and tanh, from z for gelu.
+// Returns f'(z). It is computed from h = f(z) for relu, sigmoid and tanh, and from z for gelu.
 __device__ __forceinline__ float gelu_slope(float z) {
   const float t = tanhf(kGeluA * (z + kGeluB * z * z * z));
   return 0.5f * (1.f + t) + 0.5f * z * (1.f - t * t) * kGeluA * (1.f + 3.f * kGeluB * z * z);
@@ -239,8 +239,8 @@ __device__ __forceinline__ float activation_slope(Activation kind, float saved) 
   }
 }
 
-// f of each of four. The loop is kept and the numbers take turns, so that a long f stands in the code only once:
-// kernels run through their code once, and what is never executed is still fetched.
+// Applies f to each of four numbers. The loop is not unrolled and rotates the numbers, so a long f is in the code only
+// once. A kernel runs through its code once, and unused code is fetched too.
 template <class F>
 __device__ __forceinline__ Pack<4> in_turn(Pack<4> v, F f) {
 #pragma unroll 1
@@ -287,7 +287,7 @@ struct Sums {
 
 __device__ __forceinline__ Sums warp_sum(Sums s) { return {warp_sum(s.loss), warp_sum(s.correct), warp_sum(s.rows)}; }
 
-// The block's sum, in thread 0. `shared` holds one entry a warp.
+// Returns the block's sum in thread 0. `shared` holds one entry per warp.
 __device__ __forceinline__ Sums block_sum(Sums s, Sums* shared) {
   s = warp_sum(s);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -298,7 +298,7 @@ __device__ __forceinline__ Sums block_sum(Sums s, Sums* shared) {
   return s;
 }
 
-// Scratch: counters first, then the partial sums.
+// The scratch begins with the counters; the partial sums follow.
 constexpr int kCounterBytes = 4096;
 __device__ __forceinline__ unsigned* counter(Scratch s) { return static_cast<unsigned*>(s.data); }
 template <class T>
@@ -306,13 +306,13 @@ __device__ __forceinline__ T* partials(Scratch s) {
   return reinterpret_cast<T*>(static_cast<char*>(s.data) + kCounterBytes);
 }
 
-// The scratch's end: what blocks of one launch tell each other. Nothing else writes there.
+// The end of the scratch, through which blocks of one launch exchange data. Nothing else writes there.
 constexpr int kExchangeBytes = 16 << 10;
 __device__ __forceinline__ char* exchange(Scratch s) {
   return static_cast<char*>(s.data) + kScratchBytes - kExchangeBytes;
 }
 
-// True in every thread of the block that comes last; everything that the others wrote is visible there.
+// True in every thread of the last block. All writes of the other blocks are visible there.
 __device__ __forceinline__ bool is_last_block(unsigned* count) {
   __shared__ bool last;
   __threadfence();
@@ -326,8 +326,8 @@ __device__ __forceinline__ bool is_last_block(unsigned* count) {
   return last;
 }
 
-// Loss and correctness of single rows, left by the output layer for whoever joins them later. In the scratch's second
-// half.
+// Loss and correctness of single rows, which the output layer leaves for a later kernel to add up. They lie in the
+// second half of the scratch.
 __device__ __forceinline__ float2* row_losses(Scratch s) {
   return reinterpret_cast<float2*>(static_cast<char*>(s.data) + kScratchBytes / 2);
 }
@@ -346,8 +346,8 @@ __device__ __forceinline__ void write_metrics(const StepAt& at, const Sums& s) {
   write_metrics_row(at, table_row(at), s);
 }
 
-// Each block hands in its sums (in thread 0); the last one adds all of them up, block 0 first, and returns true in
-// thread 0.
+// Each block passes its sums (in thread 0). The last block adds all of them, block 0 first, and returns true in thread
+// 0.
 __device__ __forceinline__ bool grid_sum(Scratch scratch, Sums mine, Sums& total, Sums* shared) {
   Sums* all = partials<Sums>(scratch);
   if (gridDim.x == 1) {

@@ -1,4 +1,4 @@
-// Own matrix products in fp16 that also add up in fp16: shows what fp32 accumulators are for.
+// Own matrix products in fp16 with fp16 sums: shows why products need fp32 accumulators.
 #include "engine/cuda/kernels/small_gemm.cuh"
 
 namespace ws::cuda {

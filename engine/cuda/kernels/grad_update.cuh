@@ -1,5 +1,5 @@
-// Weight gradients that go straight into the optimizer, for several layers in one launch. Included by one .cu file for
-// each kind of number. Shapes: a (rows, in), dz (rows, out), w (in, out).
+// Weight gradients that the same kernel passes to the optimizer, for several layers in one launch. One .cu file per
+// number type includes this file. Shapes: a (rows, in), dz (rows, out), w (in, out).
 #pragma once
 #include "engine/cuda/kernels/optimizer.cuh"
 #include "engine/cuda/kernels/small_gemm.h"
@@ -25,7 +25,7 @@ struct UpdateArguments {
   const StepClock* clock;
   int64_t view_row;
   OptimizerRef optimizer;
-  JoinLosses join;  // one more block, when there are losses to join
+  JoinLosses join;  // needs one more block if there are losses to add up
   DType shadow_type;
   UpdateProblem problems[kMaxLayerUpdates];
 };
@@ -38,7 +38,7 @@ __device__ __forceinline__ int problem_of(const UpdateArguments& u, int tile) {
 
 __device__ __forceinline__ Ref floats(float* p) { return {reinterpret_cast<char*>(p), DType::F32}; }
 
-// One column's bias.
+// Updates the bias of one column.
 __device__ __forceinline__ void move_bias(const UpdateArguments& u, const StepFactors& f, const Moving& p, int col,
                                           float db) {
   if (f.skip) return;
@@ -136,8 +136,8 @@ __global__ __launch_bounds__(NarrowTile::threads) void grad_update_kernel(const 
 }
 
 // ---- wide ----
-// Four lanes hold 16 neighbours of a row, two in each of two groups of eight; they trade, so that each has four
-// neighbours and reads and writes 16 bytes.
+// Four lanes hold 16 adjacent elements of a row, two in each of two groups of eight. They exchange elements, so each
+// lane gets four adjacent ones and accesses 16 bytes at once.
 __device__ __forceinline__ float4 trade(const float* left, const float* right) {
   const int t = threadIdx.x % 4, from = threadIdx.x % 32 - t + t * 2 % 4;
   const auto pick = [&](int e, int lane) {
@@ -147,8 +147,8 @@ __device__ __forceinline__ float4 trade(const float* left, const float* right) {
   return make_float4(pick(0, from), pick(1, from), pick(0, from + 1), pick(1, from + 1));
 }
 
-// The weights that a thread moves, four neighbours at a time: index (fragment row, upper or lower half, pair of
-// fragments).
+// The weights that a thread updates, four adjacent ones at a time. Index: fragment row, upper or lower half, pair of
+// fragments.
 template <class Product>
 struct Quads {
   float4 v[Product::MF][2][Product::NF / 2];
@@ -167,7 +167,7 @@ struct Quads {
         for (int j = 0; j < Product::NF / 2; ++j) f(i, e, j, at + j * 16, r < p.in && col + j * 16 < p.out);
       }
   }
-  // Those of fragment rows First to Last - 1.
+  // Loads fragment rows First to Last - 1.
   template <int First, int Last>
   __device__ __forceinline__ void load(const Product& product, const UpdateProblem& p, const float* from, int row0,
                                        int col0) {
@@ -208,7 +208,7 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   const int tile = blockIdx.x - u.first_tile[which];
   const int row0 = tile / p.tiles_n * WideTile::BM, col0 = tile % p.tiles_n * WideTile::BN;
   Product product(memory);
-  // On their way from memory while the product is made: all that the registers hold beside it.
+  // Loads these while the product is computed, as many as fit into the remaining registers.
   constexpr int early = M == Math::Tf32 || Kind != Optimizer::Sgd ? Product::MF : 1;
   Quads<Product> w;
   [[maybe_unused]] Quads<Product> m;
@@ -297,7 +297,7 @@ void grad_update_of(Queue queue, const OptimizerRef& optimizer, JoinLosses join,
   for (const LayerUpdate& l : layers)
     if (l.a.clock) narrow.clock = l.a.clock, narrow.view_row = l.a.view_offset * l.a.rows;
   UpdateArguments wide = narrow;
-  constexpr int64_t many = 1 << 18;  // weights of a layer, from which on moving them is a matter of bandwidth
+  constexpr int64_t many = 1 << 18;  // from this many weights per layer on, bandwidth limits their update
   for (const LayerUpdate& l : layers) {
     const UpdateProblem p = update_problem(l, optimizer.kind);
     UpdateArguments& u = p.whole && l.a.cols * l.dz.cols >= many ? wide : narrow;

@@ -1,12 +1,12 @@
-// What the kernels that fit a line share: points, sums over points, and the step at the end.
+// Shared by the kernels that fit a line: points, sums over points, and the final step.
 #pragma once
 #include "engine/cuda/kernels/optimizer.cuh"
 
 namespace ws::cuda {
 
-constexpr int64_t kClusterPoints = 150000;  // up to here one cluster is faster than the whole GPU
+constexpr int64_t kClusterPoints = 150000;  // up to this many points one cluster is faster than the whole GPU
 
-// Sums over points: of squared differences, of difference · x, of difference.
+// Sums over points: squared difference, difference · x, difference.
 struct LineSums {
   float squares = 0, slope = 0, offset = 0;
   __device__ void add(float x, float y, float w, float b) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ LineSums add(const LineSums& a, const LineSums& b) {
   return {a.squares + b.squares, a.slope + b.slope, a.offset + b.offset};
 }
 
-// The sum over groups of `Lanes` neighbours, the same bits in each of them.
+// Sums over groups of `Lanes` adjacent lanes. Each lane of a group gets the same bits.
 template <int Lanes>
 __device__ __forceinline__ LineSums sum_over(LineSums s) {
 #pragma unroll
@@ -74,14 +74,15 @@ __device__ __forceinline__ void keep_value(float* w, const ParamRef& p, const Mo
   if (p.v) *p.v = value.v;
 }
 
-// Where a step stands in the tables, without asking the clock again.
+// The position of a step in the tables, computed without reading the clock again.
 struct At {
   int64_t row, step;
   __device__ void advance(int64_t capacity) { ++step, row = row + 1 == capacity ? 0 : row + 1; }
 };
 
-// The steps of a kernel that holds its points. sums(w, b): those of the thread's points; total(sums, i): those of all
-// threads in the i-th step, the same bits in every thread. Each thread then moves the parameters by itself.
+// Runs the steps of a kernel that keeps its points. sums(w, b) returns the sums over the thread's points. total(sums,
+// i) returns the sums over all threads in step i, with the same bits in every thread. Each thread then updates the
+// parameters itself.
 template <class SumsOf, class TotalOf>
 __device__ __forceinline__ void run_steps(const LineArguments& a, const SumsOf& sums, const TotalOf& total_of) {
   const LinearStep& l = a.step;
@@ -93,7 +94,7 @@ __device__ __forceinline__ void run_steps(const LineArguments& a, const SumsOf& 
   for (int i = 0; i < l.steps; ++i) {
     const At now = at;
     at.advance(l.at.capacity);
-    StepFactors next;  // asked for before the sums are made, used after them
+    StepFactors next;  // loaded before the sums are computed, used after them
     if (a.update && i + 1 < l.steps) next = step_factors(a.optimizer, at.row, at.step);
     const LineSums total = total_of(sums(w.w, b.w), i);
     const float dw = 2.f * total.slope / n, db = 2.f * total.offset / n;
@@ -122,9 +123,9 @@ inline LineArguments line_arguments(const LinearStep& step) {
   return a;
 }
 
-// step.steps steps in one launch, of up to kClusterPoints points with one input...
+// Runs step.steps steps in one launch, for up to kClusterPoints points with one input.
 void linear_steps_in_cluster(Queue queue, const LineArguments& a);
-// ...and of as many as the registers and the shared memory of all multiprocessors hold.
+// Also runs step.steps steps, for as many points as the registers and shared memory of all multiprocessors hold.
 int64_t most_resident_points();
 void linear_steps_resident(Queue queue, Scratch scratch, const LineArguments& a);
 

@@ -1,6 +1,5 @@
-// A line through few points, for as many steps as one launch is asked for: one cluster of blocks holds the points in
-// registers, and the blocks trade their sums through shared memory. A step costs one barrier and no trip to the L2
-// cache.
+// Fits a line through few points, with many steps in one launch. One cluster of blocks holds the points in registers,
+// and the blocks exchange their sums through shared memory. A step costs one barrier and no access to the L2 cache.
 #include <cooperative_groups.h>
 
 #include "engine/cuda/kernels/line.cuh"
@@ -12,7 +11,7 @@ constexpr int kBlocks = 8, kThreads = 512, kWarps = kThreads / 32, kAll = kBlock
 constexpr int kMostPacks = 10;
 static_assert(kClusterPoints <= int64_t{4} * kAll * kMostPacks);
 
-// A thread's share of the points: packs of four, kAll apart, and perhaps one of the up to three that are left over.
+// A thread's share of the points: packs of four, kAll apart, and perhaps one of the up to three remaining points.
 template <int Packs>
 struct Share {
   FourPoints packs[Packs];
@@ -48,7 +47,7 @@ struct Share {
   }
 };
 
-// Shared memory of a block. Two sets of slots: a block may be a step ahead of another that still reads.
+// Shared memory of a block. It has two sets of slots: a block may be one step ahead of a block that still reads.
 struct Trading {
   LineSums warps[kWarps];
   LineSums blocks[2][kBlocks];
@@ -70,10 +69,10 @@ __device__ __forceinline__ LineSums sum_over_cluster(const Cluster& cluster, Lin
 
 template <int Packs>
 __global__ __launch_bounds__(kThreads) void line_cluster_kernel(const __grid_constant__ LineArguments a) {
-#if __CUDA_ARCH__ >= 900  // older GPUs have no clusters, and never get here
+#if __CUDA_ARCH__ >= 900  // older GPUs have no clusters and never launch this kernel
   __shared__ Trading trading;
   const auto cluster = cooperative_groups::this_cluster();
-  auto begun = cluster.barrier_arrive();  // another block's shared memory may be written once that block runs
+  auto begun = cluster.barrier_arrive();  // a block may write another block's shared memory only after that block runs
   const LinearStep& l = a.step;
   if (!l.data_is_constant) wait_for_previous();
   const Share<Packs> share(points_of(a));

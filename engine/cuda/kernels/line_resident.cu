@@ -1,6 +1,6 @@
-// A line through millions of points, for as many steps as one launch is asked for: the registers and the shared memory
-// of all multiprocessors together hold the points, so that only the first step reads them. In every step each block
-// writes its sums where all others wait for them.
+// Fits a line through millions of points, with many steps in one launch. Registers and shared memory of all
+// multiprocessors hold the points, so only the first step reads them. In every step each block publishes its sums and
+// all other blocks wait for them.
 #include <cuda_pipeline.h>
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace ws::cuda {
 namespace {
 
 constexpr int kThreads = 512, kWarps = kThreads / 32;
-constexpr int kInRegisters = 8;  // packs of four points a thread; the others are in shared memory
+constexpr int kInRegisters = 8;  // packs of four points per thread; the others are in shared memory
 constexpr int kMostBlocks = 160;
 constexpr int64_t kPackBytes = 2 * sizeof(float4);
 
-// Three sums, each beside the number of the step that it belongs to: eight bytes are read as they were written, so
-// a sum that carries the right number is whole.
+// Three sums, each next to the number of its step. Eight bytes are read and written together, so a sum with the right
+// number is complete.
 struct alignas(16) Slot {
   float squares;
   uint32_t first;
@@ -26,10 +26,10 @@ struct alignas(16) Slot {
   uint32_t third;
   uint32_t unused[2];
 };
-// Two sets of slots: a block may be a step ahead of another that still reads.
+// Two sets of slots: a block may be one step ahead of a block that still reads.
 struct Board {
   Slot slots[2][kMostBlocks];
-  uint32_t steps_before;  // of all launches: the numbers go on from it
+  uint32_t steps_before;  // over all launches; step numbers continue from it
 };
 static_assert(sizeof(Board) <= kExchangeBytes);
 
@@ -58,7 +58,7 @@ __device__ __forceinline__ LineSums wait_for_slot(const Slot* from, uint32_t num
 }
 
 // A thread's share: packs of four points, one from each round over all threads of the grid, and perhaps one of the up
-// to three points that are left over.
+// to three remaining points.
 struct Share {
   FourPoints packs[kInRegisters];
   float4 *x_shared, *y_shared;
@@ -103,7 +103,7 @@ struct Parts {
   LineSums blocks[kMostBlocks / 32];
 };
 
-// The sum over the grid: first the block's, then those of all blocks, which the first warps wait for.
+// Sums over the grid: first within the block, then over all blocks, which the first warps wait for.
 __device__ __forceinline__ LineSums sum_over_grid(LineSums s, Slot* slots, uint32_t number, Parts& parts) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, blocks = static_cast<int>(gridDim.x);
   s = sum_over<32>(s);
@@ -139,7 +139,7 @@ __global__ __launch_bounds__(kThreads, 1) void line_resident_kernel(const __grid
 }
 
 struct Room {
-  int blocks = 0;  // none where the device cannot run all of them at once
+  int blocks = 0;  // 0 if the device cannot run all of them at once
   int64_t rounds_shared = 0;
 };
 

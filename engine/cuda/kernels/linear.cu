@@ -1,13 +1,13 @@
-// A line through points: forward, loss, both gradients and, if wanted, the optimizer in one pass over the data.
+// Fits a line through points: forward, loss, both gradients and optionally the optimizer in one pass over the data.
 #include "engine/cuda/kernels/line.cuh"
 
 namespace ws::cuda {
 namespace {
 
-constexpr int kThreads = 512, kAhead = 4;  // packs of four points that a thread asks for before it uses the first
+constexpr int kThreads = 512, kAhead = 4;  // packs of four points that a thread loads before it uses the first
 
-// A thread's packs, `step` apart. Every other step walks them backwards: what the cache took in last is then read
-// first, and data a little larger than the cache does not push itself out.
+// A thread's packs, `step` apart. Every other step goes backwards, so it first reads what the cache loaded last.
+// Otherwise data slightly larger than the cache would evict itself.
 struct Walk {
   int64_t first, step;
   int count;
@@ -28,13 +28,14 @@ __device__ __forceinline__ void use(const FourPoints (&ahead)[kAhead], LineSums&
     if (from + j < walk.count) add_four(s, ahead[j], w, b);
 }
 
-// What the last thread of all needs, asked for before the sums are made.
+// What the very last thread needs, loaded before the sums are computed.
 struct Ready {
   float w, b;
   StepFactors factors;
 };
 
-// The block's share of the points. With constant data the first loads go out before the kernel waits for the weights.
+// Sums the block's share of the points. If the data is constant, the first loads start before the kernel waits for the
+// weights.
 __device__ __forceinline__ LineSums sum_points(const LineArguments& a, Ready& ready) {
   if (!a.step.data_is_constant) wait_for_previous();
   const Points points = points_of(a);
@@ -64,7 +65,7 @@ __device__ __forceinline__ void move_one(const LineArguments& a, const StepFacto
   if (p.v) *p.v = now.v;
 }
 
-// One thread: gradients, metrics and the update from the sums over all points.
+// Runs in one thread: computes gradients, metrics and the update from the sums over all points.
 __device__ void finish_line(const LineArguments& a, const Ready& ready, float squares, float slope, float offset) {
   const float n = static_cast<float>(a.step.x.rows);
   const float dw = 2.f * slope / n, db = 2.f * offset / n;
@@ -106,8 +107,8 @@ __global__ void linear_join_kernel(const __grid_constant__ LineArguments a, int 
   finish_line(a, ready, squares, slope, offset);
 }
 
-// Several inputs: a thread has a row, the block adds up one input after the other, the last block joins the blocks'
-// sums. Block b's sums lie at partials[b · (in + 2)]: squares, offset, then one a weight.
+// For several inputs: each thread has one row and the block sums one input after the other. The last block adds the
+// sums of all blocks. Block b's sums lie at partials[b · (in + 2)]: squares, offset, then one per weight.
 __device__ __forceinline__ float row_difference(const Ref& x, const Ref& y, const LinearStep& l, int64_t row) {
   float z = *l.b;
   for (int64_t j = 0; j < l.x.cols; ++j) z = fmaf(load(x, row * l.x.cols + j), l.w[j], z);

@@ -1,4 +1,4 @@
-// Softmax, cross-entropy and squared error: one op each, and loss with gradient in one pass. A warp has a row.
+// Softmax, cross-entropy and squared error: as single ops, and loss with gradient in one pass. Each warp has one row.
 #include "engine/cuda/kernels/device_code.cuh"
 
 namespace ws::cuda {
@@ -8,7 +8,7 @@ constexpr int kThreads = 256, kWarps = kThreads / 32, kMaxBlocks = 1024;
 
 int64_t row_blocks(int64_t rows) { return std::min<int64_t>(ceil_div(rows, kWarps), kMaxBlocks); }
 
-// Calls row(r, lane) for the rows of this warp: the grid strides over them.
+// Calls row(r, lane) for the rows of this warp, with a grid stride.
 template <class F>
 __device__ __forceinline__ void for_rows(int64_t rows, F row) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * kWarps;
@@ -21,7 +21,7 @@ struct Normaliser {
   int best;  // first column that holds the largest value
 };
 
-// What softmax needs of a row; the same in every lane.
+// Computes what softmax needs of a row; every lane gets the same values.
 __device__ __forceinline__ Normaliser normaliser(Ref z, int64_t row, int cols, int lane) {
   float top = -INFINITY;
   int best = cols;
@@ -84,7 +84,8 @@ __global__ void softmax_grad_kernel(Tensor p, Tensor labels, const LossScale* sc
   store(resolve(dz), i, (load(resolve(p), i) - target) * gradient_scale(p.rows, scale));
 }
 
-// Loss and, where dz is given, its gradient. Sums go to the metrics, or are added to `sums` in evaluation.
+// Computes the loss and, if dz is given, its gradient. Writes the sums to the metrics; an evaluation adds them to
+// `sums`.
 __global__ void softmax_cross_entropy_kernel(Tensor z, Tensor labels, const LossScale* scale, Tensor dz,
                                              Scratch scratch, StepAt at, double* sums) {
   __shared__ Sums shared[kWarps];
@@ -114,7 +115,7 @@ __global__ void softmax_cross_entropy_kernel(Tensor z, Tensor labels, const Loss
   sums[0] += total.loss, sums[1] += total.correct, sums[2] += total.rows;
 }
 
-// One thread an element; rows are counted by the thread of column 0.
+// One thread per element; the thread of column 0 counts the row.
 __global__ void squared_error_kernel(Tensor z, Tensor y, const LossScale* scale, Tensor dz, Scratch scratch, StepAt at,
                                      double* sums, bool want_loss) {
   __shared__ Sums shared[kWarps];

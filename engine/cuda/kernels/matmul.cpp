@@ -1,4 +1,4 @@
-// Which way a matrix product takes.
+// Decides how a matrix product is computed.
 #include "engine/cuda/kernels/blas.h"
 #include "engine/cuda/kernels/small_gemm.h"
 
@@ -6,22 +6,22 @@ namespace ws::cuda {
 namespace {
 
 constexpr double kSmallFlops = 1.2e9;  // below it, cuBLASLt's larger tiles leave most of the GPU idle
-constexpr int64_t kLongSum = 2048;     // a sum this long wants to be split over multiprocessors, which cuBLASLt does
-constexpr int64_t kFewRows = 64;       // weights stream through once: bandwidth, not arithmetic
-constexpr int64_t kManyRows = 4096;    // of the result: enough for cuBLASLt's larger tiles, whatever the rest
-constexpr int64_t kManyWeights = 1 << 22;  // from here on cuBLASLt streams them better
-constexpr int64_t kManyOddResults = 1 << 18;  // of odd rows, which the own kernels read number by number
+constexpr int64_t kLongSum = 2048;     // such a long sum should be split over multiprocessors, as cuBLASLt does
+constexpr int64_t kFewRows = 64;       // the weights are read once: bandwidth is the limit, not arithmetic
+constexpr int64_t kManyRows = 4096;    // rows of the result: enough for cuBLASLt's larger tiles in every case
+constexpr int64_t kManyWeights = 1 << 22;  // from this size on cuBLASLt reads them faster
+constexpr int64_t kManyOddResults = 1 << 18;  // results with odd rows, which our kernels read element by element
 
 int64_t sum_length(const Product& p) { return p.transpose_a ? p.a.rows : p.a.cols; }
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Not every row begins on 16 bytes.
+// True if some row does not begin at a 16-byte boundary.
 bool has_odd_rows(const Product& p) {
   const auto odd = [](const Tensor& t) { return t.cols * size_of(t.type) % 16 != 0; };
   return odd(p.a) || odd(p.b) || odd(p.c);
 }
 
-// One or a few columns from a few numbers: a thread a result beats any tile.
+// True for a few columns with short sums: one thread per result is faster than any tile.
 bool thin(const Product& p) { return p.c.cols <= 4 && sum_length(p) <= 16; }
 
 bool small(const Product& p) {

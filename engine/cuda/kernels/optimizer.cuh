@@ -1,10 +1,10 @@
-// One element's optimizer step, shared by the multi-tensor kernel and the fused weight gradient.
+// The optimizer step of one element, shared by the multi-tensor kernel and the fused weight gradient.
 #pragma once
 #include "engine/cuda/kernels/device_code.cuh"
 
 namespace ws::cuda {
 
-// What is the same for all elements of a step.
+// Values that are equal for all elements of a step.
 struct StepFactors {
   float lr = 0, unscale = 1, correction1 = 1, correction2 = 1;
   bool skip = false;
@@ -54,7 +54,7 @@ __device__ __forceinline__ Moved moved(const OptimizerRef& o, const StepFactors&
   return moved_by<Optimizer::Adam>(o, f, decays, at, grad);
 }
 
-// Four neighbours of a parameter; loaded early, moved when the gradient is there.
+// Four adjacent elements of a parameter, loaded early and updated when the gradient is ready.
 struct Four {
   Pack<4> w, m, v;
 };
@@ -84,7 +84,7 @@ __device__ __forceinline__ void move_four(const OptimizerRef& o, const StepFacto
   if (p.shadow) store_some<4>(Ref{static_cast<char*>(p.shadow.data), p.shadow.type}, i, w, count, whole);
 }
 
-// Moments that this optimizer does not use stay untouched.
+// Removes the moments that this optimizer does not use, so that they stay unchanged.
 inline ParamRef for_optimizer(ParamRef p, Optimizer kind) {
   if (kind == Optimizer::Sgd) p.m = nullptr;
   if (kind != Optimizer::Adam) p.v = nullptr;

@@ -1,11 +1,10 @@
-// Optimizer steps over one parameter or all of them in one launch, and the fp16 check that decides whether to take
-// them.
+// Optimizer steps over one or all parameters in one launch, and the fp16 check that decides if they run.
 #include "engine/cuda/kernels/optimizer.cuh"
 
 namespace ws::cuda {
 namespace {
 
-constexpr int kThreads = 256, kEach = 4;  // elements a thread
+constexpr int kThreads = 256, kEach = 4;  // elements per thread
 
 // Block b works on the parameter whose range of blocks holds b.
 struct UpdateBatch {
@@ -60,7 +59,7 @@ __device__ void decide(LossScale* s, bool bad) {
   }
 }
 
-// Counter 1 gathers the blocks that saw something; the last block decides.
+// Counter 1 counts the blocks that found an infinity or NaN; the last block decides.
 __global__ void check_finite_kernel(const __grid_constant__ CheckBatch batch, Scratch scratch, LossScale* scale) {
   wait_for_previous();
   const int which = find_tensor(batch.first_block, batch.count);

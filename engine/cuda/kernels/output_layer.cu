@@ -1,5 +1,5 @@
-// The last layer in one kernel: product, bias, loss, its gradient, and the gradient that enters the layer before. A
-// block has a row; these layers have few outputs. Shapes: h (n, in), w (in, out), z and dz (n, out).
+// The last layer in one kernel: product, bias, loss, its gradient, and the gradient for the layer before it. Each block
+// has one row, because these layers have few outputs. Shapes: h (n, in), w (in, out), z and dz (n, out).
 #include "engine/cuda/kernels/output_layer.cuh"
 
 namespace ws::cuda {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kMaxThreads = 512, kMaxWarps = kMaxThreads / 32;
 
-// W's row i times v added to sums, or dotted with dz: pairs where rows of W hold an even number.
+// Calls f(output, weight) for each weight in a row of W; `w` points to the row.
 template <class T, int N, class F>
 __device__ __forceinline__ void each_weight(const T* w, int out, F f) {
 #pragma unroll
@@ -15,14 +15,14 @@ __device__ __forceinline__ void each_weight(const T* w, int out, F f) {
     if (o < out) f(o, static_cast<float>(w[o]));
 }
 
-// The weights of one input a thread, for all rows, where the block has a thread for each input.
+// The weights of one input per thread, kept for all rows if the block has a thread for each input.
 template <int N>
 struct Kept {
   float w[N] = {};
   bool all = false;
 };
 
-// The row's logits, one a lane of warp 0. `parts` holds one row of outputs a warp.
+// Computes the row's logits, one per lane of warp 0. `parts` holds one row of outputs per warp.
 template <class T, int N>
 __device__ __forceinline__ float logits(const OutputArguments& l, const T* h, const Kept<N>& kept, float bias,
                                         float (*parts)[N]) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ float logits(const OutputArguments& l, const T* h, co
 }
 
 struct RowLoss {
-  float dz, loss, correct;  // loss and correct complete in lane 0
+  float dz, loss, correct;  // loss and correct are complete in lane 0
 };
 
 __device__ __forceinline__ RowLoss cross_entropy_row(float z, int label, int out, float factor) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ RowLoss squared_error_row(float z, float target, int 
           warp_sum(difference * difference) / static_cast<float>(out), 0.f};
 }
 
-// dz·Wᵀ ∘ f'(saved), one input a thread.
+// Computes dz·Wᵀ ∘ f'(saved), one input per thread.
 template <class T, int N>
 __device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const Kept<N>& kept,
                                                 const float* dz) {
@@ -98,7 +98,7 @@ __device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_
   }
 }
 
-// What warp 0 needs beside the logits, asked for before they are made.
+// What warp 0 needs besides the logits, loaded before the logits are computed.
 struct Truth {
   float bias = 0, target = 0;
   int label = 0;

@@ -1,13 +1,13 @@
-// The last layer for large batches: a warp keeps the weights in registers and takes two rows at a time, its lanes share
-// the inputs, and every row is read and written once. Shapes: h (n, in), w (in, out), z and dz (n, out).
+// The last layer for large batches: a warp keeps the weights in registers and computes two rows at a time. Its lanes
+// share the inputs, and every row is read and written once. Shapes: h (n, in), w (in, out), z and dz (n, out).
 #include "engine/cuda/kernels/output_layer.cuh"
 
 namespace ws::cuda {
 namespace {
 
 constexpr int64_t kManyRows = 1024;
-// Gradients take registers, so that a multiprocessor holds one block of more warps instead of two. Rows that begin
-// anywhere take some more.
+// Gradients need registers, so a multiprocessor holds one block of more warps instead of two. Unaligned rows need some
+// more registers.
 template <bool Whole, bool Gradients>
 constexpr int kThreads = Whole&& Gradients ? 352 : 256;
 
@@ -23,7 +23,7 @@ __device__ __forceinline__ Ref ref(const void* data) {
   return {static_cast<char*>(const_cast<void*>(data)), kTypeOf<T>};
 }
 
-// N: outputs there is room for. Fours: packs of four inputs a lane, 128 inputs apart. After the sums over the lanes,
+// N: maximum number of outputs. Fours: packs of four inputs per lane, 128 inputs apart. After the sums over the lanes,
 // lane o · rows + r holds output o of row r.
 template <class T, int N, int Fours, bool Whole>
 struct WarpOfRows {
@@ -35,7 +35,7 @@ struct WarpOfRows {
   float w[Fours][4][N] = {};
   float bias = 0;
 
-  // All weights pass through shared memory, where a lane's share begins at a bank of its own.
+  // All weights go through shared memory. Each lane's share begins at a bank of its own.
   __device__ WarpOfRows(const OutputArguments& layer, float* staged) : l(layer) {
     const T* from = static_cast<const T*>(l.w);
     const int share = 4 * l.out;
@@ -64,7 +64,7 @@ struct WarpOfRows {
                       : Pack<4>{};
   }
 
-  // At each of five exchanges a lane gives away half of its sums and keeps the others.
+  // In each of five exchanges a lane gives away half of its sums and keeps the other half.
   template <int Half>
   __device__ void halve(float (&sums)[32]) const {
     const bool upper = lane & Half;
@@ -76,7 +76,7 @@ struct WarpOfRows {
     if constexpr (Half > 1) halve<Half / 2>(sums);
   }
 
-  // The lane's logit.
+  // Returns the lane's logit.
   __device__ float logit(const Rows& h) const {
     float sums[32] = {};
 #pragma unroll
@@ -101,7 +101,7 @@ struct WarpOfRows {
     return over_outputs(v, [](float a, float b) { return a + b; });
   }
 
-  // dz of the lane's output; the row's loss goes to `sums` of the lane of output 0.
+  // Returns dz of the lane's output. The lane of output 0 adds the row's loss to `sums`.
   __device__ float cross_entropy(float z, int label, bool inside, float factor, Sums& sums) const {
     const float value = output < l.out ? z : -INFINITY;
     const float max = over_outputs(value, [](float a, float b) { return fmaxf(a, b); });
@@ -121,7 +121,7 @@ struct WarpOfRows {
     return 2.f * difference * factor / outs;
   }
 
-  // dz·Wᵀ ∘ f'(saved) of one row; each(f, what was stored).
+  // Computes dz·Wᵀ ∘ f'(saved) for one row. Calls each(f, stored values).
   template <class Each>
   __device__ void gradient_before(int64_t row, const Pack<4> (&h)[Fours], const float (&d)[N], Each each) const {
 #pragma unroll
@@ -146,7 +146,7 @@ struct WarpOfRows {
   }
 };
 
-// The lane's part of the sums over rows that become gradients.
+// The lane's part of the sums over rows that give the gradients.
 template <int N>
 struct LaneGradients {
   float dw[4][N] = {}, before[4] = {}, db = 0;
@@ -162,8 +162,8 @@ struct LaneGradients {
     for (int j = 0; j < 4; ++j) before[j] += dz.v[j];
   }
 
-  static constexpr int numbers = 4 * N + 5;     // of a lane
-  static constexpr int columns = 32 * numbers;  // of a block: number k of lane l is column 32 k + l
+  static constexpr int numbers = 4 * N + 5;     // per lane
+  static constexpr int columns = 32 * numbers;  // per block: number k of lane l is column 32 k + l
   __device__ void write(float* to) const {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
@@ -177,7 +177,7 @@ struct LaneGradients {
 
 struct NoGradients {};
 
-// Blocks leave their sums behind the losses' partial sums.
+// Blocks write their gradient sums behind the partial sums of the losses.
 constexpr int64_t kLossBytes = 64 << 10;
 __device__ __forceinline__ float* gradient_parts(Scratch s) {
   return reinterpret_cast<float*>(static_cast<char*>(s.data) + kCounterBytes + kLossBytes);
@@ -262,8 +262,8 @@ __global__ __launch_bounds__(kThreads<Whole, Gradients>,
   if (grid_sum(l.scratch, mine, total, shared)) write_metrics(l.at, total);
 }
 
-// Adds up what the blocks have left. Block b has the columns of number b of the lanes, its warps share the blocks'
-// parts.
+// Adds what the blocks have written. Block b has the columns of number b of all lanes, and its warps share the parts of
+// the blocks.
 constexpr int kJoinWarps = 8;
 template <int N>
 __global__ void join_gradients_kernel(const __grid_constant__ OutputArguments l, int blocks) {
@@ -279,7 +279,7 @@ __global__ void join_gradients_kernel(const __grid_constant__ OutputArguments l,
   __syncthreads();
   if (warp != 0) return;
   for (int w = 1; w < kJoinWarps; ++w) sum += sums[w][lane];
-  if (number == 4 * N + 4) {  // lanes 2o and 2o + 1 have output o, of even and of odd rows
+  if (number == 4 * N + 4) {  // lanes 2o and 2o + 1 hold output o, for even and for odd rows
     sum += __shfl_xor_sync(0xffffffffu, sum, 1);
     if (l.db && lane % 2 == 0 && lane / 2 < l.out) l.db[lane / 2] = sum;
   } else if (number >= 4 * N) {

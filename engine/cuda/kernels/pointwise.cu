@@ -1,4 +1,4 @@
-// Ops that treat each element alone, and the sum down the columns: as single ops, and bias with activation in one pass.
+// Ops on single elements, and the column sum: as single ops, and bias with activation in one pass.
 #include <climits>
 
 #include "engine/cuda/kernels/device_code.cuh"
@@ -7,9 +7,9 @@ namespace ws::cuda {
 namespace {
 
 constexpr int kThreads = 256, kPack = 8;
-constexpr int64_t kMostStrips = 512;  // of a column sum: as few as the join likes, as many as a single column needs
+constexpr int64_t kMostStrips = 512;  // limit for a column sum: few enough for the join, enough for a single column
 
-// This thread's eight neighbours: f(first element, how many of them are there).
+// Calls f(first element, count) for this thread's eight adjacent elements, of which `count` exist.
 template <class F>
 __device__ __forceinline__ void for_pack(int64_t elements, F f) {
   const int64_t i = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kPack;
@@ -24,7 +24,7 @@ bool aligned(const Tensor& t) {
   return reinterpret_cast<uintptr_t>(t.data) % 16 == 0 && view_moves_well;
 }
 
-// The bias of element i and its neighbours; a row's end may lie among them.
+// Returns the bias of element i and the following ones. The end of a row may lie among them.
 __device__ Pack<kPack> bias_at(Ref bias, int64_t i, int64_t cols) {
   const bool whole = cols % kPack == 0 && reinterpret_cast<uintptr_t>(bias.data) % 16 == 0;
   if (whole && i < INT_MAX) return load_pack<kPack>(bias, static_cast<int>(i) % static_cast<int>(cols));
@@ -38,7 +38,7 @@ __device__ Pack<kPack> bias_at(Ref bias, int64_t i, int64_t cols) {
   return out;
 }
 
-// Sums of a strip of rows by 32 columns: warps take turns on the rows, then add up in order.
+// Sums a strip of rows for 32 columns. Warps take rows in turn, then their sums are added in order.
 __global__ void column_sum_kernel(Tensor dz, int rows_each, int64_t column_blocks, float* parts, Tensor db) {
   __shared__ float sums[8][33];
   wait_for_previous();
@@ -63,7 +63,7 @@ __global__ void column_sum_kernel(Tensor dz, int rows_each, int64_t column_block
 
 __global__ void join_column_sums_kernel(const float* parts, int64_t strips, Tensor db) {
   wait_for_previous();
-  const int64_t col = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;  // a warp has a column
+  const int64_t col = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;  // one column per warp
   if (col >= db.cols) return;
   float sum = 0;
 #pragma unroll 4

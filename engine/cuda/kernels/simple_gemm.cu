@@ -1,4 +1,4 @@
-// Matrix products as a learner writes them first: one thread a result, then with 16 × 16 tiles in shared memory.
+// Matrix products as learners first write them: one thread per result, then with 16 × 16 tiles in shared memory.
 #include "engine/cuda/kernels/device_code.cuh"
 #include "engine/cuda/kernels/small_gemm.h"
 
@@ -32,7 +32,7 @@ __device__ void finish(const SimpleArguments& s, int64_t row, int64_t col, float
   store(resolve(s.c), at, v);
 }
 
-// One thread a result; every operand comes from global memory again and again.
+// One thread per result; operands are read from global memory many times.
 __global__ void naive_gemm_kernel(const __grid_constant__ SimpleArguments s) {
   wait_for_previous();
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -45,7 +45,7 @@ __global__ void naive_gemm_kernel(const __grid_constant__ SimpleArguments s) {
   finish(s, row, col, sum);
 }
 
-// Each operand is read once a tile; two rows of a tile fill the banks.
+// Each tile of an operand is read once; two rows of a tile fill the banks.
 __global__ void tiled_gemm_kernel(const __grid_constant__ SimpleArguments s) {
   __shared__ float left[kTile][kTile], right[kTile][kTile];
   wait_for_previous();

@@ -1,22 +1,23 @@
-// Own matrix products for the shapes of small networks. Included by one .cu file for each kind of number.
+// Our own matrix products for the shapes of small networks. One .cu file per number type includes this file.
 #pragma once
 #include "engine/cuda/kernels/small_gemm.h"
 #include "engine/cuda/kernels/tile_product.cuh"
 
 namespace ws::cuda {
 
-// c = epilogue(op(a)·op(b)), with a (m, k), b (k, n) as stored after transposing. Small, since every launch copies it.
+// Computes c = epilogue(op(a)·op(b)); m, n and k are the sizes after transposing. Small, because every launch copies
+// it.
 struct GemmArguments {
   const void *a, *b, *bias;
   void *c, *saved;
   float* bias_grad;
-  const StepClock* clock;  // of a
-  int64_t view_row;        // rows of a from the clock's
+  const StepClock* clock;  // the clock of a
+  int64_t view_row;        // row offset of a from the clock's row
   int m, n, k, tiles_n;
   Epilogue epilogue;
   Activation activation;
   DType c_type, bias_type, saved_type;
-  bool settled;  // b may be read before the kernel before has ended
+  bool settled;  // b may be read before the previous kernel has ended
 };
 
 template <bool Whole>
@@ -50,7 +51,7 @@ __device__ __forceinline__ void finish_quad(const GemmArguments& g, int row, int
   store_quad<Whole>(Ref{static_cast<char*>(g.c), g.c_type}, at, v, count);
 }
 
-// Every group of four of a thread lies in the same columns, so one load early on brings all the bias that it needs.
+// All groups of four of a thread lie in the same columns, so one early load brings all its bias values.
 template <bool Whole, class Product>
 __device__ __forceinline__ Pack<4> early_bias(const GemmArguments& g, int col0) {
   const int col = col0 + Product::quad_at(0).y;
@@ -93,7 +94,7 @@ __global__ __launch_bounds__(Shape::threads) void small_gemm_kernel(const __grid
   }
 }
 
-// A multiprocessor has room for one block that asks for so much shared memory, and for one of the kernel after it.
+// With this much shared memory, a multiprocessor holds one such block and one block of the next kernel.
 inline size_t bytes_of_a_lone_block() {
   static const size_t bytes = [] {
     int device = 0, all = 0;
@@ -110,8 +111,8 @@ void launch_gemm(Queue queue, GemmArguments g) {
   size_t shared = TileProduct<M, TA, TB, Shape, Whole>::shared_bytes(g.k);
   g.tiles_n = static_cast<int>(ceil_div(g.n, Shape::BN));
   const int64_t blocks = ceil_div(g.m, Shape::BM) * g.tiles_n;
-  // Where each block can have a multiprocessor for itself, no two of them shall share one. On an H200 that takes 10 %
-  // off a step of 784-784-784-784-784-10 and 13 % off one of 784-128-128-128-10.
+  // If there are enough multiprocessors, no two blocks share one. On an H200 this takes 10 % off a step of
+  // 784-784-784-784-784-10 and 13 % off a step of 784-128-128-128-10.
   if (blocks <= kMultiprocessors) shared = std::max(shared, bytes_of_a_lone_block());
   allow_shared(kernel, shared);
   launch(queue, kernel, blocks, Shape::threads, shared, g);
@@ -120,7 +121,7 @@ void launch_gemm(Queue queue, GemmArguments g) {
 template <Math M, bool TA, bool TB>
 void launch_shaped(Queue queue, const GemmArguments& g, bool whole) {
   const SmallTile tile = small_tile(g.m, g.n);
-  if (!whole) return launch_gemm<M, TA, TB, Tile16, false>(queue, g);  // odd shapes: right, and fast enough
+  if (!whole) return launch_gemm<M, TA, TB, Tile16, false>(queue, g);  // odd shapes: correct, and fast enough
   switch (tile) {
     case SmallTile::T64:
       return launch_gemm<M, TA, TB, Tile64, true>(queue, g);

@@ -1,15 +1,16 @@
-// A block's tile of a matrix product: operands stream through shared memory in asynchronous stages, warps share the
-// tile and split the sum over k, tensor cores (or plain fp32) multiply, and the partial sums meet in shared memory in a
+// A block's tile of a matrix product. Operands are copied to shared memory in asynchronous stages. Warps share the tile
+// and split the sum over k. Tensor cores (or plain fp32) multiply, and the partial sums are added in shared memory in a
 // fixed order.
 //
-// Shapes: a (m, k), b (k, n), c (m, n); stored row-major, transposed where TA / TB say so: a as (k, m), b as (n, k).
+// Shapes: a (m, k), b (k, n), c (m, n), stored row-major. With TA and TB they are stored transposed: a as (k, m), b as
+// (n, k).
 #pragma once
 #include "engine/cuda/kernels/device_code.cuh"
 #include "engine/cuda/kernels/tile_layout.h"
 
 namespace ws::cuda {
 
-// How numbers are multiplied. All add up in fp32, except Half16.
+// How numbers are multiplied. All sums are in fp32, except for Half16.
 enum class Math : uint8_t { Fp32, Tf32, Bf16, Fp16, Half16 };
 
 template <Math M>
@@ -29,11 +30,11 @@ struct Number<Math::Half16> {
   using type = __half;
 };
 
-// One operand of the product as the kernel sees it.
+// One operand of the product as it is stored.
 template <class T>
 struct Operand {
   const T* data;
-  int rows, cols;  // as stored
+  int rows, cols;
 };
 
 template <int Bytes>
@@ -51,8 +52,8 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left));
 }
 
-// Brings the ROWS × COLS piece at (row0, col0) to shared memory; zeros outside of the matrix. Whole: its rows begin at
-// multiples of 16 bytes.
+// Copies the ROWS × COLS piece at (row0, col0) to shared memory, with zeros outside the matrix. Whole: its rows begin
+// at 16-byte boundaries.
 template <bool Whole, class Lies, class T, int ROWS, int COLS, int THREADS>
 __device__ __forceinline__ void bring_piece(T* shared, const Operand<T>& from, int row0, int col0) {
   const T* data = from.data;
@@ -85,7 +86,7 @@ __device__ __forceinline__ uint32_t to_tf32(float v) {
   return out;
 }
 
-// Four 8×8 matrices of 16-bit numbers, one row address a lane.
+// Loads four 8×8 matrices of 16-bit numbers, with one row address per lane.
 template <bool Transposed>
 __device__ __forceinline__ void load_matrices(uint32_t (&r)[4], const void* row) {
   const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -113,7 +114,7 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  else {  // Half16: the sum itself is kept in fp16, as on units without fp32 accumulators
+  else {  // Half16: the sum is kept in fp16, as on units without fp32 accumulators
     const __half2 low = __floats2half2_rn(c[0], c[1]), high = __floats2half2_rn(c[2], c[3]);
     uint32_t d0 = *reinterpret_cast<const uint32_t*>(&low), d1 = *reinterpret_cast<const uint32_t*>(&high);
     asm("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%0,%1};"
@@ -131,7 +132,7 @@ struct TileProduct {
   static constexpr int BM = Shape::BM, BN = Shape::BN, WK = Shape::WK, threads = Shape::threads, stages = Shape::stages;
   static constexpr int BK = Shape::template BK<T>;
   static constexpr int warp_m = BM / Shape::WM, warp_n = BN / Shape::WN, warp_k = BK / WK;
-  static constexpr int MF = warp_m / 16, NF = warp_n / 8;  // fragments of 16 × 8 a warp
+  static constexpr int MF = warp_m / 16, NF = warp_n / 8;  // fragments of 16 × 8 per warp
   static constexpr int k_step = sizeof(T) == 4 ? 8 : 16;
   using Pieces = TilePieces<T, TA, TB, Shape>;
   using A = typename Pieces::A;
@@ -167,7 +168,7 @@ struct TileProduct {
                                                                        TB ? col0 : step * BK, TB ? step * BK : col0);
   }
 
-  // The first stages of b, then those of a: b may be known earlier than a.
+  // Copies the first stages of b (begin_b) and of a (begin_a). They are separate because b may be known earlier than a.
   __device__ __forceinline__ void begin_b(const Operand<T>& b, int col0, int k_size) {
     const int steps = (k_size + BK - 1) / BK;
 #pragma unroll 1
@@ -182,7 +183,7 @@ struct TileProduct {
     }
   }
 
-  // After begin_b and begin_a. `each_stage(b piece of k × n in shared memory, k0)` is called when a stage is there.
+  // Call after begin_b and begin_a. Calls `each_stage(b piece of k × n in shared memory, k0)` when a stage has arrived.
   template <class EachStage>
   __device__ __forceinline__ void run(const Operand<T>& a, const Operand<T>& b, int row0, int col0, int k_size,
                                       EachStage each_stage) {
@@ -266,7 +267,7 @@ struct TileProduct {
     }
   }
 
-  // Two neighbouring fragments of 8 columns.
+  // Loads two adjacent fragments of 8 columns.
   __device__ void load_b(uint32_t (&left)[2], uint32_t (&right)[2], const T* b, int k0, int n0) const {
     if constexpr (sizeof(T) == 4) {
       const int g = lane / 4, t = lane % 4;
@@ -286,7 +287,7 @@ struct TileProduct {
     }
   }
 
-  // After run: the warps' parts go to shared memory; then quad(row, col) adds them up, warp 0 first.
+  // Call after run: writes the warps' parts to shared memory. Then quad(row, col) adds them, warp 0 first.
   __device__ void meet() {
     wait_for_copies<0>();
     __syncthreads();
@@ -303,11 +304,11 @@ struct TileProduct {
     __syncthreads();
   }
 
-  static constexpr int quads = BM * BN / 4 / threads;  // of each thread
+  static constexpr int quads = BM * BN / 4 / threads;  // per thread
   static_assert(BM * BN % (4 * threads) == 0 || BM * BN < 4 * threads);
   static constexpr int quads_per_thread = quads > 0 ? quads : 1;
 
-  // Where the thread's i-th group of four neighbours lies in the tile; row BM: there is none.
+  // Returns the position of the thread's i-th group of four elements in the tile. Row BM: no such group.
   __device__ static int2 quad_at(int i) {
     const int q = threadIdx.x + i * threads;
     return make_int2(q / (BN / 4), q % (BN / 4) * 4);
@@ -325,7 +326,7 @@ struct TileProduct {
   }
 };
 
-// Column sums of the k × n operand b while it passes through shared memory: the bias gradient. Threads share columns.
+// Sums the columns of the k × n operand b while it is in shared memory, for the bias gradient. Threads share columns.
 template <class Product>
 struct ColumnSums {
   static constexpr int parts = Product::threads / Product::BN;
@@ -335,7 +336,7 @@ struct ColumnSums {
 #pragma unroll 4
     for (int k = part; k < Product::BK; k += parts) sum += static_cast<float>(b[Product::B::at(k, n)]);
   }
-  // The sum of column threadIdx.x, for threads below BN. `memory`: threads floats that nobody uses.
+  // Returns the sum of column threadIdx.x, for threads below BN. `memory`: one unused float per thread.
   __device__ float joined(float* memory) const {
     __syncthreads();
     memory[threadIdx.x] = sum;

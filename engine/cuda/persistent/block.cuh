@@ -1,8 +1,8 @@
-// A network whose weights, state and activations fit into the shared memory of one block. Products run in fp32: at this
-// size a step waits for shared memory, and tensor cores would gain nothing.
+// A kernel for a network whose weights, state and activations fit into the shared memory of one block. Products run in
+// fp32: at this size a step waits for shared memory, so tensor cores would not help.
 //
-// All widths are padded to four with zeros. A thread makes tiles of four by four: rows of a tile lie batch / 4 apart,
-// so that neighbouring threads read neighbouring rows.
+// All widths are padded to four with zeros. A thread computes tiles of four by four. The rows of a tile lie batch / 4
+// apart, so adjacent threads read adjacent rows.
 #pragma once
 
 namespace ws::cuda::persistent {
@@ -10,8 +10,8 @@ namespace ws::cuda::persistent {
 constexpr int kLayers = choice::layers, kThreads = choice::threads, B = choice::batch;
 
 WS_BOTH constexpr int padded(int l) { return (width(l) + 3) / 4 * 4; }
-WS_BOTH constexpr int row_of(int l) { return padded(l) + 4; }  // floats of a row of units in shared memory
-// Places in floats. Weights (in, out) of a layer, then its biases.
+WS_BOTH constexpr int row_of(int l) { return padded(l) + 4; }  // floats per row of units in shared memory
+// Offsets in floats: weights (in, out) of a layer, then its biases.
 WS_BOTH constexpr int weight_at(int l) { return l == 0 ? 0 : weight_at(l - 1) + (padded(l - 1) + 1) * padded(l); }
 WS_BOTH constexpr int bias_at(int l) { return weight_at(l) + padded(l) * padded(l + 1); }
 // Units: two buffers of inputs, then h, slope and dz of each layer.
@@ -20,7 +20,7 @@ constexpr int kOutputs = width(kLayers), kTargets = kClasses ? 1 : kOutputs;
 
 struct Memory {
   float *parameters, *units, *targets, *sums;
-  int* places;  // rows of the set: two buffers
+  int* places;  // row numbers in the data set: two buffers
   WS_DEVICE float* inputs(int step) const { return units + (choice::all_rows ? 0 : step & 1) * B * row_of(0); }
   WS_DEVICE float* h(int l, int step) const { return l == 0 ? inputs(step) : units + units_at(l); }
   WS_DEVICE float* slope(int l) const { return units + units_at(l) + B * row_of(l); }
@@ -77,7 +77,7 @@ WS_DEVICE void forward(const Memory& memory, int step) {
   }
 }
 
-// One thread a row.
+// One thread per row.
 WS_DEVICE void losses(const Arguments& a, const Memory& memory, int step) {
   const float per_row = 1.f / static_cast<float>(a.batch);
   for (int r = static_cast<int>(threadIdx.x); r < B; r += kThreads) {
@@ -155,7 +155,7 @@ WS_DEVICE void move_at(const Arguments& a, const StepFactors& f, const Memory& m
        kSquares ? memory.parameters[2 * choice::parameters + at] : none, gradient);
 }
 
-// Tile `i` of the weights of layer L, or four of its biases. Tiles are counted over all layers.
+// Updates tile `i` of the weights of layer L, or four of its biases. Tiles are counted over all layers.
 template <int L>
 WS_DEVICE void update(const Arguments& a, const StepFactors& f, const Memory& memory, int step, int i) {
   if constexpr (L < kLayers) {
@@ -197,7 +197,7 @@ WS_BOTH constexpr int tiles_below(int l) {
   return l == 0 ? 0 : tiles_below(l - 1) + padded(l - 1) / 4 * (padded(l) / 4) + (choice::bias ? padded(l) / 4 : 0);
 }
 
-// Copies each parameter of a layer between device memory and shared memory.
+// Calls f for each parameter of a layer, with its place in shared memory and its address in device memory.
 template <int L, class F>
 WS_DEVICE void each_parameter(const Arguments& a, const Memory& memory, F f) {
   if constexpr (L < kLayers) {
@@ -218,7 +218,7 @@ WS_DEVICE void each_parameter(const Arguments& a, const Memory& memory, F f) {
 WS_DEVICE void copy4(float* to, const float* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)), "l"(from) : "memory");
 }
-// Rows of `step`, whose places are known, begin to come.
+// Starts the copies of the rows of `step`, whose row numbers are known.
 WS_DEVICE void fetch_rows(const Arguments& a, const Memory& memory, int step) {
   const int* places = memory.places + (step & 1) * B;
   for (int i = static_cast<int>(threadIdx.x); i < a.batch * width(0); i += kThreads) {
@@ -235,7 +235,7 @@ WS_DEVICE void find_rows(const Arguments& a, const Memory& memory, int step) {
     memory.places[(step & 1) * B + r] = static_cast<int>(row_index(a, a.first_row + step * a.rows_onward + r));
 }
 
-// One warp, always in the same order.
+// Runs in one warp, which always adds in the same order.
 WS_DEVICE void write_metrics(const Arguments& a, const Memory& memory, int slot) {
   if (threadIdx.x >= 32) return;
   float loss = 0.f, correct = 0.f;

@@ -1,18 +1,18 @@
-// One hidden layer in one cluster of 16 blocks. Its weights stay in registers from the first step of a launch to the
-// last.
+// A kernel for a network with one hidden layer, in one cluster of 16 blocks. The weights stay in registers from the
+// first to the last step of a launch.
 //
-// Each block owns a slice of the inputs, and of each batch the R rows whose place modulo 16 is its rank. A step:
-//   1. forward: the block multiplies its slice of the batch with its slice of W1 (wgmma, weights as register operand)
-//      and sends partial sums of z1 to the owners of the rows;
-//   2. middle: an owner adds the partial sums, activates, runs the output layer and the loss for its rows, and sends
-//      dz2 and the slopes of the activation to all;
-//   3. backward: each block makes dz1 of all rows again in registers, multiplies it with its slice of the batch and
-//      moves its weights. The sums have the layout of the weights in registers.
-// W2 is split by hidden units: a helper warp group makes its gradient, moves it and sends it to all. The same group
-// loads the rows of the next step.
+// Each block owns a slice of the inputs, and the R rows of each batch whose place modulo 16 is its rank. A step:
+//   1. Forward: the block multiplies its slice of the batch by its slice of W1 (wgmma, weights as register operand)
+//      and sends partial sums of z1 to the owners of the rows.
+//   2. Middle: an owner adds the partial sums and activates. It runs the output layer and the loss for its rows, and
+//      sends dz2 and the slopes of the activation to all blocks.
+//   3. Backward: each block recomputes dz1 of all rows in registers, multiplies it by its slice of the batch and
+//      updates its weights. The sums have the layout of the weights in registers.
+// W2 is split by hidden units: a helper warp group computes its gradient, updates it and sends it to all blocks. The
+// same group loads the rows of the next step.
 //
-// A place is where a row of the batch lies in this block: places are permuted by the rank, so that messages of all
-// blocks go to different targets at a time. Inputs within a tile of 8 are permuted where the layouts of operand and sum
+// A place is the position of a batch row in this block. Places are permuted by the rank, so messages of different
+// blocks go to different targets at any time. Inputs within a tile of 8 are permuted if the layouts of operand and sum
 // differ (tf32).
 #pragma once
 
@@ -22,16 +22,16 @@ constexpr int kBlocks = 16;
 constexpr int B = choice::batch, R = B / kBlocks, H = choice::hidden_padded, O = choice::outputs;
 constexpr int kMathGroups = H / 64, kMathThreads = 128 * kMathGroups, kMathWarps = 4 * kMathGroups;
 constexpr int kThreads = kMathThreads + 128;
-constexpr int OW = choice::outputs_padded;  // floats of a row of dz2
-constexpr int kOwn = H / kBlocks;           // hidden units whose W2 this block moves
-constexpr int kSend = kOwn / 4;             // of them, those that one lane of the middle has
-constexpr int kTiles = choice::tiles;       // of 8 inputs
-constexpr int kDepth = kHalves ? 16 : 8;    // inputs of one wgmma
+constexpr int OW = choice::outputs_padded;  // floats per row of dz2
+constexpr int kOwn = H / kBlocks;           // hidden units whose W2 this block updates
+constexpr int kSend = kOwn / 4;             // hidden units of kOwn that one lane of the middle holds
+constexpr int kTiles = choice::tiles;       // tiles of 8 inputs
+constexpr int kDepth = kHalves ? 16 : 8;    // inputs per wgmma
 constexpr int kForwardSteps = choice::row_values / kDepth, kBackwardSteps = B / kDepth;
-constexpr int kPasses = choice::precision == kFp32 ? 3 : 1;  // products of parts that make one of fp32
+constexpr int kPasses = choice::precision == kFp32 ? 3 : 1;  // tf32 products that give one fp32 product
 constexpr int kChunkStride = B * 16, kChunks = choice::row_bytes / 16;
 constexpr int kHalfRows = 8 / R;        // groups of lanes that share a row in the middle: 2 or 1
-constexpr int kValues = 4 / kHalfRows;  // hidden units of a lane there
+constexpr int kValues = 4 / kHalfRows;  // hidden units per lane in the middle
 constexpr int kW2Stride = H + 4;
 constexpr bool kSlopes = choice::activation != kNone && choice::activation != kRelu;
 constexpr bool kBits = choice::activation == kRelu;
@@ -43,7 +43,7 @@ constexpr int kHiddenBytes = B * kOwn * 4;
 constexpr int kWeightBytes = kBlocks * O * kOwn * 4 + (choice::bias ? O * 4 : 0);
 constexpr int kSlopeOwner = R * 16 + 4;  // floats of one owner's slopes for 16 hidden units
 
-// Where a column of a tile of dz1 comes from.
+// The owner and the row of a column in a tile of dz1.
 WS_DEVICE int column_owner(int tile, int column) {
   return kHalves ? 8 * (tile / R) + column : (2 * tile + (column & 1)) & 15;
 }
@@ -56,7 +56,7 @@ WS_DEVICE ulong matrix(uint address, uint leading, uint stride) {
 
 struct Block {
   uint shared, rank;
-  volatile int* verdict;  // fp16: whether this step's gradients are not finite
+  volatile int* verdict;  // fp16: nonzero if a gradient of this step is not finite
   Watch watch;
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
@@ -80,7 +80,7 @@ enum Barriers {
 struct Middle {
   const Arguments& a;
   const Block& block;
-  // A lane has one row. With four rows, two groups of lanes share them: `part` says which hidden units it has.
+  // A lane has one row. With four rows, two groups of lanes share each row: `part` tells which hidden units a lane has.
   int warp, lane, g, t, row, part;
   int label = 0, next_label = 0;
   float target[4] = {}, next_target[4] = {};
@@ -115,7 +115,7 @@ struct Middle {
     for (int i = 0; i < 4; ++i) target[i] = next_target[i];
   }
 
-  // What of W2 this warp needs in the middle, and in the backward product for hidden units [first, first + 16).
+  // Loads what this warp needs of W2 in the middle, and in the backward product for hidden units [first, first + 16).
   WS_DEVICE void load_weights() {
     const uint w = block.at(choice::at_w2) + 64u * static_cast<uint>(warp);
 #pragma unroll
@@ -134,17 +134,17 @@ struct Middle {
     for (int i = 0; i < 4; ++i) bias[i] = load_f(block.at(choice::at_b2) + (4 * t + i) * 4);
   }
 
-  // Which of this warp's sixteen units operand `i` of product `k` belongs to.
+  // Returns which of this warp's sixteen units belongs to operand `i` of product `k`.
   WS_DEVICE int unit_of_product(int k, int i) const { return R == 4 ? t + 4 * k + 8 * i : t + 8 * k + 4 * i; }
 
-  // z1 of this lane's row. Four rows: units t + 4·part + 8i; eight rows: t + 4i.
+  // Computes z1 of this lane's row. With four rows the units are t + 4·part + 8i, with eight rows t + 4i.
   WS_DEVICE void add_partials(float (&z)[kValues]) const {
     if constexpr (R == 4)
       add_partials_of_four_rows(z);
     else
       add_partials_of_eight_rows(z);
   }
-  // Each lane adds all four rows of a quarter of the sources; then lanes exchange rows.
+  // Each lane adds all four rows of a quarter of the sources. Then the lanes exchange rows.
   WS_DEVICE void add_partials_of_four_rows(float (&z)[kValues]) const {
     constexpr int each = choice::partials_each;
     float sum[2][4] = {};
@@ -196,7 +196,7 @@ struct Middle {
         }
       }
   }
-  // Values of units t + 4i, from those of this lane and, with four rows, of its partner.
+  // Collects the values of units t + 4i from this lane and, with four rows, from its partner.
   WS_DEVICE void gather(const float (&mine)[kValues], float (&all)[4]) const {
     if constexpr (R == 4) {
       const float first = __shfl_xor_sync(~0u, mine[0], 16), second = __shfl_xor_sync(~0u, mine[1], 16);
@@ -242,7 +242,7 @@ struct Middle {
   WS_DEVICE void send_hidden(const float (&mine)[kValues]) const {
     float h[4];
     gather(mine, h);
-    constexpr int targets = 4 / kSend;  // blocks that move W2 of this warp's sixteen units
+    constexpr int targets = 4 / kSend;  // blocks that update W2 of this warp's sixteen units
 #pragma unroll
     for (int q = 0; q < targets / kHalfRows; ++q) {
       const int j = kHalfRows * q + part;
@@ -259,8 +259,8 @@ struct Middle {
     }
   }
 
-  // z of this lane's row and outputs 4t.., the whole sum over hidden units.
-  // Returns true if a warp has given up waiting: then all of them leave after this step.
+  // Computes z of this lane's row for outputs 4t.., summed over all hidden units. Returns true if a warp gave up
+  // waiting: then all warps leave after this step.
   WS_DEVICE bool output_sums(const float (&h)[kValues], float (&z)[4], bool alive) const {
     float c[4] = {0, 0, 0, 0};
     if constexpr (R == 4) {
@@ -270,7 +270,7 @@ struct Middle {
       multiply(c, w2[0], h[0], h[1]);
       multiply(c, w2[1], h[kValues - 2], h[kValues - 1]);
     }
-    // Rows of 64 bytes; every second pair of rows has its halves exchanged, which keeps the banks apart.
+    // Rows of 64 bytes. Every second pair of rows has its halves swapped, to avoid bank conflicts.
     const uint sums = block.at(choice::at_sums);
     if constexpr (R == 4) {
 #pragma unroll
@@ -310,7 +310,7 @@ struct Middle {
     }
   }
 
-  // The loss and the correct rows of this block, for the host; one warp does it.
+  // Writes the loss and the correct rows of this block for the host. One warp does it.
   WS_DEVICE void note_loss(int step, const float (&z)[4], float top, float sum) const {
     float loss = 0.f, correct = 0.f;
     if constexpr (kClasses) {
@@ -393,7 +393,7 @@ struct Middle {
 struct Operand {
   uint v[kForwardSteps > kBackwardSteps ? kForwardSteps : kBackwardSteps][4];
 };
-// Operands are in their registers before the first product starts: else the compiler separates the products.
+// Forces the operands into their registers before the first product; otherwise the compiler separates the products.
 template <int Steps>
 WS_DEVICE void settle(Operand& o) {
 #pragma unroll
@@ -405,14 +405,14 @@ WS_DEVICE void settle(Operand& o) {
 struct BigLayer {
   const Arguments& a;
   const Block& block;
-  int group, lane, g, t, hidden;  // hidden: of this lane's first row of sums
+  int group, lane, g, t, hidden;  // hidden: the hidden unit of this lane's first row of sums
   float w[kTiles][4], m[kMoves ? kTiles : 1][4], v[kSquares ? kTiles : 1][4];
 
   WS_DEVICE int input_of(int tile, int k) const {
     const int within = kHalves ? 2 * t + (k & 1) : t + 4 * (k & 1);
     return static_cast<int>(block.rank) * choice::inputs_each + 8 * tile + within;
   }
-  // Whether tile and k hold an input of this block; `bias`: it is the input that is always 1.
+  // True if tile and k are an input of this block. `bias`: set if it is the input that is always 1.
   WS_DEVICE bool is_input(int tile, int k, bool& bias) const {
     const int within = 8 * tile + (kHalves ? 2 * t + (k & 1) : t + 4 * (k & 1));
     const int input = input_of(tile, k);
@@ -446,7 +446,7 @@ struct BigLayer {
     });
   }
 
-  // The weights as the register operand of the forward product.
+  // Converts the weights to the register operand of the forward product.
   template <int Part>
   WS_DEVICE void operand(Operand& out) const {
     const auto part = [](float x) {
@@ -485,8 +485,8 @@ struct BigLayer {
     wgmma_commit();
   }
 
-  // Partial z1 of the whole batch, to the owners of the rows: one half of the batch travels while the other is
-  // multiplied. `rows`, `rest`: tiles of the batch; rest only for fp32.
+  // Sends partial z1 of the whole batch to the owners of the rows. One half of the batch is sent while the other is
+  // multiplied. `rows`, `rest`: tiles of the batch; rest is only for fp32.
   WS_DEVICE void forward(uint rows, uint rest, int warp, bool sends) const {
     constexpr uint half = B / 2 * 16;  // bytes of half of the places in a chunk
     Operand weights, low;
@@ -503,7 +503,7 @@ struct BigLayer {
     if (sends) send_partials(second, 1, warp);
   }
 
-  // Hidden units `hidden` and `hidden` + 8 of the R rows of each owner in this half of the places.
+  // Sends hidden units `hidden` and `hidden` + 8 of the R rows of each owner in this half of the places.
   WS_DEVICE void send_partials(const float (&sums)[B / 4], int half, int warp) const {
     const uint inbox = block.at(choice::at_partials) + block.rank * choice::partials_each;
 #pragma unroll
@@ -532,7 +532,7 @@ struct BigLayer {
     }
   }
 
-  // The slopes of four values of dz1: of two rows and two hidden units.
+  // The slopes of four values of dz1, for two rows and two hidden units.
   struct Slopes {
     uint word[4];
   };
@@ -564,10 +564,10 @@ struct BigLayer {
     }
   }
 
-  // dz1 of this warp's sixteen units and of all rows, as the register operand of the backward product. True if a value
-  // is not finite in fp16.
+  // Computes dz1 of this warp's sixteen units for all rows, as the register operand of the backward product. Returns
+  // true if a value is not finite in fp16.
   WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
-    constexpr int together = kPasses == 3 ? 4 : 8;  // tiles: all loads, then all products
+    constexpr int together = kPasses == 3 ? 4 : 8;  // tiles at a time: first all loads, then all products
     bool bad = false;
     uint check[4] = {};
 #pragma unroll
@@ -593,7 +593,7 @@ struct BigLayer {
         apply_slopes(first + j, slopes[j], c[j]);
         operand_of(first + j, c[j], high, low);
         if constexpr (choice::precision == kFp16) {
-          // Zero times what is not finite is not a number, which every further sum keeps.
+          // Zero times a value that is not finite is NaN, and NaN stays in every further sum.
           add_zero_times(check[2 * (j & 1)], high.v[(first + j) / 2][2 * (j & 1)]);
           add_zero_times(check[2 * (j & 1) + 1], high.v[(first + j) / 2][2 * (j & 1) + 1]);
           const float sum = fabsf(d[j].x) + fabsf(d[j].y) + fabsf(d[j].z) + fabsf(d[j].w);
@@ -677,7 +677,7 @@ struct Rows {
       }
     }
   }
-  // fp32: what the tensor cores do not see of the rows.
+  // fp32: writes the part of the rows that tf32 operands lose.
   WS_DEVICE void make_rest(int step) const {
     const uint from = tile(step), to = rest(step);
     for (int i = static_cast<int>(threadIdx.x) - kMathThreads; i < choice::rows_bytes / 16; i += 128) {
@@ -685,7 +685,7 @@ struct Rows {
       store_f4(to + 16 * i, below_tf32(x.x), below_tf32(x.y), below_tf32(x.z), below_tf32(x.w));
     }
   }
-  // Rows by inputs become inputs by rows: four rows of one owner make a chunk.
+  // Transposes rows by inputs to inputs by rows. Four rows of one owner make a chunk.
   WS_DEVICE void turn(uint from, uint to) const {
 #pragma unroll
     for (int part = 0; part < B / 64; ++part) {
@@ -703,7 +703,7 @@ struct Rows {
       }
     }
   }
-  // The rows of `step` have landed: they become what the products read.
+  // Call when the rows of `step` have arrived: converts them to the form that the products read.
   WS_DEVICE void hand_over(int step) const {
     warps_meet(2, 128);
     if constexpr (kPasses == 3) {
@@ -725,7 +725,7 @@ struct Rows {
 struct SmallLayer {
   const Arguments& a;
   const Block& block;
-  int thread, warp, lane, g, t, out, unit;  // out, unit: the weight that this thread moves
+  int thread, warp, lane, g, t, out, unit;  // out, unit: the weight that this thread updates
   bool has_weight, has_bias;
   float w = 0.f, m = 0.f, v = 0.f, b = 0.f, bm = 0.f, bv = 0.f;
 
@@ -753,7 +753,7 @@ struct SmallLayer {
   WS_DEVICE void store() {
     each([](float& value, float* to) { *to = value; });
   }
-  // Gradients of all outputs for this block's hidden units, over the batch: each warp a quarter of it.
+  // Computes the gradients of all outputs for this block's hidden units. Each warp sums a quarter of the batch.
   WS_DEVICE void sum_quarter() const {
     float c[4] = {0, 0, 0, 0}, e[4] = {0, 0, 0, 0};
     const float one = 1.f;
@@ -780,7 +780,7 @@ struct SmallLayer {
     if (has_weight) persistent::move(a, f, true, w, m, v, sum_of(out, thread % kOwn));
     if (has_bias) persistent::move(a, f, false, b, bm, bv, sum_of(static_cast<int>(block.rank), 8));
   }
-  // Four neighbours gather four hidden units of one output, and each sends them to four blocks.
+  // Four adjacent lanes collect four hidden units of one output, and each lane sends them to four blocks.
   WS_DEVICE void send() const {
     const float value = has_weight ? rounded(w) : 0.f;
     const int first = lane & ~3;
@@ -954,7 +954,7 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   if (!*block.watch.dead) layer.store();
 }
 
-// The sums of the blocks, always in the same order.
+// Adds the sums of the blocks, always in the same order.
 WS_DEVICE void write_metrics(const Arguments& a) {
   for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kThreads) {
     float loss = 0.f, correct = 0.f;
@@ -976,13 +976,13 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   prepare_block(a, block, reinterpret_cast<float*>(memory));
   LossScaling scaling;
   scaling.load(a);
-  // The compiler keeps products in flight only where it sees that whole warps take the branch.
+  // The compiler keeps products in flight only if it sees that whole warps take the branch.
   if (__shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0) < kMathWarps)
     run_math(a, block, scaling);
   else
     run_helper(a, block, scaling);
   __syncwarp();
-  // Nobody leaves while messages are under way.
+  // No block may leave while messages are in flight.
   if (a.steps > 0) wait<true>(block.watch, block.barrier(kWeights), (a.steps - 1) & 1, kWaitWeights, a.steps);
   __syncwarp();
   cluster_meets();
@@ -992,8 +992,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};
 }
 
-// The rows as the kernel reads them: cut into the blocks' slices, padded, in the type of the products, with an input
-// that is always 1 behind the last one where the network has biases.
+// Converts rows to the layout that the kernel reads: cut into the blocks' slices, padded, in the type of the products.
+// If the network has biases, an input that is always 1 follows the last one.
 extern "C" __global__ void ws_prepare(const float* from, void* to, long long rows) {
   const long long all = rows * kBlocks * choice::row_values;
   for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < all;

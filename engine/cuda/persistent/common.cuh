@@ -1,4 +1,4 @@
-// What every persistent kernel uses: PTX in small functions, waits that end, rounding, activations, the optimizer.
+// Shared by all persistent kernels: PTX in small functions, waits with a time limit, rounding, activations, optimizers.
 // The generated head of the source defines the constants in namespace `choice`.
 #pragma once
 
@@ -14,7 +14,7 @@ enum Losses { kCrossEntropy, kMeanSquared };
 enum Optimizers { kSgd, kMomentum, kAdam };
 enum Precisions { kFp32, kTf32, kBf16, kFp16 };
 
-// What a thread can wait for; the host has a sentence for each.
+// What a thread can wait for. The host has a sentence for each value.
 enum Waits { kWaitRows = 1, kWaitPartials, kWaitGradients, kWaitHidden, kWaitWeights, kWaitBuffers, kWaitSums };
 
 constexpr bool kHalves = choice::precision == kBf16 || choice::precision == kFp16;
@@ -47,9 +47,9 @@ WS_DEVICE void store_f(uint a, float v) { asm volatile("st.shared.f32 [%0],%1;" 
 WS_DEVICE void store_f4(uint a, float x, float y, float z, float w) {
   asm volatile("st.shared.v4.f32 [%0],{%1,%2,%3,%4};" ::"r"(a), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
 }
-// A barrier of some warps of the block.
+// A barrier for some warps of the block.
 WS_DEVICE void warps_meet(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
-// The same, and whether the condition holds for any thread.
+// Like warps_meet. Returns true if the condition holds for any thread.
 WS_DEVICE bool warps_meet_any(int id, int threads, bool condition) {
   uint out;
   asm volatile("{\n.reg .pred p, q;\nsetp.ne.u32 p, %3, 0;\nbar.red.or.pred q, %1, %2, p;\nselp.u32 %0, 1, 0, q;\n}\n"
@@ -65,7 +65,7 @@ WS_DEVICE uint cluster_rank() {
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
   return r;
 }
-// The address of `a` in another block of the cluster.
+// Returns the address of `a` in another block of the cluster.
 WS_DEVICE uint in_block(uint a, uint rank) {
   uint out;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(out) : "r"(a), "r"(rank));
@@ -75,7 +75,7 @@ WS_DEVICE void cluster_meets() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
-// Stores into another block that count their bytes at a barrier there.
+// Stores to another block, which count their bytes at a barrier there.
 WS_DEVICE void send(uint a, uint barrier, float x) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(a), "f"(x),
                "r"(barrier)
@@ -117,15 +117,15 @@ WS_DEVICE bool barrier_passed(uint a, uint parity) {
   return passed;
 }
 
-// Ends every wait of the block once one of them has outlasted its limit. The warps then leave together, the block
-// stores no state, and the host reads the report.
+// Ends every wait of the block once one of them has exceeded its limit. The warps then leave together, the block stores
+// no state, and the host reads the report.
 struct Watch {
   volatile int* dead;  // in shared memory
   ulong limit;
   FaultReport* report;
 };
 
-// Says once that a wait outlasted its limit.
+// Reports the first wait that exceeded its limit.
 static __device__ __noinline__ void give_up(volatile int* dead, FaultReport* report, int what, int step) {
   *dead = 1;
   if (atomicCAS_system(&report->code, 0u, static_cast<uint>(what)) != 0u) return;
@@ -156,13 +156,13 @@ WS_DEVICE bool wait(const Watch& watch, uint barrier, uint parity, int what, int
 }
 
 // ---- messages through the L2 cache, between all blocks of a grid ----
-constexpr int kFlagBytes = 16384;  // the exchange buffer begins with flags; data of any kind lies behind them
-// A value beside the number of its step: eight bytes are read as they were written.
+constexpr int kFlagBytes = 16384;  // the exchange buffer begins with flags; the data follows
+// Writes a value and the number of its step. The eight bytes are written and read together.
 WS_DEVICE void write_numbered(uint2* to, float value, uint number) {
   asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(to), "r"(__float_as_uint(value)), "r"(number)
                : "memory");
 }
-// Asks again until the answer is yes. Returns false if the wait was given up.
+// Polls until `ready` returns true. Returns false if the wait was given up.
 template <class Ready>
 WS_DEVICE bool wait_until(const Watch& watch, int what, int step, Ready ready) {
   long long begin = 0;
@@ -183,7 +183,7 @@ WS_DEVICE bool peek_numbered(const uint2* from, uint number, float& value) {
   value = __uint_as_float(bits);
   return found == number;
 }
-// A flag holds the number of the last step whose data lies ready. One thread writes it behind a barrier of its block.
+// A flag holds the number of the last step whose data is ready. One thread writes it after a barrier of its block.
 WS_DEVICE void raise(uint* flag, uint number) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(number) : "memory");
 }
@@ -203,19 +203,19 @@ template <int Left>
 WS_DEVICE void copies_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
 }
-// Ordinary stores to shared memory become visible to wgmma.
+// Makes ordinary stores to shared memory visible to wgmma.
 WS_DEVICE void stores_for_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 #endif
 
-// Keeps a value in its register: the compiler would read the special register again in every step, which takes as long
-// as a message (0.1 µs on an H200).
+// Keeps a value in its register. Otherwise the compiler would read the special register again in every step, which
+// takes as long as a message (0.1 µs on an H200).
 WS_DEVICE int kept(int value) {
   asm volatile("" : "+r"(value));
   return value;
 }
 
 // ---- stamps ----
-// Says when its lane begins each part of a step. One thread writes; without choice::stamps nothing of it is compiled.
+// Records when its lane begins each part of a step. One thread writes. Without choice::stamps none of it is compiled.
 class StampLane {
  public:
   WS_DEVICE StampLane(const Arguments& a, int lane, bool writes) : writes_(writes) {
@@ -229,7 +229,7 @@ class StampLane {
     head_->begin_clock = cycles();
     asm("mov.u32 %0, %%smid;" : "=r"(head_->multiprocessor));
   }
-  // The step after the last stamped one is begun as well, which ends the last part.
+  // Also records the start of the step after the last stamped one, which ends the last part.
   WS_DEVICE void begin(int step, int part, int which = 0) {
     if constexpr (!choice::stamps) return;
     if (!writes_ || step > steps_ || next_ == last_) return;
@@ -238,7 +238,7 @@ class StampLane {
     ++next_;
     if (part != kPartWait) part_ = what;
   }
-  // The part that a wait has interrupted goes on.
+  // Records that the part interrupted by a wait continues.
   WS_DEVICE void resume() {
     if constexpr (!choice::stamps) return;
     begin(static_cast<int>(part_ >> 8), static_cast<int>(part_ >> 4 & 15), static_cast<int>(part_ & 15));
@@ -285,7 +285,7 @@ WS_DEVICE uint fp16_pair(float low, float high) {
   asm("cvt.rn.f16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
   return v;
 }
-// The same, but what is too large becomes the largest number.
+// Like fp16_pair, but a value that is too large becomes the largest finite number.
 WS_DEVICE uint fp16_pair_limited(float low, float high) {
   uint v;
   asm("cvt.rn.satfinite.f16x2.f32 %0,%1,%2;" : "=r"(v) : "f"(high), "f"(low));
@@ -304,16 +304,16 @@ WS_DEVICE float fp16_high(uint pair) {
 WS_DEVICE void add_zero_times(uint& sum, uint pair) {
   asm("fma.rn.f16x2 %0, %1, %2, %0;" : "+r"(sum) : "r"(pair), "r"(0u));
 }
-// The tensor cores drop the low 13 bits of a tf32 operand: adding half of their unit makes that rounding.
+// The tensor cores drop the low 13 bits of a tf32 operand. Adding half a unit of the last kept bit makes that rounding.
 WS_DEVICE float to_tf32(float v) { return __uint_as_float(__float_as_uint(v) + 0x1000u); }
-// A value as the products of this precision see it, as a float.
+// Returns, as a float, the value that products of this precision use.
 WS_DEVICE float rounded(float v) {
   if constexpr (choice::precision == kFp16) return fp16_low(fp16_pair(v, 0.f));
   if constexpr (choice::precision == kBf16) return __uint_as_float(half_pair(v, 0.f) << 16);
   if constexpr (choice::precision == kTf32) return to_tf32(v);
   return v;
 }
-// fp32 as a sum of two tf32: what the tensor cores see of v, and the rest.
+// fp32 is split into two tf32 values: the tensor cores read the upper one from v; this returns the rest.
 WS_DEVICE float below_tf32(float v) { return to_tf32(v - __uint_as_float(__float_as_uint(v) & 0xffffe000u)); }
 
 // ---- mma.sync m16n8k8 ----
@@ -323,7 +323,7 @@ WS_DEVICE void mma_tf32(float (&c)[4], uint a0, uint a1, uint a2, uint a3, uint 
                : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 WS_DEVICE uint bits(float v) { return __float_as_uint(v); }
-// c += a·b. Operands were rounded where they were made; fp32 is split into two tf32 each.
+// c += a·b. Operands are already rounded. fp32 operands are split into two tf32 values each.
 WS_DEVICE void multiply(float (&c)[4], const float (&a)[4], float b0, float b1) {
   if constexpr (choice::precision == kFp32) {
     const float lb0 = below_tf32(b0), lb1 = below_tf32(b1);
@@ -354,7 +354,7 @@ WS_DEVICE float activated(float z) {
   if constexpr (choice::activation == kGelu) return 0.5f * z * (1.f + tanh_of(kGeluA * (z + kGeluB * z * z * z)));
   return z;
 }
-// f'(z), where h = f(z).
+// Returns f'(z), where h = f(z).
 WS_DEVICE float slope_at(float z, float h) {
   if constexpr (choice::activation == kRelu) return h > 0.f ? 1.f : 0.f;
   if constexpr (choice::activation == kSigmoid) return h * (1.f - h);
@@ -367,7 +367,7 @@ WS_DEVICE float slope_at(float z, float h) {
 }
 
 // ---- optimizer ----
-// What is the same for all elements of a step.
+// Values that are equal for all elements of a step.
 struct StepFactors {
   float lr, unscale, correction1, correction2;
 };
@@ -392,14 +392,14 @@ WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float
   if constexpr (choice::optimizer == kAdam) {
     m = a.beta1 * m + (1.f - a.beta1) * g;
     v = a.beta2 * v + (1.f - a.beta2) * g * g;
-    // Both are right to about two units in the last place, of a small change of w.
+    // Both are accurate to about two units in the last place, and w changes only a little.
     float root;
     asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(v));
     w -= __fdividef(f.correction1 * m, root * f.correction2 + a.epsilon);
   }
 }
 
-// The dynamic loss scale: every thread follows it, because every thread hears every verdict.
+// The dynamic loss scale. Every thread keeps a copy, because every thread gets every verdict.
 struct LossScaling {
   float scale = 1.f, inverse = 1.f;
   int good = 0, skipped = 0, found = 0;
@@ -407,7 +407,8 @@ struct LossScaling {
     if (choice::precision == kFp16) scale = a.scale->scale, good = a.scale->good_steps, skipped = a.scale->skipped;
     inverse = 1.f / scale;
   }
-  WS_DEVICE float inverse_of_scale() const { return __uint_as_float(0x7f000000u - __float_as_uint(scale)); }  // 2^n
+  // Scale is 2^n.
+  WS_DEVICE float inverse_of_scale() const { return __uint_as_float(0x7f000000u - __float_as_uint(scale)); }
   WS_DEVICE void decide(bool bad) {
     inverse = inverse_of_scale();
     found = bad;
@@ -422,7 +423,7 @@ struct LossScaling {
   }
 };
 
-// Walks along the ring of learning rates, one step ahead.
+// Reads the ring of learning rates, one step ahead.
 struct Rates {
   const Arguments& a;
   int at;
@@ -437,7 +438,7 @@ struct Rates {
   }
 };
 
-// The number of a row, not touched before it is used: the load behind it may take its time.
+// Loads the number of a row. It is not used here, so the load can stay in flight.
 WS_DEVICE void find_row(const Arguments& a, long long place, uint& row) {
   row = static_cast<uint>(place);
   if (a.order) row = a.order[place];

@@ -16,7 +16,7 @@
 namespace ws::cuda::persistent {
 namespace {
 
-// wgmma is code for one architecture alone, which the letter a says.
+// wgmma exists on one architecture only, and the suffix "a" selects it.
 std::string architecture(int compute) {
   return "--gpu-architecture=sm_" + std::to_string(compute) + (compute == 90 ? "a" : "");
 }
@@ -104,10 +104,10 @@ void CompiledKernel::load(const std::vector<char>& code) {
   if (placement_.row_bytes > 0) CUDA_CHECK(cudaLibraryGetKernel(&prepare_, library_, "ws_prepare"));
 }
 
-// Blocks wait for each other: all clusters must be on the GPU at once.
+// Blocks wait for each other, so all clusters must be on the GPU at once.
 void CompiledKernel::check_that_all_run() const {
   LaunchConfig config(placement_);
-  config.numAttrs = 1;  // the clusters alone
+  config.numAttrs = 1;  // only the cluster attribute
   int clusters = 0;
   CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, train_, &config));
   if (clusters * placement_.cluster < placement_.blocks)

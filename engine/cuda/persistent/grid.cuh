@@ -1,20 +1,20 @@
-// A network of several or wide hidden layers on all multiprocessors. Every block keeps one tile of each weight matrix in
-// its shared memory from the first step of a launch to the last.
+// A kernel for a network with several or wide hidden layers, on all multiprocessors. Every block keeps one tile of each
+// weight matrix in shared memory from the first to the last step of a launch.
 //
-// Clusters of kC blocks; kG clusters. A cluster owns a slice of the units of each layer, and a block of it a slice of
-// what the layer reads. Of the batch a block owns the R rows of its rank. A step:
-//   1. forward: a block multiplies its slice of the layer's input with its tile and sends the partial sums to the
-//      owners of the rows in its cluster. They add, activate, and write h through the L2 cache to the blocks that read it;
-//   2. output: the owners multiply their rows of the last hidden layer with their slice of the output weights. Owners of
-//      the same rows in all clusters trade these partial sums; each computes the loss and dz of the last hidden layer;
-//   3. backward: the owners send dz to their cluster, each block multiplies it with its tile and writes partial sums
-//      of the layer below through the L2 cache to the owners there. While they travel it moves its tile;
-//   4. the output weights are split by hidden units inside a cluster: a block adds the gradients of some and sends the
-//      new weights to its cluster.
-// In fp16 all tiles are moved at the end of the step, when every block knows that no gradient was infinite.
+// There are kG clusters of kC blocks. A cluster owns a slice of the units of each layer, and each of its blocks a slice
+// of the layer's input. A block also owns the R rows of the batch that belong to its rank. A step:
+//   1. Forward: a block multiplies its slice of the layer's input by its tile. It sends the partial sums to the owners
+//      of the rows in its cluster. They add, activate, and write h through the L2 cache to the blocks that read it.
+//   2. Output: the owners multiply their rows of the last hidden layer by their slice of the output weights. Owners of
+//      the same rows in all clusters exchange these sums. Each computes the loss and dz of the last hidden layer.
+//   3. Backward: the owners send dz to their cluster, and each block multiplies it by its tile. It writes partial sums
+//      of the layer below through the L2 cache to the owners there. Meanwhile it updates its tile.
+//   4. The output weights are split by hidden units inside a cluster: a block adds the gradients of some units and
+//      sends the new weights to its cluster.
+// In fp16 all tiles are updated at the end of the step, when every block knows that no gradient was infinite.
 //
-// Buffers that hold messages need no barrier: a block sends message e + 1 only when it has read message e, so whoever
-// has heard message e + 1 from all knows that message e was read everywhere.
+// Buffers for messages need no barrier: a block sends message e + 1 only after it has read message e. So a block that
+// received message e + 1 from all blocks knows that all of them have read message e.
 #pragma once
 
 namespace ws::cuda::persistent {
@@ -28,23 +28,25 @@ constexpr int kSlots = kScales ? kHiddenLayers + 1 : (kHiddenLayers > 1 ? kHidde
 constexpr int kTargets = kClasses ? 1 : O;
 static_assert((2 * kHiddenLayers + 7) * kBlocks * 4 <= kFlagBytes);
 
-// Hidden layer l = 1, 2...: units of a cluster, values that a block reads of a row, and the strides of a tile and of rows.
+// Hidden layer l = 1, 2...: units per cluster, values per row that a block reads, and the strides of a tile and of
+// rows.
 WS_BOTH constexpr int units(int l) {
   return l == 1 ? choice::units1 : l == 2 ? choice::units2 : l == 3 ? choice::units3 : l == 4 ? choice::units4 : choice::units5;
 }
 WS_BOTH constexpr int values(int l) {
   return l == 1 ? choice::inputs_each : ((width(l - 1) + kC - 1) / kC + 3) / 4 * 4;
 }
-// Strides that keep most fragments of the tensor cores in different banks.
+// These strides put most fragments of the tensor cores into different banks.
 WS_BOTH constexpr int stride_of(int n) { return n % 16 == 0 ? n + 4 : n; }
 WS_BOTH constexpr int tile_stride(int l) { return stride_of(units(l)); }
 WS_BOTH constexpr int row_stride(int l) { return stride_of(values(l)); }
 WS_BOTH constexpr int tile_at(int l) { return l == 1 ? 0 : tile_at(l - 1) + values(l - 1) * tile_stride(l - 1); }
 WS_BOTH constexpr int bias_at(int l) { return l == 1 ? 0 : bias_at(l - 1) + units(l - 1); }
 constexpr int kTop = units(kHiddenLayers);             // units of the last hidden layer in this cluster
-constexpr int kOwnRows = (kTop + 1 + kC - 1) / kC;     // rows of the output weights that a block moves; the last is the bias
+// Rows of the output weights that a block updates; the last row is the bias.
+constexpr int kOwnRows = (kTop + 1 + kC - 1) / kC;
 constexpr int kBiases = bias_at(kHiddenLayers) + kTop;
-// Places in the exchange buffer, in floats behind the flags.
+// Offsets in the exchange buffer, in floats after the flags.
 WS_BOTH constexpr long long hidden_at(int l) {
   return l == 1 ? 0 : hidden_at(l - 1) + static_cast<long long>(B) * kG * units(l - 1);
 }
@@ -60,7 +62,7 @@ struct Block {
   uint shared, rank;  // rank in the cluster
   int cluster;
   uint* flags;
-  float* far;  // data of the exchange buffer
+  float* far;  // the data part of the exchange buffer
   Watch watch;
 
   WS_DEVICE float* part(int at) const { return reinterpret_cast<float*>(memory + at); }
@@ -69,12 +71,12 @@ struct Block {
     return part(choice::at_slots) + (layer - 1 + turn) % kSlots * choice::slot_floats;
   }
   WS_DEVICE float* region(int exchange) const {
-    // In fp16 each dz has a region of its own, because the weights move when all of them are known.
+    // In fp16 each dz has its own region, because the weights are updated after all dz are known.
     const int region = kScales && exchange >= kHiddenLayers ? 2 + exchange - kHiddenLayers : exchange & 1;
     return part(choice::at_regions) + region * choice::region_floats;
   }
   WS_DEVICE uint barrier(int i) const { return shared + static_cast<uint>(choice::at_barriers) + 8u * static_cast<uint>(i); }
-  // Flags: hidden units of layer l, partial sums below layer l, verdicts, ends.
+  // Flags for the hidden units of layer l, the partial sums below layer l, verdicts and ends.
   WS_DEVICE uint* hidden_flag(int l, int cluster_of, int rank_of) const {
     return flags + (l * kG + cluster_of) * kC + rank_of;
   }
@@ -97,15 +99,15 @@ WS_DEVICE void mma_halves(float (&c)[4], const uint (&a)[4], uint b0, uint b1) {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// How an operand lies in shared memory: along k, or across it.
+// Layout of an operand in shared memory: k along a row, or across rows.
 enum Lies { kAlong, kAcross };
 
-constexpr int kEach = kDepth / 4;  // values of k that a lane has of a row
+constexpr int kEach = kDepth / 4;  // values of k per lane and row
 
-// The order of k does not matter, as long as both operands have the same. A lane takes every fourth value, or pairs.
+// The order of k does not matter if both operands use the same. A lane takes every fourth value, or pairs.
 WS_BOTH constexpr int k_of(int t, int j, bool pairs) { return pairs ? 2 * t + (j & 1) + 8 * (j >> 1) : t + 4 * j; }
 
-// Passes through the banks of shared memory that a warp needs for one fragment of 8 rows or columns.
+// Counts the passes through the shared-memory banks that a warp needs for one fragment of 8 rows or columns.
 WS_BOTH constexpr int passes(Lies lies, int stride, bool pairs) {
   const bool wide = lies == kAlong && pairs;  // loads of 8 bytes, half a warp at a time
   int all = 0;
@@ -120,10 +122,10 @@ WS_BOTH constexpr int passes(Lies lies, int stride, bool pairs) {
         }
     all += most;
   }
-  return wide ? all : 2 * all;  // for two values of k
+  return wide ? all : 2 * all;  // 2 * all: for two values of k
 }
 
-// The values of k of this lane, for row or column `i` of the operand.
+// Loads this lane's values of k for row or column `i` of the operand.
 template <Lies L, int Stride, bool Pairs>
 WS_DEVICE void load_values(float (&v)[kEach], const float* from, int i, int k0, int t) {
 #pragma unroll
@@ -140,8 +142,8 @@ WS_DEVICE void load_values(float (&v)[kEach], const float* from, int i, int k0, 
   }
 }
 
-// c (M, N) = a (M, K) · b (K, N) by all warps of the block. A task is 16 rows by 8 · kTogether columns.
-// Columns beyond N and rows beyond M are computed from what lies behind, and dropped.
+// c (M, N) = a (M, K) · b (K, N), computed by all warps of the block. A task is 16 rows by 8 · kTogether columns.
+// Columns beyond N and rows beyond M are computed from the memory that follows, and dropped.
 template <int M, int N, int K, Lies LiesA, int StrideA, Lies LiesB, int StrideB, bool RoundsB>
 struct Product {
   static constexpr int kRows = (M + 15) / 16, kColumns = (N + 7) / 8;
@@ -192,7 +194,7 @@ struct Product {
       }
     }
   }
-  // Each lane hands four neighbours of a row of c to `done`.
+  // Each lane passes four adjacent elements of a row of c to `done`.
   template <class Done>
   static WS_DEVICE void hand_out(int task, const Sums& c, Done done) {
     const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
@@ -216,7 +218,7 @@ struct Product {
       hand_out(task, c, done);
     }
   }
-  // The same, but nothing is handed out before `allowed` says so, which every thread asks once.
+  // Like run, but passes nothing to `done` before `allowed` returns true. Every thread calls `allowed` once.
   template <class Allowed, class Done>
   static WS_DEVICE void run_if(const float* a, const float* b, Allowed allowed, Done done) {
     const int task = static_cast<int>(threadIdx.x) >> 5;
@@ -239,9 +241,9 @@ WS_DEVICE float4 add_lanes(float4 v, int d) {
                             __shfl_xor_sync(~0u, v.w, d)));
 }
 
-// ---- values that say which step they belong to ----
-// Where operands are rounded, the last bits of a value carry a number of its step: the reader asks for the value itself
-// until the number is right, and no flag has to follow behind it. fp32 needs all bits, and flags.
+// ---- values tagged with their step ----
+// If operands are rounded, the last bits of a value carry a tag of its step. The reader polls the value until the tag
+// is right, so no flag has to follow. fp32 needs all bits, so it uses flags.
 constexpr bool kTagged = choice::precision != kFp32;
 WS_DEVICE uint tag_of(uint number) { return 1 + number % 255; }
 WS_DEVICE float tagged(float v, uint tag) { return __uint_as_float((__float_as_uint(v) & ~255u) | tag); }
@@ -257,7 +259,7 @@ WS_DEVICE void set_far(float* p, float4 v, uint tag) {
   if constexpr (kTagged) v = make_float4(tagged(v.x, tag), tagged(v.y, tag), tagged(v.z, tag), tagged(v.w, tag));
   asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 }
-// N times four values at `from(i)`, where `from` returns an address or null. False if the wait was given up.
+// Reads N times four values at `from(i)`, which returns an address or null. Returns false if the wait was given up.
 template <int N, class From>
 WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, uint4 (&words)[N], From from) {
   return wait_until(watch, what, step, [&] {
@@ -278,14 +280,14 @@ WS_DEVICE float4 values_of(const uint4& q) {
 }
 
 struct OutputOwner {
-  float w = 0.f, m = 0.f, v = 0.f;  // of the output weight that this thread moves
+  float w = 0.f, m = 0.f, v = 0.f;  // of the output weight that this thread updates
 };
 
 struct Training {
   const Arguments& a;
   const Block& block;
   int thread = static_cast<int>(threadIdx.x);
-  bool well = true;  // no wait was given up
+  bool well = true;  // false after a wait was given up
   int s = 0, turn = 0;
   uint number = 0;
   StepFactors factors{};
@@ -294,7 +296,7 @@ struct Training {
 
   WS_DEVICE float* biases() const { return block.part(choice::at_biases); }
   WS_DEVICE float* bias_moments(int i) const { return biases() + (1 + i) * kBiases; }
-  // Slopes of four units of an own row; those of relu take a byte each.
+  // The slopes of four units of an own row. A slope of relu takes one byte.
   WS_DEVICE void* slopes(int l, int r, int j) const {
     return block.memory + choice::at_slopes + choice::slope_bytes * (R * bias_at(l) + r * units(l) + j);
   }
@@ -318,12 +320,12 @@ struct Training {
   WS_DEVICE int* places(int step) const { return reinterpret_cast<int*>(block.part(choice::at_places)) + (step & 1) * B; }
   WS_DEVICE float* targets(int step) const { return block.part(choice::at_targets) + (step & 1) * R * kTargets; }
 
-  // Every thread hears whether one of them has given up.
+  // A barrier that tells every thread if one of them gave up waiting.
   WS_DEVICE bool meet() {
     well = !__syncthreads_or(!well);
     return well;
   }
-  // All messages of step `step` that count at a barrier have come.
+  // Waits until all messages of step `step` that count at a barrier have arrived.
   WS_DEVICE void hear(int barrier, int bytes, int what, int step) {
     stamps.begin(s, kPartWait, what);
     well &= wait<true>(block.watch, block.barrier(barrier), step & 1, what, step);
@@ -359,7 +361,7 @@ struct Training {
   }
 
   // ---- forward ----
-  // A quarter of a row of partial sums to the owner of the row.
+  // Sends four partial sums of a row to the owner of the row.
   template <int L>
   WS_DEVICE void send_partials(int row, int column, const float4& v) const {
     const uint to = static_cast<uint>(row / R);
@@ -370,7 +372,7 @@ struct Training {
   template <int L>
   WS_DEVICE void read_hidden() {
     stamps.begin(s, kPartWait, kWaitHidden);
-    // Clusters that own some of the units that this block reads.
+    // The clusters that own some of the units that this block reads.
     const int begin = static_cast<int>(block.rank) * values(L), first = begin / units(L - 1),
               last = min((begin + values(L) - 1) / units(L - 1), kG - 1);
     if constexpr (!kTagged) {
@@ -395,7 +397,7 @@ struct Training {
     meet();
     stamps.resume();
   }
-  // Owners add the partial sums of their rows and activate.
+  // The owners add the partial sums of their rows and activate.
   template <int L>
   WS_DEVICE void add_partials() {
     hear(L - 1, kC * R * units(L) * 4, kWaitPartials, s);
@@ -460,10 +462,10 @@ struct Training {
     }
   }
   WS_BOTH static constexpr int up4(int n) { return (n + 31) / 32 * 32; }
-  // Weights of the small products are rounded like those of the large ones.
+  // Weights of the small products are rounded in the same way as weights of the large ones.
   WS_DEVICE static float operand(float w) { return choice::precision == kTf32 ? __uint_as_float(bits(to_tf32(w)) & 0xffffe000u) : rounded(w); }
 
-  // A warp a row: lanes have outputs. Leaves dz of the outputs in shared memory.
+  // One warp per row; its lanes hold the outputs. Writes dz of the outputs to shared memory.
   WS_DEVICE void losses(float scale) {
     const int lane = thread & 31;
     constexpr int each = (O + 31) / 32;
@@ -549,7 +551,7 @@ struct Training {
   }
   bool infinite = false;
 
-  // dz of layer L, four units of an own row, to `Share` of the blocks of the cluster beginning with `first`.
+  // Sends dz of layer L, four units of an own row, to `Share` blocks of the cluster, beginning with `first`.
   template <int L, int Share>
   WS_DEVICE void send_gradient(int r, int j, const float4& dz, int first) const {
     constexpr int e = 2 * kHiddenLayers - L;
@@ -569,7 +571,7 @@ struct Training {
     check(dz);
     return dz;
   }
-  // dz of the last hidden layer; four lanes share four units, and each sends them to a quarter of the cluster.
+  // Computes dz of the last hidden layer. Four lanes share four units, and each sends them to a quarter of the cluster.
   WS_DEVICE void top_gradient() {
     constexpr int fours = kTop / 4;
     for (int i = thread; i < R * fours * 4; i += kThreads) {
@@ -587,7 +589,7 @@ struct Training {
     if constexpr (kScales)
       for (int i = thread; i < R * O; i += kThreads)
         if (!(fabsf(output_gradients()[i]) < 3e38f)) infinite = true;
-    __syncthreads();  // all have read the output weights: their owners may send new ones
+    __syncthreads();  // all have read the output weights, so their owners may send new ones
     for (int i = thread; i < (kTop + 1) * O; i += kThreads) {
       const int j = i / O, o = i % O;
       float gradient = 0.f;
@@ -604,7 +606,8 @@ struct Training {
     return block.far + partials_at(L) +
            ((static_cast<long long>(to_cluster) * kG + from_cluster) * B + row) * units(L - 1) + j;
   }
-  // The gradients of a tile, and its weights. `at`: the turn of the step. `allowed`: asked once, between the two.
+  // Computes the gradients of a tile and updates its weights. `at`: the turn of the step. move_tile_if calls `allowed`
+  // once in between.
   template <int L>
   WS_DEVICE void move_tile(int at) {
     move_tile_if<L>(at, [] { return true; });
@@ -651,7 +654,7 @@ struct Training {
       }
     }
   }
-  // The input of a layer that a row of the tile belongs to; a large number: none.
+  // Returns the layer input that belongs to a row of the tile, or a large number if there is none.
   template <int L>
   WS_DEVICE int input_of(int row) const {
     if (L == 1 && row >= choice::inputs_own) return 1 << 24;
@@ -678,7 +681,7 @@ struct Training {
         if constexpr (!kScales) move_tile<L>(turn);
         if constexpr (L == kHiddenLayers) fetch_next(next_step);
         stamps.begin(s, kPartWait, kWaitSums);
-        // Ranks that read some of the units that this cluster owns.
+        // The ranks that read some of the units that this cluster owns.
         const int begin = block.cluster * units(L - 1), first = begin / values(L),
                   last = min((begin + units(L - 1) - 1) / values(L), kC - 1);
         if (!kTagged && thread < (last - first + 1) * kG)
@@ -692,13 +695,13 @@ struct Training {
       backward<L - 1>(next_step);
     }
   }
-  // The last hidden layer's input is not needed any more, or there is a buffer more: the next rows may come.
+  // Starts loading the next rows: the last hidden layer no longer needs its input, or there is one more buffer.
   WS_DEVICE void fetch_next(int next_step) {
     if (!kScales) __syncthreads();
     if (next_step < a.steps) fetch_rows(next_step, block.slot(1, turn + kSlots - 1));
     copies_commit();
   }
-  // Owners add what the clusters of the layer above found, for layer L.
+  // The owners of layer L add the partial sums that the clusters of the layer above computed.
   template <int L>
   WS_DEVICE void add_gradients() {
     constexpr int fours = units(L) / 4;
@@ -719,7 +722,7 @@ struct Training {
     }
   }
 
-  // fp16: tiles of the layers above the first move when the next step needs them.
+  // fp16: tiles above the first layer are updated when the next step needs them.
   bool owed = false;
   template <int L>
   WS_DEVICE void move_owed_tiles() {
@@ -728,7 +731,7 @@ struct Training {
       move_owed_tiles<L + 1>();
     }
   }
-  // fp16: every block says whether one of its gradients was infinite, and hears all others.
+  // fp16: every block publishes if one of its gradients was infinite; any_infinite reads all of them.
   WS_DEVICE void tell_infinite() {
     stamps.begin(s, kPartUpdate, 0);
     const bool mine = __syncthreads_or(infinite);
@@ -747,7 +750,7 @@ struct Training {
     return any;
   }
 
-  // The owners of output weights add the gradients of the cluster, move their weights and send them.
+  // The owners of output weights add the gradients of the cluster, update their weights and send them.
   WS_DEVICE void move_output(bool skip) {
     constexpr int most = kOwnRows * O;
     stamps.begin(s, kPartUpdate, kHiddenLayers);
@@ -844,7 +847,7 @@ struct Training {
       expect_all<L + 1>();
     }
   }
-  // Nobody stores a state unless all have come to the end.
+  // A block stores its state only if all blocks have reached the end.
   WS_DEVICE void end() {
     if (well && thread == 0) raise(block.end_flag(static_cast<int>(blockIdx.x)), number);
     if (well && thread < kBlocks) well &= wait_for_flag(block.watch, block.end_flag(thread), number, kWaitWeights, a.steps);
@@ -915,7 +918,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   }
   training.stamps.end(a.steps);
   training.move_owed_tiles<2>();
-  // Nobody leaves while messages are under way.
+  // No block may leave while messages are in flight.
   if (a.steps > 0) training.hear(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, a.steps - 1);
   training.end();
   cluster_meets();
@@ -924,7 +927,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   if (kScales && threadIdx.x == 0) *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};
 }
 
-// The rows as the kernel reads them: cut into the slices of a cluster's blocks, padded, rounded as the products round.
+// Converts rows to the layout that the kernel reads: cut into the slices of a cluster's blocks, padded, rounded like
+// the products.
 extern "C" __global__ void ws_prepare(const float* from, void* to, long long rows) {
   const long long all = rows * kC * choice::inputs_each;
   for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < all;

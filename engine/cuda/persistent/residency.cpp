@@ -7,7 +7,7 @@
 namespace ws::cuda::persistent {
 namespace {
 
-constexpr int kBlocks = 16;  // of a cluster
+constexpr int kBlocks = 16;  // per cluster
 
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -39,7 +39,7 @@ BudgetLine line(std::string what, int64_t used, int64_t limit, bool bytes) {
 
 // ---- one hidden layer in a cluster of 16 blocks: kernel cluster.cuh ----
 
-// Gives parts of the shared memory one after the other.
+// Assigns parts of the shared memory one after the other.
 class SharedMemory {
  public:
   explicit SharedMemory(std::vector<Constant>& constants) : constants_(constants) {}
@@ -119,8 +119,8 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
     out.constants.push_back(c);
 }
 
-// Registers of a thread that multiplies, by what it must hold at once. The constant covers addresses and counters; it
-// was read from the compiler for sm_90.
+// Returns the registers of a thread in the products, by what it must hold at once. The constant covers addresses and
+// counters, and was read from the compiler's output for sm_90.
 int64_t cluster_registers(const Network& n, const ClusterShape& s) {
   const int64_t weights = 4 * s.tiles * (1 + moments_of(n.optimizer));
   const int64_t passes = n.precision == Precision::Fp32 ? 2 : 1, width = halves(n.precision) ? 2 : 1;
@@ -152,7 +152,7 @@ Placement place_cluster(const Network& n, const Limits& limits) {
                 most = std::min<int64_t>(255, limits.registers / s.threads / 8 * 8);
   out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
   out.budget.push_back(line("shared memory a block", out.shared_bytes, limits.shared_bytes, true));
-  // Up to about 30 values of a thread may lie in local memory: that costs less than another launch mode.
+  // Up to about 30 values of a thread may be in local memory. That still costs less than another launch mode.
   if (registers > most + 32)
     out.why_not = "a thread of the cluster would need " + std::to_string(registers) + " registers and has " +
                   std::to_string(most);
@@ -171,7 +171,7 @@ void add_widths(const Network& n, std::vector<Constant>& to) {
   for (size_t l = 0; l < 7; ++l) to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
 }
 
-constexpr int64_t kFlagBytes = 16384;  // as in common.cuh
+constexpr int64_t kFlagBytes = 16384;  // same as in common.cuh
 
 Placement place_rows(const Network& n, const Limits& limits) {
   constexpr int64_t kMostParameters = 64, kMostUnits = 40;
@@ -185,7 +185,7 @@ Placement place_rows(const Network& n, const Limits& limits) {
     return out;
   }
   const int64_t values = n.widths.front() + (n.loss == LossKind::CrossEntropy ? 1 : n.widths.back());
-  // A thread of 512 has 128 registers: for parameters, their sums, units with slopes and gradients, and rows.
+  // A thread of 512 has 128 registers for parameters, their sums, units with slopes and gradients, and rows.
   const int64_t most_kept = std::max<int64_t>(24, 76 - 2 * sums - 3 * units);
   constexpr int cluster = 4;
   const int clusters = limits.clusters_of_4;
@@ -218,7 +218,7 @@ Placement place_rows(const Network& n, const Limits& limits) {
     return out;
   }
   out.residency = Residency::Rows;
-  // Read on an H200: five million points take 4.2 µs a step, in a CUDA graph 4.05.
+  // Measured on an H200: five million points take 4.2 µs per step, and 4.05 µs in a CUDA graph.
   if (fours > 0 && n.widths.size() == 2) out.why_slow = "persistent: a CUDA graph takes as long for so many rows.";
   if (out.blocks > out.cluster) out.exchange_bytes = kFlagBytes + 2 * (out.blocks / out.cluster) * sums * 8;
   add_choices(n, out.constants);
@@ -236,10 +236,10 @@ Placement place_rows(const Network& n, const Limits& limits) {
 
 constexpr int kGridCluster = 8, kGridThreads = 512;
 
-// As in grid.cuh.
+// Same as in grid.cuh.
 int64_t stride_of(int64_t n) { return n % 16 == 0 ? n + 4 : n; }
 
-// The slices of the layers, and the parts of the shared memory.
+// Computes the slices of the layers and the parts of the shared memory.
 void share_grid_memory(const Network& n, int64_t clusters, bool state_shared, Placement& out) {
   const int64_t layers = static_cast<int64_t>(n.widths.size()) - 2, batch = up(n.batch, 16),
                 rows = batch / kGridCluster, outputs = n.widths.back(), moments = moments_of(n.optimizer);
@@ -310,7 +310,7 @@ Placement place_grid(const Network& n, const Limits& limits) {
                   std::to_string(layers) + ", " + std::to_string(n.widths.back()) + " and " + std::to_string(n.batch);
     return out;
   }
-  // Of the output weights of a block, the last row is the biases; a thread moves one of them.
+  // The last row of a block's output weights holds the biases. A thread updates one of these weights.
   const int64_t top = up(up(n.widths[n.widths.size() - 2], clusters) / clusters, 4),
                 moved = up(top + 1, kGridCluster) / kGridCluster * n.widths.back();
   if (moved > kGridThreads) {
@@ -375,7 +375,7 @@ Placement place_block(const Network& n, const Limits& limits) {
                   kilobytes(limits.shared_bytes);
     return out;
   }
-  // Read on an H200: 2-64-64-3 with a batch of 64 takes 18 µs a step, in a CUDA graph 17.
+  // Measured on an H200: 2-64-64-3 with a batch of 64 takes 18 µs per step, and 17 µs in a CUDA graph.
   const double microseconds = 3 + static_cast<double>(work) / 56e3;
   if (microseconds > 12) {
     out.why_not = "one block would need about " + std::to_string(std::lround(microseconds)) +
@@ -431,7 +431,7 @@ Placement place(const Network& network, const Limits& limits) {
   if (rows.residency != Residency::None && !halved) return rows;
   Placement cluster = place_cluster(network, limits);
   Placement block = place_block(network, limits);
-  // A block alone is faster while its products take less time than the messages of a cluster.
+  // One block is faster as long as its products take less time than the messages of a cluster.
   const bool small = block.residency != Residency::None && !halved && parameters_of(network) <= 2048;
   if (small) return block;
   if (cluster.residency != Residency::None) return cluster;

@@ -1,32 +1,33 @@
-// A network so small that every thread holds all of its weights, and some rows of the batch.
+// A kernel for a network so small that every thread holds all of its weights, and some rows of the batch.
 //
-// A step: each thread runs its rows forward and backward in registers and sums its gradients; a warp adds the sums of
-// its lanes, the block those of its warps, and the blocks of a cluster send theirs to each other. Clusters of one grid
-// write their sums where all blocks read them. Then every block moves the weights in the same way.
+// In a step each thread runs its rows forward and backward in registers and sums its gradients. A warp adds the sums of
+// its lanes, and a block the sums of its warps. The blocks of a cluster send their sums to each other. Clusters of one
+// grid write their sums where all blocks read them. Then every block updates the weights in the same way.
 //
-// Rows beyond those in registers lie in shared memory, four together.
+// Rows that do not fit into registers lie in shared memory, in packs of four.
 #pragma once
 
 namespace ws::cuda::persistent {
 
-constexpr int kLayers = choice::layers, kBlocks = choice::cluster, kThreads = choice::threads;  // blocks of a cluster
+// kBlocks: blocks per cluster.
+constexpr int kLayers = choice::layers, kBlocks = choice::cluster, kThreads = choice::threads;
 constexpr int kClusters = choice::clusters, kWarps = kThreads / 32, kRowsEach = choice::rows_each;
-constexpr int kFours = choice::fours_shared;  // packs of four rows of a thread in shared memory
+constexpr int kFours = choice::fours_shared;  // packs of four rows per thread in shared memory
 
 WS_BOTH constexpr int unit_at(int l) { return l == 0 ? 0 : unit_at(l - 1) + width(l - 1); }
-// Weights (in, out) of a layer, then its biases.
+// Offsets: weights (in, out) of a layer, then its biases.
 WS_BOTH constexpr int weight_at(int l) {
   return l == 0 ? 0 : weight_at(l - 1) + width(l - 1) * width(l) + (choice::bias ? width(l) : 0);
 }
 WS_BOTH constexpr int bias_at(int l) { return weight_at(l) + width(l) * width(l + 1); }
 constexpr int kInputs = width(0), kOutputs = width(kLayers), kUnits = unit_at(kLayers) + kOutputs;
-constexpr int kParameters = weight_at(kLayers), kSums = kParameters + 2;  // and loss, correct rows
+constexpr int kParameters = weight_at(kLayers), kSums = kParameters + 2;  // kSums also counts loss and correct rows
 constexpr int kPadded = (kSums + 3) / 4 * 4;
 constexpr int kTargets = kClasses ? 1 : kOutputs;
 
 struct Row {
   float x[kInputs];
-  float target[kTargets];  // the label's bits, or numbers
+  float target[kTargets];  // the bits of the label, or numbers
 };
 
 template <int L>
@@ -45,7 +46,7 @@ WS_DEVICE void forward(const float (&p)[kPadded], float (&h)[kUnits], float (&sl
   }
 }
 
-// dz: of the units of layer L + 1 on entry.
+// On entry dz holds the units of layer L + 1.
 template <int L>
 WS_DEVICE void backward(const float (&p)[kPadded], const float (&h)[kUnits], const float (&slope)[kUnits],
                         float (&dz)[kUnits], float (&sums)[kPadded]) {
@@ -69,7 +70,7 @@ WS_DEVICE void backward(const float (&p)[kPadded], const float (&h)[kUnits], con
   }
 }
 
-// The loss of a row and dz of the outputs, both without the factors that all rows share.
+// Computes the loss of a row and dz of the outputs, both without the factors that are equal for all rows.
 WS_DEVICE void loss_of(const float (&h)[kUnits], const Row& row, float (&dz)[kUnits], float (&sums)[kPadded]) {
   constexpr int first = unit_at(kLayers);
   if constexpr (kClasses) {
@@ -100,7 +101,7 @@ WS_DEVICE void loss_of(const float (&h)[kUnits], const Row& row, float (&dz)[kUn
     }
   }
 }
-// What was left out there: of gradients, and of the loss.
+// These are the factors that loss_of leaves out: for gradients, and for the loss.
 WS_DEVICE float gradient_factor(const Arguments& a) {
   return (kClasses ? 1.f : 2.f / static_cast<float>(kOutputs)) / static_cast<float>(a.batch);
 }
@@ -115,8 +116,8 @@ WS_DEVICE void add_row(const float (&p)[kPadded], const Row& row, float (&sums)[
   backward<kLayers - 1>(p, h, slope, dz, sums);
 }
 
-// Sums of N values over a warp with about N shuffles: at each level a lane hands half of its values to its partner.
-// Leaves value `first` + i in v[i] of each lane, for those below `end`.
+// Sums N values over a warp with about N shuffles: at each level a lane passes half of its values to its partner.
+// Afterwards v[i] of each lane holds value `first` + i, for values below `end`.
 template <int N, int Distance>
 WS_DEVICE void add_lanes(float* v, int& first, int& end) {
   constexpr int half = (N + 1) / 2;
@@ -143,7 +144,7 @@ struct Shared {
   int dead;
 };
 
-// Rows of a block lie together: those in registers, then those in shared memory.
+// The rows of a block lie together: first those in registers, then those in shared memory.
 WS_DEVICE int place_of(int k) {
   return (static_cast<int>(blockIdx.x) * (kRowsEach + 4 * kFours) + k) * kThreads + static_cast<int>(threadIdx.x);
 }
@@ -166,7 +167,7 @@ WS_DEVICE long long index_of(const Arguments& a, int step, int place) {
 }
 
 #if __CUDA_ARCH__ >= 900
-// Value v of the four rows of pack q.
+// Returns the address of value v of the four rows of pack q.
 WS_DEVICE float4* four_of(float4* memory, int q, int v) {
   return memory + (q * (kInputs + kTargets) + v) * kThreads + threadIdx.x;
 }
@@ -207,8 +208,8 @@ WS_DEVICE void add_fours(const Arguments& a, float4* memory, const float (&p)[kP
   }
 }
 
-// The sums of this block's cluster, to all blocks of the grid; then those of all clusters, one warp a sum, in each lane
-// of it. False if a wait was given up.
+// Sends the sums of this block's cluster to all blocks of the grid, then adds the sums of all clusters. One warp
+// computes one sum, and each of its lanes gets the result. Returns false if the wait was given up.
 WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int step, const float (&inbox)[kBlocks][kPadded],
                                  float (&total)[(kSums + kWarps - 1) / kWarps]) {
   const uint number = a.exchange_base + static_cast<uint>(step) + 1;
@@ -241,7 +242,7 @@ WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int ste
   return well;
 }
 #endif
-// The parameter or sum of this thread: where there are many clusters a warp has every kWarps-th.
+// Returns the parameter or sum of this thread. With many clusters a warp has every kWarps-th.
 WS_DEVICE int own_sum() {
   const int thread = static_cast<int>(threadIdx.x);
   return kClusters > 1 ? (thread >> 5) + (thread & 31) * kWarps : thread;
@@ -250,7 +251,7 @@ WS_DEVICE int own_sum() {
 struct OwnParameter {
   float *w, *m, *v;
   bool is_weight;
-  // Parameter i of the network in the state's tensors.
+  // Finds parameter i of the network in the state's tensors.
   WS_DEVICE OwnParameter(const Arguments& a, int i) {
 #pragma unroll
     for (int l = 0; l < kLayers; ++l) {

@@ -1,4 +1,4 @@
-// The widths of a network of any depth, for the kernels that hold all of it in a thread or a block.
+// The widths of a network of any depth, for the kernels that hold the whole network in a thread or a block.
 #pragma once
 
 namespace ws::cuda::persistent {

@@ -28,10 +28,10 @@ struct Dataset {
   std::string origin;  // one sentence: where the rows come from
 };
 
-// Throws ws::Failure with file, offset and reason. Never allocates what the file does not hold.
+// Throws ws::Failure with file, offset and reason. A file with wrong sizes cannot cause a large allocation.
 Dataset load(const DataSpec& spec);
 
-// What DataSpec::name may be.
+// The valid values of DataSpec::name.
 std::vector<std::string> names();
 
 }  // namespace ws::data

@@ -11,7 +11,7 @@ namespace ws {
 const DeviceInfo& device_info();                               // queried once
 bool gpu_lost();                                               // true if a fault made the GPU unusable for this process
 bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
-int ranks_of(const RunSpec& spec);  // throws Failure if the machine has fewer GPUs than asked
+int ranks_of(const RunSpec& spec);                             // throws Failure if the machine has too few GPUs
 std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with the sentence of why_invalid
 FreeMemory free_memory_for(const RunSpec& spec);               // free memory of this machine now
 

@@ -16,7 +16,7 @@ struct StepResult {
   int64_t step = 0;       // counted over the whole run, from 0
   float loss = 0;         // mean over the step's rows
   float accuracy = 0;     // share of rows; NaN for regression
-  double finished_s = 0;  // end of the step in seconds of the host's steady clock, as exactly as it is known
+  double finished_s = 0;  // end of the step in seconds of the host's steady clock, as exactly as known
 };
 
 struct Evaluation {

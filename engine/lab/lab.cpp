@@ -141,7 +141,7 @@ class Sweep {
 
   // Throws Failure if a call would take far too long: a call inside a library cannot be stopped.
   void must_end(const LabPoint& point) const {
-    constexpr double kWorkItself = 1e-3;  // a call this long is work, not launch
+    constexpr double kWorkItself = 1e-3;  // in a longer call, the work dominates the launch
     const auto work = [](const LabPoint& p) { return static_cast<double>(std::max(p.flops, p.bytes)); };
     const double rate = slowest_rate(point.way);
     if (rate == 0) return;

@@ -8,7 +8,7 @@ namespace ws {
 namespace {
 
 constexpr int64_t kMostOutputs = 32;       // a warp holds one row of outputs
-constexpr int64_t kMostLossRows = 2048;  // for more rows, separate products use the GPU better, except for small layers
+constexpr int64_t kMostLossRows = 2048;    // for more rows, separate products are faster, except for small layers
 constexpr int64_t kMostUpdateRows = 1024;  // one block sums over all rows of the batch
 
 int reads_of(const Plan& plan, BufferId id) {

@@ -15,7 +15,7 @@ int64_t state_bytes(const RunSpec& spec, const Model& model) {
   return model.parameter_count() * 4 * (1 + moments_of(spec.train.optimizer));
 }
 
-// The plan's buffers in an arena, the smallest size of all allocators. Shadows exist during the whole run.
+// The plan's buffers in an arena: no allocator needs less. Shadows exist during the whole run.
 int64_t step_bytes(const Plan& compiled) {
   const Plan plan = place_memory(compiled, Allocator::Arena);
   int64_t bytes = plan.arena_bytes;

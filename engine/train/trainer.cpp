@@ -190,7 +190,7 @@ std::string Trainer::out_of_memory_text() const {
     const int64_t ours = wants_cuda(spec_) ? 0 : use.reserved + use.parameter_bytes;
     FreeMemory free = free_memory_for(spec_);
     free.host_bytes += ours;
-    // A temporary shortage.
+    // There is much more memory than the run needs, so the shortage was temporary.
     if (2 * host_bytes_needed(spec_, model_, data_, free.on_gpu()) < free.host_bytes) return kBriefly;
     return out_of_memory_message(spec_, model_, data_, free);
   } catch (const std::exception&) {
@@ -560,11 +560,11 @@ std::string Trainer::try_switch(const RunSpec& next, const std::vector<FieldChan
 
 void Trainer::replace_executor(const TrainState& state) {
   keep_counts();
-  executor_.reset();  // its memory goes back before the next one asks for its own
+  executor_.reset();  // free its memory before the next executor allocates
   open_executor(state);
 }
 
-// Over every executor of the run.
+// Sums the calls of every executor of the run.
 AllocatorCalls Trainer::all_calls() const {
   AllocatorCalls all = earlier_calls_;
   if (!executor_) return all;

@@ -25,7 +25,7 @@ struct Sample {
 class Workload {
  public:
   virtual ~Workload() = default;
-  virtual double call() = 0;  // returns seconds on the host clock; synchronises, except in the GpuUnsynced pitfall
+  virtual double call() = 0;                    // seconds on the host clock; synchronises, except for GpuUnsynced
   virtual CallSplit split() { return {}; }      // makes one more call, timed by events on the stream
   virtual void settle() {}                      // waits for queued work
   virtual void cool() = 0;                      // evicts the inputs from the caches, outside the measured time

@@ -20,10 +20,10 @@ int64_t free_memory() {
   return 0;
 }
 
-// A container may have less than its machine. Negative: no limit.
+// A container may have less memory than its machine. Negative: no limit.
 int64_t free_in_container() {
   int64_t most = -1, used = 0;
-  if (!(std::ifstream("/sys/fs/cgroup/memory.max") >> most)) return -1;  // or "max"
+  if (!(std::ifstream("/sys/fs/cgroup/memory.max") >> most)) return -1;  // the file may also contain "max"
   std::ifstream("/sys/fs/cgroup/memory.current") >> used;
   return std::max<int64_t>(0, most - used);
 }

@@ -1,4 +1,4 @@
-// What reading a file may take, whatever the file asks for. All numbers stand here.
+// Limits on the memory and work that reading a file may cost, whatever the file claims. All of them are defined here.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -8,13 +8,13 @@ namespace ws {
 
 namespace limits {
 inline constexpr int64_t kLeastMemory = int64_t{256} << 20;    // bytes; also where less is free
-inline constexpr double kShareOfFree = 0.5;                    // of the memory that is free when reading begins
+inline constexpr double kShareOfFree = 0.5;                    // of the memory that is free when the reading begins
 inline constexpr uint64_t kMostUnpacked = uint64_t{4} << 30;     // bytes of text in a packed file
-inline constexpr uint64_t kUnpackedAlways = uint64_t{64} << 20;  // that much, however small the file
+inline constexpr uint64_t kUnpackedAlways = uint64_t{64} << 20;  // allowed for every file, however small
 inline constexpr uint64_t kMostGrowth = 64;                      // times the packed size; traces have 10 to 30
-inline constexpr int64_t kDatabaseRowBytes = 4;                // a row of a database takes at least
-inline constexpr int64_t kDatabaseStart = 100'000'000;         // instructions of SQLite for any query
-inline constexpr int64_t kDatabaseWork = 400;                  // and for each byte of the file
+inline constexpr int64_t kDatabaseRowBytes = 4;                // a database row takes at least this many
+inline constexpr int64_t kDatabaseStart = 100'000'000;         // instructions of SQLite allowed for any query
+inline constexpr int64_t kDatabaseWork = 400;                  // and this many more for each byte of the file
 inline constexpr int64_t kMostTables = 2000;
 
 constexpr uint64_t unpacked_bytes(uint64_t packed) {
@@ -22,14 +22,14 @@ constexpr uint64_t unpacked_bytes(uint64_t packed) {
 }
 }  // namespace limits
 
-// Bytes that one reader may take: what was set, else a share of what is free.
+// Memory limit of one reader in bytes: the value of set_memory_limit(), or a share of the free memory if none was set.
 int64_t memory_limit();
-void set_memory_limit(int64_t bytes);  // for this process; 0: the share again
+void set_memory_limit(int64_t bytes);  // for this process; 0: back to the share
 
 class Budget {
  public:
   explicit Budget(int64_t bytes = memory_limit()) : bytes_(bytes), left_(bytes) {}
-  // Throws Failure, before the memory is taken, where there is no more.
+  // Call this before the allocation. Throws Failure if the budget is too small.
   void take(uint64_t bytes) {
     if (bytes > static_cast<uint64_t>(left_)) refuse();
     left_ -= static_cast<int64_t>(bytes);

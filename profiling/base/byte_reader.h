@@ -1,6 +1,6 @@
-// Bytes in memory that nobody vouches for, and how they are written. A reader checks every length against what is left
-// before anything is allocated; its failures name what was read and where. Numbers lie as they do in memory
-// (little-endian machines only, as CUDA's are).
+// Writes values as bytes and reads them back from bytes that cannot be trusted. The reader checks every length against
+// the bytes that are left before it allocates. Its failures say what was read and where. Numbers have the byte order of
+// memory (little-endian machines only, as with CUDA).
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -53,7 +53,7 @@ class ByteWriter {
 
 class ByteReader {
  public:
-  // `name` begins the sentence of a failure. The bytes must outlive the reader.
+  // `name` begins the message of a failure. The bytes must outlive the reader.
   ByteReader(std::string_view bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
 
   std::string_view raw(uint64_t count, const char* what) {
@@ -69,7 +69,8 @@ class ByteReader {
     std::memcpy(&value, raw(sizeof value, what).data(), sizeof value);
     return value;
   }
-  // How many elements follow, each of at least `smallest` bytes, so that a lie about their number costs nothing.
+  // Reads the number of elements that follow, each of at least `smallest` bytes. Throws Failure if fewer bytes are
+  // left.
   uint64_t count(size_t smallest, const char* what) {
     const auto count = value<uint64_t>(what);
     if (count > left() / smallest) fail("claims more " + std::string(what) + " than it holds");

@@ -1,5 +1,5 @@
-// One time line: host times are steady_clock, device times are mapped onto it by an offset that is measured again and
-// again.
+// One time line for host and device: host times are steady_clock, device times are mapped onto it by an offset that is
+// measured repeatedly.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -29,7 +29,7 @@ inline std::string utc_text(std::time_t seconds = std::time(nullptr)) {
   return text;
 }
 
-// other clock = steady clock + offset, known to within ±width/2.
+// other clock = steady clock + offset, with an error of at most ±width/2.
 struct ClockOffset {
   int64_t offset = 0;
   int64_t width = 0;  // of the tightest bracket

@@ -5,13 +5,13 @@
 
 namespace ws {
 
-// what() is one sentence a person can act on.
+// what() is one sentence that tells the user what to do.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// A call of CUDA, CUPTI or another library that answered with an error code.
+// A call of CUDA, CUPTI or another library returned an error code.
 class CallFailure : public Failure {
  public:
   CallFailure(std::string failed_call, std::string code_name, const std::string& advice)

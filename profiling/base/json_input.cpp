@@ -17,10 +17,10 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t kMostBytes = 16u << 20;  // a tree takes up to twenty times its text
-constexpr int kDeepest = 64;              // copies and prints go down as deep on the stack
+constexpr size_t kMostBytes = 16u << 20;  // the parsed tree takes up to twenty times its text
+constexpr int kDeepest = 64;              // copying and printing recurse this deep
 
-// What is wrong with a text before anybody builds a tree of it.
+// Checks a text before it is parsed. Returns the reason for refusing it, or "".
 std::string why_refused(std::string_view text) {
   if (text.size() > kMostBytes) return "larger than " + std::to_string(kMostBytes >> 20) + " MiB";
   int depth = 0;

@@ -34,7 +34,7 @@ std::string host() {
   return name.nodename;
 }
 
-// What a lock says about its owner: its mark, its host, and what it is called.
+// The content of a lock file: the owner's mark, host and name.
 struct Mark {
   std::string mark, host, name;
 
@@ -63,7 +63,7 @@ struct flock whole_file(short kind) {
 
 enum class Lock { Taken, Held, Unknown };
 
-// Locks of the open file, not of the process: closing another descriptor of it does not drop them.
+// Locks belong to the open file, not to the process: closing another descriptor of the file does not drop them.
 Lock try_lock(int file) {
   auto lock = whole_file(F_WRLCK);
   if (fcntl(file, F_OFD_SETLK, &lock) == 0) return Lock::Taken;
@@ -82,8 +82,8 @@ bool same_file(int file, const std::string& path) {
          opened.st_dev == named.st_dev;
 }
 
-// A child made by fork() without exec() would keep our locks when we are gone, so it closes them.
-std::array<std::atomic<int>, 256> held_files;  // + 1; 0: free
+// A child made by fork() without exec() would keep our locks after we end. So it closes them.
+std::array<std::atomic<int>, 256> held_files;  // descriptor + 1; 0: free slot
 
 void close_held() {
   for (auto& held : held_files)
@@ -117,7 +117,8 @@ std::string link_target(const std::string& path) {
   fs::path target(path);
   std::error_code none;
   for (int i = 0; i < kMostLinks && fs::is_symlink(target, none); ++i)
-    target = target.parent_path() / fs::read_symlink(target, none);  // an absolute one takes the place of all
+    // operator/ lets an absolute link replace the whole path
+    target = target.parent_path() / fs::read_symlink(target, none);
   return target.string();
 }
 
@@ -135,17 +136,17 @@ Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(
       file_ = file;
       break;
     }
-    close(file);  // its owner removed it just now
+    close(file);  // its owner has just removed it
   }
   remember(file_);
   const std::string line = Mark::mine();
   if (ftruncate(file_, 0) != 0 || pwrite(file_, line.data(), line.size(), 0) < 0) {
-    // On a full disk the lock stands without its owner's name.
+    // On a full disk the lock has no owner's name.
   }
 }
 
 Ownership::~Ownership() {
-  if (getpid() != process_) return;  // of a child made by fork(): the claim is its parent's
+  if (getpid() != process_) return;  // in a child made by fork(): the claim belongs to its parent
   if (same_file(file_, lock_)) unlink(lock_.c_str());
   forget(file_);
   close(file_);

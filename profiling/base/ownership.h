@@ -1,4 +1,5 @@
-// One process at a time writes a file or fills a folder. A claim ends with the process that made it, however that ends.
+// Ensures that only one process at a time writes a file or fills a folder. A claim ends with its process, even after a
+// crash.
 #pragma once
 #include <sys/types.h>
 
@@ -7,11 +8,11 @@
 namespace ws {
 
 inline constexpr const char* kWriter = "owner";
-inline constexpr const char* kMaker = "maker";  // of a file that another process, or a later step, will write
+inline constexpr const char* kMaker = "maker";  // for a file that another process, or a later step, will write
 
 class Ownership {
  public:
-  // Claims a file by a lock beside it, a folder by one inside. Throws Failure naming the process that has it already.
+  // Claims a file with a lock file beside it, or a folder with one inside. Throws Failure that names the current owner.
   explicit Ownership(const std::string& path, const char* kind = kWriter);
   ~Ownership();
   Ownership(const Ownership&) = delete;
@@ -23,11 +24,11 @@ class Ownership {
   pid_t process_ = 0;
 };
 
-// What a path leads to through symbolic links; also where nothing is there yet.
+// Follows symbolic links, even if the target does not exist yet.
 std::string link_target(const std::string& path);
-// The process that owns a file or folder, "1234 (warpscope-cli)"; empty: nobody does.
+// Returns the process that owns a file or folder, "1234 (warpscope-cli)", or "" if no process does.
 std::string owner_of(const std::string& path, const char* kind = kWriter);
-// The path, or the first of name-2, name-3 … that nobody makes or writes.
+// Returns the path, or the first of name-2, name-3 … that no process has claimed.
 std::string unowned(const std::string& path);
 
 }  // namespace ws

@@ -18,12 +18,12 @@ namespace ws {
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;
-constexpr size_t kFirstStep = 16 * 1024;   // of a text whose length is unknown; doubled as it grows
-constexpr uint64_t kMostInflation = 1032;  // deflate cannot do better than this
+constexpr size_t kFirstStep = 16 * 1024;   // for a text of unknown length; doubled as it grows
+constexpr uint64_t kMostInflation = 1032;  // the maximum ratio of deflate
 
 std::string system_reason() { return std::strerror(errno); }
 
-// Non-blocking, so that a pipe without a writer is refused instead of waited for.
+// Opens without blocking: a pipe without a writer is then refused, not waited for.
 int open_regular(const std::string& path, uint64_t& bytes) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) throw Failure(path + ": cannot be opened: " + system_reason());
@@ -122,7 +122,7 @@ size_t PackedReader::inflate_some(uint8_t* out, size_t count) {
   return done;
 }
 
-// A gzip file may be several packed pieces one after the other; anything else behind a piece is damage.
+// A gzip file may consist of several members in sequence. Anything else after a member is damage.
 void PackedReader::finish_member() {
   if (!refill()) {
     packed_done_ = true;

@@ -1,4 +1,5 @@
-// Files that are plain or packed with gzip. Every failure of a reader names the file, the offset and the reason.
+// Reads and writes files that are plain or compressed with gzip. Every failure of a reader names the file, the offset
+// and the reason.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +15,7 @@ struct z_stream_s;
 
 namespace ws {
 
-// Front to back.
+// Reads from front to back.
 class PackedReader {
  public:
   explicit PackedReader(const std::string& path);
@@ -26,14 +27,14 @@ class PackedReader {
   size_t read_some(uint8_t* out, size_t count);  // fewer than `count` only at the end
   void read_exact(uint8_t* out, size_t count, const char* what);
 
-  // Memory grows with the bytes that arrive, never with a number that a header claims.
+  // Allocates as bytes arrive, and never trusts a size that a header claims.
   std::vector<uint8_t> read_count(uint64_t count, const char* what);
   std::string read_text();
 
-  bool at_end();  // for a packed file also checks its checksum
+  bool at_end();  // also verifies the checksum of a compressed file
   uint64_t offset() const { return offset_; }
-  uint64_t likely_bytes() const;         // a first guess at the unpacked size, in proportion to the file
-  uint64_t most_bytes_possible() const;  // no file of this size can unpack to more
+  uint64_t likely_bytes() const;         // a first guess at the unpacked size: a multiple of the file size
+  uint64_t most_bytes_possible() const;  // upper bound of the unpacked size, given the size of the file
   const std::string& name() const { return name_; }
   [[noreturn]] void fail(uint64_t at, const std::string& reason) const;
 
@@ -53,18 +54,18 @@ class PackedReader {
   std::string name_;
   std::unique_ptr<FILE, CloseFile> file_;
   std::vector<uint8_t> buffer_;
-  std::span<const uint8_t> input_;  // read, not yet used
+  std::span<const uint8_t> input_;  // read, not used yet
   std::unique_ptr<z_stream_s, EndInflate> inflate_;
   uint64_t stored_bytes_ = 0;
   uint64_t offset_ = 0;
   bool packed_done_ = false;
 };
 
-// A file for an std::istream, which knows no exceptions: it ends where the trouble is, and problem() tells.
+// Stream buffer for a std::istream, which cannot pass on exceptions: after an error it ends, and problem() says why.
 class PackedStream : public std::streambuf {
  public:
   PackedStream(const std::string& path, uint64_t most) : reader_(path), left_(most), bytes_(1 << 18) {}
-  const std::string& problem() const { return problem_; }  // empty: none
+  const std::string& problem() const { return problem_; }  // empty if there is none
 
  protected:
   int_type underflow() override;
@@ -76,7 +77,7 @@ class PackedStream : public std::streambuf {
   std::string problem_;
 };
 
-// Packs when the name ends in .gz.
+// Compresses if the name ends in .gz.
 class PackedWriter {
  public:
   explicit PackedWriter(const std::string& path);
@@ -96,7 +97,7 @@ class PackedWriter {
   gzFile_s* file_;
 };
 
-// Throws ws::Failure when `bytes` is more than this machine could hold; `what` starts the sentence.
+// Throws Failure if `bytes` is more than this machine can hold. The message begins with `what`.
 void check_memory(double bytes, const std::string& what);
 
 }  // namespace ws

@@ -56,7 +56,7 @@ std::string file_name_of(const std::string& text) {
   std::string name;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (name.size() >= kMostBytes && (byte & 0xC0) != 0x80) break;  // not within a letter
+    if (name.size() >= kMostBytes && (byte & 0xC0) != 0x80) break;  // do not cut inside a UTF-8 letter
     const bool plain = byte >= 0x80 || std::isalnum(byte) || c == '-' || c == '+' || (c == '.' && !name.empty());
     name += plain ? c : '_';
   }

@@ -1,22 +1,23 @@
-// Folders of the program: what is shipped beside it, and what it may forget.
+// Folders of the program: installed files beside it, caches and temporary files.
 #pragma once
 #include <filesystem>
 #include <string>
 
 namespace ws {
 
-std::filesystem::path program_file();  // the program that runs; empty where that is unknown
-// The library that records other programs; empty: it is not installed beside `program`.
+std::filesystem::path program_file();  // path of the running program; empty if unknown
+// Returns the library that records other programs, or an empty path if it is not installed beside `program`.
 std::filesystem::path collector_library(const std::filesystem::path& program);
-// Presets, experiments, pages of the laboratory, scripts: $WARPSCOPE_RESOURCES, else what is installed, else the source.
+// Folder of presets, experiments, laboratory pages and scripts: $WARPSCOPE_RESOURCES, else the installed folder, else
+// the source.
 std::filesystem::path resources_folder();
-// What is put on the path of recorded Python programs, and the package they may import.
+// Folder that recorded Python programs get on their path. It also holds the package that they may import.
 std::filesystem::path python_folder();
-// Of this program in the user's cache; empty where there is none.
+// Folder of this program in the user's cache; empty if there is none.
 std::filesystem::path cache_folder();
-// For files that end with the program. Throws Failure where TMPDIR names none that is there.
+// Folder for files that are deleted when the program ends. Throws Failure if TMPDIR names a folder that does not exist.
 std::filesystem::path temporary_folder();
-// A text as the name of a file or folder: it cannot lead elsewhere, be hidden or be longer than 80 bytes.
+// Makes a text a safe name of a file or folder: no path separators, not hidden, at most 80 bytes.
 std::string file_name_of(const std::string& text);
 
 }  // namespace ws

@@ -24,7 +24,7 @@ struct NormalPair {
   float first, second;
 };
 
-// One rounding each; the compiler may not contract these on the GPU.
+// Each operation rounds once. The compiler must not fuse them on the GPU.
 namespace exact {
 #if defined(__CUDA_ARCH__)
 WARPSCOPE_HD float add(float a, float b) { return __fadd_rn(a, b); }
@@ -109,12 +109,12 @@ WARPSCOPE_HD PhiloxWords philox_at(uint64_t seed, uint64_t stream, uint64_t inde
   return philox4x32(counter, static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
 }
 
-// A word as a number in [0, 1), in steps of 2^-24.
+// Maps a word to a number in [0, 1), in steps of 2^-24.
 WARPSCOPE_HD float unit_uniform(uint32_t word) {
   return exact::mul(static_cast<float>(static_cast<int32_t>(word >> 8)), 0x1p-24f);
 }
 
-// Two words as two independent standard normal numbers (Box-Muller).
+// Maps two words to two independent standard normal numbers (Box-Muller).
 WARPSCOPE_HD NormalPair standard_normal(uint32_t word0, uint32_t word1) {
   const float above_zero = exact::mul(static_cast<float>(static_cast<int32_t>(word0 >> 8) + 1), 0x1p-24f);
   const float radius = exact::sqrt(exact::mul(-2.0f, exact::log(above_zero)));
@@ -134,7 +134,7 @@ WARPSCOPE_HD float normal_at(uint64_t seed, uint64_t stream, uint64_t i) {
   return i % 2 == 0 ? pair.first : pair.second;
 }
 
-// A whole-number index in [0, bound) without the bias of a remainder that matters: bound must stay far below 2^32.
+// Maps a word to an index in [0, bound). The bias is negligible if bound is far below 2^32.
 WARPSCOPE_HD uint32_t index_below(uint32_t word, uint32_t bound) {
   return static_cast<uint32_t>((uint64_t{word} * bound) >> 32);
 }

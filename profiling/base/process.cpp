@@ -24,7 +24,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Word `index` of /proc/PID/stat, counted from 0 behind the name, which may hold spaces and brackets.
+// Word `index` of /proc/PID/stat, counted from 0 after the name, which may contain spaces and brackets.
 std::string stat_word(const std::string& process, int index) {
   const std::string line = first_line("/proc/" + process + "/stat");
   const size_t name_end = line.rfind(')');
@@ -95,7 +95,7 @@ std::optional<int> Process::wait(int most_ms) {
       ended_by_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
       status_ = ended_by_ != 0 ? 128 + ended_by_ : WEXITSTATUS(status);
     } else if (ended < 0 && errno != EINTR) {
-      status_ = 127;  // somebody else has taken its end
+      status_ = 127;  // another part of the program has already waited for it
     } else if (waited >= most_ms) {
       break;
     } else {

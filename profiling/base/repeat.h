@@ -1,4 +1,4 @@
-// What a recording's second thread does until it is told to end: carry news along, ten times a second.
+// Repeats a task ten times a second until it is told to stop. The second thread of a recording uses it to carry data.
 #pragma once
 #include <chrono>
 #include <condition_variable>

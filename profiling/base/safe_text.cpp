@@ -5,12 +5,12 @@ namespace {
 
 constexpr std::string_view kInstead = "\xEF\xBF\xBD";  // U+FFFD
 
-// How many bytes at the front are a character that does something instead of being shown; 0: none.
+// Returns how many bytes at the front form a control character. 0: the text begins with a normal character.
 size_t command_at(std::string_view rest) {
   const auto byte = [rest](size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0; };
   if (byte(0) < 0x20) return byte(0) == '\n' || byte(0) == '\t' ? 0 : 1;
   if (byte(0) == 0x7F) return 1;
-  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) < 0xA0) return 2;  // the second set of control characters
+  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) < 0xA0) return 2;  // the C1 control characters
   const bool turns = byte(0) == 0xE2 && ((byte(1) == 0x80 && byte(2) >= 0xAA && byte(2) <= 0xAE) ||
                                          (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9));
   return turns ? 3 : 0;

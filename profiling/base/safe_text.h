@@ -1,13 +1,14 @@
-// Texts from files on their way to a terminal or a spreadsheet, which would take some of them for commands.
+// Makes text from files safe to print on a terminal or open in a spreadsheet: either could execute some texts as
+// commands.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace ws {
 
-// Without control characters but line ends and tabs, and without marks that turn the direction of writing around.
+// Replaces control characters other than line ends and tabs, and marks that reverse the writing direction.
 std::string printable(std::string_view text);
-// A cell of text in a CSV file: quoted where it has to be, and never a formula.
+// Makes a text a cell of a CSV file: quoted if necessary, and never a formula.
 std::string csv_cell(std::string_view text);
 
 }  // namespace ws

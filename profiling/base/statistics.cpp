@@ -52,7 +52,8 @@ Interval mean_with_interval(const std::vector<double>& samples) {
 }
 
 Interval median_with_interval(std::vector<double> samples) {
-  constexpr size_t kFewest = 6;  // then 97 % of the medians lie between the least and the greatest
+  // with six samples, the true median lies between the least and the greatest with 97 % probability
+  constexpr size_t kFewest = 6;
   if (samples.size() < kFewest) return {};
   std::ranges::sort(samples);
   const double n = static_cast<double>(samples.size()), middle = percentile_of_sorted(samples, 0.5);
@@ -68,7 +69,7 @@ Interval interval_of_blocks(const std::vector<double>& samples) {
 }
 
 Interval percentile_of_blocks(const std::vector<double>& samples, double share) {
-  constexpr size_t kSamples = 20, kFewest = 3;  // of a block; of blocks
+  constexpr size_t kSamples = 20, kFewest = 3;  // samples in a block; blocks
   const double value = percentile(samples, share);
   const size_t blocks = std::min(kBlocks, samples.size() / kSamples);
   if (blocks < kFewest) return {value, interval_of_blocks(samples).half_width};

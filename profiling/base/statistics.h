@@ -1,4 +1,4 @@
-// The statistics of every measure: one median, one percentile, one interval and one rule for noise.
+// The statistics of every measure: one median, one percentile, one interval and one noise rule.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -13,12 +13,12 @@ struct Interval {
   bool known() const { return value == value; }
 };
 
-// Between neighbours linear; NaN of no values. `share`: 0.5 is the median.
+// Interpolates linearly between neighbours. NaN if there are no values. `share`: 0.5 is the median.
 double percentile(std::vector<double> values, double share);
 double percentile_of_sorted(const std::vector<double>& sorted, double share);
 double median(std::vector<double> values);
 
-// One of the values, the upper one of two in the middle. The values change places; there must be one.
+// Returns a middle value, the upper one if the count is even. Reorders the values; there must be at least one.
 template <class Value>
 Value middle_value(std::vector<Value>& values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -30,18 +30,18 @@ double student_t(size_t freedom);  // 95 %, two-sided
 
 // The mean of independent samples.
 Interval mean_with_interval(const std::vector<double>& samples);
-// The median of independent samples: how far off it may be follows from their order alone. Nothing of fewer than six.
+// The median of independent samples. Its interval follows from their order alone. Unknown for fewer than six samples.
 Interval median_with_interval(std::vector<double> samples);
-// The mean of samples in their order. Steps next to each other resemble each other, so that their spread says too
-// little: means of blocks of steps are compared instead.
+// The mean of samples in their order in time. Neighbouring steps are correlated, so the spread of single samples would
+// be too small. The interval comes from the means of blocks of steps.
 Interval interval_of_blocks(const std::vector<double>& samples);
-// A percentile of samples in their order, with the spread of the blocks' percentiles.
+// A percentile of samples in their order in time. The interval comes from the percentiles of blocks.
 Interval percentile_of_blocks(const std::vector<double>& samples, double share);
 
-// The noise rule. Beyond the 95 % interval of the difference it is a difference, else it is within noise.
+// The noise rule: a difference counts only if it exceeds its 95 % interval. Otherwise it is within noise.
 struct Difference {
   double delta, noise;  // the 95 % interval is delta ± noise
-  bool beyond_noise;    // false if one of both is not known
+  bool beyond_noise;    // false if one of the two is not known
 };
 Difference difference(const Interval& baseline, const Interval& candidate);
 

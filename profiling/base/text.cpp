@@ -1,4 +1,4 @@
-// Compiled with FMT_HEADER_ONLY, so that the library that is loaded into other programs needs no libfmt.
+// Compiled with FMT_HEADER_ONLY: the library that we load into other programs must not need libfmt.
 #include "profiling/base/text.h"
 
 #include <fmt/format.h>

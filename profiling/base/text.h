@@ -1,7 +1,7 @@
-// Numbers as text: one formatter of each kind for the command line, reports, importers and exporters. Plain digits and a
-// hyphen; app/text gives the window its thin spaces and true minus.
+// Formats numbers as text, one function per kind, for the command line, reports, importers and exporters. Uses plain
+// digits and a hyphen; app/text gives the window thin spaces and a true minus sign.
 #pragma once
-// 0.12 s a source; <fmt/format.h> takes 1.4 to 3 s, so that text.cpp alone includes it.
+// Costs 0.12 s a source file. <fmt/format.h> costs 1.4 to 3 s, so only text.cpp includes it.
 #if __has_include(<fmt/base.h>)
 #include <fmt/base.h>  // from version 11 on
 #else
@@ -15,13 +15,13 @@ namespace ws {
 
 std::string text_of_pattern(fmt::string_view pattern, fmt::format_args values);
 
-// formatted("{:>10} {:.3f} µs", name, us): the syntax of {fmt}, checked by the compiler. Widths count letters, not bytes.
+// formatted("{:>10} {:.3f} µs", name, us): {fmt} syntax, checked by the compiler. Widths count letters, not bytes.
 template <class... Values>
 std::string formatted(fmt::format_string<Values...> pattern, Values&&... values) {
   return text_of_pattern(pattern, fmt::make_format_args(values...));
 }
 
-// "–" stands for a value that is not known.
+// "–" stands for an unknown value.
 std::string fixed(double value, int decimals);           // "-0.31"; never "-0.00"
 std::string signed_fixed(double value, int decimals);    // "+0.4", "0.0"
 std::string significant(double value, int digits = 3);   // "0.0193", "12345", "2.36 M", "3.2e-05"

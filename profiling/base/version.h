@@ -1,4 +1,4 @@
-// The version of Warpscope, as CMakeLists.txt states it.
+// The version of Warpscope, defined in CMakeLists.txt.
 #pragma once
 
 namespace ws {

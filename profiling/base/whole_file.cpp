@@ -43,7 +43,7 @@ void write_all(const std::string& path, std::string_view text) {
   file.close();
 }
 
-// The name that a file has been given. Some file systems do that for no folder.
+// Makes the new file name durable. Some file systems do not support this for folders.
 void sync_folder(const std::string& path) {
   const int handle = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
   if (handle < 0) return;
@@ -51,8 +51,8 @@ void sync_folder(const std::string& path) {
   close(handle);
 }
 
-// What SQLite has beside the database that is replaced: a new database must not find the log of an old one. It comes back
-// where the new one does not take its place.
+// Moves away the SQLite log of a database that is replaced: the new database must not find the old log. Moves it back
+// if the replacement fails.
 class OldLog {
  public:
   OldLog(const std::string& path, const std::string& part) : path_(path), part_(part) { move(path_, part_ + kOld); }
@@ -136,7 +136,8 @@ void replace_file(const std::string& path, const std::function<void(const std::s
   remove_part(part);
   try {
     write(part);
-    SyncedFile(part, SyncedFile::Begin::AtEnd).close();  // else a power cut leaves the name with nothing behind it
+    // otherwise a power cut could leave the name with an empty file
+    SyncedFile(part, SyncedFile::Begin::AtEnd).close();
   } catch (const std::exception& problem) {
     remove_part(part);
     std::string said = problem.what();

@@ -1,4 +1,5 @@
-// Files that are there whole or not at all: written under another name beside, and only then given their own.
+// Writes files that are either complete or absent: they are written under a temporary name beside the target, then
+// renamed.
 #pragma once
 #include <functional>
 #include <string>
@@ -6,7 +7,7 @@
 
 namespace ws::prof {
 
-// A file that is written piece by piece and lies on the disk after close(). Failures name it and the reason.
+// A file that is written piece by piece and is safely on disk after close(). Failures name the file and the reason.
 class SyncedFile {
  public:
   enum class Begin { Anew, AtEnd };
@@ -15,7 +16,7 @@ class SyncedFile {
   SyncedFile(const SyncedFile&) = delete;
   SyncedFile& operator=(const SyncedFile&) = delete;
   void write(std::string_view bytes);
-  void sync();  // what was written is on the disk
+  void sync();  // returns once everything written is on disk
   void close();
 
  private:
@@ -23,21 +24,20 @@ class SyncedFile {
   int handle_;
 };
 
-// `write` gets the name to write to, with the same ending. What was at `path` before stays when it throws. Throws Failure
-// where another process writes the same file.
+// `write` gets the temporary name, which has the same ending as `path`. If it throws, the old file at `path` stays.
+// Throws Failure if another process writes the same file.
 void write_whole_file(const std::string& path, const std::function<void(const std::string& part)>& write);
-// The same for a file that the caller owns.
+// Like write_whole_file(), for a file that the caller has already claimed.
 void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write);
-// What a write that will not come to its end has left beside `path`.
+// Removes the temporary file that an interrupted write left beside `path`.
 void remove_part_of(const std::string& path);
-void write_whole(const std::string& path, std::string_view text);  // a pipe or device is written through
-// The file that a path leads to through symbolic links. Throws Failure where it is a folder, a device or a pipe: those are
-// never replaced.
+void write_whole(const std::string& path, std::string_view text);  // writes directly to a pipe or device
+// Follows symbolic links to a file. Throws Failure if it is a folder, a device or a pipe, which are never replaced.
 std::string file_to_write(const std::string& path);
-void check_writable(const std::string& path);  // throws Failure; before the work whose result goes there
-bool is_part(const std::string& path);         // a name that `write` above was given
-// For caches, which several processes may write at once: the last one wins, and a reader never sees half of a file.
-// Makes the folder. False where nothing can be written.
+void check_writable(const std::string& path);  // Throws Failure. Call it before the work whose result goes there.
+bool is_part(const std::string& path);         // true for a temporary name, as passed to `write` above
+// For caches that several processes may write at once: the last one wins, and readers never see a partial file. Creates
+// the folder. Returns false if it cannot write.
 bool write_shared(const std::string& path, std::string_view bytes);
 
 }  // namespace ws::prof

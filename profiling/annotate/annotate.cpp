@@ -21,7 +21,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* registry = new Registry;  // never destroyed: what ends a recording at exit still asks it
+  static auto* registry = new Registry;  // never destroyed: a recording that ends at exit still uses it
   return *registry;
 }
 

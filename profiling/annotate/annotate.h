@@ -1,4 +1,5 @@
-// Marks that a program sets around its own work. With nobody listening a mark costs one relaxed load.
+// Marks that a program sets around its own work, so that a trace can be joined to it. Without a listener a mark costs
+// one relaxed load.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace ws::prof {
 
-// One colour per meaning, everywhere.
+// Each meaning has the same colour everywhere.
 enum class Meaning : uint8_t {
   Matrix,
   Pointwise,
@@ -20,11 +21,11 @@ enum class Meaning : uint8_t {
   Launch,
   Idle,
   Other,
-  Communication,  // between GPUs; last, since files keep the numbers
+  Communication,  // between GPUs; last, because files store the numbers
 };
 constexpr size_t kMeanings = static_cast<size_t>(Meaning::Communication) + 1;
 
-// What a span in a trace can be traced back to. The engine registers its plan's ops; ids are unique in the process.
+// The op of a span in a trace. The engine registers the ops of its plan. Tags are unique in the process.
 struct OpInfo {
   std::string name;    // "dW1"
   std::string detail;  // "gemm dW1 = xᵀ·dz1"
@@ -46,7 +47,7 @@ struct MemoryNote {
   const char* owner;  // "arena", "caching", ...; a string literal
 };
 
-// Receives the marks, on the thread that sets them. Implemented by the collectors.
+// Receives the marks on the thread that sets them. The collectors implement it.
 class Listener {
  public:
   virtual ~Listener() = default;
@@ -57,7 +58,7 @@ class Listener {
   virtual void op_begin(OpTag op) = 0;
   virtual void op_end() = 0;
   virtual void memory(const MemoryNote& note) = 0;
-  // A CUDA graph launch that runs `count` steps from `first`; ops inside are found by graph node.
+  // A launch of a CUDA graph that runs `count` steps, beginning with `first`. Its ops are found by graph node.
   virtual void steps_launched(int64_t first, int64_t count) = 0;
 };
 
@@ -66,11 +67,11 @@ OpTag register_ops(std::vector<OpInfo> ops);
 OpInfo op_info(OpTag op);
 size_t registered_ops();
 
-void set_listener(Listener* listener);  // nullptr: nobody listens
+void set_listener(Listener* listener);  // nullptr: no listener
 extern std::atomic<Listener*> g_listener;
 inline Listener* listener() { return g_listener.load(std::memory_order_acquire); }
 
-// Threads that share the work of a step mark ops only: one thread alone marks the steps and their phases.
+// True if this thread marks steps and phases. If threads share a step, only one of them does; the others mark ops only.
 inline bool& marks_steps() {
   thread_local bool marks = true;
   return marks;

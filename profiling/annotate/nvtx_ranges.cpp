@@ -15,7 +15,7 @@ namespace ws::prof::nvtx {
 #ifdef WARPSCOPE_NVTX
 namespace {
 
-// Names of ops, made once: a range then costs no allocation.
+// Op names are created once, so a range needs no allocation.
 const char* op_name(OpTag op) {
   static std::array<std::atomic<const char*>, 65536> names{};
   if (const char* name = names[op].load(std::memory_order_acquire)) return name;

@@ -1,4 +1,5 @@
-// The same names for whoever listens to NVTX (Nsight Systems); nothing without the header or a listener.
+// Passes the marks on as NVTX ranges, for tools such as Nsight Systems. Does nothing without the NVTX header or a
+// listening tool.
 #pragma once
 #include <cstdint>
 
@@ -6,14 +7,14 @@
 
 namespace ws::prof::nvtx {
 
-bool listened_to();  // a tool was injected for NVTX
+bool listened_to();  // true if a tool was injected for NVTX
 void push_step(int64_t step);
 void push_phase(const char* name);
 void push_op(OpTag op);
 void pop();
 
-// While it lives, marks are NVTX ranges for a tool that listens to those, also when nothing is traced. A collector
-// takes its place for as long as one gathers, and sees to the ranges itself.
+// While it lives, marks become NVTX ranges for a listening tool, even if nothing is traced. An active collector
+// replaces it as listener and creates the ranges itself.
 class Names {
  public:
   Names();

@@ -1,5 +1,5 @@
-// Stamps: what a kernel that runs many steps says of its inside. The program hands them over after each launch; a
-// collector draws them inside the kernel's own record.
+// Stamps: time marks that a kernel of many steps writes about its inside. The program hands them over after each
+// launch. A collector draws them inside the record of the kernel.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ws::prof {
 
-// Written by one lane of a kernel, some warps of a block, when it begins `op`; op 0 ends the one before.
+// One lane of a kernel (some warps of a block) writes a stamp when it begins `op`. op 0 ends the previous op.
 struct DeviceStamp {
   uint64_t globaltimer = 0;  // ns
   uint32_t step = 0;         // step + 1
@@ -22,32 +22,32 @@ static_assert(sizeof(DeviceStamp) == 16);
 
 struct StampedLaneName {
   std::string name;
-  bool helper = false;  // its warps only fetch for others
+  bool helper = false;  // its warps only fetch data for other warps
 };
 
-// One launch. `kernel_op` is the op around it, `first_step` (step + 1) its first step.
+// The stamps of one launch. `kernel_op` is the op around the launch, `first_step` (step + 1) its first step.
 struct StampedLaunch {
   OpTag kernel_op = kNoOp;
   uint32_t first_step = 0;
   std::vector<DeviceStamp> stamps;
-  std::vector<StampedLaneName> lanes;  // "block N" where there are none
-  uint64_t begin = 0, end = 0;     // of the kernel by the globaltimer; 0, 0: those of its stamps
+  std::vector<StampedLaneName> lanes;  // "block N" if empty
+  uint64_t begin = 0, end = 0;     // times of the kernel by globaltimer; 0, 0: those of its stamps
 };
 
-// Between the thread that launches and the collector.
+// Carries stamps from the launching thread to the collector.
 class StampBoard {
  public:
   static StampBoard& instance();
 
-  // Steps of each launch that shall write stamps; 0: nobody looks.
+  // How many steps of each launch shall write stamps; 0: nobody needs them.
   void want(int64_t steps) { wanted_.store(steps, std::memory_order_relaxed); }
   int64_t wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
-  // Kernels that write stamps are about to be launched: from now on the records of kernels wait for them.
+  // Announces launches of kernels that write stamps: from now on kernel records are kept until their stamps arrive.
   void announce() { announced_.store(true, std::memory_order_relaxed); }
   bool announced() const { return announced_.load(std::memory_order_relaxed); }
 
-  void add(StampedLaunch launch);  // dropped where far too many lie here
+  void add(StampedLaunch launch);  // dropped if too many are waiting
   std::vector<StampedLaunch> take();
 
  private:

@@ -41,7 +41,7 @@ TrackKind read_track_kind(ByteReader& from) {
   return static_cast<TrackKind>(number);
 }
 
-// Once no more fit here, further ones mean nothing; the run file has them.
+// Returns "no op" once the tags of this process are used up. The run file still has the op.
 OpTag tag_here(OpInfo op) {
   try {
     return register_ops({std::move(op)});
@@ -52,7 +52,7 @@ OpTag tag_here(OpInfo op) {
 
 OpTag known_op(OpTag there, std::span<const OpTag> ops) { return there < ops.size() ? ops[there] : OpTag{kNoOp}; }
 
-// Numbers into lists must lie within them.
+// Indices into lists must be within bounds.
 void check(TraceBatch& batch, std::span<const OpTag> ops, const ByteReader& from) {
   if (batch.details.empty()) from.fail("holds no details");
   for (BatchTrack& track : batch.tracks) {

@@ -1,4 +1,4 @@
-// A batch as bytes and back, for another process of the same program.
+// Encodes a trace batch as bytes and decodes it, to pass it to another process of the same program.
 #pragma once
 #include <span>
 #include <string>
@@ -9,13 +9,14 @@
 namespace ws::prof {
 
 std::string encode_batch(const TraceBatch& batch);
-// `ops`: the tag here of each tag there; a tag beyond them means nothing here. Throws Failure where the bytes are not those
-// of a batch.
+// `ops`: maps the sender's op tags to ours. A tag beyond its end becomes "no op". Throws Failure if the bytes are not a
+// batch.
 TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops = {});
 
-// Ops as bytes, the first of them with this tag there.
+// Encodes ops. `first`: the tag of the first op in this process; the others follow in order.
 std::string encode_ops(OpTag first, const std::vector<OpInfo>& ops);
-// Registers them here; tags[there] is the tag here. Throws Failure where the bytes are not those of ops.
+// Registers the decoded ops in this process and sets tags[sender's tag] to our tag. Throws Failure if the bytes are not
+// ops.
 void decode_ops(std::string_view bytes, std::vector<OpTag>& tags);
 
 }  // namespace ws::prof

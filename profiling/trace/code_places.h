@@ -1,4 +1,4 @@
-// The line of a program that an op stands for: kept in the op's detail, as "at net.py:12 in Net.forward".
+// The source line that an op stands for. It is kept in the op's detail, as "at net.py:12 in Net.forward".
 #pragma once
 #include <string_view>
 
@@ -8,7 +8,7 @@ namespace ws::prof {
 
 inline constexpr std::string_view kAtLine = "at ";
 
-// "net.py:12 in Net.forward"; empty: the op has no line.
+// "net.py:12 in Net.forward"; empty if the op has no line.
 inline std::string_view line_of(const OpInfo& op) {
   const std::string_view detail = op.detail;
   if (!detail.starts_with(kAtLine)) return {};

@@ -13,7 +13,7 @@ namespace ws::prof {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, Meaning>, 20> kHints{{
-    {"nccl", Meaning::Communication},  // first: their names say what they reduce as well
+    {"nccl", Meaning::Communication},  // first, because these names also contain the reduction
     {"nvshmem", Meaning::Communication},
     {"gemm", Meaning::Matrix},
     {"cutlass", Meaning::Matrix},

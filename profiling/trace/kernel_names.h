@@ -1,4 +1,4 @@
-// What the name of a kernel tells.
+// Derives facts about a kernel from its name.
 #pragma once
 #include <string>
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace ws::prof {
 
-// What a kernel of a program without marks most likely does, by its name.
+// Guesses from its name what a kernel does, for programs without marks.
 Meaning meaning_of_kernel(std::string_view name);
 std::string readable_kernel_name(const char* mangled);
 

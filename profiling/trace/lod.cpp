@@ -13,7 +13,7 @@ namespace ws::prof {
 
 namespace {
 
-// A place between spans: the first span not before some time.
+// A position between spans. It names the first span that starts no earlier than some time.
 struct Place {
   size_t block = 0, index = 0;
   auto operator<=>(const Place&) const = default;
@@ -38,15 +38,15 @@ Sums sums_before(const Track& track, Place place) {
   sums.times = block.before;
   if (place.index == 0) return sums;
   const size_t chunk = std::min((place.index + block.chunk_size / 2) / block.chunk_size, block.chunks.size() - 1);
-  const size_t begin = chunk * block.chunk_size;  // of the nearest chunk, before the place or behind it
+  const size_t begin = chunk * block.chunk_size;  // start of the nearest chunk, before or after the place
   for (size_t m = 0; m < kMeanings; ++m) sums.times[m] += block.chunks[chunk][m];
   for (size_t i = begin; i < place.index; ++i) add_time(sums.times, block.spans[i]);
   for (size_t i = place.index; i < begin; ++i) add_time(sums.times, block.spans[i], -1);
   return sums;
 }
 
-// The first of [low, high) whose time is not before `time`; they ascend. Looked for outwards from a guess: where that
-// is near, few are read, and those lie side by side.
+// Returns the first index in [low, high) whose time is not before `time`. Times ascend. The search widens from a guess:
+// a good guess reads only a few neighbouring entries.
 template <class TimeAt>
 size_t first_not_before(size_t low, size_t high, size_t guess, TimeNs time, TimeAt at) {
   size_t from = std::clamp(guess, low, high), to = from;
@@ -63,7 +63,7 @@ size_t first_not_before(size_t low, size_t high, size_t guess, TimeNs time, Time
   return from;
 }
 
-// The last chunk that begins before `time`.
+// The last chunk that starts before `time`.
 size_t chunk_before(const SpanBlock& block, TimeNs time) {
   const auto begin = block.chunk_starts.begin(), end = begin + static_cast<std::ptrdiff_t>(block.chunks.size());
   const auto at = std::lower_bound(begin, end, time);
@@ -83,13 +83,13 @@ size_t place_in_block(const SpanBlock& block, TimeNs time) {
                           likely_place(block, chunk, time), time, [&](size_t i) { return block.spans[i].start; });
 }
 
-// The first block that does not begin before `time`, from a guess.
+// The first block that does not start before `time`, searched from a guess.
 size_t block_from(const Track& track, size_t guess, TimeNs time) {
   return first_not_before(0, track.block_starts.size(), guess, time, [&](size_t i) { return track.block_starts[i]; });
 }
 
-// First span with start >= time, where `next` is the first block that does not begin before. A block out of memory is
-// one piece and counts by its start.
+// First span with start >= time. `next` is the first block that does not start before `time`. An evicted block is one
+// piece that counts by its start.
 Place place_before(const Track& track, size_t next, TimeNs time) {
   if (next == 0 || !track.blocks[next - 1].resident()) return {next, 0};
   const size_t index = place_in_block(track.blocks[next - 1], time);
@@ -113,7 +113,7 @@ const Span& span_at(const Track& track, Place place) {
   return block.resident() ? block.spans[place.index] : block.head;
 }
 
-// The last span before a place, or the block out of memory that stands there.
+// The last span before a place, or the head of the evicted block there.
 const Span& span_before(const Track& track, Place place) {
   const SpanBlock& block = track.blocks[place.index > 0 ? place.block : place.block - 1];
   if (!block.resident()) return block.head;
@@ -176,14 +176,14 @@ LodRect folded(const Scale& scale, const Track& track, Place from, Place to, con
   return rect;
 }
 
-// Where each column ends. Blocks lie far apart in memory and most of the time would go by waiting for it: so many
-// columns are looked up together, and what they will need is asked for one round ahead.
+// Finds where each column ends. Blocks are far apart in memory, so most of the time would be cache misses. Many columns
+// are therefore looked up together, and their data is prefetched one round ahead.
 class ColumnEnds {
  public:
   static constexpr int kTogether = 32;
   ColumnEnds(const Track& track, const Scale& scale) : track_(track), scale_(scale) {}
 
-  // Of the columns from `first`.
+  // Ends of kTogether columns, beginning with column `first`.
   const std::array<Place, kTogether>& find(int first) {
     Times times;
     for (int i = 0; i < kTogether; ++i) times[i] = scale_.column_end(first + i);
@@ -198,7 +198,7 @@ class ColumnEnds {
   void find_in_block(const Times& times) {
     Place at = ends_.back();
     for (int i = 0; i < kTogether; ends_[i++] = at) {
-      if (at.block == block_) continue;  // no more of its spans
+      if (at.block == block_) continue;  // no more spans in this block
       const auto& spans = track_.blocks[at.block].spans;
       at.index = first_not_before(at.index, spans.size(), at.index, times[i], [&](size_t s) { return spans[s].start; });
       if (at.index == spans.size()) at = {block_, 0};
@@ -227,7 +227,7 @@ class ColumnEnds {
 
   const Track& track_;
   const Scale& scale_;
-  size_t block_ = 0, stride_ = 0;  // where the last column ended, and how many blocks it was long
+  size_t block_ = 0, stride_ = 0;  // where the last column ended, and how many blocks it covered
   std::array<Place, kTogether> ends_{};
 };
 
@@ -264,7 +264,7 @@ std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end,
   if (end <= begin || pixels <= 0) return columns;
   const double pixels_per_ns = pixels / static_cast<double>(end - begin);
   auto at = std::ranges::lower_bound(counter.points, begin, {}, &CounterPoint::time);
-  if (at != counter.points.begin()) {  // the value that holds at the left edge
+  if (at != counter.points.begin()) {  // the value at the left edge
     const double value = std::prev(at)->value;
     columns.push_back({0, value, value, value});
   }
@@ -284,7 +284,7 @@ std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end,
 
 namespace {
 
-// Whether all blocks that touch the range are as `test` says; it sees no more once one is not.
+// True if `test` is true for all blocks that touch the range. Stops at the first block that fails.
 template <class Test>
 bool all_blocks(const Track& track, TimeNs begin, TimeNs end, Test test) {
   auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),

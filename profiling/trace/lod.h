@@ -1,4 +1,5 @@
-// At most one rectangle per pixel column and track: cost follows pixels, not events. Pure.
+// Reduces a track to at most one rectangle per pixel column: the cost grows with the pixels, not with the events. Pure
+// functions.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,13 +10,13 @@ namespace ws::prof {
 
 struct LodRect {
   float x0, x1;        // pixels from the left edge of the range
-  Span span;           // the span itself; of a folded group the first, or the one that reaches past the column
+  Span span;           // the span itself; for a folded group the first one, or the one that reaches past the column
   uint32_t count = 1;  // spans folded into this rectangle
   float busy = 1;      // share of the rectangle's time that is covered
-  Meaning meaning;     // of the greatest share; allocation wins ties
+  Meaning meaning;     // the one with the greatest share; allocation wins ties
 };
 
-// Each rectangle belongs to the column in which it starts. Blocks that were evicted are drawn from their sums.
+// Each rectangle belongs to the column in which it starts. Evicted blocks are drawn from their sums.
 std::vector<LodRect> lod(const Track& track, TimeNs begin, TimeNs end, int pixels);
 
 // Minimum and maximum of a counter for each pixel column that has points.
@@ -25,13 +26,13 @@ struct LodPoint {
 };
 std::vector<LodPoint> lod(const CounterTrack& counter, TimeNs begin, TimeNs end, int pixels);
 
-// Whether every span that touches the range is in memory. The questions below see only those that are.
+// True if every span that touches the range is in memory. The functions below see only spans in memory.
 bool in_memory(const Track& track, TimeNs begin, TimeNs end);
 size_t spans_out_of_memory(const Track& track, TimeNs begin, TimeNs end);  // in the blocks that touch the range
-size_t spans_about(const Track& track, TimeNs begin, TimeNs end);          // in memory or not
+size_t spans_about(const Track& track, TimeNs begin, TimeNs end);          // in memory or evicted
 
 const Span* find_at(const Track& track, TimeNs time);                   // the span that covers `time`
-const Span* next_named(const Track& track, NameId name, TimeNs after);  // first with start > after
+const Span* next_named(const Track& track, NameId name, TimeNs after);  // the first with start > after
 const Span* previous_named(const Track& track, NameId name, TimeNs before);
 
 struct RangeSum {
@@ -44,7 +45,7 @@ std::vector<RangeSum> sum_by_name(const Track& track, TimeNs begin, TimeNs end);
 
 class NameSums {
  public:
-  void add(const Span& span, TimeNs begin, TimeNs end);  // as much of it as lies in the range
+  void add(const Span& span, TimeNs begin, TimeNs end);  // counts only the part inside the range
   std::vector<RangeSum> largest_first() const;
 
  private:

@@ -1,4 +1,4 @@
-// Finds the place of something in a list by its hash: what grows with a file is never searched from the front.
+// Finds an item of a list by its hash, so that a list which grows with a file is never searched linearly.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -14,7 +14,7 @@ inline uint64_t mixed(uint64_t hash, std::string_view text) { return mixed(hash,
 
 class LookUp {
  public:
-  // The place for which `same(place)` holds; -1: none.
+  // Returns the index for which `same(index)` is true, or -1 if there is none.
   template <class Same>
   int64_t find(uint64_t hash, Same same) const {
     for (auto [at, end] = places_.equal_range(hash); at != end; ++at)

@@ -1,4 +1,4 @@
-// Time by meaning, span by span.
+// Adds up time by meaning.
 #pragma once
 #include <algorithm>
 

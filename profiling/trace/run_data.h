@@ -1,4 +1,4 @@
-// A run in memory, wherever it came from: a run file, or another tool's trace.
+// A complete run in memory, read from a run file or imported from another tool's trace.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -13,7 +13,7 @@
 
 namespace ws::prof {
 
-// The time of a step: the median over the measured steps of a run and its spread. Every view of a run shows this one.
+// Time of one step: the median over the measured steps of a run, and the spread. Every view of a run shows this value.
 struct StepTime {
   Interval us;                                                        // the median, with its 95 % interval
   double p5_us = std::numeric_limits<double>::quiet_NaN(), p95_us = p5_us;  // NaN: the spread is not known
@@ -21,7 +21,7 @@ struct StepTime {
   bool has_spread() const { return p5_us == p5_us; }
 };
 
-// What a list of runs shows; read without touching the trace.
+// The values that a list of runs shows. They can be read without the trace.
 struct RunSummary {
   std::string name, preset, device;
   std::string created;             // "2026-11-21T05:40:34Z"
@@ -40,7 +40,7 @@ struct RunSummary {
   uint64_t peak_bytes = 0;
   double allocator_calls_per_step = 0;
   Interval tracing_cost;  // share of an untraced step: 0.04 is 4 %; NaN: not measured
-  std::map<std::string, std::string> extra;  // further keys; those of newer versions come back untouched
+  std::map<std::string, std::string> extra;  // further keys; keys of newer versions are preserved
 };
 
 struct Metric {
@@ -56,11 +56,11 @@ struct ChangeMark {
   int64_t step;
   double wall_s;
   std::string text;
-};  // what was changed in mid-run
+};  // a setting that was changed during the run
 struct StepWindow {
   int64_t first_step, steps;
   TimeNs begin, end;
-  MeaningTimes times;  // parts that sum to end - begin
+  MeaningTimes times;  // sums to end - begin
   uint64_t allocations, frees;
 };
 
@@ -72,7 +72,7 @@ struct RunData {
   std::vector<ChangeMark> marks;
   std::vector<StepWindow> step_windows;
   std::vector<StepAllocations> allocations;  // calls to the driver's allocator, by step and op
-  std::vector<std::string> problems;         // what was left out, in sentences
+  std::vector<std::string> problems;         // sentences that say what was left out
 };
 
 }  // namespace ws::prof

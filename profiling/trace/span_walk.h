@@ -23,9 +23,9 @@ inline bool runs_on_gpu(TrackKind kind) {
   return kind == TrackKind::Stream || kind == TrackKind::Copies || kind == TrackKind::GraphLaunches;
 }
 inline bool on_gpu(const Track& track) { return runs_on_gpu(track.kind); }
-// Where nothing was traced, on purpose.
+// True for the track that shows when tracing paused on purpose.
 inline bool untraced(const Track& track) { return track.kind == TrackKind::Overhead && track.name == kUntracedTrack; }
-// A wait seen by the driver; the call that waited stands on its thread as well.
+// True for a wait that the driver recorded. The waiting call is also on the track of its thread.
 inline bool is_stream_wait(const Track& track, const Span& span) {
   return track.kind == TrackKind::Other && span.span_kind() == SpanKind::Sync;
 }

@@ -11,7 +11,7 @@ namespace ws::prof {
 
 namespace {
 
-// Appends to a block whose last span starts no later.
+// Appends a span. It must start no earlier than the last span of the block.
 void push(SpanBlock& block, const Span& span) {
   if (block.spans.size() == block.chunks.size() * block.chunk_size) {
     block.chunk_starts[block.chunks.size()] = span.start;
@@ -40,7 +40,7 @@ void rebuild(SpanBlock& block) {
   for (const Span& span : spans) push(block, span);
 }
 
-// Sums carried from block to block, from `from` to the end.
+// Updates the running sums of all blocks, beginning with block `from`.
 void carry(Track& track, size_t from) {
   for (size_t i = from; i < track.blocks.size(); ++i) {
     SpanBlock& block = track.blocks[i];
@@ -54,14 +54,14 @@ void carry(Track& track, size_t from) {
   }
 }
 
-constexpr size_t kMostEvictedBlocks = 1 << 13;  // of a track: with more, two neighbours become one
+constexpr size_t kMostEvictedBlocks = 1 << 13;  // per track; with more, pairs of neighbours are merged
 
 bool can_be_one(const SpanBlock& block, const SpanBlock& next) {
-  constexpr uint32_t kMostSpans = 1 << 17;  // what somebody looks at is read block by block
+  constexpr uint32_t kMostSpans = 1 << 17;  // viewed spans are read block by block, so blocks stay small
   return !block.resident() && !next.resident() && block.count + next.count <= kMostSpans;
 }
 
-// Takes in the sums of the next block.
+// Adds the sums of the next block.
 void join(SpanBlock& block, const SpanBlock& next) {
   block.count += next.count;
   for (size_t m = 0; m < kMeanings; ++m) block.total[m] += next.total[m];
@@ -69,7 +69,7 @@ void join(SpanBlock& block, const SpanBlock& next) {
   block.reach = next.reach;
 }
 
-// Makes one of two neighbours that are out of memory, so many times, the oldest first. Old times are coarser for it.
+// Merges up to `wanted` pairs of evicted neighbours, oldest first. This makes old times coarser.
 void merge_oldest(Track& track, size_t wanted) {
   auto& blocks = track.blocks;
   size_t kept = 1, at = 1, merged = 0;
@@ -114,7 +114,7 @@ size_t Trace::DetailHash::operator()(const Detail& d) const {
 DetailId Trace::intern(const Detail& detail) {
   if (detail == Detail{}) return DetailId{0};
   if (const auto at = detail_ids_.find(detail); at != detail_ids_.end()) return at->second;
-  if (details_.size() > 0xffff) return DetailId{0};  // more kinds than can be told apart: shown without details
+  if (details_.size() > 0xffff) return DetailId{0};  // all ids are used: these spans have no details
   const auto id = static_cast<DetailId>(details_.size());
   details_.push_back(detail);
   detail_ids_.emplace(detail, id);
@@ -163,11 +163,11 @@ SpanBlock& Trace::open_block(Track& track, const Span& span) {
   return track.blocks.back();
 }
 
-// The block that holds the place gets one more, and is cut in two when that is too many.
+// Inserts into the block that covers the time, and splits the block if it gets too large.
 void Trace::insert_late(Track& track, const Span& span) {
   const auto at = std::upper_bound(track.block_starts.begin(), track.block_starts.end(), span.start);
   size_t index = at == track.block_starts.begin() ? 0 : static_cast<size_t>(at - track.block_starts.begin()) - 1;
-  while (index < track.blocks.size() && !track.blocks[index].resident()) ++index;  // not behind what was put away
+  while (index < track.blocks.size() && !track.blocks[index].resident()) ++index;  // not into an evicted block
   if (index == track.blocks.size()) return push(open_block(track, span), span);
   SpanBlock& block = track.blocks[index];
   block.spans.insert(std::ranges::upper_bound(block.spans, span.start, {}, &Span::start), span);
@@ -250,14 +250,14 @@ void Trace::evict(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
   evict_memory(budget / 4);
   thin_counters(budget / 4);
   evict_spans(budget, keep_begin, keep_end);
-  if (budget == 0) return;  // whoever holds nothing writes a file and counts the blocks: none may vanish
+  if (budget == 0) return;  // with budget 0 the caller writes a file and counts the blocks, so none may be merged
   for (Track& track : tracks_)
     if (track.blocks.size() > kMostEvictedBlocks && !track.blocks[kMostEvictedBlocks].resident())
       merge_oldest(track, kMostEvictedBlocks / 4);
 }
 
-// Goes down to half the budget, so that it happens rarely. What is still live keeps its event: the rest of the history
-// would be wrong without it.
+// Shrinks to half the budget, so that this happens rarely. Keeps the events of blocks that are still live: without them
+// the rest of the history would be wrong.
 void Trace::evict_memory(size_t budget) {
   if (memory_.size() * sizeof(MemoryEvent) <= budget) return;
   const auto old_end = memory_.end() - static_cast<std::ptrdiff_t>(budget / 2 / sizeof(MemoryEvent));
@@ -277,7 +277,7 @@ void Trace::evict_memory(size_t budget) {
   memory_.insert(memory_.begin(), kept.begin(), kept.end());
 }
 
-// The larger of two neighbours stays: peaks are what one looks for.
+// Keeps the larger point of each pair, because peaks matter most.
 void Trace::thin_counters(size_t budget) {
   size_t points = 0;
   for (const CounterTrack& counter : counters_) points += counter.points.size();
@@ -290,11 +290,11 @@ void Trace::thin_counters(size_t budget) {
   }
 }
 
-// Oldest first over all tracks; the block that is still being filled stays.
+// Evicts the oldest blocks of all tracks first. The last block of a track stays, because it is still being filled.
 void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
   size_t bytes = resident_bytes();
   if (bytes <= budget) return;
-  using Candidate = std::pair<TimeNs, std::pair<size_t, size_t>>;  // when it begins, its track, its place
+  using Candidate = std::pair<TimeNs, std::pair<size_t, size_t>>;  // its start; its track and its index
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> oldest;
   const auto offer = [&](size_t track, size_t from) {
     const auto& blocks = tracks_[track].blocks;
@@ -311,7 +311,7 @@ void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
     SpanBlock& block = tracks_[track].blocks[place];
     bytes -= bytes_of(block) - sizeof(SpanBlock);
     if (!backed) losses.evicted_spans += block.count;
-    std::vector<Span>().swap(block.spans);  // assigning {} would keep the memory
+    std::vector<Span>().swap(block.spans);  // assigning {} would not free the memory
     std::vector<MeaningTimes>().swap(block.chunks);
     offer(track, place + 1);
   }
@@ -348,7 +348,7 @@ bool Trace::fill(TrackId id, size_t index, std::vector<Span>&& spans) {
   if (!std::ranges::is_sorted(block.spans, {}, &Span::start)) std::ranges::stable_sort(block.spans, {}, &Span::start);
   const auto [total, last] = std::pair(block.total, block.last);
   rebuild(block);
-  if (block.total != total || block.last != last) carry(track, index);  // the file's sums were damaged
+  if (block.total != total || block.last != last) carry(track, index);  // the sums in the file were damaged
   return true;
 }
 

@@ -18,7 +18,7 @@ namespace ws::prof {
 
 using TimeNs = int64_t;
 inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
-inline constexpr const char* kUntracedTrack = "untraced stretches";    // when the tracing rested, on purpose
+inline constexpr const char* kUntracedTrack = "untraced stretches";    // when tracing paused on purpose
 enum class NameId : uint32_t {};
 enum class TrackId : uint32_t {};
 enum class DetailId : uint16_t {};  // 0: none
@@ -40,7 +40,7 @@ enum class SpanKind : uint8_t {
   Inner,
   Other
 };
-// kHelper: inside a kernel, of warps that only fetch for others.
+// kHelper: inside a kernel, a warp that only fetches data for other warps.
 enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8, kHelper = 16 };
 
 struct Span {
@@ -52,17 +52,17 @@ struct Span {
   NameId name{};
   OpTag op = kNoOp;
   DetailId detail{};         // launch configuration or copy kind
-  uint32_t correlation = 0;  // same number on a call and on what it launched; 0: none
+  uint32_t correlation = 0;  // the same number on a call and on what it launched; 0: none
   uint32_t step = 0;         // step + 1; 0: unknown
 
-  // Also of what a damaged file says, which may be past the end of time.
+  // Unsigned addition: values from a damaged file may overflow.
   TimeNs end() const { return static_cast<TimeNs>(static_cast<uint64_t>(start) + duration); }
   SpanKind span_kind() const { return static_cast<SpanKind>(kind); }
   Meaning span_meaning() const { return static_cast<Meaning>(meaning); }
 };
 static_assert(sizeof(Span) == 32);
 
-// What many spans share: kept once, referred to by DetailId.
+// Properties that many spans share. Each is stored once and referred to by DetailId.
 struct Detail {
   int grid[3] = {0, 0, 0};
   int block[3] = {0, 0, 0};
@@ -78,36 +78,36 @@ enum class TrackKind : uint8_t { Steps, Phases, Stream, Copies, GraphLaunches, A
 
 using MeaningTimes = std::array<int64_t, kMeanings>;  // ns by Meaning
 
-// Chunks let drawing reach a place inside a block without visiting each span before it. What drawing reads of a block
-// stands together.
+// A block of spans with partial sums. Chunks let drawing jump into a block without visiting every span before it.
+// Members that drawing reads are next to each other.
 struct SpanBlock {
   static constexpr size_t kCapacity = 1024;
   static constexpr size_t kChunks = 16;
   std::vector<Span> spans;                     // sorted by start; empty when the block was evicted
-  std::vector<MeaningTimes> chunks;            // spans of the block before each chunk
-  std::array<TimeNs, kChunks> chunk_starts{};  // of each chunk's first span
-  size_t chunk_size = kCapacity / kChunks;     // larger in a block that a file has and that is longer than ours
+  std::vector<MeaningTimes> chunks;            // times of the block's spans before each chunk
+  std::array<TimeNs, kChunks> chunk_starts{};  // start of each chunk's first span
+  size_t chunk_size = kCapacity / kChunks;     // larger for a block from a file that is longer than ours
   size_t count_before = 0;                     // spans in the blocks before
   MeaningTimes before{}, total{};
   TimeNs first = 0, last = 0;  // min start, max end
   TimeNs reach = 0;            // greatest end in this block and the blocks before it
-  uint32_t count = 0;          // spans that belong here, also when they are not in memory
-  Span head;                   // the first of them
+  uint32_t count = 0;          // spans in this block, even if evicted
+  Span head;                   // the first span
   bool resident() const { return !spans.empty() || count == 0; }
 };
 
 struct Track {
   TrackKind kind = TrackKind::Other;
   std::string name;   // "stream 7"
-  std::string group;  // "GPU 0", "CPU"; rows of one group stand together
+  std::string group;  // "GPU 0", "CPU"; rows of one group are shown together
   int depth = 0;      // nested rows of one thread
   std::deque<SpanBlock> blocks;
-  std::vector<TimeNs> block_starts;  // of each block: what a binary search reads
-  size_t spans = 0;                  // those not in memory included
+  std::vector<TimeNs> block_starts;  // start of each block, for binary search
+  size_t spans = 0;                  // including evicted spans
   TimeNs last_start = 0;
 };
 
-// Equal for two rows that are the same.
+// Two equal rows have the same hash.
 inline uint64_t row_hash(TrackKind kind, std::string_view name, std::string_view group, int depth) {
   return mixed(mixed(mixed(static_cast<uint64_t>(kind), static_cast<uint64_t>(depth)), name), group);
 }
@@ -119,7 +119,7 @@ struct CounterPoint {
 struct CounterTrack {
   std::string name;                 // "memory used"
   std::string unit;                 // "B", "%"
-  std::deque<CounterPoint> points;  // a step: the value holds until the next point
+  std::deque<CounterPoint> points;  // steps: a value holds until the next point
 };
 
 // True if a memory source is CUDA itself ("cudaMalloc", "cuMemAlloc") and not an allocator above it ("caching").
@@ -146,7 +146,7 @@ class Trace {
   Trace& operator=(Trace&&) = default;
 
   NameId intern(std::string_view name);
-  const std::string& name(NameId id) const {  // empty for a span that was never given one
+  const std::string& name(NameId id) const {  // empty for a span without a name
     static const std::string none;
     return static_cast<size_t>(id) < names_.size() ? names_[static_cast<size_t>(id)] : none;
   }
@@ -158,7 +158,7 @@ class Trace {
   TrackId track(TrackKind kind, std::string_view name, std::string_view group, int depth = 0);  // finds or adds
   TrackId counter(std::string_view name, std::string_view unit);
 
-  // Nearly sorted input is expected; a late span is moved to its place.
+  // Expects nearly sorted input. Inserts a late span at its place.
   void append(TrackId track, const Span& span);
   void append(TrackId track, std::span<const Span> spans);
   void append_counter(TrackId track, CounterPoint point);
@@ -168,28 +168,28 @@ class Trace {
   const std::vector<Track>& tracks() const { return tracks_; }
   const std::vector<CounterTrack>& counters() const { return counters_; }
   const std::deque<MemoryEvent>& memory() const { return memory_; }
-  // How many were ever appended: the newest of them are at the end of memory(), also after older ones were dropped.
+  // Number of events ever appended. The newest ones are at the end of memory(), even after older ones were dropped.
   size_t memory_count() const { return memory_count_; }
   std::vector<std::string> memory_sources;
-  std::vector<OpInfo> ops{{}};  // by OpTag as used in this trace; 0 is "no op"
+  std::vector<OpInfo> ops{{}};  // indexed by OpTag as used in this trace; 0 is "no op"
   Losses losses;
 
   TimeNs first_time() const;
   TimeNs last_time() const;
   size_t span_count() const;
   size_t resident_bytes() const;
-  // Drops the spans of the oldest blocks until at most `budget` bytes remain; their sums stay, so they are still drawn.
-  // Spans that no run file holds are counted in losses.evicted_spans. Memory events and counters keep to a quarter of
-  // the budget each: old events of blocks that are free again go, old points lose every second one. Spans of
-  // [keep_begin, keep_end) stay whatever the budget says: somebody looks at them.
+  // Drops the spans of the oldest blocks until at most `budget` bytes remain. Their sums stay, so they are still drawn.
+  // Spans that no run file holds are counted in losses.evicted_spans. Memory events and counters each keep to a quarter
+  // of the budget: old events of freed blocks are dropped, and old counters lose every second point. Spans in
+  // [keep_begin, keep_end) always stay, because they are being viewed.
   void evict(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);
-  void evict_spans(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);  // these alone
+  void evict_spans(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);  // spans only
   bool backed = false;                                                          // a run file holds every span
-  void shift_points(TimeNs by);  // of counters and memory events, for an importer that finds the origin last
-  void drop_points();            // counters and memory events, once they are in a file
-  // For a reader of run files: a block that is known by its sums only, and its spans when they have been read.
+  void shift_points(TimeNs by);  // shifts counters and memory events, for an importer that learns the origin last
+  void drop_points();            // drops counters and memory events once they are in a file
+  // For a reader of run files: adds a block of which only the sums are known, and later its spans.
   void add_stub(TrackId track, SpanBlock&& stub);
-  bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: not what was evicted
+  bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: these are not the evicted spans
 
  private:
   SpanBlock& open_block(Track& track, const Span& span);

@@ -170,8 +170,8 @@ size_t BatchBuilder::spans() const {
   return count;
 }
 
-// Kernels of one stream can overlap (programmatic launch, branches of a graph): the second one goes to a row below, so
-// that the spans of a row never overlap.
+// Kernels of one stream can overlap (programmatic dependent launch, branches of a graph). The overlapping kernel moves
+// to the row below, so spans of one row never overlap.
 void BatchBuilder::spread_overlaps(Row& row) {
   size_t kept = 0;
   for (Span& span : row.spans) {
@@ -188,7 +188,7 @@ void BatchBuilder::spread_overlaps(Row& row) {
 }
 
 TraceBatch BatchBuilder::finish() {
-  for (size_t i = 0; i < rows_.size(); ++i) {  // by index: spreading can add rows, which are then sorted in their turn
+  for (size_t i = 0; i < rows_.size(); ++i) {  // by index: spreading can add rows, which this loop then sorts too
     Row& row = *rows_[i];
     if (row.spans.empty()) continue;
     if (!std::ranges::is_sorted(row.spans, {}, &Span::start)) std::ranges::stable_sort(row.spans, {}, &Span::start);

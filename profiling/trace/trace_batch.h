@@ -1,5 +1,5 @@
-// What a collector gathered since it was last asked: self-contained, so that it moves between threads and into any
-// Trace.
+// The data that a collector gathered since it was last asked. A batch is self-contained, so it can move between threads
+// and into any Trace.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace ws::prof {
 
-// Calls that reached the driver's allocator during one step, by op.
+// Calls of the driver's allocator during one step, by op.
 struct StepAllocations {
   uint32_t step = 0;  // step + 1; 0: outside any step
   OpTag op = kNoOp;
-  uint32_t allocations = 0, frees = 0;              // cudaMalloc and its like, cudaFree
+  uint32_t allocations = 0, frees = 0;              // cudaMalloc and similar calls, cudaFree
   uint32_t async_allocations = 0, async_frees = 0;  // cudaMallocAsync, cudaFreeAsync
   uint32_t host_allocations = 0, host_frees = 0;    // pinned host memory
-  int64_t time_ns = 0;                              // the host spent in them
-  uint64_t bytes = 0;                               // asked for
+  int64_t time_ns = 0;                              // host time spent in these calls
+  uint64_t bytes = 0;                               // requested bytes
 };
 
 struct BatchTrack {
@@ -35,14 +35,14 @@ struct BatchCounter {
 };
 
 struct TraceBatch {
-  std::vector<std::string> names;  // what the spans' NameId counts into
+  std::vector<std::string> names;  // indexed by the NameId of the spans
   std::vector<Detail> details{Detail{}};
   std::vector<BatchTrack> tracks;
   std::vector<BatchCounter> counters;
   std::vector<MemoryEvent> memory;
   std::vector<std::string> memory_sources;
   std::vector<StepAllocations> allocations;
-  Losses losses;  // since the batch before
+  Losses losses;  // since the previous batch
 
   bool empty() const;
   size_t span_count() const;
@@ -50,8 +50,8 @@ struct TraceBatch {
 
 void append(Trace& trace, TraceBatch&& batch);
 
-// Gathers spans into batches. Names, tracks and details are looked up once and then used by reference; each batch
-// carries only those it uses.
+// Collects spans into batches. Names, tracks and details are looked up once and then used by reference. Each batch
+// contains only those it uses.
 class BatchBuilder {
  public:
   struct Name {
@@ -69,7 +69,7 @@ class BatchBuilder {
     std::string name, group;
     int depth;
     std::vector<Span> spans;
-    Row* overflow = nullptr;  // takes spans that overlap the one before
+    Row* overflow = nullptr;  // takes spans that overlap the previous one
     TimeNs end = 0;
   };
 
@@ -86,7 +86,7 @@ class BatchBuilder {
   Losses& losses() { return current_.losses; }
 
   size_t spans() const;
-  TraceBatch finish();  // the batch so far; a new one begins
+  TraceBatch finish();  // returns the current batch and begins a new one
 
  private:
   NameId add(Name& name);

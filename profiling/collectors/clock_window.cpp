@@ -11,7 +11,7 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;
-constexpr int64_t kShortestWindow = 10 * kMillisecond;  // the clock is looked at about as often
+constexpr int64_t kShortestWindow = 10 * kMillisecond;  // the clock is checked about this often
 constexpr int64_t kLongestWindow = 3'600'000 * kMillisecond;
 
 struct TimeUnit {
@@ -20,7 +20,7 @@ struct TimeUnit {
 };
 constexpr TimeUnit kTimeUnits[] = {{"min", 60'000 * kMillisecond}, {"s", 1000 * kMillisecond}, {"ms", kMillisecond}};
 
-// 0: it is none.
+// Returns 0 if the text is not a time.
 int64_t window_part(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -50,7 +50,7 @@ ClockWindow clock_window(std::string_view text) {
 }
 
 void ShutTimes::shut(int64_t now) {
-  constexpr size_t kMost = 1024;  // half a minute of the shortest windows
+  constexpr size_t kMost = 1024;  // half a minute with the shortest windows
   const std::lock_guard lock(mutex_);
   stretches_.push_back({now, std::numeric_limits<int64_t>::max()});
   if (stretches_.size() > kMost) stretches_.pop_front();

@@ -1,4 +1,4 @@
-// A stretch of time that is traced, again and again: for programs whose steps are not known while they run.
+// A tracing window that opens periodically by the clock, for programs whose steps are not known while they run.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,7 @@ struct ClockWindow {
 
   bool always() const { return every_ns == 0; }
   bool open(int64_t since_begin) const { return always() || since_begin % every_ns < open_ns; }
-  // Until it opens or closes; it has to be one that does.
+  // Time until the window opens or closes. Only for a window that is not always open.
   int64_t until_change(int64_t since_begin) const {
     const int64_t at = since_begin % every_ns;
     return (at < open_ns ? open_ns : every_ns) - at;
@@ -25,8 +25,8 @@ struct ClockWindow {
 ClockWindow clock_window(std::string_view text);
 std::string to_text(const ClockWindow& window);  // "200 ms of every 5 s"
 
-// When no window was open. Told by the thread that follows the clock, asked by the one that reads records, which come
-// up to some seconds late.
+// Remembers when the clock window was shut. One thread follows the clock and writes; another reads records, which
+// arrive up to some seconds late, and asks.
 class ShutTimes {
  public:
   void shut(int64_t now);
@@ -41,7 +41,7 @@ class ShutTimes {
 
   std::atomic<bool> ever_{false};
   mutable std::mutex mutex_;
-  std::deque<Stretch> stretches_;  // the newest few
+  std::deque<Stretch> stretches_;  // the newest ones
 };
 
 }  // namespace ws::prof

@@ -22,7 +22,7 @@
 namespace ws::prof {
 
 namespace {
-std::atomic<bool> g_running{false};  // of the process
+std::atomic<bool> g_running{false};  // one per process
 }
 
 struct Collector::Impl {
@@ -33,24 +33,24 @@ struct Collector::Impl {
   GpuTracer* gpu = nullptr;
   std::string gpu_refused;
   std::unique_ptr<HardwareCounters> counters;  // guarded by mutex
-  bool sampling_over = false;                  // guarded by mutex: whoever starts them now comes too late
-  bool sampled = false;                        // by the counters
+  bool sampling_over = false;                  // guarded by mutex; true: too late to start counters
+  bool sampled = false;                        // the counters gave samples
   std::unique_ptr<OverheadMeter> meter;
 
   std::thread thread, flush_thread, memory_thread;
-  mutable std::mutex mutex;  // guards what follows; held for moves only
+  mutable std::mutex mutex;  // guards what follows; held only briefly
   std::condition_variable wake;
   bool running = false, stop_asking = false, stopping = false, pausing = false;
   std::deque<TraceBatch> ready;
   CollectorStatus status;
 
-  std::mutex switch_mutex;  // guards level, window, pause: changed at step boundaries and by set_level
+  std::mutex switch_mutex;  // guards level, window and pause; they change at step boundaries and in set_level
   std::atomic<TraceLevel> level{TraceLevel::Off};
   std::atomic<bool> window_open{false}, clock_shut{false}, paused{false};
   std::atomic<bool> quiet{false};  // paused, or between windows
   std::atomic<int> settle_steps{0};
-  std::atomic<int64_t> relevel_by{0};   // a level is to be applied at the next step, or by then; 0: none is
-  std::atomic<bool> gpu_worked{false};  // as far as batches tell
+  std::atomic<int64_t> relevel_by{0};   // a level will be applied at the next step, at the latest at this time; 0: none
+  std::atomic<bool> gpu_worked{false};  // according to the batches
   std::mutex step_mutex;
   int64_t hooked_step = -1;
   int64_t quiet_since = 0;
@@ -74,7 +74,7 @@ struct Collector::Impl {
   void on_step(int64_t step);
   void set_quiet(bool nothing, int64_t now);
   void follow_clock(int64_t since_begin);
-  bool sleep_until_cycle();  // whether it is the last
+  bool sleep_until_cycle();  // returns true for the last cycle
   template <class Work>
   void attempt(const Work& work);
   void loop();
@@ -96,9 +96,9 @@ void Collector::Impl::signal(bool& flag) {
   wake.notify_all();
 }
 
-// Applies level, node window and pause to the marks and the GPU tracer. Between windows by the clock the driver goes on
-// recording, and the parser leaves out what ran there: told in the middle of a program's launches to record kernels
-// again, the driver now and then records none any more. The caller holds switch_mutex.
+// Applies level, node window and pause to the marks and the GPU tracer. Between clock windows the driver goes on
+// recording, and the parser drops those records. Reason: if kernel records are switched on again while the program
+// launches, the driver sometimes records no more kernels. The caller holds switch_mutex.
 void Collector::Impl::configure(bool between_steps) {
   const TraceLevel now = quiet ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
@@ -116,8 +116,8 @@ void Collector::Impl::configure(bool between_steps) {
   StampBoard::instance().want(gpu ? stamped_steps(level) : 0);
 }
 
-// After node records, graphs are launched once with no records at all before they are recorded as a whole. Windows by
-// the clock have no step to do that at.
+// After node records, graphs run once without any records before they are recorded as a whole. Clock windows have no
+// step boundary where this could happen.
 void Collector::Impl::apply_kinds(GpuKinds kinds, bool between_steps) {
   const bool settle = options.clock.always() && kinds.graph_runs && gpu->graphs_unsettled() && settle_steps < 2;
   settle_steps = settle ? settle_steps + 1 : 0;
@@ -132,10 +132,11 @@ void Collector::Impl::relevel(bool between_steps) {
   set_listener(level == TraceLevel::Off ? listened_before : &Marks::instance());
 }
 
-// On the thread that trains, so that a window or a pause begins exactly with its step.
+// Runs on the training thread, so that a window or a pause begins exactly with its step.
 void Collector::Impl::on_step(int64_t step) {
-  const std::unique_lock only(step_mutex, std::try_to_lock);  // where several threads mark steps, one of them leads
-  if (!only || step == hooked_step) return;                   // told twice: by the launch and by the scope around it
+  const std::unique_lock only(step_mutex, std::try_to_lock);  // if several threads mark steps, one of them leads
+  // reported twice: by the launch and by the scope around it
+  if (!only || step == hooked_step) return;
   hooked_step = step;
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);
@@ -143,7 +144,7 @@ void Collector::Impl::on_step(int64_t step) {
   const bool nothing = pause || clock_shut || rests(window);
   if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0 && relevel_by == 0) return;
   std::lock_guard lock(switch_mutex);
-  set_quiet(pause || clock_shut || rests(window), now);  // the clock may have gone on
+  set_quiet(pause || clock_shut || rests(window), now);  // the clock window may have changed meanwhile
   paused = pause;
   window_open = window;
   relevel_by != 0 ? relevel(true) : configure(true);
@@ -156,7 +157,7 @@ void Collector::Impl::set_quiet(bool nothing, int64_t now) {
   quiet = nothing;
 }
 
-// In the middle of whatever the program does: nothing is waited for, since it may be capturing a graph.
+// Runs at any point of the program, possibly during a graph capture. So it must not wait for anything.
 void Collector::Impl::follow_clock(int64_t since_begin) {
   const bool shut = !options.clock.open(since_begin);
   if (shut == clock_shut) return;
@@ -168,12 +169,12 @@ void Collector::Impl::follow_clock(int64_t since_begin) {
   configure(false);
 }
 
-// Between the windows graphs go on with a record a launch; eager kernels would cost as much there as inside.
+// Between windows, graphs keep one record per launch. Eager kernels rest, because they would cost as much as inside.
 bool Collector::Impl::rests(bool window) const {
   return options.node_every > 0 && level == TraceLevel::Graph && !window && !(gpu && gpu->graphs_seen());
 }
 
-// Also called by the driver, which nothing may be thrown through.
+// The driver also calls this, so it must not throw.
 void Collector::Impl::start_counters() noexcept {
   auto sampling = options.gpu.make_counters();
   std::string why;
@@ -190,8 +191,8 @@ void Collector::Impl::start_counters() noexcept {
   status.counters = why.empty() ? "Samples hardware counters." : "No hardware counters: " + why + ".";
 }
 
-// Where the driver loaded us while it started, it is asked only once the program uses it; on the program's own thread,
-// so that it does not exit meanwhile.
+// If the driver loaded us while it started, counters start only when the program first uses the driver. This runs on
+// the program's own thread, so that the program cannot exit meanwhile.
 void Collector::Impl::prepare_counters() {
   status.counters_refused = !gpu;
   if (!gpu)
@@ -211,7 +212,7 @@ void Collector::Impl::take_samples(bool last) {
   }
   if (!sampling) return;
   if (sampling->drain(context) && !std::exchange(sampled, true) && options.libraries_loaded)
-    options.libraries_loaded();  // what decodes samples comes with the first of them
+    options.libraries_loaded();  // the decoder library is loaded with the first sample
   if (!last) return;
   const std::string trouble = sampling->stop();
   sampling->drain(context);
@@ -231,7 +232,7 @@ void Collector::Impl::begin() {
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
   if (options.hardware_counters && !options.gpu_later) prepare_counters();
   context.before_buffer = [this] { take_marks(); };
-  Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // of a collection before
+  Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // left over from a previous collection
   std::lock_guard lock(switch_mutex);
   configure(false);
 }
@@ -258,14 +259,14 @@ void Collector::Impl::stop_asking_driver() {
   }
 }
 
-// A gap in the trace that we made ourselves says so.
+// Marks the gaps that we made in the trace ourselves.
 void Collector::Impl::draw_pauses(bool last) {
   std::vector<std::pair<int64_t, int64_t>> done;
   {
     std::lock_guard lock(switch_mutex);
     done.swap(pauses);
-    // A stretch between windows is long: what there is of it is said at once, so that its steps are not taken for idle.
-    // One that is still open at the end ends there.
+    // A stretch between windows is long, so it is drawn in parts: otherwise its steps would look idle. A stretch that
+    // is still open at the end of the trace ends there.
     if (quiet && (last || !paused)) {
       const int64_t now = steady_ns();
       done.emplace_back(std::exchange(quiet_since, now), now);
@@ -321,7 +322,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   return status();
 }
 
-// Nothing but our own threads uses the tracer; they rest meanwhile.
+// Only our own threads use the tracer, and they are stopped meanwhile.
 void Collector::add_gpu() {
   if (!impl_->running || impl_->gpu || !impl_->options.gpu_later) return;
   impl_->options.gpu_later = false;
@@ -345,14 +346,14 @@ void Collector::add_gpu() {
 
 void Collector::stop() {
   if (!impl_->running) return;
-  {  // a level that still waits for its step would have the marks listen again, when nobody is there to be told
+  {  // a level that still waits for its step would register the marks again after the end
     std::lock_guard lock(impl_->switch_mutex);
     impl_->running = false;
     impl_->relevel_by = 0;
     StampBoard::instance().want(0);
     set_listener(impl_->listened_before);
   }
-  // First those that ask the driver, while the records that this brings are still read.
+  // First stop the threads that call the driver, while the resulting records are still read.
   impl_->stop_asking_driver();
   impl_->signal(impl_->stopping);
   if (impl_->thread.joinable()) impl_->thread.join();
@@ -367,7 +368,7 @@ void Collector::set_level(TraceLevel level) {
   impl_->level = level;
   if (!impl_->gpu && level != TraceLevel::Off && impl_->gpu_refused.empty())
     impl_->gpu_refused = "tracing began switched off";
-  constexpr int64_t kWithin = 250'000'000;  // a run that stands still has no next step
+  constexpr int64_t kWithin = 250'000'000;  // a run that pauses has no next step
   if (impl_->gpu && impl_->gpu->graph_kernels_recorded())
     impl_->relevel_by = steady_ns() + kWithin;
   else
@@ -396,7 +397,7 @@ TraceBatch Collector::take() {
   return batch;
 }
 
-// Marks and records come faster than a live view looks, so their queues are emptied in between.
+// Marks and records come faster than a live view reads, so their queues are emptied in between.
 bool Collector::Impl::sleep_until_cycle() {
   constexpr int kSliceMs = 10;
   std::unique_lock lock(mutex);
@@ -410,7 +411,7 @@ bool Collector::Impl::sleep_until_cycle() {
   return stopping;
 }
 
-// Without memory for what came it is lost, and counted; the program goes on, and so do we.
+// If memory runs out, new data is lost and counted. The program and the collector continue.
 template <class Work>
 void Collector::Impl::attempt(const Work& work) {
   try {
@@ -468,9 +469,9 @@ void Collector::Impl::housekeeping() {
   }
 }
 
-// On a thread of its own: a flush can wait for as long as launches queue up, and the buffers that the driver fills
-// meanwhile have to be read and given back. The first window by the clock begins with the first work on the GPU, so
-// that the program's start does not use it up.
+// Runs on its own thread: a flush can take as long as launches queue up, and meanwhile the buffers that the driver
+// fills have to be read and returned. The first clock window begins with the first work on the GPU, so that the
+// program's start does not use it up.
 void Collector::Impl::flush_regularly() {
   const int64_t usual = int64_t{1'000'000} * options.flush_ms;
   int64_t began = 0, nap = usual;
@@ -491,7 +492,7 @@ void Collector::Impl::flush_regularly() {
   gpu->finish();
 }
 
-// On a thread that may wait for the driver.
+// Runs on a thread that may wait for the driver.
 void Collector::Impl::learn_device() {
   {
     const std::lock_guard lock(mutex);
@@ -504,8 +505,8 @@ void Collector::Impl::learn_device() {
   status.compute = std::move(card.compute);
 }
 
-// On a thread of its own: while launches queue up, the driver can keep a question about memory waiting for seconds, and
-// records would be lost meanwhile.
+// Runs on its own thread: while launches queue up, the driver can delay a memory query for seconds. Records would be
+// lost meanwhile.
 void Collector::Impl::watch_memory() {
   std::unique_lock lock(mutex);
   while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stop_asking; })) {

@@ -1,4 +1,4 @@
-// Gathers what a program did, on the host and on the GPU, while it runs, and hands it out in batches.
+// Records what a program does on the host and on the GPU while it runs, and hands the data out in batches.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,61 +13,62 @@ namespace ws::prof {
 
 enum class TraceLevel : uint8_t {
   Off,      // nothing, not even marks
-  Steps,    // steps, phases, allocator calls; no GPU record: the cheapest
-  Graph,    // one record for each graph launch; eager kernels, copies and memsets one each; ops on the host
-  Kernels,  // every kernel, those inside of graphs too
-  Full      // and calls, waits, memory pools
+  Steps,    // steps, phases, allocator calls; no GPU records: the cheapest level that records
+  Graph,    // one record per graph launch, eager kernel, copy and memset; ops on the host
+  Kernels,  // every kernel, also inside graphs
+  Full      // also calls, waits and memory pools
 };
 
 struct CollectorOptions {
-  GpuSource gpu;  // empty: the host alone
+  GpuSource gpu;  // empty: only the host is traced
   TraceLevel level = TraceLevel::Kernels;
-  // At level Graph: every kernel for `node_window` steps out of every `node_every`; 0: never. Between them graphs leave
-  // one record a launch, and steps that launch kernel by kernel leave nothing.
+  // At level Graph: records every kernel for `node_window` of every `node_every` steps; 0: never. Outside these windows
+  // a graph launch leaves one record, and a step that launches kernels one by one leaves none.
   int64_t node_window = 0, node_every = 0;
-  // The level holds while this is open; between, as at level Steps. For programs that mark no steps.
+  // The level applies while this window is open, and level Steps between windows. For programs that mark no steps.
   ClockWindow clock;
-  // Share of the time that runs untraced, in short stretches, to know what tracing costs; 0: never.
+  // Share of the time that runs untraced, in short stretches, to measure the cost of tracing; 0: never.
   double untraced_share = 0;
   bool hardware_counters = false;
   int64_t counter_interval_ns = 1'000'000;
-  bool poll_memory = true;               // device-wide use and pool sizes, a few times a second
-  int flush_ms = 60;                     // how often a live view gets news
-  size_t max_waiting_spans = 4'000'000;  // not taken yet; beyond this, records are dropped and counted
-  int64_t origin_ns = 0;                 // steady clock at trace time 0; 0: when start() is called
-  bool inside_driver_start = false;      // called by the driver while it starts: ask it nothing
-  bool gpu_later = false;                // add_gpu() is called when the program starts CUDA
+  bool poll_memory = true;               // device-wide memory use and pool sizes, four times a second
+  int flush_ms = 60;                     // how often a live view gets new data
+  size_t max_waiting_spans = 4'000'000;  // limit of spans not yet taken; beyond it, records are dropped and counted
+  int64_t origin_ns = 0;                 // steady clock at trace time 0; 0: the time of start()
+  bool inside_driver_start = false;      // the driver calls us while it starts: do not call the driver
+  bool gpu_later = false;                // add_gpu() will be called when the program starts CUDA
   bool program_ranges = false;           // record the program's own ranges (for programs without our marks)
-  // Hardware counters load libraries that clean up at exit before whoever registered earlier: called after that, so
-  // that who stops the collector at exit can register again.
+  // Called after hardware counters have loaded libraries with exit handlers. Exit handlers run in reverse order, so
+  // code that stops the collector at exit must register its handler again.
   std::function<void()> libraries_loaded;
 };
 
 struct CollectorStatus {
   bool running = false;
   bool gpu = false;                     // GPU records are being gathered
-  std::string sentence;                 // what is traced and what is not, and why
+  std::string sentence;                 // what is traced, what is not, and why
   std::string counters;                 // the same for hardware counters
-  bool counters_refused = false;        // asked for, and none were sampled
-  std::string device, driver, compute;  // the card, once the program uses it
+  bool counters_refused = false;        // counters were requested but not sampled
+  std::string device, driver, compute;  // known once the program uses the card
   TraceLevel level = TraceLevel::Off;
   int64_t origin_ns = 0;                   // steady clock at trace time 0
   uint64_t records = 0;                    // GPU and call records read
   Losses losses;                           // since start()
-  uint64_t buffers = 0, buffers_peak = 0;  // of record memory, 1 MiB each
-  int64_t clock_width_ns = 0;              // how closely GPU and host time are known to agree
-  // What tracing adds to a step, from untraced stretches between traced ones; NaN: not measured. The collector stays
-  // attached meanwhile, which itself costs a program that only launches small kernels up to a tenth: for such a program
-  // the share is too small. Only cuptiFinalize takes that away, and it is no call for the middle of a run: it needs
-  // every thread of the program to be outside of CUDA, and afterwards graphs are numbered anew, so that those made
-  // before could not be traced again.
+  uint64_t buffers = 0, buffers_peak = 0;  // record buffers of 1 MiB each
+  int64_t clock_width_ns = 0;              // uncertainty between GPU time and host time
+  // Time that tracing adds to a step, from untraced stretches between traced ones; NaN: not measured. The collector
+  // stays attached in the untraced stretches. This alone costs a program that launches only small kernels up to a
+  // tenth, so for such a program the measured share is too small. Only cuptiFinalize removes this cost, but not in the
+  // middle of a run: it requires every thread to be outside CUDA. It also renumbers graphs, so graphs made before could
+  // not be traced again.
   Interval tracing_cost;
 };
 
-// What a run file keeps of it, beside sentences as keys that are there or not: "cpu_only", "counters_refused".
+// Stores facts about the collection for the run file, as keys that are present or absent: "cpu_only",
+// "counters_refused".
 void keep_status(const CollectorStatus& status, std::map<std::string, std::string>& extra);
 
-// One collector gathers at a time in a process; start() of a second one throws Failure.
+// Only one collector per process can run at a time. start() of a second one throws Failure.
 class Collector {
  public:
   Collector();
@@ -75,17 +76,17 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // Never fails for what the machine cannot do: the status says what is traced.
+  // Does not fail if the machine lacks something: the status says what is traced.
   CollectorStatus start(const CollectorOptions& options);
-  // Waits for the device's last records. Call take() until it is empty afterwards.
+  // Waits for the last records of the device. Afterwards, call take() until it is empty.
   void stop();
   void set_level(TraceLevel level);  // takes effect within a flush period
   CollectorStatus status() const;
 
-  // What was gathered since the last call; empty when nothing new is there. Cheap: moves one batch.
+  // Returns what was gathered since the last call; empty if nothing is new. Cheap: moves one batch.
   TraceBatch take();
 
-  // From the driver while it starts, for a collection that began before.
+  // The driver calls this while it starts, for a collection that began earlier.
   void add_gpu();
 
  private:

@@ -140,14 +140,15 @@ void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
   row->spans.push_back(span);
 }
 
-// A range like those of NVTX, so that the steps are found in it; on a row of its own, since it nests with nothing.
+// Draws the step as a range, like those of NVTX, so that the step finder sees it. It has its own row because it does
+// not nest.
 void HostSpans::program_step(const HostEvent& event) {
   Span span = span_of(event, SpanKind::Phase, Meaning::Other);
   span.name = context_.batch.id(context_.name_of(event.op));
   context_.batch.row(TrackKind::Phases, "steps of the program", "CPU").spans.push_back(span);
 }
 
-// Counts are exact even where there is no room for another span.
+// Counts are exact even if no more spans can be stored.
 void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
   const CallInfo info = info_of(static_cast<AllocatorCall>(event.what));
   const bool frees = info.kind == MemoryAction::Free;

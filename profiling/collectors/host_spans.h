@@ -1,4 +1,4 @@
-// Turns queued marks and allocator calls into spans, memory events and counts.
+// Converts queued marks and allocator calls into spans, memory events and counts.
 #pragma once
 #include <unordered_map>
 
@@ -38,8 +38,8 @@ class HostSpans {
 
   TraceContext& context_;
   std::unordered_map<long, Rows> rows_;
-  std::unordered_map<uint32_t, Call> calls_[2];      // of the runtime, of the driver
-  std::unordered_map<uint64_t, uint64_t> bytes_at_;  // of live driver allocations
+  std::unordered_map<uint32_t, Call> calls_[2];      // of the runtime; of the driver
+  std::unordered_map<uint64_t, uint64_t> bytes_at_;  // bytes of live driver allocations by address
 };
 
 }  // namespace ws::prof

@@ -10,7 +10,7 @@ namespace ws::prof {
 
 namespace {
 
-// Gives the thread's state back when the thread ends; its queued events stay until they are drained.
+// Marks the thread's state as reusable when the thread ends. Its queued events stay until they are drained.
 struct ThreadHandle {
   MarkedThread* state = nullptr;
   ~ThreadHandle() {
@@ -33,7 +33,7 @@ MarkedThread& Marks::thread() {
   return *t_thread.state;
 }
 
-// A finished thread's state serves the next new thread, so that many short threads cost no more than a few.
+// A new thread reuses the state of a finished thread, so that many short threads cost no more than a few.
 MarkedThread* Marks::adopt() {
   std::lock_guard lock(threads_mutex_);
   for (auto& old : threads_) {
@@ -70,7 +70,7 @@ void Marks::step_begin(int64_t step) {
 
 void Marks::step_end() {
   MarkedThread& t = thread();
-  if (!t.step_open) return;  // listening began inside the step
+  if (!t.step_open) return;  // the listener was set inside the step
   t.step_open = false;
   HostEvent event;
   event.type = HostEventType::Step;
@@ -91,7 +91,7 @@ void Marks::phase_begin(const char* name) {
 
 void Marks::phase_end() {
   MarkedThread& t = thread();
-  if (t.phase_depth == 0) return;  // listening began inside the phase
+  if (t.phase_depth == 0) return;  // the listener was set inside the phase
   if (--t.phase_depth >= MarkedThread::kDepth) return;
   const auto& open = t.phases[t.phase_depth];
   HostEvent event;
@@ -143,7 +143,7 @@ void Marks::range_begin(OpTag op, uint64_t domain) {
   if (depth < MarkedThread::kDepth) t.ops[depth] = {range_time(), op, nullptr, domain};
 }
 
-// Domains may be closed in another order than they were opened in.
+// Domains may close in a different order than they opened.
 void Marks::range_end(uint64_t domain, int64_t at) {
   MarkedThread& t = thread();
   if (t.op_depth > MarkedThread::kDepth) {
@@ -152,7 +152,7 @@ void Marks::range_end(uint64_t domain, int64_t at) {
   }
   int depth = t.op_depth - 1;
   while (depth >= 0 && t.ops[depth].domain != domain) --depth;
-  if (depth < 0) return;  // it began before we listened
+  if (depth < 0) return;  // it began before the listener was set
   const MarkedThread::Open open = t.ops[depth];
   std::copy(t.ops + depth + 1, t.ops + t.op_depth, t.ops + depth);
   --t.op_depth;

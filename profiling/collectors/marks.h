@@ -1,4 +1,5 @@
-// Receives the program's marks on the threads that set them and hands them on through one queue a thread.
+// Receives the program's marks on the threads that set them, and passes them to the collector through one queue per
+// thread.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -25,17 +26,17 @@ struct HostEvent {
   uint32_t correlation = 0;
   OpTag op = kNoOp;
   HostEventType type = HostEventType::Op;
-  uint8_t what = 0;  // AllocatorCall, MemoryAction, or whether a call is of the driver
+  uint8_t what = 0;  // AllocatorCall, MemoryAction, or 1 if a call is a driver call
 };
 
-// What one thread is doing now. Only that thread writes it; the queue and `finished` are shared.
+// What one thread is doing now. Only that thread writes it; other threads use only the queue and `finished`.
 struct MarkedThread {
   static constexpr int kDepth = 32;
   struct Open {
     int64_t start;
     OpTag op;
     const char* name;
-    uint64_t domain = 0;  // of a range: who marked it
+    uint64_t domain = 0;  // for a range: who marked it
   };
 
   SpscRing<HostEvent> events{16};
@@ -44,19 +45,19 @@ struct MarkedThread {
   uint32_t step = 0;  // step + 1; 0 in work that belongs to no step (an evaluation)
   bool step_open = false;
   int64_t step_start = 0;
-  uint32_t launch_first = 0, launch_count = 0;  // of the coming graph launch
-  int runtime_calls = 0;  // open ones: what the driver is asked for inside them is not shown twice
-  uint64_t scopes = 0;    // ops begun so far: tells two executions of an op apart
-  long id = 0;            // the system's number
-  int row = 0;            // its order among the marked threads
+  uint32_t launch_first = 0, launch_count = 0;  // of the next graph launch
+  int runtime_calls = 0;  // open runtime calls; driver calls inside them are not shown again
+  uint64_t scopes = 0;    // ops begun so far; distinguishes two executions of an op
+  long id = 0;            // thread id of the system
+  int row = 0;            // order among the marked threads
   std::atomic<bool> finished{false};
 
-  uint32_t call_switches = 0;  // of the callbacks, when a call was last entered
-  std::unordered_map<std::string, OpTag> range_tags;  // of ranges that this thread marked
-  OpTag line = kNoOp;  // of the program that this thread is at; what it launches outside of any range belongs to it
+  uint32_t call_switches = 0;  // value of the callbacks' switch counter when a call was last entered
+  std::unordered_map<std::string, OpTag> range_tags;  // tags of ranges that this thread marked
+  OpTag line = kNoOp;  // current source line of this thread; launches outside of any range belong to it
 
   void enter(uint32_t switches) {
-    if (call_switches != switches) runtime_calls = 0;  // those that were open had no end to tell
+    if (call_switches != switches) runtime_calls = 0;  // the end of calls that were open is never reported
     call_switches = switches;
   }
   OpTag op() const { return op_depth > 0 ? ops[std::min(op_depth, kDepth) - 1].op : line; }
@@ -65,20 +66,20 @@ struct MarkedThread {
 
 class Marks final : public Listener {
  public:
-  static Marks& instance();  // lives until the process ends: threads may mark during shutdown
+  static Marks& instance();  // lives until the process ends, because threads may mark during shutdown
   static MarkedThread& thread();
 
   struct Config {
     bool ops = false;  // time each op
     bool nvtx = false;
-    bool ranges = false;  // time the program's own
+    bool ranges = false;  // time the program's own ranges
   };
   void configure(const Config& config);
-  // Called on the marking thread when a step begins or is launched, with its number.
+  // `hook` is called with the step number, on the marking thread, when a step begins or is launched.
   void on_step(std::function<void(int64_t)> hook) { step_hook_ = std::move(hook); }
   bool ops_seen() const { return ops_seen_.load(std::memory_order_relaxed); }
 
-  // Calls use(thread, event) for all queued events; returns how many were refused by full queues.
+  // Calls use(thread, event) for all queued events. Returns how many events full queues refused.
   template <class Use>
   uint64_t drain(Use&& use) {
     std::lock_guard lock(threads_mutex_);
@@ -99,19 +100,20 @@ class Marks final : public Listener {
   void memory(const MemoryNote& note) override;
   void steps_launched(int64_t first, int64_t count) override;
 
-  // A program's own ranges: joined to like ops, drawn on rows of their own. `domain`: a range ends the newest of its own.
+  // The program's own ranges: joined like ops, drawn on their own rows. range_end() ends the newest range of its
+  // `domain`.
   void range_begin(OpTag op, uint64_t domain);
   void range_end(uint64_t domain, int64_t at = 0);  // at 0: now
   void range(OpTag op, int64_t begin, int64_t end, int depth);
-  void program_step(OpTag op, int64_t begin, int64_t end);  // of a program that says where its steps end
-  int64_t range_time() const;                      // 0 while ranges are not timed
+  void program_step(OpTag op, int64_t begin, int64_t end);  // for a program that reports its steps
+  int64_t range_time() const;                      // 0 if ranges are not timed
 
  private:
   Marks() = default;
   MarkedThread* adopt();
 
   std::atomic<bool> time_ops_{false}, time_ranges_{false}, nvtx_{false}, ops_seen_{false};
-  std::function<void(int64_t)> step_hook_;  // set before the listener is
+  std::function<void(int64_t)> step_hook_;  // set before the listener is set
   std::mutex threads_mutex_;
   std::vector<std::unique_ptr<MarkedThread>> threads_;
 };

@@ -1,4 +1,4 @@
-// Which op and step a GPU record belongs to: by the call that launched it, by graph node, or by stamps written on the
+// Finds the op and step of a GPU record, by the call that launched it, by graph node, or by stamps written on the
 // device.
 #pragma once
 #include <cstdint>
@@ -17,8 +17,8 @@ struct OpAt {
   bool operator==(const OpAt&) const = default;
 };
 
-// Remembers the newest value of each number, in bounded memory: numbers are handed out in rising order, so an old one
-// gives way to the new one that shares its slot.
+// Remembers the newest value of each key in bounded memory. Keys are numbers in rising order, so a new key replaces an
+// old one that shares its slot.
 template <class Value>
 class RecentTable {
  public:
@@ -38,11 +38,11 @@ class RecentTable {
   uint32_t mask_;
 };
 
-// Which of a graph's steps a node belongs to: the n-th time that an op is marked while one graph is captured belongs to
-// its n-th step. One for each capturing thread.
+// Finds which step of a graph a node belongs to: the n-th time that an op is marked during one capture belongs to the
+// n-th step. One object per capturing thread.
 class CapturedSteps {
  public:
-  // `session`: graphs are numbered from the start again in each. `scope`: tells two executions of an op apart.
+  // `session`: graph numbers begin again in each session. `scope`: distinguishes two executions of an op.
   uint32_t step_of(uint64_t session, uint32_t graph, OpTag op, uint64_t scope) {
     if (session != session_ || graph != graph_) seen_.clear();
     session_ = session, graph_ = graph;
@@ -63,17 +63,17 @@ class CapturedSteps {
 
 class OpJoin {
  public:
-  // The call `correlation` was made while the program marked `at`.
+  // The call `correlation` was made while `at` was marked.
   void launched(uint32_t correlation, OpAt at) { calls_.put(correlation, at); }
-  // A graph launch `correlation` runs `count` steps, the first being `first` (step + 1).
+  // The graph launch `correlation` runs `count` steps, beginning with `first` (step + 1).
   void graph_launched(uint32_t correlation, uint32_t first, uint32_t count) {
     graphs_.put(correlation, {first, count});
   }
-  // A graph node was made for `op`, in the graph's step `offset`.
+  // A graph node was made for `op`, in step `offset` of the graph.
   void node_created(uint64_t node, OpTag op, uint32_t offset) { nodes_[node] = {op, offset}; }
   void node_cloned(uint64_t original, uint64_t clone);
 
-  // The op is kNoOp when it is not known (yet): records may come in any order.
+  // Returns kNoOp if the op is not known yet: records may arrive in any order.
   OpAt find(uint32_t correlation, uint64_t node) const;
   size_t known_nodes() const { return nodes_.size(); }
 
@@ -92,8 +92,8 @@ class OpJoin {
   std::unordered_map<uint64_t, NodeOp> nodes_;
 };
 
-// Device time to trace time. The device timer counts ns, so the rate is 1 unless the stamps span more than the kernel
-// did.
+// Converts device time to trace time. The device timer counts ns, so the rate is 1. It is smaller if the stamps span
+// more time than the kernel's record.
 struct StampMap {
   double rate = 1;
   uint64_t device_zero = 0;
@@ -105,7 +105,7 @@ struct StampMap {
 };
 StampMap map_stamps(const StampedLaunch& launch, TimeNs kernel_start, TimeNs kernel_end);
 
-// What one lane did, as spans without names, in order of time.
+// The work of one lane, as spans without names, in order of time.
 struct StampedLane {
   uint16_t lane;
   std::vector<Span> spans;

@@ -1,5 +1,5 @@
-// Learns what tracing costs from the run itself: short untraced stretches, each compared with the traced ones beside
-// it.
+// Measures the cost of tracing during the run: it compares short untraced stretches with the traced stretches beside
+// them.
 #pragma once
 #include <cstdint>
 #include <mutex>
@@ -17,14 +17,15 @@ class OverheadMeter {
   };
   OverheadMeter(double untraced_share, Limits limits) : share_(untraced_share), limits_(limits) {}
 
-  // To be told of each step's beginning; whether tracing is to be paused from here on.
+  // Call it when a step begins. Returns true if tracing shall be paused from now on.
   bool step(int64_t number, int64_t now_ns);
   bool paused() const { return stage_ == Stage::SettleUntraced || stage_ == Stage::Untraced; }
-  // What tracing adds to an untraced step: a share, the median of all pairs of stretches. Unknown after too few.
+  // Time that tracing adds to an untraced step, as a share: the median of all pairs of stretches. Unknown after too
+  // few.
   Interval result() const;
 
  private:
-  // Work that was queued before a switch still runs after it: each measured stretch follows one that is not measured.
+  // Work queued before a switch still runs after it. So an unmeasured stretch comes before each measured one.
   enum class Stage : uint8_t { SettleBefore, Before, SettleUntraced, Untraced, SettleAfter, After, Rest };
   void finish_stage(double ns_per_step);
 
@@ -34,7 +35,7 @@ class OverheadMeter {
   int64_t stage_step_ = -1, stage_ns_ = 0, last_step_ = -1;
   int64_t cycle_untraced_ns_ = 0;
   double before_ = 0, untraced_ = 0;
-  mutable std::mutex mutex_;    // held for the few shares only
+  mutable std::mutex mutex_;    // guards added_ only
   std::vector<double> added_;
 };
 

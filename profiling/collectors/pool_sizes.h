@@ -1,5 +1,5 @@
-// What the memory pools of a program hold together: told pool by pool by the driver's records, or asked for all at
-// once.
+// Adds up the sizes of a program's memory pools. Sizes come from driver records, pool by pool, or from queries of all
+// pools.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,18 +15,19 @@ struct PoolSize {
 };
 
 struct PoolAnswer {
-  uint64_t pool = 0;  // its handle
+  uint64_t pool = 0;  // handle
   PoolSize size;
 };
 
-// Whether records name a pool by its handle is for the driver to say. Until a name was seen in both, those who are told
-// and those who were asked for stand for themselves, and nothing is counted twice.
+// The driver decides whether records name a pool by its handle. Until one name occurs in both sources, their sums are
+// kept apart, so nothing is counted twice.
 class PoolSizes {
  public:
-  PoolSize told(uint64_t pool, PoolSize size);  // returns the sum over all pools
+  PoolSize told(uint64_t pool, PoolSize size);  // a size from a record; returns the sum over all pools
   PoolSize destroyed(uint64_t pool);
-  // Every pool that the program is known to use. A pool that records told of since the last time keeps their size: they
-  // know the moment, an answer only comes some time later. Nothing to say where there was such a record, or no pool.
+  // Sizes from a query of all pools that the program is known to use. A pool with a newer record since the last query
+  // keeps the size of the record: its time is exact, the answer comes later. Returns nullopt if there was such a record
+  // or if there are no pools.
   std::optional<PoolSize> asked(std::span<const PoolAnswer> all);
 
  private:
@@ -35,7 +36,7 @@ class PoolSizes {
   Sizes& current() { return same_names_ ? asked_ : told_; }
 
   Sizes told_, asked_;
-  std::set<uint64_t> spoken_of_;  // since the last answers
+  std::set<uint64_t> spoken_of_;  // pools with records since the last query
   bool same_names_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr size_t kNumberedNames = 64;  // of one text: "layer 3" is told from "layer 4", "iteration 70" is not
+constexpr size_t kNumberedNames = 64;  // per text: "layer 3" differs from "layer 4", but iterations 70 and 71 do not
 constexpr size_t kManyTags = 48'000, kMostTags = 64'000;
 constexpr size_t kCachedNames = 1 << 14;
 
@@ -30,7 +30,7 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-// Ops of a framework, and what PyTorch itself names around them, stand in a module; they are none themselves.
+// Ops of a framework and ranges that PyTorch names itself belong to a module. They are not modules.
 bool is_op_name(std::string_view name) {
   if (name.find("::") != std::string_view::npos) return true;
   for (const std::string_view begin : {"Optimizer.", "enumerate(DataLoader)", "DistributedDataParallel.", "ProfilerStep"})
@@ -38,7 +38,7 @@ bool is_op_name(std::string_view name) {
   return false;
 }
 
-// "training step 17": what runs inside is the same each time, and has the same path.
+// "training step 17": ranges inside are the same each time, so they get the same path.
 bool is_repetition(std::string_view name) {
   const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
   while (!name.empty() && !letter(name.back())) name.remove_suffix(1);
@@ -91,7 +91,7 @@ namespace {
 
 constexpr uint64_t kBackwardDomain = 2;
 
-// The modules that are open on a thread, and what it has numbered.
+// The modules that are open on a thread, and the sequence numbers assigned so far.
 struct OpenModules {
   std::vector<OpTag> places;
   uint64_t numbered = 0;
@@ -100,16 +100,16 @@ struct OpenModules {
 };
 thread_local OpenModules t_modules;
 
-// Names that a thread has seen inside of a range. PyTorch's names mostly stay where they are.
+// Cache of names that a thread has seen inside a range. PyTorch's name strings mostly keep their address.
 struct SeenOp {
   const char* at = nullptr;
   OpTag around = kNoOp, line = kNoOp, tag = kNoOp;
-  bool op = false;  // no range that Python code names around others
+  bool op = false;  // false: a range that Python code names around others
   std::string name;
 };
-// Of an open range: what runs inside has its line.
+// Mark of an open op: ranges inside it get its line.
 constexpr const char* kInOp = "op";
-// The same, where autograd evaluates a function: which one, it says only by the function's own range inside.
+// Also an open op, in which autograd evaluates a function. Only the range inside names the function.
 constexpr const char* kEvaluates = "evaluates";
 bool in_an_op(const char* mark) { return mark == kInOp || mark == kEvaluates; }
 constexpr size_t kSeenOps = 1 << 10;
@@ -117,7 +117,7 @@ thread_local std::vector<SeenOp> t_seen_ops;
 
 }  // namespace
 
-// What was numbered since the last change of the module is of the innermost one.
+// Assigns the sequence numbers since the last change of module to the innermost module.
 void ProgramRanges::number_until(uint64_t next) {
   OpenModules& modules = t_modules;
   const OpTag place = modules.places.empty() ? kNoOp : modules.places.back();
@@ -156,10 +156,10 @@ void ProgramRanges::push_op(const char* name, int64_t sequence, uint64_t domain)
   const bool in_op = depth > 0 && depth <= MarkedThread::kDepth && in_an_op(thread.ops[depth - 1].name);
   const OpTag around = thread.op_depth > 0 ? thread.op() : kNoOp;
   const auto here = in_op ? nullptr : here_.load(std::memory_order_relaxed);
-  const OpTag line = here ? here() : kNoOp;  // an op inside of another has its line
+  const OpTag line = here ? here() : kNoOp;  // an op inside another op has the line of that op
   const bool backward = sequence >= 0 && is_backward_function(name);
   if (t_seen_ops.empty()) t_seen_ops.resize(kSeenOps);
-  // A backward function stands in what it is the backward of.
+  // A backward function is placed inside the op whose gradient it computes.
   const OpTag inside_of = backward ? forward_op(sequence) : around;
   const uint64_t mixed = (reinterpret_cast<uintptr_t>(name) ^ (uint64_t{inside_of} << 32) ^ (uint64_t{line} << 48)) *
                          0x9e3779b97f4a7c15u;
@@ -197,7 +197,7 @@ OpTag ProgramRanges::forward_op(int64_t sequence) {
   return forward ? *forward : kNoOp;
 }
 
-// What is launched beside the function itself, such as the sum of gradients, is of it too.
+// Work launched beside the function itself, such as summing gradients, also belongs to it.
 OpTag ProgramRanges::evaluated(OpTag range, OpTag forward) {
   std::lock_guard lock(mutex_);
   const auto [at, fresh] = evaluated_.try_emplace((uint32_t{range} << 16) | forward, kNoOp);
@@ -221,14 +221,14 @@ void ProgramRanges::backward_reaches(int64_t sequence) {
   if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(next());
   const OpTag forward = module_of_[static_cast<uint64_t>(sequence) % module_of_.size()].load(std::memory_order_relaxed);
   const int64_t ended = backward_ended_.load(std::memory_order_relaxed);
-  const bool over = ended != modules.backward_ended;  // the pass of the range that is open
+  const bool over = ended != modules.backward_ended;  // the backward pass of the open range has ended
   if (forward == modules.backward && !over) return;
   Marks::instance().range_end(kBackwardDomain, over ? ended : 0);
   modules.backward = forward, modules.backward_ended = ended;
   if (forward != kNoOp) Marks::instance().range_begin(backward_place(forward), kBackwardDomain);
 }
 
-// The thread that began the pass closes its own range; others close theirs when the next pass comes to them.
+// The thread that began the pass closes its own range. Other threads close theirs in the next pass.
 void ProgramRanges::end_backward() {
   backward_ended_.store(steady_ns(), std::memory_order_relaxed);
   if (t_modules.backward != kNoOp) Marks::instance().range_end(kBackwardDomain);
@@ -264,7 +264,7 @@ void ProgramRanges::end(uint64_t id) {
   Marks::instance().range(range.op, range.time, steady_ns(), range.depth);
 }
 
-// Without the lock for names that this thread marked before.
+// Does not lock for names that this thread marked before.
 OpTag ProgramRanges::inside(std::string_view text, OpTag around) {
   const RangeText range = range_text(text);
   if (range.sequence >= 0 && is_backward_function(range.name)) {
@@ -283,7 +283,7 @@ OpTag ProgramRanges::inside(std::string_view text, OpTag around) {
     if (known.size() > kCachedNames) known.clear();
     if (at = known.find(key); at == known.end())
       at = known.emplace(key, child(range.name, around, line)).first;
-    // The last op that begins with a number is the one whose backward function gets it.
+    // Several ops can have the same number. The backward function belongs to the last one.
     if (range.sequence >= 0) forward_.put(static_cast<uint32_t>(range.sequence) + 1, at->second);
   }
   return at->second;
@@ -319,7 +319,7 @@ OpTag ProgramRanges::line(std::string_view function, std::string_view where) {
   return add(std::move(info), true);
 }
 
-// The same place, reached from this line.
+// The op of a place when reached from this line.
 OpTag ProgramRanges::on_line(OpTag place, OpTag line) {
   auto& known = Marks::thread().range_tags;
   const OpTag both[] = {place, line};

@@ -1,5 +1,5 @@
 // Ranges that a recorded program marks itself (NVTX, Python). A name together with the ranges around it is an op of the
-// trace, so that what is launched inside is joined to the innermost range.
+// trace, so that launches are joined to the innermost range.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace ws::prof {
 
-// What the text of a range says. PyTorch adds numbers to the names of its ops: "aten::addmm, seq = 12, op_id = 7".
+// The parts of a range's text. PyTorch appends numbers to the names of its ops: "aten::addmm, seq = 12, op_id = 7".
 struct RangeText {
   std::string_view name;
-  int64_t sequence = -1;  // of autograd: the same on an op and on its backward function
+  int64_t sequence = -1;  // of autograd: equal for an op and its backward function
 };
 RangeText range_text(std::string_view text);
 bool is_backward_function(std::string_view name);  // "AddmmBackward0"
@@ -27,38 +27,39 @@ class ProgramRanges {
  public:
   static ProgramRanges& instance();  // lives until the process ends
 
-  // On the marking thread; a range ends the newest of its domain. 0.1 µs each.
+  // On the marking thread. pop() ends the newest range of its domain. 0.1 µs each.
   void push(std::string_view text, uint64_t domain = 0);
   void push(OpTag place, uint64_t domain = 0);
   void pop(uint64_t domain = 0);
-  // A range that may end on another thread: it is drawn, and nothing is joined to it.
+  // A range that may end on another thread. It is drawn, but launches are not joined to it.
   uint64_t start(std::string_view text);
   void end(uint64_t id);
 
-  // A module's range. What autograd numbers inside of it, by follow_sequence(), is known to be of it.
+  // Range of a module. Ops that autograd numbers inside it, see follow_sequence(), belong to the module.
   void enter(OpTag place, uint64_t domain, OpTag line = kNoOp);
   void enter(std::string_view name, uint64_t domain, OpTag line);
   void leave(uint64_t domain);
-  // Who knows the line of the program's own code that this thread is at: asked at each range that no op is around.
+  // `here` returns the current line of the program's own code on this thread. Called at each range that is not inside
+  // an op.
   void find_lines(OpTag (*here)()) { here_ = here; }
   void follow_sequence(uint64_t (*next)()) { next_sequence_ = next; }
-  // An op of a framework; `sequence` of autograd, or -1. The name may be gone afterwards.
+  // An op of a framework; `sequence` of autograd, or -1. `name` need not outlive the call.
   void push_op(const char* name, int64_t sequence, uint64_t domain);
-  // The backward pass has come to what was made with this number: the range of its module's backward work begins, that of
-  // the module before ends.
+  // The backward pass has reached what was made with this sequence number. Begins the backward range of its module and
+  // ends that of the previous module.
   void backward_reaches(int64_t sequence);
-  void end_backward();  // on all threads: they notice when they reach the next module
+  void end_backward();  // for all threads: each notices when it reaches its next module
 
-  // Where the program is, on this thread: a line, until the next call; kNoOp: nowhere.
+  // Sets the current line of this thread, until the next call; kNoOp: none.
   void at_line(OpTag line);
   OpTag line(std::string_view function, std::string_view where);  // "forward", "net.py:12 in forward"
-  // A step of the program ends, another begins. No step is open before the first.
+  // Ends a step of the program and begins the next. No step is open before the first call.
   void step(int64_t number);
 
-  // A place in the program that names itself: a module with its path as layer, an op, a line. Equal places have one tag.
-  // Once very many are there, numbers in paths are left out, then the paths.
+  // Returns the tag of a named place in the program: a module with its path as layer, an op, or a line. Equal places
+  // share one tag. With very many places, numbers in paths are dropped, later the paths.
   OpTag place(OpInfo info);
-  // The op of a range called `text` inside the op `around`.
+  // Returns the op of a range called `text` inside the op `around`.
   OpTag inside(std::string_view text, OpTag around);
 
  private:
@@ -80,10 +81,11 @@ class ProgramRanges {
   std::string path_below(OpTag around) const;
 
   mutable std::mutex mutex_;
-  std::vector<bool> leaf_;  // by tag: what runs inside of it has its path, not one that is longer
-  std::unordered_map<std::string, std::unordered_set<std::string>> numbered_;  // names by themselves without numbers
+  std::vector<bool> leaf_;  // by tag: ranges inside get this op's path, not a longer one
+  std::unordered_map<std::string, std::unordered_set<std::string>> numbered_;  // names by their form without numbers
   RecentTable<OpTag> forward_{16};                                             // by sequence number
-  std::vector<std::atomic<OpTag>> module_of_ = std::vector<std::atomic<OpTag>>(size_t{1} << 16);  // by sequence number, the newest
+  // newest module by sequence number
+  std::vector<std::atomic<OpTag>> module_of_ = std::vector<std::atomic<OpTag>>(size_t{1} << 16);
   std::unordered_map<OpTag, OpTag> backward_places_;
   std::unordered_map<uint32_t, OpTag> evaluated_;
   std::atomic<uint64_t (*)()> next_sequence_{nullptr};

@@ -1,6 +1,6 @@
-// A bounded queue from one thread to one other. A full queue refuses and counts: the producer never waits. readerwriterqueue
-// neither counts what it refused nor drains only what was there at the begin; with both written around it, it would not be
-// shorter than these 40 lines.
+// A bounded queue from one thread to one other thread. A full queue refuses and counts, so the producer never waits.
+// readerwriterqueue neither counts refusals nor drains only what was there at the start. With both added around it, it
+// would not be shorter than these 40 lines.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace ws::prof {
 template <class T>
 class SpscRing {
  public:
-  // Without memory for it, a queue that is always full: its thread may be one of a program that knows nothing of us.
+  // If memory is short, the queue is always full and does not throw: its thread may belong to a program that does not
+  // know us.
   explicit SpscRing(int bits) : slots_(new (std::nothrow) T[size_t{1} << bits]()), mask_((uint64_t{1} << bits) - 1) {}
 
   bool push(const T& value) {
@@ -30,7 +31,7 @@ class SpscRing {
     return true;
   }
 
-  // Calls `use` with each value that was there when the call began. One that it throws at is gone.
+  // Calls `use` for each value that was there when drain() was called. A value for which `use` throws is lost.
   template <class Use>
   size_t drain(Use&& use) {
     const uint64_t head = head_.load(std::memory_order_acquire);

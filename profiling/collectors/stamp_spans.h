@@ -1,4 +1,4 @@
-// Turns the stamps that a resident kernel wrote into spans inside of its record.
+// Converts the stamps of a resident kernel into spans inside its record.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace ws::prof {
 class StampSpans {
  public:
   explicit StampSpans(TraceContext& context) : context_(context) {}
-  // Draws what has its kernel's record by now, and keeps the rest; the last time, drops the rest.
+  // Draws the launches whose kernel record has arrived and keeps the rest. With `last`, drops the rest.
   void draw(std::vector<StampedLaunch> fresh, bool last);
 
  private:

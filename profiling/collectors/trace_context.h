@@ -1,4 +1,4 @@
-// What the parts of a collector share while they turn records into spans; used by its thread alone.
+// State that the parts of a collector share while they convert records to spans. Only the collector's thread uses it.
 #pragma once
 #include <deque>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace ws::prof {
 
-// A kernel's record, kept until the stamps written inside of it are there.
+// A kernel record, kept until the stamps of that kernel arrive.
 struct ResidentKernel {
   OpTag op;
   uint32_t step;
@@ -28,13 +28,13 @@ struct TraceContext {
   ClockOffset gpu_clock;
   int64_t origin = 0;                   // steady clock at trace time 0
   bool expects_ops = false;             // the program marks ops, so a kernel without one is worth a warning
-  bool program_ranges = false;          // ops are ranges of any program: the names of kernels tell their meaning
-  bool full = false;                    // no room for more spans until a batch is taken
-  std::function<void()> before_buffer;  // takes what explains the records in the next buffer
+  bool program_ranges = false;          // ops are ranges of any program: meanings come from kernel names
+  bool full = false;                    // no space for more spans until a batch is taken
+  std::function<void()> before_buffer;  // collects what explains the records in the next buffer
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;
-  std::deque<ResidentKernel> resident_kernels;  // the newest few
+  std::deque<ResidentKernel> resident_kernels;  // the newest ones
   PoolSizes pools;
-  ShutTimes shut;  // by the steady clock
+  ShutTimes shut;  // times in steady clock
 
   void draw_pools(TimeNs time, const PoolSize& size) {
     batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)});

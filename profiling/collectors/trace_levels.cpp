@@ -28,7 +28,8 @@ GpuKinds kinds_of(TraceLevel level, bool node_window) {
   return kinds;
 }
 
-// A span for each part of a step on each block: all steps of a launch would be some ten million spans a second.
+// Each part of a step on each block is a span: with all steps of a launch, that would be about ten million spans a
+// second.
 int64_t stamped_steps(TraceLevel level) {
   constexpr int64_t kSome = 16, kMany = 64;
   return level == TraceLevel::Full ? kMany : level == TraceLevel::Kernels ? kSome : 0;

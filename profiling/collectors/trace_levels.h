@@ -1,4 +1,4 @@
-// What each level of tracing records, and how that is said.
+// Defines what each tracing level records, and describes it in sentences.
 #pragma once
 #include <string>
 
@@ -9,12 +9,12 @@ namespace ws::prof {
 
 GpuKinds kinds_of(TraceLevel level, bool node_window);
 
-// How many steps of each launch of a kernel that runs many of them say what happens inside.
+// How many steps of each launch write stamps, for a kernel that runs many steps.
 int64_t stamped_steps(TraceLevel level);
 
-// `gpu_refused`: why there are no GPU records; empty where there are.
+// `gpu_refused`: why there are no GPU records; empty if there are.
 std::string describe(const CollectorOptions& options, TraceLevel level, const std::string& gpu_refused);
-// The same once some graphs cannot be recorded as the level wants; empty as long as they can.
+// Describes graphs that cannot be recorded as the level requires; empty if there are none.
 std::string describe_exception(TraceLevel level, const GpuTracer& gpu);
 
 }  // namespace ws::prof

@@ -123,8 +123,8 @@ bool allocator_call(CUpti_CallbackId id) {
 }
 std::span<const CUpti_CallbackId> graph_launch_calls() { return kGraphLaunch; }
 
-// "cudaLaunchKernel_ptsz_v7000" is cudaLaunchKernel. By hand: a static regular expression would be gone when the last
-// calls of an ending program are read.
+// "cudaLaunchKernel_ptsz_v7000" becomes cudaLaunchKernel. No static regular expression: it would already be destroyed
+// when the last calls of an ending program are read.
 std::string call_name(bool driver, uint32_t id) {
   const char* raw = nullptr;
   const auto domain = driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API;

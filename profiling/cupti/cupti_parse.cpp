@@ -10,8 +10,8 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int kRounds = 64;                 // looks at a kernel before it counts as unjoined
-constexpr uint32_t kNoStream = 0xffffffff;  // of a wait that concerns none in particular
+constexpr int kRounds = 64;                 // attempts to join a kernel before it counts as unjoined
+constexpr uint32_t kNoStream = 0xffffffff;  // a wait that concerns no particular stream
 constexpr size_t kMostWaiting = 200'000;
 
 const char* copy_side(unsigned kind) {
@@ -61,7 +61,7 @@ void RecordParser::parse(uint8_t* buffer, size_t valid_bytes, NextRecord next) {
   for (;;) {
     const CUptiResult result = next(buffer, valid_bytes, &record);
     if (result == CUPTI_ERROR_MAX_LIMIT_REACHED) return;
-    if (result != CUPTI_SUCCESS || !record) {  // a damaged record: where the next one begins is not known
+    if (result != CUPTI_SUCCESS || !record) {  // a damaged record: the start of the next one is not known
       ++context_.batch.losses().invalid_records;
       return;
     }
@@ -118,8 +118,8 @@ void RecordParser::cut(const GraphCut& at) {
   if (cuts_.size() > kMost) cuts_.pop_front();
 }
 
-// Launches are numbered in 32 bits, so the numbers are compared as a circle; what begins a minute later has nothing to
-// do with the cut.
+// Launch numbers have 32 bits and wrap around, so they are compared modulo 2^32. Records that begin a minute later are
+// not affected by the cut.
 template <class Record>
 bool RecordParser::cut_off(const Record& r) {
   constexpr uint64_t kReach = 60'000'000'000;
@@ -133,7 +133,7 @@ bool RecordParser::cut_off(const Record& r) {
   return false;
 }
 
-// A record without sensible times is counted, never drawn.
+// A record with impossible times is counted but not drawn.
 bool RecordParser::begin_span(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning) {
   if (start == 0 || end < start) {
     ++context_.batch.losses().invalid_records;
@@ -146,7 +146,7 @@ bool RecordParser::begin_span(Span& span, uint64_t start, uint64_t end, SpanKind
   return true;
 }
 
-// Also of what ran between two windows by the clock, which nobody asked for.
+// Also rejects work between two clock windows, which nobody asked for.
 bool RecordParser::begin_work(Span& span, uint64_t start, uint64_t end, SpanKind kind, Meaning meaning) {
   return begin_span(span, start, end, kind, meaning) && !context_.shut.at(span.start + context_.origin);
 }
@@ -220,7 +220,7 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   if (k.contextId != last_context_) device_of_[last_context_ = k.contextId] = k.deviceId;
   keep_for_stamps(span, k.deviceId);
   if (span.op == kNoOp && context_.expects_ops && waiting_.size() < kMostWaiting) {
-    // Batch-local ids do not outlive the batch: the waiting span keeps none and gets them when it is put.
+    // Ids of a batch are not valid after it. So a waiting span has no ids until it is put into a batch.
     waiting_.push_back({span, &row, k.graphNodeId, 0, known.name, &kernel_shape(known, k), k.deviceId});
     return;
   }
@@ -323,7 +323,7 @@ void RecordParser::overhead(const CUpti_ActivityOverhead3& o) {
   put(span, context_.batch.row(TrackKind::Overhead, "profiler", "CPU"));
 }
 
-// What the call alone does not tell: which stream was waited for. An event is waited for on no stream in particular.
+// Adds which stream was waited for, which the call does not tell. A wait for an event has no particular stream.
 void RecordParser::wait(const CUpti_ActivitySynchronization2& w) {
   Span span;
   if (!begin_work(span, w.start, w.end, SpanKind::Sync, Meaning::Sync)) return;
@@ -334,7 +334,7 @@ void RecordParser::wait(const CUpti_ActivitySynchronization2& w) {
   put(span, stream_row(TrackKind::Other, device == device_of_.end() ? 0 : device->second, w.streamId));
 }
 
-// The allocator's calls are counted where they happen; these records add what only the driver knows: the pool's size.
+// Allocator calls are counted in callbacks. These records add the pool size, which only the driver knows.
 void RecordParser::memory(const CUpti_ActivityMemory4& m) {
   if (!m.isAsync || m.timestamp == 0) return;
   const TimeNs time = context_.from_gpu(m.timestamp);

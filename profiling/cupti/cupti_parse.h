@@ -1,4 +1,4 @@
-// Turns CUPTI activity records into spans. Runs on buffers laid out in memory, so that it is tested without a GPU.
+// Converts CUPTI activity records to spans. It reads buffers in memory, so it can be tested without a GPU.
 #pragma once
 #include <cupti.h>
 
@@ -12,23 +12,23 @@
 
 namespace ws::prof {
 
-// Walks a buffer like cuptiActivityGetNextRecord: *record is nullptr at first.
+// Steps through a buffer like cuptiActivityGetNextRecord. *record is nullptr at first.
 using NextRecord = CUptiResult (*)(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record);
 
-// Where kernels of graphs ceased to be recorded while some may have been on their way: the driver gives those the ends
-// of the graph's next run.
+// The moment when kernel records of graphs were switched off while some graphs may have been running. The driver gives
+// their kernels the end times of the graph's next run.
 struct GraphCut {
-  uint64_t time = 0;    // of the GPU's clock
+  uint64_t time = 0;    // GPU clock
   uint32_t launch = 0;  // correlation of the last graph launch before it
-  bool counts = false;  // what is cut off is a loss, not the end of what was to be traced
+  bool counts = false;  // true if cut-off kernels count as lost records
 };
 
 class RecordParser {
  public:
   explicit RecordParser(TraceContext& context);
   void parse(uint8_t* buffer, size_t valid_bytes, NextRecord next = cuptiActivityGetNextRecord);
-  // Kernels whose op was not known when they were read get another look; with `last`, or after a few rounds, they count
-  // as unjoined.
+  // Looks again for the op of kernels whose op was not known when they were read. After some rounds, or with `last`,
+  // they count as unjoined.
   void retry_waiting(bool last);
   void cut(const GraphCut& at);
   uint64_t records() const { return records_; }
@@ -37,7 +37,7 @@ class RecordParser {
  private:
   struct KernelName {
     const char* pointer = nullptr;
-    std::string mangled;  // the pointer alone proves nothing: a module can be unloaded and another take its place
+    std::string mangled;  // the pointer is not enough: another module can be loaded at the same address
     BatchBuilder::Name* name = nullptr;
     BatchBuilder::Shape* shape = nullptr;
     Meaning meaning = Meaning::Other;
@@ -77,13 +77,13 @@ class RecordParser {
 
   TraceContext& context_;
   uint64_t records_ = 0, graph_kernels_ = 0;
-  std::deque<GraphCut> cuts_;  // the newest few
+  std::deque<GraphCut> cuts_;  // the newest ones
   std::array<KernelName, 1024> kernel_names_;
   std::unordered_map<uint64_t, BatchBuilder::Row*> rows_;
   uint64_t last_row_key_ = 0;
   BatchBuilder::Row* last_row_ = nullptr;
   std::vector<Waiting> waiting_;
-  std::unordered_map<uint32_t, uint32_t> device_of_;  // by context, from what ran there
+  std::unordered_map<uint32_t, uint32_t> device_of_;  // device by context, learned from its kernels
   uint32_t last_context_ = 0;
 };
 

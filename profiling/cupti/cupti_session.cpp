@@ -22,7 +22,7 @@ std::string explain(const char* call, CUptiResult result) {
   return std::string(call) + " answered " + (text ? text : "error " + std::to_string(result));
 }
 
-// CUPTI must not be touched without a driver: some of its calls crash there.
+// Do not call CUPTI without a driver: some of its calls crash.
 std::string device_missing() {
   int devices = 0;
   const cudaError_t result = cudaGetDeviceCount(&devices);
@@ -33,7 +33,7 @@ std::string device_missing() {
   return devices > 0 ? "" : "no CUDA device";
 }
 
-// The clock of activity records.
+// Reads the clock of activity records.
 uint64_t gpu_time() {
   uint64_t now = 0;
   cuptiGetTimestamp(&now);
@@ -54,7 +54,8 @@ GpuSource cupti_gpu_source() {
 std::string CuptiSession::open(bool inside_driver_start) {
   if (subscriber_ || !refused_.empty()) return refused_;
   if (!inside_driver_start) {
-    if (std::string missing = device_missing(); !missing.empty()) return missing;  // may change: asked again next time
+    // may change, so it is checked again next time
+    if (std::string missing = device_missing(); !missing.empty()) return missing;
   }
   return refused_ = subscribe();
 }
@@ -87,7 +88,7 @@ std::string CuptiSession::subscribe() {
   const CUptiResult registered = cuptiActivityRegisterCallbacks(on_request, on_complete);
   if (registered != CUPTI_SUCCESS) return explain("cuptiActivityRegisterCallbacks", registered);
   for (CUpti_CallbackId id : graph_launch_calls()) cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
-  // All the time: the driver crashes when it is asked about a pool that it has destroyed.
+  // Always enabled: the driver crashes when it is asked about a destroyed pool.
   cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemPoolDestroy);
   for (CUpti_CallbackId id :
        {CUPTI_CBID_RESOURCE_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
@@ -98,7 +99,7 @@ std::string CuptiSession::subscribe() {
 }
 
 void CuptiSession::begin(TraceContext& context) {
-  // What was lost, or came late, by leaving the driver before belongs to nobody: every kind of record was off by then.
+  // Records lost or delayed by the previous detach() belong to no trace: every record kind was off by then.
   count_dropped();
   dropped_ = 0;
   buffers_.discard_filled();
@@ -117,7 +118,7 @@ void CuptiSession::end() {
   context_ = nullptr;
 }
 
-// Unsubscribing alone leaves launches slower than before by a tenth. Node and graph numbers mean nothing to the next
+// Unsubscribing alone would leave launches a tenth slower than before. Node and graph numbers are not valid in the next
 // subscription.
 void CuptiSession::detach() {
   if (!subscriber_) return;
@@ -129,7 +130,7 @@ void CuptiSession::detach() {
   whole_graphs_.clear();
   nodes_.clear();
   cuts_.clear();
-  last_launch_ = 0;  // launches are numbered anew
+  last_launch_ = 0;  // launch numbers begin again
   kinds_ = {};
   allocations_on_ = launches_on_ = waits_on_ = runtime_on_ = false;
   pools_.forget();
@@ -166,7 +167,7 @@ void CuptiSession::apply(const GpuKinds& kinds, bool may_wait) {
   if ((leaves || stops) && !ends) cut_graph_kernels(before, false);
 }
 
-// A launch that began before the kinds changed is counted in when it is asked for afterwards.
+// Reads the last launch after the kinds have changed, so that a launch which began before the change is included.
 void CuptiSession::cut_graph_kernels(uint64_t time, bool counts) {
   std::lock_guard lock(nodes_mutex_);
   cuts_.push_back({time, last_launch_.load(std::memory_order_relaxed), counts});
@@ -177,8 +178,8 @@ bool CuptiSession::graph_kernels_recorded() const {
          !graph_runs_on_.load(std::memory_order_relaxed);
 }
 
-// The wait is ours: calls are not recorded any more. What ends meanwhile is flushed meanwhile, since the GPU stands
-// still from the last graph's end until the last flush's.
+// Calls are not recorded meanwhile, because this wait is ours. Records are flushed while graphs end: the GPU is idle
+// from the end of the last graph until the last flush.
 void CuptiSession::end_graph_kernels() {
   {
     std::lock_guard lock(kinds_mutex_);
@@ -200,9 +201,9 @@ void CuptiSession::end_graph_kernels() {
   cuptiActivityFlushAll(0);
 }
 
-// Calls of the driver tell which op launched what. Unlike the activity records of calls they come whenever they are
-// switched on, also after the context was made, and cost less. Of a call that was heard to begin and not to end, the
-// driver takes all later ones of its thread for a part: they are not told, and their kernels have its number.
+// Driver callbacks tell which op launched what. Unlike activity records of calls, they start when enabled, even after
+// the context was made, and cost less. If the end of a call was not observed, the driver treats all later calls of its
+// thread as part of it: they are not reported, and their kernels get its number.
 void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
   if (!any) pools_.forget();
@@ -214,8 +215,8 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
   draw_calls_.store(kinds.calls && !kinds.resting, std::memory_order_relaxed);
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
-  // A graph that is launched between two switches may find whole records without those of kernels, never the other way:
-  // the driver would give a kernel of it the time of a later one.
+  // A graph that is launched between two switches may get whole-graph records without kernel records, but never the
+  // reverse: the driver would give a kernel the time of a later one.
   if (whole) enable_graph_runs(true);
   kernels_on_.store(kinds.kernels, std::memory_order_relaxed);
   wants_whole_.store(kinds.whole_graphs, std::memory_order_relaxed);
@@ -240,10 +241,10 @@ void CuptiSession::flush() {
   if (!subscriber_) return;
   cuptiActivityFlushAll(0);
   count_dropped();
-  keep_below_node_limit();  // here, because it can wait as long as the flush can
+  keep_below_node_limit();  // here, because it can wait as long as a flush
 }
 
-// On the thread that flushes: elsewhere the question would wait for a flush.
+// Runs on the flushing thread: on others the query would wait for a flush.
 void CuptiSession::count_dropped() {
   size_t dropped = 0;
   if (cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS) {
@@ -257,12 +258,13 @@ void CuptiSession::learn_device(CUcontext context) {
     device_.store(static_cast<int>(device), std::memory_order_relaxed);
 }
 
-// For threads of ours: they would otherwise ask the first device, and make a context there that the program never made.
+// For our own threads: they would otherwise use the first device, and create a context there that the program never
+// made.
 void CuptiSession::use_device() const {
   if (device_number() > 0) cudaSetDevice(device_number());
 }
 
-// A forced flush after the kinds were switched off would switch graphs' records on again: it has to come before.
+// The forced flush must come before the kinds are switched off: afterwards it would enable graph records again.
 void CuptiSession::finish() {
   if (!subscriber_) return;
   use_device();
@@ -296,7 +298,7 @@ void CuptiSession::drain(bool last) {
   if (!filled.empty()) context_seen_.store(true, std::memory_order_relaxed);
   for (const RecordBuffers::Filled& buffer : filled) {
     if (context_->before_buffer) context_->before_buffer();
-    drain_nodes();  // a node is made before its first record is
+    drain_nodes();  // a node is made before its first record
     parser_->parse(buffer.data, buffer.valid);
     buffers_.give_back(buffer.data);
   }
@@ -305,8 +307,8 @@ void CuptiSession::drain(bool last) {
   graph_kernels_.store(parser_->graph_kernels(), std::memory_order_relaxed);
 }
 
-// The driver never frees what it wrote about the kernels of graphs that were made for whole records, and stops writing,
-// without a word, after some 25 million. Before that such graphs go back to whole records.
+// The driver never frees the kernel records of graphs made for whole-graph records, and stops recording without an
+// error after about 25 million. Before that, such graphs go back to whole-graph records.
 void CuptiSession::keep_below_node_limit() {
   constexpr uint64_t kMostNodes = 20'000'000;
   if (node_limit_ || !whole_by_node_ || graph_kernels_ < kMostNodes) return;
@@ -323,7 +325,7 @@ GpuCounts CuptiSession::counts() const {
   return {parser_ ? parser_->records() : 0, buffers_.total() - buffers_.unused(), buffers_.total()};
 }
 
-// Only where a context exists already: asking would make one.
+// Asks only if a context exists: the query would create one.
 std::optional<GpuTracer::MemoryReading> CuptiSession::read_memory() {
   if (!context_seen_.load(std::memory_order_relaxed)) return std::nullopt;
   size_t unused = 0, total = 0;
@@ -357,12 +359,12 @@ void CUPTIAPI CuptiSession::on_request(uint8_t** buffer, size_t* size, size_t* m
   *max_records = 0;
 }
 
-// On a thread of the driver, or one of the program: read by the collector's.
+// Runs on a thread of the driver or of the program. The collector's thread reads the buffer.
 void CUPTIAPI CuptiSession::on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t, size_t valid) {
   if (buffer) session()->buffers_.filled(buffer, valid);
 }
 
-// What CUPTI tells on the program's own threads, at the moment it happens: each function is short and never waits.
+// CUPTI calls this on the program's threads while the call happens. Each handler is short and never waits.
 void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                         const void* data) {
   auto* me = static_cast<CuptiSession*>(self);
@@ -396,7 +398,8 @@ void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData&
 
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{20};  // with whoever switches kinds, while the driver waits for us
+// wait for the thread that switches kinds, while the driver waits for us
+constexpr std::chrono::milliseconds kPatience{20};
 
 void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver, MarkedThread& thread) {
   HostEvent event;
@@ -455,7 +458,7 @@ void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackDa
   const int64_t now = steady_ns();
   context_seen_.store(true, std::memory_order_relaxed);
   const auto* result = static_cast<const CUresult*>(call.functionReturnValue);
-  if (result && *result != CUDA_SUCCESS) return;  // nothing was handed out or taken back
+  if (result && *result != CUDA_SUCCESS) return;  // nothing was allocated or freed
   const auto request = allocator_request(id, call.functionParams);
   if (!request || (request->call == AllocatorCall::Free && request->address == 0)) return;
   MarkedThread& thread = Marks::thread();
@@ -476,7 +479,7 @@ void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackDa
 
 void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
   last_launch_.store(call.correlationId, std::memory_order_relaxed);
-  if (building_.load(std::memory_order_relaxed)) {  // a graph that was begun was never made ready
+  if (building_.load(std::memory_order_relaxed)) {  // an earlier graph was begun but never instantiated
     std::lock_guard lock(kinds_mutex_);
     building_.store(false, std::memory_order_relaxed);
     apply_locked(kinds_);
@@ -491,7 +494,7 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
     }
   }
   MarkedThread& thread = Marks::thread();
-  const uint32_t told = std::exchange(thread.launch_count, 0);  // once for each launch
+  const uint32_t told = std::exchange(thread.launch_count, 0);  // valid for one launch
   if (!kernels_on_.load(std::memory_order_relaxed)) return;
   HostEvent event;
   event.type = HostEventType::GraphLaunch;
@@ -501,8 +504,8 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
   thread.events.push(event);
 }
 
-// The driver crashes when a graph that was made without whole-graph records is launched with them: such graphs come
-// from before our subscription. Their kernels are recorded one by one instead.
+// The driver crashes if a graph that was made without whole-graph records is launched with them. Such graphs were made
+// before our subscription. Their kernels are recorded one by one instead.
 bool CuptiSession::may_run_whole(CUgraphExec graph) {
   uint32_t id = 0;
   if (cuptiGetGraphExecId(graph, &id) != CUPTI_SUCCESS) return false;
@@ -529,12 +532,12 @@ void CuptiSession::on_resource(CUpti_CallbackId id, const CUpti_ResourceData& re
   if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) on_node_cloned(*graph);
 }
 
-// Whole-graph records have to be on while a graph is made that shall have them. Only then: the driver keeps what it
-// writes about the kernels of such a graph for good, and flushing waits for its launches.
+// Whole-graph records must be on while a graph is made that shall have them. They are on only then: the driver keeps
+// kernel records of such a graph forever, and flushing waits for its launches.
 void CuptiSession::on_graph_created() {
   if (building_.load(std::memory_order_relaxed) || !wants_whole_.load(std::memory_order_relaxed)) return;
   const std::unique_lock lock(kinds_mutex_, kPatience);
-  if (!lock) return;  // its kernels are recorded one by one then
+  if (!lock) return;  // then the kernels of this graph are recorded one by one
   building_.store(true, std::memory_order_relaxed);
   enable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, true);
 }
@@ -548,7 +551,7 @@ void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
     whole_graphs_.insert(id);
   }
   const std::unique_lock lock(kinds_mutex_, kPatience);
-  if (!lock) return;  // the next launch of a graph sees to it
+  if (!lock) return;  // the next graph launch repeats this
   building_.store(false, std::memory_order_relaxed);
   apply_locked(kinds_);
 }

@@ -1,4 +1,4 @@
-// The process's one subscription to CUPTI: buffers, callbacks, and which kinds of record are on.
+// The one CUPTI subscription of the process: its buffers, its callbacks, and which record kinds are on.
 #pragma once
 #include <cupti.h>
 
@@ -77,35 +77,36 @@ class CuptiSession final : public GpuTracer {
   void use_device() const;
 
   CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::string refused_;  // why open() failed; it is not tried twice
-  // A callback can come while kinds are switched on the same thread. Around callbacks about resources the driver may
-  // hold locks of its own that switching needs: there it is waited for briefly only.
+  std::string refused_;  // why open() failed; subscribing is not tried twice
+  // A callback can run on the thread that switches kinds. In resource callbacks the driver may hold locks that
+  // switching needs, so there we wait for this mutex only briefly.
   std::recursive_timed_mutex kinds_mutex_;
   GpuKinds kinds_;
   std::set<CUpti_ActivityKind> enabled_;
   std::atomic<bool> whole_refused_{false};
-  std::atomic<bool> whole_by_node_{false};  // a graph made for whole records was launched with node records
-  std::atomic<bool> node_limit_{false};     // so many that only whole records are left
+  std::atomic<bool> whole_by_node_{false};  // a graph made for whole-graph records was launched with node records
+  // node records have reached the limit of the driver: only whole-graph records are left
+  std::atomic<bool> node_limit_{false};
   bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
   std::atomic<bool> graphs_seen_{false}, draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
   std::atomic<bool> kernels_on_{false}, wants_whole_{false};
   std::atomic<uint32_t> call_switches_{
-      0};  // of callbacks: a call that was entered before one has no beginning or no end
+      0};  // counts switches of callbacks; a call entered before a switch misses its begin or its end
   std::mutex graphs_mutex_;
   std::unordered_set<uint32_t> whole_graphs_;  // made while whole-graph records were on
 
   RecordBuffers buffers_;
   std::atomic<uint64_t> graph_kernels_{0};  // read so far
-  std::atomic<uint64_t> dropped_{0};        // by the driver, not yet told
+  std::atomic<uint64_t> dropped_{0};        // by the driver, not yet added to the losses
   std::atomic<bool> context_seen_{false}, first_call_awaited_{false};
-  std::atomic<int> device_{-1};  // of the first context; -1: not known
+  std::atomic<int> device_{-1};  // device of the first context; -1: not known
   KnownPools pools_;
   std::function<void()> first_call_;
   std::atomic<uint64_t> sessions_{0};
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;
-  std::vector<GraphCut> cuts_;            // not yet told to the parser; guarded by nodes_mutex_
-  std::atomic<uint32_t> last_launch_{0};  // of a graph
+  std::vector<GraphCut> cuts_;            // not yet passed to the parser; guarded by nodes_mutex_
+  std::atomic<uint32_t> last_launch_{0};  // correlation of the last graph launch
 
   TraceContext* context_ = nullptr;
   std::unique_ptr<RecordParser> parser_;

@@ -1,4 +1,4 @@
-// CUPTI as the GPU side of collectors.
+// CUPTI as the GPU side of a collector.
 #pragma once
 #include "profiling/collectors/gpu_tracer.h"
 

@@ -1,6 +1,6 @@
 #include "profiling/cupti/hardware_counters.h"
 
-// Samples hardware counters by PM sampling: the GPU writes a sample each interval, a thread of ours decodes them.
+// Samples hardware counters with PM sampling: the GPU writes a sample each interval, and our thread decodes them.
 #include <cuda_runtime_api.h>
 #include <cupti.h>
 #include <cupti_pmsampling.h>
@@ -33,7 +33,7 @@ constexpr std::array<Metric, 4> kMetrics{{
 }};
 constexpr size_t kHardwareBuffer = size_t{64} << 20;
 constexpr size_t kSamplesPerImage = 2048;
-constexpr auto kDecodeEvery = std::chrono::milliseconds(20);  // the ring must not run over between two decodings
+constexpr auto kDecodeEvery = std::chrono::milliseconds(20);  // the ring must not overflow between two decodings
 
 template <class Params>
 Params make(size_t size) {
@@ -207,7 +207,7 @@ void PmSampling::loop() {
       std::this_thread::sleep_for(kDecodeEvery);
       decode();
     }
-    decode();  // while it still samples: a ring that wrapped cannot be decoded later
+    decode();  // while sampling still runs: a ring that wrapped around cannot be decoded later
   } catch (const Refused& refused) {
     std::lock_guard lock(mutex_);
     trouble_ = refused.why;
@@ -228,7 +228,7 @@ void PmSampling::decode() {
   empty_image();
 }
 
-// The first sample of a session has no sensible start, and some come twice: both are left out.
+// The first sample of a session has no valid start, and some samples come twice. Both are left out.
 void PmSampling::evaluate(size_t index) {
   auto info = PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params);
   info.pPmSamplingObject = sampling_;
@@ -294,7 +294,7 @@ void PmSampling::release() {
     deinit.pHostObject = host_;
     cuptiProfilerHostDeinitialize(&deinit);
   }
-  if (initialized_) {  // not counted: a second call would crash
+  if (initialized_) {  // there is no reference count: a second call would crash
     auto deinit = PARAMS(CUpti_Profiler_DeInitialize_Params);
     cuptiProfilerDeInitialize(&deinit);
   }

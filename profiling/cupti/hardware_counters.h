@@ -1,4 +1,4 @@
-// Hardware counters by CUPTI's sampling of performance monitors.
+// Samples hardware counters with CUPTI's PM sampling.
 #pragma once
 #include <memory>
 

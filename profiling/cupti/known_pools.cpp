@@ -12,7 +12,7 @@ namespace {
 
 uint64_t pool_name(cudaMemPool_t pool) { return reinterpret_cast<uintptr_t>(pool); }
 
-// Nothing: it is about to be destroyed.
+// Returns nullopt if the pool is about to be destroyed.
 std::optional<PoolSize> size_of(cudaMemPool_t pool, PoolQuestions& questions) {
   PoolSize size;
   cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &size.reserved);
@@ -50,7 +50,7 @@ void KnownPools::allocated_from(CUmemoryPool pool, CUcontext context) {
 }
 
 void KnownPools::about_to_be_destroyed(CUmemoryPool pool) {
-  // A question that takes longer may wait for what the program does only after this call.
+  // Limit of the wait: a longer query may itself wait for work that the program starts only after this call.
   constexpr std::chrono::seconds kPatience{5};
   for (auto& known : pools_) {
     CUmemoryPool same = pool;
@@ -80,7 +80,7 @@ std::vector<PoolAnswer> KnownPools::ask() {
   for (const auto& known : pools_) {
     const CUmemoryPool pool = known.load(std::memory_order_relaxed);
     if (!pool || !questions_.begin(pool_name(pool))) continue;
-    if (known.load(std::memory_order_relaxed) == pool) ask_size(pool);  // it did not go just before
+    if (known.load(std::memory_order_relaxed) == pool) ask_size(pool);  // true unless it was destroyed just before
     questions_.end();
   }
   for (int device = 0; device < 64; ++device) {
@@ -92,7 +92,7 @@ std::vector<PoolAnswer> KnownPools::ask() {
       if (questions_.known_as(pool_name(pool)) && found) ask_size(pool);
       questions_.end();
     }
-    if (devices_ & bit) add(static_cast<uint64_t>(device) + 1, in_graphs(device));  // no handle is so small
+    if (devices_ & bit) add(static_cast<uint64_t>(device) + 1, in_graphs(device));  // smaller than any handle
   }
   cudaGetLastError();
   return answers;

@@ -1,4 +1,4 @@
-// Stands in where CUDA is not built in.
+// Replaces the CUPTI source in builds without CUDA.
 #include "profiling/cupti/gpu_source.h"
 
 namespace ws::prof {

@@ -1,5 +1,5 @@
-// Which pool the driver is being asked about, so that a thread that destroys it waits for that one answer and for no
-// other: a question can take seconds while work is being launched.
+// Tracks which pool the driver is asked about. A thread that destroys this pool waits for that one answer only: a query
+// can take seconds while work is launched.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -12,14 +12,14 @@ namespace ws::prof {
 
 class PoolQuestions {
  public:
-  // Who asks: one thread at a time, for handles that are not 0. False: the pool is about to go, or going.
+  // For the asking thread, one at a time; handles are not 0. Returns false if the pool is being destroyed.
   bool begin(uint64_t pool) {
     const std::lock_guard lock(mutex_);
     if (goes(pool)) return false;
     asked_ = pool;
     return true;
   }
-  // The same for a pool that is known only once the driver has answered which it is.
+  // The same for a pool whose handle is known only once the driver has answered.
   void begin_unknown() {
     const std::lock_guard lock(mutex_);
     asked_ = kUnknown;
@@ -31,7 +31,7 @@ class PoolQuestions {
     ended_.notify_all();
     return stays;
   }
-  // Whether there is time for another question about the same pool.
+  // True if the same pool may be asked about again.
   bool may_go_on() {
     const std::lock_guard lock(mutex_);
     return !goes(asked_);
@@ -42,7 +42,7 @@ class PoolQuestions {
     ended_.notify_all();
   }
 
-  // Who destroys a pool, before and after. False: the question was not answered in time.
+  // For the thread that destroys a pool, before and after. Returns false if the query was not answered in time.
   bool leave(uint64_t pool, std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
     leaving_.push_back(pool);

@@ -1,4 +1,4 @@
-// Memory for records: fixed-size buffers that circulate between the driver, which fills them, and the parser.
+// Memory for CUPTI records: fixed-size buffers that circulate between the driver, which fills them, and the parser.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ class RecordBuffers {
 
   explicit RecordBuffers(size_t limit = 512) : limit_(limit) {}
 
-  // Zeroed; nullptr when the limit is reached: the driver then drops records and counts them.
+  // Returns a zeroed buffer, or nullptr if the limit is reached: the driver then drops records and counts them.
   uint8_t* take() {
     {
       std::lock_guard lock(mutex_);
@@ -47,12 +47,12 @@ class RecordBuffers {
     return std::exchange(filled_, {});
   }
 
-  // What nobody is to read.
+  // Recycles filled buffers that must not be read.
   void discard_filled() {
     for (const Filled& buffer : take_filled()) give_back(buffer.data);
   }
 
-  // Zeroes on the caller's thread, so that the program's threads need not.
+  // Zeroes the buffer on the caller's thread, so that the program's threads need not do it.
   void give_back(uint8_t* buffer) {
     std::memset(buffer, 0, kBytes);
     std::lock_guard lock(mutex_);

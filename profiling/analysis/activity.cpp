@@ -64,7 +64,8 @@ DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end) {
       if (span.correlation != 0) calls.try_emplace(span.correlation, span.start);
     });
   }
-  // The kernels of one graph share its launch, and the later of them wait for each other, not for the launch.
+  // Kernels of one graph share its launch. The later ones wait for each other, not for the launch, so only the first
+  // counts.
   std::unordered_map<uint32_t, TimeNs> begun;
   for (const Track& track : trace.tracks()) {
     if (!on_gpu(track)) continue;

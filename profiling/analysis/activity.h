@@ -1,4 +1,4 @@
-// How busy the GPU was, how late its work began, and how much copying hid behind computing.
+// Measures how busy the GPU was, how late its work began, and how much of the copying overlapped with kernels.
 #pragma once
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/trace/trace.h"
@@ -6,18 +6,18 @@
 namespace ws::prof {
 
 struct Activity {
-  int64_t wall = 0;  // without untraced stretches
+  int64_t wall = 0;  // excludes untraced stretches
   int64_t untraced = 0;
-  int64_t busy = 0;     // some kernel or copy was running
-  int64_t kernels = 0;  // some kernel was running
-  int64_t copies = 0;   // some copy was running
-  int64_t overlap = 0;  // a copy and a kernel ran at once
+  int64_t busy = 0;     // at least one kernel or copy was running
+  int64_t kernels = 0;  // at least one kernel was running
+  int64_t copies = 0;   // at least one copy was running
+  int64_t overlap = 0;  // a copy and a kernel ran at the same time
   double busy_share() const { return wall > 0 ? static_cast<double>(busy) / static_cast<double>(wall) : 0; }
   double hidden_copies() const { return copies > 0 ? static_cast<double>(overlap) / static_cast<double>(copies) : 0; }
 };
 Activity activity(const Trace& trace, TimeNs begin, TimeNs end);
 
-// From the start of each call to the start of the first thing that it launched, which carries the same correlation.
+// Delay from the start of each call to the start of the first work that it launched (same correlation).
 DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end);
 
 }  // namespace ws::prof

@@ -9,7 +9,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kMostEntries = 4096;
-constexpr int64_t kMostRows = 16;  // of the table over the steps
+constexpr int64_t kMostRows = 16;  // in the table over the steps
 
 double us(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
@@ -39,7 +39,7 @@ std::string step_table(const AllocatorHistory& calls, int64_t steps) {
   const int64_t each = calls.steps_each();
   steps = std::max(steps, static_cast<int64_t>(calls.by_step().size()) * each);
   const int64_t entries = (steps + each - 1) / each;
-  const int64_t together = (entries + kMostRows - 1) / kMostRows;  // entries in a row
+  const int64_t together = (entries + kMostRows - 1) / kMostRows;  // entries per row
   std::string text =
       formatted("\n{:>11} {:>11} {:>12} {:>11}  {}\n", "allocated", "freed", "µs", "MB", "a step, over the steps");
   const auto sums_from = [&](int64_t entry) {
@@ -52,7 +52,7 @@ std::string step_table(const AllocatorHistory& calls, int64_t steps) {
   for (int64_t entry = 0, next = 0; entry < entries; entry = next) {
     const CallSums sums = sums_from(entry);
     next = entry + together;
-    while (quiet(sums) && next < entries && quiet(sums_from(next))) next += together;  // one row for all of them
+    while (quiet(sums) && next < entries && quiet(sums_from(next))) next += together;  // quiet stretches share one row
     const int64_t first = entry * each, last = std::min(steps, next * each) - 1;
     const std::string name = first == last ? std::to_string(first) : std::to_string(first) + "–" + std::to_string(last);
     text += step_row(sums, last - first + 1, name);
@@ -87,7 +87,7 @@ void AllocatorHistory::take(const StepAllocations& counted) {
   by_step_[at].add(sums);
 }
 
-// Two entries become one.
+// Merges pairs of entries.
 void AllocatorHistory::widen() {
   steps_each_ *= 2;
   for (size_t i = 0; i < by_step_.size(); ++i) {

@@ -1,4 +1,4 @@
-// The driver's allocator calls of a run as its callbacks counted them: exact sums by op and over the steps, in bounded
+// Sums the driver's allocator calls of a run, as counted by callbacks: exact sums by op and over the steps, in bounded
 // memory.
 #pragma once
 #include <map>
@@ -10,8 +10,8 @@
 namespace ws::prof {
 
 struct CallSums {
-  uint64_t allocations = 0, frees = 0, bytes = 0;  // of the device and of pinned host memory
-  int64_t ns = 0;                                  // that the host spent in the calls
+  uint64_t allocations = 0, frees = 0, bytes = 0;  // device memory and pinned host memory
+  int64_t ns = 0;                                  // host time spent in the calls
   uint64_t calls() const { return allocations + frees; }
   void add(const CallSums& more);
 };
@@ -29,9 +29,9 @@ class AllocatorHistory {
   }
   bool empty() const { return all_.calls() == 0; }
   const CallSums& all() const { return all_; }
-  const CallSums& in_steps() const { return in_steps_; }  // the rest: setting up, evaluations, the end
+  const CallSums& in_steps() const { return in_steps_; }  // the rest: setup, evaluations, the end
   const std::map<OpTag, OpCalls>& by_op() const { return by_op_; }
-  // Entry i: of the steps from i * steps_each() on, so many together. Steps after the last entry called nothing.
+  // Entry i sums steps_each() steps, beginning with step i * steps_each(). Steps after the last entry made no calls.
   const std::vector<CallSums>& by_step() const { return by_step_; }
   int64_t steps_each() const { return steps_each_; }
 
@@ -44,7 +44,7 @@ class AllocatorHistory {
   int64_t steps_each_ = 1;
 };
 
-// Two tables: by op, and over the steps of the run, of which there are so many. Empty without calls.
+// Two tables: by op, and over the `steps` steps of the run. Empty if there were no calls.
 std::string allocator_text(const Trace& trace, const AllocatorHistory& calls, int64_t steps);
 
 }  // namespace ws::prof

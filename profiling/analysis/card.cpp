@@ -9,7 +9,7 @@ namespace ws::prof {
 
 namespace {
 
-// Of names that leave no choice; a part of a card (MIG) has fewer.
+// Only for names that identify the card uniquely. A part of a card (MIG) has fewer multiprocessors.
 int multiprocessors_by_name(std::string_view name) {
   struct Known {
     std::string_view part;

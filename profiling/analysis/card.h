@@ -1,4 +1,4 @@
-// What is known of the card that a run ran on, from its name and from what its machine said.
+// The GPU of a run, as far as it is known from its name and from what its machine reported.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,14 +12,14 @@ struct Card {
   std::string name;
   int major = 0, minor = 0;              // compute capability; 0: not known
   int multiprocessors = 0;               // 0: not known
-  std::optional<DeviceLimits> limits{};  // nothing: a guess would be told as a fact
+  std::optional<DeviceLimits> limits{};  // nullopt if unknown: a guess would be shown as a fact
 };
 Card card_of(const RunSummary& run);
-// What an importer knows, as a run's summary holds it; empty when that is nothing.
+// Writes what an importer knows in the format of RunSummary::machine. Empty if nothing is known.
 std::string machine_text(const Card& card);
 
-// How far a kernel fills the card: its blocks and warps for each multiprocessor, and of the warps that one can hold the
-// share that its blocks would take, spread evenly.
+// How well a kernel fills the card: its blocks and warps per multiprocessor, and the occupancy of its blocks spread
+// evenly.
 struct CardFill {
   double blocks_per_sm = 0, warps_per_sm = 0;
   std::optional<double> occupancy;  // 0 to 1

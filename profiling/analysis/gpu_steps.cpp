@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMarksAsked = 1000;
 constexpr size_t kHistoryBytes = 32u << 20;
-constexpr TimeNs kLongestLag = 3'000'000'000;  // a GPU track that is further behind is no longer recorded
+constexpr TimeNs kLongestLag = 3'000'000'000;  // a GPU track that is further behind is no longer being recorded
 
 TimeNs reach_of(const Trace& trace, bool gpu) {
   TimeNs reach = INT64_MIN;

@@ -1,19 +1,19 @@
-// Steps and phases as the GPU ran them. A host that runs ahead marks its steps long before the GPU gets to them, and a
-// graph of many steps is one launch; the step numbers that kernels carry tell where each step really was.
+// Steps and phases as the GPU ran them. A host that runs ahead marks its steps long before the GPU reaches them, and a
+// graph of many steps is one launch. The step numbers of the kernels tell where each step really was.
 #pragma once
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
 
-// Whether most kernels began after the host had marked the end of their step: then its marks say nothing of the GPU's
-// time. For traces whose program's choices are not known.
+// True if most kernels began after the host had marked the end of their step. Then the marks say nothing about GPU
+// time. For traces of programs whose settings are not known.
 bool host_ran_ahead(const Trace& trace);
 
 class GpuSteps {
  public:
-  // Takes the kernels that began before `until`; call it with growing times.
+  // Takes the kernels that began before `until`. `until` must not decrease from call to call.
   void update(const Trace& from, TimeNs until);
-  void finish(const Trace& from);  // the run is over: its last step is whole
+  void finish(const Trace& from);  // call it at the end of the run, which completes the last step
   bool empty() const { return trace_.span_count() == 0; }
   const Trace& trace() const { return trace_; }  // a track of steps and a track of phases
 
@@ -39,7 +39,7 @@ class GpuSteps {
   std::vector<Work> fresh_;
 };
 
-// Until when every kind of record is in: what the GPU did arrives later than what the host did.
+// Time until which every kind of record has arrived. GPU records arrive later than host records.
 TimeNs arrived_until(const Trace& trace, bool over);
 
 }  // namespace ws::prof

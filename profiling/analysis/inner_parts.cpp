@@ -11,7 +11,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr size_t kNewest = 512;  // spans of a lane: some tens of steps
+constexpr size_t kNewest = 512;  // of a lane: some tens of steps
 
 // The newest spans of a lane, in order.
 std::span<const Span> newest(const Track& track) {
@@ -47,7 +47,7 @@ const Span* kernel_around(const std::vector<Span>& kernels, const Span& inner) {
 
 struct Sums {
   std::map<std::tuple<Meaning, NameId, OpTag>, double> ns;
-  double all = 0, steps = 0;  // steps: of all lanes together
+  double all = 0, steps = 0;  // steps: summed over all lanes
 };
 
 void add_lane(std::map<OpTag, Sums>& sums, const Track& track, const std::vector<Span>& kernels) {
@@ -65,7 +65,7 @@ void add_lane(std::map<OpTag, Sums>& sums, const Track& track, const std::vector
 }  // namespace
 
 InnerParts::InnerParts(const Trace& trace) {
-  std::map<std::string, TimeNs> begins;  // of the newest spans of a GPU's lanes
+  std::map<std::string, TimeNs> begins;  // begin of the newest spans in the lanes of each GPU
   for (const Track& track : trace.tracks()) {
     if (!computes(track)) continue;
     const TimeNs begin = newest(track).front().start;

@@ -1,4 +1,4 @@
-// What kernels that draw lanes of their inside do with their time: a kernel runs many steps, its parts tell which work.
+// Shows what kernels with lanes inside do with their time: such a kernel runs many steps, and its parts say which work.
 #pragma once
 #include <span>
 #include <string>

@@ -19,7 +19,7 @@ int64_t rank(const std::vector<int64_t>& sorted, double share) {
   return sorted[std::clamp<size_t>(at, 1, sorted.size()) - 1];
 }
 
-// Removes template arguments and parameter lists, whatever their nesting.
+// Removes template arguments and parameter lists, at any nesting depth.
 std::string without_brackets(const std::string& name) {
   std::string out;
   int depth = 0;
@@ -35,15 +35,15 @@ std::string or_none(const std::string& text, const char* none = "(no op)") { ret
 
 std::string shape_text(const Trace& trace, const Span& span) {
   const Detail& d = trace.detail(span.detail);
-  if (d.grid[0] == 0) return trace.name(span.name);  // no kernel
+  if (d.grid[0] == 0) return trace.name(span.name);  // not a kernel
   const auto triple = [](const int(&v)[3]) {
     return std::to_string(v[0]) + "×" + std::to_string(v[1]) + "×" + std::to_string(v[2]);
   };
   return trace.name(span.name) + " ⟨" + triple(d.grid) + ", " + triple(d.block) + "⟩";
 }
 
-// A number that is the same for spans of one row; names of ops, layers and phases become numbers by interning. Ops of one
-// name, layer and phase are one row: those of a program's ranges can differ in the line.
+// Returns the same number for spans of one row. Names of ops, layers and phases are interned as numbers. Ops with equal
+// name, layer and phase share a row: ops of a program's ranges may differ only in the line.
 struct Grouping {
   const Trace& trace;
   GroupBy by;
@@ -99,7 +99,7 @@ struct Group {
 }  // namespace
 
 std::string shortened(const std::string& name, size_t most) {
-  std::vector<size_t> letters;  // where each begins
+  std::vector<size_t> letters;  // start of each letter
   for (size_t at = 0; at < name.size(); ++at)
     if ((name[at] & 0xc0) != 0x80) letters.push_back(at);
   if (letters.size() <= most) return name;
@@ -130,8 +130,8 @@ std::string without(std::string text, std::initializer_list<std::string_view> be
   return text;
 }
 
-// PyTorch's kernels are templates that say in an argument what they compute: "add" of
-// "vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, …>".
+// PyTorch kernels are templates whose arguments say what they compute: "add" in "vectorized_elementwise_kernel<4,
+// at::native::CUDAFunctor_add<float>, …>".
 std::string torch_functor(const std::string& name) {
   const auto letter = [&name](size_t i) { return std::isalnum(static_cast<unsigned char>(name[i])) || name[i] == '_'; };
   for (size_t at = std::min(name.find('<'), name.size()); at < name.size(); ++at) {
@@ -151,7 +151,7 @@ std::string torch_functor(const std::string& name) {
 std::string short_kernel_name(const std::string& name) {
   std::string bare = without_brackets(name);
   while (!bare.empty() && bare.back() == ' ') bare.pop_back();
-  const bool words = bare == name && !name.starts_with("void ");  // no signature: "graph 2", "copy pinned → device"
+  const bool words = bare == name && !name.starts_with("void ");  // not a signature: "graph 2", "copy pinned → device"
   if (auto space = bare.find_last_of(' '); space != std::string::npos && !words) bare = bare.substr(space + 1);
   if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
   // "Kernel<sm90_gemm_bias>": the argument says more than the name.
@@ -211,7 +211,7 @@ void give_shares(std::vector<KernelRow>& rows) {
   });
 }
 
-// Whether a GPU was at work, also where none of its records were asked for.
+// True if a GPU was used, even if none of its records were requested.
 bool of_a_gpu(const Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [](const Track& track) {
     return track.spans > 0 && (on_gpu(track) || track.kind == TrackKind::Api);

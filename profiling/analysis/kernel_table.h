@@ -15,46 +15,47 @@ struct DurationStats {
   double mean = 0, stddev = 0;
   int64_t median = 0, q1 = 0, q3 = 0, p90 = 0, p95 = 0, p99 = 0, p999 = 0;
 };
-// Sorts the durations.
+// Sorts the durations in place.
 DurationStats stats_of(std::vector<int64_t>& durations);
 
 enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape, Line };  // Shape: name, grid and block
 
 struct KernelRow {
-  std::string key;    // "(no op)" for kernels that belong to none
+  std::string key;    // "(no op)" for kernels without an op
   NameId name{};      // of the first kernel in the group
   Meaning meaning{};  // of the first kernel
   OpTag op = kNoOp;   // of the first kernel
   Detail detail;      // of the first kernel
   DurationStats time;
-  double share = 0;  // of the time of all rows
+  double share = 0;  // share of the time of all rows
   SpanKind kind = SpanKind::Kernel;
-  bool several_shapes = false;         // not all were launched as the first one was
-  std::optional<Occupancy> occupancy;  // of the first kernel, where the card is known
+  bool several_shapes = false;         // not all launches have the shape of the first one
+  std::optional<Occupancy> occupancy;  // of the first kernel, if the card is known
 };
 
-// Largest total first. Spans of one kind on all tracks, but kernels without those drawn inside a resident kernel.
+// Largest total first. Includes spans of one kind on all tracks, except kernels drawn inside a resident kernel.
 std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name,
                                     SpanKind kind = SpanKind::Kernel);
 
-// What took the GPU's time: kernels, and graphs that were recorded as a whole (kind GraphRun, a row for each graph
-// whatever the grouping). Of a trace of the CPU alone: its ops, or the ranges of a program that has none. Marks that a host made while it captured are neither.
+// What used the GPU's time: kernels, and graphs recorded as a whole (kind GraphRun, one row per graph for every
+// grouping). For a CPU-only trace: its ops, or the program's ranges if there are no ops. Excludes marks that a host
+// made during a capture.
 std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by = GroupBy::Name);
 void add_occupancy(std::vector<KernelRow>& rows, const DeviceLimits& card);
 
 // "void cutlass::Kernel<float, 4>(Params)" → "Kernel".
 std::string short_kernel_name(const std::string& name);
-// What tells one kernel from another: template arguments, but no parameters and no namespace that most kernels of a
-// program share (ours, PyTorch's).
+// The part of a name that distinguishes kernels: with template arguments, but without parameters and without namespaces
+// that most kernels of a program share (ours, PyTorch's).
 std::string plain_kernel_name(const std::string& name);
-// For a row of a table: the middle of a long name goes, since what tells it from others may stand at its end.
+// Shortens a name for a table row by cutting its middle, because the end may distinguish it from other names.
 std::string shortened(const std::string& name, size_t most = 200);
 
 struct Histogram {
   std::vector<double> edges;  // one more than counts
   std::vector<uint64_t> counts;
 };
-// Bins of equal width, or of equal ratio when the values spread over more than a factor of 100.
+// Bins of equal width, or of equal ratio if the values span more than a factor of 100.
 Histogram histogram_of(const std::vector<int64_t>& values, int bins);
 std::vector<int64_t> durations_of(const Trace& trace, NameId name, TimeNs begin, TimeNs end);
 

@@ -21,7 +21,7 @@ MemoryAccount account_of(const Trace& trace, const std::string& name, const Memo
   return account;
 }
 
-// An arena takes its block and hands out nothing: its plan says what lies where.
+// An arena reserves its block and allocates nothing in a step: its plan places everything.
 std::string share_text(const MemoryAccount& account, const MemoryMoment& moment) {
   return account.history.allocations == 0 ? "planned" : percent(moment.fragmentation());
 }

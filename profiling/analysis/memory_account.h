@@ -1,4 +1,4 @@
-// Each allocator of a trace for itself: what it handed out and held at most, how broken up that was, which sizes.
+// Reports each allocator of a trace separately: allocations, peak, fragmentation and block sizes.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,20 +9,21 @@
 namespace ws::prof {
 
 struct MemoryAccount {
-  std::string allocator;  // "caching", "arena"; "driver": cudaMalloc and its like, together
+  std::string allocator;  // "caching", "arena"; "driver": cudaMalloc and similar calls together
   MemoryHistory history;
-  MemoryMoment at_peak;  // when most was live
-  MemoryMoment worst;    // when what was free was most broken up, of the moments that were looked at
+  MemoryMoment at_peak;  // when the most bytes were live
+  MemoryMoment worst;    // when fragmentation was highest, among the moments examined
   std::vector<SizeBin> sizes;
   bool driver() const { return allocator == kDriver; }
   static constexpr const char* kDriver = "driver";
 };
 
-// Those of the program first, the driver last. The worst of at most so many moments each.
+// The program's allocators come first, the driver last. Examines at most `moments` moments per allocator.
 std::vector<MemoryAccount> memory_accounts(const Trace& trace, size_t moments = 256);
-// Most of a counter of the trace, in its unit; 0 without.
+// Maximum of a counter of the trace, in its unit; 0 if there is no such counter.
 double counter_peak(const Trace& trace, const std::string& name);
 
-std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& accounts);  // empty without
+// empty if there are no accounts
+std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& accounts);
 
 }  // namespace ws::prof

@@ -11,8 +11,8 @@ constexpr size_t kMostPoints = 1'000'000;
 bool MemoryCurves::update(const Trace& trace, size_t most) {
   const auto& events = trace.memory();
   if (trace.memory_count() < taken_) *this = MemoryCurves();  // another trace, or one that began again
-  // What a step asks of its allocator is told by the allocator; the driver's own calls say it a second time, and hold
-  // the data set and the weights too. They count only where nobody else speaks.
+  // An allocator of the program reports the allocations of a step. The driver's calls would report them twice, and they
+  // include the data set and the weights. So the driver counts only if no other allocator reports.
   const bool own = std::ranges::any_of(trace.memory_sources, [](const auto& s) { return !is_driver_source(s); });
   if (own && !own_) *this = MemoryCurves(), own_ = true;
   const size_t fresh = std::min(events.size(), trace.memory_count() - taken_);
@@ -36,10 +36,10 @@ void MemoryCurves::take(const MemoryEvent& event) {
       break;
     case Kind::Release:
       a.held -= std::min(a.held, event.bytes);
-      break;  // a pool gives back in parts
+      break;  // a pool releases memory in parts
     case Kind::Allocate: {
       auto [block, fresh] = a.blocks.try_emplace(event.address, event.bytes);
-      if (!fresh) a.live -= std::min(a.live, block->second);  // its free fell into an untraced stretch
+      if (!fresh) a.live -= std::min(a.live, block->second);  // its free happened in an untraced stretch
       a.live += block->second = event.bytes, a.hands_out = true;
       break;
     }

@@ -11,7 +11,7 @@ namespace ws::prof {
 
 class MemoryCurves {
  public:
-  // Takes in what is new, at most so many events; true when there is no more.
+  // Takes in at most `most` new events. Returns true if there are no more.
   bool update(const Trace& trace, size_t most = std::numeric_limits<size_t>::max());
   const CounterTrack& used() const { return used_; }
   const CounterTrack& reserved() const { return reserved_; }
@@ -22,16 +22,16 @@ class MemoryCurves {
   void put(CounterTrack& track, TimeNs time, double value);
 
   CounterTrack used_{"memory used", "B", {}}, reserved_{"memory reserved", "B", {}};
-  // A run may change its allocator: each has memory of its own.
+  // One allocator of the run. A run may change its allocator; each has its own memory.
   struct Allocator {
     std::unordered_map<uint64_t, uint64_t> blocks;
     bool pooled = false, hands_out = false;
     uint64_t live = 0, held = 0;
-    // An arena hands nothing out in a step; without a pool each block is taken from the device for itself.
+    // An arena allocates nothing in a step. Without a pool, each block comes directly from the device.
     uint64_t used() const { return hands_out ? live : held; }
     uint64_t reserved() const { return pooled ? std::max(held, live) : live; }
   };
-  std::vector<Allocator> allocators_;  // by source
+  std::vector<Allocator> allocators_;  // indexed by source
   bool own_ = false;
   size_t taken_ = 0;
 };

@@ -18,7 +18,7 @@ struct Builder {
 
   void open(const MemoryEvent& event, bool segment) {
     OpenBlocks& known = segment ? reserved : live;
-    if (known.contains(event.address)) close(event, segment);  // its free was not recorded
+    if (known.contains(event.address)) close(event, segment);  // the free of the old block was not recorded
     known[event.address] = history.blocks.size();
     history.blocks.push_back(
         {event.address, event.bytes, event.time, event.time, event.step, event.op, event.source, segment, false});

@@ -1,4 +1,4 @@
-// Memory over time: what was live, what was reserved, which block stood where and for how long.
+// Memory over time: live bytes, reserved bytes, and the address and lifetime of each block.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -15,11 +15,11 @@ struct MemoryPoint {
 };
 struct MemoryBlock {
   uint64_t address, bytes;
-  TimeNs begin, end;  // end: of the trace when it was never freed
-  uint32_t step;      // step + 1 of its allocation
+  TimeNs begin, end;  // end: end of the trace if it was never freed
+  uint32_t step;      // step + 1 of the allocation
   OpTag op;
   uint8_t source;
-  bool reserved;  // a segment of a pool, not a block handed out
+  bool reserved;  // a segment of a pool, not an allocated block
   bool freed;
 };
 struct SizeBin {
@@ -33,7 +33,7 @@ struct MemoryHistory {
   TimeNs peak_time = 0;
   uint64_t allocations = 0, frees = 0, unmatched_frees = 0;
 };
-// `source` < 0: all of them.
+// `source` < 0: all sources.
 MemoryHistory memory_history(const Trace& trace, int source = -1);
 using MemoryFilter = std::function<bool(const MemoryEvent&)>;
 MemoryHistory memory_history(const Trace& trace, const MemoryFilter& belongs);

@@ -9,11 +9,11 @@ namespace ws::prof {
 
 namespace {
 
-constexpr uint64_t kPage = 2u << 20;  // what the driver cuts small blocks from
+constexpr uint64_t kPage = 2u << 20;  // the driver cuts small blocks from pages of this size
 
 using Places = std::map<uint64_t, uint64_t>;  // address → bytes
 
-// The addresses that blocks ever had, as few pieces without large gaps.
+// The addresses that blocks ever had, merged into few pieces without large gaps.
 Places ever_used(const MemoryHistory& history) {
   std::vector<std::pair<uint64_t, uint64_t>> blocks;
   for (const MemoryBlock& block : history.blocks)
@@ -32,8 +32,8 @@ Places ever_used(const MemoryHistory& history) {
   return places;
 }
 
-// Whether the segments are those of a pool. Some pools report how much they hold, but not where; and what takes each
-// block from the driver for itself is no pool.
+// True if the segments belong to a pool. Some pools report how much they hold, but not where. An allocator that takes
+// each block from the driver separately is not a pool.
 bool segments_hold_blocks(const MemoryHistory& history) {
   Places segments;
   std::set<std::pair<uint64_t, uint64_t>> whole;
@@ -50,7 +50,7 @@ bool segments_hold_blocks(const MemoryHistory& history) {
   });
 }
 
-// Goes through a history once, from the first moment to the last.
+// Steps through a history once, from the first moment to the last.
 class Sweep {
  public:
   explicit Sweep(const MemoryHistory& history) : history_(history), by_end_(history.blocks.size()) {

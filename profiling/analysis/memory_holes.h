@@ -1,4 +1,4 @@
-// Moments of a memory history: what was live then, how broken up the free memory was, which sizes were in use.
+// State of the memory at one moment: live blocks, fragmentation of the free memory, and block sizes.
 #pragma once
 #include <vector>
 
@@ -8,20 +8,20 @@ namespace ws::prof {
 
 struct MemoryMoment {
   TimeNs time = 0;
-  uint64_t live = 0, reserved = 0;  // reserved: 0 where no segments are known
+  uint64_t live = 0, reserved = 0;  // reserved: 0 if no segments are known
   uint64_t free_bytes = 0, largest_hole = 0;
   uint32_t holes = 0;
-  std::vector<SizeBin> sizes;  // of the live blocks, powers of two
-  // 1 - largest free piece / all free bytes; 0 when nothing is free.
+  std::vector<SizeBin> sizes;  // sizes of the live blocks, powers of two
+  // 1 - largest free piece / all free bytes; 0 if nothing is free.
   double fragmentation() const {
     return free_bytes == 0 ? 0 : 1 - static_cast<double>(largest_hole) / static_cast<double>(free_bytes);
   }
 };
 
-// Where holes count: inside the segments that a pool holds at the time; of an allocator that tells of none, inside the
-// addresses that its blocks ever had, places further apart than the driver's own pages left out.
+// Holes are counted inside the segments that a pool holds at that time. For an allocator without known segments, they
+// are counted inside the addresses that its blocks ever had, without gaps larger than a driver page.
 MemoryMoment memory_moment(const MemoryHistory& history, TimeNs time);
-// After each change in the range, evenly thinned to so many.
+// One moment after each change in the range, thinned evenly to at most `most`.
 std::vector<MemoryMoment> memory_moments(const MemoryHistory& history, TimeNs begin, TimeNs end, size_t most);
 double fragmentation(const MemoryHistory& history, TimeNs time);
 

@@ -9,7 +9,7 @@ namespace {
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// Registers belong to a quarter of the multiprocessor, so a quarter's share is what warps are counted against.
+// Registers belong to one quarter of the multiprocessor, so warps are counted per quarter.
 int blocks_by_registers(const Detail& kernel, const DeviceLimits& device, int64_t warps) {
   if (kernel.registers <= 0) return device.blocks_per_sm;
   if (kernel.registers > device.registers_per_thread) return 0;
@@ -60,7 +60,7 @@ std::optional<DeviceLimits> limits_of_card(std::string_view name, std::string_vi
     std::string_view part;
     int major, minor;
   };
-  // The longer of two names that begin alike comes first.
+  // If one name is a prefix of another, the longer one comes first.
   static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},     {"A100", 8, 0}, {"RTX 30", 8, 6},
                                      {"A10", 8, 6},  {"RTX 40", 8, 9}, {"L4", 8, 9},   {"H100", 9, 0},
                                      {"H200", 9, 0}, {"GH200", 9, 0},  {"B200", 10, 0}};

@@ -13,7 +13,7 @@ PaceSpread::PaceSpread(Pace first, Pace last)
       ends_(kStretches) {}
 
 void PaceSpread::add(Pace seen) {
-  // What came before a wait was the last of its kind.
+  // The loss before a wait was the last of its group.
   if (const double steps = seen.step - before_.step; steps > 0 && !seen_together(before_, seen, mean_s_)) {
     const double share = (before_.step - first_.step) / steps_;
     if (share >= 0 && share < 1) ends_[static_cast<size_t>(share * kStretches)] = before_;
@@ -21,7 +21,7 @@ void PaceSpread::add(Pace seen) {
   before_ = seen;
 }
 
-// The first stretch warms up; the last one ends where the run does.
+// Skips the first stretch, which is warm-up. The last stretch ends with the run.
 std::vector<double> PaceSpread::stretches_us() const {
   constexpr size_t kFewest = 6;
   std::vector<Pace> ends;
@@ -44,7 +44,7 @@ std::vector<double> pace_stretches_us(const std::vector<Pace>& seen) {
   return spread.stretches_us();
 }
 
-// The first one stays: stretches begin there.
+// Keeps the first entry, because stretches begin there.
 void PaceLog::add(Pace seen) {
   constexpr size_t kMost = 4096;
   if (seen_.size() > 1 && seen.wall_s - seen_[seen_.size() - 2].wall_s < apart_s_)

@@ -1,4 +1,4 @@
-// How fast a run went, from when its losses were seen: what there is to know of a run without a trace.
+// Speed of a run, from the times at which its losses were seen. It is all that is known of a run without a trace.
 #pragma once
 #include <vector>
 
@@ -6,33 +6,33 @@
 
 namespace ws::prof {
 
-// When a step's loss was seen, on a clock that stands still while the run is evaluated or rests.
+// When the loss of a step was seen, on a clock that stops during evaluations and pauses.
 struct Pace {
   double step = 0, wall_s = 0;
 };
-// True if both were seen at once, in a run of that mean time per step, whatever time lay between them.
+// True if both losses arrived together, judged by the mean time per step of the run.
 inline bool seen_together(Pace before, Pace after, double mean_s) {
   return after.wall_s - before.wall_s < mean_s * (after.step - before.step) / 2;
 }
 
-// Times per step of stretches of a run. Losses come many at a time, so only the last of those that came together says
-// how far the run was.
+// Times per step in stretches of a run. Losses arrive many at a time, so only the last one of each group says how far
+// the run was.
 class PaceSpread {
  public:
   PaceSpread(Pace first, Pace last);
   void add(Pace seen);  // in order, from the first to the last
-  std::vector<double> stretches_us() const;  // in their order; empty if there are too few
+  std::vector<double> stretches_us() const;  // in order of time; empty if there are too few
 
  private:
   static constexpr size_t kStretches = 40;
   Pace first_, before_;
   double mean_s_, steps_;
-  std::vector<Pace> ends_;  // of stretches; 0 steps: nothing came in it
+  std::vector<Pace> ends_;  // ends of the stretches; 0 steps: no loss in this stretch
 };
 
 std::vector<double> pace_stretches_us(const std::vector<Pace>& seen);
 
-// When the losses of a run were seen, a few thousand of them at most: of those that came at once the last one.
+// Remembers when the losses of a run were seen: at most a few thousand, and only the last one of each group.
 class PaceLog {
  public:
   void add(Pace seen);  // in order
@@ -41,7 +41,7 @@ class PaceLog {
 
  private:
   std::vector<Pace> seen_;
-  double apart_s_ = 0;  // closer ones are one
+  double apart_s_ = 0;  // closer times are merged
 };
 
 }  // namespace ws::prof

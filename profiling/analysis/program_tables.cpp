@@ -19,10 +19,10 @@ bool is_sample_row(const Track& track) { return track.kind == TrackKind::Other &
 
 struct OwnTime {
   Span span;
-  int64_t own = 0;  // ns that no inner range takes
+  int64_t own = 0;  // ns without inner ranges
 };
 
-// All ranges of one thread; rows of one name are its depths.
+// All ranges by thread. Rows with the same name are different depths of one thread.
 std::map<std::string, std::vector<OwnTime>> ranges_by_thread(const Trace& trace, TimeNs begin, TimeNs end) {
   std::map<std::string, std::vector<OwnTime>> threads;
   for (const Track& track : trace.tracks())
@@ -33,7 +33,7 @@ std::map<std::string, std::vector<OwnTime>> ranges_by_thread(const Trace& trace,
   return threads;
 }
 
-// Takes the time of each range out of the range around it.
+// Subtracts the time of each range from the range around it.
 void leave_inner_out(std::vector<OwnTime>& ranges) {
   std::ranges::stable_sort(ranges, [](const OwnTime& a, const OwnTime& b) {
     return a.span.start != b.span.start ? a.span.start < b.span.start : a.span.duration > b.span.duration;
@@ -124,7 +124,7 @@ std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
 }
 
 struct Tree {
-  std::map<std::string, std::vector<std::string>> inside;  // by path; "": the outermost
+  std::map<std::string, std::vector<std::string>> inside;  // by path; "": the outermost modules
   std::map<std::string, ModuleNode> nodes;
 
   ModuleNode& node(const std::string& path) {
@@ -161,7 +161,7 @@ struct Tree {
 }  // namespace
 
 std::vector<ModuleNode> module_tree(const Trace& trace) {
-  constexpr size_t kDeepest = 1000;  // of paths that a file may claim
+  constexpr size_t kDeepest = 1000;  // limit for paths in untrusted files
   Tree tree;
   for (const auto& [path, times] : own_times(trace)) {
     if (std::ranges::count_if(path, [](char c) { return c == '.' || c == '/'; }) > static_cast<long>(kDeepest)) continue;
@@ -202,7 +202,7 @@ std::string to_json(const std::vector<ModuleNode>& tree) {
 
 namespace {
 
-// "inner < outer" as "outer;inner".
+// Converts "inner < outer" to "outer;inner".
 std::string outermost_first(std::string_view stack) {
   constexpr std::string_view kBetween = " < ";
   std::string turned;
@@ -232,7 +232,7 @@ std::vector<TimeNs> busy_edges(const Trace& trace) {
   return edges;
 }
 
-// How much of [begin, end) lies between the stretches.
+// How much of [begin, end) is outside the stretches.
 int64_t outside(const std::vector<TimeNs>& edges, TimeNs begin, TimeNs end) {
   int64_t left = end - begin;
   size_t at = static_cast<size_t>(std::ranges::upper_bound(edges, begin) - edges.begin());
@@ -309,12 +309,12 @@ std::string speedscope_json(const HostStacks& stacks, const std::string& name) {
 
 std::string host_text(const HostStacks& stacks) {
   if (stacks.empty()) return "\nNo stacks were sampled: the program ran no Python, or not for long enough.\n";
-  std::map<std::string, std::pair<int64_t, int64_t>> functions;  // alone, with what they call
+  std::map<std::string, std::pair<int64_t, int64_t>> functions;  // excluding and including called functions
   int64_t all = 0;
   for (const auto& [stack, ns] : stacks) {
     all += ns;
     std::vector<std::string> frames = frames_of(stack);
-    if (frames.size() > 1) frames.erase(frames.begin());  // the thread
+    if (frames.size() > 1) frames.erase(frames.begin());  // removes the thread
     functions[frames.back()].first += ns;
     for (const std::string& frame : std::set<std::string>(frames.begin(), frames.end())) functions[frame].second += ns;
   }

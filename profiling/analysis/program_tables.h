@@ -1,4 +1,4 @@
-// What a recorded program's own names tell: time by module as a tree, and what the host did by stack.
+// Tables from the names that a recorded program gives itself: time by module as a tree, and host time by stack.
 #pragma once
 #include <map>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace ws::prof {
 
-// Rows of the program's ranges by the time that no inner range takes; for a trace of the CPU alone.
+// The program's ranges by their time without inner ranges, for a CPU-only trace.
 std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by);
 
 struct ModuleTimes {
-  int64_t forward_ns = 0, backward_ns = 0, other_ns = 0;  // of its kernels
+  int64_t forward_ns = 0, backward_ns = 0, other_ns = 0;  // of the module's kernels
   int64_t host_ns = 0;                                    // inside its ranges, all phases
   uint64_t kernels = 0;
   int64_t gpu_ns() const { return forward_ns + backward_ns + other_ns; }
@@ -22,23 +22,23 @@ struct ModuleNode {
   std::string name;  // "self_attn"
   std::string path;  // "encoder.layers.0.self_attn"
   int depth = 0;
-  ModuleTimes own, all;  // all: with the modules inside
+  ModuleTimes own, all;  // all: including the modules inside
 };
-// Each node before those inside it; siblings with the most time first. Empty: the program marked no modules.
+// Each node comes before the nodes inside it; among siblings, most time first. Empty if the program marked no modules.
 std::vector<ModuleNode> module_tree(const Trace& trace);
 std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps);
 std::string to_json(const std::vector<ModuleNode>& tree);
 
-// Time by stack, outermost frame first, frames between ";": "main (train.py:9);forward (net.py:3)".
+// Time by stack, outermost frame first, with ";" between frames: "main (train.py:9);forward (net.py:3)".
 using HostStacks = std::map<std::string, int64_t>;
 struct HostStackOptions {
-  bool gaps_only = false;  // what ran while the GPU waited
+  bool gaps_only = false;  // only the time while the GPU waited
   TimeRange range{-kAlways, kAlways};
 };
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options);
 HostStacks host_stacks(const Trace& trace);
-std::string collapsed_text(const HostStacks& stacks);  // "stack µs" a line, as flamegraph.pl reads it
+std::string collapsed_text(const HostStacks& stacks);  // one line per stack: "stack µs", as flamegraph.pl reads it
 std::string speedscope_json(const HostStacks& stacks, const std::string& name);
-std::string host_text(const HostStacks& stacks);  // functions by the time in them alone and with what they call
+std::string host_text(const HostStacks& stacks);  // functions by their time, excluding and including called functions
 
 }  // namespace ws::prof

@@ -13,11 +13,11 @@ namespace {
 struct Work {
   int64_t time = 0;
   uint64_t kernels = 0, samples = 0;
-  double dram = 0;  // of the peak, summed over the samples
+  double dram = 0;  // share of the peak, summed over the samples
   std::unordered_set<uint32_t> steps;
 };
 
-// Bytes read and written at the memory, of its peak, at the times at which the counters were sampled.
+// Memory reads and writes as a share of the peak bandwidth, at each sample time of the counters.
 std::vector<CounterPoint> dram_shares(const Trace& trace) {
   std::map<TimeNs, double> sums;
   for (const CounterTrack& counter : trace.counters())
@@ -34,7 +34,7 @@ void add_samples(Work& work, const std::vector<CounterPoint>& shares, const Span
 }
 
 void add(RooflinePoint& point, OpTag tag, const OpInfo& op, const Work& work) {
-  const uint64_t executions = work.steps.empty() ? work.kernels : work.steps.size();  // an op runs once in a step
+  const uint64_t executions = work.steps.empty() ? work.kernels : work.steps.size();  // an op runs once per step
   if (point.ops.empty() || executions > point.executions) point.op = tag;
   point.ops.push_back(tag);
   point.executions += executions;
@@ -63,7 +63,8 @@ std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end
   std::vector<Work> works(trace.ops.size());
   const std::vector<CounterPoint> shares = dram_shares(trace);
   for (const Track& track : trace.tracks()) {
-    if (gpu ? !on_gpu(track) : track.kind != TrackKind::CpuThread) continue;  // an op's span on a host that launches
+    // on a trace with a GPU, the host span of an op only launches
+    if (gpu ? !on_gpu(track) : track.kind != TrackKind::CpuThread) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const bool work = is_kernel(span) || (track.kind == TrackKind::CpuThread && span.span_kind() == SpanKind::Op);
       if (!work || span.op == kNoOp || span.op >= works.size()) return;

@@ -13,7 +13,7 @@ double us_of(double ns) { return ns * 1e-3; }
 std::string us_number(double ns) { return fixed(us_of(ns), 3); }
 std::string us_number(int64_t ns) { return us_number(static_cast<double>(ns)); }
 
-// Leads to the line below the table.
+// Refers to the note below the table.
 const char* star(const KernelRow& row) { return row.several_shapes ? "*" : ""; }
 
 std::string occupancy_text(const KernelRow& row) {
@@ -62,7 +62,7 @@ const Column& column_named(const std::string& name) {
   return *at;
 }
 
-// What has nothing to say in any row is left out.
+// Omits columns that have no value in any row.
 std::vector<const Column*> shown(const std::vector<KernelRow>& rows, const std::vector<std::string>& names) {
   std::vector<const Column*> columns;
   for (const std::string& name : names) {
@@ -119,7 +119,7 @@ std::string step_text(const StepSample& step, bool of_windows) {
   return text;
 }
 
-// What only a trace with GPU records has.
+// Lines that only a trace with GPU records has.
 std::string gpu_text(const TraceStats& s) {
   std::string text;
   if (s.activity.untraced > 0)

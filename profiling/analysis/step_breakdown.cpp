@@ -12,16 +12,16 @@ namespace ws::prof {
 
 namespace {
 
-// What computes comes first: communication and copies beside it cost nothing.
+// Computing has priority: communication and copies that overlap with it cost nothing.
 constexpr Meaning kWork[] = {Meaning::Matrix,    Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Other,
                              Meaning::Communication, Meaning::Copy};
 constexpr Meaning kCalls[] = {Meaning::Allocation, Meaning::Sync, Meaning::Launch};
 
 struct Edge {
   TimeNs time;
-  uint8_t cause;  // a Meaning, kInStep, kQueued, or kHost and what follows
+  uint8_t cause;  // a Meaning, kInStep, kQueued, or kHost + HostWork
   int8_t change;
-  OpTag op = kNoOp;  // of the span that begins or ends here
+  OpTag op = kNoOp;  // op of the span that begins or ends here
   NameId name{};
 };
 constexpr uint8_t kInStep = kMeanings, kQueued = kMeanings + 1, kHost = kMeanings + 2;  // kHost + HostWork
@@ -59,7 +59,7 @@ bool has_gpu_work(const Trace& trace) {
   return false;
 }
 
-// What a span says about the time it covers.
+// The cause that a span gives to its time, or nullopt if it gives none.
 std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) {
   const SpanKind kind = span.span_kind();
   if (kind == SpanKind::Step) return kInStep;
@@ -76,7 +76,7 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
   return std::nullopt;
 }
 
-// What a program's own ranges say of the host. Those inside of others say the same.
+// What the program's own ranges say about the host. Deeper ranges say the same as the ranges around them.
 void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, TimeNs end) {
   constexpr int kDeepest = 2;
   constexpr std::string_view kPhases[kHostWorks] = {"data", "optimizer", "backward", "forward"};
@@ -96,14 +96,14 @@ void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, T
   }
 }
 
-// A launched graph waits for no call of the host: from its launch to its last kernel a gap is the GPU's own. One that
-// was not launched in this time was launched before it.
+// A launched graph does not wait for host calls: gaps from its launch to its last kernel belong to the GPU. A graph
+// without a launch in this stretch was launched before it.
 void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, TimeNs end) {
   std::unordered_map<uint32_t, std::pair<TimeNs, TimeNs>> graphs;
   for (const Track& track : trace.tracks()) {
     if (!on_gpu(track)) continue;
     each_span(track, begin, end + 1,
-              [&](const Span& span) {  // the gap at the end is that of a graph which begins there
+              [&](const Span& span) {  // the gap at the end belongs to the graph that begins there
                 if (span.correlation == 0 || !((span.flags & kInGraph) || span.span_kind() == SpanKind::GraphRun))
                   return;
                 auto& graph = graphs.try_emplace(span.correlation, begin, span.end()).first->second;
@@ -144,7 +144,8 @@ std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
   return edges;
 }
 
-// Without step marks, what lies between the first and the last work counts as inside. Only a GPU waits for launches.
+// Without step marks, the time between the first and the last work counts as inside steps. Only a GPU waits for
+// launches.
 Meaning cause_now(const Active& active, bool gpu, bool has_steps, bool between) {
   for (const Meaning meaning : kWork)
     if (active[static_cast<size_t>(meaning)] > 0) return meaning;
@@ -164,7 +165,7 @@ bool is_kernels(Meaning meaning) {
   return meaning < Meaning::Copy || meaning == Meaning::Other || meaning == Meaning::Communication;
 }
 
-// Which kernels run, in the order in which they began.
+// The running kernels, in the order in which they began.
 class Running {
  public:
   void change(const Edge& edge) {
@@ -184,7 +185,7 @@ class Running {
   std::array<std::vector<WorkId>, kMeanings> running_;
 };
 
-// Gives the time of a kernel to its parts: the sum stays what it is.
+// Distributes the time of a kernel over its parts. The sum does not change.
 void split(const WorkId& work, int64_t ns, std::span<const InnerPart> parts, Breakdown& result, WorkTimes* by_work) {
   const auto give = [&](const WorkId& to, int64_t part) {
     result.times[static_cast<size_t>(to.meaning)] += part;
@@ -261,8 +262,8 @@ Breakdown breakdown(const Trace& trace) {
 
 namespace {
 
-// A mark may stand for the many steps of one graph: its successor's number tells how many, of the last its
-// forerunner's.
+// A mark may stand for the many steps of one graph. The number of the next mark tells how many; the last mark uses the
+// same count as the one before.
 int64_t steps_of_mark(const std::vector<Span>& marks, size_t i) {
   if (marks.size() < 2) return 1;
   const size_t at = std::min(i, marks.size() - 2);

@@ -1,4 +1,4 @@
-// Where the time goes: each ns of a stretch has one cause, so the parts sum to the wall time exactly.
+// Splits the time of a stretch by cause: each ns has exactly one cause, so the parts sum exactly to the wall time.
 #pragma once
 #include <array>
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace ws::prof {
 
-// What a recorded program says that it does, by its phases; several at a time: the first of these.
+// What a recorded program does according to its phases. If several phases overlap, the first in this list wins.
 enum class HostWork : uint8_t { Data, Optimizer, Backward, Forward };
 constexpr size_t kHostWorks = 4;
 
@@ -27,33 +27,34 @@ struct Breakdown {
   double busy_share() const { return wall() > 0 ? static_cast<double>(busy) / static_cast<double>(wall()) : 0; }
 };
 
-// Whose work the kernels' parts are; several of one meaning at a time: of the one that began first.
+// Identifies the work that a kernel's part belongs to. If several of one meaning overlap, the one that began first
+// wins.
 struct WorkId {
   Meaning meaning;
   NameId name;
   OpTag op;
   auto operator<=>(const WorkId&) const = default;
 };
-using WorkTimes = std::map<WorkId, int64_t>;  // ns; those of a meaning sum to its part
+using WorkTimes = std::map<WorkId, int64_t>;  // ns; values of one meaning sum to its part
 
-// A kernel that draws lanes of its inside is split by them: its waits count as sync.
-// Where causes overlap the first of these wins: kernels that compute, communication, copies, a launched graph's own
-// gaps (as Launch), allocation, sync, launch. `by_work`: adds to it what each kernel, or on a CPU each op, has of its
-// meaning's part.
+// A kernel with lanes inside is split by its lanes: its waits count as sync. If causes overlap, the first of these
+// wins: kernels that compute, communication, copies, gaps inside a launched graph (as Launch), allocation, sync,
+// launch. `by_work`: gets the share of each kernel, or of each op on a CPU, in the part of its meaning.
 Breakdown breakdown(const Trace& trace, TimeNs begin, TimeNs end, WorkTimes* by_work = nullptr);
-// `inner`: of this trace, where many stretches are asked for.
+// `inner`: of this trace. Pass it if you ask for many stretches.
 Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end,
                     WorkTimes* by_work = nullptr);
-Breakdown breakdown(const Trace& trace);  // from the first step, or span, to the last
+Breakdown breakdown(const Trace& trace);  // from the first step or span to the last
 
-// One stretch per mark of the host: from its start to the start of the next; parts.steps says for how many steps it
-// stands, those of one graph say. The first `most` of them, 0: all. Means of steps come from sample_steps.
+// One stretch per host mark: from its start to the start of the next mark. parts.steps is the number of steps that it
+// covers, for example the steps of one graph. Returns the first `most` stretches, 0: all. For means per step use
+// sample_steps.
 struct StepTimes {
   int64_t step;
   Breakdown parts;
 };
 std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, size_t most = 0);
 
-const char* meaning_name(Meaning meaning);  // as a part of a step: "matrix product", "launch gaps"
+const char* meaning_name(Meaning meaning);  // name as a part of a step: "matrix product", "launch gaps"
 
 }  // namespace ws::prof

@@ -7,7 +7,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr TimeNs kLongestStep = (TimeNs{1} << 40) - 1;  // what a span can hold
+constexpr TimeNs kLongestStep = (TimeNs{1} << 40) - 1;  // the longest duration of a span
 
 bool allocates_on_device(const Span& span, const std::string& name) {
   return (span.span_kind() == SpanKind::Alloc || span.span_kind() == SpanKind::Free) &&
@@ -69,7 +69,7 @@ std::vector<SeenKernel>* StepFinder::busiest_row() {
   return busiest && !busiest->empty() ? busiest : nullptr;
 }
 
-// The steps so far take the place of the kernels they were found in, so that a recording may be of any length.
+// Keeps the certain steps and drops their kernels, so that a recording may have any length.
 void StepFinder::settle() {
   let_go_ = true;
   launches_ = {};
@@ -82,13 +82,13 @@ void StepFinder::settle() {
     if (found.steps.empty()) found.used = std::max(found.used, row->size() / 2);
     skipped_ |= found.steps.empty();
     until = found.used < row->size() ? (*row)[found.used].start : row->back().end;
-    until = std::max(until, row->front().start + 1);  // the last kernel of a stream that is over goes too
+    until = std::max(until, row->front().start + 1);  // also drops the last kernel of a stream that has ended
     settle_allocations(found.steps, until);
     settled_.insert(settled_.end(), found.steps.begin(), found.steps.end());
     if (!found.steps.empty())
       for (const auto& [name, kernels] : kernels_)
         if (&kernels == row) settled_row_ = name;
-  } else {  // nothing but calls
+  } else {  // only calls
     until = *std::ranges::max_element(allocations_);
     settle_allocations({}, until);
   }
@@ -104,7 +104,7 @@ void StepFinder::settle() {
   kept_ += allocations_.size();
 }
 
-// Of the calls before `until` it is only kept how many were within the steps.
+// Drops the calls before `until` and only counts those inside steps.
 void StepFinder::settle_allocations(std::span<const FoundStep> steps, TimeNs until) {
   std::erase_if(allocations_, [&](TimeNs time) {
     const auto after = std::ranges::upper_bound(steps, time, {}, &FoundStep::start);
@@ -124,7 +124,7 @@ std::vector<FoundStep> StepFinder::repetitions() {
   return steps;
 }
 
-// Empty where some of their kernels may be kept no longer, or were never recorded.
+// Returns {} if some kernels were dropped or never recorded.
 std::vector<FoundStep> StepFinder::ranges_on_gpu(std::span<const FoundStep> ranges) {
   std::vector<SeenKernel>* const row = busiest_row();
   if (!row || let_go_ || !untraced_.empty()) return {};
@@ -140,18 +140,18 @@ FoundSteps StepFinder::find() {
   found.by_ranges = !found.steps.empty();
   if (!found.by_ranges) found.steps = repetitions();
   if (found.steps.empty()) return found;
-  settle_allocations(found.steps, kAlways);  // the host called them
+  settle_allocations(found.steps, kAlways);  // the host made the calls, so host times are compared
   if (found.by_ranges)
     if (std::vector<FoundStep> steps = ranges_on_gpu(found.steps); !steps.empty()) found.steps = std::move(steps);
   const auto count = static_cast<double>(found.steps.size());
   TimeNs ns = found.steps.back().end - found.steps.front().start;
   auto calls = static_cast<double>(allocator_calls_);
   const bool apart = !found.by_ranges && (!untraced_.empty() || skipped_);
-  if (apart) {  // of what is between them nothing is known
+  if (apart) {  // nothing is known about the time between these steps
     ns = 0;
     for (const FoundStep& step : found.steps) ns += step.end - step.start;
   }
-  // The calls of all the program, where it is not known when each was, or no longer.
+  // Falls back to all calls of the program if the time of each call is not known, or not any more.
   const bool known = apart || calls_seen_ == allocator_calls_;
   if (calls_seen_ > 0 && known && !(found.by_ranges && let_go_)) calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;

@@ -1,4 +1,4 @@
-// Finds the steps of a recorded program that marks none, and what one of them takes.
+// Finds the steps of a recorded program that marks none, and the time and allocator calls per step.
 #pragma once
 #include <map>
 #include <span>
@@ -13,7 +13,7 @@ namespace ws::prof {
 
 struct FoundSteps {
   std::vector<FoundStep> steps;
-  bool by_ranges = false;  // the program's own; otherwise by the repeating pattern of kernels
+  bool by_ranges = false;  // true: from the program's ranges; false: from the repeating pattern of kernels
   double us_each = 0, allocator_calls_each = 0;
 
   const char* from() const { return by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }
@@ -22,13 +22,13 @@ struct FoundSteps {
 
 class StepFinder {
  public:
-  // `most_kept`: kernels, and calls, that are kept to look for steps in. Once there are more, the steps that are
-  // certain by then are all that is kept of them.
+  // `most_kept`: the limit of kernels and calls kept for the search. Beyond it, the finder keeps only the steps that
+  // are already certain.
   explicit StepFinder(size_t most_kept = 4'000'000) : most_kept_(most_kept) {}
-  // Spans of one row; their names are numbers of `names`, which may be those of another list in the next call.
+  // Takes spans of one row. Their names are indices into `names`, which may be a different list in the next call.
   void take(TrackKind kind, const std::string& row, std::span<const Span> spans, std::span<const std::string> names);
   void take(const StepAllocations& calls);
-  FoundSteps find();  // empty when there are none
+  FoundSteps find();  // empty if there are no steps
 
  private:
   uint32_t number(const std::string& name);
@@ -38,17 +38,17 @@ class StepFinder {
   std::vector<FoundStep> repetitions();
   std::vector<FoundStep> ranges_on_gpu(std::span<const FoundStep> ranges);
 
-  std::vector<FoundStep> ranges_;                           // that name themselves steps
-  std::vector<FoundStep> untraced_;                         // nothing was recorded meanwhile
-  std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream; runs of graphs have rows of their own
-  std::vector<SeenLaunch> launches_;                        // the calls, where those were recorded
-  std::vector<TimeNs> allocations_;  // when the driver's allocator was called, where that is known
+  std::vector<FoundStep> ranges_;                           // ranges whose names say that they are steps
+  std::vector<FoundStep> untraced_;                         // nothing was recorded in them
+  std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream; graph runs have their own rows
+  std::vector<SeenLaunch> launches_;                        // launching calls, if they were recorded
+  std::vector<TimeNs> allocations_;  // times of driver allocator calls, if known
   std::unordered_map<std::string, uint32_t> names_;
   std::vector<FoundStep> settled_;  // steps whose kernels are no longer kept
-  std::string settled_row_;         // theirs
+  std::string settled_row_;         // row of the settled steps
   std::vector<SeenKernel> usual_;
-  bool let_go_ = false;   // some kernels are kept no longer
-  bool skipped_ = false;  // some of them were in no step
+  bool let_go_ = false;   // some kernels were dropped
+  bool skipped_ = false;  // some dropped kernels were in no step
   size_t most_kept_, kept_ = 0;
   uint64_t allocator_calls_ = 0, calls_seen_ = 0, calls_in_steps_ = 0;
 };

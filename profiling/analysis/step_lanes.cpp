@@ -33,7 +33,7 @@ bool shown_in_step(const Track& track, bool gpu) {
   return track.kind != TrackKind::CpuThread || (track.depth == 0 && !gpu);
 }
 
-// A stream that worked now and then only, for an evaluation or an upload, has nothing to show in most steps.
+// Removes streams that worked only rarely, for an evaluation or an upload: they are empty in most steps.
 void leave_out_quiet(std::vector<StepLane>& lanes) {
   constexpr uint64_t kQuiet = 50;
   uint64_t most = 0;
@@ -42,7 +42,7 @@ void leave_out_quiet(std::vector<StepLane>& lanes) {
   std::erase_if(lanes, [&](const StepLane& l) { return on_gpu(*l.track) && l.track->spans * kQuiet < most; });
 }
 
-// Spans that are only in the run file count: they are read when they are looked at.
+// Evicted spans count as work: they are read from the file when they are viewed.
 bool works_in(const Track& track, StepWindowNs step) {
   const auto from = std::partition_point(track.blocks.begin(), track.blocks.end(),
                                          [&](const SpanBlock& b) { return b.reach <= step.begin; });
@@ -62,7 +62,7 @@ std::string lane_name(const Track& track) {
   return track.kind == TrackKind::Api ? "CUDA API" : track.name;
 }
 
-// One thread needs no number.
+// If there is only one thread, it needs no number.
 void name_only_thread(std::vector<StepLane>& lanes) {
   const auto thread = [](const StepLane& lane) { return lane.track->kind == TrackKind::CpuThread; };
   if (std::ranges::count_if(lanes, thread) == 1) std::ranges::find_if(lanes, thread)->name = "CPU ops";
@@ -82,7 +82,7 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
     if (shown_in_step(track, gpu)) lanes.push_back({&trace, &track, lane_name(track)});
   leave_out_quiet(lanes);
   if (step.end > step.begin) std::erase_if(lanes, [&](const StepLane& l) { return !works_in(*l.track, step); });
-  std::map<std::pair<TrackKind, std::string>, uint64_t> spans;  // further rows of a stream stand below its first
+  std::map<std::pair<TrackKind, std::string>, uint64_t> spans;  // the rows of one stream stay together
   for (const StepLane& lane : lanes) {
     uint64_t& most_spans = spans[{lane.track->kind, lane.track->name}];
     most_spans = std::max<uint64_t>(most_spans, lane.track->spans);

@@ -1,4 +1,4 @@
-// Which tracks of a run tell most about one step: what the Compare tab and reports draw. No Qt.
+// Chooses the tracks of a run that show most about one step, for the Compare tab and reports. No Qt.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,12 +8,12 @@
 namespace ws::prof {
 
 struct StepLane {
-  const Trace* trace;  // of the run, or of its steps as the GPU ran them
+  const Trace* trace;  // the trace of the run, or of its steps as the GPU ran them
   const Track* track;
-  std::string name;  // "phase", "stream 7", "CUDA API"; empty: more of the lane above
+  std::string name;  // "phase", "stream 7", "CUDA API"; empty: continues the lane above
 };
-// At most `most` of them: phases, then where a GPU worked its streams, copies and calls, else the threads that did.
-// Of a step only those in which something happened; with an empty one all that work often.
+// Returns at most `most` lanes: phases, then streams, copies and calls if a GPU worked, otherwise the threads that
+// worked. With a step: only lanes with activity in it. With an empty step: all lanes that work often.
 std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWindowNs step,
                                  size_t most);
 

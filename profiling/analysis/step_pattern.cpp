@@ -12,13 +12,14 @@ namespace ws::prof {
 
 namespace {
 
-constexpr size_t kWindow = 50'000;  // kernels looked at for the period
-constexpr size_t kAnchors = 16;     // names tried
-constexpr size_t kCandidates = 48;  // distances tried for each: an anchor may come several times a step
-constexpr size_t kMostOfStep = 3;   // times the usual number of kernels
-constexpr double kSame = 0.95;   // share of a step that has to match: the odd logging kernel does not break a pattern
-constexpr double kWhole = 0.8;   // share of all kernels that a loop has to be
-constexpr double kMostly = 0.5;  // share of the window that has to repeat: evaluations may come in between
+constexpr size_t kWindow = 50'000;  // number of kernels searched for the period
+constexpr size_t kAnchors = 16;     // number of names tried
+constexpr size_t kCandidates = 48;  // distances tried per name: an anchor may occur several times per step
+constexpr size_t kMostOfStep = 3;   // multiple of the usual number of kernels
+// share of a step that must match: an occasional logging kernel does not break a pattern
+constexpr double kSame = 0.95;
+constexpr double kWhole = 0.8;   // minimum share of all kernels in the loop
+constexpr double kMostly = 0.5;  // minimum share of the window that repeats: evaluations may interrupt it
 
 double matching(std::span<const uint32_t> names, size_t period) {
   size_t same = 0;
@@ -28,7 +29,7 @@ double matching(std::span<const uint32_t> names, size_t period) {
 
 using Positions = std::vector<size_t>;
 
-// Where the rarest names are that come at least three times: most likely they come once a step.
+// Positions of the rarest names that occur at least three times: most likely they occur once per step.
 std::vector<Positions> anchors(std::span<const uint32_t> names) {
   std::unordered_map<uint32_t, Positions> by_name;
   for (size_t i = 0; i < names.size(); ++i) by_name[names[i]].push_back(i);
@@ -54,7 +55,8 @@ std::set<size_t> candidates(std::span<const uint32_t> names) {
   return periods;
 }
 
-// Where in the period a step begins, from `first` on: after the gap that is longest in the middle of many periods.
+// Returns the offset in the period where a step begins, starting at `first`: after the gap with the longest median over
+// many periods.
 size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t period, size_t offsets) {
   const size_t periods = std::min<size_t>((kernels.size() - first) / period, 50);
   size_t best = 0;
@@ -71,7 +73,7 @@ size_t find_phase(std::span<const SeenKernel> kernels, size_t first, size_t peri
   return first + best;
 }
 
-// Whether kernels begin as the usual step does.
+// True if the kernels begin like the usual step.
 bool repeats(std::span<const SeenKernel> kernels, std::span<const SeenKernel> usual) {
   if (kernels[0].name != usual[0].name) return false;
   size_t same = 0;
@@ -79,7 +81,7 @@ bool repeats(std::span<const SeenKernel> kernels, std::span<const SeenKernel> us
   return static_cast<double>(same) >= kSame * static_cast<double>(usual.size());
 }
 
-// The longest stretch that repeats itself without a fault.
+// Returns the longest stretch that repeats without a mismatch.
 std::pair<size_t, size_t> longest_repetition(std::span<const SeenKernel> kernels, size_t period) {
   std::pair<size_t, size_t> best{0, 0};
   size_t begin = 0;
@@ -93,7 +95,7 @@ std::pair<size_t, size_t> longest_repetition(std::span<const SeenKernel> kernels
   return best;
 }
 
-// The first place from the middle on where two periods in a row are alike.
+// Returns the first place, from the middle on, where two consecutive periods match.
 size_t first_repetition(std::span<const SeenKernel> kernels, size_t period) {
   for (size_t i = kernels.size() / 2; i + 3 * period <= kernels.size(); ++i) {
     if (repeats(kernels.subspan(i + period), kernels.subspan(i, period))) return i;
@@ -101,8 +103,7 @@ size_t first_repetition(std::span<const SeenKernel> kernels, size_t period) {
   return kernels.size() / 2;
 }
 
-// A loop that does nothing but repeat begins with a step and ends with one: whole steps fit into it. Otherwise the gaps
-// decide alone.
+// A loop that only repeats begins and ends with a step, so whole steps fit into it. Otherwise only the gaps decide.
 size_t find_pattern(std::span<const SeenKernel> kernels, size_t period) {
   const auto [begin, end] = longest_repetition(kernels, period);
   if (static_cast<double>(end - begin) < kWhole * static_cast<double>(kernels.size()))
@@ -114,8 +115,8 @@ struct Range {
   size_t begin, end;
 };
 
-// Steps that have every kernel of the usual one, in order, and more between them: the first one, which prepares the
-// optimizer, or one that prints. Looked for from the end of the range.
+// Adds steps that contain every kernel of the usual step, in order, with others between them: the first step, which
+// prepares the optimizer, or one that prints. Searches from the end of the range.
 void add_irregular(std::vector<Range>& found, std::span<const SeenKernel> kernels, Range range,
                    std::span<const SeenKernel> usual) {
   std::vector<Range> backwards;
@@ -130,7 +131,7 @@ void add_irregular(std::vector<Range>& found, std::span<const SeenKernel> kernel
   found.insert(found.end(), backwards.rbegin(), backwards.rend());
 }
 
-// A step lasts until the next begins, where that follows at once.
+// A step lasts until the next one begins, or until its last kernel ends if it is the last.
 std::vector<FoundStep> timed(const std::vector<Range>& ranges, std::span<const SeenKernel> kernels) {
   std::vector<FoundStep> steps;
   for (const Range& range : ranges) {
@@ -143,7 +144,7 @@ std::vector<FoundStep> timed(const std::vector<Range>& ranges, std::span<const S
 size_t period_of(std::span<const uint32_t> names) {
   size_t best = 0;
   double share = kMostly;
-  // Rising: a multiple has to be clearly better than what it is a multiple of.
+  // Ascending order: a multiple must be clearly better than its divisor.
   for (size_t period : candidates(names)) {
     const double now = matching(names, period);
     if (now > share * (best ? 1.02 : 1)) best = period, share = now;
@@ -154,14 +155,14 @@ size_t period_of(std::span<const uint32_t> names) {
 }  // namespace
 
 size_t find_period(std::span<const uint32_t> names) {
-  // The second half: what comes before is more likely preparation. A short trace may need all of it.
+  // Tries the second half first, because the beginning is more likely preparation. A short trace may need all of it.
   const size_t half = period_of(names.subspan(names.size() / 2, std::min(names.size() - names.size() / 2, kWindow)));
   return half != 0 ? half : period_of(names.first(std::min(names.size(), kWindow)));
 }
 
 namespace {
 
-// A step as most are; empty when there is none.
+// Returns a typical step; empty if there is none.
 std::span<const SeenKernel> usual_step(std::span<const SeenKernel> kernels) {
   std::vector<uint32_t> names;
   for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
@@ -173,7 +174,7 @@ std::span<const SeenKernel> usual_step(std::span<const SeenKernel> kernels) {
 
 std::vector<FoundStep> steps_like(std::span<const SeenKernel> usual, std::span<const SeenKernel> kernels) {
   std::vector<Range> found;
-  size_t done = 0;  // up to here steps were found or looked for
+  size_t done = 0;  // everything before this is finished
   for (size_t i = 0; i + usual.size() <= kernels.size();) {
     if (!repeats(kernels.subspan(i), usual)) {
       ++i;
@@ -187,7 +188,7 @@ std::vector<FoundStep> steps_like(std::span<const SeenKernel> usual, std::span<c
   return timed(found, kernels);
 }
 
-// What was recorded without a break.
+// Splits the kernels into stretches recorded without a break.
 std::vector<std::span<const SeenKernel>> stretches(std::span<const SeenKernel> kernels,
                                                    std::span<const FoundStep> untraced) {
   std::vector<std::span<const SeenKernel>> found;
@@ -217,9 +218,9 @@ std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std:
   };
   if (!usual.empty()) look();
   if (!steps.empty()) return steps;
-  // The usual step is looked for in one stretch: windows that hold as many steps each would repeat themselves too.
+  // Searches the usual step in one stretch only: equally long windows would also repeat and give a false period.
   const auto step = usual_step(*std::ranges::max_element(parts, {}, &std::span<const SeenKernel>::size));
-  if (step.empty()) return steps;  // the one before may come again
+  if (step.empty()) return steps;  // keeps the old usual step, which may return
   usual.assign(step.begin(), step.end());
   look();
   return steps;
@@ -230,7 +231,7 @@ std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span
   return find_last_steps(kernels, untraced, usual);
 }
 
-// A step is certain once several more have followed it: what comes late, or between steps, is sorted in by then.
+// A step is certain once several more have followed: by then, late kernels have been sorted in.
 StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
                              std::vector<SeenKernel>& usual) {
   constexpr size_t kFew = 16;
@@ -239,7 +240,7 @@ StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<cons
   if (found.steps.empty()) return found;
   const TimeNs certain = kernels[kernels.size() - kernels.size() / 8].start;
   const auto after = std::ranges::lower_bound(found.steps, certain, {}, &FoundStep::start);
-  if (after == found.steps.begin()) return {{}, 0};  // one is as long as all that is kept
+  if (after == found.steps.begin()) return {{}, 0};  // a single step is as long as everything kept
   const FoundStep first_left = *std::prev(after);
   found.steps.erase(std::prev(after), found.steps.end());
   const auto left = std::ranges::lower_bound(kernels, first_left.start, {}, &SeenKernel::start);
@@ -266,7 +267,7 @@ std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span
   size_t behind = 0;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const TimeNs before = i > 0 ? steps[i - 1].end : ranges[i].start;
-    if (steps[i].start > steps[i].end) steps[i] = {before, before};  // it launched nothing
+    if (steps[i].start > steps[i].end) steps[i] = {before, before};  // this range launched no kernels
     if (i > 0 && steps[i].start < steps[i - 1].start) return {};
     behind += steps[i].start > ranges[i].end;
   }

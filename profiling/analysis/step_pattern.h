@@ -1,4 +1,5 @@
-// Finds the steps of a training loop that marks none: in the names of its ranges, or in the pattern its kernels repeat.
+// Finds the steps of a training loop that marks none, from the names of its ranges or from the repeating pattern of its
+// kernels.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,47 +13,47 @@ namespace ws::prof {
 struct SeenKernel {
   TimeNs start, end;
   uint32_t name;
-  uint32_t call = 0;  // the number of the one that launched it
+  uint32_t call = 0;  // number of the launching call
 };
 struct SeenLaunch {
   uint32_t call;
   TimeNs start;
 };
 
-// The number of kernels after which the sequence repeats; 0 when it does not.
+// Returns the number of kernels after which the sequence repeats, or 0 if it does not repeat.
 size_t find_period(std::span<const uint32_t> names);
 
 struct FoundStep {
   TimeNs start, end;
 };
-// Steps of a stream's kernels, in order of time. A step begins after the longest usual gap and lasts until the next
-// begins. None reaches into `untraced`, in order of time too: what happened there is not known.
+// Finds steps in the kernels of one stream, in order of time. A step begins after the longest usual gap and lasts until
+// the next one begins. No step overlaps an `untraced` stretch (also in order of time), because its content is unknown.
 std::vector<FoundStep> find_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced = {});
 
-// The same for kernels of which more are to come. `usual`: a step as most are, kept from one call to the next; it is
-// looked for when it is empty or when nothing is like it any more.
+// The same while more kernels will follow. `usual`: the kernels of a typical step, kept between calls. It is determined
+// again if it is empty or no longer matches.
 struct StepsSoFar {
   std::vector<FoundStep> steps;
-  size_t used = 0;  // as many of the kernels are behind; the next call gets the rest, and more
+  size_t used = 0;  // number of kernels that are done; the next call gets the remaining and the new ones
 };
 StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
                              std::vector<SeenKernel>& usual);
-// The last of them.
+// Finds the remaining steps at the end.
 std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std::span<const FoundStep> untraced,
                                        std::vector<SeenKernel>& usual);
 
-// Those of ranges that name themselves steps: of ranges inside each other the outer one. None where there are fewer
-// than two.
+// Selects steps from ranges with step names: of nested ranges the outer one. Empty if there are fewer than two.
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges);
-// When the GPU ran the steps that such ranges are. Where the host runs ahead, its ranges end before their kernels begin
-// and say nothing of the GPU's time. Empty where that is not known, and where the host waits for its kernels. By the
-// calls, in order of their numbers, that launched the kernels of one stream: from whatever thread, while a range was
-// open.
+// Times when the GPU ran the steps of these ranges. If the host runs ahead, its ranges end before their kernels begin
+// and say nothing about GPU time. A kernel belongs to the range that was open when it was launched, on any thread.
+// `kernels` are of one stream, `launches` in order of call number. Returns {} if the launches are not known or if the
+// host waits for its kernels.
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels,
                                     std::span<const SeenLaunch> launches);
-// The same without calls: known only where each range launched the same kernels, and none were launched after the last.
+// The same without launch calls. Works only if each range launched the same kernels and nothing was launched after the
+// last one.
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels);
-// "step 12", "Iteration#3", "ProfilerStep#7": a range by such a name is a step.
+// True if a range by this name is a step: "step 12", "Iteration#3", "ProfilerStep#7".
 bool names_a_step(std::string_view range);
 
 }  // namespace ws::prof

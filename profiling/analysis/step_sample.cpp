@@ -19,7 +19,7 @@ const Track* steps_track(const Trace& trace) {
   return nullptr;
 }
 
-// The newest stretch of time of which every track has its spans in memory.
+// The newest stretch in which all tracks have their spans in memory.
 StepWindowNs in_memory(const Trace& trace) {
   StepWindowNs whole{-kAlways, kAlways};
   for (const Track& track : trace.tracks()) {
@@ -31,7 +31,7 @@ StepWindowNs in_memory(const Trace& trace) {
   return whole.begin < whole.end ? whole : StepWindowNs{-kAlways, kAlways};
 }
 
-// The newest of them that began before a time, oldest first. Marks without a number belong to any range.
+// Returns the newest steps that began before a time, oldest first. Marks without a step number belong to any range.
 std::vector<Span> newest_steps(const Track& track, StepWindowNs within, TimeNs before, size_t most, int64_t since) {
   std::vector<Span> steps;
   for (auto block = track.blocks.rbegin(); block != track.blocks.rend() && steps.size() < most; ++block)
@@ -43,7 +43,7 @@ std::vector<Span> newest_steps(const Track& track, StepWindowNs within, TimeNs b
   return steps;
 }
 
-// When nothing was traced on purpose, so that steps look as if they had done nothing.
+// Stretches that were left untraced on purpose. Steps in them look as if they did nothing.
 std::vector<StepWindowNs> untraced_stretches(const Trace& trace, StepWindowNs within) {
   std::vector<StepWindowNs> stretches;
   for (const Track& track : trace.tracks()) {
@@ -55,7 +55,7 @@ std::vector<StepWindowNs> untraced_stretches(const Trace& trace, StepWindowNs wi
   return stretches;
 }
 
-// Which steps had such a span begin in them, on tracks of that kind.
+// Marks each step in which a matching span began, on tracks of kind `where`.
 template <class Is>
 std::vector<bool> steps_with(const std::vector<Span>& steps, const Trace& trace, TrackKind where, Is is) {
   std::vector<bool> with(steps.size(), false);
@@ -75,8 +75,8 @@ bool has_whole_graphs(const Trace& trace) {
       trace.tracks(), [](const Track& track) { return track.kind == TrackKind::GraphLaunches && track.spans > 0; });
 }
 
-// Where graphs are recorded kernel by kernel in some steps and as a whole in the others, only the former say what a
-// step is made of: so many of the newest, even if they lie far back.
+// If graphs are recorded by kernel in some steps and as a whole in others, only the former show the content of a step.
+// Takes the newest of these, even if they are far back.
 std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWindowNs within, SampleRange range) {
   const size_t most = range.steps;
   constexpr size_t kFarBack = 10'000;
@@ -95,7 +95,7 @@ std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWind
   return steps;
 }
 
-// An evaluation stands where an epoch ends; a pause is a gap that no step's own work explains.
+// An evaluation follows each epoch. A pause is a gap that is much longer than the usual ones.
 struct Breaks {
   double steps_per_epoch = 0;
   TimeNs pause = 0;
@@ -116,7 +116,7 @@ struct Breaks {
   }
   bool between(const Span& before, const Span& after) const {
     if (before.step > 0) {
-      if (int64_t{after.step} - int64_t{before.step} != stride) return true;  // steps that were not traced lie between
+      if (int64_t{after.step} - int64_t{before.step} != stride) return true;  // untraced steps lie between
       const auto epoch = [this](const Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch + 1e-9); };
       if (steps_per_epoch >= 2 && epoch(before) != epoch(after)) return true;
     }
@@ -125,7 +125,7 @@ struct Breaks {
   }
 };
 
-// Steps that follow each other without a break; the last one only ends the one before it.
+// Consecutive steps without a break. The last one only marks the end of the previous step.
 struct Row {
   size_t first = 0, last = 0;
 };
@@ -139,10 +139,10 @@ std::vector<Row> rows_of(const std::vector<Span>& steps, const Breaks& breaks) {
   return rows;
 }
 
-// A graph that was recorded as a whole is work, but its kernels are not known.
+// A whole-graph record counts as work, although its kernels are not known.
 bool is_work(const Span& span, bool gpu) { return gpu ? is_kernel(span) : span.span_kind() == SpanKind::Op; }
 
-// The driver numbers graphs as they are made, so that a number says nothing about another run.
+// The driver numbers graphs in order of creation, so the number means nothing in another run.
 std::string work_name(const Trace& trace, NameId id) {
   constexpr std::string_view kGraph = "graph ";
   const std::string& name = trace.name(id);
@@ -151,7 +151,7 @@ std::string work_name(const Trace& trace, NameId id) {
   return numbered ? kWholeGraphs : name;
 }
 
-// Without a GPU allocations, copies and waits are ops too, and still no kernels.
+// Without a GPU, allocations, copies and waits are also ops, but they are not kernels.
 bool computes(const Span& span, bool gpu) {
   const Meaning meaning = span.span_meaning();
   if (gpu) return span.span_kind() == SpanKind::Kernel;
@@ -239,7 +239,7 @@ StepWindowNs long_row(const std::vector<Span>& steps, const std::vector<Row>& ro
   return best;
 }
 
-// The host's marks say nothing of when a step ran: all that the GPU waits there is for its next launch.
+// Host marks do not say when a step ran, so all idle GPU time between them counts as waiting for the next launch.
 void idle_is_launch(Breakdown& parts) {
   auto& idle = parts.times[static_cast<size_t>(Meaning::Idle)];
   parts.times[static_cast<size_t>(Meaning::Launch)] += idle, idle = 0;
@@ -253,7 +253,7 @@ std::string key_of(const Trace& trace, NameId name, OpTag op) {
 
 }  // namespace
 
-// A run may end while its tracing rests, and its last steps look as if they had done nothing.
+// A run may end while tracing is paused. Its last steps then look as if they did nothing.
 TimeNs recorded_until(const Trace& trace) {
   TimeNs until = -kAlways;
   for (const Track& track : trace.tracks())
@@ -291,7 +291,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
     for (size_t i = row->first; i < row->last; ++i)
       sample.step_us.push_back(static_cast<double>(steps[i + 1].start - steps[i].start) * 1e-3 /
                                static_cast<double>(breaks.stride));
-    // In pieces, until there are enough for means: no turn of the event loop may take long.
+    // Works in pieces and stops once there is enough data, so that the event loop is not blocked for long.
     for (size_t last = row->last; last > row->first && totals.spans < kMostSpans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);
       const StepWindowNs piece{steps[first].start, steps[last].start};
@@ -338,7 +338,7 @@ StepWindowNs step_window(const Trace& marks, int64_t step) {
   const Track* track = steps_track(marks);
   if (!track) return {};
   const auto wanted = static_cast<uint32_t>(std::clamp<int64_t>(step, 0, UINT32_MAX - 1) + 1);
-  // Blocks that are not in memory are known by their first span.
+  // For evicted blocks the first span is known.
   auto block = std::upper_bound(track->blocks.begin(), track->blocks.end(), wanted,
                                 [](uint32_t s, const SpanBlock& b) { return s < b.head.step; });
   if (block != track->blocks.begin()) --block;

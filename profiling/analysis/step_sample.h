@@ -1,4 +1,5 @@
-// What a run is compared by: its newest whole steps, without the pauses and evaluations between them.
+// The part of a run that is used for comparison: its newest whole steps, without the pauses and evaluations between
+// them.
 #pragma once
 #include <map>
 #include <string>
@@ -13,59 +14,59 @@ struct StepWindowNs {
   TimeNs begin = 0, end = 0;
 };
 
-inline constexpr const char* kWholeGraphs = "whole graphs";  // those that were recorded as a whole, together
+inline constexpr const char* kWholeGraphs = "whole graphs";  // all graphs that were recorded as a whole
 
 struct WorkUse {
   double count = 0, us = 0;  // per step
 };
 
 struct StepSample {
-  Breakdown parts;                      // of all rows of steps; end - begin is their wall time together
-  std::vector<double> step_us;          // from one step's start to the next, where nothing lies between
-  std::map<std::string, WorkUse> work;  // kernels by name and kWholeGraphs, or on a CPU ops
-  // What each op, by its work_key, has of its meaning's part: ns of all rows together.
+  Breakdown parts;                      // of all rows of steps; end - begin is the sum of their wall times
+  std::vector<double> step_us;          // time from one step's start to the next, if they are consecutive
+  std::map<std::string, WorkUse> work;  // kernels by name, and kWholeGraphs; on a CPU ops
+  // Share of each op, by its work_key, in the part of its meaning: ns, summed over all rows.
   std::map<std::pair<Meaning, std::string>, int64_t> op_parts;
-  std::map<std::string, double> mean_us;  // of one span by its work_key: what differences are tinted by
+  std::map<std::string, double> mean_us;  // mean time of one span by its work_key; colours of differences use it
   double kernels_per_step = 0, allocations_per_step = 0;
-  int64_t stride = 1;        // steps that one span stands for: those of a graph of several steps
-  StepWindowNs median_step;  // the step whose length is the median; with a stride, so many of them
-  bool marks_only = false;   // nothing but marks was traced, which say nothing where the host runs ahead
-  StepWindowNs row;          // the newest long row of steps without a break between them
+  int64_t stride = 1;        // steps per mark, such as the steps of a graph
+  StepWindowNs median_step;  // the step with the median length; with a stride, that many steps
+  bool marks_only = false;   // only host marks were traced; they say nothing if the host runs ahead
+  StepWindowNs row;          // the newest long row of consecutive steps
   bool traced() const { return parts.steps > 0; }
   double mean_step_us() const {
     return parts.steps > 0 ? static_cast<double>(parts.wall()) * 1e-3 / static_cast<double>(parts.steps) : 0;
   }
 };
 
-// Which steps are sampled: so many of the newest that end by `until`, from step `since` on.
+// Which steps are sampled: the newest `steps` that end by `until`, not before step `since`.
 struct SampleRange {
   TimeNs until = kAlways;
   size_t steps = 2000;
   int64_t since = 0;
-  bool lengths_only = false;  // step_us alone: nothing of what was done in the steps
+  bool lengths_only = false;  // fills step_us only
 };
 
-// `marks` hold the steps, `trace` what was done in them: the same trace, or GpuSteps' where the host ran ahead. With
-// the steps of an epoch (0: unknown) evaluations are known by where they stand. Steps of which nothing was traced on
-// purpose are none of the sample; nor are those whose graphs were recorded as a whole, where others have kernels.
+// `marks` holds the steps, `trace` the work done in them. Both are the same trace, or `marks` is that of GpuSteps if
+// the host ran ahead. `steps_per_epoch` (0: unknown) tells where evaluations are. The sample excludes steps in untraced
+// stretches. If some steps have kernel records, it also excludes steps whose graphs were recorded as a whole.
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
-// For a trace whose program's choices are not known: its marks, or the GPU's steps when the host ran ahead.
+// For a program whose settings are not known: uses the marks, or the GPU's steps if the host ran ahead.
 StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange range = {});
 
-// Until when anything was recorded but marks.
+// Time until which anything other than marks was recorded.
 TimeNs recorded_until(const Trace& trace);
 
-// Adds to the sample's parts those of a stretch, also by op.
+// Adds the parts of a stretch to the sample, also by op.
 void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end);
 
-// What makes a span of one run the same as a span of another: the op where a kernel has one, else its name.
+// Key that makes spans of two runs comparable: the op of a kernel if it has one, otherwise its name.
 std::string work_key(const Trace& trace, const Span& span);
-inline constexpr std::string_view kOpKey = "op ";  // how the work_key of a kernel begins that has an op
+inline constexpr std::string_view kOpKey = "op ";  // prefix of the work_key of a kernel with an op
 
-// Where a step begins and ends: the next one's start, unless a pause or an evaluation lies between. The nearest step
-// when this one was not traced; an empty window when none was.
+// Time of a step, until the start of the next one unless a pause or an evaluation lies between. If this step was not
+// traced, the nearest one; empty if no step was traced.
 StepWindowNs step_window(const Trace& marks, int64_t step);
-// The longest stretch of a time in which nothing was left untraced on purpose.
+// The longest part of `within` without untraced stretches.
 StepWindowNs longest_traced(const Trace& trace, StepWindowNs within);
 
 }  // namespace ws::prof

@@ -7,7 +7,7 @@ namespace {
 
 StepTime of_samples(const std::vector<double>& us, double half_width) {
   StepTime time{{median(us), half_width}, percentile(us, 0.05), percentile(us, 0.95)};
-  // Other programs come and go between two runs, which the interval within one run does not see.
+  // Other programs come and go between two runs. The interval within one run does not include this.
   if (machine_busy(time)) time.us.half_width = std::max(half_width, (time.p95_us - time.p5_us) / 2);
   return time;
 }
@@ -24,7 +24,7 @@ StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, do
   const bool sampled = !sample.step_us.empty() || sample.traced();
   if (!sampled || sample.marks_only) {
     const std::vector<double> us = pace_stretches_us(losses);
-    if (!us.empty()) return of_samples(us, mean_with_interval(us).half_width);  // a stretch is a block of steps
+    if (!us.empty()) return of_samples(us, mean_with_interval(us).half_width);  // each stretch is a block of steps
     if (!sampled || whole_run_us > 0) return without_spread(whole_run_us);
   }
   if (!sample.step_us.empty()) return of_samples(sample.step_us, percentile_of_blocks(sample.step_us, 0.5).half_width);
@@ -41,12 +41,12 @@ StepTime step_time(const RunData& run, const StepSample& sample) {
 }
 
 bool machine_busy(const StepTime& time) {
-  constexpr double kWide = 0.5;  // of the median; on a quiet machine p5 to p95 are a few per cent
+  constexpr double kWide = 0.5;  // share of the median; on a quiet machine p5 to p95 differ by a few per cent
   return time.has_spread() && time.p95_us - time.p5_us > kWide * time.us.value;
 }
 
 int64_t steady_since(const std::vector<ChangeMark>& marks) {
-  constexpr std::string_view kExecution = "exec.";  // how the names of these choices begin
+  constexpr std::string_view kExecution = "exec.";  // prefix of the names of execution settings
   int64_t since = 0;
   for (const ChangeMark& mark : marks)
     if (mark.text.starts_with(kExecution)) since = std::max(since, mark.step);

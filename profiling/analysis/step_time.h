@@ -1,4 +1,4 @@
-// Where the time of a step comes from: computed when a run ends, and kept in its file.
+// Computes the time of a step when a run ends. The result is stored in its file.
 #pragma once
 #include "profiling/analysis/pace.h"
 #include "profiling/analysis/step_sample.h"
@@ -6,16 +6,16 @@
 
 namespace ws::prof {
 
-// From the sampled steps. A run without them, or of which only the host's marks were traced: from stretches between its
-// losses. A run with too few of these: the mean of the whole run, which has no spread; 0: not known.
+// Uses the sampled steps. Without samples, or if only host marks were traced, it uses stretches between losses. With
+// too few of these, it uses the mean of the whole run, which has no spread; 0: not known.
 StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us);
-// The one that is kept with the run, else computed. The sample begins at steady_since() too.
+// Returns the step time stored with the run, or computes it. The sample also begins at steady_since().
 StepTime step_time(const RunData& run, const StepSample& sample);
 
-// The first step that ran with the last choices of execution. Steps before it say nothing of the run as it is now.
+// The first step with the final execution settings. Steps before it say nothing about the current speed.
 int64_t steady_since(const std::vector<ChangeMark>& marks);
 
-// True if the steps of a run differ so much that something else used the machine. Its interval then is the spread.
+// True if step times vary so much that something else used the machine. Then the interval is the whole spread.
 bool machine_busy(const StepTime& time);
 
 }  // namespace ws::prof

@@ -22,7 +22,7 @@ const Span* steps_upper(const Track& track, auto before) {
 
 const Span* first_span(const Track& track) { return track.blocks.empty() ? nullptr : &track.blocks.front().head; }
 
-// Walks backwards from the last span that begins before `from`.
+// Visits spans backwards, beginning with the last span that starts before `from`.
 template <class Fn>
 void for_each_back(const Track& track, TimeNs from, Fn fn) {
   auto block = std::partition_point(track.blocks.begin(), track.blocks.end(),
@@ -145,7 +145,7 @@ std::optional<FoundSpan> find_span(const Trace& trace, const std::vector<NameId>
 }
 
 Busy gpu_during(const Trace& trace, TimeRange range) {
-  // Streams may overlap: the union of their spans, from the parts clipped to the range.
+  // Streams may overlap, so this takes the union of their spans, clipped to the range.
   std::vector<TimeRange> parts;
   for (const Track& track : trace.tracks()) {
     if (!on_gpu(track)) continue;
@@ -166,7 +166,7 @@ Busy gpu_during(const Trace& trace, TimeRange range) {
   return result;
 }
 
-// The step number decides where the span has one: work on the GPU may be far behind the host's step.
+// Uses the step number of the span if it has one: GPU work may be far behind the host's step.
 SameName same_in_step(const Trace& trace, const Track& track, const Span& span) {
   SameName result;
   const auto count = [&](const Span& s) {
@@ -181,7 +181,7 @@ SameName same_in_step(const Trace& trace, const Track& track, const Span& span) 
   const auto same_step = [&](const Span& s) {
     if (s.step == span.step) count(s);
     strangers = s.step == span.step || s.step == 0 ? 0 : strangers + 1;
-    return strangers < kStrangers;  // a few late ones of a neighbour may stand between
+    return strangers < kStrangers;  // a few late spans of a neighbouring step may be in between
   };
   for_each_back(track, span.start, same_step);
   strangers = 0;
@@ -207,7 +207,7 @@ TimeNs step_period(const Trace& marks) {
 }
 
 void copy_trace(const Trace& from, TimeRange range, Trace& to) {
-  // Interned in the same order, so that the ids stay what they are.
+  // Interns names and details in the same order, so that the ids stay valid.
   for (size_t i = 0; i < from.name_count(); ++i) to.intern(from.name(static_cast<NameId>(i)));
   for (size_t i = 1; i < from.detail_count(); ++i) to.intern(from.detail(static_cast<DetailId>(i)));
   to.ops = from.ops, to.memory_sources = from.memory_sources;

@@ -145,7 +145,7 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
     });
   }
   if (stats.steps == 0) stats.steps = steps.size();
-  // Where the driver's calls were recorded, what a pool hands out of its own memory is no allocation.
+  // If driver calls were recorded, blocks that a pool takes from its own memory do not count as allocations.
   const bool driver = std::ranges::any_of(trace.memory_sources, is_driver_source);
   for (const MemoryEvent& event : trace.memory()) {
     if (event.kind != MemoryAction::Allocate) continue;
@@ -166,7 +166,8 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
 TraceStats run_stats(const RunData& run, GroupBy by) {
   TraceStats stats = trace_stats(run.trace, by);
   stats.problems = run.problems;
-  stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));  // a graph launch marks several as one
+  // one graph launch marks several steps as one
+  stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
   stats.step = sample_steps(run.trace, steps_per_epoch(run.evaluations), {.since = steady_since(run.marks)});
   stats.step_time = step_time(run, stats.step);

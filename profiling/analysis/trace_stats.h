@@ -1,4 +1,4 @@
-// The short account of a trace: how many of what, and how long each kernel took.
+// A short summary of a trace: counts of everything, and how long each kernel took.
 #pragma once
 #include <string>
 #include <string_view>
@@ -20,33 +20,33 @@ struct TraceStats {
   int64_t kernel_ns = 0, graph_ns = 0;
   Losses losses;
   Activity activity;               // of the whole trace
-  DurationStats delay;             // from a launching call to what it launched
-  std::vector<KernelRow> by_name;  // kernels, and graphs that were recorded as a whole
-  std::vector<KernelRow> cpu_ops;  // of a trace of the CPU alone: what it did instead
-  // Of a whole run only:
+  DurationStats delay;             // from a launching call to the work that it launched
+  std::vector<KernelRow> by_name;  // kernels, and graphs recorded as a whole
+  std::vector<KernelRow> cpu_ops;  // only for a CPU-only trace
+  // Only for a whole run:
   StepTime step_time;
   Interval tracing_cost;
-  StepSample step;         // where the time of its newest steps went
-  AllocatorHistory calls;  // to the driver's allocator
+  StepSample step;         // where the time of the newest steps went
+  AllocatorHistory calls;  // calls of the driver's allocator
   std::vector<MemoryAccount> memory;
-  std::string memory_tables;  // the same in words, with the counters of the pools
+  std::string memory_tables;  // the accounts as text, with the counters of the pools
   std::string call_tables;
-  std::vector<std::string> problems;  // what of the file could not be read
+  std::vector<std::string> problems;  // parts of the file that could not be read
 };
-TraceStats trace_stats(const Trace& trace, GroupBy by = GroupBy::Name);  // by_name and cpu_ops: by that
-// With all that takes the rest of the run: its steps, the card it ran on, its allocator's calls.
+TraceStats trace_stats(const Trace& trace, GroupBy by = GroupBy::Name);  // `by`: the grouping of by_name and cpu_ops
+// Adds the values that need the rest of the run: steps, card, allocator calls.
 TraceStats run_stats(const RunData& run, GroupBy by = GroupBy::Name);
 
-// What a row of kernels can say beside its share, its total and its count.
+// Optional columns of the kernel table, beside share, total and count.
 std::vector<std::string_view> row_columns();
 inline const std::vector<std::string> kUsualColumns{"mean", "p50", "p99", "occupancy"};
 std::string to_text(const TraceStats& stats, const std::vector<std::string>& columns = kUsualColumns);
-// "3 damaged, 12 not matched to an op": records that are not in the trace as they should be; empty without.
+// "3 damaged, 12 not matched to an op": records that are missing or incomplete in the trace. Empty if there are none.
 std::string losses_text(const Losses& losses);
-// "≥ 3.8 ± 0.4 %", "within noise, ± 13.0 %"; empty: not measured. It is a lower bound: the profiler stays attached in the
-// untraced stretches.
+// "≥ 3.8 ± 0.4 %", "within noise, ± 13.0 %"; empty if not measured. A lower bound, because the profiler stays attached
+// in the untraced stretches.
 std::string tracing_cost_text(const Interval& share);
-bool tracing_cost_seen(const Interval& share);  // beyond its noise
-std::string to_json(const TraceStats& stats, const std::string& by = "name");  // rows are in "by_name"
+bool tracing_cost_seen(const Interval& share);  // true if it exceeds its noise
+std::string to_json(const TraceStats& stats, const std::string& by = "name");  // the rows are in "by_name"
 
 }  // namespace ws::prof

@@ -12,7 +12,7 @@ namespace ws::prof {
 
 namespace {
 
-// ns of many steps as ps of one, rounded so that parts taken one after the other still sum to the whole.
+// Converts ns of many steps to ps of one step. Rounding carries over, so that consecutive parts still sum to the whole.
 class PerStep {
  public:
   explicit PerStep(int64_t steps) : steps_(std::max<int64_t>(steps, 1)) {}
@@ -40,7 +40,8 @@ void sort_by_change(std::vector<Cause>& causes) {
       causes, [](const Cause& p, const Cause& q) { return std::abs(p.delta_ps()) > std::abs(q.delta_ps()); });
 }
 
-// The parts of one run in the order of its meanings, so that the ops of a meaning round to what the meaning does.
+// Adds the parts of one run in the order of its meanings, so that the ops of a meaning sum to the meaning after
+// rounding.
 void add_by_op(const StepSample& sample, int64_t Cause::*side, std::map<std::string, Cause>& ops, MeaningTimes& rest) {
   PerStep per_step(sample.parts.steps);
   auto op = sample.op_parts.begin();

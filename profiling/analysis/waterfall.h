@@ -1,4 +1,4 @@
-// Two runs side by side: which causes make up the difference of their step times.
+// Compares two runs: which causes explain the difference of their step times.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace ws::prof {
 
-// Times per step in ps, as whole numbers, so that causes sum to the difference exactly.
+// Times per step in ps, as integers, so that the causes sum exactly to the difference.
 struct Cause {
   Meaning meaning;
   int64_t a_ps, b_ps;
-  std::string op = {};  // whose kernels, in a waterfall by op: an op, a kernel that has none, "5 other ops"
+  std::string op = {};  // in a waterfall by op: the op, a kernel without an op, or "5 other ops"
   int64_t delta_ps() const { return b_ps - a_ps; }
 };
 struct Waterfall {
@@ -21,14 +21,14 @@ struct Waterfall {
   std::vector<Cause> causes;   // largest change first
 };
 Waterfall waterfall(const Breakdown& a, const Breakdown& b);
-// The same with the kernels' parts split by op; all else, and each sum, is the same to the ps.
+// The same with the kernel parts split by op. Everything else and all sums are identical to the ps.
 Waterfall waterfall_by_op(const StepSample& a, const StepSample& b);
-// With a bar each for the `most` ops that changed most and one for the rest of them, which comes after those.
+// Keeps one bar for each of the `most` ops with the largest change, and one bar after them for the remaining ops.
 Waterfall folded(Waterfall by_op, size_t most);
-std::string cause_name(const Cause& cause);  // the op, or the meaning as a part of a step
+std::string cause_name(const Cause& cause);  // the op, or the name of the meaning as a part of a step
 
-// Calls to the driver's allocator: all that were made in a recorded program, in a run of ours those that its own
-// allocator could not answer. NaN: not known.
+// Calls of the driver's allocator per step: for a recorded program all calls, for our own run only those that its
+// allocator could not serve. NaN: not known.
 double driver_calls_per_step(const RunSummary& run);
 
 struct KernelDelta {

@@ -24,7 +24,7 @@ void keep_short(const std::stop_token& ended, const std::string& path) {
     try {
       Database(path, Database::Mode::Update).exec("PRAGMA wal_checkpoint(PASSIVE)");
     } catch (const std::exception&) {
-    }  // a full disk, say: the log goes on, and the writer is the one to tell
+    }  // for example a full disk: the log grows on, and the writer reports the error
   }
 }
 

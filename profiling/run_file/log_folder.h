@@ -1,5 +1,5 @@
-// Folds the write-ahead log of a database into it from a thread of its own. That waits for the disk (fsync); the writer
-// only ever waits for the page cache.
+// Moves the write-ahead log of a database into the database, on its own thread. This thread waits for the disk (fsync),
+// so the writer waits only for the page cache.
 #pragma once
 #include <string>
 #include <thread>
@@ -8,7 +8,7 @@ namespace ws::prof {
 
 class WalKeeper {
  public:
-  explicit WalKeeper(const std::string& path);  // of the database; its writer must not fold by itself
+  explicit WalKeeper(const std::string& path);  // path of the database; its writer must not checkpoint itself
 
  private:
   std::jthread thread_;

@@ -1,4 +1,5 @@
-// The run file (.wsrun): one SQLite database that is written while the run goes and that opens anywhere.
+// The run file (.wsrun): one SQLite database that stores a whole run. It is written during the run and can be opened on
+// any machine.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -14,33 +15,33 @@ namespace ws::prof {
 
 inline constexpr int kRunFileVersion = 2;  // 2: losses in blocks (metric_data)
 
-// Calls may come from several threads. A program that is killed loses what came after the last flush().
+// Calls may come from several threads. If the program is killed, only the data since the last flush() is lost.
 class RunFileWriter {
  public:
   RunFileWriter(const std::string& path, const RunSummary& summary);  // replaces the file
-  ~RunFileWriter();                                                   // finish(), without throwing
+  ~RunFileWriter();                                                   // calls finish(), does not throw
 
   void set_summary(const RunSummary& summary);
   void add(const Metric& metric);
   void add(const Evaluation& evaluation);
   void add(const ChangeMark& mark);
   void add(const StepWindow& window);
-  void add(TraceBatch&& batch);  // kept until the next flush, then only in the file
+  void add(TraceBatch&& batch);  // kept in memory until the next flush
   void add(const Trace& trace);  // a whole trace, instead of batches
-  void flush();                  // one transaction; call it once a second
-  void flush_if_due();           // when the last one is a second old
-  void finish();                 // folds the log into one file; nothing may be added after it
+  void flush();                  // writes one transaction; call it once a second
+  void flush_if_due();           // flushes if the last flush is old enough
+  void finish();                 // moves the log into the file; nothing may be added after it
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-// Opens in a moment whatever the size: the spans of a block are read when they are asked for. What cannot be read is
-// left out and named in problems().
+// Opens in a moment, whatever the size: the spans of a block are read on demand. Parts that cannot be read are left out
+// and named in problems().
 class RunFileReader {
  public:
-  explicit RunFileReader(const std::string& path);  // throws ws::Failure when it is no run file
+  explicit RunFileReader(const std::string& path);  // throws Failure if it is not a run file
   ~RunFileReader();
 
   const RunSummary& summary() const;
@@ -51,12 +52,12 @@ class RunFileReader {
   std::vector<StepAllocations> allocations();  // calls to the driver's allocator, by step and op
 
   Trace trace();  // names, counters, memory events and the sums of every block, but no spans yet
-  // Reads the missing blocks that touch the range, the first `most_blocks` of them; returns how many were read. Works
-  // on any trace that was written into this file, also a live one that has evicted blocks.
+  // Reads the missing blocks that touch the range, at most `most_blocks` of them. Returns how many were read. Works for
+  // any trace that was written into this file, also for a live one with evicted blocks.
   size_t fill(Trace& trace, TimeNs begin, TimeNs end, size_t most_blocks = std::numeric_limits<size_t>::max());
   size_t fill(Trace& trace);
-  Trace outline();  // as trace(), without counters and memory events
-  // Those of one block of what outline() gave, which stays out of memory; throws Failure where they cannot be read.
+  Trace outline();  // like trace(), but without counters and memory events
+  // Returns the spans of one block of an outline(), which stays without spans. Throws Failure if they cannot be read.
   std::vector<Span> spans(Trace& outline, TrackId track, size_t block);
   std::vector<std::string> problems() const;
 
@@ -66,10 +67,11 @@ class RunFileReader {
 };
 
 RunSummary read_run_summary(const std::string& path);
-// Name, tags and notes can be changed at any time, also in a file that is being written.
+// Name, tags and notes can be changed at any time, even while the file is being written.
 void rename_run(const std::string& path, const std::string& name);
 void tag_run(const std::string& path, const std::vector<std::string>& tags);
 void annotate_run(const std::string& path, const std::string& notes);
-void keep_with_run(const std::string& path, const std::string& key, const std::string& value);  // into extra
+// stored in RunSummary::extra
+void keep_with_run(const std::string& path, const std::string& key, const std::string& value);
 
 }  // namespace ws::prof

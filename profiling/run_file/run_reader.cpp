@@ -29,7 +29,7 @@ int64_t log_bytes(const std::string& path) {
 
 constexpr size_t kMostBlocks = 20'000'000;
 constexpr int64_t kMostSpansPerBlock = 1 << 16;
-constexpr TimeNs kFarthest = TimeNs{1} << 61;  // 73 years either way: sums and differences cannot overflow
+constexpr TimeNs kFarthest = TimeNs{1} << 61;  // 73 years in both directions: sums and differences cannot overflow
 
 bool possible(TimeNs time) { return time > -kFarthest && time < kFarthest; }
 
@@ -45,7 +45,7 @@ struct RunFileReader::Impl {
     if (problems.size() < 100) problems.emplace_back(std::move(text), 1);
   }
 
-  // Runs a part of the reading; when the file is damaged there, says so and goes on with the rest.
+  // Runs one part of the reading. If the file is damaged there, notes the problem and continues with the rest.
   template <class Part>
   void guard(const char* what, Part part) {
     try {
@@ -55,7 +55,7 @@ struct RunFileReader::Impl {
     }
   }
 
-  // Rows in order of id; when a damaged page stops us, the rows behind it are read from the other end.
+  // Visits rows in order of id. If a damaged page stops the query, reads the rows after it from the other end.
   template <class Row>
   void each_row(const char* what, const std::string& table, const std::string& columns, Row row) {
     int64_t highest = std::numeric_limits<int64_t>::min();
@@ -72,7 +72,7 @@ struct RunFileReader::Impl {
     });
   }
 
-  // How many items a block says it has, once there is memory for them.
+  // Returns the number of items that a block claims, after taking their memory from the budget.
   size_t count_in(const Statement& row, int column, size_t bytes_each) {
     const auto count = static_cast<size_t>(std::clamp<int64_t>(row.integer(column), 0, int64_t{1} << 40));
     budget.take(count * bytes_each);
@@ -88,7 +88,7 @@ struct RunFileReader::Impl {
   void add_points(Trace& trace);
   const StoredTrack* find(const Track& track) const;
 
-  // Name and detail numbers of the file become those of the trace.
+  // Maps name and detail numbers of the file to those of the trace.
   struct Renumbering {
     std::vector<NameId> names;
     std::vector<DetailId> details;
@@ -109,16 +109,16 @@ struct RunFileReader::Impl {
   MetaMap meta;
   RunSummary summary;
   Losses losses;
-  std::vector<std::pair<std::string, int>> problems;  // and how often
+  std::vector<std::pair<std::string, int>> problems;  // with the number of occurrences
   std::vector<std::string> names;
   std::vector<Detail> details;
   std::vector<OpInfo> ops{{}};
   std::vector<StoredTrack> tracks;
-  LookUp track_places;  // of tracks
-  Budget budget;  // of what is being read; the reader keeps none of it
+  LookUp track_places;  // index into tracks
+  Budget budget;  // for what is being read; the reader itself keeps none of it
   std::unordered_map<int64_t, std::vector<StoredRow>> rows;     // by track
-  std::deque<std::pair<int64_t, std::vector<Span>>> just_read;  // the newest few, by key and in the file's numbers
-  Renumbering outline_to;                                       // of what outline() gave
+  std::deque<std::pair<int64_t, std::vector<Span>>> just_read;  // the newest few, by key, with the file's numbers
+  Renumbering outline_to;                                       // for the trace of outline()
   bool looked_again = false;
   int64_t summed = 0;                      // over all blocks of the trace
   std::unordered_set<int64_t> unreadable;  // damaged blocks are tried once
@@ -140,7 +140,7 @@ void RunFileReader::Impl::read_header(const std::string& path) {
     if (auto node = meta.extract(key)) *count = std::strtoull(node.mapped().c_str(), nullptr, 10);
   }
   summary = from_meta(meta);
-  // A program that ended while it folded its log into the file has written the new size first: the rest is in the log.
+  // A program that ended while it moved its log into the file has already written the new size: the rest is in the log.
   if (const int64_t expected = claimed_bytes(path); expected > file_bytes + log_bytes(path)) {
     add_problem("The file ends after " + std::to_string(file_bytes) + " of " + std::to_string(expected) + " bytes");
   }
@@ -254,7 +254,7 @@ std::vector<StepWindow> RunFileReader::step_windows() {
       "first_step, steps, begin, \"end\", matrix_ns, pointwise_ns, loss_ns, optimizer_ns, copy_ns, allocation_ns, "
       "sync_ns, "
       "launch_ns, idle_ns, other_ns, ";
-  bool communicates = false;  // files before ranks have no such column
+  bool communicates = false;  // false for files from before multi-rank runs
   impl_->guard("The step times", [&] {
     communicates = std::ranges::count(impl_->db.columns("step_windows"), "communication_ns") > 0;
   });
@@ -281,7 +281,7 @@ std::vector<StepAllocations> RunFileReader::allocations() {
   return all;
 }
 
-// The trace: blocks known by their sums, and their spans when they are asked for.
+// Reads the list of blocks: their sums are known now, their spans are read on demand.
 std::unordered_map<int64_t, std::vector<StoredBlock>> RunFileReader::Impl::read_index() {
   std::unordered_map<int64_t, std::vector<StoredBlock>> index;
   size_t blocks = 0;
@@ -299,7 +299,7 @@ std::unordered_map<int64_t, std::vector<StoredBlock>> RunFileReader::Impl::read_
   return index;
 }
 
-// The list of blocks has no checksum of its own: sums that cannot be are taken as 0.
+// The list of blocks has no checksum of its own, so impossible sums count as 0.
 void RunFileReader::Impl::read_sums(const std::string& bytes, SpanBlock& block) {
   SpanBlock read;
   unpack_sums(bytes, read);
@@ -392,7 +392,7 @@ void RunFileReader::Impl::put_in_order(std::vector<StoredRow>& list) {
   for (StoredRow& row : list) row.reach = reach = std::max(reach, row.last);
 }
 
-// A file that is being written has grown since we looked; the newest block of a track is written again and again.
+// A file that is being written has grown since. The newest block of a track is rewritten repeatedly.
 void RunFileReader::Impl::read_new_rows() {
   constexpr int64_t kTrackBits = 40;
   for (const StoredTrack& track : tracks) {
@@ -413,7 +413,7 @@ void RunFileReader::Impl::read_new_rows() {
   just_read.clear();
 }
 
-// Which row holds the block; -1: none.
+// Returns the key of the row that holds the block, or -1 if there is none.
 int64_t RunFileReader::Impl::key_of(int64_t stored_track, const SpanBlock& block) {
   const auto find_key = [&] {
     const auto at = std::ranges::equal_range(rows[stored_track], block.first, {}, &StoredRow::first);
@@ -428,7 +428,7 @@ int64_t RunFileReader::Impl::key_of(int64_t stored_track, const SpanBlock& block
   return find_key();
 }
 
-// The newest block of a file that is being written may hold more than when it was listed.
+// If the file is being written, its newest block may now have more spans than when it was listed.
 const std::vector<Span>& RunFileReader::Impl::decoded(int64_t key) {
   constexpr size_t kFew = 4;
   for (const auto& [known, spans] : just_read)
@@ -456,7 +456,7 @@ void RunFileReader::Impl::renumber(Trace& trace, std::vector<Span>& spans, const
 
 namespace {
 
-// How many spans that start then are in the blocks before, as far as those are in memory.
+// Counts the spans that start at `time` in earlier blocks, as far as those are in memory.
 size_t starting_at(const Track& track, size_t index, TimeNs time) {
   size_t count = 0;
   for (size_t i = index; i-- > 0;) {
@@ -470,9 +470,9 @@ size_t starting_at(const Track& track, size_t index, TimeNs time) {
 
 }  // namespace
 
-// A span that came late stands in its place in a live trace, and in the block that was open then in the file: the
-// blocks of both begin elsewhere from there on. The spans of a live block are those that start in its time; of several
-// that start at its very beginning or end, some may be its neighbours'.
+// Reads a live block whose borders differ from the file. A late span is at its sorted place in a live trace, but in the
+// file it is in the block that was open then. From there on, blocks begin at different spans. A live block has the
+// spans that start in its time. If several start exactly at its begin or end, some may belong to its neighbours.
 std::vector<Span> RunFileReader::Impl::gathered(const Track& track, size_t index, int64_t stored_track) {
   constexpr size_t kMostRows = 256;
   const SpanBlock& block = track.blocks[index];
@@ -482,7 +482,7 @@ std::vector<Span> RunFileReader::Impl::gathered(const Track& track, size_t index
   for (auto row = std::ranges::upper_bound(list, end, {}, &StoredRow::first);
        row != list.begin() && std::prev(row)->reach >= begin && about.size() < kMostRows; --row)
     if (std::prev(row)->last >= begin) about.push_back(*std::prev(row));
-  std::ranges::sort(about, {}, &StoredRow::key);  // as they came: the order of several at one moment
+  std::ranges::sort(about, {}, &StoredRow::key);  // in order of arrival, which is the order of spans with equal start
   std::vector<Span> spans;
   for (const StoredRow& row : about)
     std::ranges::copy_if(decoded(row.key), std::back_inserter(spans),
@@ -499,7 +499,7 @@ std::vector<Span> RunFileReader::Impl::gathered(const Track& track, size_t index
   return {first, first + block.count};
 }
 
-// False: there is nothing to read.
+// Returns false if there is nothing to read.
 bool RunFileReader::Impl::read_block(Trace& trace, TrackId id, size_t index, int64_t stored_track,
                                      const Renumbering& to) {
   const Track& track = trace.tracks()[static_cast<size_t>(id)];
@@ -515,7 +515,7 @@ bool RunFileReader::Impl::read_block(Trace& trace, TrackId id, size_t index, int
 }
 
 size_t RunFileReader::Impl::fill(Trace& trace, TimeNs begin, TimeNs end, size_t most) {
-  read_names();  // a live file may know more by now
+  read_names();  // a live file may have more names by now
   read_tracks();
   const Renumbering to = renumber(trace);
   looked_again = false;

@@ -26,7 +26,7 @@ void number_of(const std::string& text, Number& value) {
   std::from_chars(text.data(), text.data() + text.size(), value);
 }
 
-// One list of fields for both directions.
+// One list of fields for writing and reading.
 template <class Summary, class Text, class Number>
 void each_field(Summary& s, Text text, Number number) {
   text("name", s.name);
@@ -58,8 +58,8 @@ void each_field(Summary& s, Text text, Number number) {
 
 namespace {
 
-// Files of earlier versions kept the loss of the last test only, and as tracing cost also a single comparison, which is
-// no measurement.
+// Files of earlier versions stored only the loss of the last test. Their tracing cost could be a single comparison,
+// which is not a measurement.
 void read_old_fields(RunSummary& summary, MetaMap& meta) {
   if (auto node = meta.extract("final_loss")) number_of(node.mapped(), summary.test_loss);
   meta.erase("overhead_share"), meta.erase("overhead_spread");
@@ -106,7 +106,7 @@ MetaMap read_meta(Database& db) {
 
 namespace {
 
-// A file without its first pages reads as a database without tables, or as none.
+// A file without its first pages looks like a database without tables, or like no database.
 void must_have_its_beginning(const std::string& path) {
   constexpr uintmax_t kLeast = 512;
   std::error_code unknown;
@@ -149,8 +149,8 @@ RunSummary read_run_summary(const std::string& path) {
 
 namespace {
 
-// Sums are followed by the block's first span. The time of communication, which files had no place for at first, comes
-// last, and only where there is some.
+// The block's first span follows the sums. The communication time, which the first version lacked, comes last and only
+// if it is not 0.
 constexpr size_t kSumsBefore = static_cast<size_t>(Meaning::Communication), kSumsSize = kSumsBefore * sizeof(int64_t);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the tables of a run file are called, and the summary as key/value rows.
+// Defines the tables of a run file, and converts the run summary to and from key/value rows.
 #pragma once
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@ namespace ws::prof {
 
 inline constexpr int kApplicationId = 0x57735275;  // "WsRu"
 
-// A newer version may add tables, columns and keys; it must not change the meaning of these.
+// A newer version may add tables, columns and keys. It must not change the meaning of existing ones.
 inline constexpr const char* kRunSchema = R"sql(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE names(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
@@ -40,17 +40,17 @@ MetaMap to_meta(const RunSummary& summary);
 RunSummary from_meta(MetaMap meta);
 MetaMap read_meta(Database& db);
 
-Database open_run(const std::string& path);      // throws ws::Failure when it is no run file
-int64_t claimed_bytes(const std::string& path);  // what the database's own header says about its size
+Database open_run(const std::string& path);      // throws Failure if it is not a run file
+int64_t claimed_bytes(const std::string& path);  // the size according to the header of the database
 
-// Rows of blocks and tracks as they stand in the file.
+// Rows of blocks and tracks as stored in the file.
 struct StoredBlock {
   int64_t key;
   TimeNs first, last;
   uint32_t count;
   std::string sums;
 };
-// Where a block lies, in order of `first`; `reach`: the greatest end of it and of those before it.
+// Location of a block, sorted by `first`. `reach`: the greatest end of this block and all blocks before it.
 struct StoredRow {
   TimeNs first, last;
   uint32_t count;
@@ -64,7 +64,7 @@ struct StoredTrack {
   int depth;
 };
 
-// The sums of a block and its first span, as stored beside its place.
+// Encodes the sums of a block and its first span, which are stored in the row of the block.
 std::string pack_sums(const SpanBlock& block);
 void unpack_sums(std::string_view bytes, SpanBlock& block);
 

@@ -20,11 +20,11 @@ constexpr size_t kFewMetrics = 16;
 constexpr auto kFlushEvery = std::chrono::milliseconds(300);  // a killed program loses less than a second
 using Clock = std::chrono::steady_clock;
 
-// How much of a trace is in the file already.
+// Which parts of a trace are already in the file.
 struct Saved {
   size_t names = 0, details = 1, ops = 1, counters = 0, sources = 0, memory = 0;
-  std::vector<size_t> blocks;  // complete ones, by track
-  std::vector<size_t> points;  // by counter
+  std::vector<size_t> blocks;  // complete blocks, by track
+  std::vector<size_t> points;  // points, by counter
 };
 
 class TraceSaver {
@@ -48,7 +48,7 @@ class TraceSaver {
     save_memory(trace);
   }
 
-  // The counters and memory events of the trace were dropped after saving.
+  // Call it after the saved counters and memory events were dropped from the trace.
   void forget_points() {
     saved_.memory = 0;
     std::fill(saved_.points.begin(), saved_.points.end(), 0);
@@ -72,7 +72,7 @@ class TraceSaver {
     }
   }
 
-  // The last block is still being filled: it is written again the next time.
+  // The last block is still being filled, so it is written again the next time.
   void save_track(size_t id, const Track& track) {
     if (id >= saved_.blocks.size()) {
       saved_.blocks.push_back(0);
@@ -126,10 +126,10 @@ void make_schema(const std::string& path) {
   db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
   db.exec(kRunSchema);
-  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");  // closing would do that, too, and tell nobody that it failed
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");  // closing would do this too, but would not report a failure
 }
 
-// Under another name until it is a run file: a program that is killed meanwhile leaves none that cannot be opened.
+// Creates the file under another name and renames it: a program that is killed meanwhile leaves no broken file.
 Database create(const std::string& path) {
   if (is_part(path))
     make_schema(path);
@@ -150,7 +150,7 @@ struct RunFileWriter::Impl {
         keeper(std::in_place, path),
         saver(std::in_place, db) {}
 
-  // What was written goes into the file that moved: under its new name nobody would find the log.
+  // If the file was moved, writes everything into it: under its new name nobody would find the log.
   void must_be_in_place() {
     if (!db.has_moved()) return;
     keeper.reset();
@@ -158,7 +158,7 @@ struct RunFileWriter::Impl {
     throw Failure(path + " was moved, deleted or replaced while it was being written.");
   }
 
-  // Only what changed, so that a name given from outside in the meantime stays.
+  // Writes only changed keys, so that a name set by another process meanwhile is kept.
   void write_meta() {
     MetaMap meta = to_meta(summary);
     const Losses& lost = held.losses;
@@ -194,7 +194,7 @@ struct RunFileWriter::Impl {
     allocations.clear();
   }
 
-  // A row costs five times what one in a block does; a few steps are not worth a block.
+  // A row costs five times as much as an item in a block. A block does not pay for a few steps.
   void write_metrics() {
     Statement block = db.prepare("INSERT INTO metric_data(count, data) VALUES(?, ?)");
     std::span<const Metric> left = metrics;
@@ -226,12 +226,12 @@ struct RunFileWriter::Impl {
       try {
         db.exec("ROLLBACK");
       } catch (const std::exception&) {
-      }  // the first failure is the one to tell
+      }  // report the first failure
       throw;
     }
   }
 
-  // The losses go first and for themselves: they are few, and packing a busy trace takes a while.
+  // Losses are written first, in their own transaction: they are few, and packing a busy trace takes a while.
   void flush_rows() {
     if (finished) return;
     in_transaction([this] {
@@ -243,7 +243,7 @@ struct RunFileWriter::Impl {
   void flush() {
     if (finished) return;
     must_be_in_place();
-    last_flush = Clock::now();  // when it began: what comes meanwhile waits for the next
+    last_flush = Clock::now();  // the begin of this flush: data that arrives meanwhile waits for the next one
     flush_rows();
     in_transaction([this] { saver->save(held); });
     held.drop_points();
@@ -261,7 +261,7 @@ struct RunFileWriter::Impl {
       db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       db.exec("PRAGMA journal_mode = DELETE");
     } catch (const DatabaseBusy&) {
-    }  // somebody is reading: the log is folded in when the last one closes the file
+    }  // someone reads the file: the last one to close it moves the log into it
   }
 
   const std::string path;
@@ -292,7 +292,7 @@ RunFileWriter::~RunFileWriter() {
   try {
     impl_->finish();
   } catch (const std::exception&) {
-  }  // what was flushed before is in the file
+  }  // everything flushed before is in the file
 }
 
 void RunFileWriter::set_summary(const RunSummary& summary) {

@@ -15,10 +15,10 @@ namespace ws::prof {
 
 namespace {
 
-constexpr size_t kMostItems = 1 << 20;  // of one block
+constexpr size_t kMostItems = 1 << 20;  // in one block
 constexpr size_t kMostBytesPerItem = 100;
 
-// A column is a list of variable-length integers.
+// Reads a column, which is a list of variable-length integers.
 struct ColumnReader {
   explicit ColumnReader(std::string_view bytes) : in(bytes, "A block of the run file") {}
   uint64_t number() { return in.varint("a column"); }
@@ -65,7 +65,7 @@ std::string decompress(std::string_view packed, size_t count) {
   return decompress_at_most(packed, count * kMostBytesPerItem);
 }
 
-// What a span of the same name did last: steps repeat, so this is the best guess there is.
+// The previous span of the same name. Steps repeat, so it is the best prediction.
 struct Last {
   int64_t duration = 0, gap = 0;
   uint64_t rest = 0, detail = 0, op = 0;
@@ -73,7 +73,7 @@ struct Last {
 
 uint64_t rest_of(const Span& span) { return uint64_t{span.kind} << 16 | uint64_t{span.meaning} << 8 | span.flags; }
 
-// A number that rises by one each step comes out as 0 or 1.
+// Stores differences: a number that rises by one each step becomes 0 or 1.
 struct Sequence {
   int64_t last = 0;
   int64_t put(int64_t value) {
@@ -88,7 +88,7 @@ struct Sequence {
 
 std::string quickly_packed(const std::string& plain) { return compress(plain, 1); }
 
-// A lie about the size costs no more memory than a multiple of the bytes.
+// A wrong size in the header costs at most a multiple of the compressed size.
 std::string unpacked(std::string_view packed) {
   return decompress_at_most(packed, std::min<uint64_t>(uint64_t{256} << 20, packed.size() * uint64_t{2000} + 1024));
 }
@@ -179,7 +179,7 @@ std::string encode_points(std::span<const CounterPoint> points) {
   for (const CounterPoint& point : points) out.signed_varint(time.put(point.time));
   for (const CounterPoint& point : points) {
     const auto bits = std::bit_cast<uint64_t>(point.value);
-    out.varint(std::rotl(bits ^ last, 16));  // small for values that share sign, exponent and a short mantissa
+    out.varint(std::rotl(bits ^ last, 16));  // small if the values share sign and exponent and have a short mantissa
     last = bits;
   }
   return compress(out.bytes());
@@ -270,7 +270,8 @@ namespace {
 
 constexpr double kTicksPerSecond = 1e7, kLongestRun = 9e9;
 
-// Losses are floats written as doubles, whose last bytes are zero: first here, they cost nothing.
+// Losses are floats stored as doubles, whose low bytes are zero. Byte-swapped, these zeros come first and compress to
+// nothing.
 struct FloatColumn {
   uint64_t last = 0;
   uint64_t put(double value) {

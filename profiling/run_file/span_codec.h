@@ -1,5 +1,5 @@
-// Columns of a block, as differences and variable-length integers, then zstd: what repeats each step costs next to
-// nothing.
+// Compresses the columns of a block: differences as variable-length integers, then zstd. Data that repeats every step
+// costs almost nothing.
 #pragma once
 #include <span>
 #include <string>
@@ -16,15 +16,16 @@ std::string encode_spans(std::span<const Span> spans);
 std::string encode_points(std::span<const CounterPoint> points);
 std::string encode_memory(std::span<const MemoryEvent> events);
 std::string encode_allocations(std::span<const StepAllocations> steps);
-std::string encode_metrics(std::span<const Metric> metrics);  // their times to 0.1 µs
+std::string encode_metrics(std::span<const Metric> metrics);  // times are rounded to 0.1 µs
 
-// Any bytes, on a machine that has other things to do.
+// Compresses any bytes fast, for use while the machine has other work.
 std::string quickly_packed(const std::string& plain);
 std::string unpacked(std::string_view packed);  // throws Failure
 
-// Throw ws::Failure when the bytes are damaged. Never return more than `count` items.
+// These throw Failure if the bytes are damaged. They return at most `count` items.
 std::vector<Span> decode_spans(std::string_view bytes, size_t count);
-size_t packed_bytes(std::string_view bytes);  // of the encoded block that begins there; throws Failure where none does
+// size of the encoded block that begins there; throws Failure if there is none
+size_t packed_bytes(std::string_view bytes);
 std::vector<CounterPoint> decode_points(std::string_view bytes, size_t count);
 std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count);
 std::vector<StepAllocations> decode_allocations(std::string_view bytes, size_t count);

@@ -32,7 +32,7 @@ std::string as_name(std::string_view name) {
   return result + '"';
 }
 
-// A reader that may not write next to the file (read-only folder, another machine's disk) takes the file as it is.
+// Opens immutable if the reader cannot write beside the file (read-only folder, disk of another machine).
 sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
   sqlite3* handle = nullptr;
   std::string uri = "file:";
@@ -49,7 +49,7 @@ sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
   throw Failure("Cannot open " + path + ": " + reason + ".");
 }
 
-// SQLite says "disk I/O error"; the system knows which.
+// Adds the system's reason, because SQLite only says "disk I/O error".
 std::string reason_of(sqlite3* handle) {
   std::string text = sqlite3_errmsg(handle);
   const int code = sqlite3_errcode(handle) & 0xff, error = sqlite3_system_errno(handle);
@@ -58,7 +58,7 @@ std::string reason_of(sqlite3* handle) {
   return text;
 }
 
-// Not damage, but what no program writes.
+// The file is not damaged, but no normal program writes such content.
 class Refused : public Failure {
  public:
   using Failure::Failure;
@@ -154,9 +154,9 @@ void Database::open_for_reading(const std::string& path, bool immutable) {
   bound(path);
 }
 
-// No value can be longer than the file that holds it, unless the file's schema computes one to exhaust our memory.
+// A value cannot be longer than its file, unless the schema computes one to exhaust our memory.
 void Database::bound(const std::string& path) {
-  constexpr int kAtOnce = 10'000;  // instructions
+  constexpr int kAtOnce = 10'000;  // SQLite instructions
   const int64_t bytes = bytes_of_file(path);
   bounds_ = std::make_unique<QueryBounds>(QueryBounds{bytes / limits::kDatabaseRowBytes + 1000, 2 * bytes + (1 << 20),
                                                       limits::kDatabaseStart + limits::kDatabaseWork * bytes, 0});
@@ -170,7 +170,7 @@ void Database::bound(const std::string& path) {
   sqlite3_exec(handle_.get(), "PRAGMA cell_size_check = ON", nullptr, nullptr, nullptr);
 }
 
-// A program writes values; columns that are computed and tables that run code are there to make the reader work.
+// Normal programs write values. Computed columns and virtual tables serve only to make the reader execute code.
 void Database::refuse_computed(const std::string& path) {
   std::vector<std::string> tables;
   try {
@@ -187,10 +187,10 @@ void Database::refuse_computed(const std::string& path) {
   } catch (const Refused&) {
     throw;
   } catch (const Failure&) {
-  }  // damaged: what can be read of it is
+  }  // damaged: reads what is readable
 }
 
-// The file may come from anywhere: nothing in its schema may run code, and a missing end does not hide the beginning.
+// The file is not trusted: nothing in its schema may run code. A truncated file must still show its beginning.
 void Database::harden() {
   static const auto once = sqlite3_hard_heap_limit64(memory_limit());
   static_cast<void>(once);

@@ -1,6 +1,6 @@
-// SQLite with exceptions: a database that closes itself, statements that bind by type. SQLiteCpp would replace a third of
-// it, not what matters here: files that nobody vouches for are opened hardened, with bounded values and read-only media,
-// and the library that is loaded into other programs must not bring another shared library along.
+// SQLite with exceptions: a database that closes itself and statements that bind by type. SQLiteCpp would replace a
+// third of this code, but not what matters here. Untrusted files are opened hardened, with bounded values, even on
+// read-only media. The library that is loaded into other programs must not need another shared library.
 #pragma once
 #include <sqlite3.h>
 
@@ -14,7 +14,7 @@
 
 namespace ws::prof {
 
-// Another connection reads or writes at the moment.
+// Another connection is reading or writing at the moment.
 class DatabaseBusy : public Failure {
  public:
   using Failure::Failure;
@@ -24,11 +24,11 @@ struct Blob {
   std::string_view bytes;
 };
 
-// What a query of an untrusted file may take. A file holds each byte once: a table that gives more rows or bytes than
-// the file has repeats its pages.
+// Limits for queries of an untrusted file. A file stores each byte once: a table with more rows or bytes than the file
+// must repeat pages.
 struct QueryBounds {
   int64_t rows = 0, bytes = 0, work = 0;  // work: instructions of SQLite
-  int64_t work_left = 0;                  // of the query that runs
+  int64_t work_left = 0;                  // for the running query
 };
 
 class Statement {
@@ -43,7 +43,7 @@ class Statement {
     }
     sqlite3_reset(handle_.get());
   }
-  // Binds for a loop over step().
+  // Binds all parameters before a loop over step().
   template <class... Values>
   void bind_all(const Values&... values) {
     sqlite3_reset(handle_.get());
@@ -78,7 +78,7 @@ class Statement {
   void begin();
   std::string_view counted(const char* bytes, int column) const;
   std::unique_ptr<sqlite3_stmt, Finalize> handle_;
-  QueryBounds* bounds_ = nullptr;  // null: the file is ours
+  QueryBounds* bounds_ = nullptr;  // null: the file is trusted
   int64_t rows_left_ = 0;
   mutable int64_t bytes_left_ = 0;
 };
@@ -90,11 +90,11 @@ class Database {
 
   void exec(const char* sql);
   Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql, bounds_.get()); }
-  const QueryBounds& bounds() const { return *bounds_; }  // of one opened for reading
+  const QueryBounds& bounds() const { return *bounds_; }  // only for a database opened for reading
   bool has_table(std::string_view name);
   std::vector<std::string> columns(std::string_view table);
   int64_t integer(std::string_view sql);  // first column of the first row, or 0
-  bool has_moved();                       // its name belongs to another file by now, or to none
+  bool has_moved();                       // true if its path now belongs to another file or to none
 
  private:
   void harden();
@@ -104,7 +104,7 @@ class Database {
   struct Close {
     void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
   };
-  std::unique_ptr<QueryBounds> bounds_;  // null: not opened for reading; its address is SQLite's, too
+  std::unique_ptr<QueryBounds> bounds_;  // null unless opened for reading; SQLite also keeps its address
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -12,7 +12,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kBlocksAtOnce = 64;
-constexpr TimeNs kEver = kAlways / 2;  // room for sums
+constexpr TimeNs kEver = kAlways / 2;  // leaves headroom for sums
 
 }  // namespace
 
@@ -36,7 +36,7 @@ size_t StoredSpans::unread() const {
   return spans;
 }
 
-// Blocks of a file may overlap where spans came late: a span is visited once no later block can begin before it.
+// Blocks of a file may overlap if spans came late. A span is visited once no later block can begin before it.
 void StoredSpans::each(size_t track, TimeNs begin, TimeNs end, const Visit& visit) {
   const auto& blocks = trace_.tracks()[track].blocks;
   const auto from = std::partition_point(blocks.begin(), blocks.end(),
@@ -44,7 +44,7 @@ void StoredSpans::each(size_t track, TimeNs begin, TimeNs end, const Visit& visi
   std::vector<Span> waiting;
   for (auto b = static_cast<size_t>(from - blocks.begin()); b <= blocks.size() && !given_up(); ++b) {
     const bool over = b == blocks.size() || blocks[b].first >= end;
-    const TimeNs sure = over ? end : blocks[b].first;  // what starts before it is all here
+    const TimeNs sure = over ? end : blocks[b].first;  // all spans that start before this are here
     std::ranges::stable_sort(waiting, {}, &Span::start);
     auto span = waiting.begin();
     for (; span != waiting.end() && span->start < sure; ++span)
@@ -112,7 +112,8 @@ std::optional<Span> StoredSpans::slowest_step_on_gpu() {
       seen = std::max(seen, track.blocks.empty() ? seen : track.blocks.back().first);
     }
   };
-  const std::vector<TimeNs> starts = longest->block_starts;  // filling does not change them, but hold them all the same
+  // filling does not change the starts; the copy is a precaution
+  const std::vector<TimeNs> starts = longest->block_starts;
   for (size_t b = 0; b < starts.size() && !given_up(); b += kBlocksAtOnce) {
     const bool last = b + kBlocksAtOnce >= starts.size();
     const TimeNs begin = b == 0 ? -kEver : starts[b], end = last ? kEver : starts[b + kBlocksAtOnce];
@@ -124,7 +125,7 @@ std::optional<Span> StoredSpans::slowest_step_on_gpu() {
   return slowest;
 }
 
-// A block that cannot be read was busy, for all that is known, from its first span to its last.
+// An unreadable block counts as busy from its first span to its last.
 std::optional<StoredSpans::Gap> StoredSpans::longest_gap() {
   std::optional<Gap> longest;
   for (size_t t = 0; t < trace_.tracks().size(); ++t) {
@@ -135,7 +136,7 @@ std::optional<StoredSpans::Gap> StoredSpans::longest_gap() {
         longest = Gap{*busy_until, begin};
       busy_until = std::max(busy_until.value_or(end), end);
     };
-    size_t next = 0;  // of the blocks
+    size_t next = 0;  // index into the blocks
     const auto pass_unread = [&](TimeNs before) {
       const auto& blocks = trace_.tracks()[t].blocks;
       for (auto at = unread_.lower_bound({t, next});
@@ -154,7 +155,7 @@ std::optional<StoredSpans::Gap> StoredSpans::longest_gap() {
   return longest;
 }
 
-// Pieces of a range, none with more than so many blocks of a row.
+// Splits a range into pieces that contain at most kBlocksAtOnce blocks of a row.
 std::vector<TimeNs> StoredSpans::windows(TimeNs begin, TimeNs end) const {
   const Track* longest = nullptr;
   for (const Track& track : trace_.tracks())
@@ -173,7 +174,7 @@ void StoredSpans::copy(size_t track, TimeNs begin, TimeNs end, Trace& to) {
 }
 
 void StoredSpans::add_unread(Trace& to, TimeNs begin, TimeNs end) const {
-  constexpr TimeNs kLongest = TimeNs{1} << 39;  // of one span
+  constexpr TimeNs kLongest = TimeNs{1} << 39;  // the longest span that can be stored
   const TrackId rests = to.track(TrackKind::Overhead, kUntracedTrack, "CPU");
   for (const auto& [t, b] : unread_) {
     if (!on_gpu(trace_.tracks()[t])) continue;

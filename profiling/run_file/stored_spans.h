@@ -1,5 +1,5 @@
-// Questions about the spans of a run file that need all of them, block by block: for a thread of its own, over files of
-// any size. Nothing that is read stays in memory.
+// Answers questions that need all spans of a run file, block by block, for files of any size. Meant for its own thread;
+// no spans stay in memory.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -17,32 +17,32 @@ namespace ws::prof {
 
 class StoredSpans {
  public:
-  // `given_up`: set by another thread; whatever goes on then ends early.
+  // `given_up`: another thread sets it to end a running query early.
   explicit StoredSpans(const std::string& path, std::shared_ptr<const std::atomic<bool>> given_up = nullptr);
 
   Trace& trace() { return trace_; }  // names, tracks and the sums of blocks
-  size_t unread() const;             // spans that were asked for and could not be read
+  size_t unread() const;             // spans that were needed but could not be read
   bool given_up() const { return given_up_ && given_up_->load(std::memory_order_relaxed); }
 
   using Visit = std::function<bool(const Span&)>;
-  // Visits the spans that touch [begin, end) in order of start until that answers false.
+  // Visits the spans that touch [begin, end) in order of start, until `visit` returns false.
   void each(size_t track, TimeNs begin, TimeNs end, const Visit& visit);
 
   struct Found {
     size_t track;
     Span span;
   };
-  // The first after `from` that `wanted` accepts and that starts before `until`, or the last before it that starts
-  // after `until`.
+  // next(): the first span after `from` that `wanted` accepts and that starts before `until`.
+  // previous(): the last span before `from` that `wanted` accepts and that starts after `until`.
   std::optional<Found> next(size_t track, TimeNs from, TimeNs until, const Visit& wanted);
   std::optional<Found> previous(size_t track, TimeNs from, TimeNs until, const Visit& wanted);
   std::optional<Found> slowest_step();
-  std::optional<Span> slowest_step_on_gpu();  // where the kernels' step numbers say which step they belong to
+  std::optional<Span> slowest_step_on_gpu();  // if the kernels' step numbers say which step they belong to
   struct Gap {
     TimeNs begin, end;
   };
-  std::optional<Gap> longest_gap();  // on a stream, between two spans; what cannot be read is none
-  // As of a trace in memory; a stretch in which spans of the GPU cannot be read counts as untraced.
+  std::optional<Gap> longest_gap();  // between two spans of a stream; unreadable blocks do not count as gaps
+  // Same as for a trace in memory. A stretch with unreadable GPU spans counts as untraced.
   Activity activity(TimeNs begin, TimeNs end);
   std::vector<RangeSum> sum_by_name(size_t track, TimeNs begin, TimeNs end);
 

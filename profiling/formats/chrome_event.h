@@ -1,4 +1,4 @@
-// One event of a Chrome trace, as read.
+// One event of a Chrome trace, as read from the file.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace ws::prof {
 
-// What one entry of traceEvents said. Times are in ns.
+// The content of one entry of traceEvents. Times are in ns.
 struct ChromeEvent {
   std::string phase, category, name, process, thread;
   int64_t time = 0, duration = 0;
   bool has_duration = false;
-  int64_t step = -1;  // of a scalar; ours
+  int64_t step = -1;  // step of a scalar; only in our files
   double epoch = 0;
-  double wall_s = std::numeric_limits<double>::quiet_NaN();  // spent training until then; ours
+  double wall_s = std::numeric_limits<double>::quiet_NaN();  // training time until then; only in our files
   std::map<std::string, std::string> texts;                  // args
   std::map<std::string, double> numbers;
   std::map<std::string, int64_t> integers;
   std::map<std::string, std::array<int64_t, 3>> triples;
 
-  // About; an entry of a map takes as much again as what it holds.
+  // Approximate memory use. A map entry takes about twice the size of its content.
   size_t bytes() const {
     size_t sum = sizeof *this + phase.size() + category.size() + name.size() + process.size() + thread.size();
     for (const auto& [key, value] : texts) sum += 160 + key.size() + value.size();
     return sum + 100 * (numbers.size() + integers.size() + triples.size());
   }
-  bool full() const { return texts.size() + numbers.size() + triples.size() >= 256; }  // no profiler says so much
+  // no profiler writes so many keys
+  bool full() const { return texts.size() + numbers.size() + triples.size() >= 256; }
 
   int64_t integer(const char* key, int64_t otherwise = 0) const {
     if (const auto at = integers.find(key); at != integers.end()) return at->second;

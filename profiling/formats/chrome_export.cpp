@@ -22,7 +22,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int64_t kHostPid = 100000;  // above any GPU's number
+constexpr int64_t kHostPid = 100000;  // higher than any GPU number
 
 std::string json_text(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -34,7 +34,7 @@ std::string json_name(std::string name) {
   return json_text(name);
 }
 
-// Microseconds with the ns as three digits: a double would lose them.
+// Microseconds with the ns as three decimals. A double would lose them.
 std::string microseconds(int64_t ns) {
   const uint64_t size = ns < 0 ? 0 - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
   return formatted("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
@@ -78,7 +78,7 @@ class ChromeWriter {
 
  private:
   void header() {
-    // All that our own run files say of a run, so that it comes back as it went.
+    // The complete run summary, as in our run files, so that an import restores it.
     MetaMap about = to_meta(run_.summary);
     about["dropped_records"] = std::to_string(trace_.losses.dropped_records);
     about["invalid_records"] = std::to_string(trace_.losses.invalid_records);
@@ -122,7 +122,7 @@ class ChromeWriter {
     return text;
   }
 
-  // Nested rows of one thread are one row here; lanes of overlapping kernels are rows of their own.
+  // All depths of a host thread share one row here. Lanes of overlapping kernels have separate rows.
   Place place_of_track(size_t index) const {
     const Track& track = trace_.tracks()[index];
     const int64_t number = number_in(track.name, -1);
@@ -168,7 +168,7 @@ class ChromeWriter {
                  "\"sort_index\": " + std::to_string(on_gpu(track) ? 5000000 + places_[t].pid : 0));
       }
       if (!threads.emplace(places_[t].pid, places_[t].tid).second) continue;
-      // What kind of row it is no key of Chrome's says: the last two are for our own importer.
+      // Chrome has no key for the kind of a row. The last two keys are for our own importer.
       describe("thread_name", places_[t],
                "\"name\": " + json_text(thread_name(track)) + ", \"row\": " + json_text(row_word(track.kind)) +
                    ", \"group\": " + json_text(track.group));
@@ -176,14 +176,14 @@ class ChromeWriter {
     }
   }
 
-  // Where memory events and changes in mid-run stand.
+  // Names the row of memory events and setting changes.
   void name_instants() {
     if (run_.marks.empty() && trace_.memory().empty()) return;
     describe("thread_name", {kHostPid, 0}, "\"name\": \"memory and changes\"");
     describe("thread_sort_index", {kHostPid, 0}, "\"sort_index\": " + std::to_string(trace_.tracks().size()));
   }
 
-  // What the profiler did for a call, as loading a function, has its number and launched nothing.
+  // Profiler overhead for a call, such as loading a function, has the call's number although it launched nothing.
   static bool has_flows(const Track& track) { return track.kind != TrackKind::Overhead; }
 
   void find_gpu_correlations() {
@@ -257,7 +257,7 @@ class ChromeWriter {
         formatted("{:.6g}",
                   span.duration > 0 ? static_cast<double>(d.bytes) / static_cast<double>(span.duration) : 0.0));
     if (span.span_kind() == SpanKind::Copy && copy_kind_text(copy_ends(d.copy_kind)) != d.copy_kind)
-      add("copy kind", json_text(d.copy_kind));  // between two cards, say
+      add("copy kind", json_text(d.copy_kind));  // for example between two cards
   }
 
   template <class Add>
@@ -269,7 +269,7 @@ class ChromeWriter {
     add("graph node id", std::to_string(at.node));
   }
 
-  // The same for all launches of one shape, of which there are few.
+  // The text is cached, because there are few different launch shapes.
   const std::string& kernel_args(DetailId id) {
     std::string& text = kernel_args_[static_cast<size_t>(id)];
     if (!text.empty()) return text;
@@ -292,7 +292,7 @@ class ChromeWriter {
     return text;
   }
 
-  // `more`: keys of the event itself, which viewers pass over.
+  // `more`: extra keys of the event, which viewers ignore.
   void counter(const std::string& name, const std::string& key, TimeNs time, double value,
                const std::string& more = {}) {
     if (!std::isfinite(value)) return;
@@ -328,7 +328,7 @@ class ChromeWriter {
     }
   }
 
-  // What was changed in mid-run.
+  // Settings that were changed during the run.
   void marks() {
     for (const ChangeMark& mark : run_.marks) {
       event("\"ph\": \"i\", \"s\": \"g\", \"cat\": \"change\", \"name\": " + json_text(mark.text) + ", \"pid\": " +
@@ -338,7 +338,7 @@ class ChromeWriter {
   }
 
   void memory() {
-    uint64_t allocated = 0, reserved = 0;  // sizes may be anything: sums wrap around
+    uint64_t allocated = 0, reserved = 0;  // sizes may have any value, so sums may wrap around
     for (const MemoryEvent& e : trace_.memory()) {
       const bool block = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Free;
       const bool more = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Reserve;

@@ -10,18 +10,18 @@
 
 namespace ws::prof {
 
-// Takes what the file holds.
+// Receives the content of the file.
 class ChromeSink {
  public:
   virtual ~ChromeSink() = default;
   virtual void add(ChromeEvent& event) = 0;
   virtual void set_about(const std::string& key, const std::string& value) = 0;
-  virtual void set_kept(const std::string& key, const std::string& value) = 0;    // of our own files
-  virtual void set_device(const std::string& key, const std::string& value) = 0;  // of the first card
-  virtual void set_base(int64_t ns) = 0;  // what times count from, on the wall clock
+  virtual void set_kept(const std::string& key, const std::string& value) = 0;    // only from our own files
+  virtual void set_device(const std::string& key, const std::string& value) = 0;  // properties of the first card
+  virtual void set_base(int64_t ns) = 0;  // origin of the times, on the wall clock
 };
 
-// Microseconds as written, without going through a double: clock readings have more digits than it keeps.
+// Converts microseconds as text without a double, which cannot hold all digits of clock readings.
 inline bool us_to_ns(std::string_view text, int64_t& ns) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
@@ -39,7 +39,7 @@ inline int64_t us_to_ns(double us) {
   return std::abs(us) < 4e15 ? std::llround(us * 1000) : std::numeric_limits<int64_t>::max();
 }
 
-// Follows the file token by token; nothing but the present event is kept as text.
+// Parses the file token by token and keeps only the current event as text.
 class ChromeHandler : public nlohmann::json::json_sax_t {
  public:
   explicit ChromeHandler(ChromeSink& reader) : reader_(reader) {}

@@ -33,9 +33,9 @@ namespace {
 using Json = nlohmann::json;
 using Handler = ChromeHandler;
 using Event = ChromeEvent;
-constexpr size_t kMostOpen = 1 << 16;  // B events without their E, on one thread
+constexpr size_t kMostOpen = 1 << 16;  // B events without their E, per thread
 
-// The sum as a date, or nothing where the sum is no time of this century.
+// Converts the sum to a date, or returns "" if it is not a time of this century.
 std::string begin_text(int64_t base, int64_t began) {
   constexpr int64_t kSecond = 1'000'000'000, kFrom = 946'684'800 * kSecond, kTo = 4'102'444'800 * kSecond;
   int64_t ns = 0;
@@ -43,11 +43,11 @@ std::string begin_text(int64_t base, int64_t began) {
   return utc_text(ns / kSecond);
 }
 
-// Turns events into spans.
+// Converts events to spans.
 class ChromeReader final : public ChromeSink {
  public:
   void add(Event& e) override {
-    if (e.phase == "X" && e.category == "Trace") return;  // the profiler's own window
+    if (e.phase == "X" && e.category == "Trace") return;  // the time window of the profiler
     if (e.phase == "X") return add_span(e, e.time, e.duration);
     if (e.phase == "B") return open(e);
     if (e.phase == "E") return close(e);
@@ -56,7 +56,7 @@ class ChromeReader final : public ChromeSink {
     if (e.phase == "i" || e.phase == "I") add_instant(e);
   }
   void set_about(const std::string& key, const std::string& value) override {
-    if (key == "traceName")  // PyTorch writes the whole path
+    if (key == "traceName")  // PyTorch writes the full path
       name_ = value.starts_with('/') ? std::filesystem::path(value).filename().string() : value;
   }
   void set_kept(const std::string& key, const std::string& value) override {
@@ -69,7 +69,7 @@ class ChromeReader final : public ChromeSink {
          {std::pair{"computeMajor", &card_.major}, {"computeMinor", &card_.minor}, {"numSms", &card_.multiprocessors}})
       if (key == name && *number == 0) *number = static_cast<int>(std::clamp<int64_t>(number_in(value, 0), 0, 4096));
   }
-  // What times count from, on the wall clock.
+  // Origin of the times, on the wall clock.
   void set_base(int64_t ns) override {
     if (ns <= 0) return;
     base_ = ns;
@@ -86,7 +86,7 @@ class ChromeReader final : public ChromeSink {
   }
 
  private:
-  // A run of ours comes back as what it was; of another program's there is what its profiler said.
+  // Our own run is restored. For another program, only the values of its profiler are known.
   void summarize() {
     RunSummary& s = run_.summary;
     const auto take = [this](const char* key) {
@@ -146,7 +146,7 @@ class ChromeReader final : public ChromeSink {
     return {TrackKind::CpuThread, thread_name(e), "CPU"};
   }
 
-  // A row of the host, and what it is if the file is one of ours.
+  // A host row, and its kind if the file is ours.
   struct Thread {
     std::string name;
     std::optional<TrackKind> row;
@@ -219,7 +219,7 @@ class ChromeReader final : public ChromeSink {
     builder_.add(row_of(e, kind), span, time, duration, launched(e, kind) ? external : 0);
   }
 
-  // Which op launched it is for its External id to say, unless our own files told by name.
+  // True if the External id determines the op that launched the event. Our own files name the op directly.
   bool launched(const Event& e, SpanKind kind) const {
     const bool on_gpu = kind == SpanKind::Kernel || kind == SpanKind::Copy || kind == SpanKind::Memset;
     return on_gpu && !kept_.contains("origin") && !e.texts.contains("op");
@@ -246,7 +246,7 @@ class ChromeReader final : public ChromeSink {
     return true;
   }
 
-  // Values of one step that follow each other belong together. A file that names no step has one loss a step.
+  // Consecutive values of one step belong together. A file without steps has one loss per step.
   template <class Row>
   static bool has_place(const std::vector<Row>& rows, const Event& e, double Row::*value) {
     if (rows.empty() || !std::isnan(rows.back().*value)) return false;
@@ -298,7 +298,7 @@ class ChromeReader final : public ChromeSink {
     if (source.empty()) add_totals(e);
   }
 
-  // A trace that begins in mid-run does not tell of the blocks that were there before; the totals do.
+  // A trace that begins during the run lacks earlier blocks. The totals include them.
   void add_totals(const Event& e) {
     for (const auto& [key, counter] :
          {std::pair{"Total Allocated", "pool used"}, {"Total Reserved", "pool reserved"}}) {
@@ -312,7 +312,7 @@ class ChromeReader final : public ChromeSink {
   RunData run_;
   TraceBuilder builder_;
   std::string name_;
-  MetaMap kept_;  // what a file of ours says of its run
+  MetaMap kept_;  // the run summary in our own files
   Card card_;
   int64_t base_ = 0;
   std::unordered_map<std::string, std::vector<Event>> open_;

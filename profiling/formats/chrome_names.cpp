@@ -11,7 +11,7 @@ namespace ws::prof {
 
 namespace {
 
-// In the order of SpanKind and of TrackKind.
+// In the order of SpanKind and TrackKind.
 constexpr const char* kKindWords[] = {"kernel", "copy", "memset",   "call",         "allocation",
                                       "free",   "wait", "launch",   "graph launch", "phase",
                                       "step",   "op",   "overhead", "inner",        "other"};

@@ -1,4 +1,4 @@
-// What a span is called in a Chrome trace, and what a category, a name and our own words say about one.
+// Maps spans to names and categories of a Chrome trace, and back.
 #pragma once
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@ namespace ws::prof {
 const char* chrome_category(const Track& track, const Span& span, const std::string& name);
 CallClass class_of_chrome(std::string_view category, const std::string& name);
 
-// What the categories cannot tell is said in words of ours beside them.
+// Our own words, written beside the categories for what these cannot express.
 const char* kind_word(SpanKind kind);
 std::optional<SpanKind> kind_of_word(std::string_view word);
 const char* row_word(TrackKind kind);

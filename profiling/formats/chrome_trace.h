@@ -1,4 +1,4 @@
-// Chrome/Perfetto trace JSON with the keys that PyTorch's profiler writes.
+// Exports and imports Chrome/Perfetto trace JSON, with the keys that PyTorch's profiler writes.
 #pragma once
 #include <string>
 
@@ -6,8 +6,8 @@
 
 namespace ws::prof {
 
-void export_chrome(const RunData& run, const std::string& path);  // packed when the path ends in .gz
-RunData import_chrome(const std::string& path);                   // plain or packed
-RunData parse_chrome(const char* begin, const char* end);         // throws ws::Failure
+void export_chrome(const RunData& run, const std::string& path);  // compressed if the path ends in .gz
+RunData import_chrome(const std::string& path);                   // plain or compressed
+RunData parse_chrome(const char* begin, const char* end);         // throws Failure
 
 }  // namespace ws::prof

@@ -32,7 +32,7 @@ RunData import_run_file(const std::string& path) {
   return run;
 }
 
-// A run of another program has no figures until they are computed here, once.
+// Computes the step time once, for runs of other programs that do not store it.
 RunSummary with_step_time(const RunData& run) {
   RunSummary summary = run.summary;
   if (!summary.step_time.known()) {

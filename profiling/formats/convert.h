@@ -1,11 +1,12 @@
-// Reads and writes every format by the file's name.
+// Reads and writes every format. The file name selects the format.
 //   .wsrun                     run file
 //   .json, .json.gz            Chrome/Perfetto trace with the keys of PyTorch's profiler
-//   .sqlite, .db               Nsight Systems' tables
+// tables of Nsight Systems
 //   .csv                       kernels in the columns of nsys stats; reading: TensorBoard's scalars
 //   .pickle, .pkl              PyTorch's memory snapshots (reading only)
 //   events.out.tfevents.*, *.tfevents, or a folder: TensorBoard scalars (writing only)
 //   *.scalars.csv              losses and accuracies in TensorBoard's CSV columns (writing)
+//   .speedscope.json, .collapsed   sampled host stacks (writing only)
 #pragma once
 #include <array>
 #include <string>
@@ -16,13 +17,13 @@
 
 namespace ws::prof {
 
-// What import_run reads, by the name's ending.
+// File name endings that import_run can read.
 constexpr std::array<std::string_view, 8> kReadEndings{".wsrun", ".json", ".json.gz", ".sqlite", ".db",
                                                        ".csv",   ".pickle", ".pkl"};
 
-RunData import_run(const std::string& path);                   // with all spans; throws ws::Failure
-void export_run(const RunData& run, const std::string& path);  // throws ws::Failure
-// Refuses to write over its source. Returns what of that could not be read.
+RunData import_run(const std::string& path);                   // with all spans; throws Failure
+void export_run(const RunData& run, const std::string& path);  // throws Failure
+// Throws Failure if `to` is its source. Returns the parts of the source that could not be read.
 std::vector<std::string> convert(const std::string& from, const std::string& to);
 
 }  // namespace ws::prof

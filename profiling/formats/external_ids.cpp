@@ -24,7 +24,7 @@ bool is_range(const Track& track, const Span& span) {
   return !on_gpu(track) && (kind == SpanKind::Phase || kind == SpanKind::Step);
 }
 
-// Whose row it is: ops and calls of a thread stand in rows of their own.
+// Identifies the thread of a row: ops and calls of one thread are on different rows.
 std::string thread_of(const Track& track) {
   constexpr std::string_view kHead = "CUDA API, ", kTail = " calls";
   std::string_view name = track.name;
@@ -63,7 +63,7 @@ void ExternalIds::find_calls(const Trace& trace, std::unordered_map<std::string,
     if (track.kind != TrackKind::Api) continue;
     const std::vector<OpSpan>& list = ops[thread_of(track)];
     auto op = list.begin();
-    std::vector<OpSpan> open;  // one in the other
+    std::vector<OpSpan> open;  // nested ops
     each_span(track, -kAlways, kAlways, [&](const Span& call) {
       for (; op != list.end() && op->start <= call.start; ++op) open.push_back(*op);
       while (!open.empty() && open.back().end < call.end()) open.pop_back();
@@ -76,7 +76,7 @@ uint64_t ExternalIds::next(const Track& track, const Span& span) {
   if (is_op(track, span) || is_range(track, span)) return ++named_;
   if (const auto call = by_call_.find(span.correlation); span.correlation != 0 && call != by_call_.end())
     return call->second;
-  // Calls were not recorded: the mark that joined it to its op tells which.
+  // Calls were not recorded: finds the op by op tag and step.
   if (!on_gpu(track) || (span.flags & kInGraph) || span.op == kNoOp || span.step == 0) return 0;
   const auto op = by_marked_.find(marked(span));
   return op == by_marked_.end() ? 0 : op->second;

@@ -1,6 +1,6 @@
-// The number by which PyTorch's profiler ties what ran on the GPU to the op that launched it ("External id"): each op
-// and each range of the host has its own; a call has that of the innermost op around it, what it launched has the same.
-// The nodes of a graph have that of the op around the graph's launch, and none where there is no such op.
+// "External id": the number by which PyTorch's profiler links GPU work to the op that launched it. Each op and each
+// host range has its own number. A call has the number of the innermost op around it, and the work that it launched has
+// the same. Graph nodes have the number of the op around the graph launch, or none if there is no op.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,15 +13,15 @@ namespace ws::prof {
 class ExternalIds {
  public:
   explicit ExternalIds(const Trace& trace);
-  uint64_t next(const Track& track, const Span& span);  // 0: none. Ask for each span once, track after track.
+  uint64_t next(const Track& track, const Span& span);  // 0: none. Call it once per span, in the order of the tracks.
 
  private:
   struct OpSpan;
   void find_calls(const Trace& trace, std::unordered_map<std::string, std::vector<OpSpan>>& ops);
 
-  uint64_t named_ = 0;                                // ops and ranges so far
-  std::unordered_map<uint32_t, uint64_t> by_call_;    // correlation to op; 0: a call outside of any
-  std::unordered_map<uint64_t, uint64_t> by_marked_;  // op tag and step to op; 0: it ran several times in the step
+  uint64_t named_ = 0;                                // ops and ranges numbered so far
+  std::unordered_map<uint32_t, uint64_t> by_call_;    // correlation to op; 0: the call is outside of any op
+  std::unordered_map<uint64_t, uint64_t> by_marked_;  // op tag and step to op; 0: the op ran several times in the step
 };
 
 }  // namespace ws::prof

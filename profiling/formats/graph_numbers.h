@@ -1,5 +1,6 @@
-// Numbers for the graphs of a trace and for their nodes, as the formats of other tools ask for them. A trace keeps of a
-// graph launched node by node only that a span ran in one: launches that ran the same nodes count as launches of one
+// Numbers for the graphs of a trace and their nodes, as other tools' formats require. For graphs recorded node by node,
+// a trace knows only that a span ran in a graph. Launches with the same nodes therefore count as one graph, and the
+// number of a node is its position in the launch.
 // graph, and a node's number is its place in the launch.
 #pragma once
 #include <unordered_map>
@@ -8,21 +9,21 @@
 
 namespace ws::prof {
 
-int64_t graph_number(const Trace& trace, const Span& graph_run);  // of a graph recorded as a whole: "graph 5" is 5
+int64_t graph_number(const Trace& trace, const Span& graph_run);  // for a graph recorded as a whole: "graph 5" is 5
 
 class GraphNumbers {
  public:
   explicit GraphNumbers(const Trace& trace);
   struct Node {
     int64_t graph = 0;
-    int64_t node = 0;  // unique in the trace: the graph is its upper half
+    int64_t node = 0;  // unique in the trace: the upper half is the graph
   };
-  // Of a span in a graph; ask for each once, track after track.
+  // Returns the node of a span in a graph. Call it once per span, in the order of the tracks.
   Node next(const Span& span);
 
  private:
   struct Launch {
-    uint64_t nodes = 0;  // a hash of which they are, in their order
+    uint64_t nodes = 0;  // hash of the nodes in order
     int64_t graph = 0;
     int64_t asked = 0;
   };

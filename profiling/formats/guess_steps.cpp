@@ -11,7 +11,7 @@ namespace {
 
 using SpansOfRows = std::map<TraceBuilder::Row, std::vector<Span>>;
 
-// Ranges of the host by a name that `wanted` accepts, in order of time.
+// Host ranges whose names `wanted` accepts, in order of time.
 template <class Wanted>
 std::vector<Span> ranges(const Trace& trace, const SpansOfRows& rows, Wanted wanted) {
   std::vector<Span> found;
@@ -38,8 +38,7 @@ TimeNs first_on_host(const SpansOfRows& rows) {
   return first;
 }
 
-// PyTorch names the call that ends a step "Optimizer.step#Adam.step". Where there are several optimizers, the one that
-// comes last ends it.
+// PyTorch calls the end of a step "Optimizer.step#Adam.step". With several optimizers, the last one ends the step.
 std::vector<FoundStep> by_optimizer(const Trace& trace, const SpansOfRows& rows) {
   const auto ends = ranges(trace, rows, [](const std::string& name) { return name.starts_with("Optimizer.step#"); });
   std::vector<FoundStep> steps;

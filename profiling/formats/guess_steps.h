@@ -1,4 +1,4 @@
-// The steps of an imported trace that names none.
+// Guesses the steps of an imported trace that has no step marks.
 #pragma once
 #include <map>
 #include <vector>
@@ -9,9 +9,9 @@ namespace ws::prof {
 
 struct GuessedSteps {
   std::vector<Span> steps;  // in order of time, numbered from 1
-  bool on_gpu = false;      // their times are those of the kernels, not of the calls
+  bool on_gpu = false;      // true: times are those of the kernels, not of the calls
 };
-// By ranges that are called steps, else by the ends of the optimizer's ranges, else by the kernels' repeating pattern.
+// Uses ranges with step names, else the ends of the optimizer's ranges, else the repeating pattern of kernels.
 GuessedSteps guess_steps(Trace& trace, const std::map<TraceBuilder::Row, std::vector<Span>>& rows);
 
 }  // namespace ws::prof

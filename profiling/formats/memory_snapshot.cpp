@@ -47,8 +47,8 @@ class SnapshotReader {
  private:
   struct Device {
     std::vector<MemoryEvent> events;
-    std::unordered_map<uint64_t, Block> live, reserved;  // by address, as the history leaves them
-    std::vector<MemoryEvent> before;                     // what was there when the history began
+    std::unordered_map<uint64_t, Block> live, reserved;  // by address, at the end of the history
+    std::vector<MemoryEvent> before;                     // what existed when the history began
     int64_t first = 0;
     std::string source() const { return name; }
     std::string name;
@@ -60,7 +60,7 @@ class SnapshotReader {
     return found;
   }
 
-  // The innermost frame of the program's own code, else of any Python.
+  // Returns the innermost frame of the program's own code, else the innermost Python frame.
   OpTag op_of(Value frames) {
     if (const auto known = ops_.find(frames); known != ops_.end()) return known->second;
     Value chosen = 0;
@@ -122,7 +122,7 @@ class SnapshotReader {
     gpu.events.push_back(memory);
   }
 
-  // What is freed without having been allocated was there before the history began.
+  // A block that is freed but was never allocated existed before the history began.
   static void begin_with(Device& gpu, std::unordered_map<uint64_t, Block>& known, MemoryEvent freed, MemoryAction action) {
     if (known.erase(freed.address) > 0) return;
     freed.kind = action, freed.time = gpu.first * 1000, freed.op = kNoOp;
@@ -176,7 +176,7 @@ class SnapshotReader {
   const Pickle& pickle_;
   TraceBuilder builder_;
   std::map<size_t, Device> devices_;
-  std::unordered_map<Value, OpTag> ops_;  // by list of frames, which many blocks share
+  std::unordered_map<Value, OpTag> ops_;  // by frame list, which many blocks share
   uint64_t out_of_memory_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// PyTorch's memory snapshots (torch.cuda.memory._dump_snapshot): the blocks of its caching allocator with the line that took each.
+// Imports PyTorch's memory snapshots (torch.cuda.memory._dump_snapshot): the blocks of its caching allocator, with the
+// source line that allocated each.
 #pragma once
 #include <string>
 #include <string_view>

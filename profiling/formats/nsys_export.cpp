@@ -70,14 +70,14 @@ INSERT INTO ENUM_CUDA_DEV_MEM_EVENT_OPER VALUES(0,'ALLOCATION','Allocation'),(1,
 INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES(34,'NvtxMark','NvtxMark'),(59,'NvtxPushPopRange','NvtxPushPopRange'),(60,'NvtxStartEndRange','NvtxStartEndRange');
 )sql";
 
-// There only when something is in them.
+// Created only if there is data for them.
 constexpr const char* kMetricSchema = R"sql(
 CREATE TABLE GPU_METRICS(timestamp INTEGER, typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, value INTEGER NOT NULL);
 CREATE TABLE TARGET_INFO_GPU_METRICS(typeId INTEGER NOT NULL, metricId INTEGER NOT NULL, metricName TEXT NOT NULL, typeName TEXT, sourceId INTEGER);
 )sql";
 
 std::string short_name(const std::string& name) {
-  constexpr std::string_view kNoNamespace = "(anonymous namespace)";  // its bracket opens no list of arguments
+  constexpr std::string_view kNoNamespace = "(anonymous namespace)";  // its bracket does not begin an argument list
   const size_t unnamed = name.find(kNoNamespace);
   const size_t from_here = unnamed < name.find('<') ? unnamed + kNoNamespace.size() : 0;
   const std::string head = name.substr(0, std::min(name.find('<', from_here), name.find('(', from_here)));
@@ -93,7 +93,8 @@ int copy_oper(CopyEnds ends) {
 }
 
 int memory_kind(MemoryPlace place) {
-  return static_cast<int>(place == MemoryPlace::Host ? MemoryPlace::Unknown : place);  // it knows no other word
+  // Nsight Systems has no value for Host
+  return static_cast<int>(place == MemoryPlace::Host ? MemoryPlace::Unknown : place);
 }
 
 class NsysWriter {
@@ -153,7 +154,7 @@ class NsysWriter {
   }
 
   void write_track(const Track& track, int64_t index) {
-    if (track.kind == TrackKind::Steps && track.group.starts_with("GPU")) return;  // of the GPU, a second time
+    if (track.kind == TrackKind::Steps && track.group.starts_with("GPU")) return;  // skips the GPU's copy of the steps
     const int64_t device = number_in(track.group, 0), stream = number_in(track.name, 0);
     const RowThread owner = thread_of_row(track.name);
     const int64_t thread = global_pid_ | (owner.number > 0 ? owner.number : kThreads + index);
@@ -244,7 +245,7 @@ class NsysWriter {
     }
   }
 
-  // Hardware counters: Nsight keeps whole percents, and says in the type which card they are of.
+  // Hardware counters: Nsight stores whole percents, and encodes the card in the type.
   void write_counters() {
     constexpr int64_t kType = 0;
     int64_t id = 0;
@@ -271,7 +272,7 @@ class NsysWriter {
            "INSERT INTO TARGET_INFO_GPU(vmId, id, name, smCount, computeMajor, computeMinor) VALUES(0, 0, ?, nullif(?, "
            "0), nullif(?, 0), CASE ? WHEN 0 THEN NULL ELSE ? END)")
         .run(run_.summary.device, card.multiprocessors, card.major, card.major, card.minor);
-    // Where its text is no date, nothing.
+    // Writes no row if the text is not a date.
     db_.prepare(
            "INSERT INTO TARGET_INFO_SESSION_START_TIME SELECT CAST(strftime('%s', ?1) AS INTEGER) * 1000000000, "
            "datetime(?1), NULL WHERE strftime('%s', ?1) NOT NULL")

@@ -25,7 +25,7 @@ constexpr size_t kMostStrings = 1 << 22;
 
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 
-// "cudaLaunchKernel_ptsz_v7000" without its version and the kind of its default stream.
+// "cudaLaunchKernel_ptsz_v7000" without the version and the suffix of the default stream.
 std::string plain_call(std::string name) {
   const size_t at = name.rfind("_v");
   const bool version = at != name.npos && at + 2 < name.size() &&
@@ -35,7 +35,7 @@ std::string plain_call(std::string name) {
   return name;
 }
 
-// Where from and to, as a copy kind of CUPTI tells it alone.
+// Source and destination from CUPTI's copy kind alone.
 CopyEnds ends_of_oper(int64_t kind) {
   using enum MemoryPlace;
   switch (kind) {
@@ -91,7 +91,7 @@ class NsysReader {
   }
 
  private:
-  // A run of ours comes back as what it was.
+  // Restores the summary if the run is ours.
   void read_about() {
     MetaMap kept;
     NsysRows rows(db_, "META_DATA_EXPORT", {"name", "value"});
@@ -114,7 +114,7 @@ class NsysReader {
       run_.summary.machine = machine_text({rows.text(0), number(1), number(2), number(3)});
   }
 
-  // Those that our own sampling has too, of one card; an export holds dozens.
+  // Reads the metrics that our own sampling also has, for one card. An export contains dozens.
   void read_metrics() {
     std::map<int64_t, std::string> tracks;
     std::optional<int64_t> card;
@@ -131,7 +131,7 @@ class NsysReader {
         builder_.add_point(track->second, "%", {rows.integer(0), static_cast<double>(rows.integer(3))});
   }
 
-  // Tables appear only when there is something in them. A damaged one does not spoil the others.
+  // Tables exist only if they have rows. A damaged table does not affect the others.
   template <class Read>
   void part(const char* table, Read read) {
     try {
@@ -152,8 +152,8 @@ class NsysReader {
     return at == strings_.end() ? kUnknown : at->second;
   }
 
-  // Several processes in one export number their calls each by themselves, and use streams of the same numbers. Then
-  // the rows of all but the one with most kernels say whose they are, and the steps are those of that one.
+  // Several processes in one export number their calls independently and use the same stream numbers. Then rows of all
+  // processes except the one with the most kernels show their process, and the steps are those of that process.
   void find_processes() {
     const auto present = db_.columns("CUPTI_ACTIVITY_KIND_KERNEL");
     if (std::ranges::find(present, "globalPid") == present.end()) return;
@@ -169,7 +169,7 @@ class NsysReader {
                             std::to_string(busiest_) + ".");
   }
 
-  // Of a globalPid or a globalTid.
+  // Process id in a globalPid or globalTid.
   static int64_t process_of(int64_t global) { return global >> 24 & 0xffffff; }
   bool is_foreign(int64_t global) const { return several_ && process_of(global) != busiest_; }
   std::string mark_of(int64_t global) const {
@@ -182,7 +182,7 @@ class NsysReader {
     return correlations_.try_emplace(static_cast<uint64_t>(process_of(global)) << 32 | own, next).first->second;
   }
 
-  // `place`: the stream, or the thread.
+  // `place`: the stream or the thread.
   void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows, int64_t place) {
     if (const uint32_t step = our_steps_.of(rows.integer(0), place); step != 0) span.step = step;
     const int64_t start = rows.integer(0), end = rows.integer(1);
@@ -200,7 +200,7 @@ class NsysReader {
     return span;
   }
 
-  // What the tables of the GPU's work have in common: the first columns of their rows.
+  // The first columns, which all tables of GPU work have in common.
   NsysRows gpu_rows(const char* table, std::vector<std::string> more) {
     more.insert(more.begin(), {"start", "end", "deviceId", "streamId", "correlationId", "globalPid"});
     return NsysRows(db_, table, more);
@@ -334,7 +334,7 @@ class NsysReader {
     add(row, span, rows, rows.integer(2));
   }
 
-  // A program's own range may be called a step where ours say when the GPU ran it.
+  // In our files, a range of the program may also have a step's name. Only the step category marks steps.
   void add_step_or_phase(const std::string& text, const NsysRows& rows) {
     const int64_t step = our_steps_.read_in() && rows.integer(5) != kStepCategory ? -1 : step_of(text);
     if (step < 0 || step >= 0xfffffffe || is_foreign(rows.integer(2)))
@@ -379,7 +379,7 @@ class NsysReader {
   NsysThreads threads_;
   bool several_ = false;  // processes
   int64_t busiest_ = 0;
-  std::unordered_map<uint64_t, uint32_t> correlations_;  // where there are several
+  std::unordered_map<uint64_t, uint32_t> correlations_;  // only used if there are several processes
 };
 
 }  // namespace

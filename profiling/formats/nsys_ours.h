@@ -1,4 +1,4 @@
-// What a file of ours in Nsight Systems' format tells beyond its tables: which step everything was of.
+// Reads the step of each span from our own files in Nsight Systems' format, whose standard tables cannot store it.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -11,8 +11,8 @@ namespace ws::prof {
 class OurSteps {
  public:
   void read(Database& db);
-  bool read_in() const { return read_in_; }  // the file is ours: what has no step there belongs to none
-  // Of what began then on a stream or thread; 0: of none.
+  bool read_in() const { return read_in_; }  // true if the file is ours: spans without a step belong to no step
+  // Step of what began at `start` on a stream or thread; 0: no step.
   uint32_t of(int64_t start, int64_t place) const;
 
  private:

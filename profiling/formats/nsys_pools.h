@@ -1,4 +1,4 @@
-// What an Nsight Systems export tells of memory pools, as counters.
+// Converts the memory pool data of an Nsight Systems export to counters.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,11 +13,11 @@ namespace ws::prof {
 
 class NsysPools {
  public:
-  // Sizes of a pool in two columns, where they were recorded.
+  // Adds the sizes of a pool from two columns, if they were recorded.
   void add(int64_t time, int64_t pool, const NsysRows& rows, int column);
-  // Pools that come, go, or are trimmed; but for those of processes that are foreign.
+  // Reads pools that are created, destroyed or trimmed. Skips foreign processes.
   void read(Database& db, const std::function<bool(int64_t global)>& foreign);
-  // Each event tells of one pool: what all of them hold together is drawn.
+  // Each event describes one pool. Draws the sum over all pools.
   void draw(TraceBuilder& builder);
 
  private:

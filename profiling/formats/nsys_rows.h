@@ -8,7 +8,7 @@
 
 namespace ws::prof {
 
-// Rows of a table whose columns differ from version to version: those that are missing read as 0.
+// Rows of a table whose columns differ between versions. Missing columns read as 0.
 class NsysRows {
  public:
   NsysRows(Database& db, const std::string& table, const std::vector<std::string>& wanted, const char* more = "")

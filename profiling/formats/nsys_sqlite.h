@@ -1,4 +1,4 @@
-// The SQLite tables that Nsight Systems exports.
+// Exports and imports the SQLite tables of Nsight Systems.
 #pragma once
 #include <string>
 
@@ -9,13 +9,13 @@ namespace ws::prof {
 void export_nsys(const RunData& run, const std::string& path);
 RunData import_nsys(const std::string& path);
 
-inline const std::string kOurMeta = "WARPSCOPE_";  // META_DATA_EXPORT: what our own run files say of a run
+inline const std::string kOurMeta = "WARPSCOPE_";  // prefix in META_DATA_EXPORT of the run summary's keys
 
-// What the tables have no column for, so that a run of ours comes back as it was: the step of whatever began at a time
-// on a stream or thread, and as categories of ranges what they are.
+// Stores what the standard tables have no column for, so that our run can be imported unchanged: the step of everything
+// that began at a time on a stream or thread. Categories of ranges store the kind of span.
 inline constexpr const char* kOurSteps = "WARPSCOPE_STEPS";
-constexpr int64_t kStepCategory = 1, kUntracedCategory = 2, kOpCategory = 100;  // and more: an op of that meaning
+constexpr int64_t kStepCategory = 1, kUntracedCategory = 2, kOpCategory = 100;  // kOpCategory + Meaning: an op
 
-constexpr int64_t kNoStream = 0xffffffff;  // of a wait for none in particular
+constexpr int64_t kNoStream = 0xffffffff;  // for a wait for no particular stream
 
 }  // namespace ws::prof

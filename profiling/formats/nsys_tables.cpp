@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kMega = 1e6;
 
-// Share, total, count, mean, median, least, most, deviation: what the reports of times begin with.
+// Share, total, count, mean, median, min, max, standard deviation: the first columns of time reports.
 std::string times(const DurationStats& t, double share) {
   return formatted("{:.1f},{},{},{:.1f},{:.1f},{},{},{:.1f}", 100 * share, t.total, t.count, t.mean,
                    static_cast<double>(t.median), t.min, t.max, t.stddev);
@@ -38,7 +38,7 @@ void kernels_by_shape(const RunData& run, std::ostream& out) {
         << csv_cell(run.trace.name(row.name)) << '\n';
 }
 
-// Spans that `name_of` gives a name, by name, the longest in all first.
+// Spans for which `name_of` returns a name, grouped by name, largest total first.
 struct Named {
   std::string name;
   DurationStats time;
@@ -75,8 +75,7 @@ void calls(const RunData& run, std::ostream& out) {
   write_times(by_name(run.trace, name), "Num Calls", "Name", out);
 }
 
-// Ranges that the program marked: steps and phases. Steps that were found for it are none, and what ran for a range on
-// the GPU is no second one.
+// Ranges marked by the program: steps and phases. Excludes steps that we detected, and the GPU copies of ranges.
 void ranges(const RunData& run, std::ostream& out) {
   const auto name = [&](const Track& track, const Span& span) {
     const bool step = span.span_kind() == SpanKind::Step && !run.summary.extra.contains("steps_from");
@@ -130,7 +129,7 @@ std::string copy_columns(const Detail& d, uint64_t duration) {
   return formatted(",,,,,,,,,{:.3f},{:.3f}", mb, duration > 0 ? mb / (static_cast<double>(duration) * 1e-9) : 0.0);
 }
 
-// Each kernel, copy and memset, in order of time.
+// All kernels, copies and memsets in order of time.
 void gpu_trace(const RunData& run, std::ostream& out) {
   out << "Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),DymSMem (MB),Bytes (MB),"
          "Throughput (MB/s),SrcMemKd,DstMemKd,Device,Strm,Name\n";

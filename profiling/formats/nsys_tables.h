@@ -1,4 +1,4 @@
-// Tables as `nsys stats --format csv` writes them, one report a file.
+// Writes CSV tables like `nsys stats --format csv`, one report per file.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace ws::prof {
 
 std::vector<std::string_view> nsys_reports();  // "cuda_gpu_kern_sum", ...
-// The report that the file is named after, as nsys names its files (run_cuda_api_sum.csv); else cuda_gpu_kern_sum.
+// Finds the report in the file name, as nsys names its files (run_cuda_api_sum.csv). Default: cuda_gpu_kern_sum.
 std::string_view nsys_report_of(std::string_view path);
 void export_nsys_table(const RunData& run, const std::string& path, std::string_view report);
 

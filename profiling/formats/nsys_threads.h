@@ -1,4 +1,4 @@
-// The threads of an Nsight Systems export, by their names.
+// Names of the threads in an Nsight Systems export.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -17,17 +17,18 @@ class NsysThreads {
     while (rows.next() && names_.size() < kMost) names_[rows.integer(1)] = string(rows.integer(0)).substr(0, kLongest);
   }
 
-  // "pt_autograd_0 4322", or "thread 4322" of one that has no name.
+  // "pt_autograd_0 4322", or "thread 4322" if the thread has no name.
   std::string text(int64_t global) const {
     const int64_t number = global & 0xffffff;
     const auto named = names_.find(global);
     if (named == names_.end() || named->second.empty() || named->second.starts_with("thread "))
       return "thread " + std::to_string(number);
-    return number < kThreads ? named->second + " " + std::to_string(number) : named->second;  // a row that is no thread
+    // a row that is not a thread
+    return number < kThreads ? named->second + " " + std::to_string(number) : named->second;
   }
 
  private:
-  std::unordered_map<int64_t, std::string> names_;  // by the global number
+  std::unordered_map<int64_t, std::string> names_;  // by globalTid
 };
 
 }  // namespace ws::prof

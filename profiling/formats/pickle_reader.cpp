@@ -12,7 +12,7 @@ namespace ws::prof {
 
 namespace {
 const std::vector<Pickle::Value> kNoItems;
-constexpr uint64_t kNodeBytes = 96;  // a value and its place on the stack
+constexpr uint64_t kNodeBytes = 96;  // a value and its entry on the stack
 }  // namespace
 
 int64_t Pickle::number(Value value, int64_t otherwise) const {
@@ -87,7 +87,7 @@ class PickleMachine {
   }
   size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
 
-  // What was pushed since the last mark.
+  // Pops the values since the last mark.
   std::vector<Value> pop_marked() {
     if (marks_.empty()) in_.fail("has no mark for what it gathers");
     std::vector<Value> values(stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back()), stack_.end());
@@ -122,7 +122,7 @@ class PickleMachine {
     if (at == memo_.end()) in_.fail("recalls what it never kept");
     push(at->second);
   }
-  // Two's complement, least byte first; numbers that need more than 64 bits are cut.
+  // Two's complement, least significant byte first. Numbers of more than 64 bits are truncated.
   int64_t long_number(uint64_t bytes) {
     const std::string_view raw = in_.raw(bytes, "a number");
     uint64_t number = !raw.empty() && static_cast<uint8_t>(raw.back()) >= 0x80 ? ~uint64_t{0} : 0;
@@ -149,7 +149,7 @@ class PickleMachine {
   Pickle& out_;
   Budget budget_;
   std::vector<Value> stack_;
-  std::vector<size_t> marks_;  // sizes of the stack
+  std::vector<size_t> marks_;  // stack sizes
   std::unordered_map<uint64_t, Value> memo_;
 };
 
@@ -249,9 +249,9 @@ bool PickleMachine::step_memo(uint8_t op) {
       return void(pop_marked()), true;
     case '2':
       return push(top()), true;
-    case 0x80:  // the protocol
+    case 0x80:  // protocol version
       return void(in_.value<uint8_t>("its version")), true;
-    case 0x95:  // how many bytes belong together
+    case 0x95:  // frame length
       return void(in_.value<uint64_t>("a frame")), true;
     default:
       return false;

@@ -39,7 +39,7 @@ ScalarTimes::ScalarTimes(const RunData& run) {
 
 TimeNs ScalarTimes::at(int64_t step, double wall_s) const {
   const auto ns = [](double seconds) {
-    constexpr double kMost = 1e9;  // seconds: what a damaged file says stays a time
+    constexpr double kMost = 1e9;  // seconds: a limit for times in damaged files
     return static_cast<TimeNs>(std::llround((std::isfinite(seconds) ? std::clamp(seconds, -kMost, kMost) : 0) * 1e9));
   };
   if (known_.empty()) return ns(wall_s);

@@ -1,5 +1,5 @@
-// Where on a trace's clock a loss belongs. A loss is timed by the seconds spent training, which begin after the trace
-// does and leave pauses and evaluations out; its step tells where it was.
+// Places losses on the clock of a trace. The time of a loss counts only training: it begins later than the trace and
+// excludes pauses and evaluations. So its step determines the position.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace ws::prof {
 class ScalarTimes {
  public:
   explicit ScalarTimes(const RunData& run);
-  // At the end of its step; of a step that was not traced, as long after one that was as training took.
+  // The end of the step. If the step was not traced: the end of a traced step plus the training time between the two.
   TimeNs at(int64_t step, double wall_s) const;
 
  private:
@@ -19,7 +19,7 @@ class ScalarTimes {
     TimeNs end;
     double wall_s;
   };
-  std::vector<Known> known_;  // by step
+  std::vector<Known> known_;  // sorted by step
 };
 
 }  // namespace ws::prof

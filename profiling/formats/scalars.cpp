@@ -31,8 +31,8 @@ void finish(std::ofstream& file, const std::string& path) {
   if (!file) throw Failure("Cannot write " + path + ": the disk may be full.");
 }
 
-// Protocol buffer fields of an Event: the three wire types that it needs. The library and its compiler would be one more
-// thing to install for everybody who builds, for a message of five fields.
+// Writes the protocol buffer fields of an Event, which needs three wire types. The protobuf library and its compiler
+// would be one more dependency for everybody who builds, for a message of five fields.
 void put_varint(std::string& to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
   to.push_back(static_cast<char>(value));
@@ -86,7 +86,7 @@ std::string events_name(double start) {
   return formatted("events.out.tfevents.{:010}.warpscope.{}.0", static_cast<int64_t>(start), getpid());
 }
 
-// All that a run measured, under the tags of the events file, each tag's values in a row.
+// All measured values of a run under the tags of the events file, grouped by tag.
 struct Scalar {
   const char* tag;
   double wall_s;
@@ -149,8 +149,8 @@ void export_tensorboard(const RunData& run, const std::string& path) {
   finish(file, path);
 }
 
-// Of a name like TensorBoard's own ("run-a-tag-test_loss.csv") only that tag, and then, or where there is but one, in
-// its three columns; else with a fourth one that says which tag a row is of.
+// A file name like TensorBoard's ("run-a-tag-test_loss.csv") selects one tag. A single tag has TensorBoard's three
+// columns; several tags have a fourth column with the tag.
 void export_scalars_csv(const RunData& run, const std::string& path) {
   std::vector<Scalar> list = some_scalars(run);
   if (const ScalarTag wanted = tag_of_file(path); wanted.named)

@@ -16,7 +16,7 @@ namespace ws::prof {
 namespace {
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
-constexpr std::string_view kTagMark = "-tag-";  // in the names that TensorBoard gives to downloads
+constexpr std::string_view kTagMark = "-tag-";  // in the names of TensorBoard downloads
 
 std::string small_letters(std::string_view text) {
   std::string result(text);
@@ -35,7 +35,7 @@ std::vector<std::string> words_of(std::string_view tag) {
   return words;
 }
 
-// A line's fields; quotes stand around those that have commas in them.
+// Splits a line into fields. Fields with commas are quoted.
 std::vector<std::string> fields_of(std::string_view line) {
   constexpr size_t kMost = 1000;
   std::vector<std::string> fields(1);
@@ -60,7 +60,7 @@ std::optional<double> number_of_field(std::string_view text) {
   return good ? std::optional(value) : std::nullopt;
 }
 
-// Where the columns stand, as TensorBoard's downloads and its data frames call them.
+// Positions of the columns, by the names in TensorBoard's downloads and data frames.
 struct Columns {
   size_t wall, step, value, tag;
   explicit Columns(std::string_view line) {
@@ -82,7 +82,7 @@ struct ReadScalar {
   double value;
 };
 
-// Gives each tag's values their place in a run.
+// Assigns the values of each tag to metrics and evaluations of a run.
 class ScalarReader {
  public:
   ScalarReader(std::string_view head, const std::string& name) : columns_(head), of_file_(tag_of_file(name)) {}
@@ -130,7 +130,7 @@ class ScalarReader {
     }
   }
 
-  // Into the row of the same step that another tag has made, or into one of its own.
+  // Puts a value into a row of the same step that another tag created, or into a new row.
   template <class Row>
   void fill(std::vector<Row>& rows, double Row::*value, const std::vector<ReadScalar>& values) {
     std::multimap<int64_t, size_t> free;
@@ -159,7 +159,7 @@ class ScalarReader {
     s.status = "finished";
     for (const Metric& m : run_.metrics) {
       if (!std::isnan(m.loss)) s.train_loss = m.loss;
-      s.steps = m.step + (run_.metrics.front().step == 0 ? 1 : 0);  // counted from 0, or from 1
+      s.steps = m.step + (run_.metrics.front().step == 0 ? 1 : 0);  // steps may count from 0 or 1
       s.wall_s = m.wall_s;
     }
     for (const Evaluation& e : run_.evaluations) {
@@ -198,7 +198,7 @@ ScalarTag tag_of_file(const std::string& path) {
     if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
   if (const size_t mark = name.rfind(kTagMark); mark != name.npos) {
     ScalarTag tag = tag_of(std::string_view(name).substr(mark + kTagMark.size()));
-    // "run-test-tag-loss": where runs are folders, it is the run that tells what was measured on.
+    // "run-test-tag-loss": if runs are folders, the run name says which data was measured.
     tag.test |= tag.kind != ScalarKind::Other && tag_of(std::string_view(name).substr(0, mark)).test;
     tag.named = true;
     return tag;

@@ -13,11 +13,11 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kLongest = (int64_t{1} << 40) - 1;
-constexpr int64_t kFarthestOfAll = int64_t{1} << 62;  // 146 years either way
+constexpr int64_t kFarthestOfAll = int64_t{1} << 62;  // 146 years in both directions
 constexpr int64_t kAnotherClock =
-    int64_t{1'000'000'000'000'000};  // starts further out than this are clock readings, not offsets
+    int64_t{1'000'000'000'000'000};  // larger starts are clock readings, not offsets
 constexpr size_t kMostLanes = 64;
-constexpr uint64_t kSpanBytes = 4 * sizeof(Span);  // here, in its place in the trace, and as both grow
+constexpr uint64_t kSpanBytes = 4 * sizeof(Span);  // here, in the trace, and while both grow
 constexpr uint64_t kRowBytes = 1024;
 
 bool possible(TimeNs time) { return time >= -kFarthestOfAll && time <= kFarthestOfAll; }
@@ -58,7 +58,7 @@ void TraceBuilder::add_external(int64_t number, NameId op, int64_t start, int64_
   if (!fresh) at->second.end = at->second.start - 1;
 }
 
-// Some versions of PyTorch give what no op launched a number all the same, which then is that of another op.
+// Some versions of PyTorch give work without a launching op a number too, which belongs to a different op.
 const TraceBuilder::ExternalOp* TraceBuilder::launcher_of(const Launched& launched) {
   const auto op = external_.find(launched.external);
   if (op == external_.end()) return nullptr;
@@ -105,8 +105,8 @@ void TraceBuilder::add_memory(MemoryEvent event, const std::string& source) {
   trace_.append_memory(event);
 }
 
-// What was launched belongs to the step in which its call began; where no call was recorded, to the step of the op that
-// launched it, or else to the step at that time.
+// Launched work belongs to the step in which its call began. Without a recorded call, it belongs to the step of the op
+// that launched it, otherwise to the step at its own time.
 void TraceBuilder::find_steps() {
   std::vector<Span> steps;
   for (const auto& [row, spans] : rows_) {
@@ -125,7 +125,7 @@ void TraceBuilder::find_steps() {
     return after == steps.begin() || std::prev(after)->end() <= time ? 0 : std::prev(after)->step;
   };
   std::unordered_map<uint32_t, uint32_t> step_of_call;
-  std::unordered_set<uint32_t> calls;  // in a step or not
+  std::unordered_set<uint32_t> calls;  // all calls, with or without a step
   for (auto& [row, spans] : rows_) {
     if (runs_on_gpu(row.kind) || on_gpu) continue;
     for (Span& span : spans) {
@@ -151,7 +151,7 @@ void TraceBuilder::find_steps() {
   }
 }
 
-// A span inside another one goes to the row below.
+// A span that overlaps the previous one moves to the row below.
 void TraceBuilder::lay_out(const Row& row, std::vector<Span>& spans) {
   std::ranges::stable_sort(spans, [](const Span& a, const Span& b) {
     return a.start != b.start ? a.start < b.start : a.duration > b.duration;

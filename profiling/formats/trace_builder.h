@@ -1,5 +1,4 @@
-// Collects spans in any order from an import and makes a trace of them: rows without overlaps, steps found, numbers
-// checked.
+// Builds a trace from imported spans in any order: it makes rows without overlaps, finds steps and checks numbers.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -14,7 +13,7 @@
 
 namespace ws::prof {
 
-// A number of a file as the int that a span's details hold.
+// Converts a number from a file to the int of a span's details, clamped.
 inline int as_int(int64_t value) {
   return static_cast<int>(std::clamp<int64_t>(value, 0, std::numeric_limits<int>::max()));
 }
@@ -30,25 +29,25 @@ class TraceBuilder {
   };
   Trace& trace() { return trace_; }
   OpTag op(const OpInfo& info);
-  // False when the times cannot be: those are counted and left out. `external`: the number of the op that launched it,
-  // 0: not told; of a span that has no op it says which.
+  // Returns false if the times are impossible; such spans are counted and left out. `external`: number of the op that
+  // launched the span, 0: unknown. It determines the op of a span without one.
   bool add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external = 0);
   void add_external(int64_t number, NameId op, int64_t start, int64_t duration);
   void add_memory(MemoryEvent event, const std::string& source);
   void add_point(std::string_view counter, std::string_view unit, CounterPoint point);
-  void take_memory(uint64_t bytes) { budget_.take(bytes); }  // for what an importer keeps itself
+  void take_memory(uint64_t bytes) { budget_.take(bytes); }  // for memory that the importer itself keeps
   void leave_out(const std::string& what) { ++left_out_[what]; }
 
-  void keep_steps() { find_steps_ = false; }       // what has no step belongs to none
-  void set_other_clock() { other_clock_ = true; }  // times count from no beginning of the run's
-  TimeNs began() const { return began_; }          // what became time 0, once finished
+  void keep_steps() { find_steps_ = false; }       // spans without a step belong to no step
+  void set_other_clock() { other_clock_ = true; }  // times do not count from the begin of the run
+  TimeNs began() const { return began_; }          // the original time of trace time 0, once finished
 
   Trace finish(std::vector<std::string>& problems);
 
  private:
   struct ExternalOp {
     NameId name;
-    int64_t start, end;  // the end before the start: several ops claim the number
+    int64_t start, end;  // end before start: several ops have this number
   };
   struct Launched {
     std::vector<Span>* row;
@@ -63,12 +62,12 @@ class TraceBuilder {
 
   Budget budget_;
   Trace trace_;
-  std::vector<std::vector<CounterPoint>> points_;  // by counter of the trace
+  std::vector<std::vector<CounterPoint>> points_;  // by counter index in the trace
   std::map<Row, std::vector<Span>> rows_;
   std::map<std::string, OpTag> ops_;
   std::unordered_map<int64_t, ExternalOp> external_;
   std::vector<Launched> launched_;
-  std::unordered_map<uint32_t, TimeNs> calls_;  // by correlation: when it began
+  std::unordered_map<uint32_t, TimeNs> calls_;  // start of the call by correlation
   std::map<std::string, int64_t> left_out_;
   bool other_clock_ = false, find_steps_ = true;
   TimeNs began_ = 0;

@@ -13,7 +13,7 @@ ScalarRole scalar_role(std::string_view name) {
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const auto has = [&lower](const char* word) { return lower.find(word) != std::string::npos; };
   const bool test = has("val") || has("test") || has("eval");
-  // "loss_scale" is no loss.
+  // "loss_scale" is not a loss.
   const bool loss = lower.ends_with("loss") || lower.ends_with("loss_step") || lower.ends_with("loss_epoch");
   const bool accuracy = lower.ends_with("acc") || lower.ends_with("accuracy");
   if (loss) return test ? ScalarRole::TestLoss : ScalarRole::Loss;
@@ -63,7 +63,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// The row of this step, which is the open one or a new one.
+// Returns the row of this step: the open one or a new one.
 template <class Row>
 Row& row_of(int64_t step, const Row& fresh, std::vector<Row>& open, std::vector<Row>& done) {
   if (!open.empty() && open[0].step != step) {

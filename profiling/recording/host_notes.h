@@ -1,5 +1,5 @@
-// What a recorded program says beside its ranges: scalars that it logs, samples of its stacks, facts about itself. Noted on
-// any of its threads, taken by the one that writes the run file.
+// What a recorded program reports beside its ranges: logged scalars, stack samples and facts about itself. Any of its
+// threads can add notes; the thread that writes the run file takes them.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -14,10 +14,11 @@
 
 namespace ws::prof {
 
-// Rows with samples of a thread's stacks: each span's name is a stack, the innermost frame first, frames between " < ".
+// Rows with stack samples of a thread. The name of each span is a stack, innermost frame first, with " < " between
+// frames.
 inline constexpr const char* kSamplesTrack = "samples of ";
 
-// What the name of a scalar says it is: "train/loss", "val_acc".
+// What a scalar measures, judged by its name: "train/loss", "val_acc".
 enum class ScalarRole : uint8_t { Loss, Accuracy, TestLoss, TestAccuracy, Other };
 ScalarRole scalar_role(std::string_view name);
 
@@ -37,17 +38,17 @@ class HostNotes {
   struct Taken {
     std::vector<Scalar> scalars;
     std::vector<Sample> samples;
-    std::vector<std::string> stacks;  // those that are new
+    std::vector<std::string> stacks;  // only the new ones
     std::map<std::string, std::string> facts;
     bool empty() const { return scalars.empty() && samples.empty() && stacks.empty() && facts.empty(); }
   };
 
   void scalar(std::string_view name, double value, int64_t step);
-  uint32_t stack(std::string_view text);  // a number for sample(); the same text has the same
+  uint32_t stack(std::string_view text);  // returns a number for sample(); equal texts have equal numbers
   void sample(std::string_view row, uint32_t stack, int64_t begin, int64_t end);
   void fact(std::string_view key, std::string_view value);
   Taken take();
-  uint64_t refused() const;  // notes that had no room since the beginning
+  uint64_t refused() const;  // notes refused for lack of space since the beginning
 
  private:
   static constexpr size_t kMostWaiting = 1'000'000, kMostStacks = 100'000;
@@ -57,8 +58,8 @@ class HostNotes {
   uint64_t refused_ = 0;
 };
 
-// Turns notes into what a run file holds. Scalars of one step are one row of metrics; those that are neither a loss nor an
-// accuracy are counters.
+// Converts notes to the content of a run file. Scalars of one step form one row of metrics. Scalars that are neither a
+// loss nor an accuracy become counters.
 class NotesReader {
  public:
   struct Rows {
@@ -67,13 +68,13 @@ class NotesReader {
     TraceBatch batch;
   };
   Rows read(HostNotes::Taken&& notes, int64_t origin, RunSummary& summary);
-  Rows last();  // of the step that may have had more scalars
+  Rows last();  // of the last step, which was kept open for more scalars
 
  private:
   void read(const HostNotes::Scalar& scalar, double wall_s, Rows& rows, RunSummary& summary);
 
   std::vector<std::string> stacks_;
-  std::vector<Metric> open_metric_;  // none or one
+  std::vector<Metric> open_metric_;  // zero or one
   std::vector<Evaluation> open_evaluation_;
   BatchBuilder builder_;
 };

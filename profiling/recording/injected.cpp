@@ -1,5 +1,5 @@
-// The library that the CUDA driver loads into a recorded program, named by CUDA_INJECTION64_PATH; where Python runs, our hook
-// there loads it before (injected_python.cpp).
+// The library that the CUDA driver loads into a recorded program because CUDA_INJECTION64_PATH names it. In Python
+// programs our hook loads it earlier (injected_python.cpp).
 #include "profiling/recording/injected.h"
 
 #include <pthread.h>
@@ -19,8 +19,8 @@
 namespace ws::prof {
 namespace {
 
-ProgramWriter* g_recorder = nullptr;            // never destroyed: the program may end in any way
-std::atomic<ProgramWriter*> g_usable{nullptr};  // not in a forked child
+ProgramWriter* g_recorder = nullptr;            // never destroyed, because the program may end in any way
+std::atomic<ProgramWriter*> g_usable{nullptr};  // nullptr in a forked child
 std::atomic<bool> g_forked{false};
 std::mutex g_begin;
 
@@ -77,7 +77,7 @@ void begin(bool by_driver) {
 ProgramWriter* recorder() { return g_usable.load(std::memory_order_acquire); }
 bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
-// CUDA cleans up at exit before whoever registered earlier: we register again once it is there.
+// Exit handlers run in reverse order. CUDA registers its own, so we register again after it, to run before them.
 void begin_recording(bool by_driver) {
   if (in_forked_child()) return;
   const std::lock_guard lock(g_begin);
@@ -92,7 +92,7 @@ void begin_recording(bool by_driver) {
 
 }  // namespace ws::prof
 
-// Called by the driver while it starts. Whatever goes wrong here, the program runs on.
+// The driver calls this while it starts. The program continues after any error here.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   try {
     ws::prof::begin_recording(true);

@@ -1,12 +1,13 @@
-// Inside a recorded program: the one recorder of this process, which the driver or the program's Python begins.
+// The one recorder inside a recorded program. The driver or the Python hook starts it.
 #pragma once
 #include "profiling/recording/program_writer.h"
 
 namespace ws::prof {
 
-// Begins the recording that the environment asks for, once. From the driver while it starts, or before.
+// Begins the recording that the environment requests, once. The driver calls this while it starts, or the Python hook
+// before.
 void begin_recording(bool by_driver);
-// nullptr: nothing is recorded, or this process was forked from one that is: it has none of the threads.
+// nullptr if nothing is recorded, or in a forked child, which has none of the recorder's threads.
 ProgramWriter* recorder();
 bool in_forked_child();
 

@@ -1,6 +1,6 @@
-// Hears the NVTX ranges of a recorded program: each copy of NVTX in it loads the library named by NVTX_INJECTION64_PATH,
-// which is ours. Unlike CUPTI's records of ranges, these calls come while the range is open, so that what is launched or
-// captured inside is known to belong to it; and they need no GPU.
+// Receives the NVTX ranges of a recorded program: each copy of NVTX in it loads our library, named by
+// NVTX_INJECTION64_PATH. Unlike CUPTI's range records, these calls come while the range is open, so launches and
+// captures inside can be joined to it. They need no GPU.
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
@@ -33,7 +33,7 @@ std::string narrow(const wchar_t* wide) {
 
 std::string_view or_range(const char* text) { return text ? text : "range"; }
 
-// Handles are ours to choose: the text itself, kept for good.
+// We choose the handles: a handle is the registered text itself, which is never freed.
 nvtxStringHandle_t registered(std::string text) {
   return reinterpret_cast<nvtxStringHandle_t>(new std::string(std::move(text)));
 }
@@ -55,11 +55,11 @@ auto with_text(const nvtxEventAttributes_t* event, Use use) {
   }
 }
 
-// A domain's handle, as a number that no other domain has; 0 is the program's own.
+// Uses the handle of a domain as its number. 0 is the default domain.
 uint64_t number(nvtxDomainHandle_t domain) { return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(domain)); }
 
 int push(std::string_view text, uint64_t domain) {
-  // In a forked child the lock may be held by a thread that is not there.
+  // In a forked child, a thread that no longer exists may hold the lock.
   if (!ws::prof::in_forked_child()) ProgramRanges::instance().push(text, domain);
   return 0;
 }
@@ -120,7 +120,7 @@ class Table {
 
 }  // namespace
 
-// Called once by each copy of NVTX, at the first range of the program.
+// Each copy of NVTX calls this once, at the first range of the program.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table_of) {
   const auto* callbacks = static_cast<const NvtxExportTableCallbacks*>(table_of(NVTX_ETID_CALLBACKS));
   if (!callbacks) return 0;

@@ -1,4 +1,4 @@
-// The interpreter's own functions, found where it is loaded: no header of it is needed, whatever its version.
+// Functions of the Python interpreter, looked up in the running process: no Python header is needed, for any version.
 #pragma once
 #include <dlfcn.h>
 

@@ -24,11 +24,11 @@ namespace ws::prof {
 namespace {
 
 constexpr uint32_t kMagic = 0x424c5357;            // "WSLB"
-constexpr size_t kMostWaiting = size_t{64} << 20;  // bytes a sender keeps for a slow follower
+constexpr size_t kMostWaiting = size_t{64} << 20;  // bytes that a sender keeps for a slow follower
 constexpr uint64_t kMostPayload = uint64_t{1} << 30;
-constexpr size_t kMostReady = 4'000'000;  // spans that nobody took yet
+constexpr size_t kMostReady = 4'000'000;  // spans not taken yet
 
-constexpr size_t kMostCurvePoints = 1'000'000;  // that nobody took yet
+constexpr size_t kMostCurvePoints = 1'000'000;  // points not taken yet
 
 enum Kind : uint32_t { kHello = 1, kBatch = 2, kLeftOut = 3, kOps = 4, kCurves = 5 };
 struct Header {
@@ -36,7 +36,7 @@ struct Header {
   uint64_t size;
 };
 struct Hello {
-  uint32_t span_size;  // the other side is built alike
+  uint32_t span_size;  // must match, so both sides have the same layout
   int32_t pid;
   int64_t origin_ns;
 };
@@ -93,7 +93,7 @@ void LiveSender::send(const TraceBatch& batch) {
   pump(20);
 }
 
-// Those that came since the last time: a batch refers to no others.
+// Sends the ops that were registered since the last call. A batch refers only to known ops.
 void LiveSender::tell_ops() {
   const size_t known = registered_ops();
   if (ops_told_ >= known) return;
@@ -120,7 +120,7 @@ void LiveSender::finish() {
   socket_ = -1;
 }
 
-// Sends for at most that long; whoever is gone is not waited for.
+// Sends for at most `most_ms`. Stops at once if the follower is gone.
 void LiveSender::pump(int most_ms) {
   const int64_t until = steady_ns() + int64_t{most_ms} * 1'000'000;
   while (socket_ >= 0 && sent_ < waiting_.size()) {
@@ -136,7 +136,7 @@ void LiveSender::pump(int most_ms) {
       socket_ = -1;
     }
   }
-  if (sent_ < waiting_.size() && sent_ < waiting_.size() / 2) return;  // moved together now and then
+  if (sent_ < waiting_.size() && sent_ < waiting_.size() / 2) return;  // frees the sent part only when it is large
   waiting_.erase(0, sent_);
   sent_ = 0;
 }
@@ -154,7 +154,7 @@ LiveFollower::LiveFollower() {
 void LiveFollower::listen_here() {
   std::string name = (temporary_folder() / "warpscope-XXXXXX").string();
   if (!mkdtemp(name.data())) throw Failure("Cannot follow: no folder could be made for the socket in " + name + ".");
-  folder_ = name;  // only this user may enter it
+  folder_ = name;  // only this user can access it
   address_ = folder_ + "/live";
   const sockaddr_un here = address_of(address_);
   listening_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -276,7 +276,7 @@ void LiveFollower::take_hello(Program& program, std::string_view payload) {
   program.shift = hello.origin_ns - origin_;
 }
 
-// A second process has rows of its own, and its times count from the beginning of the first.
+// A second process gets its own rows. Its times are shifted to the origin of the first process.
 void LiveFollower::take_batch(const Program& program, std::string_view payload) {
   TraceBatch batch = decode_batch(payload, program.ops);
   const std::string mark = program.number > 1 ? " · process " + std::to_string(program.pid) : "";
@@ -310,7 +310,7 @@ void LiveFollower::take_batch(const Program& program, std::string_view payload) 
   ready_.push_back(std::move(batch));
 }
 
-// The charts are those of the first program; ranks log the same.
+// The charts show the first process only, because ranks log the same values.
 void LiveFollower::take_curves(const Program& program, std::string_view payload) {
   ByteReader from(payload, "Curves from the recorded program");
   auto metrics = from.list<Metric>("losses");

@@ -1,4 +1,4 @@
-// Follows a recorded program live: its batches come over a local socket while the run file is being written.
+// Shows a recorded program live: its batches arrive over a local socket while the run file is written.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ws::prof {
 
-// In the recorded program. Never keeps it waiting: what a slow follower has no room for is in the file only.
+// Runs in the recorded program and never makes it wait: data that a slow follower cannot take is only in the file.
 class LiveSender {
  public:
   LiveSender(const std::string& address, int64_t origin_ns);  // origin: steady clock at trace time 0
@@ -24,7 +24,7 @@ class LiveSender {
   bool connected() const { return socket_ >= 0; }
   void send(const TraceBatch& batch);
   void send(const std::vector<Metric>& metrics, const std::vector<Evaluation>& evaluations);
-  void finish();  // waits for the follower to take the rest, but not long
+  void finish();  // waits briefly until the follower has taken the rest
 
  private:
   void queue(uint32_t kind, std::string_view payload);
@@ -33,27 +33,26 @@ class LiveSender {
 
   int socket_ = -1;
   size_t ops_told_ = 1;  // the first is "no op"
-  std::string waiting_;  // bytes not sent yet, from sent_ on
+  std::string waiting_;  // unsent bytes begin at sent_
   size_t sent_ = 0;
-  uint64_t left_out_ = 0;  // spans, not told yet
+  uint64_t left_out_ = 0;  // number of spans, not yet reported
 };
 
-// What a recorded program logs, for the charts.
+// Curves that a recorded program logs, for the charts.
 struct LiveCurves {
   std::vector<Metric> metrics;
   std::vector<Evaluation> evaluations;
 };
 
 struct FollowStatus {
-  int programs = 0, running = 0;  // processes that were heard of, and those that are still there
+  int programs = 0, running = 0;  // processes seen, and those still running
   uint64_t spans = 0, steps = 0, kernels = 0, copies = 0, calls = 0, allocations = 0;
   uint64_t dropped = 0;   // records that are in no file
-  uint64_t left_out = 0;  // spans that are in the file only: the follower was too slow
-  std::string problem;    // why a program is not followed any more
+  uint64_t left_out = 0;  // spans only in the file, because the follower was too slow
+  std::string problem;    // why a program is no longer followed
 };
 
-// On the other side. Listens from its beginning to its end; the batches of all processes of a program come as one
-// trace.
+// Runs in our process and listens during its whole lifetime. The batches of all processes of a program form one trace.
 class LiveFollower {
  public:
   LiveFollower();  // throws Failure
@@ -62,7 +61,7 @@ class LiveFollower {
   LiveFollower& operator=(const LiveFollower&) = delete;
 
   const std::string& address() const { return address_; }
-  TraceBatch take();  // empty when nothing new is there
+  TraceBatch take();  // empty if nothing is new
   LiveCurves take_curves();
   FollowStatus status() const;
 
@@ -70,15 +69,15 @@ class LiveFollower {
   struct Program {
     int socket = -1;
     int number = 0, pid = 0;
-    int64_t shift = 0;  // from its origin to that of the first program
+    int64_t shift = 0;  // from its origin to the origin of the first program
     std::string bytes;
-    std::vector<OpTag> ops;  // the tag here of each tag there
+    std::vector<OpTag> ops;  // maps the sender's op tags to ours
   };
   void listen_here();
   void close_all();
   void loop();
   void accept_one();
-  bool read(Program& program);  // false: it is gone
+  bool read(Program& program);  // returns false if the program is gone
   void take_frames(Program& program);
   void take_hello(Program& program, std::string_view payload);
   void take_batch(const Program& program, std::string_view payload);

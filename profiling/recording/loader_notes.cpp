@@ -42,13 +42,13 @@ void LoaderNotes::take_lines(std::string& rest, HostNotes& notes) const {
   for (size_t end = rest.find('\n'); end != std::string::npos; begin = end + 1, end = rest.find('\n', begin))
     take_line(std::string_view(rest).substr(begin, end - begin), notes);
   rest.erase(0, begin);
-  if (rest.size() > kMostAtOnce) rest.clear();  // no line of a worker is that long
+  if (rest.size() > kMostAtOnce) rest.clear();  // no worker writes such a long line
 }
 
 void LoaderNotes::take(HostNotes& notes) {
   if (folder_.empty()) return;
   std::error_code none;
-  const std::string own = "loader-" + std::to_string(getpid()) + "-";  // other ranks have workers, too
+  const std::string own = "loader-" + std::to_string(getpid()) + "-";  // other ranks have workers too
   for (const auto& entry : std::filesystem::directory_iterator(folder_, none)) {
     const std::string path = entry.path().string();
     if (!entry.path().filename().string().starts_with(own) || (files_.size() >= kMostFiles && !files_.contains(path)))

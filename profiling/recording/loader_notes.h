@@ -1,5 +1,6 @@
-// What the workers of this process's data loader say: a file a worker (loader-PROCESS-WORKER), a line a batch ("worker, begin, end, line of the
-// program", with tabs between), which only grows. They become spans on a row of each worker.
+// Reads what the data loader workers of this process report and converts it to spans, one row per worker. Each worker
+// appends to its own file (loader-PROCESS-WORKER), one line per batch: worker, begin, end and line of the program,
+// separated by tabs.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,15 +12,15 @@ class HostNotes;
 
 class LoaderNotes {
  public:
-  // `folder`: where the files are; empty: nowhere.
+  // `folder`: the folder of the files; empty: none.
   explicit LoaderNotes(std::string folder) : folder_(std::move(folder)) {}
-  void take(HostNotes& notes);  // what is new; what cannot be read is left out
+  void take(HostNotes& notes);  // takes new lines; skips unreadable ones
 
  private:
   void take_lines(std::string& rest, HostNotes& notes) const;
   struct File {
     int64_t read = 0;
-    std::string rest;  // of a line that has not come whole
+    std::string rest;  // an incomplete last line
   };
   std::string folder_;
   std::map<std::string, File> files_;

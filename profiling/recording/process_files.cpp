@@ -31,7 +31,7 @@ bool works_on_gpu(const std::string& path) {
   return std::ranges::any_of(trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
 }
 
-// A worker of a data loader says so.
+// True if the file is from a data loader worker.
 bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
 
 }  // namespace
@@ -50,7 +50,7 @@ void fold_processes(const std::vector<std::string>& files) {
     try {
       works.push_back(works_on_gpu(file));
       loads.push_back(loads_data(file));
-    } catch (const Failure&) {  // what cannot be read is not ours to remove
+    } catch (const Failure&) {  // do not remove an unreadable file
       works.resize(loads.size() + 1, true), works.back() = true;
       loads.push_back(false);
     }

@@ -39,14 +39,14 @@ void ProgramWriter::loop() {
     attempt([this] {
       take_all();
       take_notes();
-      if (name_machine()) writer_->set_summary(summary_);  // also of a program that is killed
+      if (name_machine()) writer_->set_summary(summary_);  // now, in case the program is killed
       writer_->flush_if_due();
     });
   }
 }
 
-// The thread is one of a program that knows nothing of us: a full disk, say, must not end it. What the collector
-// gathers from then on is thrown away, so that it takes no memory.
+// This thread runs in a program that does not know us, so an error such as a full disk must not end it. After an error,
+// collected data is discarded, so that it takes no memory.
 void ProgramWriter::attempt(const std::function<void()>& work) {
   try {
     if (trouble_.empty()) work();
@@ -71,7 +71,7 @@ void ProgramWriter::take_all() {
   for (TraceBatch batch = source_(); !batch.empty(); batch = source_()) {
     look_for_steps(batch);
     keep(std::move(batch));
-    writer_->flush_if_due();  // they may come as fast as they are taken
+    writer_->flush_if_due();  // batches may arrive as fast as they are taken
   }
 }
 
@@ -148,7 +148,7 @@ void ProgramWriter::end_file() {
   } catch (const std::exception& failure) {
     give_up(failure.what());
   }
-  writer_.reset();  // the file is nobody's from now on, also where this object is never destroyed
+  writer_.reset();  // releases the file, even if this object is never destroyed
 }
 
 }  // namespace ws::prof

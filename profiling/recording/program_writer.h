@@ -17,21 +17,21 @@ namespace ws::prof {
 
 class ProgramWriter {
  public:
-  // `follower`: address of who follows it live; empty: nobody. `source`: where batches come from, until one is empty;
-  // without it the collector.
+  // `follower`: address of the live follower; empty: none. `source`: returns batches until one is empty. Without it the
+  // collector is the source.
   ProgramWriter(const std::string& path, const std::string& name, const CollectorOptions& options,
            const std::string& follower = "", std::function<TraceBatch()> source = {});
   ~ProgramWriter();
-  // Last records, steps, one file; the second call does nothing. A file that could not be written any more was told of
-  // on the standard error output when that began.
+  // Writes the last records and the steps, and completes the file. A second call does nothing. A write error was
+  // already reported on standard error when it occurred.
   void finish();
   const std::string& path() const { return path_; }
   HostNotes& notes() { return notes_; }
-  void add_gpu() { collector_.add_gpu(); }  // of a program that starts CUDA after its recording began
+  void add_gpu() { collector_.add_gpu(); }  // for a program that starts CUDA after the recording began
 
  private:
   void loop();
-  void attempt(const std::function<void()>& work);  // what goes wrong ends the recording, never the program
+  void attempt(const std::function<void()>& work);  // an error ends the recording, never the program
   void give_up(const std::string& why);
   void take_all();
   void keep(TraceBatch&& batch);
@@ -40,7 +40,7 @@ class ProgramWriter {
   void end_file();
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
-  bool name_machine();  // true when there was news
+  bool name_machine();  // returns true if there was news
 
   std::string path_;
   RunSummary summary_;
@@ -51,7 +51,7 @@ class ProgramWriter {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   int64_t began_ = 0;
-  std::string trouble_;  // why nothing more is written
+  std::string trouble_;  // why writing has stopped
   StepFinder steps_;
   HostNotes notes_;
   NotesReader notes_reader_;

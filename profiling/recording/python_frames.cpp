@@ -21,9 +21,9 @@ namespace {
 
 constexpr size_t kFrameBytes = 128, kThreadBytes = 640;
 constexpr int kMostFrames = 200, kMostThreads = 1000;
-constexpr size_t kObject = 16;  // of every object: its count, its type
+constexpr size_t kObject = 16;  // header of every object: reference count and type
 
-// Memory of this process that may be gone.
+// Reads memory of this process that may no longer be valid.
 bool read_safely(const char* from, void* to, size_t bytes) {
   iovec here{to, bytes}, there{const_cast<char*>(from), bytes};
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
@@ -35,22 +35,22 @@ const char* word_at(const char* from, size_t offset) {
   return word;
 }
 
-// From 3.14 on a reference carries marks in its lowest bits.
+// Since 3.14 the lowest bits of a reference hold flags.
 const char* unmarked(const char* reference) { return reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(reference) & ~uintptr_t{7}); }
 
 // Offsets in the structs of this interpreter.
 struct Layout {
-  bool whole_frames = false;  // 3.9, 3.10: frames are objects, with the instruction as a number
-  size_t inner_frame = 24;    // of a frame object: its frame, from 3.11 on
+  bool whole_frames = false;  // 3.9, 3.10: frames are objects that store the instruction as a number
+  size_t inner_frame = 24;    // 3.11 and later: offset of the frame in a frame object
   size_t previous = 0, code = 0, instruction = 0;
-  long first_instruction = 0;  // from the code's begin; in numbers: what an instruction counts
-  size_t thread_frame = 0;     // of a thread's state
-  std::optional<size_t> through;  // 3.11, 3.12: there is a struct between, with the frame here
+  long first_instruction = 0;  // offset from the code's begin; with whole_frames: bytes per instruction
+  size_t thread_frame = 0;     // offset in the state of a thread
+  std::optional<size_t> through;  // 3.11, 3.12: an extra struct in between, with the frame at this offset
   size_t thread_number = 0;
 };
 Layout g_layout;
 std::atomic<bool> g_known{false}, g_names{false};
-const char* g_first_thread = nullptr;  // new ones come before it: word 0 of each is the one before
+const char* g_first_thread = nullptr;  // oldest thread state, the end of the list; new ones are added before it
 std::vector<std::string> g_others;
 
 template <class Fits>
@@ -61,7 +61,7 @@ std::optional<size_t> offset_where(size_t bytes, const Fits& fits) {
 }
 
 bool learn_numbers(Layout& layout, const char* const (&frames)[3], const SaidFrame (&said)[3]) {
-  for (const long counts : {1L, 2L})  // bytes, or instructions of two
+  for (const long counts : {1L, 2L})  // bytes, or instructions of two bytes
     for (size_t offset = kObject; offset + 4 <= kFrameBytes; offset += 4) {
       bool all = true;
       for (int i = 1; i < 3 && all; ++i) {
@@ -129,7 +129,7 @@ const char* newest_frame(const char* state) {
   return g_layout.through && frame ? word_at(frame, *g_layout.through) : frame;
 }
 
-// Names. A code whose name is kept stays alive, so that its address means it for good.
+// Names of code objects. We keep a reference to each known code, so its address stays unique.
 struct KnownCode {
   bool own = false;
   std::string name, path;
@@ -146,7 +146,7 @@ struct Names {
   std::unordered_map<CodeAt, OpTag, CodeHash> lines;
 };
 Names& names() {
-  static Names* const kept = new Names;  // threads still ask while the process ends
+  static Names* const kept = new Names;  // threads still use it while the process ends
   return *kept;
 }
 
@@ -188,7 +188,7 @@ std::string shown_path(const std::string& path) {
   return here.size() > 1 && path.starts_with(here) ? path.substr(here.size()) : path;
 }
 
-// With the interpreter's lock, and a code that is in a frame: its name is asked for once.
+// The caller holds the interpreter's lock, and the code is in a frame. Each name is asked for once.
 const KnownCode& known_code(const char* code) {
   {
     const std::shared_lock lock(names().mutex);
@@ -207,7 +207,7 @@ const KnownCode& known_code(const char* code) {
 
 int line_at(const CodeAt& at) { return Interpreter::instance().line(const_cast<char*>(at.code), at.last); }
 
-// A line of the program's own code, or kNoOp.
+// Returns the line if it is in the program's own code, or kNoOp.
 OpTag learn_line(const CodeAt& at) {
   const InterpreterLock lock;
   if (!is_code(at.code)) return kNoOp;
@@ -238,7 +238,7 @@ OpTag line_of(const CodeAt& at) {
   return line;
 }
 
-// Frames that Python makes for itself, without code, are left out.
+// Skips frames without code, which Python creates for itself.
 void read_stack(const char* state, StackOfThread& stack) {
   char thread[kThreadBytes], frame[kFrameBytes];
   stack.frames.clear(), stack.thread = 0;
@@ -283,7 +283,7 @@ bool learn_frames(const SaidFrame (&said)[3], unsigned long thread, int minor_ve
   layout.previous = *previous, layout.code = *code;
   if (!learn_instruction(layout, frames, said) || !learn_thread(layout, state, frames[0], thread, minor_version)) return false;
   g_layout = layout;
-  g_first_thread = state;  // the oldest is the last of the list
+  g_first_thread = state;  // the list ends with the oldest state
   while (const char* older = word_at(g_first_thread, 8)) g_first_thread = older;
   g_others = lines_of(others);
   g_names = g_known = true;
@@ -327,12 +327,12 @@ const std::string* known_frame(const CodeAt& at) {
 
 void learn_names(std::vector<StackOfThread>& stacks) {
   if (!g_names) return;
-  const InterpreterLock lock;  // nobody's frames change now
+  const InterpreterLock lock;  // frames cannot change now
   read_all_stacks(stacks);
   for (const StackOfThread& stack : stacks)
     for (const CodeAt& at : stack.frames) {
       if (known_frame(at)) continue;
-      if (!is_code(at.code)) {  // a frame that Python made for itself
+      if (!is_code(at.code)) {  // a frame that Python created for itself
         const std::unique_lock keep(names().mutex);
         names().frames.try_emplace(at);
         continue;

@@ -14,8 +14,8 @@
 namespace ws::prof {
 namespace {
 
-constexpr int64_t kEach = 1'000'000, kLongest = 100'000'000;  // ns between samples, ns of one
-constexpr int64_t kShareOfCore = 20;                          // a sample takes at most one part of so many
+constexpr int64_t kEach = 1'000'000, kLongest = 100'000'000;  // time between samples, longest span of one sample; ns
+constexpr int64_t kShareOfCore = 20;                          // sampling uses at most 1/20 of a core
 constexpr size_t kMostStacks = 100'000;
 
 uint64_t mixed(const StackOfThread& stack) {
@@ -27,7 +27,7 @@ uint64_t mixed(const StackOfThread& stack) {
   return hash;
 }
 
-// Of this thread: waiting for the interpreter is no work.
+// CPU time of this thread: waiting for the interpreter does not count.
 int64_t worked_ns() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -36,7 +36,7 @@ int64_t worked_ns() {
 
 }  // namespace
 
-// Signals are the program's: this thread takes none.
+// Blocks all signals in the new thread: they belong to the program.
 PythonSampler::PythonSampler(std::function<std::string(unsigned long)> thread_name) : thread_name_(std::move(thread_name)) {
   sigset_t all, before;
   sigfillset(&all);

@@ -1,5 +1,5 @@
-// Samples the Python stacks of all threads each millisecond, from a thread of its own that the interpreter knows nothing of.
-// It waits for the interpreter's lock only where it meets code for the first time.
+// Samples the Python stacks of all threads every millisecond, on its own thread, which the interpreter does not know.
+// It waits for the interpreter's lock only when it sees code for the first time.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace ws::prof {
 
 class PythonSampler {
  public:
-  // `thread_name`: asked with the interpreter's lock.
+  // `thread_name`: returns the name of a thread; called without the interpreter's lock, which it takes itself.
   explicit PythonSampler(std::function<std::string(unsigned long)> thread_name);
-  void stop();  // before the interpreter ends, without its lock
+  void stop();  // call it before the interpreter ends, without holding its lock
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;  // no frame of the program
@@ -35,7 +35,7 @@ class PythonSampler {
 
   std::function<std::string(unsigned long)> thread_name_;
   std::vector<StackOfThread> stacks_;
-  std::unordered_map<uint64_t, uint32_t> numbers_;  // by what the frames of a stack mix to
+  std::unordered_map<uint64_t, uint32_t> numbers_;  // by the hash of a stack's frames
   std::unordered_map<unsigned long, Open> open_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

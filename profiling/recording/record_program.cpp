@@ -41,7 +41,7 @@ std::string find_library(const RecordOptions& options) {
 
 constexpr std::array<const char*, 4> kPythonLevels{"off", "modules", "ops", "lines"};
 
-// Python runs a sitecustomize that it finds on its path; ours runs the one that it hides.
+// Python runs the first sitecustomize on its path. Ours then runs the one that it hides.
 void hook_python(std::map<std::string, std::string>& all, PythonLevel level) {
   all[kRecordPython] = to_string(level);
   if (level == PythonLevel::Off) return;
@@ -68,22 +68,22 @@ void must_be_ours(const fs::path& out) {
     throw Failure("Cannot record into " + out.string() + ": process " + owner + " writes it. Choose another name.");
 }
 
-// Of a program that ended before anything was written there is an empty file.
+// A program that ended before anything was written leaves an empty file.
 bool holds_something(const std::string& path) {
   std::error_code none;
   return fs::exists(path, none) && fs::file_size(path, none) != 0;
 }
 
-// An earlier recording by the same name: it comes back when there is none to take its place.
+// Moves away an earlier recording of the same name. Restores it if there is no new one.
 class Earlier {
  public:
   explicit Earlier(std::string path) : path_(std::move(path)) {
-    if (!holds_something(path_)) {  // also of a recording that was killed before it wrote anything
+    if (!holds_something(path_)) {  // also removes the empty file of a killed recording
       remove(path_);
       move(aside(), path_);
     }
     if (!holds_something(path_)) return;
-    remove(aside());  // what a killed recording left there would be taken for a part of this one
+    remove(aside());  // leftovers of a killed recording would be taken for parts of this one
     move(path_, aside());
   }
   Earlier(const Earlier&) = delete;
@@ -111,12 +111,12 @@ class Earlier {
 
 constexpr std::string_view kEnding = ".wsrun";
 
-// name.wsrun is name.1234.wsrun for another process of the program.
+// Another process of the program writes name.1234.wsrun instead of name.wsrun.
 std::string stem_of(const std::string& path) {
   return path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
 }
 
-// The number of the process whose file beside `path` this is; 0: it is none.
+// Returns the process number in the name of a file beside `path`, or 0 if it has none.
 int64_t process_in_name(const std::string& path, const std::string& file) {
   const std::string begin = fs::path(stem_of(path)).filename().string() + ".";
   if (!file.starts_with(begin) || !file.ends_with(kEnding) || file.size() <= begin.size() + kEnding.size()) return 0;
@@ -128,7 +128,7 @@ int64_t process_in_name(const std::string& path, const std::string& file) {
   return std::strtoll(middle.c_str(), nullptr, 10);
 }
 
-// Files of further processes beside that of the first, in order of their numbers.
+// Files of the other processes, in order of their process numbers.
 std::vector<std::string> further_files(const std::string& path) {
   std::vector<std::pair<int64_t, std::string>> found;
   std::error_code none;
@@ -141,18 +141,18 @@ std::vector<std::string> further_files(const std::string& path) {
   return files;
 }
 
-// A program that was killed, or that left without its exit handlers, did not end its file.
+// Completes the file of a program that was killed or that left without its exit handlers.
 void end_file(const std::string& path, int ended_by) {
   if (!holds_something(path) || is_still_written(path)) return;
   try {
     finish_recording(path, ended_by != 0 ? "The program was ended by signal " + std::to_string(ended_by) + " (" +
                                                strsignal(ended_by) + "); what was written is shown."
                                          : "The program left at once; what was written is shown.");
-  } catch (const std::exception&) {  // it stays as it is: unfinished, and shown as such
+  } catch (const std::exception&) {  // the file stays unfinished, and is shown as such
   }
 }
 
-// The other processes of a program may end a moment after the first, or go on without it.
+// Other processes of a program may end shortly after the first, or continue without it.
 void end_files(const std::vector<std::string>& paths, int ended_by) {
   constexpr int kWaits = 40;
   for (int i = 0; i < kWaits && std::ranges::any_of(paths, is_still_written); ++i) usleep(50'000);
@@ -163,7 +163,7 @@ void end_files(const std::vector<std::string>& paths, int ended_by) {
 
 std::string claim_file(const std::string& wanted) {
   const std::string own = stem_of(wanted) + "." + std::to_string(getpid());
-  constexpr int kMost = 100;  // recordings of that name by processes of that number
+  constexpr int kMost = 100;  // recordings of this name by processes with this number
   for (int i = 0; i <= kMost; ++i) {
     const std::string path = i == 0 ? wanted : own + (i == 1 ? "" : "-" + std::to_string(i)) + std::string(kEnding);
     const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
@@ -192,7 +192,7 @@ std::string name_of_command(const std::vector<std::string>& command) {
     if (command[i] == "-m" && i + 1 < command.size()) return command[i + 1];
     if (command[i] == "-c") break;
     if (command[i] == "-X" || command[i] == "-W" || command[i] == "--check-hash-based-pycs") {
-      ++i;  // its value stands after it
+      ++i;  // skips its value
       continue;
     }
     if (!command[i].starts_with('-')) return fs::path(command[i]).filename();
@@ -218,18 +218,18 @@ struct RecordedProgram::Impl {
   }
   LiveFollower follower;
   std::string name, path;
-  Ownership claim;                  // the program's processes own the files themselves
-  std::vector<std::string> before;  // files of an earlier recording by that name
+  Ownership claim;                  // the program's processes claim the files themselves
+  std::vector<std::string> before;  // files of an earlier recording of this name
   Earlier earlier;
   std::optional<Process> child;
-  std::optional<int> status;  // once its file is ended too
-  std::future<void> ending;   // of the file; the program is gone by then
+  std::optional<int> status;  // set once the file is complete too
+  std::future<void> ending;   // completes the file after the program has ended
 };
 
 RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
-  check_window(options);  // here, where somebody reads what it throws
+  check_window(options);  // here, so that the caller sees the failure
   const std::string library = find_library(options);
   const fs::path out = fs::absolute(out_path);
   must_be_ours(out);
@@ -248,7 +248,8 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
 RecordedProgram::~RecordedProgram() {
   if (!impl_ || impl_->status) return;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
-    if (impl_->ending.valid()) return;  // gone: its number may be another's, and the future waits for the file
+    // the program has ended and its number may be reused; the future waits for the file
+    if (impl_->ending.valid()) return;
     impl_->child->signal(signal);
     if (wait(4000)) return;
   }
@@ -270,7 +271,7 @@ std::optional<int> RecordedProgram::wait(int most_ms) {
   if (!left_with) return std::nullopt;
   if (!impl_->ending.valid())
     impl_->ending = std::async(std::launch::async, [impl = impl_.get()] {
-      end_files(impl->files(), impl->child->ended_by());  // a long recording takes a while
+      end_files(impl->files(), impl->child->ended_by());  // takes a while for a long recording
       if (const auto files = impl->files(); files.size() > 1) fold_processes(files);
     });
   if (impl_->ending.wait_until(begin + std::chrono::milliseconds(most_ms)) == std::future_status::ready)

@@ -1,4 +1,4 @@
-// Records any CUDA program into a run file, by having the driver load our collector into its process.
+// Records any CUDA program into a run file: the driver loads our collector into the program's process.
 #pragma once
 #include <signal.h>
 
@@ -13,23 +13,23 @@
 
 namespace ws::prof {
 
-// How much of a Python program is told, each with all before it: modules of PyTorch, its ops, lines.
+// How much of a Python program is recorded; each level includes the previous ones: modules of PyTorch, its ops, lines.
 enum class PythonLevel : uint8_t { Off, Modules, Ops, Lines };
 const char* to_string(PythonLevel level);
 PythonLevel python_level(std::string_view name);  // throws Failure
 
 struct RecordOptions {
   TraceLevel level = TraceLevel::Full;
-  std::string library;    // the collector to load; empty: the one beside this program
-  bool counters = false;  // sample hardware counters as well
+  std::string library;    // the collector library; empty: the one beside this program
+  bool counters = false;  // also sample hardware counters
   PythonLevel python = PythonLevel::Modules;
-  std::string window;     // "200ms/5s", as clock_window() reads it: trace that much; empty: all the time
+  std::string window;     // "200ms/5s", see clock_window(): traces that part of the time; empty: always
 };
 
-// Throws Failure when the window cannot be read or nothing is recorded at this level that it could open and close for.
+// Throws Failure if the window cannot be read, or if this level records nothing that a window could switch.
 void check_window(const RecordOptions& options);
 
-// While the program runs, an interrupt or a closed terminal is its affair: it ends, and we report.
+// While the program runs, it handles an interrupt or a closed terminal. It ends, and we report.
 class IgnoreInterrupt {
  public:
   IgnoreInterrupt() : before_(signal(SIGINT, SIG_IGN)), hangup_before_(signal(SIGHUP, SIG_IGN)) {}
@@ -42,26 +42,26 @@ class IgnoreInterrupt {
   void (*hangup_before_)(int);
 };
 
-// What a recording is called: the program, or what Python runs. {"python3", "-u", "train.py"} is "train.py".
+// Name of a recording: the program, or the script that Python runs. {"python3", "-u", "train.py"} is "train.py".
 std::string name_of_command(const std::vector<std::string>& command);
 
-// A program that is recorded, watched while it runs: what take() gives belongs into a Trace, and the run file has all
-// of it.
+// A program that is being recorded. take() returns live data for a Trace; the run file contains everything.
 class RecordedProgram {
  public:
-  // Starts the program. Throws Failure when that cannot be.
+  // Starts the program. Throws Failure if it cannot be started.
   RecordedProgram(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
-  ~RecordedProgram();  // a program that still runs is interrupted, and killed when it does not end within seconds
+  ~RecordedProgram();  // interrupts a running program, and kills it if it does not end within seconds
 
-  TraceBatch take();  // what came since; empty when nothing is new
+  TraceBatch take();  // new data since the last call; empty if there is none
   LiveCurves take_curves();
   FollowStatus status() const;
-  // Waits so long for the end; then the exit status. Call take() until it is empty afterwards.
+  // Waits at most `most_ms` for the end. Returns the exit status, or nullopt if it still runs. Then call take() until
+  // it is empty.
   std::optional<int> wait(int most_ms);
-  void interrupt();       // as Ctrl+C would
-  bool recorded() const;  // whether a run file is there: the program started CUDA
+  void interrupt();       // like Ctrl+C
+  bool recorded() const;  // true if a run file exists: the program started CUDA
   const std::string& path() const;
-  // Of all its processes that started CUDA, path() first: each writes a file of its own.
+  // Files of all its processes that started CUDA, path() first. Each process writes its own file.
   std::vector<std::string> paths() const;
 
  private:
@@ -69,19 +69,19 @@ class RecordedProgram {
   std::unique_ptr<Impl> impl_;
 };
 
-// Makes an empty file for this process and returns its name: `wanted` for the first that asks, name.PROCESS.wsrun for
-// the others; empty when all of those are taken. Throws Failure when the system makes none.
+// Creates an empty file for this process and returns its name: `wanted` for the first process, name.PROCESS.wsrun for
+// the others. Returns "" if all these names are taken. Throws Failure if the file cannot be created.
 std::string claim_file(const std::string& wanted);
-// The process that wrote a recording, as this_process() names it; empty: not known.
+// The process that wrote a recording, as this_process() names it; empty: unknown.
 inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
-bool is_still_written(const std::string& path);  // a process writes it
+bool is_still_written(const std::string& path);  // true while a process writes it
 
-// Keys of RunSummary::extra: what was run, as a JSON list, and how closely it was recorded.
+// Keys of RunSummary::extra: the command as a JSON list, and the recording levels.
 inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kPythonLevelKey = "record_level";
 
-// What is told to the library through the environment.
+// Environment variables that configure the collector library.
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
 inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
 inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
@@ -90,6 +90,6 @@ inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
 inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
 inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";  // the level
 inline constexpr const char* kRecordCommand = "WARPSCOPE_RECORD_COMMAND";  // a JSON list
-inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // its local socket
+inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // local socket of the follower
 
 }  // namespace ws::prof

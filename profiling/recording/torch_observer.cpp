@@ -17,9 +17,9 @@
 namespace ws::prof {
 namespace {
 
-constexpr uint64_t kOps = 3;  // domain of the ranges
+constexpr uint64_t kOps = 3;  // domain of these ranges
 
-// As PyTorch declares them (ATen/record_function.h), the same from 1.13 to 2.11.
+// As declared by PyTorch (ATen/record_function.h), identical from 1.13 to 2.11.
 struct Context {
   virtual ~Context() = default;
 };
@@ -41,10 +41,10 @@ struct Torch {
   bool complete() const { return add && remove && name && sequence; }
 };
 Torch g_torch;
-std::atomic<size_t> g_sequence_at{0};  // where in a function its sequence number stands; 0: not known yet
+std::atomic<size_t> g_sequence_at{0};  // offset of the sequence number in a function object; 0: not known yet
 uint64_t g_handle = 0;
 
-// The library is loaded for PyTorch alone, so its functions are not among those of the program.
+// The library is loaded with local visibility, so a global symbol lookup does not find its functions.
 int find_torch(dl_phdr_info* info, size_t, void* path) {
   const std::string_view name = info->dlpi_name ? info->dlpi_name : "";
   const size_t slash = name.rfind('/');
@@ -68,8 +68,8 @@ bool load() {
   return g_torch.complete();
 }
 
-// Where the number lies depends on how PyTorch was built. Two ops are observed that are known to carry the number that is
-// next: what both agree on is the place.
+// The offset of the sequence number depends on the PyTorch build. We observe two ops that carry the next number. The
+// offset where both match is the right one.
 class Search {
  public:
   void see(const char* function) {
@@ -91,7 +91,7 @@ class Search {
   }
 
  private:
-  static constexpr size_t kFirst = 112, kWords = 14;  // of an object of more than 300 bytes
+  static constexpr size_t kFirst = 112, kWords = 14;  // words searched in an object of more than 300 bytes
   std::array<bool, kWords> agree_{};
   uint64_t last_ = 0;
   int seen_ = 0;
@@ -110,7 +110,7 @@ std::unique_ptr<Context> searches(const char* function) {
   return nullptr;
 }
 
-// Nothing may leave these functions: PyTorch would end the program's op.
+// These functions must not throw: PyTorch would abort the program's op.
 std::unique_ptr<Context> op_begins(const char* function) noexcept {
   try {
     if (!recorder()) return nullptr;
@@ -119,7 +119,7 @@ std::unique_ptr<Context> op_begins(const char* function) noexcept {
     ProgramRanges& ranges = ProgramRanges::instance();
     if (number >= 0 && is_backward_function(name)) ranges.backward_reaches(number);
     ranges.push_op(name, number, kOps);
-  } catch (const std::exception&) {  // no room for one more name
+  } catch (const std::exception&) {  // out of memory for a new name
   }
   return nullptr;
 }

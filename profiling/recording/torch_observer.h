@@ -1,13 +1,14 @@
-// Hears the ops that PyTorch runs through its own observers (at::RecordFunction), which need no header of it: 0.2 µs an op,
-// backward threads included, and the program's own profiler works beside it.
+// Observes the ops that PyTorch runs through its own observers (at::RecordFunction), without a PyTorch header. It costs
+// 0.2 µs per op, includes backward threads, and does not disturb the program's own profiler.
 #pragma once
 
 namespace ws::prof {
 
-// Begins to look how this PyTorch is built. The program's Python then runs two multiplications that need a gradient, and
-// calls torch_observe(). False: this PyTorch has no such observers.
+// Begins to find the layout of this PyTorch build. Afterwards the Python hook runs two multiplications with gradients
+// and calls torch_observe(). Returns false if this PyTorch has no such observers.
 bool torch_search();
-// Each op as a range, or only which module's backward pass runs. False: nothing is heard.
+// `ops`: records each op as a range; otherwise only the modules of the backward pass. Returns false if nothing can be
+// observed.
 bool torch_observe(bool ops);
 
 }  // namespace ws::prof

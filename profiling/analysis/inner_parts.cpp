@@ -11,7 +11,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr size_t kNewest = 512;  // of a lane: some tens of steps
+constexpr size_t kNewest = 512;  // spans of a lane: some tens of steps
 
 // The newest spans of a lane, in order.
 std::span<const Span> newest(const Track& track) {

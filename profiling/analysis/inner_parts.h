@@ -12,7 +12,7 @@ struct InnerPart {
   Meaning meaning;
   NameId name;
   OpTag op;
-  double share;      // of the kernel's time
+  double share;      // share of the kernel's time
   double ns_a_step;  // mean of the lanes
 };
 

@@ -22,15 +22,15 @@ enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape, Line };  // Shape:
 
 struct KernelRow {
   std::string key;    // "(no op)" for kernels without an op
-  NameId name{};      // of the first kernel in the group
-  Meaning meaning{};  // of the first kernel
-  OpTag op = kNoOp;   // of the first kernel
-  Detail detail;      // of the first kernel
+  NameId name{};      // taken from the first kernel in the group
+  Meaning meaning{};  // taken from the first kernel
+  OpTag op = kNoOp;   // taken from the first kernel
+  Detail detail;      // taken from the first kernel
   DurationStats time;
   double share = 0;  // share of the time of all rows
   SpanKind kind = SpanKind::Kernel;
   bool several_shapes = false;         // not all launches have the shape of the first one
-  std::optional<Occupancy> occupancy;  // of the first kernel, if the card is known
+  std::optional<Occupancy> occupancy;  // for the first kernel, if the card is known
 };
 
 // Largest total first. Includes spans of one kind on all tracks, except kernels drawn inside a resident kernel.

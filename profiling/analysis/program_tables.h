@@ -13,7 +13,7 @@ namespace ws::prof {
 std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by);
 
 struct ModuleTimes {
-  int64_t forward_ns = 0, backward_ns = 0, other_ns = 0;  // of the module's kernels
+  int64_t forward_ns = 0, backward_ns = 0, other_ns = 0;  // kernels of the module
   int64_t host_ns = 0;                                    // inside its ranges, all phases
   uint64_t kernels = 0;
   int64_t gpu_ns() const { return forward_ns + backward_ns + other_ns; }

@@ -16,8 +16,8 @@ struct RooflinePoint {
   std::string name, layer, phase;
   Meaning meaning{};
   uint64_t executions = 0;
-  int64_t time_ns = 0;          // of all executions
-  double flops = 0, bytes = 0;  // of all executions
+  int64_t time_ns = 0;          // summed over all executions
+  double flops = 0, bytes = 0;  // summed over all executions
   double intensity = 0;         // FLOP per byte
   double flops_per_s = 0, bytes_per_s = 0;
   bool memory_bound = false;  // left of the ridge point

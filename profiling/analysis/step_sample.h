@@ -21,7 +21,7 @@ struct WorkUse {
 };
 
 struct StepSample {
-  Breakdown parts;                      // of all rows of steps; end - begin is the sum of their wall times
+  Breakdown parts;                      // all rows of steps; end - begin is the sum of their wall times
   std::vector<double> step_us;          // time from one step's start to the next, if they are consecutive
   std::map<std::string, WorkUse> work;  // kernels by name, and kWholeGraphs; on a CPU ops
   // Share of each op, by its work_key, in the part of its meaning: ns, summed over all rows.

@@ -19,7 +19,7 @@ struct TraceStats {
            allocations = 0, allocated_bytes = 0;
   int64_t kernel_ns = 0, graph_ns = 0;
   Losses losses;
-  Activity activity;               // of the whole trace
+  Activity activity;               // for the whole trace
   DurationStats delay;             // from a launching call to the work that it launched
   std::vector<KernelRow> by_name;  // kernels, and graphs recorded as a whole
   std::vector<KernelRow> cpu_ops;  // only for a CPU-only trace

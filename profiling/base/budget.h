@@ -8,7 +8,8 @@ namespace ws {
 
 namespace limits {
 inline constexpr int64_t kLeastMemory = int64_t{256} << 20;    // bytes; also where less is free
-inline constexpr double kShareOfFree = 0.5;                    // of the memory that is free when the reading begins
+// share of the memory that is free when the reading begins
+inline constexpr double kShareOfFree = 0.5;
 inline constexpr uint64_t kMostUnpacked = uint64_t{4} << 30;     // bytes of text in a packed file
 inline constexpr uint64_t kUnpackedAlways = uint64_t{64} << 20;  // allowed for every file, however small
 inline constexpr uint64_t kMostGrowth = 64;                      // times the packed size; traces have 10 to 30

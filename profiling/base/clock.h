@@ -32,7 +32,7 @@ inline std::string utc_text(std::time_t seconds = std::time(nullptr)) {
 // other clock = steady clock + offset, with an error of at most ±width/2.
 struct ClockOffset {
   int64_t offset = 0;
-  int64_t width = 0;  // of the tightest bracket
+  int64_t width = 0;  // width of the tightest bracket
   int64_t to_steady(uint64_t other) const { return static_cast<int64_t>(other) - offset; }
 };
 

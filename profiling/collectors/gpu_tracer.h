@@ -59,7 +59,7 @@ class GpuTracer {
     std::string name, driver, compute;
   };
   virtual Device device() const = 0;
-  virtual int device_number() const = 0;  // of the first device that the program uses; 0 until it is known
+  virtual int device_number() const = 0;  // the first device that the program uses; 0 until it is known
   // Runs `what` once, on the program's own thread, right before its first allocation or launch.
   virtual void at_first_call(std::function<void()> what) = 0;
   virtual ClockOffset calibrate_clock() = 0;

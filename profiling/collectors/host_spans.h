@@ -38,7 +38,7 @@ class HostSpans {
 
   TraceContext& context_;
   std::unordered_map<long, Rows> rows_;
-  std::unordered_map<uint32_t, Call> calls_[2];      // of the runtime; of the driver
+  std::unordered_map<uint32_t, Call> calls_[2];      // [0] runtime calls, [1] driver calls
   std::unordered_map<uint64_t, uint64_t> bytes_at_;  // bytes of live driver allocations by address
 };
 

@@ -45,7 +45,7 @@ struct MarkedThread {
   uint32_t step = 0;  // step + 1; 0 in work that belongs to no step (an evaluation)
   bool step_open = false;
   int64_t step_start = 0;
-  uint32_t launch_first = 0, launch_count = 0;  // of the next graph launch
+  uint32_t launch_first = 0, launch_count = 0;  // for the next graph launch
   int runtime_calls = 0;  // open runtime calls; driver calls inside them are not shown again
   uint64_t scopes = 0;    // ops begun so far; distinguishes two executions of an op
   long id = 0;            // thread id of the system

@@ -18,7 +18,7 @@ namespace ws::prof {
 // The parts of a range's text. PyTorch appends numbers to the names of its ops: "aten::addmm, seq = 12, op_id = 7".
 struct RangeText {
   std::string_view name;
-  int64_t sequence = -1;  // of autograd: equal for an op and its backward function
+  int64_t sequence = -1;  // autograd's number: equal for an op and its backward function
 };
 RangeText range_text(std::string_view text);
 bool is_backward_function(std::string_view name);  // "AddmmBackward0"

@@ -1,12 +1,12 @@
 // Reads and writes every format. The file name selects the format.
 //   .wsrun                     run file
 //   .json, .json.gz            Chrome/Perfetto trace with the keys of PyTorch's profiler
-// tables of Nsight Systems
+//   .sqlite, .db               tables of Nsight Systems
 //   .csv                       kernels in the columns of nsys stats; reading: TensorBoard's scalars
 //   .pickle, .pkl              PyTorch's memory snapshots (reading only)
 //   events.out.tfevents.*, *.tfevents, or a folder: TensorBoard scalars (writing only)
 //   *.scalars.csv              losses and accuracies in TensorBoard's CSV columns (writing)
-//   .speedscope.json, .collapsed   sampled host stacks (writing only)
+//   *.speedscope.json, *.collapsed: sampled host stacks (writing only)
 #pragma once
 #include <array>
 #include <string>

@@ -21,7 +21,7 @@ class Pickle {
   Kind kind(Value value) const { return nodes_[value].kind; }
   int64_t number(Value value, int64_t otherwise = 0) const;  // for an Int, Bool or Float
   std::string_view text(Value value) const;                  // empty if it is not a text
-  const std::vector<Value>& items(Value value) const;        // of a list or tuple, otherwise empty
+  const std::vector<Value>& items(Value value) const;        // items of a list or tuple; empty for other kinds
   // Returns the last value of a dictionary with this key, or a None value if there is none.
   Value at(Value dictionary, std::string_view key) const;
 

@@ -68,7 +68,7 @@ class NotesReader {
     TraceBatch batch;
   };
   Rows read(HostNotes::Taken&& notes, int64_t origin, RunSummary& summary);
-  Rows last();  // of the last step, which was kept open for more scalars
+  Rows last();  // returns the last step, which was kept open for more scalars
 
  private:
   void read(const HostNotes::Scalar& scalar, double wall_s, Rows& rows, RunSummary& summary);

@@ -35,8 +35,8 @@ struct RunSummary {
   StepTime step_time;
   double wall_s = 0;
   double us_per_step = 0;  // the mean of the whole run
-  double train_loss = std::numeric_limits<double>::quiet_NaN();      // of the last batch
-  double test_loss = train_loss, final_accuracy = train_loss;        // of the last test
+  double train_loss = std::numeric_limits<double>::quiet_NaN();      // from the last batch
+  double test_loss = train_loss, final_accuracy = train_loss;        // from the last test
   uint64_t peak_bytes = 0;
   double allocator_calls_per_step = 0;
   Interval tracing_cost;  // share of an untraced step: 0.04 is 4 %; NaN: not measured

@@ -1,5 +1,5 @@
-# Put on the path of a recorded Python program. Starts our hook, leaves the path as the program expects it, and runs the
-# sitecustomize that this file hides. Whatever goes wrong here, the program runs on.
+# This folder is on the path of a recorded Python program. This file starts our hook, removes the folder from the path,
+# and runs the sitecustomize that it hides. The program continues after any error here.
 def _begin():
     import os
     import sys
@@ -21,7 +21,7 @@ def _begin():
         sys.modules.pop("_warpscope_hook", None)
     ours = sys.modules.pop("sitecustomize", None)
     try:
-        import sitecustomize  # noqa: F401 - the one that was hidden
+        import sitecustomize  # noqa: F401 - the hidden one
     except ImportError as error:
         if error.name != "sitecustomize":
             raise

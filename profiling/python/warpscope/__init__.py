@@ -1,8 +1,8 @@
-"""Tells the recorder of Warpscope what only the program knows. Nothing happens when nobody records.
+"""Tells Warpscope's recorder what only the program knows. Does nothing if the program is not recorded.
 
-    warpscope.log(loss=loss, lr=rate)    # on the charts, with the step
+    warpscope.log(loss=loss, lr=rate)    # shown on the charts, by step
     warpscope.step()                     # a step ends here
-    with warpscope.range("augment"):     # work with a name
+    with warpscope.range("augment"):     # names the work inside
 """
 
 import sys as _sys
@@ -11,30 +11,30 @@ __all__ = ["log", "step", "range", "recorded"]
 
 
 def _recorder():
-    # Put there by `warpscope-cli record` before the program began.
+    # `warpscope-cli record` puts the module there before the program begins.
     return getattr(_sys.modules.get("_warpscope_hook"), "api", None)
 
 
 def recorded():
-    """True if a recorder listens."""
+    """True if the program is recorded."""
     return _recorder() is not None
 
 
 def log(step=None, **scalars):
-    """Scalars of this step. Values are numbers, or anything with item(), such as a tensor of one element."""
+    """Logs scalars of this step. Values are numbers, or objects with item(), such as a tensor with one element."""
     recorder = _recorder()
     if recorder is not None:
         recorder.log(scalars, step)
 
 
 def step():
-    """A step of the program ends, the next one begins."""
+    """Ends a step of the program and begins the next one."""
     recorder = _recorder()
     if recorder is not None:
         recorder.step()
 
 
-class range:  # noqa: A001 - the name that reads best: warpscope.range("augment")
+class range:  # noqa: A001 - reads best: warpscope.range("augment")
     """Names the work inside: `with warpscope.range("augment"):`, or as a decorator."""
 
     def __init__(self, name):

@@ -1,6 +1,6 @@
-"""Inside a recorded Python program: watches its imports and marks what torch and loggers do.
+"""Runs inside a recorded Python program: watches its imports and marks what torch and loggers do.
 
-Rules: nothing here raises into the program, prints, or keeps an object of it alive; a forked child marks nothing.
+Rules: code here never raises into the program, prints, or keeps its objects alive. A forked child marks nothing.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 from . import imports, recorder
 
 LEVELS = ("off", "modules", "ops", "lines")
-api = None  # what the package `warpscope` calls; None: not recorded
+api = None  # the package `warpscope` calls it; None: not recorded
 
 
 def install():
@@ -32,7 +32,7 @@ def install():
 
 
 def _helps_multiprocessing():
-    """True in a process that Python starts for itself: it does no work of the program."""
+    """True in a helper process that Python starts: it does no work of the program."""
     try:
         with open("/proc/self/cmdline", "rb") as file:
             line = file.read()
@@ -48,7 +48,7 @@ def _forget():
 
 
 def _hide_frames():
-    """An uncaught exception is printed without our frames."""
+    """Prints uncaught exceptions without our frames."""
     own = os.path.dirname(os.path.abspath(__file__))
     if sys.excepthook is not sys.__excepthook__:
         return

@@ -1,4 +1,4 @@
-"""Calls back when a module was imported: loaders are left as they are, only this one import is followed."""
+"""Calls back after a module was imported. Other imports and the loaders stay unchanged."""
 
 import sys
 
@@ -19,7 +19,7 @@ def _tell(then, module):
     try:
         then(module)
     except Exception:
-        pass  # the program knows nothing of us
+        pass  # the program must not see our errors
 
 
 class _Finder:
@@ -45,7 +45,7 @@ def _followed(spec, then):
 
     def exec_module(module):
         try:
-            del spec.loader.exec_module  # the class's own again
+            del spec.loader.exec_module  # restores the method of the class
         except AttributeError:
             pass
         execute(module)

@@ -1,5 +1,5 @@
-"""Workers of a DataLoader, forked or spawned: each batch that one makes is a line in a file of its own, which the recorded process
-reads. A worker has none of the library's threads, and leaves no recording."""
+"""Records the workers of a DataLoader, forked or spawned. Each worker writes one line per batch to its own file, which the
+recorded process reads. A worker has none of the library's threads and keeps no recording of its own."""
 
 import faulthandler
 import os
@@ -16,7 +16,7 @@ def install(program, torch):
     from torch.utils.data import get_worker_info
     from torch.utils.data._utils import fetch
 
-    workers = {}  # process → its worker
+    workers = {}  # process id → worker
 
     def follow(kind):
         original = kind.fetch
@@ -43,7 +43,7 @@ class _Worker:
         self._number, self._file, self._lines = number, -1, {}
         self._busy = False
         try:
-            program.recorder.fact("loader_worker", number)  # what it recorded itself goes
+            program.recorder.fact("loader_worker", number)  # its own recording will be removed
             self._others = program.not_own
             self._file = os.open(
                 os.path.join(FOLDER, f"loader-{os.getppid()}-{os.getpid()}"),
@@ -63,7 +63,7 @@ class _Worker:
             line = max(self._lines, key=self._lines.get, default="")
             os.write(self._file, f"{self._number}\t{self._begin}\t{time.monotonic_ns()}\t{line}\n".encode("utf-8", "replace"))
         except Exception:
-            pass  # the folder went with the recorder
+            pass  # the recorder has removed the folder
         return False
 
     def _sample(self):
@@ -75,7 +75,7 @@ class _Worker:
                     continue
                 os.lseek(file, 0, os.SEEK_SET)
                 os.ftruncate(file, 0)
-                faulthandler.dump_traceback(file, all_threads=True)  # all threads stand still meanwhile
+                faulthandler.dump_traceback(file, all_threads=True)  # all threads are stopped meanwhile
                 line = self._own_line(os.pread(file, 1 << 18, 0))
                 if line:
                     self._lines[line] = self._lines.get(line, 0) + 1

@@ -1,4 +1,4 @@
-"""PyTorch's ops, forward and backward, and the modules that the backward pass goes through: heard by the library itself."""
+"""Has the library observe PyTorch's ops, forward and backward, and the modules of the backward pass."""
 
 
 def install(program, torch):
@@ -12,7 +12,7 @@ def install(program, torch):
 def _observed(recorder, torch, ops):
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (1, 13) or not recorder.torch_search():
         return False
-    with torch.enable_grad():  # two ops that the search looks at
+    with torch.enable_grad():  # two ops for torch_search()
         a = torch.ones(1, requires_grad=True)
         a * 2
         a * 2
@@ -20,7 +20,7 @@ def _observed(recorder, torch, ops):
 
 
 def _when_cuda_begins(program, torch):
-    """PyTorch's profiler names its ops as NVTX ranges, which our library hears: 0.5 µs an op, backward threads included."""
+    """Fallback: PyTorch's profiler marks ops as NVTX ranges for our library. 0.5 µs per op, also in backward threads."""
     original = torch.cuda._lazy_init
     state = {}
 
@@ -45,7 +45,7 @@ class _Ranges:
             self._ranges.__enter__()
             self._on = True
         except Exception:
-            pass  # the program profiles already
+            pass  # the program already profiles
 
     def end(self):
         if self._on:
@@ -57,7 +57,7 @@ class _Ranges:
 
 
 def _step_aside(torch, ranges):
-    """While the program uses PyTorch's profiler itself, it has it for itself: only one can be on."""
+    """Ends our ranges before the program uses PyTorch's profiler: only one can be on."""
     profiler = torch.autograd.profiler
 
     def before(owner, name):

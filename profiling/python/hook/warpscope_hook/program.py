@@ -1,4 +1,4 @@
-"""What is known of the recorded program: its steps, scalars and ranges; and the loggers it may use."""
+"""State of the recorded program: its steps, scalars and ranges. Also hooks for the loggers that it may use."""
 
 import os
 import platform
@@ -14,13 +14,13 @@ class Program:
         self.level = level  # index into LEVELS
         self.phase = "forward"
         self.steps = 0
-        self.says_steps = False  # by itself: an optimizer's steps are not taken for them
+        self.says_steps = False  # the program marks its steps, so optimizer steps do not count
         self._stepping = False
         self.reads_frames = None  # not tried yet
         self.not_own = not_own()
-        self._late = []  # scalars that are still on their way from the GPU
+        self._late = []  # scalars whose copy from the GPU is not finished
 
-    # What the package `warpscope` calls.
+    # Called by the package `warpscope`.
 
     def log(self, scalars, step=None):
         if self.begin():
@@ -39,7 +39,7 @@ class Program:
     def leave(self):
         self.recorder.pop()
 
-    # What the hooks call.
+    # Called by the hooks.
 
     def begin(self):
         """True if this process is recorded."""
@@ -63,7 +63,7 @@ class Program:
         self._take_late()
 
     def begin_step(self):
-        """The first one begins, unless it has; others begin where one ends."""
+        """Begins the first step, unless it has begun. Later steps begin when the previous one ends."""
         if not self._stepping:
             self._stepping = True
             self.recorder.step(-1)
@@ -77,7 +77,7 @@ class Program:
             else:
                 self.recorder.scalar(name, float(value.item() if hasattr(value, "item") else value), at)
         except Exception:
-            pass  # no number
+            pass  # not a number
 
     def _take_late(self):
         while self._late and self._late[0].there():
@@ -103,7 +103,7 @@ class Program:
 
 
 class _Late:
-    """A scalar on the GPU: copied when its kernel has run, without waiting for it."""
+    """A scalar on the GPU. It is copied after its kernel, without waiting."""
 
     def __init__(self, name, tensor, step):
         import torch
@@ -123,7 +123,7 @@ class _Late:
 
 
 def not_own():
-    """Where code lies that is not the program's: Python's, installed packages', ours."""
+    """Path prefixes of code that is not the program's own: Python, installed packages, ours."""
     paths = sysconfig.get_paths()
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = {os.path.realpath(paths[name]) + os.sep for name in names if name in paths}
@@ -131,7 +131,7 @@ def not_own():
     return (*sorted(folders), os.path.dirname(os.path.abspath(__file__)) + os.sep, "/usr/lib/python3/")
 
 
-# Loggers: what they are told is told us too, after them, so that their own failures stay theirs.
+# Loggers: we receive the same values after each logger call, so that a logger's own errors are not affected.
 
 
 def _after(owner, name, then):
@@ -179,7 +179,7 @@ def _wandb(program, module):
     def logged_by_run(self, data=None, step=None, *_, **__):
         logged(data, step)
 
-    # The module's `log` is that of the run once one was begun, so the class is what is followed.
+    # After a run has begun, the module's `log` is a method of the run. So we hook the class.
     run = getattr(sys.modules.get("wandb.sdk.wandb_run"), "Run", None)
     if run is not None:
         _after(run, "log", logged_by_run)

@@ -1,4 +1,4 @@
-"""The functions of libwarpscope_inject.so. It is loaded late: after torch, whose own CUDA libraries come first then."""
+"""The functions of libwarpscope_inject.so. It is loaded after torch, so that torch's own CUDA libraries are loaded first."""
 
 import ctypes
 import sys
@@ -31,7 +31,7 @@ class Recorder:
                 self.begun = True
                 try:
                     self._load()
-                except (OSError, AttributeError):  # a library that this machine cannot load
+                except (OSError, AttributeError):  # this machine cannot load the library
                     self._reset()
             return self._library is not None
 
@@ -65,7 +65,7 @@ class Recorder:
 
     @classmethod
     def silence(cls):
-        """In a forked child, which has none of the library's threads."""
+        """Stops recording in a forked child, which has none of the library's threads."""
         for recorder in cls._all:
             recorder._lock = threading.Lock()
             recorder.begun = True
@@ -98,7 +98,7 @@ class Recorder:
             self._library.warpscope_fact(_bytes(key), _bytes(value))
 
     def learn_frames(self, others, lines):
-        """True if the library can read this interpreter's frames. It looks for what Python says of three nested calls."""
+        """True if the library can read this interpreter's frames. It learns their layout from three nested calls."""
         if not self._library:
             return False
         learn = ctypes.PyDLL(self._path).warpscope_learn_frames

@@ -1,4 +1,4 @@
-"""Has the library sample the stacks of all threads: what the host did, in any Python program."""
+"""Has the library sample the stacks of all threads, to show what the host did in any Python program."""
 
 import _thread
 import atexit
@@ -6,12 +6,12 @@ import sys
 import threading
 import time
 
-SETTLE = 0.2  # a helper that ends sooner leaves nothing
+SETTLE = 0.2  # seconds; a helper process that ends sooner leaves no recording
 SETTLE_BEFORE_TORCH = 3.0
 
 
 def start(api):
-    _thread.start_new_thread(_run, (api,))  # not among the threads that the program sees
+    _thread.start_new_thread(_run, (api,))  # not in threading.enumerate() of the program
 
 
 def _may_import_torch():
@@ -34,7 +34,7 @@ def _run(api):
             atexit.register(api.recorder.stop_sampling)
             api.recorder.sample(_thread_name)
     except BaseException:
-        return  # the interpreter ends
+        return  # the interpreter is ending
 
 
 def _thread_name(ident):

@@ -1,6 +1,6 @@
-"""Marks what PyTorch does: modules with their paths, phases, steps, data loaders; at level ops each op as well.
+"""Marks what PyTorch does: modules with their paths, phases, steps, data loaders. At level ops also each op.
 
-Routes, by the processor time that they add to the program's thread (CPython 3.11, PyTorch 1.13, best of nine, a shared core):
+Possible ways, with the CPU time that they add to the program's thread (CPython 3.11, PyTorch 1.13, best of nine, a shared core):
 
     a module's call: our wrapper in Python, its range in the library         0.5 µs     used
     a pair of global forward hooks, empty                                     0.6 µs     no end when the module raises
@@ -24,7 +24,7 @@ def install(program, torch):
         try:
             part(program, torch)
         except Exception:
-            pass  # a version that has it elsewhere: the other parts are marked
+            pass  # a version with a different layout: the other parts still work
 
 
 def _named_like(wrapper, original):
@@ -38,13 +38,13 @@ def _named_like(wrapper, original):
 
 
 class Paths:
-    """Modules by identity, with the number of their place in each phase. Keeps no module alive."""
+    """Maps each module to its place number in each phase. Does not keep modules alive."""
 
     def __init__(self, recorder):
         self._recorder = recorder
         self._paths = {}  # id → (path, class name)
         self._alive = {}  # id → weak reference
-        self._roots = []  # class names of models so far
+        self._roots = []  # class names of the models seen so far
         self.places = {}  # phase → id → place
 
     def learn(self, module, phase):
@@ -60,7 +60,7 @@ class Paths:
         kind = type(root).__name__
         modules = list(root.named_modules())
         prefix = ""
-        if len(modules) > 1:  # a second model's modules are told from those of the first
+        if len(modules) > 1:  # a prefix distinguishes the modules of a second model
             prefix = kind + "." if self._roots and kind not in self._roots[:1] else ""
             if kind not in self._roots:
                 self._roots.append(kind)
@@ -71,7 +71,7 @@ class Paths:
         key = id(module)
         known = self._paths.get(key)
         if known is not None and known[0] != known[1]:
-            return  # named by a larger model
+            return  # already named by a larger model
         self._paths[key] = (path, type(module).__name__)
         for places in self.places.values():
             places.pop(key, None)
@@ -89,7 +89,7 @@ _WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrap
 
 
 def _short(path):
-    """Without the names that wrappers of models add."""
+    """Removes the names that model wrappers add."""
     while path.startswith("module."):
         path = path[len("module."):]
     for wrapper in _WRAPPERS[1:]:
@@ -107,7 +107,7 @@ def _modules(program, torch):
     original = torch.nn.Module.__call__
 
     def __call__(self, *args, **kwargs):
-        if compiling():  # torch.compile must see the program alone
+        if compiling():  # torch.compile must see only the program
             return original(self, *args, **kwargs)
         phase = program.phase
         try:
@@ -212,13 +212,13 @@ def _loaders(program, torch):
     Iterator = dataloader._BaseDataLoaderIter
 
     def told(iterator):
-        """How many batches the workers have ready."""
+        """Records how many batches the workers have ready."""
         ready = getattr(getattr(iterator, "_data_queue", None), "qsize", None)
         if ready is not None:
             try:
                 recorder.scalar("batches ready", float(ready()), program.steps)
             except Exception:
-                pass  # a system without it
+                pass  # not available on this system
 
     original = Iterator.__next__
 
@@ -236,7 +236,7 @@ def _loaders(program, torch):
 
 
 def _waits(program, torch):
-    """Calls after which the host has waited for the GPU."""
+    """Marks calls in which the host waits for the GPU."""
     recorder = program.recorder
     pop = recorder.pop
 

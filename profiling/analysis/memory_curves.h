@@ -1,4 +1,4 @@
-// Bytes handed out and bytes taken from the device over time, from the allocations that a trace recorded.
+// Allocated bytes and bytes reserved on the device over time, computed from the allocations that a trace recorded.
 #pragma once
 #include <algorithm>
 #include <limits>

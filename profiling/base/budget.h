@@ -7,7 +7,7 @@
 namespace ws {
 
 namespace limits {
-inline constexpr int64_t kLeastMemory = int64_t{256} << 20;    // bytes; also where less is free
+inline constexpr int64_t kLeastMemory = int64_t{256} << 20;    // bytes; allowed even if less is free
 // share of the memory that is free when the reading begins
 inline constexpr double kShareOfFree = 0.5;
 inline constexpr uint64_t kMostUnpacked = uint64_t{4} << 30;     // bytes of text in a packed file

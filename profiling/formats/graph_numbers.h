@@ -1,7 +1,6 @@
 // Numbers for the graphs of a trace and their nodes, as other tools' formats require. For graphs recorded node by node,
 // a trace knows only that a span ran in a graph. Launches with the same nodes therefore count as one graph, and the
 // number of a node is its position in the launch.
-// graph, and a node's number is its place in the launch.
 #pragma once
 #include <unordered_map>
 

@@ -184,7 +184,7 @@ class Trace {
   // [keep_begin, keep_end) always stay, because they are being viewed.
   void evict(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);
   void evict_spans(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);  // spans only
-  bool backed = false;                                                          // a run file holds every span
+  bool backed = false;                                                          // true if a run file holds every span
   void shift_points(TimeNs by);  // shifts counters and memory events, for an importer that learns the origin last
   void drop_points();            // drops counters and memory events once they are in a file
   // For a reader of run files: adds a block of which only the sums are known, and later its spans.

@@ -23,7 +23,7 @@ std::vector<MemoryAccount> memory_accounts(const Trace& trace, size_t moments = 
 // Maximum of a counter of the trace, in its unit; 0 if there is no such counter.
 double counter_peak(const Trace& trace, const std::string& name);
 
-// empty if there are no accounts
+// Empty if there are no accounts.
 std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& accounts);
 
 }  // namespace ws::prof

@@ -9,9 +9,9 @@ namespace ws::prof {
 
 struct DeviceLimits {
   int threads_per_sm = 2048, blocks_per_sm = 32, threads_per_block = 1024;
-  // each warp gets a multiple of the unit
+  // Each warp gets a multiple of register_unit.
   int registers_per_sm = 65536, register_unit = 256, registers_per_thread = 255;
-  // shared_reserved: by the system, per block
+  // Shared memory; the system reserves shared_reserved in each block.
   int shared_per_sm = 228 * 1024, shared_unit = 128, shared_reserved = 1024;
   int warp = 32, sub_partitions = 4;
 };

@@ -63,7 +63,7 @@ std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end
   std::vector<Work> works(trace.ops.size());
   const std::vector<CounterPoint> shares = dram_shares(trace);
   for (const Track& track : trace.tracks()) {
-    // on a trace with a GPU, the host span of an op only launches
+    // On a trace with a GPU, the host span of an op only launches.
     if (gpu ? !on_gpu(track) : track.kind != TrackKind::CpuThread) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const bool work = is_kernel(span) || (track.kind == TrackKind::CpuThread && span.span_kind() == SpanKind::Op);

@@ -166,7 +166,7 @@ TraceStats trace_stats(const Trace& trace, GroupBy by) {
 TraceStats run_stats(const RunData& run, GroupBy by) {
   TraceStats stats = trace_stats(run.trace, by);
   stats.problems = run.problems;
-  // one graph launch marks several steps as one
+  // One graph launch marks several steps as one.
   stats.steps = std::max(stats.steps, static_cast<uint64_t>(run.summary.steps));
   if (const auto limits = card_of(run.summary).limits) add_occupancy(stats.by_name, *limits);
   stats.step = sample_steps(run.trace, steps_per_epoch(run.evaluations), {.since = steady_since(run.marks)});

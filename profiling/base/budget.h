@@ -8,8 +8,7 @@ namespace ws {
 
 namespace limits {
 inline constexpr int64_t kLeastMemory = int64_t{256} << 20;    // bytes; allowed even if less is free
-// share of the memory that is free when the reading begins
-inline constexpr double kShareOfFree = 0.5;
+inline constexpr double kShareOfFree = 0.5;                    // share of the free memory when reading begins
 inline constexpr uint64_t kMostUnpacked = uint64_t{4} << 30;     // bytes of text in a packed file
 inline constexpr uint64_t kUnpackedAlways = uint64_t{64} << 20;  // allowed for every file, however small
 inline constexpr uint64_t kMostGrowth = 64;                      // times the packed size; traces have 10 to 30

@@ -52,7 +52,7 @@ Interval mean_with_interval(const std::vector<double>& samples) {
 }
 
 Interval median_with_interval(std::vector<double> samples) {
-  // with six samples, the true median lies between the least and the greatest with 97 % probability
+  // With six samples, the true median lies between the least and the greatest with 97 % probability.
   constexpr size_t kFewest = 6;
   if (samples.size() < kFewest) return {};
   std::ranges::sort(samples);

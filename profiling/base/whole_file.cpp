@@ -136,7 +136,7 @@ void replace_file(const std::string& path, const std::function<void(const std::s
   remove_part(part);
   try {
     write(part);
-    // otherwise a power cut could leave the name with an empty file
+    // Otherwise a power cut could leave the name with an empty file.
     SyncedFile(part, SyncedFile::Begin::AtEnd).close();
   } catch (const std::exception& problem) {
     remove_part(part);

@@ -31,7 +31,7 @@ void write_whole_file(const std::string& path, const std::function<void(const st
 void replace_file(const std::string& path, const std::function<void(const std::string& part)>& write);
 // Removes the temporary file that an interrupted write left beside `path`.
 void remove_part_of(const std::string& path);
-void write_whole(const std::string& path, std::string_view text);  // writes directly to a pipe or device
+void write_whole(const std::string& path, std::string_view text);  // pipes and devices are written directly
 // Follows symbolic links to a file. Throws Failure if it is a folder, a device or a pipe, which are never replaced.
 std::string file_to_write(const std::string& path);
 void check_writable(const std::string& path);  // Throws Failure. Call it before the work whose result goes there.

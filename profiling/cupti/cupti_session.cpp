@@ -54,7 +54,7 @@ GpuSource cupti_gpu_source() {
 std::string CuptiSession::open(bool inside_driver_start) {
   if (subscriber_ || !refused_.empty()) return refused_;
   if (!inside_driver_start) {
-    // may change, so it is checked again next time
+    // May change, so it is checked again next time.
     if (std::string missing = device_missing(); !missing.empty()) return missing;
   }
   return refused_ = subscribe();
@@ -398,7 +398,7 @@ void CuptiSession::on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData&
 
 namespace {
 
-// wait for the thread that switches kinds, while the driver waits for us
+// Wait for the thread that switches kinds, while the driver waits for us.
 constexpr std::chrono::milliseconds kPatience{20};
 
 void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver, MarkedThread& thread) {

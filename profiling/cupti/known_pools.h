@@ -19,7 +19,7 @@ class KnownPools {
   // Called before and after the driver destroys a pool. The first call waits while the driver is asked about this pool.
   void about_to_be_destroyed(CUmemoryPool pool);
   void destroyed(CUmemoryPool pool);
-  // call it when allocator calls are no longer observed, because pools could then be destroyed unnoticed
+  // Call it when allocator calls are no longer observed, because pools could then be destroyed unnoticed.
   void forget();
   // Returns the size of each pool, and for each device one more entry for the memory of graphs. Can take long while
   // work is launched.

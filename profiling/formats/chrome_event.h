@@ -29,7 +29,7 @@ struct ChromeEvent {
     for (const auto& [key, value] : texts) sum += 160 + key.size() + value.size();
     return sum + 100 * (numbers.size() + integers.size() + triples.size());
   }
-  // no profiler writes so many keys
+  // No profiler writes so many keys.
   bool full() const { return texts.size() + numbers.size() + triples.size() >= 256; }
 
   int64_t integer(const char* key, int64_t otherwise = 0) const {

@@ -23,7 +23,7 @@ class NsysThreads {
     const auto named = names_.find(global);
     if (named == names_.end() || named->second.empty() || named->second.starts_with("thread "))
       return "thread " + std::to_string(number);
-    // a row that is not a thread
+    // A row that is not a thread.
     return number < kThreads ? named->second + " " + std::to_string(number) : named->second;
   }
 

@@ -18,7 +18,7 @@ struct ScalarTag {
 ScalarTag tag_of(std::string_view tag);
 ScalarTag tag_of_file(const std::string& path);  // training loss if the name says nothing
 
-// an events file, or a new one in `path` if that is a folder
+// An events file, or a new one in `path` if that is a folder.
 void export_tensorboard(const RunData& run, const std::string& path);
 // Wall time,Step,Value; Tag if there are several tags
 void export_scalars_csv(const RunData& run, const std::string& path);

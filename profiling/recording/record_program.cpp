@@ -248,7 +248,7 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
 RecordedProgram::~RecordedProgram() {
   if (!impl_ || impl_->status) return;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
-    // the program has ended and its number may be reused; the future waits for the file
+    // The program has ended and its number may be reused; the future waits for the file.
     if (impl_->ending.valid()) return;
     impl_->child->signal(signal);
     if (wait(4000)) return;

@@ -71,7 +71,7 @@ RunSummary read_run_summary(const std::string& path);
 void rename_run(const std::string& path, const std::string& name);
 void tag_run(const std::string& path, const std::vector<std::string>& tags);
 void annotate_run(const std::string& path, const std::string& notes);
-// stored in RunSummary::extra
+// Stored in RunSummary::extra.
 void keep_with_run(const std::string& path, const std::string& key, const std::string& value);
 
 }  // namespace ws::prof

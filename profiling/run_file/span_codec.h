@@ -24,7 +24,7 @@ std::string unpacked(std::string_view packed);  // throws Failure
 
 // These throw Failure if the bytes are damaged. They return at most `count` items.
 std::vector<Span> decode_spans(std::string_view bytes, size_t count);
-// size of the encoded block that begins there; throws Failure if there is none
+// Size of the encoded block that begins there; throws Failure if there is none.
 size_t packed_bytes(std::string_view bytes);
 std::vector<CounterPoint> decode_points(std::string_view bytes, size_t count);
 std::vector<MemoryEvent> decode_memory(std::string_view bytes, size_t count);

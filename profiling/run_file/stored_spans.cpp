@@ -112,7 +112,7 @@ std::optional<Span> StoredSpans::slowest_step_on_gpu() {
       seen = std::max(seen, track.blocks.empty() ? seen : track.blocks.back().first);
     }
   };
-  // filling does not change the starts; the copy is a precaution
+  // Filling does not change the starts; the copy is a precaution.
   const std::vector<TimeNs> starts = longest->block_starts;
   for (size_t b = 0; b < starts.size() && !given_up(); b += kBlocksAtOnce) {
     const bool last = b + kBlocksAtOnce >= starts.size();

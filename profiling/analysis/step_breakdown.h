@@ -14,7 +14,7 @@ namespace ws::prof {
 enum class HostWork : uint8_t { Data, Optimizer, Backward, Forward };
 constexpr size_t kHostWorks = 4;
 
-// Times[Meaning]: Matrix, Pointwise, Loss, Optimizer, Other and Communication are kernels. Copy, Allocation and Sync
+// times[Meaning]: Matrix, Pointwise, Loss, Optimizer, Other and Communication are kernels. Copy, Allocation and Sync
 // are copies and calls. Launch: the GPU waits for its next work inside a step. Idle: the rest.
 struct Breakdown {
   TimeNs begin = 0, end = 0;

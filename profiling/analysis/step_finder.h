@@ -42,7 +42,7 @@ class StepFinder {
   std::vector<FoundStep> untraced_;                         // nothing was recorded in them
   std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream; graph runs have their own rows
   std::vector<SeenLaunch> launches_;                        // launching calls, if they were recorded
-  std::vector<TimeNs> allocations_;  // times of driver allocator calls, if known
+  std::vector<TimeNs> allocations_;                         // times of driver allocator calls, if known
   std::unordered_map<std::string, uint32_t> names_;
   std::vector<FoundStep> settled_;  // steps whose kernels are no longer kept
   std::string settled_row_;         // row of the settled steps

@@ -29,7 +29,7 @@ inline std::string utc_text(std::time_t seconds = std::time(nullptr)) {
   return text;
 }
 
-// Other clock = steady clock + offset, with an error of at most ±width/2.
+// other clock = steady clock + offset, with an error of at most ±width/2.
 struct ClockOffset {
   int64_t offset = 0;
   int64_t width = 0;  // width of the tightest bracket

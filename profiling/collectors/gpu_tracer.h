@@ -38,13 +38,12 @@ class GpuTracer {
   // Graphs that ran with node records stay slow until they ran once without records. True if that has to happen before
   // graph_runs is switched on.
   virtual bool graphs_unsettled() const = 0;
-  virtual bool graphs_seen() const = 0;  // true if the program made a graph since begin()
-  virtual bool kernels_refused()
-      const = 0;                            // the driver cannot hold more kernel records of graphs
-  virtual bool graphs_refused() const = 0;  // true if graph_runs was requested and a graph could not have it
-  virtual void flush() = 0;                 // can wait long while the program launches: not for the draining thread
-  virtual void finish() = 0;                // collects the last records, then stops recording
-  virtual void drain(bool last) = 0;        // passes completed records to the context
+  virtual bool graphs_seen() const = 0;      // true if the program made a graph since begin()
+  virtual bool kernels_refused() const = 0;  // the driver cannot hold more kernel records of graphs
+  virtual bool graphs_refused() const = 0;   // true if graph_runs was requested and a graph could not have it
+  virtual void flush() = 0;                  // can wait long while the program launches: not for the draining thread
+  virtual void finish() = 0;                 // collects the last records, then stops recording
+  virtual void drain(bool last) = 0;         // passes completed records to the context
   // Memory sizes as the driver reports them now. The driver can take long to answer while work is launched, so do not
   // call this on a thread that must not wait.
   struct MemoryReading {

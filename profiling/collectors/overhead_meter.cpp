@@ -5,8 +5,7 @@
 namespace ws::prof {
 
 bool OverheadMeter::step(int64_t number, int64_t now_ns) {
-  if (stage_step_ < 0 ||
-      number <= last_step_) {  // the first step, or a new run; keeps what was measured so far
+  if (stage_step_ < 0 || number <= last_step_) {  // the first step, or a new run; keeps what was measured so far
     stage_ = Stage::SettleBefore;
     stage_step_ = number;
     stage_ns_ = now_ns;

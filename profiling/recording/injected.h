@@ -7,7 +7,7 @@ namespace ws::prof {
 // Begins the recording that the environment requests, once. The driver calls this while it starts, or the Python hook
 // before.
 void begin_recording(bool by_driver);
-// Nullptr if nothing is recorded, or in a forked child, which has none of the recorder's threads.
+// nullptr if nothing is recorded, or in a forked child, which has none of the recorder's threads.
 ProgramWriter* recorder();
 bool in_forked_child();
 

@@ -40,7 +40,7 @@ enum class SpanKind : uint8_t {
   Inner,
   Other
 };
-// KHelper: inside a kernel, a warp that only fetches data for other warps.
+// kHelper: inside a kernel, a warp that only fetches data for other warps.
 enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8, kHelper = 16 };
 
 struct Span {

@@ -1,4 +1,4 @@
-// The points of one measure of one run, as a chart draws them: as they are, smoothed, and those of the tests.
+// The points of one measure of one run for a chart: raw, smoothed, and from the tests.
 #pragma once
 #include <QPointer>
 
@@ -14,12 +14,12 @@ class CurveData {
  public:
   CurveData(Run* run, Gauge measure, XAxis x, double smoothing);  // smoothing 0: off
 
-  Run* run() const { return run_; }  // null: it is gone
-  void take();                       // what the run has got since
+  Run* run() const { return run_; }  // null once the run is deleted
+  void take();                       // takes what the run got since the last call
   const MinMaxSeries& raw() const { return raw_; }
-  const MinMaxSeries& smooth() const { return smooth_; }  // of Memory: what is used of the reserved bytes
+  const MinMaxSeries& smooth() const { return smooth_; }  // for Memory: the used part of the reserved bytes
   const MinMaxSeries& test() const { return test_; }
-  const MinMaxSeries& shown() const;  // the one that stands for the run
+  const MinMaxSeries& shown() const;  // the curve that a chart shows for the run
   double xOf(double step, double wall) const;
   double xOfStep(double step) const;
   double stepOf(double x) const;
@@ -27,7 +27,7 @@ class CurveData {
  private:
   void takeSteps();
   void takeMeters();
-  bool takeDriverCalls();  // false: this measure does not come from the driver's counts
+  bool takeDriverCalls();  // false if this measure does not come from the driver's counts
 
   QPointer<Run> run_;
   Gauge measure_;

@@ -1,4 +1,4 @@
-// A chart of one measure over the run, for every ticked run, with the value at the shared cursor.
+// A chart that shows how one measure changes over a run, for every ticked run, with the value at the shared cursor.
 #pragma once
 #include <optional>
 
@@ -17,7 +17,7 @@ class CurvePane : public Pane {
   CurvePane(std::vector<Gauge> measures, QWidget* parent = nullptr);
 
   void setRuns(const std::vector<Run*>& runs);
-  void setCursorStep(std::optional<double> step);  // of the first run
+  void setCursorStep(std::optional<double> step);  // step of the first run
   void setXAxis(XAxis axis);
   void setMeasure(Gauge measure);
   void setLogY(bool on);
@@ -26,14 +26,14 @@ class CurvePane : public Pane {
   void setCompact(bool compact);
   Gauge measure() const { return measure_; }
   bool dirty() const { return dirty_; }
-  void redraw();  // takes in what is new and paints
+  void redraw();  // takes the new points and paints
   Plot* plot() const { return plot_; }
   void undoZoom();
-  void renderTo(QPainter& painter, const QRectF& area);  // as a picture; call redraw() when it is done
-  QByteArray csv() const;                                // the points of the curves, as they are
+  void renderTo(QPainter& painter, const QRectF& area);  // draws a picture for export; call redraw() afterwards
+  QByteArray csv() const;                                // the raw points of the curves
 
  signals:
-  void cursorMoved(double step);  // of the first run
+  void cursorMoved(double step);  // step of the first run
   void xAxisChosen(ws::app::XAxis axis);
 
  protected:

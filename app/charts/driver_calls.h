@@ -1,4 +1,4 @@
-// Calls to the driver's allocator over the steps of a run, as its callbacks counted them.
+// Calls to the driver's allocator over the steps of a run, as counted by driver callbacks.
 #pragma once
 #include <vector>
 
@@ -7,10 +7,10 @@
 namespace ws::app {
 
 struct DriverPoint {
-  double step, wall_s;  // the end of a stretch of steps
-  double calls, us;     // of one step in it
+  double step, wall_s;  // the end of a group of steps
+  double calls, us;     // per step of this group
 };
-// Allocator calls per step. A program that marks no steps gets the steps that were found. Empty if there are none.
+// Allocator calls per step. A program that marks no steps gets the steps we detected. Empty if there are none.
 std::vector<DriverPoint> driver_calls_over(const Run& run);
 // True if only driver callbacks counted the calls of this run.
 bool counted_by_driver_alone(const Run& run);

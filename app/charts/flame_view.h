@@ -1,5 +1,5 @@
-// Draws a tree of functions as a flame graph: the width is time, what calls stands above what is called. A click makes a
-// function as wide as the view; Escape, or a click above it, goes back.
+// A flame graph: the width of a block is time, and a caller stands above the functions it calls. A click makes a
+// function as wide as the view. Escape, or a click above the function, goes back.
 #pragma once
 #include <QWidget>
 #include <vector>
@@ -12,15 +12,15 @@ class FlameView : public QWidget {
   Q_OBJECT
  public:
   explicit FlameView(QWidget* parent = nullptr);
-  void setTree(prof::FlameTree tree);      // keeps the zoom where the function is still there
-  void setDifference(bool on);             // colours say slower or faster than the baseline
+  void setTree(prof::FlameTree tree);      // keeps the zoom if the function is still there
+  void setDifference(bool on);             // colours show slower or faster than the baseline
   void setEmptyText(const QString& text);
   void setSearch(const QString& words);    // matching functions are marked
-  double matched() const { return matched_; }  // share of the time in them
+  double matched() const { return matched_; }  // share of the time in matching functions
   void zoomTo(uint32_t node);
   uint32_t zoomed() const { return zoomed_; }
   const prof::FlameTree& tree() const { return tree_; }
-  QRectF placeOf(uint32_t node) const;  // empty: too narrow, or not in the zoom
+  QRectF placeOf(uint32_t node) const;  // empty if too narrow, or outside the zoom
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {320, 120}; }
 
@@ -46,7 +46,7 @@ class FlameView : public QWidget {
   void layOutInside(uint32_t node, double left, double width);
   void find();
   double weight(const prof::FlameNode& node) const;
-  int nodeAt(QPointF at) const;  // -1: none
+  int nodeAt(QPointF at) const;  // -1 if there is none
   QColor colour(const prof::FlameNode& node) const;
   QString tip(uint32_t node) const;
   void paintBlock(QPainter& painter, const Block& block) const;

@@ -1,4 +1,4 @@
-// A QCustomPlot in the look of the window: theme, axes, one cursor line over the cached picture, zoom with undo.
+// A QCustomPlot in the style of the window: theme, axes, a cursor line over the cached picture, zoom with undo.
 #pragma once
 #include <qcustomplot.h>
 
@@ -15,17 +15,17 @@ struct PlotDot {
 struct PlotMark {
   double x;
   QString text;
-};  // a change in mid-run
+};  // a change during the run
 struct PlotNote {
   double x, y;
   QString text;
   QColor colour;
-};  // stands above its point
+};  // text above its point
 
 struct PlotValue {
   int slot;
   QString text;
-};  // of a run, on the card beside the cursor
+};  // value of a run, on the card beside the cursor
 
 class Plot : public QCustomPlot {
   Q_OBJECT
@@ -33,19 +33,19 @@ class Plot : public QCustomPlot {
   explicit Plot(QWidget* parent = nullptr);
   void setCursor(std::optional<double> x);
   void setOverlay(std::vector<PlotDot> dots, std::vector<PlotMark> marks, std::vector<PlotNote> notes);
-  // A card beside the cursor; empty: none.
+  // Shows a card beside the cursor, or no card if empty.
   void setValues(std::vector<PlotValue> values);
   const std::vector<PlotValue>& values() const { return values_; }
   void setEmptyText(const QString& text);
-  // Which line is what, in this corner, or in the one where the curves leave most room.
+  // Shows what each line is, in this corner, or in another one that covers less of the curves.
   void setCaption(const QString& text, Qt::Alignment corner);
   void setLogX(bool on) { setLog(xAxis, on); }
   void setLogY(bool on) { setLog(yAxis, on); }
-  QRectF captionBox() const;  // empty: there is none
+  QRectF captionBox() const;  // empty if there is no caption
   bool zoomed() const { return zoomed_; }
   bool canUndoZoom() const { return !undo_.empty(); }
-  void fit();         // back to all data
-  void forgetZoom();  // other axes: the views of before mean nothing
+  void fit();         // shows all data
+  void forgetZoom();  // for new axes: earlier views no longer apply
   void undoZoom();
   void applyTheme();
   QSize minimumSizeHint() const override { return {120, 80}; }
@@ -71,14 +71,14 @@ class Plot : public QCustomPlot {
     bool zoomed;
   };
   void setLog(QCPAxis* axis, bool on);
-  // A wheel turn or a held key is one zoom to undo, not fifty.
+  // Many wheel turns or repeats of a held key count as one zoom to undo.
   void zoomTo(double from, double to, bool in_small_steps = false);
   void remember(bool in_small_steps);
   void paintCursor(QPainter& painter);
   void paintMarks(QPainter& painter);
   void paintCaption(QPainter& painter);
   void paintValues(QPainter& painter);
-  int crossings(const QRectF& box) const;  // how much of the curves, dots and notes lies under it
+  int crossings(const QRectF& box) const;  // how much of the curves, dots and notes lies under the box
 
   std::optional<double> cursor_;
   std::vector<PlotDot> dots_;
@@ -87,10 +87,10 @@ class Plot : public QCustomPlot {
   std::vector<PlotValue> values_;
   QString empty_, caption_;
   Qt::Alignment caption_corner_;
-  std::vector<QRectF> noted_;  // where notes stand
+  std::vector<QRectF> noted_;  // where notes are drawn
   std::vector<View> undo_;
   bool zoomed_ = false;
-  QElapsedTimer last_step_;  // of a wheel turn or a held key
+  QElapsedTimer last_step_;  // last wheel turn or repeat of a held key
   std::optional<QPoint> press_;
   std::optional<QPoint> drag_;
 };

@@ -1,4 +1,4 @@
-// The points of a curve, kept so that any range is drawn with the minimum and maximum of each pixel column. Pure.
+// The points of a curve. Any range can be drawn with the minimum and maximum of each pixel column. Pure.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -11,16 +11,16 @@ struct Point {
 
 class MinMaxSeries {
  public:
-  void append(double x, double y);  // x must not fall
+  void append(double x, double y);  // x must not decrease
   void clear();
   size_t size() const { return points_.size(); }
   bool empty() const { return points_.empty(); }
   const Point& at(size_t i) const { return points_[i]; }
   const Point* nearest(double x) const;  // the last point at or before x, else the first; nullptr when empty
-  // At most about two points a column, extremes kept, in order of x; one point beyond either edge so that lines reach
-  // it.
+  // Returns at most about two points per column, in order of x, and keeps the extremes. One point beyond each edge is
+  // added so that lines reach the edge.
   std::vector<Point> sample(double from, double to, int columns) const;
-  // Extremes of y over [from, to]; false when no point is there.
+  // Finds the extremes of y over [from, to]. Returns false if there is no point in the range.
   bool range(double from, double to, double& low, double& high, bool positive_only) const;
 
  private:
@@ -35,8 +35,8 @@ class MinMaxSeries {
   std::vector<Block> blocks_;
 };
 
-// Exponential moving average without the pull of a start at zero. Its window grows with the curve up to that of
-// `factor`.
+// Exponential moving average without a bias towards zero at the start. Its window grows with the curve, up to the
+// window of `factor`.
 class Ema {
  public:
   explicit Ema(double factor = 0.6) : factor_(factor) {}

@@ -1,5 +1,5 @@
-// Where the time of a step goes: one bar a run, with the time of a step at its end, and a table of the parts. The parts
-// are means, so that they add up: their sum is the mean step.
+// Shows where the time of a step goes: one bar per run, with the step time at its end, and a table of the parts. The
+// parts are means: their sum is the mean step.
 #pragma once
 #include <QPointer>
 
@@ -11,11 +11,11 @@ namespace ws::app {
 struct SplitRow {
   prof::Meaning meaning;
   QString name;
-  std::vector<double> us;  // by run, rounded so that each column adds up
+  std::vector<double> us;  // per run, rounded so that each column adds up
 };
 struct SplitTable {
   std::vector<SplitRow> rows;
-  std::vector<double> wall;  // the mean step, by run
+  std::vector<double> wall;  // the mean step of each run
   bool in_ms = false;        // one unit for the whole table
 };
 // `merged`: matrix, pointwise, loss and optimizer become one row, "kernels".
@@ -35,7 +35,7 @@ class SplitPane : public Pane {
  private:
   void refresh();
   QString fasterText() const;
-  QString endText(size_t run) const;  // of a bar: the step time
+  QString endText(size_t run) const;  // text at the end of a bar: the step time
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);
   void paintSum(QPainter& painter, double top, double pitch);

@@ -1,4 +1,4 @@
-// The subcommands of warpscope-cli: each adds itself to the program and runs when it was chosen.
+// The subcommands of warpscope-cli. Each one adds itself to the program and runs if it was chosen.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -13,7 +13,7 @@ namespace ws::cli {
 // Exit codes.
 constexpr int kDone = 0, kFailed = 1, kUsage = 2;
 
-// The command line itself is wrong: exit code 2.
+// An error in the command line itself: exit code 2.
 class UsageError : public Failure {
  public:
   using Failure::Failure;
@@ -40,20 +40,20 @@ Run add_job(CLI::App& program);
 
 void add_limit(CLI::App& command);  // --limit, for commands that read files
 
-prof::TraceLevel trace_level(const std::string& name);  // of --trace; throws UsageError
+prof::TraceLevel trace_level(const std::string& name);  // parses --trace; throws UsageError
 
-// PRESET|FILE and --set, shared by several commands.
+// PRESET|FILE and --set, which several commands share.
 struct SpecArguments {
   std::string source;
   std::vector<std::string> overrides;  // "exec.allocator=caching"
 
   void add_to(CLI::App& command, bool source_required = true);
-  RunSpec spec() const;   // with the overrides, as fits this machine
-  RunSpec asked() const;  // with the overrides, for whatever machine
+  RunSpec spec() const;   // with the overrides, adapted to this machine
+  RunSpec asked() const;  // with the overrides, for any machine
   void override_in(RunSpec& spec) const;
 };
 
-// Whether a preset's GPU choices were replaced, as sentences for the person.
+// Adapts the GPU choices of a preset to this machine. Prints what was replaced to stderr.
 RunSpec fit(RunSpec spec);
 
 }  // namespace ws::cli

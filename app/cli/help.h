@@ -1,4 +1,5 @@
-// How --help and complaints look: lines that fit a terminal, and what a value is instead of its type.
+// Format of --help and of error messages: lines fit the terminal, and an option shows its kind of value, not its
+// type.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -14,15 +15,16 @@ class Help : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override;
 };
 
-// What is wrong with the command line, in one line that says where to look.
+// Returns the error in the command line as one line, with where to look.
 std::string complaint(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv);
 
-std::optional<size_t> terminal_width();  // of the standard output; none where that is no terminal
-// Text in lines of at most 100 columns, or as the terminal is narrower; further ones begin `indent` columns in.
+std::optional<size_t> terminal_width();  // of the standard output; nullopt if it is no terminal
+// Wraps text to at most 100 columns, or to a narrower terminal. Lines after the first are indented by `indent`
+// columns.
 std::string wrapped(const std::string& text, size_t first, size_t indent);
-// On a terminal, lines are cut where it ends; names of kernels would spoil a table otherwise. Elsewhere nothing is.
+// Cuts lines at the end of a terminal, because long kernel names would spoil a table. Other output is not cut.
 void print_table(const std::string& text);
-// What an importer left out is said, but is no failure.
+// Prints what an importer left out. This is not a failure.
 void say_problems(const std::string& path, const std::vector<std::string>& problems);
 
 }  // namespace ws::cli

@@ -1,4 +1,4 @@
-// Ctrl+C or a closed terminal asks for a clean stop; a second time ends the program at once.
+// Ctrl+C or a closed terminal asks for a clean stop. A second Ctrl+C ends the program at once.
 #pragma once
 #include <atomic>
 #include <thread>
@@ -7,7 +7,7 @@ namespace ws::cli {
 
 void catch_interrupts();
 bool interrupted();
-void catch_again();  // the interrupt was answered; the next one is heard as well
+void catch_again();  // call after an interrupt was handled, to catch the next one
 
 // Turns Ctrl+C into a stop that keeps the results so far.
 class CancelOnInterrupt {

@@ -1,4 +1,4 @@
-// What the laboratory prints: points as they come, and the trace of one of them.
+// Prints laboratory results: points as they arrive, and the trace of one point.
 #pragma once
 #include <cstdio>
 #include <nlohmann/json_fwd.hpp>
@@ -19,11 +19,11 @@ class LabLines final : public lab::LabSink {
 };
 
 std::string seconds_text(double seconds);
-// What an experiment's file says about itself; nothing where it says nothing.
+// Prints what an experiment's file says about itself, if anything.
 void print_page(FILE* out, const nlohmann::json& experiment);
 void print_crossovers(const lab::LabResult& result);
 void print_ceilings(const lab::LabResult& result);
-// `which` is WAY:SIZE. Lists what happened in the recorded calls of that point, in order of time.
+// `which` is WAY:SIZE. Prints what happened in the recorded calls of that point, in order of time.
 void print_point_trace(const std::string& path, const lab::LabResult& result, const std::string& which);
 
 }  // namespace ws::cli

@@ -1,4 +1,4 @@
-// How far a run is: one line that is redrawn on a terminal, plain lines elsewhere.
+// Progress of a run: one line that is redrawn on a terminal, plain lines elsewhere.
 #pragma once
 #include <cstdio>
 #include <string>
@@ -11,7 +11,7 @@ class ProgressLine {
  public:
   explicit ProgressLine(std::FILE* out);
   void show(const app::RunUpdate& update);
-  void say(const std::string& line);  // a line of its own, above the bar
+  void say(const std::string& line);  // prints a line above the bar
   void clear();
 
  private:

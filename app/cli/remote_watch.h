@@ -1,4 +1,4 @@
-// Shows what runs on another machine until it ends or the person leaves it: the same lines as here.
+// Shows a job on another machine until it ends or the person leaves it. Prints the same lines as a local run.
 #pragma once
 #include <cstdio>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace ws::cli {
 
-// --on and what belongs to it, shared by several commands.
+// --on and its options, which several commands share.
 struct RemoteArguments {
   std::string on, at_interrupt = "ask";
 
@@ -23,26 +23,26 @@ struct RemoteArguments {
 
 // How a watched job ended.
 struct RemoteOutcome {
-  bool left = false;                   // it runs on there
+  bool left = false;                   // True if it still runs there
   std::optional<Summary> summary;      // of a training
   prof::RunSummary account;
   prof::FollowStatus recording;
   std::vector<std::string> files;
-  std::optional<int> exit_status;      // nothing: it was killed
+  std::optional<int> exit_status;      // nullopt if it was killed
 };
 
 struct WatchOptions {
   std::string at_interrupt = "ask";                         // ask, stop, leave
   std::FILE* log = stderr;                                  // for what the job prints
-  std::function<void(const app::RemoteUpdate&)> each = {};  // with each piece of news
+  std::function<void(const app::RemoteUpdate&)> each = {};  // called with each update
 };
 RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions& options);
 
-// Copies a file of a run there, saying how far it is.
+// Copies a file of a remote run to this machine and shows the progress.
 void fetch(app::RemoteLink& link, const nlohmann::json& what, const std::string& path, ProgressLine& line);
 std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link);
 
-// "ssh://host:a.wsrun": what `command` prints about it there. Returns its exit code.
+// Prints what `command` prints on the other machine about a run such as "ssh://host:a.wsrun". Returns its exit code.
 int print_from_there(const std::string& source, const std::string& command, const std::vector<std::string>& options);
 
 }  // namespace ws::cli

@@ -1,9 +1,9 @@
-// The same command in a new process: what a driver asks for after a fault on the GPU.
+// Starts the same command in a new process image. A driver needs this after a fault on the GPU.
 #pragma once
 
 namespace ws::cli {
 
-[[noreturn]] void start_anew();  // with the same arguments and process id; throws Failure
-bool started_anew();             // this process is such a one
+[[noreturn]] void start_anew();  // same arguments and process id; throws Failure
+bool started_anew();             // True if this process was started by start_anew()
 
 }  // namespace ws::cli

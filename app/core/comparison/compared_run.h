@@ -1,5 +1,5 @@
-// The figures of one run that others are compared with. Made of a file here, of a run of the window in
-// app/workspace/compared_live_run.h. Figures that are not known are NaN.
+// The figures of one run for a comparison. compared_run() makes them from a file; app/workspace/compared_live_run.h
+// makes them from a run of the window. Unknown figures are NaN.
 #pragma once
 #include <limits>
 #include <optional>
@@ -19,36 +19,37 @@ struct ComparedRun {
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
   std::string name, device;
-  std::optional<RunSpec> spec;  // none: its choices are not known
-  bool imported = false;        // another program's
-  int64_t steps = 0;            // 0: not known
+  std::optional<RunSpec> spec;  // nullopt if its choices are unknown
+  bool imported = false;        // from another program
+  int64_t steps = 0;            // 0 if unknown
   Traced traced = Traced::No;
-  prof::StepSample sample;      // the newest whole steps
+  prof::StepSample sample;      // the newest complete steps
   bool one_step = false;        // a trace without step marks: a part of it counts as one step
-  prof::StepTime time;          // of a step
-  double whole_run_us = 0;      // the mean over the run, with its first steps and those that were not traced; 0: not known
+  prof::StepTime time;          // step time
+  double whole_run_us = 0;      // mean over the whole run, with first steps and untraced steps; 0 if unknown
   double wall_s = kUnknown, peak_bytes = kUnknown;
-  double driver_calls = kUnknown;                           // to the driver's allocator, per step
-  double launch_delay_us = kUnknown, hidden_copies = kUnknown;  // medians and shares of the newest long row of steps
-  Interval tracing_cost;                                    // a share of an untraced step
+  double driver_calls = kUnknown;                           // calls to the driver's allocator, per step
+  double launch_delay_us = kUnknown, hidden_copies = kUnknown;  // median and share over the newest long row of steps
+  Interval tracing_cost;                                    // share of an untraced step
   double first_loss = kUnknown;
   std::vector<prof::Evaluation> evaluations;
-  std::string lost_records;  // records that were dropped, damaged or not matched; empty: none
+  std::string lost_records;  // records that were dropped, damaged or not matched; empty if none
 
   const RunSpec* choices() const { return spec ? &*spec : nullptr; }
   double samples_per_s() const;
-  double busy_percent() const;  // of the time of a step, by kernels and copies
+  double busy_percent() const;  // share of the step time with kernels or copies running
   bool has_accuracy() const;
 };
 
-// Takes the trace: the sample from step `since` on, how closely it was traced, how late its work began. `marks` hold the
-// steps: the trace itself, or its GpuSteps.
+// Takes the trace: the sample from step `since` on, its detail, and the launch delay. `marks` holds the steps: it is
+// the trace itself or its GpuSteps.
 void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch,
                 int64_t since = 0);
 ComparedRun compared_run(const prof::RunData& run);
 
-// The choices of a run that was ours, or that was given ours; those of another program's trace mean nothing here.
+// Returns the choices of a run of ours, or of a run that was given our choices. Returns nullopt for traces of other
+// programs.
 std::optional<RunSpec> spec_of(const prof::RunSummary& file);
-std::string lost_records(const prof::Losses& losses);  // "3 dropped, 2 damaged"; empty: none
+std::string lost_records(const prof::Losses& losses);  // "3 dropped, 2 damaged"; empty if none
 
 }  // namespace ws::app

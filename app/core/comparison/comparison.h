@@ -1,5 +1,5 @@
-// The comparison of two runs: what differs, by how much, whether that is more than noise, and why. The command line, the
-// Compare page and reports show this one.
+// The comparison of two runs: what differs, by how much, whether that is more than noise, and why. The command line,
+// the Compare page and reports all show this comparison.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,13 +14,13 @@ struct ComparedMeasure {
   MeasureDelta delta;
 };
 
-// What can be said of the speed of both in one sentence.
+// What one sentence can say about the speed of both runs.
 enum class Speed : uint8_t {
   Unknown,
-  OtherWork,    // they train different things
-  OtherBatch,   // the throughput is compared
+  OtherWork,    // they train different models or data
+  OtherBatch,   // throughput is compared
   WithinNoise,
-  Differs,      // the time of a step is compared
+  Differs,      // step times are compared
 };
 
 struct Comparison {
@@ -28,25 +28,25 @@ struct Comparison {
   std::vector<ComparedMeasure> measures;
   Asked asked;
   Speed speed = Speed::Unknown;
-  bool split = false;                      // both were traced alike; else there are no causes and no kernels
-  prof::Waterfall by_kind, by_op;          // of means per step; the parts sum to their difference exactly
-  bool causes_explain = false;             // false: the mean changes against the median, beyond noise
+  bool split = false;                      // both have the same trace detail; otherwise no causes and no kernels
+  prof::Waterfall by_kind, by_op;          // from means per step; the parts sum exactly to their difference
+  bool causes_explain = false;             // false if mean and median change in opposite directions, beyond noise
   std::vector<prof::KernelDelta> kernels;  // largest difference first
-  std::vector<FieldChange> choices;        // that differ
-  bool choices_known = false;              // of both
+  std::vector<FieldChange> choices;        // only choices that differ
+  bool choices_known = false;              // for both runs
   std::vector<std::string> warnings;       // what makes it unfair, and what is left out
 
-  const ComparedMeasure& of(MeasureKind kind) const;  // of a comparison that was made
+  const ComparedMeasure& of(MeasureKind kind) const;  // only after compare()
 };
 Comparison compare(const ComparedRun& baseline, const ComparedRun& candidate);
 
-// What makes the comparison unfair, and what is left out, in sentences.
+// Returns sentences on what makes the comparison unfair, and what is left out.
 std::vector<std::string> warnings_of(const ComparedRun& baseline, const ComparedRun& candidate);
-// True if the difference of both can be split into causes.
+// True if the difference between both can be split into causes.
 bool splits_compare(const ComparedRun& a, const ComparedRun& b);
 Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& step_time);
 
-// The fields in which some run differs from another, with the value of each run; "–" of a run without choices.
+// One field in which runs differ, with the value of each run; "–" if the choices of a run are unknown.
 struct ChoiceRow {
   std::string key;
   std::vector<std::string> values;

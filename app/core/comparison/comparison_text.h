@@ -1,4 +1,4 @@
-// The words of a comparison: the same in the window, on the command line and in reports.
+// The text of a comparison. The window, the command line and reports use the same words.
 #pragma once
 #include <string>
 
@@ -6,13 +6,13 @@
 
 namespace ws::app {
 
-const char* verdict_text(Verdict verdict);            // "better", "within noise"; empty: neutral
-std::string percent_change_text(double percent);              // "−42.1 %"; beyond ten times "12.3 times"
+const char* verdict_text(Verdict verdict);            // "better", "within noise"; empty if neutral
+std::string percent_change_text(double percent);              // "−42.1 %"; "12.3 times" beyond ten times
 // "B is 21.7 % slower per step", "B is as fast as A: within noise".
 std::string speed_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
-// "B reaches 97.1 % test accuracy, A 93.4 %"; empty: neither accuracy nor loss is known of both.
+// "B reaches 97.1 % test accuracy, A 93.4 %"; empty if accuracy and loss are unknown for one of the runs.
 std::string result_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
-// What was asked first: the result where data, model or training differ, the time where execution differs.
+// The main answer first: the result if data, model or training differ, the time if execution differs.
 std::string answer_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 std::string to_text(const Comparison& comparison);
 std::string to_json(const Comparison& comparison);

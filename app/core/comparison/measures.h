@@ -1,5 +1,5 @@
-// The figures that runs are compared by: each has a name, a unit and the noise of its own run. The verdict on two of
-// them is decided here and nowhere else.
+// The figures that runs are compared by. Each has a name, a unit and the noise of its own run. Only this file decides
+// the verdict on two of them.
 #pragma once
 #include <string>
 #include <vector>
@@ -38,24 +38,25 @@ enum class MeasureKind : uint8_t {
 struct MeasureValue {
   MeasureKind kind;
   std::string group, name, unit;
-  Interval value;  // NaN: not known
+  Interval value;  // NaN if unknown
   Better better = Better::Neither;
   int decimals = 1;
 };
 using Measures = std::vector<MeasureValue>;
 
-// What a comparison is asked, by the choices that differ: precision asks both.
+// What a comparison has to answer, from the choices that differ. A change of precision asks for both.
 struct Asked {
   bool result = false;  // data, model or training differ: loss and accuracy
-  bool time = true;     // execution differs, or nothing that is known
+  bool time = true;     // execution differs, or no known choice differs
 };
 Asked asked_of(const std::vector<const ComparedRun*>& runs);
 
-// The same figures in the same order for every run, those that are asked for first, in units that all share. The time to an accuracy is that to the
-// highest that all of them reached.
+// Returns the same figures in the same order for every run, the most relevant ones first. All runs share the units.
+// "Time to accuracy" uses shared_accuracy().
 std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs);
-Measures measures_of(const ComparedRun& run, double reached = 0);  // reached: that accuracy; 0: none
-double shared_accuracy(const std::vector<const ComparedRun*>& runs);  // 99 % of the best of the least accurate; 0: none
+// reached: the accuracy for "time to accuracy"; 0: none
+Measures measures_of(const ComparedRun& run, double reached = 0);
+double shared_accuracy(const std::vector<const ComparedRun*>& runs);  // 99 % of the lowest best one; 0: unknown
 const MeasureValue& measure(const Measures& all, MeasureKind kind);
 
 struct MeasureDelta {

@@ -1,4 +1,4 @@
-// What makes a comparison of two runs unfair, in sentences.
+// Returns sentences on what makes a comparison of two runs unfair.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@
 namespace ws::app {
 
 std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b);
-// True if both do the same work, so that the times of their steps can be compared.
+// True if both runs do the same work, so that their step times can be compared.
 bool same_task(const RunSpec* a, const RunSpec* b);
-bool same_work_a_sample(const RunSpec* a, const RunSpec* b);  // whatever the batch
+bool same_work_a_sample(const RunSpec* a, const RunSpec* b);  // True if a sample needs the same work, with any batch
 
 }  // namespace ws::app

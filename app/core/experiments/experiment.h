@@ -1,5 +1,5 @@
-// A question asked of the machine: one run description, axes or rungs to vary, every combination trained, repeats
-// shuffled. Results go to a folder as they come, so that a killed experiment goes on where it was. No Qt in here.
+// An experiment: one run description and the choices to vary. Every combination is trained, and repeats are shuffled.
+// Results go to a folder as they arrive, so a killed experiment continues where it stopped. No Qt here.
 #pragma once
 #include <atomic>
 #include <nlohmann/json_fwd.hpp>
@@ -20,20 +20,20 @@ struct ExperimentAxis {
   std::vector<std::string> values;
 };
 
-// A step of a ladder: what changes with respect to the rung before it.
+// A step of a ladder: what changes compared with the rung before.
 struct ExperimentRung {
   std::string label;
   std::vector<Setting> set;
 };
 
 struct ExperimentSpec {
-  std::string name, title, text, expect;  // expect: what should come out, in a sentence
-  std::string look_at = "us_per_step";    // the measure that tells the story: also first_loss, test_accuracy …
+  std::string name, title, text, expect;  // expect: the expected result in one sentence
+  std::string look_at = "us_per_step";    // the main measure; also first_loss, test_accuracy …
   RunSpec base;
   std::vector<ExperimentAxis> axes;    // all combinations of their values
-  std::vector<ExperimentRung> ladder;  // or one after another, each on top of the ones before
+  std::vector<ExperimentRung> ladder;  // or steps in order, each adds to the ones before
   int repeats = 3;
-  uint64_t seed = 1;  // of the order
+  uint64_t seed = 1;  // shuffles the order
 };
 
 struct Trial {
@@ -41,14 +41,14 @@ struct Trial {
   std::string label;  // "caching · off"
   std::vector<Setting> set;
   RunSpec spec;
-  std::string skipped;   // why it cannot run here; empty: it can
-  std::string identity;  // of what is asked for, whatever its place among the others: results are kept under it
+  std::string skipped;   // why it cannot run here; empty if it can
+  std::string identity;  // hash of what is trained, independent of its index; results are stored under it
 };
 
 struct TrialRun {
   int trial = 0, repeat = 0;
   std::string status, message, file;  // file: its .wsrun, relative to the folder
-  std::string device;                 // it ran on
+  std::string device;                 // where it ran
   std::string identity;               // of the trial
   double us_per_step = 0, samples_per_s = 0, wall_s = 0, first_loss = 0, final_loss = 0, test_accuracy = 0;
   int64_t steps = 0, peak_bytes = 0;
@@ -81,7 +81,8 @@ ExperimentSpec experiment_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const ExperimentSpec& spec);
 
 std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda);
-// (trial, repeat) pairs in the order they run: shuffled, so that a drift of the machine falls on all alike.
+// Returns (trial, repeat) pairs in running order. They are shuffled so that a drift of the machine affects all trials
+// alike.
 std::vector<std::pair<int, int>> run_order(const ExperimentSpec& spec, const std::vector<Trial>& trials);
 
 class ExperimentSink {
@@ -89,19 +90,17 @@ class ExperimentSink {
   virtual ~ExperimentSink() = default;
   virtual void begins(const Trial&, int /*repeat*/, int /*done*/, int /*of*/) {}
   virtual void ended(const TrialRun&) {}
-  // Asked after each training. No where a fault has taken the GPU from this process: all that is left would fail.
+  // Called after each training. Returns false after a GPU fault in this process: all further trainings would fail.
   virtual bool goes_on() const { return !gpu_lost(); }
 };
 
-// Runs what is not yet in `folder`/results.jsonl, and what failed there; results of trials that were asked for
-// differently count for nothing.
-// A stop keeps what is there.
+// Runs the trials that have no result in `folder`/results.jsonl, and repeats failed ones. Results of trials with
+// other choices are ignored. A stop keeps the results so far.
 ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
                                 ExperimentSink& sink, bool retry_failed = true);
 ExperimentResult read_experiment(const std::string& folder);
 
-// What came out, in sentences: the best and the worst choice by the measure that tells the story. Empty without
-// results.
+// Returns sentences on the best and the worst choice by the main measure. Empty without results.
 std::string measured_text(const ExperimentResult& result);
 std::string experiment_table(const ExperimentResult& result);  // readable text
 std::string experiment_csv(const ExperimentResult& result);

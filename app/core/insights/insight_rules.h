@@ -1,5 +1,5 @@
-// What a run could do better, found by rules over its step split: each with its evidence, a prediction and a change to
-// try. Silent when there is nothing to say. No Qt in here.
+// Advice on what a run could do better. Rules on its step split find it. Each piece of advice has evidence, a
+// prediction and a change to try. No Qt here.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,20 +14,20 @@
 
 namespace ws::app {
 
-// What is known of a run; a rule that misses what it needs stays silent.
+// The known facts of a run. A rule that lacks a fact gives no advice.
 struct RunFacts {
   RunSpec spec;
   bool gpu = false;
-  double step_us = 0;       // of the wall clock
-  double part_us[prof::kMeanings] = {};  // of a step, by prof::Meaning
+  double step_us = 0;       // wall clock time
+  double part_us[prof::kMeanings] = {};  // per step, indexed by prof::Meaning
   double kernels_per_step = 0;
-  double allocator_calls_per_step = 0;   // that reached the driver
-  double first_loss = 0, last_loss = 0;  // NaN: unknown or not finite
-  bool diverged = false;                 // a loss that is no number was seen
-  int64_t classes = 0;                   // 0: regression
-  Interval tracing_cost;                 // a share of an untraced step; NaN: not measured
-  int64_t peak_bytes = 0;                // most handed out in a step
-  bool whole_trace = false;              // the split is that of a stretch of time, not of a step
+  double allocator_calls_per_step = 0;   // calls that reached the driver
+  double first_loss = 0, last_loss = 0;  // NaN if unknown or not finite
+  bool diverged = false;                 // a loss was not a number
+  int64_t classes = 0;                   // 0 for regression
+  Interval tracing_cost;                 // share of an untraced step; NaN if not measured
+  int64_t peak_bytes = 0;                // most memory in use during a step
+  bool whole_trace = false;              // the split covers a range of time, not one step
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first
   std::vector<double> occupancy;         // theoretical, by row of `kernels`; below 0: unknown
@@ -41,12 +41,12 @@ struct Insight {
   std::string rule;      // "allocator stalls"
   std::string headline;  // "195.5 of 369.2 µs a step go into cudaMalloc and cudaFree"
   std::string why;       // one or two sentences
-  std::vector<std::pair<std::string, std::string>> change;  // field key, value; empty: nothing to press
-  double predicted_us = 0;                                  // step time after the change; 0: no prediction of time
+  std::vector<std::pair<std::string, std::string>> change;  // field key and value; empty if there is nothing to apply
+  double predicted_us = 0;                                  // step time after the change; 0 if there is no prediction
   prof::Meaning look_at = prof::Meaning::Other;             // the spans that show it
-  std::optional<prof::FoundSpan> place = {};                // the very span, where the rule knows it
-  prof::TimeRange around = {};                              // what to show with it
-  double cost_ns = 0;                                       // of a rule that judges a whole trace
+  std::optional<prof::FoundSpan> place = {};                // the exact span, if the rule knows it
+  prof::TimeRange around = {};                              // time range to show with it
+  double cost_ns = 0;                                       // for rules that judge a whole trace
 };
 
 std::vector<Insight> insights(const RunFacts& facts);  // largest gain first

@@ -1,10 +1,10 @@
-// What the names of a recorded program tell of its time, each with the line: a step that waits for data, calls that wait for the
-// GPU, a line of Python that takes long. No Qt in here.
+// Advice from the names in the trace of a recorded program, each with the source line. Examples: a step that waits
+// for data, calls that wait for the GPU, a slow line of Python. No Qt here.
 #pragma once
 #include "app/core/insights/trace_insights.h"
 
 namespace ws::app {
 
-std::vector<Insight> program_insights(const TraceLook& look);  // the most costly first
+std::vector<Insight> program_insights(const TraceLook& look);  // most expensive first
 
 }  // namespace ws::app

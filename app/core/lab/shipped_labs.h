@@ -1,4 +1,4 @@
-// The shipped sweeps, each with a page of text: the same in the window and on the command line. No Qt in here.
+// The sweeps that come with the program, each with a text. The window and the command line show the same. No Qt here.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -7,14 +7,14 @@
 namespace ws::app {
 
 struct ShippedLab {
-  std::string name, title, path;  // the file's name without its ending; its first words; the file
+  std::string name, title, path;  // name: file name without extension; title: first words
 };
 std::vector<ShippedLab> shipped_labs();  // by name
 
-// A file of choices as JSON, shipped or a person's own. Throws Failure.
+// Reads a file of choices as JSON, shipped or the user's own. Throws Failure.
 nlohmann::json read_lab_file(const std::string& path);
 
-// What such a file says about itself: what is done and what to expect, then what was measured elsewhere.
+// Returns the text of such a file: what is done and what to expect, then what was measured elsewhere.
 std::string lab_page(const nlohmann::json& object);
 
 }  // namespace ws::app

@@ -1,5 +1,5 @@
-// What is drawn as curves: losses and tests of each step and epoch. All of them are in the run file; what goes along live may
-// be fewer, and then the lowest and the highest stay.
+// The data of the curves: losses and tests of each step and epoch. The run file has all of them. The live data may be
+// thinned, and then keeps the lowest and highest values.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,10 +14,11 @@ struct Curves {
   std::vector<EpochResult> epochs;
 };
 
-// At most about so many steps and epochs: the first, the last, and the extremes in between.
+// Keeps at most about `most` steps and epochs: the first, the last, and the extremes in between.
 void thin(Curves& curves, size_t most);
 
-// The newest ones as they are, and a file that stands for those before them, so that a run of a day stays small.
+// Keeps the newest curves in full and replaces the older ones with a small history file, so that a run of a day stays
+// small.
 class CurveJournal {
  public:
   explicit CurveJournal(const JobFolder& job);
@@ -28,12 +29,12 @@ class CurveJournal {
   void forget();
   JobFolder job_;
   PieceJournal pieces_;
-  Curves recent_, before_;       // in the newest piece, and thinned in those before it
-  uint64_t stands_for_ = 0;      // until where the history file tells
+  Curves recent_, before_;       // in the newest piece; in the pieces before it, thinned
+  uint64_t stands_for_ = 0;      // the history file covers everything before this offset
 };
 
 inline constexpr const char* kHistory = "history";
-// Until where a history tells, and its frames. Throws Failure.
+// Returns the offset where a history ends, and its frames. Throws Failure.
 std::pair<uint64_t, std::string> read_history(const std::string& bytes);
 
 }  // namespace ws::app

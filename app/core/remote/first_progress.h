@@ -1,5 +1,5 @@
-// Losses and epochs may come before the first word of how far a training is. Whoever shows them needs that first: how many
-// steps an epoch has, and which epoch is the last.
+// Holds back losses and epochs until the first progress report arrives. A viewer needs that report first: it has the
+// steps per epoch and the last epoch.
 #pragma once
 #include "app/core/runs/traced_training.h"
 
@@ -7,7 +7,7 @@ namespace ws::app {
 
 class FirstProgress {
  public:
-  // Keeps them back until then, or until the training is over.
+  // Holds them back until then, or until the training is over.
   void order(RunUpdate& update, bool over);
 
  private:

@@ -1,5 +1,5 @@
-// Frames: a length, a kind, the payload. The line between two machines carries them, and so do the news files that a job
-// leaves, so that both are read by the same guarded reader.
+// Frames: a length, a kind, the payload. The line between two machines and the news files of a job both carry frames,
+// so one guarded reader reads both.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,17 +16,18 @@ struct Frame {
 inline constexpr uint32_t kMostPayload = 16u << 20;  // bytes
 
 std::string frame_of(uint8_t kind, std::string_view payload);
-size_t frame_size(const Frame& frame);  // in bytes, with its head
-// The length of the whole frames at the beginning: at most `most`, but at least one of them. 0: none is whole.
+size_t frame_size(const Frame& frame);  // in bytes, with its header
+// Returns the length of the complete frames at the beginning: at most `most`, but at least one frame. 0 if none is
+// complete.
 size_t whole_frames_in(std::string_view bytes, size_t most);
 
-// Takes bytes as they come, in pieces of any size, and gives whole frames. Nothing of the bytes is trusted.
+// Takes bytes in pieces of any size and returns complete frames. It trusts none of the bytes.
 class FrameReader {
  public:
-  explicit FrameReader(std::string name) : name_(std::move(name)) {}  // the name begins the sentence of a failure
+  explicit FrameReader(std::string name) : name_(std::move(name)) {}  // error messages begin with the name
 
   void add(std::string_view bytes);
-  // Valid until the next add(). Throws Failure where the bytes are no frames.
+  // The frame is valid until the next add(). Throws Failure if the bytes are no frames.
   std::optional<Frame> next();
   bool between_frames() const { return at_ == bytes_.size(); }
 
@@ -39,13 +40,13 @@ class FrameReader {
 enum class LineKind : uint8_t {
   Request = 1,   // to the server: JSON
   Answer = 2,    // from it: JSON
-  Bytes = 3,     // from it: number of the stream, offset, bytes of a file there
+  Bytes = 3,     // from it: stream number, offset, bytes of a remote file
   Event = 4,     // from it: JSON about a stream
-  Received = 5,  // to it: how many bytes of streams came so far
-  Instead = 6,   // from it: number of the stream, offset, until where, and what stands for those bytes: less of them
+  Received = 5,  // to it: total bytes of streams received so far
+  Instead = 6,   // from it: stream number, offset, end offset, shorter replacement of those bytes
 };
 
 inline constexpr int kLineProtocol = 2;
-inline constexpr std::string_view kLineMagic = "warpscope-serve ";  // begins the first line that the server writes
+inline constexpr std::string_view kLineMagic = "warpscope-serve ";  // begins the first line of the server
 
 }  // namespace ws::app

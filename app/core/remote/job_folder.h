@@ -1,5 +1,5 @@
-// The folder of a job: what runs for a person who may be away. Beside its run file it holds what the job tells, each in a
-// file that only grows, so that whoever comes back goes on reading where he was.
+// The folder of a job that may run while the user is away. Beside its run file, the job writes its messages to files
+// that only grow. A client that reconnects continues to read where it stopped.
 //
 //   RUNS/NAME.wsrun         RUNS/.jobs/NAME/job.json  now  news  log  curves.OFFSET  history  trace.OFFSET  control
 #pragma once
@@ -15,24 +15,25 @@ namespace ws::app {
 
 class JobFolder {
  public:
-  JobFolder(std::string runs, const std::string& name);  // throws Failure where that can be no name
-  static JobFolder of(const std::string& path);          // of the folder itself
+  JobFolder(std::string runs, const std::string& name);  // throws Failure if the name is not valid
+  static JobFolder of(const std::string& path);          // from the path of the folder
 
   std::string path() const;
   std::string file(const char* name) const { return path() + "/" + name; }
   std::string run_file() const { return runs_ + "/" + name_ + ".wsrun"; }
   const std::string& runs() const { return runs_; }
   const std::string& name() const { return name_; }
-  bool running() const;  // its process lives
+  bool running() const;  // True if its process is alive
 
  private:
   std::string runs_, name_;
 };
 
-// A name of a run or a file there: it cannot lead out of its folder, nor be hidden.
+// True for a name of a run or a file that cannot lead out of its folder and is not hidden.
 bool is_plain_name(const std::string& name);
 
-// Only grows. What the disk does not take now is written later; what it does not take for long is given up.
+// A file that only grows. Bytes that the disk does not take now are written later. It gives up if too much is
+// waiting.
 class Journal {
  public:
   explicit Journal(std::string path);
@@ -44,20 +45,20 @@ class Journal {
  private:
   std::string path_, waiting_;
   int file_ = -1;
-  uint64_t written_ = 0;  // whole frames
+  uint64_t written_ = 0;  // only complete frames
   bool given_up_ = false;
 };
 
-// Keeps the newest bytes only, in pieces that begin with a frame; offsets count from the beginning of all.
+// Keeps only the newest bytes, in pieces that begin with a frame. Offsets count from the very first byte.
 class PieceJournal {
  public:
   PieceJournal(std::string folder, std::string name, uint64_t kept)
       : folder_(std::move(folder)), name_(std::move(name)), most_(kept) {}
-  // True: these frames begin a new piece.
+  // Returns true if these frames begin a new piece.
   bool add(const std::string& frames);
   uint64_t newest() const { return begin_; }  // offset of the newest piece
   uint64_t oldest() const { return kept_.empty() ? begin_ : kept_.begin()->first; }
-  // The pieces that are there: offset of the first byte → size.
+  // Returns the existing pieces: offset of the first byte → size.
   static std::map<uint64_t, uint64_t> pieces(const std::string& folder, const std::string& name);
   static std::string piece(const std::string& folder, const std::string& name, uint64_t offset);
   static void remove_all(const std::string& folder, const std::string& name);
@@ -71,10 +72,10 @@ class PieceJournal {
 inline constexpr const char* kTracePieces = "trace";
 inline constexpr const char* kCurvePieces = "curves";
 
-// A small file that says how things stand now, for whoever looks. Left as it was where the disk is full.
+// Writes a small file with the current state. The file stays unchanged if the disk is full.
 void say_now(const JobFolder& job, const char* name, const std::string& frame);
 
-// Requests to a running job, in the order in which they came; each is taken once, however often it was sent.
+// Requests to a running job, in order of arrival. Each is taken once, even if it was sent more than once.
 void add_request(const JobFolder& job, const nlohmann::json& request);  // throws Failure
 class JobRequests {
  public:
@@ -85,7 +86,7 @@ class JobRequests {
   bool is_new(const nlohmann::json& request);
   std::string path_, bytes_;
   uint64_t at_ = 0;
-  std::map<std::string, int64_t> taken_;  // the last number by sender
+  std::map<std::string, int64_t> taken_;  // the last number of each sender
 };
 
 }  // namespace ws::app

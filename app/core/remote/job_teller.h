@@ -1,4 +1,4 @@
-// Everything that a job tells: what it is doing goes into the files of its folder, where whoever watches finds it.
+// Writes everything that a job reports into the files of its folder, where clients read it.
 #pragma once
 #include <string>
 

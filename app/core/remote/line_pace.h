@@ -1,5 +1,5 @@
-// How many bytes may be under way on a line. Grows while the line is quick and shrinks when bytes begin to wait on it, so
-// that what is urgent is never behind seconds of what is not.
+// How many bytes may be in flight on a line. The window grows while the line is fast and shrinks when bytes begin to
+// queue, so that urgent data never waits behind seconds of other data.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -9,7 +9,7 @@ namespace ws::app {
 class LinePace {
  public:
   void sent(uint64_t bytes, int64_t now_ns);
-  void received(uint64_t all, int64_t now_ns);  // what the other side has in all
+  void received(uint64_t all, int64_t now_ns);  // total bytes that the other side has
   uint64_t room() const { return sent_ - received_ < window_ ? window_ - (sent_ - received_) : 0; }
 
  private:
@@ -20,7 +20,7 @@ class LinePace {
   std::deque<Mark> marks_;
   uint64_t sent_ = 0, received_ = 0, window_ = 64u << 10;
   int64_t least_ns_ = INT64_MAX, shrunk_ns_ = 0;
-  bool found_ = false;  // the line's speed, once
+  bool found_ = false;  // True once the speed of the line was found
 };
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// A program that is spoken to over its standard streams. Nothing here waits.
+// A child process that we talk to over its standard streams. Only wait() and the destructor wait.
 #pragma once
 #include <sys/types.h>
 
@@ -12,7 +12,7 @@ namespace ws::app {
 class PipeProcess {
  public:
   explicit PipeProcess(const std::vector<std::string>& command);  // throws Failure
-  ~PipeProcess();                                                 // ends it
+  ~PipeProcess();                                                 // ends the process
   PipeProcess(const PipeProcess&) = delete;
   PipeProcess& operator=(const PipeProcess&) = delete;
 
@@ -20,11 +20,11 @@ class PipeProcess {
   int input() const { return in_; }  // for poll()
   int output() const { return out_; }
   int errors() const { return err_; }
-  // What it wrote since, at most 64 KiB; empty: nothing now; nullopt: closed.
+  // Returns new output, at most 64 KiB; empty if there is none now; nullopt if the stream is closed.
   std::optional<std::string> read_output() { return read_some(out_); }
   std::optional<std::string> read_errors() { return read_some(err_); }
-  size_t write(std::string_view bytes);  // how many went; throws Failure once nobody reads them
-  // Its exit status, or 128 + signal; nullopt if it runs on after so long.
+  size_t write(std::string_view bytes);  // returns how many bytes were written; throws Failure once nobody reads them
+  // Returns the exit status, or 128 + signal; nullopt if it still runs after most_ms.
   std::optional<int> wait(int most_ms);
 
  private:

@@ -1,4 +1,5 @@
-// Where another Warpscope runs: "ssh://user@host:22/folder", or "pipe:COMMAND" for any command whose streams reach one.
+// The address of another Warpscope: "ssh://user@host:22/folder", or "pipe:COMMAND" for any command that connects to
+// one.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,22 +8,22 @@
 namespace ws::app {
 
 struct RemoteAddress {
-  std::string user, host, folder, run;  // folder: of the runs there; empty: the usual one. run: "a.wsrun", or empty
-  int port = 0;                         // 0: what ssh takes by itself
-  std::string pipe;                     // the command, instead of ssh
+  std::string user, host, folder, run;  // folder: with the runs there; empty: the default. run: "a.wsrun", or empty
+  int port = 0;                         // 0: the default of ssh
+  std::string pipe;                     // a command instead of ssh
   std::string program = "warpscope-cli";
 
-  std::vector<std::string> command() const;  // starts the other side and speaks over its standard streams
-  std::vector<std::string> ssh(const std::string& command) const;  // runs a command of the shell there
-  std::string place() const;                 // "user@host", for people
+  std::vector<std::string> command() const;  // starts the server there and connects to its standard streams
+  std::vector<std::string> ssh(const std::string& command) const;  // runs a shell command there
+  std::string place() const;                 // "user@host", to show
   std::string text() const;                  // as parse_remote() reads it, without the run
 };
 
-// Of the program that was copied there, in the home there.
+// The folder of the program that we copied there, relative to the home there.
 std::string copy_folder();
 
 bool is_remote(const std::string& text);
-// "ssh://user@host[:port][/folder]"; a run there stands behind a colon, or is the last part: "ssh://host:a.wsrun",
+// Parses "ssh://user@host[:port][/folder]". A run follows a colon, or is the last part: "ssh://host:a.wsrun",
 // "ssh://host/folder/a.wsrun". Throws Failure.
 RemoteAddress parse_remote(const std::string& text);
 

@@ -1,5 +1,5 @@
-// The line to another Warpscope, from this side: starts ssh, asks, follows files there, and comes back by itself after a
-// cut. What was asked is asked again then, and files go on where they stopped. Has a thread of its own.
+// The client side of a line to another Warpscope: starts ssh, sends requests and follows files there. It reconnects
+// after a cut, repeats open requests, and continues files where they stopped. It has its own thread.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -22,20 +22,20 @@ enum class LineState { Connecting, Up, Cut, Refused };
 
 struct LineStatus {
   LineState state = LineState::Connecting;
-  std::string sentence;  // why it is cut or refused
-  double cut_s = 0;      // since when
+  std::string sentence;  // why the line is cut or refused
+  double cut_s = 0;      // seconds since the cut
   int times_up = 0;
-  pid_t process = 0;     // of the line while it stands
+  pid_t process = 0;     // of the line while it is up
   bool copy_helps = false;  // refused because this version of the program is missing there
 };
 
-// What comes of a file there; called on the line's thread.
+// Callbacks for the bytes of a remote file. They run on the line's thread.
 struct FileFollower {
   std::function<void(std::string_view bytes)> bytes;
-  // What stands for a part of that length, which was left out.
+  // Gets the replacement for a left-out part of `length` bytes.
   std::function<void(std::string_view bytes, uint64_t length)> instead;
-  std::function<void()> restarted;                            // the file is another one: from its beginning
-  std::function<void(const nlohmann::json& figures)> ended;   // all of it came
+  std::function<void()> restarted;                            // the file was replaced: read it from its beginning
+  std::function<void(const nlohmann::json& figures)> ended;   // the file is complete
   std::function<void(const std::string& sentence)> failed;
 };
 
@@ -50,14 +50,15 @@ class RemoteLink {
   LineStatus status() const;
 
   using Answered = std::function<void(const nlohmann::json& ok, const std::string& error)>;
-  // Any thread. `answered` is called on the line's thread; it stays unanswered while the line is cut.
+  // Any thread. `answered` runs on the line's thread. While the line is cut, no answer comes.
   void post(nlohmann::json request, Answered answered = {});
-  // Waits. Throws Failure: what the other side said, why there is no line, or that the time is over.
+  // Waits for the answer. Throws Failure with the error from the other side, why there is no line, or a timeout.
   nlohmann::json ask(nlohmann::json request, double most_s = 60);
 
-  // `what`: "now", "news", "curves", "log" or "trace" of a job, or "file" with its name. Returns a number for leave().
+  // `what`: "now", "news", "curves", "log" or "trace" of a job, or "file" with its name. Returns a number for
+  // leave().
   uint32_t follow(nlohmann::json what, FileFollower follower);
-  // Once it returns, the follower is not called any more. Not from a follower.
+  // After it returns, the follower is not called any more. Do not call it from a follower.
   void leave(uint32_t number);
 
  private:
@@ -101,7 +102,7 @@ class RemoteLink {
   uint32_t next_stream_ = 1;
   int wake_pipe_[2] = {-1, -1};
 
-  // Of the thread.
+  // Used only by the thread.
   std::unique_ptr<PipeProcess> process_;
   FrameReader frames_{"The line"};
   std::string outgoing_, errors_;
@@ -110,8 +111,8 @@ class RemoteLink {
   std::jthread thread_;  // last: it uses all of the above
 };
 
-// Copies a file there to here, whole or not at all; goes on after cuts. `what` as follow() takes it, without "what".
-// `progress`: bytes so far; false: give up. Throws Failure.
+// Copies a remote file to this machine, completely or not at all, and continues after cuts. `what` is as for
+// follow(), without "what". `progress` gets the bytes so far and returns false to give up. Throws Failure.
 void fetch_file(RemoteLink& link, nlohmann::json what, const std::string& path,
                 const std::function<bool(uint64_t bytes)>& progress = {});
 

@@ -1,4 +1,5 @@
-// A job on another machine as one sees it from here: what it tells, and requests to it. As TracedTraining, but there.
+// The client's view of a job on another machine: its reports, and requests to it. It is the remote counterpart of
+// TracedTraining.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,27 +13,27 @@ namespace ws::app {
 
 class RemoteRun {
  public:
-  // Follows the job of that name; `trace`: its spans as well. `job`: begins it first, without waiting, as start() takes it;
-  // null: it is there already.
+  // Follows the job of that name; `trace`: also its spans. `job`: starts it first, as start() does, but without
+  // waiting. null: it already exists.
   RemoteRun(RemoteLink& link, std::string name, bool trace, const nlohmann::json& job = nullptr);
   ~RemoteRun();
   RemoteRun(const RemoteRun&) = delete;
   RemoteRun& operator=(const RemoteRun&) = delete;
 
-  // Begins a job there and waits until it runs. Throws Failure. As run_job() takes it.
+  // Starts a job there and waits until it runs. `job` is as for start_job(). Throws Failure.
   static void start(RemoteLink& link, const std::string& name, const nlohmann::json& job);
   static std::string new_name(const std::string& title);  // "20261123-031833-mnist-1a2b3c"
 
   const std::string& name() const { return name_; }
   RemoteLink& link() { return link_; }
-  // Any thread; what came since. The end comes after all else.
+  // Any thread. Returns what arrived since the last call. The end arrives after everything else.
   RemoteUpdate take();
-  std::string take_log();  // what the job printed since
-  std::string refused() const;  // why it did not begin; empty: it did, or it is not known yet
-  // The job has ended, and all that it told is here.
+  std::string take_log();  // what the job printed since the last call
+  std::string refused() const;  // why it did not start; empty if it did, or if that is not known yet
+  // True if the job has ended and all its reports are here.
   bool over() const;
   uint64_t left_out() const;  // bytes of the trace that were not sent live
-  bool thinned() const;       // losses came of which the line did not carry all; the run file has them
+  bool thinned() const;       // True if the line carried only some of the losses; the run file has all
 
   void pause() { request({{"what", "pause"}}); }
   void resume() { request({{"what", "resume"}}); }
@@ -57,13 +58,13 @@ class RemoteRun {
   UpdateReader reader_;
   FrameReader now_{"The state"}, news_{"The news"}, curves_{"The curves"}, trace_{"The trace"};
   RemoteUpdate inbox_;
-  size_t spans_ = 0, counted_ = 0;  // of the traces in the inbox; the traces that are in that sum
-  int64_t last_step_ = -1, last_epoch_ = -1;  // the step of the last loss and of the last epoch that came
+  size_t spans_ = 0, counted_ = 0;  // spans in the traces of the inbox; traces in that sum
+  int64_t last_step_ = -1, last_epoch_ = -1;  // steps of the last loss and of the last epoch received
   std::string log_, refused_;
   uint64_t left_out_ = 0;
   bool thinned_ = false;
   int64_t requests_ = 0;
-  int open_ = 0;  // streams that go on
+  int open_ = 0;  // open streams
   std::vector<uint32_t> streams_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -1,13 +1,13 @@
-// The side of the GPU: answers one line over two streams. Whatever runs there is a process of its own; this is only the
-// connection, and as many of them as people like may stand at a time.
+// The server on the machine with the GPU: it answers requests of one connection over two streams. Jobs run in their
+// own processes, and any number of connections can be open at a time.
 #pragma once
 #include <string>
 
 namespace ws::app {
 
-std::string usual_runs_folder();  // as the window takes it
+std::string usual_runs_folder();  // the same as the window uses
 
-// Until `in` closes. Throws Failure when what comes is no protocol.
+// Runs until `in` closes. Throws Failure if the input does not follow the protocol.
 void serve(int in, int out, const std::string& runs);
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// Copies this program to another machine: what serves there, the libraries that are missing there, and what is shipped with it.
+// Copies this program to another machine: the server, the libraries that are missing there, and the shipped files.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,11 +11,11 @@ namespace ws::app {
 
 class ServerCopy {
  public:
-  // Looks at the machine: its kind, its room, its libraries. Throws Failure where a copy would not run there.
+  // Looks at the machine: its kind, its free space, its libraries. Throws Failure if a copy would not run there.
   ServerCopy(RemoteAddress to, const std::string& program);  // program: warpscope-cli
   uint64_t bytes() const { return bytes_; }
   std::string question() const;  // "Copy 12 MB to ~/… on gpu7? …"
-  // Copies, checks each file by its hash there, and only then puts it in its place. Throws Failure.
+  // Copies, checks each file by its hash there, and only then moves the copy into place. Throws Failure.
   void copy() const;
 
  private:

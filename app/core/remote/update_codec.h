@@ -1,5 +1,5 @@
-// What a training or a recording tells as it goes, as frames and back, by how urgent it is: how things stand; news, which are
-// few and never left out; losses and tests, which may be thinned; traces, of which parts may be left out.
+// Encodes the reports of a training or a recording as frames, and decodes them. They are split by urgency: state;
+// news, which are few and never left out; losses and tests, which may be thinned; traces, which may have gaps.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,35 +11,35 @@
 
 namespace ws::app {
 
-// A RunUpdate as it comes from another machine. Its plan is not carried: the spec says it.
+// A RunUpdate from another machine. It does not carry the plan, because the spec determines it.
 struct RemoteUpdate {
   RunUpdate run;
-  bool recompiled = false;                      // the plan is another one since
+  bool recompiled = false;                      // the plan changed since the last update
   std::optional<prof::FollowStatus> recording;  // of a program that is recorded there
-  std::vector<std::string> files;               // with the end: run files there, the first one first
-  std::optional<int> exit_status;               // the job has ended; of a recorded program or a command
+  std::vector<std::string> files;               // at the end: run files there, the main one first
+  std::optional<int> exit_status;               // set once the job has ended; from the recorded program or command
 };
 
 class UpdateWriter {
  public:
-  // Each part of an update by itself; empty: it has none.
+  // Each returns one part of an update; empty if the update has no such part.
   static std::string now(const RemoteUpdate& update);
   std::string news(const RemoteUpdate& update);
   static std::string curves(const Curves& curves);
   static std::string trace(const prof::TraceBatch& batch);
 
  private:
-  size_t ops_told_ = 1;  // tags of this process that the other side knows
+  size_t ops_told_ = 1;  // number of tags of this process that the other side knows
 };
 
-// Reads all kinds. Throws Failure; nothing of the bytes is trusted.
+// Reads frames of all kinds and trusts none of the bytes. Throws Failure.
 class UpdateReader {
  public:
   void read(const Frame& frame, RemoteUpdate& into);
 
  private:
   void read_ops(std::string_view text);
-  std::vector<prof::OpTag> ops_;  // here, by tag there
+  std::vector<prof::OpTag> ops_;  // local tags, by the tag of the other side
 };
 
 }  // namespace ws::app

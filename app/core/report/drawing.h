@@ -1,4 +1,4 @@
-// A drawing as a list of shapes. Figures are made of it; SVG is written here, app/report paints the same on paper.
+// A drawing as a list of shapes, used for figures. This file writes it as SVG; app/report paints it on paper.
 #pragma once
 #include <string>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace ws::app {
 
-inline constexpr const char* kInk = "#191C22";  // text that is read first, on white
+inline constexpr const char* kInk = "#191C22";  // text to read first, on white
 
 enum class Anchor { Start, Middle, End };
 
@@ -15,7 +15,7 @@ struct Drawing {
   struct Rect {
     double x, y, width, height;
     std::string fill, stroke;
-    double opacity;  // of the filling
+    double opacity;  // of the fill
   };
   struct Line {
     std::vector<std::pair<double, double>> points;
@@ -54,7 +54,7 @@ struct Drawing {
 };
 
 std::string escape_xml(const std::string& text);
-std::string to_svg(const Drawing& drawing);  // a whole element with vector text, usable as a file
+std::string to_svg(const Drawing& drawing);  // a complete element with vector text, usable as a file
 
 // Ticks at 1, 2 or 5 times a power of ten, or at powers of ten on a log axis.
 std::vector<double> ticks(double low, double high, bool log, int about);

@@ -1,4 +1,4 @@
-// An experiment's result as a figure for paper: a bar a choice, logarithmic where the values lie far apart.
+// The result of an experiment as a figure for paper: one bar per choice, on a log axis if the values are far apart.
 #pragma once
 #include "app/core/experiments/experiment.h"
 #include "app/core/report/drawing.h"

@@ -1,4 +1,4 @@
-// A comparison as figures and one self-contained page. No Qt: the command-line program writes the same.
+// A comparison as figures and as one self-contained page. No Qt: the command-line program writes the same.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ws::app {
 
-// A run of a report: its figures, and what is drawn of it.
+// A run in a report: its figures and the data of its drawings.
 struct ReportRun {
   ComparedRun run;
   std::string created, status;
@@ -18,32 +18,31 @@ struct ReportRun {
   };
   std::vector<Point> loss, accuracy;  // accuracy in percent
   StepPicture step;                   // a typical one of the sampled steps
-  std::vector<std::string> problems;  // what of its file could not be read
+  std::vector<std::string> problems;  // parts of its file that could not be read
 };
 
-ReportRun report_run_of_file(const std::string& path);  // also what can be imported; throws Failure
+ReportRun report_run_of_file(const std::string& path);  // also reads files that can be imported; throws Failure
 
 struct ReportFigure {
   std::string name, title, caption;
   Drawing drawing;
 };
-// Loss, accuracy, step split and a typical step of all runs; from the first to each other that was traced as closely
-// a waterfall by kind and one by op.
+// Figures of loss, accuracy, step split and a typical step of all runs. For each other run with the same trace detail
+// as the first there are two waterfalls: by kind and by op.
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs);
-// What the first page says first: how B's speed stands to A's, or that the two are not to be laid beside each other.
+// The first sentence of the page: the speed of B relative to A, or that the two runs should not be compared.
 std::string headline(const std::vector<ReportRun>& runs);
-// What makes the comparison with A unfair, and what is left out for it.
+// What makes the comparison with A unfair, and what is left out because of it.
 std::vector<std::string> unfair(const std::vector<ReportRun>& runs);
 std::vector<ChoiceRow> choices_that_differ(const std::vector<ReportRun>& runs);
-// How run i's step time stands to A's: " (−66.7 %)", " (within noise)"; empty where they do different work.
+// Step time of run i relative to A: " (−66.7 %)", " (within noise)"; empty if they do different work.
 std::string step_against_first(const std::vector<ReportRun>& runs, size_t i);
-// From the first to each other that was traced as closely, which kernels take longer or shorter: the largest
-// differences.
+// The kernels with the largest differences between the first run and each other run with the same trace detail.
 struct KernelTable {
   std::string title;                    // "From A to B"
   std::vector<prof::KernelDelta> rows;  // largest difference first
-  size_t left_out = 0;                  // more of them
-  double left_out_us = 0;               // whose differences sum to this
+  size_t left_out = 0;                  // number of further rows
+  double left_out_us = 0;               // sum of their differences
 };
 std::vector<KernelTable> kernel_tables(const std::vector<ReportRun>& runs, size_t most = 20);
 std::string report_html(const std::vector<ReportRun>& runs);

@@ -9,7 +9,7 @@
 
 namespace ws::app::figure {
 
-// Reports are read on white: the colours of meanings for it.
+// Reports have a white background. These are the colours of meanings for it.
 inline constexpr const char* kMeaningColour[] = {"#3D82E2", "#6DCB92", "#F9D632", "#D29DF3", "#BCE6F8",
                                                  "#EC3A38", "#8D9098", "#DDE1E8", "#EEF0F3", "#B4BBC7",
                                                  "#F28C38"};
@@ -18,18 +18,18 @@ std::string letter(size_t run);
 std::string colour(size_t run);
 std::string fixed(double value, int decimals);  // with a real minus; "–" for NaN
 std::string signed_fixed(double value, int decimals);
-std::string grouped(double value);     // whole, "3 418 765" with thin spaces; "–" where it is not known
-std::string bytes_text(double bytes);  // "4.1 KiB"; "–" where it is not known
+std::string grouped(double value);     // whole, "3 418 765" with thin spaces; "–" if unknown
+std::string bytes_text(double bytes);  // "4.1 KiB"; "–" if unknown
 
 using Meanings = std::array<bool, prof::kMeanings>;
-void legend(Drawing& drawing, double y, const Meanings& shown);  // one line of 13, or two
+void legend(Drawing& drawing, double y, const Meanings& shown);  // one line of 13 units, or two
 
 std::vector<ReportRun::Point> usable(std::vector<ReportRun::Point> points, bool log_y);
 Drawing curves(const std::vector<std::vector<ReportRun::Point>>& curves, bool log_y, bool by_time = false);
 Drawing split(const std::vector<ReportRun>& runs);
 Drawing waterfall(const prof::Waterfall& w, size_t candidate);        // side by side, for few causes
-Drawing waterfall_by_op(const prof::Waterfall& w, size_t candidate);  // one below the other: names of ops are long
-// A typical step of each on one time scale: lanes, memory in use. Without shapes: none was traced.
+Drawing waterfall_by_op(const prof::Waterfall& w, size_t candidate);  // one below the other: op names are long
+// A typical step of each run on one time scale: lanes and memory in use. No shapes if none was traced.
 Drawing steps(const std::vector<ReportRun>& runs);
 
 }  // namespace ws::app::figure

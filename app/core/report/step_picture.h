@@ -1,5 +1,4 @@
-// A typical step of a run as a report draws it: blocks of its lanes and the memory in use, counted from its begin. No
-// Qt.
+// A typical step of a run for a report: blocks of its lanes and the memory in use. Times count from its begin. No Qt.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +11,7 @@ struct StepPicture {
   struct Block {
     prof::TimeNs begin, end;
     prof::Meaning meaning;
-    std::string name;  // empty: several at once
+    std::string name;  // empty if it merges several
   };
   struct Lane {
     std::string name;
@@ -21,15 +20,15 @@ struct StepPicture {
   };
   struct Level {
     prof::TimeNs time;
-    double bytes;  // until the next
+    double bytes;  // until the next level
   };
-  prof::TimeNs length = 0;  // 0: no step was traced
-  int64_t steps = 1;        // so many, of one graph
+  prof::TimeNs length = 0;  // 0 if no step was traced
+  int64_t steps = 1;        // number of steps, if one graph runs several
   std::vector<Lane> lanes;
-  std::vector<Level> memory;  // handed out; empty: not recorded
+  std::vector<Level> memory;  // allocated bytes; empty if not recorded
 };
 
-// The step whose length is the median of the sample.
+// Takes the step with the median length of the sample.
 StepPicture step_picture(const prof::Trace& marks, const prof::Trace& trace, const prof::StepSample& sample);
 
 }  // namespace ws::app

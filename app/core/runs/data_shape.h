@@ -1,4 +1,4 @@
-// What is known of a data set before it is loaded: enough for the live estimate beside the choices.
+// The shape of a data set before it is loaded. The live estimate beside the choices needs it.
 #pragma once
 #include <cstdint>
 
@@ -7,15 +7,15 @@
 namespace ws::app {
 
 struct DataShape {
-  int64_t features = 0, outputs = 0, train = 0, test = 0;  // train 0: not known before loading
+  int64_t features = 0, outputs = 0, train = 0, test = 0;  // train 0: unknown before loading
   bool known() const { return train > 0; }
 };
 DataShape data_shape(const data::DataSpec& spec);
-double rows_of_a_step(const RunSpec& spec);  // NaN: not known before loading
+double rows_of_a_step(const RunSpec& spec);  // NaN if unknown before loading
 
-// Whether a choice has an effect with the others as they are; the window hides the rest.
+// True if a choice has an effect with the other choices as they are. The window hides the rest.
 bool relevant(const RunSpec& spec, std::string_view key);
-// Choices that most people never change: shown under "More".
+// True for choices that most people never change. They are under "More".
 bool advanced(std::string_view key);
 
 }  // namespace ws::app

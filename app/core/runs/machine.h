@@ -1,4 +1,4 @@
-// What a run ran on, for its record.
+// Describes the machine of a run, for the run file.
 #pragma once
 #include <nlohmann/json.hpp>
 

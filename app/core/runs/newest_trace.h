@@ -1,4 +1,4 @@
-// What is kept in memory of a run that is looked at: the newest part of its trace. The rest stays in the file.
+// Reads the newest part of a trace into memory for display. The rest stays in the file.
 #pragma once
 #include <string>
 
@@ -7,9 +7,9 @@
 
 namespace ws::app {
 
-// The trace of a run file with the newest of its spans in memory, about a million.
+// Returns the trace of a run file with its newest spans in memory, about a million.
 prof::Trace newest_trace(prof::RunFileReader& reader);
-// Summary, losses and newest trace of a run file, or all that another program's trace has. Throws Failure.
+// Returns summary, losses and newest trace of a run file, or all of another program's trace. Throws Failure.
 prof::RunData newest_data(const std::string& path);
 
 }  // namespace ws::app

@@ -1,5 +1,5 @@
-// What the card of a run can do at most, as it was measured: kept with the run, so that its roofline is known
-// elsewhere.
+// The measured peak rates of the GPU of a run. They are stored with the run, so that its roofline can be drawn on
+// another machine.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,13 +12,13 @@ namespace ws::app {
 
 struct RunCeilings {
   lab::Ceilings ceilings;
-  std::string driver;  // that they were measured with
+  std::string driver;  // driver of the measurement
 };
 
-// Of a run that is recorded on this machine: nothing where its card was never measured with this driver.
+// For a run recorded on this machine. Does nothing if its GPU was never measured with this driver.
 void keep_ceilings(prof::RunSummary& run);
 void keep_ceilings(prof::RunSummary& run, const DeviceInfo& here);
-void keep_ceilings(const std::string& path);  // in its file, once nobody writes it any more
+void keep_ceilings(const std::string& path);  // updates the file; call it once nobody writes the file
 std::optional<RunCeilings> kept_ceilings(const prof::RunSummary& run);
 
 }  // namespace ws::app

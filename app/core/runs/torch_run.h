@@ -1,5 +1,5 @@
-// The same network in PyTorch: our script trains it from the same rows in the same order and from the same first
-// weights; what it measured becomes a run file like any other. No Qt in here.
+// Trains the same network in PyTorch. Our script uses the same rows in the same order and the same first weights. Its
+// measurements become a run file like any other. No Qt here.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -17,12 +17,12 @@ namespace ws::app {
 
 struct TorchTools {
   std::string python = "python3";  // a name or a path
-  std::string script;              // empty: the shipped one
-  std::string recorder;            // warpscope-cli; empty: train without recording
-  std::string version, problem;    // problem: why it cannot be done here, in a sentence
+  std::string script;              // empty: the script that comes with the program
+  std::string recorder;            // warpscope-cli; empty: do not record
+  std::string version, problem;    // problem: why it cannot run here, in a sentence
   bool cuda = false;               // PyTorch sees a GPU
 };
-// Asks python3 for PyTorch. `program`: this one, beside which warpscope-cli and the collector are looked for.
+// Asks python3 for PyTorch. `program`: this program; warpscope-cli and the collector are looked for beside it.
 TorchTools find_torch(const std::string& python, const std::string& program);
 
 struct TorchRequest {
@@ -30,22 +30,22 @@ struct TorchRequest {
   std::string out;    // the .wsrun to write
   std::string title;  // empty: "PyTorch " and the preset
   bool compile = false;
-  bool record = true;  // under our recorder, where there is a GPU and the collector
+  bool record = true;  // use our recorder, if there is a GPU and the collector
 };
 
-// Blocks until the script has ended; `said` gets its lines. A cancel ends the script and leaves no run file. Throws
+// Blocks until the script has ended; `said` gets its lines. Cancelling ends the script and leaves no run file. Throws
 // Failure.
 void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
                const std::function<void(const std::string&)>& said);
 
-// The laboratory's sweep in PyTorch, by the script beside the other. Blocks; a cancel keeps the points that are there.
-// Throws Failure, also for an operation that the script has not.
+// Runs the laboratory's sweep in PyTorch, with the second script. Blocks. Cancelling keeps the points so far. Throws
+// Failure, also for an operation that the script does not have.
 lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, const std::atomic<bool>& cancel,
                              const std::function<void(const std::string&)>& said);
 
-// What the script reads: choices, shapes, rows, first weights, the order of rows in each epoch.
+// Writes the input of the script: choices, shapes, rows, first weights, the order of rows in each epoch.
 void write_torch_data(const RunSpec& spec, const std::string& folder);
-// What it wrote, with the trace of `recorded` (may be empty), as one run file.
+// Merges the output of the script and the trace of `recorded` (may be empty) into one run file.
 void merge_torch_run(const TorchRequest& request, const std::string& folder, const std::string& recorded);
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// The folder that a run leaves behind: metrics.csv, summary.json and the checkpoint.
+// The output folder of a run: metrics.csv, summary.json and the checkpoint.
 #pragma once
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -10,24 +10,24 @@
 
 namespace ws::app {
 
-// The figures as the run file has them; not-a-number becomes null.
+// The same figures as in the run file; NaN becomes null.
 nlohmann::json summary_json(const Summary& summary, const prof::RunSummary& account);
 
 class TrainingFolder {
  public:
-  // Makes and owns the folder and touches nothing in it: what an earlier run left stays until begin(). Going on from a
-  // checkpoint at `keep_steps`, the rows up to it stay. Throws Failure.
+  // Creates and owns the folder, but leaves its contents unchanged until begin(). When a run resumes from a
+  // checkpoint at `keep_steps`, the rows up to it are kept. Throws Failure.
   TrainingFolder(const std::string& folder, int64_t steps_per_epoch, int64_t keep_steps);
-  // A folder that was not there before: NAME, or NAME-2 and so on.
+  // Creates a folder that did not exist before: NAME, or NAME-2 and so on.
   static std::string make_new(const std::string& name);
   static std::string checkpoint_path(const std::string& folder) { return folder + "/checkpoint.wsck"; }
 
-  // Before the first step: a checkpoint of an earlier run does not belong to the rows that come now. A table that cannot
-  // be written is said before the training.
+  // Call before the first step. Removes the checkpoint of an earlier run, which does not belong to the new rows.
+  // Reports a table that cannot be written before the training starts.
   void begin();
-  // In the order in which they came; an epoch's test values go to the row of its last step.
+  // Takes results in order. The test values of an epoch go to the row of its last step.
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs);
-  // Writes what is left; throws Failure when the disk took less than that. A run without a step leaves nothing.
+  // Writes the rest. Throws Failure if a write failed. A run without a step leaves nothing.
   void finish(const Summary& summary, const prof::RunSummary& account);
 
  private:
@@ -45,10 +45,10 @@ class TrainingFolder {
 
   std::string folder_, metrics_path_;
   int64_t steps_per_epoch_, keep_steps_;
-  bool made_ = false;  // the folder was not there before
+  bool made_ = false;  // the folder did not exist before
   std::unique_ptr<Ownership> owned_;
   std::ofstream metrics_;
-  std::vector<Row> held_;  // may still get test values
+  std::vector<Row> held_;  // rows that may still get test values
 };
 
 }  // namespace ws::app

@@ -1,5 +1,4 @@
-// Keeps the account of one training: its figures and, where a file is wanted, its run file. Works away from the training
-// thread.
+// Keeps the figures of one training and writes its run file, if one is wanted. It works outside the training thread.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,15 +14,15 @@ namespace ws::app {
 class TrainingWriter {
  public:
   TrainingWriter(const std::string& title, const RunSpec& spec);
-  void open(const std::string& path);  // writes the run file from here on; throws Failure
-  void close() { file_.reset(); }      // keeps the account alone
+  void open(const std::string& path);  // writes the run file from now on; throws Failure
+  void close() { file_.reset(); }      // keeps only the figures
 
   void add(const std::vector<StepResult>& steps, const std::vector<EpochResult>& epochs,
            const std::vector<Change>& changes);
   void add(prof::TraceBatch batch);
   void progress(const Progress& progress);
   void flush_if_due();
-  // After the last of everything. What tracing cost and lost goes into the file too.
+  // Call after everything else. The cost of tracing and the lost records go into the file too.
   void finish(const Summary& summary, const prof::CollectorStatus& traced);
   const prof::RunSummary& summary() const { return summary_; }
 
@@ -33,7 +32,7 @@ class TrainingWriter {
   void take_step_time(const RunSpec& spec);
 
   prof::RunSummary summary_;
-  RunSpec spec_;  // with the changes made so far
+  RunSpec spec_;  // with the changes so far
   std::optional<prof::RunFileWriter> file_;
   prof::Trace recent_;  // the newest spans
   prof::PaceLog losses_;
@@ -41,7 +40,7 @@ class TrainingWriter {
   double steps_per_epoch_ = 0;
   int64_t tested_ = 0;  // the step of the last test
   Progress progress_;
-  Progress counted_;  // up to the last window
+  Progress counted_;  // progress at the last window
   double allocations_each_ = 0, frees_each_ = 0;
   prof::TimeNs window_end_ = 0;
 };

@@ -44,7 +44,7 @@ void CurveData::take() {
 void CurveData::takeSteps() {
   const Run& run = *run_;
   const double scale = measure_ == Gauge::Accuracy ? 100 : 1;
-  if (thinned_ != run.stepsThinned()) {  // the points have other places now
+  if (thinned_ != run.stepsThinned()) {  // old points have new positions now
     thinned_ = run.stepsThinned();
     raw_.clear(), smooth_.clear();
     ema_ = Ema(smoothing_);
@@ -62,7 +62,7 @@ void CurveData::takeSteps() {
   }
 }
 
-// Stretches of steps are merged as a run grows, so these curves are taken whole each time.
+// Groups of steps are merged as a run grows, so these curves are rebuilt each time.
 bool CurveData::takeDriverCalls() {
   const Run& run = *run_;
   const bool time = measure_ == Gauge::AllocatorTime;

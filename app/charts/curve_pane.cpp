@@ -33,7 +33,7 @@ QString brief_title(Gauge measure) {
 
 bool per_step(Gauge m) { return m == Gauge::Loss || m == Gauge::Accuracy; }
 
-constexpr double kSteepShare = 0.02;  // of the width
+constexpr double kSteepShare = 0.02;  // share of the width
 
 QPen run_pen(int slot, double width) {
   QPen pen(theme().run[std::max(0, slot) % 8], width);
@@ -164,7 +164,7 @@ void CurvePane::refreshOptions() {
   nameMeasure();
 }
 
-// The values of the runs come first; the name of the measure takes what is left.
+// The values of the runs come first. The name of the measure gets the remaining width.
 void CurvePane::nameMeasure() {
   if (!measure_button_) return;
   const QFontMetrics metrics(measure_button_->font());
@@ -201,7 +201,7 @@ void CurvePane::setXAxis(XAxis axis) {
   rebuild();
 }
 
-// Names the lines where a run has more than one.
+// Explains the lines if a run has more than one.
 QString CurvePane::lineKey() const {
   if (measure_ == Gauge::Loss) return tr("train · ○ test");
   if (measure_ == Gauge::Accuracy) return tr("line test, faint train");
@@ -290,7 +290,7 @@ void CurvePane::redraw() {
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 
-// True if both have nearly the same pixels everywhere: the lower one would not be seen.
+// True if both curves have nearly the same pixels everywhere, so that the lower one would be hidden.
 bool CurvePane::covers(const MinMaxSeries& upper, const MinMaxSeries& lower) const {
   constexpr int kProbes = 48;
   if (upper.empty() || lower.empty()) return false;
@@ -357,7 +357,7 @@ void CurvePane::scaleAxes() {
       low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
       found = true;
     }
-  // The faint curve of the training rows may leave the range of the test curve. Its steep beginning does not count.
+  // The faint curve of the training rows may go outside the range of the test curve. Its steep start does not count.
   for (const CurveData& curve : curves_)
     if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found &&
                              curve.smooth().range(x.lower + x.size() * kSteepShare, x.upper, a, b, false))
@@ -390,7 +390,8 @@ QString CurvePane::valueText(double value) const {
     case Gauge::Throughput:
       return significant_text(value);
     case Gauge::Memory:
-      return bytes_text(value * (1 << 20));  // with its unit: small networks need less than the axis counts in
+      // with its unit: values of small networks are smaller than the unit of the axis
+      return bytes_text(value * (1 << 20));
   }
   return {};
 }
@@ -522,7 +523,7 @@ void CurvePane::exportImage() {
   } catch (const std::exception& problem) {
     QMessageBox::warning(this, tr("Export the chart"), QString::fromUtf8(problem.what()));
   }
-  plot_->applyTheme();  // the picture was drawn for paper
+  plot_->applyTheme();  // the picture was drawn with paper colours
   redraw();
 }
 

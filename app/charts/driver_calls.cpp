@@ -23,7 +23,7 @@ Stretches counted(const Run& run, int64_t steps) {
   return all;
 }
 
-// What lies before the first step or after the last belongs to none.
+// Work before the first step or after the last one belongs to no step.
 Stretches recorded(const Run& run, int64_t steps) {
   Stretches all{std::max<int64_t>(1, (steps + kStretches - 1) / kStretches), {}};
   const prof::Track* marks = first_track(run.marks(), prof::TrackKind::Steps);

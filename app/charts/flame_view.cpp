@@ -55,7 +55,7 @@ void FlameView::setSearch(const QString& words) {
   update();
 }
 
-// The outermost matching functions count, so that a function that calls itself counts once.
+// Only the outermost matching functions count, so that a recursive function counts once.
 void FlameView::find() {
   matches_.assign(tree_.size(), false);
   std::vector<bool> inside(tree_.size(), false);
@@ -71,7 +71,7 @@ void FlameView::find() {
   emit searched();
 }
 
-// A function that only the baseline has takes its place with the time it had.
+// A function that only the baseline has keeps the width of its time there.
 double FlameView::weight(const prof::FlameNode& node) const { return difference_ ? std::max(node.ns, node.before) : node.ns; }
 
 void FlameView::zoomTo(uint32_t node) {

@@ -19,7 +19,7 @@ QString tick_text(double value) {
   return QString::number(value, 'g', 4).replace('-', QChar(0x2212));
 }
 
-// Labels that would touch are left out.
+// Leaves out labels that would touch.
 class LinearTicker : public QCPAxisTicker {
  public:
   explicit LinearTicker(const QCPAxis* axis) : axis_(axis) {}
@@ -43,7 +43,7 @@ class LinearTicker : public QCPAxisTicker {
   const QCPAxis* axis_;
 };
 class LogTicker : public QCPAxisTickerLog {
-  // Within a decade or two: 1, 2 and 5, whose labels have room.
+  // Within one or two decades: ticks at 1, 2 and 5, because their labels fit.
   QVector<double> createTickVector(double step, const QCPRange& range) override {
     const QVector<double> all = QCPAxisTickerLog::createTickVector(step, range);
     QVector<double> round;
@@ -219,7 +219,7 @@ void Plot::paintMarks(QPainter& painter) {
     const QRectF place(x, y - 12, width, 15);
     if (std::any_of(taken.begin(), taken.end(), [&](const QRectF& other) { return other.intersects(place); })) continue;
     taken.push_back(place);
-    QColor ground = theme().base;  // curves run behind it
+    QColor ground = theme().base;  // curves run behind the text
     ground.setAlphaF(0.8F);
     painter.fillRect(place.adjusted(-2, 1, 2, 0), ground);
     painter.drawText(QPointF(x, y), note.text);
@@ -269,7 +269,7 @@ QRectF Plot::captionBox() const {
     if (least == 0) break;
     if (const int count = crossings(box(corner)); count < least) best = box(corner), least = count;
   }
-  // Half-way up there is room where curves run along the top and the bottom.
+  // In the middle there is free space if curves run along the top and the bottom.
   const QRectF between(QPointF(area.right() - size.width(), area.center().y() - size.height() / 2), size);
   if (least > 0 && crossings(between) < least) best = between;
   return best;
@@ -308,7 +308,7 @@ void Plot::paintValues(QPainter& painter) {
 }
 
 void Plot::paintEvent(QPaintEvent* event) {
-  // The library keeps the ratio of the screen it was made on; follow the one it is shown on.
+  // QCustomPlot keeps the pixel ratio of the screen it was created on. Follow the screen that shows it.
   if (!qFuzzyCompare(bufferDevicePixelRatio(), devicePixelRatioF())) {
     setBufferDevicePixelRatio(devicePixelRatioF());
     replot(QCustomPlot::rpImmediateRefresh);

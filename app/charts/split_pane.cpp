@@ -17,7 +17,7 @@ using prof::Meaning;
 
 constexpr double kTightRow = 15, kBarsTop = 34, kBarGap = 4;
 
-// A dash for what is not there, or was not traced.
+// A dash if the part does not exist or was not traced.
 QString time_or_dash(double us) { return us > 0 ? us_text(us) : QStringLiteral("—"); }
 
 bool is_kernel(Meaning m) { return m <= Meaning::Optimizer || m == Meaning::Communication; }
@@ -35,7 +35,7 @@ double part_of(const StepSplit& split, Meaning meaning, const QString& name = {}
   return sum;
 }
 
-// Parts with names of their own, in the order in which they come.
+// Parts with their own names, in order of appearance.
 std::vector<SplitRow> named_rows(const std::vector<const StepSplit*>& splits, double unit) {
   std::vector<SplitRow> rows;
   for (const StepSplit* split : splits)
@@ -48,7 +48,7 @@ std::vector<SplitRow> named_rows(const std::vector<const StepSplit*>& splits, do
   return rows;
 }
 
-// In a small pane what is next to nothing in every run goes into one row, so that all rows fit and still add up.
+// In a small pane, parts that are tiny in every run are merged into one row. All rows then fit and still add up.
 void merge_small(SplitTable& table) {
   constexpr double kNext = 0.015;
   const auto other = std::ranges::find(table.rows, Meaning::Other, &SplitRow::meaning);
@@ -71,7 +71,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     table.wall.push_back(split->wall_us);
     if (split->wall_us > 0) least = std::min(least, split->wall_us), most = std::max(most, split->wall_us);
   }
-  table.in_ms = most >= 10'000 && least >= 1000;  // the least of them has to keep its digits
+  table.in_ms = most >= 10'000 && least >= 1000;  // the shortest step must keep its digits
   const double unit = table.in_ms ? 1000 : 1;
   for (double& wall : table.wall) wall /= unit;
   for (Meaning meaning : kOrder) {
@@ -96,7 +96,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     const auto rounded = round_to_sum(parts, table.wall[column], 1);
     for (size_t i = 0; i < rounded.size(); ++i) table.rows[i].us[column] = rounded[i];
   }
-  // What rounds to nothing everywhere is left out; the columns still add up.
+  // Parts that round to zero in every run are left out. The columns still add up.
   std::erase_if(table.rows, [](const SplitRow& row) {
     return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us < 0.05; });
   });
@@ -148,7 +148,7 @@ void SplitPane::refresh() {
   update();
 }
 
-// A column of its own, where three columns have room for their numbers.
+// The difference gets its own column if three columns of numbers fit.
 bool SplitPane::differences() const {
   return runs_.size() == 2 && table_.wall.size() == 2 && !compact_ && width() >= 300;
 }
@@ -163,7 +163,7 @@ double SplitPane::columnRight(size_t column) const {
   return width() - 10 - columnPitch() * static_cast<double>(columns - 1 - column);
 }
 
-// All bars are seen, with their letters; many leave the table its room.
+// All bars are visible, with their letters. Many bars become thinner to leave space for the table.
 double SplitPane::barHeight() const {
   constexpr double kLeast = 11;
   const double most = runs_.size() > 2 || compact_ ? 17 : 21;
@@ -171,7 +171,7 @@ double SplitPane::barHeight() const {
   return std::clamp(0.6 * (height() - kBarsTop) / static_cast<double>(runs_.size()) - kBarGap, kLeast, most);
 }
 
-// Of the first of two, where it is faster beyond noise.
+// How much faster the first of two runs is, if it is faster beyond noise.
 QString SplitPane::fasterText() const {
   if (runs_.size() != 2) return {};
   const Interval &a = runs_[0]->step_time.us, &b = runs_[1]->step_time.us;
@@ -179,7 +179,7 @@ QString SplitPane::fasterText() const {
   return tr("%1× faster than %2").arg(b.value / a.value, 0, 'f', 1).arg(run_letter(runs_[1]->slot));
 }
 
-// The parts are means; where the median is another time, it says what it is.
+// The parts are means. If the median differs much from the mean, the text says that it is the median.
 QString SplitPane::endText(size_t run) const {
   constexpr double kApart = 0.25;
   const double median = runs_[run]->stepUs(), mean = table_.wall[run] * (table_.in_ms ? 1000 : 1);
@@ -239,7 +239,7 @@ void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double y, doubl
               (difference > 0 ? "+" : "") + us_text(difference));
 }
 
-// The colours alone, where there is no room for a column of numbers a run.
+// Only the colours with names, if there is no space for a column of numbers per run.
 void SplitPane::paintNames(QPainter& painter, double top) {
   constexpr double kLine = 14, kSwatch = 15;
   painter.setFont(ui_font(11));
@@ -273,7 +273,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
   const double room = height() - top - 6;
   const auto rows = static_cast<double>(table_.rows.size());
-  // Rows that would be too tight leave the sum out: each bar has it at its end.
+  // If rows would be too tight, leave the sum out: each bar has it at its end.
   const bool with_sum = room / (rows + 1.3) >= kTightRow;
   const double pitch = std::clamp(room / (rows + (with_sum ? 1.3 : 0)), 11.0, 21.0);
   for (const SplitRow& row : table_.rows) {

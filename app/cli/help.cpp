@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kWidth = 100, kColumn = 26;
 
-bool begins_letter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }  // of UTF-8
+bool begins_letter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }  // in UTF-8
 
 size_t columns(const std::string& text) {
   size_t count = 0;
@@ -27,7 +27,7 @@ std::string two_columns(std::string head, const std::string& text) {
   return head + wrapped(text, kColumn, kColumn) + "\n";
 }
 
-// What kind of value it takes: without the check that CLI11 writes behind it.
+// The kind of value that an option takes, without the check that CLI11 appends to it.
 std::string value_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   return type.substr(0, type.find(':'));
@@ -40,7 +40,7 @@ std::string name_of(const CLI::Option& option, bool positional) {
   return name;
 }
 
-// "train" of "warpscope-cli train --frob"; nullptr when none was understood.
+// "train" in "warpscope-cli train --frob"; nullptr if no command was recognised.
 const CLI::App* chosen_command(const CLI::App& program) {
   const auto chosen = program.get_subcommands();
   return chosen.empty() ? nullptr : chosen.front();

@@ -6,7 +6,7 @@
 namespace ws::cli {
 namespace {
 
-std::atomic<bool> g_interrupted{false};  // asked by any thread
+std::atomic<bool> g_interrupted{false};  // set by a signal handler on any thread
 static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
 
 void note(int) { g_interrupted = true; }
@@ -16,12 +16,12 @@ void note(int) { g_interrupted = true; }
 void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = note;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);  // the second one has its usual effect
+  action.sa_flags = static_cast<int>(SA_RESETHAND);  // a second signal has its default effect
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   struct sigaction before {};
   sigaction(SIGHUP, nullptr, &before);
-  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup wants it to go on
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // under nohup the program must continue
 }
 
 bool interrupted() { return g_interrupted; }

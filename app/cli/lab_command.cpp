@@ -60,7 +60,7 @@ std::vector<int64_t> sizes_of(const LabArguments& a) {
   return sizes;
 }
 
-// The choices named on the command line in place of those of the experiment.
+// Replaces choices of the experiment by those on the command line.
 LabSpec spec_of(const LabArguments& a, json object) {
   if (!a.expression.empty()) object["operation"] = "expression", object["expression"] = a.expression;
   if (!a.sizes.empty()) object["sizes"] = sizes_of(a);
@@ -87,7 +87,7 @@ int give(const LabArguments& a, const LabResult& result) {
   return kDone;
 }
 
-// A sweep that was recorded before: its points again, or the trace of one.
+// Prints a recorded sweep again: its points, or the trace of one point.
 int show(const LabArguments& a) {
   const std::optional<LabResult> result = app::read_lab(a.source);
   if (!result) throw Failure(a.source + ": this run is not one of the laboratory");
@@ -108,10 +108,10 @@ int print_source(const LabSpec& spec) {
   return kDone;
 }
 
-// The same sweep by PyTorch's script: the result can be laid over ours.
+// Runs the same sweep in PyTorch's script. The result can be drawn over ours.
 LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic<bool>& cancel, LabLines& lines) {
   app::TorchTools tools = app::find_torch(a.python, program_file());
-  if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // it says itself what it misses
+  if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // the script reports what it lacks
   LabResult result = app::run_torch_lab(spec, tools, cancel,
                                         [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
   for (const LabPoint& point : result.points) lines.point(point);
@@ -150,7 +150,7 @@ int run_lab(const LabArguments& a) {
   const json experiment = starting_point(a);
   const LabSpec spec = spec_of(a, experiment);
   if (a.print_source) return print_source(spec);
-  if (!a.csv.empty()) prof::check_writable(a.csv);  // before a sweep of minutes, not after it
+  if (!a.csv.empty()) prof::check_writable(a.csv);  // fail now, not after a sweep of minutes
   CancelOnInterrupt interrupt;
   const std::atomic<bool>& cancel = interrupt.cancel;
   print_page(a.json ? stderr : stdout, experiment);

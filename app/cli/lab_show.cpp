@@ -24,7 +24,7 @@ std::string rate_text(double per_s, const char* unit) {
 }
 
 std::string bound_text(const LabPoint& p) {
-  // The bound is of the work alone; for the smallest sizes the launch is all there is.
+  // The bound covers the work only. For the smallest sizes nearly all of the time is the launch.
   if (p.bound_s <= 0 || p.device_s <= 0 || p.copy_s > 0 || p.bound_s < 0.01 * p.device_s) return "";
   return "  " + percent(p.bound_s / p.device_s, 0) + " of its bound " + seconds_text(p.bound_s);
 }

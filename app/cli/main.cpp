@@ -31,24 +31,24 @@ int complain(const std::string& message, int code) {
   return code;
 }
 
-// A pipe whose reader has enough, as in "warpscope-cli list | head".
+// True if the reader of our pipe has closed it, as in "warpscope-cli list | head".
 bool reader_left() {
   pollfd out{STDOUT_FILENO, 0, 0};
   return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
-// What could not be printed is a failure, whatever else was done.
+// Output that could not be printed is a failure, even if the rest succeeded.
 int printed(int code) {
   const bool good = std::cout.flush().good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (good || code != kDone) return code;
   if (reader_left()) return kFailed;
-  // The call that failed may be long ago; another one fails alike.
+  // The failed call may be long ago. Another write fails with the same error.
   const char* reason = write(STDOUT_FILENO, "\n", 1) < 0 ? std::strerror(errno) : "some of it is missing";
   return complain(std::string("The output could not be written: ") + reason + ".", kFailed);
 }
 
-// A signal that is handled makes the call fail that caused it; unlike one that is ignored, it is nothing to the programs
-// that we start.
+// A handled signal makes the call that caused it fail. Unlike an ignored signal, it is not inherited by programs that
+// we start.
 void do_nothing(int) {}
 
 int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands) {
@@ -71,7 +71,7 @@ int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands)
 int main(int argc, char** argv) {
   if (ws::app::run_first_call_if_asked()) return kDone;
   std::signal(SIGPIPE, do_nothing);  // a reader that leaves must not end a training run
-  std::signal(SIGXFSZ, do_nothing);  // ulimit -f: a file that may not grow is one that cannot be written
+  std::signal(SIGXFSZ, do_nothing);  // ulimit -f: treat a file that may not grow as a failed write
   CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
   program.formatter(std::make_shared<Help>());
   program.set_help_flag("-h,--help", "show this and stop");

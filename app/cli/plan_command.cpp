@@ -19,7 +19,7 @@ int64_t batch_of(const RunSpec& spec, const data::Dataset& data) {
   return spec.train.batch == 0 ? data.train.rows : std::min(spec.train.batch, data.train.rows);
 }
 
-// Which kernels a product takes is known only when the plan is bound to a GPU, where the libraries are asked.
+// The kernels of a matrix product are known only after the plan is bound to a GPU, because the libraries choose them.
 std::string chosen_kernels(const RunSpec& spec, const Model& model, const data::Dataset& data, const Plan& plan) {
   if (!wants_cuda(spec)) return {};
   try {
@@ -37,7 +37,7 @@ std::string chosen_kernels(const RunSpec& spec, const Model& model, const data::
   }
 }
 
-// Where one kernel keeps the network, and what that takes of the GPU; without one, of an H200.
+// Where one resident kernel keeps the network, and what that takes of the GPU. Without a GPU: of an H200.
 std::string residency(const RunSpec& spec, const Plan& plan, int64_t rows) {
   if (spec.exec.launch != Launch::Persistent && spec.exec.launch != Launch::Auto) return {};
   namespace one = cuda::persistent;

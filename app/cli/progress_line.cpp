@@ -13,7 +13,7 @@
 namespace ws::cli {
 namespace {
 
-constexpr double kLineEvery = 0.5;  // seconds: runs of many short epochs do not flood the screen
+constexpr double kLineEvery = 0.5;  // seconds: many short epochs must not flood the screen
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -29,7 +29,7 @@ std::string drawn_bar(double share, int width) {
   return text + "]";
 }
 
-// Accuracy where there is one: regression has none.
+// The accuracy if there is one: regression has none.
 std::string accuracy_text(const char* label, double accuracy) {
   return std::isfinite(accuracy) ? "  " + std::string(label) + " " + percent(accuracy) : "";
 }

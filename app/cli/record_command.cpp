@@ -1,4 +1,4 @@
-// Runs any CUDA program, writes down what it does, and says meanwhile how much that is.
+// Runs any CUDA program, records what it does, and reports progress meanwhile.
 #include <unistd.h>
 
 #include <chrono>
@@ -34,7 +34,7 @@ struct RecordArguments {
 
 std::string counted(uint64_t number, const char* what) { return count_text(number) + " " + what; }
 
-// Steps are there only when the program marks them; otherwise they are found at the end.
+// The count of steps is known only if the program marks them. Otherwise steps are detected at the end.
 std::string news(const prof::FollowStatus& now, double seconds) {
   std::string line = duration_text(seconds);
   if (now.steps > 0) line += " · " + counted(now.steps, "steps");
@@ -45,7 +45,7 @@ std::string news(const prof::FollowStatus& now, double seconds) {
   return now.programs == 0 ? duration_text(seconds) + " · CUDA not started yet" : line;
 }
 
-// The program's own output goes on between our lines, so on a terminal ours is taken away before the next.
+// The program's own output appears between our lines. On a terminal we erase our line before the next one.
 int watch(prof::RecordedProgram& run, bool live) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto begin = Clock::now();
@@ -73,7 +73,7 @@ prof::RecordOptions options_of(const RecordArguments& a) {
   return options;
 }
 
-// What a file holds.
+// Describes what a file contains.
 std::string contents(const std::string& path, const RecordArguments& a) {
   const prof::RunSummary run = prof::read_run_summary(path);
   const auto said = [&run](const char* key) {
@@ -106,7 +106,7 @@ std::string process_of(const std::string& path) {
          at->second.substr(0, space);
 }
 
-// What was recorded, and what to do with it.
+// Says what was recorded, and how to look at it.
 std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
   if (paths.size() == 1)
     return "recorded in " + a.out + ": " + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + a.out +
@@ -119,7 +119,7 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
   return text + "\nto look at one: warpscope-cli stats " + a.out + ", or open them in the window";
 }
 
-// Says every second how much is recorded there.
+// Prints every second how much was recorded on the other machine.
 class NewsFromThere {
  public:
   NewsFromThere(bool live, ProgressLine& line) : live_(live), line_(line) {}
@@ -135,7 +135,7 @@ class NewsFromThere {
   Clock::time_point begin_ = Clock::now(), due_ = begin_;
 };
 
-// The files of all processes there, each under our name for it.
+// Fetches the files of all remote processes. Each gets a name based on ours.
 std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun& run, const std::vector<std::string>& files,
                                         ProgressLine& line) {
   const std::filesystem::path out(a.out);
@@ -149,13 +149,14 @@ std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun
   return paths;
 }
 
-// --serve: as on another machine, but here, so that windows and other terminals may come and go.
+// With --serve, the recording runs as on another machine, but here, so that windows and other terminals can come and
+// go.
 app::RemoteAddress machine_of(const RecordArguments& a) {
   return a.serve ? app::parse_remote("pipe:exec '" + program_file().string() + "' serve") : a.remote.address();
 }
 
 int record_there(const RecordArguments& a) {
-  options_of(a);  // what is wrong with them is said before anything starts
+  options_of(a);  // reports wrong options before anything starts
   app::RemoteLink link(machine_of(a));
   const std::string name = app::RemoteRun::new_name(std::filesystem::path(a.command[0]).filename().string());
   app::RemoteRun::start(link, name, {{"kind", "record"}, {"command", a.command}, {"trace", a.level}, {"counters", a.counters},
@@ -203,7 +204,7 @@ Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
   command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
-  command.add_option("--out", arguments->out)->group("");  // its earlier name
+  command.add_option("--out", arguments->out)->group("");  // its former name
   arguments->remote.add_to(command);
   command.add_flag("--serve", arguments->serve,
                    "let windows and other terminals watch it at any time (attach); it outlives this terminal");

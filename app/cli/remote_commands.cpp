@@ -1,4 +1,4 @@
-// The line between two machines: serve answers it there, attach comes back to what runs there.
+// The two ends of a connection between machines: serve answers requests, attach reconnects to a running job.
 #include <unistd.h>
 
 #include <cstdio>
@@ -26,7 +26,7 @@ struct AttachArguments {
 int attach(const AttachArguments& a) {
   const app::RemoteAddress address = a.remote.address();
   app::RemoteLink link(address);
-  link.ask({{"do", "job"}, {"run", a.job}});  // says if there is none
+  link.ask({{"do", "job"}, {"run", a.job}});  // fails if there is no such job
   app::RemoteRun run(link, a.job, false);
   ProgressLine line(stdout);
   const RemoteOutcome outcome = watch(run, line, {.at_interrupt = a.remote.at_interrupt});

@@ -19,7 +19,7 @@ namespace {
 using app::LineState;
 using nlohmann::json;
 
-// Says once that the line is cut, and once that it stands again.
+// Prints once that the line is cut, and once that it is up again.
 class LineNews {
  public:
   LineNews(app::RemoteLink& link, ProgressLine& line) : link_(link), line_(line) {}

@@ -20,7 +20,7 @@ struct ReportArguments {
   std::string out = "report.html", figures;
 };
 
-// Pages need letters and their widths, which the window's program has and this one does without.
+// A PDF needs fonts and their metrics. The window's program has them; this one does not.
 int write_pdf(const ReportArguments& a) {
   namespace fs = std::filesystem;
   const fs::path window = program_file().parent_path() / "warpscope";
@@ -30,7 +30,7 @@ int write_pdf(const ReportArguments& a) {
   std::vector<std::string> words{window.string(), "--report", a.out, "--"};
   words.insert(words.end(), a.files.begin(), a.files.end());
   Process::Environment settings{{"QT_QPA_PLATFORM", "offscreen"}};
-  // What Qt says of a session that it does not need.
+  // Qt would warn about a desktop session that it does not need here.
   if (!std::getenv("QT_LOGGING_RULES")) settings["QT_LOGGING_RULES"] = "default.warning=false";
   Process process(words, Process::Output::Ours, settings);
   const int status = process.wait();

@@ -1,4 +1,4 @@
-// What works on recorded runs: convert, diff, stats.
+// Commands for recorded runs: convert, diff, stats.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -49,7 +49,7 @@ std::string all_columns() {
   return names;
 }
 
-// "all" stands for each of them.
+// "all" stands for all columns.
 std::vector<std::string> columns_of(const std::vector<std::string>& asked) {
   const auto known = prof::row_columns();
   if (asked == std::vector<std::string>{"all"}) return {known.begin(), known.end()};
@@ -59,7 +59,7 @@ std::vector<std::string> columns_of(const std::vector<std::string>& asked) {
   return asked;
 }
 
-// On a narrow terminal the names of kernels, which stand last, are worth more than the columns before them.
+// On a narrow terminal, the kernel names in the last column are more useful than the columns before them.
 std::vector<std::string> fitting(std::vector<std::string> columns) {
   constexpr size_t kFixed = 33, kColumn = 11, kLast = 23, kName = 30;
   const auto room = [&] {
@@ -69,7 +69,7 @@ std::vector<std::string> fitting(std::vector<std::string> columns) {
   return columns;
 }
 
-// What the numbers are of: "mnist · NVIDIA H200 · 2026-11-21T05:40:34Z · stopped", and how it was traced.
+// Says which run the numbers are from, and how it was traced: "mnist · NVIDIA H200 · 2026-11-21T05:40:34Z · stopped".
 std::string heading(const prof::RunSummary& s) {
   std::string text;
   const auto add = [&text](const std::string& part) {
@@ -100,7 +100,7 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
                                                    {"shape", prof::GroupBy::Shape},
                                                    {"line", prof::GroupBy::Line}};
 
-// What the window shows as cards.
+// Prints the advice that the window shows as cards.
 std::string causes_text(const prof::Trace& trace) {
   std::string text;
   for (const app::Insight& insight : app::trace_insights(app::look_of(trace)))
@@ -108,7 +108,7 @@ std::string causes_text(const prof::Trace& trace) {
   return text.empty() ? "\nNothing stands out.\n" : text;
 }
 
-// Of a recorded program: its modules as a tree, or what the host did. False: `by` is neither.
+// Prints a recorded program: its modules as a tree, or what the host did. Returns false if `by` is neither.
 bool print_program(const prof::RunData& run, const StatsArguments& a) {
   if (a.by == "module") {
     const auto tree = prof::module_tree(run.trace);
@@ -128,7 +128,7 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
   return true;
 }
 
-// As the command line has them.
+// Rebuilds the options as they are on the command line.
 std::vector<std::string> options_of(const StatsArguments& a) {
   std::vector<std::string> options{"--by", a.by};
   std::string columns;
@@ -149,7 +149,7 @@ int stats(const StatsArguments& a) {
   const prof::RunData run = read(a.file);
   if (print_program(run, a)) return kDone;
   prof::TraceStats stats = prof::run_stats(run, by->second);
-  if (!a.json && terminal_width())  // there is room for the end of a name only if its namespaces go
+  if (!a.json && terminal_width())  // the end of a name fits only without its namespaces
     for (prof::KernelRow& row : stats.by_name) row.key = prof::plain_kernel_name(row.key);
   if (a.json) return std::printf("%s\n", prof::to_json(stats, a.by).c_str()), kDone;
   print_table(heading(run.summary) +

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An executor that runs whole batches round and round the training rows.
+// An executor that runs complete batches, over and over the training rows.
 class Treadmill {
  public:
   Treadmill(const RunSpec& spec, const data::Dataset& data) : spec_(spec), rows_(data.train.rows) {
@@ -28,7 +28,7 @@ class Treadmill {
     executor_->bind(plan_.plan);
   }
 
-  // Seconds that `steps` steps took, until the device had finished the last.
+  // Returns the seconds for `steps` steps, including the wait for the device.
   double run(int64_t steps) {
     const auto begin = Clock::now();
     for (int64_t left = steps; left > 0;) {
@@ -59,7 +59,7 @@ class Treadmill {
   std::vector<StepResult> results_;
 };
 
-// So many steps that a repeat lasts about `seconds`, in whole graphs.
+// Returns how many steps a repeat of about `seconds` needs, in whole graphs.
 int64_t steps_for(Treadmill& mill, double seconds, int64_t unit) {
   int64_t steps = unit;
   mill.run(steps);  // the first loads kernels and captures graphs

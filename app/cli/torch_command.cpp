@@ -21,7 +21,7 @@ int run_torch(TorchArguments a) {
   if (a.out.empty()) a.out = unowned("pytorch.wsrun");
   app::TorchRequest request{a.spec.spec(), a.out, a.title, a.compile, !a.plain};
   app::TorchTools tools = app::find_torch(a.python, program_file());
-  if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // it says itself what it misses
+  if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // the script reports what it lacks
   CancelOnInterrupt interrupt;
   app::run_torch(request, tools, interrupt.cancel,
                  [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
@@ -36,7 +36,7 @@ Run add_torch(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("torch", "train the same network in PyTorch and keep it as a run file");
   a->spec.add_to(command);
   command.add_option("--run", a->out, "the run file to write (default: pytorch.wsrun)")->type_name("FILE");
-  command.add_option("--out", a->out)->group("");  // its earlier name
+  command.add_option("--out", a->out)->group("");  // its former name
   command.add_option("--title", a->title, "name of the run")->type_name("TEXT");
   command.add_option("--python", a->python, "which python3")->type_name("PROGRAM")->capture_default_str();
   command.add_option("--script", a->script, "another script in place of resources/torch/train.py")->type_name("FILE");

@@ -38,11 +38,11 @@ std::string default_folder(const RunSpec& spec) {
   return "out/" + (spec.name.empty() ? std::string("run") : file_name_of(spec.name)) + "-" + stamp;
 }
 
-// What to train, from where: the arguments joined with the checkpoint that they go on from.
+// What to train and from where: the arguments, and the checkpoint to resume from.
 struct Job {
   RunSpec spec;
-  std::string folder;        // empty: nothing is kept
-  bool new_folder = false;   // the name was not given: it must not be another run's
+  std::string folder;        // empty: keep nothing
+  bool new_folder = false;   // the name was not given: it must not be the folder of another run
   int64_t steps_done = 0;
   TrainOptions options;
 };
@@ -76,7 +76,7 @@ int64_t steps_per_epoch(const RunSpec& spec, const data::Dataset& data) {
   return (data.train.rows + batch - 1) / std::max<int64_t>(1, batch);
 }
 
-// Trains on a thread of its own; this one shows and keeps what comes.
+// Trains on another thread. This thread shows and stores the results.
 Summary follow(app::TracedTraining& run, const data::Dataset& data, app::TrainingFolder* output, ProgressLine& line) {
   auto result = std::async(std::launch::async, [&] { return run.run(data); });
   catch_interrupts();
@@ -89,7 +89,7 @@ Summary follow(app::TracedTraining& run, const data::Dataset& data, app::Trainin
     try {
       if (output) output->add(update.steps, update.epochs);
     } catch (...) {
-      run.control().stop();  // else it would train to its end before anybody hears of it
+      run.control().stop();  // otherwise it would train to its end before the error is shown
       throw;
     }
   }
@@ -97,7 +97,7 @@ Summary follow(app::TracedTraining& run, const data::Dataset& data, app::Trainin
   return result.get();
 }
 
-// "20/2000": every kernel in 20 of 2,000 steps.
+// "20/2000": trace every kernel in 20 of 2,000 steps.
 void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
   if (a.window.empty()) return;
   int read = 0;
@@ -111,7 +111,7 @@ void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
   trace.node_window = window, trace.node_every = every;
 }
 
-constexpr double kLongPreparation = 0.1;  // seconds, from which on it is said
+constexpr double kLongPreparation = 0.1;  // seconds; a longer preparation is reported
 
 std::string conclusion(const Summary& s, const prof::RunSummary& account, const std::string& folder) {
   const double us = account.step_time.us.value;
@@ -154,8 +154,8 @@ nlohmann::json job_there(const TrainArguments& a, const RunSpec& spec) {
           {"every", trace.node_every}};
 }
 
-// The folder here of a training there: made with its first news, which say how long an epoch is. A line that is too slow
-// thins the losses: then they are taken from the run file in the end.
+// The local folder of a remote training. The first update creates it, because it has the length of an epoch. If a
+// slow line thins the losses, they are taken from the run file at the end.
 class FolderOfRemote {
  public:
   explicit FolderOfRemote(std::string folder) : folder_(std::move(folder)) {}
@@ -197,11 +197,11 @@ class FolderOfRemote {
   std::string folder_;
   Progress progress_;
   std::unique_ptr<app::TrainingFolder> output_;
-  std::vector<StepResult> steps_;  // that came before it
+  std::vector<StepResult> steps_;  // steps that came before the folder existed
   std::vector<EpochResult> epochs_;
 };
 
-// What a training there leaves here: its run file as it is, byte for byte, and its checkpoint. Returns the run file.
+// Fetches the run file of a remote training, byte for byte, and its checkpoint. Returns the path of the run file.
 std::string fetch_files(const TrainArguments& a, app::RemoteRun& run, const std::string& folder, ProgressLine& line) {
   const std::string name = run.name() + ".wsrun";
   const std::string path = !a.run_file.empty() ? a.run_file : folder.empty() ? "" : folder + "/" + name;
@@ -251,7 +251,7 @@ int train(const TrainArguments& a) {
   record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);
-  record.trace.untraced_share = 0.03;  // so that what tracing costs is known
+  record.trace.untraced_share = 0.03;  // to measure the cost of tracing
   record.keep_traces = false;
   if (output) record.at_start = [&output] { output->begin(); };
   app::TracedTraining run(job.spec, record, job.options);

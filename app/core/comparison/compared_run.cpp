@@ -20,7 +20,7 @@ Traced traced_as(bool any_spans, bool any_work) {
   return any_work ? Traced::Kernels : Traced::StepsOnly;
 }
 
-// The longest part without a rest of the tracing counts as one step.
+// The longest part without a pause in tracing counts as one step.
 void take_as_one_step(ComparedRun& run, const prof::Trace& trace) {
   const prof::Breakdown whole = prof::breakdown(trace);
   const prof::StepWindowNs part = prof::longest_traced(trace, {whole.begin, whole.end});
@@ -34,7 +34,7 @@ void take_as_one_step(ComparedRun& run, const prof::Trace& trace) {
   run.one_step = true;
 }
 
-// How late work starts, and how much copying hides behind computing.
+// Takes the launch delay, and how much copying overlaps with kernels.
 void take_gpu_figures(ComparedRun& run, const prof::Trace& trace) {
   const prof::StepWindowNs row = run.sample.row;
   if (row.end <= row.begin) return;
@@ -91,7 +91,7 @@ std::optional<RunSpec> spec_of(const prof::RunSummary& file) {
   if (!object.is_object()) return std::nullopt;
   try {
     return spec_from_json(object);
-  } catch (const Failure&) {  // of a newer version
+  } catch (const Failure&) {  // from a newer version
     return std::nullopt;
   }
 }

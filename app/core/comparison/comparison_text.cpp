@@ -16,7 +16,7 @@ double us_of_ps(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
 
 nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
-constexpr size_t kMostOps = 12;  // of which each has a line of its own; JSON has them all
+constexpr size_t kMostOps = 12;  // ops with a line of their own; JSON has all
 
 std::string causes_text(const Waterfall& w) {
   std::string text =
@@ -30,7 +30,7 @@ std::string causes_text(const Waterfall& w) {
   return text;
 }
 
-// Names of kernels are long: they stand last.
+// Kernel names are long, so they are the last column.
 std::string ops_text(const Waterfall& w) {
   std::string text = "\nThe same, kernels by op (µs); while two run, the time is the first one's\n" +
                      formatted("  {:>12} {:>12} {:>12}  {}\n", "A", "B", "B - A", "cause");
@@ -79,10 +79,10 @@ std::string measures_text(const Comparison& c) {
   return text;
 }
 
-// 2.3 and 145: three digits, as far as they say something.
+// 2.3 and 145: at most three significant digits.
 std::string ratio_text(double ratio) { return fixed(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0) + "×"; }
 
-// Shares of less than double are percents, which the table says too.
+// Ratios below two are given in percent, as in the table.
 std::string faster_text(const ComparedMeasure& time, const std::string& b) {
   const double ratio = time.b.value.value / time.a.value.value, change = std::max(ratio, 1 / ratio);
   const std::string how = ratio < 1 ? " faster a step" : " slower a step";

@@ -13,7 +13,7 @@ namespace {
 constexpr double kUnknown = ComparedRun::kUnknown;
 constexpr const char* kResult = "Result";
 
-// So many rows of a test set say no more of an accuracy; both are shares.
+// Half width of the 95 % interval of an accuracy, from the number of test rows. Both are shares.
 double accuracy_half_width(const ComparedRun& run, double accuracy) {
   const auto rows = run.spec ? static_cast<double>(data_shape(run.spec->data).test) : 0.0;
   if (rows <= 0) return 0;
@@ -21,7 +21,8 @@ double accuracy_half_width(const ComparedRun& run, double accuracy) {
   return 1.96 * std::sqrt((share * (1 - share) + 0.96 / rows) / rows);
 }
 
-// When the first evaluation had it. Another one may have, as far as its rows can tell: so far the time is not known.
+// The time of the first evaluation that reached the accuracy. The noise of the test rows may move that to another
+// evaluation: this is the uncertainty.
 Interval time_to(const ComparedRun& run, double accuracy) {
   double at = kUnknown, early = kUnknown, late = kUnknown;
   for (const prof::Evaluation& e : run.evaluations) {
@@ -73,11 +74,11 @@ void add_times(List& list, const ComparedRun& run, double reached) {
   list.group("Time");
   add_steps(list, run);
   const double us = run.time.us.value, noise = run.time.us.half_width, samples = run.samples_per_s();
-  // As far as a step that takes so much longer brings it down: where noise is large, up is further than down.
+  // The noise is how much a slower step lowers the throughput. With large noise, the upper limit is further away.
   list.add(MeasureKind::Throughput, "throughput", "samples/s", {samples, samples * noise / (us + noise)},
            Better::Higher, 0);
   const auto decimals = [](double seconds) { return seconds < 0.1 ? 4 : 2; };
-  // A run of more steps takes longer: neither is better.
+  // A run with more steps takes longer, so neither value is better.
   list.add(MeasureKind::TrainingTime, "training time", "s", {run.wall_s, run.wall_s * noise / us}, Better::Neither, decimals(run.wall_s));
   if (reached <= 0) return;
   const Interval at = time_to(run, reached);
@@ -96,7 +97,7 @@ void add_gpu(List& list, const ComparedRun& run) {
   list.add(MeasureKind::Busy, "busy", "%",
            {busy, busy * interval_of_blocks(run.sample.step_us).half_width / run.sample.mean_step_us()},
            Better::Higher, 1);
-  // A host far ahead is no harm.
+  // A host that is far ahead is not a problem.
   list.add(MeasureKind::LaunchDelay, "launch delay, median", "µs", {run.launch_delay_us}, Better::Neither, 2);
   list.add(MeasureKind::HiddenCopies, "copies beside kernels", "%", {run.hidden_copies}, Better::Higher, 1);
   list.add(MeasureKind::TracingCost, "tracing costs", "%",
@@ -117,7 +118,7 @@ void add_results(List& list, const ComparedRun& run) {
            {100 * accuracy, 100 * accuracy_half_width(run, accuracy)}, Better::Higher, 2);
 }
 
-// Units that people say: where one of the runs reaches `from`, all are shown in the larger one.
+// If one of the runs reaches `from`, all values are shown in the larger unit.
 struct LargerUnit {
   const char *small, *large;
   double from, factor;
@@ -193,7 +194,7 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   MeasureDelta d{difference.delta, difference.noise, kUnknown, Verdict::Neutral};
   if (!d.known()) return d;
   if (a.value.value != 0 && a.unit != "%") d.percent = 100 * d.delta / a.value.value;  // no percent of a percentage
-  constexpr double kNothing = 0.05;  // percent, which is written as none
+  constexpr double kNothing = 0.05;  // percent; a smaller change prints as zero
   const bool shown = std::abs(d.delta) > 0.5 * std::pow(10.0, -a.decimals) && !(std::abs(d.percent) < kNothing);
   if (!difference.beyond_noise || !shown)
     d.verdict = Verdict::WithinNoise;

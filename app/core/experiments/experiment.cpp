@@ -46,7 +46,7 @@ json to_json(const TrialRun& r) {
 }
 
 TrialRun run_from_json(const JsonInput& o) {
-  // A diverged run has no finite loss, and JSON has no NaN: such numbers are kept as null.
+  // A diverged run has no finite loss, and JSON has no NaN. Such numbers are stored as null.
   const auto number = [&o](const char* key) {
     const JsonInput value = o.at(key);
     return value.is_null() ? std::nan("") : value.number(std::nan(""));
@@ -71,8 +71,8 @@ TrialRun run_from_json(const JsonInput& o) {
   return r;
 }
 
-// The rows that a killed experiment left; a torn last line is dropped. Rows without an identity are older ones: of the
-// trial in their place in the experiment as the folder has it.
+// Reads the rows that a killed experiment left, without an incomplete last line. Rows without an identity are old:
+// they belong to the trial with the same index in the folder's experiment.
 std::vector<TrialRun> read_rows(const fs::path& folder, const std::vector<Trial>& as_kept) {
   std::vector<TrialRun> rows;
   std::ifstream in(folder / "results.jsonl");
@@ -86,7 +86,8 @@ std::vector<TrialRun> read_rows(const fs::path& folder, const std::vector<Trial>
   return rows;
 }
 
-// The trial that a row is a result of: the one in its place when that still asks for the same, else any that does.
+// The trial that a row belongs to: the one with the same index if it still has the same identity, otherwise any with
+// that identity.
 const Trial* trial_of(const TrialRun& run, const std::vector<Trial>& trials) {
   const auto place = static_cast<size_t>(run.trial);
   if (run.trial >= 0 && place < trials.size() && trials[place].identity == run.identity) return &trials[place];
@@ -94,7 +95,7 @@ const Trial* trial_of(const TrialRun& run, const std::vector<Trial>& trials) {
   return same == trials.end() ? nullptr : &*same;
 }
 
-// The results of these trials and of no others: the experiment may have been edited since they were kept.
+// Only the results of these trials: the experiment may have been edited since.
 std::vector<TrialRun> results_of(const std::vector<Trial>& trials, const std::vector<TrialRun>& rows) {
   std::vector<TrialRun> runs;
   for (TrialRun row : rows) {
@@ -116,12 +117,12 @@ std::vector<Trial> kept_trials(const fs::path& folder) {
   if (!fs::exists(path)) return {};
   try {
     return trials_of(load_experiment(path.string()), device_info().cuda);
-  } catch (const Failure&) {  // torn, or of a newer version: its rows say themselves what they are of
+  } catch (const Failure&) {  // damaged, or from a newer version: rows with an identity are still usable
     return {};
   }
 }
 
-// Every row with what it is a result of, before the folder's experiment is replaced by another.
+// Writes every row with its identity before the folder gets another experiment.
 void keep_rows(const fs::path& folder, const std::vector<TrialRun>& rows) {
   std::string text;
   for (const TrialRun& row : rows) text += to_json(row).dump() + "\n";
@@ -154,7 +155,7 @@ TrialResult summarise(const Trial& trial, std::vector<TrialRun> runs) {
   return out;
 }
 
-// Results may come from another machine: what they ran on is said, not what is here.
+// Results may come from another machine. Name the device they ran on, not the device here.
 std::string device_of(const std::vector<TrialRun>& runs) {
   std::vector<std::string> names;
   for (const TrialRun& r : runs)
@@ -182,7 +183,7 @@ ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& t
   return result;
 }
 
-// Trains one trial; the data set is kept while the next trial wants the same.
+// Trains one trial. It keeps the data set if the next trial uses the same.
 class Runner {
  public:
   explicit Runner(fs::path folder) : folder_(std::move(folder)) {}
@@ -263,11 +264,11 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
     const auto known = std::ranges::find_if(
         runs, [t = trial, n = repeat](const TrialRun& r) { return r.trial == t && r.repeat == n; });
     if (known != runs.end() && !(known->failed() && retry_failed)) continue;
-    if (known != runs.end()) runs.erase(known);  // it failed: perhaps not this time
+    if (known != runs.end()) runs.erase(known);  // it failed: try it again
     sink.begins(trials[static_cast<size_t>(trial)], repeat, static_cast<int>(runs.size()),
                 static_cast<int>(order.size()));
     const TrialRun run = runner.run(trials[static_cast<size_t>(trial)], repeat, cancel);
-    if (cancel) break;  // cut short: it counts for nothing and is trained again
+    if (cancel) break;  // cut short: the trial is trained again
     log.write(to_json(run).dump() + "\n");
     log.sync();
     runs.push_back(run);

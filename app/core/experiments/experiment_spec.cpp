@@ -40,7 +40,7 @@ void apply_settings(RunSpec& spec, const std::vector<Setting>& set) {
 
 fs::path experiments_folder() { return resources_folder() / "experiments"; }
 
-// Each is a training.
+// The limit is low because each combination is a training.
 void must_be_few(const ExperimentSpec& spec) {
   constexpr double kMost = 10'000;
   double trials = spec.ladder.empty() ? 1 : static_cast<double>(spec.ladder.size());
@@ -51,7 +51,7 @@ void must_be_few(const ExperimentSpec& spec) {
   throw Failure(std::string("experiment.axes: ") + count + " combinations; at most 10,000 can be trained");
 }
 
-// All combinations, the last axis fastest.
+// Creates all combinations. The last axis changes fastest.
 void combine(const ExperimentSpec& spec, size_t axis, std::vector<Setting>& chosen, std::vector<Trial>& out) {
   if (axis == spec.axes.size()) {
     Trial trial;
@@ -67,8 +67,8 @@ void combine(const ExperimentSpec& spec, size_t axis, std::vector<Setting>& chos
   }
 }
 
-// Of what a trial trains, data set included, and of nothing that the machine decides: results of another machine are
-// read here too. A file of data counts with its size, so that a longer one is another data set.
+// Hash of what a trial trains, including the data set, but without anything that depends on the machine: results of
+// another machine are read here too. The size of a data file counts, so that a longer file is another data set.
 std::string identity_of(RunSpec spec) {
   spec.name.clear();
   std::string text = spec_text(spec);
@@ -173,7 +173,8 @@ std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
     apply_settings(trial.spec, trial.set);
     trial.identity = identity_of(trial.spec);
     trial.spec = spec.base;
-    // Without a GPU no loader copies anything: what the base asks for is left out, and a rung about it says so.
+    // Without a GPU no loader copies anything. The base's loader is replaced, and a rung that sets it is skipped with
+    // the reason.
     if (!cuda) trial.spec.exec.loader = Loader::Resident;
     apply_settings(trial.spec, trial.set);
     trial.skipped = why_invalid(trial.spec, cuda).value_or("");

@@ -1,4 +1,4 @@
-// The result of an experiment as text: a table to read, CSV, and what came out in sentences.
+// The result of an experiment as text: a table to read, CSV, and a summary in sentences.
 #include <algorithm>
 #include <cmath>
 #include <sstream>

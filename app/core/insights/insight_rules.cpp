@@ -17,8 +17,8 @@ namespace {
 
 using Found = std::optional<Insight>;
 
-constexpr double kWorthSaying = 0.10;  // share of the step below which nothing is said
-constexpr double kGraphNodeUs = 0.6;   // what one more kernel costs inside a graph, at the least
+constexpr double kWorthSaying = 0.10;  // share of the step; smaller gains are not reported
+constexpr double kGraphNodeUs = 0.6;   // minimum cost of one more kernel in a graph
 
 std::string plain(double value) { return formatted("{:.3g}", value); }
 
@@ -79,7 +79,7 @@ size_t arithmetic_ops(const Plan& plan) {
   return static_cast<size_t>(std::ranges::count_if(plan.ops, [](const Op& op) { return !is_bookkeeping(op.kind); }));
 }
 
-// Each op that vanishes takes its share of the launch gaps along, and its share of the pointwise kernels.
+// Each removed op saves its share of the launch gaps and of the pointwise kernels.
 Found unfused_chains(const RunFacts& f) {
   if (f.spec.exec.fusion != Fusion::Off || !f.plan) return {};
   const auto before = static_cast<double>(arithmetic_ops(f.plan->plan)),
@@ -114,7 +114,7 @@ Found tiny_batch(const RunFacts& f) {
   if (!f.gpu || f.spec.train.batch == 0 || f.spec.train.batch >= 256 || f.spec.exec.launch == Launch::Eager) return {};
   if (f.kernel_us() > 0.6 * f.step_us || f.classes == 0) return {};
   const std::string bigger = std::to_string(f.spec.train.batch * 4);
-  const double longest = f.step_us + 3 * f.kernel_us();  // if every kernel took four times as long; few do
+  const double longest = f.step_us + 3 * f.kernel_us();  // upper limit: every kernel takes four times as long; few do
   return offer(f, {"tiny batch",
                    "kernels fill only " + percent(f.kernel_us() / f.step_us, 0) + " of a step of " +
                        std::to_string(f.spec.train.batch) + " rows",

@@ -17,7 +17,7 @@ using prof::TimeNs;
 using prof::Track;
 using prof::TrackKind;
 
-constexpr double kShareOfSteps = 0.10;  // of the time of the steps
+constexpr double kShareOfSteps = 0.10;  // share of the steps' time
 
 struct Cost {
   TimeNs time = 0;
@@ -37,7 +37,7 @@ const std::pair<const std::string, Cost>* largest(const Costs& costs) {
   return most == costs.end() ? nullptr : &*most;
 }
 
-// From the first step to the last: a program's start is not judged.
+// The range from the first step to the last: the start of a program is not judged.
 prof::TimeRange steps_of(const TraceLook& look) {
   prof::TimeRange range{look.end, look.begin};
   for (const Track& track : look.trace->tracks())
@@ -53,7 +53,7 @@ TimeNs within(const prof::TimeRange& range, const Span& span) {
   return std::max<TimeNs>(0, std::min(range.end, span.end()) - std::max(range.begin, span.start));
 }
 
-// "hot (a.py:3)" is "a.py:3 in hot"; empty for a frame of Python or of an installed package.
+// Turns "hot (a.py:3)" into "a.py:3 in hot". Empty for a frame of Python itself or of an installed package.
 std::string own_line(std::string_view frame) {
   const size_t open = frame.rfind(" (");
   if (open == std::string_view::npos || !frame.ends_with(')')) return {};
@@ -111,7 +111,8 @@ class Program {
   }
 
   void see_samples(size_t track) {
-    std::unordered_map<uint32_t, std::pair<std::string, std::string>> known;  // leaf's own line, innermost own line
+    // own line of the leaf; innermost own line
+    std::unordered_map<uint32_t, std::pair<std::string, std::string>> known;
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
       const auto [at, fresh] = known.try_emplace(static_cast<uint32_t>(span.name));
       if (fresh) {
@@ -124,7 +125,7 @@ class Program {
     });
   }
 
-  // A batch that a worker made, with the line where it was most of the time.
+  // Adds the batches of a worker, by the line where the worker was most of the time.
   void see_worker(size_t track) {
     ++workers_;
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
@@ -169,7 +170,7 @@ class Program {
     }
     if (!worth_saying(all.time)) return {};
     std::string where;
-    const auto* line = largest(workers_ > 0 ? made_ : loading_);  // where workers load, the main thread only waits
+    const auto* line = largest(workers_ > 0 ? made_ : loading_);  // if workers load, the main thread only waits
     if (line && (workers_ > 0 || line->second.time * 2 > all.time))
       where = "Most of it is " + line->first + ". ";
     else if (const auto* loop = largest(data_); loop && !loop->first.empty())
@@ -206,7 +207,7 @@ class Program {
   const prof::TimeRange judged_;
   Costs data_, syncs_;      // by line
   Costs loading_, hot_;     // samples: by own line
-  Costs made_;              // batches of workers: by the line they were at
+  Costs made_;              // batches of workers, by the worker's line
   std::vector<prof::TimeRange> data_ranges_;
   int64_t workers_ = 0;
 };

@@ -20,18 +20,18 @@ using prof::TimeNs;
 using prof::Track;
 using prof::TrackKind;
 
-constexpr double kShareWorthSaying = 0.05;  // of the time that is judged
-constexpr double kIdle = 0.4;               // a GPU that idles more has a cause worth finding
-constexpr TimeNs kTiny = 5'000;             // a launch costs as much
+constexpr double kShareWorthSaying = 0.05;  // share of the judged time
+constexpr double kIdle = 0.4;               // if the GPU idles more, the cause is worth finding
+constexpr TimeNs kTiny = 5'000;             // about the cost of a launch
 constexpr uint64_t kManyTiny = 200;
-constexpr size_t kMostSpans = 400'000;  // what can be judged in a moment
+constexpr size_t kMostSpans = 400'000;  // what can be judged without a noticeable delay
 
 struct Gap {
   TimeNs length = 0;
-  std::optional<prof::FoundSpan> next;  // what ended it
+  std::optional<prof::FoundSpan> next;  // the span that ended it
 };
 
-// Spans of one kind: how many, how long together, and the longest.
+// Spans of one kind: count, total time, and the longest.
 struct Tally {
   uint64_t count = 0;
   TimeNs time = 0;
@@ -44,7 +44,7 @@ struct Tally {
   }
 };
 
-// What the rules ask for, found in one walk over the spans.
+// The facts that the rules need, from one pass over the spans.
 struct Seen {
   Tally waits, allocations, copies;
   uint64_t kernels = 0, tiny = 0, copied_bytes = 0;
@@ -82,7 +82,7 @@ void see_call(Seen& seen, const Track& track, size_t index, const Span& span) {
     seen.waits.add(index, span);
 }
 
-// Over all streams together: from where all are done to where the first goes on.
+// Finds the longest gap over all streams together, from the end of all work to the next start.
 void find_gap(Seen& seen, const TraceLook& look) {
   std::vector<prof::FoundSpan> work;
   const auto& tracks = look.trace->tracks();
@@ -100,7 +100,7 @@ void find_gap(Seen& seen, const TraceLook& look) {
   }
 }
 
-// The first tiny kernel of the name that most of them have.
+// Finds the first tiny kernel with the most common name.
 std::optional<prof::FoundSpan> find_commonest_tiny(const Seen& seen, const TraceLook& look) {
   const auto most = std::ranges::max_element(seen.tiny_by_name, {}, [](const auto& entry) { return entry.second; });
   if (most == seen.tiny_by_name.end()) return {};
@@ -135,13 +135,13 @@ Seen look_at(const TraceLook& look) {
 
 std::string time(double ns) { return time_text(ns * 1e-3); }
 
-// A place in the trace that is shown, from `gap_before` ahead of it.
+// A place in the trace to show, with `gap_before` before it.
 struct Place {
   std::optional<prof::FoundSpan> span;
   TimeNs gap_before = 0;
 };
 
-// With some of what comes before and after the place.
+// Adds some of the time before and after the place.
 Insight insight(std::string name, std::string headline, std::string advice, Meaning meaning, double cost_ns,
                 const Place& place) {
   Insight found{std::move(name), std::move(headline), std::move(advice), {}, 0, meaning};
@@ -170,7 +170,7 @@ struct Judged {
 
 using Found = std::optional<Insight>;
 
-// What the host did while the GPU had nothing to do.
+// Says what the host did while the GPU was idle.
 std::string why_idle(const Judged& j) {
   const std::pair<Meaning, const char*> causes[] = {
       {Meaning::Allocation, "Most of that time the host is inside the allocator."},
@@ -243,7 +243,7 @@ Found allocator_traffic(const Judged& j) {
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,
                                                    slowest_gap, bare_copies,  allocator_traffic};
 
-// Spans that only the file has are not judged: after the newest block that is not in memory.
+// Only spans in memory are judged: they start after the newest block that is only in the file.
 TimeNs in_memory_since(const prof::Trace& trace) {
   TimeNs since = trace.first_time();
   for (const Track& track : trace.tracks())
@@ -281,7 +281,7 @@ std::vector<Insight> trace_insights(const TraceLook& look) {
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
   std::ranges::stable_sort(found, std::greater<>{}, &Insight::cost_ns);
-  // Those with a line of the program first: they say what to change.
+  // Advice with a source line comes first, because it says what to change.
   std::vector<Insight> by_line = program_insights(look);
   found.insert(found.begin(), std::make_move_iterator(by_line.begin()), std::make_move_iterator(by_line.end()));
   return found;

@@ -30,7 +30,7 @@ Order order_of(std::string_view text) {
   return order;
 }
 
-// One after another, each behind its length: several calls share a file.
+// Appends the batches, each after its length. Several calls share a file.
 void add_to_file(const std::string& file, prof::Collector& collector) {
   std::ofstream out(file, std::ios::binary | std::ios::app);
   for (prof::TraceBatch batch = collector.take(); !batch.empty(); batch = collector.take()) {
@@ -41,7 +41,7 @@ void add_to_file(const std::string& file, prof::Collector& collector) {
   }
 }
 
-// Rows of their own, and numbers that no call of this process has.
+// Gives the batches their own rows, and correlation numbers that no call of this process has.
 void set_apart(prof::TraceBatch& batch, uint32_t which) {
   batch.losses = {};
   for (prof::BatchTrack& track : batch.tracks) {
@@ -86,7 +86,7 @@ std::vector<prof::TraceBatch> take_first_calls(const std::string& file) {
   for (std::string_view left = all; left.size() >= sizeof size;) {
     std::copy_n(left.data(), sizeof size, reinterpret_cast<char*>(&size));
     left.remove_prefix(sizeof size);
-    if (size > left.size()) break;  // the process ended while it wrote
+    if (size > left.size()) break;  // the process ended during the write
     batches.push_back(prof::decode_batch(left.substr(0, size)));
     set_apart(batches.back(), static_cast<uint32_t>(batches.size()));
     left.remove_prefix(size);

@@ -24,7 +24,7 @@
 namespace ws::app {
 namespace {
 
-constexpr const char* kKey = "lab";  // of the summary's extra texts: the result as JSON
+constexpr const char* kKey = "lab";  // key of the result as JSON in the summary's extra texts
 
 prof::RunSummary first_summary(const lab::LabSpec& spec) {
   prof::RunSummary s;
@@ -38,7 +38,8 @@ prof::RunSummary first_summary(const lab::LabSpec& spec) {
   return s;
 }
 
-// Passes everything on; what is to be kept goes into the file as it comes, so that a killed program loses a second.
+// Forwards everything to the sink and writes to the file as data arrives, so that a killed program loses at most a
+// second.
 class Recorder final : public lab::LabSink {
  public:
   Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink)
@@ -94,14 +95,14 @@ class Recorder final : public lab::LabSink {
     writer_.set_summary(summary_);
   }
 
-  // Once there were graphs a level waits for the next step, and the next point would be measured while it does.
+  // After graphs ran, a level change waits for the next step, and the next point would be measured during that wait.
   void trace_no_more() {
-    constexpr int64_t kNone = -2;  // no step has that number, nor has it where none was yet
+    constexpr int64_t kNone = -2;  // no step has that number, and it also differs from "no step yet"
     collector_.set_level(prof::TraceLevel::Off);
     if (auto* still = prof::listener()) still->steps_launched(kNone, 0);
   }
 
-  // What it cannot read costs the rows of that process only.
+  // If it cannot be read, only the rows of that process are lost.
   void take_in_first_calls() {
     try {
       for (prof::TraceBatch& batch : take_first_calls(first_calls_)) keep([&] { writer_.add(std::move(batch)); });
@@ -139,7 +140,7 @@ class Recorder final : public lab::LabSink {
   prof::RunFileWriter writer_;
   prof::Collector collector_;
   int64_t origin_ns_ = 0;
-  // Of this process and of this sweep; written by the processes that make first calls.
+  // This file belongs to this process and this sweep. The processes that make first calls write it.
   const std::string first_calls_ =
       (temporary_folder() /
        ("warpscope-first-" + std::to_string(getpid()) + "-" + std::to_string(prof::steady_ns())))
@@ -147,7 +148,7 @@ class Recorder final : public lab::LabSink {
   lab::LabResult partial_;
   std::mutex writing_;
   std::string problem_;
-  std::jthread pump_;  // the last member: it ends before what it uses
+  std::jthread pump_;  // last member: it must end before the members it uses
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ std::vector<ShippedLab> shipped_labs() {
       const std::string name = entry.path().stem().string();
       const std::string title = text_in(read_lab_file(entry.path().string()), "title");
       all.push_back({name, title.empty() ? name : title, entry.path().string()});
-    } catch (const Failure&) {  // one that cannot be read is not offered
+    } catch (const Failure&) {  // a file that cannot be read is not offered
     }
   }
   std::ranges::sort(all, {}, &ShippedLab::name);

@@ -56,7 +56,7 @@ class GrowingFile final : public ByteSource {
  public:
   GrowingFile(JobFolder job, const char* name) : job_(std::move(job)), path_(job_.file(name)) {}
   NextBytes next(uint64_t offset, size_t most) override {
-    if (!file_ || !file_->there()) file_ = std::make_unique<OpenFile>(path_);  // a job that began just now
+    if (!file_ || !file_->there()) file_ = std::make_unique<OpenFile>(path_);  // the job has just started
     return bytes_at(offset, file_->read(offset, most));
   }
   bool may_grow() override { return job_.running(); }
@@ -89,12 +89,12 @@ class StateFile final : public ByteSource {
   int64_t looked_ns_ = 0;
 };
 
-// The pieces of a PieceJournal that grows.
+// Reads the growing pieces of a PieceJournal.
 class Pieces {
  public:
   Pieces(const JobFolder& job, const char* name) : folder_(job.path()), name_(name) {}
 
-  // Empty: nothing there now. Never over the end of a piece.
+  // Empty if there is nothing now. It never reads beyond the end of a piece.
   std::string read(uint64_t offset, size_t most) {
     if (!holds(offset) && !find(offset)) return {};
     std::string bytes = piece_->read(offset - begin_, most);
@@ -106,7 +106,7 @@ class Pieces {
     const auto all = PieceJournal::pieces(folder_, name_);
     return all.empty() ? 0 : all.begin()->first;
   }
-  // Where the newest piece begins, and where all ends.
+  // Offsets where the newest piece begins, and where all data ends.
   std::pair<uint64_t, uint64_t> newest() {
     if (!newest_) look_for_newest();
     while (newest_) {
@@ -142,7 +142,7 @@ class Pieces {
   uint64_t begin_ = 0, newest_begin_ = 0;
 };
 
-// For how long what lies at an offset has waited to be sent.
+// How long the data at an offset has waited to be sent.
 class Lateness {
  public:
   int64_t of(uint64_t offset, uint64_t end) {
@@ -195,7 +195,8 @@ class CurvesSource final : public ByteSource {
   bool may_grow() override { return job_.running(); }
 
  private:
-  // Once they were late, what comes in kEveryNs is sent as at most kPoints for a while, however little waits.
+  // After a delay, the data of each kEveryNs is thinned to at most kPoints for a while, unless very little is
+  // waiting.
   static constexpr int64_t kLateNs = 500'000'000, kThinnedNs = 1'000'000'000, kEveryNs = 50'000'000;
   static constexpr uint64_t kFew = 8u << 10;
   static constexpr size_t kPoints = 256, kReadAtOnce = 1u << 20, kMostThinned = 4u << 20;  // bytes: 17 MB of steps
@@ -223,7 +224,7 @@ class CurvesSource final : public ByteSource {
     return {UpdateWriter::curves(curves), at, at > offset};
   }
 
-  // What stands for the pieces that are gone.
+  // The replacement for deleted pieces.
   NextBytes history(uint64_t offset) {
     constexpr size_t kMost = 8u << 20;
     const std::string bytes = OpenFile(job_.file(kHistory)).read(0, kMost);
@@ -231,7 +232,7 @@ class CurvesSource final : public ByteSource {
       auto [until, frames] = read_history(bytes);
       if (until > offset) return {std::move(frames), until, true};
     }
-    if (job_.running()) return {};  // it is just being written
+    if (job_.running()) return {};  // it is being written just now
     return {{}, pieces_.oldest(), true};
   }
 

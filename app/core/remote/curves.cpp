@@ -9,14 +9,14 @@
 namespace ws::app {
 namespace {
 
-constexpr uint64_t kKept = 16u << 20;       // bytes: about three million steps
-constexpr size_t kMostBefore = 1 << 14;     // more than a screen is wide
+constexpr uint64_t kKept = 16u << 20;       // bytes; about three million steps
+constexpr size_t kMostBefore = 1 << 14;     // more than the width of a screen
 
-// Of each group the lowest and the highest loss, in their order.
+// Keeps the lowest and the highest loss of each group, in order.
 void thin(std::vector<StepResult>& steps, size_t most) {
   if (steps.size() <= most || most < 4) return;
   const size_t group = (2 * steps.size() + most - 1) / (most - 2);
-  size_t kept = 1;  // the first step tells how the network was initialised
+  size_t kept = 1;  // the first step shows how the network was initialised
   for (size_t at = 1; at + 1 < steps.size(); at += group) {
     const auto begin = steps.begin() + static_cast<std::ptrdiff_t>(at);
     const auto end = steps.begin() + static_cast<std::ptrdiff_t>(std::min(at + group, steps.size() - 1));
@@ -59,7 +59,7 @@ void CurveJournal::keep(Curves& to, const Curves& from) {
 }
 
 void CurveJournal::add(Curves curves) {
-  // Epochs without a test are lines of progress: of those that ended together the last one is enough.
+  // Epochs without a test only show progress. Of those in one update, the last is enough.
   std::erase_if(curves.epochs, [&](const EpochResult& e) { return !e.test && &e != &curves.epochs.back(); });
   if (pieces_.add(UpdateWriter::curves(curves))) forget();
   keep(recent_, curves);

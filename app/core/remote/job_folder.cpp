@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kJobs = ".jobs";
-constexpr size_t kMostWaiting = 64u << 20;         // bytes of a full disk's news
+constexpr size_t kMostWaiting = 64u << 20;         // bytes kept while the disk is full
 constexpr uint64_t kPiece = 256u << 10;
 
 // Appends all or nothing.
@@ -72,7 +72,7 @@ void Journal::add(const std::string& frames) {
     waiting_ = frames;
   }
   given_up_ = waiting_.size() > kMostWaiting;
-  if (given_up_) waiting_ = {};  // frames are not left out one by one: what is behind a hole would be read as whole
+  if (given_up_) waiting_ = {};  // never drop single frames: data after a gap would be read as complete
 }
 
 std::string PieceJournal::piece(const std::string& folder, const std::string& name, uint64_t offset) {
@@ -96,7 +96,7 @@ void PieceJournal::remove_all(const std::string& folder, const std::string& name
   for (const auto& [offset, size] : pieces(folder, name)) fs::remove(piece(folder, name, offset), none);
 }
 
-// A full disk costs a part of what is watched live; the run file tells its own.
+// With a full disk, a part of the live view is lost. The run file reports its own problems.
 bool PieceJournal::add(const std::string& frames) {
   if (frames.empty()) return false;
   const bool anew = size_ >= kPiece;
@@ -123,7 +123,7 @@ void say_now(const JobFolder& job, const char* name, const std::string& frame) {
 }
 
 void add_request(const JobFolder& job, const json& request) {
-  // A line that a full disk cut off ends here too, and is then none.
+  // The first newline also ends a line that a full disk cut off. That line is then not valid.
   const std::string line = "\n" + request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   const int file = open(job.file("control").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
   if (file < 0) throw Failure(job.name() + " takes no requests: " + std::strerror(errno));

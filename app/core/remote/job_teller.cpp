@@ -12,7 +12,7 @@ JobTeller::JobTeller(const JobFolder& job)
 
 void JobTeller::tell(const RemoteUpdate& update) {
   if (const std::string now = UpdateWriter::now(update); !now.empty()) say_now(job_, "now", now);
-  news_.add(writer_.news(update));  // before the trace, whose ops they name
+  news_.add(writer_.news(update));  // before the trace, which uses these ops
   curves_.add({update.run.steps, update.run.epochs});
   for (const prof::TraceBatch& batch : update.run.traces) trace_.add(UpdateWriter::trace(batch));
 }

@@ -6,7 +6,7 @@ namespace ws::app {
 namespace {
 
 constexpr uint64_t kLeast = 32u << 10, kMost = 8u << 20, kStep = 16u << 10;
-constexpr int64_t kQueueNs = 60'000'000;  // that long may bytes wait on the line
+constexpr int64_t kQueueNs = 60'000'000;  // longest time that bytes may wait on the line
 
 }  // namespace
 
@@ -25,7 +25,7 @@ void LinePace::received(uint64_t all, int64_t now_ns) {
   if (took_ns < 0) return;
   least_ns_ = std::min(least_ns_, took_ns);
   if (took_ns > least_ns_ + kQueueNs) {
-    if (when_ns < shrunk_ns_) return;  // sent before the window became smaller
+    if (when_ns < shrunk_ns_) return;  // sent before the window was reduced
     found_ = true;
     window_ = std::max(kLeast, window_ * 7 / 10);
     shrunk_ns_ = now_ns;

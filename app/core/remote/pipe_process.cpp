@@ -36,7 +36,8 @@ struct Pipe {
 
 }  // namespace
 
-// An interrupt at the terminal is for us to handle, not for the line, which still shares the terminal: ssh may ask there.
+// We handle an interrupt at the terminal ourselves; the line must not get it. It still shares the terminal, because
+// ssh may ask there.
 PipeProcess::PipeProcess(const std::vector<std::string>& command) {
   Pipe in, out, err;
   posix_spawn_file_actions_t actions;
@@ -63,7 +64,7 @@ PipeProcess::PipeProcess(const std::vector<std::string>& command) {
 }
 
 PipeProcess::~PipeProcess() {
-  close(in_);  // a server ends by itself then
+  close(in_);  // makes a server end by itself
   constexpr int kGraceMs = 200;
   for (const int signal : {SIGTERM, SIGKILL})
     if (!wait(kGraceMs)) kill(child_, signal);

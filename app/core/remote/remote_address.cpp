@@ -21,7 +21,8 @@ bool all_digits(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
 }
 
-// A word for ssh's command line: it must not be taken for an option, nor hold what a shell or ssh would read otherwise.
+// Checks a word for ssh's command line. It must not look like an option, nor contain characters that are special to a
+// shell or ssh.
 void check_word(const std::string& text, const std::string& word, const char* what) {
   if (word.starts_with('-')) refuse(text, std::string("the ") + what + " begins with a hyphen");
   for (const unsigned char c : word)
@@ -89,9 +90,9 @@ RemoteAddress parse_remote(const std::string& text) {
 std::vector<std::string> RemoteAddress::command() const {
   if (!pipe.empty()) return {"sh", "-c", pipe};
   std::string there = program + " serve";
-  // One that was copied there is of our version.
+  // A copied program has our version.
   if (program == kProgram) there = "PATH=\"$HOME\"/" + copy_folder() + "/bin:\"$PATH\" " + there;
-  // The shell there knows what its home is.
+  // Only the shell there knows its home directory.
   if (folder.starts_with("~/")) there += " --folder \"$HOME\"/" + quoted(folder.substr(2));
   else if (!folder.empty()) there += " --folder " + quoted(folder);
   return ssh(there);

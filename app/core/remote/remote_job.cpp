@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLookEvery{10};  // at news and requests
+constexpr milliseconds kLookEvery{10};  // interval for updates and requests
 
 void apply(const json& request, TracedTraining& run, JobTeller& teller) {
   try {
@@ -87,7 +87,7 @@ void train_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, con
       if (interrupted()) run.control().stop();
       for (const json& request : requests.take()) apply(request, run, teller);
       RemoteUpdate update{.run = run.take()};
-      // It may come a moment before the training thread is over.
+      // It may come shortly before the training thread ends.
       if (update.run.summary) end.run.account = update.run.account, end.run.summary = std::exchange(update.run.summary, {});
       teller.tell(update);
     }
@@ -159,8 +159,8 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// The command of this program that runs experiments: it starts itself anew after a fault of the GPU. What it prints is in
-// the log.
+// Runs the experiment command of this program, because it restarts itself after a GPU fault. Its output goes to the
+// log.
 void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
   prof::write_whole(job.file("experiment.json"), in.required("experiment").value().dump());
@@ -176,7 +176,7 @@ void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller
   teller.tell(end);
 }
 
-// In a session of its own, without a terminal; what it prints goes into the log.
+// Starts the job in its own session, without a terminal. Its output goes to the log.
 pid_t spawn_job(const JobFolder& job) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -201,7 +201,7 @@ pid_t spawn_job(const JobFolder& job) {
   return child;
 }
 
-// Until it owns its folder, or has ended already.
+// Waits until the job owns its folder or has ended.
 void wait_until_begun(const JobFolder& job, pid_t child) {
   constexpr int kMostWaits = 4000;
   for (int i = 0; i < kMostWaits && !job.running(); ++i) {
@@ -214,7 +214,7 @@ void wait_until_begun(const JobFolder& job, pid_t child) {
   if (!job.running() && !fs::exists(job.file("news"), none)) throw Failure(job.name() + " did not begin; see " + job.file("log"));
 }
 
-// Pieces of traces of jobs that ended are of no use any more: their run files have all of it.
+// Deletes trace pieces of jobs that have ended: their run files have all of it.
 void forget_old_traces(const std::string& runs) {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(runs + "/.jobs", none)) {

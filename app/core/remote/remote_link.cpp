@@ -29,7 +29,7 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr size_t kMostNoise = 64u << 10;   // of a shell profile, before the program there speaks
+constexpr size_t kMostNoise = 64u << 10;   // bytes of a shell profile before the server's greeting
 constexpr size_t kMostErrors = 16u << 10;
 constexpr milliseconds kPingEvery{2000}, kSilent{10'000}, kGreeting{60'000}, kFirstBackOff{100}, kMostBackOff{10'000};
 constexpr size_t kTellEvery = 16u << 10;
@@ -47,7 +47,7 @@ std::string install_advice(const RemoteAddress& a) {
          a.program.substr(a.program.rfind('/') + 1) + ".";
 }
 
-// Why no line came about, in one sentence.
+// Returns in one sentence why there is no connection.
 std::string why_no_line(const RemoteAddress& a, int status, const std::string& errors, bool noise) {
   const std::string at = a.place();
   if (holds(errors, "Could not resolve hostname")) return at + ": no machine of that name is known. Check the name, or ~/.ssh/config.";
@@ -67,7 +67,7 @@ std::string why_no_line(const RemoteAddress& a, int status, const std::string& e
   return at + ": the line ended" + (errors.empty() ? std::string(" without a word.") : ": " + last_line(errors) + ".");
 }
 
-// The first line of the program there: "warpscope-serve 1 0.9.0".
+// Finds the first line of the server: "warpscope-serve 1 0.9.0".
 std::optional<std::string> greeting_in(std::string& bytes) {
   for (size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1) {
     const std::string line = bytes.substr(begin, end - begin);
@@ -85,7 +85,7 @@ std::string why_other_version(const RemoteAddress& a, const std::string& greetin
          " there and " + ws::version() + " here do not understand each other." + (a.pipe.empty() ? install_advice(a) : " Install the same version on both.");
 }
 
-// No further attempt would help.
+// Thrown if another attempt would not help.
 class LineRefused : public Failure {
  public:
   LineRefused(const std::string& sentence, bool missing) : Failure(sentence), copy_helps(missing) {}
@@ -166,7 +166,7 @@ uint32_t RemoteLink::follow(json what, FileFollower follower) {
     what["do"] = "follow", what["stream"] = number;
     followed_[number] = {what, std::move(follower), what.value("offset", uint64_t{0}), {}};
     request = followed_[number].what;
-    if (status_.state != LineState::Up) return number;  // asked for once the line stands
+    if (status_.state != LineState::Up) return number;  // requested once the line is up
   }
   post(request, [this, number](const json& ok, const std::string& error) { took_follow(number, ok, error); });
   return number;
@@ -235,7 +235,7 @@ void RemoteLink::connect(const std::stop_token& ended) {
   {
     std::lock_guard lock(mutex_);
     unsent_.clear();
-    // What was followed goes on by requests of its own; all else is asked once more.
+    // Followed files are requested again below. All other open requests are sent once more.
     std::erase_if(pending_, [](const auto& one) {
       const std::string what = one.second.request.value("do", "");
       return what == "follow" || what == "leave" || what == "ping";
@@ -257,7 +257,7 @@ void RemoteLink::read_errors() {
   if (errors_.size() > kMostErrors) errors_.erase(0, errors_.size() - kMostErrors);
 }
 
-// Whatever a shell there prints first is skipped.
+// Skips everything that a shell there prints first.
 void RemoteLink::greet(const std::stop_token& ended) {
   std::string bytes;
   const auto until = Clock::now() + kGreeting;
@@ -292,7 +292,7 @@ void RemoteLink::wait_for_bytes(int most_ms) {
   std::array<char, 64> none;
   while (::read(wake_pipe_[0], none.data(), none.size()) > 0) {
   }
-  if ((ends[3].revents & POLLHUP) != 0 && (ends[3].revents & POLLIN) == 0) usleep(1000);  // closed: else we would spin
+  if ((ends[3].revents & POLLHUP) != 0 && (ends[3].revents & POLLIN) == 0) usleep(1000);  // closed: avoid a busy loop
 }
 
 void RemoteLink::talk(const std::stop_token& ended) {
@@ -417,7 +417,7 @@ void RemoteLink::take_event(std::string_view text) {
 
 namespace {
 
-// What has come of a file so far, and how it ended.
+// What has arrived of a file so far, and how it ended.
 struct Copy {
   std::mutex mutex;
   std::unique_ptr<prof::SyncedFile> file;

@@ -52,7 +52,7 @@ RemoteRun::RemoteRun(RemoteLink& link, std::string name, bool trace, const json&
   if (trace) follow_trace();
 }
 
-// Asked before anything is followed, so that it is answered first.
+// Call it before anything is followed, so that it is answered first.
 void RemoteRun::begin(const json& job) {
   link_.post({{"do", "start"}, {"run", name_}, {"job", job}},
              [this, alive = std::weak_ptr(alive_)](const json&, const std::string& error) {
@@ -91,7 +91,7 @@ void RemoteRun::follow(const char* what, FileFollower follower, bool needed) {
 }
 
 RemoteRun::~RemoteRun() {
-  alive_.reset();  // before leave(), which waits for a callback that has begun
+  alive_.reset();  // before leave(), which waits for a running callback
   for (const uint32_t stream : streams_) link_.leave(stream);
 }
 
@@ -112,7 +112,7 @@ void RemoteRun::read(FrameReader& frames, std::string_view bytes, bool thinned) 
   say("What came from " + link_.address().place() + " cannot be read: " + problem, true);
 }
 
-// What stands for a part that was left out may begin before it.
+// The replacement for a left-out part may begin before that part: skip steps and epochs that we already have.
 void RemoteRun::take_frame(const Frame& frame) {
   std::vector<StepResult>& steps = inbox_.run.steps;
   std::vector<EpochResult>& epochs = inbox_.run.epochs;
@@ -131,7 +131,7 @@ void RemoteRun::say(const std::string& text, bool problem) {
   inbox_.run.messages.push_back({text, problem});
 }
 
-// Where nobody takes what came, it stays bounded: losses are thinned, and spans are left to the run file.
+// If nobody takes the inbox, it stays limited: losses are thinned, and spans are left to the run file.
 void RemoteRun::limit() {
   constexpr size_t kMostSteps = 1 << 20, kMostSpans = 4'000'000;
   RunUpdate& run = inbox_.run;
@@ -183,7 +183,7 @@ bool RemoteRun::thinned() const {
   return thinned_;
 }
 
-// Numbered, so that one which is sent again after a cut is taken once.
+// Requests have numbers, so that one that is sent again after a cut is handled once.
 void RemoteRun::request(json what) {
   {
     std::lock_guard lock(mutex_);

@@ -42,12 +42,13 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr size_t kChunk = 16u << 10;        // bytes of a stream in one frame
-constexpr size_t kQueued = 64u << 10;       // bytes that wait for the pipe
+constexpr size_t kQueued = 64u << 10;       // bytes waiting for the pipe
 constexpr int kTickMs = 10;
 constexpr size_t kMostStreams = 256, kMostRuns = 20'000;
-constexpr size_t kMostText = 8u << 20;      // of a command's output
+constexpr size_t kMostText = 8u << 20;      // for the output of a command
 
-constexpr std::array<std::string_view, 5> kOfJob{"now", "news", "curves", "log", "trace"};  // by urgency; files after them
+// most urgent first; files come last
+constexpr std::array<std::string_view, 5> kOfJob{"now", "news", "curves", "log", "trace"};
 
 std::unique_ptr<ByteSource> source_of(const JobFolder& job, const std::string& what) {
   if (what == "now") return state_of(job, "now");
@@ -121,7 +122,7 @@ json list_of(const std::string& runs) {
   return rows;
 }
 
-// What runs here now, as it was begun.
+// The jobs that run here now, with their start requests.
 json jobs_of(const std::string& runs) {
   json jobs = json::array();
   std::error_code none;
@@ -135,7 +136,8 @@ json jobs_of(const std::string& runs) {
   return jobs;
 }
 
-// A run whose writer was killed has a part of it in its log; it becomes one file before it is read by others.
+// A run whose writer was killed has a part of its data in a separate log (-wal). Merges it into one file before
+// others read it.
 void fold(const std::string& path) {
   if (!owner_of(path).empty()) throw Failure(fs::path(path).filename().string() + " is still being written. Stop it first.");
   std::error_code none;
@@ -145,7 +147,7 @@ void fold(const std::string& path) {
   db.exec("PRAGMA journal_mode = DELETE");
 }
 
-// What a command of this program prints about one of the runs.
+// Runs a command of this program and returns its output.
 json output_of(std::vector<std::string> words) {
   words.insert(words.begin(), program_file().string());
   Process command(words, Process::Output::HeardWithErrors);
@@ -157,7 +159,7 @@ json output_of(std::vector<std::string> words) {
 
 struct Stream {
   uint32_t number;
-  int urgency;  // the lowest goes first
+  int urgency;  // lowest first
   std::unique_ptr<ByteSource> source;
   uint64_t at;
 };
@@ -167,7 +169,7 @@ class Server {
   Server(int in, int out, std::string runs) : in_(in), out_(out), runs_(std::move(runs)) {
     fcntl(in_, F_SETFL, fcntl(in_, F_GETFL) | O_NONBLOCK);
     fcntl(out_, F_SETFL, fcntl(out_, F_GETFL) | O_NONBLOCK);
-    // In a line of its own, whatever a shell has written before.
+    // The greeting is on its own line, even if a shell has written text before it.
     waiting_ = "\n" + std::string(kLineMagic) + std::to_string(kLineProtocol) + " " + version() + "\n";
   }
 
@@ -214,7 +216,7 @@ class Server {
   }
 
   void answer(int64_t number, json what) {
-    if (what.contains("ok") && what["ok"].is_null()) return;  // later
+    if (what.contains("ok") && what["ok"].is_null()) return;  // answered later
     what["number"] = number;
     send(LineKind::Answer, what);
   }
@@ -243,7 +245,7 @@ class Server {
     return {{"runs", runs_}};
   }
 
-  // A request to a job that runs: pause, step, stop, a change.
+  // Sends a request to a running job: pause, step, stop, a change.
   json ask(const JsonInput& in) {
     const JobFolder job(runs_, in.required("run").text());
     if (!job.running()) throw Failure(job.name() + " has ended.");
@@ -278,7 +280,7 @@ class Server {
     return out;
   }
 
-  // A run there, or a file that a job left beside it.
+  // Path of a run, or of a file that a job left beside it.
   std::string file_of(const JsonInput& in) const {
     const std::string name = in.required("file").text();
     if (!in.at("run").there()) return path_in(runs_, name);
@@ -302,7 +304,7 @@ class Server {
     return later(number, [words] { return output_of(words); });
   }
 
-  // On a thread, while the line goes on.
+  // Runs the work on another thread while the connection continues.
   template <class Work>
   json later(int64_t number, Work work) {
     late_.push_back({number, std::async(std::launch::async, std::move(work))});
@@ -321,7 +323,7 @@ class Server {
     std::erase_if(late_, [](const Late& late) { return !late.result.valid(); });
   }
 
-  // One piece of the most urgent stream that has some. False: nothing to send, or no room.
+  // Sends one piece of the most urgent stream that has data. Returns false if there is nothing to send or no space.
   bool send_more() {
     more_ = false;
     for (size_t i = 0; i < streams_.size(); ++i) {
@@ -337,7 +339,7 @@ class Server {
 
   bool send_piece(Stream& stream) {
     try {
-      const bool grows = stream.source->may_grow();  // asked first: what was written until then is read
+      const bool grows = stream.source->may_grow();  // asked first: data written before this call is then read
       const NextBytes next = stream.source->next(stream.at, kChunk);
       if (!next.nothing()) return send_bytes(stream, next), true;
       if (grows) return false;
@@ -378,7 +380,7 @@ class Server {
   std::string runs_, waiting_;
   FrameReader frames_{"The line"};
   LinePace pace_;
-  std::vector<Stream> streams_;  // by urgency
+  std::vector<Stream> streams_;  // most urgent first
   std::vector<Late> late_;
   bool open_ = true, more_ = false;
 };

@@ -19,11 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What each Linux has, or must have of its own: of the C library and of the driver.
+// Libraries that every Linux has, or must provide itself: the C library and the driver.
 constexpr const char* kNeverCopied[] = {"linux-vdso", "ld-linux", "libc.", "libm.", "libdl.", "librt.", "libpthread.",
                                         "libutil.", "libresolv.", "libcuda."};
 
-// Marked lines are ours, whatever a shell profile prints.
+// Our lines have a prefix, because a shell profile may print other lines.
 constexpr const char* kLook = R"sh(echo; echo "warpscope kind $(uname -s) $(uname -m)"
 mkdir -p "$HOME"/.local/share/warpscope; echo "warpscope room $(df -Pk "$HOME"/.local/share/warpscope | awk 'END{print $4}')"
 for l in $( (ldconfig -p || /sbin/ldconfig -p) 2>/dev/null | awk '/=>/{print $1}' | sort -u); do echo "warpscope library $l"; done
@@ -65,7 +65,7 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
-// A folder that is gone with it.
+// A temporary folder that the destructor deletes.
 class Stage {
  public:
   Stage() {
@@ -129,7 +129,7 @@ void ServerCopy::add(const std::string& from, const std::string& to) {
     if (entry.is_regular_file(none)) add(entry.path().string(), to + "/" + fs::relative(entry.path(), from, none).string());
 }
 
-// "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x…)"
+// Parses lines such as "libz.so.1 => /lib/x86_64-linux-gnu/libz.so.1 (0x…)".
 void ServerCopy::add_libraries(const std::vector<std::string>& known_there) {
   std::string line;
   for (std::istringstream in(heard({"ldd", files_.front().from}).text); std::getline(in, line);) {

@@ -20,17 +20,17 @@ using nlohmann::json;
 
 enum class NewsKind : uint8_t { Steps = 1, News = 2, Ops = 3, Trace = 4, Epochs = 5 };
 
-constexpr size_t kMostInFrame = 4096;  // steps or epochs: a slow line carries them in a moment
+constexpr size_t kMostInFrame = 4096;  // steps or epochs; small enough for a slow line
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 std::string dumped(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 std::string frame(NewsKind kind, std::string_view payload) { return frame_of(static_cast<uint8_t>(kind), payload); }
 
-// Not-a-number is null in JSON.
+// NaN is null in JSON.
 double real(const JsonInput& value) { return value.there() && !value.is_null() ? value.number(kUnknown) : kUnknown; }
 
-// The same byte of all values together: the high ones hardly differ.
+// Stores the same byte of all values together, because the high bytes hardly differ.
 void put_planes(ByteWriter& to, const std::vector<uint32_t>& values) {
   for (int shift = 24; shift >= 0; shift -= 8)
     for (const uint32_t value : values) to.value(static_cast<uint8_t>(value >> shift));
@@ -45,9 +45,9 @@ std::vector<uint32_t> take_planes(ByteReader& from, size_t count, const char* wh
   return values;
 }
 
-constexpr double kTick = 1e-7;  // of the times
+constexpr double kTick = 1e-7;  // seconds; resolution of the times
 
-// About 6 bytes a step; the losses are exact, their times to 0.1 µs.
+// About 6 bytes per step. The losses are exact, the times have a resolution of 0.1 µs.
 std::string packed_steps(std::span<const StepResult> steps) {
   ByteWriter to;
   int64_t step = 0, time = 0;
@@ -70,7 +70,7 @@ void read_steps(std::string_view payload, std::vector<StepResult>& steps) {
   const std::string plain = prof::unpacked(head.raw(head.left(), "the values"));
   ByteReader from(plain, "The losses");
   if (count > kMostInFrame || count > plain.size()) from.fail("claims too many of them");
-  uint64_t step = 0, time = 0;  // hostile ones may wrap around
+  uint64_t step = 0, time = 0;  // unsigned: hostile values may wrap around
   std::vector<StepResult> read(count);
   for (StepResult& s : read) {
     s.step = static_cast<int64_t>(step += static_cast<uint64_t>(from.signed_varint("a step")) + 1);
@@ -319,7 +319,7 @@ void UpdateReader::read(const Frame& frame, RemoteUpdate& into) {
       into.run.traces.push_back(prof::decode_batch(prof::unpacked(frame.payload), ops_));
       return;
   }
-  // A newer version may tell more.
+  // Ignore other frames: a newer version may send more kinds.
 }
 
 }  // namespace ws::app

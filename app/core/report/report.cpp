@@ -16,7 +16,7 @@ namespace {
 using figure::fixed, figure::letter;
 using Point = ReportRun::Point;
 
-// Which runs a figure shows, on which machine: a figure leaves its page.
+// Names the runs of a figure and their machines, because a figure may be used without its page.
 std::string runs_caption(const std::vector<ReportRun>& runs) {
   std::string text;
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -30,7 +30,7 @@ std::string runs_caption(const std::vector<ReportRun>& runs) {
   return text + ".";
 }
 
-constexpr size_t kMostOps = 12;  // that have a bar of their own
+constexpr size_t kMostOps = 12;  // ops with a bar of their own
 
 MeasureDelta delta(const ReportRun& a, const ReportRun& b, MeasureKind kind) {
   return delta_of(measure(measures_of(a.run), kind), measure(measures_of(b.run), kind));
@@ -53,13 +53,13 @@ std::string row(const std::vector<std::string>& cells, const char* tag) {
 
 std::string known(double value, int decimals) { return value > 0 ? fixed(value, decimals) : "–"; }
 
-// Samples a second say how fast a run is whatever its batch, as long as a sample takes the same work.
+// Samples per second compare runs with any batch, as long as a sample needs the same work.
 std::string samples_against_first(const std::vector<ReportRun>& runs, size_t i) {
   if (i == 0 || !same_work_a_sample(runs[0].run.choices(), runs[i].run.choices())) return "";
   return in_brackets(delta(runs[0], runs[i], MeasureKind::Throughput));
 }
 
-// Most runs are too short for a measurement.
+// A dash for runs that are too short for a measurement, which is most of them.
 std::string tracing_text(const ComparedRun& r) {
   const std::string text = prof::tracing_cost_text(r.tracing_cost);
   return text.empty() ? "–" : text;

@@ -28,7 +28,7 @@ struct Plot {
   }
 };
 
-// At most two points a column, the extremes kept.
+// Keeps at most two points per pixel column: the extremes.
 std::vector<std::pair<double, double>> thinned(const std::vector<Point>& points, const Plot& plot) {
   std::vector<std::pair<double, double>> out;
   const auto at_x = [&plot](const Point& p) { return plot.by_time ? p.wall_s : p.step; };
@@ -48,7 +48,7 @@ std::vector<std::pair<double, double>> thinned(const std::vector<Point>& points,
   return out;
 }
 
-// Nearly everywhere the same, as drawn.
+// True if both curves are drawn nearly the same almost everywhere.
 bool covers(const std::vector<Point>& upper, const std::vector<Point>& lower, const Plot& plot) {
   if (upper.size() != lower.size()) return false;
   size_t same = 0;
@@ -60,7 +60,7 @@ bool covers(const std::vector<Point>& upper, const std::vector<Point>& lower, co
   return same * 10 >= upper.size() * 8;
 }
 
-// A running mean for curves of many points; none for few.
+// A running mean for curves with many points; empty for few points.
 std::vector<Point> smoothed(const std::vector<Point>& points) {
   constexpr size_t kMany = 150;
   constexpr double kFactor = 0.95;
@@ -74,7 +74,7 @@ std::vector<Point> smoothed(const std::vector<Point>& points) {
   return out;
 }
 
-// "matrix", "launch gaps": what fits under a bar.
+// A name that fits under a bar: "matrix", "launch gaps".
 std::string short_name(prof::Meaning meaning) {
   const std::string name = prof::meaning_name(meaning);
   return meaning == prof::Meaning::Launch ? name : name.substr(0, name.find(' '));
@@ -88,14 +88,14 @@ std::vector<prof::Cause> changes(const prof::Waterfall& w) {
   return causes;
 }
 
-// The highest that the bars reach.
+// The highest value that the bars reach.
 double highest(const prof::Waterfall& w, const std::vector<prof::Cause>& causes) {
   double most = std::max({us_of(w.a_ps), us_of(w.b_ps), 1e-9}), at = us_of(w.a_ps);
   for (const prof::Cause& c : causes) most = std::max(most, at += us_of(c.delta_ps()));
   return most;
 }
 
-// A true minus, and thin spaces that do not break between the thousands.
+// Uses a real minus sign, and thin no-break spaces between the thousands.
 std::string for_print(std::string plain) {
   if (plain[0] == '-') plain.replace(0, 1, "−");
   for (size_t at = 0; (at = plain.find(' ', at)) != plain.npos;) plain.replace(at, 1, "\u202F");
@@ -123,7 +123,7 @@ Drawing curves(const std::vector<std::vector<Point>>& curves, bool log_y, bool b
   for (const auto& points : curves)
     for (const Point& p : points)
       plot.x1 = std::max(plot.x1, at_x(p)), plot.y0 = std::min(plot.y0, p.value), plot.y1 = std::max(plot.y1, p.value);
-  if (plot.y1 <= plot.y0 && !log_y && plot.y0 > 0) plot.y0 *= 0.9;  // all right: there is nothing above 100 %
+  if (plot.y1 <= plot.y0 && !log_y && plot.y0 > 0) plot.y0 *= 0.9;  // all correct: there is nothing above 100 %
   if (plot.y1 <= plot.y0) plot.y1 = plot.y0 * 1.1 + 1e-6;
   Drawing drawing{660, 276};
   for (double t : ticks(plot.y0, plot.y1, log_y, 5)) {
@@ -135,12 +135,12 @@ Drawing curves(const std::vector<std::vector<Point>>& curves, bool log_y, bool b
   drawing.line(Plot::kLeft, Plot::kTop + Plot::kHeight, Plot::kLeft + Plot::kWidth, Plot::kTop + Plot::kHeight, kAxis);
   drawing.line(Plot::kLeft, Plot::kTop, Plot::kLeft, Plot::kTop + Plot::kHeight, kAxis);
   drawing.text(Plot::kLeft + Plot::kWidth / 2, 268, by_time ? "training time, s" : "step", Anchor::Middle);
-  std::vector<double> written;  // heights of the letters so far: those of equal curves stand below each other
+  std::vector<double> written;  // y of the letters so far: letters of equal curves are placed below each other
   for (size_t i = 0; i < curves.size(); ++i) {
     if (curves[i].empty()) continue;
     const std::vector<Point> smooth = smoothed(curves[i]);
     if (!smooth.empty()) drawing.polyline(thinned(curves[i], plot), colour(i), 0.8, {}, 0.28);
-    // What lies on another curve is dashed, so that both are seen.
+    // A curve on top of another curve is dashed, so that both are visible.
     const bool above = std::any_of(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const auto& other) { return covers(curves[i], other, plot); });
     drawing.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7,

@@ -1,4 +1,4 @@
-// What a report takes from a run file, or from another program's trace.
+// Collects the data of a report from a run file or from another program's trace.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// A typical step of each run, one below the other on one time scale.
+// Draws a typical step of each run, one below the other on one time scale.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@ namespace ws::app::figure {
 namespace {
 
 constexpr double kLeft = 92, kWidth = 556, kRuler = 20, kHead = 20, kPhase = 14, kMemory = 30, kBetween = 12;
-constexpr double kLetterShare = 0.58;  // of its size that a letter of the font is wide
+constexpr double kLetterShare = 0.58;  // width of a letter as a share of the font size
 constexpr const char *kQuietInk = "#48505D", *kWaiting = "#F2F3F6", *kLine = "#7B8190";
 
 struct Scale {
@@ -58,12 +58,12 @@ void draw_lane(Drawing& drawing, const StepPicture::Lane& lane, const Scale& sca
   const bool phases = lane.kind == prof::TrackKind::Phases;
   drawing.text(8, top + height / 2 + 3.5, prof::shortened(lane.name, 15), Anchor::Start, 10);
   if (!phases) drawing.rect(kLeft, top + 1.5, scale.x(length) - kLeft, height - 3, kWaiting);
-  double drawn_until = 0;  // what is narrower than a hair is drawn once
+  double drawn_until = 0;  // blocks narrower than a hairline are drawn once
   for (const StepPicture::Block& block : lane.blocks) {
     const double from = scale.x(block.begin), to = std::max(scale.x(block.end), from + 0.3);
     if (to < drawn_until + 0.15) continue;
     drawn_until = to;
-    const double width = to - from > 2 ? to - from - 0.6 : to - from;  // neighbours stay apart
+    const double width = to - from > 2 ? to - from - 0.6 : to - from;  // a gap between neighbours
     if (phases)
       drawing.rect(from, top + 1.5, width, height - 3, "#FFFFFF", kLine);
     else
@@ -73,7 +73,7 @@ void draw_lane(Drawing& drawing, const StepPicture::Lane& lane, const Scale& sca
   }
 }
 
-// Used memory over the step; the greatest value has its number.
+// Draws used memory over the step, with the number of its peak.
 void draw_memory(Drawing& drawing, const StepPicture& step, const Scale& scale, double top, const std::string& ink) {
   const auto y = [&](double bytes) { return top + kMemory - 2 - bytes / scale.most_bytes * (kMemory - 6); };
   drawing.text(8, top + 19, "memory", Anchor::Start, 10);
@@ -92,7 +92,7 @@ void draw_memory(Drawing& drawing, const StepPicture& step, const Scale& scale, 
     if (level.bytes > peak->bytes) peak = &level;
   }
   drawing.polyline(line, ink, 1.2);
-  constexpr double kRoom = 84;  // for the words, which stand beside a step that is shorter
+  constexpr double kRoom = 84;  // for the text, which stands beside a shorter step
   const double end = scale.x(step.length), at = y(peak->bytes), peak_x = scale.x(peak->time);
   const bool beside = end - kLeft < 2 * kRoom, left = !beside && peak_x > end - kRoom;
   drawing.text(beside ? end + 4 : peak_x + (left ? -3 : 3), at > top + 14 ? at - 3 : at + 9,

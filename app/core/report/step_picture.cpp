@@ -10,7 +10,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kColumns = 1200;  // more cannot be told apart on paper
+constexpr int kColumns = 1200;  // finer detail is not visible on paper
 constexpr size_t kMostLanes = 5;
 
 std::string block_name(const prof::StepLane& lane, const prof::Trace& trace, const prof::Span& span) {

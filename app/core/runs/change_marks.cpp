@@ -23,7 +23,7 @@ std::optional<Change> change_of(const prof::ChangeMark& mark) {
     RunSpec spec;
     set_field(spec, change.key, change.to);
     return change;
-  } catch (const Failure&) {  // of a newer version
+  } catch (const Failure&) {  // from a newer version
     return std::nullopt;
   }
 }

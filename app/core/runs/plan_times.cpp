@@ -15,7 +15,7 @@ bool runs_from(const Plan& plan, const std::vector<prof::OpInfo>& ops, size_t ba
   return true;
 }
 
-// Where the work itself is recorded, best first.
+// Returns the tracks where the work itself was recorded. The most precise kind wins.
 std::vector<const prof::Track*> work_tracks(const prof::Trace& trace) {
   for (prof::TrackKind kind : {prof::TrackKind::Inner, prof::TrackKind::Stream, prof::TrackKind::CpuThread}) {
     std::vector<const prof::Track*> tracks;
@@ -31,7 +31,7 @@ bool is_of_layer(const Plan& plan, const Op& op, const std::string& layer) {
   return layer.empty() || !named || plan.layer_names[static_cast<size_t>(op.layer)] == layer;
 }
 
-// The op of a phase and layer. A gradient that is never stored is made by the op that updates with it.
+// Finds the op of a phase and layer. A gradient that is never stored is computed by the op that updates with it.
 size_t op_of_part(const Plan& plan, const prof::OpInfo& part) {
   const auto find = [&](std::string_view phase) {
     return static_cast<size_t>(
@@ -54,8 +54,8 @@ void add_part(PlanTimes& times, const Plan& plan, const prof::Trace& trace, cons
 
 std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {
   std::vector<prof::OpTag> tags(plan.ops.size(), prof::kNoOp);
-  // An executor registers a plan's ops in order; the newest registration is the one that runs, or ran when work was
-  // recorded last.
+  // An executor registers a plan's ops in order. The newest registration is the running one, or the one that ran when
+  // work was last recorded.
   constexpr size_t kNewest = 20'000;
   const auto times = op_times(trace, kNewest);
   size_t newest = 0;

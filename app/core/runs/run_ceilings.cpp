@@ -10,16 +10,16 @@
 namespace ws::app {
 namespace {
 
-constexpr const char* kCeilings = "ceilings";  // of the summary's extra texts
+constexpr const char* kCeilings = "ceilings";  // key in the summary's extra texts
 
-// Sweeps measure what they need: of the arithmetic there may be one precision only.
+// A sweep measures only what it needs: perhaps only one precision of the arithmetic.
 bool known(const lab::Ceilings& c) {
   return c.read_write_bytes_s > 0 && (c.fp32_flops_s > 0 || c.tf32_flops_s > 0 || c.fp16_flops_s > 0);
 }
 
 }  // namespace
 
-// The card is only asked where there is something to keep: that starts the driver.
+// Asking the GPU starts the driver, so do it only if there is something to store.
 void keep_ceilings(prof::RunSummary& run) {
   if (known(lab::remembered_ceilings(run.device))) keep_ceilings(run, device_info());
 }
@@ -38,7 +38,7 @@ void keep_ceilings(const std::string& path) {
     prof::RunSummary run = prof::read_run_summary(path);
     keep_ceilings(run);
     if (const auto kept = run.extra.find(kCeilings); kept != run.extra.end()) prof::keep_with_run(path, kCeilings, kept->second);
-  } catch (const Failure&) {  // the recording is whole without them
+  } catch (const Failure&) {  // the recording is complete without them
   }
 }
 

@@ -34,14 +34,15 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr int64_t kMostOrdered = 50'000'000;  // rows of all epochs whose order is written down; beyond, file order
+// maximum rows (all epochs together) with a written order; beyond that: file order
+constexpr int64_t kMostOrdered = 50'000'000;
 
 struct Output {
   int status = 0;
   std::string text;
 };
 
-// A program whose output comes line by line; a cancel interrupts it.
+// Runs a program and passes on its output line by line. Cancelling interrupts it.
 Output run_program(const std::vector<std::string>& command, const std::atomic<bool>& cancel,
                    const std::function<void(const std::string&)>& said) {
   Process process(command, Process::Output::HeardWithErrors);
@@ -121,7 +122,7 @@ double cell(const std::string& text) {
   return end == text.c_str() ? std::nan("") : value;
 }
 
-// The rows of metrics.csv; a torn last line is left out.
+// Reads the rows of metrics.csv, without an incomplete last line.
 void read_metrics(const fs::path& path, prof::RunData& run) {
   std::ifstream in(path);
   std::string line;
@@ -143,7 +144,7 @@ void read_metrics(const fs::path& path, prof::RunData& run) {
   }
 }
 
-// The script marks its steps as ranges; here they become what steps are everywhere else.
+// The script marks its steps as ranges. This turns them into normal step spans.
 void find_steps(prof::Trace& trace) {
   std::vector<prof::Span> steps;
   for (const prof::Track& track : trace.tracks()) {
@@ -164,7 +165,8 @@ void find_steps(prof::Trace& trace) {
   for (prof::Span& step : steps) step.name = name, trace.append(track, step);
 }
 
-// How PyTorch runs eager code, in our words: its caching pool, a kernel an operation, waits where a value is read.
+// Describes PyTorch's eager mode in our choices: its caching allocator, one kernel per operation, a wait for each
+// value that is read.
 RunSpec as_torch_runs(RunSpec spec) {
   const Precision precision = spec.exec.precision;
   const Device device = spec.exec.device;
@@ -178,7 +180,7 @@ RunSpec as_torch_runs(RunSpec spec) {
 
 void fill_summary(prof::RunData& run, const TorchRequest& request, const JsonInput& measured) {
   prof::RunSummary& s = run.summary;
-  // Not-a-number is null in JSON.
+  // NaN is null in JSON.
   const auto number = [&measured](const char* key) {
     const JsonInput value = measured.at(key);
     return value.is_null() ? std::nan("") : value.number(std::nan(""));
@@ -204,7 +206,7 @@ void fill_summary(prof::RunData& run, const TorchRequest& request, const JsonInp
   s.created = prof::utc_text();
 }
 
-// The folder of one run, gone with it.
+// A temporary folder for one run. The destructor deletes it.
 struct Workplace {
   Workplace() {
     std::string pattern = (temporary_folder() / "warpscope-torch-XXXXXX").string();
@@ -341,7 +343,7 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch had a point.");
   if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));
   lab::LabResult measured = lab::lab_result_from_json(read_output(out));
-  std::string missing;  // ways that were asked for and that the script has not
+  std::string missing;  // requested ways that the script does not have
   for (const lab::Way way : spec.ways)
     if (std::ranges::find(measured.points, way, &lab::LabPoint::way) == measured.points.end())
       missing += (missing.empty() ? "" : ", ") + std::string(lab::info(way).name);

@@ -10,8 +10,8 @@
 
 namespace ws::app {
 
-// The training thread and the pump both append to the inbox; nobody holds its lock while working. What goes to the file
-// waits in a second queue for the pump: the training thread never waits for the disk.
+// The training thread and the pump both append to the inbox, and neither holds its lock while it works. Data for the
+// file waits for the pump in a second queue, so that the training thread never waits for the disk.
 struct TracedTraining::Impl final : TrainSink {
   Impl(RunSpec s, RecorderOptions o, TrainOptions t)
       : spec(std::move(s)), options(std::move(o)), train(std::move(t)), writer(options.title, spec) {}
@@ -67,25 +67,25 @@ struct TracedTraining::Impl final : TrainSink {
       collector = std::move(fresh);
       for (const std::string& said : {status.sentence, status.counters})
         if (!said.empty()) inbox.messages.push_back({said});
-    } catch (const Failure& problem) {  // training goes on untraced
+    } catch (const Failure& problem) {  // training continues without tracing
       say(problem.what());
     }
   }
 
-  // Once there, it stays until the end of the run.
+  // Once set, it stays until the end of the run.
   prof::Collector* tracer() const {
     std::lock_guard lock(mutex);
     return collector.get();
   }
 
-  // Moves what has gathered to the file and the inbox.
+  // Moves the collected data to the file and the inbox.
   void drain() {
     write_news();
     prof::Collector* source = tracer();
     if (!source) return;
     for (prof::TraceBatch batch = source->take(); !batch.empty(); batch = source->take()) {
       record([&] { writer.add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
-      write_news();  // batches may come as fast as they are written
+      write_news();  // batches may arrive as fast as they are written
       if (!options.keep_traces) continue;
       std::lock_guard lock(mutex);
       inbox.traces.push_back(std::move(batch));
@@ -105,7 +105,7 @@ struct TracedTraining::Impl final : TrainSink {
     });
   }
 
-  // A run file that cannot be written ends the recording, not the run. Its account goes on.
+  // If the run file cannot be written, only the recording ends. The run and its figures continue.
   template <class Work>
   void record(const Work& work) {
     try {
@@ -132,10 +132,10 @@ struct TracedTraining::Impl final : TrainSink {
   TrainOptions train;
   TrainControl control;
   int64_t origin_ns = 0;
-  mutable std::mutex mutex;  // of the inbox and of the collector's pointer
+  mutable std::mutex mutex;  // guards the inbox and the collector's pointer
   RunUpdate inbox, unwritten;
   std::unique_ptr<prof::Collector> collector;
-  TrainingWriter writer;  // used by the pump only, once the run began
+  TrainingWriter writer;  // once the run has begun, only the pump uses it
   std::string file_problem;
 };
 

@@ -64,7 +64,7 @@ TrainingFolder::TrainingFolder(const std::string& folder, int64_t steps_per_epoc
   std::error_code error;
   made_ = fs::create_directories(folder, error) || fs::is_empty(folder, error);
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
-  // Said before the training, not after it.
+  // Report it before the training, not after it.
   if (access(folder.c_str(), W_OK | X_OK) != 0) throw Failure(folder + ": cannot be written: " + std::strerror(errno));
   if (fs::exists(metrics_path_, error) && access(metrics_path_.c_str(), W_OK) != 0)
     throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
@@ -97,7 +97,7 @@ void TrainingFolder::open() {
   if (keep_steps_ == 0) metrics_ << kHeader;
 }
 
-// A run that was killed may have written more rows than its last checkpoint knows; a power cut leaves zeros in between.
+// A killed run may have written more rows than its last checkpoint has. A power cut leaves zeros in between.
 void TrainingFolder::keep_rows() const {
   std::string kept = kHeader;
   {
@@ -121,7 +121,7 @@ void TrainingFolder::add(const std::vector<StepResult>& steps, const std::vector
     while (epoch != epochs.end() && epoch->step < row.result.step + 1) ++epoch;
     if (epoch != epochs.end() && epoch->step == row.result.step + 1) row.test = epoch->test;
   }
-  // The newest row waits where an epoch ends: its test values come after it.
+  // If an epoch ends at the newest row, the row waits, because its test values come later.
   const bool wait = !held_.empty() && ends_epoch(held_.back());
   const auto ready = held_.end() - (wait ? 1 : 0);
   if (ready == held_.begin()) return;
@@ -150,9 +150,9 @@ void TrainingFolder::finish(const Summary& summary, const prof::RunSummary& acco
       fs::remove(metrics_path_, error);
     }
     if (keep_steps_ > 0 && summary.status != RunStatus::Failed && !has_summary_of(summary.steps))
-      write_summary(summary, account);  // that failed when it was due
+      write_summary(summary, account);  // the earlier write failed
     owned_.reset();
-    if (made_) fs::remove(folder_, error);  // an empty one only
+    if (made_) fs::remove(folder_, error);  // removes only an empty folder
     return;
   }
   if (!metrics_.is_open()) open();

@@ -18,7 +18,7 @@
 namespace ws::app {
 namespace {
 
-constexpr prof::TimeNs kWindow = 1'000'000'000;  // one account of where the time went a second
+constexpr prof::TimeNs kWindow = 1'000'000'000;  // 1 s; each window gets one time split
 constexpr size_t kRecentBytes = 64u << 20;
 
 prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
@@ -33,7 +33,7 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   return s;
 }
 
-// The step marks in a stretch of time, in order.
+// Returns the step marks in a time range, in order.
 std::vector<prof::Span> marks_in(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end) {
   std::vector<prof::Span> marks;
   for (const prof::Track& track : trace.tracks()) {
@@ -48,7 +48,7 @@ std::vector<prof::Span> marks_in(const prof::Trace& trace, prof::TimeNs begin, p
 
 int64_t step_of(const prof::Span& mark) { return std::max<int64_t>(int64_t{mark.step} - 1, 0); }
 
-// A mark may stand for the many steps of one graph: its distance to the next tells how many.
+// A mark may stand for many steps of one graph. The distance between marks tells how many.
 int64_t steps_in(const std::vector<prof::Span>& marks) {
   const auto count = static_cast<int64_t>(marks.size());
   const int64_t apart = step_of(marks.back()) - step_of(marks.front());
@@ -108,7 +108,7 @@ void TrainingWriter::add_window() {
   take_step_time(spec_);
 }
 
-// The marks and the counters do not stop at the same step: what was counted is given by step.
+// Marks and counters do not end at the same step, so the counts are given per step.
 void TrainingWriter::count_calls(prof::StepWindow& window) {
   if (const auto steps = static_cast<double>(progress_.started - counted_.started); steps > 0) {
     allocations_each_ = static_cast<double>(progress_.calls.allocate - counted_.calls.allocate) / steps;
@@ -127,7 +127,7 @@ void TrainingWriter::take_step_time(const RunSpec& spec) {
   summary_.step_time = prof::step_time(sample, losses_.seen(), summary_.us_per_step);
 }
 
-// What a list shows of the run so far, for the case that it never ends well.
+// Writes what a list shows of the run so far, in case the run never ends properly.
 void TrainingWriter::progress(const Progress& progress) {
   progress_ = progress;
   if (progress.epochs > 0) steps_per_epoch_ = static_cast<double>(progress.steps) / static_cast<double>(progress.epochs);

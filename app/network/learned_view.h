@@ -1,5 +1,5 @@
-// One picture of what the network has learned: first-layer weights, sample predictions, rows that it reads wrong, the
-// confusion matrix, or the plane of the data with the decision boundary or the line.
+// Shows one picture of what the network has learned: first-layer weights, sample predictions, wrong predictions, the
+// confusion matrix, or the plane of the data with the decision boundary or the fitted line.
 #pragma once
 #include <QWidget>
 #include <memory>
@@ -15,7 +15,7 @@ class LearnedView : public QWidget {
   LearnedView(Kind kind, const QString& name, QWidget* parent = nullptr);
   void setContent(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> data);
   bool hasContent() const;
-  void setTight(bool tight) { tight_ = tight; }  // inside of a pane: no frame, and a low title line
+  void setTight(bool tight) { tight_ = tight; }  // inside a pane: no frame, and a low title line
   QSize sizeHint() const override { return {420, 320}; }
 
  protected:

@@ -1,4 +1,5 @@
-// The network at work, beside the loss: the boundary it draws, its first-layer filters, the pictures it reads wrong.
+// The pane beside the loss that shows what the network learns: its decision boundary, first-layer filters, and wrong
+// predictions.
 #pragma once
 #include "app/network/learned_view.h"
 #include "app/network/weights_reader.h"
@@ -13,13 +14,13 @@ class NetworkPane : public Pane {
   Q_OBJECT
  public:
   explicit NetworkPane(TrainingSession* session, QWidget* parent = nullptr);
-  void setRuns(const std::vector<Run*>& runs);  // shows the one that trains, else the newest with weights
+  void setRuns(const std::vector<Run*>& runs);  // shows the run that trains, otherwise the newest one with weights
   bool useful() const { return reader_.run() != nullptr; }
   QPushButton* swapButton() const { return swap_; }
   const std::vector<LearnedView*>& views() const { return views_; }
 
  signals:
-  void swapWanted();  // with the loss
+  void swapWanted();  // swap with the loss
 
  protected:
   void showEvent(QShowEvent*) override;
@@ -30,7 +31,7 @@ class NetworkPane : public Pane {
   void say(const QString& sentence);
 
   WeightsReader reader_;
-  std::vector<LearnedView*> views_;  // plane, filters, read wrong, confusion matrix
+  std::vector<LearnedView*> views_;  // plane, filters, wrong predictions, confusion matrix
   QLabel* empty_;
   QPushButton* swap_;
 };

@@ -1,4 +1,4 @@
-// Reads what a network has learned. Runs on the training thread, between two steps.
+// Reads what a network has learned. It runs on the training thread, between two steps.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,7 +12,7 @@ namespace ws::app {
 struct LayerWeights {
   std::string name;  // "W1"
   int64_t rows = 0, cols = 0;
-  std::vector<float> now, first;  // `first`: as the init made them
+  std::vector<float> now, first;  // `first`: as initialised
 };
 
 struct SamplePrediction {
@@ -27,8 +27,8 @@ struct WeightsSnapshot {
   std::vector<SamplePrediction> samples;    // classification
   std::vector<std::vector<int>> confusion;  // [truth][guess], over the rows below
   int64_t confusion_rows = 0, wrong_rows = 0;
-  std::vector<SamplePrediction> wrong;  // the first of the wrong rows
-  std::vector<float> line_x, line_y;  // one feature, one target: the fitted curve
+  std::vector<SamplePrediction> wrong;  // the first of the wrong predictions
+  std::vector<float> line_x, line_y;  // one feature and one target: the fitted curve
   std::vector<int> boundary;          // two features: class on a grid, row by row from the top
   int boundary_side = 0;
   float x_low = 0, x_high = 1, y_low = 0, y_high = 1;
@@ -37,7 +37,7 @@ struct WeightsSnapshot {
 struct StraightLine {
   double slope, at_zero;
 };
-std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot);  // none: what was fitted is bent
+std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot);  // nullopt if the fit is not straight
 
 WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, const RunSpec& spec);
 

@@ -1,4 +1,4 @@
-// Reads what a run has learned: again and again while it trains, once from the weights that it left beside its file.
+// Reads what a run has learned: repeatedly during training, or once from the weights stored beside its file.
 #pragma once
 #include <QElapsedTimer>
 #include <QObject>
@@ -13,7 +13,7 @@
 
 namespace ws::app {
 
-// Gives the function to the training thread of `run`; false when that run does not train now.
+// Passes the function to the training thread of `run`. Returns false if that run does not train now.
 using AskTrainer = std::function<bool(const Run& run, std::function<void(Executor&)>)>;
 AskTrainer trainer_of(TrainingSession* session);
 
@@ -21,9 +21,9 @@ class WeightsReader : public QObject {
   Q_OBJECT
  public:
   explicit WeightsReader(AskTrainer ask, QObject* parent = nullptr);
-  void setRun(Run* run);  // nullptr: none
+  void setRun(Run* run);  // nullptr for no run
   Run* run() const { return run_; }
-  void setWatched(bool watched);  // it reads only while somebody looks
+  void setWatched(bool watched);  // it reads only while it is visible
   bool has() const { return snapshot_ != nullptr; }
   bool reading() const;        // a snapshot will come
   QString whyNothing() const;  // one sentence while there is no snapshot
@@ -44,11 +44,11 @@ class WeightsReader : public QObject {
   std::shared_ptr<const WeightsSnapshot> snapshot_;
   std::shared_ptr<const data::Dataset> rows_;
   QTimer timer_;
-  QElapsedTimer since_;      // the last question
-  qint64 took_ms_ = 0;       // its answer
+  QElapsedTimer since_;      // since the last request
+  qint64 took_ms_ = 0;       // how long the last answer took
   bool watched_ = false;
-  bool asked_ = false;       // the training thread, which has not answered yet
-  bool asked_kept_ = false;  // weights were read from beside the file, or are being read
+  bool asked_ = false;       // a request to the training thread is open
+  bool asked_kept_ = false;  // the weights beside the file were read, or are being read
   bool failed_ = false;
   Job reading_;
 };

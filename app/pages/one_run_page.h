@@ -1,4 +1,4 @@
-// A page about one run: the one that the window shows, until a button in the top bar picks another of the ticked ones.
+// A page about one run: the run that the window shows. A button in the top bar picks another ticked run.
 #pragma once
 #include "app/pages/page.h"
 

@@ -1,4 +1,5 @@
-// What a page gives to the window: a widget and its name, entries for the menus, what it remembers, what keeps it busy.
+// What a page gives to the window: a widget and its name, menu entries, state to remember, and work that a closing
+// window asks about.
 #pragma once
 #include <QAction>
 #include <QByteArray>
@@ -15,37 +16,37 @@ enum class MenuName { File, Run, View, Timeline, Tools, Compare, Help };
 
 struct MenuEntries {
   MenuName menu;
-  QList<QAction*> actions;  // submenus by their menuAction()
+  QList<QAction*> actions;  // submenus as their menuAction()
 };
 
-// Something of a page that is kept from one start of the program to the next.
+// State of a page that is saved from one program start to the next.
 struct Remembered {
   QString key;
   std::function<QByteArray()> save;
   std::function<void(const QByteArray&)> restore;
-  bool layout = false;  // restored only where the window is as wide, or as narrow, as it was
+  bool layout = false;  // restored only if the window class (wide or narrow) is the same
 };
 
-// What goes on beside training, which a closing window asks about.
+// Work beside training. A closing window asks about it.
 struct Chore {
-  std::function<QString()> what;  // a sentence; empty: nothing goes on
-  QString kept;                   // what stays of it when it is stopped
+  std::function<QString()> what;  // a sentence; empty if nothing is running
+  QString kept;                   // what remains when it is stopped
   std::function<void()> stop;
 };
 
 struct Page {
   QString title;
   QWidget* widget = nullptr;
-  std::function<void(const std::vector<Run*>&)> show_runs;  // the ticked ones, whenever they change
-  QWidget* picker = nullptr;                                // stands in the top bar while the page is in front
-  QString dock;                    // of a page in the right column: the name by which it is remembered
-  bool of_training = false, of_program = false;  // says nothing of a recorded program, or of anything else
-  bool open_at_first = false;  // of a dock, where the window is wide enough
+  std::function<void(const std::vector<Run*>&)> show_runs;  // called with the ticked runs when they change
+  QWidget* picker = nullptr;                                // shown in the top bar while the page is in front
+  QString dock;                    // for a page in the right column: the name for saved state
+  bool of_training = false, of_program = false;  // only for trainings; only for recorded programs
+  bool open_at_first = false;  // for a dock, if the window is wide enough
   std::function<void(bool narrow)> set_compact;
   std::vector<MenuEntries> menus;
   std::vector<Remembered> remembered;
   std::vector<Chore> chores;
-  std::function<bool(const QString& path)> open;  // true: the page has taken the file
+  std::function<bool(const QString& path)> open;  // True: the page took the file
 };
 
 // An action for `Page::menus`. It belongs to `page`.

@@ -1,4 +1,4 @@
-// Paints a Drawing. Qt's renderer of SVG makes outlines of letters; here text stays text, also in a PDF.
+// Paints a Drawing. Qt's SVG renderer turns text into outlines; this keeps text as text, also in a PDF.
 #pragma once
 #include "app/core/report/drawing.h"
 

@@ -1,4 +1,4 @@
-// A report as HTML or PDF, by the name's ending.
+// Writes a report as HTML or PDF, by file name extension.
 #pragma once
 #include <QString>
 #include <vector>

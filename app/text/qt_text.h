@@ -1,4 +1,4 @@
-// UTF-8 of the Qt-free libraries, as Qt's text.
+// Converts UTF-8 of the Qt-free libraries to Qt's text.
 #pragma once
 #include <QString>
 #include <string_view>

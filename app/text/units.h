@@ -1,4 +1,4 @@
-// Numbers as the window writes them: thin spaces for thousands, a true minus, a space before the unit.
+// Formats numbers for the window: thin spaces for thousands, a real minus, a space before the unit.
 #pragma once
 #include <QString>
 #include <cstdint>
@@ -10,14 +10,14 @@ QString fixed_text(double value, int decimals);          // "−0.31"
 QString significant_text(double value, int digits = 3);  // "0.0193", "2.36 M"
 QString duration_text(double seconds);                   // "0.4 s", "12 min 5 s"
 QString us_text(double us);                              // "27.1", "369.2", "1 842"
-QString step_time_text(double us);                       // "27.1 µs", "1.84 ms"; "—": not known
-QString step_spread_text(double p5_us, double p95_us);   // "90 % of the steps took 17.2 µs to 19.0 µs"; empty: not known
+QString step_time_text(double us);                       // "27.1 µs", "1.84 ms"; "—" if unknown
+QString step_spread_text(double p5_us, double p95_us);  // "90 % of the steps took 17.2 µs to 19.0 µs"; empty if unknown
 QString bytes_text(double bytes);                        // "0.64 MiB"
 struct ByteUnit {
   double bytes;
   const char* name;
 };
-ByteUnit byte_unit(double largest);  // of an axis that reaches so far: KiB, MiB or GiB
+ByteUnit byte_unit(double largest);  // unit for an axis up to this value: KiB, MiB or GiB
 QString time_axis_text(double us);   // "27.1 µs", "1.84 ms"
 QChar run_letter(int slot);          // 'A' for slot 0, 'Z' for 25
 

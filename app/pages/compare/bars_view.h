@@ -1,4 +1,4 @@
-// Bars of the compared runs: how a step splits, the peak of memory, the calls to the driver's allocator.
+// Bars for the compared runs: the split of a step, peak memory, calls to the driver's allocator.
 #pragma once
 #include <QPointer>
 #include <QWidget>
@@ -12,7 +12,7 @@ struct BarRun {
   int slot = 0;
   QString title;
   prof::Breakdown parts;
-  double peak_bytes = 0, calls = 0;  // NaN: not known
+  double peak_bytes = 0, calls = 0;  // NaN if unknown
 };
 
 class BarsView : public QWidget {
@@ -34,7 +34,7 @@ class BarsView : public QWidget {
   void paintLegend(QPainter& painter, const QRectF& area) const;
   void paintValues(QPainter& painter, const QRectF& area, const QString& title, double BarRun::*value, int decimals,
                    double unit = 1) const;
-  double most(double BarRun::*value) const;  // 0: not known of any
+  double most(double BarRun::*value) const;  // 0 if unknown for all runs
   void paintName(QPainter& painter, const QRectF& row, const BarRun& run, double width) const;
 
   std::vector<BarRun> runs_;

@@ -1,4 +1,4 @@
-// The button that writes what the Compare page shows: reports, pictures, numbers, traces for other viewers.
+// The button that exports the Compare page: reports, pictures, numbers, traces for other viewers.
 #pragma once
 #include <QPushButton>
 

@@ -1,4 +1,4 @@
-// What the Compare page says first: the verdict, its causes, the choices that differ, what makes it unfair.
+// The top of the Compare page: the verdict, its causes, the choices that differ, and what makes it unfair.
 #pragma once
 #include <QWidget>
 
@@ -14,7 +14,7 @@ class CompareHeadline : public QWidget {
  public:
   explicit CompareHeadline(QWidget* parent = nullptr);
   void setRuns(const ComparedRuns& compared);
-  void addButton(QWidget* button);  // at the right of the verdict
+  void addButton(QWidget* button);  // to the right of the verdict
 
  private:
   void showVerdict(const ComparedRuns& compared);

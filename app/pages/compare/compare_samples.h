@@ -1,4 +1,4 @@
-// The figures of the compared runs. They are taken one run a turn of the event loop, so that no turn is long.
+// Computes the figures of the compared runs, one run per turn of the event loop, so that no turn is long.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -13,7 +13,7 @@
 
 namespace ws::app {
 
-// What the parts of the page show: all runs, the baseline first and then the candidate, and the comparison of these two.
+// The data of the Compare page: all runs, the baseline first and then the candidate, and their comparison.
 struct ComparedRuns {
   std::vector<QPointer<Run>> runs;
   std::vector<std::shared_ptr<const ComparedRun>> figures;  // of each run
@@ -27,18 +27,18 @@ class CompareSamples : public QObject {
   Q_OBJECT
  public:
   explicit CompareSamples(QObject* parent = nullptr);
-  void look(const std::vector<Run*>& runs);       // takes what is new of these and forgets all others
-  bool ready() const { return stale_.empty(); }   // the newest steps of every run are taken
-  std::shared_ptr<const ComparedRun> of(const Run* run) const;  // empty if nothing was taken yet
+  void look(const std::vector<Run*>& runs);       // takes new data of these runs and forgets all others
+  bool ready() const { return stale_.empty(); }   // the newest steps of every run have been taken
+  std::shared_ptr<const ComparedRun> of(const Run* run) const;  // null if nothing was taken yet
   std::shared_ptr<const prof::MemoryCurves> memory(const Run* run) const;
 
  signals:
-  void taken();  // of all runs
+  void taken();  // all runs are done
 
  private:
   struct Cached {
     enum class Left { All, Memory, Nothing };
-    Left left = Left::All;  // to be looked at
+    Left left = Left::All;  // still to compute
     size_t spans = 0, steps = 0;
     bool ended = false;
     std::shared_ptr<const ComparedRun> run = std::make_shared<ComparedRun>();

@@ -1,4 +1,4 @@
-// Two to eight runs side by side: what is faster, why, and what else differs. Joins the parts of the page.
+// The Compare page: two to eight runs side by side, what is faster, why, and what else differs.
 #pragma once
 #include <QPointer>
 #include <QTimer>
@@ -30,7 +30,7 @@ class CompareTab : public QWidget {
   Q_OBJECT
  public:
   explicit CompareTab(QWidget* parent = nullptr);
-  void setRuns(const std::vector<Run*>& runs);  // the ticked ones
+  void setRuns(const std::vector<Run*>& runs);  // the ticked runs
   QWidget* picker() const { return picker_; }   // baseline and candidate, for the toolbar
   void swapRuns();
   void setPair(Run* baseline, Run* candidate);
@@ -68,7 +68,7 @@ class CompareTab : public QWidget {
   QWidget* buildDifference();
   QWidget* buildWaterfallSwitch(QWidget* parent);
   void fillPickers();
-  void refresh();  // looks for runs that have news
+  void refresh();  // checks the runs for new data
   void showAll();
   void showLegend();
   void showBars();
@@ -95,7 +95,7 @@ class CompareTab : public QWidget {
   WaterfallView* waterfall_;
   CompareTables* tables_;
   QSplitter* difference_;
-  bool dragged_ = false;  // a person chose the sizes of the waterfall and the tables
+  bool dragged_ = false;  // the user chose the sizes of the waterfall and the tables
 };
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// Cells of the Compare tab's tables: a value, and beside it how far it is from the baseline's.
+// Cells of the tables on the Compare page: a value, and its difference from the baseline beside it.
 #pragma once
 #include <QColor>
 #include <QIcon>
@@ -8,7 +8,7 @@
 namespace ws::app {
 
 constexpr int kBesideRole = Qt::UserRole + 11;  // text at the right of the value
-constexpr int kColourRole = Qt::UserRole + 12;  // of that text, or of the whole cell when there is none
+constexpr int kColourRole = Qt::UserRole + 12;  // colour of that text, or of the whole cell if there is none
 constexpr int kStrongRole = Qt::UserRole + 13;  // bold
 
 class CompareDelegate : public QStyledItemDelegate {
@@ -16,13 +16,13 @@ class CompareDelegate : public QStyledItemDelegate {
   using QStyledItemDelegate::QStyledItemDelegate;
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
   static constexpr int kBesideWidth = 76;
-  static constexpr int kStackedHeight = 36;  // of a row whose numbers have theirs below them
+  static constexpr int kStackedHeight = 36;  // height of a row with differences below the numbers
 };
 
 QIcon badge_icon(int slot);
 QTableWidgetItem* table_item(const QString& text, bool number = false);
-// Column headings with the badges of the runs from column `first` on.
+// Sets column headings with the badges of the runs, from column `first` on.
 void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs);
-void elide_run_heads(QTableWidget& table, int first);  // to the columns' widths; the tooltips have the whole titles
+void elide_run_heads(QTableWidget& table, int first);  // to the column widths; tooltips have the full titles
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// The tables of the Compare page: measures, kernels and choices of the runs, against the baseline.
+// The tables of the Compare page: measures, kernels and choices of the runs, compared with the baseline.
 #pragma once
 #include "app/core/comparison/comparison.h"
 #include "app/widgets/paged_pane.h"
@@ -21,7 +21,7 @@ class CompareTables : public PagedPane {
   static QByteArray kernelsCsv(const Comparison& comparison);
 
  protected:
-  bool eventFilter(QObject* object, QEvent* event) override;  // the room of the measures
+  bool eventFilter(QObject* object, QEvent* event) override;  // watches the width of the measures table
 
  private:
   void showMeasures(const ComparedRuns& compared);

@@ -1,4 +1,4 @@
-// The rows of used memory below the lanes: one scale for all runs, the peak of the aligned step with its number.
+// The memory rows below the lanes: one scale for all runs, and the peak of the aligned step with its number.
 #pragma once
 #include "app/pages/compare/stepped_runs.h"
 
@@ -7,13 +7,13 @@ namespace ws::app {
 class StepMemoryRow {
  public:
   explicit StepMemoryRow(const SteppedRuns& shown) : shown_(shown) {}
-  double height(size_t run) const;  // 0: it has no row
-  double mostBytes() const;         // in the aligned steps of all runs
+  double height(size_t run) const;  // 0 if the run has no such row
+  double mostBytes() const;         // over the aligned steps of all runs
   void paint(StepCanvas& canvas, const QRectF& row, size_t index) const;
   void paintPeak(StepCanvas& canvas, const QRectF& row, size_t index) const;
 
  private:
-  TimeRange range_of(size_t run) const;  // of which the peak is told, in the run's own time
+  TimeRange range_of(size_t run) const;  // where the peak is searched, in the run's own time
 
   const SteppedRuns& shown_;
 };

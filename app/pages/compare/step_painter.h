@@ -1,4 +1,4 @@
-// Paints the linked timelines: lanes, ribbons between the phases of neighbours, the ruler.
+// Paints the linked timelines: lanes, ribbons that connect the same phases of neighbours, and the ruler.
 #pragma once
 #include <QString>
 #include <vector>
@@ -12,7 +12,7 @@ namespace ws::app {
 class StepPainter {
  public:
   explicit StepPainter(const SteppedRuns& shown) : shown_(shown), memory_(shown) {}
-  void render(QPainter& painter, const QRectF& area) const;  // all of it where the area is as high
+  void render(QPainter& painter, const QRectF& area) const;  // everything, if the area is high enough
   double contentHeight() const;
   QRectF plotOf(const QRectF& area) const;
   const StepMemoryRow& memory() const { return memory_; }
@@ -45,7 +45,7 @@ class StepPainter {
 
   const SteppedRuns& shown_;
   StepMemoryRow memory_;
-  mutable double stretch_ = 1;  // lanes are taller where there is room
+  mutable double stretch_ = 1;  // lanes are taller if there is space
 };
 
 }  // namespace ws::app

@@ -1,5 +1,5 @@
-// The timelines of the compared runs, one below the other on one time scale: they zoom and pan together, phases are
-// linked by ribbons, and what takes longer or shorter than in the first run is tinted.
+// The timelines of the compared runs, one below the other on one time scale. They zoom and pan together. Ribbons link
+// their phases. Work that takes longer or shorter than in the first run is tinted.
 #pragma once
 #include <QBasicTimer>
 #include <QPixmap>
@@ -15,13 +15,13 @@ class StepView : public QWidget {
  public:
   using Shown = SteppedRun;
   explicit StepView(QWidget* parent = nullptr);
-  void setRuns(std::vector<Shown> runs);  // the first is what the others are tinted against
+  void setRuns(std::vector<Shown> runs);  // the first run is the reference for the tint
   void setAlign(StepAlign align, int64_t step = 0);
   void setTinted(bool on);
   StepAlign align() const { return shown_.align; }
   int64_t alignedStep() const { return shown_.step; }
 
-  // View time: 0 is where the aligned step begins in each run.
+  // View time: 0 is the begin of the aligned step in each run.
   TimeRange range() const { return shown_.range; }
   void setRange(TimeRange range);
   TimeRange runRange(size_t run, TimeRange view) const { return shown_.runRange(run, view); }
@@ -29,9 +29,10 @@ class StepView : public QWidget {
   void fit();
   void zoomBy(double factor);
   void panBy(double share);
-  void render(QPainter& painter, const QRectF& area) const { painter_.render(painter, area); }  // for exports: everything, unscrolled
+  // for exports: everything, without scrolling
+  void render(QPainter& painter, const QRectF& area) const { painter_.render(painter, area); }
   double contentHeight() const { return painter_.contentHeight(); }
-  double mostBytes() const { return shown_.most_bytes; }  // what the memory lanes of all runs reach up to
+  double mostBytes() const { return shown_.most_bytes; }  // upper end of the memory lanes of all runs
   QSize minimumSizeHint() const override { return {480, 220}; }
 
  signals:
@@ -63,7 +64,7 @@ class StepView : public QWidget {
 
   SteppedRuns shown_;
   StepPainter painter_{shown_};
-  bool by_hand_ = false;  // the person chose the range: new data does not change it
+  bool by_hand_ = false;  // the user chose the range: new data does not change it
   std::optional<double> cursor_;
   std::optional<TimeRange> selected_;
   Drag drag_ = Drag::None;

@@ -1,4 +1,4 @@
-// What the linked timelines show: the runs, how they are aligned, and the visible range.
+// The data of the linked timelines: the runs, how they are aligned, and the visible range.
 #pragma once
 #include <QPointer>
 #include <QRectF>
@@ -19,22 +19,22 @@ enum class StepAlign { Median, Step, Start };
 struct SteppedRun {
   QPointer<Run> run;
   prof::StepSample sample;
-  std::shared_ptr<const prof::MemoryCurves> memory = nullptr;  // none: not known, or not yet
+  std::shared_ptr<const prof::MemoryCurves> memory = nullptr;  // null: unknown, or not yet known
 };
 
 struct SteppedRuns {
   static constexpr double kGutter = 124, kRuler = 22, kHead = 20;
 
-  std::vector<SteppedRun> runs;            // the first is what the others are tinted against
+  std::vector<SteppedRun> runs;            // the first run is the reference for the tint
   std::vector<prof::TimeNs> at;            // anchors: run time = view time + anchor
   std::vector<prof::StepWindowNs> windows;  // the aligned step of each run
   StepAlign align = StepAlign::Median;
   int64_t step = 0;
   bool tinted = true;
-  TimeRange range{0, 1'000'000};  // view time: 0 is where the aligned step begins in each run
+  TimeRange range{0, 1'000'000};  // view time: 0 is the begin of the aligned step in each run
   double scroll = 0;
-  bool tight = false;     // all is lower where there is little room
-  double most_bytes = 0;  // what the memory rows of all runs reach up to
+  bool tight = false;     // everything is lower if there is little space
+  double most_bytes = 0;  // upper end of the memory rows of all runs
 
   bool small() const { return runs.size() > 2; }
   TimeRange runRange(size_t run, TimeRange view) const { return {view.begin + at[run], view.end + at[run]}; }
@@ -43,7 +43,7 @@ struct SteppedRuns {
 
 struct StepCanvas {
   QPainter& painter;
-  QRectF plot;  // lanes; the ruler stands above
+  QRectF plot;  // the lanes; the ruler is above
   TimeScale scale;
 };
 

@@ -1,5 +1,6 @@
-// From the baseline's mean step to the candidate's, one bar a cause; the bars sum to the difference exactly. By kind
-// they stand side by side where there is room for their names; else, and by op, one below the other.
+// Explains the difference between the mean steps of baseline and candidate: one bar per cause, and the bars sum
+// exactly to the difference. Bars by kind are side by side if their names fit. Otherwise, and by op, they are one
+// below the other.
 #pragma once
 #include <QWidget>
 
@@ -11,13 +12,13 @@ class WaterfallView : public QWidget {
   Q_OBJECT
  public:
   explicit WaterfallView(QWidget* parent = nullptr);
-  // Slots −1: there are no two runs to compare.
+  // Slots of −1: there are no two runs to compare.
   void setComparison(const Comparison& comparison, int baseline_slot, int candidate_slot);
   void setByOp(bool by_op);
   bool byOp() const { return by_op_; }
-  prof::Waterfall shown(double height) const;  // by op: as many ops as have room, and the rest of them as one
+  prof::Waterfall shown(double height) const;  // by op: as many ops as fit, and the rest as one
   void render(QPainter& painter, const QRectF& area) const;
-  QString explained(const QPointF& at) const;  // the bar there; empty: none
+  QString explained(const QPointF& at) const;  // describes the bar there; empty if there is none
   QSize minimumSizeHint() const override { return {250, 180}; }
 
  protected:
@@ -25,21 +26,21 @@ class WaterfallView : public QWidget {
   bool event(QEvent* event) override;
 
  private:
-  // Of all bars: µs, ms of steps that take long, or s.
+  // One unit for all bars: µs, ms for long steps, or s.
   struct Unit {
     const char* name;
     double ps;
   };
-  // Its times are in the unit.
+  // Times are in the unit.
   struct Bar {
     QString name;
     double from, to;
     prof::Meaning meaning;
     bool end = false;
     int slot = -1;
-    double in_a = 0, in_b = 0;  // of the cause in both runs
+    double in_a = 0, in_b = 0;  // time of the cause in both runs
   };
-  // Where the bars stand: each in a column, or in a row.
+  // Geometry of the bars: each in a column, or in a row.
   struct Places {
     QRectF plot;
     double pitch;

@@ -1,4 +1,4 @@
-// What is chosen, in full: a span, an op, a buffer, or the sums of a range.
+// Shows the selection in detail: a span, an op, a buffer, or the sums of a range.
 #pragma once
 #include <QTextBrowser>
 #include <QTimer>
@@ -9,7 +9,7 @@ class QLabel;
 
 namespace ws::app {
 
-// As HTML in the theme's colours; links begin with "op:" and lead to an op of the run.
+// HTML in the theme's colours. Links begin with "op:" and lead to an op of the run.
 QString span_details(const Run& run, size_t track, const prof::Span& span);
 QString op_details(const Run& run, prof::OpTag op);
 QString name_details(const Run& run, prof::NameId name);
@@ -19,7 +19,7 @@ class DetailsPanel : public QWidget {
  public:
   explicit DetailsPanel(Selection* selection, QWidget* parent = nullptr);
   QString html() const { return html_; }
-  void setRuns(const std::vector<Run*>& runs);  // what it tells of while nothing is chosen
+  void setRuns(const std::vector<Run*>& runs);  // the runs to describe while nothing is selected
 
  protected:
   void resizeEvent(QResizeEvent*) override;
@@ -33,8 +33,8 @@ class DetailsPanel : public QWidget {
   Selection* selection_;
   QLabel* title_;
   QTextBrowser* text_;
-  QTimer soon_;   // bundles the changes of a dragged range
-  QTimer steps_;  // bundles the changes of a live run
+  QTimer soon_;   // merges the changes of a dragged range
+  QTimer steps_;  // merges the changes of a live run
   QString html_;
   std::vector<QPointer<Run>> runs_;
   RangeDetails ranges_;

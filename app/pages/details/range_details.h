@@ -1,31 +1,31 @@
-// Where time went: in the steps of a run, and in a range of the timeline.
+// Shows where time went: in the steps of a run, and in a range of the timeline.
 #pragma once
 #include "app/timeline/stored_search.h"
 #include "app/workspace/selection.h"
 
 namespace ws::app {
 
-// Sums of a range that is not all in memory, read from the run file.
+// Sums of a range that is partly out of memory, read from the run file.
 struct SummedRange {
   RunRange range;
   StoredSums sums;
-  QString problem;  // why they are not known
+  QString problem;  // why the sums are unknown
 };
-// `letters`: the most of a name.
+// `letters`: the maximum length of a name.
 QString range_details(const std::vector<RunRange>& ranges, int letters, const std::vector<SummedRange>& from_file = {});
 
-// Where the time of a run's newest steps went, how busy the GPU was, how late its work began, what tracing cost.
+// Where the time of a run's newest steps went, how busy the GPU was, the launch delay, and the cost of tracing.
 QString step_details(const Run& run);
 
-// The sums of the selected ranges. Where spans are out of memory it asks the run files, one after the other.
+// The sums of the selected ranges. If spans are out of memory, it reads the run files one after the other.
 class RangeDetails : public QObject {
   Q_OBJECT
  public:
   explicit RangeDetails(Selection* selection) : selection_(selection) {}
-  QString html(int letters);  // empty: no range is selected
+  QString html(int letters);  // empty if no range is selected
 
  signals:
-  void changed();  // a file has answered
+  void changed();  // a file was read
 
  private:
   void sumFromFiles();

@@ -1,4 +1,4 @@
-// One measure of an experiment as bars (small multiples when there are two axes), as a heat map, against size, or as
+// Draws one measure of an experiment as bars (small multiples for two axes), as a heat map, against size, or as
 // parallel coordinates.
 #pragma once
 #include <QWidget>
@@ -17,7 +17,7 @@ class ExperimentChart : public QWidget {
   void setOutcome(Outcome outcome);
   Outcome outcome() const { return outcome_; }
   void setView(ExperimentView view);
-  bool allows(ExperimentView view) const;  // a heat map needs two axes, lines an axis of numbers
+  bool allows(ExperimentView view) const;  // a heat map needs two axes, lines need an axis of numbers
   ExperimentView view() const { return view_; }
   bool logarithmic() const { return barScale().log; }
   const OutcomeGrid& grid() const { return grid_; }
@@ -31,7 +31,7 @@ class ExperimentChart : public QWidget {
   struct Span {
     double least = 0, most = 0;
   };
-  // Where a value stands between the left (0) and the right (1) end of a bar's room.
+  // Maps a value to the width of a bar: 0 is the left end, 1 the right end.
   struct BarScale {
     double from = 0, to = 1;
     bool log = false;
@@ -39,7 +39,7 @@ class ExperimentChart : public QWidget {
   };
   const TrialResult* trialAt(int group, int item) const;
   std::optional<Measured> at(int group, int item) const;
-  Span span() const;  // of all medians
+  Span span() const;  // over all medians
   QString valueText(double value) const;
   BarScale barScale() const;
   void renderBars(QPainter& painter, const QRectF& area) const;

@@ -1,4 +1,4 @@
-// A new experiment: which choices to vary, and over which values, around the choices of the setup.
+// The dialog for a new experiment: which choices to vary around those of the setup, and over which values.
 #pragma once
 #include <QDialog>
 #include <vector>
@@ -17,7 +17,7 @@ class ExperimentDialog : public QDialog {
   Q_OBJECT
  public:
   explicit ExperimentDialog(const RunSpec& base, QWidget* parent = nullptr);
-  ExperimentSpec spec() const;  // as chosen; throws Failure that names the value
+  ExperimentSpec spec() const;  // throws Failure that names the value
   void choose(const std::string& key, const std::vector<std::string>& values);
   void setName(const QString& name);
   bool ready() const;
@@ -25,8 +25,8 @@ class ExperimentDialog : public QDialog {
  private:
   struct Axis {
     std::string key;
-    std::vector<QPushButton*> buttons;  // a value each
-    QLineEdit* text = nullptr;          // or values written down
+    std::vector<QPushButton*> buttons;  // one per value
+    QLineEdit* text = nullptr;          // or values as text
   };
   QWidget* buildAxes();
   void addAxis(const Field& field, QVBoxLayout& column);

@@ -1,4 +1,4 @@
-// An experiment on a thread of its own; news comes to the window's thread.
+// Runs an experiment on its own thread and reports to the window's thread.
 #pragma once
 #include "app/core/experiments/experiment.h"
 #include "app/workspace/job.h"
@@ -9,15 +9,15 @@ class ExperimentJob : public QObject {
   Q_OBJECT
  public:
   explicit ExperimentJob(QObject* parent = nullptr) : QObject(parent) {}
-  void start(const ExperimentSpec& spec, const QString& folder);  // only when nothing runs
+  void start(const ExperimentSpec& spec, const QString& folder);  // only while nothing runs
   void cancel() { job_.cancel(); }
   bool running() const { return job_.running(); }
   const QString& folder() const { return folder_; }
 
  signals:
   void began(const QString& label, int repeat, int done, int of);
-  void trained();                      // one more line in the folder's results
-  void ended(const QString& problem);  // empty: it went well, or was stopped
+  void trained();                      // the results in the folder have one more line
+  void ended(const QString& problem);  // empty if it went well or was stopped
 
  private:
   QString folder_;

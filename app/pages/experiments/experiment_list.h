@@ -1,4 +1,4 @@
-// The experiments to choose from: the shipped ones, and below them one's own, which are kept beside the results.
+// The experiments to choose from: first the shipped ones, then the user's own, which are stored beside the results.
 #pragma once
 #include <QListWidget>
 
@@ -10,13 +10,13 @@ class ExperimentList : public QListWidget {
   Q_OBJECT
  public:
   ExperimentList(const QString& own_folder, QWidget* parent);
-  void fill();                                             // once, when it is first looked at
-  QString keep(const ExperimentSpec& spec);                // writes one's own; returns its path, empty if that failed
-  void select(const QString& title, const QString& path);  // added where it is new
-  QString path() const;                                    // of the current one; empty: none
+  void fill();                                             // call once, when the list is first shown
+  QString keep(const ExperimentSpec& spec);  // writes a user's experiment; returns its path, or empty on failure
+  void select(const QString& title, const QString& path);  // adds it if it is new
+  QString path() const;                                    // path of the current one; empty if there is none
   bool own() const;
-  QString nextTitle() const;  // of the one below; empty: there is none
-  void selectNext();                                        // true if the current one is the person's
+  QString nextTitle() const;  // title of the one below; empty if there is none
+  void selectNext();                                        // True if the current one is the user's
 
  signals:
   void said(const QString& sentence, bool problem);

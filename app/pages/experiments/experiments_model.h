@@ -1,4 +1,4 @@
-// The numbers of an experiment, laid out for tables and pictures. No widgets.
+// The numbers of an experiment, arranged for tables and pictures. No widgets.
 #pragma once
 #include <QString>
 #include <QStringList>
@@ -18,24 +18,26 @@ struct OutcomeInfo {
 std::vector<OutcomeInfo> outcomes();
 const OutcomeInfo& info(Outcome outcome);
 QString outcome_text(Outcome outcome, double value);
-Outcome outcome_of(const std::string& look_at);  // the measure that tells an experiment's story
+Outcome outcome_of(const std::string& look_at);  // the main measure of an experiment
 
 struct Measured {
   double median = 0, least = 0, most = 0;
   int runs = 0;
 };
-std::optional<Measured> measured(const TrialResult& trial, Outcome outcome);  // nothing: no run of it has ended well
-QString state_of(const TrialResult& trial);  // "skipped: …", "failed: …", "not yet"; empty when there are numbers
+// nullopt if no run of the trial succeeded
+std::optional<Measured> measured(const TrialResult& trial, Outcome outcome);
+QString state_of(const TrialResult& trial);  // "skipped: …", "failed: …", "not yet"; empty if there are numbers
 
-// Trials as a grid: the longest axis across, what the others combine to down. A ladder, or one axis, is one group.
+// Trials as a grid: the longest axis across, combinations of the other axes down. A ladder or a single axis is one
+// group.
 struct OutcomeGrid {
   QString axis, group_axis;  // their names
   QStringList items, groups;
-  std::vector<int> trial;       // groups × items; -1: none
-  std::vector<double> numbers;  // of the items when each begins with a number, else empty
+  std::vector<int> trial;       // groups × items; -1 if there is none
+  std::vector<double> numbers;  // of the items if each begins with a number, otherwise empty
   int at(int group, int item) const { return trial[static_cast<size_t>(group * items.size() + item)]; }
 };
 OutcomeGrid grid_of(const ExperimentResult& result);
-int trainings(const ExperimentSpec& spec, const std::vector<Trial>& trials);  // that the experiment will make here
+int trainings(const ExperimentSpec& spec, const std::vector<Trial>& trials);  // number of trainings needed here
 
 }  // namespace ws::app

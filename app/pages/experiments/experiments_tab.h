@@ -1,4 +1,5 @@
-// Experiments: a question, what should come out, and what came out here. Runs go on where a stop or a crash left them.
+// The page of experiments: a question, the expected result, and the result here. Runs continue after a stop or a
+// crash.
 #pragma once
 #include <QWidget>
 #include <functional>
@@ -28,16 +29,16 @@ class ExperimentsTab : public QWidget {
   QSpinBox* repeats() const { return repeats_; }
   QPushButton* runButton() const { return run_; }
   QPushButton* nextButton() const { return next_; }
-  QString conclusion() const;  // empty: nothing came out yet
+  QString conclusion() const;  // empty if there are no results yet
   const ExperimentResult& result() const { return result_; }
   bool running() const { return job_->running(); }
-  bool open(const QString& path);        // an experiment's file; false: it is none
-  bool add(const ExperimentSpec& spec);  // an own one, kept beside the results
-  // The choices that a new experiment begins with.
+  bool open(const QString& path);        // file of an experiment; returns false if it is none
+  bool add(const ExperimentSpec& spec);  // a user's experiment, stored beside the results
+  // Sets the choices that a new experiment starts with.
   void setBase(std::function<RunSpec()> base) { base_ = std::move(base); }
-  void run();  // starts, or goes on
+  void run();  // starts or continues
   void stop() { job_->cancel(); }
-  bool exportTo(const QString& path);  // csv, svg, pdf or png by the name's ending
+  bool exportTo(const QString& path);  // csv, svg, pdf or png by file name extension
 
  signals:
   void said(const QString& sentence, bool problem);
@@ -76,7 +77,7 @@ class ExperimentsTab : public QWidget {
   QLabel *title_, *text_, *expect_, *conclusion_, *size_, *state_;
   QSpinBox* repeats_;
   QProgressBar* progress_;
-  QWidget* ending_;  // under the chart: what came out, and what to try next
+  QWidget* ending_;  // under the chart: the conclusion, and what to try next
   QPushButton *run_, *export_, *outcome_, *view_, *next_;
   ExperimentChart* chart_;
   TrialTable* table_;

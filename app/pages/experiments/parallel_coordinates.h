@@ -1,4 +1,5 @@
-// Parallel coordinates of an experiment: one upright line per choice or measure, one thread through them per trial.
+// Parallel coordinates of an experiment: a vertical line per choice or measure, and one thread per trial through
+// them.
 #pragma once
 #include "app/pages/experiments/experiments_model.h"
 
@@ -9,17 +10,17 @@ namespace ws::app {
 
 class ParallelCoordinates {
  public:
-  // `looked_at` is the measure that colours the threads and stands last.
+  // `looked_at` is the last measure. It colours the threads.
   ParallelCoordinates(const ExperimentResult& result, Outcome looked_at) : result_(result), outcome_(looked_at) {}
   void render(QPainter& painter, const QRectF& area) const;
 
  private:
-  struct Coordinate {  // an upright line
+  struct Coordinate {  // a vertical line
     QString name;
-    QStringList values;        // of a choice, from below; empty: numbers
-    double low = 0, high = 1;  // of numbers
+    QStringList values;        // values of a choice, from the bottom; empty for numbers
+    double low = 0, high = 1;  // range of numbers
     bool log = false;
-    std::vector<double> place;  // of each trial: 0 below, 1 above; NaN: nothing is known
+    std::vector<double> place;  // per trial: 0 bottom, 1 top; NaN if unknown
   };
   std::vector<Coordinate> coordinates() const;
   Coordinate choiceCoordinate(const std::string& key) const;

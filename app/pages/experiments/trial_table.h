@@ -1,4 +1,4 @@
-// The numbers of an experiment, one row per choice, with the columns that there is room for.
+// The numbers of an experiment, one row per choice, with as many columns as fit.
 #pragma once
 #include <QTableWidget>
 
@@ -11,7 +11,7 @@ class TrialTable : public QTableWidget {
  public:
   explicit TrialTable(QWidget* parent = nullptr);
   void setResult(const ExperimentResult& result);
-  void setOutcome(Outcome outcome);  // its column always stays
+  void setOutcome(Outcome outcome);  // its column always stays visible
 
  signals:
   void noteChanged(const QString& note);  // for the title of the pane

@@ -1,5 +1,5 @@
-// The sampled stacks of a run as a flame graph: of all the time, or while the GPU waited; of the range that is selected in the
-// timeline, where one is.
+// Shows the sampled stacks of a run as a flame graph: all the time, or only while the GPU waited. A range that is
+// selected in the timeline limits it.
 #pragma once
 #include <QPointer>
 #include <QTimer>

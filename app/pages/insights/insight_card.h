@@ -1,4 +1,4 @@
-// One insight: what was found, the part of the step that shows it, and what the change is expected to bring.
+// One insight: the finding, the part of the step that shows it, and the expected effect of the change.
 #pragma once
 #include <QFrame>
 
@@ -9,15 +9,16 @@ class QPushButton;
 
 namespace ws::app {
 
-// What came of a change that was tried.
+// The result of a change that was tried.
 struct Tried {
   bool running = false;
-  double measured_us = 0;  // 0: not known
+  double measured_us = 0;  // 0 if unknown
   double first_loss = 0, last_loss = 0;
-  QString problem;  // it did not run to its end
+  QString problem;  // why it did not run to its end
 };
 
-// The step now, as predicted and as measured, on one scale; the part that the insight is about at full strength.
+// Bars of the step: now, predicted and measured, on one scale. Only the part that the insight is about has full
+// colour.
 class EvidenceBars : public QWidget {
   Q_OBJECT
  public:
@@ -41,7 +42,7 @@ class EvidenceBars : public QWidget {
     QString value;
     double us = 0;
     std::vector<Part> parts;
-    QString change;  // against now
+    QString change;  // compared with now
   };
   static QString nameOf(RowKind kind);
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
@@ -54,8 +55,8 @@ class InsightCard : public QFrame {
   Q_OBJECT
  public:
   InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent = nullptr);
-  void setTried(const Tried* tried);    // nullptr: not yet
-  void setBlocked(const QString& why);  // why the change cannot be tried now; empty: it can
+  void setTried(const Tried* tried);    // nullptr if not tried yet
+  void setBlocked(const QString& why);  // why the change cannot be tried now; empty if it can
   void setShowable(bool on);
   const Insight& insight() const { return insight_; }
   QPushButton* applyButton() const { return apply_; }

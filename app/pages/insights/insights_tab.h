@@ -1,5 +1,5 @@
-// What the shown run could do better, as cards; a change that was tried shows its measured time beside the predicted
-// one.
+// Shows advice for the displayed run as cards. A change that was tried shows its measured time beside the predicted
+// time.
 #pragma once
 #include <QPointer>
 #include <QTimer>
@@ -23,8 +23,8 @@ class InsightsTab : public QWidget {
   Q_OBJECT
  public:
   explicit InsightsTab(TrainingSession* session, QWidget* parent = nullptr);
-  void setRuns(const std::vector<Run*>& runs);  // the ticked ones; a run that is still among them stays
-  void follow(Run* run);  // shows it, unless it is a change that was tried here: the cards stay
+  void setRuns(const std::vector<Run*>& runs);  // the ticked runs; the shown run stays if it is still among them
+  void follow(Run* run);  // shows the run, unless it is a change that was tried here: then the cards stay
   void showRun(Run* run);
   Run* run() const { return run_; }
   QWidget* picker() const;
@@ -32,7 +32,7 @@ class InsightsTab : public QWidget {
   QString emptyText() const;
   Run* tryChange(size_t card);  // the run that began, or nullptr
   void refresh();
-  // How the tab trains: the window adds its trace level and shows the choices in Setup.
+  // How the page trains: the window adds its trace level and shows the choices in Setup.
   void setTrainer(std::function<Run*(const RunSpec&, const QString& title)> train) { train_ = std::move(train); }
 
  signals:
@@ -60,9 +60,9 @@ class InsightsTab : public QWidget {
   QLabel *empty_, *note_;
   QVBoxLayout* column_;
   std::vector<InsightCard*> cards_;
-  std::vector<std::string> shown_;  // headlines of the cards: they are made anew only when these change
+  std::vector<std::string> shown_;  // headlines of the cards: cards are rebuilt only if these change
   QTimer due_;
-  bool trying_ = false;  // the run that begins now is an attempt
+  bool trying_ = false;  // the run that starts now is an attempt
 };
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// What a run of the window says to the rules, and where its timeline shows it. No widgets.
+// The facts of a run for the insight rules, and where its timeline shows an insight. No widgets.
 #pragma once
 #include <optional>
 
@@ -7,19 +7,20 @@
 
 namespace ws::app {
 
-bool on_gpu(const Run& run);            // it trained there, whatever this machine has
-RunFacts facts_of_run(const Run& run);  // from its newest whole steps; step_us 0: nothing was traced
+bool on_gpu(const Run& run);            // it trained on a GPU, even if this machine has none
+RunFacts facts_of_run(const Run& run);  // from its newest complete steps; step_us is 0 if nothing was traced
 
-// The span of the newest steps that shows a meaning best: the longest one; for gaps, the one that the GPU waited for.
+// The span in the newest steps that shows a meaning best: the longest one. For gaps, it is the span that the GPU
+// waited for.
 struct Evidence {
   size_t track = 0;
   prof::Span span;
   size_t step_track = 0;
-  prof::Span step;          // in which it lies, or what to show around it
+  prof::Span step;          // contains the span, or what to show around it
   prof::TimeNs waited = 0;  // the gap before the span
 };
 std::optional<Evidence> evidence_of(const Run& run, prof::Meaning meaning);
-// The insight's own place, else the above.
+// Uses the insight's own place if it has one, otherwise the function above.
 std::optional<Evidence> evidence_of(const Run& run, const Insight& insight);
 
 }  // namespace ws::app

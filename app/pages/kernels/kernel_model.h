@@ -1,4 +1,4 @@
-// The rows of the table of kernels.
+// The table model of the kernels page.
 #pragma once
 #include <QAbstractTableModel>
 
@@ -42,7 +42,7 @@ class KernelModel : public QAbstractTableModel {
   QString readable(const prof::KernelRow& row) const;
 
   std::vector<prof::KernelRow> rows_;
-  bool kernels_ = true;  // a row is a kernel, not a line or module of many
+  bool kernels_ = true;  // a row is one kernel, not a line or module with several
 };
 
 }  // namespace ws::app

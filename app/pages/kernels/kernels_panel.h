@@ -1,4 +1,4 @@
-// Which kernels take the time: a sortable table, the spread of one of them, and its slowest executions.
+// The kernels page: a sortable table of kernels, the time distribution of one of them, and its slowest executions.
 #pragma once
 #include <QSortFilterProxyModel>
 #include <QTableView>
@@ -27,9 +27,9 @@ class KernelsPanel : public QWidget {
   QTableView* instances() const { return instances_; }
   const HistogramView* histogram() const { return histogram_; }
   QMenu* columnMenu() const { return column_menu_; }
-  void showColumn(int column, bool shown);  // as a person chose it, whatever the width
-  void showUsualColumns();                  // those that the width has room for
-  QByteArray columns() const;               // what was chosen; empty: the usual ones
+  void showColumn(int column, bool shown);  // as the user chose it, whatever the width
+  void showUsualColumns();                  // the columns that fit
+  QByteArray columns() const;               // the user's choice; empty: default columns
   void setColumns(const QByteArray& chosen);
   void refresh();
 
@@ -56,12 +56,12 @@ class KernelsPanel : public QWidget {
   Pane *top_, *below_;
   QPushButton* group_;
   QMenu* column_menu_;
-  std::vector<QAction*> column_actions_;  // by column; the name has none
-  std::vector<int> chosen_;               // columns; empty: the usual ones
+  std::vector<QAction*> column_actions_;  // by column; the name column has none
+  std::vector<int> chosen_;               // columns; empty: default columns
   QLineEdit* filter_;
   QLabel* empty_;
   QTimer refresh_;
-  bool launched_ = true;  // the rows have grids
+  bool launched_ = true;  // the rows have grid sizes
   bool card_known_ = true;
   prof::GroupBy by_ = prof::GroupBy::Name;
 };

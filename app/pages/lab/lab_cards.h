@@ -1,4 +1,4 @@
-// Paints what stands over the curves of the laboratory's chart: crossovers, the cursor and its card, the ring.
+// Paints everything over the curves of the laboratory's chart: crossovers, the cursor and its card, the ring.
 #pragma once
 #include <QPainter>
 

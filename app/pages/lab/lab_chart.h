@@ -1,4 +1,4 @@
-// Time, or throughput, against size for every way of running, both axes logarithmic, painted by hand.
+// A chart of time or throughput against size for each variant. Both axes are logarithmic. It is painted by hand.
 #pragma once
 #include <QWidget>
 
@@ -19,13 +19,13 @@ class LabChart : public QWidget {
   LabAxis axis() const { return scene_.axis; }
   std::optional<int64_t> cursorPoint() const { return scene_.cursorPoint(); }
   const std::vector<LabCurve>& curves() const { return scene_.curves; }
-  QPointF placeOf(const LabPick& pick) const;                // in the widget; where a click picks it
+  QPointF placeOf(const LabPick& pick) const;                // position in the widget; a click there picks it
   void render(QPainter& painter, const QRectF& area) const;  // for exports
   QSize minimumSizeHint() const override { return {220, 120}; }
 
  signals:
   void cursorMoved(double size);
-  void picked(const ws::app::LabPick& pick);  // clicked, or Enter on the ringed point
+  void picked(const ws::app::LabPick& pick);  // on a click, or on Enter at the ringed point
 
  protected:
   void paintEvent(QPaintEvent*) override;

@@ -1,4 +1,4 @@
-// The laboratory's chart as a picture, its points as numbers.
+// Exports the laboratory's chart as a picture with its points as numbers.
 #pragma once
 #include "app/widgets/chart_file.h"
 #include "engine/lab/lab.h"

@@ -1,4 +1,4 @@
-// The left side of the laboratory: what to run, over which sizes, in which ways, how to measure.
+// The left side of the laboratory: what to run, over which sizes, in which variants, how to measure.
 #pragma once
 #include <QWidget>
 #include <map>
@@ -22,15 +22,15 @@ class LabForm : public QWidget {
   Q_OBJECT
  public:
   explicit LabForm(QWidget* parent = nullptr);
-  lab::LabSpec spec() const;  // as chosen; throws Failure for an expression or a size that is wrong
+  lab::LabSpec spec() const;  // throws Failure for a wrong expression or size
   void setSpec(const lab::LabSpec& spec);
   bool recordsPoints() const;
-  void prepare();  // asks the machine what it can, once
+  void prepare();  // asks the machine what it supports, once
 
  signals:
   void prepared();
   void clockChosen(ws::app::LabClock clock);
-  void pageChosen(const QString& text);  // of a shipped sweep; empty: own choices
+  void pageChosen(const QString& text);  // text of a shipped sweep; empty for own choices
   void said(const QString& sentence);
 
  protected:

@@ -1,4 +1,4 @@
-// The right side of the laboratory: the charts, the crossovers, the shares and the page of text.
+// The right side of the laboratory: charts, crossovers, shares and text.
 #pragma once
 #include <QWidget>
 #include <vector>
@@ -22,8 +22,8 @@ class LabResults : public QWidget {
   LabShareView* shares() const { return shares_; }
   void setShown(const std::vector<LabShown>& shown, bool running);  // the first is the sweep itself
   void setClock(LabClock clock);
-  void setPage(const QString& text);     // of the chosen sweep
-  void setWhyNoGpu(const QString& why);  // empty: there is one
+  void setPage(const QString& text);     // text of the chosen sweep
+  void setWhyNoGpu(const QString& why);  // empty if there is a GPU
   void setTorchRunning(bool running);
 
  signals:

@@ -1,4 +1,4 @@
-// What the laboratory's chart shows, as data: curves, crossovers, ceilings, and where the cursor is. Pure.
+// The data of the laboratory's chart: curves, crossovers, ceilings, and the cursor position. Pure.
 #pragma once
 #include <QPointF>
 #include <QRectF>
@@ -13,21 +13,21 @@ namespace ws::app {
 enum class LabAxis { Time, Flops, Bytes };
 enum class LabClock { Host, Events };
 
-// One result in the chart: the sweep itself, or a result laid over it.
+// One result in the chart: the sweep itself, or an overlay.
 struct LabShown {
   lab::LabResult result;
-  QString name;  // of an overlay: "PyTorch 2.11", "earlier 14:41"
-  QString path;  // its run file; empty: none
+  QString name;  // for an overlay: "PyTorch 2.11", "earlier 14:41"
+  QString path;  // its run file; empty if there is none
 };
 
-// One curve. A pitfall is dashed and takes no part in comparisons.
+// One curve. A pitfall curve is dashed and excluded from comparisons.
 struct LabCurve {
   lab::Way way;
   QString label, end_note;  // why it ends before the last size
   bool pitfall = false;
   size_t shown = 0;                               // 0: the sweep itself, then the overlays
   std::vector<QPointF> points;                    // size, value in the axis' unit
-  std::vector<std::pair<double, double>> spread;  // 5th and 95th percentile of the clock shown; empty: not known
+  std::vector<std::pair<double, double>> spread;  // 5th and 95th percentile of the clock shown; empty if unknown
   bool earlier() const { return shown > 0; }
 };
 
@@ -54,7 +54,7 @@ struct LabScene {
   std::optional<double> cursor;  // a size
   std::optional<LabPick> ring;
 
-  // Made by rebuild() from what is above.
+  // rebuild() makes these from the members above.
   std::vector<LabCurve> curves;
   std::vector<lab::Crossover> crossovers;
   lab::Ceilings ceilings;
@@ -67,6 +67,6 @@ struct LabScene {
   QString sizeTitle() const;
 };
 
-constexpr double kLabLabelWidth = 186;  // of the labels at the line ends
+constexpr double kLabLabelWidth = 186;  // for the labels at the line ends
 
 }  // namespace ws::app

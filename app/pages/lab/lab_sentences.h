@@ -1,4 +1,4 @@
-// What a sweep shows, in sentences.
+// The results of a sweep in sentences.
 #pragma once
 #include <QStringList>
 

@@ -1,4 +1,5 @@
-// Where the time of one call went, for every way at one size: copies, compute, and the rest that the host waited.
+// Where the time of one call went, for every variant at one size: copies, compute, and the remaining wait of the
+// host.
 #pragma once
 #include <QWidget>
 #include <vector>
@@ -10,9 +11,9 @@ namespace ws::app {
 
 struct LabShare {
   lab::Way way{};
-  double copy = 0, compute = 0, rest = 0;  // of the host's time; they sum to 1
+  double copy = 0, compute = 0, rest = 0;  // shares of the host's time; they sum to 1
   double seconds = 0;
-  bool known = true;  // false: copies and compute lie over each other
+  bool known = true;  // false if copies and compute overlap
 };
 std::vector<LabShare> lab_shares(const lab::LabResult& result, int64_t size);
 

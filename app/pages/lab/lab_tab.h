@@ -1,5 +1,5 @@
-// The laboratory: choose an operation, sizes and ways; watch the curves grow; read crossovers, shares and ceilings;
-// open any point as the timeline it came from. The tab joins the form, the sweep and its results.
+// The laboratory page: choose an operation, sizes and variants, and see the curves, crossovers, shares and ceilings.
+// Any point opens as the timeline that it was recorded from. The tab joins the form, the sweep and its results.
 #pragma once
 #include <QWidget>
 #include <map>
@@ -19,22 +19,22 @@ class LabTab : public QWidget {
   Q_OBJECT
  public:
   explicit LabTab(QWidget* parent = nullptr);
-  void setFolder(const QString& folder);  // where sweeps are recorded; empty: nowhere
+  void setFolder(const QString& folder);  // where sweeps are recorded; empty: do not record
   lab::LabSpec spec() const { return form_->spec(); }
   void setSpec(const lab::LabSpec& spec) { form_->setSpec(spec); }
   void run();
   bool running() const { return job_->running() || torch_->running(); }
   void stop();
-  void runTorch();  // the same sweep by PyTorch's script, laid over; while that runs: stops it
-  void setBusyElsewhere(const QString& why) { elsewhere_ = why; }  // not empty: nothing can be measured now
+  void runTorch();  // runs the same sweep in PyTorch as an overlay; stops it if it is running
+  void setBusyElsewhere(const QString& why) { elsewhere_ = why; }  // not empty: why nothing can be measured now
   const LabJob& job() const { return *job_; }
   LabTorch* torch() const { return torch_; }
   LabChart* chart() const { return results_->chart(); }
   LabShareView* shares() const { return results_->shares(); }
-  std::vector<LabShown> shown() const;           // the sweep itself, then what is laid over it
-  bool openResult(const QString& path);          // an earlier sweep, or the PyTorch script's, laid over
-  void showRuns(const std::vector<Run*>& runs);  // those of them that are sweeps are laid over
-  void exportTo(const QString& path);            // png, svg, pdf or csv by the name's ending
+  std::vector<LabShown> shown() const;           // the sweep itself, then the overlays
+  bool openResult(const QString& path);          // adds an earlier or a PyTorch sweep as overlay
+  void showRuns(const std::vector<Run*>& runs);  // overlays those runs that are sweeps
+  void exportTo(const QString& path);            // png, svg, pdf or csv by file name extension
 
  signals:
   void pointWanted(const QString& path, const ws::lab::Recorded& recorded);
@@ -59,9 +59,9 @@ class LabTab : public QWidget {
   QPushButton *run_, *export_;
   QLabel* state_;
   QString folder_, elsewhere_;
-  std::vector<LabShown> opened_, ticked_;             // laid over by hand, and by ticking runs
-  std::vector<LabShown> before_;                      // the sweep before this one
-  std::map<QString, std::optional<LabShown>> known_;  // what ticked run files hold
+  std::vector<LabShown> opened_, ticked_;             // overlays opened by the user, and overlays from ticked runs
+  std::vector<LabShown> before_;                      // the previous sweep
+  std::map<QString, std::optional<LabShown>> known_;  // the sweeps in ticked run files
   QString torch_note_;                                // what PyTorch's sweep left out
 };
 

@@ -1,4 +1,4 @@
-// "The same in PyTorch": the shipped script's sweep on a thread of its own, to be laid over ours.
+// "The same in PyTorch": runs the shipped script's sweep on its own thread, as an overlay for ours.
 #pragma once
 #include "app/workspace/job.h"
 #include "engine/lab/lab.h"
@@ -18,7 +18,7 @@ class LabTorch : public QObject {
  signals:
   void said(const QString& line);
   void measured(const ws::lab::LabResult& result);
-  void ended(const QString& problem);  // after measured, or with a sentence
+  void ended(const QString& problem);  // after measured(), or with an error sentence
 
  private:
   QString python_ = "python3", script_;

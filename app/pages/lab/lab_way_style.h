@@ -1,4 +1,4 @@
-// How the laboratory shows a way of running: its colour, line and label.
+// How the laboratory shows a variant: its colour, line and label.
 #pragma once
 #include <QIcon>
 #include <QPen>
@@ -8,10 +8,10 @@
 namespace ws::app {
 
 QColor lab_colour(lab::Way way);
-QPen lab_pen(lab::Way way, double width);  // ways of one colour differ in their pattern
+QPen lab_pen(lab::Way way, double width);  // variants with the same colour have different patterns
 QIcon lab_way_icon(lab::Way way);          // its line
 QString lab_label(lab::Way way);
-QString lab_short_label(lab::Way way);  // only the CPU's ways say where they run
+QString lab_short_label(lab::Way way);  // only CPU variants say where they run
 QString lab_size_text(double size);
 
 }  // namespace ws::app

@@ -13,7 +13,7 @@ namespace ws::app {
 class RunLibrary;
 
 QString status_text(const Run& run);   // "training", "finished", "unfinished", "imported", …
-QString changes_text(const Run& run);  // "caching, unfused": what differs from its preset
+QString changes_text(const Run& run);  // what differs from its preset: "caching, unfused"
 
 class LibraryModel : public QAbstractTableModel {
   Q_OBJECT
@@ -55,7 +55,7 @@ class LibraryModel : public QAbstractTableModel {
   mutable QHash<const Run*, QString> changes_;
 };
 
-// Words must all occur somewhere; tag:x, status:x, device:x, preset:x ask one column.
+// All words must occur somewhere. tag:x, status:x, device:x and preset:x search one column.
 class LibraryFilter : public QSortFilterProxyModel {
   Q_OBJECT
  public:

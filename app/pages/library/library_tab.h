@@ -59,7 +59,7 @@ class LibraryTab : public QWidget {
   QPlainTextEdit* note_;
   QPushButton *status_, *tag_, *again_, *export_, *delete_, *undo_, *torch_;
   QWidget *side_, *footer_;
-  QPointer<Run> noted_;  // whose note stands in the field
+  QPointer<Run> noted_;  // the run whose note is in the field
 };
 
 }  // namespace ws::app

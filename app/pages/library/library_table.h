@@ -1,4 +1,4 @@
-// The table of kept runs, with the columns that there is room for or that a person chose.
+// The table of kept runs, with the columns that fit or that the user chose.
 #pragma once
 #include <QTableView>
 
@@ -16,7 +16,7 @@ class LibraryTable : public QTableView {
 
  private:
   void fitColumns();
-  void columnMenu(const QPoint& at);  // which columns stand in the table
+  void columnMenu(const QPoint& at);  // chooses the visible columns
 
   bool columns_chosen_ = false;
 };

@@ -1,4 +1,4 @@
-// What a person does with kept runs, the same in the dock and in the library's table.
+// Actions on kept runs, the same in the dock and in the library table.
 #pragma once
 #include <functional>
 #include <vector>
@@ -13,14 +13,15 @@ namespace ws::app {
 class LibraryJobs;
 class RunLibrary;
 
-// Every choice with its other values: "train again with one change". What cannot run is greyed with its reason.
+// Offers every choice with its other values: "train again with one change". Impossible ones are greyed with the
+// reason.
 using OneChange = std::function<void(const RunSpec& spec, const QString& title)>;
 void fill_change_menu(QMenu& menu, const Run& run, const OneChange& chosen);
 
 void ask_title(QWidget* parent, RunLibrary& library, Run* run);
 void ask_tags(QWidget* parent, RunLibrary& library, const std::vector<Run*>& runs);
 void ask_note(QWidget* parent, RunLibrary& library, Run* run);
-// Both only ask: the jobs are done on another thread and say when they have ended.
+// Both only start the work: another thread does it and reports its end.
 void ask_export(QWidget* parent, LibraryJobs& jobs, const std::vector<Run*>& runs);
 void ask_import(QWidget* parent, LibraryJobs& jobs);
 

@@ -1,4 +1,4 @@
-// The Runs dock: every kept run; ticked ones lie over each other in every pane.
+// The Runs dock: every kept run. Ticked runs are shown together in every pane.
 #pragma once
 #include <QWidget>
 
@@ -23,7 +23,7 @@ class RunsPanel : public QWidget {
   QListView* view() const { return view_; }
   RunsModel* model() const { return model_; }
   Run* current() const;
-  void mark(const Run* run);  // makes it the current one without picking it
+  void mark(const Run* run);  // makes it the current one without emitting picked()
 
  signals:
   void openFile();

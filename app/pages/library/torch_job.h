@@ -1,4 +1,4 @@
-// "Run the same in PyTorch": the script on a thread of its own, its result in the library.
+// "Run the same in PyTorch": runs the script on its own thread and adds the result to the library.
 #pragma once
 #include "app/workspace/job.h"
 #include "engine/plan/run_spec.h"

@@ -1,4 +1,4 @@
-// The live dashboard: charts above, the timeline below, one cursor through all of them.
+// The live dashboard: charts above, the timeline below, and one cursor for all of them.
 #pragma once
 #include <QTimer>
 #include <functional>
@@ -19,11 +19,11 @@ class LivePage : public QWidget {
  public:
   LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent = nullptr);
   void setRuns(const std::vector<Run*>& runs);
-  // `most_height`: what the timeline has a use for; the charts get the rest.
+  // `most_height`: the height that the timeline can use. The charts get the rest.
   void setTimeline(QWidget* timeline, std::function<void(const std::vector<Run*>&)> show_runs,
                    std::function<int()> most_height);
   void balanceSoon() { balance_.start(); }
-  // Something with a zoom of its own to undo.
+  // A widget whose own zoom can be undone.
   struct Zoom {
     QWidget* pane;
     std::function<bool()> can;
@@ -31,7 +31,7 @@ class LivePage : public QWidget {
   };
   void addZoom(Zoom zoom) { zooms_.push_back(std::move(zoom)); }
   void setCompact(bool compact);
-  void undoZoom();  // of the pane under the pointer, else of the one with the focus, else of the charts
+  void undoZoom();  // for the pane under the pointer, else the focused one, else the charts
   CurvePane* loss() const { return loss_; }
   CurvePane* accuracy() const { return accuracy_; }
   CurvePane* calls() const { return calls_; }
@@ -60,8 +60,8 @@ class LivePage : public QWidget {
   std::vector<Zoom> zooms_;
   std::function<void(const std::vector<Run*>&)> timeline_runs_;
   std::function<int()> most_height_;
-  bool dragged_ = false;  // a person chose how high the charts are
-  bool may_grow_ = true;  // other runs, or another size of the window
+  bool dragged_ = false;  // the user chose the height of the charts
+  bool may_grow_ = true;  // the runs or the window size changed
   int least_charts_ = 262;
   bool compact_ = false;
   QTimer redraw_, fetch_, balance_;

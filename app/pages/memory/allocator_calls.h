@@ -1,4 +1,4 @@
-// The driver's allocator calls of a run, as its callbacks counted them: a row an op, the dearest first.
+// The driver's allocator calls of a run, as counted by driver callbacks: one row per op, the most expensive first.
 #pragma once
 #include <QAbstractTableModel>
 #include <vector>

@@ -1,5 +1,4 @@
-// What stands where in memory, and for how long: from the plan (op × offset) or from what was allocated (time ×
-// address).
+// Lays out memory blocks over time, from the plan (op × offset) or from recorded allocations (time × address).
 #pragma once
 #include <QString>
 #include <vector>
@@ -9,13 +8,13 @@
 namespace ws::app {
 
 struct MapBlock {
-  double x0 = 0, x1 = 0;    // ops, or ns
+  double x0 = 0, x1 = 0;    // in ops or ns
   uint64_t y0 = 0, y1 = 0;  // bytes from the top of the map
   prof::Meaning meaning = prof::Meaning::Other;
   QString name;
   uint64_t bytes = 0;
   BufferId buffer = BufferId::None;
-  prof::OpTag op = prof::kNoOp;  // the writer, or who allocated
+  prof::OpTag op = prof::kNoOp;  // the op that writes or allocates it
 };
 
 struct UsePoint {
@@ -28,10 +27,10 @@ struct MemoryMap {
   double x_begin = 0, x_end = 1;
   uint64_t height = 1;  // bytes
   std::vector<MapBlock> blocks;
-  std::vector<UsePoint> use;                         // a step: holds until the next
+  std::vector<UsePoint> use;                         // values hold until the next point
   std::vector<std::pair<double, QString>> sections;  // phases (by op), steps or times (by time)
-  int64_t steps = 0;                                 // the newest that are shown; 0: all there is, or is kept
-  std::vector<uint64_t> seams;                       // places where addresses between segments are left out
+  int64_t steps = 0;                                 // number of newest steps shown; 0: everything that is there
+  std::vector<uint64_t> seams;                       // where the addresses between segments are cut out
   uint64_t peak = 0, reserved = 0, sum_bytes = 0;
   double peak_x = 0;
   size_t allocations = 0;  // calls in the part shown
@@ -39,9 +38,9 @@ struct MemoryMap {
 };
 
 MemoryMap plan_map(const Plan& plan);
-// The newest `steps` steps of the allocations that a trace recorded; all of them where it does not know their steps.
+// The allocations in the newest `steps` steps of a trace. If it has no steps, all allocations.
 MemoryMap event_map(const prof::Trace& trace, int64_t steps);
-// Bytes that are free below the top of what is used at `x`, as a share of that top: what holes cost.
+// The free bytes below the highest used address at `x`, as a share of that address range: the cost of holes.
 double holes_at(const MemoryMap& map, double x);
 uint64_t used_at(const MemoryMap& map, double x);
 

@@ -1,4 +1,5 @@
-// The memory of a run over time: which sizes were live, how broken up what was free was. From its plan or its trace.
+// The memory of a run over time, from its plan or its trace: the sizes of live blocks, and the fragmentation of free
+// memory.
 #pragma once
 #include "app/pages/memory/memory_blocks.h"
 #include "profiling/analysis/memory_account.h"
@@ -8,14 +9,14 @@ namespace ws::app {
 struct MemoryStory {
   QString of;                               // "the plan", "caching", "cudaMalloc and similar calls"
   std::vector<prof::MemoryMoment> moments;  // in order of time
-  bool by_op = false;                       // their times are ops of the plan
+  bool by_op = false;                       // times are ops of the plan
   double x_begin = 0, x_end = 1;
   double at_peak = 0, worst = 0;  // fragmentation, 0 to 1
   bool empty() const { return moments.empty(); }
 };
 
 MemoryStory plan_story(const MemoryMap& map);
-// Of the program's own allocator where it tells of its blocks, else of the driver. Of a long run the newest part.
+// Uses the program's own allocator if it reports its blocks, otherwise the driver. A long run gives its newest part.
 MemoryStory event_story(const prof::Trace& trace);
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// The memory page: figures, the plan beside the map; below it sizes of blocks and holes over time, and the calls of the
+// The memory page: figures, the plan beside the map, block sizes and holes over time below, and the calls of the
 // driver's allocator by op.
 #pragma once
 #include <QTimer>

@@ -1,4 +1,4 @@
-// The map itself: a rectangle a buffer, free space hatched, the bytes in use below on the same axis.
+// The map: one rectangle per buffer, hatched free space, and below it the bytes in use on the same axis.
 #pragma once
 #include <QWidget>
 #include <optional>
@@ -36,7 +36,7 @@ class MemoryMapView : public QWidget {
   QRectF useArea() const;
   double x(double at) const;
   double y(double bytes) const;
-  const MapBlock* blockAt(QPointF at) const;  // the one on top
+  const MapBlock* blockAt(QPointF at) const;  // the topmost one
   QString tipAt(QPointF at) const;
   void paintAxes(QPainter&) const;
   void paintAddresses(QPainter&) const;

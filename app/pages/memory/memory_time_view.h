@@ -1,4 +1,5 @@
-// Sizes of the live blocks over time, darker where there are more, and above it how broken up the free memory was.
+// Sizes of the live blocks over time, darker for more blocks. A line above shows the fragmentation of the free
+// memory.
 #pragma once
 #include <QWidget>
 
@@ -12,7 +13,7 @@ class MemoryTimeView : public QWidget {
   explicit MemoryTimeView(QWidget* parent = nullptr);
   void setStory(MemoryStory story, int slot);
   const MemoryStory& story() const { return story_; }
-  QString tipAt(QPointF place) const;  // what was live there; empty outside
+  QString tipAt(QPointF place) const;  // what was live there; empty outside the chart
   QSize sizeHint() const override { return {320, 150}; }
   QSize minimumSizeHint() const override { return {200, 110}; }
 
@@ -31,8 +32,8 @@ class MemoryTimeView : public QWidget {
   void paintScale(QPainter&) const;
 
   MemoryStory story_;
-  std::vector<uint64_t> classes_;  // from, smallest first
-  uint64_t most_ = 1;              // blocks of a class at once
+  std::vector<uint64_t> classes_;  // lower bounds of the size classes, smallest first
+  uint64_t most_ = 1;              // most blocks of a class at one time
   int slot_ = 0;
 };
 

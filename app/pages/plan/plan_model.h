@@ -1,4 +1,4 @@
-// The ops of a plan as a table: headings per phase and layer, then a row an op.
+// The ops of a plan as a table: headings per phase and layer, then one row per op.
 #pragma once
 #include <QAbstractTableModel>
 #include <QPointer>
@@ -22,10 +22,10 @@ class PlanModel : public QAbstractTableModel {
   void refreshTimes();
   Run* run() const { return run_; }
   const Plan* plan() const;
-  double sumUs() const;     // of the times of all ops
+  double sumUs() const;     // sum of the times of all ops
   double waitsUs() const { return times_.waits_us; }
-  int opAt(int row) const;  // −1: a heading
-  int rowOf(int op) const;  // −1: not in the table
+  int opAt(int row) const;  // −1 for a heading
+  int rowOf(int op) const;  // −1 if not in the table
   prof::OpTag tagAt(int row) const;
   int rowOfTag(prof::OpTag tag) const;
 

@@ -1,4 +1,4 @@
-// The plan of the shown run: its ops before and after the passes, each with buffers, work and measured time.
+// The plan of the displayed run: its ops before and after the passes, each with buffers, work and measured time.
 #pragma once
 #include <QTableView>
 #include <QTimer>
@@ -11,7 +11,7 @@ class QLabel;
 
 namespace ws::app {
 
-// What the passes said of a plan, a line a pass.
+// The messages of the passes, one line per pass.
 QStringList pass_lines(const std::vector<std::string>& log);
 
 class PlanPanel : public Pane {
@@ -22,7 +22,7 @@ class PlanPanel : public Pane {
   PlanModel* model() { return &model_; }
   QTableView* table() const { return table_; }
   void setStage(PlanStage stage);
-  void setNarrow(bool narrow);  // only #, op, reads, bytes and µs, as beside the memory map
+  void setNarrow(bool narrow);  // only #, op, reads, bytes and µs, beside the memory map
 
  signals:
   void opChosen(int op);

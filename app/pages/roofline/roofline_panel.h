@@ -1,4 +1,5 @@
-// What each op reached, against what the card was seen to reach at best or, before that is measured, its data sheet.
+// Shows the measured speed of each op against the peak rates of the GPU: measured ones, or before that those of the
+// data sheet.
 #pragma once
 #include <QTimer>
 #include <QWidget>
@@ -13,17 +14,17 @@ class QPushButton;
 namespace ws::app {
 
 struct Roof {
-  prof::Ceilings ceilings;  // zeros when the card is not known: then there is nothing to draw
-  bool measured = false;    // else from the maker's data sheet
-  bool recorded = false;    // where the run was, and kept with it
+  prof::Ceilings ceilings;  // zeros if the GPU is unknown: then nothing is drawn
+  bool measured = false;    // otherwise from the data sheet
+  bool recorded = false;    // measured where the run was recorded, and stored with it
   QString whose{};          // "measured on this machine"
-  // Products of each kind of number, tensor cores among them: what another precision could reach.
+  // Peak rate of products for each number format, with tensor cores: what another precision could reach.
   std::vector<std::pair<QString, double>> products{};
-  double l2_bytes_per_s = 0;         // 0: not known
-  double dram_peak_bytes_per_s = 0;  // of the data sheet, which hardware counters refer to
+  double l2_bytes_per_s = 0;         // 0 if unknown
+  double dram_peak_bytes_per_s = 0;  // from the data sheet; hardware counters are relative to it
 };
-Roof roof_of(const QString& device, Precision precision);  // as this machine knows it
-Roof roof_of(const Run& run);                              // as the run's file does, if it does
+Roof roof_of(const QString& device, Precision precision);  // with the peak rates that this machine knows
+Roof roof_of(const Run& run);                              // with those in the run's file, if it has them
 
 class RooflineView : public QWidget {
   Q_OBJECT
@@ -75,7 +76,7 @@ class RooflinePanel : public Pane {
   RooflineView* view_;
   QPushButton* measure_;
   QTimer refresh_;
-  Job measuring_;  // of the card; the last member, so that it ends first
+  Job measuring_;  // measures the GPU; last member, so that it ends first
 };
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// One choice: its label and its editor; on request one sentence for the chosen value, and why others are blocked.
+// One choice: its label and its editor. On request it explains the chosen value and why others are blocked.
 #pragma once
 #include <QWidget>
 
@@ -17,7 +17,7 @@ class LayerEditor;
 class SegmentedRow;
 
 QString value_label(std::string_view value);  // "stream-ordered" → "stream"
-// What a choice does, and in stronger ink what to look at.
+// What a choice does; stronger ink for what to look at.
 QString explained(std::string_view sentence);
 
 class FieldRow : public QWidget {
@@ -26,19 +26,19 @@ class FieldRow : public QWidget {
   FieldRow(const Field& field, QWidget* parent = nullptr);
   const Field& field() const { return field_; }
   bool number() const { return number_; }
-  bool half() const;  // a number that shares its line with another: short enough to be read whole there
+  bool half() const;  // True for a number that is short enough to share its line with another
   void setLabelWidth(int width);
-  int leastWidth() const;  // also before it was ever shown, when layouts count nothing
-  void setExplained(bool on);                // shows the sentences under the control
-  void setProblem(const QString& sentence);  // under the control, in the colour of a warning; empty: none
+  int leastWidth() const;  // also correct before it was first shown, when layouts count nothing
+  void setExplained(bool on);                // shows the explanations under the control
+  void setProblem(const QString& sentence);  // under the control, in the warning colour; empty for none
   QString problem() const;
-  // Shows the value of `spec`; `preset` is what it is compared with, `cuda` whether a GPU can be used.
+  // Shows the value of `spec`. `preset`: the spec to compare with. `cuda`: True if a GPU can be used.
   void refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked);
 
  signals:
   void edited(const QString& key, const QString& value);
   void browse(const QString& key);
-  void focused(const QString& key);  // a number, whose explanation stands elsewhere
+  void focused(const QString& key);  // a number field: its explanation is elsewhere
 
  protected:
   bool eventFilter(QObject* object, QEvent* event) override;

@@ -1,4 +1,4 @@
-// The hidden layers as rows: a width each, what it costs in parameters, and moving, doubling and removing it.
+// The hidden layers as rows: each has a width, its number of parameters, and buttons to move, double and remove it.
 #pragma once
 #include <QWidget>
 #include <vector>
@@ -18,7 +18,7 @@ class LayerEditor : public QWidget {
  public:
   explicit LayerEditor(QWidget* parent = nullptr);
   void setSpec(const RunSpec& spec);
-  void tellWrong(const QString& why);  // stays until the next change; empty: all is well
+  void tellWrong(const QString& why);  // stays until the next change; empty if all is well
   QString wrong() const;
   size_t layers() const { return widths_.size(); }
   QLineEdit* width(size_t layer) const { return rows_[layer].width; }
@@ -28,7 +28,7 @@ class LayerEditor : public QWidget {
   void edited(const QString& widths);
 
  protected:
-  bool eventFilter(QObject* object, QEvent* event) override;  // Alt with the arrows moves a layer
+  bool eventFilter(QObject* object, QEvent* event) override;  // Alt with the arrow keys moves a layer
 
  private:
   struct Row {

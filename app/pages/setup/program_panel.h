@@ -1,4 +1,5 @@
-// In place of Setup while a recorded program is shown: what was run, where, how closely it was recorded, and Record again.
+// Replaces Setup while a recorded program is shown: the command, the environment, the recording level, and Record
+// again.
 #pragma once
 #include <QStringList>
 #include <QWidget>
@@ -15,27 +16,27 @@ namespace ws::app {
 
 class SegmentedRow;
 
-// What a run file says of the program that was recorded.
+// The recorded command as stored in a run file.
 struct RecordedCommand {
   QStringList words;
   prof::RecordOptions options;
   std::map<std::string, std::string> environment;  // "PyTorch" → "2.11"
 };
-// The step time of a recording of the same program at a level.
+// The step time of a recording of the same program at one level.
 struct LevelCost {
   QString level;
   double step_us;
 };
-// "modules 12.1 ms · ops 13.5 ms (+12 %)": the levels in order, beside the first of them; empty: none was measured.
+// "modules 12.1 ms · ops 13.5 ms (+12 %)": levels in order, compared with the first; empty if none was measured.
 QString level_costs_text(const std::vector<LevelCost>& costs);
-// nullopt: a run of our own, or a trace that does not say how it was made.
+// nullopt for a run of our own, or a trace without its command.
 std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary);
 
 class ProgramPanel : public QWidget {
   Q_OBJECT
  public:
   explicit ProgramPanel(QWidget* parent = nullptr);
-  // `costs`: what recordings of this program took at each level.
+  // `costs`: the step times of recordings of this program at each level.
   void showProgram(const RecordedCommand& recorded, const std::vector<LevelCost>& costs);
   void recordAgain();
 

@@ -1,4 +1,4 @@
-// What the choices of a run will cost, as the Setup dock says it. Pure.
+// The estimated cost of the choices, as shown in the Setup dock. Pure.
 #pragma once
 #include <QString>
 
@@ -10,7 +10,7 @@ struct SetupEstimate {
   explicit SetupEstimate(const RunSpec& spec);
 
   QString rows, data;          // "120 train · 30 test", "MNIST · batch 64"
-  QString chain, short_chain;  // of the layers
+  QString chain, short_chain;  // the layers
   QString parameters, cost;    // empty until the rows are known
   QString steps, training;
 };

@@ -1,4 +1,4 @@
-// The Setup dock: every choice of a run, grouped. Explanations come with the pointer or with the "?" of a section.
+// The Setup dock: every choice of a run, in groups. Explanations appear on hover or with the "?" of a section.
 #pragma once
 #include <QWidget>
 #include <map>
@@ -23,16 +23,16 @@ class SetupPanel : public QWidget {
   explicit SetupPanel(Choices* choices, QWidget* parent = nullptr);
 
   QSize minimumSizeHint() const override;  // wide enough for every row, shown or not: the dock keeps its width
-  // While a run trains, choices that cannot change are for the next run and the others wait for Apply.
+  // While a run trains, choices that cannot change apply to the next run. The others wait for Apply.
   void setLive(std::optional<RunSpec> running);
-  void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the Execution title compares with
+  void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the title of Execution compares with
   void setCompact(bool compact);                              // folds Training and Data
   void editJson();
   FieldRow* row(std::string_view key) const;
   QString message() const;
 
  signals:
-  void anewWanted();  // stop the run and begin one with the choices as they are
+  void anewWanted();  // stop the run and start one with the current choices
   void apply(const QString& key, const QString& value);
 
  protected:
@@ -65,7 +65,7 @@ class SetupPanel : public QWidget {
   std::map<QString, QGridLayout*> grids_;
   std::map<QString, QPushButton*> more_;
   std::map<QString, bool> show_more_, explained_;
-  std::map<QString, QLabel*> hints_;  // explain the number that was looked at last
+  std::map<QString, QLabel*> hints_;  // explain the number field that was focused last
   std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
   QLabel* chain_ = nullptr;

@@ -1,4 +1,4 @@
-// The choices as JSON, to read, copy and edit; what is wrong is said below while typing.
+// A dialog to read, copy and edit the choices as JSON. It shows errors below while typing.
 #pragma once
 #include <QDialog>
 

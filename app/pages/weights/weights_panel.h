@@ -1,4 +1,5 @@
-// What the network has learned: weights per layer now and at the init, its first layer as pictures, its predictions.
+// What the network has learned: weights per layer now and at initialisation, the first layer as pictures,
+// predictions.
 #pragma once
 #include <QWidget>
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMostFilters = 40, kMostPoints = 1500;
 
-// Zero has the colour of the ground, negative values are blue, positive ones orange: safe for any colour sight.
+// Zero has the background colour, negative values are blue, positive ones orange: these are safe for colour-blind
+// people.
 QRgb signed_colour(double share) {
   const Theme& t = theme();
   const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.run[0], ground = t.base;
@@ -46,7 +47,7 @@ QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t 
   return image;
 }
 
-// "y = 2.00 x + 0.99 · x from −1.00 to 1.00". A curve or a plane has its second range instead of the equation.
+// "y = 2.00 x + 0.99 · x from −1.00 to 1.00". A curve or a plane shows its y range instead of the equation.
 QString plane_text(const WeightsSnapshot& s, float y_low, float y_high) {
   const auto number = [](float value) { return significant_text(static_cast<double>(value)); };
   const QString x = QObject::tr("x from %1 to %2").arg(number(s.x_low), number(s.x_high));
@@ -123,7 +124,7 @@ void LearnedView::paintEvent(QPaintEvent*) {
   }
 }
 
-// At the right of the title, where it has room beside it.
+// Draws the caption to the right of the title, if it fits.
 void LearnedView::paintCaption(QPainter& painter, QRectF area, const QString& text) {
   const double title = QFontMetricsF(tight_ ? ui_font(11) : ui_font(12.5, 600)).horizontalAdvance(accessibleName());
   painter.setFont(ui_font(11));
@@ -136,7 +137,7 @@ void LearnedView::paintFilters(QPainter& painter, QRectF area) {
   const LayerWeights& layer = snapshot_->layers[0];
   int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols)), columns = 1;
   double side = 0;
-  for (int tried = 1; tried <= count; ++tried)  // as large as the pane allows
+  for (int tried = 1; tried <= count; ++tried)  // choose the largest size that fits the pane
     if (const double fits = std::min(area.width() / tried, area.height() / ((count + tried - 1) / tried)) - 4;
         fits > side)
       side = fits, columns = tried;
@@ -157,7 +158,7 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
   const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;
   const bool pictures = data_->image_width > 0;
   constexpr double kGap = 6, kWords = 20, kMostSide = 92;
-  double side = 46;  // as large as all of them fit
+  double side = 46;  // enlarged while all of them fit
   const auto count = static_cast<double>(snapshot_->samples.size());
   while (pictures && side < kMostSide &&
          std::ceil(count / std::floor(area.width() / (side + 1 + kGap))) * (side + 1 + kWords) <= area.height())
@@ -181,7 +182,7 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
   }
 }
 
-// Each with its guess and the truth, as many as have room.
+// Shows each with its guess and the truth, as many as fit.
 void LearnedView::paintWrong(QPainter& painter, QRectF area) {
   const Theme& t = theme();
   const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;

@@ -15,7 +15,7 @@ int best_of(const float* scores, int64_t outputs) {
   return static_cast<int>(std::max_element(scores, scores + outputs) - scores);
 }
 
-// The softmax share of the best score; predictions that already are shares stay as they are.
+// Returns the softmax share of the best score. Predictions that already are shares stay unchanged.
 float confidence(const float* scores, int64_t outputs, int best) {
   float sum = 0, total = 0;
   bool shares = true;
@@ -103,7 +103,7 @@ std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot) {
   const double room = 0.005 * std::abs(y1 - y0) + 1e-4 * (std::abs(y0) + std::abs(y1));
   for (size_t i = 0; i < x.size(); ++i) {
     const auto [each_x, each_y] = at(i);
-    if (!(std::abs(at_zero + slope * each_x - each_y) <= room)) return {};  // also what is no number
+    if (!(std::abs(at_zero + slope * each_x - each_y) <= room)) return {};  // this also rejects NaN
   }
   return StraightLine{slope, at_zero};
 }

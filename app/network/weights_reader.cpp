@@ -11,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kLookMs = 100, kAskMs = 400, kRestPerQuestion = 20;  // at most a twentieth of the training's time
+constexpr int kLookMs = 100, kAskMs = 400, kRestPerQuestion = 20;  // at most 1/20 of the training time
 constexpr int64_t kRowsOfPictures = 1000;
 
 }  // namespace
@@ -63,7 +63,7 @@ void WeightsReader::fail(const QString& problem) {
   emit failed(problem);
 }
 
-// Pictures need few rows; other sets are small and are loaded whole, so that their scaling is the run's.
+// Pictures need few rows. Other sets are small and are loaded completely, so that their scaling matches the run.
 void WeightsReader::loadRows() {
   if (reading_.running()) return;
   data::DataSpec spec = run_->spec.data;
@@ -86,7 +86,7 @@ QString WeightsReader::whyNothing() const {
       .arg(QFileInfo(weights_path(run_->path)).fileName());
 }
 
-// The weights that an ended run left beside its file, looked at by the CPU: any machine can.
+// Reads the weights that a finished run left beside its file. The CPU evaluates them, so any machine can do it.
 void WeightsReader::askKept() {
   if (!watched_ || !rows_ || !run_ || !QFileInfo::exists(weights_path(run_->path))) return;
   if (std::exchange(asked_kept_, true)) return;

@@ -36,7 +36,7 @@ void paint(QPainter& painter, const Drawing::Line& l) {
 void paint(QPainter& painter, const Drawing::Text& t) {
   const QString text = QString::fromStdString(t.text);
   QFont font = ui_font(11, t.weight);
-  font.setStyleStrategy(QFont::PreferNoShaping);  // other forms of a letter are not found by who searches the text
+  font.setStyleStrategy(QFont::PreferNoShaping);  // text search does not find ligatures
   font.setPointSizeF(t.size * 72 / painter.device()->logicalDpiY());
   const double width = QFontMetricsF(font, painter.device()).horizontalAdvance(text);
   const double left = t.anchor == Anchor::End ? width : t.anchor == Anchor::Middle ? width / 2 : 0;

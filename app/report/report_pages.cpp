@@ -16,7 +16,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kPageMargin = 56, kWidth = 794, kHeight = 1123;  // A4 at 96 dots an inch
+constexpr double kPageMargin = 56, kWidth = 794, kHeight = 1123;  // A4 at 96 dpi
 
 class Page {
  public:
@@ -33,8 +33,8 @@ class Page {
 
   // Title, picture and caption stay together.
   void figure(const ReportFigure& figure) {
-    constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // of a page, beside title and caption
-    constexpr double kWords = 74, kLeastScale = 0.82;         // a little smaller rather than on the next page
+    constexpr double kRoom = kHeight - 2 * kPageMargin - 90;  // of a page, without title and caption
+    constexpr double kWords = 74, kLeastScale = 0.82;         // shrink a little to avoid a new page
     const double whole = figure.drawing.height, left = kHeight - kPageMargin - y_ - kWords - 1;
     const double scale = std::min(1.0, (left >= kLeastScale * whole ? left : kRoom) / whole), height = whole * scale;
     turn(height + kWords);
@@ -62,7 +62,7 @@ class Page {
   }
 
  private:
-  // A row: a name, which is cut where it is long, and figures in columns.
+  // A row: a name, elided if it is long, and figures in columns.
   void cells(const QString& name, const QStringList& figures) {
     constexpr double kColumn = 78, kLine = 16;
     turn(kLine);
@@ -83,7 +83,7 @@ class Page {
     QFont font("Inter");
     font.setPixelSize(static_cast<int>(px));
     font.setWeight(static_cast<QFont::Weight>(weight));
-    font.setStyleStrategy(QFont::PreferNoShaping);  // other forms of a letter are not found by who searches the text
+    font.setStyleStrategy(QFont::PreferNoShaping);  // text search does not find ligatures
     return font;
   }
 
@@ -130,8 +130,8 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
   }
 }
 
-// In memory first: QPdfWriter does not say when its file could not be written. What was there before is replaced by a
-// whole report or stays.
+// Writes to memory first, because QPdfWriter does not report a failed write. An old file is replaced only by a
+// complete report.
 void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
   QBuffer memory;
   memory.open(QIODevice::WriteOnly);

@@ -9,7 +9,7 @@
 namespace ws::app {
 namespace {
 
-// "-12345.6" as "−12 345.6" that no line breaks, "3.2e-05" as "3.2·10⁻⁵".
+// Turns "-12345.6" into "−12 345.6" with no-break spaces, and "3.2e-05" into "3.2·10⁻⁵".
 QString for_window(const std::string& plain) {
   static const QString raised = QString::fromUtf8("⁰¹²³⁴⁵⁶⁷⁸⁹");
   QString text = QString::fromStdString(plain);

@@ -45,7 +45,7 @@ void BarsView::paintName(QPainter& painter, const QRectF& row, const BarRun& run
                    painter.fontMetrics().elidedText(run.title, Qt::ElideRight, static_cast<int>(width - kBadge - 8)));
 }
 
-// The parts of a bar sum to the step: what the column of numbers says adds up too.
+// The parts of a bar sum to the step, so the column of numbers adds up too.
 void BarsView::paintSplit(QPainter& painter, const QRectF& area) const {
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
@@ -107,7 +107,7 @@ void BarsView::paintValues(QPainter& painter, const QRectF& area, const QString&
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(area.left() + 4, area.top(), area.width(), kTitle), Qt::AlignVCenter, title);
-  const double least = unit * std::pow(10.0, -decimals);  // what is written as 0 has no bar
+  const double least = unit * std::pow(10.0, -decimals);  // a value that prints as 0 has no bar
   const double height = rowHeight(area), scale = (area.width() - kBadge - 64) / std::max(least, most(value));
   QRectF row(area.left(), area.top() + kTitle, area.width(), height);
   for (const BarRun& run : runs_) {

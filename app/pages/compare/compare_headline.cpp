@@ -31,10 +31,11 @@ QString coloured(const QString& text, const QColor& colour) {
 
 QString letter(const Run* run) { return QString(run_letter(run->slot)); }
 
-// "launch gaps −12.1 µs" for the three largest, and their shares of the difference where these sum to about the whole.
+// "launch gaps −12.1 µs" for the three largest causes, and their shares of the difference if these sum to about the
+// whole.
 struct Causes {
   QStringList changes, shares;
-  std::optional<QString> beyond;  // a cause of more than the whole, which others made up for in part
+  std::optional<QString> beyond;  // a cause larger than the whole difference, partly offset by other causes
   double shown = 0;
 
   explicit Causes(const prof::Waterfall& w) {
@@ -42,7 +43,7 @@ struct Causes {
     for (const prof::Cause& cause : w.causes) add(cause, total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0);
   }
 
-  // Shares of more than the whole are made up for by others: then times say more.
+  // If shares exceed the whole, other causes offset them. Times are clearer then.
   QString text() const {
     const bool times = shown > 1.3 && changes.size() > 1;
     QStringList parts = times ? changes : shares;
@@ -157,7 +158,7 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
                   (time.delta.noise > 0 ? tr(" ± %1 (95 % interval)").arg(number(time.delta.noise)) : QString()));
 }
 
-// The causes that weigh most, and with more than two runs who is fastest of all.
+// The most important causes. With more than two runs, also which run is the fastest.
 void CompareHeadline::showCauses(const ComparedRuns& compared) {
   QStringList lines;
   if (compared.pair()) {
@@ -190,7 +191,7 @@ void CompareHeadline::showChoices(const ComparedRuns& compared) {
                 parts.join(" &nbsp;·&nbsp; "));
 }
 
-// What makes a comparison with the baseline unfair, each said once with the runs it holds for.
+// Says why a comparison with the baseline is unfair: each reason once, with the runs that it applies to.
 void CompareHeadline::showWarnings(const ComparedRuns& compared) {
   std::vector<std::pair<QString, QString>> said;  // sentence, letters
   for (size_t i = 1; i < compared.runs.size(); ++i)

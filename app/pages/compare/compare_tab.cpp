@@ -145,7 +145,7 @@ void CompareTab::buildTimelineOptions() {
     views_->addOption(0, option);
 }
 
-// What the host did, by sampled stacks: the candidate's functions, coloured by how they differ from the baseline's.
+// What the host did, from sampled stacks: the candidate's functions, coloured by their difference from the baseline.
 QWidget* CompareTab::buildHost() {
   auto* scroll = new QScrollArea(views_);
   scroll->setFrameShape(QFrame::NoFrame);
@@ -158,7 +158,7 @@ QWidget* CompareTab::buildHost() {
   return scroll;
 }
 
-// Recorded programs have stacks; where neither run has any, there is no such page.
+// Recorded programs can have stacks. If neither run has any, this page is hidden.
 void CompareTab::showHost() {
   prof::HostStacks stacks[2];
   if (compared_.pair()) stacks[0] = prof::host_stacks(baseline_->trace), stacks[1] = prof::host_stacks(candidate_->trace);
@@ -227,13 +227,13 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
   runs_.assign(runs.begin(), runs.end());
   for (Run* run : runs)
     connect(run, &Run::changed, this, [this, run] {
-      // What is read from a file is there at once; what trains is looked at once a second.
+      // A run from a file is checked at once, a running one once a second.
       if (!due_.isActive() && isVisible()) due_.start(run->live() ? 1000 : 30);
     });
   const auto still = [&](const QPointer<Run>& run) {
     return run && std::find(runs.begin(), runs.end(), run.data()) != runs.end();
   };
-  // The slower one is what people compare against: it begins as the baseline.
+  // People compare against the slower run, so it starts as the baseline.
   if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
     baseline_ = runs.size() > 1 ? runs[1] : nullptr;
     candidate_ = runs.empty() ? nullptr : runs[0];
@@ -249,14 +249,14 @@ void CompareTab::fillPickers() {
     combo->clear();
     for (const auto& run : runs_)
       if (run) combo->addItem(badge_icon(run->slot), run->title);
-    combo->setCurrentIndex(-1);  // says that one more is to be ticked
+    combo->setCurrentIndex(-1);  // empty: one more run must be ticked
     for (size_t i = 0; i < runs_.size(); ++i)
       if (chosen && runs_[i] == chosen) combo->setCurrentIndex(static_cast<int>(i));
     combo->setEnabled(runs_.size() > 1);
   }
 }
 
-// A run against itself says nothing: the other picker takes what this one had.
+// A run cannot be compared with itself: the other picker gets the previous run of this one.
 void CompareTab::setPair(Run* baseline, Run* candidate) {
   if (baseline && baseline == candidate) {
     if (baseline == baseline_)
@@ -283,7 +283,7 @@ std::vector<Run*> CompareTab::ordered() const {
 
 void CompareTab::refresh() { samples_.look(ordered()); }
 
-// In a narrow window the numbers keep their room and the waterfall stands in rows.
+// In a narrow window the tables keep their width, and the waterfall uses rows.
 void CompareTab::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   constexpr int kLeastTables = 520;

@@ -13,7 +13,7 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   const bool section = index.data(kSectionRole).toBool();
   painter->fillRect(option.rect, section ? t.header : option.state & QStyle::State_Selected ? t.selected_row : t.base);
   painter->fillRect(QRect(option.rect.left(), option.rect.bottom(), option.rect.width(), 1), t.minor_grid);
-  // In a narrow column what stands beside a number stands below it.
+  // In a narrow column the secondary text is below the number, not beside it.
   const bool number = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt()) & Qt::AlignRight,
              stacked = number && option.rect.height() >= kStackedHeight;
   QRect box = stacked ? option.rect.adjusted(2, 3, -6, -kStackedHeight / 2) : option.rect.adjusted(8, 0, -8, 0);
@@ -33,7 +33,7 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   if (number)
     draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
   else
-    // What tells kernels of one template apart stands at their end.
+    // Kernels of one template differ at the end of their names.
     painter->drawText(
         box, Qt::AlignLeft | Qt::AlignVCenter,
         painter->fontMetrics().elidedText(text, text.contains('<') ? Qt::ElideMiddle : Qt::ElideRight, box.width()));

@@ -19,7 +19,7 @@ namespace ws::app {
 namespace {
 
 constexpr int kNameWidth = 150, kRunWidth = 160, kNarrowRun = 72, kMeasureRow = 22, kLeastColumn = 44,
-              kVerdictWidth = 108, kDifference = 3;  // a column of a pair
+              kVerdictWidth = 108, kDifference = 3;  // a column for pairs
 
 QString with_sign(double value, int decimals) {
   const QString text = fixed_text(value, decimals);
@@ -58,7 +58,7 @@ QString head_of(const MeasureValue& m) {
   return QString::fromStdString(m.unit.empty() ? m.name : m.name + ", " + m.unit);
 }
 
-// Names of measures are never cut.
+// Names of measures are never elided.
 int widest_name(const QTableWidget& table) {
   const QFontMetrics metrics(ui_font(12));
   int width = kNameWidth;
@@ -145,7 +145,7 @@ void CompareTables::showMeasures(const ComparedRuns& compared) {
   fitColumns();
 }
 
-// The titles of the runs have all the room there is; beyond that the table scrolls. Names and verdicts are never cut.
+// Run titles get all the available width; beyond that the table scrolls. Names and verdicts are never elided.
 void CompareTables::fitColumns() {
   auto* header = measures_->horizontalHeader();
   for (int column = 0; column < measures_->columnCount(); ++column) measures_->setColumnHidden(column, false);
@@ -157,7 +157,7 @@ void CompareTables::fitColumns() {
   fitRows();
 }
 
-// Numbers are never cut. Where there is no room for all columns, the difference goes first: the pointer shows it.
+// Numbers are never elided. If not all columns fit, the difference is hidden first: the tooltip has it.
 void CompareTables::fitPairColumns() {
   const int verdict = measures_->columnCount() - 1;
   measures_->setColumnWidth(verdict, kVerdictWidth);
@@ -178,7 +178,7 @@ bool CompareTables::eventFilter(QObject* object, QEvent* event) {
   return PagedPane::eventFilter(object, event);
 }
 
-// Three runs or more in a narrow table: how far a value is from the baseline's stands below it, not beside it.
+// In a narrow table with three or more runs, the difference from the baseline is below the value, not beside it.
 void CompareTables::fitRows() {
   const bool stacked = runs_ > 2 && measures_->columnWidth(measures_->columnCount() - 1) < kRunWidth;
   const int height = stacked ? CompareDelegate::kStackedHeight : kMeasureRow;
@@ -188,7 +188,7 @@ void CompareTables::fitRows() {
   }
 }
 
-// A header says that a column has another width before it has it.
+// A header signals a new column width before the column has it.
 void CompareTables::elideHeads() {
   if (runs_ != 2) elide_run_heads(*measures_, 1);
   elide_run_heads(*choices_, 1);
@@ -198,7 +198,7 @@ void CompareTables::showPairColumns(int row, const MeasureValue& a, const Measur
   const MeasureDelta d = delta_of(a, b);
   const bool quiet = d.verdict == Verdict::WithinNoise;
   const QString of_a = cell_text(a.value.value, a.decimals), of_b = cell_text(b.value.value, b.decimals);
-  // 0.0 and 0.0 differ by a hundred percent of next to nothing.
+  // 0.0 and 0.0 can differ by a hundred percent of almost nothing.
   const bool looks_same = d.delta != 0 && of_a == of_b;
   QTableWidgetItem* cells[] = {table_item(of_a, true), table_item(of_b, true),
                                table_item(d.known() ? with_sign(d.delta, a.decimals) : "–", true),

@@ -12,7 +12,7 @@ namespace {
 
 using Points = std::deque<prof::CounterPoint>;
 
-// The point whose value holds at a time; the end where none came before.
+// Returns the point whose value is valid at a time, or the end if there is none before.
 Points::const_iterator holding(const Points& points, prof::TimeNs time) {
   const auto after = std::upper_bound(points.begin(), points.end(), time,
                                       [](prof::TimeNs t, const prof::CounterPoint& p) { return t < p.time; });
@@ -101,7 +101,7 @@ void StepMemoryRow::paintPeak(StepCanvas& canvas, const QRectF& row, size_t inde
   const QString text = QObject::tr("peak %1").arg(bytes_text(peak->value));
   const double width = QFontMetricsF(painter.font()).horizontalAdvance(text) + 8;
   const bool below = y < row.center().y();
-  // Beside a step that is shorter than the words.
+  // Put the text beside a step that is shorter than the text.
   const double left = end - at(told.begin) < width + 10 ? end + 3 : x + 5;
   constexpr double kHeight = 14;
   const double top = std::clamp(below ? y + 2 : y - 15, row.top(), std::max(row.top(), row.bottom() - kHeight));

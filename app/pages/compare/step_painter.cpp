@@ -16,7 +16,7 @@ namespace ws::app {
 namespace {
 constexpr double kLeastElided = 60;  // px
 
-// By the width of usual letters: measured one by one they would take longer than all else that is painted.
+// Uses the average letter width. Measuring each name would take longer than all other painting.
 QString elided(const QString& name, const QFontMetricsF& metrics, double width) {
   const auto letters = static_cast<qsizetype>(width / metrics.averageCharWidth()) - 1;
   return name.size() <= letters ? name : name.left(letters) + QChar(0x2026);
@@ -53,7 +53,7 @@ double StepPainter::runHeight(size_t run) const {
   return height + memory_.height(run);
 }
 
-// Up to twice as tall, so that few runs do not stand over an empty half.
+// Lanes grow up to twice as tall, so that few runs fill the area.
 void StepPainter::stretchInto(double height) const {
   double lanes = 0;
   for (size_t i = 0; i < shown_.runs.size(); ++i)
@@ -85,7 +85,7 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
   }
   const TimeRange view = shown_.runRange(index, shown_.range);
   const bool phases = lane.track->kind == prof::TrackKind::Phases;
-  // Words begin where the step does: what is before it lies under a veil.
+  // Text begins at the begin of the step: what is before it is under a veil.
   const double step_begin = canvas.scale.x(0);
   painter.setFont(ui_font(10.5, 500));
   const QFontMetricsF metrics(painter.font());
@@ -119,7 +119,7 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
   }
 }
 
-// A strip under a block: longer or shorter on average than the same in the first run, or not there at all.
+// Paints a strip under a block: its mean time is longer or shorter than in the first run, or the first run lacks it.
 void StepPainter::paintTint(StepCanvas& canvas, const QRectF& box, const prof::LodRect& rect, size_t index) const {
   if (!shown_.tinted || index == 0 || box.width() < 2) return;
   const std::string key = prof::work_key(shown_.runs[index].run->trace, rect.span);
@@ -164,7 +164,7 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
                    parts.isEmpty() ? QObject::tr("no trace of its steps") : parts.join(" · "));
 }
 
-// What follows the aligned step stands back, so that its length is seen.
+// Dims what follows the aligned step, so that the length of the step is visible.
 void StepPainter::paintAfterStep(StepCanvas& canvas, double top, double bottom, size_t index) const {
   const prof::StepWindowNs& window = shown_.windows[index];
   if (shown_.align == StepAlign::Start || window.end <= window.begin) return;
@@ -230,7 +230,7 @@ std::vector<StepPainter::Phase> StepPainter::phasesOf(const StepCanvas& canvas, 
   return all;
 }
 
-// Each phase of the upper run flows into the same phase of the lower one.
+// Connects each phase of the upper run with the same phase of the lower one.
 void StepPainter::paintRibbons(StepCanvas& canvas, double top, double height, const std::vector<Phase>& above,
                             const std::vector<Phase>& below) const {
   QPainter& painter = canvas.painter;
@@ -257,7 +257,7 @@ void StepPainter::paintRibbons(StepCanvas& canvas, double top, double height, co
   }
 }
 
-// Ticks at 1, 2 or 5 times a power of ten, counted from where the aligned step begins.
+// Ticks at 1, 2 or 5 times a power of ten, counted from the begin of the aligned step.
 std::vector<prof::TimeNs> StepPainter::ticksOf(const TimeScale& scale) const {
   constexpr double kApart = 90;
   prof::TimeNs step = 1;

@@ -66,7 +66,7 @@ void StepView::align_runs() {
   stale();
 }
 
-// The aligned step of the slowest run fills the width; aligned at the start, a handful of steps does.
+// The aligned step of the slowest run fills the width. If aligned at the start, about twelve steps do.
 void StepView::fit() {
   prof::TimeNs longest = 0;
   for (const prof::StepWindowNs& window : shown_.windows) longest = std::max(longest, window.end - window.begin);
@@ -85,7 +85,7 @@ void StepView::setRange(TimeRange range) {
   emit rangeChanged();
 }
 
-// Spans that are only in the run files are read once the range has come to rest.
+// Spans that are only in the run files are read once the range stops changing.
 void StepView::timerEvent(QTimerEvent* event) {
   if (event->timerId() != fetch_.timerId()) return QWidget::timerEvent(event);
   bool more = false;
@@ -166,7 +166,7 @@ void StepView::mouseReleaseEvent(QMouseEvent*) {
   if (drag == Drag::Select) sumSelection();
 }
 
-// What each run did in the selected time, in one line.
+// Sums up in one line what each run did in the selected time.
 void StepView::sumSelection() {
   QStringList parts;
   for (size_t i = 0; i < shown_.runs.size() && selected_; ++i) {
@@ -216,7 +216,7 @@ void StepView::leaveEvent(QEvent*) {
   update();
 }
 
-// Where the whole would not fit everything is a little lower, before there is something to scroll.
+// If not everything fits, all rows become a little lower before scrolling is needed.
 void StepView::setTight() {
   shown_.tight = false;
   shown_.tight = painter_.contentHeight() > height();
@@ -274,7 +274,7 @@ void StepView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.drawPixmap(0, 0, picture_);
   if (shown_.runs.empty()) return;
-  if (const double all = painter_.contentHeight(); all > height()) {  // there is more below: a bar says where
+  if (const double all = painter_.contentHeight(); all > height()) {  // there is more below: draw a scroll bar
     const double length = height() * height() / all, at = shown_.scroll / (all - height()) * (height() - length);
     painter.fillRect(QRectF(width() - 5, at, 4, length), theme().strong_border);
   }

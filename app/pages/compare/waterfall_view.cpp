@@ -21,7 +21,7 @@ QString bar_name(const prof::Cause& cause) {
   return ws::app::meaning_name(cause.meaning);
 }
 
-// Names of kernels are longer than those of ops; a wide pane has room for them.
+// Kernel names are longer than op names. A wide pane has space for them.
 double names_width(double width) { return std::clamp(0.27 * width, 116.0, 220.0); }
 
 QRectF column_plot(const QRectF& area) { return area.adjusted(52, 40, -12, -40); }
@@ -58,7 +58,7 @@ WaterfallView::Unit WaterfallView::unit() const {
   return longest >= 1e13 ? Unit{"s", 1e12} : longest >= 1e10 ? Unit{"ms", 1e9} : Unit{"µs", 1e6};
 }
 
-// Parts sum to means only; medians stand in the headline and the table.
+// Only means are sums of their parts. Medians are in the headline and the table.
 QString WaterfallView::axisCaption() const { return tr("mean %1 a step").arg(QString::fromUtf8(unit().name)); }
 
 std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
@@ -75,7 +75,8 @@ std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) co
   return all;
 }
 
-// Columns need room for their numbers side by side, and for their names on two lines in turn, beside the ends' letters.
+// Columns need space for their numbers side by side. Names alternate between two lines, beside the letters at the
+// ends.
 bool WaterfallView::inRows(const QRectF& area, const std::vector<Bar>& all) const {
   if (by_op_) return true;
   const double pitch = column_plot(area).width() / static_cast<double>(all.size());
@@ -113,7 +114,7 @@ bool WaterfallView::event(QEvent* event) {
 
 void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
   painter.setBrushOrigin(block.topLeft());
-  if (!bar.end)  // waiting is hatched, whatever for
+  if (!bar.end)  // idle time is hatched, whatever its cause
     return draw_fill(painter, block, bar.meaning == prof::Meaning::Launch ? theme().idle : meaning_brush(bar.meaning));
   QColor fill = theme().run[std::max(0, bar.slot) % 8];
   painter.setPen(QPen(fill, 2));
@@ -130,7 +131,7 @@ void WaterfallView::paintBar(QPainter& painter, const Bar& bar, const QRectF& bo
   painter.setFont(number_font(12, bar.end ? 600 : 500));
   painter.setPen(theme().text);
   const bool above = bar.end || change > 0 || block.bottom() + 18 > zero;  // not over the axis and its names
-  if (above && change < 0 && !bar.end && block.height() > 40)  // nor over the number of the bar that it begins at
+  if (above && change < 0 && !bar.end && block.height() > 40)  // nor over the number of the previous bar
     return draw_number(painter, QRectF(block.right() + 5, block.top() + 1, 90, 16), Qt::AlignLeft | Qt::AlignVCenter,
                        change_text(change));
   draw_number(painter, QRectF(box.left() - 20, above ? block.top() - 18 : block.bottom() + 2, box.width() + 40, 16),
@@ -189,7 +190,7 @@ void WaterfallView::paintRows(QPainter& painter, const QRectF& area, const std::
                    Qt::AlignLeft | Qt::AlignVCenter, axisCaption());
   QRectF row(area.left(), plot.top(), area.width(), height);
   for (size_t i = 0; i < all.size(); ++i, row.translate(0, height)) {
-    if (i + 1 < all.size()) {  // what carries over to the next row
+    if (i + 1 < all.size()) {  // link to the next row
       painter.setPen(QPen(theme().quiet, 1, Qt::DotLine));
       const double x = plot.left() + all[i].to * scale;
       painter.drawLine(QPointF(x, row.bottom() - 2.5), QPointF(x, row.bottom() + 2.5));
@@ -218,7 +219,7 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
     const QRectF column(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
     const double width = std::min(64.0, pitch * 0.56);
     const QRectF box(column.center().x() - width / 2, plot.top(), width, plot.height());
-    if (i + 1 < all.size()) {  // what carries over to the next bar
+    if (i + 1 < all.size()) {  // link to the next bar
       QPen dots(theme().quiet, 1, Qt::DotLine);
       painter.setPen(dots);
       const double y = plot.bottom() - all[i].to * scale;
@@ -229,7 +230,7 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
   paintNames(painter, all, {plot, pitch});
 }
 
-// Names that are wider than a column take turns on two lines; then the ends have their letters only.
+// Names that are wider than a column alternate between two lines. The ends then show only their letters.
 void WaterfallView::paintNames(QPainter& painter, const std::vector<Bar>& all, const Places& places) const {
   painter.setFont(ui_font(11));
   const bool narrow = std::ranges::any_of(all, [&](const Bar& bar) {

@@ -179,7 +179,7 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
   text_->setOpenLinks(false);
   text_->setFont(ui_font(12));
   text_->setStyleSheet("QTextBrowser { border: none; background: transparent; }");
-  text_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);  // words wrap; what cannot overlaps the margin
+  text_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);  // text wraps; an unbreakable word overlaps the margin
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(4);
@@ -205,7 +205,7 @@ void DetailsPanel::refresh() {
   if (const auto* c = selection_->get<OpChoice>()) html_ = op_details(*c->run, c->op);
   if (const auto* c = selection_->get<NameChoice>()) html_ = name_details(*c->run, c->name);
   if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
-  // The rest of the line is for count and time.
+  // The rest of the line shows count and time.
   const int letters = std::clamp((text_->viewport()->width() - 118) / 7, kFewLetters, kManyLetters);
   if (const QString sums = ranges_.html(letters); !selection_->ranges().empty()) html_ = sums;
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
@@ -236,7 +236,7 @@ void DetailsPanel::setRuns(const std::vector<Run*>& runs) {
   refresh();
 }
 
-// Only while nothing is chosen: otherwise the text would jump while a person reads it.
+// Only while nothing is selected: otherwise the text would jump while the user reads it.
 void DetailsPanel::refreshSteps() {
   const bool chosen = selection_->choice().index() != 0 || !selection_->ranges().empty();
   if (!chosen && isVisible()) refresh();

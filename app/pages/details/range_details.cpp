@@ -19,9 +19,9 @@ namespace {
 using namespace details;
 
 constexpr size_t kRowsOfARange = 14;
-constexpr size_t kSpansSplit = 200'000;  // longer ranges have sums alone: a drag must not wait
+constexpr size_t kSpansSplit = 200'000;  // longer ranges have only sums: dragging must not wait
 constexpr int64_t kNewestMarks = 200;
-constexpr size_t kNewestWork = 20'000;  // spans that the delay of launches is measured on
+constexpr size_t kNewestWork = 20'000;  // spans used to measure the launch delay
 
 QString shortened(const QString& name, int letters) {
   return name.size() <= letters ? name : name.left(letters - 1) + QChar(0x2026);
@@ -33,7 +33,7 @@ bool too_long_to_split(const prof::Trace& trace, TimeRange range) {
   return count > kSpansSplit;
 }
 
-// The steps that the split counts. A trace without marks gives its newest part, limited by the records of the GPU.
+// The range of the steps in the split. For a trace without marks, its newest part, limited by the GPU records.
 TimeRange newest_work(const Run& run) {
   const prof::TimeNs end = run.arrived();
   prof::TimeNs begin = run.trace.first_time();
@@ -56,7 +56,7 @@ TimeRange newest_work(const Run& run) {
 
 QString percent(double share) { return fixed_text(share * 100, 1) + " %"; }
 
-// One line even in a narrow dock.
+// Stays on one line even in a narrow dock.
 QString part_row(prof::Meaning meaning, const QString& name, const QString& time, double share) {
   return QString(
              "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' "
@@ -65,7 +65,7 @@ QString part_row(prof::Meaning meaning, const QString& name, const QString& time
       .arg(swatch(theme().of(meaning)), name.toHtmlEscaped(), time, fixed_text(share * 100, 0), theme().quiet.name());
 }
 
-// Rows that need records of a GPU. `busy`: its share of the steps, if known; a range may hold more than steps.
+// Rows that need GPU records. `busy`: the GPU's share of the steps, if known; a range may hold more than steps.
 QString gpu_rows(const prof::Trace& trace, TimeRange range, std::optional<double> busy = {}) {
   const prof::Activity activity = prof::activity(trace, range.begin, range.end);
   if (activity.busy == 0) return {};
@@ -94,7 +94,7 @@ QString range_parts(const prof::Trace& trace, TimeRange range) {
   return rows;
 }
 
-// Time that was left untraced on purpose.
+// Returns the time that was deliberately not traced.
 prof::TimeNs untraced_in(const prof::Trace& trace, TimeRange range) {
   prof::TimeNs all = 0;
   for (const prof::Track& track : trace.tracks())
@@ -112,7 +112,7 @@ QString busy_row(prof::TimeNs busy, prof::TimeNs idle, prof::TimeNs untraced) {
   return "<tr><td colspan='3'>" + text + "</td></tr>";
 }
 
-// Rows of a range that was read from the run file.
+// Rows for a range that was read from the run file.
 QString stored_gpu_rows(const prof::Activity& gpu) {
   QString rows = busy_row(gpu.busy, gpu.wall - gpu.busy, gpu.untraced);
   if (gpu.busy == 0) return rows;
@@ -121,7 +121,7 @@ QString stored_gpu_rows(const prof::Activity& gpu) {
   return rows;
 }
 
-// The parts of a range, and what the GPU did in it.
+// The parts of a range, and the GPU's work in it.
 QString whereabouts(const prof::Trace& trace, TimeRange range) {
   const QString where = range_parts(trace, range);
   const QString gpu = too_long_to_split(trace, range) ? QString() : gpu_rows(trace, range);
@@ -162,7 +162,7 @@ QString note_html(const QString& text) {
 QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0) return {};
-  const SplitTable parts_shown = split_table({&split}, false);  // the numbers of the pane
+  const SplitTable parts_shown = split_table({&split}, false);  // the same numbers as in the pane
   QString html = heading(theme().focus, run.title, step_time_text(run.stepUs()), run.slot);
   if (const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us); !spread.isEmpty())
     html += table(row("spread", spread));
@@ -177,7 +177,7 @@ QString step_details(const Run& run) {
   return rest.isEmpty() ? html : html + table(rest);
 }
 
-// Spans that are out of memory count only once they were read.
+// Spans that are out of memory count only after they were read.
 QString range_details(const std::vector<RunRange>& ranges, int letters, const std::vector<SummedRange>& from_file) {
   QString html;
   for (const RunRange& part : ranges) {
@@ -211,7 +211,7 @@ QString RangeDetails::html(int letters) {
   return selection_->ranges().empty() ? QString() : range_details(selection_->ranges(), letters, summed_);
 }
 
-// One file after the other; each answer shows at once.
+// Reads one file after the other and shows each answer at once.
 void RangeDetails::sumFromFiles() {
   const auto& ranges = selection_->ranges();
   const auto among = [](const auto& list, const RunRange& range) {

@@ -18,7 +18,7 @@ QColor mixed(const QColor& from, const QColor& to, double share) {
   return {part(from.red(), to.red()), part(from.green(), to.green()), part(from.blue(), to.blue())};
 }
 
-// The ink that stands out more from a ground.
+// Returns the ink with more contrast on this background.
 QColor ink_on(const QColor& ground) {
   return 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 128 ? QColor(0x0B, 0x0E, 0x13)
                                                                                      : QColor(Qt::white);
@@ -117,7 +117,7 @@ void ExperimentChart::renderBars(QPainter& painter, const QRectF& area) const {
               group, scale);
 }
 
-// Values more than ten times apart are drawn by their logarithm: otherwise the short bars would not be seen.
+// Values that differ by more than a factor of ten use a log scale. Otherwise the short bars would be invisible.
 ExperimentChart::BarScale ExperimentChart::barScale() const {
   const Span all = span();
   if (all.least <= 0 || all.most / all.least <= 10) return {0, std::max(all.most, 1e-12), false};
@@ -190,7 +190,7 @@ void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left
   painter.setPen(QPen(t.focus, 1));
   painter.setBrush(t.chosen);
   painter.drawRect(bar);
-  if (value->runs > 1 && value->most > value->least) {  // from the least to the most of the repeats
+  if (value->runs > 1 && value->most > value->least) {  // the range of the repeats
     painter.setPen(QPen(t.text, 1.4));
     const double y = bar.center().y();
     painter.drawLine(QPointF(x(value->least), y), QPointF(x(value->most), y));
@@ -276,7 +276,7 @@ void ExperimentChart::paintLineGrid(QPainter& painter, const QRectF& plot, const
   painter.drawLine(plot.bottomLeft(), plot.topLeft());
 }
 
-// Both axes logarithmic: over sizes, times grow by factors.
+// Both axes are logarithmic, because times grow by factors over sizes.
 void ExperimentChart::renderLines(QPainter& painter, const QRectF& area) const {
   const QRectF plot = area.adjusted(82, 16, -130, -46);
   const Span all = span();

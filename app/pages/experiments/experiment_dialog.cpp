@@ -19,7 +19,7 @@
 namespace ws::app {
 namespace {
 
-// What nobody compares runs over: where rows come from, and what ends a run.
+// False for fields that nobody varies: the source of the rows, and what ends a run.
 bool varied(const Field& f) {
   constexpr std::string_view kLeftOut[] = {"data.path", "data.label_column", "train.target_accuracy",
                                            "train.time_limit_s", "train.eval_every"};

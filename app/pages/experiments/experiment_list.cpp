@@ -14,7 +14,7 @@ namespace ws::app {
 namespace {
 constexpr int kPathRole = Qt::UserRole, kOwnRole = Qt::UserRole + 1;
 
-// What mostly needs a GPU shows nothing without one.
+// True if more than half of the trials can run here. Experiments that mostly need a GPU show nothing without one.
 bool runs_here(const std::string& path) {
   const std::vector<Trial> trials = trials_of(load_experiment(path), device_info().cuda);
   const auto here = std::ranges::count_if(trials, [](const Trial& trial) { return trial.skipped.empty(); });
@@ -31,7 +31,7 @@ ExperimentList::ExperimentList(const QString& own_folder, QWidget* parent)
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
 }
 
-// One's own may have the title of a shipped one, so each kind stands under a heading.
+// A user's experiment may have the title of a shipped one, so each kind has its own heading.
 void ExperimentList::fill() {
   if (count() > 0) return;
   addHeading(tr("Shipped with Warpscope"));

@@ -30,7 +30,7 @@ double value_of(const TrialRun& run, Outcome outcome) {
   return 0;
 }
 
-// The last one among equals, so that the order in the file decides what stands across.
+// Returns the last one if several are equally long, so that the order in the file decides which axis goes across.
 size_t longest_axis(const ExperimentSpec& spec) {
   size_t longest = 0;
   for (size_t i = 1; i < spec.axes.size(); ++i)
@@ -84,7 +84,7 @@ const OutcomeInfo& info(Outcome outcome) {
 }
 
 QString outcome_text(Outcome outcome, double value) {
-  const bool small = outcome == Outcome::Peak && std::abs(value) < 0.1;  // a small network's
+  const bool small = outcome == Outcome::Peak && std::abs(value) < 0.1;  // for a small network
   return small ? significant_text(value) : fixed_text(value, info(outcome).decimals);
 }
 

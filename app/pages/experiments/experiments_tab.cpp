@@ -116,7 +116,7 @@ QWidget* ExperimentsTab::buildFooter() {
   export_ = new QPushButton(tr("Export"), footer);
   run_ = new QPushButton(tr("Run"), footer);
   run_->setProperty("primary", true);
-  run_->setMinimumWidth(106);  // of its longest text
+  run_->setMinimumWidth(106);  // fits its longest text
   row->addWidget(new QLabel(tr("Repeats"), footer));
   row->addWidget(repeats_);
   row->addStretch(1);
@@ -261,7 +261,7 @@ void ExperimentsTab::showOutcome(Outcome outcome) {
   outcome_->setText(about.unit.isEmpty() ? about.name : about.name + ", " + about.unit);
 }
 
-// Shows earlier results of the folder at once, or else the choices without numbers.
+// Shows earlier results in the folder at once, otherwise the choices without numbers.
 void ExperimentsTab::readResult() {
   result_ = {};
   result_.spec = spec_;
@@ -288,10 +288,10 @@ void ExperimentsTab::run() {
   showResult();
 }
 
-// True if more repeats are asked for than a complete result has: it goes on too.
+// True if the user asks for more repeats than a complete result has. It then continues.
 bool ExperimentsTab::wantsMore() const { return repeats_->value() > result_.spec.repeats; }
 
-// Puts a complete result aside instead of throwing it away.
+// Renames a complete result instead of deleting it.
 void ExperimentsTab::keepEarlier() {
   const QString folder = folderOf(spec_);
   QDir().rename(folder, folder + QDateTime::currentDateTime().toString("-yyyyMMdd-HHmmss"));

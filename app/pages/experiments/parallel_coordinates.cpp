@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 
-// The choices that the experiment varies, in the order in which they first appear.
+// The choices that the experiment varies, in order of first appearance.
 std::vector<std::string> varied_keys(const ExperimentResult& result) {
   std::vector<std::string> keys;
   for (const TrialResult& t : result.trials)
@@ -67,14 +67,14 @@ ParallelCoordinates::Coordinate ParallelCoordinates::numberCoordinate(Outcome ou
   return line;
 }
 
-// The choices, then their results. Leaves out measures that no trial has.
+// The choices, then their results. Measures that no trial has are left out.
 std::vector<ParallelCoordinates::Coordinate> ParallelCoordinates::coordinates() const {
   std::vector<Coordinate> lines;
   for (const std::string& key : varied_keys(result_)) lines.push_back(choiceCoordinate(key));
   std::vector<Outcome> order{Outcome::DriverCalls, Outcome::Peak, Outcome::FirstLoss, Outcome::Accuracy,
                              Outcome::StepTime};
   std::erase(order, outcome_);
-  order.push_back(outcome_);  // what is looked at stands last, where the eye ends
+  order.push_back(outcome_);  // the main measure is last, where the eye ends
   for (const Outcome outcome : order) {
     Coordinate line = numberCoordinate(outcome);
     const bool known = std::ranges::any_of(line.place, [](double p) { return std::isfinite(p); });
@@ -98,7 +98,7 @@ void ParallelCoordinates::paintCoordinate(QPainter& painter, const Coordinate& l
     const double y = plot.bottom() - share * plot.height();
     painter.drawLine(QPointF(x - 3, y), QPointF(x + 3, y));
     const QString fits = painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(room));
-    QColor behind = theme().base;  // the threads run behind the words
+    QColor behind = theme().base;  // threads run behind the text
     behind.setAlphaF(0.8F);
     painter.fillRect(QRectF(x + 5, y - 8, painter.fontMetrics().horizontalAdvance(fits) + 5, 16), behind);
     painter.drawText(QRectF(x + 7, y - 8, room, 16), Qt::AlignLeft | Qt::AlignVCenter, fits);

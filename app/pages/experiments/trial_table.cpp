@@ -12,7 +12,7 @@ namespace {
 enum Column { kChoice, kTime, kSpread, kGain, kThroughput, kFirstLoss, kLastLoss, kAccuracy, kCalls, kPeak, kRuns };
 
 constexpr int kNumberWidth = 92, kSpreadWidth = 116, kRunsWidth = 50, kChoiceWidth = 216, kLeastChoice = 120;
-// The least important columns go first.
+// The least important columns are hidden first.
 constexpr Column kLeastFirst[] = {kRuns, kCalls, kPeak, kLastLoss, kThroughput, kFirstLoss, kGain};
 
 Column column_of(Outcome outcome) {
@@ -98,7 +98,7 @@ void TrialTable::fillRow(int row, const TrialResult& trial, double first) {
   item(row, kChoice)->setToolTip(allNumbers(row));
 }
 
-// Every number of the row, also of hidden columns.
+// Returns every number of the row, including hidden columns.
 QString TrialTable::allNumbers(int row) const {
   QStringList lines{item(row, kChoice)->text()};
   for (int column = kTime; column <= kRuns; ++column)
@@ -106,15 +106,15 @@ QString TrialTable::allNumbers(int row) const {
   return lines.join('\n');
 }
 
-// Nothing scrolls sideways. In a narrow table titles take two lines, columns are as wide as their numbers, and spreads
-// move into the tooltips of the times. If that is not enough, the least important columns move into the tooltips of
-// the choices.
+// The table never scrolls sideways. If it is narrow, titles take two lines, columns are as wide as their numbers, and
+// spreads move to the tooltips of the times. If that is not enough, the least important columns move to the tooltips
+// of the choices.
 void TrialTable::fitColumns() {
   const int room = viewport()->width(), roomy = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
   const bool narrow = room < roomy;
   QHeaderView& header = *horizontalHeader();
   header.setFixedHeight(narrow ? 36 : 24);
-  header.setTextElideMode(narrow ? Qt::ElideNone : Qt::ElideRight);  // eliding takes two lines for one
+  header.setTextElideMode(narrow ? Qt::ElideNone : Qt::ElideRight);  // eliding would join the two lines
   int left = room;
   for (int column = 1; column < columnCount(); ++column) {
     setHorizontalHeaderItem(column, new QTableWidgetItem(column_title(column, narrow)));
@@ -140,7 +140,7 @@ void TrialTable::fitColumns() {
 
 int TrialTable::widthOfNumbers(int column) const {
   const QFontMetrics plain(ui_font(12));
-  int width = horizontalHeader()->sectionSizeHint(column) + 6;  // which leaves out some of its frame
+  int width = horizontalHeader()->sectionSizeHint(column) + 6;  // the size hint lacks a part of its frame
   for (int row = 0; row < rowCount(); ++row)
     if (const auto* shown = item(row, column); shown && columnSpan(row, column) == 1)
       width = std::max(width, plain.horizontalAdvance(shown->text()) + 17);

@@ -17,7 +17,7 @@ namespace {
 using prof::Meaning;
 
 constexpr int kRowHeight = 26, kNameWidth = 74, kValueWidth = 136;
-constexpr float kAside = 0.28F;  // strength of the parts that the insight is not about
+constexpr float kAside = 0.28F;  // opacity of the parts that the insight is not about
 
 QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
   auto* label = new QLabel(text, parent);
@@ -118,7 +118,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
 
 InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent)
     : QFrame(parent), facts_(facts), insight_(insight) {
-  facts_.plan = nullptr;  // belongs to the run, which may go before the card
+  facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
   setAccessibleName(QString::fromStdString(insight.rule));
   auto* row = new QHBoxLayout(this);
@@ -128,7 +128,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   words->setSpacing(5);
   QString headline = QString::fromStdString(insight.headline);
   if (insight.rule != "low occupancy")
-    headline.replace(0, 1, headline[0].toUpper());  // that one begins with a kernel's name
+    headline.replace(0, 1, headline[0].toUpper());  // its headline begins with a kernel name
   words->addWidget(text_label(headline, ui_font(14, 600), this));
   QLabel* why = text_label(QString::fromStdString(insight.why), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);

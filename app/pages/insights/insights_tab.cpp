@@ -40,7 +40,7 @@ Tried outcome(const Run& run) {
 
 namespace {
 
-// What the choices could do better; and of any trace what its spans tell beside that.
+// Finds what the choices could do better. For any trace, adds what its spans show.
 std::vector<Insight> found_in(const Run& run, RunFacts& facts) {
   if (!run.hasChoices()) {
     const TraceLook look = look_of(run.trace);

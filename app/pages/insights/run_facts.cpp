@@ -18,7 +18,7 @@ using prof::TrackKind;
 
 constexpr size_t kLossesAveraged = 20, kRowsWithOccupancy = 8;
 
-// The width of the probabilities; a regression has none.
+// Width of the softmax output; 0 for a regression.
 int64_t classes_of(const CompiledPlan& plan) {
   for (const Op& op : plan.before.ops)
     if (op.kind == OpKind::Softmax && !op.out.empty()) return plan.before.buffer(op.out[0]).cols;
@@ -64,7 +64,7 @@ bool shows(const prof::Span& span, Meaning meaning) {
   }
 }
 
-// Calls of the host do not show what a kernel took, and kernels do not show what a call took.
+// Host calls do not show the time of a kernel, and kernels do not show the time of a call.
 bool is_witness(const prof::Track& track, Meaning meaning) {
   const bool call = meaning == Meaning::Allocation || meaning == Meaning::Sync;
   if (track.kind == TrackKind::CpuThread) return true;
@@ -142,7 +142,7 @@ std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
     if (step.start <= seen.span.start || evidence.step.duration == 0) evidence.step = step;
     return step.start <= seen.span.start;
   });
-  // The timeline knows the host's track only: what is shown there is the time of the step, wherever it is marked.
+  // The timeline has only the host's step track. It shows the time of the step, wherever the step is marked.
   for (size_t i = 0; i < run.trace.tracks().size(); ++i)
     if (run.trace.tracks()[i].kind == TrackKind::Steps) evidence.step_track = i;
   return evidence;

@@ -12,7 +12,7 @@ bool is_number(int column) {
   return column != KernelModel::Name && column != KernelModel::Grid && column != KernelModel::Occupancy;
 }
 
-// Tooltip of a cell, empty if its text says all.
+// Tooltip of a cell; empty if the cell shows everything.
 QString tip(const prof::KernelRow& row, int column) {
   if (column == KernelModel::Name && row.kind == prof::SpanKind::GraphRun)
     return QObject::tr(
@@ -33,7 +33,7 @@ void KernelModel::setRows(std::vector<prof::KernelRow> rows, prof::GroupBy by) {
   endResetModel();
 }
 
-// A kernel without its template arguments, which the tooltip has; lines, modules and ops as they are.
+// Shortens a kernel name by its template arguments, which the tooltip has. Lines, modules and ops stay unchanged.
 QString KernelModel::readable(const prof::KernelRow& row) const {
   const bool kernel = kernels_ && row.kind == prof::SpanKind::Kernel;
   return QString::fromStdString(kernel ? prof::short_kernel_name(row.key) : row.key);

@@ -57,7 +57,7 @@ class InstanceModel : public QAbstractTableModel {
   };
   using QAbstractTableModel::QAbstractTableModel;
 
-  // `own`: of a run of ours, where what runs outside of a step is an evaluation.
+  // `own`: True for a run of ours. Its spans outside a step belong to an evaluation.
   void setRows(std::vector<Row> rows, bool own = false) {
     beginResetModel();
     rows_ = std::move(rows), own_ = own;
@@ -105,7 +105,7 @@ QString readable_name(const prof::KernelRow& row) {
   return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
 }
 
-// Rows of a program without GPU work are its own ranges.
+// A program without GPU work shows its own ranges as rows.
 bool holds(const prof::Track& track, prof::SpanKind kind) {
   return kind == prof::SpanKind::Phase ? track.kind == prof::TrackKind::Phases && track.name.ends_with(" ranges")
                                        : is_work(track);
@@ -171,7 +171,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   sorted_.setFilterCaseSensitivity(Qt::CaseInsensitive);
   sorted_.setFilterKeyColumn(KernelModel::Name);
   table_->setModel(&sorted_);
-  table_->setTextElideMode(Qt::ElideMiddle);  // what tells kernels apart stands at the end of their names
+  table_->setTextElideMode(Qt::ElideMiddle);  // kernels differ at the end of their names
   style_table(*table_, tr("Kernels"));
   table_->setSortingEnabled(true);
   table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
@@ -190,7 +190,7 @@ void KernelsPanel::setRun(Run* run) {
   if (isVisible() || !run) refresh();
 }
 
-// The menu of the header; a button opens it too, for those who do not look for a menu there.
+// The context menu of the header. A button opens it too, for people who do not expect a menu there.
 void KernelsPanel::buildColumnMenu(Pane* pane) {
   QPushButton* button = option_button(tr("Columns"), pane);
   button->setText(tr("Columns"));
@@ -212,7 +212,7 @@ void KernelsPanel::buildColumnMenu(Pane* pane) {
           [this, header](QPoint at) { column_menu_->popup(header->mapToGlobal(at)); });
 }
 
-// The names are what tells the rows apart: in a narrow window the columns that say least make room for them.
+// Names distinguish the rows. In a narrow window, the least useful columns are hidden to make space for them.
 std::vector<int> KernelsPanel::usualColumns() const {
   std::vector<int> columns{KernelModel::Count,     KernelModel::Total,    KernelModel::Share, KernelModel::Mean,
                            KernelModel::Median,    KernelModel::P99,      KernelModel::Max,   KernelModel::Grid,
@@ -232,7 +232,7 @@ std::vector<int> KernelsPanel::usualColumns() const {
   return columns;
 }
 
-// The name takes the room that is left; with more columns than fit the table scrolls sideways.
+// The name gets the remaining width. If the columns do not fit, the table scrolls sideways.
 void KernelsPanel::fitColumns() {
   const std::vector<int> shown = chosen_.empty() ? usualColumns() : chosen_;
   int taken = 0;
@@ -267,7 +267,7 @@ void KernelsPanel::setColumns(const QByteArray& chosen) {
   fitColumns();
 }
 
-// A scroll bar that comes takes room as well.
+// A scroll bar that appears also takes width.
 bool KernelsPanel::eventFilter(QObject* watched, QEvent* event) {
   if (watched == table_->viewport() && event->type() == QEvent::Resize) fitColumns();
   return QWidget::eventFilter(watched, event);
@@ -279,7 +279,7 @@ void KernelsPanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
-// The newest spans: a table over a whole long run would hold the window up.
+// The newest spans: a table over a whole long run would block the window.
 TimeRange KernelsPanel::lookedAt() const {
   const prof::Trace& trace = run_->trace;
   prof::TimeNs begin = trace.first_time();
@@ -314,7 +314,7 @@ void KernelsPanel::refresh() {
       run_ && !run_->hasChoices() ? tr("No kernel was recorded: the program gave the GPU no work.")
       : run_ ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")
              : tr("Tick a run or press Train to see its kernels and their times."));
-  // The CPU's ops have neither: two columns of dashes say nothing.
+  // CPU ops have no grid and no registers: two columns of dashes would be useless.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
   launched_ = launched || count == 0;
   fitColumns();
@@ -385,7 +385,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
                     [](const auto& a, const auto& b) { return a.span.duration > b.span.duration; });
   all.resize(kept);
   const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
-  // A recorded program's kernels have no number of their own; its steps were found.
+  // Kernels of a recorded program have no step number. Take it from the detected steps.
   for (auto& one : all) {
     const prof::Span* step = own || one.span.step != 0 ? nullptr : step_at(trace, one.span.start);
     if (step && step->start <= one.span.start && one.span.start < step->end()) one.span.step = step->step;

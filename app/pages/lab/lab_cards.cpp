@@ -23,7 +23,7 @@ void draw_card(QPainter& painter, const QRectF& card) {
 
 }  // namespace
 
-// A place beside the circle that covers neither another card nor many points.
+// Finds a place beside the circle that covers no other card and few points.
 QRectF LabCards::besidePlace(const QPointF& at, const QSizeF& size, const std::vector<QRectF>& taken) {
   QRectF best;
   int least = std::numeric_limits<int>::max();
@@ -98,7 +98,7 @@ void LabCards::paintCursor() {
   paintCard(size);
 }
 
-// The corner where the card covers the fewest points.
+// Finds the corner where the card covers the fewest points.
 QRectF LabCards::cardPlace(double height) {
   const QRectF& p = f_.plot;
   const std::array<QRectF, 4> corners{

@@ -13,7 +13,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kReach = 9;  // pixels around a point that pick it
+constexpr double kReach = 9;  // pixels around a point where a click picks it
 
 }  // namespace
 
@@ -89,7 +89,7 @@ void LabChart::leaveEvent(QEvent*) {
   update();
 }
 
-// Up and down go through the curves at the cursor, from the highest to the lowest.
+// Up and Down move through the curves at the cursor, from the highest to the lowest.
 void LabChart::stepRing(int by) {
   const auto size = cursorPoint();
   if (!size) return;

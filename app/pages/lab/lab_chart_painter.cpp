@@ -102,7 +102,7 @@ void LabChartPainter::paintCurve(const LabCurve& curve) {
   for (const QPointF& p : line) p_.drawEllipse(p, curve.earlier() ? 1.4 : 2.2, curve.earlier() ? 1.4 : 2.2);
 }
 
-// Says under the curve what it does not measure.
+// Writes under the curve what it does not measure.
 void LabChartPainter::paintPitfall(const LabCurve& curve) {
   const QString text =
       (s_.clock == LabClock::Events ? QObject::tr("not synchronised, by the host's clock: only the launch, %1")
@@ -122,7 +122,7 @@ void LabChartPainter::paintPitfall(const LabCurve& curve) {
   p_.drawText(QPointF(x, std::min(below + 17, f_.plot.bottom() - 4)), text);
 }
 
-// Labels stand at the line ends, pushed apart until none overlap.
+// Paints labels at the line ends and moves them apart until none overlap.
 void LabChartPainter::paintEndLabels() {
   struct Label {
     const LabCurve* curve;
@@ -172,11 +172,11 @@ void LabChartPainter::paintCeilings() {
     p_.setPen(dashed(theme().secondary, 1, 5, 3));
     p_.drawLine(QPointF(f_.plot.left(), y), QPointF(f_.plot.right(), y));
     p_.setFont(ui_font(10.5));
-    const bool under = y - 4 - last < 13;  // the line above has its name there
+    const bool under = y - 4 - last < 13;  // the name of the line above is there
     last = under ? y + 12 : y - 4;
     const QString text =
         (s_.compact ? QObject::tr("%1: %2") : QObject::tr("%1, measured: %2")).arg(name, s_.valueText(value));
-    QColor ground = theme().base;  // curves pass behind
+    QColor ground = theme().base;  // curves pass behind the text
     ground.setAlphaF(0.85F);
     p_.fillRect(QRectF(f_.plot.left() + 4, last - 10, p_.fontMetrics().horizontalAdvance(text) + 4, 13), ground);
     p_.drawText(QPointF(f_.plot.left() + 6, last), text);

@@ -67,7 +67,7 @@ QWidget* labelled(const QString& label, QWidget* field) {
   return row;
 }
 
-// Two fields and what stands between them.
+// Two fields with text between them.
 QWidget* both(QWidget* a, const QString& between, QWidget* b) {
   auto* row = new QWidget;
   auto* line = new QHBoxLayout(row);
@@ -81,7 +81,7 @@ QWidget* both(QWidget* a, const QString& between, QWidget* b) {
 
 constexpr size_t kMostSizes = 200;
 
-// Large powers of two are easier to read as such.
+// Large powers of two are easier to read in this form.
 QString size_written(int64_t size) {
   const auto bits = static_cast<uint64_t>(size);
   return size >= 1 << 16 && std::has_single_bit(bits) ? "2^" + QString::number(std::countr_zero(bits))
@@ -263,7 +263,7 @@ void LabForm::buildLimits() {
     box->setRange(0, most);
     box->setDecimals(decimals);
     box->setButtonSymbols(QAbstractSpinBox::NoButtons);
-    box->setMinimumWidth(44);  // not that of its longest number
+    box->setMinimumWidth(44);  // less than its longest number needs
     box->setToolTip(tip);
     return box;
   };

@@ -22,7 +22,7 @@ void LabJob::recover(const QString& folder) {
       if (!owner_of(part.filePath().toStdString()).empty()) continue;
       prof::read_run_summary(part.filePath().toStdString());
     } catch (const std::exception&) {
-      continue;  // not even begun
+      continue;  // it did not even begin
     }
     const QString whole = part.filePath().chopped(part_of("").size());
     for (const char* log : {"", "-wal", "-shm"}) QFile::rename(part.filePath() + log, whole + log);
@@ -52,7 +52,7 @@ void LabJob::start(const lab::LabSpec& spec, const QString& path) {
     LabJob* job;
     const Job::Side& side;
   };
-  // The file has another name until it is whole: the library shows finished sweeps only.
+  // The file has another name until it is complete, because the library shows only finished sweeps.
   const std::string file = path.isEmpty() ? std::string() : part_of(path).toStdString();
   const auto whole = std::make_shared<lab::LabResult>();
   const auto work = [this, spec, file, path, whole](const Job::Side& side) {

@@ -7,7 +7,7 @@
 namespace ws::app {
 namespace {
 
-// The timeline of a run that was just opened is there only when its trace has been read.
+// A run that was just opened has a timeline only after its trace was read.
 void look_at(TimeCursor* cursor, Run* run, const lab::Recorded& recorded) {
   const int64_t margin = std::max<int64_t>((recorded.end_ns - recorded.begin_ns) / 20, 1000);
   cursor->setFollow(false);

@@ -21,7 +21,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kClearGain = 1.05;
-constexpr int kBothFrom = 1015;  // from this width on crossovers and shares stand side by side
+constexpr int kBothFrom = 1015;  // minimum width for crossovers and shares side by side
 
 QPushButton* small_button(const QString& text, const QString& tip, QWidget* parent) {
   auto* button = new QPushButton(text, parent);
@@ -83,7 +83,7 @@ LabResults::LabResults(QWidget* parent) : QWidget(parent) {
   column->addWidget(all);
   chooseAxis();
   showSentences();
-  showCrossovers();  // says what will stand there
+  showCrossovers();  // says what will be there
 }
 
 Pane* LabResults::buildTimes() {
@@ -194,7 +194,7 @@ void LabResults::chooseAxis() {
   axis_->setText(time ? tr("y: time") : flops ? tr("y: FLOP/s") : tr("y: B/s"));
 }
 
-// Without room for both, a button chooses which one is in front.
+// If only one fits, a button chooses which one is in front.
 void LabResults::fitPanes() {
   const bool both = width() >= kBothFrom;
   crossovers_pane_->setVisible(both || !shares_in_front_);
@@ -257,7 +257,7 @@ void LabResults::showCrossovers() {
       if (p.way == way && p.ok && p.size > size) size = p.size, seconds = p.median_s;
     return seconds;
   };
-  // Curves that lie on each other cross without a meaning.
+  // Crossings of curves that almost coincide have no meaning.
   std::erase_if(found, [&](const lab::Crossover& c) {
     return last_time(c.slower_below) < kClearGain * last_time(c.faster_above);
   });
@@ -285,7 +285,7 @@ void LabResults::showCrossovers() {
   }
 }
 
-// The page of the chosen sweep, and below it what this machine measured.
+// The text of the chosen sweep, and below it the results of this machine.
 void LabResults::showSentences() {
   QStringList lines;
   if (!page_.isEmpty()) lines << page_;
@@ -305,7 +305,7 @@ void LabResults::showSentences() {
   to_timeline_->setVisible(recorded && !running_);
 }
 
-// Shows the shares at the cursor, else at the largest size.
+// Shows the shares at the cursor, otherwise at the largest size.
 void LabResults::showShares() {
   std::optional<int64_t> size = chart_->cursorPoint();
   if (!size && !shown_.empty())
@@ -333,7 +333,7 @@ void LabResults::resizeEvent(QResizeEvent* event) {
 
 void LabResults::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
-  if (event->type() == QEvent::PaletteChange && crossovers_) refresh();  // what is shown carries its colours
+  if (event->type() == QEvent::PaletteChange && crossovers_) refresh();  // the content contains theme colours
 }
 
 }  // namespace ws::app

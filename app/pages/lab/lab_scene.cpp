@@ -11,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-// Why a curve has no point where others have one.
+// Says why a curve has no point where others have one.
 QString end_note(const lab::LabResult& result, lab::Way way) {
   for (const lab::LabPoint& p : result.points) {
     if (p.way != way) continue;
@@ -26,7 +26,7 @@ QString end_note(const lab::LabResult& result, lab::Way way) {
   return {};
 }
 
-// The CPU has no events, and those of a pitfall would hide what it is.
+// The CPU has no events. For a pitfall, events would hide the pitfall.
 bool by_events(const LabScene& scene, const lab::LabPoint& point) {
   return scene.clock == LabClock::Events && point.device_s > 0 && !lab::info(point.way).pitfall;
 }
@@ -40,7 +40,7 @@ double value_of(const LabScene& scene, const lab::LabPoint& point, double second
 void add_curves(LabScene& scene, size_t index) {
   const LabShown& shown = scene.shown[index];
   for (const lab::WayInfo& way : lab::ways()) {
-    if (way.pitfall && scene.axis != LabAxis::Time) continue;  // its work was not waited for: it has no throughput
+    if (way.pitfall && scene.axis != LabAxis::Time) continue;  // its work was not waited for, so it has no throughput
     LabCurve curve{.way = way.way, .label = lab_label(way.way)};
     curve.pitfall = way.pitfall;
     curve.shown = index;
@@ -68,7 +68,7 @@ void LabScene::rebuild() {
   curves.clear();
   crossovers.clear();
   ceilings = {};
-  for (size_t i = shown.size(); i-- > 0;) add_curves(*this, i);  // the sweep itself lies on top
+  for (size_t i = shown.size(); i-- > 0;) add_curves(*this, i);  // the sweep itself is on top
   if (!shown.empty()) {
     ceilings = shown[0].result.ceilings;
     if (axis == LabAxis::Time && clock == LabClock::Host) crossovers = lab::crossovers(shown[0].result);
@@ -124,7 +124,7 @@ LabFrame LabScene::frame(const QRectF& area) const {
   if (curves.empty())
     x0 = 16, x1 = 4096, y0 = axis == LabAxis::Time ? 1e-6 : 1e8, y1 = axis == LabAxis::Time ? 1 : 1e13;
   for (const auto& [value, name] : ceilingLines())
-    if (value < 20 * y1) y1 = std::max(y1, value);  // a line that is near enough belongs into the picture
+    if (value < 20 * y1) y1 = std::max(y1, value);  // show a ceiling that is close enough
   f.x0 = std::log10(x0) - 0.03, f.x1 = std::log10(std::max(x1, x0 * 1.01)) + 0.03;
   f.y0 = std::floor(std::log10(y0) * 2 - 0.2) / 2, f.y1 = std::ceil(std::log10(y1) * 2 + 0.2) / 2;
   return f;

@@ -32,7 +32,7 @@ std::optional<Pair> last_common(const lab::LabResult& result, Way a, Way b) {
 
 QString rate_text(double bytes_s) { return significant_text(bytes_s / 1e12) + " TB/s"; }
 
-// Says what limits the largest point that has a bound, and how near it comes.
+// Says what limits the largest point with a bound, and how close it comes.
 QString bound_finding(const lab::LabResult& result) {
   const LabPoint* last = nullptr;
   for (const LabPoint& p : result.points)
@@ -59,7 +59,7 @@ QString pitfall_finding(const lab::LabResult& result) {
            time_text(pair->b->median_s), significant_text(pair->b->median_s / pair->a->median_s));
 }
 
-// Compares at the smallest size that both reached: launches cost the most there.
+// Compares at the smallest size that both variants reached: launches cost the most there.
 QString graph_finding(const lab::LabResult& result) {
   std::optional<Pair> first;
   for (const LabPoint& p : result.points)
@@ -95,7 +95,7 @@ QString compile_finding(const lab::LabResult& result) {
   return {};
 }
 
-// tf32 and fp16 round their inputs: their errors are of another kind.
+// tf32 and fp16 round their inputs, so their errors are of another kind.
 QString error_finding(const lab::LabResult& result) {
   double full = 0, tensor = 0;
   for (const LabPoint& p : result.points)

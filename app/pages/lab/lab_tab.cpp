@@ -26,7 +26,7 @@ QString fresh_path(const QString& folder, const lab::LabSpec& spec) {
   return folder + "/lab-" + QString::fromStdString(std::string(to_string(spec.operation))) + "-" + stamp + ".wsrun";
 }
 
-// "PyTorch 2.11.0+cu130" says more than a label can hold.
+// "PyTorch 2.11.0+cu130" is too long for a label.
 QString short_source(const QString& source) {
   static const QRegularExpression version("^(.*\\d+\\.\\d+)\\.\\S*$");
   const auto match = version.match(source);
@@ -156,7 +156,7 @@ void LabTab::torchEnded(const QString& problem) {
   say(problem.isEmpty() ? done.join(' ').trimmed() : problem);
 }
 
-// Repeats the last sweep, or without one what is chosen now.
+// Repeats the last sweep, or runs the current choices if there is none.
 void LabTab::runTorch() {
   if (torch_->running()) return torch_->stop();
   if (!elsewhere_.isEmpty()) return say(elsewhere_);
@@ -203,7 +203,7 @@ bool LabTab::openResult(const QString& path) {
   return true;
 }
 
-// `fallback`: the name of a result that does not say where it is from.
+// `fallback`: the name of a result without a source.
 void LabTab::layOver(lab::LabResult result, const QString& fallback) {
   const QString source = QString::fromStdString(result.source);
   opened_.push_back({std::move(result), source.isEmpty() ? fallback : short_source(source), {}});

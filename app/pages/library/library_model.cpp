@@ -14,7 +14,7 @@ const std::map<std::string, RunSpec>& preset_specs() {
     std::map<std::string, RunSpec> specs;
     for (const ws::Preset& preset : presets()) try {
         specs[preset.name] = load_spec(preset.name);
-      } catch (const std::exception&) {  // a preset that cannot be read has nothing to differ from
+      } catch (const std::exception&) {  // nothing to compare with a preset that cannot be read
       }
     return specs;
   }();
@@ -42,7 +42,7 @@ QString changes_text(const Run& run) {
   if (run.origin == RunOrigin::Imported) return {};
   const auto preset = preset_specs().find(run.spec.name);
   const RunSpec plain;
-  QStringList parts[4];  // how it ran says most, which rows it took least
+  QStringList parts[4];  // most important first: execution; last: data rows
   for (const FieldChange& change : diff(preset == preset_specs().end() ? plain : preset->second, run.spec)) {
     if (change.key == "exec.device") continue;  // has its own column
     const Field& f = field(change.key);
@@ -236,7 +236,7 @@ bool LibraryFilter::filterAcceptsRow(int row, const QModelIndex&) const {
   return std::all_of(words_.begin(), words_.end(), [&](const QString& word) { return holds(*run, word); });
 }
 
-// What is not known stands last, whichever way the column is sorted.
+// Unknown values are last in both sort directions.
 bool LibraryFilter::lessThan(const QModelIndex& a, const QModelIndex& b) const {
   const QVariant x = a.data(LibraryModel::SortRole), y = b.data(LibraryModel::SortRole);
   if (x.userType() != QMetaType::Double) return QSortFilterProxyModel::lessThan(a, b);

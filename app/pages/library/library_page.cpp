@@ -9,7 +9,7 @@
 namespace ws::app {
 namespace {
 
-// A trace says so near its beginning; choices, experiments and lab sheets are JSON too.
+// Detects a trace by its first bytes: choices, experiments and lab sheets are JSON too.
 bool is_trace(const QString& path) {
   for (const char* ending : {".json.gz", ".sqlite", ".db", ".pickle", ".pkl"})
     if (path.endsWith(ending)) return true;
@@ -19,7 +19,7 @@ bool is_trace(const QString& path) {
   return path.endsWith(".csv") ? head.startsWith("Wall time,Step,Value") : head.contains("\"traceEvents\"");
 }
 
-// Traces of other tools become runs of the library when they are opened.
+// Imports the trace of another tool into the library.
 bool import_trace(Workspace& workspace, const QString& path) {
   if (!is_trace(path)) return false;
   workspace.jobs()->import(path, [library = workspace.library()](Run* run) { library->setTicked(run, true); });

@@ -220,14 +220,14 @@ void LibraryTab::showChosen() {
   const std::vector<Run*> runs = chosen();
   noted_ = runs.size() == 1 ? runs.front() : nullptr;
   for (QWidget* each : std::initializer_list<QWidget*>{name_, tags_, note_, again_, torch_}) each->setEnabled(noted_);
-  side_->setVisible(!runs.empty() || width() > 1240);  // a narrow window keeps its room for the table
+  side_->setVisible(!runs.empty() || width() > 1240);  // a narrow window keeps its width for the table
   export_->setEnabled(!runs.empty());
   delete_->setEnabled(!runs.empty());
   title_->setText(runs.empty() ? tr("No run selected")
                   : noted_     ? noted_->title
                                : tr("%1 runs selected").arg(runs.size()));
   const QSignalBlocker quiet(note_);
-  // What stands there already is left alone, and with it the place where somebody types.
+  // Set only changed text, so that the user's typing position stays.
   const auto show = [](QLineEdit* edit, const QString& text) {
     if (edit->text() != text && !edit->hasFocus()) edit->setText(text);
   };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kChangesWidth = 178;
 
-// Box and letter of a run.
+// Check box and letter of a run.
 class TickDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;

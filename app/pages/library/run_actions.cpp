@@ -14,7 +14,7 @@
 namespace ws::app {
 namespace {
 
-// Numbers have no list of values: half and twice is what people try.
+// Numbers have no list of values: half and twice are common choices to try.
 std::vector<std::string> other_values(const Field& f, const RunSpec& spec) {
   std::vector<std::string> values;
   const std::string now = field_text(spec, f.key);

@@ -31,10 +31,10 @@ namespace {
 
 QString second_line(const Run& run) {
   QStringList parts;
-  // What most runs are goes without saying.
+  // "finished" is the normal state and is not shown.
   if (const QString state = run.shipped ? origin_text(run) : status_text(run); state != QObject::tr("finished"))
     parts << state;
-  // What the title does not say: of a run that is named after its preset, how it runs.
+  // What the title does not say: if it already has the preset name, show how the run executes.
   if (run.origin != RunOrigin::Imported && !run.lab)
     parts << (run.title.contains(short_title(run.spec)) ? spec_subtitle(run.spec) : short_title(run.spec));
   if (!run.tags.isEmpty()) parts << run.tags.join(", ");
@@ -171,7 +171,7 @@ RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
   refresh();
 }
 
-// Stands under the list while a deleted run can still be had back.
+// Appears under the list while a deleted run can be restored.
 QWidget* RunsPanel::buildUndo() {
   auto* bar = new QWidget(this);
   style_ground(*bar, "footer");

@@ -53,10 +53,10 @@ bool has_accuracy(const Run& run) {
          std::ranges::any_of(run.steps, [](const StepPoint& s) { return std::isfinite(s.accuracy); });
 }
 
-// Two or three steps around the one that holds the span, and the span itself chosen.
+// Shows two or three steps around the step with the span, and selects the span.
 void reveal_in(TimelineView* view, Selection* selection, const Choice& choice, const Choice& around) {
   view->clearSelection();
-  view->fit();  // from everything, fit goes to what is chosen
+  view->fit();  // from the full range, fit() zooms to the selection
   selection->choose(around);
   view->fit();
   selection->reveal(choice);
@@ -128,11 +128,11 @@ LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent
     });
   }
   connect(cursor_, &TimeCursor::cursorChanged, this, &LivePage::showCursor);
-  // One chart a tick keeps each turn of the event loop short while a run streams in.
+  // One chart per tick keeps each turn of the event loop short while a run streams in.
   redraw_.setInterval(33);
   connect(&redraw_, &QTimer::timeout, this, &LivePage::redrawNext);
   redraw_.start();
-  // Spans that are only in a run file are read once the view has come to rest.
+  // Spans that are only in a run file are read once the view stops changing.
   fetch_.setSingleShot(true);
   fetch_.setInterval(120);
   connect(cursor_, &TimeCursor::rangeChanged, &fetch_, qOverload<>(&QTimer::start));
@@ -152,7 +152,7 @@ void LivePage::swapLossAndNetwork() {
   charts_->setSizes(sizes);
 }
 
-// An arena calls no allocator, and another program's trace has no network to draw: those panes take no room.
+// An arena calls no allocator, and another program's trace has no network to draw. Those panes are hidden.
 void LivePage::fitPanes() {
   const auto calls = [](const Run* run) {
     return run->hasChoices() ? run->spec.exec.allocator != Allocator::Arena || !run->changes.empty()
@@ -195,7 +195,7 @@ void LivePage::setRuns(const std::vector<Run*>& runs) {
   for (CurvePane* pane : {loss_, accuracy_, calls_}) pane->setRuns(runs);
   split_->setRuns(runs);
   network_->setRuns(runs);
-  for (Run* run : runs)  // what a program logs comes as it runs
+  for (Run* run : runs)  // a program logs values while it runs
     if (!run->hasChoices()) connect(run, &Run::changed, this, &LivePage::fitPanes, Qt::UniqueConnection);
   fitPanes();
   if (timeline_runs_) timeline_runs_(runs);
@@ -222,7 +222,8 @@ void LivePage::setCompact(bool compact) {
   balanceSoon();
 }
 
-// What the timeline has no use for goes to the charts. Folding or hiding a lane moves nothing under the pointer.
+// Gives the height that the timeline does not need to the charts. Folding or hiding a lane moves nothing under the
+// pointer.
 void LivePage::balance() {
   if (dragged_ || rows_->count() < 2 || !isVisible()) return;
   const int wanted = most_height_(), now = rows_->sizes()[0], all = now + rows_->sizes()[1];

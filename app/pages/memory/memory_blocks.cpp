@@ -11,10 +11,10 @@
 namespace ws::app {
 namespace {
 
-constexpr uint64_t kSeamFrom = 4u << 20;  // larger holes between addresses are left out
+constexpr uint64_t kSeamFrom = 4u << 20;  // larger gaps between addresses are cut out
 constexpr size_t kMostEvents = 20'000;
 
-// The op that first writes a buffer, leaving out allocations.
+// Returns the op that first writes a buffer, not counting allocations.
 int writer_of(const Plan& plan, BufferId id) {
   for (size_t i = 0; i < plan.ops.size(); ++i) {
     if (plan.ops[i].kind == OpKind::Alloc) continue;
@@ -47,7 +47,7 @@ void add_use(MemoryMap& map) {
     for (UsePoint& point : map.use) point.reserved = point.used;
 }
 
-// Blocks of one segment keep their distances; the empty address space between segments goes.
+// Blocks of one segment keep their distances. The empty address space between segments is removed.
 void fold_addresses(MemoryMap& map) {
   std::vector<MapBlock*> order;
   for (MapBlock& block : map.blocks) order.push_back(&block);
@@ -107,7 +107,8 @@ MemoryMap plan_map(const Plan& plan) {
 
 namespace {
 
-// What a step asks of its allocator; the driver's own calls would say most of it a second time.
+// The calls to the program's own allocator. The driver's calls would mostly repeat them; they count only if there are
+// no others.
 std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace) {
   const auto driver = [&](const prof::MemoryEvent& event) {
     return event.source < trace.memory_sources.size() && prof::is_driver_source(trace.memory_sources[event.source]);
@@ -126,7 +127,7 @@ void add_steps(MemoryMap& map, const prof::Trace& trace, int64_t from, int64_t l
 }
 
 void add_times(MemoryMap& map) {
-  constexpr double kWidth = 6, kApart = 1;  // about so many
+  constexpr double kWidth = 6, kApart = 1;  // approximate
   const TimeRange whole{static_cast<prof::TimeNs>(map.x_begin), static_cast<prof::TimeNs>(map.x_end)};
   const Ruler times = ruler({whole, 0, kWidth}, kApart);
   for (const Ruler::Tick& tick : times.ticks)
@@ -139,7 +140,7 @@ MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
   MemoryMap map;
   map.by_op = false;
   std::vector<prof::MemoryEvent> events = events_of_steps(trace);
-  // What follows the last step, an evaluation or the end of the run, belongs to none.
+  // Events after the last step (an evaluation or the end of the run) belong to no step.
   while (events.size() > 1 && events.back().step == 0 && events.front().step + events[events.size() / 2].step > 0)
     events.pop_back();
   if (events.empty()) return map;

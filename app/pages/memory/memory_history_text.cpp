@@ -6,7 +6,7 @@ namespace ws::app {
 namespace {
 
 constexpr size_t kMoments = 240;
-constexpr size_t kNewestEvents = 20'000;  // the page is told anew each second while a run lives
+constexpr size_t kNewestEvents = 20'000;  // the page is recomputed each second while a run is live
 
 void judge(MemoryStory& story, uint64_t peak) {
   for (const prof::MemoryMoment& moment : story.moments) {
@@ -15,7 +15,7 @@ void judge(MemoryStory& story, uint64_t peak) {
   }
 }
 
-// Whether the program itself says what it hands out; an arena only says what it holds.
+// True if the program itself reports its blocks. An arena reports only what it holds.
 bool tells_of_blocks(const prof::Trace& trace) {
   const auto& events = trace.memory();
   const auto own = [&](const prof::MemoryEvent& event) {
@@ -26,7 +26,7 @@ bool tells_of_blocks(const prof::Trace& trace) {
                      events.rbegin() + static_cast<std::ptrdiff_t>(std::min(events.size(), kNewestEvents)), own);
 }
 
-// When the newest events begin; what a pool took before is still what it holds.
+// Time of the oldest of the newest events. A pool still holds what it took before that.
 prof::TimeNs newest_from(const prof::Trace& trace) {
   const auto& events = trace.memory();
   return events.size() <= kNewestEvents ? -prof::kAlways : events[events.size() - kNewestEvents].time;

@@ -97,7 +97,7 @@ QWidget* MemoryMapPanel::buildBelow() {
   return below;
 }
 
-// The names come first: what follows from other columns goes where there is no room.
+// The names come first. If space is short, columns that follow from other columns are hidden.
 void MemoryMapPanel::fitCalls() {
   constexpr int kOpWidth = 130;
   int room = calls_table_->viewport()->width() - kOpWidth;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLeft = 54, kTop = 40, kRight = 14, kUseHeight = 110, kUseGap = 30;
 
-// 1, 2 or 5 times a power of ten, not less than asked.
+// Returns 1, 2 or 5 times a power of ten, at least `least`.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(std::max(least, 1e-9))));
   for (double factor : {1.0, 2.0, 5.0})
@@ -107,7 +107,7 @@ void MemoryMapView::paintAxes(QPainter& painter) const {
   paintAddresses(painter);
 }
 
-// Round numbers, and the end of what was reserved.
+// Labels round numbers and the end of the reserved memory.
 void MemoryMapView::paintAddresses(QPainter& painter) const {
   const Theme& t = theme();
   const QRectF area = mapArea();
@@ -196,7 +196,7 @@ void MemoryMapView::paintUseCurve(QPainter& painter, const UseScale& at) const {
   QPainterPath path;
   path.moveTo(area.left(), area.bottom());
   double last = area.bottom();
-  for (auto point = map_.use.begin(); point != map_.use.end();) {  // of a column of pixels: the least, the greatest, the last
+  for (auto point = map_.use.begin(); point != map_.use.end();) {  // per pixel column: minimum, maximum, last
     const double here = x(point->x), column = std::floor(here);
     uint64_t least = point->used, most = point->used;
     path.lineTo(here, last);
@@ -220,7 +220,7 @@ void MemoryMapView::paintUseCurve(QPainter& painter, const UseScale& at) const {
         painter.drawLine(QPointF(area.left(), at(map_.reserved)), QPointF(area.right(), at(map_.reserved)));
 }
 
-// Left of the peak, where the use is lower and no edge runs through the words.
+// To the left of the peak, where usage is lower and no edge crosses the text.
 void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
   painter.setPen(theme().text);
   painter.setFont(ui_font(11, 600));

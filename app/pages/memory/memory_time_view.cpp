@@ -16,9 +16,9 @@ namespace ws::app {
 namespace {
 
 constexpr double kLabels = 62, kTitle = 20, kEdge = 12, kLineHeight = 26, kFoot = 16;
-constexpr size_t kLabelRoom = 11;  // px a row of the sizes needs for its label
+constexpr size_t kLabelRoom = 11;  // px per row of sizes for its label
 
-// Powers of two: without the decimals, which are none.
+// Powers of two have no decimals.
 QString class_text(uint64_t from) {
   return bytes_text(static_cast<double>(from)).replace(QRegularExpression("\\.0+ "), " ");
 }
@@ -61,7 +61,7 @@ double MemoryTimeView::x(size_t moment) const {
 double MemoryTimeView::rowHeight() const {
   return sizeArea().height() / static_cast<double>(std::max<size_t>(1, classes_.size()));
 }
-double MemoryTimeView::rowTop(uint64_t from) const {  // the largest on top
+double MemoryTimeView::rowTop(uint64_t from) const {  // largest on top
   const auto at = std::ranges::lower_bound(classes_, from) - classes_.begin();
   return sizeArea().bottom() - rowHeight() * static_cast<double>(at + 1);
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr int kPlanRefreshMs = 1000, kReadsFrom = 400;
 }
 
-// One line a pass: what it said again and again is said once.
+// One line per pass. Repeated messages appear once.
 QStringList pass_lines(const std::vector<std::string>& log) {
   static const QRegularExpression times("^applied (“.*”) (\\d+) times$");
   QStringList passes;
@@ -111,7 +111,7 @@ void PlanPanel::present(Run* run) {
   setNarrow(narrow_);
 }
 
-// Ops on several streams, or a kernel that begins before the one before it has ended, add to more than a step.
+// The sum exceeds a step if ops run on several streams, or if a kernel begins before the previous one ends.
 void PlanPanel::showNote() {
   constexpr double kMore = 1.02;
   const Plan* plan = model_.plan();
@@ -131,7 +131,7 @@ void PlanPanel::resizeEvent(QResizeEvent* event) {
   shareWidth();
 }
 
-// The op beside what it reads and writes, however wide the window is.
+// Keeps the op beside what it reads and writes, at any window width.
 void PlanPanel::shareWidth() {
   if (narrow_) return;
   int numbers = 0;

@@ -39,7 +39,7 @@ std::vector<std::pair<QString, double>> products_of(double fp32, double tf32, do
   return known;
 }
 
-// From the makers' data sheets, dense, without sparsity: FLOP/s and B/s. L2 is in none of them.
+// From the vendors' data sheets, dense, without sparsity: FLOP/s and B/s. None of them has L2.
 struct Sheet {
   const char* part;
   double fp32, tf32, half, bytes;
@@ -67,7 +67,7 @@ std::optional<Roof> measured_roof(const lab::Ceilings& seen, Precision precision
   return roof;
 }
 
-// It ran on the card of this machine.
+// True if the run used the same GPU as in this machine.
 bool can_measure(const Run& run) {
   return device_info().cuda && run.device == QString::fromStdString(device_info().name);
 }
@@ -156,7 +156,7 @@ void RooflineView::paintRoof(QPainter& painter) const {
                        significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")");
 }
 
-// Thin: what products of other numbers reach, and what data in the L2 cache could come with.
+// Thin lines: the peak rates of other number formats, and the bandwidth of data in the L2 cache.
 void RooflineView::paintOtherCeilings(QPainter& painter) const {
   if (roof_.ceilings.flops_per_s <= 0 || roof_.ceilings.bytes_per_s <= 0) return;
   const Theme& t = theme();
@@ -190,7 +190,7 @@ void RooflineView::paintOtherCeilings(QPainter& painter) const {
   painter.restore();
 }
 
-// A ring where an op stands by the bytes that hardware counters saw, tied to where its plan puts it.
+// Draws a ring at the position from hardware counters (measured bytes), linked to the position from the plan.
 void RooflineView::paintCounted(QPainter& painter) const {
   for (const auto& point : points_) {
     const double bytes = point.dram_share * roof_.dram_peak_bytes_per_s;
@@ -257,7 +257,7 @@ void RooflineView::paintEvent(QPaintEvent*) {
   paintNames(painter, box);
 }
 
-// Beside its point, where neither a name nor another point is; what finds no room says its name when pointed at.
+// Draws a name beside its point where no other name or point is. A name without space appears on hover.
 void RooflineView::paintNames(QPainter& painter, const QRectF& box) const {
   std::vector<QRectF> taken;
   for (const auto& point : points_) {
@@ -342,7 +342,7 @@ void RooflinePanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
-// Some seconds of the whole card: not while something trains on it.
+// Takes some seconds of the whole GPU, so do not run it during a training.
 void RooflinePanel::measure() {
   measuring_.start([](const Job::Side& side) { lab::measure_ceilings(*side.cancelled()); },
                    [this](const QString& problem) {

@@ -29,7 +29,7 @@ QString sentence(const std::optional<std::string>& reason) {
   return reason ? QString::fromStdString(*reason) : QString();
 }
 
-const QString kChanged = QString::fromUtf8(" •");  // behind the label of a choice that the preset has otherwise
+const QString kChanged = QString::fromUtf8(" •");  // after the label of a choice that differs from the preset
 constexpr int kLabelWidth = 66, kHalf = 125, kFieldFrame = 19;
 
 QLabel* small_label(QWidget* parent) {
@@ -100,7 +100,7 @@ void FieldRow::build() {
   addNotes();
 }
 
-// The explanation takes both columns, so that two or three lines are enough. Numbers have theirs under the section.
+// The explanation spans both columns, so that two or three lines are enough. Numbers have it under the section.
 void FieldRow::addNotes() {
   if (edit_) edit_->installEventFilter(this);
   problem_ = small_label(this);
@@ -198,7 +198,7 @@ QWidget* FieldRow::buildText() {
   return holder;
 }
 
-// The widths as a line of text; a button opens a row for each layer.
+// The widths as one line of text. A button opens a row for each layer.
 QWidget* FieldRow::withLayers() {
   edit_->setPlaceholderText(tr("none"));
   edit_->setObjectName("widths");
@@ -240,7 +240,7 @@ void FieldRow::explain(const QString& value) {
   explain_->setText(explained(sentence));
 }
 
-// A reason names the value it is about; one that names another choice gets this value put before it.
+// Groups the blocked values by reason. A reason about another choice gets "not with" before it.
 void FieldRow::refreshBlocked(const RunSpec& spec, bool cuda) {
   QMap<QString, QStringList> by_reason;
   QStringList order;

@@ -18,7 +18,7 @@ namespace {
 enum Act { kUp, kDown, kDouble, kRemove, kActs };
 constexpr const char* kActIcons[] = {"up", "down", "copy", "minus"};
 constexpr int64_t kFirstWidth = 128;
-constexpr int kFirstLine = 1;  // of the grid, below the captions
+constexpr int kFirstLine = 1;  // grid row below the captions
 
 QString act_name(int what, size_t layer) {
   const int number = static_cast<int>(layer) + 1;
@@ -47,7 +47,7 @@ QLabel* quiet_label(QWidget* parent, Qt::Alignment align) {
   return label;
 }
 
-// What a layer learns: its weights, and one offset for each output.
+// Number of parameters of a layer: its weights, and one bias for each output.
 QString parameters_text(int64_t inputs, int64_t width, bool bias) {
   return inputs > 0 && width > 0 ? count_text(inputs * width + (bias ? width : 0)) : QStringLiteral("—");
 }
@@ -127,11 +127,11 @@ LayerEditor::Row LayerEditor::makeRow(size_t layer) {
     button->show();
   }
   for (QWidget* part : std::initializer_list<QWidget*>{row.number, row.width, row.parameters})
-    part->show();  // now, so that it can have the focus
+    part->show();  // now, so that it can get the focus
   return row;
 }
 
-// A row is made or given up at the end only, so that the field somebody types in stays the same.
+// Adds and removes rows only at the end, so that the field with the cursor stays the same.
 void LayerEditor::fitRows() {
   while (rows_.size() > widths_.size()) {
     Row row = rows_.back();

@@ -49,7 +49,7 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
     if (const std::string level = said(prof::kTraceLevelKey); !level.empty()) recorded.options.level = prof::trace_level(level);
     if (const std::string level = said(prof::kPythonLevelKey); !level.empty())
       recorded.options.python = prof::python_level(level);
-  } catch (const Failure&) {  // of a newer version: recorded again as usual
+  } catch (const Failure&) {  // newer version: use defaults
   }
   for (const auto& [key, name] : kEnvironment)
     if (const std::string value = said(key); !value.empty()) recorded.environment[name] = value;

@@ -19,7 +19,7 @@ std::optional<RunSpec> running_choices(TrainingSession& session) {
   return running;
 }
 
-// The run that trains, and the first other ticked run that was given choices.
+// Passes the live run and the first other ticked run with choices.
 void show_runs(SetupPanel* panel, Workspace& workspace) {
   TrainingSession* session = workspace.session();
   const Run* live = session->busy() ? session->run() : nullptr;
@@ -31,7 +31,7 @@ void show_runs(SetupPanel* panel, Workspace& workspace) {
   panel->setOther(other, letter);
 }
 
-// The program that all ticked runs were recorded from, while nothing trains.
+// The recorded program of the first ticked run. nullopt during a training, or if a ticked run has choices or no file.
 std::optional<RecordedCommand> recorded_program(Workspace& workspace) {
   const std::vector<Run*> runs = workspace.library()->ticked();
   if (workspace.session()->busy() || runs.empty()) return std::nullopt;
@@ -44,7 +44,7 @@ std::optional<RecordedCommand> recorded_program(Workspace& workspace) {
   }
 }
 
-// Of the newest recording of the program at each level.
+// Uses the newest recording of the program at each level.
 std::vector<LevelCost> level_costs(Workspace& workspace, const QStringList& command) {
   std::vector<LevelCost> costs;
   std::vector<const Run*> runs;

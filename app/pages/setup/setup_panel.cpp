@@ -25,7 +25,7 @@ namespace {
 
 const char* const kGroups[] = {"Execution", "Model", "Training", "Data"};
 
-// The order of the table of fields; in Execution the most instructive fields come first.
+// The order of the field table. In Execution the most instructive fields come first.
 std::vector<const Field*> fields_of(const QString& group) {
   std::vector<const Field*> found;
   for (const Field& f : fields())
@@ -46,7 +46,7 @@ SetupPanel::SetupPanel(Choices* choices, QWidget* parent) : QWidget(parent), cho
   build();
   connect(choices_, &Choices::changed, this, &SetupPanel::refresh);
   connect(choices_, &Choices::told, this, [this](const QString& sentence, bool problem) {
-    if (problem) refresh();  // a field may show what was refused
+    if (problem) refresh();  // a field may show a rejected value
     say(sentence, problem);
     for (FieldRow* row : rows_)
       if (problem && sentence.startsWith(text(row->field().key)))
@@ -186,7 +186,7 @@ QLabel* SetupPanel::addNote(Section* section) {
   return label;
 }
 
-// Numbers stand two to a line, without room for a sentence each. The one looked at last is explained below them.
+// Number fields are two per line, without space for a sentence each. The last focused one is explained below them.
 void SetupPanel::showHint(const QString& group) {
   const FieldRow* shown = nullptr;
   for (const FieldRow* row : rows_) {
@@ -200,7 +200,7 @@ void SetupPanel::showHint(const QString& group) {
         QString("<b>%1</b> %2").arg(text(shown->field().label).toHtmlEscaped(), explained(shown->field().explain)));
 }
 
-// Puts the rows that matter into the grid: numbers two to a line, everything else on a line of its own.
+// Puts the relevant rows into the grid: numbers two per line, everything else one per line.
 void SetupPanel::relayout(const QString& group) {
   QGridLayout* grid = grids_[group];
   while (QLayoutItem* item = grid->takeAt(0)) delete item;
@@ -264,7 +264,7 @@ void SetupPanel::fillPresets() {
   connect(menu->addAction(tr("Edit as JSON…")), &QAction::triggered, this, &SetupPanel::editJson);
 }
 
-// Sentences carry colours of the theme.
+// Sentences contain theme colours.
 void SetupPanel::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
   if (event->type() == QEvent::PaletteChange && apply_) refresh();
@@ -338,7 +338,7 @@ void SetupPanel::refreshFooter() {
     say(tr("Same as the training run"), false);
 }
 
-// Beside the field in words; the footer says that something is wrong, or what the run needs.
+// The field shows the problem in words. The footer says that something is wrong, or what the run needs.
 void SetupPanel::refreshVerdict() {
   const Choices::Verdict verdict = choices_->verdict();
   if (!verdict.problem.empty()) {
@@ -361,7 +361,7 @@ std::vector<FieldChange> SetupPanel::pending() const {
   return waiting;
 }
 
-// The first one that cannot change in mid-run.
+// Returns the first change that cannot be made during a run.
 std::optional<FieldChange> SetupPanel::fixedChange() const {
   if (!running_) return std::nullopt;
   for (const FieldChange& change : diff(*running_, choices_->spec()))

@@ -12,8 +12,8 @@
 namespace ws::app {
 namespace {
 
-constexpr int kLearnedRow = 10, kSpareRow = 20;  // of the grid: below the histograms, and what is left over
-constexpr int kEmptyHeight = 320;                // what is said where there are no weights stands in the middle
+constexpr int kLearnedRow = 10, kSpareRow = 20;  // grid rows: below the histograms, and spare
+constexpr int kEmptyHeight = 320;                // the message without weights is centred in it
 constexpr int kHistogramColumns = 4;
 constexpr size_t kBins = 48;
 
@@ -24,7 +24,7 @@ std::vector<double> finite(const std::vector<float>& values) {
   return kept;
 }
 
-// Both on the bins of their common range.
+// Both use the bins of their common range.
 HistogramData compared(const LayerWeights& layer) {
   std::vector<double> both = finite(layer.now);
   const auto first = finite(layer.first);
@@ -117,7 +117,7 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
     const bool alone = i % 2 == 0 && i + 1 == filled.size();
     grid_->addWidget(filled[i], kLearnedRow + static_cast<int>(i / 2), static_cast<int>(i % 2) * 2, 1, alone ? 4 : 2);
   }
-  // What was learned has the height that is left.
+  // The learned pictures take the remaining height.
   const int last = kLearnedRow + (static_cast<int>(filled.size()) + 1) / 2;
   for (int row = kLearnedRow; row < kSpareRow; ++row) grid_->setRowStretch(row, row < last);
   grid_->setRowStretch(kSpareRow, filled.empty());

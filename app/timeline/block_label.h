@@ -1,4 +1,4 @@
-// What a block of the timeline is called, and which of its names fits into it. Pure but for the font metrics given in.
+// Names of a timeline block, and the choice of the name that fits. Pure, except for the font metrics passed in.
 #pragma once
 #include <QColor>
 #include <QString>
@@ -18,11 +18,11 @@ QString short_kernel_name(const std::string& name);
 QString short_call_name(const QString& call);  // "cudaMallocAsync" → "malloc"
 
 using Measure = std::function<double(const QString&)>;
-// The longest of {full, short, layer} that fits with 4 px on each side. From 62 px on it may end in an ellipsis after at
-// least 6 letters. Empty if nothing fits.
+// Returns the longest of {full, short, layer} that fits with 4 px on each side. From 62 px on, it may be elided after
+// at least 6 letters. Empty if nothing fits.
 QString fitting_label(const BlockNames& names, double width, const Measure& measure);
 
-// The op's line for the card and the panels: "gemm dW1 = xᵀ·dz1", or empty.
+// Text of the op for the card and the panels: "gemm dW1 = xᵀ·dz1", or empty.
 QString op_text(const prof::Trace& trace, prof::OpTag op);
 const prof::OpInfo* op_of(const prof::Trace& trace, prof::OpTag op);
 

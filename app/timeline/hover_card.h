@@ -1,4 +1,5 @@
-// The card beside the pointer: what a span is, what for, what the GPU did meanwhile. Content pure, painting below.
+// The card beside the pointer: what a span is, its purpose, and what the GPU did meanwhile. The content is pure;
+// painting is below.
 #pragma once
 #include <QPainter>
 #include <QString>
@@ -14,16 +15,17 @@ struct HoverCard {
   QString title, value;
   QColor swatch;
   std::vector<std::pair<QString, QString>> rows;
-  QStringList keys;  // key caps and words, alternating: ".", "same name", "Enter", "select"
+  QStringList keys;  // key caps and text, alternating: ".", "same name", "Enter", "select"
 };
 
-// `device`: its name; without it nothing is said about occupancy.
+// `device`: name of the GPU; empty: no occupancy is shown.
 HoverCard span_card(const prof::Trace& trace, size_t track, const prof::Span& span, const QString& device = {});
 HoverCard folded_card(const prof::Trace& trace, size_t track, const prof::LodRect& rect, TimeRange column);
 
 constexpr int kCardWidth = 310;
 int card_height(const HoverCard& card);
-// Below the lane, or above when there is no room; never under the pointer and never over its own lane.
+// Returns a place below the lane, or above it if there is no space. The card never covers the pointer or its own
+// lane.
 QRect card_place(QSize size, QRect viewport, QRect lane, QPoint pointer);
 void paint_card(QPainter& painter, QRect box, const HoverCard& card);
 

@@ -1,4 +1,4 @@
-// What one repaint of the lanes leaves for the next: the rectangles of the tracks and the shaped texts.
+// Keeps data between repaints of the lanes: the rectangles of the tracks and the shaped texts.
 #pragma once
 #include <QFont>
 #include <QHash>
@@ -13,7 +13,7 @@ namespace ws::app {
 
 using prof::TimeRange;
 
-// Asks lod for the rectangles of a track again only when the range, the width or the data changed.
+// Calls lod() for the rectangles of a track again only if the range, the width or the data changed.
 class LaneCache {
  public:
   const std::vector<prof::LodRect>& rects(const prof::Trace& trace, size_t track, TimeRange range, int pixels);
@@ -25,12 +25,12 @@ class LaneCache {
     int pixels = 0;
     size_t spans = 0, evicted = 0;
     std::vector<prof::LodRect> rects;
-    bool whole = false;  // otherwise more may have been read since
+    bool whole = false;  // if false, more may have been read since
   };
   std::map<std::pair<const prof::Trace*, size_t>, Entry> entries_;
 };
 
-// Keeps the shaping and the width of texts: a timeline writes the same few words hundreds of times.
+// Caches the shape and the width of texts, because a timeline draws the same few words hundreds of times.
 class TextCache {
  public:
   explicit TextCache(QFont font = {}) { setFont(std::move(font)); }

@@ -1,4 +1,4 @@
-// Which lanes the timeline has, in which order and how high. Pure.
+// Decides which lanes the timeline has, in which order, and how high they are. Pure.
 #pragma once
 #include <QSet>
 #include <QString>
@@ -14,15 +14,15 @@ struct LaneSource {
   QString key, title;
   int slot = -1;
   bool allocations = false;                // has curves from recorded allocations
-  const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; none: the host's are right
+  const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; null: the host's are correct
 };
 
 struct LaneSettings {
   QSet<QString> folded, hidden, pinned;  // lane or group keys
-  QStringList order;                     // lane keys that a person moved, in their order
+  QStringList order;                     // keys of lanes that the user moved, in their order
   QString filter;                        // words that a lane's title or group must contain
-  bool small = false;                    // lower lanes; copies join their stream
-  bool quiet_rows = false;               // almost empty rows stand each for itself, not folded into one
+  bool small = false;                    // lower lanes; copies are in the lane of their stream
+  bool quiet_rows = false;               // show each almost empty row instead of folding them into one
 };
 
 enum class LaneKind { Group, Spans, Counter, Memory };
@@ -36,29 +36,29 @@ struct Lane {
   LaneKind kind = LaneKind::Spans;
   int run = -1;  // index into the sources; −1: shared by all
   prof::TrackKind track_kind = prof::TrackKind::Other;
-  std::vector<size_t> tracks;  // painted over each other
+  std::vector<size_t> tracks;  // painted on top of each other
   std::vector<CounterRef> counters;
   QString key, title, detail;
   int y = 0, height = 0;
   bool folded = false, pinned = false;
-  bool flat = false;       // its curves hardly change: a low row says their value
-  bool gpu_steps = false;  // its tracks are those of the source's gpu_steps
-  bool halves = false;     // its tracks often overlap: the first in the upper half, the others in the lower
+  bool flat = false;       // its curves hardly change: a low row shows their value
+  bool gpu_steps = false;  // its tracks are in the source's gpu_steps
+  bool halves = false;     // its tracks often overlap: the first is in the upper half, the others in the lower
   int bottom() const { return y + height; }
 };
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small);
 constexpr int kMostMemory = 180, kFlatRow = 20;
-// Sets y from 0 on, lets rows grow where `viewport` has room for more, and returns the height of all.
+// Sets y from 0 on, lets rows grow if `viewport` has more space, and returns the total height.
 int place_lanes(std::vector<Lane>& lanes, int viewport);
-int lane_at(const std::vector<Lane>& lanes, int y);  // −1: none
+int lane_at(const std::vector<Lane>& lanes, int y);  // −1 if there is none
 
-bool allocates(const prof::Track& track);  // among its latest calls
+bool allocates(const prof::Track& track);  // True if its latest calls allocate
 struct RowInLane {
   double top, height;
 };
-RowInLane row_in(const Lane& lane, size_t track);  // where that track stands inside of the lane
+RowInLane row_in(const Lane& lane, size_t track);  // position of that track inside the lane
 
 int lane_height(const Lane& lane, const prof::Trace* trace, bool small);
 

@@ -1,4 +1,4 @@
-// A range of a timeline for other viewers and for paper.
+// Exports a range of a timeline for other viewers and for paper.
 #pragma once
 #include <QString>
 #include <vector>
@@ -12,15 +12,15 @@ namespace ws::app {
 class TimelineModel;
 class TimelinePane;
 
-// Chrome/Perfetto JSON of what the run did in the range (its own time); spans that are only in its file are read.
-// Throws Failure.
+// Writes what the run did in the range (its own time) as Chrome/Perfetto JSON. Reads spans that are only in the run
+// file. Throws Failure.
 void write_range_json(Run& run, TimeRange range, const QString& path);
 // One file for each range, with the letter of its run in the name if there are several. Returns the names.
 // Throws Failure.
 QStringList write_ranges_json(const std::vector<RunRange>& ranges, const QString& path);
-// The selected range in each run's own time; without one, what is visible.
+// The selected range in each run's own time, or the visible range if nothing is selected.
 std::vector<RunRange> selected_or_visible(const Selection& selection, const TimelineModel& model);
-// The lanes as the timeline shows them now, as vectors.
+// The lanes as the timeline shows them now, as vector graphics.
 ChartPicture timeline_picture(TimelinePane& pane);
 
 }  // namespace ws::app

@@ -1,5 +1,5 @@
-// Asks a run's file, on another thread, what the trace in memory cannot answer: searches and sums must cover blocks that
-// are out of memory. The newest question wins.
+// Asks a run's file on another thread, because searches and sums must include blocks that are out of memory. A new
+// request replaces the old one.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace ws::app {
 
-// A span of a file with its names as text: the numbers of names differ from those of the trace in memory.
+// A span from a file, with its names as text: name ids in the file differ from those in memory.
 struct StoredHit {
   prof::TrackKind kind{};
   std::string track, group, name;
@@ -22,12 +22,12 @@ struct StoredHit {
 };
 std::optional<StoredHit> hit_of(prof::StoredSpans& file, const std::optional<prof::StoredSpans::Found>& found);
 std::optional<size_t> track_of(const prof::Trace& trace, const prof::Track& like);
-std::optional<prof::FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit);  // none: it has no such row
+std::optional<prof::FoundSpan> found_in(prof::Trace& trace, const StoredHit& hit);  // nullopt if there is no such row
 
-// True if every row that `wanted` accepts has all blocks of the range in memory.
+// True if all blocks of the range are in memory, for every row that `wanted` accepts.
 bool in_memory(const prof::Trace& trace, TimeRange range, const std::function<bool(const prof::Track&)>& wanted = {});
 
-// What lies in a range, by row and name.
+// Sum of the spans in a range, by row and name.
 struct StoredSum {
   std::string name;
   prof::Meaning meaning{};
@@ -41,17 +41,17 @@ struct StoredSums {
     std::vector<StoredSum> sums;  // largest first
   };
   std::vector<Row> rows;
-  std::optional<prof::Activity> gpu;  // set if a file was asked and has work of a GPU
+  std::optional<prof::Activity> gpu;  // set if a file was read and has GPU work
 };
 StoredSums sums_in(prof::StoredSpans& file, TimeRange range);
-StoredSums sums_in(const prof::Trace& trace, TimeRange range);  // of what is in memory
+StoredSums sums_in(const prof::Trace& trace, TimeRange range);  // only spans in memory
 
 class StoredSearch {
  public:
   bool busy() const { return job_.running(); }
   void giveUp() { job_.drop(); }
 
-  // Returns false if no file holds the run. `done` gets the answer, how many spans could not be read, and the problem
+  // Returns false if the run has no file. `done` gets the answer, how many spans could not be read, and the problem
   // if there is no answer.
   template <class Answer>
   bool ask(const Run& run, std::function<Answer(prof::StoredSpans&)> work,

@@ -29,13 +29,13 @@ TimeRange centred(TimeRange range, prof::TimeNs time);
 TimeRange padded(TimeRange range, double share);  // wider on both sides
 
 struct Ruler {
-  prof::TimeNs base = 0, step = 1;  // ticks stand at base + k · step
+  prof::TimeNs base = 0, step = 1;  // ticks are at base + k · step
   QString base_text;                // "t = 1.078 s"
   struct Tick {
     prof::TimeNs time;
     QString text;
   };
-  std::vector<Tick> ticks;  // the first carries the unit
+  std::vector<Tick> ticks;  // the first has the unit
 };
 // Ticks at 1, 2 or 5 times a power of ten, at least `min_px` apart, counted from a round time left of the range.
 Ruler ruler(const TimeScale& scale, double min_px);

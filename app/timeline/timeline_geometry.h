@@ -1,4 +1,4 @@
-// Where the parts of the timeline stand on its widget: overview, ruler, gutter, lanes.
+// Positions of the timeline's parts on its widget: overview, ruler, gutter, lanes.
 #pragma once
 #include <QRect>
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Turns pointer and keys of the timeline into commands to its viewport and its search.
+// Turns mouse and key events of the timeline into commands to its viewport and its search.
 #pragma once
 #include <QBasicTimer>
 #include <QObject>
@@ -17,7 +17,7 @@ namespace ws::app {
 class TimelineInput : public QObject {
   Q_OBJECT
  public:
-  // `surface` is the widget whose events are taken.
+  // `surface` is the widget whose events it filters.
   TimelineInput(QWidget* surface, TimelineModel* model, TimelineViewport* viewport, TimelineOverlay* overlay,
                 TimelineSearch* search);
 
@@ -47,7 +47,7 @@ class TimelineInput : public QObject {
   void click(QPoint at);
   void showCard(QPoint at);
   void hideCard();
-  std::optional<Drag> onHandle(QPoint at) const;  // of the selected range
+  std::optional<Drag> onHandle(QPoint at) const;  // handle of the selected range
 
   QWidget* surface_;
   TimelineModel* model_;

@@ -1,4 +1,4 @@
-// What the timeline shows: the ticked runs, how their times lie over each other, the lanes and the marks.
+// The data of the timeline: the ticked runs, the alignment of their times, the lanes and the marks.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -17,9 +17,9 @@ namespace ws::app {
 enum class Align { Wall, RunStart, Step };
 
 struct Mark {
-  prof::TimeNs time = 0;  // in the view's time
+  prof::TimeNs time = 0;  // in view time
   QString note;
-  int run = 0;  // that keeps it
+  int run = 0;  // the run that stores it
 };
 
 class TimelineModel : public QObject {
@@ -34,24 +34,24 @@ class TimelineModel : public QObject {
   Run* run(int index) const { return runs_[static_cast<size_t>(index)]; }
   int indexOf(const Run* run) const;
 
-  // run time = view time + offset; the first run's offset is 0 but while a live one is aligned by step.
+  // run time = view time + offset. The first run's offset is 0, except while a live run is aligned by step.
   prof::TimeNs offset(int run) const { return offsets_[static_cast<size_t>(run)]; }
   TimeRange runRange(int run, TimeRange view) const { return {view.begin + offset(run), view.end + offset(run)}; }
   TimeRange extent() const;  // of all runs, in view time
 
   Align align() const { return align_; }
   int64_t alignedStep() const { return aligned_step_; }
-  int64_t alignedStepOf(int run) const;  // the nearest one that it has
+  int64_t alignedStepOf(int run) const;  // the nearest step that it has
   void setAlign(Align align);
   void alignAtStep(int64_t step);
 
   const prof::CounterTrack& counter(CounterRef ref) const;
-  const prof::Trace& traceOf(const Lane& lane) const;  // the one that its tracks are of
+  const prof::Trace& traceOf(const Lane& lane) const;  // the trace with its tracks
   const std::vector<Lane>& lanes() const { return lanes_; }
-  const Lane* laneOf(int run, size_t track) const;  // null: no lane shows the spans of that track
+  const Lane* laneOf(int run, size_t track) const;  // null if no lane shows the spans of that track
   const LaneSettings& settings() const { return settings_; }
   int contentHeight() const { return content_height_; }
-  int mostHeight() const;  // beyond it more room helps no lane
+  int mostHeight() const;  // more height would help no lane
   void setViewport(int height, bool small);
   void setFilter(const QString& filter);
   void toggleFolded(const QString& key);
@@ -59,24 +59,24 @@ class TimelineModel : public QObject {
   void setHidden(const QString& key, bool hidden);
   void showAll();
   void setQuietRows(bool shown);
-  void moveLane(const QString& key, int by);  // within its group
-  QByteArray saveLanes() const;               // folded, hidden, pinned, order, and whether quiet rows are shown
+  void moveLane(const QString& key, int by);  // inside its group
+  QByteArray saveLanes() const;               // folded, hidden, pinned, order, and quiet_rows
   void restoreLanes(const QByteArray& state);
 
-  const std::vector<Mark>& marks() const { return marks_; }  // of all runs, in order
+  const std::vector<Mark>& marks() const { return marks_; }  // of all runs, sorted
   void addMark(Mark mark);
   void setNote(size_t mark, const QString& note);
   void removeMark(size_t mark);
 
-  // Moves the shared range to the newest steps of the run that trains whose records are all in. Does nothing while
-  // Follow is off.
+  // Moves the shared range to the newest steps of the live run whose records are complete. Does nothing if Follow is
+  // off.
   void follow();
-  int leader() const;           // the run that trains, else the first; −1: there is none
-  TimeRange firstLook() const;  // what to show when nobody chose a range yet: a few steps
+  int leader() const;           // the live run, otherwise the first; −1 if there is none
+  TimeRange firstLook() const;  // the first range to show, if the user chose none: a few steps
 
  signals:
-  void lanesChanged();  // which lanes there are, or where
-  void dataChanged();   // something new inside them
+  void lanesChanged();  // the lanes or their positions changed
+  void dataChanged();   // new data in the lanes
   void marksChanged();
   void alignChanged();
 
@@ -95,17 +95,17 @@ class TimelineModel : public QObject {
   TimeCursor* cursor_;
   std::vector<QPointer<Run>> runs_;
   std::vector<prof::TimeNs> offsets_;
-  std::vector<prof::MemoryCurves> curves_;  // a run each
+  std::vector<prof::MemoryCurves> curves_;  // one per run
   std::vector<Lane> lanes_;
-  QString shape_;  // of the lanes as they were built last
+  QString shape_;  // describes the lanes as last built
   LaneSettings settings_;
   std::vector<Mark> marks_;
   Align align_ = Align::Step;
   int64_t aligned_step_ = 0;
   int viewport_ = 0, content_height_ = 0;
-  bool looked_ = false;    // a range was chosen, by hand or by firstLook()
-  bool own_width_ = true;  // the width of the followed range is ours to choose
-  bool followed_ = false;  // a run trained at the last change: its end is still to be shown
+  bool looked_ = false;    // a range was chosen, by the user or by firstLook()
+  bool own_width_ = true;  // we choose the width of the followed range
+  bool followed_ = false;  // a run trained at the last change: its end must still be shown
 };
 
 }  // namespace ws::app

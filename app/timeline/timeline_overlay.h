@@ -1,4 +1,5 @@
-// Paints what lies over the lanes: overview, ruler, cursor, range, the chosen span and its partner, marks, the card.
+// Paints everything on top of the lanes: overview, ruler, cursor, range, the selected span and its partner, marks,
+// card.
 #pragma once
 #include <QElapsedTimer>
 #include <optional>
@@ -15,18 +16,18 @@ class TimelineOverlay {
   TimelineOverlay(TimelineModel* model, Selection* selection, TimelineViewport* viewport, TimelinePainter* painter);
 
   void paint(QPainter& painter);
-  void forget() { overview_.clear(); }  // when the lanes changed
+  void forget() { overview_.clear(); }  // call it when the lanes changed
   void showCard(HoverCard card, QRect lane, QPoint pointer);
-  bool hideCard();  // true if one was shown
+  bool hideCard();  // returns true if a card was visible
 
-  struct Jump {  // to the partner of the chosen span
+  struct Jump {  // to the partner of the selected span
     int run = -1;
     prof::FoundSpan to;
   };
   const std::optional<Jump>& jump() const { return jump_; }
   bool onJumpArrow(QPoint at) const { return jump_ && jump_arrow_.contains(at); }
   std::optional<TimelinePainter::Hit> hitAt(QPoint at);
-  int markAt(QPoint at) const;  // −1: none
+  int markAt(QPoint at) const;  // −1 if there is none
   TimeScale overviewScale() const;
 
  private:
@@ -55,7 +56,7 @@ class TimelineOverlay {
   LaneCache overview_;
   QElapsedTimer overview_age_;
   TimeRange overview_range_;
-  QRectF jump_arrow_;  // to a partner off screen
+  QRectF jump_arrow_;  // points to a partner off screen
   std::optional<Jump> jump_;
 };
 

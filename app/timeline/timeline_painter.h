@@ -1,4 +1,4 @@
-// Paints the lanes: everything that changes only with the range, the size, the data or the theme.
+// Paints the lanes. They change only with the range, the size, the data or the theme.
 #pragma once
 #include <optional>
 
@@ -7,22 +7,22 @@
 
 namespace ws::app {
 
-QString lane_numbers(const Run& run);  // beside its title: "step time 18.1 µs · 3 kernels"
+QString lane_numbers(const Run& run);  // text beside its title: "step time 18.1 µs · 3 kernels"
 
 class TimelinePainter {
  public:
   explicit TimelinePainter(const TimelineModel& model);
   void setTheme();                   // after a change of theme or font
-  void forget() { cache_.clear(); }  // when the lanes changed
+  void forget() { cache_.clear(); }  // call it when the lanes changed
   void paint(QPainter& painter, const TimelineGeometry& geometry);
   const std::vector<prof::LodRect>& rects(const Lane& lane, size_t track, const TimelineGeometry& geometry);
-  // The box of a span on the widget, inset as it is painted. Empty when no lane shows the span.
+  // The box of a span on the widget, with its inset. Empty if no lane shows the span.
   QRectF spanBox(int run, size_t track, const prof::Span& span, const TimelineGeometry& geometry) const;
   struct Hit {
     int lane = -1;
     size_t track = 0;
     prof::LodRect rect{};
-    QRect box;  // of the lane
+    QRect box;  // box of the lane
   };
   std::optional<Hit> hitAt(QPoint at, const TimelineGeometry& geometry);
   static int inset(const Lane& lane);

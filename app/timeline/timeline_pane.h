@@ -1,5 +1,4 @@
-// The timeline with its title line: legend, alignment, filter and find; and the actions that menus and the palette
-// offer.
+// The timeline with its title bar: legend, alignment, filter, find, and the actions for menus and the palette.
 #pragma once
 #include <QList>
 #include <memory>
@@ -36,7 +35,7 @@ class TimelinePane : public Pane {
   TimelineView* view() const { return view_; }
   QList<QAction*> commands() const { return commands_; }
   void setRuns(const std::vector<Run*>& runs);
-  int mostHeight() const;  // beyond it more room helps nothing
+  int mostHeight() const;  // more height would help nothing
 
  public slots:
   void openFind();
@@ -45,7 +44,7 @@ class TimelinePane : public Pane {
  signals:
   void said(const QString& sentence);
   void keepWanted(ws::app::Run* run, double seconds);  // its last seconds, as a run of their own
-  void findWanted();                                   // while the timeline is out of sight
+  void findWanted();                                   // while the timeline is not visible
 
  protected:
   void resizeEvent(QResizeEvent*) override;

@@ -1,5 +1,5 @@
-// Ways to get somewhere in the timeline: the next of the same name, a step, the longest gap, a mark, a name. Each looks
-// in memory first, then in the run's file.
+// Navigation in the timeline: the next span of the same name, a step, the longest gap, a mark, a name. Each looks in
+// memory first, then in the run's file.
 #pragma once
 #include "app/timeline/stored_search.h"
 #include "app/timeline/timeline_viewport.h"
@@ -16,7 +16,7 @@ class TimelineSearch : public QObject {
   bool jumpToStep(int64_t step);
   void jumpToSlowestStep();
   void jumpToLongestGap();
-  bool find(const QString& text, bool forward);  // next span whose name, op or layer holds the text
+  bool find(const QString& text, bool forward);  // next span whose name, op or layer contains the text
   void addMark();
   void nextMark(bool forward);
 
@@ -25,7 +25,7 @@ class TimelineSearch : public QObject {
 
  private:
   using StoredQuestion = std::function<std::optional<StoredHit>(prof::StoredSpans&)>;
-  // The trace in memory answered `known`, which may not be all. Asks the run's file too, and shows the better of both.
+  // `known` is the answer from memory, which may be incomplete. Asks the run's file too and shows the better answer.
   void askFile(Run* run, const QString& what, std::optional<prof::FoundSpan> known, const QString& none,
                StoredQuestion ask, const std::function<void(int run, const prof::FoundSpan& found)>& show,
                const std::function<bool(const prof::Span& a, const prof::Span& b)>& better);

@@ -1,4 +1,4 @@
-// The timeline itself: one widget as large as its viewport. It keeps a picture of the lanes and lays the overlay on it.
+// The timeline widget, as large as its viewport. It caches a picture of the lanes and paints the overlay on it.
 #pragma once
 #include <QPixmap>
 #include <QWidget>

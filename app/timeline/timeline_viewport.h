@@ -1,4 +1,4 @@
-// Which times and lanes of the timeline are in sight, the range that is selected, and the zooms to undo.
+// Which times and lanes of the timeline are visible, the selected range, and the zooms to undo.
 #pragma once
 #include <QElapsedTimer>
 #include <QObject>
@@ -17,7 +17,7 @@ class TimelineViewport : public QObject {
 
   const TimelineGeometry& geometry() const { return geometry_; }
   const std::optional<TimeRange>& selected() const { return selected_; }
-  std::optional<TimeRange> chosenTime() const;  // of the chosen span
+  std::optional<TimeRange> chosenTime() const;  // time of the selected span
   bool canUndo() const { return !undo_.empty(); }
   int scrollLimit() const { return std::max(0, model_->contentHeight() - geometry_.plot().height()); }
 
@@ -25,21 +25,21 @@ class TimelineViewport : public QObject {
   void setGutter(int width);
   void setScroll(int y);
   void setRange(TimeRange range, bool remember = true);
-  void endGesture() { last_zoom_.invalidate(); }  // the next zoom is one to undo by itself
-  void zoomBy(double factor);                     // around the cursor, or the middle
+  void endGesture() { last_zoom_.invalidate(); }  // the next zoom gets its own undo entry
+  void zoomBy(double factor);                     // around the cursor or the middle
   void panBy(double share);
-  void fit();  // the selection or the range; else, or again, everything
+  void fit();  // the selection or the range; otherwise, or the second time, everything
   void undo();
   void redo();
   void showLane(const Lane& lane);
 
   void selectRange(TimeRange range);
-  void chooseSpan(int run, size_t track, const prof::Span& span);  // instead of a range
+  void chooseSpan(int run, size_t track, const prof::Span& span);  // replaces a selected range
   bool anythingChosen() const { return selected_ || selection_->choice().index() != 0; }
   void clearSelection();
 
  signals:
-  void changed();  // the lanes are to be painted again
+  void changed();  // the lanes must be repainted
   void scrolled(int y, int limit);
 
  private:

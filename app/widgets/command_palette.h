@@ -1,4 +1,4 @@
-// Every command by name: type some letters, Enter runs it.
+// Finds every command by name: type some letters, Enter runs it.
 #pragma once
 #include <QAbstractListModel>
 #include <QAction>
@@ -12,7 +12,7 @@ class QMenuBar;
 
 namespace ws::app {
 
-// How well `typed` fits `text`: letters in order, better at the start of words; 0: not at all.
+// Score of `typed` in `text`: letters in order, better at the start of words. 0: no match.
 int match_score(const QString& text, const QString& typed);
 
 class CommandModel : public QAbstractListModel {

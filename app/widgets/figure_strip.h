@@ -1,4 +1,4 @@
-// A line of numbers over a page: the name above, small, and the figure below.
+// A line of numbers above a page: a small name with its figure below.
 #pragma once
 #include <QWidget>
 #include <vector>

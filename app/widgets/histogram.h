@@ -8,9 +8,9 @@ namespace ws::app {
 
 struct HistogramData {
   double low = 0, high = 1;
-  std::vector<double> counts, ghost;  // ghost: outlined behind, same bins
+  std::vector<double> counts, ghost;  // ghost: outline behind, same bins
   QString unit, caption, ghost_caption;
-  QString low_text, high_text;  // instead of the number and the unit at the ends
+  QString low_text, high_text;  // replaces number and unit at the ends
   bool log_x = false;
 };
 HistogramData histogram_of(const std::vector<double>& values, size_t bins, bool log_x);

@@ -1,4 +1,4 @@
-// A small icon that follows the theme: a QLabel would keep the pixmap of the theme it was made in.
+// A small icon that follows the theme. A QLabel would keep the pixmap of the theme that it was created in.
 #pragma once
 #include <QIcon>
 #include <QPainter>

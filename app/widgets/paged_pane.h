@@ -1,4 +1,4 @@
-// A pane with several pages: their names stand where a title would, the options of the page in front at the right.
+// A pane with several pages: tabs replace the title, and the options of the current page are on the right.
 #pragma once
 #include <QWidget>
 #include <vector>

@@ -15,7 +15,7 @@ struct LegendItem {
   QString value;
 };
 
-// Badges with the value at the cursor; with more than three runs the badges only.
+// Badges with the value at the cursor. With more than three runs, only the badges.
 class Legend : public QWidget {
   Q_OBJECT
  public:
@@ -41,13 +41,13 @@ class Pane : public QWidget {
   Q_OBJECT
  public:
   explicit Pane(const QString& title, QWidget* parent = nullptr);
-  // `brief` stands where the whole note has no room.
+  // `brief` is shown if the whole note does not fit.
   void setTitle(const QString& title, const QString& note, const QString& brief = {});
   bool noteFits() const;
-  void setTitleButton(QPushButton* button);  // in place of the title
+  void setTitleButton(QPushButton* button);  // replaces the title
   QString title() const;
   Legend* legend() const { return legend_; }
-  void addOption(QWidget* option);  // at the right of the title
+  void addOption(QWidget* option);  // to the right of the title
   void setBody(QWidget* body);
 
  protected:
@@ -62,7 +62,7 @@ class Pane : public QWidget {
   Legend* legend_;
 };
 
-// A small button that shows the chosen of several values and opens a menu of them.
+// A small button that shows the current one of several values and opens a menu of them.
 QPushButton* option_button(const QString& name, QWidget* parent);
 
 }  // namespace ws::app

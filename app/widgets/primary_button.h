@@ -1,11 +1,11 @@
-// The button of a dialog that does what the dialog is for.
+// Marks the main button of a dialog.
 #pragma once
 #include <QPushButton>
 #include <QStyle>
 
 namespace ws::app {
 
-// A dialog's box has styled the button by the time it hands it out, so it is styled again.
+// QDialogButtonBox has styled the button before it returns it, so the style is applied again.
 inline void make_primary(QPushButton& button) {
   button.setProperty("primary", true);
   button.style()->unpolish(&button);

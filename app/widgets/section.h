@@ -1,4 +1,4 @@
-// A foldable group: a title line that says its content when folded, and a body.
+// A foldable group: a title line that describes its content when folded, and a body.
 #pragma once
 #include <QAbstractButton>
 #include <QWidget>
@@ -13,7 +13,7 @@ class SectionTitle : public QAbstractButton {
  public:
   SectionTitle(const QString& title, QWidget* parent);
   void setNote(const QString& note);
-  QToolButton* addHelp();  // a "?" behind the title, to switch explanations on and off
+  QToolButton* addHelp();  // adds a "?" after the title that switches explanations on and off
   QSize sizeHint() const override { return {200, 24}; }
 
  protected:

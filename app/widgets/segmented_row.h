@@ -1,4 +1,4 @@
-// All values of a choice side by side; one is chosen, some may be blocked but can still be read.
+// All values of a choice side by side. One is selected. Blocked values stay readable.
 #pragma once
 #include <QAbstractButton>
 #include <QWidget>
@@ -54,7 +54,7 @@ class SegmentedRow : public QWidget {
 
  signals:
   void picked(const QString& value);
-  void hovered(const QString& value);  // empty: nothing any more
+  void hovered(const QString& value);  // empty: no longer hovered
 
  protected:
   void paintEvent(QPaintEvent*) override;

@@ -1,4 +1,4 @@
-// The colours and type of the window: one palette a theme, one colour a meaning, one colour a run.
+// Colours and fonts of the window: one palette per theme, one colour per meaning, one colour per run.
 #pragma once
 #include <QBrush>
 #include <QColor>
@@ -28,13 +28,13 @@ struct Theme {
 
   QColor of(prof::Meaning m) const { return meaning[static_cast<int>(m)]; }
   bool dark() const { return name == ThemeName::Dark; }
-  QColor ink_on(const QColor& fill) const;  // for words on a fill, at least 4.5 : 1
+  QColor ink_on(const QColor& fill) const;  // for text on a fill; contrast at least 4.5 : 1
 };
 
 const Theme& theme();                               // the current one
 void set_theme(QApplication& app, ThemeName name);  // palette and style sheet; widgets get a PaletteChange event
 
-// Painting uses this theme as long as the object lives, whatever the theme of the window: for pictures on paper.
+// Painting uses this theme while the object lives, whatever theme the window has. For pictures on paper.
 class PaintTheme {
  public:
   explicit PaintTheme(ThemeName name);
@@ -46,22 +46,22 @@ class PaintTheme {
   Theme before_;
 };
 
-QFont ui_font(double px, int weight = 400);      // Inter, else DejaVu Sans
+QFont ui_font(double px, int weight = 400);      // Inter, otherwise DejaVu Sans
 QFont number_font(double px, int weight = 400);  // tabular figures
 QFont mono_font(double px);
 
-// An SVG of resources/icons. It is drawn in its colour of the theme at that moment, greyed on disabled buttons, so a
-// change of the theme needs no new icon. `fixed`: one colour in both themes.
+// An SVG icon from resources/icons. It is drawn in its colour of the current theme, and greyed on disabled buttons,
+// so a theme change needs no new icon. `fixed`: one colour in both themes.
 QIcon theme_icon(const QString& name, QColor Theme::*colour = &Theme::text);
 QIcon theme_icon(const QString& name, Qt::GlobalColor fixed);
 
-// Text in the painter's font with every digit on the same pitch, so that a live number does not jitter.
+// Text in the painter's font with equal width for all digits, so that a live number does not jitter.
 double number_width(const QFont& font, const QString& text);
 void draw_number(QPainter& painter, const QRectF& box, Qt::Alignment align, const QString& text);
 
-// The letter square of a run; an empty outline when it is not ticked.
+// The letter square of a run; an empty outline if it is not ticked.
 void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled = true);
-// A fill with the edge that keeps pale colours apart from the ground.
+// A fill with an edge that separates pale colours from the background.
 void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill);
 QBrush meaning_brush(prof::Meaning meaning);
 QString meaning_name(prof::Meaning meaning);  // "matrix product"

@@ -1,4 +1,4 @@
-// Tooltips of what a widget paints itself.
+// Tooltips for content that a widget paints itself.
 #pragma once
 #include <QHelpEvent>
 #include <QToolTip>
@@ -6,7 +6,8 @@
 
 namespace ws::app {
 
-// True if the event asks for a tooltip, which is then shown. `text_at` returns the text at a place; empty: no tooltip.
+// True if the event asks for a tooltip; it is then shown. `text_at` returns the text at a place, or empty for no
+// tooltip.
 template <class TextAt>
 bool showed_tip(QEvent* event, QWidget* widget, const TextAt& text_at) {
   if (event->type() != QEvent::ToolTip) return false;

@@ -1,4 +1,4 @@
-// The list of all pages: a new page is one line here.
+// The list of all pages: a new page needs one line here.
 #pragma once
 #include "app/pages/page.h"
 

@@ -1,4 +1,5 @@
-// Closing the window while something goes on: asks, stops it, says what is waited for, and never stands still.
+// Handles closing the window while work is running: asks, stops it, and shows what it waits for without blocking the
+// window.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -17,19 +18,20 @@ class CloseGuard : public QObject {
  public:
   CloseGuard(QWidget* window, Workspace& workspace);
   void add(Chore chore) { chores_.push_back(std::move(chore)); }
-  // True: nothing is in the way. Else it has been asked, and `then` is called once what went on has ended.
+  // Returns true if the window can close now. Otherwise, unless the user stays, `then` is called once the work has
+  // ended.
   bool mayClose(std::function<void()> then);
-  // The system ends the program: from now on nothing is asked, and what does not end soon is left.
+  // The system ends the program: ask nothing from now on, and leave work that does not end soon.
   void setUnattended();
-  // It was closed without waiting for all threads: the process has to end without them.
+  // True if the window closed without waiting for all threads: the process must end without them.
   bool leftBehind() const;
 
  private:
-  const Chore* chore() const;  // that goes on
+  const Chore* chore() const;  // a chore that is running
   bool askToStop();
   enum class There { Stay, Leave, Stop };
   There askAboutThere();
-  bool mayLeaveThere();  // false: the person stays
+  bool mayLeaveThere();  // false: the user stays
   void waitToClose(Waiting waiting, std::function<void()> then);
 
   QWidget* window_;

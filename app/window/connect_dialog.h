@@ -1,4 +1,4 @@
-// Which machine trains: this one, one of ~/.ssh/config, or one used before.
+// The dialog to choose the machine that trains: this one, one of ~/.ssh/config, or one used before.
 #pragma once
 #include <QDialog>
 
@@ -11,7 +11,7 @@ namespace ws::app {
 class ConnectDialog : public QDialog {
   Q_OBJECT
  public:
-  explicit ConnectDialog(const QString& current, QWidget* parent = nullptr);  // current: its address; empty: this machine
+  explicit ConnectDialog(const QString& current, QWidget* parent = nullptr);  // current address; empty: this machine
   QString address() const;  // empty: this machine
 
   static QStringList recent();

@@ -1,4 +1,4 @@
-// The device that trains, with a dot, in the corner of the menu bar.
+// Shows the training device with a dot, in the corner of the menu bar.
 #pragma once
 #include <QWidget>
 
@@ -10,8 +10,8 @@ class DeviceCorner : public QWidget {
   Q_OBJECT
  public:
   explicit DeviceCorner(QWidget* parent);
-  void show(const DeviceInfo* info, bool compact);  // nullptr: still looking
-  void showText(const QString& text, bool good);    // of another machine
+  void show(const DeviceInfo* info, bool compact);  // nullptr while looking
+  void showText(const QString& text, bool good);    // for another machine
 
  protected:
   void paintEvent(QPaintEvent*) override;

@@ -1,4 +1,4 @@
-// The right column: docks over each other, and the rail whose buttons show and hide them.
+// The right column: docks on top of each other, and the rail whose buttons show and hide them.
 #pragma once
 #include <QSplitter>
 #include <QStringList>
@@ -17,10 +17,10 @@ class DockColumn : public QSplitter {
   DockColumn(SideRail* rail, QWidget* parent);
   void add(const Page& page);
   void showRuns(const std::vector<Run*>& runs);
-  RailButton* button(const QString& dock) const;  // nullptr: there is none
+  RailButton* button(const QString& dock) const;  // nullptr if there is none
   QStringList openDocks() const;
   void setOpenDocks(const QStringList& docks);
-  void fold(bool folded);  // for a narrow window; not once a person has opened or closed a dock
+  void fold(bool folded);  // for a narrow window; no effect after the user opened or closed a dock
 
  private:
   struct Dock {

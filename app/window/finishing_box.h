@@ -1,4 +1,4 @@
-// While a closing window waits for something: what is waited for, for how long, and the ways out.
+// The box that a closing window shows while it waits: what it waits for, for how long, and how to leave.
 #pragma once
 #include <QDialog>
 #include <QElapsedTimer>
@@ -14,11 +14,11 @@ class TrainingSession;
 
 struct Waiting {
   QString title;                                // "Finishing “MNIST”…"
-  std::function<QString(qint64 seconds)> what;  // what goes on after so long
+  std::function<QString(qint64 seconds)> what;  // what is running after so many seconds
   std::function<bool()> busy;
-  int patience_ms = 5000;       // after which there is a way out
-  bool attended = true;         // false: nobody is there to take it, so it is taken by itself
-  QString leave, what_is_left;  // its button, and what it means
+  int patience_ms = 5000;       // after this time the user can leave
+  bool attended = true;         // false: nobody is there, so leave automatically
+  QString leave, what_is_left;  // text of the leave button, and what it means
 };
 Waiting waiting_for(const TrainingSession& session);
 
@@ -32,8 +32,8 @@ class FinishingBox : public QDialog {
   void setUnattended() { waiting_.attended = false; }
 
  signals:
-  void over();            // it is busy no longer
-  void leftUnfinished();  // the person does not wait any longer
+  void over();            // it is no longer busy
+  void leftUnfinished();  // the user does not wait any longer
   void stayOpen();
 
  protected:

@@ -1,4 +1,4 @@
-// Every key of the window: those of the menus and those that the panes take.
+// Shows every key of the window: those of the menus and those of the panes.
 #pragma once
 #include <QDialog>
 #include <vector>

@@ -1,5 +1,5 @@
-// A lesson of the first page from the click to its conclusion: trains its runs, or opens those that ship with the program
-// where this machine cannot train them.
+// Runs a lesson of the start page: trains its runs and shows the conclusion. If this machine cannot train them, it
+// opens the recorded runs that ship with the program.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -16,7 +16,7 @@ class LessonRunner : public QObject {
   Q_OBJECT
  public:
   LessonRunner(Workspace& workspace, NoticeBar* notice, QObject* parent);
-  void start(int lesson);  // one of those offered on this machine, once that is known
+  void start(int lesson);  // index of a lesson offered on this machine; call it once the device is known
   bool training() const { return training_ != nullptr; }
 
  private:

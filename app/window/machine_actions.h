@@ -1,4 +1,5 @@
-// Which machine the window trains on: connects to another one, comes back to what runs there, takes its run files in.
+// Chooses the machine that the window trains on: connects to another one, reattaches to its jobs, and copies its run
+// files.
 #pragma once
 #include <QObject>
 #include <memory>
@@ -16,12 +17,12 @@ class MachineActions : public QObject {
  public:
   MachineActions(QWidget* window, Workspace& workspace, NoticeBar* notice);
   void askForMachine();
-  RemoteRunsDialog* showRunsThere();  // nullptr: no machine is connected, which is said
+  RemoteRunsDialog* showRunsThere();  // nullptr if no machine is connected; the user is told
   void connectTo(const QString& address);  // empty: this machine
   const RemoteMachine* machine() const { return machine_.get(); }
 
  signals:
-  void changed();  // what the corner says of the machine
+  void changed();  // the text in the corner
 
  private:
   void use(const std::shared_ptr<RemoteMachine>& machine);

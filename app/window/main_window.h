@@ -1,4 +1,5 @@
-// The window: the frame around the pages. It shows the workspace and passes on what a person or a page asks for.
+// The main window: the frame around the pages. It shows the workspace and forwards requests of the user and the
+// pages.
 #pragma once
 #include <QMainWindow>
 
@@ -42,14 +43,14 @@ class MainWindow : public QMainWindow {
   WindowLayout* windowLayout() const { return layout_; }
   ProgramActions* programs() const { return programs_; }
   MachineActions* machines() const { return machines_; }
-  LessonRunner* lessons() const { return lessons_; }  // of the first page
+  LessonRunner* lessons() const { return lessons_; }  // of the start page
   bool leftBehind() const { return guard_.leftBehind(); }
 
-  void endUnasked();                // the system wants it; runs are closed as by Stop
+  void endUnasked();                // on a system request; runs are closed as by Stop
   void train();                     // Train, Pause or Resume
   void trainAgain();                // the same choices and seed as the shown run
   void openFile(const QString& path) { openFiles({path}); }
-  // Runs come up alone and in front; all problems stand in one notice.
+  // Shows only these runs, in front. All problems are in one notice.
   void openFiles(const QStringList& paths);
   void saveCopyTo(const QString& path);  // of the shown run, with its weights
   void toggleTheme();
@@ -92,7 +93,7 @@ class MainWindow : public QMainWindow {
   void refreshBars();
   void showTab(int index);
   void showAbout();
-  int tabOf(const QObject* page) const;  // -1: it has none
+  int tabOf(const QObject* page) const;  // -1 if it has none
   void setTabNote(int tab, const QString& note);
 
   Workspace workspace_;
@@ -115,8 +116,8 @@ class MainWindow : public QMainWindow {
   MachineActions* machines_ = nullptr;
   LessonRunner* lessons_;
   WindowMenus* menus_;
-  bool opening_ = false;                // several files: problems are collected
-  std::vector<QPointer<Run>> opened_;  // with the last files
+  bool opening_ = false;                // several files: collect the problems
+  std::vector<QPointer<Run>> opened_;  // runs of the last files
   std::vector<Page> tab_list_;
   std::vector<std::function<bool(const QString&)>> openers_;
 };

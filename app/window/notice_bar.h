@@ -1,5 +1,5 @@
-// Says what went wrong, whole, and offers what can be done about it. It moves nothing: a sentence of one line covers the
-// status line only, a longer one grows upwards over the pages, beside the docks.
+// Shows a complete error message and offers actions. It moves no other widget: a one-line message covers only the
+// status line. A longer one grows upwards over the pages, beside the docks.
 #pragma once
 #include <QWidget>
 #include <functional>
@@ -19,13 +19,13 @@ struct NoticeAction {
 class NoticeBar : public QWidget {
   Q_OBJECT
  public:
-  // `height`: the part of the parent's lower edge that a sentence of one line may cover.
+  // `height`: the part of the parent's lower edge that a one-line message may cover.
   NoticeBar(QWidget* parent, int height);
-  void keepTo(QWidget* column);  // where longer sentences stand
-  // Stays until it is dismissed, replaced or no longer true.
+  void keepTo(QWidget* column);  // the place for longer messages
+  // Stays until it is dismissed, replaced or out of date.
   void tell(const QString& sentence, std::vector<NoticeAction> actions = {});
-  void add(const QString& sentence);  // a line more
-  // Good news: the end of a lesson.
+  void add(const QString& sentence);  // appends a line
+  // Good news: a lesson has ended.
   void conclude(const QString& sentence, std::vector<NoticeAction> actions = {});
   void dismiss();
   QString text() const;
@@ -34,7 +34,7 @@ class NoticeBar : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent*) override;
-  bool eventFilter(QObject* object, QEvent* event) override;  // the sizes of the parent and the column
+  bool eventFilter(QObject* object, QEvent* event) override;  // watches the sizes of the parent and the column
 
  private:
   void show(const QString& sentence, std::vector<NoticeAction> actions, bool problem);

@@ -1,5 +1,4 @@
-// ssh asks for a password, a passphrase or whether to trust a machine by starting a program: this dialog, where there is no
-// terminal.
+// The program that ssh starts to ask for a password, a passphrase or trust in a machine, if there is no terminal.
 #pragma once
 #include <QDialog>
 
@@ -11,14 +10,14 @@ class PasswordDialog : public QDialog {
   Q_OBJECT
  public:
   explicit PasswordDialog(const QString& question, QWidget* parent = nullptr);
-  QString answer() const;  // what ssh reads
+  QString answer() const;  // the text that ssh reads
 
  private:
-  QLineEdit* typed_ = nullptr;  // nullptr: a question of yes or no
+  QLineEdit* typed_ = nullptr;  // nullptr for a yes/no question
 };
 
-// From now on ssh asks by `program --ask-password QUESTION`. A program that the person has set stays.
+// From now on ssh asks with `program --ask-password QUESTION`. A program that the user has set is kept.
 void offer_password_dialog(const QString& program);
-int ask_password(const QString& question);  // that program; returns its exit status
+int ask_password(const QString& question);  // runs as that program; returns its exit status
 
 }  // namespace ws::app

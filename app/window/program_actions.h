@@ -1,4 +1,4 @@
-// Other programs: one that is recorded, and this one begun anew.
+// Actions on programs: record another program, or restart this one.
 #pragma once
 #include <QObject>
 #include <functional>
@@ -10,25 +10,25 @@ namespace ws::app {
 class CloseGuard;
 class NoticeBar;
 
-void show_recording(Workspace& workspace, Run* run);  // alone, from its newest moment on
+void show_recording(Workspace& workspace, Run* run);  // only this run, from its newest time on
 
 class ProgramActions : public QObject {
   Q_OBJECT
  public:
   ProgramActions(QWidget* window, Workspace& workspace, NoticeBar* notice, CloseGuard* guard);
   void askForProgram();
-  // Runs a CUDA program and shows it live; its file is a run of the library afterwards.
+  // Runs a CUDA program and shows it live. Its file is added to the library afterwards.
   Run* record(const QStringList& command, const prof::RecordOptions& options = {});
-  // Begins the program anew with the same choices and runs.
+  // Restarts the program with the same choices and runs.
   void restart();
-  // False: the GPU can still be used.
+  // Returns false if the GPU still works.
   bool offerRestartIfGpuLost(const QString& sentence);
-  // Tests put in what asks and what starts.
+  // For tests: replace the GPU probe and the restart.
   void setRestarter(std::function<bool(const QStringList& arguments)> restarter) { restarter_ = std::move(restarter); }
   void setGpuProbe(std::function<bool()> lost) { gpu_lost_ = std::move(lost); }
 
  signals:
-  void aboutToRestart();  // the last moment to remember something
+  void aboutToRestart();  // last chance to save state
 
  private:
   void recorded(Run* run, const QString& path);

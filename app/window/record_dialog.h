@@ -1,4 +1,4 @@
-// Any CUDA program to record, and how closely: what `warpscope-cli record` is told by its options.
+// The dialog to record any CUDA program, with the same options as `warpscope-cli record`.
 #pragma once
 #include <QDialog>
 #include <QStringList>
@@ -21,7 +21,7 @@ class RecordDialog : public QDialog {
   explicit RecordDialog(QWidget* parent = nullptr);
   QStringList command() const;
   prof::RecordOptions options() const;
-  void accept() override;  // and remembers the choices
+  void accept() override;  // also stores the choices
 
  private:
   void buildLevels();

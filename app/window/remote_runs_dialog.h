@@ -1,5 +1,5 @@
-// What runs on another machine and the runs of its library: the first are watched, the others opened here; their files are
-// copied, whole.
+// Lists the jobs and the kept runs of another machine. Jobs can be watched. Kept runs are copied completely and
+// opened here.
 #pragma once
 #include <QDialog>
 #include <memory>
@@ -16,7 +16,7 @@ namespace ws::app {
 class RemoteRunsDialog : public QDialog {
   Q_OBJECT
  public:
-  // Copies go into `folder`.
+  // Copies go to `folder`.
   RemoteRunsDialog(std::shared_ptr<RemoteMachine> machine, const QString& folder, QWidget* parent = nullptr);
   ~RemoteRunsDialog() override;
   void copyChosen();
@@ -30,7 +30,7 @@ class RemoteRunsDialog : public QDialog {
   void ask();
   void fill(const nlohmann::json& rows);
   void fillRunning();
-  const RemoteJobInfo* chosenJob() const;  // that runs
+  const RemoteJobInfo* chosenJob() const;  // a running job
   void check();
 
   std::shared_ptr<RemoteMachine> machine_;

@@ -1,4 +1,4 @@
-// Pictures of the window for the documentation and for review.
+// Takes pictures of the window for the documentation and for review.
 #pragma once
 #include <QStringList>
 
@@ -10,11 +10,11 @@ class MainWindow;
 
 // Applies --size, --tab, --preset and --set.
 void prepare(MainWindow& window, const QCommandLineParser& options);
-// Of a window that stays open: shows --tab, and trains as --start or --train ask.
+// For a window that stays open: shows --tab, and trains as --start or --train say.
 void begin(MainWindow& window, const QCommandLineParser& options);
-// Connects to the machine that is among the arguments, as ssh://user@host; returns the files, which are the others.
+// Connects to the machine in the arguments, as ssh://user@host. Returns the other arguments, which are files.
 QStringList connect_to_machine(MainWindow& window, QStringList arguments);
-// Trains as asked, lets everything be painted, and writes the picture. The program's exit status.
+// Trains as asked, waits until everything is painted, and writes the picture. Returns the exit status.
 int take_screenshot(MainWindow& window, const QCommandLineParser& options);
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// What a first launch shows: lessons of a few real runs each, what works on this machine, other ways in.
+// The page of a first launch: lessons of a few real runs each, what works on this machine, and other starting points.
 #pragma once
 #include <QFrame>
 #include <QWidget>
@@ -36,7 +36,7 @@ class StartPage : public QWidget {
   Q_OBJECT
  public:
   explicit StartPage(QWidget* parent = nullptr);
-  void setDevice(const DeviceInfo* device);  // nullptr: still looking
+  void setDevice(const DeviceInfo* device);  // nullptr while looking
   const std::vector<StartCard*>& cards() const { return cards_; }
 
  signals:

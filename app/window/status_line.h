@@ -1,4 +1,4 @@
-// The line at the bottom: state, records and drops, history, the cost of tracing; at the right the keys that work here.
+// The line at the bottom: state, records and drops, history, cost of tracing; on the right, the keys that work here.
 #pragma once
 #include <QWidget>
 #include <vector>
@@ -7,7 +7,7 @@ namespace ws::app {
 
 struct StatusPart {
   QString text;
-  bool warn = false;  // drops over zero: the worse colour and a triangle
+  bool warn = false;  // drops above zero: warning colour and a triangle
 };
 
 class StatusLine : public QWidget {
@@ -16,9 +16,9 @@ class StatusLine : public QWidget {
   explicit StatusLine(QWidget* parent = nullptr);
   void setState(const QString& state, const QColor& dot);
   void setParts(std::vector<StatusPart> parts);
-  // Words and keys: a piece in brackets is drawn as a key, "[W] [S] zoom".
+  // Text and keys: a part in brackets is drawn as a key, "[W] [S] zoom".
   void setKeys(const QString& keys);
-  void say(const QString& sentence, bool warn);  // until the next state
+  void say(const QString& sentence, bool warn);  // shown until the next state
   QString text() const;
 
  protected:

@@ -1,5 +1,5 @@
-// The row of tabs: the main ones keep their places, the others stand under "More". The last that was chosen there
-// stays in the row.
+// The row of tabs: the main tabs keep their places, the others are under "More". The last one chosen there stays in
+// the row.
 #pragma once
 #include <QTabBar>
 #include <set>
@@ -23,11 +23,11 @@ class TabRow : public QTabBar {
 class TabStrip : public QWidget {
   Q_OBJECT
  public:
-  static constexpr int kMainTabs = 5;  // of those that are offered
+  static constexpr int kMainTabs = 5;  // among the offered tabs
   explicit TabStrip(QWidget* parent);
   QTabBar* tabs() const { return row_; }
   QPushButton* more() const { return more_; }
-  void setOffered(int tab, bool offered);  // one that is not stands nowhere, until it is in front
+  void setOffered(int tab, bool offered);  // a tab that is not offered is hidden, unless it is in front
   bool offered(int tab) const { return !left_out_.contains(tab); }
 
  private:
@@ -38,7 +38,7 @@ class TabStrip : public QWidget {
   TabRow* row_;
   QPushButton* more_;
   std::set<int> left_out_;
-  int chosen_ = -1;  // under "More"; -1: none yet
+  int chosen_ = -1;  // chosen under "More"; -1 if none yet
   bool fitting_ = false;
 };
 

@@ -34,7 +34,7 @@ class ProgressCell : public QWidget {
   QString strong_, weak_, shorter_, shortest_;
 };
 
-// A caption over a number with its unit; the number does not jitter.
+// A caption above a number with its unit. The number does not jitter.
 class NumberCell : public QWidget {
   Q_OBJECT
  public:
@@ -60,12 +60,12 @@ class TopBar : public QWidget {
  public:
   explicit TopBar(Choices* choices, QWidget* parent = nullptr);
   void showRun(const Run* run, bool busy, bool paused, int waiting);
-  bool showsProgram() const { return program_; }  // a recorded one: the first button records it again
+  bool showsProgram() const { return program_; }  // a recorded program: the first button records it again
   void setCompact(bool compact);
   void setFollow(bool on);
-  QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; what to give to setPicker
-  void setPicker(QWidget* picker);       // what another tab puts where the progress is; nullptr: the progress
-  QVariantList traceChoices() const;     // level or window, counters: what is remembered
+  QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; pass the result to setPicker
+  void setPicker(QWidget* picker);       // replaces the progress on another tab; nullptr: the progress
+  QVariantList traceChoices() const;     // level or window, and counters: stored in settings
   void setTraceChoices(const QVariantList& choices);
   QPushButton* train() const { return train_; }
   QPushButton* stop() const { return stop_; }
@@ -74,7 +74,7 @@ class TopBar : public QWidget {
   QPushButton* find() const { return find_; }
 
  signals:
-  void trainClicked();  // Train, Pause or Resume, whatever it reads
+  void trainClicked();  // Train, Pause or Resume, as its text says
   void stopClicked();
   void stepClicked();
   void followClicked(bool on);
@@ -109,7 +109,7 @@ class TopBar : public QWidget {
   QWidget* numbers_;
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_, *gpu_busy_, *kernels_;
   QString train_name_;
-  bool has_loss_ = true, has_accuracy_ = true, has_memory_ = true, has_kernels_ = false;  // figures of the run
+  bool has_loss_ = true, has_accuracy_ = true, has_memory_ = true, has_kernels_ = false;  // figures that the run has
   bool compact_ = false, counters_ = false, program_ = false;
   int shown_trace_ = 0;
 };

@@ -1,4 +1,4 @@
-// How the window adapts to its size, and what of it is remembered from one start to the next.
+// How the window adapts to its size, and what it stores from one start to the next.
 #pragma once
 #include <QObject>
 
@@ -14,7 +14,7 @@ namespace ws::app {
 class DockColumn;
 class TopBar;
 
-// The largest size up to `wanted` that a screen has room for, its window frame included.
+// The largest size up to `wanted` that fits the screen, including the window frame.
 QSize fitting(QSize wanted, QSize screen);
 
 class WindowLayout : public QObject {
@@ -31,17 +31,17 @@ class WindowLayout : public QObject {
   WindowLayout(Workspace& workspace, const Parts& parts, const AllPages& pages);
   bool compact() const { return compact_; }
   void fitScreen();          // before the window is shown
-  void resized(bool first);  // the window has another width
+  void resized(bool first);  // the width of the window changed
   void remember();
   void restore();
   void setKeep(bool keep) { keep_ = keep; }
-  bool keep() const { return keep_; }  // false: a closing window remembers nothing
+  bool keep() const { return keep_; }  // false: a closing window stores nothing
 
  signals:
   void compactChanged(bool compact);
 
  protected:
-  bool eventFilter(QObject* object, QEvent* event) override;  // the room of the columns
+  bool eventFilter(QObject* object, QEvent* event) override;  // watches the size of the columns
 
  private:
   void setCompact(bool compact);
@@ -57,7 +57,7 @@ class WindowLayout : public QObject {
   std::vector<Remembered> remembered_;
   std::vector<std::function<void(bool)>> set_compact_;
   bool compact_ = false, keep_ = true;
-  bool kept_widths_ = false;  // dragged by a person, or those of the last session
+  bool kept_widths_ = false;  // dragged by the user, or restored
 };
 
 }  // namespace ws::app

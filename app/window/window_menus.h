@@ -55,7 +55,7 @@ class WindowMenus : public QObject {
   QMenu* recent_ = nullptr;
   QTabBar* tabs_;
   Rails rails_;
-  const AllPages& pages_;  // only while the menus are built
+  const AllPages& pages_;  // used only while the menus are built
   std::map<MenuName, QMenu*> menus_;
 };
 

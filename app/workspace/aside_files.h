@@ -1,5 +1,5 @@
-// Files of the library that could not be read, or whose reading ended the program. They stay where they are, but no window
-// reads them again unless it is asked to or they change.
+// Files of the library that could not be read, or that crashed the program while it read them. They stay in place,
+// but no window reads them again unless asked to or they change.
 #pragma once
 #include <QFileInfo>
 #include <QHash>
@@ -13,9 +13,9 @@ class AsideFiles {
 
   bool holds(const QFileInfo& file) const;
   void put(const QFileInfo& file);
-  void take(const QFileInfo& file);  // it can be read after all
+  void take(const QFileInfo& file);  // the file is readable after all
 
-  // While a file is read: if the program ends meanwhile, the next one finds the mark.
+  // Marks a file while it is read. If the program ends meanwhile, its next start finds the mark.
   class Reading {
    public:
     Reading(const AsideFiles& files, const QString& path);
@@ -32,7 +32,7 @@ class AsideFiles {
   void save() const;
 
   QString folder_;
-  QHash<QString, QString> files_;  // by name: size and time, as put aside
+  QHash<QString, QString> files_;  // by name: size and time when put aside
 };
 
 }  // namespace ws::app

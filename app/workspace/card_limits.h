@@ -1,4 +1,4 @@
-// What the card of a run can hold, for occupancies.
+// Limits of a run's GPU, for occupancy.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace ws::app {
 
-// Of a card that is not known by its name: what this machine says of its own.
+// For a GPU that is not known by name, uses what this machine reports about its own.
 inline std::optional<prof::DeviceLimits> card_limits(const std::string& device) {
   if (const auto known = prof::limits_of_card(device)) return known;
   const bool here = device_info().cuda && device_info().name == device;
   return here ? prof::limits_of_card(device, device_info().compute) : std::nullopt;
 }
 
-// And what the machine said of its card whose run it is.
+// Also uses what the recording machine reported about its GPU.
 inline std::optional<prof::DeviceLimits> card_limits(const Run& run) {
   const std::string device = run.device.isEmpty() && run.summary ? run.summary->device : run.device.toStdString();
   if (run.reader) {

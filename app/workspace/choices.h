@@ -1,4 +1,4 @@
-// The choices that the next run trains with, and how it is traced. Setup and the top bar edit them, everybody reads them.
+// The choices for the next run, and how it is traced. Setup and the top bar edit them, everybody reads them.
 #pragma once
 #include <QObject>
 #include <QString>
@@ -19,18 +19,18 @@ class Choices : public QObject {
   void setSpec(const RunSpec& spec);                 // also the preset
   void edit(const RunSpec& spec);                    // the preset stays
   void set(const QString& key, const QString& value);
-  bool usePreset(const QString& name);  // false: there is none, told() said why
+  bool usePreset(const QString& name);  // returns false if there is none; told() says why
   void useDefaults();                   // as far as this machine can run them
 
-  // What is wrong with the choices on this machine and the field to change; or what the run will need.
+  // The problem with the choices on this machine and the field to change, or the memory that the run will need.
   struct Verdict {
-    std::string problem, key;                     // both empty: the run can start
-    int64_t needed_bytes = 0, free_bytes = 0;     // of the memory that runs short first; 0: not known
+    std::string problem, key;                     // both empty if the run can start
+    int64_t needed_bytes = 0, free_bytes = 0;     // of the memory that is shortest; 0 if unknown
   };
   Verdict verdict() const;
 
   bool cuda() const { return cuda_; }  // false until setCuda()
-  void setCuda(bool cuda);             // fits a preset that was chosen before to the machine
+  void setCuda(bool cuda);             // also fits a preset that was chosen before to the machine
 
   prof::TraceLevel traceLevel() const { return trace_level_; }
   const TraceExtras& traceExtras() const { return trace_extras_; }
@@ -39,7 +39,7 @@ class Choices : public QObject {
 
  signals:
   void changed();
-  // What was changed to fit the machine, or why a choice was refused.
+  // What was changed to fit the machine, or why a choice was rejected.
   void told(const QString& sentence, bool problem);
   void traceLevelChanged(ws::prof::TraceLevel level);
   void traceExtrasChanged(const ws::app::TraceExtras& extras);

@@ -1,4 +1,4 @@
-// A run of the window as others are compared with it.
+// The figures of a run of the window, for a comparison.
 #pragma once
 #include "app/core/comparison/compared_run.h"
 #include "app/workspace/run.h"
@@ -6,6 +6,6 @@
 namespace ws::app {
 
 ComparedRun compared_run(const Run& run);
-prof::StepSample sample_of(const Run& run);  // its newest whole steps only
+prof::StepSample sample_of(const Run& run);  // only its newest complete steps
 
 }  // namespace ws::app

@@ -1,4 +1,4 @@
-// Asks on a thread of its own whether there is a GPU: waking a driver takes long, and the window is shown first.
+// Looks for a GPU on its own thread: starting a driver takes long, and the window is shown first.
 #pragma once
 #include <functional>
 #include <vector>
@@ -13,8 +13,8 @@ class DeviceProbe : public QObject {
  public:
   explicit DeviceProbe(QObject* parent = nullptr) : QObject(parent) {}
   void start();
-  const DeviceInfo* info() const { return info_; }  // nullptr: still looking
-  void whenKnown(std::function<void()> then);       // at once, or after known()
+  const DeviceInfo* info() const { return info_; }  // nullptr while looking
+  void whenKnown(std::function<void()> then);       // calls `then` now, or after known()
 
  signals:
   void known(const ws::DeviceInfo* info);

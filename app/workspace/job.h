@@ -1,5 +1,5 @@
-// Work beside the window: on a thread of its own, one piece after the other. Its news and its end come to the window's
-// thread. The destructor cancels what is left and waits for it.
+// Runs work on its own thread, one piece after the other. Its updates and its end arrive on the window's thread. The
+// destructor cancels the remaining work and waits for it.
 #pragma once
 #include <QObject>
 #include <QString>
@@ -15,7 +15,7 @@ class Job : public QObject {
   struct Task;
 
  public:
-  // What a piece of work sees of its job.
+  // The view of its job that a piece of work has.
   class Side {
    public:
     Side(Job* job, std::shared_ptr<Task> task);
@@ -33,8 +33,8 @@ class Job : public QObject {
 
   // `done` gets a sentence if the work threw an exception; it may call deleteLater() on the job.
   void start(std::function<void(const Side&)> work, std::function<void(const QString& problem)> done);
-  void cancel();  // asks everything to stop; its end is told as usual
-  void drop();    // cancels, and nothing more is told
+  void cancel();  // asks everything to stop; its end is reported as usual
+  void drop();    // cancels and reports nothing more
   bool running() const { return !tasks_.empty() && !tasks_.back()->dropped; }
 
  private:
@@ -42,7 +42,7 @@ class Job : public QObject {
     std::function<void(const Side&)> work;
     std::function<void(const QString&)> done;
     std::atomic<bool> cancelled{false};
-    bool dropped = false;  // read and written by the window's thread
+    bool dropped = false;  // used only on the window's thread
   };
   void begin();
   void ended(const QString& problem);

@@ -1,4 +1,4 @@
-// The last seconds of a run, as the contents of a run file of their own.
+// The last seconds of a run, as the content of a separate run file.
 #pragma once
 #include "app/workspace/run.h"
 #include "profiling/trace/time_range.h"
@@ -10,7 +10,7 @@ using prof::TimeRange;
 
 struct KeptSeconds {
   prof::RunData data;
-  QString file;  // where the spans are; empty: they are in `data`
+  QString file;  // file with the spans; empty: they are in `data`
   TimeRange range;
 };
 KeptSeconds last_seconds(const Run& run, double seconds);  // on the window's thread

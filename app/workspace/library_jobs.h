@@ -1,5 +1,5 @@
-// Files that come into the library and go out of it. Big ones take a while: all of it happens on another thread, one
-// file after the other, and text() says what is going on.
+// Imports files into the library and exports them. Large files take long, so it works on another thread, one file
+// after the other, and text() says what is running.
 #pragma once
 #include <QElapsedTimer>
 #include <QObject>
@@ -21,17 +21,17 @@ class LibraryJobs : public QObject {
  public:
   explicit LibraryJobs(RunLibrary& library, QObject* parent = nullptr);
 
-  // A run file or another tool's trace becomes a run of the library, which `done` gets.
+  // Imports a run file or another tool's trace into the library. `done` gets the run.
   void import(const QString& path, const std::function<void(Run* run)>& done = {});
-  // By the name's ending: .wsrun with the weights beside it, .json, .json.gz, .csv … What was there before is replaced
-  // once the new file is whole.
+  // The file name extension chooses the format: .wsrun with the weights beside it, .json, .json.gz, .csv … An old
+  // file is replaced only when the new one is complete.
   void exportRun(const Run& run, const QString& path);
-  // Writes a run that `make` gives into the folder, then opens and ticks it.
+  // Writes the run that `make` returns into the folder, then opens and ticks it.
   void addMade(const QString& name, std::function<prof::RunData()> make);
 
   bool busy() const { return !waiting_.empty(); }
-  QString text() const;  // "Importing trace.json, 96.0 MiB… 4 s"; empty: nothing goes on
-  void abandon();        // only before the process ends: no half-written file stays behind
+  QString text() const;  // "Importing trace.json, 96.0 MiB… 4 s"; empty if nothing is running
+  void abandon();        // only before the process ends: leaves no half-written file
 
  signals:
   void failed(const QString& sentence);
@@ -49,7 +49,7 @@ class LibraryJobs : public QObject {
   void firstEnded();
 
   RunLibrary& library_;
-  std::deque<Waiting> waiting_;  // the first one is at work
+  std::deque<Waiting> waiting_;  // the first one is running
   QTimer clock_;
   Job job_;
 };

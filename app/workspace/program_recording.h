@@ -1,5 +1,5 @@
-// Records any CUDA program, here or on another machine, and shows it while it runs: its batches go into a Run, its file into
-// the library at the end.
+// Records any CUDA program, here or on another machine, and shows it while it runs. Its batches go into a Run, and
+// its file goes into the library at the end.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -17,23 +17,23 @@ class ProgramRecording : public QObject {
   Q_OBJECT
  public:
   explicit ProgramRecording(const QString& folder, QObject* parent = nullptr);
-  ~ProgramRecording() override;  // a program that still runs is interrupted and waited for
+  ~ProgramRecording() override;  // interrupts a running program and waits for it
 
-  // The run to watch, or nullptr: failed() said why.
+  // Returns the run to watch, or nullptr after failed().
   Run* start(const QStringList& command, const prof::RecordOptions& options = {});
   bool busy() const { return program_ || there_; }
-  // From now on programs are recorded there; null: here.
+  // New programs are recorded on that machine; null: here.
   void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
-  bool remote() const { return there_ != nullptr; }  // the one that is recorded runs on another machine
+  bool remote() const { return there_ != nullptr; }  // True if the recorded program runs on another machine
   QString place() const { return there_ ? there_->machine()->place() : QString(); }
-  Run* attach(const RemoteJobInfo& job);             // one that is recorded there already
-  void detach();                                     // it runs on there; nothing more is heard of it
-  const prof::RecordOptions& options() const { return options_; }  // of the newest one
+  Run* attach(const RemoteJobInfo& job);             // a program that is already being recorded there
+  void detach();                                     // it continues there; its updates are no longer received
+  const prof::RecordOptions& options() const { return options_; }  // of the newest program
   void stop();                                                     // interrupts the program, as Ctrl+C would
 
  signals:
-  // The program has ended. `run`: null when the window forgot it meanwhile. `path`: its run file, in the library's
-  // folder; empty when nothing was recorded.
+  // The program has ended. `run`: null if the window deleted it meanwhile. `path`: its run file in the library's
+  // folder; empty if nothing was recorded.
   void ended(ws::app::Run* run, const QString& path);
   void failed(const QString& sentence);
 
@@ -44,14 +44,14 @@ class ProgramRecording : public QObject {
   void finish(const QString& path, int status, const QString& problem);
   Run* begin(const QString& id, const QString& title, const QString& path);
   void drain();
-  QString keep();  // moves the files of all processes into the library; that of the first
+  QString keep();  // moves the files of all processes into the library; returns the first one's
 
   QString folder_;
   prof::RecordOptions options_;
   std::unique_ptr<prof::RecordedProgram> program_;
   std::shared_ptr<RemoteMachine> machine_;
   std::unique_ptr<RemoteRecording> there_;
-  std::vector<std::string> unfetched_;  // files there, the next one last
+  std::vector<std::string> unfetched_;  // remote files, the next one last
   QString first_, problem_;
   Job fetching_;
   QPointer<Run> run_;

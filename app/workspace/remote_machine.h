@@ -1,4 +1,4 @@
-// Another machine that the window trains on: its line, what it has, and whether it can be reached now.
+// Another machine that the window trains on: its line, its GPU, and whether it can be reached now.
 #pragma once
 #include <QObject>
 #include <QStringList>
@@ -13,7 +13,7 @@
 
 namespace ws::app {
 
-// What goes on there, as it was begun.
+// A job that runs there, from its start request.
 struct RemoteJobInfo {
   QString name, title, kind;  // "train", "record" or "experiment"
   RunSpec spec;               // of a training
@@ -23,20 +23,20 @@ std::vector<RemoteJobInfo> jobs_there(RemoteLink& link);  // waits; throws Failu
 class RemoteMachine : public QObject {
   Q_OBJECT
  public:
-  explicit RemoteMachine(const QString& address);  // throws Failure when it is none
+  explicit RemoteMachine(const QString& address);  // throws Failure for a wrong address
   RemoteLink& link() { return *link_; }
   QString place() const;
   QString address() const;
-  QString device() const { return device_; }  // "NVIDIA H200"; empty: not known yet
+  QString device() const { return device_; }  // "NVIDIA H200"; empty if not known yet
   bool up() const { return up_; }
   QString text() const;                       // "gpu7 · NVIDIA H200", or why the line is down
-  const std::vector<RemoteJobInfo>& running() const { return running_; }  // as it was when the line came up
+  const std::vector<RemoteJobInfo>& running() const { return running_; }  // state when the line came up
 
  signals:
-  void ready();                           // it has answered what it has and what runs there
-  void refused(const QString& sentence);  // no line will come about
-  void changed();                         // text() is another
-  void said(const QString& sentence, bool problem);  // the line was cut, or stands again
+  void ready();                           // it has reported its device and its jobs
+  void refused(const QString& sentence);  // no connection is possible
+  void changed();                         // text() changed
+  void said(const QString& sentence, bool problem);  // the line was cut, or is up again
 
  private:
   void look();
@@ -51,6 +51,6 @@ class RemoteMachine : public QObject {
   Job asking_;
 };
 
-QStringList known_hosts();  // of ~/.ssh/config, in its order
+QStringList known_hosts();  // from ~/.ssh/config, in its order
 
 }  // namespace ws::app

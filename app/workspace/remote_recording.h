@@ -1,4 +1,4 @@
-// A program that is recorded on another machine, for the window: its spans as they come, and its files in the end.
+// A program that is recorded on another machine, for the window: its spans as they arrive, and its files at the end.
 #pragma once
 #include <QStringList>
 #include <memory>
@@ -14,15 +14,15 @@ namespace ws::app {
 
 class RemoteRecording {
  public:
-  // `job`: as RemoteRun::start() takes it; null: it runs there already.
+  // `job`: as for RemoteRun::start(); null: it already runs there.
   RemoteRecording(std::shared_ptr<RemoteMachine> machine, const std::string& name, const nlohmann::json& job);
-  RunUpdate take();  // spans, and what the program prints as messages
-  bool over();       // and all that it told was taken, but for one take()
+  RunUpdate take();  // spans; what the program prints comes as messages
+  bool over();       // True if it ended; call take() once more
   void stop() { run_.stop(); }
-  std::string failure() const;  // why it did not begin, or cannot be followed
-  // Once it is over.
+  std::string failure() const;  // why it did not start, or cannot be followed
+  // Valid once it is over.
   int exitStatus() const { return exit_status_.value_or(-1); }
-  const std::vector<std::string>& files() const { return files_; }  // that it left there, the first process's first
+  const std::vector<std::string>& files() const { return files_; }  // remote files, the first process first
   const prof::FollowStatus& status() const { return status_; }
   const std::shared_ptr<RemoteMachine>& machine() const { return machine_; }
 

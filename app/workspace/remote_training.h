@@ -1,4 +1,4 @@
-// A training on another machine, for the window: the same news and the same buttons as one here.
+// A training on another machine, for the window. It has the same updates and controls as a local one.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,7 +12,7 @@ namespace ws::app {
 
 class RemoteTraining : public TrainingWorker {
  public:
-  // `job`: as RemoteRun::start() takes it; null: it runs there already.
+  // `job`: as for RemoteRun::start(); null: it already runs there.
   RemoteTraining(RemoteLink& link, const std::string& name, const nlohmann::json& job, RunSpec spec);
   void pause() override { run_.pause(); }
   void resume() override { run_.resume(); }
@@ -25,7 +25,7 @@ class RemoteTraining : public TrainingWorker {
   bool wait(int most_ms) override;
   std::string failure() const override;
   const std::string& name() const { return run_.name(); }
-  const std::vector<std::string>& files() const { return files_; }  // that it left there
+  const std::vector<std::string>& files() const { return files_; }  // remote files
 
  private:
   void takePlan(RunUpdate& update);

@@ -1,4 +1,5 @@
-// One run as the window sees it, live or opened from a file. Lives on the window's thread; panels listen to changed().
+// One run as the window sees it, live or opened from a file. It lives on the window's thread; panels listen to
+// changed().
 #pragma once
 #include <QDateTime>
 #include <QDeadlineTimer>
@@ -28,13 +29,13 @@ struct EvalPoint {
   double step, wall_s, epoch;
   double loss, accuracy;
 };
-// What the meters said at one moment; the calls are per step, over the steps since the point before.
+// Meter values at one moment. The calls are per step, over the steps since the point before.
 struct MeterPoint {
   double step, wall_s;
   double allocate, free, samples_per_s, used, reserved;
 };
 
-// A moment that a person marked, in the run's own time; kept with the run.
+// A moment that the user marked, in the run's own time. It is stored with the run.
 struct TimeMark {
   prof::TimeNs time = 0;
   QString note;
@@ -43,7 +44,7 @@ struct TimeMark {
 
 struct LogLine {
   QString text;
-  bool problem = false;  // a person must know now
+  bool problem = false;  // the user must know it now
 };
 
 enum class RunOrigin { Live, File, Imported };
@@ -55,7 +56,7 @@ class Run : public QObject {
 
   QString id, title, path, device, note;
   QStringList tags;
-  QStringList command;   // of a program that was recorded, and can be again
+  QStringList command;   // command of a recorded program, which can be recorded again
   QString record_level;  // how much of its Python was recorded
   RunOrigin origin = RunOrigin::Live;
   QDateTime created;
@@ -69,46 +70,46 @@ class Run : public QObject {
   std::optional<Summary> summary;
   prof::Trace trace;
   StepSplit split;
-  prof::AllocatorHistory allocator_calls;  // to the driver, as its callbacks counted them
+  prof::AllocatorHistory allocator_calls;  // calls to the driver, counted by its callbacks
   std::vector<TimeMark> time_marks;
   std::vector<LogLine> log;
-  QString trace_note;          // what was traced, dropped, and what it cost
-  QString counters_note;       // whether hardware counters were sampled; empty: not asked for
+  QString trace_note;          // what was traced and dropped, and the cost of tracing
+  QString counters_note;       // whether hardware counters were sampled; empty if not requested
   bool counters_refused = false;
-  prof::StepTime step_time;    // of the newest steps while it trains; of an ended run the one that is kept with it
-  Interval tracing_cost;       // a share of an untraced step; NaN: not measured
-  bool lab = false;         // a sweep of the laboratory: curves and timelines, no training
+  prof::StepTime step_time;    // of the newest steps while it trains; once ended, the stored value
+  Interval tracing_cost;       // share of an untraced step; NaN if not measured
+  bool lab = false;         // a laboratory sweep: curves and timelines, no training
   bool recording = false;   // another program that is being recorded
-  int letter = -1;          // number of its letter and colour, for its life; -1: it was never ticked
-  int slot = -1;            // the letter while it is ticked; -1: not ticked
-  bool named = false;       // by a person; else the title says what changes in mid-run
+  int letter = -1;          // number of its letter and colour, for its lifetime; -1: never ticked
+  int slot = -1;            // its letter while ticked; -1: not ticked
+  bool named = false;       // by the user; otherwise the title follows changes during the run
   bool unfinished = false;  // the program ended before the run did
   bool elsewhere = false;   // another program trains it now
-  bool shipped = false;     // came with the program, recorded on a GPU: nothing of it is changed
-  bool loaded = true;       // false: only the summary was read, the losses and the trace are still in the file
-  std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: gives spans that are not in memory
-  size_t history_bytes = 384u << 20;            // what of the trace is kept in memory; the run file has all of it
+  bool shipped = false;     // came with the program, recorded on a GPU: it is never changed
+  bool loaded = true;       // false: only the summary was read; losses and trace are still in the file
+  std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: reads spans that are not in memory
+  size_t history_bytes = 384u << 20;            // how much of the trace stays in memory; the run file has all of it
 
-  // Where its steps stand in time: as the GPU ran them when the host runs ahead, else as the host marked them.
+  // Where its steps are in time: as the GPU ran them if the host ran ahead, otherwise as the host marked them.
   const prof::Trace& marks() const { return gpu_steps_.empty() ? trace : gpu_steps_.trace(); }
   bool hasGpuSteps() const { return !gpu_steps_.empty(); }
-  prof::TimeNs arrived() const { return arrived_until(trace, !live()); }  // until when the trace is whole
+  prof::TimeNs arrived() const { return arrived_until(trace, !live()); }  // the trace is complete until then
   void takeGpuSteps(prof::GpuSteps&& taken) { gpu_steps_ = std::move(taken); }
 
   bool live() const { return (origin == RunOrigin::Live || recording) && !summary; }
-  int64_t stepsMade() const;  // as far as is known
-  // The figures that every view shows. NaN: not known.
+  int64_t stepsMade() const;  // as far as known
+  // The figures that every view shows. NaN if unknown.
   double stepUs() const { return step_time.us.value; }
   double samplesPerSecond() const;
-  double meanUs() const;     // the mean step of the whole run, or so far
+  double meanUs() const;     // mean step of the whole run so far
   double trainLoss() const;  // of the last batch
   double testLoss() const, testAccuracy() const;  // of the last test
   double peakBytes() const;
-  double driverCalls() const;  // to the driver's allocator, per step
-  bool hasChoices() const { return origin != RunOrigin::Imported || !spec.name.empty(); }  // false: another program's
-  // Takes the figures that are kept with the run, in its file or at its end.
+  double driverCalls() const;  // calls to the driver's allocator, per step
+  bool hasChoices() const { return origin != RunOrigin::Imported || !spec.name.empty(); }  // false for another program
+  // Takes the figures that are stored with the run, from its file or at its end.
   void takeAccount(const prof::RunSummary& account);
-  int64_t steadySince() const { return steady_since_; }  // the first step with the last choices of execution
+  int64_t steadySince() const { return steady_since_; }  // the first step after the last change of execution
   void setSteadySince(int64_t step) { steady_since_ = step; }
   double stepsPerEpoch() const { return steps_per_epoch_; }
   double stepAt(prof::TimeNs time) const;
@@ -117,16 +118,16 @@ class Run : public QObject {
   bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
 
   void apply(RunUpdate&& update);  // appends and emits changed()
-  // Points of losses in memory. Of older ones only the extremes stay; how often that was done tells who counts on
-  // their places.
+  // Maximum number of loss points in memory. Of older ones only the extremes stay. stepsThinned() counts how often
+  // that happened, for users of their indices.
   static constexpr size_t kMostSteps = 1 << 19;
   int stepsThinned() const { return steps_thinned_; }
-  // Reads spans of the range from the run file, a few blocks at a time; true when there was something to read. The
-  // range stays in memory until another is fetched. One of more than `most` spans is left as it is: a picture of so
-  // many is drawn from their sums.
+  // Reads spans of the range from the run file, a few blocks at a time. Returns true if there was something to read.
+  // The range stays in memory until another one is fetched. A range with more than `most` spans is not read: it is
+  // drawn from sums.
   bool fetch(prof::TimeNs begin, prof::TimeNs end) { return fetch(begin, end, history_bytes / sizeof(prof::Span) / 2); }
   bool fetch(prof::TimeNs begin, prof::TimeNs end, size_t most);
-  void setTimeMarks(std::vector<TimeMark> marked);  // and writes them into the run file, in the background
+  void setTimeMarks(std::vector<TimeMark> marked);  // also writes them into the run file, in the background
   void setStepsPerEpoch(double count) { steps_per_epoch_ = count; }
   void announce() { emit changed(); }
   void finish() { emit ended(); }
@@ -142,29 +143,29 @@ class Run : public QObject {
   void rest();
   void applyChanges(const std::vector<Change>& changes);
   void thinSteps();
-  prof::RunFileReader* file();  // where the spans are that are not in memory; nullptr: nowhere
+  prof::RunFileReader* file();  // the file with spans that are not in memory; nullptr if there is none
 
   double steps_per_epoch_ = 0;
   int steps_thinned_ = 0;
   prof::GpuSteps gpu_steps_;
-  bool host_ahead_ = false;                         // since a change in mid-run
-  int64_t steady_since_ = 0;                        // the first step with the last choices of execution
-  prof::PaceLog losses_;                            // seen since then
-  std::shared_ptr<prof::RunFileReader> written_;    // the file that a run of this session is written into
-  bool unreadable_ = false;                         // said once
-  prof::TimeNs looked_begin_ = 0, looked_end_ = 0;  // what was fetched last
+  bool host_ahead_ = false;                         // since a change during the run
+  int64_t steady_since_ = 0;                        // the first step after the last change of execution
+  prof::PaceLog losses_;                            // losses since then
+  std::shared_ptr<prof::RunFileReader> written_;    // the run file of a live run
+  bool unreadable_ = false;                         // reported once
+  prof::TimeNs looked_begin_ = 0, looked_end_ = 0;  // the range fetched last
   QDeadlineTimer split_due_{0};
   Job keeping_marks_;
 };
 
-// "graph · arena · epilogue": what tells this run from another at a glance.
+// "graph · arena · epilogue": distinguishes this run from others at a glance.
 QString short_title(const RunSpec& spec);
-// "direct ← arena, lr 0.01 ← 0.05"; empty: nothing differs, or too much to be said.
+// "direct ← arena, lr 0.01 ← 0.05"; empty if nothing differs, or too much.
 QString changes_between(const RunSpec& before, const RunSpec& spec);
-QString title_after(const RunSpec& spec, const RunSpec* before);  // its changes, else its short title
+QString title_after(const RunSpec& spec, const RunSpec* before);  // its changes, otherwise its short title
 QString spec_subtitle(const RunSpec& spec);
 QString run_caption(const Run& run);            // "A direct · MNIST, batch 64, fp32 · NVIDIA H200"
-RunSpec spec_now(const Run& run);               // with the changes made in mid-run
-QString weights_path(const QString& run_path);  // where the weights lie that a run ended with
+RunSpec spec_now(const Run& run);               // with the changes made during the run
+QString weights_path(const QString& run_path);  // file with the final weights of a run
 
 }  // namespace ws::app

@@ -20,7 +20,7 @@ class RunLibrary : public QObject {
   Q_OBJECT
  public:
   explicit RunLibrary(const QString& folder, QObject* parent = nullptr);
-  static QString defaultFolder();  // $WARPSCOPE_RUNS, else the user's data folder
+  static QString defaultFolder();  // $WARPSCOPE_RUNS, otherwise the user's data folder
 
   const QString& folder() const { return folder_; }
   const std::vector<Run*>& runs() const { return runs_; }  // newest first
@@ -29,22 +29,22 @@ class RunLibrary : public QObject {
 
   void refresh();                  // reads the folder again
   void adopt(Run* run);            // a live run
-  Run* open(const QString& path);  // any run file; nullptr and failed() when it cannot be read
+  Run* open(const QString& path);  // any run file; nullptr and failed() if it cannot be read
   void setTicked(Run* run, bool on);
   void tickOnly(const std::vector<Run*>& runs);
   bool loading() const { return !loading_.empty(); }
 
-  // Kept in the run's file at once, also while it is being written.
+  // Each change is written to the run's file at once, even while the file is being written.
   bool rename(Run* run, const QString& title);
   bool setTags(Run* run, const QStringList& tags);
   bool setNote(Run* run, const QString& note);
   QStringList allTags() const;
 
-  bool remove(Run* run);  // into the trash
+  bool remove(Run* run);  // moves it to the trash
   const RunTrash& trash() const { return trash_; }
-  Run* undoRemove();  // nullptr: it is gone for good
+  Run* undoRemove();  // nullptr if it cannot be restored
 
-  // A path in the folder that is not taken: no file is there, and nothing is about to be written there.
+  // Returns a free path in the folder: no file exists there, and none is about to be written.
   QString freePath(const QString& base) const;
   void reserve(const QString& path) { reserved_.insert(path); }
   void release(const QString& path) { reserved_.remove(path); }
@@ -71,9 +71,9 @@ class RunLibrary : public QObject {
   RunTrash trash_;
   QSet<QString> reserved_;
   AsideFiles aside_;
-  QSet<QString> told_;  // of files put aside
-  std::map<Run*, std::unique_ptr<Job>> loading_;  // a thread for each run
-  QHash<QString, qint64> written_;  // when each file was last changed, as far as it was read
+  QSet<QString> told_;  // files put aside that were reported
+  std::map<Run*, std::unique_ptr<Job>> loading_;  // one thread per run
+  QHash<QString, qint64> written_;  // time of each file's last change when it was read
   QFileSystemWatcher watcher_;
   QTimer settle_, elsewhere_;
 };

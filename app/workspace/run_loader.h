@@ -7,18 +7,18 @@
 
 namespace ws::app {
 
-// What the list shows; the losses and the trace stay in the file. Throws Failure.
+// Reads what the list shows. The losses and the trace stay in the file. Throws Failure.
 void read_summary(Run& run, const QString& path);
 
-QStringList command_of(const prof::RunSummary& summary);  // of a recorded program; empty: it does not say
+QStringList command_of(const prof::RunSummary& summary);  // of a recorded program; empty if unknown
 
-// Everything else. Safe on any thread: it touches no Run.
+// Reads everything else. Safe on any thread: it touches no Run.
 struct RunDetails {
   std::vector<StepPoint> steps;
   std::vector<EvalPoint> evals;
   std::vector<MeterPoint> meters;
   std::vector<Change> changes;
-  std::optional<CompiledPlan> plan;  // of the choices it began with; none where the shape of its data is not known
+  std::optional<CompiledPlan> plan;  // of the first choices; nullopt if the data shape is unknown
   prof::Trace trace;
   prof::GpuSteps gpu_steps;
   StepSplit split;
@@ -33,6 +33,6 @@ std::unique_ptr<RunDetails> read_details(const QString& path);  // throws Failur
 void give_details(Run& run, RunDetails&& details);              // on the window's thread
 
 std::string marks_text(const std::vector<TimeMark>& marks);
-std::vector<TimeMark> marks_from(const std::string& text);  // what cannot be read is left out
+std::vector<TimeMark> marks_from(const std::string& text);  // leaves out what cannot be parsed
 
 }  // namespace ws::app

@@ -1,5 +1,5 @@
-// What the person chose, shared by the timeline and the panels: a span, an op, a kernel's name or a buffer, and a
-// range.
+// What the user selected: a span, an op, a kernel name or a buffer, and a range. The timeline and the panels share
+// it.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -47,18 +47,18 @@ class Selection : public QObject {
     const T* chosen = std::get_if<T>(&choice_);
     return chosen && chosen->run ? chosen : nullptr;
   }
-  const std::vector<RunRange>& ranges() const { return ranges_; }  // empty: no range is selected
+  const std::vector<RunRange>& ranges() const { return ranges_; }  // empty if no range is selected
 
   void choose(Choice choice) {
     choice_ = std::move(choice);
     emit changed();
   }
-  // The same, and the timeline moves there.
+  // Also moves the timeline there.
   void reveal(Choice choice) {
     choose(std::move(choice));
     emit revealed();
   }
-  // The same, with what is around it in view: a step around its span.
+  // Also shows its surroundings: a step around its span.
   void reveal(Choice choice, Choice around) { emit revealedIn(std::move(choice), std::move(around)); }
   void chooseRanges(std::vector<RunRange> ranges) {
     ranges_ = std::move(ranges);

@@ -1,4 +1,4 @@
-// The time that every pane looks at: the visible range, the cursor, and whether the view follows the live end.
+// The time range that all panes share: the visible range, the cursor, and whether the view follows the live end.
 #pragma once
 #include <QObject>
 #include <optional>
@@ -34,7 +34,7 @@ class TimeCursor : public QObject {
     cursor_.reset();
     emit cursorChanged();
   }
-  // A pan or a zoom by hand turns following off; the Follow button turns it on again.
+  // Panning or zooming by hand turns following off. The Follow button turns it on again.
   void setFollow(bool on) {
     if (follow_ == on) return;
     follow_ = on;

@@ -1,4 +1,4 @@
-// Who trains for the window: this machine, on a thread of its own, or another one.
+// The interface for whoever trains for the window: this machine, on its own thread, or another machine.
 #pragma once
 #include <string>
 
@@ -16,11 +16,11 @@ class TrainingWorker {
   virtual void change(const std::string& key, const std::string& value) = 0;  // throws Failure
   virtual void setTraceLevel(prof::TraceLevel level) = 0;
   virtual RunUpdate take() = 0;
-  virtual bool over() = 0;             // and all that it told was taken, but for one take()
-  virtual bool wait(int most_ms) = 0;  // true: it is over
-  virtual std::string failure() const = 0;  // why it ended without a result; once it is over
+  virtual bool over() = 0;             // True if it ended; call take() once more
+  virtual bool wait(int most_ms) = 0;  // returns true if it is over
+  virtual std::string failure() const = 0;  // why it ended without a result; valid once it is over
   virtual prof::CollectorStatus traceStatus() const { return {}; }
-  virtual TrainControl* control() { return nullptr; }  // of one on this machine
+  virtual TrainControl* control() { return nullptr; }  // of a run on this machine
 };
 
 }  // namespace ws::app

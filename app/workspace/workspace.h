@@ -1,5 +1,5 @@
-// What all pages share: the runs, the training, the time cursor, the selection, the choices; and what pages tell the
-// window, as signals.
+// What all pages share: the runs, the training, the time cursor, the selection, the choices, and signals from pages
+// to the window.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -28,21 +28,21 @@ class Workspace : public QObject {
   Choices* choices() { return &choices_; }
   DeviceProbe* device() { return &device_; }
 
-  // The new run with the trace level of the top bar, or nullptr: the session said why.
+  // Returns the new run with the trace level of the top bar, or nullptr: the session said why.
   Run* train(const RunSpec& spec, const QString& title = {});
-  void trainAnew();       // ends the run that trains and begins one with the choices as they are
+  void trainAnew();       // ends the current training and starts one with the current choices
   void stop();            // the training or the recording
-  Run* shownRun() const;  // the live one, else the picked one or the last that ended, else the first ticked
-  void pick(Run* run);    // in the list of runs; nullptr: none
+  Run* shownRun() const;  // the live run, else the picked one or the last that ended, else the first ticked
+  void pick(Run* run);    // in the list of runs; nullptr for none
 
-  // What a page asks the window for.
+  // Requests of a page to the window.
   void say(const QString& sentence, bool problem) { emit said(sentence, problem); }
   void open(const QString& path) { emit openWanted(path); }  // a run, or any file that a page can read
   void chooseFile() { emit fileWanted(); }                   // asks for a file to open
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
   void compareRuns(Run* baseline, Run* candidate) { emit compareWanted(baseline, candidate); }
-  void recordAgain() { emit recordAgainWanted(); }  // the program that is shown, as its panel says
+  void recordAgain() { emit recordAgainWanted(); }  // the shown program, with the options of its panel
   void findInTimeline() { emit findWanted(); }
   void noteOnTab(const QObject* page, const QString& note) { emit tabNoted(page, note); }  // "3" beside its name
 
@@ -56,7 +56,7 @@ class Workspace : public QObject {
   void frontWanted(const QObject* page);
   void liveWanted();
   void compareWanted(ws::app::Run* baseline, ws::app::Run* candidate);
-  // A run has trained to an end: what it came to, beside the run before it (nullptr: there was none).
+  // A training has ended: its result, and the run before it (nullptr if there was none).
   void concluded(const QString& line, ws::app::Run* run, ws::app::Run* before);
   void findWanted();
   void tabNoted(const QObject* page, const QString& note);
@@ -72,7 +72,7 @@ class Workspace : public QObject {
   DeviceProbe device_;
   void runEnded(Run* run);
 
-  QPointer<Run> picked_, ended_;  // ended_: the last run that trained to an end
+  QPointer<Run> picked_, ended_;  // ended_: the last run whose training ended
 };
 
 }  // namespace ws::app

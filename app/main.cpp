@@ -35,7 +35,7 @@ bool asks_for(int argc, char** argv, std::initializer_list<std::string_view> opt
   return false;
 }
 
-// Qt aborts where it finds no display. What needs none goes on without; false: nothing can be shown.
+// Qt aborts without a display. Options that need none continue offscreen. Returns false if nothing can be shown.
 bool can_draw(int argc, char** argv) {
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
     if (!qEnvironmentVariableIsEmpty(name)) return true;
@@ -46,20 +46,20 @@ bool can_draw(int argc, char** argv) {
   return true;
 }
 
-// A display that is named but does not answer.
+// Handles a fatal message at startup: the display is set but does not answer.
 void while_starting(QtMsgType type, const QMessageLogContext&, const QString& text) {
   if (type != QtFatalMsg) return static_cast<void>(std::fprintf(stderr, "%s\n", qPrintable(text)));
   std::fputs(kNoDisplay, stderr);
   std::_Exit(1);
 }
 
-// A file that may not grow (ulimit -f) and a reader that leaves are failed writes, not the end of the program. A handler
-// of our own, unlike SIG_IGN, is not inherited by programs that are started from here.
+// A file that may not grow (ulimit -f), or a reader that leaves, must cause a failed write and not end the program.
+// Programs that we start do not inherit our own handler, unlike SIG_IGN.
 void outlive_failed_writes() {
   for (const int signal : {SIGXFSZ, SIGPIPE}) std::signal(signal, [](int) {});
 }
 
-// The scale must be known before the application exists.
+// Sets the scale, which Qt must know before the application exists.
 void scale_early(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; ++i)
     if (QByteArray(argv[i]) == "--scale") qputenv("QT_SCALE_FACTOR", argv[i + 1]);
@@ -90,7 +90,7 @@ void describe(QCommandLineParser& parser) {
   parser.addPositionalArgument("files", "Run files to open; ssh://user@host to train there", "[files...]");
 }
 
-// What warpscope-cli asks for: pages need letters, and those are here.
+// warpscope-cli starts this program for PDF reports, because their pages need fonts.
 int write_report_of_files(const QStringList& files, const QString& path) {
   try {
     if (files.isEmpty() || files.size() > 8) throw ws::Failure("--report: name one to eight run files.");
@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
   const EndSignals ending;
   QObject::connect(&ending, &EndSignals::received, &window, &MainWindow::endUnasked);
   const int code = QApplication::exec();
-  // What was left still has its thread, which may hang in a driver: nothing is torn down under it.
+  // A thread that was left may hang in a driver, so destroy nothing that it uses.
   if (!window.leftBehind()) return code;
   window.workspace()->jobs()->abandon();
   QSettings().sync();

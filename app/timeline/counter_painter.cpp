@@ -17,7 +17,7 @@ double rounded_up(double value) {
   return 10 * power;
 }
 
-// Value at `time`: the last point before it.
+// Value at `time`: that of the last point at or before it.
 std::optional<double> value_at(const prof::CounterTrack& counter, prof::TimeNs time) {
   auto it = std::partition_point(counter.points.begin(), counter.points.end(),
                                  [time](const prof::CounterPoint& p) { return p.time <= time; });
@@ -41,7 +41,7 @@ bool is_reserved(const prof::CounterTrack& counter) { return counter.name.find("
 
 }  // namespace
 
-// The largest value in sight, in the counter's own unit.
+// The largest visible value, in the counter's own unit.
 double CounterPainter::mostInSight(const Lane& lane) const {
   double most = 0;
   for (const CounterRef& ref : lane.counters) {
@@ -83,7 +83,7 @@ void CounterPainter::paint(QPainter& painter, const TimelineGeometry& geometry, 
   p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
 }
 
-// "A 66.5 KiB", for each run.
+// Writes "A 66.5 KiB" for each run.
 void CounterPainter::paintFlat(const Lane& lane, int y) {
   double x = g_->gutter + 8;
   for (const CounterRef& ref : lane.counters) {
@@ -134,7 +134,7 @@ void CounterPainter::paintCurve(const prof::CounterTrack& counter, int run, QRec
   p_->drawPath(path);
 }
 
-// The most that each run holds in sight. Runs that hold as much share an entry.
+// The most visible memory that each run holds. Runs with the same amount share an entry.
 std::vector<CounterPainter::Held> CounterPainter::heldInSight(const Lane& lane) const {
   std::vector<Held> all;
   for (const CounterRef& ref : lane.counters) {
@@ -153,7 +153,7 @@ std::vector<CounterPainter::Held> CounterPainter::heldInSight(const Lane& lane) 
   return all;
 }
 
-// A label without room is left out.
+// Leaves out a label that does not fit.
 void CounterPainter::paintMemoryLabels(const Lane& lane, QRectF band, double top) {
   if (band.height() < 60) return;
   std::vector<QRectF> taken;
@@ -166,7 +166,7 @@ void CounterPainter::paintMemoryLabels(const Lane& lane, QRectF band, double top
       if (other.intersects(box)) box.moveLeft(other.right() + 24);
     if (box.right() > band.right()) continue;
     taken.push_back(box);
-    QColor ground = theme().base;  // readable also where the line of another run passes
+    QColor ground = theme().base;  // readable on top of another run's line
     ground.setAlphaF(0.92F);
     p_->fillRect(box.adjusted(-3, 0, 3, 0), ground);
     small_.draw(*p_, box.left(), box.center().y(), text, held.colour);

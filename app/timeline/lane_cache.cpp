@@ -6,7 +6,7 @@
 namespace ws::app {
 namespace {
 
-// From this many spans a pixel, neighbouring columns look the same. One column then takes two pixels, which halves
+// From this many spans per pixel, neighbouring columns look the same. One column then covers two pixels, which halves
 // the look-ups.
 constexpr double kManyPerPixel = 400;
 
@@ -28,7 +28,7 @@ std::vector<prof::LodRect> rects_of(const prof::Track& track, TimeRange range, i
   return rects;
 }
 
-// True if spans that are read later change no pixel. Blocks narrower than a pixel show only their sums.
+// True if spans that are read later change no pixel. A block narrower than a pixel is drawn from its sums.
 bool looks_whole(const prof::Track& track, TimeRange range, int pixels) {
   const auto& starts = track.block_starts;
   const auto blocks = std::ranges::lower_bound(starts, range.end) - std::ranges::lower_bound(starts, range.begin);
@@ -56,7 +56,7 @@ void TextCache::setFont(QFont font) {
 }
 
 TextCache::Entry& TextCache::entry(const QString& text) {
-  constexpr qsizetype kMost = 4096;  // step numbers never repeat
+  constexpr qsizetype kMost = 4096;  // step numbers never repeat, so limit the size
   auto it = entries_.find(text);
   if (it != entries_.end()) return *it;
   if (entries_.size() > kMost) entries_.clear();

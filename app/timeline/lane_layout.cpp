@@ -37,10 +37,10 @@ int rank(TrackKind kind) {
   return 12;
 }
 
-// Below what the GPU did, above the calls, when the GPU has steps of its own.
+// If the GPU has its own steps, the host's steps are below the GPU's work and above the calls.
 constexpr int kHostStepRank = 6, kHostPhaseRank = 7;
 
-// The rows of calls, by the depth of their track.
+// The rows of calls, by track depth.
 enum class CallRow { Runtime, Driver, Allocator };
 
 CallRow call_row(const prof::Track& track) {
@@ -63,7 +63,7 @@ constexpr std::string_view kSamples = "samples of ";
 bool is_range_row(const prof::Track& track) { return track.kind == TrackKind::Phases && track.name.ends_with(" ranges"); }
 bool is_sample_row(const prof::Track& track) { return track.kind == TrackKind::Other && track.name.starts_with(kSamples); }
 
-// Steps that the program marks are drawn as steps once they are found; this row says the same.
+// True for a row of program-marked steps if detected steps are drawn too: both show the same.
 bool says_steps_twice(const prof::Track& track, const std::vector<prof::Track>& all) {
   return track.kind == TrackKind::Phases && track.name == "steps of the program" &&
          std::ranges::any_of(all, [](const prof::Track& t) { return t.kind == TrackKind::Steps && t.spans > 0; });
@@ -78,7 +78,7 @@ QString lane_title(const LaneSource& source, const prof::Track& track, bool own)
     return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");
   if (track.kind == TrackKind::Api) return call_row_title(call_row(track));
   if (track.kind == TrackKind::Copies) return QStringLiteral("memcpy");
-  if (track.kind == TrackKind::GraphLaunches && track.depth == 0)  // "stream 13 graphs" has no room
+  if (track.kind == TrackKind::GraphLaunches && track.depth == 0)  // "stream 13 graphs" does not fit
     return QStringLiteral("graphs %1").arg(prof::number_in(track.name, 0));
   return track.depth > 0 ? QString() : QString::fromStdString(track.name);
 }
@@ -120,10 +120,10 @@ int rank(const LaneSource& source, const Lane& lane) {
   return rank(lane.track_kind);
 }
 
-constexpr size_t kOverlapsFrom = 20;  // one span in so many
-constexpr int kTwoRows = 42;          // high enough for the labels of both
+constexpr size_t kOverlapsFrom = 20;  // at least one span in this many
+constexpr int kTwoRows = 42;          // high enough for labels in both rows
 
-// Kernels of one stream that overlap are still one stream; copies of all streams are one row.
+// Overlapping kernels of one stream stay in one lane. Copies of all streams share one lane.
 void join_rows(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
   for (size_t i = 0; i < lanes.size(); ++i) {
     const TrackKind kind = lanes[i].track_kind;
@@ -146,7 +146,7 @@ void join_rows(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks)
   }
 }
 
-// One thread needs no number.
+// A single thread needs no number.
 void name_only_thread(std::vector<Lane>& lanes, const prof::Trace& trace) {
   Lane* only = nullptr;
   for (Lane& lane : lanes) {
@@ -157,7 +157,7 @@ void name_only_thread(std::vector<Lane>& lanes, const prof::Trace& trace) {
   if (only) only->title = has_streams(trace) ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
 }
 
-// More than one thread calls: PyTorch's backward pass has one of its own.
+// Numbers the threads if several make calls: PyTorch's backward pass has its own thread.
 void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
   const auto calls = [&tracks](const Lane& lane) {
     return lane.track_kind == TrackKind::Api && call_row(tracks[lane.tracks[0]]) == CallRow::Runtime;
@@ -168,7 +168,7 @@ void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tr
     if (calls(lane)) lane.title += QString(" %1").arg(++number);
 }
 
-// PyTorch runs backward functions on a thread of their own.
+// Numbers the range rows if there are several: PyTorch runs backward functions on their own thread.
 void number_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
   const auto first = [&tracks](const Lane& lane) { return is_range_row(tracks[lane.tracks[0]]) && !lane.title.isEmpty(); };
   if (std::ranges::count_if(lanes, first) < 2) return;
@@ -177,7 +177,7 @@ void number_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tra
     if (!lane.gpu_steps && first(lane)) lane.title += QString(" %1").arg(++number);
 }
 
-// Copies have no lane of their own in a small window: they join the first stream.
+// In a small window copies have no lane of their own: they join the first stream.
 void join_copies(std::vector<Lane>& lanes) {
   auto stream =
       std::find_if(lanes.begin(), lanes.end(), [](const Lane& l) { return l.track_kind == TrackKind::Stream; });
@@ -188,8 +188,8 @@ void join_copies(std::vector<Lane>& lanes) {
   std::erase_if(lanes, [](const Lane& l) { return l.track_kind == TrackKind::Copies; });
 }
 
-// A kernel of many steps has a row a multiprocessor, often more than a hundred: some stand for all until the filter asks
-// for more.
+// A kernel of many steps has one row per multiprocessor, often more than a hundred. Only some are shown, unless there
+// is a filter.
 void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
   constexpr int kInnerShown = 4;
   const auto inner = [](const Lane& lane) { return lane.track_kind == TrackKind::Inner; };
@@ -226,12 +226,12 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
 }
 
 bool is_memory(const prof::CounterTrack& counter) {
-  // What the whole device holds would flatten what a step needs: it has a lane of its own.
+  // The memory of the whole device would flatten the memory of a step, so it has its own lane.
   const auto has = [&](const char* word) { return counter.name.find(word) != std::string::npos; };
   return counter.unit == "B" && !has("device") && (has("reserved") || has("used"));
 }
 
-// A pool's size is a part of the memory that the calls tell of, except where a profiler counted all of it.
+// A pool's size is a part of the memory in the recorded calls, unless a profiler counted all of it.
 bool is_part(const LaneSource& source, const prof::CounterTrack& counter) {
   const auto& allocators = source.trace->memory_sources;
   return source.allocations && counter.name.starts_with("pool ") &&
@@ -245,7 +245,7 @@ Lane memory_lane(const char* title, int height) {
   return lane;
 }
 
-// "device memory used" is too long for the gutter, and what else would it show.
+// "device memory used" is too long for the gutter, and "used" is obvious.
 QString counter_title(const QString& name) { return name.endsWith(" used") ? name.chopped(5) : name; }
 
 std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
@@ -280,7 +280,7 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
 
 void apply_order(std::vector<Lane>& lanes, const LaneSettings& settings) {
   if (settings.order.isEmpty()) return;
-  // Lanes that a person moved take, among themselves, the places that they have, in the wanted order.
+  // Lanes that the user moved swap places among themselves, in the wanted order.
   std::vector<size_t> places;
   std::vector<Lane> moved;
   for (size_t i = 0; i < lanes.size(); ++i)
@@ -320,7 +320,7 @@ struct Builder {
 
 bool allocates(const prof::Track& track) {
   if (track.blocks.empty()) return false;
-  // The last block alone may hold only the end of a run; the one in the middle shows what a step does.
+  // The last block may hold only the end of a run. The middle one shows what a step does.
   for (const prof::SpanBlock* block : {&track.blocks.back(), &track.blocks[track.blocks.size() / 2]})
     for (const prof::Span& span : block->spans)
       if (span.span_kind() == prof::SpanKind::Alloc || span.span_kind() == prof::SpanKind::Free) return true;
@@ -368,13 +368,13 @@ std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const Lane
 
 namespace {
 
-constexpr int kWorkRow = 24;  // lower rows are of little interest: they stay low
+constexpr int kWorkRow = 24;  // lower rows are less interesting and stay low
 
 bool is_row(const Lane& lane, TrackKind kind) {
   return lane.kind == LaneKind::Spans && lane.track_kind == kind && lane.height >= kWorkRow;
 }
 
-// Rows that gain from more room, and up to which height.
+// Rows that gain from more height, with their maximum height.
 struct Growth {
   bool (*fits)(const Lane&);
   int most;
@@ -385,7 +385,7 @@ constexpr Growth kGrowth[] = {
     {[](const Lane& lane) { return lane.kind == LaneKind::Counter && !lane.flat; }, 72},
     {[](const Lane& lane) { return lane.kind == LaneKind::Memory && !lane.flat; }, kMostMemory}};
 
-// Room that nothing needs: first to the rows of kernels, memory last; beyond what helps them it stays empty.
+// Distributes spare height: first to the rows of kernels, last to memory. Height that helps no row stays empty.
 void grow(std::vector<Lane>& lanes, int spare) {
   for (const Growth& growth : kGrowth) {
     auto left = static_cast<int>(std::ranges::count_if(lanes, growth.fits));

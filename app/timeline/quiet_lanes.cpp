@@ -44,8 +44,8 @@ bool may_be_quiet(const Lane& lane) {
 
 }  // namespace
 
-// Streams that only prepared, a thread with two calls, the profiler itself: most of the time their rows are empty. They
-// share one row at the bottom until they are asked for.
+// Some rows are empty most of the time: streams used only for preparation, a thread with two calls, the profiler
+// itself. They share one row at the bottom until the user asks for them.
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small) {
   constexpr size_t kOfSteps = 50, kOfBusiest = 20, kOfStream = 10;
   const prof::Trace& trace = *source.trace;
@@ -71,7 +71,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
     if (any_numbered && lane.track_kind == TrackKind::Stream && !numbered(lane)) return true;  // took part in no step
     const Weight own = weight_of(lane, trace), most = busiest[lane.track_kind];
     if (own.spans * kOfSteps < steps) return true;
-    // The waits of a stream, the second row of a thread: less than one in two steps says nothing of a step.
+    // Waits of a stream, or the second row of a thread: fewer than one in two steps tells nothing about a step.
     if (lane.track_kind == TrackKind::Other && own.spans * kOfStream < busiest[TrackKind::Stream].spans) return true;
     if (lane.track_kind == TrackKind::CpuThread && own.spans * 2 < steps) return true;
     return own.spans * kOfBusiest < most.spans && own.busy * static_cast<int64_t>(kOfBusiest) < most.busy;

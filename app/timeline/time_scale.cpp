@@ -78,7 +78,7 @@ Ruler ruler(const TimeScale& scale, double min_px) {
   if (scale.range.length() <= 0 || scale.width <= 0) return result;
   result.step = round_step(scale.ns_per_px() * min_px);
   const Unit& unit = unit_for(result.step);
-  // Towards zero: before the origin, times count back from it.
+  // Rounds towards zero: before the origin, times count backwards from it.
   result.base = unit.ns >= 1'000'000'000 ? 0 : scale.range.begin / (unit.ns * 1000) * (unit.ns * 1000);
   result.base_text = QStringLiteral("t = ") + offset_time(result.base, unit.ns * 1000);
   const int decimals = decimals_for(result.step, unit.ns);

@@ -14,7 +14,7 @@ namespace {
 constexpr int kRestMs = 150, kDragFrom = 4, kHandle = 5;
 constexpr double kZoomStep = 1.25, kPanStep = 0.15;
 
-// Positions of the keys, so that W A S D stay under the same fingers on every layout (evdev codes + 8).
+// Uses key positions, so that W A S D are under the same fingers on every layout (evdev codes + 8).
 int by_position(quint32 scan_code) {
   switch (scan_code) {
     case 25:
@@ -37,7 +37,7 @@ int key_of(const QKeyEvent& event) {
   return event.key();
 }
 
-// True for letters that are keys of the timeline while it has the focus, not shortcuts of the window.
+// True for letters that the timeline handles while it has the focus, instead of shortcuts of the window.
 bool is_own_key(const QKeyEvent& event) {
   static constexpr int kOwn[] = {Qt::Key_W, Qt::Key_A,      Qt::Key_S,     Qt::Key_D,        Qt::Key_F,
                                  Qt::Key_M, Qt::Key_Period, Qt::Key_Comma, Qt::Key_Backspace};
@@ -301,7 +301,7 @@ void TimelineInput::click(QPoint at) {
   if (!hit) return overlay_->hideCard(), viewport_->clearSelection();
   const Lane& lane = model_->lanes()[static_cast<size_t>(hit->lane)];
   if (hit->rect.count > 1) return viewport_->setRange(zoomed(model_->range(), geometry().scale().time(at.x()), 0.2));
-  if (lane.gpu_steps) {  // no span of the trace: the range of that step, summed
+  if (lane.gpu_steps) {  // no span of the trace: select the range of that step
     const prof::TimeNs offset = model_->offset(lane.run);
     return viewport_->selectRange({hit->rect.span.start - offset, hit->rect.span.end() - offset});
   }

@@ -21,7 +21,8 @@ TimeNs followed_width(const prof::Trace& marks) {
                     kShortestFollowed, kLongestFollowed);
 }
 
-// A step that allocates changes it at least twice; an arena changes it where an evaluation begins and ends.
+// True if the value rarely changes. A step that allocates changes it at least twice. An arena changes it only where
+// an evaluation begins and ends.
 bool is_flat(const prof::CounterTrack& counter, int64_t steps) {
   int64_t left = std::max<int64_t>(8, steps / 10);
   for (size_t i = 1; i < counter.points.size() && left >= 0; ++i)
@@ -45,7 +46,7 @@ QString shape_of(const std::vector<Lane>& lanes) {
 TimelineModel::TimelineModel(TimeCursor* cursor, QObject* parent) : QObject(parent), cursor_(cursor) {
   connect(cursor_, &TimeCursor::followChanged, this, [this](bool on) {
     if (!on) return;
-    own_width_ = false;  // keep what the person zoomed to
+    own_width_ = false;  // keep the user's zoom
     const int index = leader();
     if (index >= 0 && !run(index)->live()) moveTo(firstLook());
     follow();
@@ -194,7 +195,7 @@ void TimelineModel::onRunChanged() {
   emit dataChanged();
 }
 
-// A run from a file may have its trace only later; one that ended while it was followed is left on its last steps.
+// A run from a file may get its trace later. A run that ended while it was followed shows its last steps.
 void TimelineModel::lookOnce() {
   const bool live = leader() >= 0 && run(leader())->live();
   if (followed_ && !live && cursor_->follow()) looked_ = false;
@@ -206,7 +207,7 @@ void TimelineModel::lookOnce() {
   const TimeRange range = firstLook();
   const prof::Trace& marks = run(0)->marks();
   const prof::Span* step = step_at(marks, range.begin + range.length() / 2);
-  if (step && step->start < range.begin) step = step_at(marks, range.end);  // one that begins in view, if there is
+  if (step && step->start < range.begin) step = step_at(marks, range.end);  // prefer a step that begins in view
   if (step && align_ == Align::Step) aligned_step_ = static_cast<int64_t>(step->step) - 1, updateOffsets();
   moveTo(range);
 }
@@ -222,16 +223,16 @@ void TimelineModel::moveTo(TimeRange range) { cursor_->setRange(range.begin, ran
 TimeRange TimelineModel::firstLook() const {
   if (runs_.empty()) return {0, 1'000'000};
   const prof::Trace &trace = runs_[0]->trace, &marks = runs_[0]->marks();
-  const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a rest may follow it
+  const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a tracing pause may follow it
   const TimeNs width = followed_width(marks), last = newest ? newest->end() : trace.last_time();
   const prof::Span* step = step_at(marks, last - width);
   TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
-  if (last - begin > width) begin = last - width;  // an evaluation stood between the last steps
+  if (last - begin > width) begin = last - width;  // an evaluation was between the last steps
   return {begin - width / 100, begin - width / 100 + width};
 }
 
-// The newest steps, like the trigger of an oscilloscope: the range begins where a step does, so that a steady run
-// stands still.
+// Shows the newest steps like an oscilloscope trigger: the range begins at the begin of a step, so that a steady run
+// does not move.
 void TimelineModel::follow() {
   const int index = leader();
   if (!cursor_->follow() || index < 0 || !run(index)->live()) return;
@@ -239,7 +240,7 @@ void TimelineModel::follow() {
   if (trace.last_time() <= trace.first_time()) return;
   looked_ = true;
   const TimeNs width = own_width_ ? followed_width(marks) : range().length();
-  // While tracing rests there is nothing to see but marks.
+  // While tracing pauses, there are only marks.
   const TimeNs end = std::min(run(index)->arrived(), prof::recorded_until(trace));
   const prof::Span* step = step_at(marks, end - width);
   TimeNs begin = end - width;

@@ -13,13 +13,13 @@ namespace {
 constexpr int kOverviewEveryMs = 400;
 constexpr double kTickGap = 78;
 
-// Mean time of the steps that begin in a column, in ns.
+// Mean time in ns of the steps that begin in a column.
 double step_time(const prof::LodRect& rect, double ns_per_px) {
   if (rect.count <= 1) return static_cast<double>(rect.span.duration);
   return static_cast<double>(rect.x1 - rect.x0) * ns_per_px * static_cast<double>(rect.busy) / rect.count;
 }
 
-// Top of the scale: 98 % of the columns stay below it, so that one slow first step does not flatten the rest.
+// Top of the scale: 98 % of the columns are below it, so that one slow first step does not flatten the rest.
 double usual_top(const std::vector<prof::LodRect>& rects, double ns_per_px) {
   std::vector<double> times;
   for (const auto& rect : rects) times.push_back(step_time(rect, ns_per_px));
@@ -98,7 +98,7 @@ void TimelineOverlay::paintOverview() {
   if (model_->runCount() == 0) return;
   const Run* run = model_->run(0);
   if (!run->live() || !overview_age_.isValid() || overview_age_.elapsed() > kOverviewEveryMs)
-    overview_age_.start(), overview_range_ = model_->extent();  // of an ended run nothing comes after this
+    overview_age_.start(), overview_range_ = model_->extent();  // once a run has ended, nothing changes after this
   const QRect plot = overviewPlot();
   p_->setFont(ui_font(11));
   p_->setPen(t.quiet);
@@ -255,7 +255,7 @@ void TimelineOverlay::paintSelection() {
   p_->restore();
 }
 
-// Leads from the call along the lane border to the kernel; the arrow head is at the kernel.
+// Draws a line from the call along the lane border to the kernel, with the arrow head at the kernel.
 void TimelineOverlay::paintConnector(const QRectF& call, const QRectF& kernel) {
   const bool call_below = call.center().y() > kernel.center().y();
   const double cx = call.center().x(), kx = kernel.center().x();

@@ -92,7 +92,7 @@ std::optional<TimelinePainter::Hit> TimelinePainter::hitAt(QPoint at, const Time
   for (auto track = lane.tracks.rbegin(); track != lane.tracks.rend(); ++track) {
     const RowInLane row = row_in(lane, *track);
     if (const double y = at.y() - hit.box.top(); y < row.top || y > row.top + row.height) continue;
-    for (float reach : {0.5F, 2.5F}) {  // a thin block is hit from beside it as well
+    for (float reach : {0.5F, 2.5F}) {  // a thin block can also be hit from beside it
       const auto& all = rects(lane, *track, geometry);
       auto it = std::partition_point(all.begin(), all.end(), [&](const LodRect& r) { return r.x0 <= x + reach; });
       if (it == all.begin() || std::max((it - 1)->x1, (it - 1)->x0 + 1) + reach < x) continue;
@@ -141,7 +141,7 @@ void TimelinePainter::paintGroup(const Lane& lane, int y) {
     draw_badge(*p_, QRectF(left - 1, middle - 7.5, 15, 15), model_.run(lane.run)->slot);
     left += 20;
   }
-  // The numbers have their room first, as long as something of the title can be read.
+  // Place the numbers first if the title stays readable.
   constexpr double kLeastTitle = 120;
   const QString text = lane.run >= 0 ? lane_numbers(*model_.run(lane.run)) : QString();
   const double width = gutter_.width(text) + 12, room = band.width() - left - width - 24;
@@ -159,7 +159,7 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const int indent = g_->small ? 26 : 44;
   const bool curve = lane.kind != LaneKind::Spans;
   double middle = y + (curve && !lane.flat ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
-  // "800 MiB" stands at the right of the same line: a long title goes below it.
+  // "800 MiB" is on the right of the same line, so a long title goes below it.
   const bool bytes = !lane.flat && (lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty()));
   if (bytes && indent + gutter_.width(lane.title) + kBytesWidth > g_->gutter) middle = y + 24;
   gutter_.draw(*p_, indent, middle,
@@ -181,8 +181,8 @@ void TimelinePainter::paintSpans(const Lane& lane, int y) {
   paintGutter(lane, y);
 }
 
-// Between its first and its last span a stream is idle where no kernel runs. Copies have lanes of their own, but
-// count as busy here.
+// Between its first and last span, a stream is idle while no kernel runs. Copies have their own lanes but count as
+// busy here.
 void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
   const prof::Trace& trace = model_.run(lane.run)->trace;
   const TimeScale scale = g_->scale();
@@ -192,7 +192,7 @@ void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
   if (x1 <= x0) return;
   p_->setBrushOrigin(0, static_cast<int>(band.top()));
   p_->fillRect(QRectF(x0, band.top() + 3, x1 - x0, band.height() - 6), theme().idle);
-  // Graphs recorded as a whole are busy too; of untraced stretches nothing is known.
+  // Graphs recorded as a whole count as busy. Nothing is known about untraced stretches.
   const auto known_busy = [](const prof::Track& track) {
     return track.kind == TrackKind::Copies || track.kind == TrackKind::GraphLaunches || prof::untraced(track);
   };
@@ -221,7 +221,7 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     const double right = std::max(left + 1, std::round(g_->gutter + static_cast<double>(rect.x1)));
     const Fill& fill = fillOf(track, rect);
     QRectF box(left, top, right - left, height);
-    // A copy narrower than a pixel would hide the kernels around it.
+    // A copy narrower than a pixel must not hide the kernels around it.
     const bool beside =
         track.kind == TrackKind::Copies && lane.track_kind == TrackKind::Stream && rect.x1 - rect.x0 < 1;
     if (rect.count > 1 || beside) {
@@ -243,7 +243,7 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
   }
 }
 
-// Steps in one launch of a graph: up to the number of the next launch, or of the last step of the run.
+// Number of steps in one graph launch: up to the step of the next launch, or the last step of the run.
 int64_t TimelinePainter::stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const {
   if (span.step == 0) return 1;
   const prof::Span* next = nullptr;
@@ -283,7 +283,7 @@ void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, con
   if (!text.isEmpty()) {
     label_.draw(*p_, left + 4, middle, text, fillOf(track, rect).ink);
   } else if (labels_outside(track.kind) && room > 70 && rect.span.span_kind() != SpanKind::Alloc) {
-    // A call without neighbours has room for its name and time beside it.
+    // A call without neighbours can have its name and time beside it.
     const QString beside = names.full + " " + span_time(static_cast<prof::TimeNs>(rect.span.duration));
     const double width = label_.width(beside);
     if (width + 12 < room) label_.draw(*p_, box.right() + 6, middle, beside, theme().quiet);

@@ -174,7 +174,7 @@ void TimelinePane::buildBody() {
 
 void TimelinePane::addCommand(const QString& text, const QString& keys, std::function<void()> run) {
   auto* action = new QAction(text, this);
-  // The view handles its plain keys itself; they are named here for the menus and the palette.
+  // The view handles its plain keys itself. This names them for the menus and the palette.
   action->setProperty("keys", keys);
   connect(action, &QAction::triggered, this, std::move(run));
   commands_ << action;
@@ -182,7 +182,7 @@ void TimelinePane::addCommand(const QString& text, const QString& keys, std::fun
 
 void TimelinePane::buildCommands() {
   addCommand(tr("Find in the timeline…"), {}, [this] { openFind(); });
-  commands_.back()->setShortcut(QKeySequence("/"));  // wherever no text is typed
+  commands_.back()->setShortcut(QKeySequence("/"));  // works unless a text field has the focus
   addCommand(tr("Fit the selection, or everything"), "F", [this] { view_->fit(); });
   addCommand(tr("Undo zoom"), "Backspace", [this] { view_->undoZoom(); });
   addCommand(tr("Redo zoom"), "Alt+Right", [this] { view_->viewport()->redo(); });
@@ -207,7 +207,7 @@ void TimelinePane::setRuns(const std::vector<Run*>& runs) {
 }
 
 int TimelinePane::mostHeight() const {
-  if (model_.lanes().size() <= model_.runCount()) return INT_MAX;  // not known yet
+  if (model_.lanes().size() <= model_.runCount()) return INT_MAX;  // not yet known
   return height() - view_->height() + view_->timelineGeometry().top() + model_.mostHeight();
 }
 

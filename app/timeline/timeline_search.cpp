@@ -11,7 +11,7 @@ bool is_stream(const prof::Track& track) { return track.kind == prof::TrackKind:
 bool is_steps_row(const prof::Track& track) { return track.kind == prof::TrackKind::Steps; }
 bool is_gpu_row(const prof::Track& track) { return is_stream(track) || track.kind == prof::TrackKind::GraphLaunches; }
 bool is_longer(const prof::Span& a, const prof::Span& b) { return a.duration > b.duration; }
-// Times that must be in memory for the answer to be right: all times if the search went round.
+// The time range that must be in memory for a correct answer: all times if the search wrapped around.
 TimeRange searched(const std::optional<prof::FoundSpan>& found, prof::TimeNs from, bool forward) {
   if (!found || (forward ? found->span.start <= from : found->span.start >= from)) return {-kEver, kEver};
   return forward ? TimeRange{from, found->span.start} : TimeRange{found->span.start, from};
@@ -128,7 +128,7 @@ void TimelineSearch::addMark() {
   const auto chosen = viewport_->chosenTime();
   const TimeRange view = model_->range();
   if (model_->runCount() == 0) return emit said(tr("No run is ticked: a mark belongs to a run."));
-  // The run of the chosen span, else the first.
+  // Use the run of the selected span, otherwise the first.
   const auto* span = selection_->get<SpanChoice>();
   const int run = span ? std::max(0, model_->indexOf(span->run)) : 0;
   model_->addMark({chosen ? chosen->begin : cursor.value_or(view.begin + view.length() / 2), {}, run});
@@ -145,7 +145,7 @@ void TimelineSearch::nextMark(bool forward) {
   if (best) viewport_->setRange(centred(view, best->time));
 }
 
-// Where the host ran ahead, steps are those of the GPU: a range to show, but no span of the trace to choose.
+// If the host ran ahead, steps are those of the GPU: a range to show, but no span of the trace to select.
 bool TimelineSearch::showStep(int run, const prof::Span& step, double margin) {
   const prof::TimeNs offset = model_->offset(run);
   const TimeRange own{step.start - offset, step.end() - offset};
@@ -199,7 +199,7 @@ void TimelineSearch::jumpToSlowestStep() {
   emit said(tr("No ticked run has steps in its trace."));
 }
 
-// Steps of the GPU are in no row of the trace: only their times can be shown.
+// GPU steps are in no row of the trace, so only their times can be shown.
 void TimelineSearch::askStepOnGpu(Run* run, const prof::FoundSpan& known, StoredQuestion ask) {
   const auto answered = [=, this, run = QPointer<Run>(run)](const std::optional<StoredHit>& hit, size_t,
                                                             const QString& problem) {
@@ -257,7 +257,7 @@ bool TimelineSearch::find(const QString& text, bool forward) {
   const auto* chosen = selection_->get<SpanChoice>();
   std::optional<prof::FoundSpan> best;
   int best_run = -1;
-  prof::TimeNs best_from = 0;  // where the search of that run began
+  prof::TimeNs best_from = 0;  // start of the search in that run
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i) {
     const prof::Trace& trace = model_->run(i)->trace;
     const auto [names, ops] = Named(trace, text);
@@ -267,7 +267,7 @@ bool TimelineSearch::find(const QString& text, bool forward) {
                               : forward                               ? view.begin - 1
                                                                       : view.end;
     auto found = find_span(trace, names, ops, from, forward);
-    if (!found) found = find_span(trace, names, ops, forward ? INT64_MIN / 2 : INT64_MAX / 2, forward);  // goes round
+    if (!found) found = find_span(trace, names, ops, forward ? INT64_MIN / 2 : INT64_MAX / 2, forward);  // wraps around
     const auto at = [&](const prof::FoundSpan& f, int run) { return f.span.start - model_->offset(run); };
     if (found && (!best || (forward ? at(*found, i) < at(*best, best_run) : at(*found, i) > at(*best, best_run))))
       best = found, best_run = i, best_from = from;
@@ -291,7 +291,7 @@ void TimelineSearch::askFound(Run* run, const QString& text, prof::TimeNs from, 
     const Named named(trace, text);
     const auto wanted = [&](const prof::Span& s) { return named.has(s); };
     std::optional<prof::StoredSpans::Found> best;
-    for (const prof::TimeNs begin : {from, forward ? -kEver : kEver}) {  // then it goes round
+    for (const prof::TimeNs begin : {from, forward ? -kEver : kEver}) {  // then it wraps around
       for (size_t t = 0; t < trace.tracks().size(); ++t) {
         const prof::TimeNs until = best ? best->span.start : forward ? kEver : -kEver;
         const auto found = forward ? file.next(t, begin, until, wanted) : file.previous(t, begin, until, wanted);
@@ -312,7 +312,7 @@ void TimelineSearch::askFound(Run* run, const QString& text, prof::TimeNs from, 
       [this](int index, const prof::FoundSpan& found) { goTo(index, found); }, better);
 }
 
-// Brings what a panel chose into view.
+// Makes the selection of a panel visible.
 void TimelineSearch::showSelected() {
   if (const auto* span = selection_->get<SpanChoice>())
     if (const int run = model_->indexOf(span->run); run >= 0) return goTo(run, {span->track, span->span});

@@ -34,8 +34,8 @@ void TimelineView::stale() {
   update();
 }
 
-// New lanes go straight to the widget: while following, each picture is shown once. Only when the same lanes are wanted
-// again, under a moving cursor, is a copy kept.
+// New lanes are painted directly on the widget, because each picture is shown only once while following. A copy is
+// kept only if the same lanes are needed again, under a moving cursor.
 void TimelineView::paintLanes(QPainter& painter) {
   const qreal ratio = devicePixelRatioF();
   if (stale_ || lanes_ratio_ != ratio) {
@@ -68,7 +68,7 @@ void TimelineView::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
 }
 
-// A screen reader says what is chosen.
+// Describes the selection for a screen reader.
 void TimelineView::describe() {
   QString text;
   if (const auto* span = selection_->get<SpanChoice>()) {

@@ -48,7 +48,7 @@ void TimelineViewport::showLane(const Lane& lane) {
   if (lane.y < geometry_.scroll || lane.bottom() > geometry_.scroll + room) setScroll(lane.y - room / 3);
 }
 
-// A wheel turn or a held key is one zoom to undo, not fifty.
+// Many wheel turns or repeats of a held key count as one zoom to undo.
 void TimelineViewport::setRange(TimeRange range, bool remember) {
   const bool same_gesture = last_zoom_.isValid() && last_zoom_.elapsed() < kOneZoomMs;
   if (remember && !same_gesture) {

@@ -64,7 +64,7 @@ bool write_svg(const ChartPicture& chart, const QString& path) {
   svg.setResolution(96);
   svg.setSize(whole_size(chart));
   svg.setViewBox(QRect(QPoint(0, 0), whole_size(chart)));
-  svg.setTitle(chart.name.toHtmlEscaped());  // Qt writes both as they are
+  svg.setTitle(chart.name.toHtmlEscaped());  // Qt does not escape these two
   svg.setDescription(chart.caption.toHtmlEscaped());
   QPainter painter;
   if (!painter.begin(&svg)) return false;
@@ -84,7 +84,7 @@ bool write_pdf_page(const ChartPicture& chart, const QString& path) {
   return painter.end();
 }
 
-// Size and scale, asked once the name is known.
+// Asks for size and scale, after the name is known.
 bool ask_size(QWidget* parent, ChartPicture& chart, double& scale, bool png) {
   QDialog dialog(parent);
   dialog.setWindowTitle(QObject::tr("Size of the picture"));

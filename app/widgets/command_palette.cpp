@@ -148,7 +148,7 @@ bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
 void CommandPalette::run() {
   QPointer<QAction> action = model_.at(list_->currentIndex().row());
   close();
-  // After the palette is gone, so that a dialog the command opens has the window as its parent.
+  // Wait until the palette is closed, so that a dialog of the command has the window as its parent.
   if (action && action->isEnabled()) QTimer::singleShot(0, action, &QAction::trigger);
 }
 

@@ -12,7 +12,7 @@
 namespace ws::app {
 namespace {
 
-// Weights that the window uses; a folder of fonts may hold hundreds.
+// Font weights that the window uses. A font folder may hold hundreds.
 const char* const kWanted[] = {
     "Inter-Regular",          "Inter-Medium",          "Inter-SemiBold",      "Inter-Bold",       "DejaVuSans",
     "DejaVuSans-Bold",        "JetBrainsMono-Regular", "DejaVuSansMono",      "NotoSans-Regular", "NotoSans-Bold",
@@ -35,7 +35,7 @@ int load_folder(const QString& folder) {
       known.begin(), known.end(), [](const QString& path) { return QFontDatabase::addApplicationFont(path) >= 0; }));
 }
 
-// Qt lists these whether or not a font stands behind them.
+// Qt lists these even if there is no font for them.
 bool is_generic(const QString& family) {
   static const QStringList generic{"Sans", "Sans Serif", "Serif", "Monospace"};
   return generic.contains(family);

@@ -12,7 +12,7 @@
 
 namespace ws::app {
 
-// Words beside the title: there when they fit as a whole, else fewer, else none.
+// The note beside the title: the whole note if it fits, otherwise a shorter one, otherwise none.
 class NoteLabel : public QLabel {
  public:
   using QLabel::QLabel;
@@ -52,10 +52,10 @@ QSize Legend::sizeHint() const {
   return {static_cast<int>(width), 20};
 }
 
-// Half a number would be a wrong one.
+// A partly visible number would be misread, so show all of it or none.
 bool Legend::showsValues() const { return !badgesOnly() && width() + 1 >= sizeHint().width(); }
 
-// Closer together where there is little room.
+// Badges move closer together if there is little space.
 double Legend::badgePitch() const {
   const double each = static_cast<double>(width()) / static_cast<double>(std::max<size_t>(1, items_.size()));
   return std::clamp(each, 16.0, 23.0);
@@ -68,7 +68,7 @@ void Legend::paintEvent(QPaintEvent*) {
     const LegendItem& item = items_[i];
     if (!showsValues()) {
       const bool last = i + 1 == items_.size();
-      if (!last && x + 2 * badgePitch() > width() + 8) {  // no room for this and a next one
+      if (!last && x + 2 * badgePitch() > width() + 8) {  // no space for this one and the next
         painter.setPen(theme().secondary);
         painter.setFont(ui_font(11));
         painter.drawText(QRectF(x, 0, 24, 20), Qt::AlignVCenter, QString("+%1").arg(items_.size() - i));

@@ -75,7 +75,7 @@ void Segment::focusOutEvent(QFocusEvent* event) {
   QAbstractButton::focusOutEvent(event);
   emit left();
 }
-// The group calls this too, to switch the earlier value off.
+// The button group also calls this, to switch off the previous value.
 void Segment::nextCheckState() {
   if (isChecked() || !blocked_) QAbstractButton::nextCheckState();
 }
@@ -136,7 +136,7 @@ void SegmentedRow::paintEvent(QPaintEvent*) {
   painter.drawRoundedRect(QRectF(rect()).adjusted(.5, .5, -.5, -.5), 3, 3);
 }
 
-// Arrows walk over every value, blocked ones too, so that a keyboard can read why.
+// Arrow keys move over every value, also blocked ones, so that keyboard users can read the reason.
 bool SegmentedRow::eventFilter(QObject* object, QEvent* event) {
   if (event->type() != QEvent::KeyPress) return QWidget::eventFilter(object, event);
   const int key = static_cast<QKeyEvent*>(event)->key();

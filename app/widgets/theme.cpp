@@ -22,7 +22,7 @@
 #include "app/text/units.h"
 #include "profiling/analysis/step_breakdown.h"
 
-// The resources live in a static library: they must be asked for by name, outside of any namespace.
+// The resources are in a static library, so they must be initialised by name, outside any namespace.
 static void load_resources() { Q_INIT_RESOURCE(resources); }
 
 namespace ws::app {
@@ -129,7 +129,7 @@ QString style_sheet(const Theme& t) {
   return sheet.replace("@variant", t.dark() ? "dark" : "light");
 }
 
-// Of those in sight. A part that is hidden has no size that could be given back.
+// Sizes of the splitters without hidden parts. The size of a hidden part could not be restored.
 std::vector<std::pair<QSplitter*, QList<int>>> splitter_sizes() {
   std::vector<std::pair<QSplitter*, QList<int>>> sizes;
   for (QWidget* widget : QApplication::allWidgets())
@@ -161,10 +161,10 @@ void set_theme(QApplication& app, ThemeName name) {
   ensure_fonts();
   current() = name == ThemeName::Dark ? dark() : light();
   current().idle = QBrush(hatch(current().hatch));
-  static bool first = true;  // style and font polish every widget once more
+  static bool first = true;  // setting style and font styles every widget again, so do it once
   if (std::exchange(first, false)) app.setStyle(QStyleFactory::create("Fusion")), app.setFont(ui_font(12.5));
-  // Qt 6.4 replaces one style sheet by another once a widget and once more for each of its ancestors (0.37 s here). Away
-  // with the old one first: then every widget is styled once. Splitters must not follow the sizes in between.
+  // Qt 6.4: replacing a style sheet restyles a widget once more for each of its ancestors (0.37 s here). Removing the
+  // old one first styles every widget once. Splitters must not follow the sizes in between.
   const auto sizes = splitter_sizes();
   app.setStyleSheet({});
   app.setPalette(palette_of(current()));
@@ -279,7 +279,7 @@ void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled) {
 }
 
 QColor Theme::ink_on(const QColor& fill) const {
-  constexpr double kDarkest = 0.18;  // on which dark ink can be read
+  constexpr double kDarkest = 0.18;  // dark ink is readable on brighter fills
   if (luminance(fill) > kDarkest) return fill_ink;
   return dark() ? text : QColor(Qt::white);
 }

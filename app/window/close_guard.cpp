@@ -9,7 +9,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kBoxAfterMs = 150;  // most ends sooner: nothing has to come up for it
+constexpr int kBoxAfterMs = 150;  // most work ends sooner, so no box appears
 
 Waiting waiting_for(const LibraryJobs& jobs) {
   Waiting w;
@@ -69,7 +69,7 @@ bool CloseGuard::askToStop() {
   return box.clickedButton() == stop;
 }
 
-// What runs on another machine does not need this window.
+// Asks about runs on another machine. They do not need this window.
 CloseGuard::There CloseGuard::askAboutThere() {
   if (unattended_) return There::Leave;
   QStringList places = workspace_.session()->placesThere();
@@ -153,7 +153,7 @@ void CloseGuard::waitToClose(Waiting waiting, std::function<void()> then) {
     QMetaObject::invokeMethod(this, then, Qt::QueuedConnection);
   });
   connect(box, &FinishingBox::leftUnfinished, this, [this, end, then] {
-    if (workspace_.session()->busy()) return;  // it says itself when it has been left
+    if (workspace_.session()->busy()) return;  // the session reports itself when it has been left
     left_ = true;
     end();
     QMetaObject::invokeMethod(this, then, Qt::QueuedConnection);

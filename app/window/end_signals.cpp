@@ -10,7 +10,7 @@
 namespace ws::app {
 namespace {
 
-int g_event = -1;  // the handler writes it, the window's event loop waits for it
+int g_event = -1;  // the signal handler writes it, the event loop of the window waits for it
 
 void note(int) {
   const int before = errno;
@@ -34,7 +34,7 @@ EndSignals::EndSignals() : notifier_(open_event(), QSocketNotifier::Read) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup wants it to go on
+    if (before.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // under nohup the program must continue
   }
 }
 

@@ -15,7 +15,7 @@
 namespace ws::app {
 namespace {
 
-// Training has ended once there is a summary; the thread then folds the run file.
+// Training has ended once there is a summary. After that, the thread finishes the run file.
 QString what_ends(const TrainingSession& session) {
   const Run* run = session.run();
   if (!run || run->summary) return QObject::tr("The run file is being written.");
@@ -95,7 +95,7 @@ void FinishingBox::refresh() {
   adjustSize();
 }
 
-// Closing the box is no answer to the question whether the run may be left.
+// Closing the box keeps the window open: it does not answer whether the run may be left.
 void FinishingBox::reject() { emit stayOpen(); }
 
 void FinishingBox::closeEvent(QCloseEvent* event) {

@@ -55,7 +55,7 @@ std::vector<KeyEntry> pane_keys() {
 
 QString as_caps(const QString& keys) { return keys.size() > 1 ? QString(keys).replace('+', ' ') : keys; }
 
-// Keys of the menus; those that a pane takes itself are only named by the action.
+// Collects the keys of the menus. A pane handles some keys itself; their actions only name them.
 void collect(const QMenu* menu, std::vector<KeyEntry>& out, std::vector<KeyEntry>& of_panes) {
   for (const QAction* action : menu->actions()) {
     if (action->menu() && action->menu()->objectName() == "tabs")

@@ -1,4 +1,4 @@
-// What to look for in each lesson.
+// Draws the idea of each lesson.
 #include <QPainter>
 #include <QPainterPath>
 #include <cmath>
@@ -72,7 +72,7 @@ void speed_picture(QPainter& painter, const QRectF& box) {
   }
 }
 
-// A straight boundary parts nothing, a bent one does.
+// A straight boundary does not separate the classes; a bent one does.
 void plane_picture(QPainter& painter, const QRectF& box) {
   const double side = box.height() - 4;
   for (int picture = 0; picture < 2; ++picture) {

@@ -41,7 +41,7 @@ void LessonRunner::open(const Lesson& lesson) {
   workspace_.showLive();
 }
 
-// Once all of them are read.
+// Concludes the lesson once all its runs are read.
 void LessonRunner::concludeOpened() {
   if (!opening_ || !std::ranges::all_of(runs_, [](const auto& run) { return run && run->slot >= 0 && run->loaded; })) return;
   const Lesson& lesson = *std::exchange(opening_, nullptr);
@@ -49,7 +49,7 @@ void LessonRunner::concludeOpened() {
   conclude(lesson, the_same_here(*runs_.back()));
 }
 
-// The last run draws the conclusion; a run that was stopped or failed ends the lesson without one.
+// The last run brings the conclusion. A run that was stopped or failed ends the lesson without one.
 void LessonRunner::runEnded(Run* run) {
   if (!training_) return;
   runs_.emplace_back(run);

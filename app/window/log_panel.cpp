@@ -59,7 +59,7 @@ void LogPanel::runEnded(const Run& run) {
                                                 count_text(s.steps), step_time_text(run.stepUs())));
 }
 
-// As it comes, so that a full disk is known while there is still something to do about it.
+// Shows lines as they arrive, so that a full disk is known while the user can still act.
 void LogPanel::showNew(const Run& run) {
   for (; shown_ < run.log.size(); ++shown_) {
     const LogLine& line = run.log[shown_];

@@ -30,7 +30,7 @@ RemoteRunsDialog* MachineActions::showRunsThere() {
 }
 
 void MachineActions::connectTo(const QString& address) {
-  workspace_.session()->putBeside();  // what trains there goes on, and is shown
+  workspace_.session()->putBeside();  // a training there continues and stays visible
   if (machine_) disconnect(machine_.get(), nullptr, this, nullptr);
   use(nullptr);
   workspace_.choices()->setCuda(workspace_.device()->info() && workspace_.device()->info()->cuda);
@@ -48,18 +48,18 @@ void MachineActions::connectTo(const QString& address) {
   emit changed();
 }
 
-// New runs start there, and programs are recorded there; null: here.
+// New runs and recordings start there; null: here.
 void MachineActions::use(const std::shared_ptr<RemoteMachine>& machine) {
   workspace_.session()->setMachine(machine);
   workspace_.recording()->setMachine(machine);
   if (!machine) machine_.reset();
 }
 
-// From here on runs start there. One that runs there already is shown at once.
+// From now on runs start there. A run that already runs there is shown at once.
 void MachineActions::ready() {
   ConnectDialog::remember(machine_->address());
   use(machine_);
-  workspace_.choices()->setCuda(true);  // what it cannot run, it says itself
+  workspace_.choices()->setCuda(true);  // that machine reports itself what it cannot run
   const auto& running = machine_->running();
   workspace_.say(running.empty()
                      ? tr("New runs start on %1.").arg(machine_->place())
@@ -69,7 +69,7 @@ void MachineActions::ready() {
   if (!running.empty()) watch(running.back());
 }
 
-// What runs there is shown as if it had been begun here.
+// Shows a job there as if it had been started here.
 void MachineActions::watch(const RemoteJobInfo& job) {
   TrainingSession* session = workspace_.session();
   if (session->busy() || workspace_.recording()->busy()) return;
@@ -88,7 +88,7 @@ void MachineActions::refused(const QString& sentence) {
   notice_->tell(sentence, std::move(actions));
 }
 
-// Looks at the machine first, so that the question says how much goes where.
+// Looks at the machine first, so that the question can say how much is copied where.
 void MachineActions::askToCopy(const QString& address) {
   workspace_.say(tr("Looking at the machine…"), false);
   auto copy = std::make_shared<std::unique_ptr<ServerCopy>>();
@@ -115,7 +115,7 @@ void MachineActions::copyAndConnect(const ServerCopy& copy, const QString& addre
                  });
 }
 
-// The file knows more than what came live.
+// The file has more data than what arrived live.
 void MachineActions::arrived(Run* run, const QString& path) {
   const bool shown = run && run->slot >= 0;
   if (run) workspace_.library()->remove(run);

@@ -88,7 +88,7 @@ void MainWindow::buildCentre() {
 }
 
 void MainWindow::buildTabStrip() {
-  constexpr int kLeast = 550;  // what pages that were never shown ask for is no measure: they are not styled yet
+  constexpr int kLeast = 550;  // size hints of pages that were never shown do not count: they are not styled yet
   auto* middle = new QWidget(columns_);
   middle->setMinimumWidth(kLeast);
   auto* stack = new QVBoxLayout(middle);
@@ -162,11 +162,12 @@ void MainWindow::connectWorkspace() {
   connect(session, &TrainingSession::started, this, &MainWindow::runStarted);
   connect(session, &TrainingSession::stateChanged, this, &MainWindow::refreshBars);
   connect(workspace_.jobs(), &LibraryJobs::changed, this, [this] {
-    if (!workspace_.jobs()->busy()) QTimer::singleShot(0, this, [this] { opening_ = false; });  // what it says comes first
+    // Reset later: messages of the job come first.
+    if (!workspace_.jobs()->busy()) QTimer::singleShot(0, this, [this] { opening_ = false; });
     refreshBars();
   });
   connect(workspace_.jobs(), &LibraryJobs::imported, this, [this](Run* run) {
-    if (run->slot >= 0) showOpened(run);  // it was opened, not only taken into the library
+    if (run->slot >= 0) showOpened(run);  // it was opened, not only imported
   });
   connect(workspace_.library(), &RunLibrary::tickedChanged, this, &MainWindow::showRuns);
   connect(workspace_.device(), &DeviceProbe::known, this, [this](const DeviceInfo* info) {
@@ -254,7 +255,7 @@ void MainWindow::trainAgain() {
   workspace_.train(run->spec, run->title);
 }
 
-// The new run gets the next free letter; the oldest gives its place up when all eight are taken.
+// The new run gets the next free letter. If all eight places are taken, the oldest run loses its place.
 void MainWindow::runStarted(Run* run) {
   RunLibrary* library = workspace_.library();
   status_->say({}, false);
@@ -274,7 +275,7 @@ void MainWindow::runStarted(Run* run) {
 
 void MainWindow::showRuns() {
   const auto ticked = workspace_.library()->ticked();
-  for (Run* run : ticked)  // what a file holds comes later
+  for (Run* run : ticked)  // data from a file arrives later
     if (!run->live() || run->recording)
       connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
   const bool nothing = ticked.empty() && !workspace_.session()->busy();
@@ -286,7 +287,7 @@ void MainWindow::showRuns() {
   refreshBars();
 }
 
-// A recorded program has no plan, and no weights of ours; a training has no stacks.
+// A recorded program has no plan and none of our weights. A training has no stacks.
 void MainWindow::offerPages(bool program) {
   for (size_t i = 0; i < tab_list_.size(); ++i)
     if (tab_list_[i].of_training || tab_list_[i].of_program)
@@ -359,7 +360,7 @@ bool MainWindow::openOne(const QString& path) {
   return false;
 }
 
-// Beside a training run it is one more; else it comes up with those that were opened together with it.
+// During a training it is shown in addition. Otherwise it is shown with the runs opened together with it.
 void MainWindow::showOpened(Run* run) {
   if (!opening_) opened_.clear();
   opened_.push_back(run);
@@ -374,7 +375,7 @@ void MainWindow::showOpened(Run* run) {
   tabs_->setCurrentIndex(0);
 }
 
-// The end of a run offers to look why. A lesson draws its own conclusion, and what went wrong stays.
+// Offers a comparison at the end of a run. A lesson has its own conclusion, and an error message stays.
 void MainWindow::conclude(const QString& line, Run* run, Run* before) {
   if (!before || before->slot < 0 || lessons_->training() || !notice_->text().isEmpty()) return;
   notice_->conclude(line, {{tr("Compare with %1").arg(run_letter(before->slot)),
@@ -449,7 +450,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
   if (!paths.isEmpty()) openFiles(paths);
 }
 
-// What no button, list or text field took.
+// Handles keys that no button, list or text field took.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
   if (event->key() != Qt::Key_Space || event->modifiers() != Qt::NoModifier || !live_->isVisible())
     return QMainWindow::keyPressEvent(event);

@@ -20,7 +20,7 @@ PasswordDialog::PasswordDialog(const QString& question, QWidget* parent) : QDial
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
   auto* label = new QLabel(question.trimmed(), this);
-  label->setTextFormat(Qt::PlainText);  // it comes from the other machine
+  label->setTextFormat(Qt::PlainText);  // the text comes from the other machine
   label->setWordWrap(true);
   label->setFont(ui_font(12.5));
   column->addWidget(label);
@@ -44,13 +44,13 @@ QString PasswordDialog::answer() const { return typed_ ? typed_->text() : QStrin
 
 void offer_password_dialog(const QString& program) {
   if (qEnvironmentVariableIsSet("SSH_ASKPASS")) return;
-  static const QTemporaryDir folder;  // only this user may enter it
+  static const QTemporaryDir folder;  // only this user may access it
   QFile script(folder.filePath("ask"));
   if (!script.open(QIODevice::WriteOnly)) return;
   script.write("#!/bin/sh\nexec '" + QFile::encodeName(QString(program).replace('\'', "'\\''")) + "' --ask-password \"$1\"\n");
   script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
   qputenv("SSH_ASKPASS", QFile::encodeName(script.fileName()));
-  qputenv("SSH_ASKPASS_REQUIRE", "prefer");  // a terminal that started the window is not where one looks
+  qputenv("SSH_ASKPASS_REQUIRE", "prefer");  // the user does not look at a terminal that started the window
 }
 
 int ask_password(const QString& question) {

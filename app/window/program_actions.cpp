@@ -55,11 +55,11 @@ Run* ProgramActions::record(const QStringList& command, const prof::RecordOption
   return run;
 }
 
-// The file knows more than what came live: the steps that it found, and what a slow window left out.
+// The file has more data than what arrived live: the detected steps, and what a slow window left out.
 void ProgramActions::recorded(Run* run, const QString& path) {
   const bool shown = run && run->slot >= 0;
   if (run) {
-    run->path.clear();  // the file stays: it is opened below
+    run->path.clear();  // keeps the file: it is opened below
     workspace_.library()->remove(run);
   }
   if (path.isEmpty()) return;
@@ -72,7 +72,7 @@ void ProgramActions::recorded(Run* run, const QString& path) {
   }
 }
 
-// The driver gives this process no context any more; a new process gets one.
+// The driver gives this process no new context, but a new process gets one.
 bool ProgramActions::offerRestartIfGpuLost(const QString& sentence) {
   if (!gpu_lost_()) return false;
   notice_->tell(tr("%1 Your runs are kept. Restart Warpscope to use the GPU again.").arg(sentence),

@@ -96,7 +96,7 @@ void RecordDialog::buildLevels() {
   form_->addRow(QString(), level_hint_ = hint({}));
 }
 
-// As the last program was recorded.
+// Restores the choices of the last recording.
 void RecordDialog::recall() {
   const QSettings kept;
   command_->setText(kept.value("record/command").toString());

@@ -46,7 +46,7 @@ RemoteRunsDialog::RemoteRunsDialog(std::shared_ptr<RemoteMachine> machine, const
   resize(760, 420);
   auto* column = new QVBoxLayout(this);
   list_->setAccessibleName(tr("Runs there"));
-  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);  // long names are cut in their middle
+  list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);  // long names are elided in the middle
   list_->setTextElideMode(Qt::ElideMiddle);
   list_->setSelectionMode(QAbstractItemView::ExtendedSelection);
   column->addWidget(list_, 1);
@@ -84,7 +84,7 @@ void RemoteRunsDialog::ask() {
   check();
 }
 
-// The newest first.
+// Lists the newest runs first.
 void RemoteRunsDialog::fill(const nlohmann::json& rows) {
   try {
     const JsonInput in(rows, "");
@@ -130,9 +130,9 @@ void RemoteRunsDialog::copyChosen() {
   for (const QListWidgetItem* item : list_->selectedItems()) {
     const QString file = item->data(kFile).toString();
     if (file.isEmpty()) continue;
-    // The name there is data: here it is one of ours.
+    // Do not trust the remote name: the local name is made from it.
     const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(file.toStdString())));
-    if (QFile::exists(path)) {  // it came here before
+    if (QFile::exists(path)) {  // it was copied before
       emit copied(path);
       continue;
     }

@@ -114,7 +114,7 @@ void StatusLine::paintEvent(QPaintEvent*) {
     x += number_width(painter.font(), shown) + 18;
   };
   put(state_, t.text, false);
-  if (!note_.warn) put(note_.text, t.secondary, false);  // a problem stands above, in full
+  if (!note_.warn) put(note_.text, t.secondary, false);  // a problem is shown above in full
   for (const StatusPart& part : parts_) put(part.text, part.warn ? t.worse : t.secondary, part.warn);
 }
 

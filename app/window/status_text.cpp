@@ -11,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-// Bytes that this process holds.
+// Memory of this process in bytes.
 double memory_in_use() {
   int64_t all = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> all >> resident;

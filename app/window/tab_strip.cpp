@@ -46,13 +46,13 @@ void TabStrip::setOffered(int tab, bool offered) {
   fit();
 }
 
-// One of the first that are offered.
+// True for one of the first offered tabs.
 bool TabStrip::isMain(int tab) const {
   const auto before = std::distance(left_out_.begin(), left_out_.lower_bound(tab));
   return !left_out_.contains(tab) && tab - static_cast<int>(before) < kMainTabs;
 }
 
-// A note on a tab that is out of sight ("Insights  3") stands on the button.
+// If a tab is hidden, the button shows its note ("Insights  3").
 void TabStrip::fit() {
   if (fitting_ || row_->count() == 0) return;
   fitting_ = true;

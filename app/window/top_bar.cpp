@@ -27,7 +27,7 @@ QString tracing_tip() {
       "attached in these stretches: if launches set the pace, tracing costs more than this.");
 }
 
-constexpr int kTraceWindow = 100, kTraceCounters = 101;  // in the trace box, beside the levels
+constexpr int kTraceWindow = 100, kTraceCounters = 101;  // entries in the trace box, beside the levels
 
 }  // namespace
 
@@ -78,7 +78,7 @@ void ProgressCell::paintEvent(QPaintEvent*) {
   x += number_width(painter.font(), strong_);
   painter.setFont(ui_font(11.5));
   painter.setPen(t.secondary);
-  // The time left is worth more than the step's number.
+  // The remaining time is more useful than the step number.
   QString words = weak_;
   for (const QString& fewer : {shorter_, shortest_})
     if (!fewer.isEmpty() && number_width(painter.font(), words) > width() - x) words = fewer;
@@ -112,7 +112,7 @@ void NumberCell::setValue(const QString& value, const QString& unit) {
   update();
 }
 
-// A number that gets shorter keeps its room: what stands beside it does not move.
+// A shorter number keeps its width, so that its neighbours do not move.
 void NumberCell::keepRoom() {
   const double caption = QFontMetricsF(ui_font(11)).horizontalAdvance(caption_);
   const double number = number_width(ui_font(14, 600), value_) +
@@ -230,7 +230,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
   for (QWidget* widget : std::initializer_list<QWidget*>{follow_, find_, theme_}) row->addWidget(widget);
 }
 
-// The levels; a level that traces a few steps of many; and, to tick, what any level can have beside it.
+// The levels, then a level that traces a few of many steps, then check boxes for options that any level can have.
 void TopBar::buildTrace() {
   trace_ = new CalmCombo(this);
   trace_->setFont(ui_font(12));
@@ -303,7 +303,7 @@ void TopBar::setCompact(bool compact) {
   fitCells();
 }
 
-// Another program's run has the figures that were recorded and no others; the trainer's has all.
+// A run of another program shows only the recorded figures. A training shows all.
 void TopBar::fitCells() {
   loss_->setVisible(!program_ || has_loss_);
   accuracy_->setVisible(!program_ || has_accuracy_);
@@ -357,7 +357,7 @@ void TopBar::showRun(const Run* run, bool busy, bool paused, int waiting) {
     has_memory_ = std::isfinite(run->peakBytes()), has_kernels_ = run->split.kernels > 0.5;
   }
   fitCells();
-  const bool sweep = run && run->lab;  // it has no steps to count, no loss
+  const bool sweep = run && run->lab;  // it has no steps and no loss
   hint_->setText(sweep ? tr("%1 · a sweep of the laboratory").arg(run->title) : tr("Press Train to begin"));
   if (middle_->currentIndex() < 2) middle_->setCurrentIndex(run && !sweep ? 1 : 0);
   progress_->show(run, waiting, compact_);

@@ -16,7 +16,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kCompactBelow = 1500, kFrame = 30;  // a title bar
+constexpr int kCompactBelow = 1500, kFrame = 30;  // height of a title bar
 constexpr QSize kLeast(1100, 680), kUsual(1600, 960);
 
 QString settings_key(const Remembered& kept) { return (kept.layout ? "window/" : "kept/") + kept.key; }
@@ -39,7 +39,8 @@ WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPa
 
 void WindowLayout::fitScreen() {
   const QScreen* screen = parts_.window->screen();
-  const bool real = screen && QGuiApplication::platformName() != "offscreen";  // that one's screen is no measure
+  // The offscreen platform has no real screen.
+  const bool real = screen && QGuiApplication::platformName() != "offscreen";
   const QSize room = real ? screen->availableSize() : QSize(1 << 14, 1 << 14);
   parts_.window->setMinimumSize(fitting(kLeast, room));
   parts_.window->resize(fitting(kUsual, room));
@@ -51,10 +52,11 @@ void WindowLayout::resized(bool first) {
   if (first || narrow() != compact_) setCompact(narrow());
 }
 
-// Docks have their widths until a person drags them; what else there is belongs to the pages.
+// Docks keep their widths until the user drags them. The pages get the remaining width.
 bool WindowLayout::eventFilter(QObject* object, QEvent* event) {
   if (event->type() == QEvent::Resize && !kept_widths_)
-    QMetaObject::invokeMethod(this, &WindowLayout::shareWidth, Qt::QueuedConnection);  // once the columns have the room
+    // Queued: the columns need their new size first.
+    QMetaObject::invokeMethod(this, &WindowLayout::shareWidth, Qt::QueuedConnection);
   return QObject::eventFilter(object, event);
 }
 

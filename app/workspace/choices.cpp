@@ -8,7 +8,7 @@
 namespace ws::app {
 namespace {
 
-// A line predicts a number: the loss and the shape follow the data, so that no impossible pair stays behind.
+// A line predicts a number. Loss and model kind follow the data, so that no impossible combination remains.
 void follow_data(RunSpec& spec, const QString& data) {
   const bool line = data == "line";
   if (line != (spec.model.loss == LossKind::MeanSquared) && data != "csv")
@@ -16,7 +16,7 @@ void follow_data(RunSpec& spec, const QString& data) {
   spec.model.kind = line ? ModelKind::Linear : ModelKind::Mlp;
 }
 
-// A reason begins with the value that it is about: "direct: a graph cannot capture cudaMalloc."
+// A reason begins with its value: "direct: a graph cannot capture cudaMalloc."
 std::string key_of(const RunSpec& spec, const std::string& reason) {
   if (spec.data.name == "csv" || spec.data.name == "idx")
     if (reason.starts_with(spec.data.name + ":")) return spec.data.path.empty() ? "data.path" : "data.label_column";
@@ -28,7 +28,7 @@ std::string key_of(const RunSpec& spec, const std::string& reason) {
   return "exec.device";
 }
 
-// The advice names what to change.
+// Finds the field that the advice names.
 std::string key_of_shortage(const std::string& reason) {
   if (reason.find("pinned loader") != std::string::npos) return "exec.loader";
   return reason.find("a batch of ") != std::string::npos ? "train.batch" : "model.hidden";

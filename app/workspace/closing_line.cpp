@@ -5,7 +5,7 @@
 namespace ws::app {
 namespace {
 
-// Speeds are compared where a step of both does the same work.
+// Compares speeds only if a step of both does the same work.
 QString against(const Run& run, const Run& before) {
   const auto work = [](const Run& r) {
     RunSpec spec = spec_now(r);

@@ -5,7 +5,7 @@
 namespace ws::app {
 namespace {
 
-// The marks that the window keeps are those of a run of ours; where another program's steps ran is found here.
+// The window keeps the marks of our runs. The GPU steps of another program are computed here.
 template <class Take>
 void with_marks(const Run& run, Take take) {
   if (run.origin != RunOrigin::Imported || run.hasGpuSteps()) return take(run.marks());

@@ -37,10 +37,10 @@ prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range
   return s;
 }
 
-// With the blocks that were held when the range began: without them the memory of an arena would seem to be nothing.
+// Also copies the blocks held at the begin of the range. Without them, the memory of an arena would look empty.
 void copy_range(const prof::Trace& from, TimeRange range, prof::Trace& to) {
   using Kind = prof::MemoryAction;
-  std::map<std::pair<bool, uint64_t>, prof::MemoryEvent> held;  // taken from the device, or handed out of it
+  std::map<std::pair<bool, uint64_t>, prof::MemoryEvent> held;  // reserved from the device, or allocated from it
   for (const prof::MemoryEvent& event : from.memory()) {
     if (event.time >= range.begin) break;
     const std::pair key(event.kind == Kind::Reserve || event.kind == Kind::Release, event.address);
@@ -64,7 +64,7 @@ double seconds_trained(const Run& run, int64_t until_step) {
 
 }  // namespace
 
-// The losses are kept whole: they are small, and the last ones alone would say little.
+// Keeps all losses: they are small, and the last ones alone would tell little.
 KeptSeconds last_seconds(const Run& run, double seconds) {
   KeptSeconds kept;
   const prof::TimeNs end = run.trace.last_time() + 1;
@@ -79,7 +79,7 @@ KeptSeconds last_seconds(const Run& run, double seconds) {
     const double at = seconds_trained(run, change.step);
     kept.data.marks.push_back(change.to.empty() ? prof::ChangeMark{change.step, at, change.key} : mark_of(change, at));
   }
-  // Of a run that ended, memory may hold a part; what trains has its newest spans there.
+  // Memory may have only a part of an ended run. A live run has its newest spans in memory.
   if (!run.live() && QFileInfo::exists(run.path))
     kept.file = run.path;
   else

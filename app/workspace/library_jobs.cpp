@@ -19,7 +19,7 @@ void write_copy(const QString& from, const QString& to) {
   prof::convert(from.toStdString(), to.toStdString());
   if (!to.endsWith(".wsrun")) return;
   const QString weights = weights_path(from), beside = weights_path(to);
-  QFile::remove(beside);  // of what was replaced
+  QFile::remove(beside);  // weights of the replaced file
   if (QFile::exists(weights) && !QFile::copy(weights, beside))
     throw Failure(beside.toStdString() + ": cannot be written; the copy has no weights.");
 }
@@ -29,7 +29,7 @@ void read_in(const QString& from, const QString& to) {
     prof::convert(from.toStdString(), to.toStdString());
     return;
   }
-  prof::read_run_summary(from.toStdString());  // refuses what is no run
+  prof::read_run_summary(from.toStdString());  // throws if it is no run
   prof::write_whole_file(to.toStdString(), [&](const std::string& part) {
     if (!QFile::copy(from, QString::fromStdString(part)))
       throw Failure(part + ": cannot be written; is the disk full?");
@@ -46,12 +46,12 @@ QString readable_files() {
 }
 
 LibraryJobs::LibraryJobs(RunLibrary& library, QObject* parent) : QObject(parent), library_(library) {
-  clock_.setInterval(1000);  // how long the import or export goes on by now
+  clock_.setInterval(1000);  // updates the elapsed time
   connect(&clock_, &QTimer::timeout, this, &LibraryJobs::changed);
 }
 
-// Runs `work` on another thread; that it has written `target`, or its problem in a sentence, comes back while this is
-// there.
+// Runs `work` on another thread. While this object exists, it reports that `target` was written, or the problem in a
+// sentence.
 void LibraryJobs::later(const QString& what, const QString& target, std::function<void()> work,
                         std::function<void(const QString& path)> done) {
   waiting_.push_back({what, target, {}});
@@ -70,7 +70,7 @@ void LibraryJobs::abandon() {
   for (const Waiting& job : waiting_) prof::remove_part_of(job.target.toStdString());
 }
 
-// They end in the order in which they came.
+// Jobs end in the order in which they started.
 void LibraryJobs::firstEnded() {
   library_.release(waiting_.front().target);
   waiting_.pop_front();

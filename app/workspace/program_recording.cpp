@@ -12,7 +12,7 @@
 namespace ws::app {
 namespace {
 
-constexpr const char* kUnfinished = ".recording";  // a folder that the library does not look into
+constexpr const char* kUnfinished = ".recording";  // a folder that the library ignores
 
 }  // namespace
 
@@ -122,7 +122,7 @@ void ProgramRecording::pollThere() {
   fetchNext();
 }
 
-// The names there are data: here each is one of ours.
+// Do not trust the remote names: the local names are ours.
 void ProgramRecording::fetchNext() {
   if (unfetched_.empty()) {
     const int status = there_->exitStatus();

@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-// What was asked of the machine, away from the window's thread.
+// The answers of the machine, collected outside the window's thread.
 struct Answer {
   QString device;
   std::vector<RemoteJobInfo> running;

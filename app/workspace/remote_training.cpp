@@ -14,14 +14,14 @@ using nlohmann::json;
 RemoteTraining::RemoteTraining(RemoteLink& link, const std::string& name, const json& job, RunSpec spec)
     : run_(link, name, true, job), spec_(std::move(spec)) {}
 
-// What cannot change in mid-run is said at once, as here.
+// Throws at once if the choice cannot change during a run, as for a local training.
 void RemoteTraining::change(const std::string& key, const std::string& value) {
   RunSpec tried = spec_;
   set_field(tried, key, value);
   run_.change(key, value);
 }
 
-// The plan is made here from the choices: those there make the same.
+// Compiles the plan here from the choices: the other machine makes the same plan.
 void RemoteTraining::takePlan(RunUpdate& update) {
   for (const Change& change : update.changes) set_field(spec_, change.key, change.to);
   const DataShape shape = data_shape(spec_.data);
@@ -29,7 +29,7 @@ void RemoteTraining::takePlan(RunUpdate& update) {
   const int64_t batch = spec_.train.batch > 0 ? std::min(spec_.train.batch, shape.train) : shape.train;
   try {
     update.plan = compile(spec_, make_model(spec_.model, shape.features, shape.outputs), batch);
-  } catch (const Failure&) {  // of another version: it is shown without
+  } catch (const Failure&) {  // another version: show the run without a plan
   }
 }
 

@@ -22,7 +22,7 @@ const prof::Track* steps_track(const prof::Trace& trace) {
   return nullptr;
 }
 
-// Spans of a track in order, found by binary search over the blocks and then within one.
+// Finds a span by binary search over the blocks and then within one.
 const prof::Span* last_starting_before(const prof::Track& track, prof::TimeNs time) {
   auto block = std::upper_bound(track.blocks.begin(), track.blocks.end(), time,
                                 [](prof::TimeNs t, const prof::SpanBlock& b) { return t < b.first; });
@@ -46,7 +46,7 @@ const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
   return (span - 1)->step == step ? &*(span - 1) : nullptr;
 }
 
-// "direct ← arena"; a value that does not say what it is of has its name before it: "lr 0.01 ← 0.05".
+// "direct ← arena"; a value that does not explain itself gets its name: "lr 0.01 ← 0.05".
 QString changed_value(const FieldChange& change) {
   const Field& f = field(change.key);
   const auto words = [&](const std::string& value) { return value.empty() ? QStringLiteral("–") : QString::fromStdString(value); };
@@ -107,7 +107,8 @@ double Run::driverCalls() const {
 }
 
 void Run::takeAccount(const prof::RunSummary& account) {
-  const bool of_training = origin == RunOrigin::Live && !account.created.empty();  // it knows that there is none, too
+  // The account of a training is final, even if it has no step time.
+  const bool of_training = origin == RunOrigin::Live && !account.created.empty();
   if (of_training || account.step_time.known()) step_time = account.step_time;
   if (account.tracing_cost.known()) tracing_cost = account.tracing_cost;
 }
@@ -143,7 +144,7 @@ void Run::setTimeMarks(std::vector<TimeMark> marked) {
   if (time_marks == marked) return;
   time_marks = std::move(marked);
   if (path.isEmpty() || shipped || (origin != RunOrigin::Live && !QFileInfo::exists(path))) return;
-  // A read-only file fails: then the marks last as long as the window.
+  // Writing to a read-only file fails. The marks then last only as long as the window.
   keeping_marks_.start([path = path.toStdString(), text = marks_text(time_marks)](
                            const Job::Side&) { prof::keep_with_run(path, "time_marks", text); },
                        {});
@@ -191,7 +192,7 @@ void Run::apply(RunUpdate&& update) {
   if (summary) emit ended();
 }
 
-// Once it has ended, its file has all of the trace: memory keeps what is looked at first.
+// Once a run has ended, its file has the whole trace, so memory keeps less of it.
 void Run::rest() {
   constexpr size_t kEnded = 64u << 20;
   if (!trace.backed || !QFileInfo::exists(path)) return;
@@ -199,7 +200,7 @@ void Run::rest() {
   trace.evict(history_bytes, looked_begin_, looked_end_);
 }
 
-// A run that stops in the middle of an epoch is tested there.
+// Adds the test of a run that stopped in the middle of an epoch.
 void Run::takeLastTest() {
   const auto step = static_cast<double>(summary->steps);
   if (!std::isfinite(summary->test_loss) || (!evals.empty() && evals.back().step >= step)) return;
@@ -217,8 +218,8 @@ void Run::applyChanges(const std::vector<Change>& made) {
   }
 }
 
-// The lowest and the highest loss of each eight in the older half, which is thinned the more often the older it is. The
-// first step stays: what a network begins with tells how it was initialised.
+// Keeps the lowest and the highest loss of every eight in the older half. Older losses are thinned more often. The
+// first step is always kept, because it shows how the network was initialised.
 void Run::thinSteps() {
   constexpr size_t kGroup = 8;
   const size_t half = steps.size() / 2 / kGroup * kGroup + 1;
@@ -246,7 +247,7 @@ void Run::applyTrace(RunUpdate& update) {
     gpu_steps_.update(trace, arrived());
     if (update.summary) gpu_steps_.finish(trace);
   }
-  if ((summary || !split_due_.hasExpired()) && !update.summary) return;  // its figures are kept once it has ended
+  if ((summary || !split_due_.hasExpired()) && !update.summary) return;  // the figures of an ended run are stored
   const prof::TimeNs until = update.summary ? trace.last_time() : arrived();
   const prof::SampleRange range{.until = until, .since = steady_since_, .lengths_only = true};
   step_time = prof::step_time(prof::sample_steps(marks(), trace, steps_per_epoch_, range), losses_.seen(), meanUs());
@@ -254,7 +255,7 @@ void Run::applyTrace(RunUpdate& update) {
   split_due_.setRemainingTime(300);
 }
 
-// The file of a run of this session is opened once something of it is asked for; it may still be written.
+// Opens the file of a live run when it is first needed. The file may still be written.
 prof::RunFileReader* Run::file() {
   if (unreadable_) return nullptr;
   if (reader) return reader.get();
@@ -277,7 +278,7 @@ bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
     return true;
   } catch (const std::exception& problem) {
     log.push_back({QString::fromUtf8(problem.what())});
-    unreadable_ = true;  // said once
+    unreadable_ = true;  // report it only once
     return false;
   }
 }
@@ -285,7 +286,7 @@ bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
 RunSpec spec_now(const Run& run) {
   RunSpec spec = run.spec;
   for (const Change& change : run.changes)
-    if (!change.to.empty()) set_field(spec, change.key, change.to);  // empty: of another program or version
+    if (!change.to.empty()) set_field(spec, change.key, change.to);  // empty: from another program or version
   return spec;
 }
 
@@ -296,7 +297,7 @@ QString short_title(const RunSpec& spec) {
 }
 
 QString changes_between(const RunSpec& before, const RunSpec& spec) {
-  constexpr size_t kMost = 2;  // more of them are another run altogether
+  constexpr size_t kMost = 2;  // with more changes it is a different run
   const std::vector<FieldChange> changes = diff(before, spec);
   QStringList parts;
   for (const FieldChange& change : changes) parts << changed_value(change);

@@ -27,11 +27,11 @@ RunLibrary::RunLibrary(const QString& folder, QObject* parent)
     : QObject(parent), folder_(QDir(folder).absolutePath()), trash_(folder_), aside_(folder_) {
   QDir().mkpath(folder_);
   settle_.setSingleShot(true);
-  settle_.setInterval(500);  // a file is being written: look once it is quiet
+  settle_.setInterval(500);  // wait until a file is no longer being written
   connect(&watcher_, &QFileSystemWatcher::directoryChanged, &settle_, qOverload<>(&QTimer::start));
   connect(&settle_, &QTimer::timeout, this, &RunLibrary::refresh);
   watcher_.addPath(folder_);
-  elsewhere_.setInterval(2000);  // a run that another program trains: what its file says by now
+  elsewhere_.setInterval(2000);  // for runs that another program trains: read their files again
   connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
 }
 
@@ -69,7 +69,7 @@ void RunLibrary::refresh() {
   }
   if (!watcher_.directories().contains(folder_)) watcher_.addPath(folder_);
   bool different = readFolder();
-  // What is being recorded may have no file yet, and what this window trained is kept in memory.
+  // A recording may have no file yet, and runs trained in this window stay in memory.
   const auto gone = [](const Run* run) {
     return run->origin != RunOrigin::Live && !run->live() && !run->path.isEmpty() && !QFileInfo::exists(run->path);
   };
@@ -81,7 +81,7 @@ void RunLibrary::refresh() {
   if (different) emit changed(), emit tickedChanged();
 }
 
-// New files, and those that another window renamed, tagged or finished; true when something is different.
+// Reads new files, and files that another window renamed, tagged or finished. Returns true if something changed.
 bool RunLibrary::readFolder() {
   bool different = false;
   QHash<QString, Run*> known;
@@ -123,13 +123,13 @@ bool RunLibrary::readAgain(Run* run) {
     emit failed(unreadable(run->path, QString::fromUtf8(problem.what())));
     return false;
   }
-  run->loaded = was_loaded && !was_elsewhere;  // it went on: what was read of it is old
+  run->loaded = was_loaded && !was_elsewhere;  // it continued: the data read before is old
   if (run->slot >= 0) loadDetails(run);
   run->announce();
   return true;
 }
 
-// The page in front was shown before the run had its trace.
+// Reports ticked runs again: the page in front was shown before the run had its trace.
 void RunLibrary::tellTicked(const Run& run) {
   if (run.slot >= 0) emit tickedChanged();
 }
@@ -198,7 +198,7 @@ void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
   emit tickedChanged();
 }
 
-// A letter that no other run has, in a colour that no ticked run has, as long as there are any.
+// Chooses a letter that no other run has, in a colour that no ticked run has, if there are any.
 void RunLibrary::giveLetter(Run* run) {
   if (run->letter >= 0) return;
   constexpr int kLetters = 26, kColours = 8;
@@ -215,7 +215,7 @@ void RunLibrary::giveLetter(Run* run) {
   if (!run->live()) keepLetter(*run);
 }
 
-// What changed in mid-run became a part of its title.
+// Stores the title with the changes made during the run.
 void RunLibrary::keepTitle(const Run& run) {
   if (run.changes.empty() || run.named || !QFileInfo::exists(run.path)) return;
   try {
@@ -224,7 +224,7 @@ void RunLibrary::keepTitle(const Run& run) {
   }
 }
 
-// A run in a folder that cannot be written has its letter as long as the window is open.
+// Stores the letter. In a read-only folder, the run has its letter only while the window is open.
 void RunLibrary::keepLetter(const Run& run) {
   if (run.letter < 0 || run.shipped || !QFileInfo::exists(run.path)) return;
   try {
@@ -234,7 +234,7 @@ void RunLibrary::keepLetter(const Run& run) {
   }
 }
 
-// A big file takes a while: it is read on another thread and handed over whole.
+// A large file takes long, so it is read on another thread and handed over as a whole.
 void RunLibrary::loadDetails(Run* run) {
   if (run->loaded || loading_.contains(run)) return;
   const auto details = std::make_shared<std::unique_ptr<RunDetails>>();
@@ -246,7 +246,7 @@ void RunLibrary::loadDetails(Run* run) {
     reading.reset();
   };
   job->start(work, [this, details, run, guard = QPointer<Run>(run)](const QString& problem) {
-    loading_[run].release()->deleteLater();  // it is the one that tells
+    loading_[run].release()->deleteLater();  // this job is the caller
     loading_.erase(run);
     if (!guard) return;
     if (*details)

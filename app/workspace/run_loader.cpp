@@ -29,7 +29,7 @@ RunStatus status_of(const std::string& text) {
   return RunStatus::Stopped;  // "running": the program was killed
 }
 
-// Our own choices: those of another program's trace mean nothing here, but PyTorch was given ours.
+// True for our own choices. Those of another program's trace have no meaning here, but PyTorch got ours.
 bool has_choices(const prof::RunSummary& file) {
   return !file.spec.empty() && (file.origin == "run" || file.origin.starts_with("PyTorch"));
 }
@@ -71,12 +71,12 @@ void read_curves(prof::RunFileReader& reader, RunDetails& d) {
     d.changes.push_back(change_of(mark).value_or(Change{mark.step, mark.text, {}, {}}));
 }
 
-// The most of each stretch between two meter points, from the allocations that were recorded.
+// Takes the maximum memory between two meter points, from the recorded allocations.
 void add_memory(RunDetails& d) {
   prof::MemoryCurves curves;
   curves.update(d.trace);
   const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
-  const auto time_of = [&](const MeterPoint& meter) {  // the clock of the trace began before that of the losses
+  const auto time_of = [&](const MeterPoint& meter) {  // the trace clock began before the clock of the losses
     const prof::Span* step = nearest_step(marks, static_cast<int64_t>(meter.step));
     return step ? step->end() : static_cast<prof::TimeNs>(meter.wall_s * 1e9);
   };
@@ -109,7 +109,7 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
   d.split = split_from(last.times, last.end - last.begin, last.steps);
 }
 
-// The time that is kept with the run. A run of an earlier version, or of another program, has none yet.
+// Reads the stored step time. A run of an older version, or of another program, has none: compute it.
 void read_step_time(prof::RunFileReader& reader, RunDetails& d) {
   prof::RunData run;
   run.summary = reader.summary();
@@ -123,8 +123,8 @@ void read_step_time(prof::RunFileReader& reader, RunDetails& d) {
 
 constexpr size_t kFewWindows = 12;
 
-// Samples a second from the windows of the trace. Where those are too few for a curve, or none, from the times of the
-// losses, with the allocations that are known.
+// Computes samples per second from the windows of the trace. If there are too few for a curve, it uses the times of
+// the losses and the known allocations.
 void add_throughput(const prof::RunSummary& file, RunDetails& d) {
   const auto batch = static_cast<double>(has_choices(file) ? parse_spec(file.spec).train.batch : 0);
   if (d.meters.size() >= kFewWindows || d.steps.size() < kFewWindows) {
@@ -135,7 +135,7 @@ void add_throughput(const prof::RunSummary& file, RunDetails& d) {
     }
     return;
   }
-  const double each = file.allocator_calls_per_step / 2;  // what is allocated in a step is freed in it
+  const double each = file.allocator_calls_per_step / 2;  // what a step allocates, it also frees
   const MeterPoint known = d.meters.empty() ? MeterPoint{0, 0, each, each, 0, 0, 0} : d.meters.back();
   d.meters.clear();
   const StepPoint &first = d.steps.front(), &last = d.steps.back();
@@ -146,7 +146,7 @@ void add_throughput(const prof::RunSummary& file, RunDetails& d) {
   for (size_t i = 0; i < d.steps.size(); ++i) {
     const prof::Pace now = pace(i);
     if (before && (now.step - before->step < stride || now.wall_s <= before->wall_s)) continue;
-    // The last of those that came together says how far the run was.
+    // Of losses that arrived together, the last one tells the progress of the run.
     if (i + 1 < d.steps.size() && prof::seen_together(now, pace(i + 1), mean_s)) continue;
     if (before)
       d.meters.push_back({now.step, now.wall_s, known.allocate, known.free,
@@ -161,11 +161,11 @@ void read_plan(const RunSpec& spec, RunDetails& d) {
   const int64_t batch = spec.train.batch > 0 ? std::min(spec.train.batch, shape.train) : shape.train;
   try {
     d.plan = compile(spec, make_model(spec.model, shape.features, shape.outputs), batch);
-  } catch (const Failure&) {  // made by another version: its run is shown without
+  } catch (const Failure&) {  // from another version: show the run without a plan
   }
 }
 
-// From the spans that are in memory: those of a very long run begin where its history does.
+// Uses the spans in memory. For a very long run they begin where its history in memory begins.
 void read_choices(const prof::RunSummary& file, RunDetails& d) {
   if (file.origin != "run" || file.spec.empty()) return;
   const RunSpec spec = parse_spec(file.spec);

@@ -12,10 +12,10 @@ namespace {
 
 constexpr int kTrashDays = 1;
 
-// SQLite keeps beside the file what it has not folded in yet.
+// SQLite keeps unmerged data beside the file.
 constexpr const char* kParts[] = {"", "-wal", "-shm", ".wsck"};
 
-// All of it or nothing: a part of the losses may stand in the log only.
+// Moves all files or none: the log may hold a part of the losses.
 bool move_run(const QString& from, const QString& to) {
   std::vector<const char*> moved;
   for (const char* ending : kParts) {

@@ -8,9 +8,9 @@
 namespace ws::app {
 namespace {
 
-constexpr size_t kSplitSteps = 200;  // the newest steps, so that a change in mid-run shows
+constexpr size_t kSplitSteps = 200;  // the newest steps, so that a change during the run is visible
 
-// What the host did in the gaps has a row of its own: waiting for data always, the rest where there is no GPU to wait for.
+// Gives the host's work in the gaps its own rows: waiting for data always, the rest only if there is no GPU work.
 void name_gaps(StepSplit& split, const prof::Breakdown& parts) {
   using prof::HostWork, prof::Meaning;
   const auto idle = std::ranges::find(split.parts, Meaning::Idle, &SplitPart::meaning);
@@ -38,7 +38,7 @@ StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t
   StepSplit split;
   const double per_step = 1e-3 / static_cast<double>(steps);
   prof::MeaningTimes sums = times;
-  // Waiting for the next launch and waiting for anything else are one hatched part in the window.
+  // Waiting for the next launch and other waiting are one hatched part in the window.
   sums[static_cast<size_t>(prof::Meaning::Idle)] += sums[static_cast<size_t>(prof::Meaning::Launch)];
   sums[static_cast<size_t>(prof::Meaning::Launch)] = 0;
   for (size_t i = 0; i < prof::kMeanings; ++i)

@@ -18,7 +18,7 @@
 namespace ws::app {
 namespace {
 
-// The last data set stays in memory: training again on the same rows starts at once.
+// Keeps the last data set in memory, so that training again on the same rows starts at once.
 class DataCache {
  public:
   std::shared_ptr<const data::Dataset> get(const data::DataSpec& spec) {
@@ -44,11 +44,11 @@ size_t bytes_of(const TrainState& state) {
   return bytes;
 }
 
-// What the network has learned, beside its run file: the Weights page reads it when the run is long over.
+// Saves the weights beside the run file. The Weights page can read them long after the run.
 void keep_weights(const RunSpec& spec, Executor& executor, const std::string& path) {
   Checkpoint kept{spec, executor.state(), 0, 0, 0, 0, 0};
   if (bytes_of(kept.state) > kMostKeptBytes) return;
-  for (auto& moments : kept.state.moments) moments.clear();  // for looking at, not for going on
+  for (auto& moments : kept.state.moments) moments.clear();  // for display only, not to resume
   save_checkpoint(kept, path);
 }
 
@@ -57,7 +57,8 @@ bool is_last(const EpochResult& epoch, const TrainSpec& train) {
          (train.target_accuracy > 0 && epoch.test && epoch.test->accuracy >= train.target_accuracy);
 }
 
-// Of runs that were left: their threads still use them, and nobody can end those. They stay until the process ends.
+// Workers of runs that were left. Their threads still use them and cannot be stopped, so they live until the process
+// ends.
 std::vector<void*>& left_workers() {
   static auto* const left = new std::vector<void*>;
   return *left;
@@ -81,7 +82,7 @@ RecorderOptions options_for(const Run& run, prof::TraceLevel level, const TraceE
   return options;
 }
 
-// On a thread of this program.
+// Trains on a thread of this program.
 class LocalTraining final : public TrainingWorker {
  public:
   LocalTraining(const Run& run, RecorderOptions options)
@@ -141,7 +142,7 @@ class LocalTraining final : public TrainingWorker {
     try {
       keep_weights(spec_, executor, weights_);
     } catch (const Failure& problem) {
-      if (!QFileInfo::exists(run_path_)) return;  // the run is not kept either, and that is said
+      if (!QFileInfo::exists(run_path_)) return;  // the run is not stored either, and that was reported
       const std::lock_guard lock(mutex_);
       unsaved_ = {{std::string("The weights are not saved: ") + problem.what(), true}};
     }
@@ -151,7 +152,7 @@ class LocalTraining final : public TrainingWorker {
   const QString run_path_;
   const std::string weights_;
   TracedTraining recorded_;
-  std::string failure_;  // written by the thread, read once it has ended
+  std::string failure_;  // written by the thread, read after it has ended
   std::mutex mutex_;
   std::vector<RunMessage> unsaved_;
   std::unique_ptr<QThread> thread_;
@@ -176,7 +177,7 @@ void TrainingSession::setCuda(bool cuda) {
   nameDevice();
 }
 
-// Known once the machine has been looked at, which may be after the start.
+// The device is known once the machine was probed, perhaps after the start.
 void TrainingSession::nameDevice() {
   if (run_ && worker_ && !trains_on_ && cuda_ && run_->device.isEmpty() && (wants_cuda(run_->spec) || !*cuda_))
     run_->device = QString::fromStdString(device_info().name);
@@ -211,7 +212,7 @@ Run* TrainingSession::attach(const RemoteJobInfo& training) {
   return begin({training.spec, training.title}, training.name);
 }
 
-// `name`: of one that runs on the other machine already.
+// `name`: of a job that already runs on the other machine; empty for a new one.
 Run* TrainingSession::begin(const StartRequest& request, QString name) {
   QDir().mkpath(folder_);
   Run* run = makeRun(request);
@@ -224,7 +225,7 @@ Run* TrainingSession::begin(const StartRequest& request, QString name) {
       run->id = QString::fromStdString(there);
       run->device = machine_->device() + tr(" on %1").arg(machine_->place());
       worker_ = std::make_unique<RemoteTraining>(machine_->link(), there, job, request.spec);
-      run->title += tr(" · on %1").arg(machine_->place());  // one beside it may run here with the same choices
+      run->title += tr(" · on %1").arg(machine_->place());  // a run beside it may have the same choices here
     } else {
       run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
       auto local = std::make_unique<LocalTraining>(*run, options_for(*run, request.trace, extras_));
@@ -256,7 +257,7 @@ void TrainingSession::startAll(std::vector<StartRequest> requests) {
 void TrainingSession::readTraceStatus() {
   const prof::CollectorStatus status = worker_->traceStatus();
   run_->counters_refused = status.counters_refused;
-  run_->counters_note = QString::fromStdString(status.counters);  // also of a run that was over before it was looked at
+  run_->counters_note = QString::fromStdString(status.counters);  // also for a run that ended before it was polled
   if (!status.running && status.records == 0) return;
   run_->trace_note = QString::fromStdString(status.sentence);
   run_->tracing_cost = status.tracing_cost;
@@ -268,7 +269,7 @@ void TrainingSession::poll() {
   const bool over = worker_->over();
   readTraceStatus();
   RunUpdate update = worker_->take();
-  // Another window may have paused it, or asked for it to go on.
+  // Another window may have paused or resumed it.
   if (const bool now = update.progress && update.progress->paused; trains_on_ && update.progress && now != paused_) {
     paused_ = now;
     emit stateChanged();
@@ -362,7 +363,7 @@ void TrainingSession::stopAll() {
   stop();
 }
 
-// The name there is data: here it is one of ours.
+// Do not trust the remote name: the local name is ours.
 void TrainingSession::fetch(const std::string& file, const std::shared_ptr<RemoteMachine>& machine, Run* run) {
   const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(run->id.toStdString())) + ".wsrun");
   fetching_.start(

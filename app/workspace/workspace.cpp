@@ -30,7 +30,7 @@ Run* Workspace::train(const RunSpec& spec, const QString& title) {
   return session_.start({spec, title, choices_.traceLevel(), false});
 }
 
-// The run that was just trained is the one that is shown. One that failed before its first step shows nothing.
+// Shows the run that was just trained. A run that failed before its first step is not shown.
 void Workspace::runEnded(Run* run) {
   if (run->stepsMade() == 0) return library_.setTicked(run, false);
   if (run->summary->status != RunStatus::Failed) {

@@ -35,8 +35,8 @@ class MinMaxSeries {
   std::vector<Block> blocks_;
 };
 
-// Exponential moving average without a bias towards zero at the start. Its window grows with the curve, up to the
-// window of `factor`.
+// Exponential moving average without a bias towards zero at the start. Its window grows with the
+// curve, up to the window of `factor`.
 class Ema {
  public:
   explicit Ema(double factor = 0.6) : factor_(factor) {}

@@ -72,8 +72,8 @@ std::string folder_for(const ExperimentArguments& a, const ExperimentSpec& spec)
   return a.folder.empty() ? "experiment-" + file_name_of(spec.name) : a.folder;
 }
 
-// Trains on the other machine and copies the results here: the table, the chart, and each training's result and run
-// file.
+// Trains on the other machine and copies the results here: the table, the chart, and each
+// training's result and run file.
 int run_experiment_there(const ExperimentArguments& a, const ExperimentSpec& spec) {
   RemoteLink link(a.remote.address());
   const std::string name = RemoteRun::new_name(spec.name);

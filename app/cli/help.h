@@ -1,5 +1,4 @@
-// Format of --help and of error messages: lines fit the terminal, and an option shows its kind of value, not its
-// type.
+// Format of --help and of error messages: lines fit the terminal, and an option shows its kind of value, not its type.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -19,8 +18,7 @@ class Help : public CLI::Formatter {
 std::string complaint(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv);
 
 std::optional<size_t> terminal_width();  // of the standard output; nullopt if it is no terminal
-// Wraps text to at most 100 columns, or to a narrower terminal. Lines after the first are indented by `indent`
-// columns.
+// Wraps text to at most 100 columns, or to a narrower terminal. Lines after the first are indented by `indent` columns.
 std::string wrapped(const std::string& text, size_t first, size_t indent);
 // Cuts lines at the end of a terminal, because long kernel names would spoil a table. Other output is not cut.
 void print_table(const std::string& text);

@@ -47,8 +47,8 @@ int printed(int code) {
   return complain(std::string("The output could not be written: ") + reason + ".", kFailed);
 }
 
-// A handled signal makes the call that caused it fail. Unlike an ignored signal, it is not inherited by programs that
-// we start.
+// A handled signal makes the call that caused it fail. Unlike an ignored signal, it is not
+// inherited by programs that we start.
 void do_nothing(int) {}
 
 int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands) {

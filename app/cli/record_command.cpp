@@ -149,8 +149,8 @@ std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun
   return paths;
 }
 
-// With --serve, the recording runs as on another machine, but here, so that windows and other terminals can come and
-// go.
+// With --serve, the recording runs as on another machine, but here, so that windows and
+// other terminals can come and go.
 app::RemoteAddress machine_of(const RecordArguments& a) {
   return a.serve ? app::parse_remote("pipe:exec '" + program_file().string() + "' serve") : a.remote.address();
 }

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kMostFilters = 40, kMostPoints = 1500;
 
-// Zero has the background colour, negative values are blue, positive ones orange: these are safe for colour-blind
-// people.
+// Zero has the background colour, negative values are blue, positive ones orange: these
+// are safe for colour-blind people.
 QRgb signed_colour(double share) {
   const Theme& t = theme();
   const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.run[0], ground = t.base;

@@ -1,5 +1,5 @@
-// The pane beside the loss that shows what the network learns: its decision boundary, first-layer filters, and wrong
-// predictions.
+// The pane beside the loss that shows what the network learns: its decision boundary, first-layer
+// filters, and wrong predictions.
 #pragma once
 #include "app/network/learned_view.h"
 #include "app/network/weights_reader.h"

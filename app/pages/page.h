@@ -1,5 +1,5 @@
-// What a page gives to the window: a widget and its name, menu entries, state to remember, and work that a closing
-// window asks about.
+// What a page gives to the window: a widget and its name, menu entries, state to remember, and work
+// that a closing window asks about.
 #pragma once
 #include <QAction>
 #include <QByteArray>

@@ -130,8 +130,8 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
   }
 }
 
-// Writes to memory first, because QPdfWriter does not report a failed write. An old file is replaced only by a
-// complete report.
+// Writes to memory first, because QPdfWriter does not report a failed write. An old file is
+// replaced only by a complete report.
 void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
   QBuffer memory;
   memory.open(QIODevice::WriteOnly);

@@ -1,5 +1,5 @@
-// The card beside the pointer: what a span is, its purpose, and what the GPU did meanwhile. The content is pure;
-// painting is below.
+// The card beside the pointer: what a span is, its purpose, and what the GPU did meanwhile. The
+// content is pure; painting is below.
 #pragma once
 #include <QPainter>
 #include <QString>
@@ -24,8 +24,7 @@ HoverCard folded_card(const prof::Trace& trace, size_t track, const prof::LodRec
 
 constexpr int kCardWidth = 310;
 int card_height(const HoverCard& card);
-// Returns a place below the lane, or above it if there is no space. The card never covers the pointer or its own
-// lane.
+// Returns a place below the lane, or above it if there is no space. The card never covers the pointer or its own lane.
 QRect card_place(QSize size, QRect viewport, QRect lane, QPoint pointer);
 void paint_card(QPainter& painter, QRect box, const HoverCard& card);
 

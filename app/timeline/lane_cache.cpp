@@ -6,8 +6,8 @@
 namespace ws::app {
 namespace {
 
-// From this many spans per pixel, neighbouring columns look the same. One column then covers two pixels, which halves
-// the look-ups.
+// From this many spans per pixel, neighbouring columns look the same. One column then covers two
+// pixels, which halves the look-ups.
 constexpr double kManyPerPixel = 400;
 
 int columns_for(const prof::Track& track, TimeRange range, int pixels) {

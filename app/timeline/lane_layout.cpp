@@ -188,8 +188,8 @@ void join_copies(std::vector<Lane>& lanes) {
   std::erase_if(lanes, [](const Lane& l) { return l.track_kind == TrackKind::Copies; });
 }
 
-// A kernel of many steps has one row per multiprocessor, often more than a hundred. Only some are shown, unless there
-// is a filter.
+// A kernel of many steps has one row per multiprocessor, often more than a hundred. Only some are
+// shown, unless there is a filter.
 void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
   constexpr int kInnerShown = 4;
   const auto inner = [](const Lane& lane) { return lane.track_kind == TrackKind::Inner; };

@@ -12,8 +12,8 @@ namespace ws::app {
 class TimelineModel;
 class TimelinePane;
 
-// Writes what the run did in the range (its own time) as Chrome/Perfetto JSON. Reads spans that are only in the run
-// file. Throws Failure.
+// Writes what the run did in the range (its own time) as Chrome/Perfetto JSON. Reads spans that are only
+// in the run file. Throws Failure.
 void write_range_json(Run& run, TimeRange range, const QString& path);
 // One file for each range, with the letter of its run in the name if there are several. Returns the names.
 // Throws Failure.

@@ -1,5 +1,5 @@
-// Asks a run's file on another thread, because searches and sums must include blocks that are out of memory. A new
-// request replaces the old one.
+// Asks a run's file on another thread, because searches and sums must include blocks that are out of memory. A
+// new request replaces the old one.
 #pragma once
 #include <functional>
 #include <memory>
@@ -51,8 +51,8 @@ class StoredSearch {
   bool busy() const { return job_.running(); }
   void giveUp() { job_.drop(); }
 
-  // Returns false if the run has no file. `done` gets the answer, how many spans could not be read, and the problem
-  // if there is no answer.
+  // Returns false if the run has no file. `done` gets the answer, how many spans could not be read, and the
+  // problem if there is no answer.
   template <class Answer>
   bool ask(const Run& run, std::function<Answer(prof::StoredSpans&)> work,
            std::function<void(const Answer&, size_t unread, const QString& problem)> done) {

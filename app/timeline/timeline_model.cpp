@@ -231,8 +231,8 @@ TimeRange TimelineModel::firstLook() const {
   return {begin - width / 100, begin - width / 100 + width};
 }
 
-// Shows the newest steps like an oscilloscope trigger: the range begins at the begin of a step, so that a steady run
-// does not move.
+// Shows the newest steps like an oscilloscope trigger: the range begins at the begin of a step, so
+// that a steady run does not move.
 void TimelineModel::follow() {
   const int index = leader();
   if (!cursor_->follow() || index < 0 || !run(index)->live()) return;

@@ -68,8 +68,8 @@ class TimelineModel : public QObject {
   void setNote(size_t mark, const QString& note);
   void removeMark(size_t mark);
 
-  // Moves the shared range to the newest steps of the live run whose records are complete. Does nothing if Follow is
-  // off.
+  // Moves the shared range to the newest steps of the live run whose records are complete.
+  // Does nothing if Follow is off.
   void follow();
   int leader() const;           // the live run, otherwise the first; −1 if there is none
   TimeRange firstLook() const;  // the first range to show, if the user chose none: a few steps

@@ -1,5 +1,5 @@
-// Paints everything on top of the lanes: overview, ruler, cursor, range, the selected span and its partner, marks,
-// card.
+// Paints everything on top of the lanes: overview, ruler, cursor, range, the selected
+// span and its partner, marks, card.
 #pragma once
 #include <QElapsedTimer>
 #include <optional>

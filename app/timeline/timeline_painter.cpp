@@ -181,8 +181,8 @@ void TimelinePainter::paintSpans(const Lane& lane, int y) {
   paintGutter(lane, y);
 }
 
-// Between its first and last span, a stream is idle while no kernel runs. Copies have their own lanes but count as
-// busy here.
+// Between its first and last span, a stream is idle while no kernel runs. Copies have their
+// own lanes but count as busy here.
 void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
   const prof::Trace& trace = model_.run(lane.run)->trace;
   const TimeScale scale = g_->scale();

@@ -1,5 +1,5 @@
-// A combo box that only a click, Space, Enter, F4, Alt+Up or Alt+Down opens. Other keys and the wheel go to the pane
-// below it.
+// A combo box that only a click, Space, Enter, F4, Alt+Up or Alt+Down opens. Other keys and the
+// wheel go to the pane below it.
 #pragma once
 #include <QComboBox>
 #include <QKeyEvent>

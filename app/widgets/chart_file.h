@@ -21,8 +21,7 @@ struct ChartPicture {
 };
 
 void write_chart(const ChartPicture& chart, const QString& path, double scale = 2);  // throws Failure
-// Asks for the name, the size and the scale. Returns the message to show, empty if nothing was chosen. Throws
-// Failure.
+// Asks for the name, the size and the scale. Returns the message to show, empty if nothing was chosen. Throws Failure.
 QString ask_and_write(QWidget* parent, ChartPicture chart);
 
 // Writes to a temporary name first: `write` gets it and returns true on success. Throws Failure.

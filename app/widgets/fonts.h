@@ -5,8 +5,7 @@
 
 namespace ws::app {
 
-// Loads font files if the font database is empty. Call it once, after the application exists and before the first
-// font.
+// Loads font files if the font database is empty. Call it once, after the application exists and before the first font.
 void ensure_fonts();
 QStringList font_folders();  // search path, in order
 

@@ -6,8 +6,8 @@
 
 namespace ws::app {
 
-// True if the event asks for a tooltip; it is then shown. `text_at` returns the text at a place, or empty for no
-// tooltip.
+// True if the event asks for a tooltip; it is then shown. `text_at` returns the text at a
+// place, or empty for no tooltip.
 template <class TextAt>
 bool showed_tip(QEvent* event, QWidget* widget, const TextAt& text_at) {
   if (event->type() != QEvent::ToolTip) return false;

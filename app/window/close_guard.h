@@ -1,5 +1,5 @@
-// Handles closing the window while work is running: asks, stops it, and shows what it waits for without blocking the
-// window.
+// Handles closing the window while work is running: asks, stops it, and shows what it waits
+// for without blocking the window.
 #pragma once
 #include <QObject>
 #include <QPointer>
@@ -18,8 +18,8 @@ class CloseGuard : public QObject {
  public:
   CloseGuard(QWidget* window, Workspace& workspace);
   void add(Chore chore) { chores_.push_back(std::move(chore)); }
-  // Returns true if the window can close now. Otherwise, unless the user stays, `then` is called once the work has
-  // ended.
+  // Returns true if the window can close now. Otherwise, unless the user stays, `then` is
+  // called once the work has ended.
   bool mayClose(std::function<void()> then);
   // The system ends the program: ask nothing from now on, and leave work that does not end soon.
   void setUnattended();

@@ -1,5 +1,5 @@
-// Turns SIGINT, SIGTERM and SIGHUP into a Qt signal: the system asks the window to end. A second one ends the program
-// at once.
+// Turns SIGINT, SIGTERM and SIGHUP into a Qt signal: the system asks the window to end. A
+// second one ends the program at once.
 #pragma once
 #include <QObject>
 #include <QSocketNotifier>

@@ -1,5 +1,5 @@
-// Chooses the machine that the window trains on: connects to another one, reattaches to its jobs, and copies its run
-// files.
+// Chooses the machine that the window trains on: connects to another one, reattaches to its
+// jobs, and copies its run files.
 #pragma once
 #include <QObject>
 #include <memory>

@@ -1,5 +1,4 @@
-// The main window: the frame around the pages. It shows the workspace and forwards requests of the user and the
-// pages.
+// The main window: the frame around the pages. It shows the workspace and forwards requests of the user and the pages.
 #pragma once
 #include <QMainWindow>
 

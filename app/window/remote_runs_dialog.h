@@ -1,5 +1,5 @@
-// Lists the jobs and the kept runs of another machine. Jobs can be watched. Kept runs are copied completely and
-// opened here.
+// Lists the jobs and the kept runs of another machine. Jobs can be watched. Kept runs are
+// copied completely and opened here.
 #pragma once
 #include <QDialog>
 #include <memory>

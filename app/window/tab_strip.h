@@ -1,5 +1,5 @@
-// The row of tabs: the main tabs keep their places, the others are under "More". The last one chosen there stays in
-// the row.
+// The row of tabs: the main tabs keep their places, the others are under "More". The last one
+// chosen there stays in the row.
 #pragma once
 #include <QTabBar>
 #include <set>

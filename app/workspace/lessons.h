@@ -1,5 +1,5 @@
-// The lessons of the start page: a few runs that differ in one choice, the result in one sentence, and what to try
-// next. No widgets.
+// The lessons of the start page: a few runs that differ in one choice, the result in one sentence,
+// and what to try next. No widgets.
 #pragma once
 #include <QString>
 #include <QStringList>

@@ -50,8 +50,8 @@ LibraryJobs::LibraryJobs(RunLibrary& library, QObject* parent) : QObject(parent)
   connect(&clock_, &QTimer::timeout, this, &LibraryJobs::changed);
 }
 
-// Runs `work` on another thread. While this object exists, it reports that `target` was written, or the problem in a
-// sentence.
+// Runs `work` on another thread. While this object exists, it reports that `target` was
+// written, or the problem in a sentence.
 void LibraryJobs::later(const QString& what, const QString& target, std::function<void()> work,
                         std::function<void(const QString& path)> done) {
   waiting_.push_back({what, target, {}});

@@ -1,5 +1,5 @@
-// One run as the window sees it, live or opened from a file. It lives on the window's thread; panels listen to
-// changed().
+// One run as the window sees it, live or opened from a file. It lives on the window's
+// thread; panels listen to changed().
 #pragma once
 #include <QDateTime>
 #include <QDeadlineTimer>
@@ -122,9 +122,9 @@ class Run : public QObject {
   // that happened, for users of their indices.
   static constexpr size_t kMostSteps = 1 << 19;
   int stepsThinned() const { return steps_thinned_; }
-  // Reads spans of the range from the run file, a few blocks at a time. Returns true if there was something to read.
-  // The range stays in memory until another one is fetched. A range with more than `most` spans is not read: it is
-  // drawn from sums.
+  // Reads spans of the range from the run file, a few blocks at a time. Returns true if there was something
+  // to read. The range stays in memory until another one is fetched. A range with more than `most` spans is
+  // not read: it is drawn from sums.
   bool fetch(prof::TimeNs begin, prof::TimeNs end) { return fetch(begin, end, history_bytes / sizeof(prof::Span) / 2); }
   bool fetch(prof::TimeNs begin, prof::TimeNs end, size_t most);
   void setTimeMarks(std::vector<TimeMark> marked);  // also writes them into the run file, in the background

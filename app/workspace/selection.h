@@ -1,5 +1,4 @@
-// What the user selected: a span, an op, a kernel name or a buffer, and a range. The timeline and the panels share
-// it.
+// What the user selected: a span, an op, a kernel name or a buffer, and a range. The timeline and the panels share it.
 #pragma once
 #include <QObject>
 #include <QPointer>

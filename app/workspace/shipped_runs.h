@@ -1,5 +1,5 @@
-// Runs that ship with the program: small trainings recorded on a GPU, as examples for machines without one. They are
-// never changed.
+// Runs that ship with the program: small trainings recorded on a GPU, as examples for machines
+// without one. They are never changed.
 #pragma once
 #include <QString>
 #include <QStringList>

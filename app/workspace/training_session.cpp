@@ -57,8 +57,8 @@ bool is_last(const EpochResult& epoch, const TrainSpec& train) {
          (train.target_accuracy > 0 && epoch.test && epoch.test->accuracy >= train.target_accuracy);
 }
 
-// Workers of runs that were left. Their threads still use them and cannot be stopped, so they live until the process
-// ends.
+// Workers of runs that were left. Their threads still use them and cannot be stopped, so
+// they live until the process ends.
 std::vector<void*>& left_workers() {
   static auto* const left = new std::vector<void*>;
   return *left;

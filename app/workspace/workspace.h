@@ -1,5 +1,5 @@
-// What all pages share: the runs, the training, the time cursor, the selection, the choices, and signals from pages
-// to the window.
+// What all pages share: the runs, the training, the time cursor, the selection, the choices, and
+// signals from pages to the window.
 #pragma once
 #include <QObject>
 #include <QPointer>

@@ -47,8 +47,8 @@ void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& t
                 int64_t since = 0);
 ComparedRun compared_run(const prof::RunData& run);
 
-// Returns the choices of a run of ours, or of a run that was given our choices. Returns nullopt for traces of other
-// programs.
+// Returns the choices of a run of ours, or of a run that was given our choices. Returns
+// nullopt for traces of other programs.
 std::optional<RunSpec> spec_of(const prof::RunSummary& file);
 std::string lost_records(const prof::Losses& losses);  // "3 dropped, 2 damaged"; empty if none
 

@@ -17,8 +17,8 @@ std::vector<ComparedMeasure> compared_measures(const ComparedRun& a, const Compa
   return all;
 }
 
-// True if the mean changes opposite to the median, beyond noise. A few slow steps can cause it. Both runs must have
-// the same trace detail.
+// True if the mean changes opposite to the median, beyond noise. A few slow steps can cause it. Both runs
+// must have the same trace detail.
 bool mean_goes_the_other_way(const ComparedRun& a, const ComparedRun& b) {
   const Difference median = difference(a.time.us, b.time.us);
   const prof::Waterfall mean = prof::waterfall(a.sample.parts, b.sample.parts);

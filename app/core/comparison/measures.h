@@ -1,5 +1,5 @@
-// The figures that runs are compared by. Each has a name, a unit and the noise of its own run. Only this file decides
-// the verdict on two of them.
+// The figures that runs are compared by. Each has a name, a unit and the noise of its own run. Only this file
+// decides the verdict on two of them.
 #pragma once
 #include <string>
 #include <vector>

@@ -86,8 +86,8 @@ std::vector<TrialRun> read_rows(const fs::path& folder, const std::vector<Trial>
   return rows;
 }
 
-// The trial that a row belongs to: the one with the same index if it still has the same identity, otherwise any with
-// that identity.
+// The trial that a row belongs to: the one with the same index if it still has the same identity,
+// otherwise any with that identity.
 const Trial* trial_of(const TrialRun& run, const std::vector<Trial>& trials) {
   const auto place = static_cast<size_t>(run.trial);
   if (run.trial >= 0 && place < trials.size() && trials[place].identity == run.identity) return &trials[place];

@@ -81,8 +81,8 @@ ExperimentSpec experiment_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const ExperimentSpec& spec);
 
 std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda);
-// Returns (trial, repeat) pairs in running order. They are shuffled so that a drift of the machine affects all trials
-// alike.
+// Returns (trial, repeat) pairs in running order. They are shuffled so that a drift of the
+// machine affects all trials alike.
 std::vector<std::pair<int, int>> run_order(const ExperimentSpec& spec, const std::vector<Trial>& trials);
 
 class ExperimentSink {

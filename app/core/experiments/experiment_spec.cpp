@@ -173,8 +173,8 @@ std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
     apply_settings(trial.spec, trial.set);
     trial.identity = identity_of(trial.spec);
     trial.spec = spec.base;
-    // Without a GPU no loader copies anything. The base's loader is replaced, and a rung that sets it is skipped with
-    // the reason.
+    // Without a GPU no loader copies anything. The base's loader is replaced, and a rung that sets
+    // it is skipped with the reason.
     if (!cuda) trial.spec.exec.loader = Loader::Resident;
     apply_settings(trial.spec, trial.set);
     trial.skipped = why_invalid(trial.spec, cuda).value_or("");

@@ -1,5 +1,5 @@
-// The trace of a first call. A separate process makes the call and writes its trace to a file. The sweep then adds it
-// to its run file. No Qt here.
+// The trace of a first call. A separate process makes the call and writes its trace to a file. The sweep then adds
+// it to its run file. No Qt here.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@ namespace ws::app {
 
 inline constexpr const char* kFirstCallRows = "first call: ";  // prefix of the group name of its rows in the timeline
 
-// Call this first in a program that offers the laboratory. Returns true if the process was started to make one first
-// call and has made it.
+// Call this first in a program that offers the laboratory. Returns true if the process was started to make
+// one first call and has made it.
 bool run_first_call_if_asked();
 
 // The order for that process as text: the file to write, and the steady clock at trace time 0.

@@ -38,8 +38,8 @@ prof::RunSummary first_summary(const lab::LabSpec& spec) {
   return s;
 }
 
-// Forwards everything to the sink and writes to the file as data arrives, so that a killed program loses at most a
-// second.
+// Forwards everything to the sink and writes to the file as data arrives, so that a killed
+// program loses at most a second.
 class Recorder final : public lab::LabSink {
  public:
   Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink)

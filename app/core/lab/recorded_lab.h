@@ -14,8 +14,7 @@ namespace ws::app {
 lab::LabResult run_recorded_lab(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel,
                                 lab::LabSink& sink);
 
-// Returns the laboratory result in a run file, or nullopt for another kind of run. Throws Failure if it is no run
-// file.
+// Returns the laboratory result in a run file, or nullopt for another kind of run. Throws Failure if it is no run file.
 std::optional<lab::LabResult> read_lab(const std::string& path);
 
 }  // namespace ws::app

@@ -195,8 +195,7 @@ class CurvesSource final : public ByteSource {
   bool may_grow() override { return job_.running(); }
 
  private:
-  // After a delay, the data of each kEveryNs is thinned to at most kPoints for a while, unless very little is
-  // waiting.
+  // After a delay, the data of each kEveryNs is thinned to at most kPoints for a while, unless very little is waiting.
   static constexpr int64_t kLateNs = 500'000'000, kThinnedNs = 1'000'000'000, kEveryNs = 50'000'000;
   static constexpr uint64_t kFew = 8u << 10;
   static constexpr size_t kPoints = 256, kReadAtOnce = 1u << 20, kMostThinned = 4u << 20;  // bytes: 17 MB of steps

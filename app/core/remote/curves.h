@@ -17,8 +17,8 @@ struct Curves {
 // Keeps at most about `most` steps and epochs: the first, the last, and the extremes in between.
 void thin(Curves& curves, size_t most);
 
-// Keeps the newest curves in full and replaces the older ones with a small history file, so that a run of a day stays
-// small.
+// Keeps the newest curves in full and replaces the older ones with a small history file, so
+// that a run of a day stays small.
 class CurveJournal {
  public:
   explicit CurveJournal(const JobFolder& job);

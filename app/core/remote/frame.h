@@ -17,8 +17,8 @@ inline constexpr uint32_t kMostPayload = 16u << 20;  // bytes
 
 std::string frame_of(uint8_t kind, std::string_view payload);
 size_t frame_size(const Frame& frame);  // in bytes, with its header
-// Returns the length of the complete frames at the beginning: at most `most`, but at least one frame. 0 if none is
-// complete.
+// Returns the length of the complete frames at the beginning: at most `most`, but at least
+// one frame. 0 if none is complete.
 size_t whole_frames_in(std::string_view bytes, size_t most);
 
 // Takes bytes in pieces of any size and returns complete frames. It trusts none of the bytes.

@@ -32,8 +32,7 @@ class JobFolder {
 // True for a name of a run or a file that cannot lead out of its folder and is not hidden.
 bool is_plain_name(const std::string& name);
 
-// A file that only grows. Bytes that the disk does not take now are written later. It gives up if too much is
-// waiting.
+// A file that only grows. Bytes that the disk does not take now are written later. It gives up if too much is waiting.
 class Journal {
  public:
   explicit Journal(std::string path);

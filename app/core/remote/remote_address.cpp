@@ -21,8 +21,8 @@ bool all_digits(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
 }
 
-// Checks a word for ssh's command line. It must not look like an option, nor contain characters that are special to a
-// shell or ssh.
+// Checks a word for ssh's command line. It must not look like an option, nor contain characters that
+// are special to a shell or ssh.
 void check_word(const std::string& text, const std::string& word, const char* what) {
   if (word.starts_with('-')) refuse(text, std::string("the ") + what + " begins with a hyphen");
   for (const unsigned char c : word)

@@ -1,5 +1,5 @@
-// The address of another Warpscope: "ssh://user@host:22/folder", or "pipe:COMMAND" for any command that connects to
-// one.
+// The address of another Warpscope: "ssh://user@host:22/folder", or "pipe:COMMAND" for
+// any command that connects to one.
 #pragma once
 #include <optional>
 #include <string>

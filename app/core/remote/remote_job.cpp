@@ -159,8 +159,8 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// Runs the experiment command of this program, because it restarts itself after a GPU fault. Its output goes to the
-// log.
+// Runs the experiment command of this program, because it restarts itself after a GPU
+// fault. Its output goes to the log.
 void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
   prof::write_whole(job.file("experiment.json"), in.required("experiment").value().dump());

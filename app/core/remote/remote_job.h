@@ -16,8 +16,7 @@ namespace ws::app {
 //   {"kind": "experiment", "experiment": …}
 void start_job(const JobFolder& job, const nlohmann::json& what);
 
-// Runs the job itself, in its own process, and returns the exit code. `interrupted`: True if a signal asked it to
-// end.
+// Runs the job itself, in its own process, and returns the exit code. `interrupted`: True if a signal asked it to end.
 int run_job(const JobFolder& job, const std::function<bool()>& interrupted);
 
 }  // namespace ws::app

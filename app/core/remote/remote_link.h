@@ -55,8 +55,7 @@ class RemoteLink {
   // Waits for the answer. Throws Failure with the error from the other side, why there is no line, or a timeout.
   nlohmann::json ask(nlohmann::json request, double most_s = 60);
 
-  // `what`: "now", "news", "curves", "log" or "trace" of a job, or "file" with its name. Returns a number for
-  // leave().
+  // `what`: "now", "news", "curves", "log" or "trace" of a job, or "file" with its name. Returns a number for leave().
   uint32_t follow(nlohmann::json what, FileFollower follower);
   // After it returns, the follower is not called any more. Do not call it from a follower.
   void leave(uint32_t number);

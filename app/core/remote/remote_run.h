@@ -1,5 +1,5 @@
-// The client's view of a job on another machine: its reports, and requests to it. It is the remote counterpart of
-// TracedTraining.
+// The client's view of a job on another machine: its reports, and requests to it. It is the remote
+// counterpart of TracedTraining.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <optional>

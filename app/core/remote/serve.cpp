@@ -136,8 +136,8 @@ json jobs_of(const std::string& runs) {
   return jobs;
 }
 
-// A run whose writer was killed has a part of its data in a separate log (-wal). Merges it into one file before
-// others read it.
+// A run whose writer was killed has a part of its data in a separate log (-wal). Merges it into
+// one file before others read it.
 void fold(const std::string& path) {
   if (!owner_of(path).empty()) throw Failure(fs::path(path).filename().string() + " is still being written. Stop it first.");
   std::error_code none;

@@ -54,8 +54,8 @@ void add_part(PlanTimes& times, const Plan& plan, const prof::Trace& trace, cons
 
 std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {
   std::vector<prof::OpTag> tags(plan.ops.size(), prof::kNoOp);
-  // An executor registers a plan's ops in order. The newest registration is the running one, or the one that ran when
-  // work was last recorded.
+  // An executor registers a plan's ops in order. The newest registration is the running one, or the one that
+  // ran when work was last recorded.
   constexpr size_t kNewest = 20'000;
   const auto times = op_times(trace, kNewest);
   size_t newest = 0;

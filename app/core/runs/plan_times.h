@@ -16,12 +16,12 @@ struct OpTime {
   int64_t total_ns = 0;
   double us() const { return count ? static_cast<double>(total_ns) / 1000 / static_cast<double>(count) : 0; }
 };
-// Times by tag, from the newest spans where the work was recorded: streams, the inside of a resident kernel, or CPU
-// threads.
+// Times by tag, from the newest spans where the work was recorded: streams, the inside of a
+// resident kernel, or CPU threads.
 std::map<prof::OpTag, OpTime> op_times(const prof::Trace& trace, size_t newest_spans = 40'000);
 
-// The mean time in µs of each op of the plan, 0 if unknown. Inside a resident kernel, each part counts for the op of
-// its phase and layer.
+// The mean time in µs of each op of the plan, 0 if unknown. Inside a resident kernel, each part counts for
+// the op of its phase and layer.
 struct PlanTimes {
   std::vector<double> us;
   double waits_us = 0;  // per step: blocks of a resident kernel wait for each other

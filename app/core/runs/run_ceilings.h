@@ -1,5 +1,5 @@
-// The measured peak rates of the GPU of a run. They are stored with the run, so that its roofline can be drawn on
-// another machine.
+// The measured peak rates of the GPU of a run. They are stored with the run, so that its roofline
+// can be drawn on another machine.
 #pragma once
 #include <optional>
 #include <string>

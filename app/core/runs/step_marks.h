@@ -5,8 +5,7 @@
 
 namespace ws::app {
 
-// Returns the steps as the GPU ran them if the host ran ahead, otherwise none. `ours`: the choices if the run is
-// ours.
+// Returns the steps as the GPU ran them if the host ran ahead, otherwise none. `ours`: the choices if the run is ours.
 prof::GpuSteps steps_on_gpu(const prof::Trace& trace, const RunSpec* ours);
 
 }  // namespace ws::app

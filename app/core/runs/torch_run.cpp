@@ -165,8 +165,8 @@ void find_steps(prof::Trace& trace) {
   for (prof::Span& step : steps) step.name = name, trace.append(track, step);
 }
 
-// Describes PyTorch's eager mode in our choices: its caching allocator, one kernel per operation, a wait for each
-// value that is read.
+// Describes PyTorch's eager mode in our choices: its caching allocator, one kernel per operation, a
+// wait for each value that is read.
 RunSpec as_torch_runs(RunSpec spec) {
   const Precision precision = spec.exec.precision;
   const Device device = spec.exec.device;

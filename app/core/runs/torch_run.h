@@ -33,8 +33,8 @@ struct TorchRequest {
   bool record = true;  // use our recorder, if there is a GPU and the collector
 };
 
-// Blocks until the script has ended; `said` gets its lines. Cancelling ends the script and leaves no run file. Throws
-// Failure.
+// Blocks until the script has ended; `said` gets its lines. Cancelling ends the script and
+// leaves no run file. Throws Failure.
 void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
                const std::function<void(const std::string&)>& said);
 

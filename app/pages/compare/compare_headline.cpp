@@ -31,8 +31,8 @@ QString coloured(const QString& text, const QColor& colour) {
 
 QString letter(const Run* run) { return QString(run_letter(run->slot)); }
 
-// "launch gaps −12.1 µs" for the three largest causes, and their shares of the difference if these sum to about the
-// whole.
+// "launch gaps −12.1 µs" for the three largest causes, and their shares of the difference
+// if these sum to about the whole.
 struct Causes {
   QStringList changes, shares;
   std::optional<QString> beyond;  // a cause larger than the whole difference, partly offset by other causes

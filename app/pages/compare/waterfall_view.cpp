@@ -75,8 +75,7 @@ std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) co
   return all;
 }
 
-// Columns need space for their numbers side by side. Names alternate between two lines, beside the letters at the
-// ends.
+// Columns need space for their numbers side by side. Names alternate between two lines, beside the letters at the ends.
 bool WaterfallView::inRows(const QRectF& area, const std::vector<Bar>& all) const {
   if (by_op_) return true;
   const double pitch = column_plot(area).width() / static_cast<double>(all.size());

@@ -1,6 +1,6 @@
-// Explains the difference between the mean steps of baseline and candidate: one bar per cause, and the bars sum
-// exactly to the difference. Bars by kind are side by side if their names fit. Otherwise, and by op, they are one
-// below the other.
+// Explains the difference between the mean steps of baseline and candidate: one bar per cause, and the
+// bars sum exactly to the difference. Bars by kind are side by side if their names fit. Otherwise, and by
+// op, they are one below the other.
 #pragma once
 #include <QWidget>
 

@@ -1,5 +1,5 @@
-// Draws one measure of an experiment as bars (small multiples for two axes), as a heat map, against size, or as
-// parallel coordinates.
+// Draws one measure of an experiment as bars (small multiples for two axes), as a heat map, against
+// size, or as parallel coordinates.
 #pragma once
 #include <QWidget>
 

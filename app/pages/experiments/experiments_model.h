@@ -28,8 +28,8 @@ struct Measured {
 std::optional<Measured> measured(const TrialResult& trial, Outcome outcome);
 QString state_of(const TrialResult& trial);  // "skipped: …", "failed: …", "not yet"; empty if there are numbers
 
-// Trials as a grid: the longest axis across, combinations of the other axes down. A ladder or a single axis is one
-// group.
+// Trials as a grid: the longest axis across, combinations of the other axes down. A ladder
+// or a single axis is one group.
 struct OutcomeGrid {
   QString axis, group_axis;  // their names
   QStringList items, groups;

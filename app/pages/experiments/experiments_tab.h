@@ -1,5 +1,4 @@
-// The page of experiments: a question, the expected result, and the result here. Runs continue after a stop or a
-// crash.
+// The page of experiments: a question, the expected result, and the result here. Runs continue after a stop or a crash.
 #pragma once
 #include <QWidget>
 #include <functional>

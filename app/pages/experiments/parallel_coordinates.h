@@ -1,5 +1,4 @@
-// Parallel coordinates of an experiment: a vertical line per choice or measure, and one thread per trial through
-// them.
+// Parallel coordinates of an experiment: a vertical line per choice or measure, and one thread per trial through them.
 #pragma once
 #include "app/pages/experiments/experiments_model.h"
 

@@ -106,9 +106,9 @@ QString TrialTable::allNumbers(int row) const {
   return lines.join('\n');
 }
 
-// The table never scrolls sideways. If it is narrow, titles take two lines, columns are as wide as their numbers, and
-// spreads move to the tooltips of the times. If that is not enough, the least important columns move to the tooltips
-// of the choices.
+// The table never scrolls sideways. If it is narrow, titles take two lines, columns are as wide as their
+// numbers, and spreads move to the tooltips of the times. If that is not enough, the least important columns
+// move to the tooltips of the choices.
 void TrialTable::fitColumns() {
   const int room = viewport()->width(), roomy = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
   const bool narrow = room < roomy;

@@ -17,8 +17,7 @@ struct Tried {
   QString problem;  // why it did not run to its end
 };
 
-// Bars of the step: now, predicted and measured, on one scale. Only the part that the insight is about has full
-// colour.
+// Bars of the step: now, predicted and measured, on one scale. Only the part that the insight is about has full colour.
 class EvidenceBars : public QWidget {
   Q_OBJECT
  public:

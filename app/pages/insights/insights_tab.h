@@ -1,5 +1,5 @@
-// Shows advice for the displayed run as cards. A change that was tried shows its measured time beside the predicted
-// time.
+// Shows advice for the displayed run as cards. A change that was tried shows its measured
+// time beside the predicted time.
 #pragma once
 #include <QPointer>
 #include <QTimer>

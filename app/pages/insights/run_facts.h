@@ -10,8 +10,8 @@ namespace ws::app {
 bool on_gpu(const Run& run);            // it trained on a GPU, even if this machine has none
 RunFacts facts_of_run(const Run& run);  // from its newest complete steps; step_us is 0 if nothing was traced
 
-// The span in the newest steps that shows a meaning best: the longest one. For gaps, it is the span that the GPU
-// waited for.
+// The span in the newest steps that shows a meaning best: the longest one. For gaps, it is
+// the span that the GPU waited for.
 struct Evidence {
   size_t track = 0;
   prof::Span span;

@@ -1,5 +1,4 @@
-// Where the time of one call went, for every variant at one size: copies, compute, and the remaining wait of the
-// host.
+// Where the time of one call went, for every variant at one size: copies, compute, and the remaining wait of the host.
 #pragma once
 #include <QWidget>
 #include <vector>

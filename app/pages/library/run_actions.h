@@ -13,8 +13,7 @@ namespace ws::app {
 class LibraryJobs;
 class RunLibrary;
 
-// Offers every choice with its other values: "train again with one change". Impossible ones are greyed with the
-// reason.
+// Offers every choice with its other values: "train again with one change". Impossible ones are greyed with the reason.
 using OneChange = std::function<void(const RunSpec& spec, const QString& title)>;
 void fill_change_menu(QMenu& menu, const Run& run, const OneChange& chosen);
 

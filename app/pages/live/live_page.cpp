@@ -222,8 +222,8 @@ void LivePage::setCompact(bool compact) {
   balanceSoon();
 }
 
-// Gives the height that the timeline does not need to the charts. Folding or hiding a lane moves nothing under the
-// pointer.
+// Gives the height that the timeline does not need to the charts. Folding or hiding a lane
+// moves nothing under the pointer.
 void LivePage::balance() {
   if (dragged_ || rows_->count() < 2 || !isVisible()) return;
   const int wanted = most_height_(), now = rows_->sizes()[0], all = now + rows_->sizes()[1];

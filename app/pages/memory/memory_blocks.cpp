@@ -107,8 +107,8 @@ MemoryMap plan_map(const Plan& plan) {
 
 namespace {
 
-// The calls to the program's own allocator. The driver's calls would mostly repeat them; they count only if there are
-// no others.
+// The calls to the program's own allocator. The driver's calls would mostly repeat them; they
+// count only if there are no others.
 std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace) {
   const auto driver = [&](const prof::MemoryEvent& event) {
     return event.source < trace.memory_sources.size() && prof::is_driver_source(trace.memory_sources[event.source]);

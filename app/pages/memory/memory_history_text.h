@@ -1,5 +1,5 @@
-// The memory of a run over time, from its plan or its trace: the sizes of live blocks, and the fragmentation of free
-// memory.
+// The memory of a run over time, from its plan or its trace: the sizes of live blocks, and
+// the fragmentation of free memory.
 #pragma once
 #include "app/pages/memory/memory_blocks.h"
 #include "profiling/analysis/memory_account.h"

@@ -1,5 +1,5 @@
-// The memory page: figures, the plan beside the map, block sizes and holes over time below, and the calls of the
-// driver's allocator by op.
+// The memory page: figures, the plan beside the map, block sizes and holes over time below, and the calls
+// of the driver's allocator by op.
 #pragma once
 #include <QTimer>
 

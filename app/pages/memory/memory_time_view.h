@@ -1,5 +1,4 @@
-// Sizes of the live blocks over time, darker for more blocks. A line above shows the fragmentation of the free
-// memory.
+// Sizes of the live blocks over time, darker for more blocks. A line above shows the fragmentation of the free memory.
 #pragma once
 #include <QWidget>
 

@@ -1,5 +1,5 @@
-// Shows the measured speed of each op against the peak rates of the GPU: measured ones, or before that those of the
-// data sheet.
+// Shows the measured speed of each op against the peak rates of the GPU.
+// The peak rates are measured; before that, they come from the data sheet.
 #pragma once
 #include <QTimer>
 #include <QWidget>

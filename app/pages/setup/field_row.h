@@ -17,7 +17,7 @@ class LayerEditor;
 class SegmentedRow;
 
 QString value_label(std::string_view value);  // "stream-ordered" → "stream"
-// What a choice does; stronger ink for what to look at.
+// Formats an explanation: what a choice does, and in stronger ink what to look at.
 QString explained(std::string_view sentence);
 
 class FieldRow : public QWidget {

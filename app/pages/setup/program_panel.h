@@ -1,5 +1,5 @@
-// Replaces Setup while a recorded program is shown: the command, the environment, the recording level, and Record
-// again.
+// Replaces Setup while a recorded program is shown: the command, the environment, the
+// recording level, and Record again.
 #pragma once
 #include <QStringList>
 #include <QWidget>

@@ -1,5 +1,4 @@
-// What the network has learned: weights per layer now and at initialisation, the first layer as pictures,
-// predictions.
+// What the network has learned: weights per layer now and at initialisation, the first layer as pictures, predictions.
 #pragma once
 #include <QWidget>
 

@@ -17,7 +17,7 @@ class Help : public CLI::Formatter {
 // Returns the error in the command line as one line, with where to look.
 std::string complaint(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv);
 
-std::optional<size_t> terminal_width();  // of the standard output; nullopt if it is no terminal
+std::optional<size_t> terminal_width();  // width of standard output; nullopt if it is no terminal
 // Wraps text to at most 100 columns, or to a narrower terminal. Lines after the first are indented by `indent` columns.
 std::string wrapped(const std::string& text, size_t first, size_t indent);
 // Cuts lines at the end of a terminal, because long kernel names would spoil a table. Other output is not cut.

@@ -24,7 +24,7 @@ struct RemoteArguments {
 // How a watched job ended.
 struct RemoteOutcome {
   bool left = false;                   // True if it still runs there
-  std::optional<Summary> summary;      // of a training
+  std::optional<Summary> summary;      // only for a training
   prof::RunSummary account;
   prof::FollowStatus recording;
   std::vector<std::string> files;

@@ -37,7 +37,7 @@ class TimelineModel : public QObject {
   // run time = view time + offset. The first run's offset is 0, except while a live run is aligned by step.
   prof::TimeNs offset(int run) const { return offsets_[static_cast<size_t>(run)]; }
   TimeRange runRange(int run, TimeRange view) const { return {view.begin + offset(run), view.end + offset(run)}; }
-  TimeRange extent() const;  // of all runs, in view time
+  TimeRange extent() const;  // covers all runs, in view time
 
   Align align() const { return align_; }
   int64_t alignedStep() const { return aligned_step_; }
@@ -63,7 +63,7 @@ class TimelineModel : public QObject {
   QByteArray saveLanes() const;               // folded, hidden, pinned, order, and quiet_rows
   void restoreLanes(const QByteArray& state);
 
-  const std::vector<Mark>& marks() const { return marks_; }  // of all runs, sorted
+  const std::vector<Mark>& marks() const { return marks_; }  // marks of all runs, sorted
   void addMark(Mark mark);
   void setNote(size_t mark, const QString& note);
   void removeMark(size_t mark);

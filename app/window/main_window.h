@@ -42,7 +42,7 @@ class MainWindow : public QMainWindow {
   WindowLayout* windowLayout() const { return layout_; }
   ProgramActions* programs() const { return programs_; }
   MachineActions* machines() const { return machines_; }
-  LessonRunner* lessons() const { return lessons_; }  // of the start page
+  LessonRunner* lessons() const { return lessons_; }  // for the start page
   bool leftBehind() const { return guard_.leftBehind(); }
 
   void endUnasked();                // on a system request; runs are closed as by Stop
@@ -51,7 +51,7 @@ class MainWindow : public QMainWindow {
   void openFile(const QString& path) { openFiles({path}); }
   // Shows only these runs, in front. All problems are in one notice.
   void openFiles(const QStringList& paths);
-  void saveCopyTo(const QString& path);  // of the shown run, with its weights
+  void saveCopyTo(const QString& path);  // copies the shown run with its weights
   void toggleTheme();
 
  public slots:

@@ -15,7 +15,7 @@ class Choices : public QObject {
   explicit Choices(QObject* parent = nullptr) : QObject(parent) {}
 
   const RunSpec& spec() const { return spec_; }
-  const RunSpec& preset() const { return preset_; }  // what "changed" compares with
+  const RunSpec& preset() const { return preset_; }  // reference for "changed"
   void setSpec(const RunSpec& spec);                 // also the preset
   void edit(const RunSpec& spec);                    // the preset stays
   void set(const QString& key, const QString& value);
@@ -25,7 +25,7 @@ class Choices : public QObject {
   // The problem with the choices on this machine and the field to change, or the memory that the run will need.
   struct Verdict {
     std::string problem, key;                     // both empty if the run can start
-    int64_t needed_bytes = 0, free_bytes = 0;     // of the memory that is shortest; 0 if unknown
+    int64_t needed_bytes = 0, free_bytes = 0;     // for the memory that is shortest; 0 if unknown
   };
   Verdict verdict() const;
 

@@ -28,7 +28,7 @@ class ProgramRecording : public QObject {
   QString place() const { return there_ ? there_->machine()->place() : QString(); }
   Run* attach(const RemoteJobInfo& job);             // a program that is already being recorded there
   void detach();                                     // it continues there; its updates are no longer received
-  const prof::RecordOptions& options() const { return options_; }  // of the newest program
+  const prof::RecordOptions& options() const { return options_; }  // those of the newest recording
   void stop();                                                     // interrupts the program, as Ctrl+C would
 
  signals:

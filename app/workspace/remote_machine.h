@@ -16,7 +16,7 @@ namespace ws::app {
 // A job that runs there, from its start request.
 struct RemoteJobInfo {
   QString name, title, kind;  // "train", "record" or "experiment"
-  RunSpec spec;               // of a training
+  RunSpec spec;               // only for a training
 };
 std::vector<RemoteJobInfo> jobs_there(RemoteLink& link);  // waits; throws Failure
 

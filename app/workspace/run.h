@@ -76,7 +76,7 @@ class Run : public QObject {
   QString trace_note;          // what was traced and dropped, and the cost of tracing
   QString counters_note;       // whether hardware counters were sampled; empty if not requested
   bool counters_refused = false;
-  prof::StepTime step_time;    // of the newest steps while it trains; once ended, the stored value
+  prof::StepTime step_time;    // from the newest steps while it trains; once ended, the stored value
   Interval tracing_cost;       // share of an untraced step; NaN if not measured
   bool lab = false;         // a laboratory sweep: curves and timelines, no training
   bool recording = false;   // another program that is being recorded
@@ -87,7 +87,7 @@ class Run : public QObject {
   bool elsewhere = false;   // another program trains it now
   bool shipped = false;     // came with the program, recorded on a GPU: it is never changed
   bool loaded = true;       // false: only the summary was read; losses and trace are still in the file
-  std::shared_ptr<prof::RunFileReader> reader;  // of an opened run: reads spans that are not in memory
+  std::shared_ptr<prof::RunFileReader> reader;  // for a run opened from a file: reads spans that are not in memory
   size_t history_bytes = 384u << 20;            // how much of the trace stays in memory; the run file has all of it
 
   // Where its steps are in time: as the GPU ran them if the host ran ahead, otherwise as the host marked them.
@@ -102,8 +102,8 @@ class Run : public QObject {
   double stepUs() const { return step_time.us.value; }
   double samplesPerSecond() const;
   double meanUs() const;     // mean step of the whole run so far
-  double trainLoss() const;  // of the last batch
-  double testLoss() const, testAccuracy() const;  // of the last test
+  double trainLoss() const;  // from the last batch
+  double testLoss() const, testAccuracy() const;  // from the last test
   double peakBytes() const;
   double driverCalls() const;  // calls to the driver's allocator, per step
   bool hasChoices() const { return origin != RunOrigin::Imported || !spec.name.empty(); }  // false for another program

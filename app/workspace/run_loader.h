@@ -10,7 +10,7 @@ namespace ws::app {
 // Reads what the list shows. The losses and the trace stay in the file. Throws Failure.
 void read_summary(Run& run, const QString& path);
 
-QStringList command_of(const prof::RunSummary& summary);  // of a recorded program; empty if unknown
+QStringList command_of(const prof::RunSummary& summary);  // command of a recorded program; empty if unknown
 
 // Reads everything else. Safe on any thread: it touches no Run.
 struct RunDetails {
@@ -18,7 +18,7 @@ struct RunDetails {
   std::vector<EvalPoint> evals;
   std::vector<MeterPoint> meters;
   std::vector<Change> changes;
-  std::optional<CompiledPlan> plan;  // of the first choices; nullopt if the data shape is unknown
+  std::optional<CompiledPlan> plan;  // plan of the first choices; nullopt if the data shape is unknown
   prof::Trace trace;
   prof::GpuSteps gpu_steps;
   StepSplit split;

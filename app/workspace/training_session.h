@@ -55,7 +55,7 @@ class TrainingSession : public QObject {
   void change(const QString& key, const QString& value);
   void setTraceLevel(prof::TraceLevel level);
   void setTraceExtras(const TraceExtras& extras) { extras_ = extras; }
-  TrainControl* control();  // of a run on this machine, otherwise nullptr
+  TrainControl* control();  // nullptr unless the run is on this machine
   // From now on runs start on that machine; null: here. The run file is copied here when a run has ended: arrived().
   void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
   RemoteMachine* machine() const { return machine_.get(); }

@@ -20,7 +20,7 @@ class TrainingWorker {
   virtual bool wait(int most_ms) = 0;  // returns true if it is over
   virtual std::string failure() const = 0;  // why it ended without a result; valid once it is over
   virtual prof::CollectorStatus traceStatus() const { return {}; }
-  virtual TrainControl* control() { return nullptr; }  // of a run on this machine
+  virtual TrainControl* control() { return nullptr; }  // only for a training on this machine
 };
 
 }  // namespace ws::app

@@ -15,7 +15,7 @@ struct Drawing {
   struct Rect {
     double x, y, width, height;
     std::string fill, stroke;
-    double opacity;  // of the fill
+    double opacity;  // applies to the fill
   };
   struct Line {
     std::vector<std::pair<double, double>> points;

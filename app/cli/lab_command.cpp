@@ -176,7 +176,7 @@ Run add_lab(CLI::App& program) {
   command.add_option("--variants", a->ways, "variants, separated by commas: cpu, gpu, gpu-pinned, …")
       ->type_name("NAME,NAME")
       ->delimiter(',');
-  command.add_option("--ways", a->ways)->delimiter(',')->group("");  // its earlier name
+  command.add_option("--ways", a->ways)->delimiter(',')->group("");  // its former name
   command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20));

@@ -1,4 +1,4 @@
-// Shows a job on another machine until it ends or the person leaves it. Prints the same lines as a local run.
+// Shows a job on another machine until it ends or the user leaves it. Prints the same lines as a local run.
 #pragma once
 #include <cstdio>
 #include <functional>

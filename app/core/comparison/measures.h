@@ -61,7 +61,7 @@ const MeasureValue& measure(const Measures& all, MeasureKind kind);
 
 struct MeasureDelta {
   double delta = ComparedRun::kUnknown, noise = 0;  // the 95 % interval of the difference is delta ± noise
-  double percent = ComparedRun::kUnknown;           // of the baseline; NaN for percentages and for a baseline of 0
+  double percent = ComparedRun::kUnknown;           // relative to the baseline; NaN for percentages or a baseline of 0
   Verdict verdict = Verdict::Neutral;
   bool known() const { return delta == delta; }
 };

@@ -49,7 +49,7 @@ struct TrialRun {
   int trial = 0, repeat = 0;
   std::string status, message, file;  // file: its .wsrun, relative to the folder
   std::string device;                 // where it ran
-  std::string identity;               // of the trial
+  std::string identity;               // identity of its trial
   double us_per_step = 0, samples_per_s = 0, wall_s = 0, first_loss = 0, final_loss = 0, test_accuracy = 0;
   int64_t steps = 0, peak_bytes = 0;
   double allocator_calls_per_step = 0;

@@ -64,7 +64,7 @@ class PieceJournal {
 
  private:
   std::string folder_, name_;
-  uint64_t most_, begin_ = 0, size_ = 0;  // of the newest piece
+  uint64_t most_, begin_ = 0, size_ = 0;  // begin_, size_: the newest piece
   std::map<uint64_t, uint64_t> kept_;
 };
 

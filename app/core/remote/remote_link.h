@@ -25,7 +25,7 @@ struct LineStatus {
   std::string sentence;  // why the line is cut or refused
   double cut_s = 0;      // seconds since the cut
   int times_up = 0;
-  pid_t process = 0;     // of the line while it is up
+  pid_t process = 0;     // process of the line while it is up
   bool copy_helps = false;  // refused because this version of the program is missing there
 };
 

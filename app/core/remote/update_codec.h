@@ -15,7 +15,7 @@ namespace ws::app {
 struct RemoteUpdate {
   RunUpdate run;
   bool recompiled = false;                      // the plan changed since the last update
-  std::optional<prof::FollowStatus> recording;  // of a program that is recorded there
+  std::optional<prof::FollowStatus> recording;  // only for a program that is recorded there
   std::vector<std::string> files;               // at the end: run files there, the main one first
   std::optional<int> exit_status;               // set once the job has ended; from the recorded program or command
 };

@@ -16,7 +16,7 @@ namespace ws::app {
 // The data of the Compare page: all runs, the baseline first and then the candidate, and their comparison.
 struct ComparedRuns {
   std::vector<QPointer<Run>> runs;
-  std::vector<std::shared_ptr<const ComparedRun>> figures;  // of each run
+  std::vector<std::shared_ptr<const ComparedRun>> figures;  // one per run
   QPointer<Run> baseline, candidate;
   Comparison comparison;
   bool pair() const { return baseline && candidate; }

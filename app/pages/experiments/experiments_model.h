@@ -34,7 +34,7 @@ struct OutcomeGrid {
   QString axis, group_axis;  // their names
   QStringList items, groups;
   std::vector<int> trial;       // groups × items; -1 if there is none
-  std::vector<double> numbers;  // of the items if each begins with a number, otherwise empty
+  std::vector<double> numbers;  // leading numbers of the items; empty if one has none
   int at(int group, int item) const { return trial[static_cast<size_t>(group * items.size() + item)]; }
 };
 OutcomeGrid grid_of(const ExperimentResult& result);

@@ -310,7 +310,7 @@ lab::Operation LabForm::operation() const {
   return static_cast<lab::Operation>(operations_->currentItem()->data(Qt::UserRole).toInt());
 }
 
-// Offers only the ways that fit the operation and can run here.
+// Offers only the variants that fit the operation and can run here.
 void LabForm::operationChosen() {
   const lab::Operation wanted = operation();
   const bool product = wanted == lab::Operation::MatMul, gpu = device_info().cuda;

@@ -20,7 +20,7 @@ struct Pair {
   const LabPoint* b;
 };
 
-// The largest size that both ways reached.
+// The largest size that both variants reached.
 std::optional<Pair> last_common(const lab::LabResult& result, Way a, Way b) {
   std::optional<Pair> found;
   for (const LabPoint& p : result.points)

@@ -60,7 +60,7 @@ void LibraryTable::resizeEvent(QResizeEvent* event) {
   QTableView::resizeEvent(event);
 }
 
-// Hides the least important columns when the window is narrow, unless a person has chosen the columns.
+// Hides the least important columns when the window is narrow, unless the user has chosen the columns.
 void LibraryTable::fitColumns() {
   if (columns_chosen_) return;
   constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak,

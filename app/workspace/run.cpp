@@ -192,7 +192,7 @@ void Run::apply(RunUpdate&& update) {
   if (summary) emit ended();
 }
 
-// Once a run has ended, its file has the whole trace, so memory keeps less of it.
+// Once a run has ended, its file has the whole trace. Memory keeps less of it, the viewed range first.
 void Run::rest() {
   constexpr size_t kEnded = 64u << 20;
   if (!trace.backed || !QFileInfo::exists(path)) return;

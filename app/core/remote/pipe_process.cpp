@@ -36,8 +36,7 @@ struct Pipe {
 
 }  // namespace
 
-// We handle an interrupt at the terminal ourselves; the line must not get it. It still shares the
-// terminal, because ssh may ask there.
+// We handle Ctrl+C ourselves, so SIGINT is blocked in the child. The child still shares the terminal: ssh may ask there.
 PipeProcess::PipeProcess(const std::vector<std::string>& command) {
   Pipe in, out, err;
   posix_spawn_file_actions_t actions;

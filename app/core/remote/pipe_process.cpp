@@ -36,7 +36,7 @@ struct Pipe {
 
 }  // namespace
 
-// We handle Ctrl+C ourselves, so SIGINT is blocked in the child. The child still shares the terminal: ssh may ask there.
+// We handle Ctrl+C ourselves, so SIGINT is blocked in the child. The child shares the terminal: ssh may ask there.
 PipeProcess::PipeProcess(const std::vector<std::string>& command) {
   Pipe in, out, err;
   posix_spawn_file_actions_t actions;

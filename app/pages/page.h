@@ -32,6 +32,10 @@ struct Chore {
   std::function<QString()> what;  // a sentence; empty if nothing is running
   QString kept;                   // what remains when it is stopped
   std::function<void()> stop;
+  std::function<QString()> place = {};  // another machine that it runs on; empty: this one
+  std::function<void()> leave = {};     // it goes on there without the window
+  bool busy() const { return !what().isEmpty(); }
+  bool there() const { return busy() && place && !place().isEmpty(); }
 };
 
 struct Page {

@@ -45,7 +45,13 @@ bool CloseGuard::leftBehind() const { return left_ || TrainingSession::leftBehin
 
 const Chore* CloseGuard::chore() const {
   for (const Chore& chore : chores_)
-    if (!chore.what().isEmpty()) return &chore;
+    if (chore.busy() && !chore.there()) return &chore;
+  return nullptr;
+}
+
+const Chore* CloseGuard::choreThere() const {
+  for (const Chore& chore : chores_)
+    if (chore.there()) return &chore;
   return nullptr;
 }
 
@@ -72,12 +78,14 @@ bool CloseGuard::askToStop() {
 // Asks about runs on another machine. They do not need this window.
 CloseGuard::There CloseGuard::askAboutThere() {
   if (unattended_) return There::Leave;
-  QStringList places = workspace_.session()->placesThere();
-  const bool records = places.isEmpty();
-  if (records) places << workspace_.recording()->place();
-  const QString what = records ? tr("%1 records a program. It can go on without this window.")
-                               : tr("%1 trains. It can go on without this window.");
-  QMessageBox box(QMessageBox::Question, tr("A run goes on"), what.arg(places.join(tr(" and "))), QMessageBox::NoButton, window_);
+  const QStringList places = workspace_.session()->placesThere();
+  QStringList sentences;
+  if (!places.isEmpty()) sentences << tr("%1 trains.").arg(places.join(tr(" and ")));
+  if (workspace_.recording()->remote()) sentences << tr("%1 records a program.").arg(workspace_.recording()->place());
+  for (const Chore& chore : chores_)
+    if (chore.there()) sentences << chore.what();
+  sentences << tr("It can go on without this window.");
+  QMessageBox box(QMessageBox::Question, tr("A run goes on"), sentences.join(' '), QMessageBox::NoButton, window_);
   box.setObjectName("closeInMidRun");
   QPushButton* leave = box.addButton(tr("Leave it running"), QMessageBox::AcceptRole);
   QPushButton* stop = box.addButton(tr("Stop it and close"), QMessageBox::DestructiveRole);
@@ -89,9 +97,11 @@ CloseGuard::There CloseGuard::askAboutThere() {
 
 bool CloseGuard::mayLeaveThere() {
   TrainingSession* session = workspace_.session();
-  if (session->placesThere().isEmpty() && !workspace_.recording()->remote()) return true;
+  if (session->placesThere().isEmpty() && !workspace_.recording()->remote() && !choreThere()) return true;
   const There wish = askAboutThere();
   if (wish == There::Leave) session->detachAll(), workspace_.recording()->detach();
+  for (const Chore& chore : chores_)
+    if (chore.there() && wish != There::Stay) wish == There::Leave ? chore.leave() : chore.stop();
   if (wish == There::Stop) session->stopAll(), workspace_.recording()->stop();
   return wish != There::Stay;
 }
@@ -121,7 +131,7 @@ bool CloseGuard::mayClose(std::function<void()> then) {
                 std::move(then));
     return false;
   }
-  if (const Chore* running = chore()) {
+  if (const Chore* running = chore() ? chore() : choreThere()) {
     running->stop();
     waitToClose(waiting_for(*running), std::move(then));
     return false;

@@ -27,7 +27,8 @@ class CloseGuard : public QObject {
   bool leftBehind() const;
 
  private:
-  const Chore* chore() const;  // a chore that is running
+  const Chore* chore() const;       // a chore that runs on this machine
+  const Chore* choreThere() const;  // a chore that runs on another machine
   bool askToStop();
   enum class There { Stay, Leave, Stop };
   There askAboutThere();

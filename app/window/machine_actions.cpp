@@ -63,10 +63,10 @@ void MachineActions::ready() {
   const auto& running = machine_->running();
   workspace_.say(running.empty()
                      ? tr("New runs start on %1.").arg(machine_->place())
-                     : tr("%1 trains %n run(s).", nullptr, static_cast<int>(running.size())).arg(machine_->place()),
+                     : tr("%n job(s) run on %1.", nullptr, static_cast<int>(running.size())).arg(machine_->place()),
                  false);
   workspace_.session()->bringForward(machine_->address());
-  if (!running.empty()) watch(running.back());
+  for (auto job = running.rbegin(); job != running.rend(); ++job) watch(*job);
 }
 
 // Shows a job there as if it had been started here.
@@ -74,6 +74,7 @@ void MachineActions::watch(const RemoteJobInfo& job) {
   TrainingSession* session = workspace_.session();
   if (session->busy() || workspace_.recording()->busy()) return;
   if (job.kind == "train") session->attach(job);
+  if (job.kind != "train" && job.kind != "record") return workspace_.follow(job);
   if (job.kind != "record") return;
   if (Run* run = workspace_.recording()->attach(job)) show_recording(workspace_, run);
 }

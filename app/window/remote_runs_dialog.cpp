@@ -26,7 +26,10 @@ constexpr int kFile = Qt::UserRole, kJob = Qt::UserRole + 1;
 QString text_of(const RemoteJobInfo& job) {
   const QString title = QString::fromStdString(printable((job.title.isEmpty() ? job.name : job.title).toStdString()));
   if (job.kind == "record") return QObject::tr("▶ %1 · is recorded now").arg(title);
-  return (job.kind == "experiment" ? QObject::tr("▶ %1 · experiment goes on") : QObject::tr("▶ %1 · trains now")).arg(title);
+  if (job.kind == "experiment") return QObject::tr("▶ %1 · experiment runs now").arg(title);
+  if (job.kind == "lab") return QObject::tr("▶ %1 · sweep runs now").arg(title);
+  if (job.kind == "torch") return QObject::tr("▶ %1 · PyTorch trains now").arg(title);
+  return QObject::tr("▶ %1 · trains now").arg(title);
 }
 
 QString text_of(const JsonInput& row) {
@@ -119,7 +122,7 @@ const RemoteJobInfo* RemoteRunsDialog::chosenJob() const {
 void RemoteRunsDialog::check() {
   const RemoteJobInfo* job = chosenJob();
   open_->setText(job ? tr("Watch it") : tr("Copy here and open"));
-  open_->setEnabled(!job_.running() && !list_->selectedItems().isEmpty() && (!job || job->kind != "experiment"));
+  open_->setEnabled(!job_.running() && !list_->selectedItems().isEmpty());
 }
 
 void RemoteRunsDialog::copyChosen() {

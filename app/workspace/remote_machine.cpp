@@ -16,14 +16,15 @@ using nlohmann::json;
 
 // The answers of the machine, collected outside the window's thread.
 struct Answer {
+  bool gpu = false;
   QString device;
   std::vector<RemoteJobInfo> running;
 };
 
-QString device_of(const JsonInput& hello) {
-  const JsonInput machine = hello.at("machine");
-  const bool gpu = machine.at("gpu").there() && !machine.at("gpu").is_null();
-  return gpu ? QString::fromStdString(machine.at("gpu").text())
+bool has_gpu(const JsonInput& machine) { return machine.at("gpu").there() && !machine.at("gpu").is_null(); }
+
+QString device_of(const JsonInput& machine) {
+  return has_gpu(machine) ? QString::fromStdString(machine.at("gpu").text())
              : QObject::tr("no GPU, %1 threads").arg(machine.at("cpu_threads").whole(0));
 }
 
@@ -31,7 +32,9 @@ RemoteJobInfo job_of(const JsonInput& row) {
   const JsonInput job = row.at("job");
   RemoteJobInfo info{QString::fromStdString(row.required("run").text()), QString::fromStdString(job.at("title").text()),
                      QString::fromStdString(job.at("kind").text()), {}};
-  if (info.kind == "train") info.spec = parse_spec(job.required("spec").value().dump());
+  info.text = job.value().dump();
+  if (info.kind == "experiment" && info.title.isEmpty()) info.title = QString::fromStdString(job.at("experiment").at("title").text());
+  if (info.kind == "train" || info.kind == "torch") info.spec = parse_spec(job.required("spec").value().dump());
   QStringList words;
   for (const JsonInput& word : job.at("command").items()) words << QString::fromStdString(word.text());
   if (info.title.isEmpty()) info.title = words.join(' ');
@@ -40,7 +43,8 @@ RemoteJobInfo job_of(const JsonInput& row) {
 
 Answer ask_about(RemoteLink& link) {
   const json hello = link.ask({{"do", "hello"}});
-  return {device_of({hello, ""}), jobs_there(link)};
+  const JsonInput machine = JsonInput(hello, "").at("machine");
+  return {has_gpu(machine), device_of(machine), jobs_there(link)};
 }
 
 }  // namespace
@@ -83,7 +87,7 @@ void RemoteMachine::look() {
   asking_.start([link = link_, answer](const Job::Side&) { *answer = ask_about(*link); },
                 [this, answer](const QString& problem) {
                   if (!problem.isEmpty()) return emit refused(problem);
-                  device_ = answer->device, running_ = std::move(answer->running);
+                  gpu_ = answer->gpu, device_ = answer->device, running_ = std::move(answer->running);
                   emit ready();
                 });
 }

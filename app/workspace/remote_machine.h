@@ -15,8 +15,9 @@ namespace ws::app {
 
 // A job that runs there, from its start request.
 struct RemoteJobInfo {
-  QString name, title, kind;  // "train", "record" or "experiment"
-  RunSpec spec;               // only for a training
+  QString name, title, kind;  // "train", "record", "experiment", "lab" or "torch"
+  RunSpec spec;               // only for a training, by this program or PyTorch
+  std::string text;           // the whole job as JSON
 };
 std::vector<RemoteJobInfo> jobs_there(RemoteLink& link);  // waits; throws Failure
 
@@ -27,6 +28,7 @@ class RemoteMachine : public QObject {
   RemoteLink& link() { return *link_; }
   QString place() const;
   QString address() const;
+  bool hasGpu() const { return gpu_; }
   QString device() const { return device_; }  // "NVIDIA H200"; empty if not known yet
   bool up() const { return up_; }
   QString text() const;                       // "gpu7 · NVIDIA H200", or why the line is down
@@ -44,7 +46,7 @@ class RemoteMachine : public QObject {
 
   std::shared_ptr<RemoteLink> link_;
   QString device_, text_;
-  bool up_ = false, asked_ = false;
+  bool up_ = false, asked_ = false, gpu_ = false;
   LineState state_ = LineState::Connecting;
   std::vector<RemoteJobInfo> running_;
   QTimer timer_;

@@ -207,6 +207,11 @@ Run* TrainingSession::start(const StartRequest& request) {
   return mayStart(request.spec) ? begin(request, {}) : nullptr;
 }
 
+void TrainingSession::setMachine(std::shared_ptr<RemoteMachine> machine) {
+  machine_ = std::move(machine);
+  emit machineChanged();
+}
+
 Run* TrainingSession::attach(const RemoteJobInfo& training) {
   if (!machine_ || training.kind != "train" || !mayStart(training.spec)) return nullptr;
   return begin({training.spec, training.title}, training.name);

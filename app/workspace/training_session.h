@@ -57,8 +57,8 @@ class TrainingSession : public QObject {
   void setTraceExtras(const TraceExtras& extras) { extras_ = extras; }
   TrainControl* control();  // nullptr unless the run is on this machine
   // From now on runs start on that machine; null: here. The run file is copied here when a run has ended: arrived().
-  void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
-  RemoteMachine* machine() const { return machine_.get(); }
+  void setMachine(std::shared_ptr<RemoteMachine> machine);
+  const std::shared_ptr<RemoteMachine>& machine() const { return machine_; }
   bool remote() const { return trains_on_ != nullptr; }  // True if the run is on another machine
   Run* attach(const RemoteJobInfo& training);            // a training that already runs there
   void detach();                                         // it continues there; its updates are no longer received
@@ -80,6 +80,7 @@ class TrainingSession : public QObject {
   void ended(ws::app::Run* run);
   void arrived(ws::app::Run* run, const QString& path);  // the file of a remote run
   void stateChanged();
+  void machineChanged();
   void failed(const QString& sentence);
 
  private:

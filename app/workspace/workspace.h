@@ -39,6 +39,7 @@ class Workspace : public QObject {
   void say(const QString& sentence, bool problem) { emit said(sentence, problem); }
   void open(const QString& path) { emit openWanted(path); }  // a run, or any file that a page can read
   void chooseFile() { emit fileWanted(); }                   // asks for a file to open
+  void follow(const RemoteJobInfo& job) { emit followWanted(job); }  // an experiment, a sweep or PyTorch on another machine
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
   void compareRuns(Run* baseline, Run* candidate) { emit compareWanted(baseline, candidate); }
@@ -52,6 +53,7 @@ class Workspace : public QObject {
   void recordWanted(const QStringList& command, const ws::prof::RecordOptions& options);
   void recordAgainWanted();
   void fileWanted();
+  void followWanted(const ws::app::RemoteJobInfo& job);
   void picked(ws::app::Run* run);
   void frontWanted(const QObject* page);
   void liveWanted();

@@ -20,7 +20,7 @@ int multiprocessors_by_name(std::string_view name) {
       {"V100", 80},  {"Tesla T4", 40},        {"B200", 148}};
   if (name.find("MIG") != name.npos) return 0;
   for (const Known& known : kKnown)
-    if (name.find(known.part) != name.npos) return known.count;
+    if (names_card(name, known.part)) return known.count;
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "profiling/analysis/occupancy.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace ws::prof {
@@ -56,18 +57,28 @@ std::optional<DeviceLimits> limits_of(int major, int minor) {
 }
 
 std::optional<DeviceLimits> limits_of_card(std::string_view name, std::string_view compute) {
+  if (const auto said = capability_of(compute)) return limits_of(said->major, said->minor);
   struct Known {
     std::string_view part;
     int major, minor;
   };
-  // If one name is a prefix of another, the longer one comes first.
-  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},     {"A100", 8, 0}, {"RTX 30", 8, 6},
-                                     {"A10", 8, 6},  {"RTX 40", 8, 9}, {"L4", 8, 9},   {"H100", 9, 0},
-                                     {"H200", 9, 0}, {"GH200", 9, 0},  {"B200", 10, 0}};
+  static constexpr Known kKnown[] = {{"V100", 7, 0}, {"T4", 7, 5},    {"A100", 8, 0}, {"A10", 8, 6},
+                                     {"L4", 8, 9},   {"L40", 8, 9},   {"L40S", 8, 9}, {"H100", 9, 0},
+                                     {"H200", 9, 0}, {"GH200", 9, 0}, {"B200", 10, 0}};
   for (const Known& known : kKnown)
-    if (name.find(known.part) != std::string_view::npos) return limits_of(known.major, known.minor);
-  const auto said = capability_of(compute);
-  return said ? limits_of(said->major, said->minor) : std::nullopt;
+    if (names_card(name, known.part)) return limits_of(known.major, known.minor);
+  if (name.find("GeForce RTX 30") != name.npos) return limits_of(8, 6);
+  if (name.find("GeForce RTX 40") != name.npos) return limits_of(8, 9);
+  return std::nullopt;
+}
+
+bool names_card(std::string_view name, std::string_view part) {
+  const auto goes_on = [&](size_t at) {
+    return at < name.size() && std::isalnum(static_cast<unsigned char>(name[at])) != 0;
+  };
+  for (size_t at = name.find(part); at != name.npos; at = name.find(part, at + 1))
+    if (!(at > 0 && goes_on(at - 1)) && !goes_on(at + part.size())) return true;
+  return false;
 }
 
 Occupancy occupancy_of(const Detail& kernel, const DeviceLimits& device) {

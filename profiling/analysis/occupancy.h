@@ -25,6 +25,8 @@ std::optional<DeviceLimits> limits_of(int major, int minor);
 // Uses the name in a run file, which may come from another machine. For unlisted names it uses `compute`, such as
 // "9.0".
 std::optional<DeviceLimits> limits_of_card(std::string_view name, std::string_view compute = {});
+// True if `part` is a word of the name: "A100" is one in "NVIDIA A100-SXM4", but not in "RTX A1000".
+bool names_card(std::string_view name, std::string_view part);
 
 enum class OccupancyLimit : uint8_t { None, Warps, Registers, SharedMemory, Blocks, Impossible };
 struct Occupancy {

@@ -45,17 +45,25 @@ std::vector<double> pace_stretches_us(const std::vector<Pace>& seen) {
 }
 
 // Keeps the first entry, because stretches begin there.
-void PaceLog::add(Pace seen) {
-  constexpr size_t kMost = 4096;
+void PaceLog::keep(Pace seen) {
   if (seen_.size() > 1 && seen.wall_s - seen_[seen_.size() - 2].wall_s < apart_s_)
     seen_.back() = seen;
   else
     seen_.push_back(seen);
+}
+
+void PaceLog::add(Pace seen) {
+  constexpr size_t kMost = 4096;
+  keep(seen);
   if (seen_.size() <= kMost) return;
   apart_s_ = std::max(2 * apart_s_, 2 * (seen_.back().wall_s - seen_.front().wall_s) / static_cast<double>(kMost));
   std::vector<Pace> all;
   all.swap(seen_);
-  for (const Pace& pace : all) add(pace);
+  for (const Pace& pace : all) keep(pace);
+  if (seen_.size() <= kMost) return;
+  // Times that do not grow, or are not numbers, cannot be told apart: every second entry stays.
+  for (size_t i = 1; 2 * i < seen_.size(); ++i) seen_[i] = seen_[2 * i];
+  seen_.resize((seen_.size() + 1) / 2);
 }
 
 }  // namespace ws::prof

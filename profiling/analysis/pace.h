@@ -40,6 +40,8 @@ class PaceLog {
   const std::vector<Pace>& seen() const { return seen_; }
 
  private:
+  void keep(Pace seen);
+
   std::vector<Pace> seen_;
   double apart_s_ = 0;  // closer times are merged
 };

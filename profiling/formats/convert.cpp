@@ -95,9 +95,9 @@ void export_to(const RunData& run, const std::string& path) {
   if (path.ends_with(".csv")) return export_nsys_table(run, path, nsys_report_of(path));
   if (path.ends_with(".wsrun")) return export_run_file(run, path);
   if (path.ends_with(".sqlite") || path.ends_with(".db")) return export_nsys(run, path);
-  throw Failure(
-      path +
-      " has no known ending: .wsrun, .json, .json.gz, .sqlite, .csv, .scalars.csv and .tfevents can be written.");
+  throw Failure(path +
+                " has no known ending: .wsrun, .json, .json.gz, .sqlite, .csv, .scalars.csv, .tfevents, "
+                ".speedscope.json and .collapsed can be written.");
 }
 
 }  // namespace

@@ -8,11 +8,32 @@
 
 namespace ws::prof {
 
+namespace {
+
+// True for "val_loss", "loss/test" and "valLoss", but not for "value_loss" or "interval".
+bool names_a_test(std::string_view lower) {
+  constexpr std::string_view kTests[] = {"val", "valid", "validation", "test", "eval", "evaluation"};
+  constexpr std::string_view kMeasures[] = {"", "loss", "acc", "accuracy"};
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  for (size_t at = 0; at < lower.size(); ++at) {
+    size_t end = at;
+    while (end < lower.size() && is_letter(lower[end])) ++end;
+    const std::string_view word = lower.substr(at, end - at);
+    for (const std::string_view test : kTests)
+      for (const std::string_view measure : kMeasures)
+        if (word.size() == test.size() + measure.size() && word.starts_with(test) && word.ends_with(measure))
+          return true;
+    at = end;
+  }
+  return false;
+}
+
+}  // namespace
+
 ScalarRole scalar_role(std::string_view name) {
   std::string lower(name);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto has = [&lower](const char* word) { return lower.find(word) != std::string::npos; };
-  const bool test = has("val") || has("test") || has("eval");
+  const bool test = names_a_test(lower);
   // "loss_scale" is not a loss.
   const bool loss = lower.ends_with("loss") || lower.ends_with("loss_step") || lower.ends_with("loss_epoch");
   const bool accuracy = lower.ends_with("acc") || lower.ends_with("accuracy");

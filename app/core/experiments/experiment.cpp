@@ -278,9 +278,9 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
   return collect(spec, trials, runs);
 }
 
-ExperimentResult read_experiment(const std::string& folder) {
+ExperimentResult read_experiment(const std::string& folder, bool cuda) {
   const ExperimentSpec spec = load_experiment((fs::path(folder) / "experiment.json").string());
-  const auto trials = trials_of(spec, device_info().cuda);
+  const auto trials = trials_of(spec, cuda);
   return collect(spec, trials, results_of(trials, read_rows(folder, trials)));
 }
 

@@ -98,7 +98,8 @@ class ExperimentSink {
 // other choices are ignored. A stop keeps the results so far.
 ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
                                 ExperimentSink& sink, bool retry_failed = true);
-ExperimentResult read_experiment(const std::string& folder);
+// `cuda`: the machine that runs it has a GPU.
+ExperimentResult read_experiment(const std::string& folder, bool cuda = device_info().cuda);
 
 // Returns sentences on the best and the worst choice by the main measure. Empty without results.
 std::string measured_text(const ExperimentResult& result);

@@ -7,15 +7,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
+#include <utility>
 
+#include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/job_teller.h"
 #include "app/core/runs/run_ceilings.h"
+#include "app/core/runs/torch_run.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
@@ -57,6 +65,15 @@ Summary failed(const RunSpec& spec, const std::string& why) {
   return summary;
 }
 
+// The end of a job that writes one run file.
+RemoteUpdate ended_with(const JobFolder& job, int exit_status) {
+  RemoteUpdate end;
+  std::error_code none;
+  if (fs::exists(job.run_file(), none)) end.files = {job.name() + ".wsrun"};
+  end.exit_status = exit_status;
+  return end;
+}
+
 RecorderOptions recorder_options(const JobFolder& job, const JsonInput& in, const RunSpec& spec) {
   RecorderOptions options;
   options.path = job.run_file();
@@ -95,10 +112,15 @@ void train_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, con
   } catch (const std::exception& problem) {
     end.run.summary = failed(spec, problem.what());
   }
-  std::error_code none;
-  if (fs::exists(job.run_file(), none)) end.files = {job.name() + ".wsrun"};
-  end.exit_status = end.run.summary && end.run.summary->status == RunStatus::Failed ? 1 : 0;
+  const RemoteUpdate left = ended_with(job, end.run.summary && end.run.summary->status == RunStatus::Failed ? 1 : 0);
+  end.files = left.files, end.exit_status = left.exit_status;
   teller.tell(end);
+}
+
+bool asked_to_stop(JobRequests& requests, const std::function<bool()>& interrupted) {
+  bool stop = interrupted();
+  for (const json& request : requests.take()) stop |= request.value("what", json()) == "stop";
+  return stop;
 }
 
 std::vector<std::string> words_of(const JsonInput& list) {
@@ -133,9 +155,7 @@ void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, co
   RemoteUpdate end;
   for (bool asked = false; !end.exit_status;) {
     end.exit_status = program.wait(static_cast<int>(kLookEvery.count()));
-    bool stop = !asked && interrupted();
-    for (const json& request : requests.take()) stop |= request.value("what", json()) == "stop";
-    if (stop) asked = true, program.interrupt();
+    if (!asked && asked_to_stop(requests, interrupted)) asked = true, program.interrupt();
     RemoteUpdate update;
     for (prof::TraceBatch batch = program.take(); !batch.empty(); batch = program.take())
       update.run.traces.push_back(std::move(batch));
@@ -159,21 +179,119 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// Runs the experiment command of this program, because it restarts itself after a GPU
-// fault. Its output goes to the log.
+// Tells each new row of results.jsonl once.
+class NewRows {
+ public:
+  explicit NewRows(std::string path) : path_(std::move(path)) {}
+  void tell(JobTeller& teller) {
+    std::error_code none;
+    const auto size = fs::file_size(path_, none);
+    if (none || size == std::exchange(size_, size)) return;
+    RemoteUpdate update;
+    std::ifstream in(path_);
+    for (std::string line; std::getline(in, line) && !in.eof();)  // the last line may be incomplete
+      if (told_.insert(line).second) update.told.push_back(json{{"row", line}}.dump());
+    if (!update.told.empty()) teller.tell(update);
+  }
+
+ private:
+  std::string path_;
+  uintmax_t size_ = 0;
+  std::set<std::string> told_;
+};
+
+// Runs the command `experiment`, because it restarts itself after a GPU fault. Its output goes to the log.
 void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
+  const std::string results = job.file("results"), rows_file = results + "/results.jsonl";
   prof::write_whole(job.file("experiment.json"), in.required("experiment").value().dump());
-  Process command({program_file().string(), "experiment", job.file("experiment.json"), "--out", job.file("results")});
+  std::string known;
+  for (const JsonInput& row : in.at("rows").items()) known += row.text() + "\n";
+  fs::create_directories(results);
+  if (!known.empty()) prof::write_whole(rows_file, known);
+  Process command({program_file().string(), "experiment", job.file("experiment.json"), "--out", results});
+  NewRows rows(rows_file);
   RemoteUpdate end;
   for (bool asked = false; !end.exit_status;) {
     end.exit_status = command.wait(static_cast<int>(kLookEvery.count()));
-    bool stop = !asked && interrupted();
-    for (const json& request : requests.take()) stop |= request.value("what", json()) == "stop";
-    if (stop) asked = true, command.signal(SIGINT);
+    if (!asked && asked_to_stop(requests, interrupted)) asked = true, command.signal(SIGINT);
+    rows.tell(teller);
   }
-  end.files = files_in(job.file("results"));
+  end.files = files_in(results);
   teller.tell(end);
+}
+
+// Tells each point of a sweep when it is measured.
+class TellLab final : public lab::LabSink {
+ public:
+  TellLab(JobTeller& teller, lab::LabSpec spec) : teller_(teller) { one_.spec = std::move(spec); }
+  void point(const lab::LabPoint& point) override {
+    one_.points = {point};
+    tell({{"lab", to_json(one_)}});
+  }
+  void progress(int done, int of, const std::string& what) override { tell({{"done", done}, {"of", of}, {"what", what}}); }
+  void ceilings(const lab::Ceilings& c) override { one_.ceilings = c; }
+  void whole(const lab::LabResult& result) { tell({{"whole", to_json(result)}}); }
+
+ private:
+  void tell(const json& what) {
+    const std::lock_guard lock(mutex_);
+    RemoteUpdate update;
+    update.told = {what.dump(-1, ' ', false, json::error_handler_t::replace)};
+    teller_.tell(update);
+  }
+  JobTeller& teller_;
+  lab::LabResult one_;
+  std::mutex mutex_;
+};
+
+// Turns requests to stop into a flag, for work that polls one.
+class StopFlag {
+ public:
+  StopFlag(const JobFolder& job, const std::function<bool()>& interrupted)
+      : requests_(job), thread_([this, interrupted](const std::stop_token& ended) {
+          for (; !ended.stop_requested(); std::this_thread::sleep_for(kLookEvery))
+            if (asked_to_stop(requests_, interrupted)) asked_ = true;
+        }) {}
+  const std::atomic<bool>& asked() const { return asked_; }
+
+ private:
+  JobRequests requests_;
+  std::atomic<bool> asked_{false};
+  std::jthread thread_;
+};
+
+TorchTools torch_tools(const JsonInput& in) {
+  TorchTools tools = find_torch(in.at("python").text("python3"), program_file().string());
+  if (in.at("script").there()) tools.script = in.at("script").text(), tools.problem.clear();
+  return tools;
+}
+
+// Prints a line of PyTorch's script to the log.
+void print_line(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void lab_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+  const lab::LabSpec spec = lab::lab_spec_from_json(in.required("lab").value());
+  const StopFlag stop(job, interrupted);
+  TellLab sink(teller, spec);
+  if (in.at("torch").flag(false))
+    sink.whole(run_torch_lab(spec, torch_tools(in), stop.asked(), print_line));
+  else
+    sink.whole(run_recorded_lab(spec, job.run_file(), stop.asked(), sink));
+  teller.tell(ended_with(job, 0));
+}
+
+void torch_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
+  TorchRequest request;
+  request.spec = parse_spec(in.required("spec").value().dump());
+  request.out = job.run_file(), request.title = in.at("title").text();
+  request.compile = in.at("compile").flag(false), request.record = in.at("record").flag(true);
+  const StopFlag stop(job, interrupted);
+  run_torch(request, torch_tools(in), stop.asked(), print_line);
+  teller.tell(ended_with(job, 0));
 }
 
 // Starts the job in its own session, without a terminal. Its output goes to the log.
@@ -254,6 +372,8 @@ int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {
     if (kind == "train") train_job(job, in, teller, interrupted);
     if (kind == "record") record_job(job, in, teller, interrupted);
     if (kind == "experiment") experiment_job(job, in, teller, interrupted);
+    if (kind == "lab") lab_job(job, in, teller, interrupted);
+    if (kind == "torch") torch_job(job, in, teller, interrupted);
     return 0;
   } catch (const std::exception& problem) {
     RemoteUpdate end;

@@ -1,5 +1,5 @@
-// A job on the machine with the GPU: a training, a recording or an experiment. It runs in its own process, so that it
-// continues if the line is cut or the user leaves.
+// A job on the machine with the GPU: a training, a recording, an experiment, a sweep or PyTorch. It runs in its own
+// process, so that it continues if the line is cut or the user leaves.
 #pragma once
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +13,11 @@ namespace ws::app {
 // that asking twice starts only one. Throws Failure.
 //   {"kind": "train", "spec": …, "trace": "full", "counters": …, "window": …, "every": …, "title": …, "paused": …}
 //   {"kind": "record", "command": […], "trace": "full", "counters": …, "python": "ops", "window": "200ms/5s"}
-//   {"kind": "experiment", "experiment": …}
+//   {"kind": "experiment", "experiment": …, "rows": [known lines of results.jsonl]}
+//   {"kind": "lab", "lab": …, "torch": true for PyTorch's sweep, "python": …}
+//   {"kind": "torch", "spec": …, "compile": …, "python": …}
+// An experiment tells {"row": line of results.jsonl} for each training. A sweep tells {"lab": result with one point} and
+// {"done": …, "of": …, "what": …}, and at the end {"whole": result}.
 void start_job(const JobFolder& job, const nlohmann::json& what);
 
 // Runs the job itself, in its own process, and returns the exit code. `interrupted`: True if a signal asked it to end.

@@ -1,8 +1,103 @@
 #include "app/pages/experiments/experiment_job.h"
 
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <nlohmann/json.hpp>
+
+#include "app/core/remote/job_folder.h"
+#include "app/workspace/remote_work.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::app {
+namespace {
+
+QString rows_file(const QString& folder) { return folder + "/results.jsonl"; }
+
+std::vector<std::string> known_rows(const QString& folder) {
+  std::vector<std::string> rows;
+  QFile file(rows_file(folder));
+  if (!file.open(QIODevice::ReadOnly)) return rows;
+  while (!file.atEnd())
+    if (const QByteArray line = file.readLine().trimmed(); !line.isEmpty()) rows.push_back(line.toStdString());
+  return rows;
+}
+
+// Run files of trainings and the table. The rows have come already.
+RemoteWork::Copies copies_into(const QString& folder) {
+  return [folder](const std::string& job, const std::vector<std::string>& files) {
+    std::vector<RemoteWork::Copy> copies;
+    for (const std::string& file : files) {
+      const QString path = QDir(folder).filePath(QString::fromStdString(file));
+      const bool table = file == "table.csv" || file == "chart.svg";
+      if (!is_plain_name(file) || !(table || file.ends_with(".wsrun")) || (!table && QFileInfo::exists(path))) continue;
+      copies.push_back({{{"run", job}, {"folder", "results"}, {"file", file}}, path});
+    }
+    return copies;
+  };
+}
+
+}  // namespace
+
+ExperimentJob::ExperimentJob(QObject* parent) : QObject(parent) {}
+ExperimentJob::~ExperimentJob() = default;
+
+void ExperimentJob::startThere(const std::shared_ptr<RemoteMachine>& machine, const ExperimentSpec& spec, const QString& folder) {
+  folder_ = folder;
+  const nlohmann::json job{{"kind", "experiment"}, {"title", spec.title}, {"experiment", to_json(spec)}, {"rows", known_rows(folder)}};
+  const QString name = QString::fromStdString(RemoteRun::new_name(spec.name));
+  follow(std::make_unique<RemoteWork>(machine, name, job, copies_into(folder), this), spec);
+}
+
+void ExperimentJob::follow(const std::shared_ptr<RemoteMachine>& machine, const QString& name, const ExperimentSpec& spec, const QString& folder) {
+  folder_ = folder;
+  follow(std::make_unique<RemoteWork>(machine, name, nlohmann::json(), copies_into(folder), this), spec);
+}
+
+void ExperimentJob::follow(std::unique_ptr<RemoteWork> work, const ExperimentSpec& spec) {
+  QDir().mkpath(folder_);
+  prof::write_whole((folder_ + "/experiment.json").toStdString(), to_json(spec).dump(2) + "\n");
+  there_ = std::move(work);
+  connect(there_.get(), &RemoteWork::told, this, &ExperimentJob::keepRow);
+  connect(there_.get(), &RemoteWork::printed, this, &ExperimentJob::printed);
+  connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
+    there_.release()->deleteLater();
+    emit ended(problem);
+  });
+}
+
+// Rows of other experiments and broken ones are left out when the results are read.
+void ExperimentJob::keepRow(const std::string& told) {
+  std::string row;
+  try {
+    const nlohmann::json parsed = parse_json(told, "A result");
+    row = JsonInput(parsed, "").at("row").text();
+  } catch (const std::exception& problem) {
+    return emit printed(QString::fromUtf8(problem.what()));
+  }
+  const std::vector<std::string> known = known_rows(folder_);
+  if (row.empty() || row.find('\n') != row.npos || std::ranges::find(known, row) != known.end()) return;
+  QFile file(rows_file(folder_));
+  if (file.open(QIODevice::Append)) file.write(QByteArray::fromStdString(row + "\n"));
+  file.close();
+  emit trained();
+}
+
+void ExperimentJob::cancel() {
+  job_.cancel();
+  if (there_) there_->stop();
+}
+
+void ExperimentJob::leave() {
+  if (!there_) return;
+  there_.reset();
+  emit ended({});
+}
+
+QString ExperimentJob::place() const { return there_ ? there_->place() : QString(); }
+
 void ExperimentJob::start(const ExperimentSpec& spec, const QString& folder) {
   if (running()) return;
   folder_ = folder;

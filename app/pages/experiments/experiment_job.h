@@ -1,27 +1,48 @@
-// Runs an experiment on its own thread and reports to the window's thread.
+// Runs one experiment, on its own thread or on another machine, and reports to the window's thread.
 #pragma once
+#include <QObject>
+#include <QString>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "app/core/experiments/experiment.h"
 #include "app/workspace/job.h"
 
 namespace ws::app {
 
+class RemoteMachine;
+class RemoteWork;
+
 class ExperimentJob : public QObject {
   Q_OBJECT
  public:
-  explicit ExperimentJob(QObject* parent = nullptr) : QObject(parent) {}
+  explicit ExperimentJob(QObject* parent = nullptr);
+  ~ExperimentJob() override;
   void start(const ExperimentSpec& spec, const QString& folder);  // only while nothing runs
-  void cancel() { job_.cancel(); }
-  bool running() const { return job_.running(); }
+  // Trains on that machine. New results are added to `folder`; the results that it has are not measured again.
+  void startThere(const std::shared_ptr<RemoteMachine>& machine, const ExperimentSpec& spec, const QString& folder);
+  // Follows an experiment that already runs there.
+  void follow(const std::shared_ptr<RemoteMachine>& machine, const QString& name, const ExperimentSpec& spec, const QString& folder);
+  void cancel();
+  void leave();  // stops following; the experiment continues there
+  bool running() const { return job_.running() || there_; }
+  QString place() const;  // the other machine it runs on; empty if it runs here
   const QString& folder() const { return folder_; }
 
  signals:
   void began(const QString& label, int repeat, int done, int of);
+  void printed(const QString& line);   // by an experiment on another machine
   void trained();                      // the results in the folder have one more line
   void ended(const QString& problem);  // empty if it went well or was stopped
 
  private:
+  void follow(std::unique_ptr<RemoteWork> work, const ExperimentSpec& spec);
+  void keepRow(const std::string& told);
+
   QString folder_;
   Job job_;
+  std::unique_ptr<RemoteWork> there_;
 };
 
 }  // namespace ws::app

@@ -8,15 +8,16 @@
 
 #include "app/widgets/theme.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
 namespace {
 constexpr int kPathRole = Qt::UserRole, kOwnRole = Qt::UserRole + 1;
 
-// True if more than half of the trials can run here. Experiments that mostly need a GPU show nothing without one.
-bool runs_here(const std::string& path) {
-  const std::vector<Trial> trials = trials_of(load_experiment(path), device_info().cuda);
+// True if more than half of the trials can run on such a machine.
+bool runs_with(bool cuda, const std::string& path) {
+  const std::vector<Trial> trials = trials_of(load_experiment(path), cuda);
   const auto here = std::ranges::count_if(trials, [](const Trial& trial) { return trial.skipped.empty(); });
   return static_cast<size_t>(here) * 2 > trials.size();
 }
@@ -35,9 +36,10 @@ ExperimentList::ExperimentList(const QString& own_folder, QWidget* parent)
 void ExperimentList::fill() {
   if (count() > 0) return;
   addHeading(tr("Shipped with Warpscope"));
+  const bool cuda = cuda_.value_or(device_info().cuda);
   try {
     for (const ExperimentInfo& shipped : shipped_experiments())
-      if (runs_here(shipped.path)) add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
+      if (runs_with(cuda, shipped.path)) add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }
@@ -48,6 +50,15 @@ void ExperimentList::fill() {
       emit said(QString::fromUtf8(problem.what()), true);
     }
   if (count() > 1) setCurrentRow(1);
+}
+
+void ExperimentList::setCuda(bool cuda) {
+  if (cuda_.value_or(device_info().cuda) == cuda) return;
+  cuda_ = cuda;
+  if (count() == 0) return;
+  const QString title = currentItem() ? currentItem()->text() : QString(), chosen = path();
+  clear();
+  if (!chosen.isEmpty()) select(title, chosen);
 }
 
 QString ExperimentList::keep(const ExperimentSpec& spec) {
@@ -78,6 +89,14 @@ void ExperimentList::select(const QString& title, const QString& wanted) {
         return QFileInfo(QString::fromStdString(each.path)) == QFileInfo(wanted);
       }));
   setCurrentRow(count() - 1);
+}
+
+void ExperimentList::select(const ExperimentSpec& spec) {
+  const QString title = QString::fromStdString(spec.title);
+  for (const ExperimentInfo& shipped : shipped_experiments())
+    if (shipped.name == spec.name) return select(title, QString::fromStdString(shipped.path));
+  const QString own = own_folder_ + "/" + QString::fromStdString(file_name_of(spec.name)) + ".json";
+  if (const QString path = QFileInfo::exists(own) ? own : keep(spec); !path.isEmpty()) select(title, path);
 }
 
 QString ExperimentList::path() const { return currentItem() ? currentItem()->data(kPathRole).toString() : QString(); }

@@ -1,6 +1,7 @@
 // The experiments to choose from: first the shipped ones, then the user's own, which are stored beside the results.
 #pragma once
 #include <QListWidget>
+#include <optional>
 
 #include "app/core/experiments/experiment.h"
 
@@ -11,8 +12,10 @@ class ExperimentList : public QListWidget {
  public:
   ExperimentList(const QString& own_folder, QWidget* parent);
   void fill();                                             // call once, when the list is first shown
-  QString keep(const ExperimentSpec& spec);  // writes a user's experiment; returns its path, or empty on failure
+  void setCuda(bool cuda);                                 // whether the machine that runs them has a GPU; fills the list again
+  QString keep(const ExperimentSpec& spec);                // writes a user's experiment; returns its path, or empty on failure
   void select(const QString& title, const QString& path);  // adds it if it is new
+  void select(const ExperimentSpec& spec);                 // selects it by name; if there is none, keeps it as the user's own
   QString path() const;                                    // path of the current one; empty if there is none
   bool own() const;
   QString nextTitle() const;  // title of the one below; empty if there is none
@@ -26,6 +29,7 @@ class ExperimentList : public QListWidget {
   void add(const QString& title, const QString& path, bool own);
 
   QString own_folder_;
+  std::optional<bool> cuda_;  // nullopt: as this machine
 };
 
 }  // namespace ws::app

@@ -14,6 +14,7 @@
 #include <QSpinBox>
 #include <QSplitter>
 #include <QVBoxLayout>
+#include <nlohmann/json.hpp>
 
 #include "app/core/report/report.h"
 #include "app/pages/experiments/experiment_dialog.h"
@@ -23,6 +24,8 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
@@ -55,7 +58,15 @@ ExperimentsTab::ExperimentsTab(TrainingSession* session, const QString& folder, 
     state_->setText(tr("%1 of %2: %3, repeat %4").arg(done + 1).arg(of).arg(label).arg(repeat + 1));
   });
   connect(job_, &ExperimentJob::trained, this, [this] { readResult(), showResult(); });
+  connect(job_, &ExperimentJob::printed, this, [this](const QString& line) {
+    if (!line.startsWith(' ')) state_->setText(tr("%1: %2").arg(job_->place(), line));
+  });
   connect(job_, &ExperimentJob::ended, this, &ExperimentsTab::ended);
+  connect(session_, &TrainingSession::machineChanged, this, [this] {
+    if (running()) return;
+    list_->setCuda(cuda());
+    chosen();
+  });
 }
 
 QWidget* ExperimentsTab::buildLeft() {
@@ -200,12 +211,18 @@ QWidget* ExperimentsTab::buildEnding(QWidget* parent) {
 
 QString ExperimentsTab::conclusion() const { return ending_->isHidden() ? QString() : conclusion_->text(); }
 
+// Each machine has its own results.
 QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const {
-  return QDir(folder_).filePath(QString::fromStdString(spec.name));
+  const QString name = QString::fromStdString(spec.name);
+  if (!session_->machine()) return QDir(folder_).filePath(name);
+  return QDir(folder_ + "/on-" + QString::fromStdString(file_name_of(session_->machine()->place().toStdString()))).filePath(name);
 }
+
+bool ExperimentsTab::cuda() const { return session_->machine() ? session_->machine()->hasGpu() : device_info().cuda; }
 
 void ExperimentsTab::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
+  list_->setCuda(cuda());
   list_->fill();
   showState();
 }
@@ -237,7 +254,7 @@ void ExperimentsTab::chosen() {
   known_ = false;
   try {
     spec_ = load_experiment(list_->path().toStdString());
-    trials_ = trials_of(spec_, device_info().cuda);
+    trials_ = trials_of(spec_, cuda());
     known_ = true;
   } catch (const std::exception& problem) {
     state_->setText(QString::fromUtf8(problem.what()));
@@ -269,7 +286,7 @@ void ExperimentsTab::readResult() {
   const QString folder = folderOf(spec_);
   if (!known_ || !QFileInfo::exists(folder + "/results.jsonl")) return;
   try {
-    ExperimentResult read = read_experiment(folder.toStdString());
+    ExperimentResult read = read_experiment(folder.toStdString(), cuda());
     if (read.trials.size() == trials_.size()) result_ = std::move(read);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
@@ -284,11 +301,33 @@ void ExperimentsTab::run() {
   session_->hold(tr("Stop the experiment first (Experiments › Stop)."));
   readResult();  // before the thread writes there
   result_.spec.repeats = spec_.repeats;
-  job_->start(spec_, folderOf(spec_));
+  if (session_->machine())
+    job_->startThere(session_->machine(), spec_, folderOf(spec_));
+  else
+    job_->start(spec_, folderOf(spec_));
   showResult();
 }
 
-// True if the user asks for more repeats than a complete result has. It then continues.
+bool ExperimentsTab::follow(const RemoteJobInfo& job) {
+  if (running() || session_->busy() || !session_->machine()) return false;
+  try {
+    const nlohmann::json parsed = parse_json(job.text, "The experiment");
+    const ExperimentSpec spec = experiment_from_json(JsonInput(parsed, "").required("experiment").value());
+    list_->select(spec);
+    spec_ = spec;
+    session_->hold(tr("Stop the experiment first (Experiments › Stop)."));
+    job_->follow(session_->machine(), job.name, spec_, folderOf(spec_));
+    trials_ = trials_of(spec_, cuda()), known_ = true;
+    readResult();
+    result_.spec.repeats = spec_.repeats;
+    showResult();
+    return true;
+  } catch (const std::exception& problem) {
+    return emit said(QString::fromUtf8(problem.what()), true), false;
+  }
+}
+
+// True if more repeats are asked for than a complete result has: it goes on too.
 bool ExperimentsTab::wantsMore() const { return repeats_->value() > result_.spec.repeats; }
 
 // Renames a complete result instead of deleting it.
@@ -343,9 +382,9 @@ void ExperimentsTab::showState() {
   }
   if (busy) return;
   if (of == 0 && known_)
-    state_->setText(tr("None of its choices can run on this machine."));
+    state_->setText(tr("None of its choices can run on %1.").arg(session_->machine() ? session_->machine()->place() : tr("this machine")));
   else if (done == 0)
-    state_->setText(tr("Not run here yet."));
+    state_->setText(session_->machine() ? tr("Not run on %1 yet.").arg(session_->machine()->place()) : tr("Not run here yet."));
   else
     state_->setText(result_.complete
                         ? tr("Complete: %1 trainings on %2").arg(done).arg(QString::fromStdString(result_.device))

@@ -17,6 +17,7 @@ class QSpinBox;
 namespace ws::app {
 
 class TrainingSession;
+struct RemoteJobInfo;
 
 class ExperimentsTab : public QWidget {
   Q_OBJECT
@@ -35,8 +36,11 @@ class ExperimentsTab : public QWidget {
   bool add(const ExperimentSpec& spec);  // a user's experiment, stored beside the results
   // Sets the choices that a new experiment starts with.
   void setBase(std::function<RunSpec()> base) { base_ = std::move(base); }
-  void run();  // starts or continues
+  void run();  // starts or continues, on the connected machine if there is one
   void stop() { job_->cancel(); }
+  bool follow(const RemoteJobInfo& job);  // follows one on the connected machine; false if something runs already
+  QString place() const { return job_->place(); }
+  void leave() { job_->leave(); }
   bool exportTo(const QString& path);  // csv, svg, pdf or png by file name extension
 
  signals:
@@ -59,6 +63,7 @@ class ExperimentsTab : public QWidget {
   void showState();
   void ended(const QString& problem);
   QString folderOf(const ExperimentSpec& spec) const;
+  bool cuda() const;
   bool wantsMore() const;
   void keepEarlier();
   void openTrial(int row);

@@ -118,9 +118,13 @@ void PersistentExecutor::run(const DevicePlan& bound, int64_t first_step, int64_
   Bound& found = bound_.at(bound.plan.id);
   const int64_t wanted = prof::StampBoard::instance().wanted();
   const persistent::CompiledKernel& stamping = kernel_of(found, wanted > 0);
-  // Data of another plan in the exchange buffer could look like a message.
-  if (exchange_ && exchanging_ != bound.plan.id)
+  // Data of another plan in the exchange buffer could look like a message. So could an old message once step numbers
+  // repeat.
+  constexpr unsigned kMostExchanged = 1u << 31;
+  if (exchange_ && (exchanging_ != bound.plan.id || exchanged_ > kMostExchanged)) {
     CUDA_CHECK(cudaMemsetAsync(exchange_.data(), 0, exchange_.bytes(), place_.stream));
+    exchanged_ = 0;
+  }
   exchanging_ = bound.plan.id;
   Arguments a = arguments(bound, found);
   // Stamps cost registers even if they are not written. A separate launch for them leaves the other steps unchanged.

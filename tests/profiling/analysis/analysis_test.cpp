@@ -78,6 +78,10 @@ Detail kernel_of(int threads, int registers, int shared) {
 TEST(Occupancy, AgreesWithKnownCases) {
   const DeviceLimits h200 = limits_of_card("NVIDIA H200").value();
   EXPECT_EQ(limits_of_card("NVIDIA RTX PRO 6000", "12.0").value().threads_per_sm, 1536);
+  EXPECT_EQ(limits_of_card("NVIDIA A100-SXM4-80GB").value().threads_per_sm, 2048);
+  EXPECT_EQ(limits_of_card("NVIDIA RTX A1000", "8.6").value().threads_per_sm, 1536) << "what the driver says counts";
+  for (const char* other : {"NVIDIA RTX A1000", "Quadro RTX 4000", "NVIDIA RTX 3000 Ada"})
+    EXPECT_FALSE(limits_of_card(other)) << other;
   EXPECT_FALSE(limits_of_card("NVIDIA Rubin", "15.0")) << "no guess about a card of tomorrow";
   for (const char* unknown : {"", "9", ".", "x.y", "9."}) EXPECT_FALSE(limits_of_card("a card", unknown)) << unknown;
   const Occupancy full = occupancy_of(kernel_of(256, 32, 0), h200);

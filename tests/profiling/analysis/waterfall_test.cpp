@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -139,6 +140,15 @@ TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
 }
 
 // Two kernels of a meaning at a time: the time counts once, for the one that began first.
+TEST(PaceLog, StaysSmallWhateverTheTimes) {
+  for (const double step_s : {0.0, 1e-6, std::numeric_limits<double>::quiet_NaN()}) {
+    PaceLog log;
+    for (int i = 0; i < 100'000; ++i) log.add({static_cast<double>(i), step_s * i});
+    EXPECT_LE(log.seen().size(), 4096u) << step_s;
+    EXPECT_EQ(log.seen().front().step, 0) << step_s;
+  }
+}
+
 TEST(Waterfall, TimeOfKernelsThatOverlapIsCountedOnce) {
   Made made;
   made.trace.ops.push_back({"fc1", "", "", "", Meaning::Matrix});

@@ -17,7 +17,10 @@ namespace {
 TEST(ScalarRole, IsToldByTheName) {
   for (const char* name : {"loss", "train/loss", "train_loss", "Loss", "loss_step"})
     EXPECT_EQ(scalar_role(name), ScalarRole::Loss) << name;
-  for (const char* name : {"val_loss", "test/loss", "eval_loss"}) EXPECT_EQ(scalar_role(name), ScalarRole::TestLoss) << name;
+  for (const char* name : {"value_loss", "interval_loss", "latest_loss"})
+    EXPECT_EQ(scalar_role(name), ScalarRole::Loss) << name;
+  for (const char* name : {"val_loss", "test/loss", "eval_loss", "validLoss", "loss-val1_loss"})
+    EXPECT_EQ(scalar_role(name), ScalarRole::TestLoss) << name;
   EXPECT_EQ(scalar_role("train_acc"), ScalarRole::Accuracy);
   EXPECT_EQ(scalar_role("val/accuracy"), ScalarRole::TestAccuracy);
   for (const char* name : {"lr", "loss_scale", "grad_norm", ""}) EXPECT_EQ(scalar_role(name), ScalarRole::Other) << name;

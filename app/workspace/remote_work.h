@@ -1,0 +1,53 @@
+// An experiment, a sweep or PyTorch on another machine: passes on what it tells, and copies its files here when it ends.
+#pragma once
+#include <QObject>
+#include <QTimer>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/core/remote/remote_run.h"
+#include "app/workspace/job.h"
+#include "app/workspace/remote_machine.h"
+
+namespace ws::app {
+
+class RemoteWork : public QObject {
+  Q_OBJECT
+ public:
+  struct Copy {
+    nlohmann::json what;  // as fetch_file() takes it
+    QString path;         // here
+  };
+  // Says which of the files that the job left are copied to where.
+  using Copies = std::function<std::vector<Copy>(const std::string& job, const std::vector<std::string>& files)>;
+
+  // `job`: as RemoteRun::start() takes it; null: it runs there already.
+  RemoteWork(std::shared_ptr<RemoteMachine> machine, const QString& name, const nlohmann::json& job, Copies copies, QObject* parent);
+  QString place() const { return machine_->place(); }
+  const std::string& name() const { return run_.name(); }
+  void stop();
+
+ signals:
+  void told(const std::string& json_text);
+  void printed(const QString& line);
+  void ended(const QString& problem);  // all files are here; empty: no problem. It may be deleted then
+
+ private:
+  void poll();
+  void take(const RemoteUpdate& update);
+  void copyFiles();
+
+  std::shared_ptr<RemoteMachine> machine_;
+  RemoteRun run_;
+  Copies copies_;
+  QTimer timer_;
+  Job copying_;
+  QString problem_, rest_;  // rest_: of a line that has not come whole
+  std::vector<std::string> files_;
+  bool has_ended_ = false;
+};
+
+}  // namespace ws::app

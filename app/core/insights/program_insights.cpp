@@ -81,6 +81,8 @@ class Program {
       if (tracks[i].kind == TrackKind::Phases && tracks[i].name.ends_with(" ranges")) see_ranges(i);
     std::ranges::sort(data_ranges_, {}, &prof::TimeRange::begin);
     for (size_t i = 0; i < tracks.size(); ++i) {
+      if (tracks[i].kind == TrackKind::Steps) see_steps(i);
+      if (prof::on_gpu(tracks[i])) see_gpu(i);
       if (tracks[i].kind == TrackKind::Other && tracks[i].name == "samples of MainThread") see_samples(i);
       if (tracks[i].kind == TrackKind::Other && tracks[i].name.starts_with("loader worker ")) see_worker(i);
     }
@@ -88,9 +90,12 @@ class Program {
 
   std::vector<Insight> found() const {
     std::vector<Insight> all;
-    for (auto found : {waits_for_data(), waits_for_gpu(), hot_line()})
+    for (auto found :
+         {waits_for_data(), waits_for_gpu(), hot_line(), pageable_copies(), many_optimizer_kernels(), fp32_products()})
       if (found) all.push_back(std::move(*found));
     std::ranges::stable_sort(all, std::greater<>{}, &Insight::cost_ns);
+    // It costs no time until it ends the program.
+    if (auto found = memory_grows()) all.insert(all.begin(), std::move(*found));
     return all;
   }
 
@@ -107,6 +112,28 @@ class Program {
         data_ranges_.push_back({span.start, span.end()});
       }
       if (op.phase == "sync" && !line.empty()) syncs_[line + "\n" + op.name].add(track, span, within(judged_, span));
+    });
+  }
+
+  void see_steps(size_t track) {
+    prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end,
+                    [&](const Span& span) { steps_ += span.start >= judged_.begin; });
+  }
+
+  void see_gpu(size_t track) {
+    prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
+      const prof::OpInfo* op = span.op != prof::kNoOp && span.op < trace_.ops.size() ? &trace_.ops[span.op] : nullptr;
+      if (span.span_kind() == prof::SpanKind::Copy) {
+        const prof::Detail& detail = trace_.detail(span.detail);
+        if (!op || !detail.copy_kind.starts_with("pageable →")) return;
+        const std::string line(prof::line_of(*op));
+        pageable_[line].add(track, span, within(judged_, span));
+        pageable_bytes_[line] += detail.bytes;
+      } else if (prof::is_kernel(span)) {
+        if (op && op->phase == "optimizer") optimizer_.add(track, span, within(judged_, span));
+        if (trace_.name(span.name).find("sgemm") != std::string::npos)
+          fp32_products_.add(track, span, within(judged_, span));
+      }
     });
   }
 
@@ -203,8 +230,94 @@ class Program {
                    prof::Meaning::Idle, most->second);
   }
 
+  double per_step(TimeNs time) const {
+    return static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<int64_t>(steps_, 1));
+  }
+
+  Found pageable_copies() const {
+    const auto* most = largest(pageable_);
+    if (!most || most->first.empty() || !worth_saying(most->second.time)) return {};
+    const double bytes = static_cast<double>(pageable_bytes_.at(most->first)) / static_cast<double>(most->second.count);
+    return insight("pageable copies",
+                   most->first + " copies " + bytes_text(bytes) + " from pageable memory: " +
+                       text(most->second.time, most->second.count) + " each time, " + share(most->second.time),
+                   "Use pinned memory (pin_memory=True in the DataLoader) and .to(device, non_blocking=True): the copy "
+                   "then runs beside "
+                   "kernels. This saves at most " +
+                       time_text(per_step(most->second.time)) + " a step.",
+                   prof::Meaning::Copy, most->second);
+  }
+
+  Found many_optimizer_kernels() const {
+    constexpr double kMany = 20, kShare = 0.05;  // a fused optimizer launches a few
+    const double kernels = static_cast<double>(optimizer_.count) / static_cast<double>(std::max<int64_t>(steps_, 1));
+    if (kernels < kMany || static_cast<double>(optimizer_.time) < kShare * static_cast<double>(judged_.length()))
+      return {};
+    return insight(
+        "many kernels of the optimizer",
+        "the optimizer launches " + count_text(kernels) + " kernels a step: " + time_text(per_step(optimizer_.time)) +
+            ", " + share(optimizer_.time),
+        "A fused optimizer updates all parameters with a few kernels: pass fused=True, or foreach=True, to it.",
+        prof::Meaning::Optimizer, optimizer_);
+  }
+
+  Found fp32_products() const {
+    if (!worth_saying(fp32_products_.time)) return {};
+    return insight(
+        "fp32 products", "matrix products in fp32 take " + share(fp32_products_.time),
+        "They do not use the tensor cores. Allow tf32 with torch.set_float32_matmul_precision(\"high\"), or train with "
+        "torch.autocast in bf16, and compare the losses.",
+        prof::Meaning::Matrix, fp32_products_);
+  }
+
+  // Blocks that were allocated during the steps and never freed, if their number grows until the end.
+  Found memory_grows() const {
+    struct Kept {
+      uint64_t bytes = 0, late_bytes = 0;  // late: allocated in the second half of the steps
+      int blocks = 0;
+    };
+    constexpr double kShareOfPeak = 0.05;
+    const TimeNs half = judged_.begin + judged_.length() / 2;
+    std::map<std::pair<int, uint64_t>, const prof::MemoryEvent*> live;
+    uint64_t used = 0;
+    for (const prof::MemoryEvent& event : trace_.memory()) {
+      const std::pair key{static_cast<int>(event.source), event.address};
+      if (event.kind == prof::MemoryAction::Allocate) live[key] = &event;
+      if (event.kind == prof::MemoryAction::Free) live.erase(key);
+    }
+    std::map<std::pair<int, std::string>, Kept> by_line;
+    for (const auto& [key, event] : live) {
+      used += event->bytes;
+      if (event->time < judged_.begin || event->time >= judged_.end || event->op == prof::kNoOp ||
+          event->op >= trace_.ops.size())
+        continue;
+      Kept& kept = by_line[{key.first, std::string(prof::line_of(trace_.ops[event->op]))}];
+      kept.bytes += event->bytes, ++kept.blocks;
+      if (event->time >= half) kept.late_bytes += event->bytes;
+    }
+    const auto most = std::ranges::max_element(by_line, {}, [](const auto& entry) { return entry.second.late_bytes; });
+    constexpr int kFewest = 4;
+    if (most == by_line.end() || most->first.second.empty() || most->second.blocks < kFewest || steps_ < kFewest)
+      return {};
+    const Kept& kept = most->second;
+    if (3 * kept.late_bytes < kept.bytes || static_cast<double>(kept.bytes) < kShareOfPeak * static_cast<double>(used))
+      return {};
+    return insight("memory grows",
+                   most->first.second + " keeps " +
+                       bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(steps_)) +
+                       " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
+                   "Something holds these tensors, often a list of losses with their graphs. Keep loss.item() or "
+                   "loss.detach() instead, "
+                   "or delete what is not needed.",
+                   prof::Meaning::Allocation, {});
+  }
+
   const prof::Trace& trace_;
   const prof::TimeRange judged_;
+  Costs pageable_;  // copies to the GPU, by line
+  std::map<std::string, uint64_t> pageable_bytes_;
+  Cost optimizer_, fp32_products_;  // kernels
+  int64_t steps_ = 0;
   Costs data_, syncs_;      // by line
   Costs loading_, hot_;     // samples: by own line
   Costs made_;              // batches of workers, by the worker's line

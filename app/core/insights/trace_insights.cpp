@@ -192,12 +192,14 @@ Found idle_gpu(const Judged& j) {
 Found tiny_kernels(const Judged& j) {
   if (j.seen.tiny < kManyTiny || j.seen.tiny * 2 < j.seen.kernels) return {};
   const auto tiny = static_cast<double>(j.seen.tiny);
-  return insight("tiny kernels",
-                 count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) +
-                     " kernels run for less than 5 µs",
-                 "Launching such a kernel takes the host as long as the GPU needs to run it. Fuse neighbours, raise the "
-                 "batch, or launch many at once as a CUDA graph.",
-                 Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny});
+  return insight(
+      "tiny kernels",
+      count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) + " kernels run for less than 5 µs",
+      "Launching such a kernel takes the host as long as the GPU needs to run it. Fuse neighbours, raise the "
+      "batch, or launch many at once as a CUDA graph (in PyTorch: torch.compile with mode=\"reduce-overhead\"). The "
+      "gaps between kernels take " +
+          j.share(j.part(Meaning::Launch)) + ".",
+      Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny});
 }
 
 Found waits(const Judged& j) {

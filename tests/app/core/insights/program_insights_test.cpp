@@ -84,6 +84,58 @@ TEST_F(Recorded, ALineOfPythonThatTakesLongIsNamed) {
   EXPECT_THAT(found.headline, HasSubstr("train.py:12 in augment takes 40 % of the time"));
 }
 
+TEST_F(Recorded, ALineThatKeepsMemoryIsNamedFirst) {
+  const OpTag keeps = op("aten::addmm", "forward", "train.py:31 in main"),
+              uses = op("aten::relu", "forward", "train.py:30 in main");
+  const OpTag item = op(".item()", "sync", "train.py:52 in main");
+  trace.memory_sources = {"torch"};
+  const auto event = [&](TimeNs time, uint64_t address, uint64_t bytes, OpTag tag, MemoryAction action) {
+    trace.append_memory(MemoryEvent{time, address, bytes, 1, tag, action, 0});
+  };
+  for (int step = 0; step < 20; ++step) {
+    range(start(step), 3 * kMillisecond, item);
+    event(start(step) + 1, 1000 + static_cast<uint64_t>(step), 4 << 20, keeps, MemoryAction::Allocate);
+    event(start(step) + 2, 1, 64 << 20, uses, MemoryAction::Allocate);
+    event(start(step) + 3, 1, 64 << 20, uses, MemoryAction::Free);
+  }
+  const Insight found = first();
+  EXPECT_EQ(found.rule, "memory grows");
+  EXPECT_THAT(found.headline, HasSubstr("train.py:31 in main keeps 4.00 MiB more each step: 80.00 MiB so far"));
+}
+
+TEST_F(Recorded, WarmUpIsNoLeak) {
+  const OpTag warm = op("aten::addmm", "forward", "train.py:31 in main");
+  trace.memory_sources = {"torch"};
+  for (uint64_t block = 0; block < 8; ++block)  // what the first steps take stays, as in any pool
+    trace.append_memory(
+        MemoryEvent{start(static_cast<int>(block / 4)) + 1, 1000 + block, 4 << 20, 1, warm, MemoryAction::Allocate, 0});
+  for (const Insight& found : program_insights(look_of(trace))) EXPECT_NE(found.rule, "memory grows");
+}
+
+TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
+  const OpTag copy = op("aten::copy_", "data", "train.py:20 in main"), update = op("aten::addcdiv_", "optimizer", "");
+  Detail detail;
+  detail.bytes = 4 << 20, detail.copy_kind = "pageable → device";
+  const DetailId pageable = trace.intern(detail);
+  for (int step = 0; step < 20; ++step) {
+    Span span;
+    span.start = start(step), span.duration = 2 * kMillisecond, span.op = copy, span.detail = pageable;
+    span.kind = static_cast<uint64_t>(SpanKind::Copy), span.name = trace.intern("HtoD");
+    trace.append(trace.track(TrackKind::Stream, "stream 13", "GPU 0"), span);
+    for (int k = 0; k < 40; ++k)
+      add("stream 8", TrackKind::Stream, SpanKind::Kernel, start(step) + k * 100'000, 20'000, "multi_tensor", update);
+    add("stream 9", TrackKind::Stream, SpanKind::Kernel, start(step), 5 * kMillisecond, "ampere_sgemm_128x64_nn",
+        kNoOp);
+  }
+  std::map<std::string, std::string> said;
+  for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline + " " + found.why;
+  EXPECT_THAT(said["pageable copies"],
+              HasSubstr("train.py:20 in main copies 4.00 MiB from pageable memory: 2.00 ms each time, 20 %"));
+  EXPECT_THAT(said["pageable copies"], HasSubstr("at most 2.00 ms a step"));
+  EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels a step: 800.0 µs"));
+  EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the time"));
+}
+
 TEST_F(Recorded, WhatIsShortOrBeforeTheStepsIsNotSaid) {
   range(start(0), kMillisecond, op("wait for data", "data", "train.py:22 in main"));
   range(start(0), kMillisecond, op(".item()", "sync", "train.py:52 in main"));

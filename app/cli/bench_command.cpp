@@ -89,11 +89,11 @@ int bench(const BenchArguments& a) {
 
 Run add_bench(CLI::App& program) {
   auto arguments = std::make_shared<BenchArguments>();
-  CLI::App& command = *program.add_subcommand("bench", "time the training step: median of several repeats");
+  CLI::App& command = *program.add_subcommand("bench", "time the training step: median of several stretches");
   arguments->spec.add_to(command);
-  command.add_option("--vary", arguments->vary, "go through every value of one choice, as exec.allocator")
+  command.add_option("--vary", arguments->vary, "time every value of one choice, for example exec.allocator")
       ->type_name("KEY");
-  command.add_option("--repeats", arguments->options.repeats, "timed stretches")
+  command.add_option("--repeats", arguments->options.repeats, "number of timed stretches")
       ->type_name("N")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

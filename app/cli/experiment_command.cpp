@@ -126,16 +126,18 @@ int run_experiment(const ExperimentArguments& a) {
 Run add_experiment(CLI::App& program) {
   auto arguments = std::make_shared<ExperimentArguments>();
   CLI::App& command =
-      *program.add_subcommand("experiment", "train every combination of some choices and lay the results side by side");
+      *program.add_subcommand("experiment", "train every combination of some choices and compare the results");
   command.add_option("EXPERIMENT", arguments->source, "the name of a shipped one (--list), or a JSON file");
-  command.add_option("--out", arguments->folder, "for the results; started again with the same folder it goes on")
+  command
+      .add_option("--out", arguments->folder,
+                  "write the results here; an experiment continues if the folder has results")
       ->type_name("FOLDER");
-  command.add_option("--repeats", arguments->repeats, "how often each is trained")
+  command.add_option("--repeats", arguments->repeats, "number of trainings of each combination")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
   arguments->remote.add_to(command);
-  command.add_flag("--json", arguments->json, "the result as one JSON object");
-  command.add_flag("--list", arguments->list, "the shipped experiments");
+  command.add_flag("--json", arguments->json, "print the result as one JSON object");
+  command.add_flag("--list", arguments->list, "list the shipped experiments");
   return [arguments] { return run_experiment(*arguments); };
 }
 

@@ -8,11 +8,13 @@
 #include "app/cli/help.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/lab_show.h"
+#include "app/cli/remote_watch.h"
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/lab/shipped_labs.h"
 #include "app/core/runs/torch_run.h"
 #include "engine/lab/ceilings.h"
 #include "engine/workloads/expression_source.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
 
@@ -31,6 +33,7 @@ struct LabArguments {
   double seconds = -1;
   std::optional<uint64_t> seed;
   std::string python = "python3", script;
+  RemoteArguments remote;
   bool json = false, print_source = false, cold_cache = false, torch = false, ceilings = false, list = false;
 };
 
@@ -119,6 +122,37 @@ LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic
   return result;
 }
 
+// Runs the sweep on another machine and shows its points as they come. Returns nullopt if it was left running there.
+std::optional<LabResult> run_lab_there(const LabArguments& a, const LabSpec& spec, LabLines& lines) {
+  app::RemoteLink link(a.remote.address());
+  const std::string name = app::RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)));
+  json job{
+      {"kind", "lab"}, {"title", to_string(spec.operation)}, {"lab", to_json(spec)}, {"record", !a.run_file.empty()}};
+  if (a.torch) job.update({{"torch", true}, {"python", a.python}});
+  if (!a.script.empty()) job["script"] = a.script;
+  app::RemoteRun::start(link, name, job);
+  app::RemoteRun run(link, name, false);
+  ProgressLine line(stderr);
+  line.say("runs on " + link.address().place() + " as " + name);
+  std::optional<LabResult> whole;
+  const auto take = [&](const app::RemoteUpdate& update) {
+    for (const std::string& text : update.told) {
+      const json told = parse_json(text, "A point");
+      const JsonInput in(told, "");
+      if (in.at("whole").there()) whole = lab_result_from_json(in.at("whole").value());
+      if (!in.at("lab").there()) continue;
+      for (const LabPoint& point : lab_result_from_json(in.at("lab").value()).points) lines.point(point);
+    }
+  };
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt, .each = take});
+  if (end.left) return line.say(how_to_return(run, link)), std::nullopt;
+  if (!whole) throw Failure("The sweep on " + link.address().place() + " ended without a result.");
+  if (a.torch)
+    for (const LabPoint& point : whole->points) lines.point(point);
+  if (!a.run_file.empty() && !end.files.empty()) fetch(link, {{"file", name + ".wsrun"}}, a.run_file, line);
+  return whole;
+}
+
 int print_measured(const LabArguments& a) {
   CancelOnInterrupt interrupt;
   LabResult result;
@@ -155,6 +189,10 @@ int run_lab(const LabArguments& a) {
   const std::atomic<bool>& cancel = interrupt.cancel;
   print_page(a.json ? stderr : stdout, experiment);
   LabLines lines(a.json ? stderr : stdout);
+  if (!a.remote.on.empty()) {
+    const std::optional<LabResult> result = run_lab_there(a, spec, lines);
+    return result ? give(a, *result) : kDone;
+  }
   if (a.torch) return give(a, in_torch(a, spec, cancel, lines));
   return give(
       a, a.run_file.empty() ? run_lab(spec, cancel, lines) : app::run_recorded_lab(spec, a.run_file, cancel, lines));
@@ -168,7 +206,7 @@ Run add_lab(CLI::App& program) {
   command.add_option("OPERATION", a->source,
                      "matmul, sine, add, reduce, softmax, copy, a shipped experiment (--list), a JSON file, or a "
                      "recorded sweep (.wsrun); matmul where none is named");
-  command.add_option("--expression", a->expression, "an own expression of x and y, as 'sin(sin(x))*2+y'")
+  command.add_option("--expression", a->expression, "your own expression of x and y, for example 'sin(sin(x))*2+y'")
       ->type_name("TEXT");
   command.add_option("--sizes", a->sizes, "sizes, separated by commas: 4096, 2^12, 64M")
       ->type_name("N,N")
@@ -180,32 +218,35 @@ Run add_lab(CLI::App& program) {
   command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20));
-  command.add_option("--k", a->k, "its inner length; 0: square")->type_name("N")->check(CLI::Range(0, 1 << 20));
-  command.add_option("--run", a->run_file, "record a timeline of every point in this run file (.wsrun)")
+  command.add_option("--k", a->k, "inner length of that product; 0: square")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 20));
+  command.add_option("--run", a->run_file, "record a timeline of every point into this run file (.wsrun)")
       ->type_name("FILE");
-  command.add_option("--point", a->point, "of a recorded sweep, as gpu-pinned:1024: what happened in its calls")
+  command
+      .add_option("--point", a->point, "show the calls of one point of a recorded sweep, for example gpu-pinned:1024")
       ->type_name("POINT");
-  command.add_option("--depth", a->depth, "of the nested sine")->type_name("N")->check(CLI::Range(1, 64));
-  command.add_option("--repeats", a->repeats, "calls of a point at the most")->type_name("N");
-  command.add_option("--warm-up", a->warm_up, "calls of a point before the first that counts")
+  command.add_option("--depth", a->depth, "depth of the nested sine")->type_name("N")->check(CLI::Range(1, 64));
+  command.add_option("--repeats", a->repeats, "largest number of calls per point")->type_name("N");
+  command.add_option("--warm-up", a->warm_up, "warm-up calls per point, which are not timed")
       ->type_name("N")
       ->check(CLI::Range(0, 1000));
-  command.add_option("--seconds", a->seconds, "time of a point at the most")->type_name("S");
-  command.add_option("--seed", a->seed, "of the numbers that are computed on")->type_name("N");
-  command.add_flag("--cold-cache", a->cold_cache, "push the inputs out of the caches before each call");
+  command.add_option("--seconds", a->seconds, "longest time per point")->type_name("S");
+  command.add_option("--seed", a->seed, "seed of the input values")->type_name("N");
+  command.add_flag("--cold-cache", a->cold_cache, "evict the inputs from the caches before each call");
   command.add_option("--csv", a->csv, "write the points to this file")->type_name("FILE");
   command.add_flag("--ceilings", a->ceilings,
-                   "measure what the card can do at most, anew, and stop; sweeps and the roofline use what was "
-                   "measured last");
+                   "measure the limits of the card; sweeps and the roofline use the newest measurement");
   command.add_flag("--torch", a->torch, "run the same sweep in PyTorch instead");
-  command.add_option("--python", a->python, "which python3 has PyTorch")->type_name("PROGRAM")->capture_default_str();
-  command.add_option("--script", a->script, "another script in place of resources/torch/lab.py")->type_name("FILE");
+  command.add_option("--python", a->python, "python3 that has PyTorch")->type_name("PROGRAM")->capture_default_str();
+  command.add_option("--script", a->script, "use this script instead of resources/torch/lab.py")->type_name("FILE");
+  a->remote.add_to(command);
   command.footer(
       "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --variants cpu,gpu\n  warpscope-cli lab the-timer-that-lies\n"
       "  warpscope-cli lab sine --sizes 2^20,64M --run sine.wsrun");
-  command.add_flag("--list", a->list, "the shipped experiments");
-  command.add_flag("--json", a->json, "the result as one JSON object");
-  command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression and stop");
+  command.add_flag("--list", a->list, "list the shipped experiments");
+  command.add_flag("--json", a->json, "print the result as one JSON object");
+  command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression");
   return [a] { return run_lab(*a); };
 }
 

@@ -125,11 +125,13 @@ Run add_list(CLI::App& program) {
     RemoteArguments remote;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command = *program.add_subcommand("list", "presets, data sets, choices and what each means");
+  CLI::App& command = *program.add_subcommand("list", "list presets, data sets and choices, with their meaning");
   command.add_option("WHAT", arguments->what, "presets, data, choices or all")
       ->check(CLI::IsMember({"presets", "data", "choices", "all"}));
-  command.add_flag("--json", arguments->json, "everything as one JSON object");
-  command.add_option("--on", arguments->remote.on, "the machine and the runs there: ssh://user@host[:port][/folder]")
+  command.add_flag("--json", arguments->json, "print everything as one JSON object");
+  command
+      .add_option("--on", arguments->remote.on,
+                  "list the runs and jobs of another machine: ssh://user@host[:port][/folder]")
       ->type_name("MACHINE");
   return [arguments] {
     return arguments->remote.on.empty() ? list(arguments->what, arguments->json)

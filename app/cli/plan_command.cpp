@@ -68,7 +68,7 @@ Run add_plan(CLI::App& program) {
   auto arguments = std::make_shared<PlanArguments>();
   CLI::App& command = *program.add_subcommand("plan", "print the training step before and after the passes");
   arguments->spec.add_to(command);
-  command.add_flag("--evaluation", arguments->evaluation, "the plan that tests, instead of the one that trains");
+  command.add_flag("--evaluation", arguments->evaluation, "print the plan of a test instead of a training step");
   command.footer("Example:\n  warpscope-cli plan mnist --set exec.fusion=off");
   return [arguments] { return show(*arguments); };
 }

@@ -207,31 +207,34 @@ Run add_record(CLI::App& program) {
   command.add_option("--out", arguments->out)->group("");  // its former name
   arguments->remote.add_to(command);
   command.add_flag("--serve", arguments->serve,
-                   "let windows and other terminals watch it at any time (attach); it outlives this terminal");
-  command.add_option("--trace", arguments->level, "how closely: steps, graph, kernels, full")
+                   "let windows and other terminals attach and detach at any time; continues if this terminal closes");
+  command.add_option("--trace", arguments->level, "how much is traced: steps, graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();
   command
       .add_option("--level", arguments->python,
-                  "how much is told of a Python program: off, modules (of PyTorch, with phases), ops too, lines too")
+                  "what to record of a Python program: off, modules (PyTorch modules and phases), ops (also PyTorch "
+                  "ops), lines (also source lines)")
       ->type_name("LEVEL")
       ->capture_default_str();
   command
-      .add_option("--trace-window", arguments->window,
-                  "trace for T of every M, as 200ms/5s: keeps the file of a long run small, not its cost. Between "
-                  "them only allocator calls and NVTX ranges are kept. The first T begins with the first work on "
-                  "the GPU")
+      .add_option(
+          "--trace-window", arguments->window,
+          "trace T of every M, for example 200ms/5s. This keeps the file of a long run small, but does not lower "
+          "the cost. In between only allocator calls and NVTX ranges are kept. The first T begins with the "
+          "first work on the GPU")
       ->type_name("T/M");
   command.add_flag("--counters", arguments->counters,
-                   "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");
-  command.add_option("--library", arguments->library, "the collector to load, when it is not beside this program")
+                   "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");
+  command
+      .add_option("--library", arguments->library, "collector library to load (default: the one beside this program)")
       ->type_name("FILE");
   command.footer(
       "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --trace-window "
       "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\nEach process "
       "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun");
   command.add_flag("--live,!--no-live", arguments->live,
-                   "say how much is recorded while the program runs; on a terminal that is the default");
+                   "print progress while the program runs (default on a terminal)");
   command.add_option("PROGRAM", arguments->command, "the program and its arguments");
   command.allow_extras();
   return [arguments, &command] {

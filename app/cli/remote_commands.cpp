@@ -58,10 +58,12 @@ int install(const InstallArguments& a) {
 
 Run add_attach(CLI::App& program) {
   auto arguments = std::make_shared<AttachArguments>();
-  CLI::App& command = *program.add_subcommand("attach", "come back to what runs on another machine");
+  CLI::App& command = *program.add_subcommand("attach", "follow a job that runs on another machine");
   command.add_option("MACHINE", arguments->remote.on, "ssh://user@host[:port][/folder], or pipe:COMMAND")->required();
-  command.add_option("--job", arguments->job, "its name, as train --on and list --on say it")->type_name("NAME")->required();
-  command.add_option("--run", arguments->run_file, "copy its run file here once it has ended")->type_name("FILE");
+  command.add_option("--job", arguments->job, "name of the job, as printed by train --on and list --on")
+      ->type_name("NAME")
+      ->required();
+  command.add_option("--run", arguments->run_file, "copy the run file here when the job has ended")->type_name("FILE");
   arguments->remote.add_interrupt_to(command);
   command.footer("Example:\n  warpscope-cli attach ssh://gpu7 --job 20261123-031833-mnist-1a2b3c");
   return [arguments] { return attach(*arguments); };
@@ -69,19 +71,23 @@ Run add_attach(CLI::App& program) {
 
 Run add_install(CLI::App& program) {
   auto arguments = std::make_shared<InstallArguments>();
-  CLI::App& command = *program.add_subcommand("install", "copy this program to another machine, into the home there");
+  CLI::App& command = *program.add_subcommand("install", "copy this program into your home folder on another machine");
   command.add_option("--on", arguments->remote.on, "ssh://user@host[:port]")->type_name("MACHINE")->required();
-  command.add_flag("--yes", arguments->yes, "do not ask");
-  command.footer("Copies what serves there, the libraries that are missing there, and the data sets; each file is checked by its "
-                 "hash. Needs the same system and processor.\nExample:\n  warpscope-cli install --on ssh://gpu7");
+  command.add_flag("--yes", arguments->yes, "do not ask before copying");
+  command.footer(
+      "Copies the program, missing libraries and the data sets, and checks each file by its hash. The other machine "
+      "needs the same system and processor.\nExample:\n  warpscope-cli install --on ssh://gpu7");
   return [arguments] { return install(*arguments); };
 }
 
 Run add_serve(CLI::App& program) {
   auto folder = std::make_shared<std::string>(app::usual_runs_folder());
-  CLI::App& command = *program.add_subcommand("serve", "the other side of --on: answers over its standard streams");
-  command.add_option("--folder", *folder, "of the runs here")->type_name("FOLDER")->capture_default_str();
-  command.footer("Started by ssh; nothing listens on a network. By hand it is of use for a look at what it says only.");
+  CLI::App& command =
+      *program.add_subcommand("serve", "serve --on from another machine, over standard input and output");
+  command.add_option("--folder", *folder, "folder of the runs on this machine")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  command.footer("ssh starts this command. It opens no port.");
   return [folder] {
     app::serve(STDIN_FILENO, STDOUT_FILENO, *folder);
     return kDone;
@@ -90,7 +96,7 @@ Run add_serve(CLI::App& program) {
 
 Run add_job(CLI::App& program) {
   auto folder = std::make_shared<std::string>();
-  CLI::App& command = *program.add_subcommand("job", "what serve starts, in a process of its own");
+  CLI::App& command = *program.add_subcommand("job", "run a job that serve starts");
   command.group("");
   command.add_option("FOLDER", *folder)->required();
   return [folder] {

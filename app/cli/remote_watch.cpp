@@ -61,7 +61,7 @@ void keep(const app::RemoteUpdate& update, RemoteOutcome& outcome) {
 
 void RemoteArguments::add_to(CLI::App& command) {
   command
-      .add_option("--on", on, "on that machine: ssh://user@host[:port][/folder of the runs there], or pipe:COMMAND")
+      .add_option("--on", on, "run on another machine: ssh://user@host[:port][/folder for its runs], or pipe:COMMAND")
       ->type_name("MACHINE");
   add_interrupt_to(command);
 }
@@ -69,7 +69,7 @@ void RemoteArguments::add_to(CLI::App& command) {
 void RemoteArguments::add_interrupt_to(CLI::App& command) {
   command
       .add_option("--at-interrupt", at_interrupt,
-                  "with Ctrl+C, what runs on another machine: ask, stop, or leave it running (without a terminal: stop)")
+                  "what Ctrl+C does with a job on another machine: ask, stop or leave (without a terminal: stop)")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"ask", "stop", "leave"}));
 }

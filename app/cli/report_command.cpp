@@ -65,12 +65,12 @@ int report(const ReportArguments& a) {
 
 Run add_report(CLI::App& program) {
   auto a = std::make_shared<ReportArguments>();
-  CLI::App& command = *program.add_subcommand("report", "lay runs side by side in one page that opens anywhere");
+  CLI::App& command = *program.add_subcommand("report", "compare runs in one HTML page");
   add_limit(command);
   command.add_option("RUNS", a->files, "run files, or other programs' traces; the first is the baseline")
       ->required()
       ->expected(1, 8);
-  command.add_option("--out", a->out, "what to write: .html, or .pdf where the window is installed too")
+  command.add_option("--out", a->out, "file to write: .html, or .pdf if the window is installed")
       ->type_name("FILE")
       ->capture_default_str();
   command.add_option("--figures", a->figures, "also write each figure as SVG into this folder")->type_name("FOLDER");

@@ -163,7 +163,7 @@ void add_limit(CLI::App& command) {
   command
       .add_option_function<double>(
           "--limit", [](double gib) { set_memory_limit(static_cast<int64_t>(gib * (1 << 30))); },
-          "memory that reading a file may take (default: half of what is free)")
+          "most memory to use for reading a file (default: half of the free memory)")
       ->type_name("GIB")
       ->check(CLI::Range(0.1, 1e5));
 }
@@ -171,15 +171,16 @@ void add_limit(CLI::App& command) {
 Run add_convert(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
   CLI::App& command = *program.add_subcommand(
-      "convert", "between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
+      "convert", "convert between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
   add_limit(command);
   command.add_option("FROM", files->a, "file to read")->required();
   command.add_option("TO", files->b, "file to write; its ending says the format")->required();
   std::string formats =
-      "Endings that are read: .wsrun, .json and .json.gz (Chrome, Perfetto, PyTorch), .sqlite (Nsight Systems), .csv "
-      "(TensorBoard's scalars), .pickle (PyTorch's memory snapshots). Written as well: .tfevents, .scalars.csv, the host's stacks as .speedscope.json or .collapsed, and .csv with a table of nsys stats, chosen "
-      "by "
-      "how the name ends, as run_cuda_api_sum.csv:";
+      "Reads .wsrun, .json and .json.gz (Chrome, Perfetto, PyTorch), .sqlite (Nsight Systems), .csv (TensorBoard "
+      "scalars) "
+      "and .pickle (PyTorch memory snapshots). Also writes .tfevents, .scalars.csv, CPU stacks as .speedscope.json or "
+      ".collapsed, and .csv with a table of nsys stats, which the end of the name chooses, for example "
+      "run_cuda_api_sum.csv:";
   for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
   command.footer(wrapped(formats, 0, 0) + "\n\nExample:\n  warpscope-cli convert a.wsrun a.json.gz");
   return [files] {
@@ -190,7 +191,7 @@ Run add_convert(CLI::App& program) {
 
 Run add_diff(CLI::App& program) {
   auto files = std::make_shared<TwoFiles>();
-  CLI::App& command = *program.add_subcommand("diff", "what makes the steps of two runs differ");
+  CLI::App& command = *program.add_subcommand("diff", "explain why the steps of two runs differ");
   add_limit(command);
   command.add_option("A", files->a, "the baseline: a run file or another tool's trace")->required();
   command.add_option("B", files->b, "the run to compare with it")->required();
@@ -205,13 +206,17 @@ Run add_stats(CLI::App& program) {
   add_limit(command);
   command.add_option("FILE", arguments->file, "a run file or another tool's trace; ssh://host:a.wsrun for one there")
       ->required();
-  command.add_option("--by", arguments->by, "rows for each name, op, layer, phase, shape (name, grid and block) or line; of a recorded program also: "
-                 "module (a tree), host (its stacks), gaps (the stacks while the GPU waited), cause (what costs time, and where)")
+  command
+      .add_option(
+          "--by", arguments->by,
+          "one row per name, op, layer, phase, shape (name, grid and block) or line; for a recorded program also: "
+          "module (a tree), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
+          "where)")
       ->type_name("WHAT")
       ->capture_default_str();
   command
       .add_option("--columns", arguments->columns,
-                  "what the rows of kernels say, with commas between: " + all_columns() + "; or all")
+                  "columns of the kernel table, separated by commas: " + all_columns() + "; or all")
       ->type_name("LIST")
       ->delimiter(',')
       ->default_str("mean,p50,p99,occupancy");

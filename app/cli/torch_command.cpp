@@ -1,9 +1,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/remote_watch.h"
 #include "app/core/runs/torch_run.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
@@ -15,10 +17,31 @@ struct TorchArguments {
   SpecArguments spec;
   std::string out, python = "python3", script, title;
   bool compile = false, plain = false;
+  RemoteArguments remote;
 };
+
+// Trains on another machine and copies the run file here.
+int run_torch_there(const TorchArguments& a) {
+  app::RemoteLink link(a.remote.address());
+  const std::string name = app::RemoteRun::new_name("pytorch");
+  nlohmann::json job{{"kind", "torch"},      {"title", a.title},   {"spec", to_json(a.spec.spec())},
+                     {"compile", a.compile}, {"record", !a.plain}, {"python", a.python}};
+  if (!a.script.empty()) job["script"] = a.script;
+  app::RemoteRun::start(link, name, job);
+  app::RemoteRun run(link, name, false);
+  ProgressLine line(stderr);
+  line.say("runs on " + link.address().place() + " as " + name);
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
+  if (end.left) return line.say(how_to_return(run, link)), kDone;
+  if (end.exit_status != 0) return kFailed;
+  fetch(link, {{"file", name + ".wsrun"}}, a.out, line);
+  std::printf("%s\n", a.out.c_str());
+  return kDone;
+}
 
 int run_torch(TorchArguments a) {
   if (a.out.empty()) a.out = unowned("pytorch.wsrun");
+  if (!a.remote.on.empty()) return run_torch_there(a);
   app::TorchRequest request{a.spec.spec(), a.out, a.title, a.compile, !a.plain};
   app::TorchTools tools = app::find_torch(a.python, program_file());
   if (!a.script.empty()) tools.script = a.script, tools.problem.clear();  // the script reports what it lacks
@@ -38,10 +61,11 @@ Run add_torch(CLI::App& program) {
   command.add_option("--run", a->out, "the run file to write (default: pytorch.wsrun)")->type_name("FILE");
   command.add_option("--out", a->out)->group("");  // its former name
   command.add_option("--title", a->title, "name of the run")->type_name("TEXT");
-  command.add_option("--python", a->python, "which python3")->type_name("PROGRAM")->capture_default_str();
-  command.add_option("--script", a->script, "another script in place of resources/torch/train.py")->type_name("FILE");
+  command.add_option("--python", a->python, "python3 that has PyTorch")->type_name("PROGRAM")->capture_default_str();
+  command.add_option("--script", a->script, "use this script instead of resources/torch/train.py")->type_name("FILE");
+  a->remote.add_to(command);
   command.add_flag("--compile", a->compile, "torch.compile the network");
-  command.add_flag("--plain", a->plain, "do not record its kernels");
+  command.add_flag("--plain", a->plain, "do not record kernels");
   return [a] { return run_torch(*a); };
 }
 

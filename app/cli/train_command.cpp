@@ -276,20 +276,21 @@ Run add_train(CLI::App& program) {
   arguments->spec.add_to(command, false);
   arguments->remote.add_to(command);
   command
-      .add_option("--out", arguments->out, "for metrics.csv, summary.json and the checkpoint (default: out/NAME-TIME)")
+      .add_option("--out", arguments->out,
+                  "write metrics.csv, summary.json and the checkpoint here (default: out/NAME-TIME)")
       ->type_name("FOLDER");
-  command.add_flag("--no-output", arguments->no_output, "keep nothing");
-  command.add_flag("--resume", arguments->resume, "go on from the checkpoint in --out");
+  command.add_flag("--no-output", arguments->no_output, "write no files");
+  command.add_flag("--resume", arguments->resume, "continue from the checkpoint in --out");
   command.add_flag("--json", arguments->json, "print the summary as the last line");
-  command.add_option("--trace", arguments->trace, "how closely: off, steps, graph, kernels, full")
+  command.add_option("--trace", arguments->trace, "how much is traced: off, steps, graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();
   command
       .add_option("--trace-window", arguments->window,
-                  "every kernel in N of every M steps, for long runs at next to no cost (level graph)")
+                  "trace every kernel in N of every M steps, for long runs at little cost (level graph)")
       ->type_name("N/M");
   command.add_flag("--counters", arguments->counters,
-                   "sample hardware counters too: busy multiprocessors, tensor pipe, DRAM");
+                   "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");
   command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open")
       ->type_name("FILE");
   command.footer(

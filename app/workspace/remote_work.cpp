@@ -6,8 +6,12 @@
 
 namespace ws::app {
 
-RemoteWork::RemoteWork(std::shared_ptr<RemoteMachine> machine, const QString& name, const nlohmann::json& job, Copies copies, QObject* parent)
-    : QObject(parent), machine_(std::move(machine)), run_(machine_->link(), name.toStdString(), false, job), copies_(std::move(copies)) {
+RemoteWork::RemoteWork(std::shared_ptr<RemoteMachine> machine, const QString& name, const nlohmann::json& job,
+                       Copies copies, QObject* parent)
+    : QObject(parent),
+      machine_(std::move(machine)),
+      run_(machine_->link(), name.toStdString(), false, job),
+      copies_(std::move(copies)) {
   constexpr int kLookMs = 50;
   timer_.setInterval(kLookMs);
   connect(&timer_, &QTimer::timeout, this, &RemoteWork::poll);
@@ -54,7 +58,8 @@ void RemoteWork::copyFiles() {
   const std::vector<Copy> copies = copies_(run_.name(), files_);
   const auto work = [machine = machine_, copies](const Job::Side& side) {
     for (const Copy& copy : copies)
-      fetch_file(machine->link(), copy.what, copy.path.toStdString(), [&side](uint64_t) { return !side.cancelled()->load(); });
+      fetch_file(machine->link(), copy.what, copy.path.toStdString(),
+                 [&side](uint64_t) { return !side.cancelled()->load(); });
   };
   copying_.start(work, [this](const QString& problem) { emit ended(problem_.isEmpty() ? problem : problem_); });
 }

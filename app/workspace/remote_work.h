@@ -1,4 +1,5 @@
-// An experiment, a sweep or PyTorch on another machine: passes on what it tells, and copies its files here when it ends.
+// An experiment, a sweep or PyTorch on another machine: passes on what it tells, and copies its files here when it
+// ends.
 #pragma once
 #include <QObject>
 #include <QTimer>
@@ -25,7 +26,8 @@ class RemoteWork : public QObject {
   using Copies = std::function<std::vector<Copy>(const std::string& job, const std::vector<std::string>& files)>;
 
   // `job`: as RemoteRun::start() takes it; null: it runs there already.
-  RemoteWork(std::shared_ptr<RemoteMachine> machine, const QString& name, const nlohmann::json& job, Copies copies, QObject* parent);
+  RemoteWork(std::shared_ptr<RemoteMachine> machine, const QString& name, const nlohmann::json& job, Copies copies,
+             QObject* parent);
   QString place() const { return machine_->place(); }
   const std::string& name() const { return run_.name(); }
   void stop();

@@ -14,9 +14,10 @@ namespace ws::app {
 //   {"kind": "train", "spec": …, "trace": "full", "counters": …, "window": …, "every": …, "title": …, "paused": …}
 //   {"kind": "record", "command": […], "trace": "full", "counters": …, "python": "ops", "window": "200ms/5s"}
 //   {"kind": "experiment", "experiment": …, "rows": [known lines of results.jsonl]}
-//   {"kind": "lab", "lab": …, "torch": true for PyTorch's sweep, "python": …}
+//   {"kind": "lab", "lab": …, "record": …, "torch": true for PyTorch's sweep, "python": …}
 //   {"kind": "torch", "spec": …, "compile": …, "python": …}
-// An experiment tells {"row": line of results.jsonl} for each training. A sweep tells {"lab": result with one point} and
+// An experiment tells {"row": line of results.jsonl} for each training. A sweep tells {"lab": result with one point}
+// and
 // {"done": …, "of": …, "what": …}, and at the end {"whole": result}.
 void start_job(const JobFolder& job, const nlohmann::json& what);
 

@@ -242,7 +242,7 @@ void read_news(std::string_view text, RemoteUpdate& u) {
     u.run.summary = summary_of(summary);
     u.run.account = account_of(in.at("account"));
   }
-  for (const JsonInput& text : in.at("told").items()) u.told.push_back(text.text());
+  for (const JsonInput& told : in.at("told").items()) u.told.push_back(told.text());
   for (const JsonInput& file : in.at("files").items()) u.files.push_back(file.text());
   if (const JsonInput status = in.at("exit_status"); status.there()) u.exit_status = static_cast<int>(status.whole(0, -1, 1000));
 }

@@ -360,9 +360,8 @@ void ExperimentsTab::showState() {
   for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
   const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpscope");
-  size_->setText(known_
-                     ? tr("%1 · %2 choices, %3 trainings here in shuffled order").arg(whose).arg(trials_.size()).arg(of)
-                     : QString());
+  size_->setText(known_ ? tr("%1 · %2 choices, %3 trainings in shuffled order").arg(whose).arg(trials_.size()).arg(of)
+                        : QString());
   run_->setText(busy                                           ? tr("Stop")
                 : result_.complete && done > 0 && !wantsMore() ? tr("Run again")
                 : done > 0                                     ? tr("Go on")

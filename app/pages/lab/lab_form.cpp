@@ -133,11 +133,31 @@ void LabForm::prepare() {
   if (std::exchange(prepared_, true)) return;
   connect(operations_, &QListWidget::currentRowChanged, this, &LabForm::operationChosen);
   operations_->setCurrentRow(0);
-  if (!device_info().cuda) {
-    missing_->setText(tr("Not here: %1").arg(QString::fromStdString(device_info().why_not)));
-    missing_->show();
-  }
+  showMissing();
   emit prepared();
+}
+
+void LabForm::setGpu(bool there, const QString& why_not) { setWhyNoGpu(there ? QString() : why_not); }
+void LabForm::setThisMachine() { setWhyNoGpu(std::nullopt); }
+
+// Checks that the user made stay, unless other variants can run.
+void LabForm::setWhyNoGpu(const std::optional<QString>& why) {
+  const bool before = prepared_ && whyNoGpu().isEmpty();
+  why_no_gpu_ = why;
+  if (!prepared_) return;
+  showMissing();
+  if (whyNoGpu().isEmpty() != before) operationChosen();
+}
+
+QString LabForm::whyNoGpu() const {
+  if (why_no_gpu_) return *why_no_gpu_;
+  return device_info().cuda ? QString() : QString::fromStdString(device_info().why_not);
+}
+
+void LabForm::showMissing() {
+  const QString why = whyNoGpu();
+  missing_->setText(tr("Not here: %1").arg(why));
+  missing_->setVisible(!why.isEmpty());
 }
 
 void LabForm::buildOperations(QVBoxLayout* column) {
@@ -313,7 +333,7 @@ lab::Operation LabForm::operation() const {
 // Offers only the variants that fit the operation and can run here.
 void LabForm::operationChosen() {
   const lab::Operation wanted = operation();
-  const bool product = wanted == lab::Operation::MatMul, gpu = device_info().cuda;
+  const bool product = wanted == lab::Operation::MatMul, gpu = whyNoGpu().isEmpty();
   expression_row_->setVisible(wanted == lab::Operation::Expression);
   depth_row_->setVisible(wanted == lab::Operation::Sine);
   source_row_->setVisible(wanted == lab::Operation::Expression || wanted == lab::Operation::Sine);

@@ -2,6 +2,7 @@
 #pragma once
 #include <QWidget>
 #include <map>
+#include <optional>
 
 #include "app/pages/lab/lab_scene.h"
 
@@ -25,6 +26,9 @@ class LabForm : public QWidget {
   lab::LabSpec spec() const;  // throws Failure for a wrong expression or size
   void setSpec(const lab::LabSpec& spec);
   bool recordsPoints() const;
+  void setGpu(bool there, const QString& why_not);  // of the other machine that measures
+  void setThisMachine();                            // this machine measures again
+  QString whyNoGpu() const;                         // empty if the machine that measures has one
   void prepare();  // asks the machine what it supports, once
 
  signals:
@@ -47,6 +51,8 @@ class LabForm : public QWidget {
   lab::Operation operation() const;
   std::vector<int64_t> chosenSizes() const;
   void operationChosen();
+  void setWhyNoGpu(const std::optional<QString>& why);
+  void showMissing();
   void spacingChosen();
   void showSource();
   void loadPreset(const QString& path);
@@ -62,6 +68,7 @@ class LabForm : public QWidget {
   QLabel* missing_;
   QComboBox* presets_;
   bool prepared_ = false;
+  std::optional<QString> why_no_gpu_;  // empty: there is one; nullopt: as this machine says
 };
 
 }  // namespace ws::app

@@ -3,13 +3,18 @@
 #include <QDir>
 #include <QFile>
 #include <QScopeGuard>
+#include <nlohmann/json.hpp>
 
 #include "app/core/lab/recorded_lab.h"
+#include "app/workspace/remote_work.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::app {
+using nlohmann::json;
+
 namespace {
 
 QString part_of(const QString& path) { return path + ".part"; }
@@ -29,12 +34,81 @@ void LabJob::recover(const QString& folder) {
   }
 }
 
-void LabJob::start(const lab::LabSpec& spec, const QString& path) {
+LabJob::LabJob(QObject* parent) : QObject(parent) {}
+LabJob::~LabJob() = default;
+
+void LabJob::begin(const lab::LabSpec& spec, const QString& path) {
   job_.drop();  // the old sweep stops within one call, before the new one begins
+  if (there_) there_->stop();
+  there_.reset();
   result_ = {};
   result_.spec = spec;
+  whole_.reset();
   path_ = path;
+}
 
+void LabJob::start(const lab::LabSpec& spec, const QString& path) {
+  begin(spec, path);
+  if (!machine_) return startHere();
+  const json job{{"kind", "lab"},
+                 {"title", std::string(to_string(spec.operation))},
+                 {"lab", to_json(spec)},
+                 {"record", !path.isEmpty()}};
+  follow(QString::fromStdString(RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)))), job.dump());
+}
+
+void LabJob::follow(const QString& name, const lab::LabSpec& spec, const QString& path) {
+  begin(spec, path);
+  follow(name, "null");
+}
+
+void LabJob::follow(const QString& name, const std::string& job) {
+  const auto run_file = [path = path_](const std::string& run, const std::vector<std::string>& files) {
+    std::vector<RemoteWork::Copy> copies;
+    if (!path.isEmpty() && !files.empty()) copies.push_back({{{"file", run + ".wsrun"}}, path});
+    return copies;
+  };
+  there_ = std::make_unique<RemoteWork>(machine_, name, json::parse(job), run_file, this);
+  connect(there_.get(), &RemoteWork::told, this, &LabJob::take);
+  connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
+    there_.release()->deleteLater();
+    if (whole_) result_ = std::move(*whole_);
+    emit changed();
+    emit ended(problem);
+  });
+}
+
+void LabJob::take(const std::string& told) {
+  try {
+    const json parsed = parse_json(told, "A point");
+    const JsonInput in(parsed, "");
+    if (in.at("whole").there()) whole_ = lab::lab_result_from_json(in.at("whole").value());
+    if (in.at("what").there())
+      emit progressed(static_cast<int>(in.at("done").whole(0, 0, 1 << 30)),
+                      static_cast<int>(in.at("of").whole(0, 0, 1 << 30)), QString::fromStdString(in.at("what").text()));
+    if (!in.at("lab").there()) return;
+    const lab::LabResult one = lab::lab_result_from_json(in.at("lab").value());
+    result_.ceilings = one.ceilings;
+    result_.points.insert(result_.points.end(), one.points.begin(), one.points.end());
+    emit changed();
+  } catch (const std::exception&) {  // a newer version may tell more; the whole result comes at the end
+  }
+}
+
+void LabJob::cancel() {
+  job_.cancel();
+  if (there_) there_->stop();
+}
+
+void LabJob::leave() {
+  if (!there_) return;
+  there_.reset();
+  emit ended({});
+}
+
+QString LabJob::place() const { return there_ ? there_->place() : QString(); }
+
+void LabJob::startHere() {
   struct Forward final : lab::LabSink {
     Forward(LabJob* whole, const Job::Side& its_side) : job(whole), side(its_side) {}
     void point(const lab::LabPoint& p) override {
@@ -53,9 +127,9 @@ void LabJob::start(const lab::LabSpec& spec, const QString& path) {
     const Job::Side& side;
   };
   // The file has another name until it is complete, because the library shows only finished sweeps.
-  const std::string file = path.isEmpty() ? std::string() : part_of(path).toStdString();
+  const std::string file = path_.isEmpty() ? std::string() : part_of(path_).toStdString();
   const auto whole = std::make_shared<lab::LabResult>();
-  const auto work = [this, spec, file, path, whole](const Job::Side& side) {
+  const auto work = [this, spec = result_.spec, file, path = path_, whole](const Job::Side& side) {
     const auto keep = qScopeGuard([&] {
       if (!file.empty()) QFile::rename(part_of(path), path);
     });

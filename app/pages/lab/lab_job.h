@@ -1,19 +1,33 @@
-// Runs a sweep on its own thread and reports to the window's thread.
+// Runs a sweep, on its own thread or on another machine, and reports to the window's thread.
 #pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "app/workspace/job.h"
 #include "engine/lab/lab.h"
 
 namespace ws::app {
 
+class RemoteMachine;
+class RemoteWork;
+
 class LabJob : public QObject {
   Q_OBJECT
  public:
-  explicit LabJob(QObject* parent = nullptr) : QObject(parent) {}
+  explicit LabJob(QObject* parent = nullptr);
+  ~LabJob() override;
+  // From now on sweeps run on that machine; null: here.
+  void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
   // Replaces a running sweep. If there is a path, the timeline of every point is recorded there.
   void start(const lab::LabSpec& spec, const QString& path = {});
-  void cancel() { job_.cancel(); }
+  // Follows a sweep that already runs on the machine.
+  void follow(const QString& name, const lab::LabSpec& spec, const QString& path);
+  void cancel();
+  void leave();                                // stops following; the sweep continues there
   static void recover(const QString& folder);  // restores the sweeps of programs that were killed
-  bool running() const { return job_.running(); }
+  bool running() const { return job_.running() || there_; }
+  QString place() const;  // the other machine it runs on; empty if it runs here
   const lab::LabResult& result() const { return result_; }
   const QString& path() const { return path_; }  // run file; empty if there is none
 
@@ -23,9 +37,17 @@ class LabJob : public QObject {
   void ended(const QString& problem);  // empty if all went well
 
  private:
+  void begin(const lab::LabSpec& spec, const QString& path);
+  void startHere();
+  void follow(const QString& name, const std::string& job);
+  void take(const std::string& told);
+
   lab::LabResult result_;
+  std::optional<lab::LabResult> whole_;  // from another machine, at the end
   QString path_;
   Job job_;
+  std::shared_ptr<RemoteMachine> machine_;
+  std::unique_ptr<RemoteWork> there_;
 };
 
 }  // namespace ws::app

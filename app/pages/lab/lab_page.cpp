@@ -46,11 +46,26 @@ Page lab_page(Workspace& workspace) {
         session->busy() ? QObject::tr("Stop the training first (Run › Stop): it would disturb the measurement.")
                         : QString());
   });
+  QObject::connect(session, &TrainingSession::machineChanged, tab, [tab, session] {
+    if (!tab->running()) tab->setMachine(session->machine());
+  });
+  QObject::connect(tab, &LabTab::busyChanged, session, [tab, session](bool busy) {
+    if (!busy) tab->setMachine(session->machine());
+  });
+  QObject::connect(&workspace, &Workspace::followWanted, tab, [&workspace, tab](const RemoteJobInfo& job) {
+    if (job.kind == "lab" && tab->follow(job)) workspace.bringToFront(tab);
+  });
   Page page;
   page.title = QObject::tr("Lab"), page.widget = tab;
   page.show_runs = [tab](const std::vector<Run*>& runs) { tab->showRuns(runs); };
-  page.chores.push_back({[tab] { return tab->running() ? QObject::tr("The laboratory is measuring.") : QString(); },
-                         QObject::tr("A recorded sweep keeps the points that it has."), [tab] { tab->stop(); }});
+  page.chores.push_back({[tab] {
+                           const QString where = tab->place();
+                           return !tab->running()   ? QString()
+                                  : where.isEmpty() ? QObject::tr("The laboratory is measuring.")
+                                                    : QObject::tr("The laboratory is measuring on %1.").arg(where);
+                         },
+                         QObject::tr("A recorded sweep keeps the points that it has."), [tab] { tab->stop(); },
+                         [tab] { return tab->place(); }, [tab] { tab->leave(); }});
   page.open = [&workspace, tab](const QString& path) {
     if (!path.endsWith(".json") || !tab->openResult(path)) return false;
     workspace.bringToFront(tab);

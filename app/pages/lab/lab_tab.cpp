@@ -13,6 +13,7 @@
 #include "app/pages/lab/lab_export.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/remote_machine.h"
 #include "app/workspace/run.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/json_input.h"
@@ -68,9 +69,7 @@ LabTab::LabTab(QWidget* parent)
   connect(form_, &LabForm::said, this, &LabTab::say);
   connect(form_, &LabForm::clockChosen, results_, &LabResults::setClock);
   connect(form_, &LabForm::pageChosen, results_, &LabResults::setPage);
-  connect(form_, &LabForm::prepared, this, [this] {
-    if (!device_info().cuda) results_->setWhyNoGpu(QString::fromStdString(device_info().why_not));
-  });
+  connect(form_, &LabForm::prepared, this, [this] { results_->setWhyNoGpu(form_->whyNoGpu()); });
   connect(results_, &LabResults::picked, this, &LabTab::openPoint);
   connect(results_, &LabResults::torchWanted, this, &LabTab::runTorch);
   connect(results_, &LabResults::overlayWanted, this, &LabTab::chooseOverlay);
@@ -131,11 +130,52 @@ void LabTab::run() {
     emit busyChanged(true);
     run_->setText(tr("Stop"));
     export_->setEnabled(false);
-    say(device_info().cuda ? tr("Measuring the card's ceilings") : tr("Starting"));
+    say(form_->whyNoGpu().isEmpty() ? tr("Measuring the card's ceilings") : tr("Starting"));
     showResult();
   } catch (const Failure& failure) {
     say(QString::fromUtf8(failure.what()));
   }
+}
+
+void LabTab::setMachine(const std::shared_ptr<RemoteMachine>& machine) {
+  job_->setMachine(machine);
+  torch_->setMachine(machine);
+  if (machine)
+    form_->setGpu(machine->hasGpu(), tr("%1 has no GPU").arg(machine->place()));
+  else
+    form_->setThisMachine();
+  results_->setWhyNoGpu(form_->whyNoGpu());
+}
+
+bool LabTab::follow(const RemoteJobInfo& job) {
+  if (running() || !elsewhere_.isEmpty()) return false;
+  try {
+    const nlohmann::json parsed = parse_json(job.text, "The sweep");
+    const JsonInput in(parsed, "");
+    const lab::LabSpec wanted = lab::lab_spec_from_json(in.required("lab").value());
+    const bool torch = in.at("torch").flag(false);
+    form_->prepare();
+    if (torch) {
+      torch_->follow(job.name);
+      results_->setTorchRunning(true);
+    } else {
+      setSpec(wanted);
+      job_->follow(job.name, wanted, in.at("record").flag(true) ? fresh_path(folder_, wanted) : QString());
+      run_->setText(tr("Stop"));
+    }
+    emit busyChanged(true);
+    showResult();
+    return true;
+  } catch (const std::exception& problem) {
+    return say(QString::fromUtf8(problem.what())), false;
+  }
+}
+
+QString LabTab::place() const { return job_->place().isEmpty() ? torch_->place() : job_->place(); }
+
+void LabTab::leave() {
+  job_->leave();
+  torch_->leave();
 }
 
 void LabTab::jobEnded(const QString& problem) {

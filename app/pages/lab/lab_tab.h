@@ -13,7 +13,9 @@
 
 namespace ws::app {
 
+class RemoteMachine;
 class Run;
+struct RemoteJobInfo;
 
 class LabTab : public QWidget {
   Q_OBJECT
@@ -26,6 +28,11 @@ class LabTab : public QWidget {
   bool running() const { return job_->running() || torch_->running(); }
   void stop();
   void runTorch();  // runs the same sweep in PyTorch as an overlay; stops it if it is running
+  // From now on sweeps run on that machine; null: here.
+  void setMachine(const std::shared_ptr<RemoteMachine>& machine);
+  bool follow(const RemoteJobInfo& job);  // follows a sweep on the machine; false if something runs already
+  QString place() const;                  // the other machine that measures now; empty if none does
+  void leave();
   void setBusyElsewhere(const QString& why) { elsewhere_ = why; }  // not empty: why nothing can be measured now
   const LabJob& job() const { return *job_; }
   LabTorch* torch() const { return torch_; }

@@ -2,12 +2,69 @@
 
 #include <QCoreApplication>
 #include <QFileInfo>
+#include <nlohmann/json.hpp>
 
 #include "app/core/runs/torch_run.h"
+#include "app/workspace/remote_work.h"
+#include "profiling/base/json_input.h"
 
 namespace ws::app {
 
+using nlohmann::json;
+
+LabTorch::LabTorch(QObject* parent) : QObject(parent) {}
+LabTorch::~LabTorch() = default;
+
 void LabTorch::start(const lab::LabSpec& spec) {
+  if (!machine_) return startHere(spec);
+  json job{{"kind", "lab"},
+           {"title", "PyTorch"},
+           {"lab", to_json(spec)},
+           {"torch", true},
+           {"python", python_.toStdString()}};
+  if (!script_.isEmpty()) job["script"] = script_.toStdString();
+  follow(QString::fromStdString(RemoteRun::new_name("lab-pytorch")), job.dump());
+}
+
+void LabTorch::follow(const QString& name) { follow(name, "null"); }
+
+void LabTorch::follow(const QString& name, const std::string& job) {
+  const auto no_files = [](const std::string&, const std::vector<std::string>&) {
+    return std::vector<RemoteWork::Copy>();
+  };
+  there_ = std::make_unique<RemoteWork>(machine_, name, json::parse(job), no_files, this);
+  connect(there_.get(), &RemoteWork::printed, this, &LabTorch::said);
+  connect(there_.get(), &RemoteWork::told, this, &LabTorch::take);
+  connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
+    there_.release()->deleteLater();
+    emit ended(problem);
+  });
+}
+
+void LabTorch::take(const std::string& told) {
+  try {
+    const json parsed = parse_json(told, "A result");
+    const JsonInput in(parsed, "");
+    if (in.at("whole").there()) emit measured(lab::lab_result_from_json(in.at("whole").value()));
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()));
+  }
+}
+
+void LabTorch::stop() {
+  job_.cancel();
+  if (there_) there_->stop();
+}
+
+void LabTorch::leave() {
+  if (!there_) return;
+  there_.reset();
+  emit ended({});
+}
+
+QString LabTorch::place() const { return there_ ? there_->place() : QString(); }
+
+void LabTorch::startHere(const lab::LabSpec& spec) {
   const std::string program = QCoreApplication::applicationFilePath().toStdString();
   const auto result = std::make_shared<lab::LabResult>();
   const auto work = [this, spec, result, program, python = python_.toStdString(),

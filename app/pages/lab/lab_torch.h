@@ -1,19 +1,31 @@
 // "The same in PyTorch": runs the shipped script's sweep on its own thread, as an overlay for ours.
 #pragma once
+#include <memory>
+#include <string>
+
 #include "app/workspace/job.h"
 #include "engine/lab/lab.h"
 
 namespace ws::app {
 
+class RemoteMachine;
+class RemoteWork;
+
 class LabTorch : public QObject {
   Q_OBJECT
  public:
-  using QObject::QObject;
-  bool running() const { return job_.running(); }
+  explicit LabTorch(QObject* parent = nullptr);
+  ~LabTorch() override;
+  bool running() const { return job_.running() || there_; }
   void setPython(const QString& python) { python_ = python; }
   void setScript(const QString& script) { script_ = script; }
+  // From now on PyTorch runs on that machine; null: here.
+  void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
   void start(const lab::LabSpec& spec);
-  void stop() { job_.cancel(); }
+  void follow(const QString& name);  // one that already runs on the machine
+  void stop();
+  void leave();           // stops following; it continues there
+  QString place() const;  // the other machine it runs on; empty if it runs here
 
  signals:
   void said(const QString& line);
@@ -21,8 +33,14 @@ class LabTorch : public QObject {
   void ended(const QString& problem);  // after measured(), or with an error sentence
 
  private:
+  void startHere(const lab::LabSpec& spec);
+  void follow(const QString& name, const std::string& job);
+  void take(const std::string& told);
+
   QString python_ = "python3", script_;
   Job job_;
+  std::shared_ptr<RemoteMachine> machine_;
+  std::unique_ptr<RemoteWork> there_;
 };
 
 }  // namespace ws::app

@@ -70,8 +70,14 @@ Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
   QList<QAction*> entries{page_separator(tab), page_action(tab, QObject::tr("Library"), {},
                                                            [&workspace, tab] { workspace.bringToFront(tab); })};
   page.menus.push_back({MenuName::Run, entries + torch_actions(workspace, tab, torch)});
-  page.chores.push_back({[torch] { return torch->running() ? QObject::tr("PyTorch is training.") : QString(); },
-                         QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); }});
+  page.chores.push_back({[torch] {
+                           const QString where = torch->place();
+                           return !torch->running() ? QString()
+                                  : where.isEmpty() ? QObject::tr("PyTorch is training.")
+                                                    : QObject::tr("PyTorch is training on %1.").arg(where);
+                         },
+                         QObject::tr("A run of PyTorch that is stopped is not kept."), [torch] { torch->stop(); },
+                         [torch] { return torch->place(); }, [torch] { torch->leave(); }});
   page.open = [&workspace](const QString& path) { return import_trace(workspace, path); };
   return page;
 }
@@ -82,6 +88,9 @@ LibraryPages library_pages(Workspace& workspace) {
   auto* runs = new RunsPanel(workspace.library(), workspace.jobs());
   auto* tab = new LibraryTab(workspace.library(), workspace.jobs());
   auto* torch = new TorchJob(workspace, tab);
+  QObject::connect(&workspace, &Workspace::followWanted, torch, [torch](const RemoteJobInfo& job) {
+    if (job.kind == "torch") torch->follow(job);
+  });
   const auto train = [&workspace](const RunSpec& spec, const QString& title) {
     if (workspace.train(spec, title)) workspace.showLive();
   };

@@ -3,8 +3,10 @@
 #include <QCoreApplication>
 #include <QDateTime>
 #include <QDir>
+#include <nlohmann/json.hpp>
 
 #include "app/core/runs/torch_run.h"
+#include "app/workspace/remote_work.h"
 #include "app/workspace/workspace.h"
 
 namespace ws::app {
@@ -16,10 +18,63 @@ TorchJob::TorchJob(Workspace& workspace, QObject* parent) : QObject(parent), wor
 void TorchJob::start(const RunSpec& spec) {
   if (running()) return workspace_.say(tr("Stop PyTorch first (Run › Stop PyTorch)."), true);
   if (workspace_.session()->busy()) return workspace_.say(tr("Stop the training first (Run › Stop)."), true);
+  begin();
+  if (!workspace_.session()->machine()) return startHere(spec, freshPath());
+  nlohmann::json job{
+      {"kind", "torch"}, {"title", spec.name}, {"spec", to_json(spec)}, {"python", python_.toStdString()}};
+  if (!script_.isEmpty()) job["script"] = script_.toStdString();
+  startThere(QString::fromStdString(RemoteRun::new_name("pytorch")), job.dump(), freshPath());
+}
+
+void TorchJob::follow(const RemoteJobInfo& job) {
+  if (running() || workspace_.session()->busy()) return;
+  begin();
+  startThere(job.name, "null", freshPath());
+}
+
+// No other training may start meanwhile.
+void TorchJob::begin() {
   workspace_.session()->hold(tr("Stop PyTorch first (Run › Stop PyTorch)."));
   workspace_.say(tr("PyTorch is being started."), false);
+}
+
+QString TorchJob::freshPath() const {
   const QString name = QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss") + "-pytorch.wsrun";
-  const QString path = QDir(workspace_.library()->folder()).filePath(name);
+  return QDir(workspace_.library()->folder()).filePath(name);
+}
+
+void TorchJob::startThere(const QString& name, const std::string& job, const QString& path) {
+  const auto run_file = [path](const std::string&, const std::vector<std::string>& files) {
+    std::vector<RemoteWork::Copy> copies;
+    if (!files.empty()) copies.push_back({{{"file", files.front()}}, path});
+    return copies;
+  };
+  there_ =
+      std::make_unique<RemoteWork>(workspace_.session()->machine(), name, nlohmann::json::parse(job), run_file, this);
+  connect(there_.get(), &RemoteWork::printed, this,
+          [this](const QString& line) { workspace_.say(tr("PyTorch: %1").arg(line), false); });
+  connect(there_.get(), &RemoteWork::ended, this, [this, path](const QString& problem) {
+    there_.release()->deleteLater();
+    finish(path, problem);
+  });
+  emit runningChanged();
+}
+
+void TorchJob::stop() {
+  job_.cancel();
+  if (there_) there_->stop();
+}
+
+void TorchJob::leave() {
+  if (!there_) return;
+  there_.reset();
+  workspace_.session()->hold({});
+  emit runningChanged();
+}
+
+QString TorchJob::place() const { return there_ ? there_->place() : QString(); }
+
+void TorchJob::startHere(const RunSpec& spec, const QString& path) {
   const std::string program = QCoreApplication::applicationFilePath().toStdString();
   const auto work = [this, spec, path, program, python = python_.toStdString(),
                      script = script_.toStdString()](const Job::Side& side) {
@@ -35,6 +90,8 @@ void TorchJob::start(const RunSpec& spec) {
   job_.start(work, [this, path](const QString& problem) { finish(path, problem); });
   emit runningChanged();
 }
+
+TorchJob::~TorchJob() = default;
 
 void TorchJob::finish(const QString& path, const QString& problem) {
   emit runningChanged();

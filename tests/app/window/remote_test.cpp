@@ -6,8 +6,13 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QProcess>
+#include <QSpinBox>
 #include <QtTest>
 
+#include "app/core/lab/recorded_lab.h"
+#include "app/pages/experiments/experiments_tab.h"
+#include "app/pages/lab/lab_tab.h"
+#include "app/pages/library/torch_job.h"
 #include "app/window/connect_dialog.h"
 #include "app/window/machine_actions.h"
 #include "app/window/notice_bar.h"
@@ -53,6 +58,7 @@ class RemoteTest : public QObject, private WindowHome {
     return connected(*window) ? std::move(window) : nullptr;
   }
   QStringList program(const QString& then) const;
+  static ExperimentSpec smallExperiment(int epochs);
   static void train(MainWindow& window, int epochs) {
     iris(window, epochs);
     window.workspace()->choices()->set("model.hidden", "64");
@@ -82,6 +88,10 @@ class RemoteTest : public QObject, private WindowHome {
   void aRunHereAndOneThereSideBySide();
   void aProgramIsRecordedThere();
   void aRecordingThatIsLeftIsFoundAgain();
+  void anExperimentRunsThereAndGoesOn();
+  void anExperimentThatIsLeftIsFoundAgain();
+  void aSweepRunsThere();
+  void pyTorchTrainsThere();
   void whoCannotBeReachedIsSaid();
   void hostsOfSshAreOffered();
   void sshAsksInADialog();
@@ -265,6 +275,118 @@ void RemoteTest::aRecordingThatIsLeftIsFoundAgain() {
   recording.stop();
   QVERIFY(QTest::qWaitFor([&] { return ended.count() == 1; }, 30'000));
   QCOMPARE(window->workspace()->library()->ticked().size(), size_t{1});
+}
+
+ExperimentSpec RemoteTest::smallExperiment(int epochs) {
+  ExperimentSpec spec;
+  spec.name = "small", spec.title = "Small";
+  spec.base = load_spec("iris");
+  set_field(spec.base, "exec.device", "cpu");
+  set_field(spec.base, "train.epochs", std::to_string(epochs));
+  set_field(spec.base, "train.eval_every", "0");
+  spec.axes = {{"exec.fusion", {"off", "epilogue"}}};
+  spec.repeats = 1;
+  return spec;
+}
+
+void RemoteTest::anExperimentRunsThereAndGoesOn() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  auto* tab = window->findChild<ExperimentsTab*>();
+  window->workspace()->bringToFront(tab);
+  QVERIFY(tab->add(smallExperiment(20)));
+  QSignalSpy said(tab, &ExperimentsTab::said);
+  tab->run();
+  QVERIFY(tab->running());
+  QCOMPARE(tab->place(), window->workspace()->session()->machine()->place());
+  window->train();
+  QVERIFY2(!window->workspace()->session()->busy(), "it would disturb the experiment");
+  QVERIFY(QTest::qWaitFor([&] { return !tab->running(); }, 30'000));
+  QVERIFY2(said.isEmpty(), said.isEmpty() ? "" : qPrintable(said[0][0].toString()));
+  QVERIFY(tab->result().complete);
+  shot(*window, "experiment-there");
+  const QStringList files = QDir(runs() + "/experiments", {}, {}, QDir::Files).entryList({"*.wsrun"});
+  QVERIFY2(files.isEmpty(), "results of other machines have a folder of their own");
+  std::vector<TrialRun> first;
+  for (const TrialResult& trial : tab->result().trials) {
+    QCOMPARE(trial.runs.size(), size_t{1});
+    first.push_back(trial.runs[0]);
+  }
+  QSignalSpy opened(tab, &ExperimentsTab::openWanted);
+  emit tab->table()->cellDoubleClicked(0, 0);
+  QCOMPARE(opened.count(), 1);
+  QVERIFY2(QFile::exists(opened[0][0].toString()), "the run file came here");
+  tab->repeats()->setValue(2);
+  tab->run();
+  QVERIFY(QTest::qWaitFor([&] { return !tab->running(); }, 30'000));
+  for (size_t i = 0; i < first.size(); ++i) {
+    const TrialResult& trial = tab->result().trials[i];
+    QCOMPARE(trial.runs.size(), size_t{2});
+    QVERIFY2(std::ranges::any_of(trial.runs, [&](const TrialRun& r) { return r.us_per_step == first[i].us_per_step; }),
+             "what was known is not measured again");
+  }
+}
+
+void RemoteTest::anExperimentThatIsLeftIsFoundAgain() {
+  {
+    auto window = connectedWindow();
+    QVERIFY(window);
+    auto* tab = window->findChild<ExperimentsTab*>();
+    QVERIFY(tab->add(smallExperiment(1'000'000'000)));
+    tab->run();
+    QVERIFY(QTest::qWaitFor([&] { return !QDir(there() + "/.jobs").isEmpty(); }, 20'000));
+    QTest::qWait(300);
+    QString asked;
+    answer("Leave it running", &asked);
+    QVERIFY(window->close());
+    QVERIFY2(asked.contains("An experiment is running on"), qPrintable(asked));
+  }
+  auto window = connectedWindow();
+  QVERIFY(window);
+  auto* tab = window->findChild<ExperimentsTab*>();
+  QVERIFY2(QTest::qWaitFor([&] { return tab->running(); }, 10'000), "it is followed again");
+  tab->stop();
+  QVERIFY(QTest::qWaitFor([&] { return !tab->running(); }, 30'000));
+  QVERIFY(!tab->result().complete);
+}
+
+void RemoteTest::aSweepRunsThere() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  auto* tab = window->findChild<LabTab*>();
+  window->workspace()->bringToFront(tab);
+  lab::LabSpec spec;
+  spec.operation = lab::Operation::Add;
+  spec.sizes = {1 << 10, 1 << 12};
+  spec.ways = {lab::Way::CpuLoops};
+  tab->setSpec(spec);
+  tab->run();
+  QVERIFY(tab->running() && !tab->place().isEmpty());
+  QVERIFY(QTest::qWaitFor([&] { return !tab->running(); }, 60'000));
+  shot(*window, "sweep-there");
+  QCOMPARE(tab->job().result().points.size(), size_t{2});
+  QVERIFY(QFile::exists(tab->job().path()));
+  const auto kept = read_lab(tab->job().path().toStdString());
+  QVERIFY(kept && kept->points.size() == 2);
+  QCOMPARE(kept->points[0].median_s, tab->job().result().points[0].median_s);
+}
+
+// A stand-in for the script says no.
+void RemoteTest::pyTorchTrainsThere() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  auto* job = window->findChild<TorchJob*>("torch");
+  QFile script(home_.path() + "/train.py");
+  QVERIFY(script.open(QIODevice::WriteOnly));
+  script.write("import sys\nprint('three words there', file=sys.stderr)\nsys.exit(3)\n");
+  script.close();
+  job->setScript(script.fileName());
+  QSignalSpy ended(job, &TorchJob::ended);
+  job->start(load_spec("iris"));
+  QVERIFY(job->running() && !job->place().isEmpty());
+  QVERIFY(QTest::qWaitFor([&] { return ended.count() == 1; }, 30'000));
+  QVERIFY2(ended[0][0].toString().contains("three words there"), qPrintable(ended[0][0].toString()));
+  QVERIFY(!job->running());
 }
 
 void RemoteTest::whoCannotBeReachedIsSaid() {

@@ -17,6 +17,7 @@
 #include <random>
 #include <thread>
 
+#include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/remote_run.h"
 #include "app/core/remote/server_copy.h"
 #include "profiling/base/failure.h"
@@ -385,6 +386,70 @@ TEST_P(LineTest, NamesLeadNowhere) {
 INSTANTIATE_TEST_SUITE_P(Over, LineTest, testing::Values("pipe", "ssh"), [](const auto& which) { return which.param; });
 
 // One clear sentence for each of what people meet.
+// Waits for a job that is no training; returns what it told.
+std::vector<json> told_by(RemoteRun& run, std::optional<int>& exit_status) {
+  std::vector<json> told;
+  for (int i = 0; i < 2000; ++i, usleep(20'000)) {
+    const bool over = run.over();
+    const RemoteUpdate update = run.take();
+    for (const std::string& text : update.told) told.push_back(json::parse(text));
+    if (update.exit_status) exit_status = update.exit_status;
+    if (over) break;
+  }
+  return told;
+}
+
+TEST_P(LineTest, ASweepTellsItsPointsAndLeavesItsFile) {
+  RemoteLink link(address());
+  const json spec{{"operation", "add"}, {"sizes", {1024, 4096}}, {"ways", {"cpu"}}, {"repeats", 3}};
+  RemoteRun::start(link, "sweep", {{"kind", "lab"}, {"lab", spec}});
+  RemoteRun run(link, "sweep", false);
+  std::optional<int> exit_status;
+  const std::vector<json> told = told_by(run, exit_status);
+  EXPECT_EQ(exit_status, 0);
+  EXPECT_EQ(std::ranges::count_if(told, [](const json& t) { return t.contains("lab"); }), 2);
+  ASSERT_TRUE(told.back().contains("whole"));
+  EXPECT_EQ(lab::lab_result_from_json(told.back()["whole"]).points.size(), 2u);
+  const std::string here = (folder_ / "here.wsrun").string();
+  fetch_file(link, {{"file", "sweep.wsrun"}}, here);
+  EXPECT_EQ(read_lab(here)->points.size(), 2u);
+}
+
+TEST_P(LineTest, AnExperimentGoesOnFromKnownRows) {
+  RemoteLink link(address());
+  RunSpec spec = load_spec("iris");
+  set_field(spec, "exec.device", "cpu");
+  set_field(spec, "train.epochs", "5");
+  json experiment{
+      {"name", "small"}, {"spec", to_json(spec)}, {"axes", {{"exec.fusion", {"off", "epilogue"}}}}, {"repeats", 1}};
+  std::vector<std::string> rows;
+  for (const char* name : {"first", "second"}) {
+    RemoteRun::start(link, name, {{"kind", "experiment"}, {"experiment", experiment}, {"rows", rows}});
+    RemoteRun run(link, name, false);
+    std::optional<int> exit_status;
+    rows.clear();
+    for (const json& told : told_by(run, exit_status)) rows.push_back(told["row"]);
+    EXPECT_EQ(exit_status, 0);
+    if (name == std::string("first")) {
+      EXPECT_EQ(rows.size(), 2u);
+      experiment["repeats"] = 2;
+    }
+  }
+  EXPECT_EQ(rows.size(), 4u) << "two were known, two are new";
+}
+
+TEST_P(LineTest, APytorchThatIsMissingIsSaid) {
+  RemoteLink link(address());
+  RemoteRun::start(link, "torch",
+                   {{"kind", "torch"}, {"spec", to_json(load_spec("iris"))}, {"python", "/no/such/python3"}});
+  RemoteRun run(link, "torch", false);
+  Seen seen;
+  for (int i = 0; i < 1000 && !run.over(); ++i, usleep(10'000)) seen.take(run);
+  seen.take(run);
+  ASSERT_FALSE(seen.messages.empty());
+  EXPECT_THAT(seen.messages.back(), HasSubstr("/no/such/python3"));
+}
+
 class SentenceTest : public LineTest {
  protected:
   std::string why(RemoteAddress a) {
@@ -542,7 +607,7 @@ TEST_P(PipeTest, GivesUpAServerThatLies) {
 // A line with a turn of 50 ms. From a request to the news that it was done is more than from what happens there to here.
 struct SlowLine {
   const char* name;
-  double bits_a_s;
+  double bits_a_s, lost_percent;
   double reply_ms = 0, pause_ms = 0, behind_ms = 0;  // the 99th percentile, and the slowest of two
   double spans_a_s = 0, steps_a_s = 0;
 };
@@ -593,11 +658,12 @@ pid_t child_of(pid_t process) {
 
 // The network of a few µs a step tells more losses than the slow line carries.
 TEST_P(PipeTest, WatchesAndSteersOverASlowLine) {
-  for (SlowLine line : {SlowLine{"100 Mbit/s", 100e6}, SlowLine{"5 Mbit/s", 5e6}}) {
+  for (SlowLine line :
+       {SlowLine{"100 Mbit/s", 100e6, 0}, SlowLine{"5 Mbit/s", 5e6, 0}, SlowLine{"5 Mbit/s, 1 % lost", 5e6, 1}}) {
     const bool fast = line.bits_a_s > 1e7;
-    const std::string name = fast ? "fast" : "slow";
-    RemoteLink link(parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " 25 " + std::to_string(line.bits_a_s) + " " WARPSCOPE_CLI
-                                 " serve --folder " + there()));
+    const std::string name = fast ? "fast" : line.lost_percent > 0 ? "lossy" : "slow";
+    RemoteLink link(parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " 25 " + std::to_string(line.bits_a_s) + " " +
+                                 std::to_string(line.lost_percent) + " " WARPSCOPE_CLI " serve --folder " + there()));
     json job = training(fast ? "full" : "off");
     job["spec"]["train"]["batch"] = fast ? 16 : 4;
     job["spec"]["model"]["hidden"] = {fast ? 64 : 1};
@@ -622,7 +688,10 @@ TEST_P(PipeTest, WatchesAndSteersOverASlowLine) {
                 pulse.longest_ms());
     // Times of a machine with nothing else to do; on any other the view must stay within a few of them: a queue that only
     // grows takes it out of all bounds.
-    const double busy = test::busy(), wait = 4 * pulse.longest_ms(), slower = fast ? 0 : 100;
+    const double busy = test::busy(), wait = 4 * pulse.longest_ms(),
+                 slower = fast                    ? 0
+                          : line.lost_percent > 0 ? 250
+                                                  : 100;
     EXPECT_LE(line.reply_ms, busy * (250 + slower) + wait);
     EXPECT_LE(line.pause_ms, busy * (200 + slower) + wait);
     EXPECT_LE(line.behind_ms, busy * 1000 + wait);

@@ -88,7 +88,7 @@ class Watch : public testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
   RemoteAddress line(double ms, double bits_a_s) const {
     return parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " " + std::to_string(ms) + " " + std::to_string(bits_a_s) +
-                        " " WARPSCOPE_CLI " serve --folder " + folder_.string());
+                        " 0 " WARPSCOPE_CLI " serve --folder " + folder_.string());
   }
   const fs::path folder_ = fs::temp_directory_path() / ("warpscope-watch-" + std::to_string(getpid()));
 };

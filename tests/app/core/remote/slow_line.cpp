@@ -1,5 +1,7 @@
-// slow_line MS BITS COMMAND…: the command's standard streams, as if it stood far away: each byte comes MS later, and BITS
-// a second come at most. A megabyte may wait on the way, as it does in the buffers of a real line.
+// slow_line MS BITS LOST COMMAND…: passes the command's standard streams on as a distant line would. Each byte comes MS
+// later, at most BITS come per second, and LOST percent of the packets are lost: TCP sends such a packet again one
+// round trip later, all bytes behind it wait, and the rate falls. Up to a megabyte waits on the way, as in the buffers
+// of a real line.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,10 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -21,7 +26,12 @@ using Clock = std::chrono::steady_clock;
 // One direction.
 class Way {
  public:
-  Way(int from, int to, double delay_s, double bits_a_s) : from_(from), to_(to), delay_s_(delay_s), bits_a_s_(bits_a_s) {}
+  Way(int from, int to, double delay_s, double bits_a_s, double lost)
+      : from_(from),
+        to_(to),
+        delay_s_(delay_s),
+        bits_a_s_(lost > 0 ? std::min(bits_a_s, lossy_rate(2 * delay_s, lost)) : bits_a_s),
+        lost_(lost) {}
 
   void run() {
     constexpr size_t kOnTheWay = 1 << 20;
@@ -38,6 +48,10 @@ class Way {
   }
 
  private:
+  static constexpr size_t kPacket = 1448;
+  // What TCP reaches on a line with such losses (Mathis et al., 1997).
+  static double lossy_rate(double turn_s, double lost) { return 1.22 * 8 * kPacket / (turn_s * std::sqrt(lost)); }
+
   struct Piece {
     Clock::time_point arrives;
     std::string bytes;
@@ -46,10 +60,13 @@ class Way {
 
   bool take() {
     std::array<char, 4096> part;
-    const ssize_t got = read(from_, part.data(), part.size());
+    const ssize_t got = read(from_, part.data(), lost_ > 0 ? kPacket : part.size());
     if (got <= 0) return false;
     free_ = std::max(free_, Clock::now()) + seconds(8.0 * static_cast<double>(got) / bits_a_s_);
-    pieces_.push_back({free_ + seconds(delay_s_), {part.data(), static_cast<size_t>(got)}});
+    Clock::time_point arrives = free_ + seconds(delay_s_);
+    if (std::bernoulli_distribution(lost_)(random_)) arrives += seconds(2 * delay_s_);
+    last_ = std::max(last_, arrives);  // in order
+    pieces_.push_back({last_, {part.data(), static_cast<size_t>(got)}});
     bytes_ += static_cast<size_t>(got);
     return true;
   }
@@ -68,18 +85,19 @@ class Way {
   }
 
   int from_, to_;
-  double delay_s_, bits_a_s_;
+  double delay_s_, bits_a_s_, lost_;
   size_t bytes_ = 0;
-  Clock::time_point free_;
+  Clock::time_point free_, last_;
+  std::mt19937 random_{20261123};
   std::deque<Piece> pieces_;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return 2;
+  if (argc < 5) return 2;
   signal(SIGPIPE, SIG_IGN);
-  const double delay_s = std::atof(argv[1]) * 1e-3, bits_a_s = std::atof(argv[2]);
+  const double delay_s = std::atof(argv[1]) * 1e-3, bits_a_s = std::atof(argv[2]), lost = std::atof(argv[3]) / 100;
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) return 2;
   posix_spawn_file_actions_t actions;
@@ -87,10 +105,10 @@ int main(int argc, char** argv) {
   posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
   pid_t child = 0;
-  if (posix_spawnp(&child, argv[3], &actions, nullptr, argv + 3, environ) != 0) return 127;
+  if (posix_spawnp(&child, argv[4], &actions, nullptr, argv + 4, environ) != 0) return 127;
   close(in[0]), close(out[1]);
-  std::thread there([&] { Way(STDIN_FILENO, in[1], delay_s, bits_a_s).run(); });
-  Way(out[0], STDOUT_FILENO, delay_s, bits_a_s).run();
+  std::thread there([&] { Way(STDIN_FILENO, in[1], delay_s, bits_a_s, lost).run(); });
+  Way(out[0], STDOUT_FILENO, delay_s, bits_a_s, lost).run();
   there.detach();
   int status = 0;
   waitpid(child, &status, 0);

@@ -59,6 +59,7 @@ void merge_small(SplitTable& table) {
     for (size_t i = 0; i < row.us.size(); ++i) small = small && row.us[i] < kNext * table.wall[i];
     if (!small) continue;
     for (size_t i = 0; i < row.us.size(); ++i) other->us[i] += std::exchange(row.us[i], 0);
+    other->name = QObject::tr("other");
   }
 }
 
@@ -273,8 +274,9 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
   const double room = height() - top - 6;
   const auto rows = static_cast<double>(table_.rows.size());
-  // If rows would be too tight, leave the sum out: each bar has it at its end.
-  const bool with_sum = room / (rows + 1.3) >= kTightRow;
+  // The sum is the mean, and the bars end with the median: both are shown unless rows would overlap.
+  constexpr double kLeastPitch = 12.5;
+  const bool with_sum = room / (rows + 1.3) >= kLeastPitch;
   const double pitch = std::clamp(room / (rows + (with_sum ? 1.3 : 0)), 11.0, 21.0);
   for (const SplitRow& row : table_.rows) {
     if (top + pitch > height()) break;

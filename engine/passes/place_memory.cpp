@@ -6,6 +6,7 @@
 
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
+#include "profiling/base/text.h"
 
 namespace ws {
 namespace {
@@ -127,7 +128,7 @@ Plan plan_arena(Plan plan) {
     plan.buffers[block.buffer].offset = block.offset;
   plan.arena_bytes = end;
   plan.log.push_back("place_memory gave " + std::to_string(blocks.size()) + " buffers an offset in one block of " +
-                     std::to_string(end) + " bytes; inserted no alloc op.");
+                     bytes_text(static_cast<double>(end)) + "; inserted no alloc op.");
   return plan;
 }
 

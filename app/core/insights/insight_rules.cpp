@@ -63,7 +63,7 @@ Found launch_bound(const RunFacts& f) {
   const double left = std::min(gaps, kGraphNodeUs * f.kernels_per_step);
   if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
   Insight insight{"launch-bound step",
-                  "the GPU waits " + time_text(gaps) + " of " + time_text(f.step_us) + " a step for its next kernel",
+                  "the GPU waits " + time_text(gaps) + " of a mean step of " + time_text(f.step_us) + " for its next kernel",
                   plain(f.kernels_per_step) +
                       " launches a step, each takes longer than its kernel. A CUDA graph launches all of them at once.",
                   {{"exec.launch", "graph"}},

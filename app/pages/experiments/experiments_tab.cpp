@@ -113,6 +113,7 @@ QWidget* ExperimentsTab::buildFooter() {
   auto* column = new QVBoxLayout(footer);
   column->setContentsMargins(10, 8, 10, 8);
   state_ = new QLabel(footer);
+  state_->setTextFormat(Qt::PlainText);  // other machines print here
   state_->setWordWrap(true);
   state_->setFont(ui_font(11));
   progress_ = new QProgressBar(footer);

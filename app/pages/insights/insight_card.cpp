@@ -40,7 +40,7 @@ EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
 QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
 
 QString EvidenceBars::nameOf(RowKind kind) {
-  return kind == RowKind::Now ? tr("now") : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
+  return kind == RowKind::Now ? tr("mean now") : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {

@@ -82,6 +82,7 @@ QWidget* LabTab::buildFooter() {
   auto* row = new QHBoxLayout(footer);
   row->setContentsMargins(10, 6, 10, 6);
   state_ = new QLabel(footer);
+  state_->setTextFormat(Qt::PlainText);  // other machines print here
   state_->setWordWrap(true);
   state_->setFont(ui_font(11));
   state_->setMinimumHeight(44);

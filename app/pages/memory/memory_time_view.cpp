@@ -74,7 +74,7 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   painter.setPen(t.secondary);
   const QString caption = story_.empty()
                               ? tr("no allocation was recorded")
-                              : tr("fragmented %1 % at the peak, %2 % at worst · sizes of live blocks")
+                              : tr("fragmented %1 % at the peak, %2 % at worst")
                                     .arg(fixed_text(story_.at_peak * 100, 0), fixed_text(story_.worst * 100, 0));
   painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(caption, Qt::ElideRight, width() - 20));

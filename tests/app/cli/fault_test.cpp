@@ -1,6 +1,6 @@
-// Each call of the system that can fail is let fail once, in every command: no crash, no hang, an exit code that says it,
-// nothing lost that was there, and the next run works. A sample of the calls, another one each time: a failure prints its
-// seed. WARPSCOPE_FAULTS=all walks over each, WARPSCOPE_FAULTS=SEED over one sample again.
+// Makes each system call that can fail fail once, in every command. Checks: no crash, no hang, an exit code that says so, nothing
+// lost that existed before, and the next run works. By default tests a sample of the calls, with WARPSCOPE_FAULTS=SEED another
+// sample, with WARPSCOPE_FAULTS=all every call. A failure prints its seed.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -94,7 +94,7 @@ bool all_wanted() { return std::getenv("WARPSCOPE_FAULTS") && std::string(std::g
 
 unsigned seed() {
   static const unsigned chosen =
-      std::getenv("WARPSCOPE_FAULTS") ? static_cast<unsigned>(std::atol(std::getenv("WARPSCOPE_FAULTS"))) : std::random_device{}();
+      std::getenv("WARPSCOPE_FAULTS") ? static_cast<unsigned>(std::atol(std::getenv("WARPSCOPE_FAULTS"))) : 20261123;
   return chosen;
 }
 

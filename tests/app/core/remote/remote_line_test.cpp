@@ -553,6 +553,7 @@ class PipeTest : public SentenceTest {};
 
 TEST_P(PipeTest, SaysWhatAMachineLacks) {
   const std::string serve = WARPSCOPE_CLI " serve --folder " + there();
+#ifndef __SANITIZE_THREAD__  // its runtime cannot start without files
   RemoteLink full(parse_remote("pipe:ulimit -f 0; exec " + serve));
   try {
     RemoteRun::start(full, "a", training("off", 1));
@@ -560,6 +561,7 @@ TEST_P(PipeTest, SaysWhatAMachineLacks) {
   } catch (const Failure& failure) {
     EXPECT_THAT(failure.what(), HasSubstr("File too large"));
   }
+#endif
   RemoteLink link(address());
   json job = training("off", 1);
   job["spec"]["exec"]["device"] = "cuda";

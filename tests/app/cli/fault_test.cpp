@@ -119,6 +119,9 @@ bool ends_with_0_or_1(const Outcome& out) { return out.code == 0 || out.code == 
 class Faults : public testing::Test {
  protected:
   void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer does not start with a preloaded library that replaces malloc.";
+#endif
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "made");
   }

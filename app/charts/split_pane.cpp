@@ -139,8 +139,8 @@ void SplitPane::refresh() {
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   setTitle(compact_ ? tr("Step time") : tr("Step time split"),
            steps == 0 ? unit
-           : compact_ ? tr("%1 · mean of %2").arg(unit, means)
-                      : tr("%1 a step · mean of %2 steps").arg(unit, means));
+           : compact_ ? tr("%1 · parts: mean of %2").arg(unit, means)
+                      : tr("%1 a step · parts: mean of %2 steps").arg(unit, means));
   QStringList said;
   for (const auto& run : runs_)
     said << tr("step time of %1 %2").arg(run_letter(run->slot)).arg(step_time_text(run->stepUs()));

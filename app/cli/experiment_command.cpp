@@ -77,13 +77,15 @@ std::string folder_for(const ExperimentArguments& a, const ExperimentSpec& spec)
 int run_experiment_there(const ExperimentArguments& a, const ExperimentSpec& spec) {
   RemoteLink link(a.remote.address());
   const std::string name = RemoteRun::new_name(spec.name);
-  RemoteRun::start(link, name, {{"kind", "experiment"}, {"experiment", to_json(spec)}});
+  const std::string folder = folder_for(a, spec);
+  RemoteRun::start(
+      link, name,
+      {{"kind", "experiment"}, {"title", spec.title}, {"experiment", to_json(spec)}, {"rows", result_rows(folder)}});
   RemoteRun run(link, name, false);
   ProgressLine line(stderr);
   line.say("runs on " + link.address().place() + " as " + name);
   const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
   if (end.left) return line.say(how_to_return(run, link)), kDone;
-  const std::string folder = folder_for(a, spec);
   std::filesystem::create_directories(folder);
   for (const std::string& file : end.files) {
     if (!is_plain_name(file)) throw Failure("The other side names a file that can be none of an experiment.");

@@ -72,7 +72,9 @@ void MachineActions::ready() {
 // Shows a job there as if it had been started here.
 void MachineActions::watch(const RemoteJobInfo& job) {
   TrainingSession* session = workspace_.session();
-  if (session->busy() || workspace_.recording()->busy()) return;
+  if (!session->machine())
+    return workspace_.say(tr("The connection to the machine is lost. Connect again (File › Connect…)."), true);
+  if (session->busy() || workspace_.recording()->busy() || !session->held().isEmpty()) return;
   if (job.kind == "train") session->attach(job);
   if (job.kind != "train" && job.kind != "record") return workspace_.follow(job);
   if (job.kind != "record") return;

@@ -1,6 +1,6 @@
 #include "app/workspace/remote_work.h"
 
-#include <QFileInfo>
+#include <utility>
 
 #include "app/core/remote/job_folder.h"
 
@@ -19,37 +19,53 @@ RemoteWork::RemoteWork(std::shared_ptr<RemoteMachine> machine, const QString& na
 }
 
 void RemoteWork::stop() {
-  copying_.cancel();
+  if (exit_status_) return copying_.cancel();
+  if (std::exchange(stopped_, true) && machine_->link().status().state == LineState::Cut) {
+    timer_.stop();
+    return emit ended(tr("%1 cannot be reached. The job may still run there.").arg(place()));
+  }
   run_.stop();
 }
 
+void RemoteWork::takeLog() {
+  constexpr size_t kLongestLine = 64u << 10;
+  rest_ += run_.take_log();
+  size_t begin = 0;
+  for (size_t end = rest_.find('\n'); end != rest_.npos; begin = end + 1, end = rest_.find('\n', begin)) {
+    const QString line = QString::fromUtf8(rest_.data() + begin, static_cast<qsizetype>(end - begin));
+    if (line.trimmed().isEmpty()) continue;
+    last_line_ = line.trimmed();
+    emit printed(line);
+  }
+  rest_.erase(0, begin);
+  if (rest_.size() > kLongestLine) rest_.clear();
+}
+
 void RemoteWork::take(const RemoteUpdate& update) {
-  for (const std::string& text : update.told) emit told(text);
+  if (!update.told.empty()) emit told(update.told);
   for (const RunMessage& message : update.run.messages) {
     const QString text = QString::fromStdString(message.text);
     if (message.problem) problem_ = text;
     emit printed(text);
   }
-  rest_ += QString::fromStdString(run_.take_log());
-  QStringList lines = rest_.split('\n');
-  rest_ = lines.takeLast();
-  for (const QString& line : lines)
-    if (!line.trimmed().isEmpty()) emit printed(line);
+  takeLog();
   if (!update.files.empty()) files_ = update.files;
-  has_ended_ |= update.exit_status.has_value();
+  if (update.exit_status) exit_status_ = update.exit_status;
 }
 
 void RemoteWork::poll() {
+  const bool over = run_.over();  // asked first: a refusal ends the streams, too
   const LineStatus line = machine_->link().status();
   const std::string refused = line.state == LineState::Refused ? line.sentence : run_.refused();
-  const bool over = run_.over();
   take(run_.take());
   if (!refused.empty()) {
     timer_.stop();
     emit ended(QString::fromStdString(refused));
   } else if (over) {
     timer_.stop();
-    if (!has_ended_) problem_ = tr("It was killed on %1. What it measured until then is kept.").arg(place());
+    if (!exit_status_) problem_ = tr("It was killed on %1. What it measured until then is kept.").arg(place());
+    if (exit_status_.value_or(0) != 0 && problem_.isEmpty() && !stopped_)
+      problem_ = last_line_.isEmpty() ? tr("It ended with exit code %1.").arg(*exit_status_) : last_line_;
     copyFiles();
   }
 }

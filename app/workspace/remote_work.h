@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,16 +31,19 @@ class RemoteWork : public QObject {
              QObject* parent);
   QString place() const { return machine_->place(); }
   const std::string& name() const { return run_.name(); }
+  // Asks the job to stop. Once it has ended, stops copying its files. If the line is cut, a second call ends the work
+  // here.
   void stop();
 
  signals:
-  void told(const std::string& json_text);
+  void told(const std::vector<std::string>& json_texts);  // everything since the last time
   void printed(const QString& line);
   void ended(const QString& problem);  // all files are here; empty: no problem. It may be deleted then
 
  private:
   void poll();
   void take(const RemoteUpdate& update);
+  void takeLog();
   void copyFiles();
 
   std::shared_ptr<RemoteMachine> machine_;
@@ -47,9 +51,11 @@ class RemoteWork : public QObject {
   Copies copies_;
   QTimer timer_;
   Job copying_;
-  QString problem_, rest_;  // rest_: of a line that has not come whole
+  QString problem_, last_line_;
+  std::string rest_;  // bytes of a line that is not complete
   std::vector<std::string> files_;
-  bool has_ended_ = false;
+  std::optional<int> exit_status_;
+  bool stopped_ = false;
 };
 
 }  // namespace ws::app

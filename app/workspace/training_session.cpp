@@ -185,7 +185,7 @@ void TrainingSession::nameDevice() {
 
 bool TrainingSession::mayStart(const RunSpec& spec) {
   if (busy()) return fail(tr("Stop the training first (Run › Stop).")), false;
-  if (!held_.isEmpty()) return fail(held_), false;
+  if (const QString why = held(); !why.isEmpty()) return fail(why), false;
   const auto why = cuda_ && !machine_ ? why_invalid(spec, *cuda_) : std::nullopt;
   if (why) return fail(QString::fromStdString(*why)), false;
   problem_.clear();
@@ -205,6 +205,19 @@ Run* TrainingSession::makeRun(const StartRequest& request) {
 
 Run* TrainingSession::start(const StartRequest& request) {
   return mayStart(request.spec) ? begin(request, {}) : nullptr;
+}
+
+void TrainingSession::hold(const QObject* owner, const QString& why) {
+  if (why.isEmpty())
+    holds_.erase(owner);
+  else
+    holds_[owner] = {why, machine_.get()};
+}
+
+QString TrainingSession::held() const {
+  for (const auto& [owner, hold] : holds_)
+    if (hold.machine == machine_.get()) return hold.why;
+  return {};
 }
 
 void TrainingSession::setMachine(std::shared_ptr<RemoteMachine> machine) {

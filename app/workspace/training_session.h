@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QTimer>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -70,8 +71,9 @@ class TrainingSession : public QObject {
   bool anyBusy() const { return busy() || !beside_.empty(); }
   void stopAll();
   void detachAll();
-  // While something else uses this machine, no run starts, and `why` is shown. Empty: free again.
-  void hold(const QString& why) { held_ = why; }
+  // While `owner` measures on the chosen machine, no run starts there, and `why` is shown. Empty: free again.
+  void hold(const QObject* owner, const QString& why);
+  QString held() const;  // why no run may start on the chosen machine; empty if one may
   // Sets whether there is a GPU, once that is known. Until then the training thread waits for it, not the caller.
   void setCuda(bool cuda);
 
@@ -104,7 +106,12 @@ class TrainingSession : public QObject {
   void nameDevice();
   void fail(const QString& sentence);
 
-  QString folder_, problem_, held_;
+  struct Hold {
+    QString why;
+    const RemoteMachine* machine;  // null: this machine
+  };
+  QString folder_, problem_;
+  std::map<const QObject*, Hold> holds_;
   std::unique_ptr<TrainingWorker> worker_;
   std::shared_ptr<RemoteMachine> machine_, trains_on_;
   std::vector<Beside> beside_;

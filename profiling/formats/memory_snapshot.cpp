@@ -24,6 +24,12 @@ bool is_own(std::string_view file) {
   return is_python(file);
 }
 
+// A damaged file may hold any number.
+TimeNs ns_of(int64_t us) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 2000;
+  return std::clamp(us, -kMost, kMost) * 1000;
+}
+
 struct Block {
   uint64_t bytes = 0;
   OpTag op = kNoOp;
@@ -99,7 +105,7 @@ class SnapshotReader {
   void read_event(Device& gpu, int64_t us, Value event) {
     const std::string_view action = pickle_.text(pickle_.at(event, "action"));
     MemoryEvent memory{};
-    memory.time = us * 1000;
+    memory.time = ns_of(us);
     memory.address = static_cast<uint64_t>(pickle_.number(pickle_.at(event, "addr")));
     memory.bytes = static_cast<uint64_t>(std::max<int64_t>(0, pickle_.number(pickle_.at(event, "size"))));
     memory.op = op_of(pickle_.at(event, "frames"));
@@ -125,7 +131,7 @@ class SnapshotReader {
   // A block that is freed but was never allocated existed before the history began.
   static void begin_with(Device& gpu, std::unordered_map<uint64_t, Block>& known, MemoryEvent freed, MemoryAction action) {
     if (known.erase(freed.address) > 0) return;
-    freed.kind = action, freed.time = gpu.first * 1000, freed.op = kNoOp;
+    freed.kind = action, freed.time = ns_of(gpu.first), freed.op = kNoOp;
     gpu.before.push_back(freed);
   }
 
@@ -147,7 +153,7 @@ class SnapshotReader {
 
   static void there_from_the_start(Device& gpu, uint64_t address, uint64_t bytes, OpTag op, MemoryAction action) {
     MemoryEvent event{};
-    event.time = gpu.first * 1000, event.address = address, event.bytes = bytes, event.op = op, event.kind = action;
+    event.time = ns_of(gpu.first), event.address = address, event.bytes = bytes, event.op = op, event.kind = action;
     gpu.before.push_back(event);
   }
 
@@ -155,7 +161,7 @@ class SnapshotReader {
     RunData run;
     int64_t began = std::numeric_limits<int64_t>::max();
     for (const auto& [number, gpu] : devices_)
-      if (!gpu.before.empty() || !gpu.events.empty()) began = std::min(began, gpu.first * 1000);
+      if (!gpu.before.empty() || !gpu.events.empty()) began = std::min(began, ns_of(gpu.first));
     std::vector<std::pair<MemoryEvent, const Device*>> all;
     for (const auto& [number, gpu] : devices_) {
       for (const MemoryEvent& event : gpu.before) all.emplace_back(event, &gpu);

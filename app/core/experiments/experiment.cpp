@@ -278,6 +278,14 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
   return collect(spec, trials, runs);
 }
 
+std::vector<std::string> result_rows(const std::string& folder) {
+  std::vector<std::string> rows;
+  std::ifstream in(fs::path(folder) / "results.jsonl");
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && !in.eof()) rows.push_back(line);  // without a line end it may be incomplete
+  return rows;
+}
+
 ExperimentResult read_experiment(const std::string& folder, bool cuda) {
   const ExperimentSpec spec = load_experiment((fs::path(folder) / "experiment.json").string());
   const auto trials = trials_of(spec, cuda);

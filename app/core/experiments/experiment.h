@@ -98,6 +98,8 @@ class ExperimentSink {
 // other choices are ignored. A stop keeps the results so far.
 ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
                                 ExperimentSink& sink, bool retry_failed = true);
+// Lines of results.jsonl in a folder; empty if there is none.
+std::vector<std::string> result_rows(const std::string& folder);
 // `cuda`: the machine that runs it has a GPU.
 ExperimentResult read_experiment(const std::string& folder, bool cuda = device_info().cuda);
 

@@ -236,7 +236,7 @@ class Program {
 
   Found pageable_copies() const {
     const auto* most = largest(pageable_);
-    if (!most || most->first.empty() || !worth_saying(most->second.time)) return {};
+    if (!most || most->first.empty() || steps_ == 0 || !worth_saying(most->second.time)) return {};
     const double bytes = static_cast<double>(pageable_bytes_.at(most->first)) / static_cast<double>(most->second.count);
     return insight("pageable copies",
                    most->first + " copies " + bytes_text(bytes) + " from pageable memory: " +
@@ -250,6 +250,7 @@ class Program {
 
   Found many_optimizer_kernels() const {
     constexpr double kMany = 20, kShare = 0.05;  // a fused optimizer launches a few
+    if (steps_ == 0) return {};
     const double kernels = static_cast<double>(optimizer_.count) / static_cast<double>(std::max<int64_t>(steps_, 1));
     if (kernels < kMany || static_cast<double>(optimizer_.time) < kShare * static_cast<double>(judged_.length()))
       return {};

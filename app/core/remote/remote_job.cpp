@@ -229,7 +229,11 @@ class TellLab final : public lab::LabSink {
     one_.points = {point};
     tell({{"lab", to_json(one_)}});
   }
-  void progress(int done, int of, const std::string& what) override { tell({{"done", done}, {"of", of}, {"what", what}}); }
+  void progress(int done, int of, const std::string& what) override {
+    std::printf("%d of %d: %s\n", done, of, what.c_str());
+    std::fflush(stdout);
+    tell({{"done", done}, {"of", of}, {"what", what}});
+  }
   void ceilings(const lab::Ceilings& c) override { one_.ceilings = c; }
   void whole(const lab::LabResult& result) { tell({{"whole", to_json(result)}}); }
 

@@ -16,15 +16,6 @@ namespace {
 
 QString rows_file(const QString& folder) { return folder + "/results.jsonl"; }
 
-std::vector<std::string> known_rows(const QString& folder) {
-  std::vector<std::string> rows;
-  QFile file(rows_file(folder));
-  if (!file.open(QIODevice::ReadOnly)) return rows;
-  while (!file.atEnd())
-    if (const QByteArray line = file.readLine().trimmed(); !line.isEmpty()) rows.push_back(line.toStdString());
-  return rows;
-}
-
 // Run files of trainings and the table. The rows have come already.
 RemoteWork::Copies copies_into(const QString& folder) {
   return [folder](const std::string& job, const std::vector<std::string>& files) {
@@ -45,43 +36,56 @@ ExperimentJob::ExperimentJob(QObject* parent) : QObject(parent) {}
 ExperimentJob::~ExperimentJob() = default;
 
 void ExperimentJob::startThere(const std::shared_ptr<RemoteMachine>& machine, const ExperimentSpec& spec, const QString& folder) {
-  folder_ = folder;
-  const nlohmann::json job{{"kind", "experiment"}, {"title", spec.title}, {"experiment", to_json(spec)}, {"rows", known_rows(folder)}};
+  prepare(spec, folder);
+  const nlohmann::json job{
+      {"kind", "experiment"}, {"title", spec.title}, {"experiment", to_json(spec)}, {"rows", rows_}};
   const QString name = QString::fromStdString(RemoteRun::new_name(spec.name));
-  follow(std::make_unique<RemoteWork>(machine, name, job, copies_into(folder), this), spec);
+  follow(std::make_unique<RemoteWork>(machine, name, job, copies_into(folder), this));
 }
 
 void ExperimentJob::follow(const std::shared_ptr<RemoteMachine>& machine, const QString& name, const ExperimentSpec& spec, const QString& folder) {
-  folder_ = folder;
-  follow(std::make_unique<RemoteWork>(machine, name, nlohmann::json(), copies_into(folder), this), spec);
+  prepare(spec, folder);
+  follow(std::make_unique<RemoteWork>(machine, name, nlohmann::json(), copies_into(folder), this));
 }
 
-void ExperimentJob::follow(std::unique_ptr<RemoteWork> work, const ExperimentSpec& spec) {
+// Throws Failure if nothing can be written there.
+void ExperimentJob::prepare(const ExperimentSpec& spec, const QString& folder) {
+  folder_ = folder;
   QDir().mkpath(folder_);
   prof::write_whole((folder_ + "/experiment.json").toStdString(), to_json(spec).dump(2) + "\n");
+  const std::vector<std::string> known = result_rows(folder_.toStdString());
+  rows_ = {known.begin(), known.end()};
+  unwritten_.clear();
+}
+
+void ExperimentJob::follow(std::unique_ptr<RemoteWork> work) {
   there_ = std::move(work);
-  connect(there_.get(), &RemoteWork::told, this, &ExperimentJob::keepRow);
+  connect(there_.get(), &RemoteWork::told, this, &ExperimentJob::keepRows);
   connect(there_.get(), &RemoteWork::printed, this, &ExperimentJob::printed);
   connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
     there_.release()->deleteLater();
-    emit ended(problem);
+    emit ended(problem.isEmpty() ? unwritten_ : problem);
   });
 }
 
 // Rows of other experiments and broken ones are left out when the results are read.
-void ExperimentJob::keepRow(const std::string& told) {
-  std::string row;
-  try {
-    const nlohmann::json parsed = parse_json(told, "A result");
-    row = JsonInput(parsed, "").at("row").text();
-  } catch (const std::exception& problem) {
-    return emit printed(QString::fromUtf8(problem.what()));
+void ExperimentJob::keepRows(const std::vector<std::string>& told) {
+  QByteArray lines;
+  for (const std::string& text : told) {
+    const nlohmann::json parsed = parse_json_or_null(text);
+    const std::string row = parsed.is_object() && parsed.contains("row") && parsed["row"].is_string()
+                                ? parsed["row"].get<std::string>()
+                                : "";
+    if (!row.empty() && row.find('\n') == row.npos && rows_.insert(row).second)
+      lines += QByteArray::fromStdString(row + "\n");
   }
-  const std::vector<std::string> known = known_rows(folder_);
-  if (row.empty() || row.find('\n') != row.npos || std::ranges::find(known, row) != known.end()) return;
+  if (lines.isEmpty()) return;
   QFile file(rows_file(folder_));
-  if (file.open(QIODevice::Append)) file.write(QByteArray::fromStdString(row + "\n"));
-  file.close();
+  const qint64 before = QFileInfo(file).size();
+  if (!file.open(QIODevice::ReadWrite | QIODevice::Append) || file.write(lines) != lines.size() || !file.flush()) {
+    unwritten_ = tr("%1 cannot be written: %2").arg(file.fileName(), file.errorString());
+    file.resize(before);  // no half line
+  }
   emit trained();
 }
 

@@ -3,6 +3,7 @@
 #include <QObject>
 #include <QString>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,12 +38,14 @@ class ExperimentJob : public QObject {
   void ended(const QString& problem);  // empty if it went well or was stopped
 
  private:
-  void follow(std::unique_ptr<RemoteWork> work, const ExperimentSpec& spec);
-  void keepRow(const std::string& told);
+  void prepare(const ExperimentSpec& spec, const QString& folder);
+  void follow(std::unique_ptr<RemoteWork> work);
+  void keepRows(const std::vector<std::string>& told);
 
-  QString folder_;
+  QString folder_, unwritten_;  // unwritten_: why rows could not be kept
   Job job_;
   std::unique_ptr<RemoteWork> there_;
+  std::set<std::string> rows_;  // lines of results.jsonl in the folder
 };
 
 }  // namespace ws::app

@@ -96,7 +96,11 @@ void ExperimentList::select(const ExperimentSpec& spec) {
   for (const ExperimentInfo& shipped : shipped_experiments())
     if (shipped.name == spec.name) return select(title, QString::fromStdString(shipped.path));
   const QString own = own_folder_ + "/" + QString::fromStdString(file_name_of(spec.name)) + ".json";
-  if (const QString path = QFileInfo::exists(own) ? own : keep(spec); !path.isEmpty()) select(title, path);
+  if (!QFileInfo::exists(own)) {
+    QDir().mkpath(own_folder_);
+    prof::write_whole(own.toStdString(), to_json(spec).dump(2) + "\n");
+  }
+  select(title, own);
 }
 
 QString ExperimentList::path() const { return currentItem() ? currentItem()->data(kPathRole).toString() : QString(); }

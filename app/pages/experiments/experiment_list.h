@@ -15,7 +15,8 @@ class ExperimentList : public QListWidget {
   void setCuda(bool cuda);                                 // whether the machine that runs them has a GPU; fills the list again
   QString keep(const ExperimentSpec& spec);                // writes a user's experiment; returns its path, or empty on failure
   void select(const QString& title, const QString& path);  // adds it if it is new
-  void select(const ExperimentSpec& spec);                 // selects it by name; if there is none, keeps it as the user's own
+  void select(
+      const ExperimentSpec& spec);  // selects it by name; if there is none, keeps it as the user's own; throws Failure
   QString path() const;                                    // path of the current one; empty if there is none
   bool own() const;
   QString nextTitle() const;  // title of the one below; empty if there is none

@@ -214,10 +214,14 @@ QString ExperimentsTab::conclusion() const { return ending_->isHidden() ? QStrin
 
 // Each machine has its own results.
 QString ExperimentsTab::folderOf(const ExperimentSpec& spec) const {
-  const QString name = QString::fromStdString(spec.name);
+  const std::string plain = file_name_of(spec.name);  // a name may come from another machine
+  const QString name = plain.empty() ? QStringLiteral("experiment") : QString::fromStdString(plain);
   if (!session_->machine()) return QDir(folder_).filePath(name);
   return QDir(folder_ + "/on-" + QString::fromStdString(file_name_of(session_->machine()->place().toStdString()))).filePath(name);
 }
+
+// While an experiment runs, the user may choose another machine.
+QString ExperimentsTab::shownFolder() const { return running() ? job_->folder() : folderOf(spec_); }
 
 bool ExperimentsTab::cuda() const { return session_->machine() ? session_->machine()->hasGpu() : device_info().cuda; }
 
@@ -284,7 +288,7 @@ void ExperimentsTab::readResult() {
   result_ = {};
   result_.spec = spec_;
   for (const Trial& trial : trials_) result_.trials.push_back({trial, {}});
-  const QString folder = folderOf(spec_);
+  const QString folder = shownFolder();
   if (!known_ || !QFileInfo::exists(folder + "/results.jsonl")) return;
   try {
     ExperimentResult read = read_experiment(folder.toStdString(), cuda());
@@ -299,26 +303,32 @@ void ExperimentsTab::run() {
   if (session_->busy()) return emit said(tr("Stop the training first (Run › Stop)."), true);
   if (result_.complete && !wantsMore()) keepEarlier();
   spec_.repeats = repeats_->value();
-  session_->hold(tr("Stop the experiment first (Experiments › Stop)."));
   readResult();  // before the thread writes there
   result_.spec.repeats = spec_.repeats;
-  if (session_->machine())
-    job_->startThere(session_->machine(), spec_, folderOf(spec_));
-  else
-    job_->start(spec_, folderOf(spec_));
+  try {
+    if (session_->machine())
+      job_->startThere(session_->machine(), spec_, folderOf(spec_));
+    else
+      job_->start(spec_, folderOf(spec_));
+    session_->hold(this, tr("Stop the experiment first (Experiments › Stop)."));
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+  }
   showResult();
 }
 
 bool ExperimentsTab::follow(const RemoteJobInfo& job) {
-  if (running() || session_->busy() || !session_->machine()) return false;
+  if (running() || session_->busy() || !session_->machine() || !session_->held().isEmpty()) return false;
   try {
     const nlohmann::json parsed = parse_json(job.text, "The experiment");
-    const ExperimentSpec spec = experiment_from_json(JsonInput(parsed, "").required("experiment").value());
+    const JsonInput experiment = JsonInput(parsed, "").required("experiment");
+    if (experiment.at("preset").there()) experiment.at("preset").refuse("no file of this machine");
+    const ExperimentSpec spec = experiment_from_json(experiment.value());
+    const std::vector<Trial> trials = trials_of(spec, cuda());
     list_->select(spec);
-    spec_ = spec;
-    session_->hold(tr("Stop the experiment first (Experiments › Stop)."));
+    spec_ = spec, trials_ = trials, known_ = true;
     job_->follow(session_->machine(), job.name, spec_, folderOf(spec_));
-    trials_ = trials_of(spec_, cuda()), known_ = true;
+    session_->hold(this, tr("Stop the experiment first (Experiments › Stop)."));
     readResult();
     result_.spec.repeats = spec_.repeats;
     showResult();
@@ -338,9 +348,14 @@ void ExperimentsTab::keepEarlier() {
 }
 
 void ExperimentsTab::ended(const QString& problem) {
-  session_->hold({});
-  readResult();
-  showResult();
+  session_->hold(this, {});
+  if (job_->folder() == folderOf(spec_)) {
+    readResult();
+    showResult();
+  } else {  // another machine was chosen meanwhile
+    list_->setCuda(cuda());
+    chosen();
+  }
   if (!problem.isEmpty()) emit said(problem, true);
 }
 
@@ -394,7 +409,7 @@ void ExperimentsTab::showState() {
 void ExperimentsTab::openTrial(int row) {
   if (row < 0 || row >= static_cast<int>(result_.trials.size())) return;
   for (const TrialRun& run : result_.trials[static_cast<size_t>(row)].runs)
-    if (!run.file.empty()) return emit openWanted(QDir(folderOf(spec_)).filePath(QString::fromStdString(run.file)));
+    if (!run.file.empty()) return emit openWanted(QDir(shownFolder()).filePath(QString::fromStdString(run.file)));
 }
 
 bool ExperimentsTab::exportTo(const QString& path) {

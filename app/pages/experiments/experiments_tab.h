@@ -63,6 +63,7 @@ class ExperimentsTab : public QWidget {
   void showState();
   void ended(const QString& problem);
   QString folderOf(const ExperimentSpec& spec) const;
+  QString shownFolder() const;  // of the results that are shown
   bool cuda() const;
   bool wantsMore() const;
   void keepEarlier();

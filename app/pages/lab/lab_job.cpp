@@ -73,26 +73,30 @@ void LabJob::follow(const QString& name, const std::string& job) {
   connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
     there_.release()->deleteLater();
     if (whole_) result_ = std::move(*whole_);
+    if (!QFile::exists(path_)) path_.clear();  // not copied
     emit changed();
     emit ended(problem);
   });
 }
 
-void LabJob::take(const std::string& told) {
-  try {
-    const json parsed = parse_json(told, "A point");
-    const JsonInput in(parsed, "");
-    if (in.at("whole").there()) whole_ = lab::lab_result_from_json(in.at("whole").value());
-    if (in.at("what").there())
-      emit progressed(static_cast<int>(in.at("done").whole(0, 0, 1 << 30)),
-                      static_cast<int>(in.at("of").whole(0, 0, 1 << 30)), QString::fromStdString(in.at("what").text()));
-    if (!in.at("lab").there()) return;
-    const lab::LabResult one = lab::lab_result_from_json(in.at("lab").value());
-    result_.ceilings = one.ceilings;
-    result_.points.insert(result_.points.end(), one.points.begin(), one.points.end());
-    emit changed();
-  } catch (const std::exception&) {  // a newer version may tell more; the whole result comes at the end
-  }
+void LabJob::take(const std::vector<std::string>& told) {
+  bool points = false;
+  for (const std::string& text : told) try {
+      const json parsed = parse_json(text, "A point");
+      const JsonInput in(parsed, "");
+      if (in.at("whole").there()) whole_ = lab::lab_result_from_json(in.at("whole").value());
+      if (in.at("what").there())
+        emit progressed(static_cast<int>(in.at("done").whole(0, 0, 1 << 30)),
+                        static_cast<int>(in.at("of").whole(0, 0, 1 << 30)),
+                        QString::fromStdString(in.at("what").text()));
+      if (!in.at("lab").there()) continue;
+      const lab::LabResult one = lab::lab_result_from_json(in.at("lab").value());
+      result_.ceilings = one.ceilings;
+      result_.points.insert(result_.points.end(), one.points.begin(), one.points.end());
+      points = true;
+    } catch (const std::exception&) {  // a newer version may tell more; the whole result comes at the end
+    }
+  if (points) emit changed();
 }
 
 void LabJob::cancel() {
@@ -103,6 +107,7 @@ void LabJob::cancel() {
 void LabJob::leave() {
   if (!there_) return;
   there_.reset();
+  path_.clear();
   emit ended({});
 }
 

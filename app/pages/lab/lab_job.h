@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/workspace/job.h"
 #include "engine/lab/lab.h"
@@ -40,7 +41,7 @@ class LabJob : public QObject {
   void begin(const lab::LabSpec& spec, const QString& path);
   void startHere();
   void follow(const QString& name, const std::string& job);
-  void take(const std::string& told);
+  void take(const std::vector<std::string>& told);
 
   lab::LabResult result_;
   std::optional<lab::LabResult> whole_;  // from another machine, at the end

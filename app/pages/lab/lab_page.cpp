@@ -38,8 +38,8 @@ Page lab_page(Workspace& workspace) {
   QObject::connect(
       tab, &LabTab::pointWanted, &workspace,
       [&workspace](const QString& path, const lab::Recorded& recorded) { open_point(workspace, path, recorded); });
-  QObject::connect(tab, &LabTab::busyChanged, session, [session](bool busy) {
-    session->hold(busy ? QObject::tr("Stop the measurement first (Lab › Stop).") : QString());
+  QObject::connect(tab, &LabTab::busyChanged, session, [tab, session](bool busy) {
+    session->hold(tab, busy ? QObject::tr("Stop the measurement first (Lab › Stop).") : QString());
   });
   QObject::connect(session, &TrainingSession::stateChanged, tab, [tab, session] {
     tab->setBusyElsewhere(

@@ -41,14 +41,14 @@ void LabTorch::follow(const QString& name, const std::string& job) {
   });
 }
 
-void LabTorch::take(const std::string& told) {
-  try {
-    const json parsed = parse_json(told, "A result");
-    const JsonInput in(parsed, "");
-    if (in.at("whole").there()) emit measured(lab::lab_result_from_json(in.at("whole").value()));
-  } catch (const std::exception& problem) {
-    emit said(QString::fromUtf8(problem.what()));
-  }
+void LabTorch::take(const std::vector<std::string>& told) {
+  for (const std::string& text : told) try {
+      const json parsed = parse_json(text, "A result");
+      const JsonInput in(parsed, "");
+      if (in.at("whole").there()) emit measured(lab::lab_result_from_json(in.at("whole").value()));
+    } catch (const std::exception& problem) {
+      emit said(QString::fromUtf8(problem.what()));
+    }
 }
 
 void LabTorch::stop() {

@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/workspace/job.h"
 #include "engine/lab/lab.h"
@@ -35,7 +36,7 @@ class LabTorch : public QObject {
  private:
   void startHere(const lab::LabSpec& spec);
   void follow(const QString& name, const std::string& job);
-  void take(const std::string& told);
+  void take(const std::vector<std::string>& told);
 
   QString python_ = "python3", script_;
   Job job_;

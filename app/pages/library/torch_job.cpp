@@ -27,14 +27,14 @@ void TorchJob::start(const RunSpec& spec) {
 }
 
 void TorchJob::follow(const RemoteJobInfo& job) {
-  if (running() || workspace_.session()->busy()) return;
+  if (running() || workspace_.session()->busy() || !workspace_.session()->machine()) return;
   begin();
   startThere(job.name, "null", freshPath());
 }
 
 // No other training may start meanwhile.
 void TorchJob::begin() {
-  workspace_.session()->hold(tr("Stop PyTorch first (Run › Stop PyTorch)."));
+  workspace_.session()->hold(this, tr("Stop PyTorch first (Run › Stop PyTorch)."));
   workspace_.say(tr("PyTorch is being started."), false);
 }
 
@@ -68,7 +68,7 @@ void TorchJob::stop() {
 void TorchJob::leave() {
   if (!there_) return;
   there_.reset();
-  workspace_.session()->hold({});
+  workspace_.session()->hold(this, {});
   emit runningChanged();
 }
 
@@ -95,7 +95,7 @@ TorchJob::~TorchJob() = default;
 
 void TorchJob::finish(const QString& path, const QString& problem) {
   emit runningChanged();
-  workspace_.session()->hold({});
+  workspace_.session()->hold(this, {});
   if (!problem.isEmpty()) {
     workspace_.say(problem, true);
   } else if (Run* run = workspace_.library()->open(path)) {

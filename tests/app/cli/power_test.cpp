@@ -152,7 +152,12 @@ class PowerFailure : public testing::Test {
   void replay(const Words& words, const Check& check, const Check& check_end) {
     const fs::path log = base_ / "log", image = base_ / "image";
     Disk disk(folder());
-    run(words, folder(), {{"LD_PRELOAD", LOGGED_WRITES}, {"WARPSCOPE_WRITES_OF", folder()}, {"WARPSCOPE_WRITES_LOG", log}, {"OPENBLAS_NUM_THREADS", "1"}});
+    run(words, folder(),
+        {{"LD_PRELOAD", LOGGED_WRITES},
+         {"WARPSCOPE_WRITES_OF", folder()},
+         {"WARPSCOPE_WRITES_LOG", log},
+         {"OPENBLAS_NUM_THREADS", "1"},
+         {"ASAN_OPTIONS", "verify_asan_link_order=0"}});
     const std::vector<Event> events = read_log(log);
     int64_t held = 0;
     int syncs = 0;

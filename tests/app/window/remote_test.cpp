@@ -2,14 +2,17 @@
 // machine is another folder behind a pipe.
 #include <signal.h>
 
+#include <QDirIterator>
 #include <QFile>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QProcess>
 #include <QSpinBox>
 #include <QtTest>
+#include <nlohmann/json.hpp>
 
 #include "app/core/lab/recorded_lab.h"
+#include "app/core/remote/remote_run.h"
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/lab/lab_tab.h"
 #include "app/pages/library/torch_job.h"
@@ -90,6 +93,8 @@ class RemoteTest : public QObject, private WindowHome {
   void aRecordingThatIsLeftIsFoundAgain();
   void anExperimentRunsThereAndGoesOn();
   void anExperimentThatIsLeftIsFoundAgain();
+  void anExperimentThereLeavesThisMachineFree();
+  void aNameFromThereStaysInItsFolder();
   void aSweepRunsThere();
   void pyTorchTrainsThere();
   void whoCannotBeReachedIsSaid();
@@ -348,6 +353,48 @@ void RemoteTest::anExperimentThatIsLeftIsFoundAgain() {
   tab->stop();
   QVERIFY(QTest::qWaitFor([&] { return !tab->running(); }, 30'000));
   QVERIFY(!tab->result().complete);
+}
+
+void RemoteTest::anExperimentThereLeavesThisMachineFree() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  auto* tab = window->findChild<ExperimentsTab*>();
+  QVERIFY(tab->add(smallExperiment(1'000'000'000)));
+  tab->run();
+  TrainingSession& session = *window->workspace()->session();
+  train(*window, 2);
+  QVERIFY2(!session.busy(), "two would disturb each other there");
+  window->machines()->connectTo(QString());
+  train(*window, 2);
+  QVERIFY(session.busy() && tab->running());
+  QVERIFY(QTest::qWaitFor([&] { return !session.busy(); }, 20'000));
+  tab->stop();
+  QVERIFY(QTest::qWaitFor([&] { return !tab->running(); }, 30'000));
+}
+
+void RemoteTest::aNameFromThereStaysInItsFolder() {
+  nlohmann::json experiment = to_json(smallExperiment(1'000'000'000));
+  experiment["name"] = "../../../escaped";
+  {
+    RemoteLink link(parse_remote(address().toStdString()));
+    RemoteRun::start(link, "a", {{"kind", "experiment"}, {"experiment", experiment}});
+  }
+  auto window = connectedWindow();
+  QVERIFY(window);
+  auto* tab = window->findChild<ExperimentsTab*>();
+  QVERIFY(QTest::qWaitFor([&] { return tab->running(); }, 10'000));
+  tab->stop();
+  QVERIFY(QTest::qWaitFor([&] { return !tab->running(); }, 30'000));
+  const QString experiments = QFileInfo(runs()).absoluteFilePath() + "/experiments/";
+  QDirIterator all(home_.path(), {"experiment.json"}, QDir::Files, QDirIterator::Subdirectories);
+  int found = 0;
+  while (all.hasNext()) {
+    const QString path = all.next();
+    if (path.startsWith(there())) continue;
+    ++found;
+    QVERIFY2(QFileInfo(path).absoluteFilePath().startsWith(experiments), qPrintable(path));
+  }
+  QCOMPARE(found, 1);
 }
 
 void RemoteTest::aSweepRunsThere() {

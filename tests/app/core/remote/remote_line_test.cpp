@@ -698,7 +698,7 @@ TEST_P(PipeTest, WatchesAndSteersOverASlowLine) {
     EXPECT_LE(line.pause_ms, busy * (200 + slower) + wait);
     EXPECT_LE(line.behind_ms, busy * 1000 + wait);
 #ifndef __SANITIZE_ADDRESS__  // it keeps freed memory
-    EXPECT_LE(memory, idle + (32 << 20));
+    EXPECT_LE(memory, idle + (64 << 20)) << "one batch that is thinned, and one that comes";
 #endif
     // Nothing is lost: the run file has every step.
     RemoteLink quick(address());

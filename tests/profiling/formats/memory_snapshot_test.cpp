@@ -104,6 +104,12 @@ TEST(MemorySnapshot, OtherPicklesAreRefusedWithASentence) {
   }
 }
 
+TEST(MemorySnapshot, TimesOfADamagedFileStayInRange) {
+  const RunData run = import_run(snapshot("far_times.pickle"));
+  EXPECT_FALSE(run.trace.memory().empty());
+  for (const MemoryEvent& event : run.trace.memory()) EXPECT_GE(event.time, 0);
+}
+
 TEST(MemorySnapshot, BecomesARunFile) {
   const std::string file = ::testing::TempDir() + "snapshot.wsrun";
   convert(snapshot("snapshot4.pickle"), file);

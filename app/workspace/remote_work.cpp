@@ -80,4 +80,26 @@ void RemoteWork::copyFiles() {
   copying_.start(work, [this](const QString& problem) { emit ended(problem_.isEmpty() ? problem : problem_); });
 }
 
+RemoteWork* FollowedWork::follow(std::unique_ptr<RemoteWork> work, Ended ended) {
+  work_ = std::move(work);
+  QObject::connect(work_.get(), &RemoteWork::ended, work_.get(),
+                   [this, ended = std::move(ended)](const QString& problem) {
+                     RemoteWork* over = work_.release();  // it is sending this signal
+                     const Ended tell = ended;
+                     over->deleteLater();
+                     tell(problem);
+                   });
+  return work_.get();
+}
+
+void FollowedWork::stop() {
+  if (work_) work_->stop();
+}
+
+bool FollowedWork::leave() {
+  const bool followed = work_ != nullptr;
+  work_.reset();
+  return followed;
+}
+
 }  // namespace ws::app

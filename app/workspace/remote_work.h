@@ -58,4 +58,19 @@ class RemoteWork : public QObject {
   bool stopped_ = false;
 };
 
+// The one job that a page follows on another machine, or none.
+class FollowedWork {
+ public:
+  using Ended = std::function<void(const QString& problem)>;
+  // Replaces what is followed. `ended` is called when nothing is followed any more, but not after leave().
+  RemoteWork* follow(std::unique_ptr<RemoteWork> work, Ended ended);
+  explicit operator bool() const { return work_ != nullptr; }
+  QString place() const { return work_ ? work_->place() : QString(); }  // empty if nothing is followed
+  void stop();
+  bool leave();  // the job continues there; false if nothing was followed
+
+ private:
+  std::unique_ptr<RemoteWork> work_;
+};
+
 }  // namespace ws::app

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/remote/job_folder.h"
-#include "app/workspace/remote_work.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/whole_file.h"
@@ -32,9 +31,6 @@ RemoteWork::Copies copies_into(const QString& folder) {
 
 }  // namespace
 
-ExperimentJob::ExperimentJob(QObject* parent) : QObject(parent) {}
-ExperimentJob::~ExperimentJob() = default;
-
 void ExperimentJob::startThere(const std::shared_ptr<RemoteMachine>& machine, const ExperimentSpec& spec, const QString& folder) {
   prepare(spec, folder);
   const nlohmann::json job{
@@ -59,13 +55,10 @@ void ExperimentJob::prepare(const ExperimentSpec& spec, const QString& folder) {
 }
 
 void ExperimentJob::follow(std::unique_ptr<RemoteWork> work) {
-  there_ = std::move(work);
-  connect(there_.get(), &RemoteWork::told, this, &ExperimentJob::keepRows);
-  connect(there_.get(), &RemoteWork::printed, this, &ExperimentJob::printed);
-  connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
-    there_.release()->deleteLater();
-    emit ended(problem.isEmpty() ? unwritten_ : problem);
-  });
+  RemoteWork* there = there_.follow(
+      std::move(work), [this](const QString& problem) { emit ended(problem.isEmpty() ? unwritten_ : problem); });
+  connect(there, &RemoteWork::told, this, &ExperimentJob::keepRows);
+  connect(there, &RemoteWork::printed, this, &ExperimentJob::printed);
 }
 
 // Rows of other experiments and broken ones are left out when the results are read.
@@ -91,16 +84,12 @@ void ExperimentJob::keepRows(const std::vector<std::string>& told) {
 
 void ExperimentJob::cancel() {
   job_.cancel();
-  if (there_) there_->stop();
+  there_.stop();
 }
 
 void ExperimentJob::leave() {
-  if (!there_) return;
-  there_.reset();
-  emit ended({});
+  if (there_.leave()) emit ended({});
 }
-
-QString ExperimentJob::place() const { return there_ ? there_->place() : QString(); }
 
 void ExperimentJob::start(const ExperimentSpec& spec, const QString& folder) {
   if (running()) return;

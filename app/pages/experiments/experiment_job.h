@@ -9,17 +9,14 @@
 
 #include "app/core/experiments/experiment.h"
 #include "app/workspace/job.h"
+#include "app/workspace/remote_work.h"
 
 namespace ws::app {
-
-class RemoteMachine;
-class RemoteWork;
 
 class ExperimentJob : public QObject {
   Q_OBJECT
  public:
-  explicit ExperimentJob(QObject* parent = nullptr);
-  ~ExperimentJob() override;
+  explicit ExperimentJob(QObject* parent = nullptr) : QObject(parent) {}
   void start(const ExperimentSpec& spec, const QString& folder);  // only while nothing runs
   // Trains on that machine. New results are added to `folder`; the results that it has are not measured again.
   void startThere(const std::shared_ptr<RemoteMachine>& machine, const ExperimentSpec& spec, const QString& folder);
@@ -28,7 +25,7 @@ class ExperimentJob : public QObject {
   void cancel();
   void leave();  // stops following; the experiment continues there
   bool running() const { return job_.running() || there_; }
-  QString place() const;  // the other machine it runs on; empty if it runs here
+  QString place() const { return there_.place(); }  // the other machine it runs on; empty if it runs here
   const QString& folder() const { return folder_; }
 
  signals:
@@ -44,7 +41,7 @@ class ExperimentJob : public QObject {
 
   QString folder_, unwritten_;  // unwritten_: why rows could not be kept
   Job job_;
-  std::unique_ptr<RemoteWork> there_;
+  FollowedWork there_;
   std::set<std::string> rows_;  // lines of results.jsonl in the folder
 };
 

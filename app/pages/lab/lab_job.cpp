@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/lab/recorded_lab.h"
-#include "app/workspace/remote_work.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
@@ -34,13 +33,10 @@ void LabJob::recover(const QString& folder) {
   }
 }
 
-LabJob::LabJob(QObject* parent) : QObject(parent) {}
-LabJob::~LabJob() = default;
-
 void LabJob::begin(const lab::LabSpec& spec, const QString& path) {
   job_.drop();  // the old sweep stops within one call, before the new one begins
-  if (there_) there_->stop();
-  there_.reset();
+  there_.stop();
+  there_.leave();
   result_ = {};
   result_.spec = spec;
   whole_.reset();
@@ -54,29 +50,28 @@ void LabJob::start(const lab::LabSpec& spec, const QString& path) {
                  {"title", std::string(to_string(spec.operation))},
                  {"lab", to_json(spec)},
                  {"record", !path.isEmpty()}};
-  follow(QString::fromStdString(RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)))), job.dump());
+  follow(QString::fromStdString(RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)))), job);
 }
 
 void LabJob::follow(const QString& name, const lab::LabSpec& spec, const QString& path) {
   begin(spec, path);
-  follow(name, "null");
+  follow(name, json());
 }
 
-void LabJob::follow(const QString& name, const std::string& job) {
+void LabJob::follow(const QString& name, const json& job) {
   const auto run_file = [path = path_](const std::string& run, const std::vector<std::string>& files) {
     std::vector<RemoteWork::Copy> copies;
     if (!path.isEmpty() && !files.empty()) copies.push_back({{{"file", run + ".wsrun"}}, path});
     return copies;
   };
-  there_ = std::make_unique<RemoteWork>(machine_, name, json::parse(job), run_file, this);
-  connect(there_.get(), &RemoteWork::told, this, &LabJob::take);
-  connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
-    there_.release()->deleteLater();
+  const auto ended_there = [this](const QString& problem) {
     if (whole_) result_ = std::move(*whole_);
     if (!QFile::exists(path_)) path_.clear();  // not copied
     emit changed();
     emit ended(problem);
-  });
+  };
+  RemoteWork* there = there_.follow(std::make_unique<RemoteWork>(machine_, name, job, run_file, this), ended_there);
+  connect(there, &RemoteWork::told, this, &LabJob::take);
 }
 
 void LabJob::take(const std::vector<std::string>& told) {
@@ -101,17 +96,14 @@ void LabJob::take(const std::vector<std::string>& told) {
 
 void LabJob::cancel() {
   job_.cancel();
-  if (there_) there_->stop();
+  there_.stop();
 }
 
 void LabJob::leave() {
-  if (!there_) return;
-  there_.reset();
+  if (!there_.leave()) return;
   path_.clear();
   emit ended({});
 }
-
-QString LabJob::place() const { return there_ ? there_->place() : QString(); }
 
 void LabJob::startHere() {
   struct Forward final : lab::LabSink {

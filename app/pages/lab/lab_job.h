@@ -6,18 +6,15 @@
 #include <vector>
 
 #include "app/workspace/job.h"
+#include "app/workspace/remote_work.h"
 #include "engine/lab/lab.h"
 
 namespace ws::app {
 
-class RemoteMachine;
-class RemoteWork;
-
 class LabJob : public QObject {
   Q_OBJECT
  public:
-  explicit LabJob(QObject* parent = nullptr);
-  ~LabJob() override;
+  explicit LabJob(QObject* parent = nullptr) : QObject(parent) {}
   // From now on sweeps run on that machine; null: here.
   void setMachine(std::shared_ptr<RemoteMachine> machine) { machine_ = std::move(machine); }
   // Replaces a running sweep. If there is a path, the timeline of every point is recorded there.
@@ -28,7 +25,7 @@ class LabJob : public QObject {
   void leave();                                // stops following; the sweep continues there
   static void recover(const QString& folder);  // restores the sweeps of programs that were killed
   bool running() const { return job_.running() || there_; }
-  QString place() const;  // the other machine it runs on; empty if it runs here
+  QString place() const { return there_.place(); }  // the other machine it runs on; empty if it runs here
   const lab::LabResult& result() const { return result_; }
   const QString& path() const { return path_; }  // run file; empty if there is none
 
@@ -40,7 +37,7 @@ class LabJob : public QObject {
  private:
   void begin(const lab::LabSpec& spec, const QString& path);
   void startHere();
-  void follow(const QString& name, const std::string& job);
+  void follow(const QString& name, const nlohmann::json& job);
   void take(const std::vector<std::string>& told);
 
   lab::LabResult result_;
@@ -48,7 +45,7 @@ class LabJob : public QObject {
   QString path_;
   Job job_;
   std::shared_ptr<RemoteMachine> machine_;
-  std::unique_ptr<RemoteWork> there_;
+  FollowedWork there_;
 };
 
 }  // namespace ws::app

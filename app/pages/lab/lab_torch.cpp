@@ -5,15 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/torch_run.h"
-#include "app/workspace/remote_work.h"
 #include "profiling/base/json_input.h"
 
 namespace ws::app {
 
 using nlohmann::json;
-
-LabTorch::LabTorch(QObject* parent) : QObject(parent) {}
-LabTorch::~LabTorch() = default;
 
 void LabTorch::start(const lab::LabSpec& spec) {
   if (!machine_) return startHere(spec);
@@ -23,22 +19,19 @@ void LabTorch::start(const lab::LabSpec& spec) {
            {"torch", true},
            {"python", python_.toStdString()}};
   if (!script_.isEmpty()) job["script"] = script_.toStdString();
-  follow(QString::fromStdString(RemoteRun::new_name("lab-pytorch")), job.dump());
+  follow(QString::fromStdString(RemoteRun::new_name("lab-pytorch")), job);
 }
 
-void LabTorch::follow(const QString& name) { follow(name, "null"); }
+void LabTorch::follow(const QString& name) { follow(name, json()); }
 
-void LabTorch::follow(const QString& name, const std::string& job) {
+void LabTorch::follow(const QString& name, const json& job) {
   const auto no_files = [](const std::string&, const std::vector<std::string>&) {
     return std::vector<RemoteWork::Copy>();
   };
-  there_ = std::make_unique<RemoteWork>(machine_, name, json::parse(job), no_files, this);
-  connect(there_.get(), &RemoteWork::printed, this, &LabTorch::said);
-  connect(there_.get(), &RemoteWork::told, this, &LabTorch::take);
-  connect(there_.get(), &RemoteWork::ended, this, [this](const QString& problem) {
-    there_.release()->deleteLater();
-    emit ended(problem);
-  });
+  RemoteWork* there = there_.follow(std::make_unique<RemoteWork>(machine_, name, job, no_files, this),
+                                    [this](const QString& problem) { emit ended(problem); });
+  connect(there, &RemoteWork::printed, this, &LabTorch::said);
+  connect(there, &RemoteWork::told, this, &LabTorch::take);
 }
 
 void LabTorch::take(const std::vector<std::string>& told) {
@@ -53,16 +46,12 @@ void LabTorch::take(const std::vector<std::string>& told) {
 
 void LabTorch::stop() {
   job_.cancel();
-  if (there_) there_->stop();
+  there_.stop();
 }
 
 void LabTorch::leave() {
-  if (!there_) return;
-  there_.reset();
-  emit ended({});
+  if (there_.leave()) emit ended({});
 }
-
-QString LabTorch::place() const { return there_ ? there_->place() : QString(); }
 
 void LabTorch::startHere(const lab::LabSpec& spec) {
   const std::string program = QCoreApplication::applicationFilePath().toStdString();

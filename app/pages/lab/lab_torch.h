@@ -5,18 +5,15 @@
 #include <vector>
 
 #include "app/workspace/job.h"
+#include "app/workspace/remote_work.h"
 #include "engine/lab/lab.h"
 
 namespace ws::app {
 
-class RemoteMachine;
-class RemoteWork;
-
 class LabTorch : public QObject {
   Q_OBJECT
  public:
-  explicit LabTorch(QObject* parent = nullptr);
-  ~LabTorch() override;
+  explicit LabTorch(QObject* parent = nullptr) : QObject(parent) {}
   bool running() const { return job_.running() || there_; }
   void setPython(const QString& python) { python_ = python; }
   void setScript(const QString& script) { script_ = script; }
@@ -26,7 +23,7 @@ class LabTorch : public QObject {
   void follow(const QString& name);  // one that already runs on the machine
   void stop();
   void leave();           // stops following; it continues there
-  QString place() const;  // the other machine it runs on; empty if it runs here
+  QString place() const { return there_.place(); }  // the other machine it runs on; empty if it runs here
 
  signals:
   void said(const QString& line);
@@ -35,13 +32,13 @@ class LabTorch : public QObject {
 
  private:
   void startHere(const lab::LabSpec& spec);
-  void follow(const QString& name, const std::string& job);
+  void follow(const QString& name, const nlohmann::json& job);
   void take(const std::vector<std::string>& told);
 
   QString python_ = "python3", script_;
   Job job_;
   std::shared_ptr<RemoteMachine> machine_;
-  std::unique_ptr<RemoteWork> there_;
+  FollowedWork there_;
 };
 
 }  // namespace ws::app

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/runs/torch_run.h"
-#include "app/workspace/remote_work.h"
 #include "app/workspace/workspace.h"
 
 namespace ws::app {
@@ -23,13 +22,13 @@ void TorchJob::start(const RunSpec& spec) {
   nlohmann::json job{
       {"kind", "torch"}, {"title", spec.name}, {"spec", to_json(spec)}, {"python", python_.toStdString()}};
   if (!script_.isEmpty()) job["script"] = script_.toStdString();
-  startThere(QString::fromStdString(RemoteRun::new_name("pytorch")), job.dump(), freshPath());
+  startThere(QString::fromStdString(RemoteRun::new_name("pytorch")), job, freshPath());
 }
 
 void TorchJob::follow(const RemoteJobInfo& job) {
   if (running() || workspace_.session()->busy() || !workspace_.session()->machine()) return;
   begin();
-  startThere(job.name, "null", freshPath());
+  startThere(job.name, nlohmann::json(), freshPath());
 }
 
 // No other training may start meanwhile.
@@ -43,36 +42,30 @@ QString TorchJob::freshPath() const {
   return QDir(workspace_.library()->folder()).filePath(name);
 }
 
-void TorchJob::startThere(const QString& name, const std::string& job, const QString& path) {
+void TorchJob::startThere(const QString& name, const nlohmann::json& job, const QString& path) {
   const auto run_file = [path](const std::string&, const std::vector<std::string>& files) {
     std::vector<RemoteWork::Copy> copies;
     if (!files.empty()) copies.push_back({{{"file", files.front()}}, path});
     return copies;
   };
-  there_ =
-      std::make_unique<RemoteWork>(workspace_.session()->machine(), name, nlohmann::json::parse(job), run_file, this);
-  connect(there_.get(), &RemoteWork::printed, this,
+  RemoteWork* there =
+      there_.follow(std::make_unique<RemoteWork>(workspace_.session()->machine(), name, job, run_file, this),
+                    [this, path](const QString& problem) { finish(path, problem); });
+  connect(there, &RemoteWork::printed, this,
           [this](const QString& line) { workspace_.say(tr("PyTorch: %1").arg(line), false); });
-  connect(there_.get(), &RemoteWork::ended, this, [this, path](const QString& problem) {
-    there_.release()->deleteLater();
-    finish(path, problem);
-  });
   emit runningChanged();
 }
 
 void TorchJob::stop() {
   job_.cancel();
-  if (there_) there_->stop();
+  there_.stop();
 }
 
 void TorchJob::leave() {
-  if (!there_) return;
-  there_.reset();
+  if (!there_.leave()) return;
   workspace_.session()->hold(this, {});
   emit runningChanged();
 }
-
-QString TorchJob::place() const { return there_ ? there_->place() : QString(); }
 
 void TorchJob::startHere(const RunSpec& spec, const QString& path) {
   const std::string program = QCoreApplication::applicationFilePath().toStdString();
@@ -90,8 +83,6 @@ void TorchJob::startHere(const RunSpec& spec, const QString& path) {
   job_.start(work, [this, path](const QString& problem) { finish(path, problem); });
   emit runningChanged();
 }
-
-TorchJob::~TorchJob() = default;
 
 void TorchJob::finish(const QString& path, const QString& problem) {
   emit runningChanged();

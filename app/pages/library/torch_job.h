@@ -4,11 +4,11 @@
 #include <string>
 
 #include "app/workspace/job.h"
+#include "app/workspace/remote_work.h"
 #include "engine/plan/run_spec.h"
 
 namespace ws::app {
 
-class RemoteWork;
 class Workspace;
 struct RemoteJobInfo;
 
@@ -16,9 +16,8 @@ class TorchJob : public QObject {
   Q_OBJECT
  public:
   TorchJob(Workspace& workspace, QObject* parent);
-  ~TorchJob() override;
   bool running() const { return job_.running() || there_; }
-  QString place() const;                  // the other machine it trains on; empty if it trains here
+  QString place() const { return there_.place(); }  // the other machine it trains on; empty if it trains here
   void follow(const RemoteJobInfo& job);  // one that already trains on the connected machine
   void setPython(const QString& python) { python_ = python; }
   void setScript(const QString& script) { script_ = script; }
@@ -34,7 +33,7 @@ class TorchJob : public QObject {
 
  private:
   void startHere(const RunSpec& spec, const QString& path);
-  void startThere(const QString& name, const std::string& job, const QString& path);
+  void startThere(const QString& name, const nlohmann::json& job, const QString& path);
   void begin();
   QString freshPath() const;  // of a new run file in the library
   void finish(const QString& path, const QString& problem);
@@ -42,7 +41,7 @@ class TorchJob : public QObject {
   Workspace& workspace_;
   QString python_, script_;
   Job job_;
-  std::unique_ptr<RemoteWork> there_;
+  FollowedWork there_;
 };
 
 }  // namespace ws::app

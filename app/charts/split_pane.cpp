@@ -138,9 +138,7 @@ void SplitPane::refresh() {
   table_ = split_table(splits, compact_);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   setTitle(compact_ ? tr("Step time") : tr("Step time split"),
-           steps == 0 ? unit
-           : compact_ ? tr("%1 · parts: mean of %2").arg(unit, means)
-                      : tr("%1 a step · parts: mean of %2 steps").arg(unit, means));
+           steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means));
   QStringList said;
   for (const auto& run : runs_)
     said << tr("step time of %1 %2").arg(run_letter(run->slot)).arg(step_time_text(run->stepUs()));

@@ -202,8 +202,9 @@ QWidget* StartPage::buildElsewhere() {
   };
   add(1, tr("Open a run file…"), "Ctrl O", &StartPage::openFile);
   add(2, tr("Own data: CSV or IDX…"), {}, &StartPage::ownData);
-  add(3, tr("Keyboard shortcuts"), "?", &StartPage::commands);
-  grid->setRowStretch(4, 1);
+  add(3, tr("Connect to another machine…"), {}, &StartPage::connectWanted);
+  add(4, tr("Keyboard shortcuts"), "?", &StartPage::commands);
+  grid->setRowStretch(5, 1);
   return box;
 }
 

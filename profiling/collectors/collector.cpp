@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -78,7 +79,7 @@ struct Collector::Impl {
   template <class Work>
   void attempt(const Work& work);
   void loop();
-  void take_marks();
+  void take_marks(bool last = false);
   void cycle(bool last);
   void housekeeping();
   void flush_regularly();
@@ -430,16 +431,18 @@ void Collector::Impl::loop() {
   if (gpu) gpu->end();
 }
 
-void Collector::Impl::take_marks() {
+void Collector::Impl::take_marks(bool last) {
   Marks& marks = Marks::instance();
+  const int64_t begun = steady_ns();
   context.expects_ops = marks.ops_seen() && !options.program_ranges;
   context.batch.losses().dropped_records +=
       marks.drain([this](const MarkedThread& from, const HostEvent& event) { host->take(from, event); });
+  host->pass_memory(last ? std::numeric_limits<int64_t>::max() : begun);
 }
 
 void Collector::Impl::cycle(bool last) {
   housekeeping();
-  take_marks();
+  take_marks(last);
   if (gpu) gpu->drain(last);
   take_samples(last);
   draw_pauses(last);

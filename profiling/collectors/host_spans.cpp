@@ -161,8 +161,8 @@ void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
   }
   context_.batch.allocations(counted(event));
   if (info.on_device) {
-    context_.batch.memory({context_.from_steady(event.end), event.a, bytes, event.step, event.op, info.kind,
-                           context_.batch.memory_source(info.name)});
+    memory_.push_back(
+        {event.end, {context_.from_steady(event.end), event.a, bytes, event.step, event.op, info.kind, 0}, info.name});
   }
   if (context_.full) return;
   Span span = span_of(event, frees ? SpanKind::Free : SpanKind::Alloc, Meaning::Allocation);
@@ -206,8 +206,21 @@ void HostSpans::call(const MarkedThread& thread, const HostEvent& event) {
 
 void HostSpans::memory(const HostEvent& event) {
   const auto* owner = reinterpret_cast<const char*>(static_cast<uintptr_t>(event.end));
-  context_.batch.memory({context_.from_steady(event.start), event.a, event.b, event.step, event.op,
-                         static_cast<MemoryAction>(event.what & 3), context_.batch.memory_source(owner ? owner : "program")});
+  const auto action = static_cast<MemoryAction>(event.what & 3);
+  memory_.push_back({event.start,
+                     {context_.from_steady(event.start), event.a, event.b, event.step, event.op, action, 0},
+                     owner ? owner : "program"});
+}
+
+void HostSpans::pass_memory(int64_t until) {
+  const auto later = std::stable_partition(memory_.begin(), memory_.end(),
+                                           [until](const TimedMemory& each) { return each.time <= until; });
+  std::stable_sort(memory_.begin(), later, [](const TimedMemory& a, const TimedMemory& b) { return a.time < b.time; });
+  for (auto at = memory_.begin(); at != later; ++at) {
+    at->event.source = context_.batch.memory_source(at->owner);
+    context_.batch.memory(at->event);
+  }
+  memory_.erase(memory_.begin(), later);
 }
 
 }  // namespace ws::prof

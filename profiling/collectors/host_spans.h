@@ -1,6 +1,7 @@
 // Converts queued marks and allocator calls into spans, memory events and counts.
 #pragma once
 #include <unordered_map>
+#include <vector>
 
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/trace_context.h"
@@ -11,6 +12,9 @@ class HostSpans {
  public:
   explicit HostSpans(TraceContext& context) : context_(context) {}
   void take(const MarkedThread& thread, const HostEvent& event);
+  // Passes on the memory events until this time (steady clock), in their order. Threads are drained one after another,
+  // and a block that one thread took may be given back by another.
+  void pass_memory(int64_t until);
 
  private:
   struct Rows {
@@ -26,6 +30,11 @@ class HostSpans {
   void program_step(const HostEvent& event);
   void allocation(const MarkedThread& thread, const HostEvent& event);
   void memory(const HostEvent& event);
+  struct TimedMemory {
+    int64_t time;  // steady clock
+    MemoryEvent event;
+    const char* owner;
+  };
   void call(const MarkedThread& thread, const HostEvent& event);
   struct Call {
     BatchBuilder::Name* name = nullptr;
@@ -39,6 +48,7 @@ class HostSpans {
   TraceContext& context_;
   std::unordered_map<long, Rows> rows_;
   std::unordered_map<uint32_t, Call> calls_[2];      // [0] runtime calls, [1] driver calls
+  std::vector<TimedMemory> memory_;                  // not passed on yet
   std::unordered_map<uint64_t, uint64_t> bytes_at_;  // bytes of live driver allocations by address
 };
 

@@ -13,6 +13,7 @@
 #include "profiling/recording/interpreter.h"
 #include "profiling/recording/python_frames.h"
 #include "profiling/recording/python_sampler.h"
+#include "profiling/recording/torch_memory.h"
 #include "profiling/recording/torch_observer.h"
 
 namespace {
@@ -126,6 +127,7 @@ WARPSCOPE_SHOWN void warpscope_end_backward() { ProgramRanges::instance().end_ba
 
 WARPSCOPE_SHOWN int warpscope_torch_search() { return recorder() && ws::prof::torch_search(); }
 WARPSCOPE_SHOWN int warpscope_torch_observe(int ops) { return recorder() && ws::prof::torch_observe(ops != 0); }
+WARPSCOPE_SHOWN int warpscope_torch_memory() { return recorder() && ws::prof::torch_watch_memory(); }
 
 WARPSCOPE_SHOWN void warpscope_step(int64_t number) {
   attempt([=] { return recorder() ? ProgramRanges::instance().step(number), 1 : 0; });

@@ -1,18 +1,15 @@
 #include "profiling/recording/torch_observer.h"
 
-#include <dlfcn.h>
-#include <link.h>
-
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
+#include "profiling/recording/loaded_libraries.h"
 
 namespace ws::prof {
 namespace {
@@ -44,22 +41,10 @@ Torch g_torch;
 std::atomic<size_t> g_sequence_at{0};  // offset of the sequence number in a function object; 0: not known yet
 uint64_t g_handle = 0;
 
-// The library is loaded with local visibility, so a global symbol lookup does not find its functions.
-int find_torch(dl_phdr_info* info, size_t, void* path) {
-  const std::string_view name = info->dlpi_name ? info->dlpi_name : "";
-  const size_t slash = name.rfind('/');
-  if (!name.substr(slash == std::string_view::npos ? 0 : slash + 1).starts_with("libtorch_cpu.so")) return 0;
-  *static_cast<std::string*>(path) = name;
-  return 1;
-}
-
 bool load() {
-  std::string path;
-  if (!dl_iterate_phdr(find_torch, &path)) return false;
-  void* library = dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
-  if (!library) return false;
-  const auto find = [library](auto& function, const char* symbol) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, symbol));
+  const auto find = [](auto& function, const char* symbol) {
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(loaded_function("libtorch_cpu.so", symbol));
   };
   find(g_torch.add, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
   find(g_torch.remove, "_ZN2at14removeCallbackEm");

@@ -303,6 +303,45 @@ if __name__ == "__main__": main()
 """
 
 
+# Without a GPU, PyTorch reports its blocks only while its own profiler asks for them.
+KEEPS = """
+import torch
+from torch.profiler import ProfilerActivity, profile
+net, kept = torch.nn.Linear(64, 32), []
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as own:
+    for _ in range(40):
+        net(torch.ones(8, 64)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        kept.append(torch.ones(250_000))  # KEPT
+print(own.key_averages().total_average().cpu_memory_usage >= 40_000_000)
+"""
+
+
+@needs_torch
+class Memory(Recorded):
+    def test_blocks_have_sizes_and_the_line_that_made_them(self):
+        done = self.record([TORCH, self.write("keeps.py", KEEPS)], "lines")
+        self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)  # its own profiler still sees them
+        told = subprocess.run([CLI, "stats", "r.wsrun", "--json"], cwd=self.folder, capture_output=True, text=True).stdout
+        (memory,) = json.loads(told)["memory"]
+        self.assertEqual(memory["allocator"], "PyTorch CPU")
+        self.assertGreaterEqual(memory["peak_live"], 40_000_000)
+        self.assertLess(memory["peak_live"], 42_000_000)  # what was given back is not live
+        self.assertEqual([size["count"] for size in memory["sizes"] if size["to"] == 1 << 20], [40])
+        causes = subprocess.run([CLI, "stats", "r.wsrun", "--by", "cause"], cwd=self.folder, capture_output=True, text=True)
+        first = " ".join(causes.stdout.split("\n\n")[1].split())
+        line = next(i for i, text in enumerate(KEEPS.split("\n"), 1) if "# KEPT" in text)
+        self.assertIn(f"keeps.py:{line}", first)
+        self.assertIn("more each step", first)
+
+    def test_without_a_profiler_there_are_no_blocks_on_the_cpu(self):
+        self.record([TORCH, "-c", "import torch; torch.ones(100)"])
+        told = subprocess.run([CLI, "stats", "r.wsrun", "--json"], cwd=self.folder, capture_output=True, text=True).stdout
+        self.assertNotIn("PyTorch CPU", told)
+
+
 @needs_torch
 class Planted(Recorded):
     def first_cause(self, **values):

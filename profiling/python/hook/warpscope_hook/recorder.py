@@ -45,6 +45,7 @@ class Recorder:
             ("end_backward", None, []),
             ("torch_search", ctypes.c_int, []),
             ("torch_observe", ctypes.c_int, [ctypes.c_int]),
+            ("torch_memory", ctypes.c_int, []),
             ("step", None, [ctypes.c_int64]),
             ("scalar", None, [ctypes.c_char_p, ctypes.c_double, ctypes.c_int64]),
             ("fact", None, texts[:2]),
@@ -80,6 +81,9 @@ class Recorder:
 
     def torch_observe(self, ops):
         return bool(self._library and self._library.warpscope_torch_observe(ops))
+
+    def torch_memory(self):
+        return bool(self._library and self._library.warpscope_torch_memory())
 
     def end_backward(self):
         if self._library:

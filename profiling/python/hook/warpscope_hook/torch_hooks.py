@@ -14,17 +14,41 @@ Possible ways, with the CPU time that they add to the program's thread (CPython 
     stacks each ms: frames read from a thread of ours, without the lock       within noise   used
 """
 
+import atexit
 import weakref
 
 from . import loaders, ops
 
 
 def install(program, torch):
-    for part in (ops.install, _modules, _backward, _optimizers, _loaders, loaders.install, _waits):
+    for part in (ops.install, _memory, _modules, _backward, _optimizers, _loaders, loaders.install, _waits):
         try:
             part(program, torch)
         except Exception:
             pass  # a version with a different layout: the other parts still work
+
+
+def _memory(program, torch):
+    """Blocks of PyTorch's allocators, with the range in which they were made. When its cache failed is asked at the end."""
+    if not program.recorder.torch_memory():
+        program.recorder.fact("program_memory", "this PyTorch reports its blocks in no way that is known here")
+
+    def ask():
+        counts = {"num_alloc_retries": 0, "num_ooms": 0}
+        try:
+            if not torch.cuda.is_initialized():
+                return
+            for device in range(torch.cuda.device_count()):
+                for name in counts:
+                    counts[name] += torch.cuda.memory_stats(device).get(name, 0)
+        except Exception:
+            return  # the GPU failed
+        if counts["num_alloc_retries"]:
+            program.recorder.fact("program_memory_retries", counts["num_alloc_retries"])
+        if counts["num_ooms"]:
+            program.recorder.fact("program_memory_errors", counts["num_ooms"])
+
+    atexit.register(ask)
 
 
 def _named_like(wrapper, original):

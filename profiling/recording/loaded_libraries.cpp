@@ -1,0 +1,132 @@
+#include "profiling/recording/loaded_libraries.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace ws::prof {
+namespace {
+
+#if defined(__x86_64__)
+constexpr unsigned kCallSlot = R_X86_64_JUMP_SLOT, kDataSlot = R_X86_64_GLOB_DAT;
+#elif defined(__aarch64__)
+constexpr unsigned kCallSlot = R_AARCH64_JUMP_SLOT, kDataSlot = R_AARCH64_GLOB_DAT;
+#else
+constexpr unsigned kCallSlot = ~0U, kDataSlot = ~0U;  // nothing is redirected
+#endif
+
+struct Wanted {
+  const char* symbol;
+  const void* instead;
+  int found = 0;
+};
+
+// The parts of a loaded library's dynamic section that name the functions it calls.
+struct Calls {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* names = nullptr;
+  const ElfW(Rela) * lists[2] = {};
+  size_t bytes[2] = {};
+};
+
+// The loader has already turned these offsets into addresses, except in the kernel's own library.
+template <class T>
+const T* address(const dl_phdr_info& library, const ElfW(Dyn) & entry) {
+  ElfW(Addr) at = entry.d_un.d_ptr;
+  if (at < library.dlpi_addr) at += library.dlpi_addr;
+  return reinterpret_cast<const T*>(at);
+}
+
+Calls calls_of(const dl_phdr_info& library, const ElfW(Dyn) * entry) {
+  Calls calls;
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_SYMTAB) calls.symbols = address<ElfW(Sym)>(library, *entry);
+    if (entry->d_tag == DT_STRTAB) calls.names = address<char>(library, *entry);
+    if (entry->d_tag == DT_JMPREL) calls.lists[0] = address<ElfW(Rela)>(library, *entry);
+    if (entry->d_tag == DT_PLTRELSZ) calls.bytes[0] = entry->d_un.d_val;
+    if (entry->d_tag == DT_RELA) calls.lists[1] = address<ElfW(Rela)>(library, *entry);
+    if (entry->d_tag == DT_RELASZ) calls.bytes[1] = entry->d_un.d_val;
+  }
+  return calls;
+}
+
+// True if the loader made these addresses read-only after it had filled them in.
+bool is_sealed(const dl_phdr_info& library, ElfW(Addr) slot) {
+  for (int i = 0; i < library.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = library.dlpi_phdr[i];
+    const ElfW(Addr) begin = library.dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_GNU_RELRO && slot >= begin && slot < begin + part.p_memsz) return true;
+  }
+  return false;
+}
+
+bool write_slot(const dl_phdr_info& library, ElfW(Addr) slot, const void* value) {
+  const auto size = static_cast<ElfW(Addr)>(sysconf(_SC_PAGESIZE));
+  auto* const page = reinterpret_cast<void*>(slot & ~(size - 1));
+  const bool sealed = is_sealed(library, slot);
+  if (sealed && mprotect(page, size, PROT_READ | PROT_WRITE) != 0) return false;
+  // Other threads may call through the slot meanwhile.
+  std::atomic_ref(*reinterpret_cast<uintptr_t*>(slot))
+      .store(reinterpret_cast<uintptr_t>(value), std::memory_order_release);
+  if (sealed) mprotect(page, size, PROT_READ);
+  return true;
+}
+
+int redirect_in(dl_phdr_info* library, size_t, void* given) {
+  auto& wanted = *static_cast<Wanted*>(given);
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < library->dlpi_phnum; ++i)
+    if (library->dlpi_phdr[i].p_type == PT_DYNAMIC)
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(library->dlpi_addr + library->dlpi_phdr[i].p_vaddr);
+  if (!dynamic) return 0;
+  const Calls calls = calls_of(*library, dynamic);
+  if (!calls.symbols || !calls.names) return 0;
+  bool found = false;
+  for (int list = 0; list < 2; ++list)
+    for (size_t i = 0; calls.lists[list] && i < calls.bytes[list] / sizeof(ElfW(Rela)); ++i) {
+      const ElfW(Rela)& call = calls.lists[list][i];
+      const unsigned kind = static_cast<unsigned>(ELF64_R_TYPE(call.r_info));
+      if (kind != kCallSlot && kind != kDataSlot) continue;
+      if (std::strcmp(calls.names + calls.symbols[ELF64_R_SYM(call.r_info)].st_name, wanted.symbol) != 0) continue;
+      found |= write_slot(*library, library->dlpi_addr + call.r_offset, wanted.instead);
+    }
+  wanted.found += found;
+  return 0;
+}
+
+struct Search {
+  std::string_view begins;
+  std::string path;
+};
+
+int find_library(dl_phdr_info* library, size_t, void* given) {
+  auto& search = *static_cast<Search*>(given);
+  const std::string_view path = library->dlpi_name ? library->dlpi_name : "";
+  if (!path.substr(path.rfind('/') + 1).starts_with(search.begins)) return 0;  // npos + 1 is 0
+  search.path = path;
+  return 1;
+}
+
+}  // namespace
+
+void* loaded_function(std::string_view library, const char* symbol) {
+  Search search{library, {}};
+  if (!dl_iterate_phdr(find_library, &search)) return nullptr;
+  void* const found = dlopen(search.path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+  return found ? dlsym(found, symbol) : nullptr;
+}
+
+int redirect_calls(const char* symbol, const void* instead) {
+  Wanted wanted{symbol, instead};
+  dl_iterate_phdr(redirect_in, &wanted);
+  return wanted.found;
+}
+
+}  // namespace ws::prof

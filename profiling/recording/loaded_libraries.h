@@ -1,0 +1,15 @@
+// Functions of the libraries that a recorded program has loaded: finds them, and redirects the calls to them.
+#pragma once
+#include <string_view>
+
+namespace ws::prof {
+
+// Finds an exported function of the loaded library whose file name begins with `library`, or nullptr. A global look-up
+// does not find functions of libraries that were loaded with local visibility.
+void* loaded_function(std::string_view library, const char* symbol);
+
+// Every library that is loaded now and calls `symbol` through its own table of addresses calls `instead` from now on.
+// Returns how many libraries do so. `instead` calls the function itself, which stays where it is.
+int redirect_calls(const char* symbol, const void* instead);
+
+}  // namespace ws::prof

@@ -231,7 +231,8 @@ QString TimelinePane::alignedNote() const {
 
 void TimelinePane::showNote() {
   QString note = span_time(model_.range().length());
-  if (model_.cursor()->follow() && model_.runCount() > 0 && model_.run(0)->live()) note = tr("last %1").arg(note);
+  const int leader = model_.leader();
+  if (model_.cursor()->follow() && leader >= 0 && model_.run(leader)->live()) note = tr("last %1").arg(note);
   if (model_.align() == Align::Step && model_.runCount() > 1)
     note += alignedNote();
   setTitle(tr("Timeline"), note);

@@ -63,7 +63,7 @@ void CloseGuard::setUnattended() {
 bool CloseGuard::askToStop() {
   if (unattended_) return true;
   const Chore* other = workspace_.session()->busy() ? nullptr : chore();
-  QMessageBox box(QMessageBox::Question, other ? tr("Something is running") : tr("A run is training"),
+  QMessageBox box(QMessageBox::Question, other ? tr("A task is running") : tr("A run is training"),
                   other ? tr("%1 Stop it and close? %2").arg(other->what(), other->kept)
                         : tr("Stop training and close? The run so far is kept."),
                   QMessageBox::NoButton, window_);

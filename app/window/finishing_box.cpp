@@ -60,7 +60,7 @@ FinishingBox::FinishingBox(Waiting waiting, QWidget* parent) : QDialog(parent), 
   what_->setTextFormat(Qt::PlainText);
   what_->setMinimumSize(420, 52);
   what_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-  keep_open_ = new QPushButton(tr("Do not close"), this);
+  keep_open_ = new QPushButton(tr("Keep the window open"), this);
   leave_ = new QPushButton(waiting_.leave, this);
   leave_->hide();
   auto* row = new QHBoxLayout;

@@ -61,9 +61,10 @@ void MachineActions::ready() {
   use(machine_);
   workspace_.choices()->setCuda(true);  // that machine reports itself what it cannot run
   const auto& running = machine_->running();
-  workspace_.say(running.empty()
-                     ? tr("New runs start on %1.").arg(machine_->place())
-                     : tr("%n job(s) run on %1.", nullptr, static_cast<int>(running.size())).arg(machine_->place()),
+  const QString place = machine_->place();
+  workspace_.say(running.empty()       ? tr("New runs start on %1.").arg(place)
+                 : running.size() == 1 ? tr("1 job runs on %1.").arg(place)
+                                       : tr("%2 jobs run on %1.").arg(place, QString::number(running.size())),
                  false);
   workspace_.session()->bringForward(machine_->address());
   for (auto job = running.rbegin(); job != running.rend(); ++job) watch(*job);
@@ -93,7 +94,7 @@ void MachineActions::refused(const QString& sentence) {
 
 // Looks at the machine first, so that the question can say how much is copied where.
 void MachineActions::askToCopy(const QString& address) {
-  workspace_.say(tr("Looking at the machine…"), false);
+  workspace_.say(tr("Checking the machine…"), false);
   auto copy = std::make_shared<std::unique_ptr<ServerCopy>>();
   copying_.start(
       [copy, address](const Job::Side&) {

@@ -374,7 +374,8 @@ void TopBar::showFigures(const Run& run) {
   const bool busy = prof::machine_busy(run.step_time);
   step_time_->setCaption(busy ? tr("step time, machine busy") : tr("step time"), busy);
   const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us);
-  step_time_->setToolTip(tr("Median of the newest steps measured. %1.").arg(spread));
+  const QString median = tr("Median of the newest steps measured.");
+  step_time_->setToolTip(spread.isEmpty() ? median : median + ' ' + spread + '.');
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(memory.front(), bytes == bytes ? memory.back() : "");

@@ -142,8 +142,10 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
   draw_badge(painter, QRectF(plot.left() - SteppedRuns::kGutter + 8, top + 2.5, 15, 15), run.slot);
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(plot.left() - SteppedRuns::kGutter + 30, top, plot.width() * 0.6, SteppedRuns::kHead), Qt::AlignLeft | Qt::AlignVCenter,
-                   run.title);
+  const double room = plot.width() * 0.6;
+  painter.drawText(QRectF(plot.left() - SteppedRuns::kGutter + 30, top, room, SteppedRuns::kHead),
+                   Qt::AlignLeft | Qt::AlignVCenter,
+                   QFontMetricsF(painter.font()).elidedText(run.title, Qt::ElideRight, room));
   QStringList parts;
   const prof::StepWindowNs& window = shown_.windows[index];
   if (window.end > window.begin) {

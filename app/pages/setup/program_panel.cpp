@@ -16,12 +16,13 @@
 namespace ws::app {
 namespace {
 
-constexpr std::pair<const char*, const char*> kEnvironment[] = {{"program_torch", "PyTorch"},
-                                                                {"program_torch_cuda", "CUDA of PyTorch"},
-                                                                {"program_python", "Python"},
-                                                                {"program_threads", "threads"},
-                                                                {"program_memory_retries", "times PyTorch emptied its cache"},
-                                                                {"program_memory_errors", "allocations out of memory"}};
+constexpr std::pair<const char*, const char*> kEnvironment[] = {
+    {"program_torch", "PyTorch"},
+    {"program_torch_cuda", "CUDA of PyTorch"},
+    {"program_python", "Python"},
+    {"program_threads", "threads"},
+    {"program_memory_retries", "PyTorch cache flushes"},
+    {"program_memory_errors", "out-of-memory errors"}};
 
 QLabel* heading(const QString& text, QWidget* parent) {
   auto* label = new QLabel(text, parent);

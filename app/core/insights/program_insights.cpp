@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
@@ -116,8 +117,9 @@ class Program {
   }
 
   void see_steps(size_t track) {
-    prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end,
-                    [&](const Span& span) { steps_ += span.start >= judged_.begin; });
+    prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
+      if (span.start >= judged_.begin) begins_.push_back(span.start), ++steps_;
+    });
   }
 
   void see_gpu(size_t track) {
@@ -278,7 +280,8 @@ class Program {
       int blocks = 0;
     };
     constexpr double kShareOfPeak = 0.05;
-    const TimeNs half = judged_.begin + judged_.length() / 2;
+    if (begins_.empty()) return {};
+    const TimeNs half = begins_[begins_.size() / 2];  // of the steps, because one of them may take very long
     std::map<std::pair<int, uint64_t>, const prof::MemoryEvent*> live;
     uint64_t used = 0;
     for (const prof::MemoryEvent& event : trace_.memory()) {
@@ -319,6 +322,7 @@ class Program {
   std::map<std::string, uint64_t> pageable_bytes_;
   Cost optimizer_, fp32_products_;  // kernels
   int64_t steps_ = 0;
+  std::vector<TimeNs> begins_;  // of the steps
   Costs data_, syncs_;      // by line
   Costs loading_, hot_;     // samples: by own line
   Costs made_;              // batches of workers, by the worker's line

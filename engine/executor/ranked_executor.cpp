@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "engine/passes/compile.h"
 #include "profiling/annotate/annotate.h"
@@ -60,6 +61,15 @@ class RankThread {
   std::function<void()> work_;
   bool ended_ = false;
   std::thread thread_;
+};
+
+// Marks the work of this thread as that of a rank.
+class WorksForRank {
+ public:
+  explicit WorksForRank(int rank) { prof::rank_of_thread() = rank; }
+  ~WorksForRank() { prof::rank_of_thread() = -1; }
+  WorksForRank(const WorksForRank&) = delete;
+  WorksForRank& operator=(const WorksForRank&) = delete;
 };
 
 // Mean weighted by rows; NaN stays NaN.
@@ -192,6 +202,7 @@ class RankedExecutor final : public Executor {
   template <class Work>
   void each(Work&& work) {
     const auto guarded = [&](size_t i) {
+      const WorksForRank here(static_cast<int>(i));
       try {
         work(static_cast<int>(i), ranks_[i]);
       } catch (const std::exception& problem) {

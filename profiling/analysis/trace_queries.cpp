@@ -212,7 +212,7 @@ void copy_trace(const Trace& from, TimeRange range, Trace& to) {
   for (size_t i = 1; i < from.detail_count(); ++i) to.intern(from.detail(static_cast<DetailId>(i)));
   to.ops = from.ops, to.memory_sources = from.memory_sources;
   for (const Track& track : from.tracks()) {
-    const TrackId id = to.track(track.kind, track.name, track.group, track.depth);
+    const TrackId id = to.track(track.kind, track.name, track.group, track.depth, track.rank);
     for_each_span(track, range.begin, range.end, [&](const Span& s) { return to.append(id, s), true; });
   }
   for (const auto& counter : from.counters()) {

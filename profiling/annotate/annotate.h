@@ -77,6 +77,12 @@ inline bool& marks_steps() {
   return marks;
 }
 
+// Rank of the training that this thread works for at the moment; -1: none. Several ranks may share a process.
+inline int& rank_of_thread() {
+  thread_local int rank = -1;
+  return rank;
+}
+
 class OpScope {
  public:
   explicit OpScope(OpTag op) : listener_(listener()) {

@@ -224,6 +224,7 @@ void Collector::Impl::take_samples(bool last) {
 void Collector::Impl::begin() {
   context.origin = options.origin_ns ? options.origin_ns : steady_ns();
   context.program_ranges = options.program_ranges;
+  context.gpu_is_rank = options.gpu_is_rank;
   host = std::make_unique<HostSpans>(context);
   if (options.gpu_later)
     gpu_refused = "the program has not started CUDA";

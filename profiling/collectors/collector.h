@@ -37,6 +37,7 @@ struct CollectorOptions {
   int64_t origin_ns = 0;                 // steady clock at trace time 0; 0: the time of start()
   bool inside_driver_start = false;      // the driver calls us while it starts: do not call the driver
   bool gpu_later = false;                // add_gpu() will be called when the program starts CUDA
+  bool gpu_is_rank = false;              // each GPU is a rank of the training, with the same number
   bool program_ranges = false;           // record the program's own ranges (for programs without our marks)
   // Called after hardware counters have loaded libraries with exit handlers. Exit handlers run in reverse order, so
   // code that stops the collector at exit must register its handler again.

@@ -118,9 +118,9 @@ void HostSpans::phase(const HostEvent& event) {
 
 void HostSpans::op(const MarkedThread& thread, const HostEvent& event) {
   BatchBuilder::Row*& row = rows_[thread.id].ops[event.b % MarkedThread::kDepth];
-  if (!row) {
+  if (!row || row->rank != event.rank) {
     row = &context_.batch.row(TrackKind::CpuThread, "thread " + std::to_string(thread.id), "CPU",
-                              static_cast<int>(event.b));
+                              static_cast<int>(event.b), event.rank);
   }
   Span span = span_of(event, SpanKind::Op, context_.meaning_of(event.op));
   span.name = context_.batch.id(context_.name_of(event.op));

@@ -130,6 +130,7 @@ void Marks::op_end() {
   event.end = steady_ns();
   event.op = open.op;
   event.step = t.step;
+  event.rank = static_cast<int16_t>(rank_of_thread());
   event.b = static_cast<uint64_t>(depth);
   t.events.push(event);
 }

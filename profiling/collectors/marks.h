@@ -26,6 +26,7 @@ struct HostEvent {
   uint32_t correlation = 0;
   OpTag op = kNoOp;
   HostEventType type = HostEventType::Op;
+  int16_t rank = -1;  // for an op
   uint8_t what = 0;  // AllocatorCall, MemoryAction, or 1 if a call is a driver call
 };
 

@@ -29,7 +29,8 @@ void StampSpans::draw(const StampedLaunch& launch, const ResidentKernel& kernel)
   for (StampedLane& lane : spans_of_stamps(launch.stamps, map)) {
     const StampedLaneName of = lane.lane < launch.lanes.size() ? launch.lanes[lane.lane]
                                                                : StampedLaneName{"block " + std::to_string(lane.lane)};
-    auto& row = context_.batch.row(TrackKind::Inner, of.name, "GPU " + std::to_string(kernel.device));
+    auto& row = context_.batch.row(TrackKind::Inner, of.name, "GPU " + std::to_string(kernel.device), 0,
+                                   context_.rank_of_gpu(kernel.device));
     for (Span& span : lane.spans) {
       span.name = context_.batch.id(context_.name_of(span.op));
       span.meaning = static_cast<uint64_t>(context_.meaning_of(span.op));

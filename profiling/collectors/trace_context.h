@@ -28,6 +28,7 @@ struct TraceContext {
   ClockOffset gpu_clock;
   int64_t origin = 0;                   // steady clock at trace time 0
   bool expects_ops = false;             // the program marks ops, so a kernel without one is worth a warning
+  bool gpu_is_rank = false;             // each GPU is a rank of the training
   bool program_ranges = false;          // ops are ranges of any program: meanings come from kernel names
   bool full = false;                    // no space for more spans until a batch is taken
   std::function<void()> before_buffer;  // collects what explains the records in the next buffer
@@ -40,6 +41,7 @@ struct TraceContext {
     batch.counter("pool reserved", "B", {time, static_cast<double>(size.reserved)});
     batch.counter("pool used", "B", {time, static_cast<double>(size.used)});
   }
+  int rank_of_gpu(uint32_t device) const { return gpu_is_rank ? static_cast<int>(device) : -1; }
   TimeNs from_steady(int64_t steady) const { return steady - origin; }
   TimeNs from_gpu(uint64_t time) const { return gpu_clock.to_steady(time) - origin; }
   Meaning meaning_of(OpTag op) {

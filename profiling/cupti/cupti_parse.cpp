@@ -200,7 +200,7 @@ BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uin
     if (kind == TrackKind::Copies) name += " copies";
     if (kind == TrackKind::GraphLaunches) name += " graphs";
     if (kind == TrackKind::Other) name = waits_name(stream == kNoStream ? -1 : int64_t{stream});
-    row = &context_.batch.row(kind, name, "GPU " + std::to_string(device));
+    row = &context_.batch.row(kind, name, "GPU " + std::to_string(device), 0, context_.rank_of_gpu(device));
   }
   last_row_key_ = key;
   last_row_ = row;

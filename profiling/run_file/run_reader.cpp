@@ -16,6 +16,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kMostIds = 1 << 22, kLongestName = 1 << 16;
+constexpr uint64_t kRowCopies = 3;  // while a list grows, its old and its new room exist
 
 double real_or_nan(const Statement& row, int column) {
   return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
@@ -149,14 +150,18 @@ void RunFileReader::Impl::read_header(const std::string& path) {
 void RunFileReader::Impl::read_tracks() {
   tracks.clear();
   track_places.clear();
-  each_row("The list of tracks", "tracks", "kind, name, grp, depth", [&](Statement& row) {
+  bool ranked = false;  // false for files from before runs of many ranks
+  guard("The list of tracks", [&] { ranked = std::ranges::count(db.columns("tracks"), "rank") > 0; });
+  const std::string columns = std::string("kind, name, grp, depth, ") + (ranked ? "rank" : "-1");
+  each_row("The list of tracks", "tracks", columns, [&](Statement& row) {
     if (tracks.size() >= kMostIds || row.text(2).size() > kLongestName || row.text(3).size() > kLongestName) return;
     const auto kind =
         static_cast<TrackKind>(std::clamp<int64_t>(row.integer(1), 0, static_cast<int64_t>(TrackKind::Other)));
-    tracks.push_back(
-        {row.integer(0), kind, std::string(row.text(2)), std::string(row.text(3)), static_cast<int>(row.integer(4))});
+    const auto rank = static_cast<int>(std::clamp<int64_t>(row.integer(5), -1, kMostRanks - 1));
+    tracks.push_back({row.integer(0), kind, std::string(row.text(2)), std::string(row.text(3)),
+                      static_cast<int>(row.integer(4)), rank});
     const StoredTrack& track = tracks.back();
-    track_places.add(row_hash(track.kind, track.name, track.group, track.depth), tracks.size() - 1);
+    track_places.add(row_hash(track.kind, track.name, track.group, track.depth, track.rank), tracks.size() - 1);
   });
 }
 
@@ -216,6 +221,7 @@ std::vector<Metric> RunFileReader::metrics() {
   std::vector<Metric> rows;
   impl_->budget = Budget();
   impl_->each_row("The losses", "metrics", "step, wall_s, loss, accuracy", [&](Statement& row) {
+    impl_->budget.take(kRowCopies * sizeof(Metric));
     rows.push_back({row.integer(1), row.real(2), real_or_nan(row, 3), real_or_nan(row, 4)});
   });
   if (impl_->db.has_table("metric_data")) {
@@ -232,8 +238,10 @@ std::vector<Metric> RunFileReader::metrics() {
 
 std::vector<Evaluation> RunFileReader::evaluations() {
   std::vector<Evaluation> rows;
+  impl_->budget = Budget();
   impl_->each_row(
       "The evaluations", "evaluations", "step, epoch, wall_s, test_loss, test_accuracy", [&](Statement& row) {
+        impl_->budget.take(kRowCopies * sizeof(Evaluation));
         rows.push_back({row.integer(1), row.real(2), row.real(3), real_or_nan(row, 4), real_or_nan(row, 5)});
       });
   std::ranges::stable_sort(rows, {}, &Evaluation::step);
@@ -242,14 +250,18 @@ std::vector<Evaluation> RunFileReader::evaluations() {
 
 std::vector<ChangeMark> RunFileReader::marks() {
   std::vector<ChangeMark> rows;
+  impl_->budget = Budget();
   impl_->each_row("The marks", "marks", "step, wall_s, text", [&](Statement& row) {
-    rows.push_back({row.integer(1), row.real(2), std::string(row.text(3))});
+    const std::string_view text = row.text(3);
+    impl_->budget.take(kRowCopies * sizeof(ChangeMark) + text.size());
+    rows.push_back({row.integer(1), row.real(2), std::string(text)});
   });
   return rows;
 }
 
 std::vector<StepWindow> RunFileReader::step_windows() {
   std::vector<StepWindow> rows;
+  impl_->budget = Budget();
   std::string columns =
       "first_step, steps, begin, \"end\", matrix_ns, pointwise_ns, loss_ns, optimizer_ns, copy_ns, allocation_ns, "
       "sync_ns, "
@@ -260,6 +272,7 @@ std::vector<StepWindow> RunFileReader::step_windows() {
   });
   columns += communicates ? "communication_ns" : "0";
   impl_->each_row("The step times", "step_windows", columns + ", allocations, frees", [&](Statement& row) {
+    impl_->budget.take(kRowCopies * sizeof(StepWindow));
     StepWindow window{row.integer(1), row.integer(2), row.integer(3), row.integer(4), {}, 0, 0};
     for (size_t m = 0; m < kMeanings; ++m) window.times[m] = row.integer(5 + static_cast<int>(m));
     window.allocations = static_cast<uint64_t>(row.integer(16));
@@ -317,7 +330,7 @@ void RunFileReader::Impl::read_sums(const std::string& bytes, SpanBlock& block) 
 void RunFileReader::Impl::add_stubs(Trace& trace) {
   auto index = read_index();
   for (const StoredTrack& track : tracks) {
-    const TrackId id = trace.track(track.kind, track.name, track.group, track.depth);
+    const TrackId id = trace.track(track.kind, track.name, track.group, track.depth, track.rank);
     for (const StoredBlock& stored : index[track.id]) {
       if (!possible(stored.first) || !possible(stored.last)) {
         add_problem("A span block: Its times are damaged.");
@@ -371,10 +384,10 @@ void RunFileReader::Impl::add_points(Trace& trace) {
 
 const StoredTrack* RunFileReader::Impl::find(const Track& track) const {
   const int64_t place =
-      track_places.find(row_hash(track.kind, track.name, track.group, track.depth), [&](size_t candidate) {
+      track_places.find(row_hash(track.kind, track.name, track.group, track.depth, track.rank), [&](size_t candidate) {
         const StoredTrack& stored = tracks[candidate];
         return stored.kind == track.kind && stored.depth == track.depth && stored.name == track.name &&
-               stored.group == track.group;
+               stored.group == track.group && stored.rank == track.rank;
       });
   return place < 0 ? nullptr : &tracks[static_cast<size_t>(place)];
 }

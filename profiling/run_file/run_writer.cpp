@@ -33,7 +33,7 @@ class TraceSaver {
       : name_(db.prepare("INSERT OR REPLACE INTO names VALUES(?, ?)")),
         detail_(db.prepare("INSERT OR REPLACE INTO details VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         op_(db.prepare("INSERT OR REPLACE INTO ops VALUES(?, ?, ?, ?, ?, ?, ?, ?)")),
-        track_(db.prepare("INSERT OR REPLACE INTO tracks VALUES(?, ?, ?, ?, ?)")),
+        track_(db.prepare("INSERT OR REPLACE INTO tracks VALUES(?, ?, ?, ?, ?, ?)")),
         block_(db.prepare("INSERT OR REPLACE INTO blocks VALUES(?, ?, ?, ?, ?, ?, ?)")),
         data_(db.prepare("INSERT OR REPLACE INTO block_data VALUES(?, ?)")),
         counter_(db.prepare("INSERT OR REPLACE INTO counters VALUES(?, ?, ?)")),
@@ -76,7 +76,7 @@ class TraceSaver {
   void save_track(size_t id, const Track& track) {
     if (id >= saved_.blocks.size()) {
       saved_.blocks.push_back(0);
-      track_.run(id, static_cast<int>(track.kind), track.name, track.group, track.depth);
+      track_.run(id, static_cast<int>(track.kind), track.name, track.group, track.depth, track.rank);
     }
     for (size_t i = saved_.blocks[id]; i < track.blocks.size(); ++i) {
       const SpanBlock& block = track.blocks[i];

@@ -169,7 +169,7 @@ std::vector<TimeNs> StoredSpans::windows(TimeNs begin, TimeNs end) const {
 
 void StoredSpans::copy(size_t track, TimeNs begin, TimeNs end, Trace& to) {
   const Track& from = trace_.tracks()[track];
-  const TrackId row = to.track(from.kind, from.name, from.group, from.depth);
+  const TrackId row = to.track(from.kind, from.name, from.group, from.depth, from.rank);
   each(track, begin, end, [&](const Span& span) { return to.append(row, span), true; });
 }
 

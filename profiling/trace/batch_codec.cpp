@@ -80,6 +80,7 @@ std::string encode_batch(const TraceBatch& batch) {
   to.each(batch.tracks, [&to](const BatchTrack& track) {
     to.value(static_cast<uint8_t>(track.kind));
     to.value(static_cast<int32_t>(track.depth));
+    to.value(static_cast<int32_t>(track.rank));
     to.text(track.name);
     to.text(track.group);
     to.list(track.spans);
@@ -137,6 +138,7 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
     BatchTrack& track = batch.tracks.emplace_back();
     track.kind = read_track_kind(from);
     track.depth = std::clamp(from.value<int32_t>("a track"), 0, 64);
+    track.rank = std::clamp(from.value<int32_t>("a track"), -1, kMostRanks - 1);
     track.name = from.text("a track");
     track.group = from.text("a track");
     track.spans = from.list<Span>("spans");

@@ -121,11 +121,12 @@ DetailId Trace::intern(const Detail& detail) {
   return id;
 }
 
-TrackId Trace::track(TrackKind kind, std::string_view name, std::string_view group, int depth) {
-  const uint64_t hash = row_hash(kind, name, group, depth);
+TrackId Trace::track(TrackKind kind, std::string_view name, std::string_view group, int depth, int rank) {
+  const uint64_t hash = row_hash(kind, name, group, depth, rank);
   const int64_t known = track_places_.find(hash, [&](size_t place) {
     const Track& track = tracks_[place];
-    return track.kind == kind && track.depth == depth && track.name == name && track.group == group;
+    return track.kind == kind && track.depth == depth && track.rank == rank && track.name == name &&
+           track.group == group;
   });
   if (known >= 0) return static_cast<TrackId>(known);
   Track track;
@@ -133,6 +134,7 @@ TrackId Trace::track(TrackKind kind, std::string_view name, std::string_view gro
   track.name = name;
   track.group = group;
   track.depth = depth;
+  track.rank = rank;
   track_places_.add(hash, tracks_.size());
   tracks_.push_back(std::move(track));
   return static_cast<TrackId>(tracks_.size() - 1);
@@ -314,13 +316,6 @@ void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
     std::vector<Span>().swap(block.spans);  // assigning {} would not free the memory
     std::vector<MeaningTimes>().swap(block.chunks);
     offer(track, place + 1);
-  }
-}
-
-void Trace::shift_points(TimeNs by) {
-  for (MemoryEvent& event : memory_) event.time += by;
-  for (CounterTrack& counter : counters_) {
-    for (CounterPoint& point : counter.points) point.time += by;
   }
 }
 

@@ -18,6 +18,7 @@ namespace ws::prof {
 
 using TimeNs = int64_t;
 inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
+inline constexpr int kMostRanks = 1 << 20;                             // of one run
 inline constexpr const char* kUntracedTrack = "untraced stretches";    // when tracing paused on purpose
 enum class NameId : uint32_t {};
 enum class TrackId : uint32_t {};
@@ -101,6 +102,7 @@ struct Track {
   std::string name;   // "stream 7"
   std::string group;  // "GPU 0", "CPU"; rows of one group are shown together
   int depth = 0;      // nested rows of one thread
+  int rank = -1;      // the rank that did this work; -1: the run has no ranks, or the row belongs to all of them
   std::deque<SpanBlock> blocks;
   std::vector<TimeNs> block_starts;  // start of each block, for binary search
   size_t spans = 0;                  // including evicted spans
@@ -108,8 +110,9 @@ struct Track {
 };
 
 // Two equal rows have the same hash.
-inline uint64_t row_hash(TrackKind kind, std::string_view name, std::string_view group, int depth) {
-  return mixed(mixed(mixed(static_cast<uint64_t>(kind), static_cast<uint64_t>(depth)), name), group);
+inline uint64_t row_hash(TrackKind kind, std::string_view name, std::string_view group, int depth, int rank) {
+  const uint64_t numbers = mixed(static_cast<uint64_t>(kind), static_cast<uint64_t>(depth));
+  return mixed(mixed(mixed(numbers, static_cast<uint64_t>(rank)), name), group);
 }
 
 struct CounterPoint {
@@ -146,6 +149,7 @@ class Trace {
   Trace& operator=(Trace&&) = default;
 
   NameId intern(std::string_view name);
+  bool knows(std::string_view name) const { return name_ids_.contains(name); }
   const std::string& name(NameId id) const {  // empty for a span without a name
     static const std::string none;
     return static_cast<size_t>(id) < names_.size() ? names_[static_cast<size_t>(id)] : none;
@@ -155,7 +159,8 @@ class Trace {
   const Detail& detail(DetailId id) const { return details_[static_cast<size_t>(id)]; }
   size_t detail_count() const { return details_.size(); }
 
-  TrackId track(TrackKind kind, std::string_view name, std::string_view group, int depth = 0);  // finds or adds
+  // Finds or adds a track.
+  TrackId track(TrackKind kind, std::string_view name, std::string_view group, int depth = 0, int rank = -1);
   TrackId counter(std::string_view name, std::string_view unit);
 
   // Expects nearly sorted input. Inserts a late span at its place.
@@ -185,8 +190,7 @@ class Trace {
   void evict(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);
   void evict_spans(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);  // spans only
   bool backed = false;                                                          // true if a run file holds every span
-  void shift_points(TimeNs by);  // shifts counters and memory events, for an importer that learns the origin last
-  void drop_points();            // drops counters and memory events once they are in a file
+  void drop_points();  // drops counters and memory events once they are in a file
   // For a reader of run files: adds a block of which only the sums are known, and later its spans.
   void add_stub(TrackId track, SpanBlock&& stub);
   bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: these are not the evicted spans

@@ -65,7 +65,7 @@ void append(Trace& trace, TraceBatch&& batch) {
       span.name = names[static_cast<size_t>(span.name)];
       span.detail = details[static_cast<size_t>(span.detail)];
     }
-    trace.append(trace.track(track.kind, track.name, track.group, track.depth), track.spans);
+    trace.append(trace.track(track.kind, track.name, track.group, track.depth, track.rank), track.spans);
   }
   for (const BatchCounter& counter : batch.counters) {
     const TrackId id = trace.counter(counter.name, counter.unit);
@@ -104,15 +104,16 @@ BatchBuilder::Shape& BatchBuilder::shape(const Detail& detail) {
   return at->second;
 }
 
-BatchBuilder::Row& BatchBuilder::row(TrackKind kind, std::string_view name, std::string_view group, int depth) {
-  const uint64_t hash = row_hash(kind, name, group, depth);
+BatchBuilder::Row& BatchBuilder::row(TrackKind kind, std::string_view name, std::string_view group, int depth,
+                                     int rank) {
+  const uint64_t hash = row_hash(kind, name, group, depth, rank);
   const int64_t known = row_places_.find(hash, [&](size_t place) {
     const Row& row = *rows_[place];
-    return row.kind == kind && row.depth == depth && row.name == name && row.group == group;
+    return row.kind == kind && row.depth == depth && row.rank == rank && row.name == name && row.group == group;
   });
   if (known >= 0) return *rows_[static_cast<size_t>(known)];
   row_places_.add(hash, rows_.size());
-  rows_.push_back(std::make_unique<Row>(Row{kind, std::string(name), std::string(group), depth, {}, nullptr, 0}));
+  rows_.push_back(std::make_unique<Row>(Row{kind, std::string(name), std::string(group), depth, {}, nullptr, 0, rank}));
   return *rows_.back();
 }
 
@@ -181,7 +182,7 @@ void BatchBuilder::spread_overlaps(Row& row) {
       row.spans[kept++] = span;
       continue;
     }
-    if (!row.overflow) row.overflow = &this->row(row.kind, row.name, row.group, row.depth + 1);
+    if (!row.overflow) row.overflow = &this->row(row.kind, row.name, row.group, row.depth + 1, row.rank);
     row.overflow->spans.push_back(span);
   }
   row.spans.resize(kept);
@@ -194,7 +195,7 @@ TraceBatch BatchBuilder::finish() {
     if (!std::ranges::is_sorted(row.spans, {}, &Span::start)) std::ranges::stable_sort(row.spans, {}, &Span::start);
     if (row.kind == TrackKind::Stream) spread_overlaps(row);
     const size_t usual = row.spans.size();
-    current_.tracks.push_back({row.kind, row.name, row.group, row.depth, std::move(row.spans)});
+    current_.tracks.push_back({row.kind, row.name, row.group, row.depth, std::move(row.spans), row.rank});
     row.spans = {};
     row.spans.reserve(usual);
   }

@@ -27,6 +27,7 @@ struct BatchTrack {
   std::string name, group;
   int depth = 0;
   std::vector<Span> spans;  // sorted by start
+  int rank = -1;
 };
 
 struct BatchCounter {
@@ -71,11 +72,12 @@ class BatchBuilder {
     std::vector<Span> spans;
     Row* overflow = nullptr;  // takes spans that overlap the previous one
     TimeNs end = 0;
+    int rank = -1;
   };
 
   Name& name(std::string_view text);
   Shape& shape(const Detail& detail);
-  Row& row(TrackKind kind, std::string_view name, std::string_view group, int depth = 0);
+  Row& row(TrackKind kind, std::string_view name, std::string_view group, int depth = 0, int rank = -1);
   NameId id(Name& name) { return name.batch == batch_ ? name.id : add(name); }
   DetailId id(Shape& shape) { return shape.batch == batch_ ? shape.id : add(shape); }
 

@@ -27,7 +27,7 @@ TraceBatch made_batch(int kernels, TimeNs from = 0) {
   BatchBuilder builder;
   Detail detail;
   detail.grid[0] = 4, detail.block[2] = 7, detail.bytes = 1 << 20, detail.copy_kind = "pageable → device";
-  auto& row = builder.row(TrackKind::Stream, "stream 7", "GPU 0", 1);
+  auto& row = builder.row(TrackKind::Stream, "stream 7", "GPU 0", 1, 3);
   for (int i = 0; i < kernels; ++i) {
     Span span;
     span.start = from + i * 100;
@@ -63,6 +63,7 @@ TEST(BatchBytes, ComeBackTheSame) {
   ASSERT_EQ(after.tracks.size(), 1u);
   EXPECT_EQ(after.tracks[0].name, "stream 7");
   EXPECT_EQ(after.tracks[0].depth, 1);
+  EXPECT_EQ(after.tracks[0].rank, 3);
   ASSERT_EQ(after.tracks[0].spans.size(), 1000u);
   for (size_t i = 0; i < 1000; ++i) {
     const Span &a = before.tracks[0].spans[i], &b = after.tracks[0].spans[i];

@@ -209,6 +209,32 @@ TEST_F(RunFile, KeepsCommunicationAndReadsFilesWithoutIt) {
   EXPECT_EQ(old.frees, 4u);
 }
 
+TEST_F(RunFile, KeepsTheRankOfTracksAndReadsFilesWithoutIt) {
+  Trace made;
+  for (const int rank : {-1, 0, 1}) {
+    Span span;
+    span.start = 100 * (rank + 2);
+    span.name = made.intern("gemm");
+    made.append(made.track(TrackKind::Stream, "stream 7", "GPU 0", 0, rank), span);
+  }
+  ASSERT_EQ(made.tracks().size(), 3u) << "the rank is part of a track's identity";
+  write_run(path, made);
+  {
+    RunFileReader reader(path);
+    Trace trace = reader.trace();
+    reader.fill(trace);
+    ASSERT_EQ(trace.tracks().size(), 3u);
+    for (size_t t = 0; t < 3; ++t) {
+      EXPECT_EQ(trace.tracks()[t].rank, static_cast<int>(t) - 1);
+      EXPECT_EQ(spans_of(trace.tracks()[t]).at(0).start, 100 * (static_cast<TimeNs>(t) + 1));
+    }
+  }
+  Database(path, Database::Mode::Update).exec("DELETE FROM tracks WHERE id > 0; ALTER TABLE tracks DROP COLUMN rank");
+  const Trace old = RunFileReader(path).trace();
+  ASSERT_EQ(old.tracks().size(), 1u);
+  EXPECT_EQ(old.tracks()[0].rank, -1);
+}
+
 TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
   const MadeTrace made(20000);
   write_run(path, made.trace);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/core/remote/recorded_update.h"
 #include "app/core/runs/run_ceilings.h"
 #include "profiling/base/paths.h"
 
@@ -82,17 +83,7 @@ void ProgramRecording::detach() {
 }
 
 void ProgramRecording::drain() {
-  RunUpdate update;
-  for (prof::TraceBatch batch = program_->take(); !batch.empty(); batch = program_->take())
-    update.traces.push_back(std::move(batch));
-  const prof::LiveCurves curves = program_->take_curves();
-  for (const prof::Metric& m : curves.metrics)
-    update.steps.push_back({m.step, static_cast<float>(m.loss), static_cast<float>(m.accuracy), m.wall_s});
-  for (const prof::Evaluation& e : curves.evaluations) {
-    EpochResult test{.step = e.step, .wall_s = e.wall_s};
-    test.test = Evaluation{e.test_loss, e.test_accuracy, 0};
-    update.epochs.push_back(test);
-  }
+  RunUpdate update = take_update(*program_);
   if (run_ && (!update.traces.empty() || !update.steps.empty() || !update.epochs.empty())) run_->apply(std::move(update));
 }
 
@@ -122,7 +113,6 @@ void ProgramRecording::pollThere() {
   fetchNext();
 }
 
-// Do not trust the remote names: the local names are ours.
 void ProgramRecording::fetchNext() {
   if (unfetched_.empty()) {
     const int status = there_->exitStatus();
@@ -131,7 +121,7 @@ void ProgramRecording::fetchNext() {
   }
   const std::string file = unfetched_.back();
   unfetched_.pop_back();
-  const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(file)));
+  const QString path = path_for_copy(folder_, file);
   QDir().mkpath(folder_);
   fetching_.start(
       [machine = there_->machine(), file, path](const Job::Side& side) {

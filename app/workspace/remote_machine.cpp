@@ -2,12 +2,14 @@
 
 #include <QDir>
 #include <QFile>
+#include <QFileInfo>
 #include <QTextStream>
 #include <nlohmann/json.hpp>
 
 #include "app/core/remote/job_folder.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
+#include "profiling/base/paths.h"
 
 namespace ws::app {
 namespace {
@@ -54,6 +56,14 @@ std::vector<RemoteJobInfo> jobs_there(RemoteLink& link) {
   std::vector<RemoteJobInfo> jobs;
   for (const JsonInput& row : JsonInput(answer, "").at("jobs").items()) jobs.push_back(job_of(row));
   return jobs;
+}
+
+QString path_for_copy(const QString& folder, const std::string& run_file) {
+  const std::string stem = file_name_of(run_file.substr(0, run_file.rfind(".wsrun")));
+  const QString name = QDir(folder).filePath(stem.empty() ? "run" : QString::fromStdString(stem));
+  QString path = name + ".wsrun";
+  for (int number = 2; QFileInfo::exists(path); ++number) path = name + QString("-%1.wsrun").arg(number);
+  return path;
 }
 
 RemoteMachine::RemoteMachine(const QString& address)

@@ -21,6 +21,9 @@ struct RemoteJobInfo {
 };
 std::vector<RemoteJobInfo> jobs_there(RemoteLink& link);  // waits; throws Failure
 
+// Path in the folder for the copy of a run file from there. It never names an existing file: names from there are data.
+QString path_for_copy(const QString& folder, const std::string& run_file);
+
 class RemoteMachine : public QObject {
   Q_OBJECT
  public:

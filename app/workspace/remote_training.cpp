@@ -24,10 +24,10 @@ void RemoteTraining::change(const std::string& key, const std::string& value) {
 // Compiles the plan here from the choices: the other machine makes the same plan.
 void RemoteTraining::takePlan(RunUpdate& update) {
   for (const Change& change : update.changes) set_field(spec_, change.key, change.to);
-  const DataShape shape = data_shape(spec_.data);
-  if (!shape.known()) return;
-  const int64_t batch = spec_.train.batch > 0 ? std::min(spec_.train.batch, shape.train) : shape.train;
   try {
+    const DataShape shape = data_shape(spec_.data);
+    if (!shape.known()) return;
+    const int64_t batch = spec_.train.batch > 0 ? std::min(spec_.train.batch, shape.train) : shape.train;
     update.plan = compile(spec_, make_model(spec_.model, shape.features, shape.outputs), batch);
   } catch (const Failure&) {  // another version: show the run without a plan
   }

@@ -381,9 +381,8 @@ void TrainingSession::stopAll() {
   stop();
 }
 
-// Do not trust the remote name: the local name is ours.
 void TrainingSession::fetch(const std::string& file, const std::shared_ptr<RemoteMachine>& machine, Run* run) {
-  const QString path = QDir(folder_).filePath(QString::fromStdString(file_name_of(run->id.toStdString())) + ".wsrun");
+  const QString path = path_for_copy(folder_, run->id.toStdString() + ".wsrun");
   fetching_.start(
       [machine, file, path](const Job::Side& side) {
         fetch_file(machine->link(), {{"file", file}}, path.toStdString(),

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,6 +24,7 @@
 
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/job_teller.h"
+#include "app/core/remote/recorded_update.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/core/runs/torch_run.h"
 #include "engine/devices/devices.h"
@@ -156,9 +159,7 @@ void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, co
   for (bool asked = false; !end.exit_status;) {
     end.exit_status = program.wait(static_cast<int>(kLookEvery.count()));
     if (!asked && asked_to_stop(requests, interrupted)) asked = true, program.interrupt();
-    RemoteUpdate update;
-    for (prof::TraceBatch batch = program.take(); !batch.empty(); batch = program.take())
-      update.run.traces.push_back(std::move(batch));
+    RemoteUpdate update{.run = take_update(program)};
     if (std::chrono::steady_clock::now() >= due || end.exit_status) {
       update.recording = program.status();
       due = std::chrono::steady_clock::now() + kStatusEvery;
@@ -200,7 +201,8 @@ class NewRows {
   std::set<std::string> told_;
 };
 
-// Runs the command `experiment`, because it restarts itself after a GPU fault. Its output goes to the log.
+// Runs the command `experiment`, because it restarts itself after a GPU fault. What it prints to stderr goes to the
+// log. Its table, on stdout, is among the files.
 void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
   const std::string results = job.file("results"), rows_file = results + "/results.jsonl";
@@ -209,11 +211,13 @@ void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller
   for (const JsonInput& row : in.at("rows").items()) known += row.text() + "\n";
   fs::create_directories(results);
   if (!known.empty()) prof::write_whole(rows_file, known);
-  Process command({program_file().string(), "experiment", job.file("experiment.json"), "--out", results});
+  Process command({program_file().string(), "experiment", job.file("experiment.json"), "--out", results},
+                  Process::Output::Heard);
   NewRows rows(rows_file);
   RemoteUpdate end;
   for (bool asked = false; !end.exit_status;) {
     end.exit_status = command.wait(static_cast<int>(kLookEvery.count()));
+    command.output(0);
     if (!asked && asked_to_stop(requests, interrupted)) asked = true, command.signal(SIGINT);
     rows.tell(teller);
   }
@@ -230,8 +234,6 @@ class TellLab final : public lab::LabSink {
     tell({{"lab", to_json(one_)}});
   }
   void progress(int done, int of, const std::string& what) override {
-    std::printf("%d of %d: %s\n", done, of, what.c_str());
-    std::fflush(stdout);
     tell({{"done", done}, {"of", of}, {"what", what}});
   }
   void ceilings(const lab::Ceilings& c) override { one_.ceilings = c; }
@@ -300,6 +302,13 @@ void torch_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, con
   teller.tell(ended_with(job, 0));
 }
 
+using Work = void (*)(const JobFolder&, const JsonInput&, JobTeller&, const std::function<bool()>&);
+const std::map<std::string, Work> kWorkOf{{"train", train_job},
+                                          {"record", record_job},
+                                          {"experiment", experiment_job},
+                                          {"lab", lab_job},
+                                          {"torch", torch_job}};
+
 // Starts the job in its own session, without a terminal. Its output goes to the log.
 pid_t spawn_job(const JobFolder& job) {
   posix_spawn_file_actions_t actions;
@@ -325,18 +334,38 @@ pid_t spawn_job(const JobFolder& job) {
   return child;
 }
 
+bool has_begun(const JobFolder& job) {
+  std::error_code none;
+  return job.running() || fs::exists(job.file("news"), none);
+}
+
 // Waits until the job owns its folder or has ended.
 void wait_until_begun(const JobFolder& job, pid_t child) {
   constexpr int kMostWaits = 4000;
   for (int i = 0; i < kMostWaits && !job.running(); ++i) {
-    std::error_code none;
     if (kill(child, 0) != 0 && errno == ESRCH) break;
     if (waitpid(child, nullptr, WNOHANG) == child) break;
     usleep(5000);
   }
-  std::error_code none;
-  if (!job.running() && !fs::exists(job.file("news"), none)) throw Failure(job.name() + " did not begin; see " + job.file("log"));
+  if (!has_begun(job)) throw Failure(job.name() + " did not begin; see " + job.file("log"));
 }
+
+// After a cut the client asks again: the second request waits until the first has started the job. The system frees
+// the lock of a server that was killed.
+class OneStarter {
+ public:
+  explicit OneStarter(const JobFolder& job) : folder_(open(job.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (folder_ >= 0) flock(folder_, LOCK_EX);
+  }
+  ~OneStarter() {
+    if (folder_ >= 0) close(folder_);
+  }
+  OneStarter(const OneStarter&) = delete;
+  OneStarter& operator=(const OneStarter&) = delete;
+
+ private:
+  int folder_;
+};
 
 // Deletes trace pieces of jobs that have ended: their run files have all of it.
 void forget_old_traces(const std::string& runs) {
@@ -353,11 +382,13 @@ void forget_old_traces(const std::string& runs) {
 
 void start_job(const JobFolder& job, const json& what) {
   std::error_code error;
-  if (fs::exists(job.file("job.json"), error)) return;
-  if (fs::exists(job.run_file(), error)) throw Failure("There is a run " + job.name() + " there already; choose another name.");
+  if (!fs::exists(job.path(), error) && fs::exists(job.run_file(), error))
+    throw Failure("There is a run " + job.name() + " there already; choose another name.");
   fs::create_directories(job.path(), error);
   if (error) throw Failure(job.path() + ": cannot be made: " + error.message());
   fs::permissions(job.path(), fs::perms::owner_all, error);
+  const OneStarter alone(job);
+  if (has_begun(job)) return;
   forget_old_traces(job.runs());
   try {
     prof::write_whole(job.file("job.json"), what.dump());
@@ -375,11 +406,10 @@ int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {
   try {
     const JsonInput in(what, "");
     const std::string kind = in.required("kind").text();
-    if (kind == "train") train_job(job, in, teller, interrupted);
-    if (kind == "record") record_job(job, in, teller, interrupted);
-    if (kind == "experiment") experiment_job(job, in, teller, interrupted);
-    if (kind == "lab") lab_job(job, in, teller, interrupted);
-    if (kind == "torch") torch_job(job, in, teller, interrupted);
+    const auto work = kWorkOf.find(kind);
+    if (work == kWorkOf.end())
+      throw Failure("This program runs no \"" + kind + "\". Install the same version on both machines.");
+    work->second(job, in, teller, interrupted);
     return 0;
   } catch (const std::exception& problem) {
     RemoteUpdate end;

@@ -21,6 +21,7 @@
 #include "app/core/remote/byte_source.h"
 #include "app/core/remote/frame.h"
 #include "app/core/remote/line_pace.h"
+#include "app/core/remote/pipe_process.h"
 #include "app/core/remote/remote_job.h"
 #include "app/core/runs/machine.h"
 #include "engine/devices/devices.h"
@@ -147,14 +148,26 @@ void fold(const std::string& path) {
   db.exec("PRAGMA journal_mode = DELETE");
 }
 
+// Appends what was read. Returns false once the stream is closed.
+bool heard(const std::optional<std::string>& more, std::string& text) {
+  if (more) text += *more;
+  if (text.size() > kMostText) throw Failure("The answer is longer than 8 MiB. Copy the run file here and ask again.");
+  return more.has_value();
+}
+
 // Runs a command of this program and returns its output.
 json output_of(std::vector<std::string> words) {
   words.insert(words.begin(), program_file().string());
-  Process command(words, Process::Output::HeardWithErrors);
-  std::string text;
-  while (const auto more = command.output(1000))
-    if (text.size() < kMostText) text += *more;
-  return {{"text", text}, {"status", command.wait()}};
+  PipeProcess command(words);
+  std::string text, errors;
+  for (bool more = true, more_errors = true; more || more_errors;) {
+    std::array<pollfd, 2> ends{pollfd{more ? command.output() : -1, POLLIN, 0},
+                               pollfd{more_errors ? command.errors() : -1, POLLIN, 0}};
+    poll(ends.data(), ends.size(), 1000);
+    more = more && heard(command.read_output(), text);
+    more_errors = more_errors && heard(command.read_errors(), errors);
+  }
+  return {{"text", text}, {"errors", errors}, {"status", command.wait(10'000).value_or(1)}};
 }
 
 struct Stream {
@@ -166,7 +179,8 @@ struct Stream {
 
 class Server {
  public:
-  Server(int in, int out, std::string runs) : in_(in), out_(out), runs_(std::move(runs)) {
+  Server(int in, int out, std::string runs, std::chrono::milliseconds silence)
+      : in_(in), out_(out), runs_(std::move(runs)), silence_(silence) {
     fcntl(in_, F_SETFL, fcntl(in_, F_GETFL) | O_NONBLOCK);
     fcntl(out_, F_SETFL, fcntl(out_, F_GETFL) | O_NONBLOCK);
     // The greeting is on its own line, even if a shell has written text before it.
@@ -196,7 +210,9 @@ class Server {
     std::array<char, 1 << 16> part;
     const ssize_t got = ::read(in_, part.data(), part.size());
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) open_ = false;
+    if (std::chrono::steady_clock::now() - heard_ > silence_) open_ = false;
     if (got <= 0) return;
+    heard_ = std::chrono::steady_clock::now();
     frames_.add({part.data(), static_cast<size_t>(got)});
     while (const auto frame = frames_.next()) take(*frame);
   }
@@ -378,6 +394,8 @@ class Server {
   };
   int in_, out_;
   std::string runs_, waiting_;
+  const std::chrono::milliseconds silence_;
+  std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
   FrameReader frames_{"The line"};
   LinePace pace_;
   std::vector<Stream> streams_;  // most urgent first
@@ -394,13 +412,13 @@ std::string usual_runs_folder() {
   return std::string(home && *home ? home : "/tmp") + "/.local/share/warpscope/runs";
 }
 
-void serve(int in, int out, const std::string& runs) {
+void serve(int in, int out, const std::string& runs, std::chrono::milliseconds silence) {
   std::error_code error;
   const std::string folder = fs::absolute(runs, error).lexically_normal().string();
   fs::create_directories(folder, error);
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
   signal(SIGPIPE, SIG_IGN);
-  Server(in, out, folder).run();
+  Server(in, out, folder, silence).run();
 }
 
 }  // namespace ws::app

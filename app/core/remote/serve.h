@@ -1,13 +1,15 @@
 // The server on the machine with the GPU: it answers requests of one connection over two streams. Jobs run in their
 // own processes, and any number of connections can be open at a time.
 #pragma once
+#include <chrono>
 #include <string>
 
 namespace ws::app {
 
 std::string usual_runs_folder();  // the same as the window uses
 
-// Runs until `in` closes. Throws Failure if the input does not follow the protocol.
-void serve(int in, int out, const std::string& runs);
+// Runs until `in` closes, or until nothing was heard for `silence`: a client asks every two seconds, so its network is
+// gone. Throws Failure if the input does not follow the protocol.
+void serve(int in, int out, const std::string& runs, std::chrono::milliseconds silence = std::chrono::minutes(5));
 
 }  // namespace ws::app

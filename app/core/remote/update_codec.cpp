@@ -8,6 +8,7 @@
 
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/byte_reader.h"
+#include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
@@ -228,11 +229,28 @@ prof::RunSummary account_of(const JsonInput& in) {
   return prof::from_meta(std::move(meta));
 }
 
+bool can_be_set(const Change& change) {
+  try {
+    RunSpec tried;
+    set_field(tried, change.key, change.to);
+    return true;
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
+// Another version may have choices that this one does not know. They are only reported.
+void read_change(const JsonInput& in, RunUpdate& run) {
+  const Change change{in.at("step").whole(0), in.at("key").text(), in.at("from").text(), in.at("to").text()};
+  if (can_be_set(change)) return run.changes.push_back(change);
+  run.messages.push_back({"Step " + std::to_string(change.step) + ": " + change.key + " is now " + change.to +
+                          ". This version of Warpscope does not know that choice."});
+}
+
 void read_news(std::string_view text, RemoteUpdate& u) {
   const json parsed = parse_json(text, "News");
   const JsonInput in(parsed, "");
-  for (const JsonInput& c : in.at("changes").items())
-    u.run.changes.push_back({c.at("step").whole(0), c.at("key").text(), c.at("from").text(), c.at("to").text()});
+  for (const JsonInput& change : in.at("changes").items()) read_change(change, u.run);
   for (const JsonInput& m : in.at("messages").items())
     u.run.messages.push_back({m.at("text").text(), m.at("problem").flag(false)});
   if (const JsonInput progress = in.at("progress"); progress.there()) u.run.progress = progress_of(progress);

@@ -19,6 +19,7 @@
 
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/remote_run.h"
+#include "app/core/remote/serve.h"
 #include "app/core/remote/server_copy.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/process.h"
@@ -329,6 +330,40 @@ TEST_P(LineTest, ACutLosesNothing) {
   }
 }
 
+// The request to start is sent again after the cut: the job runs once, and all of it is seen.
+TEST_P(LineTest, ACutWhileItStartsLosesNothing) {
+  RemoteLink link(address());
+  link.ask({{"do", "hello"}});
+  std::mt19937 random(20261124);
+  const int all = cuts(sshd_ != nullptr);
+  for (int i = 0; i < all; ++i) {
+    const std::string name = "a" + std::to_string(i);
+    RemoteRun run(link, name, false, training("steps", 100));
+    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution(0, 40'000)(random)));
+    cut(link);
+    Seen seen;
+    ASSERT_TRUE(seen.to_the_end(run));
+    EXPECT_EQ(run.refused(), "");
+    ASSERT_TRUE(seen.summary) << name;
+    EXPECT_EQ(seen.steps, 100);
+    EXPECT_EQ(seen.holes, 0u);
+  }
+  EXPECT_EQ(link.ask({{"do", "list"}})["runs"].size(), static_cast<size_t>(all));
+}
+
+// A server that was killed while it started a job left only the job's description.
+TEST_P(LineTest, AHalfStartedJobIsStarted) {
+  const json job = training("steps", 100);
+  fs::create_directories(there() + "/.jobs/a");
+  std::ofstream(there() + "/.jobs/a/job.json") << job.dump();
+  RemoteLink link(address());
+  RemoteRun run(link, "a", false, job);
+  Seen seen;
+  ASSERT_TRUE(seen.to_the_end(run));
+  EXPECT_EQ(run.refused(), "");
+  EXPECT_EQ(seen.steps, 100);
+}
+
 TEST_P(LineTest, ItRunsOnWhenNobodyIsThereAndSeveralMayWatch) {
   {
     RemoteLink link(address());
@@ -575,7 +610,38 @@ TEST_P(PipeTest, SaysWhatAMachineLacks) {
   }
 }
 
-// A server that lies: the line is given up with a sentence, nothing is written, nobody crashes.
+TEST_P(PipeTest, SaysThatItRunsNoSuchJob) {
+  RemoteLink link(address());
+  RemoteRun::start(link, "a", {{"kind", "dream"}});
+  RemoteRun run(link, "a", false);
+  Seen seen;
+  ASSERT_TRUE(seen.to_the_end(run));
+  ASSERT_FALSE(seen.messages.empty());
+  EXPECT_EQ(seen.messages.back(), "This program runs no \"dream\". Install the same version on both machines.");
+}
+
+// The losses that a recorded program logs are as live as its spans.
+TEST_P(PipeTest, LossesOfARecordedProgramAreSeen) {
+  RemoteLink link(address());
+  RemoteRun::start(link, "a", {{"kind", "record"}, {"command", {RECORDED_PROGRAM, "100", "losses"}}, {"library", "-"}});
+  RemoteRun run(link, "a", true);
+  Seen seen;
+  ASSERT_TRUE(seen.to_the_end(run));
+  EXPECT_GT(seen.steps, 90) << "the last one may come with the file only";
+  EXPECT_EQ(seen.holes, 0u);
+  EXPECT_THAT(seen.files, testing::ElementsAre("a.wsrun"));
+}
+
+// Nobody asks any more, and nobody closes the line: the network is gone.
+TEST_P(PipeTest, AServerThatHearsNothingEnds) {
+  int to[2], from[2];
+  ASSERT_EQ(pipe(to) + pipe(from), 0);
+  const auto begin = Clock::now();
+  serve(to[0], from[1], there(), milliseconds(300));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(20));
+  for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
+}
+
 // Its data are freed after its end: the news of the end are there before the training is over.
 TEST_P(PipeTest, HearsHowABigTrainingEnded) {
   RemoteLink link(address());
@@ -594,6 +660,7 @@ TEST_P(PipeTest, HearsHowABigTrainingEnded) {
   }
 }
 
+// A server that lies: the line is given up with a sentence, nothing is written, nobody crashes.
 TEST_P(PipeTest, GivesUpAServerThatLies) {
   const std::vector<std::string> lies = {"\\377\\377\\377\\377\\001", "\\002\\000\\000\\000\\002{]", "\\002\\000\\000\\000\\011{}",
                                          "\\004\\000\\000\\000\\003abcd", "\\017\\000\\000\\000\\002{\"number\": \"x\"}"};

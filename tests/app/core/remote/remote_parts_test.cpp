@@ -192,6 +192,23 @@ TEST(News, RefuseWhatIsNone) {
   EXPECT_GT(refused, 50) << "nothing else than a Failure may come, and mostly one does";
 }
 
+// The window sets each change in its own choices.
+TEST(News, ChangesThatThisVersionDoesNotKnowAreOnlySaid) {
+  RemoteUpdate u;
+  u.run.changes = {
+      {3, "exec.magic", "off", "on"}, {4, "train.lr", "0.1", "fast"}, {5, "exec.fusion", "off", "epilogue"}};
+  FrameReader frames("News");
+  frames.add(UpdateWriter().news(u));
+  UpdateReader reader;
+  RemoteUpdate back;
+  while (const auto frame = frames.next()) reader.read(*frame, back);
+  ASSERT_EQ(back.run.changes.size(), 1u);
+  EXPECT_EQ(back.run.changes[0].key, "exec.fusion");
+  ASSERT_EQ(back.run.messages.size(), 2u);
+  EXPECT_EQ(back.run.messages[0].text,
+            "Step 3: exec.magic is now on. This version of Warpscope does not know that choice.");
+}
+
 TEST(News, LossesWaitForTheFirstProgress) {
   FirstProgress first;
   RunUpdate early{.steps = {{0, 1, 1, 1}}, .epochs = {{1, 1, 1, 1, 1, {}}}};

@@ -95,6 +95,7 @@ class RemoteTest : public QObject, private WindowHome {
   void anExperimentThatIsLeftIsFoundAgain();
   void anExperimentThereLeavesThisMachineFree();
   void aNameFromThereStaysInItsFolder();
+  void aNameFromThereReplacesNoRunHere();
   void aSweepRunsThere();
   void pyTorchTrainsThere();
   void whoCannotBeReachedIsSaid();
@@ -395,6 +396,23 @@ void RemoteTest::aNameFromThereStaysInItsFolder() {
     QVERIFY2(QFileInfo(path).absoluteFilePath().startsWith(experiments), qPrintable(path));
   }
   QCOMPARE(found, 1);
+}
+
+void RemoteTest::aNameFromThereReplacesNoRunHere() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  TrainingSession& session = *window->workspace()->session();
+  QSignalSpy arrived(&session, &TrainingSession::arrived);
+  train(*window, 100'000'000);
+  const QString ours = runs() + "/" + session.run()->id + ".wsrun";
+  QFile file(ours);
+  QVERIFY(file.open(QIODevice::WriteOnly) && file.write("ours") == 4);
+  file.close();
+  QVERIFY(QTest::qWaitFor([&] { return session.run()->steps.size() > 100; }, 20'000));
+  session.stop();
+  QVERIFY(QTest::qWaitFor([&] { return arrived.count() == 1; }, 20'000));
+  QCOMPARE(bytes_of(ours), QByteArray("ours"));
+  QVERIFY2(QFile::exists(runs() + "/" + QFileInfo(ours).completeBaseName() + "-2.wsrun"), "the copy has a name of its own");
 }
 
 void RemoteTest::aSweepRunsThere() {

@@ -40,7 +40,7 @@ bool host_ran_ahead(const Trace& trace) {
   std::vector<Span> marks = newest_marks(trace);
   if (marks.empty()) return false;
   size_t within = 0, after = 0;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (track.kind != TrackKind::Stream && track.kind != TrackKind::GraphLaunches) continue;
     each_span(track, marks.front().start, kAlways, [&](const Span& span) {
       const auto next = std::ranges::upper_bound(marks, span.step, {}, &Span::step);
@@ -94,7 +94,7 @@ void GpuSteps::update(const Trace& from, TimeNs until) {
     phases_ = trace_.track(TrackKind::Phases, "phases", "GPU");
   }
   fresh_.clear();
-  for (const Track& track : from.tracks())
+  for (const Track& track : tracks_of_steps(from))
     if (track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches)
       each_span(track, taken_, until, [this](const Span& s) {
         if (s.start >= taken_ && s.step > 0 && is_kernel(s)) fresh_.push_back({s.start, s.end(), s.step, s.op});

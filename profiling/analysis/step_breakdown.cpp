@@ -53,7 +53,7 @@ std::optional<Meaning> call_meaning(const Span& span) {
 }
 
 bool has_gpu_work(const Trace& trace) {
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (on_gpu(track) && track.spans > 0) return true;
   }
   return false;
@@ -84,7 +84,7 @@ void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, T
   for (size_t op = 0; op < work.size(); ++op)
     for (uint8_t phase = 0; phase < kHostWorks; ++phase)
       if (trace.ops[op].phase == kPhases[phase]) work[op] = phase;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (track.kind != TrackKind::Phases || track.depth > kDeepest || !track.name.ends_with(" ranges")) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
@@ -100,7 +100,7 @@ void add_host_work(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, T
 // without a launch in this stretch was launched before it.
 void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, TimeNs end) {
   std::unordered_map<uint32_t, std::pair<TimeNs, TimeNs>> graphs;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (!on_gpu(track)) continue;
     each_span(track, begin, end + 1,
               [&](const Span& span) {  // the gap at the end belongs to the graph that begins there
@@ -111,7 +111,7 @@ void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, Time
               });
   }
   if (graphs.empty()) return;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (on_gpu(track) || track.kind == TrackKind::Inner) continue;
     each_span(track, begin, end, [&](const Span& span) {
       const auto graph = span.correlation == 0 ? graphs.end() : graphs.find(span.correlation);
@@ -129,7 +129,7 @@ void add_graphs(std::vector<Edge>& edges, const Trace& trace, TimeNs begin, Time
 std::vector<Edge> edges_of(const Trace& trace, TimeNs begin, TimeNs end) {
   std::vector<Edge> edges;
   const bool gpu = has_gpu_work(trace);
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     each_span(track, begin, end, [&](const Span& span) {
       const auto cause = cause_of(track, span, gpu);
       const TimeNs from = std::max(span.start, begin), to = std::min(span.end(), end);
@@ -250,7 +250,7 @@ Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, T
 Breakdown breakdown(const Trace& trace) {
   TimeNs begin = std::numeric_limits<TimeNs>::max(), end = std::numeric_limits<TimeNs>::min();
   for (const bool steps_only : {true, false}) {
-    for (const Track& track : trace.tracks()) {
+    for (const Track& track : tracks_of_steps(trace)) {
       if (track.blocks.empty() || (steps_only && track.kind != TrackKind::Steps)) continue;
       begin = std::min(begin, track.blocks.front().first);
       end = std::max(end, track.blocks.back().reach);
@@ -274,7 +274,7 @@ int64_t steps_of_mark(const std::vector<Span>& marks, size_t i) {
 
 std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, size_t most) {
   std::vector<Span> steps;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (track.kind != TrackKind::Steps) continue;
     each_span(track, begin, end, [&](const Span& span) {
       if (span.span_kind() == SpanKind::Step) steps.push_back(span);

@@ -14,7 +14,7 @@ constexpr size_t kMostSpans = 30'000, kPiece = 100;
 constexpr size_t kLongRow = 20, kLongestRow = 300;
 
 const Track* steps_track(const Trace& trace) {
-  for (const Track& track : trace.tracks())
+  for (const Track& track : tracks_of_steps(trace))
     if (track.kind == TrackKind::Steps && track.spans > 0) return &track;
   return nullptr;
 }
@@ -60,7 +60,7 @@ template <class Is>
 std::vector<bool> steps_with(const std::vector<Span>& steps, const Trace& trace, TrackKind where, Is is) {
   std::vector<bool> with(steps.size(), false);
   if (steps.empty()) return with;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (track.kind != where) continue;
     each_span(track, steps.front().start, steps.back().end(), [&](const Span& span) {
       const auto after = std::ranges::upper_bound(steps, span.start, {}, &Span::start);
@@ -174,7 +174,7 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
   using Sum = std::pair<uint64_t, int64_t>;
   std::map<NameId, Sum> work;
   std::map<std::pair<NameId, OpTag>, std::pair<Span, Sum>> all;
-  for (const Track& track : trace.tracks()) {
+  for (const Track& track : tracks_of_steps(trace)) {
     if (track.kind == TrackKind::Steps || track.kind == TrackKind::Phases || track.kind == TrackKind::Inner) continue;
     each_span(track, begin, end, [&](const Span& span) {
       if (span.start < begin) return;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "profiling/analysis/activity.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/lod.h"
 
@@ -45,6 +46,7 @@ class StoredSpans {
   // Same as for a trace in memory. A stretch with unreadable GPU spans counts as untraced.
   Activity activity(TimeNs begin, TimeNs end);
   std::vector<RangeSum> sum_by_name(size_t track, TimeNs begin, TimeNs end);
+  RankReport ranks();
 
  private:
   bool take(size_t track, size_t block, std::vector<Span>& into);

@@ -1,6 +1,7 @@
 // Walks over the spans of a track that are in memory.
 #pragma once
 #include <algorithm>
+#include <ranges>
 
 #include "profiling/trace/trace.h"
 
@@ -17,6 +18,21 @@ void each_span(const Track& track, TimeNs begin, TimeNs end, Visit visit) {
       if (span.end() > begin || span.start >= begin) visit(span);
     }
   }
+}
+
+// The rank whose steps stand for those of the run: the lowest one with marks of its own. -1: all work counts.
+inline int rank_of_steps(const Trace& trace) {
+  int lowest = -1;
+  for (const Track& track : trace.tracks())
+    if (track.kind == TrackKind::Steps && track.rank >= 0 && track.spans > 0 && (lowest < 0 || track.rank < lowest))
+      lowest = track.rank;
+  return lowest;
+}
+// The tracks that a step of the run consists of.
+inline auto tracks_of_steps(const Trace& trace) {
+  return std::views::filter(trace.tracks(), [rank = rank_of_steps(trace)](const Track& track) {
+    return rank < 0 || track.rank < 0 || track.rank == rank;
+  });
 }
 
 inline bool runs_on_gpu(TrackKind kind) {

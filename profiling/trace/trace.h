@@ -18,7 +18,7 @@ namespace ws::prof {
 
 using TimeNs = int64_t;
 inline constexpr TimeNs kAlways = std::numeric_limits<TimeNs>::max();  // -kAlways to kAlways: a whole trace
-inline constexpr int kMostRanks = 1 << 20;                             // of one run
+inline constexpr int kMostRanks = 1 << 16;                             // of one run
 inline constexpr const char* kUntracedTrack = "untraced stretches";    // when tracing paused on purpose
 enum class NameId : uint32_t {};
 enum class TrackId : uint32_t {};

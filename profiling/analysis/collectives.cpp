@@ -1,0 +1,240 @@
+#include "profiling/analysis/collectives.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "profiling/base/statistics.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+
+namespace {
+
+bool communicates(const SpanBlock& block) { return block.total[static_cast<size_t>(Meaning::Communication)] > 0; }
+
+bool communicates(const Track& track) {
+  return std::ranges::any_of(track.blocks, [](const SpanBlock& b) { return communicates(b); });
+}
+
+TimeNs first_communication(const Track& track) {
+  const auto block = std::ranges::find_if(track.blocks, [](const SpanBlock& b) { return communicates(b); });
+  return block == track.blocks.end() ? kAlways : block->first;
+}
+
+// "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)" is "AllReduce_Sum_f32_RING_LL".
+std::string plain_name(std::string name) {
+  if (const size_t arguments = name.find('('); arguments != name.npos) name.resize(arguments);
+  for (const std::string_view begin : {"ncclDevKernel_", "ncclKernel_"})
+    if (name.starts_with(begin)) return name.substr(begin.size());
+  return name;
+}
+
+CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& stream) {
+  const Detail& detail = trace.detail(span.detail);
+  CollectiveKind kind{plain_name(trace.name(span.name)), detail.bytes,
+                      detail.copy_kind.empty() ? stream : detail.copy_kind};
+  if (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning != Meaning::Communication)
+    return kind;
+  const OpInfo& op = trace.ops[span.op];
+  if (!op.name.empty()) kind.name = op.name;
+  if (kind.bytes == 0) kind.bytes = static_cast<uint64_t>(std::max<int64_t>(0, op.bytes) / 2);  // read and written
+  return kind;
+}
+
+// The tracks on which one rank communicates.
+std::vector<size_t> tracks_of(const Trace& trace, int rank, int rank_without, TrackKind kind) {
+  std::vector<size_t> found;
+  for (size_t t = 0; t < trace.tracks().size(); ++t) {
+    const Track& track = trace.tracks()[t];
+    if ((track.rank < 0 ? rank_without : track.rank) == rank && track.kind == kind && communicates(track))
+      found.push_back(t);
+  }
+  std::ranges::stable_sort(found, {}, [&](size_t t) { return first_communication(trace.tracks()[t]); });
+  return found;
+}
+
+// Numbers the kinds of all traces.
+class Kinds {
+ public:
+  explicit Kinds(std::vector<CollectiveKind>& kinds) : kinds_(kinds) {
+    for (const CollectiveKind& kind : kinds) numbers_.emplace(kind, numbers_.size());
+  }
+  uint32_t number(CollectiveKind kind) {
+    const auto [at, fresh] = numbers_.try_emplace(kind, static_cast<uint32_t>(kinds_.size()));
+    if (fresh) kinds_.push_back(std::move(kind));
+    return at->second;
+  }
+
+ private:
+  std::vector<CollectiveKind>& kinds_;
+  std::map<CollectiveKind, uint32_t> numbers_;
+};
+
+void add_calls(const Trace& trace, const ReadBlock& read, const std::vector<size_t>& tracks, Kinds& kinds,
+               std::vector<CollectiveCall>& calls) {
+  std::map<std::pair<std::string, std::string>, size_t> streams;  // lanes of one stream are several tracks
+  for (const size_t t : tracks) {
+    const Track& track = trace.tracks()[t];
+    const size_t order = streams.try_emplace({track.group, track.name}, streams.size()).first->second;
+    const std::string stream = "stream " + std::to_string(order + 1);
+    std::map<std::tuple<NameId, DetailId, OpTag>, uint32_t> known;
+    for (size_t b = 0; b < track.blocks.size(); ++b) {
+      if (!communicates(track.blocks[b])) continue;
+      read(t, b, [&](std::span<const Span> spans) {
+        for (const Span& span : spans) {
+          if (span.span_meaning() != Meaning::Communication) continue;
+          const auto [at, fresh] = known.try_emplace({span.name, span.detail, span.op}, 0);
+          if (fresh) at->second = kinds.number(kind_of(trace, span, stream));
+          calls.push_back({span.start, span.end(), at->second, span.step});
+        }
+      });
+    }
+  }
+  std::ranges::stable_sort(calls, {}, &CollectiveCall::begin);
+}
+
+using Indices = std::vector<uint32_t>;  // of the calls of one kind on one rank, in order
+
+// Spread of the differences between the ends of two lists. The lists of the same collectives have a small one.
+double spread_of_ends(std::span<const TimeNs> a, std::span<const TimeNs> b) {
+  std::vector<double> apart;
+  for (size_t i = 0; i < a.size(); ++i) apart.push_back(static_cast<double>(a[i] - b[i]));
+  const double middle = median(apart);
+  for (double& each : apart) each = std::abs(each - middle);
+  return median(apart);
+}
+
+class Matcher {
+ public:
+  explicit Matcher(const Collectives& found) : found_(found) { matched_.ranks = found.ranks.size(); }
+
+  MatchedCalls by_order() {
+    each_kind([this](uint32_t kind, const std::vector<Indices>& of) { match_in_order(kind, of); });
+    return std::move(matched_);
+  }
+  MatchedCalls by_time(TimeNs error) {
+    each_kind([&](uint32_t kind, const std::vector<Indices>& of) { match_in_time(kind, of, error); });
+    return std::move(matched_);
+  }
+
+ private:
+  const CollectiveCall& call(size_t rank, uint32_t index) const { return found_.calls[rank][index]; }
+
+  // Calls match(kind, its calls by rank).
+  template <class Match>
+  void each_kind(Match match) const {
+    const std::vector<Indices> none(found_.ranks.size());
+    std::vector<std::vector<Indices>> of(found_.kinds.size(), none);
+    for (size_t r = 0; r < found_.ranks.size(); ++r)
+      for (uint32_t i = 0; i < found_.calls[r].size(); ++i) of[found_.calls[r][i].kind][r].push_back(i);
+    for (uint32_t kind = 0; kind < of.size(); ++kind) match(kind, of[kind]);
+  }
+
+  // The next call of each rank belongs to the collective that ends first, if it begins before that end.
+  void match_in_time(uint32_t kind, const std::vector<Indices>& of, TimeNs error) {
+    std::vector<size_t> next(of.size(), 0);
+    for (;;) {
+      TimeNs end = kAlways;
+      for (size_t r = 0; r < of.size(); ++r)
+        if (next[r] < of[r].size()) end = std::min(end, call(r, of[r][next[r]]).end);
+      if (end == kAlways) return;
+      const size_t row = add_rows(kind, 1);
+      for (size_t r = 0; r < of.size(); ++r)
+        if (next[r] < of[r].size() && call(r, of[r][next[r]]).begin <= end + error)
+          matched_.indices[row * matched_.ranks + r] = of[r][next[r]++];
+    }
+  }
+
+  void match_in_order(uint32_t kind, const std::vector<Indices>& of) {
+    std::vector<size_t> taking_part;
+    for (size_t r = 0; r < of.size(); ++r)
+      if (!of[r].empty()) taking_part.push_back(r);
+    if (taking_part.size() < 2) return;
+    const size_t longest = *std::ranges::max_element(taking_part, {}, [&](size_t r) { return of[r].size(); });
+    const auto as_longest = [&](size_t r) {
+      return of[r].size() == of[longest].size() && call(r, of[r][0]).step == call(longest, of[longest][0]).step;
+    };
+    const auto has_steps = [&](size_t r) {
+      return std::ranges::all_of(of[r], [&](uint32_t i) { return call(r, i).step > 0; });
+    };
+    const bool same = std::ranges::all_of(taking_part, as_longest);
+    if (!same && std::ranges::all_of(taking_part, has_steps)) return match_in_steps(kind, of);
+    const size_t first = add_rows(kind, of[longest].size());
+    for (const size_t r : taking_part) put(first + skipped(r, of[r], longest, of[longest]), r, of[r]);
+  }
+
+  size_t add_rows(uint32_t kind, size_t count) {
+    const size_t first = matched_.size();
+    matched_.kinds.resize(first + count, kind);
+    matched_.indices.resize((first + count) * matched_.ranks, MatchedCalls::kNone);
+    return first;
+  }
+  void put(size_t row, size_t rank, const Indices& indices) {
+    for (size_t i = 0; i < indices.size(); ++i) matched_.indices[(row + i) * matched_.ranks + rank] = indices[i];
+  }
+
+  // How many calls of the longest list come before the first one of this list: none, or all that this list lacks.
+  size_t skipped(size_t rank, const Indices& of, size_t longest, const Indices& all) const {
+    if (of.size() == all.size()) return 0;
+    const size_t lacks = all.size() - of.size();
+    const auto ends = [&](size_t r, std::span<const uint32_t> indices) {
+      std::vector<TimeNs> times;
+      for (const uint32_t i : indices) times.push_back(call(r, i).end);
+      return times;
+    };
+    const std::vector<TimeNs> mine = ends(rank, of);
+    const double at_begin = spread_of_ends(mine, ends(longest, std::span(all).first(of.size())));
+    const double at_end = spread_of_ends(mine, ends(longest, std::span(all).last(of.size())));
+    return at_end < at_begin ? lacks : 0;
+  }
+
+  void match_in_steps(uint32_t kind, const std::vector<Indices>& of) {
+    std::map<std::pair<uint32_t, uint32_t>, size_t> rows;  // by step and place in it
+    std::vector<std::vector<size_t>> row_of(of.size());
+    for (size_t r = 0; r < of.size(); ++r) {
+      std::unordered_map<uint32_t, uint32_t> seen;  // calls by step
+      for (const uint32_t i : of[r]) {
+        const uint32_t step = call(r, i).step;
+        row_of[r].push_back(rows.try_emplace({step, seen[step]++}, rows.size()).first->second);
+      }
+    }
+    const size_t first = add_rows(kind, rows.size());
+    for (size_t r = 0; r < of.size(); ++r)
+      for (size_t i = 0; i < of[r].size(); ++i)
+        matched_.indices[(first + row_of[r][i]) * matched_.ranks + r] = of[r][i];
+  }
+
+  const Collectives& found_;
+  MatchedCalls matched_;
+};
+
+}  // namespace
+
+ReadBlock blocks_in_memory(const Trace& trace) {
+  return [&trace](size_t track, size_t block, const UseSpans& use) { use(trace.tracks()[track].blocks[block].spans); };
+}
+
+void Collectives::add(const Trace& trace, const ReadBlock& read, int rank) {
+  std::set<int> there;
+  if (rank >= 0) there.insert(rank);
+  for (const Track& track : trace.tracks())
+    if (const int of = track.rank < 0 ? rank : track.rank; of >= 0) there.insert(of);
+  Kinds known(kinds);
+  for (const int each : there) {
+    const auto at = std::ranges::lower_bound(ranks, each);
+    const auto place = at - ranks.begin();
+    if (at == ranks.end() || *at != each) ranks.insert(at, each), calls.emplace(calls.begin() + place);
+    auto tracks = tracks_of(trace, each, rank, TrackKind::Stream);
+    if (tracks.empty()) tracks = tracks_of(trace, each, rank, TrackKind::CpuThread);
+    add_calls(trace, read, tracks, known, calls[static_cast<size_t>(place)]);
+  }
+}
+
+MatchedCalls match_by_order(const Collectives& found) { return Matcher(found).by_order(); }
+MatchedCalls match_by_time(const Collectives& found, TimeNs error) { return Matcher(found).by_time(error); }
+
+}  // namespace ws::prof

@@ -1,0 +1,574 @@
+#include "profiling/analysis/ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
+
+#include "profiling/analysis/step_finder.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/statistics.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr float kNotKnown = std::numeric_limits<float>::quiet_NaN();
+constexpr size_t kWarmUpFrom = 5;    // with so many steps, the first one is left out of means
+constexpr size_t kMostMissing = 16;  // a damaged file may claim any rank: so many missing ranks are listed for each one
+constexpr double kPauseFactor = 10;  // a step this much longer than the median contains a pause
+
+double micros(TimeNs ns) { return static_cast<double>(ns) * 1e-3; }
+
+// When each step of a rank begins, as far as it is marked.
+struct StepMarks {
+  std::vector<TimeNs> starts;
+  std::vector<int64_t> numbers;
+  // The mark that was open at a time, or the first one; -1 if there is none.
+  int64_t at(TimeNs time) const {
+    const auto after = std::ranges::upper_bound(starts, time) - starts.begin();
+    return starts.empty() ? -1 : std::max<int64_t>(after - 1, 0);
+  }
+};
+
+void add_mark(StepMarks& marks, const Span& span) {
+  marks.numbers.push_back(span.step > 0 ? int64_t{span.step} - 1 : std::ssize(marks.starts));
+  marks.starts.push_back(span.start);
+}
+
+// Bytes on the busiest link for each byte of the message: how NCCL's tests compute bus bandwidth.
+double bus_factor(const std::string& name, size_t ranks) {
+  std::string plain;
+  for (const char c : name)
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const auto n = static_cast<double>(ranks);
+  const auto has = [&](const char* word) { return plain.find(word) != plain.npos; };
+  if (has("allreduce")) return 2 * (n - 1) / n;
+  return has("allgather") || has("reducescatter") || has("alltoall") ? (n - 1) / n : 1;
+}
+
+// The part of a collective in which data moves, on one rank.
+struct Transfer {
+  TimeNs begin = 0, end = 0;
+  uint32_t kind = 0;
+};
+
+class RankComparison {
+ public:
+  RankComparison(const Trace& trace, const ReadBlock& read, double clock_error_us) : trace_(trace), read_(read) {
+    report_.clock_error_us = clock_error_us;
+  }
+
+  RankReport compare() {
+    list_ranks();
+    if (!report_.any()) return {};
+    found_.add(trace_, read_);
+    matched_ = match_by_time(found_, static_cast<TimeNs>(report_.clock_error_us * 1e3));
+    for (size_t r = 0; r < found_.ranks.size(); ++r) {
+      const auto at = std::ranges::lower_bound(report_.ranks, found_.ranks[r], {}, &RankRow::rank);
+      rows_.push_back(static_cast<size_t>(at - report_.ranks.begin()));
+    }
+    note_missing();
+    find_marks();
+    find_steps();
+    if (report_.steps.empty()) return std::move(report_);
+    add_times();
+    add_step_lengths();
+    add_exposed();
+    to_means();
+    find_straggler();
+    return std::move(report_);
+  }
+
+ private:
+  struct Sums {
+    double matches = 0, calls = 0, wait = 0, transfer = 0, exposed = 0;
+    std::vector<double> bandwidths;
+  };
+
+  // A rank without spans, or between two others, belongs to the run but was not recorded.
+  void list_ranks() {
+    std::map<int, bool> there;
+    for (const Track& track : trace_.tracks())
+      if (track.rank >= 0) there[track.rank] |= track.spans > 0;
+    if (there.empty()) return;
+    const int last = there.rbegin()->first;
+    if (static_cast<size_t>(last) < kMostMissing * there.size())
+      for (int rank = 0; rank < last; ++rank) there.try_emplace(rank, false);
+    for (const auto& [rank, recorded] : there) {
+      RankRow& row = report_.ranks.emplace_back();
+      row.rank = rank, row.recorded = recorded;
+    }
+    if (std::ranges::count(report_.ranks, true, &RankRow::recorded) < 2) report_.ranks.clear();
+  }
+
+  // `rank`: index into found_.ranks.
+  RankRow& row(size_t rank) { return report_.ranks[rows_[rank]]; }
+
+  void note_missing() {
+    std::string missing, silent;
+    for (const RankRow& row : report_.ranks)
+      if (!row.recorded) missing += (missing.empty() ? "" : ", ") + std::to_string(row.rank);
+    for (size_t r = 0; r < found_.ranks.size(); ++r)
+      if (found_.calls[r].empty() && row(r).recorded)
+        silent += (silent.empty() ? "" : ", ") + std::to_string(found_.ranks[r]);
+    if (!missing.empty()) report_.notes.push_back("Not recorded: rank " + missing + ".");
+    note_lost();
+    if (!silent.empty()) report_.notes.push_back("No collective was recorded on rank " + silent + ".");
+  }
+
+  // Tracing rests now and then, so that a rank may lack a few calls.
+  void note_lost() {
+    constexpr double kMany = 0.01;
+    size_t most = 0;
+    for (const auto& calls : found_.calls) most = std::max(most, calls.size());
+    for (size_t r = 0; r < found_.ranks.size(); ++r) {
+      const size_t lost = most - found_.calls[r].size();
+      if (found_.calls[r].empty() || static_cast<double>(lost) < kMany * static_cast<double>(most)) continue;
+      report_.notes.push_back("Rank " + std::to_string(found_.ranks[r]) + " has only " +
+                              std::to_string(found_.calls[r].size()) + " of " + std::to_string(most) +
+                              " collectives. Steps without all ranks are not compared.");
+    }
+  }
+
+  // Marks by rank; -1: marks that all ranks share.
+  void find_marks() {
+    for (size_t t = 0; t < trace_.tracks().size(); ++t) {
+      const Track& track = trace_.tracks()[t];
+      if (track.kind != TrackKind::Steps || marks_.contains(track.rank)) continue;
+      std::vector<Span> steps;
+      for (size_t b = 0; b < track.blocks.size(); ++b)
+        read_(t, b, [&](std::span<const Span> spans) { steps.insert(steps.end(), spans.begin(), spans.end()); });
+      std::ranges::stable_sort(steps, {}, &Span::start);  // blocks of a file may overlap
+      for (const Span& step : steps) add_mark(marks_[track.rank], step);
+    }
+    const bool known = std::ranges::any_of(found_.calls, [](const auto& calls) {
+      return std::ranges::any_of(calls, [](const CollectiveCall& call) { return call.step > 0; });
+    });
+    if (marks_.empty() && !known) search_marks();
+  }
+
+  // Searches the kernels of the first rank for a repeating pattern.
+  void search_marks() {
+    if (found_.ranks.empty()) return;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < trace_.name_count(); ++i) names.push_back(trace_.name(static_cast<NameId>(i)));
+    StepFinder finder;
+    for (size_t t = 0; t < trace_.tracks().size(); ++t) {
+      const Track& track = trace_.tracks()[t];
+      if (track.rank != found_.ranks[0] || track.kind != TrackKind::Stream) continue;
+      for (size_t b = 0; b < track.blocks.size(); ++b)
+        read_(t, b, [&](std::span<const Span> spans) { finder.take(track.kind, track.name, spans, names); });
+    }
+    for (const Span& span : finder.find().spans({})) add_mark(marks_[found_.ranks[0]], span);
+  }
+
+  const StepMarks* marks_of(int rank) const {
+    for (const int each : {rank, -1})
+      if (const auto at = marks_.find(each); at != marks_.end()) return &at->second;
+    return nullptr;
+  }
+
+  const CollectiveCall* call(size_t match, size_t rank) const {
+    const uint32_t index = matched_.index(match, rank);
+    return index == MatchedCalls::kNone ? nullptr : &found_.calls[rank][index];
+  }
+
+  template <class Visit>
+  void each_call(size_t match, Visit visit) const {
+    for (size_t r = 0; r < found_.ranks.size(); ++r)
+      if (const CollectiveCall* one = call(match, r)) visit(r, *one);
+  }
+
+  // The number of the step that a collective belongs to; -1: not known. Ranks may count their steps differently, so the
+  // first rank that knows decides.
+  int64_t step_of(size_t match) const {
+    int64_t known = -1, marked = -1;
+    each_call(match, [&](size_t r, const CollectiveCall& one) {
+      if (known < 0 && one.step > 0) known = int64_t{one.step} - 1;
+      const StepMarks* marks = known < 0 && marked < 0 ? marks_of(found_.ranks[r]) : nullptr;
+      if (marks && one.begin >= marks->starts[0]) marked = marks->numbers[static_cast<size_t>(marks->at(one.begin))];
+    });
+    return known >= 0 ? known : marked;
+  }
+
+  size_t taking_part(size_t match) const {
+    size_t count = 0;
+    each_call(match, [&](size_t, const CollectiveCall&) { ++count; });
+    return count;
+  }
+
+  // Keeps the steps in which every rank that communicates was part of a collective.
+  void find_steps() {
+    const size_t ranks = found_.ranks.size();
+    std::vector<int64_t> numbers(matched_.size(), -1);
+    for (size_t m = 0; m < matched_.size(); ++m)
+      if (taking_part(m) > 1) numbers[m] = step_of(m);
+    if (std::ranges::all_of(numbers, [](int64_t number) { return number < 0; })) {
+      if (matched_.size() == 0) return void(report_.notes.push_back("No collective was recorded on two ranks."));
+      report_.notes.push_back("No steps were found: the times are those of the whole run.");
+      for (size_t m = 0; m < matched_.size(); ++m) numbers[m] = taking_part(m) > 1 ? 0 : -1;
+    }
+    std::map<int64_t, std::vector<bool>> seen;
+    for (size_t m = 0; m < matched_.size(); ++m) {
+      if (numbers[m] < 0) continue;
+      auto& present = seen.try_emplace(numbers[m], ranks, false).first->second;
+      each_call(m, [&](size_t r, const CollectiveCall&) { present[r] = true; });
+    }
+    for (const auto& [number, present] : seen) {
+      bool all = true;
+      for (size_t r = 0; r < ranks; ++r) all = all && (present[r] || found_.calls[r].empty());
+      if (all) report_.steps.push_back(number);
+    }
+    place_matches(numbers);
+  }
+
+  void place_matches(const std::vector<int64_t>& numbers) {
+    const auto& steps = report_.steps;
+    step_index_.assign(matched_.size(), -1);
+    for (size_t m = 0; m < matched_.size(); ++m) {
+      const auto at = std::ranges::lower_bound(steps, numbers[m]);
+      if (numbers[m] >= 0 && at != steps.end() && *at == numbers[m]) step_index_[m] = at - steps.begin();
+    }
+    first_used_ = steps.size() >= kWarmUpFrom ? 1 : 0;
+    used_ = steps.size() - first_used_;
+  }
+  bool is_used(size_t match) const { return step_index_[match] >= static_cast<int64_t>(first_used_); }
+
+  void add_times() {
+    report_.lateness.assign(report_.ranks.size() * report_.steps.size(), kNotKnown);
+    report_.step_begins.assign(report_.steps.size(), kAlways);
+    sums_.resize(found_.kinds.size());
+    transfers_.resize(found_.ranks.size());
+    ends_.assign(found_.ranks.size(), std::vector<TimeNs>(report_.steps.size(), -kAlways));
+    for (size_t m = 0; m < matched_.size(); ++m)
+      if (step_index_[m] >= 0) add_match(m, static_cast<size_t>(step_index_[m]));
+  }
+
+  void add_match(size_t match, size_t step) {
+    TimeNs first = kAlways, last = -kAlways;
+    size_t last_rank = 0, count = 0;
+    each_call(match, [&](size_t r, const CollectiveCall& one) {
+      first = std::min(first, one.begin);
+      if (one.begin > last) last = one.begin, last_rank = r;
+      ++count;
+    });
+    const bool used = is_used(match);
+    double others_wait = 0;
+    TimeNs longest = 0;
+    each_call(match, [&](size_t r, const CollectiveCall& one) {
+      const size_t place = rows_[r];
+      ++report_.ranks[place].collectives;
+      float& late = report_.lateness[place * report_.steps.size() + step];
+      const auto now = static_cast<float>(micros(one.begin - first));
+      late = late >= now ? late : now;  // also replaces NaN
+      ends_[r][step] = std::max(ends_[r][step], one.end);
+      see_begin(r, one, step);
+      if (!used) return;
+      const TimeNs transfer = std::max<TimeNs>(0, one.end - last);
+      add_call(r, one, last - one.begin, transfer, matched_.kinds[match], last);
+      others_wait += micros(last - one.begin);
+      longest = std::max(longest, transfer);
+    });
+    if (!used) return;
+    row(last_rank).caused += others_wait / static_cast<double>(count - 1);
+    Sums& sums = sums_[matched_.kinds[match]];
+    ++sums.matches;
+    const CollectiveKind& kind = found_.kinds[matched_.kinds[match]];
+    if (kind.bytes > 0 && longest > 0)
+      sums.bandwidths.push_back(bus_factor(kind.name, count) * static_cast<double>(kind.bytes) /
+                                static_cast<double>(longest));
+  }
+
+  void add_call(size_t rank, const CollectiveCall& one, TimeNs wait, TimeNs transfer, uint32_t kind, TimeNs last) {
+    RankRow& of = row(rank);
+    Sums& sums = sums_[kind];
+    of.wait += micros(wait), of.transfer += micros(transfer);
+    sums.wait += micros(wait), sums.transfer += micros(transfer), ++sums.calls;
+    if (transfer > 0) transfers_[rank].push_back({last, one.end, kind});
+  }
+
+  void see_begin(size_t rank, const CollectiveCall& one, size_t step) {
+    const StepMarks* marks = marks_of(found_.ranks[rank]);
+    const int64_t mark = marks ? marks->at(one.begin) : -1;
+    const TimeNs begin = mark < 0 ? one.begin : std::min(one.begin, marks->starts[static_cast<size_t>(mark)]);
+    report_.step_begins[step] = std::min(report_.step_begins[step], begin);
+  }
+
+  // A step lasts from the last collective of the step before it to its own last one. Steps with a pause do not count.
+  void add_step_lengths() {
+    const auto& steps = report_.steps;
+    int64_t stride = std::numeric_limits<int64_t>::max();
+    for (size_t s = 1; s < steps.size(); ++s) stride = std::min(stride, steps[s] - steps[s - 1]);
+    for (size_t r = 0; r < found_.ranks.size(); ++r) {
+      std::vector<double> lengths;
+      for (size_t s = 1; s < steps.size(); ++s)
+        if (steps[s] - steps[s - 1] == stride && ends_[r][s] > ends_[r][s - 1])
+          lengths.push_back(micros(ends_[r][s] - ends_[r][s - 1]));
+      if (lengths.empty()) lengths.push_back(micros(std::max<TimeNs>(0, ends_[r].back() - report_.step_begins.back())));
+      const double longest = kPauseFactor * median(lengths);
+      std::erase_if(lengths, [&](double length) { return length > longest; });
+      for (const double length : lengths) row(r).step += length / static_cast<double>(lengths.size());
+    }
+  }
+
+  void add_exposed() {
+    for (size_t r = 0; r < found_.ranks.size(); ++r) {
+      auto transfers = std::exchange(transfers_[r], {});
+      std::ranges::sort(transfers, {}, &Transfer::begin);
+      const auto busy = computing(found_.ranks[r], transfers);
+      size_t from = 0;
+      for (const Transfer& transfer : transfers) {
+        while (from < busy.size() && busy[from].second <= transfer.begin) ++from;
+        TimeNs hidden = 0;
+        for (size_t b = from; b < busy.size() && busy[b].first < transfer.end; ++b)
+          hidden +=
+              std::max<TimeNs>(0, std::min(busy[b].second, transfer.end) - std::max(busy[b].first, transfer.begin));
+        const double exposed = micros(transfer.end - transfer.begin - hidden);
+        row(r).exposed += exposed;
+        sums_[transfer.kind].exposed += exposed;
+      }
+    }
+  }
+
+  // When this rank computes during its transfers: stretches in order, which do not overlap.
+  std::vector<std::pair<TimeNs, TimeNs>> computing(int rank, const std::vector<Transfer>& transfers) const {
+    std::vector<TimeNs> reach;  // greatest end of a transfer and those before it
+    for (const Transfer& t : transfers) reach.push_back(std::max(t.end, reach.empty() ? t.end : reach.back()));
+    const auto during_transfer = [&](TimeNs begin, TimeNs end) {
+      const auto before = std::ranges::lower_bound(transfers, end, {}, &Transfer::begin) - transfers.begin();
+      return before > 0 && reach[static_cast<size_t>(before) - 1] > begin;
+    };
+    const bool on_gpu = has_streams(rank);
+    std::vector<std::pair<TimeNs, TimeNs>> busy;
+    for (size_t t = 0; t < trace_.tracks().size(); ++t) {
+      const Track& track = trace_.tracks()[t];
+      if (track.rank != rank || track.kind != (on_gpu ? TrackKind::Stream : TrackKind::CpuThread)) continue;
+      for (size_t b = 0; b < track.blocks.size(); ++b) {
+        if (!during_transfer(track.blocks[b].first, track.blocks[b].last)) continue;
+        read_(t, b, [&](std::span<const Span> spans) {
+          for (const Span& span : spans)
+            if (computes(span) && during_transfer(span.start, span.end())) busy.emplace_back(span.start, span.end());
+        });
+      }
+    }
+    return joined(std::move(busy));
+  }
+
+  bool has_streams(int rank) const {
+    return std::ranges::any_of(trace_.tracks(), [rank](const Track& track) {
+      return track.rank == rank && track.kind == TrackKind::Stream && track.spans > 0;
+    });
+  }
+  static bool computes(const Span& span) {
+    return span.span_meaning() != Meaning::Communication &&
+           (span.span_kind() == SpanKind::Kernel || span.span_kind() == SpanKind::Op);
+  }
+
+  static std::vector<std::pair<TimeNs, TimeNs>> joined(std::vector<std::pair<TimeNs, TimeNs>> all) {
+    std::ranges::sort(all);
+    size_t kept = 0;
+    for (const auto& each : all) {
+      if (kept > 0 && each.first <= all[kept - 1].second)
+        all[kept - 1].second = std::max(all[kept - 1].second, each.second);
+      else
+        all[kept++] = each;
+    }
+    all.resize(kept);
+    return all;
+  }
+
+  void to_means() {
+    const auto steps = static_cast<double>(std::max<size_t>(1, used_));
+    double ranks = 0;
+    for (size_t r = 0; r < found_.ranks.size(); ++r) {
+      if (found_.calls[r].empty()) continue;
+      RankRow& of = row(r);
+      for (double* sum : {&of.wait, &of.transfer, &of.exposed, &of.caused}) *sum /= steps;
+      for (size_t s = first_used_; s < report_.steps.size(); ++s)
+        of.late += static_cast<double>(report_.late(rows_[r], s)) / steps;
+      report_.step_us += of.step, report_.wait_us += of.wait, report_.exposed_us += of.exposed;
+      ++ranks;
+    }
+    for (double* sum : {&report_.step_us, &report_.wait_us, &report_.exposed_us}) *sum /= std::max(1.0, ranks);
+    list_collectives(steps, std::max(1.0, ranks));
+  }
+
+  // Communicators and streams are not told apart here.
+  void list_collectives(double steps, double ranks) {
+    std::map<std::pair<std::string, uint64_t>, Sums> rows;
+    for (size_t k = 0; k < sums_.size(); ++k) {
+      if (sums_[k].matches == 0) continue;
+      Sums& to = rows[{found_.kinds[k].name, found_.kinds[k].bytes}];
+      to.calls += sums_[k].calls, to.wait += sums_[k].wait;
+      to.transfer += sums_[k].transfer, to.exposed += sums_[k].exposed;
+      to.bandwidths.insert(to.bandwidths.end(), sums_[k].bandwidths.begin(), sums_[k].bandwidths.end());
+    }
+    const double each = steps * ranks;
+    for (const auto& [kind, sum] : rows)
+      report_.collectives.push_back({kind.first, kind.second, sum.calls / each, sum.wait / each, sum.transfer / each,
+                                     sum.exposed / each, sum.bandwidths.empty() ? 0 : median(sum.bandwidths)});
+    std::ranges::stable_sort(report_.collectives, std::greater(),
+                             [](const CollectiveRow& row) { return row.wait + row.transfer; });
+  }
+
+  // Lateness of a rank against the median rank, by step. Of an even number of ranks, the earlier one of the middle two.
+  std::vector<std::vector<double>> against_median() const {
+    std::vector<std::vector<double>> excess(report_.ranks.size());
+    for (size_t s = first_used_; s < report_.steps.size(); ++s) {
+      std::vector<float> all;
+      for (size_t r = 0; r < report_.ranks.size(); ++r)
+        if (const float late = report_.late(r, s); late == late) all.push_back(late);
+      const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+      std::nth_element(all.begin(), middle, all.end());
+      for (size_t r = 0; r < report_.ranks.size(); ++r)
+        excess[r].push_back(static_cast<double>(report_.late(r, s) - *middle));
+    }
+    return excess;
+  }
+
+  // The usual spread of a rank's lateness. Rare late steps do not count.
+  static double noise_of(const std::vector<std::vector<double>>& excess) {
+    std::vector<double> of_rank;
+    for (std::vector<double> values : excess) {
+      std::erase_if(values, [](double value) { return value != value; });
+      if (values.empty()) continue;
+      const double middle = median(values);
+      for (double& value : values) value = std::abs(value - middle);
+      of_rank.push_back(1.4826 * median(std::move(values)));  // the σ of normally distributed values
+    }
+    return of_rank.empty() ? 0 : median(std::move(of_rank));
+  }
+
+  void find_straggler() {
+    constexpr double kSigmas = 5;
+    const auto excess = against_median();
+    const double least = std::max({report_.clock_error_us, kSigmas * noise_of(excess), 1e-3});
+    for (size_t r = 0; r < excess.size(); ++r) {
+      const Straggler one = late_steps_of(r, excess[r], least);
+      if (one.late_steps > 0 && one.cost_us > report_.straggler.cost_us) report_.straggler = one;
+    }
+  }
+
+  // What a late step costs, apart from the most expensive one. Many tiny delays beside a few large ones do not lower
+  // it.
+  static double typical_cost(std::vector<double> excess, double least) {
+    std::erase_if(excess, [least](double value) { return !(value > least); });
+    if (excess.size() < 2) return 0;
+    std::ranges::sort(excess, std::greater());
+    double sum = 0, squares = 0;
+    for (size_t i = 1; i < excess.size(); ++i) sum += excess[i], squares += excess[i] * excess[i];
+    return squares / sum;
+  }
+
+  Straggler late_steps_of(size_t rank, const std::vector<double>& excess, double least) const {
+    constexpr double kOfTypical = 0.1;
+    least = std::max(least, kOfTypical * typical_cost(excess, least));
+    std::vector<int64_t> numbers;
+    std::vector<double> by;
+    for (size_t s = 0; s < excess.size(); ++s)
+      if (excess[s] > least) numbers.push_back(report_.steps[first_used_ + s]), by.push_back(excess[s]);
+    Straggler one;
+    constexpr size_t kHiccups = 100;  // fewer than one late step in so many names nobody
+    const size_t fewest = excess.size() < kWarmUpFrom ? 1 : 2 + excess.size() / kHiccups;
+    if (numbers.size() < fewest) return one;
+    one.rank = report_.ranks[rank].rank;
+    one.every = spacing(numbers);
+    if (one.every > 0) keep_spaced(numbers, by, one.every);
+    one.late_steps = std::ssize(numbers);
+    one.late_us = median(by);
+    one.cost_us = one.late_us * static_cast<double>(one.late_steps) / static_cast<double>(excess.size());
+    one.share = report_.step_us > 0 ? one.cost_us / report_.step_us : 0;
+    return one;
+  }
+
+  // The n of "every n-th step", or 0. A few steps may break the pattern.
+  int spacing(const std::vector<int64_t>& numbers) const {
+    constexpr size_t kFewest = 3;
+    constexpr double kMost =
+        0.2;  // share of the late steps that may lie elsewhere, or of the pattern that may be missing
+    if (numbers.size() < kFewest) return 0;
+    std::vector<int64_t> apart;
+    for (size_t i = 1; i < numbers.size(); ++i) apart.push_back(numbers[i] - numbers[i - 1]);
+    const int64_t n = middle_value(apart);
+    const auto fitting = static_cast<double>(std::ranges::count_if(numbers, in_pattern(numbers, n)));
+    const auto all = static_cast<double>((report_.steps.back() - report_.steps[first_used_]) / n);
+    const bool fits = fitting >= (1 - kMost) * static_cast<double>(numbers.size()) && fitting >= (1 - kMost) * all;
+    return fits && n <= std::numeric_limits<int>::max() ? static_cast<int>(n) : 0;
+  }
+
+  // True for numbers with the most frequent remainder.
+  static std::function<bool(int64_t)> in_pattern(const std::vector<int64_t>& numbers, int64_t n) {
+    std::unordered_map<int64_t, size_t> remainders;
+    for (const int64_t number : numbers) ++remainders[number % n];
+    const int64_t usual = std::ranges::max_element(remainders, {}, [](const auto& each) { return each.second; })->first;
+    return [n, usual](int64_t number) { return number % n == usual; };
+  }
+
+  static void keep_spaced(std::vector<int64_t>& numbers, std::vector<double>& by, int64_t n) {
+    const auto fits = in_pattern(numbers, n);
+    size_t kept = 0;
+    for (size_t i = 0; i < numbers.size(); ++i)
+      if (fits(numbers[i])) numbers[kept] = numbers[i], by[kept++] = by[i];
+    numbers.resize(kept), by.resize(kept);
+  }
+
+  const Trace& trace_;
+  const ReadBlock& read_;
+  RankReport report_;
+  Collectives found_;
+  MatchedCalls matched_;
+  std::vector<size_t> rows_;  // index into report_.ranks, by index into found_.ranks
+  std::map<int, StepMarks> marks_;
+  std::vector<int64_t> step_index_;  // of each match, index into report_.steps; -1: not compared
+  size_t first_used_ = 0, used_ = 0;
+  std::vector<Sums> sums_;                        // by kind
+  std::vector<std::vector<Transfer>> transfers_;  // by rank
+  std::vector<std::vector<TimeNs>> ends_;         // by rank and step: end of the last collective
+};
+
+}  // namespace
+
+RankReport rank_report(const Trace& trace, const ReadBlock& read, double clock_error_us) {
+  return RankComparison(trace, read, clock_error_us).compare();
+}
+
+RankReport rank_report(const Trace& trace, double clock_error_us) {
+  RankReport report = rank_report(trace, blocks_in_memory(trace), clock_error_us);
+  const auto evicted = [](const Track& track) {
+    return track.rank >= 0 && std::ranges::any_of(track.blocks, [](const SpanBlock& b) { return !b.resident(); });
+  };
+  if (report.any() && std::ranges::any_of(trace.tracks(), evicted))
+    report.notes.push_back("Some spans are not in memory: their collectives are not compared.");
+  return report;
+}
+
+RankReport rank_report(const RunData& run) {
+  RankReport report = rank_report(run.trace, clock_error_of(run.summary));
+  name_hosts(report, run.summary);
+  return report;
+}
+
+double clock_error_of(const RunSummary& summary) {
+  const auto at = summary.extra.find(kClockErrorKey);
+  return at == summary.extra.end() ? 0 : std::max(0.0, std::strtod(at->second.c_str(), nullptr));
+}
+
+void name_hosts(RankReport& report, const RunSummary& summary) {
+  if (const auto notes = summary.extra.find(kRankNotesKey); notes != summary.extra.end())
+    report.notes.push_back(notes->second);
+  const auto at = summary.extra.find(kHostsKey);
+  if (at == summary.extra.end()) return;
+  const auto hosts = parse_json_or_null(at->second);
+  for (RankRow& row : report.ranks)
+    if (hosts.is_array() && static_cast<size_t>(row.rank) < hosts.size() &&
+        hosts[static_cast<size_t>(row.rank)].is_string())
+      row.host = hosts[static_cast<size_t>(row.rank)];
+}
+
+}  // namespace ws::prof

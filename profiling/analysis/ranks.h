@@ -1,0 +1,86 @@
+// Compares the ranks of a run: who comes late to a collective, what the others lose by it, and how much of the transfer
+// no computation hides. A collective is one call that all ranks take part in, for example an all-reduce.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profiling/analysis/collectives.h"
+#include "profiling/trace/run_data.h"
+#include "profiling/trace/trace.h"
+
+namespace ws::prof {
+
+// Means are those of the compared steps. The first step, which warms up, is not one of them, unless there are only a
+// few.
+struct RankRow {
+  int rank = 0;
+  std::string host;      // empty: all ranks are on one host
+  bool recorded = true;  // false: the run has no trace of this rank
+  // Means of a step, in µs:
+  double step = 0;
+  double late = 0;      // after the first rank
+  double wait = 0;      // for the last rank
+  double transfer = 0;  // from the last arrival to the end
+  double exposed = 0;   // the part of the transfer that no computation of this rank hides
+  double caused = 0;    // what a rank waits for this one, while this one is the last
+  uint64_t collectives = 0;
+};
+
+// Collectives with the same name and size. Means of a step over all ranks, in µs.
+struct CollectiveRow {
+  std::string name;
+  uint64_t bytes = 0;  // 0: not known
+  double count = 0, wait = 0, transfer = 0, exposed = 0;
+  double bus_gb_s = 0;  // the median; 0: not known
+};
+
+// The rank that the others wait for most.
+struct Straggler {
+  int rank = -1;       // -1: no rank is late by more than the error of the clocks
+  double late_us = 0;  // median over its late steps, against the median rank
+  int64_t late_steps = 0;
+  int every = 0;       // it is late in every n-th step; 0: without a pattern
+  double cost_us = 0;  // a step of all ranks
+  double share = 0;    // of the step time
+};
+
+struct RankReport {
+  std::vector<RankRow> ranks;       // sorted by rank
+  std::vector<int64_t> steps;       // numbers of the steps that all recorded ranks have
+  std::vector<TimeNs> step_begins;  // when the first rank begins it
+  std::vector<float> lateness;      // µs after the first rank: ranks.size() rows of steps.size(); NaN: not known
+  std::vector<CollectiveRow> collectives;
+  Straggler straggler;
+  double step_us = 0;                  // mean
+  double wait_us = 0, exposed_us = 0;  // means of a step and rank
+  double clock_error_us = 0;           // a lateness below it says nothing
+  std::vector<std::string> notes;      // what could not be compared, and why
+
+  bool any() const { return ranks.size() > 1; }
+  float late(size_t rank, size_t step) const { return lateness[rank * steps.size() + step]; }
+};
+
+// Empty if the trace has fewer than two ranks.
+RankReport rank_report(const Trace& trace, double clock_error_us = 0);
+// The same for a trace whose spans are read block by block. For a run file, see StoredSpans::ranks().
+RankReport rank_report(const Trace& trace, const ReadBlock& read, double clock_error_us);
+// Also takes the error of the clocks and the hosts of the ranks from the summary of the run.
+RankReport rank_report(const RunData& run);
+
+// Keys of RunSummary::extra.
+inline constexpr const char* kRankKey = "rank";             // of a file that holds one rank
+inline constexpr const char* kWorldKey = "world_size";      // number of ranks of the program
+inline constexpr const char* kHostKey = "host";             // name of the machine
+inline constexpr const char* kHostsKey = "rank_hosts";      // of a run of many ranks: a JSON list, by rank
+inline constexpr const char* kRankNotesKey = "rank_notes";  // what was missing when the ranks were joined
+inline constexpr const char* kClockErrorKey = "clock_error_us";
+double clock_error_of(const RunSummary& summary);                // 0: not known
+void name_hosts(RankReport& report, const RunSummary& summary);  // also adds the notes
+
+// "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (12 %)". Empty without a straggler.
+std::string straggler_text(const RankReport& report);
+std::string to_text(const RankReport& report);  // for `stats --by rank`
+std::string to_json(const RankReport& report);
+
+}  // namespace ws::prof

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "profiling/analysis/ranks.h"
+#include "profiling/base/text.h"
+
+namespace ws::prof {
+
+namespace {
+
+// "3.0 ms", "0.30 ms", "27.1 µs": two digits from 0.1 ms on.
+std::string ms_text(double us) {
+  if (us < 100 || us >= 1e6) return time_text(us);
+  const int decimals = us >= 1e4 ? 0 : us >= 995 ? 1 : 2;
+  return fixed(us * 1e-3, decimals) + " ms";
+}
+
+std::string ordinal(int n) {
+  const int tens = n / 10 % 10, ones = n % 10;
+  const char* ending = tens == 1 ? "th" : ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th";
+  return std::to_string(n) + ending;
+}
+
+size_t host_count(const RankReport& report) {
+  std::vector<std::string> hosts;
+  for (const RankRow& row : report.ranks)
+    if (std::ranges::find(hosts, row.host) == hosts.end()) hosts.push_back(row.host);
+  return hosts.size();
+}
+
+std::string heading(const RankReport& report) {
+  std::string text = std::to_string(report.ranks.size()) + " ranks";
+  if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
+  text += " · " + std::to_string(report.steps.size()) + " steps · " + time_text(report.step_us) + " a step";
+  text += " · wait " + time_text(report.wait_us) + " · exposed transfer " + time_text(report.exposed_us);
+  if (report.clock_error_us > 0) text += " · clocks ± " + time_text(report.clock_error_us);
+  return text + "\n";
+}
+
+std::string rank_rows(const RankReport& report) {
+  std::string text = formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {:>11} {:>10} {:>12}  {}\n", "rank", "step µs",
+                               "late µs", "wait µs", "transfer µs", "exposed µs", "caused µs", "collectives", "host");
+  for (const RankRow& row : report.ranks) {
+    if (!row.recorded) {
+      text += formatted("{:>6}   not recorded\n", row.rank);
+      continue;
+    }
+    text += formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {:>11} {:>10} {:>12}  {}\n", row.rank, fixed(row.step, 1),
+                      fixed(row.late, 1), fixed(row.wait, 1), fixed(row.transfer, 1), fixed(row.exposed, 1),
+                      fixed(row.caused, 1), row.collectives, row.host.empty() ? "–" : row.host);
+  }
+  return text;
+}
+
+std::string collective_rows(const RankReport& report) {
+  std::string text = formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9}  {}\n", "bytes", "count", "wait µs",
+                               "transfer µs", "exposed µs", "bus GB/s", "collective");
+  for (const CollectiveRow& row : report.collectives)
+    text += formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9}  {}\n",
+                      row.bytes == 0 ? "–" : bytes_text(static_cast<double>(row.bytes)), significant(row.count),
+                      fixed(row.wait, 1), fixed(row.transfer, 1), fixed(row.exposed, 1),
+                      row.bus_gb_s > 0 ? significant(row.bus_gb_s) : "–", row.name);
+  return text;
+}
+
+nlohmann::json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+nlohmann::json lateness_json(const RankReport& report, size_t rank) {
+  nlohmann::json row = nlohmann::json::array();
+  for (size_t s = 0; s < report.steps.size(); ++s)
+    row.push_back(number_or_null(static_cast<double>(report.late(rank, s))));
+  return row;
+}
+
+}  // namespace
+
+std::string straggler_text(const RankReport& report) {
+  const Straggler& s = report.straggler;
+  if (s.rank < 0) return "";
+  std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
+  if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
+  return "rank " + std::to_string(s.rank) + " comes " + ms_text(s.late_us) + " late" + when + ": all ranks lose " +
+         ms_text(s.cost_us) + " a step (" + percent(s.share, s.share < 0.0995 ? 1 : 0) + ")";
+}
+
+std::string to_text(const RankReport& report) {
+  if (!report.any()) return "The run has fewer than two ranks: there is nothing to compare.\n";
+  const std::string straggler = straggler_text(report);
+  std::string text = (straggler.empty() ? "no rank is late by more than the usual spread" : straggler) + "\n\n";
+  text += heading(report) + "\nMeans of a step. A rank waits for the last one; exposed: no computation hides it.\n" +
+          rank_rows(report);
+  if (!report.collectives.empty()) text += "\n" + collective_rows(report);
+  for (const std::string& note : report.notes) text += "\n" + note;
+  return report.notes.empty() ? text : text + "\n";
+}
+
+std::string to_json(const RankReport& report) {
+  nlohmann::json ranks = nlohmann::json::array(), collectives = ranks;
+  for (size_t r = 0; r < report.ranks.size(); ++r) {
+    const RankRow& row = report.ranks[r];
+    ranks.push_back({{"rank", row.rank},
+                     {"host", row.host},
+                     {"recorded", row.recorded},
+                     {"step_us", row.step},
+                     {"late_us", row.late},
+                     {"wait_us", row.wait},
+                     {"transfer_us", row.transfer},
+                     {"exposed_us", row.exposed},
+                     {"caused_us", row.caused},
+                     {"collectives", row.collectives},
+                     {"late_us_by_step", lateness_json(report, r)}});
+  }
+  for (const CollectiveRow& row : report.collectives)
+    collectives.push_back({{"name", row.name},
+                           {"bytes", row.bytes},
+                           {"count", row.count},
+                           {"wait_us", row.wait},
+                           {"transfer_us", row.transfer},
+                           {"exposed_us", row.exposed},
+                           {"bus_gb_s", row.bus_gb_s}});
+  nlohmann::json json{{"ranks", ranks},
+                      {"steps", report.steps},
+                      {"collectives", collectives},
+                      {"step_us", report.step_us},
+                      {"wait_us", report.wait_us},
+                      {"exposed_us", report.exposed_us},
+                      {"clock_error_us", report.clock_error_us},
+                      {"notes", report.notes}};
+  const Straggler& s = report.straggler;
+  if (s.rank >= 0)
+    json["straggler"] = {
+        {"rank", s.rank},       {"late_us", s.late_us}, {"late_steps", s.late_steps},    {"every", s.every},
+        {"cost_us", s.cost_us}, {"share", s.share},     {"text", straggler_text(report)}};
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,226 @@
+// The comparison of ranks, on made traces whose late rank, waits and transfers are known.
+#include "profiling/analysis/ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "tests/profiling/analysis/made_ranks.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr double kMs = 1000;
+
+TEST(Ranks, PlantedDelaysAreRecovered) {
+  for (const double delay : {0.1, 0.5, 1.0, 3.0, 5.0}) {
+    MadeRanks made;
+    made.late = static_cast<TimeNs>(delay * 1e6);
+    const RankReport report = rank_report(made.joined());
+    const Straggler& s = report.straggler;
+    EXPECT_EQ(s.rank, 5) << delay;
+    EXPECT_EQ(s.every, 10) << delay;
+    EXPECT_EQ(s.late_steps, 10) << delay;
+    EXPECT_NEAR(s.late_us, delay * kMs, 0.05 * delay * kMs);
+    EXPECT_NEAR(s.cost_us, delay * kMs / 10, 0.05 * delay * kMs / 10);
+    EXPECT_NEAR(s.share, s.cost_us / report.step_us, 1e-9);
+  }
+}
+
+TEST(Ranks, TimesOfAStepAddUp) {
+  const RankReport report = rank_report(MadeRanks{}.joined(), 0.8);
+  ASSERT_EQ(report.ranks.size(), 8u);
+  ASSERT_EQ(report.steps.size(), 101u);
+  EXPECT_EQ(report.lateness.size(), 8u * 101u);
+  EXPECT_NEAR(report.late(5, 60), 3000, 5);
+  EXPECT_LT(report.late(4, 60), 3);
+  EXPECT_EQ(report.step_begins.size(), 101u);
+  EXPECT_LT(report.step_begins[59], report.step_begins[60]);
+  const double step = 1e-3 * (MadeRanks::kForward + 2 * MadeRanks::kBucket + 5'000) + 300 + 1.75;
+  EXPECT_NEAR(report.step_us, step, 0.01 * step);
+  for (const RankRow& row : report.ranks) {
+    EXPECT_NEAR(row.step, report.step_us, 1);
+    EXPECT_NEAR(row.transfer, 158 + 157, 0.1) << "bucket 0 from the last arrival, bucket 1 whole";
+    EXPECT_NEAR(row.exposed, 158 + 157 - 101, 0.1) << "the backward kernel hides 101 µs of bucket 0";
+    EXPECT_NEAR(row.wait, row.rank == 5 ? 1 : 301, 2);
+    EXPECT_NEAR(row.caused, row.rank == 5 ? 300 : 0, 3);
+    EXPECT_EQ(row.collectives, 202u);
+  }
+  ASSERT_EQ(report.collectives.size(), 1u) << "one name and size";
+  EXPECT_EQ(report.collectives[0].name, "AllReduce_Sum_f32_RING_LL");
+  EXPECT_EQ(report.collectives[0].bytes, 25u << 20);
+  EXPECT_NEAR(report.collectives[0].count, 2, 1e-9);
+  EXPECT_NEAR(report.collectives[0].bus_gb_s, (25 << 20) * 2 * 7 / 8.0 / 157.5e3, 1);
+  EXPECT_NEAR(report.wait_us, 7 * 301 / 8.0, 2);
+}
+
+TEST(Ranks, TheSentenceSaysWhatEveryRankLoses) {
+  MadeRanks made;
+  made.jitter = 0;
+  EXPECT_EQ(straggler_text(rank_report(made.joined())),
+            "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (19 %)");
+  made.every = 1, made.ranks = 2, made.late_rank = 1, made.late = 50'000;
+  EXPECT_EQ(straggler_text(rank_report(made.joined())),
+            "rank 1 comes 50.0 µs late in every step: all ranks lose 50.0 µs a step (3.6 %)");
+  made.late = 0;
+  EXPECT_EQ(straggler_text(rank_report(made.joined())), "");
+}
+
+TEST(Ranks, ALatenessBelowTheErrorOfTheClocksNamesNobody) {
+  MadeRanks made;
+  made.late = 100'000;
+  const Trace trace = made.joined();
+  EXPECT_EQ(rank_report(trace, 50).straggler.rank, 5);
+  EXPECT_EQ(rank_report(trace, 120).straggler.rank, -1);
+}
+
+TEST(Ranks, StepsComeFromMarksFromSpansOrFromThePattern) {
+  MadeRanks numbered;
+  numbered.marks = false, numbered.numbered = true;
+  const RankReport of_spans = rank_report(numbered.joined());
+  EXPECT_EQ(of_spans.steps.size(), 101u);
+  EXPECT_EQ(of_spans.straggler.every, 10);
+
+  MadeRanks bare;
+  bare.marks = false, bare.kernels = 3;
+  const RankReport found = rank_report(bare.joined());
+  EXPECT_GE(found.steps.size(), 98u);
+  EXPECT_EQ(found.straggler.rank, 5);
+  EXPECT_EQ(found.straggler.every, 10);
+}
+
+// Keeps only the first spans of a rank, as if it had died.
+Trace without_end(const Trace& from, int rank, TimeNs end) {
+  Trace to;
+  for (const Track& track : from.tracks()) {
+    const TrackId id = to.track(track.kind, track.name, track.group, track.depth, track.rank);
+    for (const SpanBlock& block : track.blocks)
+      for (Span span : block.spans) {
+        if (track.rank == rank && span.start >= end) continue;
+        span.name = to.intern(from.name(span.name));
+        span.detail = to.intern(from.detail(span.detail));
+        to.append(id, span);
+      }
+  }
+  return to;
+}
+
+TEST(Ranks, ARankThatDiedIsComparedUntilThen) {
+  MadeRanks made;
+  made.steps = 61;
+  const Trace whole = made.joined();
+  const TimeNs middle = whole.last_time() / 2;
+  for (const int dead : {0, 3}) {
+    const RankReport report = rank_report(without_end(whole, dead, middle));
+    EXPECT_GT(report.steps.size(), 25u);
+    EXPECT_LT(report.steps.size(), 35u);
+    EXPECT_EQ(report.straggler.rank, 5);
+    EXPECT_NEAR(report.straggler.late_us, 3000, 150);
+    ASSERT_FALSE(report.notes.empty());
+    EXPECT_NE(report.notes[0].find("Rank " + std::to_string(dead)), std::string::npos) << report.notes[0];
+  }
+}
+
+TEST(Ranks, ARankWithoutItsFirstCallsIsMatchedFromTheEnd) {
+  MadeRanks made;
+  made.jitter = 50'000;
+  made.late_rank = 2;
+  const Trace whole = made.joined();
+  Trace late;
+  for (const Track& track : whole.tracks()) {
+    const TrackId id = late.track(track.kind, track.name, track.group, track.depth, track.rank);
+    for (const SpanBlock& block : track.blocks)
+      for (Span span : block.spans) {
+        if (track.rank == 6 && span.start < whole.last_time() / 3) continue;
+        span.name = late.intern(whole.name(span.name));
+        span.detail = late.intern(whole.detail(span.detail));
+        late.append(id, span);
+      }
+  }
+  const RankReport report = rank_report(late);
+  EXPECT_EQ(report.straggler.rank, 2);
+  EXPECT_NEAR(report.straggler.late_us, 3000, 150);
+  EXPECT_LT(report.steps.size(), 75u);
+  EXPECT_GT(report.steps.size(), 60u);
+}
+
+TEST(Ranks, AMissingRankIsARowThatWasNotRecorded) {
+  MadeRanks made;
+  made.ranks = 4, made.late_rank = 3;
+  Trace trace;
+  made.add([&](int) -> Trace& { return trace; }, [](int rank) { return rank < 2 ? rank : rank + 1; });
+  trace.track(TrackKind::Other, "not recorded", "rank 5", 0, 5);
+  const RankReport report = rank_report(trace);
+  ASSERT_EQ(report.ranks.size(), 6u);
+  EXPECT_FALSE(report.ranks[2].recorded);
+  EXPECT_FALSE(report.ranks[5].recorded);
+  EXPECT_TRUE(std::isnan(report.late(2, 0)));
+  EXPECT_EQ(report.straggler.rank, 4);
+  EXPECT_EQ(report.notes.at(0), "Not recorded: rank 2, 5.");
+  EXPECT_NE(to_text(report).find("not recorded"), std::string::npos);
+}
+
+TEST(Ranks, OneRankAloneHasNoReport) {
+  MadeRanks made;
+  made.ranks = 1, made.late_rank = 0;
+  EXPECT_FALSE(rank_report(made.joined()).any());
+  Trace none;
+  EXPECT_FALSE(rank_report(none).any());
+  EXPECT_EQ(straggler_text(rank_report(none)), "");
+}
+
+TEST(Ranks, CommunicatorsAreNotMixed) {
+  Trace trace;  // ranks 0 and 1 reduce with each other, 2 and 3 as well, at other times
+  for (int rank = 0; rank < 4; ++rank) {
+    Detail detail;
+    detail.copy_kind = rank < 2 ? "group 0" : "group 1";
+    const TrackId track = trace.track(TrackKind::Stream, "stream 7", "GPU 0", 0, rank);
+    for (uint32_t step = 0; step < 20; ++step) {
+      Span span;
+      span.start = step * 10'000 + (rank < 2 ? 0 : 5'000) + rank % 2 * 100;
+      span.duration = 1'000;
+      span.kind = static_cast<uint8_t>(SpanKind::Kernel);
+      span.meaning = static_cast<uint8_t>(Meaning::Communication);
+      span.name = trace.intern("AllReduce");
+      span.detail = trace.intern(detail);
+      span.step = step + 1;
+      trace.append(track, span);
+    }
+  }
+  const RankReport report = rank_report(trace);
+  EXPECT_NEAR(report.ranks[0].wait, 0.1, 1e-6);
+  EXPECT_NEAR(report.ranks[3].late, 0.1, 1e-6);
+  EXPECT_EQ(report.collectives.size(), 1u);
+}
+
+TEST(Ranks, TheJsonHasTheSameNumbers) {
+  const RankReport report = rank_report(MadeRanks{}.joined());
+  const auto json = nlohmann::json::parse(to_json(report));
+  EXPECT_EQ(json["ranks"].size(), 8u);
+  EXPECT_EQ(json["straggler"]["rank"], 5);
+  EXPECT_DOUBLE_EQ(json["straggler"]["cost_us"], report.straggler.cost_us);
+  EXPECT_EQ(json["ranks"][5]["late_us_by_step"].size(), report.steps.size());
+}
+
+double seconds_of(const MadeRanks& made, size_t& spans) {
+  const Trace trace = made.joined();
+  spans = trace.span_count();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(rank_report(trace).straggler.rank, made.late_rank);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(Ranks, ManyRanksAndManySpansTakeLinearTime) {
+  MadeRanks wide;
+  wide.ranks = 1024, wide.steps = 200;
+  size_t spans = 0;
+  EXPECT_LT(seconds_of(wide, spans), 10) << spans;
+  MadeRanks long_run;
+  long_run.steps = 5000, long_run.kernels = 50;
+  EXPECT_LT(seconds_of(long_run, spans), 5) << spans;
+  EXPECT_GT(spans, 2'000'000u);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -43,6 +43,7 @@ MarkedThread* Marks::adopt() {
     old->line = kNoOp;
     old->step_open = false;
     old->launch_count = 0;
+    old->ranges.reset();
     old->id = syscall(SYS_gettid);
     old->finished.store(false, std::memory_order_relaxed);
     return old.get();
@@ -137,8 +138,7 @@ void Marks::op_end() {
 
 int64_t Marks::range_time() const { return time_ranges_.load(std::memory_order_relaxed) ? steady_ns() : 0; }
 
-void Marks::range_begin(OpTag op, uint64_t domain) {
-  MarkedThread& t = thread();
+void Marks::range_begin(MarkedThread& t, OpTag op, uint64_t domain) {
   const int depth = t.op_depth++;
   ++t.scopes;
   if (depth < MarkedThread::kDepth) t.ops[depth] = {range_time(), op, nullptr, domain};
@@ -157,7 +157,7 @@ void Marks::range_end(uint64_t domain, int64_t at) {
   const MarkedThread::Open open = t.ops[depth];
   std::copy(t.ops + depth + 1, t.ops + t.op_depth, t.ops + depth);
   --t.op_depth;
-  if (open.start != 0) range(open.op, open.start, at > open.start ? at : steady_ns(), depth);
+  if (open.start != 0) push_range(t, open.op, open.start, at > open.start ? at : steady_ns(), depth);
 }
 
 void Marks::program_step(OpTag op, int64_t begin, int64_t end) {
@@ -169,8 +169,9 @@ void Marks::program_step(OpTag op, int64_t begin, int64_t end) {
   thread().events.push(event);
 }
 
-void Marks::range(OpTag op, int64_t begin, int64_t end, int depth) {
-  MarkedThread& t = thread();
+void Marks::range(OpTag op, int64_t begin, int64_t end, int depth) { push_range(thread(), op, begin, end, depth); }
+
+void Marks::push_range(MarkedThread& t, OpTag op, int64_t begin, int64_t end, int depth) {
   HostEvent event;
   event.type = HostEventType::Range;
   event.start = begin;

@@ -30,6 +30,8 @@ struct HostEvent {
   uint8_t what = 0;  // AllocatorCall, MemoryAction, or 1 if a call is a driver call
 };
 
+struct RangesOfThread;  // see program_ranges.cpp
+
 // What one thread is doing now. Only that thread writes it; other threads use only the queue and `finished`.
 struct MarkedThread {
   static constexpr int kDepth = 32;
@@ -55,6 +57,7 @@ struct MarkedThread {
 
   uint32_t call_switches = 0;  // value of the callbacks' switch counter when a call was last entered
   std::unordered_map<std::string, OpTag> range_tags;  // tags of ranges that this thread marked
+  std::shared_ptr<RangesOfThread> ranges;
   OpTag line = kNoOp;  // current source line of this thread; launches outside of any range belong to it
 
   void enter(uint32_t switches) {
@@ -103,7 +106,8 @@ class Marks final : public Listener {
 
   // The program's own ranges: joined like ops, drawn on their own rows. range_end() ends the newest range of its
   // `domain`.
-  void range_begin(OpTag op, uint64_t domain);
+  void range_begin(OpTag op, uint64_t domain) { range_begin(thread(), op, domain); }
+  void range_begin(MarkedThread& thread, OpTag op, uint64_t domain);
   void range_end(uint64_t domain, int64_t at = 0);  // at 0: now
   void range(OpTag op, int64_t begin, int64_t end, int depth);
   void program_step(OpTag op, int64_t begin, int64_t end);  // for a program that reports its steps
@@ -112,6 +116,7 @@ class Marks final : public Listener {
  private:
   Marks() = default;
   MarkedThread* adopt();
+  static void push_range(MarkedThread& thread, OpTag op, int64_t begin, int64_t end, int depth);
 
   std::atomic<bool> time_ops_{false}, time_ranges_{false}, nvtx_{false}, ops_seen_{false};
   std::function<void(int64_t)> step_hook_;  // set before the listener is set

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstring>
 
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
@@ -90,51 +91,87 @@ void ProgramRanges::push(OpTag place, uint64_t domain) {
 namespace {
 
 constexpr uint64_t kBackwardDomain = 2;
-
-// The modules that are open on a thread, and the sequence numbers assigned so far.
-struct OpenModules {
-  std::vector<OpTag> places;
-  uint64_t numbered = 0;
-  OpTag backward = kNoOp;
-  int64_t backward_ended = 0;
-};
-thread_local OpenModules t_modules;
-
-// Cache of names that a thread has seen inside a range. PyTorch's name strings mostly keep their address.
-struct SeenOp {
-  const char* at = nullptr;
-  OpTag around = kNoOp, line = kNoOp, tag = kNoOp;
-  bool op = false;  // false: a range that Python code names around others
-  std::string name;
-};
 // Mark of an open op: ranges inside it get its line.
 constexpr const char* kInOp = "op";
 // Also an open op, in which autograd evaluates a function. Only the range inside names the function.
 constexpr const char* kEvaluates = "evaluates";
 bool in_an_op(const char* mark) { return mark == kInOp || mark == kEvaluates; }
-constexpr size_t kSeenOps = 1 << 10;
-thread_local std::vector<SeenOp> t_seen_ops;
+
+}  // namespace
+
+// What one thread remembers, so that an op it has seen before needs neither a lock nor a new string.
+struct RangesOfThread {
+  // The modules that are open, and the sequence numbers assigned so far.
+  std::vector<OpTag> modules;
+  uint64_t numbered = 0;
+  OpTag backward = kNoOp;
+  int64_t backward_ended = 0;
+
+  struct Name {
+    std::string text;
+    uint32_t id = 0;
+    bool backward = false, evaluates = false;
+    bool op = false;  // false: a range that Python code names around others
+  };
+  struct Tag {
+    uint32_t name = 0;
+    OpTag around = kNoOp, line = kNoOp, tag = kNoOp;
+  };
+
+  // By content, because PyTorch builds some names anew at each call.
+  const Name& name(const char* text) {
+    const size_t size = std::strlen(text);
+    uint64_t end = size;
+    if (size >= 8) std::memcpy(&end, text + size - 8, 8);
+    uint64_t middle = 0;
+    if (size >= 16) std::memcpy(&middle, text + size / 2 - 4, 8);
+    Name& known = names[((end ^ middle << 1 ^ size << 56) * kMix) >> (64 - kNameBits)];
+    if (known.id != 0 && known.text == std::string_view(text, size)) return known;
+    known.text.assign(text, size);
+    known.id = ++last_id;
+    known.backward = is_backward_function(known.text);
+    known.evaluates = known.text.starts_with("autograd::engine::evaluate");
+    known.op = known.text.find("::") != std::string::npos;
+    return known;
+  }
+  Tag& tag(uint32_t name, OpTag around, OpTag line) {
+    return tags[((name | uint64_t{around} << 32 | uint64_t{line} << 48) * kMix) >> (64 - kTagBits)];
+  }
+
+  static constexpr int kNameBits = 10, kTagBits = 12;
+  static constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
+  std::vector<Name> names = std::vector<Name>(size_t{1} << kNameBits);
+  std::vector<Tag> tags = std::vector<Tag>(size_t{1} << kTagBits);
+  uint32_t last_id = 0;
+};
+
+namespace {
+
+RangesOfThread& ranges_of(MarkedThread& thread) {
+  if (!thread.ranges) thread.ranges = std::make_shared<RangesOfThread>();
+  return *thread.ranges;
+}
 
 }  // namespace
 
 // Assigns the sequence numbers since the last change of module to the innermost module.
-void ProgramRanges::number_until(uint64_t next) {
-  OpenModules& modules = t_modules;
-  const OpTag place = modules.places.empty() ? kNoOp : modules.places.back();
-  const uint64_t from = next - std::min<uint64_t>(next - std::min(next, modules.numbered), module_of_.size());
+void ProgramRanges::number_until(RangesOfThread& own, uint64_t next) {
+  const OpTag place = own.modules.empty() ? kNoOp : own.modules.back();
+  const uint64_t from = next - std::min<uint64_t>(next - std::min(next, own.numbered), kNumbers);
   for (uint64_t number = from; number < next; ++number)
-    module_of_[number % module_of_.size()].store(place, std::memory_order_relaxed);
-  modules.numbered = next;
+    module_of_[number % kNumbers].store(place, std::memory_order_relaxed);
+  own.numbered = next;
 }
 
 void ProgramRanges::enter(OpTag place, uint64_t domain, OpTag line) {
-  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(next());
   MarkedThread& thread = Marks::thread();
+  RangesOfThread& own = ranges_of(thread);
+  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(own, next());
   const auto here = line == kNoOp ? here_.load(std::memory_order_relaxed) : nullptr;
   thread.line = here ? here() : line;
   push(place, domain);
   thread.line = kNoOp;
-  t_modules.places.push_back(thread.op());
+  own.modules.push_back(thread.op());
 }
 
 void ProgramRanges::enter(std::string_view name, uint64_t domain, OpTag line) {
@@ -145,56 +182,48 @@ void ProgramRanges::enter(std::string_view name, uint64_t domain, OpTag line) {
 }
 
 void ProgramRanges::leave(uint64_t domain) {
-  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(next());
-  if (!t_modules.places.empty()) t_modules.places.pop_back();
+  RangesOfThread& own = ranges_of(Marks::thread());
+  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(own, next());
+  if (!own.modules.empty()) own.modules.pop_back();
   pop(domain);
 }
 
-void ProgramRanges::push_op(const char* name, int64_t sequence, uint64_t domain) {
+void ProgramRanges::push_op(const char* text, int64_t sequence, uint64_t domain) {
   MarkedThread& thread = Marks::thread();
+  RangesOfThread& own = ranges_of(thread);
+  const RangesOfThread::Name& name = own.name(text);
+  const bool backward = sequence >= 0 && name.backward;
+  if (backward) backward_reaches(sequence);
   const int depth = thread.op_depth;
   const bool in_op = depth > 0 && depth <= MarkedThread::kDepth && in_an_op(thread.ops[depth - 1].name);
-  const OpTag around = thread.op_depth > 0 ? thread.op() : kNoOp;
+  const OpTag around = depth > 0 ? thread.op() : kNoOp;
   const auto here = in_op ? nullptr : here_.load(std::memory_order_relaxed);
   const OpTag line = here ? here() : kNoOp;  // an op inside another op has the line of that op
-  const bool backward = sequence >= 0 && is_backward_function(name);
-  if (t_seen_ops.empty()) t_seen_ops.resize(kSeenOps);
   // A backward function is placed inside the op whose gradient it computes.
   const OpTag inside_of = backward ? forward_op(sequence) : around;
-  const uint64_t mixed = (reinterpret_cast<uintptr_t>(name) ^ (uint64_t{inside_of} << 32) ^ (uint64_t{line} << 48)) *
-                         0x9e3779b97f4a7c15u;
-  SeenOp& seen = t_seen_ops[mixed >> 54];
-  OpTag tag = kNoOp;
-  bool op = true;
   if (backward && inside_of != kNoOp)
     for (int outer = std::min(depth, MarkedThread::kDepth) - 1; outer >= std::max(0, depth - 3); --outer)
       if (thread.ops[outer].name == kEvaluates) thread.ops[outer].op = evaluated(thread.ops[outer].op, inside_of);
-  if (seen.at == name && seen.around == inside_of && seen.line == line && seen.name == name) {
-    tag = seen.tag, op = seen.op;
-  } else if (backward) {
-    std::lock_guard lock(mutex_);
-    tag = backward_of(name, inside_of);
-    seen = {name, inside_of, line, tag, op, name};
-  } else {
-    thread.line = line;
-    tag = inside(name, around);
-    thread.line = kNoOp;
-    op = std::string_view(name).find("::") != std::string_view::npos;
-    seen = {name, around, line, tag, op, name};
+  RangesOfThread::Tag& seen = own.tag(name.id, inside_of, line);
+  if (seen.name != name.id || seen.around != inside_of || seen.line != line) {
+    if (!backward) thread.line = line;
+    seen = {name.id, inside_of, line, backward ? make_backward_of(name.text, inside_of) : inside(name.text, around)};
+    if (!backward) thread.line = kNoOp;
   }
-  if (sequence >= 0 && !backward) {
-    std::lock_guard lock(mutex_);
-    forward_.put(static_cast<uint32_t>(sequence) + 1, tag);
-  }
-  Marks::instance().range_begin(tag, domain);
-  if (op && depth < MarkedThread::kDepth)
-    thread.ops[depth].name = std::string_view(name).starts_with("autograd::engine::evaluate") ? kEvaluates : kInOp;
+  if (sequence >= 0 && !backward) keep_forward(sequence, seen.tag);
+  Marks::instance().range_begin(thread, seen.tag, domain);
+  if (name.op && depth < MarkedThread::kDepth) thread.ops[depth].name = name.evaluates ? kEvaluates : kInOp;
 }
 
-OpTag ProgramRanges::forward_op(int64_t sequence) {
-  std::lock_guard lock(mutex_);
-  const OpTag* forward = forward_.find(static_cast<uint32_t>(sequence) + 1);
-  return forward ? *forward : kNoOp;
+void ProgramRanges::keep_forward(int64_t sequence, OpTag op) {
+  const auto number = static_cast<uint64_t>(sequence);
+  forward_[number % kNumbers].store(number << 16 | op, std::memory_order_relaxed);
+}
+
+OpTag ProgramRanges::forward_op(int64_t sequence) const {
+  const auto number = static_cast<uint64_t>(sequence);
+  const uint64_t kept = forward_[number % kNumbers].load(std::memory_order_relaxed);
+  return kept >> 16 == number ? static_cast<OpTag>(kept) : kNoOp;
 }
 
 // Work launched beside the function itself, such as summing gradients, also belongs to it.
@@ -217,22 +246,23 @@ OpTag ProgramRanges::backward_place(OpTag forward) {
 }
 
 void ProgramRanges::backward_reaches(int64_t sequence) {
-  OpenModules& modules = t_modules;
-  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(next());
-  const OpTag forward = module_of_[static_cast<uint64_t>(sequence) % module_of_.size()].load(std::memory_order_relaxed);
+  RangesOfThread& own = ranges_of(Marks::thread());
+  if (const auto next = next_sequence_.load(std::memory_order_relaxed)) number_until(own, next());
+  const OpTag forward = module_of_[static_cast<uint64_t>(sequence) % kNumbers].load(std::memory_order_relaxed);
   const int64_t ended = backward_ended_.load(std::memory_order_relaxed);
-  const bool over = ended != modules.backward_ended;  // the backward pass of the open range has ended
-  if (forward == modules.backward && !over) return;
+  const bool over = ended != own.backward_ended;  // the backward pass of the open range has ended
+  if (forward == own.backward && !over) return;
   Marks::instance().range_end(kBackwardDomain, over ? ended : 0);
-  modules.backward = forward, modules.backward_ended = ended;
+  own.backward = forward, own.backward_ended = ended;
   if (forward != kNoOp) Marks::instance().range_begin(backward_place(forward), kBackwardDomain);
 }
 
 // The thread that began the pass closes its own range. Other threads close theirs in the next pass.
 void ProgramRanges::end_backward() {
   backward_ended_.store(steady_ns(), std::memory_order_relaxed);
-  if (t_modules.backward != kNoOp) Marks::instance().range_end(kBackwardDomain);
-  t_modules.backward = kNoOp, t_modules.backward_ended = backward_ended_.load(std::memory_order_relaxed);
+  RangesOfThread& own = ranges_of(Marks::thread());
+  if (own.backward != kNoOp) Marks::instance().range_end(kBackwardDomain);
+  own.backward = kNoOp, own.backward_ended = backward_ended_.load(std::memory_order_relaxed);
 }
 
 void ProgramRanges::at_line(OpTag line) { Marks::thread().line = line; }
@@ -268,9 +298,7 @@ void ProgramRanges::end(uint64_t id) {
 OpTag ProgramRanges::inside(std::string_view text, OpTag around) {
   const RangeText range = range_text(text);
   if (range.sequence >= 0 && is_backward_function(range.name)) {
-    std::lock_guard lock(mutex_);
-    const OpTag* forward = forward_.find(static_cast<uint32_t>(range.sequence) + 1);
-    return backward_of(range.name, forward ? *forward : kNoOp);
+    return make_backward_of(range.name, forward_op(range.sequence));
   }
   auto& known = Marks::thread().range_tags;
   const OpTag line = Marks::thread().line;
@@ -278,14 +306,13 @@ OpTag ProgramRanges::inside(std::string_view text, OpTag around) {
   key.assign(range.name).append(reinterpret_cast<const char*>(&around), sizeof around);
   key.append(reinterpret_cast<const char*>(&line), sizeof line);
   auto at = known.find(key);
-  if (at == known.end() || range.sequence >= 0) {
-    std::lock_guard lock(mutex_);
+  if (at == known.end()) {
     if (known.size() > kCachedNames) known.clear();
-    if (at = known.find(key); at == known.end())
-      at = known.emplace(key, child(range.name, around, line)).first;
-    // Several ops can have the same number. The backward function belongs to the last one.
-    if (range.sequence >= 0) forward_.put(static_cast<uint32_t>(range.sequence) + 1, at->second);
+    std::lock_guard lock(mutex_);
+    at = known.emplace(key, child(range.name, around, line)).first;
   }
+  // Several ops can have the same number. The backward function belongs to the last one.
+  if (range.sequence >= 0) keep_forward(range.sequence, at->second);
   return at->second;
 }
 
@@ -332,6 +359,12 @@ OpTag ProgramRanges::on_line(OpTag place, OpTag line) {
   return known[key] = add(std::move(info), leaf);
 }
 
+OpTag ProgramRanges::make_backward_of(std::string_view name, OpTag forward) {
+  std::lock_guard lock(mutex_);
+  return backward_of(name, forward);
+}
+
+// The caller holds the mutex.
 OpTag ProgramRanges::backward_of(std::string_view name, OpTag forward) {
   const OpInfo cause = op_info(forward);
   OpInfo info;

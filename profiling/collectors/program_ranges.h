@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "profiling/annotate/annotate.h"
-#include "profiling/collectors/op_join.h"
+#include "profiling/collectors/marks.h"
 
 namespace ws::prof {
 
@@ -43,7 +43,8 @@ class ProgramRanges {
   // an op.
   void find_lines(OpTag (*here)()) { here_ = here; }
   void follow_sequence(uint64_t (*next)()) { next_sequence_ = next; }
-  // An op of a framework; `sequence` of autograd, or -1. `name` need not outlive the call.
+  // An op of a framework; `sequence` of autograd, or -1. `name` need not outlive the call. Calls backward_reaches() for
+  // a backward function.
   void push_op(const char* name, int64_t sequence, uint64_t domain);
   // The backward pass has reached what was made with this sequence number. Begins the backward range of its module and
   // ends that of the previous module.
@@ -72,10 +73,12 @@ class ProgramRanges {
   OpTag child(std::string_view name, OpTag around, OpTag line);
   OpTag on_line(OpTag place, OpTag line);
   OpTag backward_of(std::string_view name, OpTag forward);
-  void number_until(uint64_t next);
+  OpTag make_backward_of(std::string_view name, OpTag forward);
+  void number_until(RangesOfThread& own, uint64_t next);
+  void keep_forward(int64_t sequence, OpTag op);
   OpTag backward_place(OpTag forward);
   OpTag evaluated(OpTag range, OpTag forward);
-  OpTag forward_op(int64_t sequence);
+  OpTag forward_op(int64_t sequence) const;
   OpTag add(OpInfo info, bool leaf);
   std::string with_few_numbers(std::string_view name);
   std::string path_below(OpTag around) const;
@@ -83,9 +86,10 @@ class ProgramRanges {
   mutable std::mutex mutex_;
   std::vector<bool> leaf_;  // by tag: ranges inside get this op's path, not a longer one
   std::unordered_map<std::string, std::unordered_set<std::string>> numbered_;  // names by their form without numbers
-  RecentTable<OpTag> forward_{16};                                             // by sequence number
-  // newest module by sequence number
-  std::vector<std::atomic<OpTag>> module_of_ = std::vector<std::atomic<OpTag>>(size_t{1} << 16);
+  // The newest by sequence number. A forward op is stored with its number, because it may have been replaced.
+  static constexpr size_t kNumbers = size_t{1} << 16;
+  std::vector<std::atomic<uint64_t>> forward_ = std::vector<std::atomic<uint64_t>>(kNumbers);
+  std::vector<std::atomic<OpTag>> module_of_ = std::vector<std::atomic<OpTag>>(kNumbers);
   std::unordered_map<OpTag, OpTag> backward_places_;
   std::unordered_map<uint32_t, OpTag> evaluated_;
   std::atomic<uint64_t (*)()> next_sequence_{nullptr};

@@ -99,11 +99,7 @@ std::unique_ptr<Context> searches(const char* function) {
 std::unique_ptr<Context> op_begins(const char* function) noexcept {
   try {
     if (!recorder()) return nullptr;
-    const char* name = g_torch.name(function);
-    const int64_t number = sequence_of(function);
-    ProgramRanges& ranges = ProgramRanges::instance();
-    if (number >= 0 && is_backward_function(name)) ranges.backward_reaches(number);
-    ranges.push_op(name, number, kOps);
+    ProgramRanges::instance().push_op(g_torch.name(function), sequence_of(function), kOps);
   } catch (const std::exception&) {  // out of memory for a new name
   }
   return nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -21,7 +22,7 @@ std::string op_table(const Trace& trace, const AllocatorHistory& calls) {
   for (const auto& [op, sums] : rows) {
     const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
     const CallSums& all = sums.all;
-    text += formatted("{:>10} {:>10} {:12.3f} {:12.3f} {:10.3f}  {:.200}\n", all.allocations, all.frees, us(all.ns),
+    text += table_row("{:>10} {:>10} {:12.3f} {:12.3f} {:10.3f}  {:.200}", all.allocations, all.frees, us(all.ns),
                       all.calls() > 0 ? us(all.ns) / static_cast<double>(all.calls()) : 0,
                       static_cast<double>(all.bytes) * 1e-6, op == kNoOp || info.name.empty() ? "(no op)" : info.name);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -31,9 +32,9 @@ std::string sizes_text(const std::vector<MemoryAccount>& accounts) {
   for (const MemoryAccount& account : accounts)
     for (const SizeBin& bin : account.sizes) classes[bin.from] = bin.to;
   if (classes.empty()) return "";
-  std::string text = "\n       blocks of";
-  for (const MemoryAccount& account : accounts) text += formatted(" {:>16.16}", account.allocator);
-  text += "\n";
+  std::string names;
+  for (const MemoryAccount& account : accounts) names += formatted(" {:>16.16}", account.allocator);
+  std::string text = "\n" + table_row("       blocks of{}", names);
   for (const auto& [from, to] : classes) {
     text += formatted("{:>16}", "< " + bytes_text(static_cast<double>(to)));
     for (const MemoryAccount& account : accounts) {
@@ -79,7 +80,7 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
                       "peak live", "peak reserved", "fragmented", "at worst");
   for (const MemoryAccount& a : accounts) {
     const auto reserved = static_cast<double>(a.history.peak_reserved);
-    text += formatted("{:>16.16} {:>11} {:>11} {:>12} {:>13} {:>12} {:>12}\n", a.allocator, a.history.allocations,
+    text += table_row("{:>16.16} {:>11} {:>11} {:>12} {:>13} {:>12} {:>12}", a.allocator, a.history.allocations,
                       a.history.frees, bytes_text(static_cast<double>(a.history.peak_live)),
                       reserved > 0 ? bytes_text(reserved) : "–", share_text(a, a.at_peak), share_text(a, a.worst));
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
@@ -180,7 +181,7 @@ std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps) {
   std::string text = formatted("\n{:>12} {:>12} {:>12} {:>9}  module, with those inside", "forward µs", "backward µs", "host µs",
                                "kernels") + (steps > 0 ? ", a step\n" : "\n");
   for (const ModuleNode& node : tree)
-    text += formatted("{:12.2f} {:12.2f} {:12.2f} {:9.1f}  {}{}\n", static_cast<double>(node.all.forward_ns + node.all.other_ns) * each,
+    text += table_row("{:12.2f} {:12.2f} {:12.2f} {:9.1f}  {}{}", static_cast<double>(node.all.forward_ns + node.all.other_ns) * each,
                       static_cast<double>(node.all.backward_ns) * each, static_cast<double>(node.all.host_ns) * each,
                       static_cast<double>(node.all.kernels) * each * 1e3, std::string(static_cast<size_t>(2 * node.depth), ' '),
                       node.name);
@@ -274,7 +275,7 @@ HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
 
 std::string collapsed_text(const HostStacks& stacks) {
   std::string text;
-  for (const auto& [stack, ns] : stacks) text += stack + " " + std::to_string((ns + 500) / 1000) + "\n";
+  for (const auto& [stack, ns] : stacks) text += table_row("{} {}", stack, (ns + 500) / 1000);
   return text;
 }
 
@@ -324,7 +325,7 @@ std::string host_text(const HostStacks& stacks) {
   std::string text = formatted("\n{:>10} {:>7} {:>10}  host time by function and line\n", "alone ms", "%", "with calls");
   for (const auto& [name, times] : rows) {
     if (&rows[std::min(kMost, rows.size() - 1)].first == &name && rows.size() > kMost) break;
-    text += formatted("{:10.2f} {:7.2f} {:10.2f}  {}\n", static_cast<double>(times.first) * 1e-6,
+    text += table_row("{:10.2f} {:7.2f} {:10.2f}  {}", static_cast<double>(times.first) * 1e-6,
                       100 * static_cast<double>(times.first) / static_cast<double>(std::max<int64_t>(all, 1)),
                       static_cast<double>(times.second) * 1e-6, name);
   }

@@ -2,6 +2,7 @@
 
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -84,13 +85,13 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
   text += std::string("  ") + what + "\n";
   bool several = false;
   for (const KernelRow& row : rows) {
-    text += formatted("{:7.2f} {:>12} {:>10}", 100 * row.share, us_number(row.time.total), row.time.count);
+    std::string line = formatted("{:7.2f} {:>12} {:>10}", 100 * row.share, us_number(row.time.total), row.time.count);
     for (const Column* column : columns) {
       const std::string cell = column->text(row);
       several = several || cell.ends_with("*");
-      text += formatted(" {:>{}}", cell, column->width);
+      line += formatted(" {:>{}}", cell, column->width);
     }
-    text += "  " + row_name(row) + "\n";
+    text += table_row("{}  {}", line, row_name(row));
   }
   if (several) text += "* Of the first of several shapes: --by shape has a row for each.\n";
   return text;

@@ -223,10 +223,10 @@ void PackedWriter::flush() {
 void PackedWriter::fail() const { throw Failure("Cannot write " + path_ + ": the disk may be full."); }
 
 void check_memory(double bytes, const std::string& what) {
-  static const double machine =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (bytes <= 0.8 * machine) return;
-  throw Failure(what + ": would need " + bytes_text(bytes) + " of memory, and this machine has " + bytes_text(machine));
+  const auto most = static_cast<double>(memory_limit());
+  if (bytes <= most) return;
+  throw Failure(what + ": would need " + bytes_text(bytes) + " of memory, and the limit here is " + bytes_text(most) +
+                "; --limit allows more");
 }
 
 }  // namespace ws

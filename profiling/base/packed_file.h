@@ -97,7 +97,7 @@ class PackedWriter {
   gzFile_s* file_;
 };
 
-// Throws Failure if `bytes` is more than this machine can hold. The message begins with `what`.
+// Throws Failure if `bytes` is more than memory_limit(). The message begins with `what`.
 void check_memory(double bytes, const std::string& what);
 
 }  // namespace ws

@@ -1,5 +1,7 @@
 #include "profiling/base/safe_text.h"
 
+#include <algorithm>
+
 namespace ws {
 namespace {
 
@@ -11,7 +13,8 @@ size_t command_at(std::string_view rest) {
   if (byte(0) < 0x20) return byte(0) == '\n' || byte(0) == '\t' ? 0 : 1;
   if (byte(0) == 0x7F) return 1;
   if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) < 0xA0) return 2;  // the C1 control characters
-  const bool turns = byte(0) == 0xE2 && ((byte(1) == 0x80 && byte(2) >= 0xAA && byte(2) <= 0xAE) ||
+  // Separators of lines and paragraphs, and marks of the writing direction.
+  const bool turns = byte(0) == 0xE2 && ((byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE) ||
                                          (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9));
   return turns ? 3 : 0;
 }
@@ -27,6 +30,12 @@ std::string printable(std::string_view text) {
     text.remove_prefix(bytes > 0 ? bytes : 1);
   }
   return shown;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line = printable(text);
+  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return line;
 }
 
 std::string csv_cell(std::string_view text) {

@@ -3,11 +3,21 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "profiling/base/text.h"
 
 namespace ws {
 
 // Replaces control characters other than line ends and tabs, and marks that reverse the writing direction.
 std::string printable(std::string_view text);
+// Also replaces line ends and tabs, so that a name from a file cannot add rows to a table.
+std::string one_line(std::string_view text);
+// One row of a printed table, with its line end. Cells may hold any text.
+template <class... Values>
+std::string table_row(fmt::format_string<Values...> pattern, Values&&... values) {
+  return one_line(formatted(pattern, std::forward<Values>(values)...)) + '\n';
+}
 // Makes a text a cell of a CSV file: quoted if necessary, and never a formula.
 std::string csv_cell(std::string_view text);
 

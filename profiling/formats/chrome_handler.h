@@ -2,11 +2,13 @@
 #pragma once
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "profiling/formats/chrome_event.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 
@@ -19,6 +21,7 @@ class ChromeSink {
   virtual void set_kept(const std::string& key, const std::string& value) = 0;    // only from our own files
   virtual void set_device(const std::string& key, const std::string& value) = 0;  // properties of the first card
   virtual void set_base(int64_t ns) = 0;  // origin of the times, on the wall clock
+  virtual void set_world(const std::string&, int64_t) {}  // "rank" and "world_size" of a PyTorch program
 };
 
 // Converts microseconds as text without a double, which cannot hold all digits of clock readings.
@@ -56,6 +59,7 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
     return number(std::abs(value) < 9e18 ? static_cast<int64_t>(value) : 0, value, text);
   }
   bool string(string_t& text) override {
+    if (text.size() > kLongestText) text.resize(kLongestText);
     if (in_event())
       event_text(text);
     else if (in_args() && !event_.full())
@@ -67,7 +71,7 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return enter(true); }
   bool key(string_t& text) override {
-    key_ = text;
+    key_.assign(text, 0, kLongestText);
     return true;
   }
   bool end_object() override {
@@ -93,6 +97,7 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
 
  private:
   static constexpr int kDeepest = 64;
+  static constexpr size_t kLongestText = 1 << 16;  // longer texts are cut
 
   bool enter(bool object) {
     if (++depth_ > kDeepest) {
@@ -154,6 +159,8 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
       event_.triples[key_][triple_at_++] = whole;
     } else if (depth_ == 1 && key_ == "baseTimeNanoseconds") {
       reader_.set_base(whole);
+    } else if (depth_ == 2 && !in_events_ && section_ == "distributedInfo") {
+      reader_.set_world(key_, whole);
     } else if (in_card()) {
       reader_.set_device(key_, text);
     }
@@ -174,5 +181,10 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
   bool in_events_ = false, args_ = false;
   size_t triple_at_ = 0;
 };
+
+// Reads a file, plain or compressed, until its end or until the sink throws. Throws Failure if it is not a trace.
+void read_chrome(const std::string& path, ChromeSink& sink);
+// Converts the events that `source` passes to the sink.
+RunData read_events(const std::function<void(ChromeSink&)>& source);
 
 }  // namespace ws::prof

@@ -13,6 +13,7 @@
 
 #include "profiling/trace/code_places.h"
 #include "profiling/analysis/card.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
@@ -21,8 +22,11 @@
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/chrome_names.h"
 #include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/inner_events.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/run_file/run_schema.h"
+#include "profiling/trace/kernel_names.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
@@ -34,6 +38,15 @@ using Json = nlohmann::json;
 using Handler = ChromeHandler;
 using Event = ChromeEvent;
 constexpr size_t kMostOpen = 1 << 16;  // B events without their E, per thread
+
+uint64_t bytes_of_torch_type(const std::string& type) {
+  constexpr std::pair<std::string_view, uint64_t> kSizes[] = {
+      {"Float8_e4m3fn", 1}, {"Float8_e5m2", 1}, {"Byte", 1},  {"Char", 1},   {"Bool", 1}, {"Short", 2},
+      {"Half", 2},          {"BFloat16", 2},    {"Float", 4}, {"Double", 8}, {"Int", 4},  {"Long", 8}};
+  for (const auto& [name, bytes] : kSizes)
+    if (type == name) return bytes;
+  return 0;
+}
 
 // Converts the sum to a date, or returns "" if it is not a time of this century.
 std::string begin_text(int64_t base, int64_t began) {
@@ -53,6 +66,7 @@ class ChromeReader final : public ChromeSink {
     if (e.phase == "E") return close(e);
     if (e.phase == "C") return add_counter(e);
     if (e.phase == "M" && e.name == "thread_name") name_thread(e);
+    if (e.phase == "M" && e.name == "process_name") name_process(e);
     if (e.phase == "i" || e.phase == "I") add_instant(e);
   }
   void set_about(const std::string& key, const std::string& value) override {
@@ -69,6 +83,10 @@ class ChromeReader final : public ChromeSink {
          {std::pair{"computeMajor", &card_.major}, {"computeMinor", &card_.minor}, {"numSms", &card_.multiprocessors}})
       if (key == name && *number == 0) *number = static_cast<int>(std::clamp<int64_t>(number_in(value, 0), 0, 4096));
   }
+  void set_world(const std::string& key, int64_t value) override {
+    if (key == kRankKey) rank_ = value;
+    if (key == kWorldKey) ranks_ = value;
+  }
   // Origin of the times, on the wall clock.
   void set_base(int64_t ns) override {
     if (ns <= 0) return;
@@ -80,6 +98,8 @@ class ChromeReader final : public ChromeSink {
       for (size_t i = 0; i < events.size(); ++i) builder_.leave_out("without an end");
     }
     if (kept_.contains("origin")) builder_.keep_steps();
+    if (const std::string problem = inner_problem(builder_); !problem.empty()) run_.problems.push_back(problem);
+    if (cycles_) run_.problems.push_back("Proton counts clock cycles. They are shown as if the clock ran at 1 GHz.");
     run_.trace = builder_.finish(run_.problems);
     summarize();
     return std::move(run_);
@@ -104,11 +124,40 @@ class ChromeReader final : public ChromeSink {
     if (s.device.empty()) s.device = card_.name;
     if (s.machine.empty()) s.machine = machine_text(card_);
     if (s.created.empty()) s.created = begin_text(base_, builder_.began());
+    if (ours || ranks_ < 2 || ranks_ > kMostRanks || rank_ < 0 || rank_ >= ranks_) return;
+    keep_rank(s, static_cast<int>(rank_), static_cast<int>(ranks_));
+    int64_t origin = 0;
+    if (base_ > 0 && !__builtin_add_overflow(base_, builder_.began(), &origin)) keep_clock(s, kWallClock, origin);
   }
 
   void name_thread(const Event& e) {
     builder_.take_memory(200 + e.bytes());
-    threads_[e.process + '/' + e.thread] = {e.text("name"), row_of_word(e.text("row")), e.text("group")};
+    threads_[e.process + '/' + e.thread] = {e.text("name"), row_of_word(e.text("row")), e.text("group"),
+                                           static_cast<int>(std::clamp<int64_t>(e.integer("rank", -1), -1, kMostRanks - 1))};
+  }
+
+  // Only those that say where their threads run.
+  void name_process(const Event& e) {
+    const std::string name = e.text("name");
+    if (!is_multiprocessor(name)) return;
+    builder_.take_memory(200 + e.bytes());
+    multiprocessors_[e.process] = name;
+  }
+
+  std::optional<InnerPlace> inner_place_of(const Event& e) const {
+    const auto at = multiprocessors_.find(e.process);
+    return at == multiprocessors_.end() ? inner_place(e.process, e.thread) : inner_place(at->second, thread_name(e));
+  }
+
+  void add_inner(const Event& e, const InnerPlace& place, int64_t time, int64_t duration) {
+    Span span;
+    span.kind = static_cast<uint8_t>(SpanKind::Inner);
+    span.flags = kHelper;  // these spans need not fill their kernel
+    span.meaning = static_cast<uint8_t>(meaning_of_kernel(e.name));
+    span.name = builder_.name(e.name);
+    span.op = builder_.op({e.name, place.kernel, {}, {}, span.span_meaning()});
+    cycles_ |= !place.kernel.empty();
+    builder_.add({TrackKind::Inner, place.row, gpu_name(0)}, span, time, duration);
   }
 
   void open(Event& e) {
@@ -119,8 +168,9 @@ class ChromeReader final : public ChromeSink {
   }
 
   void close(const Event& e) {
-    auto& events = open_[e.process + '/' + e.thread];
-    if (events.empty()) return builder_.leave_out("without a beginning");
+    const auto row = open_.find(e.process + '/' + e.thread);
+    if (row == open_.end() || row->second.empty()) return builder_.leave_out("without a beginning");
+    auto& events = row->second;
     const Event begun = std::move(events.back());
     events.pop_back();
     int64_t duration = 0;
@@ -129,6 +179,14 @@ class ChromeReader final : public ChromeSink {
   }
 
   TraceBuilder::Row row_of(const Event& e, SpanKind kind) const {
+    TraceBuilder::Row row = row_without_rank(e, kind);
+    const Thread* thread = thread_of(e);
+    if (!thread || thread->rank < 0) return row;
+    row.rank = thread->rank;
+    if (runs_on_gpu(row.kind)) row.group = thread->group;
+    return row;
+  }
+  TraceBuilder::Row row_without_rank(const Event& e, SpanKind kind) const {
     const std::string gpu = gpu_name(e.integer("device", number_in(e.process, 0)));
     const std::string stream = stream_name(e.integer("stream", number_in(e.thread, 0)));
     if (kind == SpanKind::Kernel) return {TrackKind::Stream, stream, gpu};
@@ -151,6 +209,7 @@ class ChromeReader final : public ChromeSink {
     std::string name;
     std::optional<TrackKind> row;
     std::string group;
+    int rank = -1;
     bool is_row_of(SpanKind kind) const {
       return row && !runs_on_gpu(*row) && (*row == TrackKind::Steps) == (kind == SpanKind::Step);
     }
@@ -187,6 +246,7 @@ class ChromeReader final : public ChromeSink {
       triple("block", d.block);
       d.registers = as_int(e.integer("registers per thread"));
       d.static_shared = as_int(e.integer("shared memory"));
+      if (!e.text("Collective name").empty()) collective(e, d);
     } else {
       d.bytes = static_cast<uint64_t>(std::max<int64_t>(e.integer("bytes"), 0));
       if (kind == SpanKind::Memset) d.copy_kind = place_of_chrome_memset(e.name);
@@ -196,7 +256,15 @@ class ChromeReader final : public ChromeSink {
     return builder_.trace().intern(d);
   }
 
+  // PyTorch says what a kernel of NCCL does: the larger side of the message, and the communicator.
+  static void collective(const Event& e, Detail& d) {
+    const int64_t elements = std::max(e.integer("In msg nelems"), e.integer("Out msg nelems"));
+    d.bytes = static_cast<uint64_t>(std::clamp<int64_t>(elements, 0, int64_t{1} << 50)) * bytes_of_torch_type(e.text("dtype"));
+    d.copy_kind = e.text("Process Group Name") + " " + e.text("Process Group Ranks");
+  }
+
   void add_span(const Event& e, int64_t time, int64_t duration) {
+    if (const auto place = inner_place_of(e)) return add_inner(e, *place, time, duration);
     Span span;
     classify(e, span);
     const SpanKind kind = span.span_kind();
@@ -210,9 +278,7 @@ class ChromeReader final : public ChromeSink {
     if (kind == SpanKind::Copy) name = "copy " + builder_.trace().detail(span.detail).copy_kind;
     if (kind == SpanKind::Memset) name = "memset";
     if (kind == SpanKind::Step) name = "step";
-    const size_t names = builder_.trace().name_count();
-    span.name = builder_.trace().intern(name);
-    if (builder_.trace().name_count() > names) builder_.take_memory(100 + name.size());
+    span.name = builder_.name(name);
     if (e.phase == "X" && !e.has_duration) return builder_.leave_out("without a duration");
     const int64_t external = e.integer("External id", e.integer("external id"));
     if (e.category == "cpu_op") builder_.add_external(external, span.name, time, duration);
@@ -314,9 +380,11 @@ class ChromeReader final : public ChromeSink {
   std::string name_;
   MetaMap kept_;  // the run summary in our own files
   Card card_;
-  int64_t base_ = 0;
+  int64_t base_ = 0, rank_ = -1, ranks_ = 0;
   std::unordered_map<std::string, std::vector<Event>> open_;
   std::unordered_map<std::string, Thread> threads_;
+  std::unordered_map<std::string, std::string> multiprocessors_;  // by process
+  bool cycles_ = false;                                           // times inside kernels are clock cycles
 };
 
 bool read(Handler& handler, std::istream& stream) { return Json::sax_parse(stream, &handler); }
@@ -337,6 +405,20 @@ RunData parse(Input&&... input) {
 }
 
 }  // namespace
+
+void read_chrome(const std::string& path, ChromeSink& sink) {
+  if (!std::filesystem::is_regular_file(path)) throw Failure("There is no file " + path + ".");
+  PackedStream buffer(path, limits::unpacked_bytes(std::filesystem::file_size(path)));
+  std::istream stream(&buffer);
+  Handler handler(sink);
+  if (!read(handler, stream)) throw Failure(path + " is not a Chrome trace.");
+}
+
+RunData read_events(const std::function<void(ChromeSink&)>& source) {
+  ChromeReader reader;
+  source(reader);
+  return reader.finish();
+}
 
 RunData parse_chrome(const char* begin, const char* end) { return parse(begin, end); }
 

@@ -195,7 +195,7 @@ class NsysReader {
     Span span;
     span.kind = static_cast<uint8_t>(kind);
     span.meaning = static_cast<uint8_t>(meaning);
-    span.name = builder_.trace().intern(name);
+    span.name = builder_.name(name);
     span.correlation = correlation;
     return span;
   }

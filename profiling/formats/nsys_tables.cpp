@@ -149,7 +149,7 @@ void gpu_trace(const RunData& run, std::ostream& out) {
     out << formatted("{},{},{},", start, span.duration, span.correlation)
         << (kernel ? launch_columns(detail) : copy_columns(detail, span.duration)) << ','
         << (span.span_kind() == SpanKind::Copy ? place_title(ends.from) + "," + place_title(ends.to) : ",") << ','
-        << csv_cell(run.summary.device + " (" + std::to_string(number_in(track->group, 0)) + ")") << ','
+        << csv_cell(run.summary.device + " (" + std::to_string(gpu_number(track->group)) + ")") << ','
         << number_in(track->name, 0) << ',' << csv_cell(kernel ? run.trace.name(span.name) : operation(run.trace, span))
         << '\n';
   }

@@ -85,7 +85,8 @@ struct ReadScalar {
 // Assigns the values of each tag to metrics and evaluations of a run.
 class ScalarReader {
  public:
-  ScalarReader(std::string_view head, const std::string& name) : columns_(head), of_file_(tag_of_file(name)) {}
+  ScalarReader(std::string_view head, const std::string& name, Budget budget)
+      : columns_(head), of_file_(tag_of_file(name)), budget_(budget) {}
 
   void take(std::string_view line) {
     const std::vector<std::string> fields = fields_of(line);
@@ -100,7 +101,7 @@ class ScalarReader {
     start_ = std::min(start_, *wall);
     budget_.take(kValueBytes);
     auto& values = tags_[columns_.tag < fields.size() ? fields[columns_.tag] : std::string()];
-    if (values.empty()) budget_.take(kTagBytes);
+    if (values.empty()) budget_.take(kTagBytes + 2 * line.size());
     values.push_back({*wall, static_cast<int64_t>(*step), *value});
   }
 
@@ -168,7 +169,8 @@ class ScalarReader {
     }
   }
 
-  static constexpr uint64_t kValueBytes = 4 * sizeof(ReadScalar), kTagBytes = 2048;
+  // While lists grow, their old and their new room exist.
+  static constexpr uint64_t kValueBytes = 3 * (sizeof(ReadScalar) + sizeof(Evaluation)), kTagBytes = 2048;
   Columns columns_;
   ScalarTag of_file_;
   Budget budget_;
@@ -208,7 +210,9 @@ ScalarTag tag_of_file(const std::string& path) {
   return tag;
 }
 
-RunData parse_scalars_csv(std::string_view text, const std::string& name) {
+namespace {
+
+RunData parse(std::string_view text, const std::string& name, Budget budget) {
   size_t at = 0;
   const auto next_line = [&] {
     const size_t end = std::min(text.find('\n', at), text.size());
@@ -216,20 +220,26 @@ RunData parse_scalars_csv(std::string_view text, const std::string& name) {
     at = end + 1;
     return line;
   };
-  ScalarReader reader(next_line(), name);
+  ScalarReader reader(next_line(), name, budget);
   while (at < text.size()) reader.take(next_line());
   return reader.finish();
 }
+
+}  // namespace
+
+RunData parse_scalars_csv(std::string_view text, const std::string& name) { return parse(text, name, Budget()); }
 
 RunData import_scalars_csv(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Failure("Cannot open " + path + ".");
   if (std::filesystem::file_size(path) > (size_t{1} << 30))
     throw Failure(path + " is larger than 1 GB; a list of losses is not.");
+  Budget budget;
+  budget.take(std::filesystem::file_size(path));
   std::string text(std::filesystem::file_size(path), '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
-  RunData run = parse_scalars_csv(text, path);
+  RunData run = parse(text, path, budget);
   run.summary.name = std::filesystem::path(path).stem().string();
   return run;
 }

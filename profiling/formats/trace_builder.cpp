@@ -13,14 +13,19 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kLongest = (int64_t{1} << 40) - 1;
-constexpr int64_t kFarthestOfAll = int64_t{1} << 62;  // 146 years in both directions
+// The clock of a file may count from 1970. The difference of any two such times and their durations fits in 64 bits.
+constexpr int64_t kFarthestOfAll = (int64_t{1} << 62) - (int64_t{1} << 42);
+constexpr int64_t kFarthest = int64_t{1} << 60;  // from the begin of the run: 36 years
+constexpr const char* kTooFar = "more than 36 years from the begin of the run";
 constexpr int64_t kAnotherClock =
     int64_t{1'000'000'000'000'000};  // larger starts are clock readings, not offsets
 constexpr size_t kMostLanes = 64;
 constexpr uint64_t kSpanBytes = 4 * sizeof(Span);  // here, in the trace, and while both grow
 constexpr uint64_t kRowBytes = 1024;
+constexpr uint64_t kNameBytes = 100;  // beside its text
 
 bool possible(TimeNs time) { return time >= -kFarthestOfAll && time <= kFarthestOfAll; }
+bool too_far(TimeNs time) { return time < -kFarthest || time > kFarthest; }
 
 }  // namespace
 
@@ -29,8 +34,14 @@ OpTag TraceBuilder::op(const OpInfo& info) {
   const std::string key = info.layer + '\0' + info.name + '\0' + info.phase + '\0' + info.detail;
   if (const auto at = ops_.find(key); at != ops_.end()) return at->second;
   if (trace_.ops.size() > 0xffff) return kNoOp;
+  budget_.take(kRowBytes + 3 * key.size());
   trace_.ops.push_back(info);
   return ops_[key] = static_cast<OpTag>(trace_.ops.size() - 1);
+}
+
+NameId TraceBuilder::name(std::string_view text) {
+  if (!trace_.knows(text)) budget_.take(kNameBytes + text.size());
+  return trace_.intern(text);
 }
 
 bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external) {
@@ -52,8 +63,9 @@ bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duratio
 }
 
 void TraceBuilder::add_external(int64_t number, NameId op, int64_t start, int64_t duration) {
-  int64_t end = 0;
-  if (number == 0 || duration < 0 || __builtin_add_overflow(start, duration, &end)) return;
+  if (number == 0 || !possible(start) || duration < 0) return;
+  if (!external_.contains(number)) budget_.take(2 * sizeof(ExternalOp));
+  const int64_t end = start + std::min(duration, kLongest);
   const auto [at, fresh] = external_.try_emplace(number, ExternalOp{op, start, end});
   if (!fresh) at->second.end = at->second.start - 1;
 }
@@ -99,10 +111,11 @@ void TraceBuilder::add_memory(MemoryEvent event, const std::string& source) {
   auto at = std::ranges::find(sources, source);
   if (at == sources.end()) {
     if (sources.size() > 255) return leave_out("of more than 256 allocators");
+    budget_.take(kNameBytes + source.size());
     at = sources.insert(sources.end(), source);
   }
   event.source = static_cast<uint8_t>(at - sources.begin());
-  trace_.append_memory(event);
+  memory_.push_back(event);
 }
 
 // Launched work belongs to the step in which its call began. Without a recorded call, it belongs to the step of the op
@@ -163,7 +176,7 @@ void TraceBuilder::lay_out(const Row& row, std::vector<Span>& spans) {
     while (lane < lane_ends.size() && lane_ends[lane] > span.start) ++lane;
     lane = std::min(lane, kMostLanes - 1);
     if (lane == lanes.size()) {
-      lanes.push_back(trace_.track(row.kind, row.name, row.group, static_cast<int>(lane)));
+      lanes.push_back(trace_.track(row.kind, row.name, row.group, static_cast<int>(lane), row.rank));
       lane_ends.push_back(std::numeric_limits<TimeNs>::min());
     }
     trace_.append(lanes[lane], span);
@@ -171,22 +184,43 @@ void TraceBuilder::lay_out(const Row& row, std::vector<Span>& spans) {
   }
 }
 
+// Returns the start of the first span, or the first time of all if there are no spans.
+TimeNs TraceBuilder::first_time() const {
+  constexpr TimeNs kNone = std::numeric_limits<TimeNs>::max();
+  TimeNs first = kNone;
+  for (const auto& [row, spans] : rows_)
+    for (const Span& span : spans) first = std::min(first, span.start);
+  if (first != kNone) return first;
+  for (const auto& points : points_)
+    for (const CounterPoint& point : points) first = std::min(first, point.time);
+  for (const MemoryEvent& event : memory_) first = std::min(first, event.time);
+  return first == kNone ? 0 : first;
+}
+
+// Moves the begin of the run to time 0, and leaves out what is too far from it: sums of times cannot overflow then.
+template <class Items, class Item>
+void TraceBuilder::begin_at(TimeNs begin, Items& items, TimeNs Item::*time) {
+  for (Item& item : items) item.*time -= begin;
+  const auto far = std::erase_if(items, [time](const Item& item) { return too_far(item.*time); });
+  if (far > 0) left_out_[kTooFar] += static_cast<int64_t>(far);
+}
+
 Trace TraceBuilder::finish(std::vector<std::string>& problems) {
   join_ops();
   if (find_steps_) find_steps();
-  TimeNs first = std::numeric_limits<TimeNs>::max();
-  for (const auto& [row, spans] : rows_) {
-    for (const Span& span : spans) first = std::min(first, span.start);
-  }
-  const bool other = other_clock_ || first > kAnotherClock || first < 0;
-  const TimeNs shift = first != std::numeric_limits<TimeNs>::max() && other ? first : 0;
+  const TimeNs first = first_time();
+  const TimeNs shift = other_clock_ || first > kAnotherClock || first < 0 ? first : 0;
   began_ = shift;
   for (auto& [row, spans] : rows_) {
-    for (Span& span : spans) span.start -= shift;
+    begin_at(shift, spans, &Span::start);
     lay_out(row, spans);
   }
-  for (size_t i = 0; i < points_.size(); ++i) trace_.append_counter(static_cast<TrackId>(i), std::move(points_[i]));
-  if (shift != 0) trace_.shift_points(-shift);
+  for (size_t i = 0; i < points_.size(); ++i) {
+    begin_at(shift, points_[i], &CounterPoint::time);
+    trace_.append_counter(static_cast<TrackId>(i), std::move(points_[i]));
+  }
+  begin_at(shift, memory_, &MemoryEvent::time);
+  for (const MemoryEvent& event : memory_) trace_.append_memory(event);
   for (const auto& [what, times] : left_out_)
     problems.push_back(std::to_string(times) + (times == 1 ? " event " : " events ") + what + ".");
   return std::move(trace_);

@@ -1,6 +1,7 @@
 // Builds a trace from imported spans in any order: it makes rows without overlaps, finds steps and checks numbers.
 #pragma once
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <map>
 #include <string>
@@ -23,12 +24,15 @@ class TraceBuilder {
   struct Row {
     TrackKind kind;
     std::string name, group;
+    int rank = -1;
     bool operator<(const Row& other) const {
-      return std::tie(group, kind, name) < std::tie(other.group, other.kind, other.name);
+      return std::tie(group, kind, name, rank) < std::tie(other.group, other.kind, other.name, other.rank);
     }
   };
   Trace& trace() { return trace_; }
+  const std::map<Row, std::vector<Span>>& rows() const { return rows_; }
   OpTag op(const OpInfo& info);
+  NameId name(std::string_view text);  // takes the memory of a new name from the budget first
   // Returns false if the times are impossible; such spans are counted and left out. `external`: number of the op that
   // launched the span, 0: unknown. It determines the op of a span without one.
   bool add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external = 0);
@@ -59,10 +63,14 @@ class TraceBuilder {
   const ExternalOp* launcher_of(const Launched& launched);
   void find_steps();
   void lay_out(const Row& row, std::vector<Span>& spans);
+  TimeNs first_time() const;
+  template <class Items, class Item>
+  void begin_at(TimeNs begin, Items& items, TimeNs Item::*time);
 
   Budget budget_;
   Trace trace_;
   std::vector<std::vector<CounterPoint>> points_;  // by counter index in the trace
+  std::deque<MemoryEvent> memory_;
   std::map<Row, std::vector<Span>> rows_;
   std::map<std::string, OpTag> ops_;
   std::unordered_map<int64_t, ExternalOp> external_;

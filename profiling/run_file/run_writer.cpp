@@ -355,7 +355,7 @@ void RunFileWriter::finish() {
 namespace {
 
 void set_meta(const std::string& path, const std::string& key, const std::string& value) {
-  Database db(path, Database::Mode::Update);
+  Database db(path, Database::Mode::Amend);
   db.prepare("INSERT OR REPLACE INTO meta VALUES(?, ?)").run(key, value);
 }
 

@@ -14,7 +14,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr int64_t kShortestLimit = 64 << 10, kLongestLimit = 256 << 20;
+constexpr int64_t kShortestLimit = 1 << 20, kLongestLimit = 256 << 20;
 
 int64_t bytes_of_file(const std::string& path) {
   int64_t bytes = 0;
@@ -135,9 +135,10 @@ Database::Database(const std::string& path, Mode mode) {
     harden();
   } else if (!std::filesystem::is_regular_file(path)) {
     throw Failure("There is no file " + path + ".");
-  } else if (mode == Mode::Update) {
+  } else if (mode == Mode::Update || mode == Mode::Amend) {
     handle_.reset(open_handle(path, SQLITE_OPEN_READWRITE, false));
     harden();
+    if (mode == Mode::Amend) bound(path), refuse_computed(path);
   } else {
     open_for_reading(path, false);
     const int code = try_to_read(handle_.get());

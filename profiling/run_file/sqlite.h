@@ -85,12 +85,13 @@ class Statement {
 
 class Database {
  public:
-  enum class Mode { Create, Update, Read };  // Create: an existing file is replaced
+  // Create: an existing file is replaced. Update: the file is ours. Amend: changes values of a file that is not trusted.
+  enum class Mode { Create, Update, Amend, Read };
   Database(const std::string& path, Mode mode);
 
   void exec(const char* sql);
   Statement prepare(std::string_view sql) { return Statement(handle_.get(), sql, bounds_.get()); }
-  const QueryBounds& bounds() const { return *bounds_; }  // only for a database opened for reading
+  const QueryBounds& bounds() const { return *bounds_; }  // only for a file that is not trusted
   bool has_table(std::string_view name);
   std::vector<std::string> columns(std::string_view table);
   int64_t integer(std::string_view sql);  // first column of the first row, or 0
@@ -104,7 +105,7 @@ class Database {
   struct Close {
     void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
   };
-  std::unique_ptr<QueryBounds> bounds_;  // null unless opened for reading; SQLite also keeps its address
+  std::unique_ptr<QueryBounds> bounds_;  // null if the file is ours; SQLite also keeps its address
   std::unique_ptr<sqlite3, Close> handle_;
 };
 

@@ -1,5 +1,6 @@
 #include "datasets/csv.h"
 
+#include "profiling/base/budget.h"
 #include "tests/datasets/bad_input.h"
 
 namespace ws::data {
@@ -119,6 +120,17 @@ TEST(Csv, LoadsSplitsAndScalesAFile) {
   }
   EXPECT_NEAR(sum / 80, 0, 1e-5);
   EXPECT_NEAR(squares / 80, 1, 1e-5);
+}
+
+TEST(Csv, KeepsToTheMemoryLimit) {
+  const TempFolder folder;
+  std::string text = "a,b\n";
+  for (int i = 0; i < 50'000; ++i) text += "1,2\n";
+  const std::string path = folder.write("long.csv", text);
+  set_memory_limit(1 << 20);
+  const std::string problem = failure_of([&] { load_csv({.name = "csv", .path = path}); });
+  set_memory_limit(0);
+  EXPECT_THAT(problem, HasSubstr("--limit allows more"));
 }
 
 TEST(Csv, NeedsAFile) {

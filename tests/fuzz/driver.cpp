@@ -3,8 +3,10 @@
 //
 //   fuzz_idx [--seconds N] [--seed N] FOLDER|FILE...
 //
-// WARPSCOPE_FUZZ_SECONDS sets the time as well. An input that kills the target is kept as find-<target>.bin.
+// WARPSCOPE_FUZZ_SECONDS sets the time as well. An input may take 25 s and 2 GB. An input that kills the target is kept
+// as find-<target>.bin.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +22,9 @@
 
 // Sanitizer settings: a find ends the program, and so does a request for more memory than any seed could deserve.
 extern "C" const char* __asan_default_options();
-extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=1024:allocator_may_return_null=0"; }
+extern "C" const char* __asan_default_options() {
+  return "max_allocation_size_mb=1024:allocator_may_return_null=0:hard_rss_limit_mb=2048";
+}
 extern "C" const char* __ubsan_default_options();
 extern "C" const char* __ubsan_default_options() { return "halt_on_error=1:print_stacktrace=1"; }
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
@@ -30,7 +34,8 @@ using ws::fuzz::Bytes;
 namespace fs = std::filesystem;
 
 constexpr size_t kMostBytes = 64 * 1024;
-constexpr unsigned kMostSecondsPerInput = 20;
+constexpr unsigned kMostSecondsPerInput = 25;
+constexpr rlim_t kMostMemory = rlim_t{2} << 30;
 
 struct Options {
   double seconds = 1;
@@ -62,8 +67,10 @@ void watch_for_finds() {
   std::signal(SIGABRT, on_signal);
   if (__sanitizer_set_death_callback) {
     __sanitizer_set_death_callback(keep_current);
-    return;
+    return;  // a sanitizer reserves more than that, and limits memory by its own setting
   }
+  const rlimit memory{kMostMemory, kMostMemory};
+  setrlimit(RLIMIT_DATA, &memory);
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, on_signal);
 }
 

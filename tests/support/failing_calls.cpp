@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -128,6 +129,19 @@ ssize_t pwrite64(int file, const void* bytes, size_t count, off64_t offset) {
 ssize_t pread64(int file, void* bytes, size_t count, off64_t offset) {
   REAL(pread64);
   return fails(Database, "pread64") ? -1 : real(file, bytes, count, offset);
+}
+// Qt and the C++ library copy files inside the kernel.
+ssize_t sendfile(int to, int from, off_t* offset, size_t count) noexcept {
+  REAL(sendfile);
+  return fails(Write, "sendfile") ? -1 : real(to, from, offset, count);
+}
+ssize_t sendfile64(int to, int from, off64_t* offset, size_t count) noexcept {
+  REAL(sendfile64);
+  return fails(Write, "sendfile64") ? -1 : real(to, from, offset, count);
+}
+ssize_t copy_file_range(int from, off64_t* from_at, int to, off64_t* to_at, size_t count, unsigned flags) {
+  REAL(copy_file_range);
+  return fails(Write, "copy_file_range") ? -1 : real(from, from_at, to, to_at, count, flags);
 }
 int ftruncate(int file, off_t size) noexcept {
   REAL(ftruncate);

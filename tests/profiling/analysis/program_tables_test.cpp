@@ -2,6 +2,7 @@
 #include "profiling/analysis/program_tables.h"
 
 #include "profiling/analysis/flame_tree.h"
+#include "profiling/analysis/trace_stats.h"
 
 #include <gtest/gtest.h>
 
@@ -111,6 +112,24 @@ TEST_F(ProgramTables, SpeedscopeReadsFramesOnceAndWeights) {
   double sum = 0;
   for (const auto& weight : json["profiles"][0]["weights"]) sum += weight.get<double>();
   EXPECT_EQ(sum, 3.0);
+}
+
+TEST_F(ProgramTables, ANameAddsNoRow) {
+  const char* name = "k\n 99.00 forged\x1b[2J";
+  const OpTag tag = op(name, name, "forward", name);
+  span(TrackKind::Stream, "stream 7", 0, SpanKind::Kernel, 0, 10, name, tag);
+  trace.memory_sources = {name};
+  trace.append_memory({0, 1, 512, 1, tag, MemoryAction::Allocate, 0});
+  sample(0, 10, name);
+  RunData run;
+  run.trace = std::move(trace);
+  const HostStacks stacks = host_stacks(run.trace);
+  for (const std::string& text :
+       {to_text(run_stats(run)), to_text(run_stats(run, GroupBy::Line)), to_text(module_tree(run.trace), 1), host_text(stacks),
+        collapsed_text(stacks)}) {
+    EXPECT_EQ(text.find("\n 99.00"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
+  }
 }
 
 // A file may claim anything.

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "profiling/base/budget.h"
 #include "tests/datasets/bad_input.h"
 
 namespace ws::data {
@@ -121,6 +122,17 @@ TEST(PackedWriter, PacksByTheNameOfTheFile) {
 TEST(PackedReader, RefusesSizesBeyondTheMachine) {
   EXPECT_THAT(failure_of([] { check_memory(1e18, "The set"); }), AllOf(HasSubstr("The set"), HasSubstr("TiB")));
   EXPECT_NO_THROW(check_memory(1e6, "The set"));
+}
+
+TEST(PackedReader, KeepsToTheMemoryLimit) {
+  const TempFolder folder;
+  const std::string path = folder.write("long", std::string(4 << 20, 'x'));
+  set_memory_limit(1 << 20);
+  const std::string text = failure_of([&] { read_whole(path); });
+  const std::string count = failure_of([&] { PackedReader(path).read_count(4 << 20, "values"); });
+  set_memory_limit(0);
+  EXPECT_THAT(text, HasSubstr("--limit allows more"));
+  EXPECT_THAT(count, HasSubstr("--limit allows more"));
 }
 
 TEST(PackedReader, CountsFromAHeaderAreNotBelieved) {

@@ -16,6 +16,11 @@ TEST(SafeText, NoNameCommandsTheTerminal) {
   EXPECT_EQ(printable(std::string("\xC2")), "\xC2") << "a cut letter stays";
 }
 
+TEST(SafeText, ARowOfATableIsOneLine) {
+  EXPECT_EQ(one_line("a\r\nb\tc\xE2\x80\xA8" "d"), "a\xEF\xBF\xBD b c\xEF\xBF\xBD" "d");
+  EXPECT_EQ(table_row("{:>3}  {}", 7, "gemm\n 99 relu"), "  7  gemm  99 relu\n");
+}
+
 TEST(SafeText, NoCellIsAFormula) {
   EXPECT_EQ(csv_cell("kernel<float>"), "kernel<float>");
   EXPECT_EQ(csv_cell("a,b \"c\""), "\"a,b \"\"c\"\"\"");

@@ -45,7 +45,7 @@ TEST(HostileChrome, ImpossibleEventsAreCountedAndLeftOut) {
 TEST(HostileChrome, TimesAndSizesOutOfRange) {
   const RunData run = parse(R"py({"traceEvents": [
     {"ph": "B", "name": "a", "pid": 0, "tid": 9, "ts": -3e15}, {"ph": "E", "name": "a", "pid": 0, "tid": 9, "ts": 9e15},
-    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 3000000000000000, "dur": 1},
+    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 300000000000, "dur": 1},
     {"ph": "i", "name": "[memory]", "ts": -9e15, "args": {"Bytes": 9223372036854775807, "Addr": 1}},
     {"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": 9223372036854775807, "Addr": 2}},
     {"ph": "i", "name": "[memory]", "ts": 2, "args": {"Bytes": 9223372036854775807, "Addr": 3}},
@@ -66,18 +66,54 @@ TEST(HostileChrome, AnEventOfAnyLength) {
   EXPECT_EQ(kernel_table(parse(text + "}}]}").trace, -kAlways, kAlways).size(), 1u);
 }
 
-TEST(HostileChrome, StopsAtItsBudget) {
+// Sums of two times that far apart would leave the range of the numbers. Each clock may count from 1970.
+TEST(HostileChrome, TimesFarFromTheBegin) {
+  const RunData run = parse(R"py({"traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "a", "pid": 0, "tid": 7, "ts": -4400000000000000, "dur": 1},
+    {"ph": "X", "cat": "kernel", "name": "b", "pid": 0, "tid": 7, "ts": 4400000000000000, "dur": 1},
+    {"ph": "i", "name": "[memory]", "ts": 1700000000000000, "args": {"Bytes": 8, "Addr": 1}},
+    {"ph": "C", "name": "c", "pid": 1, "ts": 4400000000000000, "args": {"value": 1}},
+    {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": -3700000000000000, "dur": 1}]})py");
+  EXPECT_EQ(run.problems, std::vector<std::string>{"3 events more than 36 years from the begin of the run."});
+  EXPECT_EQ(run.trace.span_count(), 2u);
+  for (const char* ts : {"0", "1700000000000000"}) {
+    const std::string at = std::string("\"ts\": ") + ts;
+    const RunData near = parse(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "a", "tid": 7, "dur": 1, )" + at +
+                               R"(}, {"ph": "C", "name": "c", "args": {"value": 1}, )" + at + "}]}");
+    EXPECT_TRUE(near.problems.empty());
+    EXPECT_EQ(near.trace.counters().at(0).points.at(0).time, 0);
+  }
+}
+
+std::string refusal_below_a_megabyte(const std::string& text) {
   set_memory_limit(1 << 20);
-  std::string text = "{\"traceEvents\": [{}";
-  for (int i = 0; i < 50'000; ++i) text += R"(,{"ph": "X", "name": "a", "ts": 1, "dur": 1})";
   std::string said;
   try {
-    parse(text + "]}");
+    parse(text);
   } catch (const Failure& failure) {
     said = failure.what();
   }
   set_memory_limit(0);
-  EXPECT_THAT(said, testing::HasSubstr("--limit allows more"));
+  return said;
+}
+
+TEST(HostileChrome, StopsAtItsBudget) {
+  std::string spans = "{\"traceEvents\": [{}", ops = spans, sources = spans;
+  for (int i = 0; i < 50'000; ++i) spans += R"(,{"ph": "X", "name": "a", "ts": 1, "dur": 1})";
+  const std::string text = std::string(20'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "\"" + text + std::to_string(i) + "\"";
+    ops += R"(,{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {"op": )" + name + "}}";
+    sources += R"(,{"ph": "i", "name": "[memory]", "ts": 1, "args": {"Bytes": 8, "source": )" + name + "}}";
+  }
+  for (const std::string& events : {spans, ops, sources})
+    EXPECT_THAT(refusal_below_a_megabyte(events + "]}"), testing::HasSubstr("--limit allows more"));
+}
+
+TEST(HostileChrome, ALongNameIsCut) {
+  const RunData run = parse(R"({"traceEvents": [{"ph": "X", "cat": "kernel", "ts": 1, "dur": 1, "name": ")" +
+                            std::string(1'000'000, 'x') + "\"}]}");
+  EXPECT_EQ(kernel_table(run.trace, -kAlways, kAlways).at(0).key.size(), size_t{1} << 16);
 }
 
 TEST(HostileCsv, BadLinesAreCounted) {

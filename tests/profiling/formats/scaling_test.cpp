@@ -1,5 +1,5 @@
 // Twice the input takes at most two and a half times the work: nothing that a file can make long is searched from the
-// front. Processor time, the least of some tries: other programs may run beside.
+// front. Measures processor time, because other programs may run beside.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,13 +9,17 @@
 #include <fstream>
 #include <functional>
 
+#include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/convert.h"
+#include "profiling/formats/memory_snapshot.h"
 #include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/nsys_tables.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/sqlite.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 namespace {
@@ -28,177 +32,365 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// What is handed to the clock is ready made.
-using Ready = std::function<std::function<void()>(int size)>;
+using Work = std::function<void()>;
 
-// Four times as much takes four times as long, or somewhat more where it leaves a cache of the processor, which other
-// programs use as well. Work that grows with the square takes sixteen times as long.
-void expect_linear(const char* what, const Ready& ready, int size = 4'000) {
-  constexpr double kMost = 8;
-  constexpr int kTries = 6;
-  const std::function<void()> few = ready(size), many = ready(4 * size);
-  double less = 1e9, more = 1e9;
-  for (int i = 0; i < kTries && (i == 0 || more > kMost * less); ++i) {
-    const double begin = cpu_seconds();
-    few();
-    const double middle = cpu_seconds();
-    many();
-    less = std::min(less, middle - begin);
-    more = std::min(more, cpu_seconds() - middle);
-  }
-  EXPECT_LE(more, kMost * less) << what << ": " << size << " take " << less << " s, four times as many " << more << " s";
-}
-
-class Scaling : public testing::Test {
- protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  const fs::path folder_ = fs::temp_directory_path() / ("warpscope-scaling-" + std::to_string(getpid()));
+// Prepares the work of one size; only the work is timed. Files lie in `folder`.
+struct Subject {
+  std::string name;
+  std::function<Work(int size, const fs::path& folder)> prepare;
 };
+
+std::string file_in(const fs::path& folder, const char* ending) {
+  static int made = 0;
+  return (folder / (std::to_string(made++) + ending)).string();
+}
+std::string number(int64_t i) { return std::to_string(i); }
+
+// --- what importers read
 
 using Line = std::function<std::string(int i)>;
 
-Ready chrome(const Line& line) {
-  return [line](int size) -> std::function<void()> {
-    std::string text = "{\"traceEvents\": [";
-    for (int i = 0; i < size; ++i) text += (i ? ",{" : "{") + line(i) + "}";
-    text += "]}";
-    return [text = std::move(text)] { parse_chrome(text.data(), text.data() + text.size()); };
+Subject chrome(const char* name, const Line& line) {
+  return {std::string("chrome_") + name, [line](int size, const fs::path&) -> Work {
+            std::string text = "{\"traceEvents\": [";
+            for (int i = 0; i < size; ++i) text += (i ? ",{" : "{") + line(i) + "}";
+            text += "]}";
+            return [text = std::move(text)] { parse_chrome(text.data(), text.data() + text.size()); };
+          }};
+}
+
+std::string event(const char* phase, const std::string& name, const std::string& more) {
+  return "\"ph\": \"" + std::string(phase) + "\", \"name\": \"" + name + "\", \"pid\": 1, " + more;
+}
+std::string span(const char* category, const std::string& name, int64_t at, const std::string& more) {
+  return event("X", name, "\"cat\": \"" + std::string(category) + "\", \"ts\": " + number(at) + ", \"dur\": 5, " + more);
+}
+
+// An op of PyTorch, its call and its kernel, as Kineto writes them.
+std::string kineto(int i) {
+  const std::string ids = "\"args\": {\"External id\": " + number(i / 3 + 1) + ", \"correlation\": " + number(i / 3 + 1) + "}";
+  if (i % 3 == 0) return span("cpu_op", "aten::op" + number(i % 999), 10 * i, "\"tid\": 1, " + ids);
+  if (i % 3 == 1) return span("cuda_runtime", "cudaLaunchKernel", 10 * i - 9, "\"tid\": 1, " + ids);
+  return span("kernel", "k" + number(i % 999), 10 * i, "\"tid\": 7, " + ids);
+}
+
+std::vector<Subject> chrome_subjects() {
+  return {
+      chrome("threads", [](int i) { return span("cpu_op", "a", 10 * i, "\"tid\": " + number(i)); }),
+      chrome("named_threads", [](int i) {
+        return event("M", "thread_name", "\"tid\": " + number(i) + ", \"args\": {\"name\": \"t" + number(i) + "\"}");
+      }),
+      chrome("streams", [](int i) {
+        return span("kernel", "k", 1, "\"tid\": " + number(i) + ", \"args\": {\"stream\": " + number(i) + "}");
+      }),
+      chrome("names", [](int i) { return span("kernel", "k" + number(i), 10 * i, "\"tid\": 7"); }),
+      chrome("overlapping_kernels", [](int i) { return span("kernel", "k", i, "\"tid\": 7"); }),
+      chrome("counters", [](int i) { return event("C", "c" + number(i), "\"ts\": 1, \"args\": {\"value\": 1}"); }),
+      chrome("counters_backwards", [](int i) {
+        return event("C", "c", "\"ts\": " + number(100'000'000 - i) + ", \"args\": {\"value\": 1}");
+      }),
+      chrome("losses", [](int i) {
+        return event("C", i % 2 ? "loss" : "test loss", "\"ts\": " + number(i) + ", \"step\": " + number(i) +
+                                                            ", \"args\": {\"" + (i % 2 ? "loss" : "test loss") + "\": 1}");
+      }),
+      chrome("spans_backwards", [](int i) { return span("cpu_op", "a", 100'000'000 - i, "\"tid\": 1"); }),
+      chrome("open_spans", [](int i) { return event("B", "b", "\"tid\": " + number(i % 50) + ", \"ts\": " + number(i)); }),
+      chrome("spans_in_two_events", [](int i) { return event(i % 2 ? "E" : "B", "b", "\"tid\": 1, \"ts\": " + number(i)); }),
+      chrome("ends_without_a_begin", [](int i) { return event("E", "e", "\"tid\": " + number(i) + ", \"ts\": 1"); }),
+      chrome("memory", [](int i) {
+        return event("i", "[memory]", "\"ts\": " + number(i) + ", \"args\": {\"Bytes\": 8, \"Addr\": " + number(i) +
+                                          ", \"source\": \"s" + number(i % 300) + "\"}");
+      }),
+      chrome("changes", [](int i) { return event("i", "lr", "\"cat\": \"change\", \"ts\": 1, \"step\": " + number(i)); }),
+      chrome("kineto_ops", kineto),
+      chrome("kineto_steps", [](int i) {
+        return i % 10 ? kineto(i) : span("user_annotation", "ProfilerStep#" + number(i), 10 * i, "\"tid\": 1");
+      }),
+      chrome("kineto_optimizer", [](int i) {
+        return i % 10 ? kineto(i) : span("user_annotation", "Optimizer.step#Adam.step", 10 * i, "\"tid\": 1");
+      }),
+      chrome("kineto_python", [](int i) {
+        return span("python_function", "net.py(" + number(i % 999) + "): f", 10 * (i / 50) + i % 50, "\"tid\": 1");
+      }),
+      chrome("kineto_shapes", [](int i) {
+        return span("kernel", "k", 10 * i, "\"tid\": 7, \"args\": {\"grid\": [" + number(i) + ",1,1], \"block\": [64,1,1]}");
+      }),
+      chrome("our_ops", [](int i) {
+        return span("kernel", "k", 10 * i, "\"tid\": 7, \"args\": {\"op\": \"o" + number(i) + "\", \"layer\": \"l\", \"line\": \"a.py:1\"}");
+      }),
   };
 }
 
-std::string span(int i, const std::string& more) {
-  return "\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 1, \"ts\": " + std::to_string(10 * i) + ", \"dur\": 5" + more;
+Subject csv(const char* name, const Line& line) {
+  return {std::string("scalars_") + name, [line](int size, const fs::path&) -> Work {
+            std::string text = "Wall time,Step,Value,Tag\n";
+            for (int i = 0; i < size; ++i) text += line(i) + "\n";
+            return [text = std::move(text)] { parse_scalars_csv(text); };
+          }};
 }
 
-TEST_F(Scaling, ChromeTraces) {
-  const auto number = [](int i) { return std::to_string(i); };
-  expect_linear("threads", chrome([&](int i) { return span(i, ", \"tid\": " + number(i)); }));
-  expect_linear("named threads", chrome([&](int i) {
-                  return "\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": 1, \"tid\": " + number(i) +
-                         ", \"args\": {\"name\": \"t" + number(i) + "\"}";
-                }));
-  expect_linear("streams", chrome([&](int i) {
-                  return "\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": " + number(i) +
-                         ", \"ts\": 1, \"dur\": 1, \"args\": {\"stream\": " + number(i) + "}";
-                }));
-  expect_linear("names", chrome([&](int i) {
-                  return "\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k" + number(i) +
-                         "\", \"pid\": 0, \"tid\": 7, \"ts\": " + number(i) + ", \"dur\": 1";
-                }));
-  expect_linear("counters", chrome([&](int i) {
-                  return "\"ph\": \"C\", \"name\": \"c" + number(i) + "\", \"pid\": 1, \"ts\": 1, \"args\": {\"value\": 1}";
-                }));
-  expect_linear("counters backwards", chrome([&](int i) {
-                  return "\"ph\": \"C\", \"name\": \"c\", \"pid\": 1, \"ts\": " + number(100'000'000 - i) +
-                         ", \"args\": {\"value\": 1}";
-                }), 10'000);
-  expect_linear("spans backwards", chrome([&](int i) { return span(100'000'000 - i, ", \"tid\": 1"); }));
-  expect_linear("spans in spans", chrome([&](int i) {
-                  return "\"ph\": \"B\", \"name\": \"b\", \"pid\": 1, \"tid\": 1, \"ts\": " + number(i);
-                }));
-  expect_linear("memory", chrome([&](int i) {
-                  return "\"ph\": \"i\", \"name\": \"[memory]\", \"ts\": " + number(i) +
-                         ", \"args\": {\"Bytes\": 8, \"Addr\": " + number(i) + ", \"source\": \"s" + number(i % 300) + "\"}";
-                }));
+std::vector<Subject> scalar_subjects() {
+  return {csv("tags", [](int i) { return "1,1,1,tag" + number(i); }),
+          csv("backwards", [](int i) { return number(100'000'000 - i) + "," + number(100'000'000 - i) + ",1,other"; }),
+          csv("losses", [](int i) { return number(i) + "," + number(i % 10) + ",1,loss"; }),
+          csv("losses_and_accuracies", [](int i) { return number(i) + "," + number(i / 2) + ",1," + (i % 2 ? "loss" : "test/acc"); })};
 }
 
-Ready csv(const Line& line) {
-  return [line](int size) -> std::function<void()> {
-    std::string text = "Wall time,Step,Value,Tag\n";
-    for (int i = 0; i < size; ++i) text += line(i) + "\n";
-    return [text = std::move(text)] { parse_scalars_csv(text); };
+// `rows`: SQL that fills tables from the numbers `i` of the table `c`.
+Subject nsys(const char* name, const std::string& tables, const std::string& rows) {
+  return {std::string("nsys_") + name, [=](int size, const fs::path& folder) -> Work {
+            const std::string path = file_in(folder, ".sqlite");
+            Database db(path, Database::Mode::Create);
+            db.exec("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'k')");
+            db.exec(tables.c_str());
+            db.exec(("CREATE TEMP TABLE c AS WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < " +
+                     number(size) + ") SELECT i FROM c").c_str());
+            db.exec(rows.c_str());
+            return [path] { import_nsys(path); };
+          }};
+}
+
+std::vector<Subject> nsys_subjects() {
+  const std::string kernels =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT);";
+  const std::string calls =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INT, end INT, globalTid INT, correlationId INT, nameId INT);";
+  const std::string launches = "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT 10 * i, 10 * i + 2, 5, i, 1 FROM c;";
+  const std::string work = "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 10 * i, 10 * i + 5, 0, 7, i, 1 FROM c;";
+  return {
+      nsys("streams", kernels, "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 10 * i, 10 * i + 5, 0, i, i, 1 FROM c"),
+      nsys("names", kernels, "INSERT INTO StringIds SELECT i + 1, 'name ' || i FROM c; INSERT INTO "
+                             "CUPTI_ACTIVITY_KIND_KERNEL SELECT 10 * i, 10 * i + 5, 0, 7, i, i + 1 FROM c"),
+      nsys("calls", kernels + calls, launches + work),
+      nsys("threads", calls, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT 10 * i, 10 * i + 2, i, i, 1 FROM c"),
+      nsys("ranges", calls + "CREATE TABLE NVTX_EVENTS(start INT, end INT, eventType INT, globalTid INT, text TEXT);",
+           launches + "INSERT INTO NVTX_EVENTS SELECT 10 * i, 10 * i + 9, 59, 5, 'range ' || i FROM c"),
+      nsys("memory", "CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INT, address INT, bytes INT, memoryOperationType INT, name TEXT);",
+           "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS SELECT i, i, 8, i % 2, 'pool ' || i % 200 FROM c"),
+      nsys("copies", "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start INT, end INT, deviceId INT, streamId INT, correlationId INT, "
+                     "bytes INT, copyKind INT);",
+           "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY SELECT 10 * i, 10 * i + 5, 0, i % 100, i, i, 1 FROM c"),
   };
 }
 
-TEST_F(Scaling, ScalarTables) {
-  expect_linear("tags", csv([](int i) { return "1,1,1,tag" + std::to_string(i); }));
-  expect_linear("steps backwards", csv([](int i) {
-                  return std::to_string(100'000 - i) + "," + std::to_string(100'000 - i) + ",1,other";
-                }), 10'000);
-  expect_linear("losses", csv([](int i) { return std::to_string(i) + "," + std::to_string(i % 10) + ",1,loss"; }));
+// A pickle of plain data.
+namespace pickled {
+std::string bytes_of(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i);
+  return text;
+}
+std::string text(const std::string& value) { return "X" + bytes_of(value.size(), 4) + value; }
+std::string whole(int64_t value) { return "\x8a\x08" + bytes_of(static_cast<uint64_t>(value), 8); }
+std::string list(const std::string& values) { return "](" + values + "e"; }
+std::string dict(const std::string& values) { return "}(" + values + "u"; }
+}  // namespace pickled
+
+Subject snapshot(const char* name, const std::function<int(int)>& address, const std::function<int(int)>& line) {
+  return {std::string("snapshot_") + name, [=](int size, const fs::path&) -> Work {
+            using namespace pickled;
+            std::string events, segments;
+            for (int i = 0; i < size; ++i) {
+              const std::string frame = dict(text("filename") + text("/home/a/train.py") + text("line") + whole(line(i)) + text("name") + text("f"));
+              events += dict(text("action") + text(i % 3 == 2 ? "free_requested" : "alloc") + text("addr") + whole(address(i)) + text("size") +
+                             whole(512) + text("time_us") + whole(i) + text("frames") + list(frame));
+              segments += dict(text("address") + whole(address(i)) + text("total_size") + whole(512) + text("device") + whole(0));
+            }
+            const std::string bytes =
+                "\x80\x02" + dict(text("segments") + list(segments) + text("device_traces") + list(list(events))) + ".";
+            return [bytes] { parse_memory_snapshot(bytes, "a.pickle"); };
+          }};
 }
 
-TEST_F(Scaling, NsightExports) {
-  int made = 0;
-  const auto streams = [&](int size) -> std::function<void()> {
-    const std::string path = at(std::to_string(made++) + ".sqlite");
-    Database db(path, Database::Mode::Create);
-    db.exec("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'k'); CREATE TABLE "
-            "CUPTI_ACTIVITY_KIND_KERNEL(start INT, end INT, deviceId INT, streamId INT, correlationId INT, demangledName INT)");
-    db.exec(("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < " +
-             std::to_string(size) + ") SELECT 10 * i, 10 * i + 5, 0, i, i, 1 FROM c")
-                .c_str());
-    return [path] { import_run(path); };
-  };
-  expect_linear("streams", streams);
+std::vector<Subject> snapshot_subjects() {
+  return {snapshot("blocks", [](int i) { return i; }, [](int) { return 3; }),
+          snapshot("lines", [](int i) { return i % 100; }, [](int i) { return i; })};
 }
 
-TEST_F(Scaling, RunFiles) {
-  int made = 0;
-  const auto file = [&](const std::function<void(Trace&, int)>& fill) {
-    return [this, &made, fill](int size) -> std::function<void()> {
-      Trace trace;
-      for (int i = 0; i < size; ++i) fill(trace, i);
-      const std::string path = at(std::to_string(made++) + ".wsrun");
-      RunFileWriter writer(path, {});
-      writer.add(trace);
-      writer.finish();
-      return [path] { import_run(path); };
-    };
-  };
-  const auto put = [](Trace& trace, TrackId track, const std::string& name, int i) {
-    Span span;
-    span.start = 10 * i, span.duration = 5, span.name = trace.intern(name);
-    trace.append(track, span);
-  };
-  expect_linear("tracks", file([&](Trace& t, int i) {
-                  put(t, t.track(TrackKind::Stream, "stream " + std::to_string(i), "GPU 0"), "k", i);
-                }), 2'500);
-  expect_linear("names", file([&](Trace& t, int i) {
-                  put(t, t.track(TrackKind::Stream, "stream", "GPU 0"), "k" + std::to_string(i), i);
-                }));
-  expect_linear("counters", file([](Trace& t, int i) { t.append_counter(t.counter(std::to_string(i), ""), {i, 1}); }), 2'000);
+// --- runs
+
+using Fill = std::function<void(RunData& run, int i)>;
+
+std::shared_ptr<const RunData> run_of(const Fill& fill, int size) {
+  auto run = std::make_shared<RunData>();
+  for (int i = 0; i < size; ++i) fill(*run, i);
+  return run;
 }
 
-// What is asked of a trace, and what is written of it.
-TEST_F(Scaling, Tables) {
-  const auto run_of = [](int size) {
-    auto run = std::make_shared<RunData>();
-    for (int i = 0; i < size; ++i) {
-      Span span;
-      span.start = 10 * i, span.duration = 5, span.name = run->trace.intern("kernel" + std::to_string(i));
-      span.kind = static_cast<uint8_t>(SpanKind::Kernel);
-      run->trace.append(run->trace.track(TrackKind::Stream, "stream " + std::to_string(i % 500), "GPU 0"), span);
-    }
-    return run;
+void put(Trace& trace, TrackKind kind, const std::string& row, SpanKind what, const std::string& name, int i, OpTag op = kNoOp) {
+  Span span;
+  span.start = 10 * i, span.duration = 5, span.name = trace.intern(name), span.op = op;
+  span.kind = static_cast<uint8_t>(what), span.correlation = static_cast<uint32_t>(i + 1), span.step = static_cast<uint32_t>(i / 10 + 1);
+  trace.append(trace.track(kind, row, runs_on_gpu(kind) ? "GPU 0" : "CPU"), span);
+}
+void kernel(RunData& run, int i) {
+  put(run.trace, TrackKind::Stream, "stream " + number(i % 500), SpanKind::Kernel, "kernel" + number(i), i);
+}
+// A kernel, its call and a range around it, with an op of its own as far as there are numbers for ops.
+void kernel_of_op(RunData& run, int i) {
+  constexpr int kOps = 60'000;
+  if (i < kOps)
+    run.trace.ops.push_back({"op" + number(i), "at net.py:" + number(i) + " in f", "layer" + number(i % 999) + "." + number(i),
+                             i % 2 ? "forward" : "backward", Meaning::Matrix});
+  const auto op = static_cast<OpTag>(1 + i % kOps);
+  put(run.trace, TrackKind::Api, "CUDA API", SpanKind::Api, "cudaLaunchKernel", i);
+  put(run.trace, TrackKind::Phases, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i, op);
+  put(run.trace, TrackKind::Stream, "stream 7", SpanKind::Kernel, "kernel" + number(i), i, op);
+}
+void range_on_the_cpu(RunData& run, int i) {
+  put(run.trace, TrackKind::Phases, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i);
+}
+void stack(RunData& run, int i) {
+  put(run.trace, TrackKind::Other, "samples of MainThread", SpanKind::Other, "f" + number(i) + " (a.py:" + number(i) + ") < main (a.py:9)", i);
+  if (i % 10 == 0) kernel(run, i);
+}
+void memory_event(RunData& run, int i) {
+  auto& sources = run.trace.memory_sources;
+  if (sources.empty()) sources = {"cudaMalloc", "caching"};
+  run.trace.append_memory({10 * i, static_cast<uint64_t>(i / 2), 512, static_cast<uint32_t>(i / 10 + 1), kNoOp,
+                           i % 2 ? MemoryAction::Free : MemoryAction::Allocate, static_cast<uint8_t>(i / 2 % 2)});
+}
+void step(RunData& run, int i) {
+  put(run.trace, TrackKind::Steps, "steps", SpanKind::Step, "step", i);
+  kernel(run, i);
+}
+void loss(RunData& run, int i) { run.metrics.push_back({i, 0.1 * i, 1.0 / (i + 1), 0.5}); }
+
+Subject run_file(const char* name, const Fill& fill) {
+  return {std::string("run_file_") + name, [fill](int size, const fs::path& folder) -> Work {
+            const std::string path = file_in(folder, ".wsrun");
+            export_run(*run_of(fill, size), path);
+            return [path] { import_run(path); };
+          }};
+}
+
+std::vector<Subject> run_file_subjects() {
+  return {run_file("tracks", [](RunData& run, int i) { put(run.trace, TrackKind::Stream, "stream " + number(i), SpanKind::Kernel, "k", i); }),
+          run_file("names", [](RunData& run, int i) { put(run.trace, TrackKind::Stream, "stream", SpanKind::Kernel, "k" + number(i), i); }),
+          run_file("counters", [](RunData& run, int i) { run.trace.append_counter(run.trace.counter(number(i), ""), {i, 1}); }),
+          run_file("points", [](RunData& run, int i) { run.trace.append_counter(run.trace.counter("c", ""), {i, 1}); }),
+          run_file("memory", memory_event),
+          run_file("losses", loss),
+          run_file("evaluations", [](RunData& run, int i) { run.evaluations.push_back({i, 0.1 * i, 0.1 * i, 0.5, 0.5}); }),
+          run_file("marks", [](RunData& run, int i) { run.marks.push_back({i, 0.1 * i, "lr " + number(i)}); }),
+          run_file("step_windows", [](RunData& run, int i) { run.step_windows.push_back({i, 1, 10 * i, 10 * i + 9, {}, 0, 0}); })};
+}
+
+// What is asked of a run, and what is written of it.
+Subject table(const std::string& name, const Fill& fill, const std::function<void(const RunData&)>& ask) {
+  return {"table_" + name, [=](int size, const fs::path&) -> Work {
+            return [run = run_of(fill, size), ask] { ask(*run); };
+          }};
+}
+
+std::vector<Subject> table_subjects() {
+  const auto stats = [](GroupBy by) { return [by](const RunData& run) { EXPECT_FALSE(to_text(run_stats(run, by)).empty()); }; };
+  const auto host = [](bool gaps) {
+    return [gaps](const RunData& run) { host_text(host_stacks(run.trace, {.gaps_only = gaps})); };
   };
-  expect_linear("stats", [&](int size) -> std::function<void()> {
-    return [run = run_of(size)] { to_text(run_stats(*run, GroupBy::Name)); };
-  });
-  for (const char* name : {"x.json", "x.sqlite", "x.wsrun", "x_cuda_gpu_kern_sum.csv", "x_cuda_gpu_trace.csv"})
-    expect_linear(name, [&](int size) -> std::function<void()> {
-      return [run = run_of(size), path = at(name)] { export_run(*run, path); };
-    }, 8'000);
+  return {table("name", kernel, stats(GroupBy::Name)),
+          table("op", kernel_of_op, stats(GroupBy::Op)),
+          table("layer", kernel_of_op, stats(GroupBy::Layer)),
+          table("phase", kernel_of_op, stats(GroupBy::Phase)),
+          table("shape", kernel_of_op, stats(GroupBy::Shape)),
+          table("line", kernel_of_op, stats(GroupBy::Line)),
+          table("ranges_on_the_cpu", range_on_the_cpu, stats(GroupBy::Name)),
+          table("allocations", memory_event, stats(GroupBy::Name)),
+          table("steps", step, stats(GroupBy::Name)),
+          table("json", kernel, [](const RunData& run) { to_json(run_stats(run)); }),
+          table("module", kernel_of_op, [](const RunData& run) { to_text(module_tree(run.trace), 10); }),
+          table("host", stack, host(false)),
+          table("gaps", stack, host(true))};
+}
+
+Subject written(const std::string& ending, const Fill& fill) {
+  std::string name = ending;
+  std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return {"written" + name, [=](int size, const fs::path& folder) -> Work {
+            return [run = run_of(fill, size), path = (folder / ("x" + ending)).string()] { export_run(*run, path); };
+          }};
+}
+
+std::vector<Subject> written_subjects() {
+  std::vector<Subject> all{written(".json", kernel_of_op),     written(".sqlite", kernel_of_op), written(".wsrun", kernel_of_op),
+                           written(".tfevents", loss),         written(".scalars.csv", loss),    written(".collapsed", stack),
+                           written(".speedscope.json", stack)};
+  for (const std::string_view report : nsys_reports()) all.push_back(written("_" + std::string(report) + ".csv", kernel_of_op));
+  return all;
 }
 
 // Many rows, and much to drop in one of them.
-TEST_F(Scaling, Eviction) {
-  expect_linear("tracks", [](int size) -> std::function<void()> {
-    return [size] {
-      Trace trace;
-      for (int i = 0; i < size; ++i) {
-        SpanBlock block;
-        block.first = block.last = i, block.count = 1;
-        trace.add_stub(trace.track(TrackKind::Stream, std::to_string(i), "GPU 0"), std::move(block));
-      }
-      const TrackId busy = trace.track(TrackKind::Stream, "busy", "GPU 0");
-      for (int i = 0; i < 50 * size; ++i) trace.append(busy, Span{.start = i});
-      trace.evict(0);
-    };
-  }, 2'000);
+Subject eviction() {
+  return {"eviction", [](int size, const fs::path&) -> Work {
+            return [rows = size / 4] {
+              Trace trace;
+              for (int i = 0; i < rows; ++i) {
+                SpanBlock block;
+                block.first = block.last = i, block.count = 1;
+                trace.add_stub(trace.track(TrackKind::Stream, number(i), "GPU 0"), std::move(block));
+              }
+              const TrackId busy = trace.track(TrackKind::Stream, "busy", "GPU 0");
+              for (int i = 0; i < 50 * rows; ++i) trace.append(busy, Span{.start = i});
+              trace.evict(0);
+            };
+          }};
 }
+
+std::vector<Subject> all_subjects() {
+  std::vector<Subject> all{eviction()};
+  for (const auto& some : {chrome_subjects(), scalar_subjects(), nsys_subjects(), snapshot_subjects(), run_file_subjects(),
+                           table_subjects(), written_subjects()})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
+
+class Scaling : public testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  const fs::path folder_ = fs::temp_directory_path() / ("warpscope-scaling-" + std::to_string(getpid()));
+};
+
+double seconds_of(const Work& work, int times = 1) {
+  const double begin = cpu_seconds();
+  for (int i = 0; i < times; ++i) work();
+  return cpu_seconds() - begin;
+}
+
+struct Times {
+  double once = 1e9, twice = 1e9;  // seconds, the least of some tries
+  bool linear() const { return twice <= 2.5 * once; }
+};
+
+// Caches and growing tables add to the factor of 2; work that grows with the square has a factor of 4.
+Times measured(const Subject& subject, int size, int times, const fs::path& folder) {
+  constexpr int kLeastTries = 2, kMostTries = 5;
+  const Work once = subject.prepare(size, folder), twice = subject.prepare(2 * size, folder);
+  Times least;
+  for (int tries = 0; tries < kLeastTries || (tries < kMostTries && !least.linear()); ++tries) {
+    least.once = std::min(least.once, seconds_of(once, times));
+    least.twice = std::min(least.twice, seconds_of(twice, times));
+  }
+  return least;
+}
+
+TEST_P(Scaling, TwiceAsMuchTakesTwiceAsLong) {
+  constexpr double kEnough = 0.03;  // seconds; shorter times are noise
+  constexpr int kSmallest = 1'000, kLargest = 8'000;
+  int size = kSmallest;
+  double took = seconds_of(GetParam().prepare(size, folder_));
+  while (took < kEnough && size < kLargest) took = seconds_of(GetParam().prepare(size *= 2, folder_));
+  const int times = std::max(1, static_cast<int>(kEnough / took));
+  if (measured(GetParam(), size, times, folder_).linear()) return;
+  // One of the two sizes may just fit into a cache. Work that grows with the square has a factor of 4 here as well.
+  const Times again = measured(GetParam(), 2 * size, times, folder_);
+  EXPECT_TRUE(again.linear()) << 2 * size << " take " << again.once << " s, twice as many " << again.twice << " s";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Scaling, testing::ValuesIn(all_subjects()),
+                         [](const auto& subject) { return subject.param.name; });
 
 }  // namespace
 }  // namespace ws::prof

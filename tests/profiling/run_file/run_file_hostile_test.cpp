@@ -111,6 +111,31 @@ TEST_F(HostileRunFile, ASmallBlockThatClaimsMuch) {
   EXPECT_THAT(again.problems().front(), HasSubstr("--limit allows more"));
 }
 
+// Whoever renames a run writes into its tables, whose conditions come from the file.
+TEST_F(HostileRunFile, AConditionThatComputesALongValue) {
+  change("ALTER TABLE meta RENAME TO old; CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT, CHECK(length(hex(zeroblob("
+         "50000000))) > 0))");
+  EXPECT_THROW(rename_run(path, "a"), Failure);
+}
+
+TEST_F(HostileRunFile, RowsKeepToTheMemoryLimit) {
+  const std::string numbers = "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 30000) ";
+  change(("INSERT INTO metrics(step, wall_s, loss, accuracy) " + numbers + "SELECT i, i, 1, 1 FROM c; INSERT INTO "
+          "evaluations(step, epoch, wall_s, test_loss, test_accuracy) " + numbers + "SELECT i, 1, i, 1, 1 FROM c; INSERT INTO "
+          "marks(step, wall_s, text) " + numbers + "SELECT i, i, 'lr' FROM c; INSERT INTO step_windows(first_step, steps, begin, "
+          "\"end\", matrix_ns, pointwise_ns, loss_ns, optimizer_ns, copy_ns, allocation_ns, sync_ns, launch_ns, idle_ns, other_ns, "
+          "communication_ns, allocations, frees) " + numbers + "SELECT i, 1, i, i + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM c")
+             .c_str());
+  set_memory_limit(1 << 20);
+  RunFileReader reader(path);
+  const size_t metrics = reader.metrics().size(), evaluations = reader.evaluations().size();
+  const size_t marks = reader.marks().size(), windows = reader.step_windows().size();
+  set_memory_limit(0);
+  for (const size_t rows : {metrics, evaluations, marks, windows}) EXPECT_LT(rows, 30'000u);
+  ASSERT_FALSE(reader.problems().empty());
+  EXPECT_THAT(reader.problems().front(), HasSubstr("--limit allows more"));
+}
+
 TEST_F(HostileRunFile, AnIdIsNoSize) {
   change("INSERT INTO names VALUES(4000000, 'far')");
   RunFileReader reader(path);

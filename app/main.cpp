@@ -16,6 +16,7 @@
 #include "app/window/password_dialog.h"
 #include "app/window/screenshot.h"
 #include "app/window/window_layout.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
 
 namespace {
@@ -95,11 +96,15 @@ int write_report_of_files(const QStringList& files, const QString& path) {
   try {
     if (files.isEmpty() || files.size() > 8) throw ws::Failure("--report: name one to eight run files.");
     std::vector<ReportRun> runs;
-    for (const QString& file : files) runs.push_back(report_run_of_file(file.toStdString()));
+    for (const QString& file : files) {
+      runs.push_back(report_run_of_file(file.toStdString()));
+      for (const std::string& problem : runs.back().problems)
+        std::fprintf(stderr, "%s\n", ws::printable(file.toStdString() + ": " + problem).c_str());
+    }
     save_report(runs, path);
     return 0;
   } catch (const std::exception& problem) {
-    return std::fprintf(stderr, "warpscope: %s\n", problem.what()), 1;
+    return std::fprintf(stderr, "warpscope: %s\n", ws::printable(problem.what()).c_str()), 1;
   }
 }
 

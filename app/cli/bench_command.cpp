@@ -8,6 +8,7 @@
 #include "app/cli/step_bench.h"
 #include "app/core/runs/machine.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::cli {
 namespace {
@@ -61,7 +62,7 @@ json measured_json(const Variant& v, const BenchResult& r) {
 }
 
 void print_row(const Variant& v, const BenchResult& r) {
-  std::printf("%-16s %12.1f %12.1f %12.1f %14.0f   %s\n", v.name.c_str(), r.median_us, r.least_us, r.most_us,
+  std::printf("%-16s %12.1f %12.1f %12.1f %14.0f   %s\n", printable(v.name).c_str(), r.median_us, r.least_us, r.most_us,
               r.samples_per_s, r.device.c_str());
 }
 
@@ -74,7 +75,7 @@ int bench(const BenchArguments& a) {
     if (const auto reason = why_invalid(v.spec, device_info().cuda)) {
       if (all.size() == 1) throw Failure(*reason);
       out["results"].push_back({{"name", v.name}, {"not_run", *reason}});
-      if (!a.json) std::printf("%-16s not here: %s\n", v.name.c_str(), reason->c_str());
+      if (!a.json) std::printf("%-16s not here: %s\n", printable(v.name).c_str(), printable(*reason).c_str());
       continue;
     }
     const BenchResult result = bench_steps(v.spec, data, a.options);

@@ -13,7 +13,9 @@
 #include "app/core/report/experiment_figure.h"
 #include "app/core/report/report.h"
 #include "app/core/experiments/experiment.h"
+#include "app/core/remote/job_request.h"
 #include "engine/devices/devices.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/whole_file.h"
@@ -45,7 +47,7 @@ class Narrate final : public ExperimentSink {
 
 int list_shipped() {
   for (const ExperimentInfo& info : shipped_experiments())
-    std::printf("  %-18s %s\n", info.name.c_str(), info.title.c_str());
+    std::printf("  %-18s %s\n", printable(info.name).c_str(), printable(info.title).c_str());
   return kDone;
 }
 
@@ -72,27 +74,44 @@ std::string folder_for(const ExperimentArguments& a, const ExperimentSpec& spec)
   return a.folder.empty() ? "experiment-" + file_name_of(spec.name) : a.folder;
 }
 
-// Trains on the other machine and copies the results here: the table, the chart, and each
-// training's result and run file.
+void print_result(const ExperimentArguments& a, const ExperimentResult& result) {
+  if (a.json) return void(std::printf("%s\n", to_json(result).dump().c_str()));
+  print_table(result.spec.title + "\n" + result.device + "\n\n" + experiment_table(result) +
+              (result.complete ? "" : "\nNot complete: start it again to go on.\n") + "\n" +
+              wrapped("Expected: " + result.spec.expect, 0, 0) + "\n" +
+              wrapped("Measured: " + measured_text(result), 0, 0) + "\n");
+}
+
+bool has_gpu(RemoteLink& link) {
+  const nlohmann::json hello = link.ask({{"do", "hello"}});
+  return !JsonInput(hello, "").required("machine").required("gpu").is_null();
+}
+
+// Shows an experiment on another machine until it ends or is left. Copies the results here, if a folder is named: the
+// table, the chart, and each training's result and run file.
+int watch_experiment(const ExperimentArguments& a, RemoteRun& run, const std::string& folder, ProgressLine& line) {
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
+  if (end.left) return line.say(how_to_return(run, run.link())), kDone;
+  if (folder.empty()) return end.exit_status.value_or(kFailed);
+  for (const std::string& file : end.files) {
+    if (!is_plain_name(file)) throw Failure("The other side names a file that can be none of an experiment.");
+    fetch(run, {{"run", run.name()}, {"folder", "results"}, {"file", file}}, folder + "/" + file, line);
+  }
+  if (!result_rows(folder).empty()) print_result(a, read_experiment(folder, has_gpu(run.link())));
+  line.say("kept in " + folder);
+  return end.exit_status.value_or(kFailed);
+}
+
 int run_experiment_there(const ExperimentArguments& a, const ExperimentSpec& spec) {
   RemoteLink link(a.remote.address());
   const std::string name = RemoteRun::new_name(spec.name);
   const std::string folder = folder_for(a, spec);
-  RemoteRun::start(
-      link, name,
-      {{"kind", "experiment"}, {"title", spec.title}, {"experiment", to_json(spec)}, {"rows", result_rows(folder)}});
+  const ExperimentFolder owned(folder);
+  RemoteRun::start(link, name, experiment_request(spec.title, to_json(spec), result_rows(folder)));
   RemoteRun run(link, name, false);
   ProgressLine line(stderr);
   line.say("runs on " + link.address().place() + " as " + name);
-  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
-  if (end.left) return line.say(how_to_return(run, link)), kDone;
-  std::filesystem::create_directories(folder);
-  for (const std::string& file : end.files) {
-    if (!is_plain_name(file)) throw Failure("The other side names a file that can be none of an experiment.");
-    fetch(link, {{"run", name}, {"folder", "results"}, {"file", file}}, folder + "/" + file, line);
-  }
-  line.say("kept in " + folder);
-  return end.exit_status.value_or(kFailed);
+  return watch_experiment(a, run, folder, line);
 }
 
 int run_experiment(const ExperimentArguments& a) {
@@ -112,23 +131,26 @@ int run_experiment(const ExperimentArguments& a) {
   }
   prof::write_whole(folder + "/table.csv", experiment_csv(result));
   prof::write_whole(folder + "/chart.svg", to_svg(experiment_figure(result)) + "\n");
-  if (a.json) {
-    std::printf("%s\n", to_json(result).dump().c_str());
-    return exit_code(result);
-  }
-  print_table(spec.title + "\n" + result.device + "\n\n" + experiment_table(result) +
-              (result.complete ? "" : "\nNot complete: start it again to go on.\n") + "\n" +
-              wrapped("Expected: " + spec.expect, 0, 0) + "\n" +
-              wrapped("Measured: " + measured_text(result), 0, 0) + "\n");
+  print_result(a, result);
   return exit_code(result);
 }
 
 }  // namespace
 
+int attach_experiment(const AttachedJob& job) {
+  ExperimentArguments a;
+  a.remote.at_interrupt = job.at_interrupt;
+  std::optional<ExperimentFolder> owned;
+  if (!job.folder.empty()) owned.emplace(job.folder);
+  ProgressLine line(stderr);
+  return watch_experiment(a, job.run, job.folder, line);
+}
+
 Run add_experiment(CLI::App& program) {
   auto arguments = std::make_shared<ExperimentArguments>();
   CLI::App& command =
       *program.add_subcommand("experiment", "train every combination of some choices and compare the results");
+  add_limit(command);
   command.add_option("EXPERIMENT", arguments->source, "the name of a shipped one (--list), or a JSON file");
   command
       .add_option("--out", arguments->folder,

@@ -11,11 +11,13 @@
 #include "app/cli/remote_watch.h"
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/lab/shipped_labs.h"
+#include "app/core/remote/job_request.h"
 #include "app/core/runs/torch_run.h"
 #include "engine/lab/ceilings.h"
 #include "engine/workloads/expression_source.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::cli {
@@ -122,18 +124,9 @@ LabResult in_torch(const LabArguments& a, const LabSpec& spec, const std::atomic
   return result;
 }
 
-// Runs the sweep on another machine and shows its points as they come. Returns nullopt if it was left running there.
-std::optional<LabResult> run_lab_there(const LabArguments& a, const LabSpec& spec, LabLines& lines) {
-  app::RemoteLink link(a.remote.address());
-  const std::string name = app::RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)));
-  json job{
-      {"kind", "lab"}, {"title", to_string(spec.operation)}, {"lab", to_json(spec)}, {"record", !a.run_file.empty()}};
-  if (a.torch) job.update({{"torch", true}, {"python", a.python}});
-  if (!a.script.empty()) job["script"] = a.script;
-  app::RemoteRun::start(link, name, job);
-  app::RemoteRun run(link, name, false);
+// Shows the points of a sweep on another machine as they come. Returns nullopt if it was left running there.
+std::optional<LabResult> watch_lab(const LabArguments& a, app::RemoteRun& run, LabLines& lines) {
   ProgressLine line(stderr);
-  line.say("runs on " + link.address().place() + " as " + name);
   std::optional<LabResult> whole;
   const auto take = [&](const app::RemoteUpdate& update) {
     for (const std::string& text : update.told) {
@@ -145,12 +138,23 @@ std::optional<LabResult> run_lab_there(const LabArguments& a, const LabSpec& spe
     }
   };
   const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt, .each = take});
-  if (end.left) return line.say(how_to_return(run, link)), std::nullopt;
-  if (!whole) throw Failure("The sweep on " + link.address().place() + " ended without a result.");
+  if (end.left) return line.say(how_to_return(run, run.link())), std::nullopt;
+  if (!whole) throw Failure("The sweep on " + run.link().address().place() + " ended without a result.");
   if (a.torch)
     for (const LabPoint& point : whole->points) lines.point(point);
-  if (!a.run_file.empty() && !end.files.empty()) fetch(link, {{"file", name + ".wsrun"}}, a.run_file, line);
+  if (!a.run_file.empty() && !end.files.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
   return whole;
+}
+
+std::optional<LabResult> run_lab_there(const LabArguments& a, const LabSpec& spec, LabLines& lines) {
+  app::RemoteLink link(a.remote.address(a.run_file));
+  const std::string name = app::RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)));
+  app::RemoteRun::start(link, name,
+                        a.torch ? app::torch_lab_request(spec, {a.python, a.script})
+                                : app::lab_request(spec, !a.run_file.empty()));
+  app::RemoteRun run(link, name, false);
+  ProgressLine(stderr).say("runs on " + link.address().place() + " as " + name);
+  return watch_lab(a, run, lines);
 }
 
 int print_measured(const LabArguments& a) {
@@ -167,7 +171,7 @@ int print_measured(const LabArguments& a) {
 int list_labs(bool as_json) {
   json all = json::array();
   for (const app::ShippedLab& shipped : app::shipped_labs()) {
-    if (!as_json) std::printf("  %-34s %s\n", shipped.name.c_str(), shipped.title.c_str());
+    if (!as_json) std::printf("  %-34s %s\n", printable(shipped.name).c_str(), printable(shipped.title).c_str());
     json object = {{"name", shipped.name}};
     if (as_json) object.update(app::read_lab_file(shipped.path)), all.push_back(object);
   }
@@ -200,9 +204,19 @@ int run_lab(const LabArguments& a) {
 
 }  // namespace
 
+int attach_lab(const AttachedJob& job) {
+  LabArguments a;
+  a.run_file = job.run_file, a.remote.at_interrupt = job.at_interrupt;
+  a.torch = JsonInput(job.request, "").at("torch").flag(false);
+  LabLines lines(stdout);
+  const std::optional<LabResult> result = watch_lab(a, job.run, lines);
+  return result ? give(a, *result) : kDone;
+}
+
 Run add_lab(CLI::App& program) {
   auto a = std::make_shared<LabArguments>();
   CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes, in several variants");
+  add_limit(command);
   command.add_option("OPERATION", a->source,
                      "matmul, sine, add, reduce, softmax, copy, a shipped experiment (--list), a JSON file, or a "
                      "recorded sweep (.wsrun); matmul where none is named");

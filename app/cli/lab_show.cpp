@@ -80,7 +80,7 @@ void LabLines::point(const LabPoint& p) {
                       bound_text(p);
   if (!p.note.empty()) times += "  " + p.note;
   if (way.pitfall) times += "  (reads the launch, not the work)";
-  std::fprintf(out_, "%12lld  %-24s%s\n", static_cast<long long>(p.size), label.c_str(), times.c_str());
+  std::fprintf(out_, "%12lld  %-24s%s\n", static_cast<long long>(p.size), label.c_str(), printable(times).c_str());
   std::fflush(out_);
 }
 

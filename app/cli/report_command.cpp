@@ -45,7 +45,7 @@ int report(const ReportArguments& a) {
   if (!pdf || !a.figures.empty())
     for (const std::string& file : a.files) {
       runs.push_back(ws::app::report_run_of_file(file));
-      say_problems(file, runs.back().problems);
+      if (!pdf) say_problems(file, runs.back().problems);  // the window's program says them itself
     }
   if (!pdf)
     prof::write_whole(a.out, ws::app::report_html(runs));

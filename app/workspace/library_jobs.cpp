@@ -6,6 +6,7 @@
 
 #include "app/text/units.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/formats/convert.h"
 
@@ -25,7 +26,10 @@ void write_copy(const QString& from, const QString& to) {
 }
 
 void read_in(const QString& from, const QString& to) {
-  if (!from.endsWith(".wsrun")) {
+  if (const std::string owner = owner_of(from.toStdString()); !owner.empty())
+    throw Failure(from.toStdString() + " is being written by process " + owner + ". Stop it first.");
+  // The log of a killed program holds rows that the file does not have yet.
+  if (!from.endsWith(".wsrun") || QFile::exists(from + "-wal")) {
     prof::convert(from.toStdString(), to.toStdString());
     return;
   }

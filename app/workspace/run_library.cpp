@@ -6,6 +6,7 @@
 #include <QStandardPaths>
 #include <algorithm>
 #include <climits>
+#include <optional>
 
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
@@ -118,6 +119,9 @@ bool RunLibrary::readFolder() {
 bool RunLibrary::readAgain(Run* run) {
   const bool was_elsewhere = run->elsewhere, was_loaded = run->loaded;
   try {
+    // A file that another program writes is read every two seconds: a mark would change the folder each time.
+    std::optional<AsideFiles::Reading> reading;
+    if (!was_elsewhere) reading.emplace(aside_, run->path);
     read_summary(*run, run->path);
   } catch (const std::exception& problem) {
     emit failed(unreadable(run->path, QString::fromUtf8(problem.what())));
@@ -198,14 +202,16 @@ void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
   emit tickedChanged();
 }
 
-// Chooses a letter that no other run has, in a colour that no ticked run has, if there are any.
+// Chooses a letter that no other run has, in a colour that no ticked run has, if there are any. A run keeps its letter
+// and its colour unless another ticked run has that letter.
 void RunLibrary::giveLetter(Run* run) {
-  if (run->letter >= 0) return;
+  if (run->letter >= 0 && std::ranges::find(runs_, run->letter, &Run::slot) == runs_.end()) return;
   constexpr int kLetters = 26, kColours = 8;
   int best = 0, least = INT_MAX;
   for (int letter = 0; letter < kLetters; ++letter) {
     int cost = 0;
     for (const Run* other : runs_) {
+      if (other == run) continue;
       if (other->slot >= 0 && other->slot % kColours == letter % kColours) cost += 100;
       if (other->letter == letter) cost += other->slot >= 0 ? 10'000 : 1000;
     }

@@ -123,7 +123,9 @@ Checkpoint parse_checkpoint(std::string_view bytes, const std::string& name) {
 
 Checkpoint load_checkpoint(const std::string& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw Failure(path + ": is a folder, expected a checkpoint file");
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found))  // opening a pipe would wait forever
+    throw Failure(path + ": is a folder, a device or a pipe, expected a checkpoint file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Failure(path + ": cannot be opened: " + std::strerror(errno));
   const auto size = std::filesystem::file_size(path, error);

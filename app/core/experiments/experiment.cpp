@@ -1,5 +1,7 @@
 #include "app/core/experiments/experiment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,7 +16,6 @@
 #include "app/core/runs/traced_training.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/json_input.h"
-#include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/base/statistics.h"
@@ -127,6 +128,17 @@ void keep_rows(const fs::path& folder, const std::vector<TrialRun>& rows) {
   std::string text;
   for (const TrialRun& row : rows) text += to_json(row).dump() + "\n";
   if (!text.empty()) prof::write_whole((folder / "results.jsonl").string(), text);
+}
+
+// A killed process may have left half a row. The next row begins on a new line.
+void end_last_row(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in || in.tellg() <= 0) return;
+  in.seekg(-1, std::ios::end);
+  if (in.get() == '\n') return;
+  prof::SyncedFile log(file.string(), prof::SyncedFile::Begin::AtEnd);
+  log.write("\n");
+  log.close();
 }
 
 template <class Get>
@@ -245,12 +257,24 @@ class Runner {
 
 }  // namespace
 
+ExperimentFolder::ExperimentFolder(const std::string& path) : path_(path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw Failure(path + ": cannot be made: " + error.message());
+  for (const char* name : {"experiment.json", "results.jsonl", "table.csv", "chart.svg"})
+    prof::file_to_write(path + "/" + name);
+  owned_.emplace(path);
+  end_last_row(fs::path(path) / "results.jsonl");
+}
+
+ExperimentFolder::~ExperimentFolder() {
+  owned_.reset();
+  rmdir(path_.c_str());  // removes only an empty folder
+}
+
 ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& folder, const std::atomic<bool>& cancel,
                                 ExperimentSink& sink, bool retry_failed) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) throw Failure(folder + ": cannot be made: " + error.message());
-  const Ownership owned(folder);
+  const ExperimentFolder owned(folder);
   const auto trials = trials_of(spec, device_info().cuda);
   const auto order = run_order(spec, trials);
   const std::vector<TrialRun> rows = read_rows(folder, kept_trials(folder));

@@ -10,6 +10,7 @@
 
 #include "engine/devices/devices.h"
 #include "engine/train/trainer.h"
+#include "profiling/base/ownership.h"
 
 namespace ws::app {
 
@@ -73,7 +74,7 @@ struct ExperimentResult {
 };
 
 struct ExperimentInfo {
-  std::string name, title, text, path;
+  std::string name, title, text, path;  // title: the problem of a file that cannot be read
 };
 std::vector<ExperimentInfo> shipped_experiments();
 ExperimentSpec load_experiment(const std::string& path_or_name);  // throws Failure naming the key
@@ -92,6 +93,18 @@ class ExperimentSink {
   virtual void ended(const TrialRun&) {}
   // Called after each training. Returns false after a GPU fault in this process: all further trainings would fail.
   virtual bool goes_on() const { return !gpu_lost(); }
+};
+
+// The folder of an experiment's results, created and claimed. Throws Failure if another process has it, or if a file in
+// it cannot be written. A folder that stays empty is removed again.
+class ExperimentFolder {
+ public:
+  explicit ExperimentFolder(const std::string& path);
+  ~ExperimentFolder();
+
+ private:
+  std::string path_;
+  std::optional<Ownership> owned_;
 };
 
 // Runs the trials that have no result in `folder`/results.jsonl, and repeats failed ones. Results of trials with

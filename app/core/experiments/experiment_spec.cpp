@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/core/experiments/experiment.h"
+#include "profiling/base/budget.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/text.h"
@@ -40,15 +42,33 @@ void apply_settings(RunSpec& spec, const std::vector<Setting>& set) {
 
 fs::path experiments_folder() { return resources_folder() / "experiments"; }
 
-// The limit is low because each combination is a training.
+// Most bytes of a trial: each key once, with its value as a setting, in the label and in the run description, where a
+// list of numbers takes four times its text.
+uint64_t bytes_of_a_trial(const ExperimentSpec& spec) {
+  std::map<std::string, size_t> longest;
+  for (const ExperimentAxis& axis : spec.axes)
+    for (const std::string& value : axis.values) longest[axis.key] = std::max(longest[axis.key], value.size());
+  for (const ExperimentRung& rung : spec.ladder)
+    for (const auto& [key, value] : rung.set) longest[key] = std::max(longest[key], value.size());
+  uint64_t bytes = sizeof(Trial) + 4 * spec_text(spec.base).size();
+  for (const auto& [key, size] : longest) bytes += sizeof(Setting) + key.size() + 6 * size;
+  return bytes;
+}
+
+// Throws Failure before the trials take memory. The limit is low because each combination is a training.
 void must_be_few(const ExperimentSpec& spec) {
   constexpr double kMost = 10'000;
   double trials = spec.ladder.empty() ? 1 : static_cast<double>(spec.ladder.size());
   for (const ExperimentAxis& axis : spec.axes) trials *= static_cast<double>(axis.values.size());
-  if (trials <= kMost) return;
-  char count[32];
-  std::snprintf(count, sizeof count, "%.6g", trials);
-  throw Failure(std::string("experiment.axes: ") + count + " combinations; at most 10,000 can be trained");
+  if (trials > kMost) {
+    char count[32];
+    std::snprintf(count, sizeof count, "%.6g", trials);
+    throw Failure(std::string(spec.ladder.empty() ? "experiment.axes: " : "experiment.ladder: ") + count +
+                  " combinations; at most 10,000 can be trained");
+  }
+  const uint64_t each = bytes_of_a_trial(spec) + static_cast<uint64_t>(spec.repeats) * sizeof(std::pair<int, int>);
+  const Budget budget;
+  if (!budget.has(static_cast<uint64_t>(trials) * each)) throw Failure("experiment: " + budget.spent_text());
 }
 
 // Creates all combinations. The last axis changes fastest.
@@ -88,7 +108,10 @@ std::vector<Trial> ladder_trials(const ExperimentSpec& spec) {
   std::vector<Trial> trials;
   std::vector<Setting> all;
   for (const ExperimentRung& rung : spec.ladder) {
-    all.insert(all.end(), rung.set.begin(), rung.set.end());
+    for (const Setting& setting : rung.set) {
+      std::erase_if(all, [&setting](const Setting& before) { return before.first == setting.first; });
+      all.push_back(setting);
+    }
     trials.push_back({0, rung.label, all, {}, ""});
   }
   return trials;
@@ -118,8 +141,8 @@ ExperimentSpec experiment_from_json(const json& object) {
   for (const JsonInput& rung : input.at("ladder").items())
     spec.ladder.push_back({rung.at("label").text(), read_settings(rung.at("set"))});
   if (spec.axes.empty() == spec.ladder.empty()) throw Failure("experiment: name either axes or a ladder");
-  must_be_few(spec);
   spec.repeats = static_cast<int>(input.at("repeats").whole(3, 1, 1000));
+  must_be_few(spec);
   spec.seed = static_cast<uint64_t>(input.at("seed").whole(1, 0));
   return spec;
 }
@@ -142,9 +165,13 @@ std::vector<ExperimentInfo> shipped_experiments() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(experiments_folder(), error)) {
     if (entry.path().extension() != ".json") continue;
-    const json object = read_json(entry.path());
-    const JsonInput input(object, entry.path().string());
-    all.push_back({entry.path().stem(), input.at("title").text(), input.at("text").text(), entry.path()});
+    try {
+      const json object = read_json(entry.path());
+      const JsonInput input(object, entry.path().string());
+      all.push_back({entry.path().stem(), input.at("title").text(), input.at("text").text(), entry.path()});
+    } catch (const Failure& problem) {
+      all.push_back({entry.path().stem(), problem.what(), "", entry.path()});
+    }
   }
   std::ranges::sort(all, {}, &ExperimentInfo::name);
   return all;

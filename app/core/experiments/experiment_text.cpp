@@ -43,6 +43,19 @@ double widest_spread(const std::vector<const TrialResult*>& all) {
   return widest;
 }
 
+// How far the best and the worst trial are apart. Times whose repeats overlap are within noise.
+std::string factor_text(const Story& story, const TrialResult& best, const TrialResult& worst) {
+  const double ratio =
+      story.low_is_good ? worst.*story.value / (best.*story.value) : best.*story.value / (worst.*story.value);
+  if (!std::isfinite(ratio)) return "";
+  const std::string factor = ": a factor of " + cell(ratio, ratio < 10 ? 2 : 1);
+  const bool time = story.value == &TrialResult::us_per_step || story.value == &TrialResult::samples_per_s;
+  if (!time) return factor;
+  if (best.runs.size() < 2 || worst.runs.size() < 2) return factor + " (noise unknown)";
+  // The slowest repeat of the best one beside the fastest repeat of the worst one.
+  return ratio <= best.high / best.us_per_step * worst.us_per_step / worst.low ? ": within noise" : factor;
+}
+
 }  // namespace
 
 std::string measured_text(const ExperimentResult& result) {
@@ -58,10 +71,7 @@ std::string measured_text(const ExperimentResult& result) {
   };
   std::string text = result.device + ": “" + best.trial.label + "” has " + figure(best) + ", “" + worst.trial.label +
                      "” " + figure(worst);
-  const double ratio =
-      story.low_is_good ? worst.*story.value / (best.*story.value) : best.*story.value / (worst.*story.value);
-  if (result.spec.look_at != "test_accuracy" && std::isfinite(ratio))
-    text += ": a factor of " + cell(ratio, ratio < 10 ? 2 : 1);
+  if (result.spec.look_at != "test_accuracy") text += factor_text(story, best, worst);
   text += ".";
   if (const double spread = widest_spread(all); spread > 0)
     text += " The repeats of a choice lie at most " + cell(100 * spread, 1) + " % apart.";

@@ -16,8 +16,11 @@ struct TracedTraining::Impl final : TrainSink {
   Impl(RunSpec s, RecorderOptions o, TrainOptions t)
       : spec(std::move(s)), options(std::move(o)), train(std::move(t)), writer(options.title, spec) {}
 
+  // The training is accepted. Before this, a refusal leaves an older run file as it is.
   void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
+    if (!options.path.empty()) open_file();
     if (options.at_start) options.at_start();
+    pump = std::jthread([this](const std::stop_token& ended) { pump_until(ended, [this] { drain(); }); });
     std::lock_guard lock(mutex);
     inbox.plan = plan;
   }
@@ -59,6 +62,7 @@ struct TracedTraining::Impl final : TrainSink {
     prof::CollectorOptions wanted = options.trace;
     wanted.level = level;
     wanted.gpu = prof::cupti_gpu_source();
+    wanted.gpu_is_rank = spec.exec.gpus != 1;
     if (wanted.origin_ns == 0) wanted.origin_ns = origin_ns;
     auto fresh = std::make_unique<prof::Collector>();
     try {
@@ -137,6 +141,7 @@ struct TracedTraining::Impl final : TrainSink {
   std::unique_ptr<prof::Collector> collector;
   TrainingWriter writer;  // once the run has begun, only the pump uses it
   std::string file_problem;
+  std::jthread pump;
 };
 
 TracedTraining::TracedTraining(RunSpec spec, RecorderOptions options, TrainOptions train)
@@ -150,11 +155,8 @@ Summary TracedTraining::run(const data::Dataset& data) {
   const prof::nvtx::Names names;
   run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
-  if (!run.options.path.empty()) run.open_file();
-  std::jthread pump([&run](const std::stop_token& ended) { pump_until(ended, [&run] { run.drain(); }); });
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
-  pump.request_stop();
-  pump.join();
+  run.pump = {};  // stops and joins it
   if (auto* tracer = run.tracer()) tracer->stop();
   run.drain();
   run.record([&] { run.writer.finish(summary, trace_status()); });

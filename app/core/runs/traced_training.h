@@ -15,7 +15,7 @@
 namespace ws::app {
 
 struct RecorderOptions {
-  std::string path;  // the .wsrun to write; empty if none
+  std::string path;  // the .wsrun to write, once the training is accepted; empty if none
   bool may_go_unkept = false;  // a failed write of the file neither stops nor fails the training
   std::string title;
   prof::CollectorOptions trace{.level = prof::TraceLevel::Off};

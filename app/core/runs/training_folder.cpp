@@ -66,6 +66,7 @@ TrainingFolder::TrainingFolder(const std::string& folder, int64_t steps_per_epoc
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
   // Report it before the training, not after it.
   if (access(folder.c_str(), W_OK | X_OK) != 0) throw Failure(folder + ": cannot be written: " + std::strerror(errno));
+  for (const std::string& path : {metrics_path_, folder + "/summary.json", checkpoint_path(folder)}) prof::file_to_write(path);
   if (fs::exists(metrics_path_, error) && access(metrics_path_.c_str(), W_OK) != 0)
     throw Failure(metrics_path_ + ": cannot be written: " + std::strerror(errno));
   owned_ = std::make_unique<Ownership>(folder);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/remote/job_folder.h"
+#include "app/core/remote/job_request.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/whole_file.h"
@@ -32,31 +33,34 @@ RemoteWork::Copies copies_into(const QString& folder) {
 }  // namespace
 
 void ExperimentJob::startThere(const std::shared_ptr<RemoteMachine>& machine, const ExperimentSpec& spec, const QString& folder) {
-  prepare(spec, folder);
-  const nlohmann::json job{
-      {"kind", "experiment"}, {"title", spec.title}, {"experiment", to_json(spec)}, {"rows", rows_}};
+  std::unique_ptr<ExperimentFolder> owned = prepare(spec, folder);
+  const nlohmann::json job = experiment_request(spec.title, to_json(spec), rows_);
   const QString name = QString::fromStdString(RemoteRun::new_name(spec.name));
-  follow(std::make_unique<RemoteWork>(machine, name, job, copies_into(folder), this));
+  follow(std::make_unique<RemoteWork>(machine, name, job, copies_into(folder), this), std::move(owned));
 }
 
 void ExperimentJob::follow(const std::shared_ptr<RemoteMachine>& machine, const QString& name, const ExperimentSpec& spec, const QString& folder) {
-  prepare(spec, folder);
-  follow(std::make_unique<RemoteWork>(machine, name, nlohmann::json(), copies_into(folder), this));
+  std::unique_ptr<ExperimentFolder> owned = prepare(spec, folder);
+  follow(std::make_unique<RemoteWork>(machine, name, nlohmann::json(), copies_into(folder), this), std::move(owned));
 }
 
-// Throws Failure if nothing can be written there.
-void ExperimentJob::prepare(const ExperimentSpec& spec, const QString& folder) {
+// Throws Failure if nothing can be written there, or if another process writes there.
+std::unique_ptr<ExperimentFolder> ExperimentJob::prepare(const ExperimentSpec& spec, const QString& folder) {
   folder_ = folder;
-  QDir().mkpath(folder_);
+  auto owned = std::make_unique<ExperimentFolder>(folder_.toStdString());
   prof::write_whole((folder_ + "/experiment.json").toStdString(), to_json(spec).dump(2) + "\n");
   const std::vector<std::string> known = result_rows(folder_.toStdString());
   rows_ = {known.begin(), known.end()};
   unwritten_.clear();
+  return owned;
 }
 
-void ExperimentJob::follow(std::unique_ptr<RemoteWork> work) {
-  RemoteWork* there = there_.follow(
-      std::move(work), [this](const QString& problem) { emit ended(problem.isEmpty() ? unwritten_ : problem); });
+void ExperimentJob::follow(std::unique_ptr<RemoteWork> work, std::unique_ptr<ExperimentFolder> owned) {
+  owned_ = std::move(owned);
+  RemoteWork* there = there_.follow(std::move(work), [this](const QString& problem) {
+    owned_.reset();
+    emit ended(problem.isEmpty() ? unwritten_ : problem);
+  });
   connect(there, &RemoteWork::told, this, &ExperimentJob::keepRows);
   connect(there, &RemoteWork::printed, this, &ExperimentJob::printed);
 }
@@ -88,7 +92,9 @@ void ExperimentJob::cancel() {
 }
 
 void ExperimentJob::leave() {
-  if (there_.leave()) emit ended({});
+  if (!there_.leave()) return;
+  owned_.reset();
+  emit ended({});
 }
 
 void ExperimentJob::start(const ExperimentSpec& spec, const QString& folder) {

@@ -35,14 +35,15 @@ class ExperimentJob : public QObject {
   void ended(const QString& problem);  // empty if it went well or was stopped
 
  private:
-  void prepare(const ExperimentSpec& spec, const QString& folder);
-  void follow(std::unique_ptr<RemoteWork> work);
+  std::unique_ptr<ExperimentFolder> prepare(const ExperimentSpec& spec, const QString& folder);
+  void follow(std::unique_ptr<RemoteWork> work, std::unique_ptr<ExperimentFolder> owned);
   void keepRows(const std::vector<std::string>& told);
 
   QString folder_, unwritten_;  // unwritten_: why rows could not be kept
   Job job_;
   FollowedWork there_;
-  std::set<std::string> rows_;  // lines of results.jsonl in the folder
+  std::unique_ptr<ExperimentFolder> owned_;  // while it runs on another machine
+  std::set<std::string> rows_;               // lines of results.jsonl in the folder
 };
 
 }  // namespace ws::app

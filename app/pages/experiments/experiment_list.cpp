@@ -37,12 +37,11 @@ void ExperimentList::fill() {
   if (count() > 0) return;
   addHeading(tr("Shipped with Warpscope"));
   const bool cuda = cuda_.value_or(device_info().cuda);
-  try {
-    for (const ExperimentInfo& shipped : shipped_experiments())
+  for (const ExperimentInfo& shipped : shipped_experiments()) try {
       if (runs_with(cuda, shipped.path)) add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
-  } catch (const std::exception& problem) {
-    emit said(QString::fromUtf8(problem.what()), true);
-  }
+    } catch (const std::exception& problem) {
+      emit said(QString::fromUtf8(problem.what()), true);
+    }
   for (const QFileInfo& own : QDir(own_folder_).entryInfoList({"*.json"}, QDir::Files, QDir::Name)) try {
       const ExperimentSpec spec = load_experiment(own.absoluteFilePath().toStdString());
       add(QString::fromStdString(spec.title), own.absoluteFilePath(), true);

@@ -15,6 +15,9 @@ check "a model that cannot fit: 1 and a sentence" '[[ $? == 1 && $(wc -l <err.tx
 "$program" train --resume --out a >/dev/null 2>&1; check "nothing is left to train" '[[ $? == 0 ]]'
 check "the earlier run in the same folder is as it was" 'diff -r before a'
 "$program" train iris "${cpu[@]}" --set exec.launch=graph --out n >/dev/null 2>&1; check "a refused run leaves no folder" '[[ ! -e n ]]'
+"$program" train iris "${cpu[@]}" --no-output --run old.wsrun >/dev/null 2>&1; cp old.wsrun same.wsrun
+"$program" train iris "${cpu[@]}" --set exec.launch=graph --no-output --run old.wsrun >/dev/null 2>&1
+check "a refused run leaves the older run file" '[[ $? == 1 ]] && cmp old.wsrun same.wsrun'
 
 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out b >b.txt 2>&1 &
 pid=$!
@@ -32,6 +35,9 @@ check "its steps go on without a gap" "awk -F, 'NR > 1 && \$1 != NR - 1 { bad = 
 for command in train plan list bench experiment lab report convert diff stats record torch; do
   "$program" $command --help >help.txt; check "help of $command fits a terminal" '[[ $? == 0 ]] && (( $(LC_ALL=C.UTF-8 wc -L <help.txt) <= 100 ))'
 done
+for command in train plan bench experiment lab torch stats report convert diff; do
+  "$program" $command --help >help.txt; check "$command has a limit of memory" 'grep -q -- "--limit GIB " help.txt'
+done
 # One option means one thing: --run a run file, --out what else is written.
 for command in train experiment record torch lab report; do
   "$program" $command --help >help.txt
@@ -44,7 +50,7 @@ done
 for command in train record torch lab; do
   "$program" $command --help >help.txt; check "$command writes a run file" 'grep -q -- "--run FILE " help.txt'
 done
-"$program" stats a b --frob x >/dev/null 2>err.txt; check "unknown words are told in their order" '[[ $? == 2 ]] && grep -q -- "b --frob x" err.txt'
+"$program" diff a b c --frob x >/dev/null 2>err.txt; check "unknown words are told in their order" '[[ $? == 2 ]] && grep -q -- "c --frob x" err.txt'
 "$program" train iris --set train.lr=fast >/dev/null 2>err.txt; check "a wrong value: 2" '[[ $? == 2 ]] && grep -q "train.lr: expected a number" err.txt'
 echo '{"train": {"lr": NaN}}' >nan.json
 "$program" train nan.json >/dev/null 2>err.txt; check "NaN in JSON: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
@@ -60,6 +66,12 @@ check "and what the CPU did in them" 'grep -Eq "^ *[0-9.]+ +[0-9.]+ +[0-9]+ .* f
 "$program" stats r.wsrun --json >stats.json; check "in JSON too" 'grep -q "\"name\": \"fc1\"" stats.json'
 "$program" stats r.wsrun --by phase >stats.txt; check "by phase too" '[[ $? == 0 ]] && grep -Eq " update$" stats.txt'
 "$program" stats r.wsrun --by colour 2>err.txt; check "by nothing else: 2" '[[ $? == 2 ]]'
+"$program" stats r.wsrun --by rank >stats.txt; check "one rank has nothing to compare" '[[ $? == 0 ]] && grep -q "fewer than two ranks" stats.txt'
+"$program" train iris "${cpu[@]}" --set exec.gpus=4 --no-output --run ranks.wsrun --trace full >/dev/null && "$program" stats ranks.wsrun --by rank >stats.txt
+check "ranks of a training: a row each" '[[ $? == 0 ]] && grep -Eq "^4 ranks · [4-8][0-9]{2} steps" stats.txt && grep -Eq "^ +3 +[0-9.]+ .* [4-8][0-9]{2} " stats.txt && grep -q "all-reduce" stats.txt'
+"$program" stats ranks.wsrun --by rank --json >stats.json; check "in JSON too" 'python3 -c "import json; r = json.load(open(\"stats.json\")); exit(len(r[\"ranks\"]) != 4 or len(r[\"steps\"]) < 400)"'
+"$program" stats r.wsrun ranks.wsrun 2>err.txt; check "several files are the ranks of one program, or refused" '[[ $? == 1 ]] && grep -q "does not say which rank" err.txt'
+"$program" convert r.wsrun r.json >/dev/null; check "one file is still converted" '[[ $? == 0 && -s r.json ]]'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'
 "$program" train iris "${cpu[@]}" --set data.name=blobs --set model.hidden=8,8 --no-output --run m.wsrun >/dev/null && "$program" diff r.wsrun m.wsrun >diff.txt
 check "a difference of unlike runs says what is unlike, and splits nothing" 'grep -q "models differ" diff.txt && grep -q "data sets differ" diff.txt && grep -q "not traced" diff.txt && ! grep -q "sum = wall" diff.txt'

@@ -263,7 +263,11 @@ class Outputs {
   }
 
   void check() {
-    for (const char* file : {"train.wsrun", "lab.wsrun", "copy.wsrun"}) EXPECT_EQ(why_run_is_damaged(at(file)), "");
+    for (const char* file : {"train.wsrun", "lab.wsrun", "copy.wsrun"}) {
+      EXPECT_EQ(why_run_is_damaged(at(file)), "");
+      EXPECT_EQ(seen_.why_lost(at(file)), "");
+    }
+    for (const char* file : {"out/metrics.csv", "experiment/results.jsonl"}) EXPECT_EQ(seen_.why_lost(at(file)), "");
     EXPECT_EQ(why_run_is_damaged(newest_recording()), "");
     recorded_ = recorded_ || fs::exists(newest_recording());
     EXPECT_EQ(fs::exists(newest_recording()), recorded_) << "a recording was lost";
@@ -290,9 +294,20 @@ class Outputs {
   }
 
   fs::path folder_;
+  SeenFiles seen_;
   size_t rows_ = 0;
   bool recorded_ = false;
 };
+
+TEST_F(Killing, ARunThatIsGoneIsALoss) {
+  SeenFiles seen;
+  const std::string file = (folder_ / "a.wsrun").string();
+  EXPECT_EQ(seen.why_lost(file), "") << "it was never there";
+  std::ofstream(file) << "a run";
+  EXPECT_EQ(seen.why_lost(file), "");
+  fs::remove(file);
+  EXPECT_NE(seen.why_lost(file), "");
+}
 
 TEST_F(Killing, NothingIsLostOrMixed) {
   constexpr int kCommands = 7;

@@ -17,6 +17,14 @@ mkfifo pipe.wsrun
 "$program" convert r.wsrun pipe.wsrun 2>err.txt; check "also for convert" '[[ $? == 1 && -p pipe.wsrun ]]'
 : >target.wsrun; ln -s target.wsrun link.wsrun
 "$program" "${short[@]}" --no-output --run link.wsrun >/dev/null 2>&1; check "a link is followed" '[[ $? == 0 && -L link.wsrun && -s target.wsrun ]]'
+mkdir f
+for name in metrics.csv summary.json checkpoint.wsck; do
+  mkfifo f/$name
+  timeout 20 "$program" "${short[@]}" --out f >/dev/null 2>err.txt; code=$?
+  check "a pipe as $name is refused" '[[ $code == 1 && -p f/$name ]] && grep -q "$name: .*a pipe" err.txt'
+  timeout 20 "$program" train --resume --out f >/dev/null 2>err.txt; check "also when resumed beside $name" '[[ $? == 1 ]]'
+  rm f/$name
+done
 "$program" report r.wsrun --out /dev/stdout >page.txt 2>/dev/null; check "a page goes through a device" 'grep -q "</html>" page.txt'
 
 # A disk that takes no more, a limit, no folder for temporary files.
@@ -27,11 +35,36 @@ check "ulimit -f while converting" '[[ $code == 1 && ! -e u.json ]]'
 TMPDIR=/no/such "$program" lab add --sizes 16 --ways cpu --seconds 0.01 --run l.wsrun >/dev/null 2>err.txt
 check "no folder for temporary files: a sentence" '[[ $? == 1 ]] && grep -q "^warpscope-cli: /no/such: there is no such folder; set TMPDIR" err.txt'
 
+TMPDIR=/no/such "$program" "${short[@]}" --trace full --out t >/dev/null 2>err.txt; check "a training needs none" '[[ $? == 0 && -s t/summary.json ]]'
+echo '{"axes": {"exec.fusion": ["off", "pointwise"]}, "repeats": 1, "spec": {"data": {"name": "iris"}, "train": {"epochs": 2}, "exec": {"device": "cpu"}}}' >quick.json
+TMPDIR=/no/such "$program" experiment quick.json --out x >/dev/null 2>&1; check "nor does an experiment" '[[ $? == 0 && $(wc -l <x/results.jsonl) == 2 ]]'
+if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records other programs is built with CUDA only
+  TMPDIR=/no/such "$program" record --out t.wsrun -- touch ran 2>err.txt
+  check "no folder to record through: a sentence, and nothing runs" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpscope-cli: /no/such: there is no such folder; set TMPDIR" err.txt'
+fi
+
 # A terminal that is closed is an interrupt.
 "$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
 pid=$!
 sleep 1; kill -HUP $pid; wait $pid; code=$?
 check "SIGHUP leaves what SIGINT leaves" '[[ $code == 0 && -s h/checkpoint.wsck ]] && grep -q "\"status\": \"stopped\"" h/summary.json'
+
+cat >long.json <<'JSON'
+{"name": "long", "text": "t", "expect": "e", "repeats": 1000, "axes": {"exec.fusion": ["off", "pointwise"]},
+ "spec": {"data": {"name": "iris"}, "train": {"epochs": 200, "eval_every": 0}, "exec": {"device": "cpu"}}}
+JSON
+"$program" experiment long.json --out long >long.txt 2>&1 & pid=$!
+sleep 1; kill -HUP $pid; wait $pid; code=$?
+check "also an experiment" '[[ $code == 0 && -s long/results.jsonl && -s long/table.csv ]] && grep -q "start it again to go on" long.txt'
+"$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
+sleep 1; kill -HUP $pid; wait $pid; code=$?
+check "a sweep" '[[ $code == 0 ]] && grep -q "points kept" long.txt && "$program" lab long.wsrun | grep -q "CPU, plain loops"'
+if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
+  as_a_driver='import ctypes, os, time; ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection(); time.sleep(2)'
+  "$program" record --out hung.wsrun -- python3 -c "$as_a_driver" >hung.txt 2>&1 & pid=$!
+  sleep 1; kill -HUP $pid; wait $pid; code=$?
+  check "and a recording, which ends with its program" '[[ $code == 0 ]] && grep -q "recorded in hung.wsrun" hung.txt && "$program" stats hung.wsrun >/dev/null'
+fi
 
 # JSON of others.
 deep="$(printf '[%.0s' {1..300000})"
@@ -57,12 +90,29 @@ limited() { ldd "$program" | grep -qE "lib(a|t)san" || ulimit -v 4000000; }
 # Names from files neither command the terminal nor a spreadsheet.
 printf '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "\\u001b]0;owned\\u0007", "ts": 1, "dur": 2, "pid": 0, "tid": 7}, {"ph": "X", "cat": "kernel", "name": "=1+1", "ts": 4, "dur": 2, "pid": 0, "tid": 7}]}' >names.json
 "$program" stats names.json >stats.txt 2>&1; check "no escape sequence is printed" 'grep -q "owned" stats.txt && ! grep -q $'"'\\x1b'"' stats.txt'
+sed 's/"title": *"[^"]*"/"title": "\\u001b]0;owned\\u0007"/; s/"name": *"[^"]*"/"name": "\\u001b]0;owned\\u0007"/' >named.json <<'JSON'
+{"name": "x", "data": {"name": "iris"}, "exec": {"device": "cpu"}}
+JSON
+"$program" bench named.json --seconds 0.01 --repeats 1 >bench.txt 2>&1; check "nor by a name of choices" 'grep -q "owned" bench.txt && ! grep -q $'"'\x1b'"' bench.txt'
+cat >peer.py <<'PY'
+import argparse, json
+p = argparse.ArgumentParser()
+p.add_argument("--out")
+a, _ = p.parse_known_args()
+json.dump({"framework": "PyTorch", "device": "a GPU", "operation": "add", "points": [{"way": "gpu", "size": 8, "median_s": 1e-6, "note": "\x1b]0;owned\x07"}]}, open(a.out, "w"))
+PY
+"$program" lab add --torch --script peer.py --ways gpu --sizes 8 >note.txt 2>&1; check "nor by the note of a point" 'grep -q "owned" note.txt && ! grep -q $'"'\x1b'"' note.txt'
+mkdir -p own/experiments && printf '{"title": "\\u001b]0;owned\\u0007"}' >own/experiments/named.json && echo '{' >own/experiments/broken.json
+WARPSCOPE_RESOURCES="$folder/own" "$program" experiment --list >list.txt 2>&1
+check "nor by a title; a broken file is named with its problem" '[[ $? == 0 ]] && grep -q "named .*owned" list.txt && ! grep -q $'"'\x1b'"' list.txt && grep -q "broken .*not valid JSON" list.txt'
 "$program" convert names.json n_cuda_gpu_kern_sum.csv; check "no cell is a formula" 'grep -q "\"'"'"'=1+1\"" n_cuda_gpu_kern_sum.csv'
 
 # A damaged run says so in the page, too.
 cp r.wsrun damaged.wsrun; size=$(stat -c %s r.wsrun); truncate -s $((size - 8192)) damaged.wsrun
 "$program" report damaged.wsrun --out damaged.html >/dev/null 2>err.txt
 check "a report of a damaged run says so" 'grep -q "the file is damaged" damaged.html && grep -q "^damaged.wsrun: " err.txt'
+"$program" report damaged.wsrun --out damaged.pdf >/dev/null 2>err.txt
+check "also one for the printer, once" '[[ $(grep -c "^damaged.wsrun: " err.txt) == 1 ]] || grep -q "not installed beside" err.txt'
 
 # Failed rows: not complete, 1, and tried again.
 cat >e.json <<'JSON'

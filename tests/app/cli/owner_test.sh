@@ -68,6 +68,16 @@ wait_for e/.owner
 wait $first
 check "twelve trials are twelve rows" '[[ $(wc -l <e/results.jsonl) == 12 ]]'
 
+# One experiment whose trainings run on another machine.
+there="pipe:exec $program serve --folder $folder/there"
+sed 's/"repeats": 3/"repeats": 1000/' e.json >long.json
+"$program" experiment long.json --on "$there" --out r >/dev/null 2>&1 & first=$!
+wait_for r/.owner
+"$program" experiment long.json --on "$there" --out r >/dev/null 2>err.txt; check "a second start there: 1 and the first" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
+"$program" experiment e.json --out r >/dev/null 2>err.txt; check "nor are trainings here added to it" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
+sleep 1; end INT $first
+check "its results came and its claim has ended" '[[ -s r/results.jsonl && ! -e r/.owner ]]'
+
 # Names are data.
 echo '{"name": "../../../outside", "data": {"name": "iris"}, "train": {"epochs": 1}, "exec": {"device": "cpu"}}' >names.json
 mkdir -p deep/er/still; (cd deep/er/still && "$program" train ../../../names.json >/dev/null 2>&1)

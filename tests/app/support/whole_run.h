@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "profiling/run_file/run_file.h"
@@ -30,6 +31,18 @@ inline std::string why_run_is_damaged(const std::string& path) {
   }
   return {};
 }
+
+// Remembers the files that it saw: one that was there must stay.
+class SeenFiles {
+ public:
+  std::string why_lost(const std::string& path) {
+    if (std::filesystem::exists(path)) return seen_.insert(path), std::string();
+    return seen_.contains(path) ? path + ": was there and is gone" : std::string();
+  }
+
+ private:
+  std::set<std::string> seen_;
+};
 
 // metrics.csv: one row a step, in order. A torn last line is no row.
 inline std::string why_table_is_damaged(const std::string& path) {

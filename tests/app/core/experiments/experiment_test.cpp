@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "profiling/base/budget.h"
 
 namespace ws::app {
 namespace {
@@ -94,6 +98,48 @@ TEST(Experiment, GoesOnWhereItWasStopped) {
   EXPECT_THAT(experiment_table(result), testing::HasSubstr("skipped: stream-ordered"));
 }
 
+TEST(Experiment, TheFirstRowIsNotGluedToHalfARow) {
+  const Folder folder;
+  json asked = small();
+  asked["repeats"] = 1;
+  asked["axes"] = {{"exec.fusion", {"off", "epilogue"}}};
+  fs::create_directories(folder.path);
+  std::ofstream(folder.path + "/results.jsonl") << "{\"trial\": 1, \"rep";
+  const std::atomic<bool> cancel{false};
+  Count trained, again;
+  run_experiment(experiment_from_json(asked), folder.path, cancel, trained);
+  EXPECT_TRUE(read_experiment(folder.path).complete);
+  run_experiment(experiment_from_json(asked), folder.path, cancel, again);
+  EXPECT_TRUE(again.seen.empty()) << "both rows were kept";
+}
+
+TEST(Experiment, AFolderHasOneOwner) {
+  const Folder folder;
+  const auto spec = experiment_from_json(small());
+  const std::atomic<bool> cancel{false};
+  Count none;
+  {
+    const ExperimentFolder owned(folder.path);
+    EXPECT_THROW(run_experiment(spec, folder.path, cancel, none), Failure);
+  }
+  EXPECT_TRUE(none.seen.empty());
+  EXPECT_FALSE(fs::exists(folder.path)) << "nothing was written, so nothing stays";
+}
+
+TEST(Experiment, APipeInTheFolderIsRefusedBeforeTraining) {
+  for (const char* name : {"experiment.json", "results.jsonl", "table.csv", "chart.svg"}) {
+    const Folder folder;
+    fs::create_directories(folder.path);
+    const std::string pipe = folder.path + "/" + name;
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const std::atomic<bool> cancel{false};
+    Count none;
+    EXPECT_THROW(run_experiment(experiment_from_json(small()), folder.path, cancel, none), Failure) << name;
+    EXPECT_TRUE(none.seen.empty());
+    EXPECT_TRUE(fs::is_fifo(pipe));
+  }
+}
+
 // A process that has lost its GPU would fail all that is left: a new one trains that.
 TEST(Experiment, EndsWhereTheGpuIsLostAndANewProcessGoesOn) {
   struct Losing : Count {
@@ -177,6 +223,70 @@ TEST(Experiment, RefusalsNameTheKey) {
   EXPECT_THAT(refusal({{"axes", {{"exec.magic", {"a"}}}}}), testing::HasSubstr("exec.magic"));
   EXPECT_THAT(refusal({{"name", "x"}}), testing::HasSubstr("axes or a ladder"));
   EXPECT_THAT(refusal(json::array()), testing::HasSubstr("expected an object"));
+}
+
+TEST(Experiment, TooManyOrTooLargeTrialsAreRefusedBeforeTheyTakeMemory) {
+  const auto refusal = [](const json& object) {
+    try {
+      experiment_from_json(object);
+    } catch (const Failure& failure) {
+      return std::string(failure.what());
+    }
+    return std::string();
+  };
+  json numbers = json::array();
+  for (int i = 1; i <= 5000; ++i) numbers.push_back(i);
+  json rung = {{"label", "a"}, {"set", {{"exec.fusion", "off"}}}};
+  EXPECT_THAT(refusal({{"axes", {{"train.seed", numbers}, {"data.seed", numbers}}}}), testing::HasSubstr("2.5e+07 combinations"));
+  EXPECT_THAT(refusal({{"ladder", json(10'001, rung)}}), testing::HasSubstr("experiment.ladder: 10001 combinations"));
+  set_memory_limit(100 << 20);
+  rung["set"]["data.path"] = std::string(5000, 'x');
+  const json large = {{"ladder", json(5000, rung)}};
+  const json grid = {{"axes", {{"data.path", {std::string(5000, 'x')}}, {"train.seed", numbers}}}};
+  EXPECT_THAT(refusal(large), testing::HasSubstr("more than 0.1 GiB of memory"));
+  EXPECT_THAT(refusal(grid), testing::HasSubstr("more than 0.1 GiB of memory"));
+  set_memory_limit(int64_t{4} << 30);
+  EXPECT_EQ(refusal(grid), "");
+  set_memory_limit(0);
+}
+
+TEST(Experiment, ALadderSetsEachKeyOnce) {
+  json ladder = json::array();
+  for (int i = 1; i <= 50; ++i)
+    ladder.push_back({{"label", std::to_string(i)}, {"set", {{"train.seed", i}, {"train.batch", 2 * i}}}});
+  const auto trials = trials_of(experiment_from_json({{"preset", "iris"}, {"ladder", ladder}}), false);
+  EXPECT_EQ(trials.back().set.size(), 2u) << "otherwise the memory grows with the square of the rungs";
+  EXPECT_EQ(trials.back().spec.train.batch, 100);
+}
+
+TEST(Experiment, ABrokenFileAmongTheShippedOnesIsNamedWithItsProblem) {
+  const Folder folder;
+  fs::create_directories(folder.path + "/experiments");
+  std::ofstream(folder.path + "/experiments/broken.json") << "{\"title\": ";
+  std::ofstream(folder.path + "/experiments/whole.json") << R"({"title": "Whole"})";
+  setenv("WARPSCOPE_RESOURCES", folder.path.c_str(), 1);
+  const auto all = shipped_experiments();
+  unsetenv("WARPSCOPE_RESOURCES");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].name, "broken");
+  EXPECT_THAT(all[0].title, testing::HasSubstr("not valid JSON"));
+  EXPECT_EQ(all[1].title, "Whole");
+}
+
+TEST(Experiment, TimesWhoseRepeatsOverlapAreWithinNoise) {
+  ExperimentResult result;
+  result.complete = true, result.trials.resize(2);
+  const auto give = [&](size_t i, double us, double low, double high, size_t repeats) {
+    TrialResult& t = result.trials[i];
+    t.us_per_step = us, t.low = low, t.high = high, t.runs.resize(repeats);
+  };
+  give(0, 100, 98, 104, 3), give(1, 103, 99, 106, 3);
+  EXPECT_THAT(measured_text(result), testing::HasSubstr(": within noise."));
+  EXPECT_THAT(measured_text(result), testing::Not(testing::HasSubstr("a factor of")));
+  give(1, 150, 148, 152, 3);
+  EXPECT_THAT(measured_text(result), testing::HasSubstr(": a factor of 1.50."));
+  give(0, 100, 100, 100, 1), give(1, 103, 103, 103, 1);
+  EXPECT_THAT(measured_text(result), testing::HasSubstr("(noise unknown)"));
 }
 
 TEST(Experiment, ShippedOnesCanBeRead) {

@@ -1,6 +1,7 @@
 #include "app/core/runs/traced_training.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -87,7 +88,22 @@ TEST_F(Recording, AFileThatCannotBeWrittenIsSaidBeforeTraining) {
   RecorderOptions options;
   options.path = path("no/such/folder/a.wsrun");
   TracedTraining run(small(), options);
-  EXPECT_THROW(run.run(data_), Failure);
+  const Summary summary = run.run(data_);
+  EXPECT_EQ(summary.status, RunStatus::Failed);
+  EXPECT_EQ(summary.steps, 0);
+  EXPECT_NE(summary.message.find(options.path), std::string::npos) << summary.message;
+}
+
+TEST_F(Recording, ARefusedTrainingLeavesTheOlderRunFile) {
+  RecorderOptions options;
+  options.path = path("a.wsrun");
+  EXPECT_EQ(TracedTraining(small(), options).run(data_).status, RunStatus::Finished);
+  RunSpec refused = small();
+  refused.exec.launch = Launch::Graph;  // the CPU has no graphs
+  EXPECT_EQ(TracedTraining(refused, options).run(data_).status, RunStatus::Failed);
+  prof::RunFileReader reader(options.path);
+  EXPECT_EQ(reader.summary().status, "finished");
+  EXPECT_EQ(reader.metrics().size(), 80u);
 }
 
 struct Row {
@@ -166,6 +182,15 @@ TEST_F(Recording, ARunWithoutAStepLeavesTheEarlierOneAlone) {
     output.finish(Summary{}, {});
   }
   EXPECT_FALSE(std::filesystem::exists(path("fresh"))) << "an empty folder is no run";
+}
+
+TEST_F(Recording, APipeInTheFolderIsRefusedBeforeTraining) {
+  for (const char* name : {"metrics.csv", "summary.json", "checkpoint.wsck"}) {
+    ASSERT_EQ(mkfifo(path(name).c_str(), 0600), 0);
+    EXPECT_THROW(TrainingFolder(folder_.string(), 4, 0), Failure) << name;
+    EXPECT_TRUE(fs::is_fifo(path(name)));
+    fs::remove(path(name));
+  }
 }
 
 TEST(SummaryJson, WritesNullForWhatIsNotANumber) {

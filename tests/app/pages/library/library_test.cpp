@@ -6,6 +6,9 @@
 #include <QTemporaryDir>
 #include <QtTest>
 #include <csignal>
+#include <memory>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/library_tab.h"
@@ -75,12 +78,15 @@ class LibraryTest : public QObject {
   void aRunKeepsItsLetterForLife();
   void anEndedRunLeavesMemoryToOthers();
   void filesGoOutAndComeIn();
+  void aRunThatIsBeingWrittenIsNotImported();
+  void aKilledRunComesInWithItsLog();
   void aFailedExportLeavesNothing();
   void killedRunsAreUnfinished();
   void twoWindowsShareAFolder();
   void theTableFindsFiltersAndSorts();
   void damagedFilesAreSaidOnce();
   void aBadFileIsNotReadAgainByItself();
+  void aChangedFileIsMarkedWhileItIsRead();
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -173,6 +179,14 @@ void LibraryTest::aRunKeepsItsLetterForLife() {
     again.tickOnly({run});
     QCOMPARE(run->slot, letters[run->path]);
   }
+  // Of two ticked runs that were kept with one letter, the second gets a new one.
+  Run *first = again.runs()[0], *second = again.runs()[1];
+  again.tickOnly({});
+  first->letter = second->letter = 3;
+  again.setTicked(first, true);
+  again.setTicked(second, true);
+  QCOMPARE(first->slot, 3);
+  QVERIFY(second->slot >= 0 && second->slot % 8 != 3);
 }
 
 void LibraryTest::whatIsDeletedComesBack() {
@@ -237,6 +251,42 @@ void LibraryTest::filesGoOutAndComeIn() {
   QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 20'000);
   QVERIFY(!jobs.busy());
   QVERIFY(QDir(folder_.path()).entryList({"*.part"}).isEmpty());
+}
+
+// Half of its rows are in the log beside the file.
+std::unique_ptr<prof::RunFileWriter> begun_run(const QString& path) {
+  auto writer = std::make_unique<prof::RunFileWriter>(path.toStdString(), prof::RunSummary{.name = "begun"});
+  for (int i = 0; i < 40; ++i) writer->add(prof::Metric{i, i * 1e-3, 1, 0.5});
+  writer->flush();
+  return writer;
+}
+
+void LibraryTest::aRunThatIsBeingWrittenIsNotImported() {
+  QTemporaryDir outside;
+  const auto writer = begun_run(outside.filePath("a.wsrun"));
+  RunLibrary library(folder_.path());
+  LibraryJobs jobs(library);
+  QSignalSpy failed(&jobs, &LibraryJobs::failed);
+  jobs.import(outside.filePath("a.wsrun"), [](Run*) { QFAIL("it is not whole"); });
+  QTRY_COMPARE_WITH_TIMEOUT(failed.count(), 1, 20'000);
+  QVERIFY2(failed[0][0].toString().contains("is being written by process"), qPrintable(failed[0][0].toString()));
+}
+
+void LibraryTest::aKilledRunComesInWithItsLog() {
+  QTemporaryDir outside;
+  {
+    const auto writer = begun_run(outside.filePath("a.wsrun"));
+    for (const char* suffix : {"", "-wal"})  // as a kill leaves them
+      QVERIFY(QFile::copy(outside.filePath("a.wsrun") + suffix, outside.filePath("b.wsrun") + suffix));
+  }
+  RunLibrary library(folder_.path());
+  LibraryJobs jobs(library);
+  QSignalSpy failed(&jobs, &LibraryJobs::failed);
+  Run* came = nullptr;
+  jobs.import(outside.filePath("b.wsrun"), [&](Run* run) { came = run; });
+  QTRY_VERIFY_WITH_TIMEOUT(came || failed.count() > 0, 20'000);
+  QCOMPARE(failed.count(), 0);
+  QCOMPARE(prof::RunFileReader(came->path.toStdString()).metrics().size(), size_t(40));
 }
 
 void LibraryTest::aFailedExportLeavesNothing() {
@@ -387,6 +437,23 @@ void LibraryTest::aBadFileIsNotReadAgainByItself() {
   later.refresh();
   QCOMPARE(later.runs().size(), size_t(2));
   QVERIFY(QDir(folder_.path()).entryList({".reading-*"}, QDir::Files | QDir::Hidden).isEmpty());
+}
+
+// Otherwise a file that ends the program would do that at the next start, too.
+void LibraryTest::aChangedFileIsMarkedWhileItIsRead() {
+  make(1);
+  RunLibrary library(folder_.path());
+  library.refresh();
+  QTest::qWait(20);  // the time of the file's last change differs
+  prof::rename_run(at("run-000.wsrun").toStdString(), "changed elsewhere");
+  const int heard = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  inotify_add_watch(heard, folder_.path().toStdString().c_str(), IN_CREATE);
+  library.refresh();
+  std::string events(4096, '\0');
+  events.resize(static_cast<size_t>(std::max<ssize_t>(0, read(heard, events.data(), events.size()))));
+  close(heard);
+  QCOMPARE(library.runs().front()->title, "changed elsewhere");
+  QVERIFY(events.find(".reading-run-000.wsrun") != events.npos);
 }
 
 QTEST_MAIN(LibraryTest)

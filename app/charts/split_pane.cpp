@@ -9,6 +9,7 @@
 #include "app/charts/series.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/workspace/closing_line.h"
 
 namespace ws::app {
 namespace {
@@ -137,11 +138,11 @@ void SplitPane::refresh() {
       fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
   table_ = split_table(splits, compact_);
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
-  setTitle(compact_ ? tr("Step time") : tr("Step time split"),
+  setTitle(compact_ ? tr("Step split") : tr("Step time split"),
            steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means));
   QStringList said;
   for (const auto& run : runs_)
-    said << tr("step time of %1 %2").arg(run_letter(run->slot)).arg(step_time_text(run->stepUs()));
+    said << tr("%1 of %2 %3").arg(step_time_name(), run_letter(run->slot), step_time_text(run->stepUs()));
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
   setAccessibleDescription(said.join(", "));
   update();
@@ -170,12 +171,10 @@ double SplitPane::barHeight() const {
   return std::clamp(0.6 * (height() - kBarsTop) / static_cast<double>(runs_.size()) - kBarGap, kLeast, most);
 }
 
-// How much faster the first of two runs is, if it is faster beyond noise.
-QString SplitPane::fasterText() const {
+// How much faster or slower the first of two runs is.
+QString SplitPane::speedText() const {
   if (runs_.size() != 2) return {};
-  const Interval &a = runs_[0]->step_time.us, &b = runs_[1]->step_time.us;
-  if (!difference(a, b).beyond_noise || b.value < 1.05 * a.value) return {};
-  return tr("%1× faster than %2").arg(b.value / a.value, 0, 'f', 1).arg(run_letter(runs_[1]->slot));
+  return speed_against(*runs_[0], *runs_[1], run_letter(runs_[1]->slot));
 }
 
 // The parts are means. If the median differs much from the mean, the text says that it is the median.
@@ -212,7 +211,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     const QString time = endText(i);
     draw_number(painter, QRectF(x + 6, top, ends, bar), Qt::AlignLeft | Qt::AlignVCenter, time);
     const double value_end = x + 6 + number_width(painter.font(), time) + 6;
-    if (const QString text = i == 0 ? fasterText() : QString(); !text.isEmpty()) {
+    if (const QString text = i == 0 ? speedText() : QString(); !text.isEmpty()) {
       painter.setFont(ui_font(11));
       painter.setPen(theme().secondary);
       const QRectF place(value_end, top, width() - value_end - 4, bar);
@@ -288,7 +287,7 @@ void SplitPane::paintSum(QPainter& painter, double top, double pitch) {
   painter.fillRect(QRectF(10, top + 2, width() - 20, 1), theme().border);
   painter.setFont(ui_font(11.5, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, tr("mean step"));
+  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, mean_step_name());
   for (size_t i = 0; i < table_.wall.size(); ++i)
     draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
                 time_or_dash(table_.wall[i]));

@@ -34,7 +34,7 @@ class SplitPane : public Pane {
 
  private:
   void refresh();
-  QString fasterText() const;
+  QString speedText() const;
   QString endText(size_t run) const;  // text at the end of a bar: the step time
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/core/report/rank_section.h"
 #include "app/core/report/report_figures.h"
 #include "app/report/drawing_painter.h"
 #include "app/workspace/compared_live_run.h"
@@ -114,7 +115,7 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     if (!runs[i].accuracy.empty())
       facts << QObject::tr("%1 % test accuracy").arg(runs[i].accuracy.back().value, 0, 'f', 2);
     if (!std::isnan(r.driver_calls)) facts << QObject::tr("%1 driver calls a step").arg(r.driver_calls, 0, 'f', 1);
-    if (r.peak_bytes > 0) facts << QObject::tr("peak %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
+    if (r.peak_bytes > 0) facts << QObject::tr("peak memory %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
     page.text(facts.join(QStringLiteral(" · ")), 11);
   }
   const auto warnings = unfair(runs);
@@ -146,9 +147,18 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
     page.text(QString::fromStdString(headline(runs)), 22, 600);
     write_runs(page, runs);
     for (const ReportFigure& figure : figures(runs)) page.figure(figure);
+    for (const ReportFigure& figure : rank_figures(runs)) page.figure(figure);
     for (const KernelTable& table : kernel_tables(runs)) page.kernels(table);
   }
   prof::write_whole(path.toStdString(), memory.data().toStdString());
+}
+
+prof::RankReport ranks_of(const Run& run) {
+  if (!run.reader) return prof::rank_report(run.trace);
+  const prof::RunSummary& summary = run.reader->summary();
+  prof::RankReport report = prof::rank_report(run.trace, prof::clock_error_of(summary));
+  prof::name_hosts(report, summary);
+  return report;
 }
 
 }  // namespace
@@ -162,6 +172,7 @@ ReportRun report_run(const Run& run) {
   if (!run.regression())
     for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
   out.step = step_picture(run.marks(), run.trace, out.run.sample);
+  out.ranks = ranks_of(run);
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "profiling/trace/track_names.h"
@@ -201,14 +202,33 @@ void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
     if (inner(lane)) lane.title += QString(" of %1").arg(all);
 }
 
-std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings) {
+// Which tracks of a run are shown together: all, or those of one rank.
+struct RankTracks {
+  std::vector<int> ranks;  // of the run; empty unless there are several
+  int rank = -1;           // -1: tracks that belong to no rank, and the steps of the first rank
+
+  bool has(const prof::Track& track) const {
+    if (ranks.empty()) return true;
+    const bool first_steps = track.kind == TrackKind::Steps && track.rank == ranks.front();
+    return rank < 0 ? track.rank < 0 || first_steps : track.rank == rank && !first_steps;
+  }
+};
+
+std::vector<int> ranks_in(const prof::Trace& trace) {
+  std::set<int> ranks;
+  for (const prof::Track& track : trace.tracks())
+    if (track.rank >= 0 && track.spans > 0) ranks.insert(track.rank);
+  return ranks.size() > 1 ? std::vector<int>(ranks.begin(), ranks.end()) : std::vector<int>();
+}
+
+std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings, const RankTracks& shown) {
   std::vector<Lane> lanes;
   const auto& tracks = source.trace->tracks();
-  if (source.gpu_steps)
+  if (source.gpu_steps && shown.rank < 0)
     for (size_t i = 0; i < source.gpu_steps->tracks().size(); ++i)
       lanes.push_back(span_lane(source, run, i, settings.small, true));
   for (size_t i = 0; i < tracks.size(); ++i)
-    if (tracks[i].spans > 0 && !says_steps_twice(tracks[i], tracks))
+    if (tracks[i].spans > 0 && shown.has(tracks[i]) && !says_steps_twice(tracks[i], tracks))
       lanes.push_back(span_lane(source, run, i, settings.small));
   std::stable_sort(lanes.begin(), lanes.end(), [&](const Lane& a, const Lane& b) {
     if (a.gpu_steps || b.gpu_steps) return rank(source, a) < rank(source, b);
@@ -223,6 +243,28 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
   if (settings.small) join_copies(lanes);
   return lanes;
+}
+
+int64_t communication_of(const prof::Track& track) {
+  if (track.blocks.empty()) return 0;
+  constexpr auto kPart = static_cast<size_t>(prof::Meaning::Communication);
+  return track.blocks.back().before[kPart] + track.blocks.back().total[kPart];
+}
+
+// One lane for a whole rank: computation above, and below it what communicates beside it.
+Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool small) {
+  const auto& tracks = source.trace->tracks();
+  Lane lane = group;
+  lane.kind = LaneKind::Spans, lane.height = small ? 24 : 30;
+  for (const TrackKind kind : {TrackKind::CpuThread, TrackKind::Stream}) {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < tracks.size(); ++i)
+      if (tracks[i].rank == rank && tracks[i].kind == kind && tracks[i].spans > 0) found.push_back(i);
+    if (!found.empty()) lane.tracks = std::move(found), lane.track_kind = kind;
+  }
+  std::ranges::stable_sort(lane.tracks, {}, [&](size_t i) { return communication_of(tracks[i]) > 0; });
+  lane.halves = lane.tracks.size() > 1 && communication_of(tracks[lane.tracks.back()]) > 0;
+  return lane;
 }
 
 bool is_memory(const prof::CounterTrack& counter) {
@@ -314,6 +356,24 @@ struct Builder {
     rest.push_back(group);
     if (!group.folded) std::move(lanes.begin(), lanes.end(), std::back_inserter(rest));
   }
+
+  // Many ranks begin as one lane each.
+  void add_ranks(const LaneSource& source, int run, const std::vector<int>& ranks) {
+    constexpr size_t kShownWhole = 2;
+    for (const int rank : ranks) {
+      LaneSource part = source;
+      part.key += QString("/rank %1").arg(rank);
+      if (settings.hidden.contains(part.key)) continue;
+      Lane group = group_lane(part.key, QString("rank %1").arg(rank), run, settings);
+      group.of_rank = true;
+      group.folded = settings.filter.isEmpty() && group.folded != (ranks.size() > kShownWhole);
+      Lane summary = rank_summary(source, group, rank, settings.small);
+      if (group.folded && !summary.tracks.empty())
+        rest.push_back(std::move(summary));
+      else
+        add(group, lanes_of(part, run, settings, {ranks, rank}));
+    }
+  }
 };
 
 }  // namespace
@@ -354,9 +414,13 @@ int lane_height(const Lane& lane, const prof::Trace* trace, bool small) {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {
   Builder builder{settings};
-  for (size_t i = 0; i < sources.size(); ++i)
-    builder.add(group_lane(sources[i].key, sources[i].title, static_cast<int>(i), settings),
-                lanes_of(sources[i], static_cast<int>(i), settings));
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const int run = static_cast<int>(i);
+    const std::vector<int> ranks = ranks_in(*sources[i].trace);
+    const Lane group = group_lane(sources[i].key, sources[i].title, run, settings);
+    builder.add(group, lanes_of(sources[i], run, settings, {ranks}));
+    if (!group.folded) builder.add_ranks(sources[i], run, ranks);
+  }
   if (auto counters = counter_lanes(sources, settings); !counters.empty())
     builder.add(group_lane("shared", "Counters and memory", -1, settings), std::move(counters));
   if (builder.pinned.empty()) return std::move(builder.rest);

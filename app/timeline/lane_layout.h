@@ -40,7 +40,8 @@ struct Lane {
   std::vector<CounterRef> counters;
   QString key, title, detail;
   int y = 0, height = 0;
-  bool folded = false, pinned = false;
+  bool folded = false, pinned = false;  // a folded lane of spans sums up its rank
+  bool of_rank = false;                  // the group of one rank
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
   bool halves = false;     // its tracks often overlap: the first is in the upper half, the others in the lower

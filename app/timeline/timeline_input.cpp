@@ -295,8 +295,11 @@ void TimelineInput::overviewTo(int x) {
 
 void TimelineInput::click(QPoint at) {
   const int index = geometry().laneAt(model_->lanes(), at.y());
-  if (index >= 0 && model_->lanes()[static_cast<size_t>(index)].kind == LaneKind::Group)
-    return model_->toggleFolded(model_->lanes()[static_cast<size_t>(index)].key);
+  if (index >= 0) {
+    const Lane& lane = model_->lanes()[static_cast<size_t>(index)];
+    const bool heading = lane.kind == LaneKind::Group || (lane.folded && at.x() < geometry().gutter);
+    if (heading) return model_->toggleFolded(lane.key);
+  }
   const auto hit = overlay_->hitAt(at);
   if (!hit) return overlay_->hideCard(), viewport_->clearSelection();
   const Lane& lane = model_->lanes()[static_cast<size_t>(hit->lane)];

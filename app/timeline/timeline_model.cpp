@@ -204,15 +204,17 @@ void TimelineModel::lookOnce() {
                                   [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
   if (looked_ || !traced || (live && cursor_->follow())) return;
   looked_ = true;
-  const TimeRange range = firstLook();
-  const prof::Trace& marks = run(0)->marks();
+  const int index = leader();
+  const TimeRange range = runRange(index, firstLook());
+  const prof::Trace& marks = run(index)->marks();
   const prof::Span* step = step_at(marks, range.begin + range.length() / 2);
   if (step && step->start < range.begin) step = step_at(marks, range.end);  // prefer a step that begins in view
   if (step && align_ == Align::Step) aligned_step_ = static_cast<int64_t>(step->step) - 1, updateOffsets();
-  moveTo(range);
+  moveTo({range.begin - offset(index), range.end - offset(index)});
 }
 
 int TimelineModel::leader() const {
+  if (const int shown = shown_ ? indexOf(shown_) : -1; shown >= 0) return shown;
   for (size_t i = 0; i < runs_.size(); ++i)
     if (runs_[i]->live()) return static_cast<int>(i);
   return runs_.empty() ? -1 : 0;
@@ -222,13 +224,15 @@ void TimelineModel::moveTo(TimeRange range) { cursor_->setRange(range.begin, ran
 
 TimeRange TimelineModel::firstLook() const {
   if (runs_.empty()) return {0, 1'000'000};
-  const prof::Trace &trace = runs_[0]->trace, &marks = runs_[0]->marks();
+  const int index = leader();
+  const prof::Trace &trace = run(index)->trace, &marks = run(index)->marks();
   const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a tracing pause may follow it
   const TimeNs width = followed_width(marks), last = newest ? newest->end() : trace.last_time();
   const prof::Span* step = step_at(marks, last - width);
   TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
   if (last - begin > width) begin = last - width;  // an evaluation was between the last steps
-  return {begin - width / 100, begin - width / 100 + width};
+  begin -= offset(index) + width / 100;
+  return {begin, begin + width};
 }
 
 // Shows the newest steps like an oscilloscope trigger: the range begins at the begin of a step, so

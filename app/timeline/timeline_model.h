@@ -30,6 +30,7 @@ class TimelineModel : public QObject {
   TimeCursor* cursor() const { return cursor_; }
   TimeRange range() const { return {cursor_->begin(), cursor_->end()}; }
   void setRuns(const std::vector<Run*>& runs);
+  void setShown(const Run* run) { shown_ = run; }  // the run that the window shows
   size_t runCount() const { return runs_.size(); }
   Run* run(int index) const { return runs_[static_cast<size_t>(index)]; }
   int indexOf(const Run* run) const;
@@ -71,7 +72,7 @@ class TimelineModel : public QObject {
   // Moves the shared range to the newest steps of the live run whose records are complete.
   // Does nothing if Follow is off.
   void follow();
-  int leader() const;           // the live run, otherwise the first; −1 if there is none
+  int leader() const;           // the run that the window shows, otherwise the live one or the first; −1: none
   TimeRange firstLook() const;  // the first range to show, if the user chose none: a few steps
 
  signals:
@@ -94,6 +95,7 @@ class TimelineModel : public QObject {
 
   TimeCursor* cursor_;
   std::vector<QPointer<Run>> runs_;
+  QPointer<const Run> shown_;
   std::vector<prof::TimeNs> offsets_;
   std::vector<prof::MemoryCurves> curves_;  // one per run
   std::vector<Lane> lanes_;

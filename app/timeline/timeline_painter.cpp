@@ -31,7 +31,7 @@ QString lane_numbers(const Run& run) {
   const StepSplit& split = run.split;
   QStringList parts;
   if (run.shipped) parts << origin_text(run);
-  if (run.stepUs() > 0) parts << QObject::tr("step time %1").arg(step_time_text(run.stepUs()));
+  if (run.stepUs() > 0) parts << step_time_name() + " " + step_time_text(run.stepUs());
   if (split.steps == 0) parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
   if (first_track(run.trace, TrackKind::Stream)) {
     if (split.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(split.kernels));
@@ -121,6 +121,17 @@ void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry)
   painter.setClipping(false);
 }
 
+void TimelinePainter::paintArrow(const Lane& lane, double middle) {
+  p_->save();
+  p_->setRenderHint(QPainter::Antialiasing);
+  p_->setPen(QPen(theme().secondary, 1.4));
+  const double x = 12;
+  const QPointF arrow[2][3] = {{{x - 4, middle - 2}, {x, middle + 2}, {x + 4, middle - 2}},
+                               {{x - 2, middle - 4}, {x + 2, middle}, {x - 2, middle + 4}}};
+  p_->drawPolyline(arrow[lane.folded ? 1 : 0], 3);
+  p_->restore();
+}
+
 void TimelinePainter::paintGroup(const Lane& lane, int y) {
   const Theme& t = theme();
   const QRect band(0, y, g_->size.width(), lane.height);
@@ -128,22 +139,16 @@ void TimelinePainter::paintGroup(const Lane& lane, int y) {
   p_->fillRect(0, y, band.width(), 1, t.border);
   p_->fillRect(0, band.bottom(), band.width(), 1, t.border);
   const double middle = y + lane.height / 2.0;
-  p_->save();
-  p_->setRenderHint(QPainter::Antialiasing);
-  p_->setPen(QPen(t.secondary, 1.4));
-  const double x = 12;
-  const QPointF arrow[2][3] = {{{x - 4, middle - 2}, {x, middle + 2}, {x + 4, middle - 2}},
-                               {{x - 2, middle - 4}, {x + 2, middle}, {x - 2, middle + 4}}};
-  p_->drawPolyline(arrow[lane.folded ? 1 : 0], 3);
-  p_->restore();
+  paintArrow(lane, middle);
   double left = 24;
-  if (lane.run >= 0) {
+  const bool of_run = lane.run >= 0 && !lane.of_rank;
+  if (of_run) {
     draw_badge(*p_, QRectF(left - 1, middle - 7.5, 15, 15), model_.run(lane.run)->slot);
     left += 20;
   }
   // Place the numbers first if the title stays readable.
   constexpr double kLeastTitle = 120;
-  const QString text = lane.run >= 0 ? lane_numbers(*model_.run(lane.run)) : QString();
+  const QString text = of_run ? lane_numbers(*model_.run(lane.run)) : QString();
   const double width = gutter_.width(text) + 12, room = band.width() - left - width - 24;
   const bool both = !text.isEmpty() && room >= std::min(kLeastTitle, title_.width(lane.title));
   if (both) gutter_.draw(*p_, band.width() - width, middle, text, t.secondary);
@@ -156,7 +161,8 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   const Theme& t = theme();
   p_->fillRect(0, y, g_->gutter, lane.height, t.base);
   p_->fillRect(g_->gutter - 1, y, 1, lane.height, t.border);
-  const int indent = g_->small ? 26 : 44;
+  const int indent = lane.folded ? 24 : g_->small ? 26 : 44;
+  if (lane.folded) paintArrow(lane, y + lane.height / 2.0);
   const bool curve = lane.kind != LaneKind::Spans;
   double middle = y + (curve && !lane.flat ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
   // "800 MiB" is on the right of the same line, so a long title goes below it.
@@ -193,7 +199,9 @@ void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
   p_->setBrushOrigin(0, static_cast<int>(band.top()));
   p_->fillRect(QRectF(x0, band.top() + 3, x1 - x0, band.height() - 6), theme().idle);
   // Graphs recorded as a whole count as busy. Nothing is known about untraced stretches.
-  const auto known_busy = [](const prof::Track& track) {
+  const int rank = trace.tracks()[lane.tracks[0]].rank;
+  const auto known_busy = [rank](const prof::Track& track) {
+    if (track.rank != rank && track.rank >= 0) return false;
     return track.kind == TrackKind::Copies || track.kind == TrackKind::GraphLaunches || prof::untraced(track);
   };
   for (size_t i = 0; i < trace.tracks().size(); ++i)

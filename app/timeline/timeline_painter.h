@@ -31,6 +31,7 @@ class TimelinePainter {
   struct Fill {
     QColor fill, edge, ink;
   };
+  void paintArrow(const Lane& lane, double middle);
   void paintGroup(const Lane& lane, int y);
   void paintSpans(const Lane& lane, int y);
   void paintRects(const Lane& lane, size_t track, QRectF band);

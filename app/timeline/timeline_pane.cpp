@@ -1,6 +1,7 @@
 #include "app/timeline/timeline_pane.h"
 
 #include <QAction>
+#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QInputDialog>
 #include <QLabel>
@@ -206,6 +207,11 @@ void TimelinePane::setRuns(const std::vector<Run*>& runs) {
   showNote();
 }
 
+void TimelinePane::setShown(const Run* run) {
+  model_.setShown(run);
+  showNote();
+}
+
 int TimelinePane::mostHeight() const {
   if (model_.lanes().size() <= model_.runCount()) return INT_MAX;  // not yet known
   return height() - view_->height() + view_->timelineGeometry().top() + model_.mostHeight();
@@ -258,7 +264,7 @@ void TimelinePane::laneMenu(const QString& key, const QPoint& at) {
   auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.key == key; });
   if (lane == lanes.end()) return;
   QMenu menu;
-  if (lane->kind == LaneKind::Group) {
+  if (lane->kind == LaneKind::Group || lane->folded) {
     menu.addAction(lane->folded ? tr("Unfold") : tr("Fold"), this, [this, key] { model_.toggleFolded(key); });
   } else {
     menu.addAction(lane->pinned ? tr("Unpin") : tr("Pin to the top"), this, [this, key] { model_.togglePinned(key); });

@@ -17,6 +17,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/text/units.h"
 #include "app/widgets/command_palette.h"
 #include "app/widgets/theme.h"
 #include "app/window/device_corner.h"
@@ -252,8 +253,10 @@ void MainWindow::stepOnce() {
 void MainWindow::trainAgain() {
   const Run* run = workspace_.shownRun();
   if (!run || workspace_.session()->busy()) return;
+  // Its title may tell of changes from a later step on. The new run has them from the start, so it gets its own title.
+  const bool changed = !run->changes.empty() && !run->named;
   workspace_.choices()->setSpec(run->spec);
-  workspace_.train(run->spec, run->title);
+  workspace_.train(run->spec, changed ? QString() : run->title);
 }
 
 // The new run gets the next free letter. If all eight places are taken, the oldest run loses its place.
@@ -288,11 +291,14 @@ void MainWindow::showRuns() {
   refreshBars();
 }
 
-// A recorded program has no plan and none of our weights. A training has no stacks.
+// A recorded program has no plan and none of our weights. A training has no stacks. Most runs have one rank.
 void MainWindow::offerPages(bool program) {
-  for (size_t i = 0; i < tab_list_.size(); ++i)
-    if (tab_list_[i].of_training || tab_list_[i].of_program)
-      strip_->setOffered(static_cast<int>(i), tab_list_[i].of_program == program);
+  const Run* run = workspace_.shownRun();
+  for (size_t i = 0; i < tab_list_.size(); ++i) {
+    const Page& page = tab_list_[i];
+    const bool kind = (!page.of_training && !page.of_program) || page.of_program == program;
+    strip_->setOffered(static_cast<int>(i), kind && (!page.suits || (run && page.suits(*run))));
+  }
 }
 
 void MainWindow::showDevice() {
@@ -323,12 +329,15 @@ void MainWindow::tell(const QString& sentence, bool problem) {
   opening_ ? notice_->add(sentence) : notice_->tell(sentence);
 }
 
+QString MainWindow::openFilters() {
+  return tr("Everything that opens (%1 *.csv.gz);;Warpscope runs (*.wsrun);;Traces and memory snapshots of other tools "
+            "(%1);;Choices, experiments, laboratory results (*.json);;Tables to learn from (*.csv *.csv.gz);;All files (*)")
+      .arg(readable_files());
+}
+
 void MainWindow::chooseFile() {
-  const QStringList paths = QFileDialog::getOpenFileNames(
-      this, tr("Open"), workspace_.library()->folder(),
-      tr("Everything that opens (%1);;Warpscope runs (*.wsrun);;Traces and memory snapshots of other tools (%1);;"
-         "Choices, experiments, laboratory results (*.json);;Tables to learn from (*.csv);;All files (*)")
-          .arg(readable_files()));
+  const QStringList paths =
+      QFileDialog::getOpenFileNames(this, tr("Open"), workspace_.library()->folder(), openFilters());
   if (!paths.isEmpty()) openFiles(paths);
 }
 
@@ -350,7 +359,8 @@ bool MainWindow::openOne(const QString& path) {
   }
   for (const auto& open : openers_)
     if (open(path)) return true;
-  if (suffix == "csv" && QFileInfo::exists(path)) {
+  const bool table = suffix == "csv" || path.endsWith(".csv.gz", Qt::CaseInsensitive);
+  if (table && QFileInfo::exists(path)) {
     workspace_.choices()->set("data.name", "csv");
     workspace_.choices()->set("data.path", path);
     workspace_.say(tr("Name the column to predict under Data, then press Train."), false);

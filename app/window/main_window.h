@@ -47,6 +47,7 @@ class MainWindow : public QMainWindow {
 
   void endUnasked();                // on a system request; runs are closed as by Stop
   void train();                     // Train, Pause or Resume
+  static QString openFilters();     // for the Open dialog
   void trainAgain();                // the same choices and seed as the shown run
   void openFile(const QString& path) { openFiles({path}); }
   // Shows only these runs, in front. All problems are in one notice.

@@ -22,6 +22,7 @@ void show_recording(Workspace& workspace, Run* run) {
   workspace.say(QObject::tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
   workspace.library()->adopt(run);
   workspace.library()->tickOnly({run});
+  workspace.pick(run);
   workspace.cursor()->clearCursor();
   workspace.cursor()->setFollow(true);
 }

@@ -193,9 +193,9 @@ QWidget* TopBar::buildLive() {
   row->addSpacing(4);
   loss_ = new NumberCell(tr("train loss"), live);
   accuracy_ = new NumberCell(tr("test accuracy"), live);
-  step_time_ = new NumberCell(tr("step time"), live);
+  step_time_ = new NumberCell(step_time_name(), live);
   throughput_ = new NumberCell(tr("throughput"), live);
-  memory_ = new NumberCell(tr("step memory"), live);
+  memory_ = new NumberCell(tr("peak memory"), live);
   gpu_busy_ = new NumberCell(tr("GPU busy"), live);
   kernels_ = new NumberCell(tr("kernels a step"), live);
   for (NumberCell* cell : {loss_, accuracy_, step_time_, gpu_busy_, kernels_, throughput_, memory_}) row->addWidget(cell);
@@ -372,10 +372,8 @@ void TopBar::showFigures(const Run& run) {
   const QStringList time = step_time_text(run.stepUs()).split(' ');
   step_time_->setValue(time.front(), time.size() > 1 ? time.back() : QString());
   const bool busy = prof::machine_busy(run.step_time);
-  step_time_->setCaption(busy ? tr("step time, machine busy") : tr("step time"), busy);
-  const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us);
-  const QString median = tr("Median of the newest steps measured.");
-  step_time_->setToolTip(spread.isEmpty() ? median : median + ' ' + spread + '.');
+  step_time_->setCaption(busy ? tr("%1, machine busy").arg(step_time_name()) : step_time_name(), busy);
+  step_time_->setToolTip(step_time_tip(run.step_time.p5_us, run.step_time.p95_us));
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(memory.front(), bytes == bytes ? memory.back() : "");

@@ -1,27 +1,21 @@
 #include "app/workspace/closing_line.h"
 
+#include "app/core/comparison/comparison_text.h"
+#include "app/core/comparison/mismatches.h"
 #include "app/text/units.h"
+#include "profiling/analysis/step_time.h"
 
 namespace ws::app {
-namespace {
 
-// Compares speeds only if a step of both does the same work.
-QString against(const Run& run, const Run& before) {
-  const auto work = [](const Run& r) {
-    RunSpec spec = spec_now(r);
-    spec.exec = {};
-    return std::pair(spec.data, std::pair(spec.model, spec.train.batch));
-  };
-  if (!(work(run) == work(before))) return {};
-  const Difference speeds = difference(before.step_time.us, run.step_time.us);
-  if (!(speeds.delta == speeds.delta)) return {};
-  if (!speeds.beyond_noise) return QObject::tr("as fast as the run before, within noise");
-  const double ratio = before.stepUs() / run.stepUs();
-  return ratio > 1 ? QObject::tr("%1× faster than the run before").arg(fixed_text(ratio, 2))
-                   : QObject::tr("%1× slower than the run before").arg(fixed_text(1 / ratio, 2));
+QString speed_against(const Run& run, const Run& baseline, const QString& name) {
+  const auto choices = [](const Run& r) { return r.hasChoices() ? &r.spec : nullptr; };
+  if (!same_task(choices(run), choices(baseline))) return {};
+  const std::string within = verdict_text(Verdict::WithinNoise);
+  const std::string text = pace_text(step_time_measure(baseline.step_time), step_time_measure(run.step_time),
+                                     QObject::tr(" than %1").arg(name).toStdString());
+  return text == within ? QObject::tr("as fast as %1, %2").arg(name, QString::fromStdString(within))
+                        : QString::fromStdString(text);
 }
-
-}  // namespace
 
 QString closing_line(const Run& run, const Run* before) {
   const double accuracy = run.testAccuracy(), loss = run.testLoss();
@@ -29,11 +23,12 @@ QString closing_line(const Run& run, const Run* before) {
                  : loss == loss       ? QObject::tr("test loss %1").arg(significant_text(loss))
                                       : QObject::tr("%1 steps").arg(count_text(run.stepsMade()));
   if (run.summary) text += QObject::tr(" in %1").arg(duration_text(run.summary->wall_s));
-  if (run.stepUs() > 0) text += QObject::tr(", step time %1").arg(step_time_text(run.stepUs()));
+  if (run.stepUs() > 0) text += ", " + step_time_name() + " " + step_time_text(run.stepUs());
+  if (prof::machine_busy(run.step_time)) text += QObject::tr(" (machine busy)");
   if (!before) return text;
-  if (const QString speed = against(run, *before); !speed.isEmpty()) text += ", " + speed;
-  const RunSpec was = spec_now(*before);
-  const QString differs = changes_between(was, spec_now(run));
+  if (const QString speed = speed_against(run, *before, QObject::tr("the run before")); !speed.isEmpty())
+    text += ", " + speed + (prof::machine_busy(before->step_time) ? QObject::tr(" (machine busy then)") : QString());
+  const QString differs = changes_between(before->spec, run.spec);
   return differs.isEmpty() ? text : text + ": " + differs;
 }
 

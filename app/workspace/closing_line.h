@@ -1,11 +1,13 @@
-// The result of a run in one line, when it ends.
+// The result of a run in one line, when it ends, and its speed beside another run.
 #pragma once
 #include "app/workspace/run.h"
 
 namespace ws::app {
 
-// "98.20 % in 0.09 s, step time 18.1 µs, 1.2× faster than the run before: on-read ← every-op". `before`: the run
+// "98.20 % in 0.09 s, step time 18.1 µs, 17.8 % faster than the run before: on-read ← every-op". `before`: the run
 // that ended before it, or nullptr.
 QString closing_line(const Run& run, const Run* before);
+// "17.8 % faster than B", "as fast as B, within noise"; empty if a step time is unknown or a step of both does other work.
+QString speed_against(const Run& run, const Run& baseline, const QString& name);
 
 }  // namespace ws::app

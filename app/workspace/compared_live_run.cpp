@@ -33,7 +33,7 @@ prof::StepSample sample_of(const Run& run) {
 ComparedRun compared_run(const Run& run) {
   ComparedRun out;
   out.name = run.title.toStdString(), out.device = run.device.toStdString();
-  if (run.hasChoices()) out.spec = spec_now(run);
+  if (run.hasChoices()) out.spec = run.spec;
   out.imported = run.origin == RunOrigin::Imported;
   out.steps = run.summary ? run.summary->steps : 0;
   if (run.summary && run.summary->wall_s > 0) out.wall_s = run.summary->wall_s;

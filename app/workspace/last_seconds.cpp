@@ -19,7 +19,7 @@ prof::RunSummary summary_of_kept(const Run& run, double seconds, TimeRange range
   s.created = prof::utc_text();
   s.status = run.summary ? to_string(run.summary->status) : to_string(RunStatus::Stopped);
   s.origin = run.origin == RunOrigin::Imported ? "record" : "run";
-  if (s.origin == "run") s.spec = spec_text(spec_now(run));
+  if (s.origin == "run") s.spec = spec_text(run.spec);
   s.step_time = run.step_time;
   s.us_per_step = std::max(0.0, run.meanUs());
   s.tracing_cost = run.tracing_cost;

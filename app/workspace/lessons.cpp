@@ -93,6 +93,9 @@ QString first_weights_conclusion(const Runs& runs) {
   const auto first = [](const Run& run) {
     return run.steps.empty() ? QStringLiteral("—") : significant_text(static_cast<double>(run.steps.front().loss));
   };
+  const Comparison both = compare(compared_run(**worst), compared_run(**best));
+  if (both.of(MeasureKind::TestAccuracy).delta.verdict == Verdict::WithinNoise)
+    return QObject::tr("All first weights end at about %1: the differences are within noise.").arg(percent(accuracy(**best)));
   return QObject::tr("%1 weights learn best: %2, from a first loss of %3. %4 weights come last: %5, from %6.")
       .arg(named(to_string((*best)->spec.model.init)).replace(0, 1, named(to_string((*best)->spec.model.init))[0].toUpper()),
            percent(accuracy(**best)), first(**best), named(to_string((*worst)->spec.model.init)),

@@ -208,9 +208,14 @@ void Run::takeLastTest() {
                    summary->test_accuracy});
 }
 
+void Run::takeChange(const Change& change) {
+  changes.push_back(change);
+  if (!change.to.empty()) set_field(spec, change.key, change.to);  // empty: from another program or version
+}
+
 void Run::applyChanges(const std::vector<Change>& made) {
   for (const Change& change : made) {
-    changes.push_back(change);
+    takeChange(change);
     host_ahead_ |= change.key == "exec.launch" || change.key == "exec.sync";
     if (change.key.starts_with("exec.")) steady_since_ = change.step, losses_.clear();
     if (!named)
@@ -283,25 +288,18 @@ bool Run::fetch(prof::TimeNs begin, prof::TimeNs end, size_t most) {
   }
 }
 
-RunSpec spec_now(const Run& run) {
-  RunSpec spec = run.spec;
-  for (const Change& change : run.changes)
-    if (!change.to.empty()) set_field(spec, change.key, change.to);  // empty: from another program or version
-  return spec;
-}
-
 QString short_title(const RunSpec& spec) {
   const QString fusion =
       spec.exec.fusion == Fusion::Off ? QStringLiteral("unfused") : text(to_string(spec.exec.fusion));
   return text(to_string(spec.exec.launch)) + " · " + text(to_string(spec.exec.allocator)) + " · " + fusion;
 }
 
-QString changes_between(const RunSpec& before, const RunSpec& spec) {
-  constexpr size_t kMost = 2;  // with more changes it is a different run
-  const std::vector<FieldChange> changes = diff(before, spec);
+QString changes_between(const RunSpec& before, const RunSpec& spec, qsizetype most) {
   QStringList parts;
-  for (const FieldChange& change : changes) parts << changed_value(change);
-  return changes.size() > kMost ? QString() : parts.join(", ");
+  for (const FieldChange& change : diff(before, spec)) parts << changed_value(change);
+  const qsizetype more = parts.size() - most;
+  const QString named = parts.mid(0, most).join(", ");
+  return more > 0 ? QObject::tr("%1 + %2 more").arg(named).arg(more) : named;
 }
 
 QString title_after(const RunSpec& spec, const RunSpec* before) {

@@ -6,6 +6,7 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -56,11 +57,12 @@ class Run : public QObject {
 
   QString id, title, path, device, note;
   QStringList tags;
+  QString differs;  // all changes against the run before it, of which the title names two; empty if it has another title
   QStringList command;   // command of a recorded program, which can be recorded again
   QString record_level;  // how much of its Python was recorded
   RunOrigin origin = RunOrigin::Live;
   QDateTime created;
-  RunSpec spec;
+  RunSpec spec;  // its current choices: takeChange() puts the changes made during the run into them
   std::optional<CompiledPlan> plan;
   std::vector<StepPoint> steps;
   std::vector<EvalPoint> evals;
@@ -118,6 +120,7 @@ class Run : public QObject {
   bool regression() const { return spec.model.loss == LossKind::MeanSquared; }
 
   void apply(RunUpdate&& update);  // appends and emits changed()
+  void takeChange(const Change& change);
   // Maximum number of loss points in memory. Of older ones only the extremes stay. stepsThinned() counts how often
   // that happened, for users of their indices.
   static constexpr size_t kMostSteps = 1 << 19;
@@ -160,12 +163,12 @@ class Run : public QObject {
 
 // "graph · arena · epilogue": distinguishes this run from others at a glance.
 QString short_title(const RunSpec& spec);
-// "direct ← arena, lr 0.01 ← 0.05"; empty if nothing differs, or too much.
-QString changes_between(const RunSpec& before, const RunSpec& spec);
+// "direct ← arena, lr 0.01 ← 0.05 + 3 more"; empty if nothing differs. `most`: the number of changes by name.
+QString changes_between(const RunSpec& before, const RunSpec& spec, qsizetype most = 2);
+inline constexpr qsizetype kAllChanges = std::numeric_limits<qsizetype>::max();
 QString title_after(const RunSpec& spec, const RunSpec* before);  // its changes, otherwise its short title
 QString spec_subtitle(const RunSpec& spec);
 QString run_caption(const Run& run);            // "A direct · MNIST, batch 64, fp32 · NVIDIA H200"
-RunSpec spec_now(const Run& run);               // with the changes made during the run
 QString weights_path(const QString& run_path);  // file with the final weights of a run
 
 }  // namespace ws::app

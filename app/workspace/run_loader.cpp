@@ -254,7 +254,8 @@ void give_details(Run& run, RunDetails&& d) {
   run.steps = std::move(d.steps);
   run.evals = std::move(d.evals);
   run.meters = std::move(d.meters);
-  run.changes = std::move(d.changes);
+  run.changes.clear();
+  for (const Change& change : d.changes) run.takeChange(change);
   if (d.plan) run.plan = std::move(d.plan);
   run.trace = std::move(d.trace);
   run.takeGpuSteps(std::move(d.gpu_steps));

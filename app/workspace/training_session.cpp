@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/core/remote/job_request.h"
 #include "app/workspace/remote_training.h"
 #include "datasets/dataset.h"
 #include "engine/devices/devices.h"
@@ -198,8 +199,9 @@ Run* TrainingSession::makeRun(const StartRequest& request) {
   run->id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
   run->spec = request.spec;
   run->named = !request.title.isEmpty();
-  run->title = run->named ? request.title : title_after(request.spec, last_ ? &*last_ : nullptr);
-  last_ = request.spec;
+  const RunSpec* before = last_ ? &*last_ : nullptr;
+  run->title = run->named ? request.title : title_after(request.spec, before);
+  if (!run->named && before) run->differs = changes_between(*before, request.spec, kAllChanges);
   return run;
 }
 
@@ -237,8 +239,8 @@ Run* TrainingSession::begin(const StartRequest& request, QString name) {
   try {
     if (machine_) {
       const std::string there = name.isEmpty() ? RemoteRun::new_name(request.spec.name) : name.toStdString();
-      const auto job = name.isEmpty() ? remote_job(request.spec, run->title.toStdString(),
-                                                   trace_options(request.trace, extras_), request.paused)
+      const auto job = name.isEmpty() ? train_request(request.spec, run->title.toStdString(),
+                                                      trace_options(request.trace, extras_), request.paused)
                                       : nlohmann::json();
       run->id = QString::fromStdString(there);
       run->device = machine_->device() + tr(" on %1").arg(machine_->place());
@@ -306,6 +308,7 @@ std::string TrainingSession::applyEnd(Run& run, TrainingWorker& worker) {
     run.summary = summary;
     run.announce();
   }
+  remember(run);
   const auto* there = dynamic_cast<RemoteTraining*>(&worker);
   return there && !there->files().empty() ? there->files().front() : std::string();
 }
@@ -401,6 +404,12 @@ void TrainingSession::markLeft(Run& run, const char* why) {
   summary.message = why;
   summary.spec = run.spec;
   if (!run.summary) run.summary = summary;
+  remember(run);
+}
+
+// A run that made no step is no run to compare with.
+void TrainingSession::remember(const Run& run) {
+  if (run.stepsMade() > 0) last_ = run.spec;
 }
 
 void TrainingSession::detach() {

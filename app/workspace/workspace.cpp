@@ -1,6 +1,7 @@
 #include "app/workspace/workspace.h"
 
 #include <QFileInfo>
+#include <algorithm>
 
 #include "app/workspace/closing_line.h"
 
@@ -12,6 +13,7 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
   connect(&session_, &TrainingSession::failed, this, problem);
   connect(&recording_, &ProgramRecording::failed, this, problem);
   connect(&library_, &RunLibrary::failed, this, problem);
+  connect(&library_, &RunLibrary::changed, this, &Workspace::keepPicked);
   connect(&jobs_, &LibraryJobs::failed, this, problem);
   connect(&jobs_, &LibraryJobs::exported, this,
           [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
@@ -66,8 +68,16 @@ Run* Workspace::shownRun() const {
 }
 
 void Workspace::pick(Run* run) {
-  picked_ = run;
+  picked_ = run, picked_ticked_ = run && run->slot >= 0;
   emit picked(run);
+}
+
+// The picked run stays until it is unticked or gone. A run that was never ticked can be picked too.
+void Workspace::keepPicked() {
+  if (!picked_) return;
+  const bool gone = std::ranges::find(library_.runs(), picked_.data()) == library_.runs().end();
+  if (gone || (picked_ticked_ && picked_->slot < 0)) return pick(nullptr);
+  picked_ticked_ = picked_->slot >= 0;
 }
 
 }  // namespace ws::app

@@ -34,6 +34,7 @@ class Workspace : public QObject {
   void stop();            // the training or the recording
   Run* shownRun() const;  // the live run, else the picked one or the last that ended, else the first ticked
   void pick(Run* run);    // in the list of runs; nullptr for none
+  Run* pickedRun() const { return picked_; }
 
   // Requests of a page to the window.
   void say(const QString& sentence, bool problem) { emit said(sentence, problem); }
@@ -73,8 +74,10 @@ class Workspace : public QObject {
   Choices choices_;
   DeviceProbe device_;
   void runEnded(Run* run);
+  void keepPicked();
 
   QPointer<Run> picked_, ended_;  // ended_: the last run whose training ended
+  bool picked_ticked_ = false;    // the picked run was ticked when it was last seen
 };
 
 }  // namespace ws::app

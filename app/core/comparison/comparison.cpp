@@ -44,6 +44,11 @@ Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& s
 
 std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b) {
   std::vector<std::string> warnings = mismatches(a, b);
+  const bool busy_a = prof::machine_busy(a.time), busy_b = prof::machine_busy(b.time);
+  if (busy_a || busy_b)
+    warnings.push_back(std::string("machine busy while ") +
+                       (busy_a && busy_b ? "both were" : busy_a ? "the baseline was" : "the candidate was") +
+                       " measured: run again when nothing else uses the machine");
   if (!splits_compare(a, b))
     warnings.emplace_back("no causes of the difference: that takes two runs that were traced equally closely");
   else if (mean_goes_the_other_way(a, b))

@@ -63,8 +63,9 @@ std::string kernels_text(const std::vector<KernelDelta>& kernels) {
 std::string measure_text(const ComparedMeasure& m) {
   const std::string name = m.a.unit.empty() ? m.a.name : m.a.name + " (" + m.a.unit + ")";
   const std::string text =
-      formatted("  {:<34} {:>13} {:>13} {:>13} {:10.2g}", name, fixed(m.a.value.value, m.a.decimals),
-                fixed(m.b.value.value, m.b.decimals), signed_fixed(m.delta.delta, m.a.decimals), m.delta.noise);
+      formatted("  {:<34} {:>13} {:>13} {:>13} {:>10}", name, fixed(m.a.value.value, m.a.decimals),
+                fixed(m.b.value.value, m.b.decimals), signed_fixed(m.delta.delta, m.a.decimals),
+                std::isfinite(m.delta.noise) ? formatted("{:.2g}", m.delta.noise) : "–");
   const double percent = m.delta.percent;
   if (m.delta.verdict == Verdict::WithinNoise) return text + "  within noise\n";
   if (!std::isfinite(percent) || percent == 0) return text + "  " + verdict_text(m.delta.verdict) + "\n";
@@ -82,12 +83,8 @@ std::string measures_text(const Comparison& c) {
 // 2.3 and 145: at most three significant digits.
 std::string ratio_text(double ratio) { return fixed(ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0) + "×"; }
 
-// Ratios below two are given in percent, as in the table.
-std::string faster_text(const ComparedMeasure& time, const std::string& b) {
-  const double ratio = time.b.value.value / time.a.value.value, change = std::max(ratio, 1 / ratio);
-  const std::string how = ratio < 1 ? " faster a step" : " slower a step";
-  if (change >= 2) return b + " is " + ratio_text(change) + how;
-  return b + " is " + fixed(std::abs(time.delta.percent), 1) + " %" + how;
+std::string noise_note(Verdict verdict) {
+  return verdict == Verdict::NoiseUnknown ? std::string(" (") + verdict_text(verdict) + ")" : "";
 }
 
 std::string samples_text(const ComparedMeasure& speed, const std::string& a, const std::string& b) {
@@ -95,9 +92,10 @@ std::string samples_text(const ComparedMeasure& speed, const std::string& a, con
   if (!d.known()) return a + " and " + b + " take different batches";
   if (d.verdict == Verdict::WithinNoise) return b + " trains as many samples per second as " + a + ": within noise";
   const double ratio = speed.b.value.value / speed.a.value.value;
-  if (ratio >= 2) return b + " trains " + ratio_text(ratio) + " as many samples per second as " + a;
+  if (ratio >= 2)
+    return b + " trains " + ratio_text(ratio) + " as many samples per second as " + a + noise_note(d.verdict);
   return b + " trains " + fixed(std::abs(d.percent), 1) + " % " + (d.delta > 0 ? "more" : "fewer") +
-         " samples per second than " + a;
+         " samples per second than " + a + noise_note(d.verdict);
 }
 
 nlohmann::json measure_json(const ComparedMeasure& m) {
@@ -107,7 +105,7 @@ nlohmann::json measure_json(const ComparedMeasure& m) {
           {"b", number(m.b.value.value)},
           {"delta", number(m.delta.delta)},
           {"noise", number(m.delta.noise)},
-          {"beyond_noise", m.delta.verdict != Verdict::WithinNoise},
+          {"beyond_noise", m.delta.verdict != Verdict::WithinNoise && m.delta.verdict != Verdict::NoiseUnknown},
           {"verdict", verdict_text(m.delta.verdict)}};
 }
 
@@ -121,10 +119,22 @@ const char* verdict_text(Verdict verdict) {
       return "worse";
     case Verdict::WithinNoise:
       return "within noise";
+    case Verdict::NoiseUnknown:
+      return "noise unknown";
     case Verdict::Neutral:
       break;
   }
   return "";
+}
+
+// Ratios below two are given in percent, as in the table.
+std::string pace_text(const MeasureValue& a, const MeasureValue& b, const std::string& than) {
+  const MeasureDelta d = delta_of(a, b);
+  if (!d.known()) return {};
+  if (d.verdict == Verdict::WithinNoise) return verdict_text(d.verdict);
+  const double ratio = b.value.value / a.value.value, change = std::max(ratio, 1 / ratio);
+  const std::string amount = change >= 2 ? ratio_text(change) : fixed(std::abs(d.percent), 1) + " %";
+  return amount + (ratio < 1 ? " faster" : " slower") + than + noise_note(d.verdict);
 }
 
 std::string percent_change_text(double percent) {
@@ -142,7 +152,7 @@ std::string speed_text(const Comparison& c, const std::string& a, const std::str
     case Speed::WithinNoise:
       return b + " is as fast as " + a + ": within noise";
     case Speed::Differs:
-      return faster_text(c.of(MeasureKind::StepTime), b);
+      return b + " is " + pace_text(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b, " a step");
     case Speed::Unknown:
       break;
   }

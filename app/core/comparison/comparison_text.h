@@ -6,7 +6,10 @@
 
 namespace ws::app {
 
-const char* verdict_text(Verdict verdict);            // "better", "within noise"; empty if neutral
+const char* verdict_text(Verdict verdict);  // "better", "within noise", "noise unknown"; empty if neutral
+// How the candidate's step time differs, in the words of all views: "21.7 % slower", "2.30× faster", each with `than`
+// after it (" a step"), and " (noise unknown)" where it is. "within noise"; empty if a step time is unknown.
+std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);
 std::string percent_change_text(double percent);              // "−42.1 %"; "12.3 times" beyond ten times
 // "B is 21.7 % slower per step", "B is as fast as A: within noise".
 std::string speed_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

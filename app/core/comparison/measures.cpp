@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "app/core/runs/data_shape.h"
-
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -46,8 +46,8 @@ class List {
  public:
   Measures all;
   void group(const char* name) { group_ = name; }
+  void add(MeasureValue value) { all.push_back(std::move(value)), all.back().group = group_; }
   void add(MeasureKind kind, std::string name, const char* unit, Interval value, Better better, int decimals) {
-    if (!std::isfinite(value.half_width)) value.half_width = 0;
     all.push_back({kind, group_, std::move(name), unit, value, better, decimals});
   }
 
@@ -56,24 +56,29 @@ class List {
 };
 
 void add_steps(List& list, const ComparedRun& run) {
-  const auto tail = [&](double share) { return percentile_of_blocks(run.sample.step_us, share); };
-  const double mean_noise = interval_of_blocks(run.sample.step_us).half_width;
+  const bool sampled = !run.sample.step_us.empty();  // otherwise the noise of these figures is unknown
+  const auto tail = [&](double share) {
+    return sampled ? percentile_of_blocks(run.sample.step_us, share) : Interval{kUnknown, kUnknown};
+  };
+  const double mean_noise = sampled ? interval_of_blocks(run.sample.step_us).half_width : kUnknown;
   const double mean = run.sample.traced() ? run.sample.mean_step_us() : kUnknown;
   const double whole = run.whole_run_us > 0 ? run.whole_run_us : kUnknown;
-  list.add(MeasureKind::StepTime, "step time, median", "µs", run.time.us, Better::Lower, 1);
+  const MeasureValue time = step_time_measure(run.time);
+  list.add(time);
   list.add(MeasureKind::StepP5, "step time, 5th percentile", "µs", {run.time.p5_us, tail(0.05).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP95, "step time, 95th percentile", "µs", {run.time.p95_us, tail(0.95).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
   list.add(MeasureKind::SampleMean, "mean of the traced steps", "µs", {mean, mean_noise}, Better::Lower, 1);
-  list.add(MeasureKind::WholeRunMean, "mean of the whole run", "µs", {whole, run.time.us.half_width}, Better::Lower, 1);
+  list.add(MeasureKind::WholeRunMean, "mean of the whole run", "µs", {whole, time.value.half_width}, Better::Lower, 1);
 }
 
 void add_times(List& list, const ComparedRun& run, double reached) {
   list.group("Time");
   add_steps(list, run);
-  const double us = run.time.us.value, noise = run.time.us.half_width, samples = run.samples_per_s();
+  const auto [us, noise] = step_time_measure(run.time).value;
+  const double samples = run.samples_per_s();
   // The noise is how much a slower step lowers the throughput. With large noise, the upper limit is further away.
   list.add(MeasureKind::Throughput, "throughput", "samples/s", {samples, samples * noise / (us + noise)},
            Better::Higher, 0);
@@ -100,14 +105,16 @@ void add_gpu(List& list, const ComparedRun& run) {
   // A host that is far ahead is not a problem.
   list.add(MeasureKind::LaunchDelay, "launch delay, median", "µs", {run.launch_delay_us}, Better::Neither, 2);
   list.add(MeasureKind::HiddenCopies, "copies beside kernels", "%", {run.hidden_copies}, Better::Higher, 1);
+  // A cost within its noise is not stated as a number.
+  const bool seen = prof::tracing_cost_seen(run.tracing_cost);
   list.add(MeasureKind::TracingCost, "tracing costs", "%",
-           {100 * run.tracing_cost.value, 100 * run.tracing_cost.half_width}, Better::Neither, 1);
+           {seen ? 100 * run.tracing_cost.value : kUnknown, 100 * run.tracing_cost.half_width}, Better::Neither, 1);
 }
 
 void add_results(List& list, const ComparedRun& run) {
   list.group("Memory");
   list.add(MeasureKind::DriverCalls, "driver calls a step", "", {run.driver_calls}, Better::Lower, 1);
-  list.add(MeasureKind::PeakMemory, "peak in a step", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
+  list.add(MeasureKind::PeakMemory, "peak memory", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
   list.group(kResult);
   list.add(MeasureKind::FirstLoss, "first loss", "", {run.first_loss}, Better::Lower, 4);
   const bool tested = !run.evaluations.empty();
@@ -189,6 +196,13 @@ double shared_accuracy(const std::vector<const ComparedRun*>& runs) {
 
 const MeasureValue& measure(const Measures& all, MeasureKind kind) { return *std::ranges::find(all, kind, &MeasureValue::kind); }
 
+// Without samples the noise of the step time is unknown, not 0.
+MeasureValue step_time_measure(const prof::StepTime& time) {
+  const bool noise_known = time.us.half_width > 0 || time.has_spread();
+  return {MeasureKind::StepTime, {}, "step time, median", "µs",
+          {time.us.value, noise_known ? time.us.half_width : kUnknown}, Better::Lower, 1};
+}
+
 MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   const Difference difference = ws::difference(a.value, b.value);
   MeasureDelta d{difference.delta, difference.noise, kUnknown, Verdict::Neutral};
@@ -196,8 +210,10 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   if (a.value.value != 0 && a.unit != "%") d.percent = 100 * d.delta / a.value.value;  // no percent of a percentage
   constexpr double kNothing = 0.05;  // percent; a smaller change prints as zero
   const bool shown = std::abs(d.delta) > 0.5 * std::pow(10.0, -a.decimals) && !(std::abs(d.percent) < kNothing);
-  if (!difference.beyond_noise || !shown)
+  if (!shown || (std::isfinite(d.noise) && !difference.beyond_noise))
     d.verdict = Verdict::WithinNoise;
+  else if (!std::isfinite(d.noise))
+    d.verdict = Verdict::NoiseUnknown;
   else if (a.better != Better::Neither)
     d.verdict = (d.delta < 0) == (a.better == Better::Lower) ? Verdict::Better : Verdict::Worse;
   return d;

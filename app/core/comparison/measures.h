@@ -9,7 +9,7 @@
 namespace ws::app {
 
 enum class Better : uint8_t { Lower, Higher, Neither };
-enum class Verdict : uint8_t { Better, Worse, WithinNoise, Neutral };
+enum class Verdict : uint8_t { Better, Worse, WithinNoise, NoiseUnknown, Neutral };
 
 enum class MeasureKind : uint8_t {
   StepTime,
@@ -38,7 +38,7 @@ enum class MeasureKind : uint8_t {
 struct MeasureValue {
   MeasureKind kind;
   std::string group, name, unit;
-  Interval value;  // NaN if unknown
+  Interval value;  // NaN if unknown; a half width of NaN: its noise is unknown, of 0: an exact count
   Better better = Better::Neither;
   int decimals = 1;
 };
@@ -58,9 +58,10 @@ std::vector<Measures> measures_of(const std::vector<const ComparedRun*>& runs);
 Measures measures_of(const ComparedRun& run, double reached = 0);
 double shared_accuracy(const std::vector<const ComparedRun*>& runs);  // 99 % of the lowest best one; 0: unknown
 const MeasureValue& measure(const Measures& all, MeasureKind kind);
+MeasureValue step_time_measure(const prof::StepTime& time);  // its noise is NaN without samples
 
 struct MeasureDelta {
-  double delta = ComparedRun::kUnknown, noise = 0;  // the 95 % interval of the difference is delta ± noise
+  double delta = ComparedRun::kUnknown, noise = 0;  // the 95 % interval of the difference is delta ± noise (NaN: unknown)
   double percent = ComparedRun::kUnknown;           // relative to the baseline; NaN for percentages or a baseline of 0
   Verdict verdict = Verdict::Neutral;
   bool known() const { return delta == delta; }

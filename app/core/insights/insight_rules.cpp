@@ -28,6 +28,8 @@ bool can(const RunFacts& f, const std::vector<std::pair<std::string, std::string
   return !why_invalid(spec, f.gpu) && !(spec == f.spec);
 }
 
+std::string part_text(const RunFacts& f, double us) { return time_text(us) + " of a mean step of " + time_text(f.step_us); }
+
 Found offer(const RunFacts& f, Insight insight) {
   if (!insight.change.empty() && !can(f, insight.change)) return {};
   return insight;
@@ -37,8 +39,7 @@ Found allocator_stalls(const RunFacts& f) {
   const double spent = f.part(Meaning::Allocation);
   if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
   return offer(f, {"allocator stalls",
-                   time_text(spent) + " of " + time_text(f.step_us) +
-                       " a step go into the allocator: " + plain(f.allocator_calls_per_step) + " calls",
+                   part_text(f, spent) + " go into the allocator: " + plain(f.allocator_calls_per_step) + " calls",
                    "Each buffer is taken from the driver and given back within the step. A block planned ahead needs "
                    "no call at all.",
                    {{"exec.allocator", "arena"}},
@@ -51,7 +52,7 @@ Found needless_sync(const RunFacts& f) {
   if (f.spec.exec.sync == SyncPolicy::OnRead || spent < kWorthSaying * f.step_us) return {};
   return offer(
       f, {"needless waits",
-          time_text(spent) + " of " + time_text(f.step_us) + " a step the host waits for the GPU",
+          "the host waits " + part_text(f, spent) + " for the GPU",
           "Nothing reads a value there. Waiting only where one is read lets the next launches queue up meanwhile.",
           {{"exec.sync", "on-read"}},
           f.step_us - spent,
@@ -63,7 +64,7 @@ Found launch_bound(const RunFacts& f) {
   const double left = std::min(gaps, kGraphNodeUs * f.kernels_per_step);
   if (!f.gpu || f.spec.exec.launch != Launch::Eager || gaps - left < kWorthSaying * f.step_us) return {};
   Insight insight{"launch-bound step",
-                  "the GPU waits " + time_text(gaps) + " of a mean step of " + time_text(f.step_us) + " for its next kernel",
+                  "the GPU waits " + part_text(f, gaps) + " for its next kernel",
                   plain(f.kernels_per_step) +
                       " launches a step, each takes longer than its kernel. A CUDA graph launches all of them at once.",
                   {{"exec.launch", "graph"}},
@@ -103,7 +104,7 @@ Found pageable_copies(const RunFacts& f) {
   const double spent = f.part(Meaning::Copy);
   if (f.spec.exec.loader != Loader::Pageable || spent < kWorthSaying * f.step_us) return {};
   return offer(f, {"pageable copies",
-                   time_text(spent) + " of " + time_text(f.step_us) + " a step copy batches from pageable memory",
+                   part_text(f, spent) + " copy batches from pageable memory",
                    "The driver copies twice and the host waits. The data set fits on the GPU: keep it there.",
                    {{"exec.loader", "resident"}},
                    f.step_us - spent,
@@ -165,7 +166,7 @@ Found idle_tensor_cores(const RunFacts& f) {
   if (!f.gpu || f.spec.exec.precision != Precision::Fp32 || matrix < 0.4 * f.step_us) return {};
   return offer(
       f, {"idle tensor cores",
-          time_text(matrix) + " of " + time_text(f.step_us) + " a step are fp32 products",
+          part_text(f, matrix) + " are fp32 products",
           "They run without tensor cores. In tf32 the same products take half the time or less; the losses stay close.",
           {{"exec.precision", "tf32"}},
           f.step_us - matrix / 2,

@@ -6,6 +6,7 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
 #include "app/core/report/drawing.h"
+#include "app/core/report/rank_section.h"
 #include "app/core/report/report_figures.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/trace_stats.h"
@@ -42,7 +43,8 @@ bool within_noise(const ReportRun& a, const ReportRun& b) {
 
 std::string in_brackets(const MeasureDelta& d) {
   if (!d.known() || d.delta == 0) return "";
-  return d.verdict == Verdict::WithinNoise ? " (within noise)" : " (" + percent_change_text(d.percent) + ")";
+  if (d.verdict == Verdict::WithinNoise) return " (within noise)";
+  return " (" + percent_change_text(d.percent) + (d.verdict == Verdict::NoiseUnknown ? ", noise unknown)" : ")");
 }
 
 std::string row(const std::vector<std::string>& cells, const char* tag) {
@@ -84,7 +86,7 @@ constexpr const char* kWhichSteps =
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean of the whole run, µs",
-                                     "samples/s", "train loss, last", "test accuracy %", "driver calls/step", "peak",
+                                     "samples/s", "train loss, last", "test accuracy %", "driver calls a step", "peak memory",
                                      "tracing costs"},
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -239,7 +241,7 @@ std::string report_html(const std::vector<ReportRun>& runs) {
   for (const ReportFigure& f : figures(runs))
     html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
             escape_xml(f.caption) + "</figcaption></figure>\n";
-  return html + kernels_html(runs) + "</body></html>\n";
+  return html + ranks_html(runs) + kernels_html(runs) + "</body></html>\n";
 }
 
 }  // namespace ws::app

@@ -21,6 +21,7 @@ ReportRun report_run_of_file(const std::string& path) {
       out.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
   const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, out.run.imported ? nullptr : out.run.choices());
   out.step = step_picture(on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, out.run.sample);
+  out.ranks = prof::rank_report(data);
   return out;
 }
 

@@ -138,7 +138,7 @@ void BarsView::render(QPainter& painter, const QRectF& area) const {
   paintLegend(painter, QRectF(inner.left(), std::min(below + 4, inner.bottom() - kLegend), split, kLegend));
   const ByteUnit unit = byte_unit(most(&BarRun::peak_bytes));
   paintValues(painter, QRectF(inner.left() + split, inner.top(), rest - 14, inner.height()),
-              tr("Peak in a step, %1").arg(unit.name), &BarRun::peak_bytes, unit.bytes < kMiB ? 1 : 2, unit.bytes);
+              tr("Peak memory, %1").arg(unit.name), &BarRun::peak_bytes, unit.bytes < kMiB ? 1 : 2, unit.bytes);
   paintValues(painter, QRectF(inner.left() + split + rest, inner.top(), rest - 14, inner.height()),
               tr("Driver calls a step"), &BarRun::calls, 1);
 }

@@ -84,16 +84,24 @@ QString changed_counts(const Comparison& c) {
   return parts.join(" ");
 }
 
+// Names the runs that are as fast as the fastest, within noise.
 QString fastest_of(const ComparedRuns& compared) {
   size_t best = 0;
   const auto us = [&](size_t i) { return compared.figures[i]->time.known() ? compared.figures[i]->time.us.value : 1e300; };
   for (size_t i = 1; i < compared.runs.size(); ++i)
     if (us(i) < us(best)) best = i;
+  const auto time = [&](size_t i) { return step_time_measure(compared.figures[i]->time); };
+  QStringList equal;
+  for (size_t i = 0; i < compared.runs.size(); ++i) {
+    const MeasureDelta d = delta_of(time(best), time(i));
+    if (i != best && d.known() && d.verdict == Verdict::WithinNoise) equal << letter(compared.runs[i]);
+  }
   const Run& run = *compared.runs[best];
-  return QObject::tr("Fastest of %1: %2 %3, %4 a step.")
-      .arg(compared.runs.size())
-      .arg(letter(&run))
-      .arg(run.title.toHtmlEscaped(), time_axis_text(us(best)));
+  const QString fastest = QObject::tr("Fastest of %1: %2 %3, step time %4")
+                              .arg(compared.runs.size())
+                              .arg(letter(&run))
+                              .arg(run.title.toHtmlEscaped(), time_axis_text(us(best)));
+  return fastest + (equal.isEmpty() ? QString() : QObject::tr("; as fast, within noise: %1").arg(equal.join(", "))) + ".";
 }
 
 // "A, B: recorded on an NVIDIA H200."
@@ -152,7 +160,7 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   if (!time.delta.known()) return times_->setText(tr("The step time of one is not known."));
   const double delta = time.delta.delta;
   const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
-  times_->setText(tr("Median step %1 → %2 %5, %3%4 %5")
+  times_->setText(tr("Step time, median: %1 → %2 %5, %3%4 %5")
                       .arg(number(time.a.value.value), number(time.b.value.value), delta > 0 ? "+" : "", number(delta),
                            QString::fromStdString(time.a.unit)) +
                   (time.delta.noise > 0 ? tr(" ± %1 (95 % interval)").arg(number(time.delta.noise)) : QString()));

@@ -30,6 +30,12 @@ QString cell_text(double value, int decimals) {
   return std::isnan(value) ? QStringLiteral("–") : fixed_text(value, decimals);
 }
 
+// A tracing cost within its noise has no number.
+QString value_text(const MeasureValue& m) {
+  const bool hidden = m.kind == MeasureKind::TracingCost && !m.value.known() && m.value.half_width > 0;
+  return hidden ? QString::fromUtf8(verdict_text(Verdict::WithinNoise)) : cell_text(m.value.value, m.decimals);
+}
+
 QString percent_text(double percent) {
   if (std::isnan(percent)) return QStringLiteral("–");
   if (percent >= 1000) return "×" + significant_text(1 + percent / 100);
@@ -135,7 +141,7 @@ void CompareTables::showMeasures(const ComparedRuns& compared) {
   for (size_t i = 0; !all.empty() && i < all[0].size(); ++i) {
     std::vector<MeasureValue> values;
     for (const Measures& run : all) values.push_back(run[i]);
-    if (std::ranges::none_of(values, [](const MeasureValue& m) { return m.value.known(); })) continue;
+    if (std::ranges::none_of(values, [](const MeasureValue& m) { return value_text(m) != QStringLiteral("–"); })) continue;
     if (values[0].group != group) add_section(*measures_, QString::fromStdString(group = values[0].group));
     const int row = measures_->rowCount();
     measures_->insertRow(row);
@@ -197,12 +203,12 @@ void CompareTables::elideHeads() {
 void CompareTables::showPairColumns(int row, const MeasureValue& a, const MeasureValue& b) {
   const MeasureDelta d = delta_of(a, b);
   const bool quiet = d.verdict == Verdict::WithinNoise;
-  const QString of_a = cell_text(a.value.value, a.decimals), of_b = cell_text(b.value.value, b.decimals);
+  const QString of_a = value_text(a), of_b = value_text(b);
   // 0.0 and 0.0 can differ by a hundred percent of almost nothing.
   const bool looks_same = d.delta != 0 && of_a == of_b;
   QTableWidgetItem* cells[] = {table_item(of_a, true), table_item(of_b, true),
                                table_item(d.known() ? with_sign(d.delta, a.decimals) : "–", true),
-                               table_item(d.known() && !looks_same ? percent_text(d.percent) : "–", true),
+                               table_item(d.known() && !looks_same && !quiet ? percent_text(d.percent) : "–", true),
                                table_item(verdict_mark(d.verdict) + verdict_text(d.verdict))};
   cells[1]->setData(kStrongRole, !quiet);
   for (QTableWidgetItem* each : cells)
@@ -214,7 +220,7 @@ void CompareTables::showPairColumns(int row, const MeasureValue& a, const Measur
 
 void CompareTables::showRunColumns(int row, const std::vector<MeasureValue>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
-    auto* cell = table_item(cell_text(values[i].value.value, values[i].decimals), true);
+    auto* cell = table_item(value_text(values[i]), true);
     if (const MeasureDelta d = delta_of(values[0], values[i]); i > 0 && d.known()) {
       const bool same = d.verdict == Verdict::WithinNoise;
       const QString far = std::isnan(d.percent) ? with_sign(d.delta, values[i].decimals) : percent_text(d.percent);

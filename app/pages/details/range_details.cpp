@@ -169,7 +169,7 @@ QString step_details(const Run& run) {
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
     parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.us[0] / parts_shown.wall[0]);
-  parts += row("mean step",
+  parts += row(mean_step_name(),
                QObject::tr("%1 %2, of %3 steps")
                    .arg(us_text(parts_shown.wall[0]), parts_shown.in_ms ? "ms" : "µs", count_text(split.steps)));
   html += table(parts);

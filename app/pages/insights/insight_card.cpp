@@ -175,7 +175,7 @@ void InsightCard::setTried(const Tried* tried) {
   if (tried->running) return result_->setText(tr("Training with the change. The measured time appears here."));
   QStringList words;
   if (insight_.predicted_us > 0) words << tr("predicted %1").arg(time_axis_text(insight_.predicted_us));
-  if (tried->measured_us > 0) words << tr("measured %1").arg(time_axis_text(tried->measured_us));
+  if (tried->measured_us > 0) words << tr("measured mean %1").arg(time_axis_text(tried->measured_us));
   if (tried->measured_us > 0 && facts_.step_us > 0) words << change_in_time(facts_.step_us, tried->measured_us);
   if (insight_.predicted_us <= 0)
     words << tr("loss %1 → %2, before %3")

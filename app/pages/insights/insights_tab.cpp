@@ -31,7 +31,7 @@ Tried outcome(const Run& run) {
   const RunFacts facts = facts_of_run(run);
   tried.first_loss = facts.first_loss;
   tried.last_loss = facts.last_loss;
-  tried.measured_us = run.stepUs();
+  tried.measured_us = facts.step_us;  // a mean, like the step that the insight was found in
   if (run.summary->status == RunStatus::Failed) tried.problem = QString::fromStdString(run.summary->message);
   return tried;
 }
@@ -173,7 +173,7 @@ const InsightsTab::Attempt* InsightsTab::attemptOf(const std::string& rule) cons
 QString InsightsTab::blockedBecause(const Insight& insight) const {
   if (insight.change.empty() || !run_) return {};
   if (session_->busy()) return tr("Stop the training first (Run › Stop).");
-  RunSpec spec = spec_now(*run_);
+  RunSpec spec = run_->spec;
   for (const auto& [key, value] : insight.change) set_field(spec, key, value);
   return QString::fromStdString(why_invalid(spec, device_info().cuda).value_or(""));
 }
@@ -194,7 +194,7 @@ void InsightsTab::showAttempts() {
 Run* InsightsTab::tryChange(size_t card) {
   if (card >= cards_.size() || !run_ || !train_) return nullptr;
   const Insight insight = cards_[card]->insight();
-  RunSpec spec = spec_now(*run_);
+  RunSpec spec = run_->spec;
   for (const auto& [key, value] : insight.change) set_field(spec, key, value);
   std::erase_if(attempts_, [&](const Attempt& a) { return !a.run || (a.base == run_ && a.rule == insight.rule); });
   trying_ = true;

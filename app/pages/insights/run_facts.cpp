@@ -116,7 +116,7 @@ bool on_gpu(const Run& run) {
 
 RunFacts facts_of_run(const Run& run) {
   const prof::StepSample sample = sample_of(run);
-  RunFacts facts = facts_of(spec_now(run), sample.parts, on_gpu(run));
+  RunFacts facts = facts_of(run.spec, sample.parts, on_gpu(run));
   if (sample.traced()) add_kernels(facts, run, sample);
   facts.allocator_calls_per_step = std::fmax(run.driverCalls(), 0);
   add_losses(facts, run);

@@ -79,7 +79,7 @@ Run* LibraryModel::run(int row) const {
 
 const QString& LibraryModel::changes(const Run& run) const {
   const auto at = changes_.find(&run);
-  return at != changes_.end() ? *at : *changes_.insert(&run, changes_text(run));
+  return at != changes_.end() && !run.live() ? *at : *changes_.insert(&run, changes_text(run));
 }
 
 QString LibraryModel::text(const Run& run, int column) const {
@@ -153,7 +153,8 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
                                                                : int(Qt::AlignLeft | Qt::AlignVCenter);
     case Qt::ToolTipRole:
       if (index.column() == Status && run->summary) return QString::fromStdString(run->summary->message);
-      if (index.column() == StepTime) return step_spread_text(run->step_time.p5_us, run->step_time.p95_us);
+      if (index.column() == StepTime) return step_time_tip(run->step_time.p5_us, run->step_time.p95_us);
+      if (index.column() == Name && !run->differs.isEmpty()) return run->differs;
       return run->note.isEmpty() ? text(*run, index.column()) : run->note;
     default:
       return {};
@@ -166,10 +167,12 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Loss)
     return tr("Loss of the last test");
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
-    return tr("Median of the newest steps measured");
+    return step_time_tip(NAN, NAN);
+  if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Calls)
+    return tr("Calls to the driver's allocator a step");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Test loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak"),       tr("Driver calls"),
+                           tr("Test loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak memory"), tr("Driver calls"),
                            tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }

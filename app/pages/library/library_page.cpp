@@ -46,8 +46,8 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
   QObject::connect(panel, &RunsPanel::openFile, &workspace, &Workspace::chooseFile);
   QObject::connect(panel, &RunsPanel::picked, &workspace, &Workspace::pick);
   QObject::connect(&workspace, &Workspace::picked, panel, &RunsPanel::mark);
-  QObject::connect(panel->model(), &QAbstractItemModel::modelReset, &workspace,
-                   [&workspace] { workspace.pick(nullptr); });
+  QObject::connect(panel->model(), &QAbstractItemModel::modelReset, panel,
+                   [&workspace, panel] { panel->mark(workspace.pickedRun()); });
   QObject::connect(panel, &RunsPanel::useChoices, &workspace,
                    [&workspace](Run* run) { workspace.choices()->setSpec(run->spec); });
   QObject::connect(workspace.session(), &TrainingSession::started, panel, [panel](Run* run) {

@@ -17,6 +17,12 @@ QString heading_of(const Run& run) {
   return days == 0 ? QObject::tr("Today") : days == 1 ? QObject::tr("Yesterday") : time.date().toString("d MMMM yyyy");
 }
 
+QString tip_of(const Run& run) {
+  const QString message = run.summary ? QString::fromStdString(run.summary->message) : QString();
+  const QString tip = message.isEmpty() ? run.path : message;
+  return run.differs.isEmpty() ? tip : run.differs + '\n' + tip;
+}
+
 bool matches(const Run& run, const QString& filter) {
   const QString all = run.title + ' ' + spec_subtitle(run.spec) + ' ' + short_title(run.spec) + ' ' +
                       QString::fromStdString(run.spec.name) + ' ' + run.tags.join(' ') + ' ' + run.note + ' ' +
@@ -53,9 +59,7 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
   if (!row.run) return {};
   if (role == RunRole) return QVariant::fromValue<QObject*>(row.run);
   if (role == Qt::CheckStateRole) return row.run->slot >= 0 ? Qt::Checked : Qt::Unchecked;
-  if (role == Qt::ToolTipRole)
-    return row.run->summary && !row.run->summary->message.empty() ? QString::fromStdString(row.run->summary->message)
-                                                                  : row.run->path;
+  if (role == Qt::ToolTipRole) return tip_of(*row.run);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <QDir>
 #include <nlohmann/json.hpp>
 
+#include "app/core/remote/job_request.h"
 #include "app/core/runs/torch_run.h"
 #include "app/workspace/workspace.h"
 
@@ -19,10 +20,10 @@ void TorchJob::start(const RunSpec& spec) {
   if (workspace_.session()->busy()) return workspace_.say(tr("Stop the training first (Run › Stop)."), true);
   begin();
   if (!workspace_.session()->machine()) return startHere(spec, freshPath());
-  nlohmann::json job{
-      {"kind", "torch"}, {"title", spec.name}, {"spec", to_json(spec)}, {"python", python_.toStdString()}};
-  if (!script_.isEmpty()) job["script"] = script_.toStdString();
-  startThere(QString::fromStdString(RemoteRun::new_name("pytorch")), job, freshPath());
+  TorchRequest request;
+  request.spec = spec, request.title = spec.name;
+  startThere(QString::fromStdString(RemoteRun::new_name("pytorch")),
+             torch_request(request, {python_.toStdString(), script_.toStdString()}), freshPath());
 }
 
 void TorchJob::follow(const RemoteJobInfo& job) {

@@ -73,6 +73,9 @@ void join(LivePage& live, TimelinePane* timeline) {
 
 void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
   Selection* selection = workspace.selection();
+  const auto show = [&workspace, timeline] { timeline->setShown(workspace.shownRun()); };
+  QObject::connect(&workspace, &Workspace::picked, timeline, show);
+  QObject::connect(workspace.session(), &TrainingSession::stateChanged, timeline, show);
   QObject::connect(&workspace, &Workspace::findWanted, timeline, &TimelinePane::openFind);
   QObject::connect(timeline, &TimelinePane::findWanted, &workspace, &Workspace::showLive);
   QObject::connect(timeline, &TimelinePane::said, &workspace,
@@ -273,7 +276,10 @@ Page live_page(Workspace& workspace) {
   connect_timeline(workspace, timeline);
   Page page;
   page.title = QObject::tr("Live"), page.widget = live;
-  page.show_runs = [live](const std::vector<Run*>& runs) { live->setRuns(runs); };
+  page.show_runs = [live, timeline, &workspace](const std::vector<Run*>& runs) {
+    timeline->setShown(workspace.shownRun());
+    live->setRuns(runs);
+  };
   page.set_compact = [live](bool narrow) { live->setCompact(narrow); };
   page.menus.push_back({MenuName::View, {page_action(live, QObject::tr("Undo zoom"), QKeySequence::Undo,
                                                      [live] { live->undoZoom(); })}});

@@ -12,18 +12,11 @@
 namespace ws::app {
 namespace {
 
-std::optional<RunSpec> running_choices(TrainingSession& session) {
-  if (!session.busy()) return std::nullopt;
-  RunSpec running = session.run()->spec;
-  for (const Change& change : session.run()->changes) set_field(running, change.key, change.to);
-  return running;
-}
-
 // Passes the live run and the first other ticked run with choices.
 void show_runs(SetupPanel* panel, Workspace& workspace) {
   TrainingSession* session = workspace.session();
   const Run* live = session->busy() ? session->run() : nullptr;
-  panel->setLive(running_choices(*session));
+  panel->setLive(live ? std::optional(live->spec) : std::nullopt);
   std::optional<RunSpec> other;
   QChar letter;
   for (const Run* run : workspace.library()->ticked())

@@ -170,7 +170,7 @@ void SetupPanel::addRow(const Field& field, Section* section) {
     const bool folder = choices_->spec().data.name == "idx";
     const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
                                 : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
-                                                               tr("Tables (*.csv *.txt);;All files (*)"));
+                                                               tr("Tables (*.csv *.csv.gz *.txt);;All files (*)"));
     if (!path.isEmpty()) choices_->set(key, path);
   });
   rows_.push_back(row);

@@ -85,6 +85,7 @@ class TimelineFollowTest : public QObject {
   void recordsArriveLate();
   void kernelsAreAlwaysInView();
   void theEndShowsTheLastSteps();
+  void theShownRunLeads();
   void endedRunsLieOverEachOther();
   void quietRowsShareOne();
   void overlappingKernelsAreOneRow();
@@ -341,6 +342,22 @@ void TimelineFollowTest::evaluationIsNoPartOfAStep() {
   QVERIFY(std::abs(split.parts.front().us - 60) < 1);
   // Steps whose records are not in yet would look idle.
   QVERIFY(split_of(trace, trace, 10 * 100'000, 20).steps <= 10);
+}
+
+// What the timeline follows, and of which it keeps the last seconds, is the run in the header.
+void TimelineFollowTest::theShownRunLeads() {
+  TwoRuns t;
+  QCOMPARE(t.model().leader(), 0);
+  t.pane.setShown(&t.slow);
+  QCOMPARE(t.model().leader(), 1);
+  QSignalSpy kept(&t.pane, &TimelinePane::keepWanted);
+  t.pane.keepLast(0.001);
+  QCOMPARE(kept.at(0).at(0).value<Run*>(), &t.slow);
+  t.cursor.setFollow(false), t.cursor.setFollow(true);
+  const TimeRange shown = t.model().runRange(1, t.range());
+  QVERIFY2(shown.contains(t.slow.trace.last_time() - shown.length() / 2), "its newest steps");
+  t.pane.setRuns({&t.fast});
+  QCOMPARE(t.model().leader(), 0);
 }
 
 void TimelineFollowTest::marksStayWithTheRun() {

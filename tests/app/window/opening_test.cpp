@@ -88,6 +88,7 @@ void OpeningTest::everyKindOfFileOpens_data() {
   QTest::newRow("experiment") << "experiment/ladder.json" << 0;
   QTest::newRow("laboratory result") << "lab/result.json" << 0;
   QTest::newRow("table") << "csv/classes.csv" << 0;
+  QTest::newRow("packed table") << "csv/packed.csv.gz" << 0;
 }
 
 // Whatever Open offers comes up without a problem, each from a copy of a small sample.
@@ -104,6 +105,8 @@ void OpeningTest::everyKindOfFileOpens() {
   window->openFiles({copy});
   QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->jobs()->busy(), 20'000);
   QTRY_COMPARE(window->workspace()->library()->runs().size(), before + static_cast<size_t>(runs));
+  QVERIFY2(MainWindow::openFilters().section(')', 0, 0).contains("*." + QFileInfo(file).completeSuffix()),
+           "the dialog offers it");
   QVERIFY2(!window->notice()->isVisible() || !window->notice()->text().contains(copy), qPrintable(window->notice()->text()));
 }
 

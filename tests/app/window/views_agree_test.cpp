@@ -2,6 +2,7 @@
 // views of a run must print the same figures.
 #include <QFile>
 #include <QListView>
+#include <QPushButton>
 #include <QRegularExpression>
 #include <QTableWidget>
 #include <QtTest>
@@ -41,7 +42,8 @@ struct Printed {
 
 double unit_of(const QString& unit) {
   static const std::map<QString, double> units{{"µs", 1}, {"ms", 1e3}, {"s", 1e6}, {"B", 1}, {"KiB", 1024},
-                                               {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"%", 1}, {"", 1}};
+                                               {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"%", 1}, {"", 1},
+                                               {"samples/s", 1}, {"M samples/s", 1e6}};
   const auto at = units.find(unit);
   return at == units.end() ? NAN : at->second;
 }
@@ -69,6 +71,13 @@ constexpr const char* kAccuracy = "test accuracy";
 constexpr const char* kMemory = "peak memory";
 constexpr const char* kCalls = "driver calls";
 constexpr const char* kCost = "tracing cost";
+constexpr const char* kSteps = "steps";
+constexpr const char* kThroughput = "throughput";
+// In words:
+constexpr const char* kTitle = "title";
+constexpr const char* kStatus = "status";
+constexpr const char* kDevice = "device";
+constexpr const char* kChoices = "choices";
 
 // What all views of one run say, by figure and view.
 class Said {
@@ -78,6 +87,13 @@ class Said {
   }
   void add(const char* figure, const QString& view, const QString& text, const QString& unit = {}) {
     add(figure, view, printed(text, unit));
+  }
+  void addWords(const char* figure, const QString& view, const QString& words) {
+    if (!words.trimmed().isEmpty()) words_[figure].emplace_back(view, words.simplified());
+  }
+  int wordsOf(const char* figure) const {
+    const auto at = words_.find(figure);
+    return at == words_.end() ? 0 : static_cast<int>(at->second.size());
   }
   QStringList views(const char* figure) const {
     QStringList names;
@@ -97,13 +113,19 @@ class Said {
           break;
         }
       }
+    for (const auto& [figure, list] : words_)
+      for (const auto& [view, words] : list)
+        if (words != list.front().second)
+          found << QString("%1: “%2” in %3, “%4” in %5").arg(figure, list.front().second, list.front().first, words, view);
     return found;
   }
   void join(const Said& other) {
     for (const auto& [figure, list] : other.all_) all_[figure].insert(all_[figure].end(), list.begin(), list.end());
+    for (const auto& [figure, list] : other.words_) words_[figure].insert(words_[figure].end(), list.begin(), list.end());
   }
 
  private:
+  std::map<QString, std::vector<std::pair<QString, QString>>> words_;
   std::map<QString, std::vector<std::pair<QString, Printed>>> all_;
 };
 
@@ -111,13 +133,32 @@ QString without_tags(QString html) { return html.remove(QRegularExpression("<[^>
 
 void look_at_top_bar(MainWindow& window, const QString& when, Said& said) {
   static const std::pair<QString, const char*> cells[] = {
-      {"train loss", kTrainLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"step memory", kMemory}};
+      {"train loss", kTrainLoss}, {"test accuracy", kAccuracy}, {"step time", kTime}, {"peak memory", kMemory}};
   for (const NumberCell* cell : window.topBar()->findChildren<NumberCell*>())
     for (const auto& [name, figure] : cells)
       if (cell->accessibleName().startsWith(name)) {
         const QString text = cell->accessibleDescription().trimmed();
         said.add(figure, when + " top bar", text.section(' ', 0, 0), text.section(' ', 1));
       }
+}
+
+// "finished · 450 steps in 0.4 s"
+void look_at_progress(MainWindow& window, const Run& run, const QString& when, Said& said) {
+  const QString text = window.topBar()->findChild<ProgressCell*>()->accessibleDescription();
+  static const QRegularExpression steps(QString::fromUtf8("· ([^·]+) steps in"));
+  if (const auto match = steps.match(text); match.hasMatch()) said.add(kSteps, when + " top bar", match.captured(1));
+  if (run.hasChoices() && run.summary && !run.progress)
+    said.addWords(kStatus, when + " top bar", text.section(QString::fromUtf8(" ·"), 0, 0));
+}
+
+// The picker of a page names the run that the header shows.
+void look_at_pickers(MainWindow& window, const QString& when, Said& said) {
+  for (const char* tab : {"Plan", "Kernels"}) {
+    if (!show_tab(window, tab)) continue;
+    for (const QPushButton* picker : window.topBar()->findChildren<QPushButton*>())
+      if (picker->accessibleName() == "Run of this page" && picker->isVisible())
+        said.addWords(kTitle, when + " picker of " + tab, picker->text().section("  ", 1));
+  }
 }
 
 void look_at_live(MainWindow& window, const Run& run, const QString& when, Said& said) {
@@ -148,6 +189,7 @@ void look_at_runs_list(MainWindow& window, Run& run, const QString& when, Said& 
     (text.text.contains("/step") ? unit : value) = text.text;
   }
   said.add(kTime, when + " runs", value, unit.section('/', 0, 0));
+  said.addWords(kTitle, when + " runs", index.data().toString());
 }
 
 void look_at_library(MainWindow& window, const Run& run, const QString& when, Said& said) {
@@ -161,6 +203,10 @@ void look_at_library(MainWindow& window, const Run& run, const QString& when, Sa
     said.add(kAccuracy, when + " library", text(LibraryModel::Accuracy), "%");
     said.add(kMemory, when + " library", text(LibraryModel::Peak).section(' ', 0, 0), text(LibraryModel::Peak).section(' ', 1));
     said.add(kCalls, when + " library", text(LibraryModel::Calls));
+    said.addWords(kTitle, when + " library", text(LibraryModel::Name));
+    if (run.hasChoices()) said.addWords(kStatus, when + " library", text(LibraryModel::Status));
+    said.addWords(kDevice, when + " library", text(LibraryModel::Device));
+    said.addWords(kChoices, when + " library", text(LibraryModel::Changes));
   }
 }
 
@@ -168,10 +214,12 @@ void look_at_compare(MainWindow& window, const QString& when, Said& said) {
   const std::pair<QString, const char*> rows[] = {{"step time, median", kTime},
                                                   {"test loss, last", kTestLoss},
                                                   {"test accuracy, last", kAccuracy},
-                                                  {"peak in a step", kMemory},
+                                                  {"peak memory", kMemory},
                                                   {"driver calls a step", kCalls},
+                                                  {"throughput", kThroughput},
                                                   {"tracing costs", kCost}};
   const QTableWidget* table = window.findChild<CompareTab*>()->measures();
+  if (const QTableWidgetItem* head = table->horizontalHeaderItem(1)) said.addWords(kTitle, when + " compare", head->toolTip());
   for (int row = 0; row < table->rowCount(); ++row) {
     if (!table->item(row, 0) || !table->item(row, 1)) continue;
     const QString name = table->item(row, 0)->text();
@@ -190,8 +238,13 @@ void look_at_report(const Run& run, const QString& when, Said& said) {
     if (head == QString::fromUtf8("step time, µs")) said.add(kTime, when + " report", cell.section(',', 0, 0), "µs");
     if (head == "train loss, last") said.add(kTrainLoss, when + " report", cell);
     if (head == "test accuracy %") said.add(kAccuracy, when + " report", cell, "%");
-    if (head == "driver calls/step") said.add(kCalls, when + " report", cell);
-    if (head == "peak") said.add(kMemory, when + " report", cell.section(' ', 0, 0), cell.section(' ', 1));
+    if (head == "driver calls a step") said.add(kCalls, when + " report", cell);
+    if (head == "peak memory") said.add(kMemory, when + " report", cell.section(' ', 0, 0), cell.section(' ', 1));
+    if (head == "run") said.addWords(kTitle, when + " report", cell);
+    if (head == "status" && run.hasChoices()) said.addWords(kStatus, when + " report", cell);
+    if (head == "device") said.addWords(kDevice, when + " report", cell);
+    if (head == "steps") said.add(kSteps, when + " report", cell);
+    if (head == "samples/s") said.add(kThroughput, when + " report", cell);
     if (head == "tracing costs") said.add(kCost, when + " report", after(cell, QString::fromUtf8("≥")));
   }
 }
@@ -211,6 +264,14 @@ void look_at_files(const Run& run, const QString& when, Said& said) {
   exact(kTestLoss, json["test_loss"], 1);
   exact(kAccuracy, json["test_accuracy"], 100);
   exact(kMemory, json["peak_bytes"], 1);
+  exact(kSteps, json["steps"], 1);
+  if (run.hasChoices()) exact(kThroughput, json["samples_per_s"], 1);
+  said.addWords(kTitle, when + " run file", QString::fromStdString(data.summary.name));
+  if (!run.hasChoices()) return;
+  said.addWords(kStatus, when + " summary.json", QString::fromStdString(json["status"].get<std::string>()));
+  Run ended;
+  ended.spec = ws::spec_from_json(json["spec"]);
+  said.addWords(kChoices, when + " summary.json", changes_text(ended));
 }
 
 template <class Value>
@@ -295,6 +356,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
     show_tab(window, "Live");
     QApplication::processEvents();
     look_at_top_bar(window, when, said);
+    look_at_progress(window, run, when, said);
     look_at_live(window, run, when, said);
     look_at_runs_list(window, run, when, said);
     look_at_library(window, run, when, said);
@@ -304,6 +366,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
     look_at_compare(window, when, said);
     look_at_report(run, when, said);
     look_at_files(run, when, said);
+    look_at_pickers(window, when, said);
     return said;
   }
 
@@ -352,9 +415,10 @@ class ViewsAgreeTest : public QObject, WindowHome {
       const QStringList times = said.views(kTime);
       printed += static_cast<size_t>(times.size());
       if (times.size() < (run->split.steps > 0 ? 11 : run->stepUs() > 0 ? 9 : 0)) wrong << QString("run %1: too few views: %2").arg(number).arg(times.join("; "));
+      if (said.wordsOf(kTitle) < 5) wrong << QString("run %1: too few views name it").arg(number);
       for (const QString& each : said.contradictions()) wrong << QString("run %1 (%2): %3").arg(number).arg(run->title, each);
       said_[run->path] = std::move(said);
-      if (fate != Fate::Imported) calls_[run->path] = calls_of(*run, wrong), ended_with_[run->path] = spec_now(*run);
+      if (fate != Fate::Imported) calls_[run->path] = calls_of(*run, wrong), ended_with_[run->path] = run->spec;
     }
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
     qInfo("%zu step times printed by %zu runs", printed, said_.size());
@@ -370,7 +434,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
       look_at_library(*window, *run, "unopened", before);
       before.join(look(*window, *run, "reopened"));
       for (const QString& each : before.contradictions()) wrong << QString("%1: %2").arg(run->title, each);
-      if (const auto spec = ended_with_.find(path); spec != ended_with_.end() && !(spec_now(*run) == spec->second))
+      if (const auto spec = ended_with_.find(path); spec != ended_with_.end() && !(run->spec == spec->second))
         wrong << run->title + ": other choices when opened again";
       const auto live = calls_.find(path);
       if (live == calls_.end() || !run->loaded || run->meters.empty()) continue;

@@ -16,6 +16,7 @@
 #include "app/pages/compare/compare_tab.h"
 #include "app/pages/setup/field_row.h"
 #include "app/text/units.h"
+#include "app/pages/library/library_model.h"
 #include "app/pages/library/runs_panel.h"
 #include "app/widgets/segmented_row.h"
 #include "app/pages/setup/setup_panel.h"
@@ -28,6 +29,7 @@
 #include "app/window/status_line.h"
 #include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
+#include "app/workspace/closing_line.h"
 #include "engine/devices/devices.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
@@ -59,6 +61,8 @@ class WindowTest : public QObject, WindowHome {
   void windowsFitTheirScreens();
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
+  void manyChangesAreCounted();
+  void thePickedRunStays();
   void theRunJustTrainedIsShown();
   void docksHaveTheirWidths();
   void aBusyMachineIsSaid();
@@ -273,7 +277,56 @@ void WindowTest::changesInMidRunAreMarked() {
   QVERIFY2(run->title.contains(QString::fromUtf8("direct ← arena from step")), qPrintable(run->title));
   window->workspace()->session()->stop();
   QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
-  QCOMPARE(QString::fromStdString(ws::prof::read_run_summary(run->path.toStdString()).name), run->title);
+  const auto kept = ws::prof::read_run_summary(run->path.toStdString());
+  QCOMPARE(QString::fromStdString(kept.name), run->title);
+  // Every view asks for the choices that the run ended with, as it will when the run is opened again.
+  QVERIFY(run->spec == ws::parse_spec(kept.spec));
+  QCOMPARE(run->spec.exec.allocator, ws::Allocator::Direct);
+  QVERIFY2(changes_text(*run).contains("direct"), qPrintable(changes_text(*run)));
+  // Trained again, they are there from the first step, and the title does not speak of a later one.
+  window->trainAgain();
+  const Run* again = window->workspace()->session()->run();
+  QVERIFY(again != run && again->spec == run->spec && again->changes.empty());
+  QVERIFY2(!again->title.contains("from step"), qPrintable(again->title));
+  window->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
+}
+
+void WindowTest::manyChangesAreCounted() {
+  ws::RunSpec before, after;
+  after.exec.allocator = ws::Allocator::Direct, after.exec.sync = ws::SyncPolicy::EveryOp, after.train.lr = 0.25;
+  const QString arrow = QString::fromUtf8("←"), two = changes_between(before, after);
+  QVERIFY2(two.count(arrow) == 2 && two.endsWith(" + 1 more"), qPrintable(two));
+  QCOMPARE(changes_between(before, after, kAllChanges).count(arrow), 3);
+  QVERIFY(changes_between(before, before).isEmpty());
+  auto window = open();
+  auto* run = new Run;
+  run->title = two, run->differs = changes_between(before, after, kAllChanges);
+  window->workspace()->library()->adopt(run);
+  RunsModel* runs = window->findChild<RunsPanel*>()->model();
+  QVERIFY(runs->data(runs->indexOf(run), Qt::ToolTipRole).toString().startsWith(run->differs));
+}
+
+void WindowTest::thePickedRunStays() {
+  auto window = open();
+  Workspace* workspace = window->workspace();
+  QSignalSpy ended(workspace->session(), &TrainingSession::ended);
+  iris(*window, 5);
+  for (int i = 0; i < 2; ++i) {
+    window->train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), i + 1, 30'000);
+  }
+  Run *second = workspace->library()->runs()[0], *first = workspace->library()->runs()[1];
+  QCOMPARE(workspace->shownRun(), second);
+  workspace->pick(first);
+  QVERIFY(workspace->library()->setNote(second, "the list changes"));
+  QCOMPARE(workspace->shownRun(), first);
+  workspace->library()->setTicked(first, false);
+  QCOMPARE(workspace->shownRun(), second);
+  workspace->library()->setTicked(first, true);
+  workspace->pick(first);
+  QVERIFY(workspace->library()->remove(first));
+  QCOMPARE(workspace->shownRun(), second);
 }
 
 void WindowTest::theRunJustTrainedIsShown() {
@@ -319,6 +372,11 @@ void WindowTest::theRunJustTrainedIsShown() {
   QVERIFY(train(3));
   QCOMPARE(window->workspace()->session()->run()->slot, -1);
   QCOMPARE(window->workspace()->shownRun(), second);
+  // Nor is the next run named after it.
+  window->workspace()->choices()->setSpec(second->spec);
+  window->workspace()->choices()->set("exec.sync", "every-op");
+  QVERIFY(train(4));
+  QCOMPARE(window->workspace()->session()->run()->title, QString::fromUtf8("every-op ← on-read"));
 }
 
 void WindowTest::docksHaveTheirWidths() {
@@ -350,6 +408,11 @@ void WindowTest::aBusyMachineIsSaid() {
   };
   QVERIFY2(!caption(98, 104).contains("machine busy"), qPrintable(caption(98, 104)));
   QVERIFY2(caption(80, 190).contains("step time, machine busy"), qPrintable(caption(80, 190)));
+  Run quiet;
+  quiet.step_time = {{100, 1}, 98, 104};
+  QVERIFY2(closing_line(run, nullptr).contains("(machine busy)"), qPrintable(closing_line(run, nullptr)));
+  QVERIFY2(closing_line(quiet, &run).contains("(machine busy then)"), qPrintable(closing_line(quiet, &run)));
+  QVERIFY(!closing_line(quiet, &quiet).contains("busy"));
 }
 
 void WindowTest::whatIsFixedBeginsANewRun() {

@@ -250,6 +250,28 @@ TEST(Comparison, AnswersWhatWasAsked) {
   EXPECT_EQ(answer_text(compare(a, b)).substr(0, 33), "B ends at 0.3000 test loss, A 0.5");
 }
 
+TEST(Comparison, ABusyMachineIsAWarning) {
+  ComparedRun calm, busy;
+  calm.time = {{100, 1}, 98, 104}, busy.time = {{100, 1}, 80, 190};
+  const auto said = [](const ComparedRun& a, const ComparedRun& b) {
+    std::string all;
+    for (const std::string& warning : compare(a, b).warnings) all += warning + "\n";
+    return all;
+  };
+  EXPECT_EQ(said(calm, calm).find("machine busy"), std::string::npos);
+  EXPECT_NE(said(calm, busy).find("machine busy while the candidate was measured"), std::string::npos);
+  EXPECT_NE(said(busy, calm).find("machine busy while the baseline was measured"), std::string::npos);
+  EXPECT_NE(said(busy, busy).find("machine busy while both were measured"), std::string::npos);
+}
+
+TEST(Comparison, ATracingCostWithinItsNoiseHasNoNumber) {
+  ComparedRun run;
+  run.tracing_cost = {0.01, 0.05};
+  EXPECT_FALSE(measure(measures_of(run), MeasureKind::TracingCost).value.known());
+  run.tracing_cost = {0.10, 0.01};
+  EXPECT_DOUBLE_EQ(measure(measures_of(run), MeasureKind::TracingCost).value.value, 10);
+}
+
 // The verdict above the table is the one in it.
 TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
   const auto run = [](double us, double noise, int64_t batch = 64) {
@@ -266,6 +288,15 @@ TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
   EXPECT_EQ(said(run(100, 5), run(103, 5)), "B is as fast as A: within noise");
   EXPECT_EQ(said(run(100, 0.5), run(100, 0.5, 128)), "B trains 2.00× as many samples per second as A");
   EXPECT_EQ(said(run(100, 0.5), ComparedRun{}), "A and B side by side");
+  // Without samples the noise is unknown, which is not zero noise.
+  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B is 21.7 % slower a step (noise unknown)");
+  EXPECT_EQ(compare(run(100, 0), run(121.7, 0)).of(MeasureKind::Throughput).delta.verdict, Verdict::NoiseUnknown);
+  const auto pace = [&](const ComparedRun& a, const ComparedRun& b) {
+    return pace_text(step_time_measure(a.time), step_time_measure(b.time), " than A");
+  };
+  EXPECT_EQ(pace(run(100, 0.5), run(30, 0.5)), "3.33× faster than A");
+  EXPECT_EQ(pace(run(100, 5), run(103, 5)), "within noise");
+  EXPECT_EQ(pace(run(100, 5), ComparedRun{}), "");
   ComparedRun other = run(100, 0.5);
   other.spec->data.name = "iris";
   EXPECT_EQ(said(run(100, 0.5), other), "A and B train different things");

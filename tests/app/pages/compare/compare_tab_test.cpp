@@ -143,6 +143,7 @@ void CompareTabTest::theTableKnowsEveryRun() {
         made(QString("run %1").arg(i), i % 2 ? test::StepStyle::GraphArena : test::StepStyle::EagerDirect, i));
     ticked.push_back(runs.back().get());
   }
+  ticked[0]->tracing_cost = {0.01, 0.05}, ticked[1]->tracing_cost = {0.2, 0.01};
   CompareTab tab;
   tab.resize(1300, 900);
   for (const size_t count : {2U, 3U, 8U}) {
@@ -157,6 +158,21 @@ void CompareTabTest::theTableKnowsEveryRun() {
   const QFontMetrics metrics(ui_font(12));
   for (int row = 0; row < tab.measures()->rowCount(); ++row)
     QVERIFY(metrics.horizontalAdvance(tab.measures()->item(row, 0)->text()) <= tab.measures()->columnWidth(0) - 16);
+  // A difference within noise has no percentage, and neither has a tracing cost within its noise a number.
+  tab.setRuns({ticked[0], ticked[1]});
+  settle(tab);
+  int quiet = 0, costs = 0;
+  for (int row = 0; row < tab.measures()->rowCount(); ++row) {
+    const auto cell = [&](int column) {
+      const QTableWidgetItem* item = tab.measures()->item(row, column);
+      return item ? item->text() : QString();
+    };
+    costs += cell(0).startsWith("tracing costs") && (cell(1) == "within noise" || cell(2) == "within noise");
+    if (!cell(5).contains("within noise")) continue;
+    QCOMPARE(cell(4), QString::fromUtf8("–"));
+    ++quiet;
+  }
+  QVERIFY(quiet > 0 && costs == 1);
   tab.setRuns({});
   settle(tab);
   QCOMPARE(tab.measures()->rowCount(), 0);

@@ -10,6 +10,8 @@
 
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/insights/insights_tab.h"
+#include "app/pages/insights/run_facts.h"
+#include "app/text/units.h"
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
@@ -227,7 +229,9 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   QStringList shown;
   for (const InsightCard* c : tab->cards()) shown << QString::fromStdString(c->insight().rule);
   QVERIFY2(card != tab->cards().end(), qPrintable(shown.join(", ") + " of " + (tab->run() ? tab->run()->title : "none")));
-  QVERIFY2((*card)->resultText().contains("measured"), qPrintable((*card)->resultText()));
+  // A mean is laid beside a mean.
+  const QString mean = "measured mean " + time_axis_text(facts_of_run(*after).step_us);
+  QVERIFY2((*card)->resultText().contains(mean), qPrintable((*card)->resultText() + " has no " + mean));
   for (int i = 0; i < window->tabs()->count(); ++i)
     if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);
   QVERIFY(tab->isVisible());

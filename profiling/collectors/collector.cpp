@@ -289,6 +289,7 @@ void keep_status(const CollectorStatus& status, std::map<std::string, std::strin
   extra["traced"] = status.sentence;
   if (!status.gpu && status.level > TraceLevel::Off) extra["cpu_only"] = "yes";
   if (!status.counters.empty()) extra["counters"] = status.counters;
+  if (!status.kernel_ranges.empty()) extra["kernel_ranges"] = status.kernel_ranges;
   if (status.counters_refused) extra["counters_refused"] = "yes";
 }
 
@@ -448,6 +449,7 @@ void Collector::Impl::cycle(bool last) {
   take_samples(last);
   draw_pauses(last);
   inner.draw(StampBoard::instance().take(), last);
+  inner.draw_rings(RingBoard::instance().take(), last);
   publish(last);
 }
 
@@ -532,6 +534,7 @@ void Collector::Impl::publish(bool last) {
     status.buffers = counts.buffers;
     status.buffers_peak = counts.buffers_peak;
     status.clock_width_ns = context.gpu_clock.width;
+    if (last) status.kernel_ranges = inner.ring_problems();
     if (std::string other = describe_exception(level, *gpu); !other.empty()) status.sentence = std::move(other);
   }
   if (!room) return;

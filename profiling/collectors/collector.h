@@ -49,6 +49,7 @@ struct CollectorStatus {
   bool gpu = false;                     // GPU records are being gathered
   std::string sentence;                 // what is traced, what is not, and why
   std::string counters;                 // the same for hardware counters
+  std::string kernel_ranges;            // what is wrong with stamps of the program's kernels; known at the end
   bool counters_refused = false;        // counters were requested but not sampled
   std::string device, driver, compute;  // known once the program uses the card
   TraceLevel level = TraceLevel::Off;

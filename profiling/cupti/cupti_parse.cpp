@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "profiling/collectors/ring_board.h"
+#include "profiling/cupti/ring_copier.h"
 #include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"
 
@@ -208,7 +210,7 @@ BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uin
 }
 
 void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
-  if (cut_off(k)) return;
+  if (cut_off(k) || OwnStreams::contain(k.contextId, k.streamId)) return;
   graph_kernels_ += k.graphNodeId != 0;
   Span span;
   KernelName& known = kernel_name(k.name);
@@ -234,8 +236,9 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
 }
 
 void RecordParser::keep_for_stamps(const Span& kernel, uint32_t device) {
-  constexpr size_t kMost = 1024;
-  if (kernel.op == kNoOp || !StampBoard::instance().announced()) return;
+  const bool rings = RingBoard::instance().announced();
+  const size_t kMost = rings ? 16'384 : 1024;
+  if (!rings && (kernel.op == kNoOp || !StampBoard::instance().announced())) return;
   context_.resident_kernels.push_back({kernel.op, kernel.step, kernel.start, kernel.end(), device});
   if (context_.resident_kernels.size() > kMost) context_.resident_kernels.pop_front();
 }
@@ -279,7 +282,7 @@ void RecordParser::put_transfer(Span& span, TrackKind kind, uint32_t device, uin
 }
 
 void RecordParser::copy(const CUpti_ActivityMemcpy6& m) {
-  if (cut_off(m)) return;
+  if (cut_off(m) || OwnStreams::contain(m.contextId, m.streamId)) return;
   Span span;
   if (!begin_work(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
   Detail detail;
@@ -325,6 +328,7 @@ void RecordParser::overhead(const CUpti_ActivityOverhead3& o) {
 
 // Adds which stream was waited for, which the call does not tell. A wait for an event has no particular stream.
 void RecordParser::wait(const CUpti_ActivitySynchronization2& w) {
+  if (OwnStreams::contain(w.contextId, w.streamId)) return;
   Span span;
   if (!begin_work(span, w.start, w.end, SpanKind::Sync, Meaning::Sync)) return;
   span.correlation = w.correlationId;

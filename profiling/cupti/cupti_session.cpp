@@ -11,6 +11,7 @@
 #include "profiling/cupti/cupti_calls.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/cupti/hardware_counters.h"
+#include "profiling/cupti/ring_copier.h"
 
 namespace ws::prof {
 
@@ -239,6 +240,7 @@ void CuptiSession::enable_graph_runs(bool on) {
 
 void CuptiSession::flush() {
   if (!subscriber_) return;
+  RingCopier::instance().copy(false);
   cuptiActivityFlushAll(0);
   count_dropped();
   keep_below_node_limit();  // here, because it can wait as long as a flush
@@ -269,6 +271,7 @@ void CuptiSession::finish() {
   if (!subscriber_) return;
   use_device();
   if (context_seen_.load(std::memory_order_relaxed)) cudaDeviceSynchronize();
+  RingCopier::instance().copy(true);
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   apply({}, false);
   cuptiActivityFlushAll(0);
@@ -368,6 +371,7 @@ void CUPTIAPI CuptiSession::on_complete(CUcontext, uint32_t, uint8_t* buffer, si
 void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                                         const void* data) {
   auto* me = static_cast<CuptiSession*>(self);
+  if (OwnCalls::now() && domain != CUPTI_CB_DOMAIN_RESOURCE) return;
   switch (domain) {
     case CUPTI_CB_DOMAIN_DRIVER_API:
       return me->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));

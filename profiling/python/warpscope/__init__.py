@@ -3,11 +3,12 @@
     warpscope.log(loss=loss, lr=rate)    # shown on the charts, by step
     warpscope.step()                     # a step ends here
     with warpscope.range("augment"):     # names the work inside
+    warpscope.kernel_ranges(["load"])    # for ranges inside Triton kernels, see warpscope.triton_ranges
 """
 
 import sys as _sys
 
-__all__ = ["log", "step", "range", "recorded"]
+__all__ = ["log", "step", "range", "recorded", "kernel_ranges"]
 
 
 def _recorder():
@@ -63,3 +64,57 @@ class range:  # noqa: A001 - reads best: warpscope.range("augment")
                 return function(*args, **kwargs)
 
         return named
+
+
+_HEAD_WORDS, _SEGMENT_WORDS = 16, 1024  # of 32 bits, as in profiling/annotate/kernel_ranges.cuh
+_rings = {}
+
+
+def kernel_ranges(names, blocks=1024):
+    """Returns a tensor on the current GPU for ranges inside Triton kernels, or None if the program is not recorded.
+
+    `blocks`: how many programs can run within 60 ms without losing stamps, if each makes up to 127 ranges. It takes
+    4 KiB for each. The same names give the same tensor.
+    """
+    import os
+
+    path = os.environ.get("CUDA_INJECTION64_PATH")
+    if not path:
+        return None
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    torch.cuda.init()
+    key = (tuple(names), int(blocks), torch.cuda.current_device())
+    if key not in _rings:
+        _rings[key] = _add_ring(path, torch, *key[:2])
+    return _rings[key]
+
+
+def _add_ring(path, torch, names, blocks):
+    import ctypes
+    import os
+
+    class Ring(ctypes.Structure):  # warpscope::Ring
+        _fields_ = [
+            ("version", ctypes.c_uint),
+            ("name_count", ctypes.c_uint),
+            ("memory", ctypes.c_void_p),
+            ("segments", ctypes.c_uint),
+            ("stamps", ctypes.c_uint),
+            ("by_warp", ctypes.c_uint),
+            ("names", ctypes.POINTER(ctypes.c_char_p)),
+        ]
+
+    try:
+        add = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_NOLOAD).warpscope_ring_add
+    except (OSError, AttributeError):
+        return None
+    segments = 1 << max(1, blocks - 1).bit_length()
+    tensor = torch.zeros(_HEAD_WORDS + segments * _SEGMENT_WORDS, dtype=torch.int32, device="cuda")
+    tensor[1] = segments
+    torch.cuda.synchronize()
+    texts = (ctypes.c_char_p * len(names))(*[str(name).encode() for name in names])
+    ring = Ring(1, len(names), tensor.data_ptr(), segments, (_SEGMENT_WORDS - 8) // 4, 0, texts)
+    return tensor if add(ctypes.byref(ring)) else None

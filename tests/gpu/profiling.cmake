@@ -31,6 +31,16 @@ if(WARPSCOPE_HAVE_CUPTI)
     INJECT_LIBRARY="$<TARGET_FILE:warpscope_inject>")
   add_dependencies(profiling_record_test recorded_program warpscope_inject)
 
+  add_executable(ranged_program ${CMAKE_CURRENT_LIST_DIR}/ranged_program.cu)
+  target_link_libraries(ranged_program PRIVATE warpscope_flags CUDA::cudart ${CMAKE_DL_LIBS})
+  target_compile_features(ranged_program PRIVATE cuda_std_17)
+  set_target_properties(ranged_program PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
+  warpscope_test(kernel_ranges_gpu_test ${CMAKE_CURRENT_LIST_DIR}/kernel_ranges_gpu_test.cpp
+    LIBS warpscope::profiling CUDA::cudart LABEL gpu)
+  target_compile_definitions(kernel_ranges_gpu_test PRIVATE RANGED_PROGRAM="$<TARGET_FILE:ranged_program>"
+    INJECT_LIBRARY="$<TARGET_FILE:warpscope_inject>")
+  add_dependencies(kernel_ranges_gpu_test ranged_program warpscope_inject)
+
   warpscope_test(traced_training_test ${CMAKE_CURRENT_LIST_DIR}/traced_training_test.cpp
     LIBS warpscope::profiling CUDA::cudart LABEL gpu)
   target_compile_definitions(traced_training_test PRIVATE WARPSCOPE_CLI="$<TARGET_FILE:warpscope-cli>")

@@ -232,7 +232,7 @@ Run add_record(CLI::App& program) {
   command.footer(
       "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --trace-window "
       "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\nEach process "
-      "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun");
+      "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun.\nThe ranks of one program become one run.");
   command.add_flag("--live,!--no-live", arguments->live,
                    "print progress while the program runs (default on a terminal)");
   command.add_option("PROGRAM", arguments->command, "the program and its arguments");

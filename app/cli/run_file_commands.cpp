@@ -14,15 +14,19 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/formats/convert.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/formats/nsys_tables.h"
+#include "profiling/run_file/stored_spans.h"
 
 namespace ws::cli {
 namespace {
 
-prof::RunData read(const std::string& path) {
-  prof::RunData run = prof::import_run(path);
-  say_problems(path, run.problems);
+// Several files are the ranks of one program.
+prof::RunData read(const std::vector<std::string>& paths) {
+  prof::RunData run = prof::import_ranks(paths);
+  say_problems(paths[0], run.problems);
   return run;
 }
 
@@ -38,7 +42,8 @@ struct TwoFiles {
 };
 
 struct StatsArguments {
-  std::string file, by = "name";
+  std::vector<std::string> files;
+  std::string by = "name";
   std::vector<std::string> columns = prof::kUsualColumns;
   bool json = false;
 };
@@ -138,15 +143,32 @@ std::vector<std::string> options_of(const StatsArguments& a) {
   return options;
 }
 
+// A run file of any size is read block by block.
+int rank_stats(const StatsArguments& a) {
+  const bool stored = a.files.size() == 1 && a.files[0].ends_with(".wsrun");
+  const auto [summary, report] = [&] {
+    if (stored) return std::pair(prof::read_run_summary(a.files[0]), prof::StoredSpans(a.files[0]).ranks());
+    const prof::RunData run = read(a.files);
+    return std::pair(run.summary, prof::rank_report(run));
+  }();
+  if (a.json) return std::printf("%s\n", prof::to_json(report).c_str()), kDone;
+  print_table(heading(summary) + prof::to_text(report));
+  return kDone;
+}
+
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
   const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "cause";
   if (a.json && a.by == "cause") throw UsageError("--by cause: there is no JSON of it");
-  if (by == kGroups.end() && !program)
-    throw UsageError("--by: choose name, op, layer, phase, shape, line, module, host, gaps or cause, not " + a.by);
+  if (by == kGroups.end() && !program && a.by != "rank")
+    throw UsageError("--by: choose name, op, layer, phase, shape, line, rank, module, host, gaps or cause, not " + a.by);
   const auto columns = columns_of(a.columns);
-  if (app::is_remote(a.file)) return print_from_there(a.file, "stats", options_of(a));
-  const prof::RunData run = read(a.file);
+  if (app::is_remote(a.files[0])) {
+    if (a.files.size() > 1) throw UsageError("FILE: only one run of another machine at a time");
+    return print_from_there(a.files[0], "stats", options_of(a));
+  }
+  if (a.by == "rank") return rank_stats(a);
+  const prof::RunData run = read(a.files);
   if (print_program(run, a)) return kDone;
   prof::TraceStats stats = prof::run_stats(run, by->second);
   if (!a.json && terminal_width())  // the end of a name fits only without its namespaces
@@ -163,18 +185,22 @@ void add_limit(CLI::App& command) {
   command
       .add_option_function<double>(
           "--limit", [](double gib) { set_memory_limit(static_cast<int64_t>(gib * (1 << 30))); },
-          "most memory to use for reading a file (default: half of the free memory)")
+          "most memory to use for reading a file or a data set (default: half of the free memory)")
       ->type_name("GIB")
       ->check(CLI::Range(0.1, 1e5));
 }
 
 Run add_convert(CLI::App& program) {
-  auto files = std::make_shared<TwoFiles>();
+  auto files = std::make_shared<std::vector<std::string>>();
   CLI::App& command = *program.add_subcommand(
       "convert", "convert between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
   add_limit(command);
-  command.add_option("FROM", files->a, "file to read")->required();
-  command.add_option("TO", files->b, "file to write; its ending says the format")->required();
+  command
+      .add_option("FILES", *files,
+                  "the file to read, then the file to write, whose ending says the format; several files to read, one of "
+                  "each rank of a program, become one run")
+      ->required()
+      ->expected(2, prof::kMostRanks + 1);
   std::string formats =
       "Reads .wsrun, .json and .json.gz (Chrome, Perfetto, PyTorch), .sqlite (Nsight Systems), .csv (TensorBoard "
       "scalars) "
@@ -182,9 +208,12 @@ Run add_convert(CLI::App& program) {
       ".collapsed, and .csv with a table of nsys stats, which the end of the name chooses, for example "
       "run_cuda_api_sum.csv:";
   for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
-  command.footer(wrapped(formats, 0, 0) + "\n\nExample:\n  warpscope-cli convert a.wsrun a.json.gz");
+  command.footer(wrapped(formats, 0, 0) +
+                 "\n\nExamples:\n  warpscope-cli convert a.wsrun a.json.gz\n"
+                 "  warpscope-cli convert rank0.json rank1.json both.wsrun");
   return [files] {
-    say_problems(files->a, prof::convert(files->a, files->b));
+    const std::vector<std::string> from(files->begin(), files->end() - 1);
+    say_problems(from[0], prof::convert(from, files->back()));
     return kDone;
   };
 }
@@ -204,12 +233,17 @@ Run add_stats(CLI::App& program) {
   auto arguments = std::make_shared<StatsArguments>();
   CLI::App& command = *program.add_subcommand("stats", "steps, kernels, calls and memory of a recorded run");
   add_limit(command);
-  command.add_option("FILE", arguments->file, "a run file or another tool's trace; ssh://host:a.wsrun for one there")
-      ->required();
+  command
+      .add_option("FILE", arguments->files,
+                  "a run file or another tool's trace; ssh://host:a.wsrun for one there; several files, one of each rank "
+                  "of a program, are shown as one run")
+      ->required()
+      ->expected(1, prof::kMostRanks);
   command
       .add_option(
           "--by", arguments->by,
-          "one row per name, op, layer, phase, shape (name, grid and block) or line; for a recorded program also: "
+          "one row per name, op, layer, phase, shape (name, grid and block), line or rank (which one is late); for a "
+          "recorded program also: "
           "module (a tree), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
           "where)")
       ->type_name("WHAT")
@@ -223,7 +257,7 @@ Run add_stats(CLI::App& program) {
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Examples:\n  warpscope-cli stats a.wsrun\n  warpscope-cli stats a.wsrun --by op --columns "
-      "min,mean,sigma,p999");
+      "min,mean,sigma,p999\n  warpscope-cli stats rank0.json rank1.json --by rank");
   return [arguments] { return stats(*arguments); };
 }
 

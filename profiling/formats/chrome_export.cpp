@@ -95,7 +95,7 @@ class ChromeWriter {
     std::vector<int64_t> devices;
     std::string text;
     for (const Track& track : trace_.tracks()) {
-      const int64_t device = number_in(track.group, 0);
+      const int64_t device = gpu_number(track.group);
       if (!on_gpu(track) || std::ranges::find(devices, device) != devices.end()) continue;
       devices.push_back(device);
       text += std::string(text.empty() ? "" : ", ") + "{\"id\": " + std::to_string(device) +
@@ -122,15 +122,23 @@ class ChromeWriter {
     return text;
   }
 
+  // GPUs of several hosts may have one number.
+  static int64_t pid_of_gpu(const Track& track) {
+    constexpr int64_t kMostGpus = 1000;
+    return gpu_number(track.group) + (track.rank < 0 ? 0 : 2 * kHostPid + kMostGpus * track.rank);
+  }
+
   // All depths of a host thread share one row here. Lanes of overlapping kernels have separate rows.
   Place place_of_track(size_t index) const {
     const Track& track = trace_.tracks()[index];
     const int64_t number = number_in(track.name, -1);
     if (on_gpu(track))
-      return {number_in(track.group, 0), (number < 0 ? static_cast<int64_t>(index) : number) + 100000 * track.depth};
+      return {pid_of_gpu(track), (number < 0 ? static_cast<int64_t>(index) : number) + 100000 * track.depth};
     for (size_t earlier = 0; earlier < index; ++earlier) {
       const Track& other = trace_.tracks()[earlier];
-      if (other.kind == track.kind && other.name == track.name && other.group == track.group) return places_[earlier];
+      if (other.kind == track.kind && other.name == track.name && other.group == track.group &&
+          other.rank == track.rank)
+        return places_[earlier];
     }
     return {kHostPid, static_cast<int64_t>(index) + 1};
   }
@@ -171,7 +179,8 @@ class ChromeWriter {
       // Chrome has no key for the kind of a row. The last two keys are for our own importer.
       describe("thread_name", places_[t],
                "\"name\": " + json_text(thread_name(track)) + ", \"row\": " + json_text(row_word(track.kind)) +
-                   ", \"group\": " + json_text(track.group));
+                   ", \"group\": " + json_text(track.group) +
+                   (track.rank < 0 ? "" : ", \"rank\": " + std::to_string(track.rank)));
       describe("thread_sort_index", places_[t], "\"sort_index\": " + std::to_string(t));
     }
   }
@@ -226,7 +235,7 @@ class ChromeWriter {
     if (const uint64_t id = external_.next(track, span)) add("External id", std::to_string(id));
     const bool wait = is_stream_wait(track, span);
     if (on_gpu(track) || wait) {
-      add("device", std::to_string(number_in(track.group, 0)));
+      add("device", std::to_string(gpu_number(track.group)));
       add("context", "1");
       add("stream", std::to_string(number_in(track.name, wait ? -1 : 0)));
     }

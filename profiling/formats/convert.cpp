@@ -7,6 +7,7 @@
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/failure.h"
 #include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/formats/memory_snapshot.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/nsys_tables.h"
@@ -42,8 +43,7 @@ RunSummary with_step_time(const RunData& run) {
   return summary;
 }
 
-void export_run_file(const RunData& run, const std::string& path) {
-  RunFileWriter writer(path, with_step_time(run));
+void add_rows(RunFileWriter& writer, const RunData& run) {
   for (const Metric& metric : run.metrics) writer.add(metric);
   for (const Evaluation& evaluation : run.evaluations) writer.add(evaluation);
   for (const ChangeMark& mark : run.marks) writer.add(mark);
@@ -53,6 +53,11 @@ void export_run_file(const RunData& run, const std::string& path) {
   writer.add(std::move(counted));
   writer.add(run.trace);
   writer.finish();
+}
+
+void export_run_file(const RunData& run, const std::string& path) {
+  RunFileWriter writer(path, with_step_time(run));
+  add_rows(writer, run);
 }
 
 bool is_events_file(const std::string& path) {
@@ -107,11 +112,19 @@ void export_run(const RunData& run, const std::string& path) {
   write_whole_file(path, [&](const std::string& part) { export_to(run, part); });
 }
 
-std::vector<std::string> convert(const std::string& from, const std::string& to) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(from, to, ignored))
-    throw Failure("The result would replace its source, " + from + ".");
-  const RunData run = import_run(from);
+void finish_run_file(RunFileWriter& writer, const RunData& run) {
+  add_rows(writer, run);
+  writer.set_summary(run.summary);
+  writer.finish();
+}
+
+std::vector<std::string> convert(const std::vector<std::string>& from, const std::string& to) {
+  for (const std::string& source : from) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(source, to, ignored))
+      throw Failure("The result would replace its source, " + source + ".");
+  }
+  const RunData run = import_ranks(from);
   export_run(run, to);
   return run.problems;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profiling/trace/run_data.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
 
@@ -24,6 +25,12 @@ constexpr std::array<std::string_view, 8> kReadEndings{".wsrun", ".json", ".json
 RunData import_run(const std::string& path);                   // with all spans; throws Failure
 void export_run(const RunData& run, const std::string& path);  // throws Failure
 // Throws Failure if `to` is its source. Returns the parts of the source that could not be read.
-std::vector<std::string> convert(const std::string& from, const std::string& to);
+// Writes what a run has beside its trace, and completes the file.
+void finish_run_file(RunFileWriter& writer, const RunData& run);
+// Several sources are joined: they must be the ranks of one program.
+std::vector<std::string> convert(const std::vector<std::string>& from, const std::string& to);
+inline std::vector<std::string> convert(const std::string& from, const std::string& to) {
+  return convert(std::vector{from}, to);
+}
 
 }  // namespace ws::prof

@@ -155,7 +155,7 @@ class NsysWriter {
 
   void write_track(const Track& track, int64_t index) {
     if (track.kind == TrackKind::Steps && track.group.starts_with("GPU")) return;  // skips the GPU's copy of the steps
-    const int64_t device = number_in(track.group, 0), stream = number_in(track.name, 0);
+    const int64_t device = gpu_number(track.group), stream = number_in(track.name, 0);
     const RowThread owner = thread_of_row(track.name);
     const int64_t thread = global_pid_ | (owner.number > 0 ? owner.number : kThreads + index);
     if (!on_gpu(track) && named_.insert(thread).second)

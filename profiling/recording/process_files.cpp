@@ -1,6 +1,7 @@
 #include "profiling/recording/process_files.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -34,13 +35,30 @@ bool works_on_gpu(const std::string& path) {
 // True if the file is from a data loader worker.
 bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
 
+// The files of the ranks go once the joined file is on disk.
+void join(const std::vector<std::string>& ranks, const std::string& to) {
+  try {
+    join_rank_files(ranks, to);
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "warpscope: the files of the ranks stay apart: %s\n", problem.what());
+    return;
+  }
+  std::error_code none;
+  for (const std::string& file : ranks)
+    if (file != to) std::filesystem::remove(file, none);
+}
+
 }  // namespace
 
-std::string rank_text() {
+RankOfFile launched_rank() {
   for (const auto& [rank, ranks] : kLaunchers)
-    if (number(rank) >= 0 && number(ranks) > 1)
-      return "rank " + std::to_string(number(rank)) + " of " + std::to_string(number(ranks));
-  return "";
+    if (number(rank) >= 0 && number(ranks) > 1) return {number(rank), number(ranks)};
+  return {};
+}
+
+std::string rank_text() {
+  const auto [rank, ranks] = launched_rank();
+  return rank < 0 ? "" : "rank " + std::to_string(rank) + " of " + std::to_string(ranks);
 }
 
 void fold_processes(const std::vector<std::string>& files) {
@@ -61,6 +79,7 @@ void fold_processes(const std::vector<std::string>& files) {
   if (kept.empty()) return;
   std::error_code none;
   for (const std::string& file : gone) std::filesystem::remove(file, none);
+  if (kept.size() > 1 && ranks_of_one_program(kept)) return join(kept, files.front());
   if (kept.front() != files.front()) std::filesystem::rename(kept.front(), files.front(), none);
 }
 

@@ -3,14 +3,18 @@
 #include <string>
 #include <vector>
 
+#include "profiling/formats/join_ranks.h"
+
 namespace ws::prof {
 
-// "rank 1 of 2", from the environment that torchrun, mpirun or srun sets. Empty if none of them started the program.
-std::string rank_text();
+// The rank of this process, from the environment that torchrun, mpirun or srun sets. Rank -1: none of them started it.
+RankOfFile launched_rank();
+std::string rank_text();  // "rank 1 of 2"; empty: none of them started it
 
 // Removes the files of processes without GPU work: launchers, and workers of data loaders. If no process did GPU work,
-// launchers stay. If the first file, which the user asked for, is removed, the next one takes its name. Does nothing
-// while a file is still written.
+// launchers stay. Files of the ranks of one program become one file. The file that remains has the name of the first
+// one, which the user asked for. Does nothing while a file is still written. If the ranks cannot be joined, for example
+// because the disk is full, their files stay.
 void fold_processes(const std::vector<std::string>& files);
 
 }  // namespace ws::prof

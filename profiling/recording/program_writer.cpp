@@ -1,5 +1,7 @@
 #include "profiling/recording/program_writer.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -7,8 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "profiling/base/process.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/process.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
 
 namespace ws::prof {
@@ -26,12 +30,22 @@ ProgramWriter::ProgramWriter(const std::string& path, const std::string& name, c
   const CollectorStatus status = collector_.start(options);
   summary_.extra["traced"] = status.sentence;
   origin_ = status.origin_ns;
+  keep_clock(summary_, clock_of_host(), origin_);
+  keep_launched_rank();
   writer_ = std::make_unique<RunFileWriter>(path, summary_);
   if (!follower.empty()) follower_ = std::make_unique<LiveSender>(follower, status.origin_ns);
   thread_ = std::thread([this] { loop(); });
 }
 
 ProgramWriter::~ProgramWriter() { finish(); }
+
+void ProgramWriter::keep_launched_rank() {
+  const auto [rank, ranks] = launched_rank();
+  if (rank < 0) return;
+  keep_rank(summary_, rank, ranks);
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) == 0) summary_.extra[kHostKey] = host;
+}
 
 void ProgramWriter::loop() {
   while (!stopping_.load(std::memory_order_relaxed)) {
@@ -138,7 +152,9 @@ void ProgramWriter::finish() {
 
 void ProgramWriter::end_file() {
   name_machine();
-  keep_status(collector_.status(), summary_.extra);
+  const CollectorStatus status = collector_.status();
+  keep_status(status, summary_.extra);
+  if (status.clock_width_ns > 0) summary_.extra[kClockWidthKey] = std::to_string(status.clock_width_ns);
   summary_.status = trouble_.empty() ? "finished" : "stopped";
   if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;
   summary_.wall_s = static_cast<double>(steady_ns() - began_) * 1e-9;

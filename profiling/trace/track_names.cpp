@@ -70,6 +70,11 @@ int64_t wait_type(std::string_view name) {
   return at == std::end(kWaits) ? 0 : at - std::begin(kWaits);
 }
 
+int64_t gpu_number(std::string_view group) {
+  const size_t gpu = group.rfind("GPU ");
+  return number_in(gpu == group.npos ? group : group.substr(gpu), 0);
+}
+
 std::string gpu_name(int64_t device) { return "GPU " + std::to_string(device); }
 
 CopyEnds copy_ends(std::string_view copy_kind) { return split(copy_kind, kArrow); }

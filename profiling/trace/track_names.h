@@ -17,6 +17,7 @@ std::string waits_name(int64_t stream);
 const char* wait_name(int64_t type);
 int64_t wait_type(std::string_view name);
 std::string gpu_name(int64_t device);
+int64_t gpu_number(std::string_view group);  // of "GPU 1" or "rank 3 · GPU 1"; 0 without a number
 
 // The thread that a host row belongs to: "thread 4322 calls", "CUDA API, python3 4322". Number 0: no particular thread.
 struct RowThread {

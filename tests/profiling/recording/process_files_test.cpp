@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "profiling/run_file/sqlite.h"
+#include "profiling/run_file/stored_spans.h"
+#include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/run_file/run_file_support.h"
 #include "tests/profiling/trace/made_spans.h"
 
@@ -33,6 +36,18 @@ class ProcessFiles : public RunFile {
     write_run(made_path, made.trace);
     return made_path;
   }
+  std::string rank_file(const char* name, int rank, int ranks) {
+    MadeRanks made_ranks;
+    made_ranks.ranks = 2, made_ranks.late_rank = 1;
+    RunSummary summary = summary_of_test();
+    summary.name = "ddp.py · rank " + std::to_string(rank) + " of " + std::to_string(ranks);
+    keep_rank(summary, rank, ranks);
+    keep_clock(summary, "boot", 0);
+    const std::string made_path = (folder / name).string();
+    RunFileWriter writer(made_path, summary);
+    writer.add(made_ranks.apart()[static_cast<size_t>(rank)]);
+    return made_path;
+  }
   static bool there(const std::string& file) { return std::filesystem::exists(file); }
 };
 
@@ -55,6 +70,26 @@ TEST_F(ProcessFiles, AllStayWhereNoneWorkedOrOneCannotBeRead) {
   std::ofstream(damaged[1]) << "no database";
   fold_processes(damaged);
   EXPECT_TRUE(there(damaged[0]) && there(damaged[1]));
+}
+
+TEST_F(ProcessFiles, OfTheRanksOfAProgramBecomeOne) {
+  const std::vector<std::string> files{file("a.wsrun", false), rank_file("a.11.wsrun", 1, 2),
+                                       rank_file("a.12.wsrun", 0, 2)};
+  fold_processes(files);
+  EXPECT_TRUE(there(files[0])) << "the name that was asked for, in place of the launcher";
+  EXPECT_FALSE(there(files[1]) || there(files[2]));
+  EXPECT_EQ(read_run_summary(files[0]).name, "ddp.py");
+  const RankReport report = StoredSpans(files[0]).ranks();
+  EXPECT_EQ(report.straggler.rank, 1);
+  EXPECT_EQ(report.straggler.every, 10);
+}
+
+TEST_F(ProcessFiles, OfRanksThatCannotBeJoinedStay) {
+  std::vector<std::string> files{rank_file("a.wsrun", 0, 2), rank_file("a.11.wsrun", 1, 2)};
+  Database(files[1], Database::Mode::Update).exec("DELETE FROM block_data WHERE id % 2 = 0");
+  fold_processes(files);
+  EXPECT_TRUE(there(files[0]) && there(files[1]));
+  EXPECT_EQ(RunFileReader(files[0]).summary().extra.at(kRankKey), "0") << "unchanged";
 }
 
 TEST(RankText, IsThatOfTheLauncher) {

@@ -1,0 +1,282 @@
+// Runs of single ranks become one run: on one clock, with the late rank where it was planted.
+#include "profiling/formats/join_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "profiling/analysis/ranks.h"
+#include "profiling/base/failure.h"
+#include "profiling/formats/convert.h"
+#include "profiling/run_file/stored_spans.h"
+#include "profiling/trace/track_names.h"
+#include "tests/profiling/analysis/made_ranks.h"
+#include "tests/profiling/run_file/run_file_support.h"
+
+namespace ws::prof {
+namespace {
+
+// Runs as a recording leaves them: each with its own origin on the clock of its host.
+std::vector<RunData> made_runs(const MadeRanks& made, int hosts = 1) {
+  std::vector<Trace> traces = made.apart();
+  std::vector<RunData> runs;
+  for (int r = 0; r < made.ranks; ++r) {
+    RunData& run = runs.emplace_back();
+    run.trace = std::move(traces[static_cast<size_t>(r)]);
+    run.summary.name = "ddp.py · rank " + std::to_string(r) + " of " + std::to_string(made.ranks);
+    run.summary.device = "NVIDIA H200";
+    run.summary.status = "finished";
+    const int host = r * hosts / made.ranks;
+    keep_rank(run.summary, r, made.ranks);
+    keep_clock(run.summary, "boot " + std::to_string(host), 0);
+    run.summary.extra[kHostKey] = "host " + std::to_string(host);
+    run.metrics.push_back({0, 0.5, 10.0 + r, 0});
+  }
+  return runs;
+}
+
+TEST(JoinRanks, TracksGetRankAndGroupAndTheLowestRankGivesTheLosses) {
+  MadeRanks made;
+  made.ranks = 2, made.late_rank = 1;
+  const RunData run = join_ranks(made_runs(made));
+  EXPECT_EQ(run.summary.name, "ddp.py");
+  EXPECT_EQ(run.summary.device, "2 × NVIDIA H200");
+  EXPECT_FALSE(run.summary.extra.contains(kRankKey));
+  EXPECT_FALSE(run.summary.extra.contains(kHostsKey)) << "one host";
+  EXPECT_TRUE(run.problems.empty());
+  ASSERT_EQ(run.trace.tracks().size(), 6u);
+  EXPECT_EQ(run.trace.tracks()[0].group, "rank 0 · GPU 0");
+  EXPECT_EQ(run.trace.tracks()[3].group, "rank 1 · GPU 0");
+  EXPECT_EQ(run.trace.tracks()[3].rank, 1);
+  ASSERT_EQ(run.metrics.size(), 1u);
+  EXPECT_EQ(run.metrics[0].loss, 10.0);
+  const RankReport apart = rank_report(made.joined()), together = rank_report(run);
+  EXPECT_EQ(together.straggler.late_us, apart.straggler.late_us);
+  EXPECT_EQ(together.wait_us, apart.wait_us);
+}
+
+TEST(JoinRanks, OriginsOfOneHostAreOneClock) {
+  MadeRanks made;
+  made.ranks = 3, made.late_rank = 0;
+  made.clock = [](int rank, TimeNs time) { return time - rank * 700'000'000; };  // rank 2 began 1.4 s later
+  std::vector<RunData> runs = made_runs(made);
+  for (int r = 0; r < 3; ++r) keep_clock(runs[static_cast<size_t>(r)].summary, "boot", 5'000'000'000 + r * 700'000'000);
+  const RankReport report = rank_report(join_ranks(std::move(runs)));
+  EXPECT_EQ(report.straggler.rank, 0);
+  EXPECT_NEAR(report.straggler.late_us, 3000, 5);
+  EXPECT_EQ(report.clock_error_us, 0);
+}
+
+TEST(JoinRanks, AnEarlierOriginMovesTheLossesToo) {
+  MadeRanks made;
+  made.ranks = 2, made.late_rank = 1;
+  std::vector<RunData> runs = made_runs(made);
+  keep_clock(runs[0].summary, "boot", 2'000'000'000);  // two seconds after rank 1
+  keep_clock(runs[1].summary, "boot", 0);
+  const TimeNs first = runs[1].trace.first_time();
+  const RunData run = join_ranks(std::move(runs));
+  EXPECT_EQ(run.trace.first_time(), 0);
+  EXPECT_NEAR(run.metrics[0].wall_s, 0.5 + 2 - static_cast<double>(first) * 1e-9, 1e-6);
+}
+
+// Two hosts, whose clocks are a second apart and drift by 20 ppm.
+TEST(JoinRanks, ClocksOfHostsAreAlignedByTheirCollectives) {
+  for (const double offset_s : {1.0, -1.0})
+    for (const double drift : {0.0, 20e-6, -20e-6}) {
+      MadeRanks made;
+      made.steps = 1001;  // 1.6 s, in which 20 ppm are 32 µs
+      made.late = 500'000;
+      made.clock = [&](int rank, TimeNs time) {
+        return rank < 4 ? time
+                        : time + static_cast<TimeNs>(offset_s * 1e9) + std::llround(drift * static_cast<double>(time));
+      };
+      const RunData run = join_ranks(made_runs(made, 2));
+      const RankReport report = rank_report(run);
+      EXPECT_LT(report.clock_error_us, 1) << "the ends are exact here";
+      EXPECT_EQ(report.straggler.rank, 5);
+      EXPECT_EQ(report.straggler.every, 10);
+      EXPECT_NEAR(report.straggler.late_us, 500, 25);
+      for (const size_t step : {size_t{5}, size_t{995}})
+        for (size_t rank = 0; rank < 8; ++rank) EXPECT_LT(report.late(rank, step), 5) << drift << " " << step;
+      EXPECT_EQ(report.ranks[3].host, "host 0");
+      EXPECT_EQ(report.ranks[4].host, "host 1");
+    }
+}
+
+TEST(JoinRanks, TheErrorOfAlignedClocksIsTheSpreadOfTheEnds) {
+  MadeRanks made;
+  made.ranks = 2, made.late_rank = 1;
+  std::mt19937 random(3);
+  made.clock = [&](int rank, TimeNs time) { return time + (rank == 1 ? static_cast<TimeNs>(random() % 20'001) : 0); };
+  const RankReport report = rank_report(join_ranks(made_runs(made, 2)));
+  EXPECT_GT(report.clock_error_us, 5);
+  EXPECT_LT(report.clock_error_us, 15);
+}
+
+TEST(JoinRanks, WithoutACommonCollectiveItSaysThatTheClocksAreAGuess) {
+  MadeRanks made;
+  made.ranks = 2;
+  std::vector<RunData> runs = made_runs(made, 2);
+  runs[1].trace = Trace();
+  const RunData run = join_ranks(std::move(runs));
+  ASSERT_EQ(run.problems.size(), 1u);
+  EXPECT_NE(run.problems[0].find("only a guess"), std::string::npos) << run.problems[0];
+}
+
+TEST(JoinRanks, CallsOfTwoProcessesKeepTheirOwnWork) {
+  std::vector<RunData> runs(2);
+  for (int r = 0; r < 2; ++r) {
+    Span span;
+    span.correlation = 7;
+    Trace& trace = runs[static_cast<size_t>(r)].trace;
+    span.name = trace.intern(r == 0 ? "a" : "b");
+    OpInfo op;
+    op.name = "op " + std::to_string(r);
+    trace.ops.push_back(op);
+    span.op = 1;
+    trace.append(trace.track(TrackKind::Stream, "stream 7", "GPU 0"), span);
+    keep_rank(runs[static_cast<size_t>(r)].summary, r, 2);
+    keep_clock(runs[static_cast<size_t>(r)].summary, "boot", 0);
+  }
+  const RunData run = join_ranks(std::move(runs));
+  const Span a = spans_of(run.trace.tracks()[0]).at(0), b = spans_of(run.trace.tracks()[1]).at(0);
+  EXPECT_NE(a.correlation, b.correlation);
+  EXPECT_EQ(run.trace.name(b.name), "b");
+  EXPECT_EQ(run.trace.ops[a.op].name, "op 0");
+  EXPECT_EQ(run.trace.ops[b.op].name, "op 1");
+}
+
+TEST(JoinRanks, RunsThatDoNotBelongTogetherAreRefused) {
+  const auto refusal = [](const std::function<void(std::vector<RunData>&)>& change) {
+    MadeRanks made;
+    made.ranks = 2, made.steps = 2;
+    std::vector<RunData> runs = made_runs(made);
+    change(runs);
+    try {
+      join_ranks(std::move(runs));
+    } catch (const Failure& failure) {
+      return std::string(failure.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal([](auto&) {}), "");
+  EXPECT_NE(refusal([](auto& runs) { keep_rank(runs[1].summary, 0, 2); }).find("both rank 0"), std::string::npos);
+  EXPECT_NE(refusal([](auto& runs) { keep_rank(runs[1].summary, 1, 4); }).find("4 ranks"), std::string::npos);
+  EXPECT_NE(refusal([](auto& runs) { runs[1].summary.extra.clear(); }).find("does not say"), std::string::npos);
+  EXPECT_NE(refusal([](auto& runs) { runs.pop_back(); }).find("At least two"), std::string::npos);
+}
+
+class RankFiles : public RunFile {
+ protected:
+  std::vector<std::string> write(std::vector<RunData> runs) {
+    std::vector<std::string> paths;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      paths.push_back((folder / ("r" + std::to_string(i) + ".wsrun")).string());
+      export_run(runs[i], paths.back());
+    }
+    return paths;
+  }
+};
+
+TEST_F(RankFiles, AreJoinedBlockByBlockToTheSameRun) {
+  MadeRanks made;
+  made.ranks = 4, made.late_rank = 2, made.steps = 2000, made.kernels = 20;
+  made.clock = [](int rank, TimeNs time) { return time + (rank > 1 ? 400'000'000 : 0); };
+  std::vector<std::string> paths = write(made_runs(made, 2));
+  std::swap(paths[0], paths[3]);
+  EXPECT_TRUE(ranks_of_one_program(paths));
+  EXPECT_EQ(rank_of_file(paths[1]).rank, 1);
+  EXPECT_FALSE(ranks_of_one_program({paths[0], paths[0]}));
+  EXPECT_FALSE(ranks_of_one_program({paths[0]}));
+  EXPECT_FALSE(ranks_of_one_program({paths[0], path + ".missing"}));
+  join_rank_files(paths, path);
+  const RunData stored = import_run(path), in_memory = join_ranks(made_runs(made, 2));
+  EXPECT_EQ(stored.trace.span_count(), 4 * 2000u * 24);
+  expect_same_trace(stored.trace, in_memory.trace);
+  for (size_t t = 0; t < stored.trace.tracks().size(); ++t)
+    EXPECT_EQ(stored.trace.tracks()[t].rank, in_memory.trace.tracks()[t].rank);
+  EXPECT_EQ(stored.metrics.size(), 1u);
+  const RankReport one = StoredSpans(path).ranks(), other = rank_report(in_memory);
+  EXPECT_EQ(to_json(one), to_json(other));
+  EXPECT_EQ(one.straggler.rank, 2);
+  EXPECT_EQ(one.ranks[3].host, "host 1");
+}
+
+TEST_F(RankFiles, AMissingFileIsNamed) {
+  MadeRanks made;
+  made.ranks = 4;
+  std::vector<RunData> runs = made_runs(made);
+  runs.erase(runs.begin() + 2);
+  const std::vector<std::string> paths = write(std::move(runs));
+  EXPECT_EQ(import_ranks(paths).problems.at(0), "There is no file of rank 2.");
+  join_rank_files(paths, path);
+  const RankReport report = StoredSpans(path).ranks();
+  ASSERT_EQ(report.ranks.size(), 4u);
+  EXPECT_FALSE(report.ranks[2].recorded);
+  EXPECT_NE(to_text(report).find("There is no file of rank 2."), std::string::npos);
+}
+
+// As PyTorch's profiler writes them: one file a rank, times of the wall clock from a common base.
+std::string torch_file(const std::string& path, int rank, int ranks, int late_rank) {
+  std::ofstream file(path);
+  file << R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}],
+    "distributedInfo": {"backend": "nccl", "rank": )"
+       << rank << R"(, "world_size": )" << ranks << R"(, "pg_count": 1,
+      "pg_config": [{"pg_name": "0", "pg_desc": "default_pg", "ranks": [0, 1]}], "nccl_version": "2.26.2"},
+    "baseTimeNanoseconds": 1759276800000000000, "displayTimeUnit": "ms", "traceEvents": [
+    {"ph": "M", "name": "process_name", "pid": 42, "tid": 0, "ts": 0, "args": {"name": "python3"}})";
+  double now = 5'000'000 + 3'000 * rank;  // µs; the clock of the other host is 3 ms ahead
+  for (int step = 0; step < 40; ++step) {
+    const double late = step > 0 && step % 5 == 0 ? 1000 : 0, ready = now + 500 + (rank == late_rank ? late : 0);
+    const double last = now + 500 + late, end = last + 80;
+    const auto event = [&](const char* category, const std::string& name, double from, double to, int tid,
+                           const std::string& args) {
+      file << ",\n{\"ph\": \"X\", \"cat\": \"" << category << "\", \"name\": \"" << name
+           << "\", \"pid\": " << (tid < 100 ? 0 : 42) << ", \"tid\": " << tid << ", \"ts\": " << std::fixed << from
+           << ", \"dur\": " << to - from << ", \"args\": {" << args << "}}";
+    };
+    event("user_annotation", "ProfilerStep#" + std::to_string(step), now, end, 142, "");
+    event("kernel", "sm90_gemm", now + 10, now + 400, 7, R"("device": 0, "stream": 7, "correlation": 1)");
+    event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", ready, end, 20,
+          R"("device": 0, "stream": 20, "correlation": 2, "Collective name": "allreduce", "In msg nelems": 262144,
+             "Out msg nelems": 262144, "Group size": 2, "dtype": "Float", "Process Group Name": "0",
+             "Process Group Description": "default_pg", "Process Group Ranks": "[0, 1]")");
+    now = end + 20;
+  }
+  file << "]}";
+  return path;
+}
+
+TEST_F(RankFiles, OfPyTorchAreOneRun) {
+  const std::vector<std::string> paths{torch_file((folder / "rank0.json").string(), 0, 2, 1),
+                                       torch_file((folder / "rank1.json").string(), 1, 2, 1)};
+  EXPECT_TRUE(ranks_of_one_program(paths));
+  const RankOfFile second = rank_of_file(paths[1]);
+  EXPECT_EQ(second.rank, 1);
+  EXPECT_EQ(second.ranks, 2);
+  const RankReport report = rank_report(import_ranks(paths));
+  EXPECT_EQ(report.straggler.rank, 1);
+  EXPECT_EQ(report.straggler.every, 5);
+  EXPECT_NEAR(report.straggler.late_us, 1000, 10);
+  ASSERT_EQ(report.collectives.size(), 1u);
+  EXPECT_EQ(report.collectives[0].bytes, 1u << 20);
+  EXPECT_EQ(report.steps.size(), 40u);
+
+  convert(paths, path);
+  EXPECT_EQ(StoredSpans(path).ranks().straggler.rank, 1);
+  const std::string back = (folder / "joined.json").string();
+  convert(path, back);
+  const RunData again = import_run(back);
+  EXPECT_EQ(rank_report(again).straggler.late_us, report.straggler.late_us) << "a Chrome trace keeps the ranks";
+  EXPECT_THROW(convert({paths[0], paths[0]}, path), Failure);
+}
+
+TEST(GpuNumber, IsThatOfTheGroup) {
+  EXPECT_EQ(gpu_number("GPU 3"), 3);
+  EXPECT_EQ(gpu_number("rank 5 · GPU 1"), 1);
+  EXPECT_EQ(gpu_number("CPU"), 0);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -1,0 +1,447 @@
+#include "app/core/report/rank_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "profiling/base/text.h"
+
+namespace ws::app {
+namespace {
+
+using prof::RankReport;
+
+constexpr double kMapTop = 20, kMapBottom = 20, kMapEdge = 10, kHostGap = 4, kGapFrom = 7, kLetter = 6.3;
+constexpr size_t kLongestHost = 18;
+
+uint32_t mixed_colour(uint32_t ground, uint32_t top, double share) {
+  uint32_t mixed = 0;
+  for (const int shift : {16, 8, 0}) {
+    const double a = (ground >> shift) & 0xFF, b = (top >> shift) & 0xFF;
+    mixed |= static_cast<uint32_t>(std::lround(a + (b - a) * share)) << shift;
+  }
+  return mixed;
+}
+
+// The smallest of 1, 2, 5, 10, 20, … that is at least `least`.
+int64_t round_number(double least) {
+  int64_t decade = 1;
+  for (;; decade *= 10)
+    for (const int64_t factor : {1, 2, 5})
+      if (static_cast<double>(factor * decade) >= least) return factor * decade;
+}
+
+bool has_hosts(const RankReport& report) {
+  return std::ranges::any_of(report.ranks, [](const auto& r) { return !r.host.empty(); });
+}
+
+std::string short_host(const std::string& host) {
+  return host.size() <= kLongestHost ? host : host.substr(0, kLongestHost - 3) + "…";
+}
+
+double hosts_width(const RankReport& report) {
+  size_t longest = 0;
+  for (const auto& r : report.ranks) longest = std::max(longest, std::min(kLongestHost, r.host.size()));
+  return longest > 0 ? static_cast<double>(longest) * kLetter + 12 : 0;
+}
+
+double ranks_width(const RankReport& report) {
+  return static_cast<double>(rank_name(report, report.ranks.size() - 1).size()) * kLetter + 10;
+}
+
+bool is_straggler(const RankReport& report, size_t row) {
+  return report.straggler.rank >= 0 && report.ranks[row].rank == report.straggler.rank;
+}
+
+size_t host_count(const RankReport& report) {
+  std::set<std::string> hosts;
+  for (const auto& r : report.ranks) hosts.insert(r.host);
+  return hosts.size();
+}
+
+// The straggler sets the scale: one step that was far later, often the first, would hide all others.
+void set_scale(const RankReport& report, LatenessMap& map) {
+  double most = 0;
+  for (const float late : report.lateness)
+    if (late > most) most = late;
+  const double typical = 2 * report.straggler.late_us;
+  map.capped = typical > 0 && most > typical;
+  constexpr double kLittle = 0.05;  // of a step: less has no strong colour
+  map.scale_us = std::max({map.capped ? typical : most, report.clock_error_us, kLittle * report.step_us, 1e-3});
+}
+
+constexpr double kLine = 13;  // from one label to the next
+
+double label_y(const LatenessMap& map, size_t row) {
+  return std::max(map.tops[row] + map.row_height / 2 + 4, kMapTop + 9);
+}
+
+// The straggler has its label in any case.
+void add_rank_labels(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
+  const size_t ranks = report.ranks.size(), rows = map.grid.rows;
+  double late_y = -2 * kLine, free_from = 0;
+  for (size_t r = 0; r < ranks; ++r)
+    if (is_straggler(report, r)) {
+      late_y = label_y(map, part_of(r, rows, ranks));
+      drawing.text(map.left - 8, late_y, rank_name(report, r), Anchor::End, 11, hex_colour(ink.text), 600);
+    }
+  for (size_t row = 0; row < rows; ++row) {
+    const double y = label_y(map, row);
+    if (y < free_from || std::abs(y - late_y) < kLine) continue;
+    free_from = y + kLine;
+    const size_t first = first_of(row, rows, ranks);
+    drawing.text(map.left - 8, y, rank_name(report, first), Anchor::End, 11, hex_colour(ink.secondary));
+    if (rows == ranks && !report.ranks[first].recorded)
+      drawing.text(map.left + 8, y, "not recorded", Anchor::Start, 10.5, hex_colour(ink.quiet));
+  }
+}
+
+void add_host_labels(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
+  if (!has_hosts(report)) return;
+  const size_t ranks = report.ranks.size(), rows = map.grid.rows;
+  double free_from = 0;
+  for (size_t begin = 0, end = 0; begin < rows; begin = end) {
+    const auto host = [&](size_t row) -> const std::string& { return report.ranks[first_of(row, rows, ranks)].host; };
+    while (end < rows && host(end) == host(begin)) ++end;
+    const double y = std::max((map.tops[begin] + map.tops[end - 1] + map.row_height) / 2 + 4, kMapTop + 9);
+    if (y < free_from) continue;
+    free_from = y + kLine;
+    const bool late = std::any_of(report.ranks.begin(), report.ranks.end(), [&](const auto& r) {
+      return r.rank == report.straggler.rank && r.host == host(begin);
+    });
+    drawing.text(kMapEdge, y, short_host(host(begin)), Anchor::Start, 11, hex_colour(late ? ink.text : ink.secondary),
+                 late ? 600 : 400);
+  }
+}
+
+void add_step_labels(const RankReport& report, const LatenessMap& map, const FigureInk& ink, Drawing& drawing) {
+  constexpr double kPitch = 64;
+  if (report.steps.empty()) return;
+  const double y = map.bottom() + 15, span = static_cast<double>(report.steps.back() - report.steps.front() + 1);
+  const int64_t every = round_number(span * kPitch / (map.right - map.left));
+  drawing.text(kMapEdge, y, "step", Anchor::Start, 11, hex_colour(ink.quiet));
+  double free_from = map.left;
+  for (size_t i = 0; i < report.steps.size(); ++i) {
+    if (report.steps[i] % every != 0) continue;
+    const size_t column = part_of(i, map.grid.columns, report.steps.size());
+    const double x = (map.x(column) + map.x(column + 1)) / 2;
+    const std::string text = count_text(static_cast<double>(report.steps[i]));
+    const double half = static_cast<double>(text.size()) * kLetter / 2;
+    if (x - half < free_from || x + half > map.right + kMapEdge) continue;
+    free_from = x + half + 8;
+    drawing.text(x, y, text, Anchor::Middle, 11, hex_colour(ink.secondary));
+  }
+}
+
+void add_scale(const LatenessMap& map, double clock_error_us, const FigureInk& ink, Drawing& drawing) {
+  constexpr int kParts = 24;
+  constexpr double kWidth = 96;
+  const std::string most = time_text(map.scale_us) + (map.capped ? " late or more" : " late");
+  const double right = map.right - static_cast<double>(most.size()) * kLetter - 4, left = right - kWidth;
+  for (int i = 0; i < kParts; ++i)
+    drawing.rect(left + kWidth / kParts * i, 6, kWidth / kParts + 0.5, 8,
+                 hex_colour(lateness_colour(map, clock_error_us, map.scale_us * (i + 0.5) / kParts, ink)));
+  drawing.text(left - 6, 14, "0", Anchor::End, 11, hex_colour(ink.secondary));
+  drawing.text(right + 6, 14, most, Anchor::Start, 11, hex_colour(ink.secondary));
+}
+
+struct LogAxis {
+  double low, high;  // powers of ten
+  double left, width;
+  double x(double value) const {
+    const double share = (std::log10(std::max(value, 1e-9)) - low) / (high - low);
+    return left + std::clamp(share, 0.0, 1.0) * width;
+  }
+};
+
+// The rows that fit, in the order of the ranks. The latest ones stay.
+std::vector<size_t> shown_ranks(const RankReport& report, size_t most) {
+  std::vector<size_t> rows;
+  for (size_t r = 0; r < report.ranks.size(); ++r)
+    if (report.ranks[r].recorded) rows.push_back(r);
+  if (rows.size() <= most) return rows;
+  std::ranges::stable_sort(rows, [&](size_t a, size_t b) {
+    return std::pair(is_straggler(report, a), report.ranks[a].late) >
+           std::pair(is_straggler(report, b), report.ranks[b].late);
+  });
+  rows.resize(most);
+  std::ranges::sort(rows);
+  return rows;
+}
+
+constexpr size_t kBinsOfDecade = 7;
+
+std::vector<double> bins_of(const RankReport& report, size_t rank, const LogAxis& axis) {
+  const auto bins = static_cast<size_t>((axis.high - axis.low) * kBinsOfDecade);
+  std::vector<double> counts(bins, 0);
+  for (size_t step = 0; step < report.steps.size(); ++step) {
+    const double late = report.late(rank, step);
+    if (std::isnan(late)) continue;
+    const double at = (std::log10(std::max(late, 1e-9)) - axis.low) * kBinsOfDecade;
+    counts[static_cast<size_t>(std::clamp(at, 0.0, static_cast<double>(bins) - 1))] += 1;
+  }
+  return counts;
+}
+
+LogAxis arrival_axis(const RankReport& report, double left, double width) {
+  double least = 1e9, most = 1;
+  for (const float late : report.lateness)
+    if (late > 0) least = std::min<double>(least, late), most = std::max<double>(most, late);
+  const double low = std::clamp(std::floor(std::log10(least)), -1.0, 6.0);
+  return {low, std::max(low + 1, std::ceil(std::log10(most) + 0.05)), left, width};
+}
+
+std::string steps_text(int64_t count, double late_us) {
+  return std::to_string(count) + (count == 1 ? " step: " : " steps: ") + time_text(late_us);
+}
+
+std::string size_tick(double bytes) {
+  const std::string text = bytes_text(bytes);
+  const size_t dot = text.find('.'), space = text.find(' ');
+  return dot == text.npos ? text : text.substr(0, dot) + text.substr(space);  // powers of two have no decimals
+}
+
+struct Box {
+  double x, y, width, height;
+  bool meets(const Box& o) const {
+    return x < o.x + o.width && o.x < x + width && y < o.y + o.height && o.y < y + height;
+  }
+};
+
+}  // namespace
+
+FigureInk paper_ink() {
+  return {0xFFFFFF, 0x191C22, 0x48505D, 0x5F6772, 0xE6E9EE, 0xB4BBC7, 0x8D9098, 0xA8480B, 0x12A0C0};
+}
+
+std::string hex_colour(uint32_t rgb) { return formatted("#{:06X}", rgb & 0xFFFFFF); }
+
+std::string rank_headline(const RankReport& report) {
+  if (std::string text = straggler_text(report); !text.empty()) {
+    text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+    return text;
+  }
+  if (report.collectives.empty() || report.steps.empty())
+    return "No collective was found that all ranks take part in, so lateness is not known.";
+  const std::string error = report.clock_error_us > 0 ? " (clocks ± " + time_text(report.clock_error_us) + ")" : "";
+  return "No rank is late by more than the usual spread" + error + ".";
+}
+
+std::string rank_name(const RankReport& report, size_t row) { return "rank " + std::to_string(report.ranks[row].rank); }
+
+std::string rank_caption(const RankReport& report) {
+  std::string text = count_text(static_cast<double>(report.ranks.size())) + " ranks";
+  if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
+  const size_t steps = report.steps.size();
+  text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
+  return report.clock_error_us > 0 ? text + " · clocks ± " + time_text(report.clock_error_us) : text;
+}
+
+LatenessGrid lateness_grid(const RankReport& report, size_t most_rows, size_t most_columns) {
+  const size_t ranks = report.ranks.size(), steps = report.steps.size();
+  LatenessGrid grid{std::min(ranks, most_rows), std::min(steps, most_columns), {}};
+  grid.late.assign(grid.rows * grid.columns, std::numeric_limits<float>::quiet_NaN());
+  for (size_t row = 0; row < grid.rows; ++row)
+    for (size_t r = first_of(row, grid.rows, ranks); r < first_of(row + 1, grid.rows, ranks); ++r)
+      for (size_t column = 0; column < grid.columns; ++column)
+        for (size_t s = first_of(column, grid.columns, steps); s < first_of(column + 1, grid.columns, steps); ++s) {
+          float& cell = grid.late[row * grid.columns + column];
+          if (const float late = report.late(r, s); std::isnan(cell) || late > cell) cell = late;
+        }
+  return grid;
+}
+
+double LatenessMap::x(size_t column) const {
+  const double share = static_cast<double>(column) / static_cast<double>(std::max<size_t>(1, grid.columns));
+  return std::round(left + (right - left) * share);
+}
+
+LatenessMap lateness_map(const RankReport& report, double width, double height) {
+  LatenessMap map;
+  if (!report.any()) return map;
+  map.left = std::round(kMapEdge + hosts_width(report) + ranks_width(report));
+  map.right = std::max(map.left + 20, std::round(width - kMapEdge));
+  const double room = std::max(10.0, height - kMapTop - kMapBottom);
+  const size_t ranks = report.ranks.size();
+  size_t changes = 0;
+  for (size_t r = 1; r < ranks; ++r) changes += report.ranks[r].host != report.ranks[r - 1].host;
+  const double gaps = static_cast<double>(changes) * kHostGap;
+  map.grid = lateness_grid(report, static_cast<size_t>(room), static_cast<size_t>(map.right - map.left));
+  const bool apart = (room - gaps) / static_cast<double>(ranks) >= kGapFrom;
+  const double pitch = (room - (apart ? gaps : 0)) / static_cast<double>(map.grid.rows);
+  map.row_height = apart ? std::floor(std::min(pitch, 28.0)) : pitch;
+  double y = kMapTop;
+  for (size_t row = 0; row < map.grid.rows; ++row, y += map.row_height) {
+    if (apart && row > 0 && report.ranks[row].host != report.ranks[row - 1].host) y += kHostGap;
+    map.tops.push_back(y);
+  }
+  set_scale(report, map);
+  return map;
+}
+
+uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink) {
+  constexpr double kLeast = 0.06;  // just above the clock error
+  if (!(late_us > clock_error_us)) return ink.grid;
+  return mixed_colour(ink.grid, ink.late, kLeast + (1 - kLeast) * std::min(1.0, late_us / map.scale_us));
+}
+
+Drawing lateness_frame(const RankReport& report, const LatenessMap& map, const FigureInk& ink, double width) {
+  Drawing drawing;
+  drawing.width = width, drawing.height = map.bottom() + kMapBottom;
+  if (!report.any()) return drawing;
+  drawing.text(kMapEdge, 14, "lateness after the first rank, by rank and step", Anchor::Start, 11,
+               hex_colour(ink.quiet));
+  add_rank_labels(report, map, ink, drawing);
+  add_host_labels(report, map, ink, drawing);
+  add_step_labels(report, map, ink, drawing);
+  add_scale(map, report.clock_error_us, ink, drawing);
+  return drawing;
+}
+
+Drawing lateness_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
+  const LatenessMap map = lateness_map(report, width, height);
+  Drawing drawing = lateness_frame(report, map, ink, width);
+  const double gap = map.row_height >= kGapFrom ? 1 : 0;
+  const auto colour = [&](size_t row, size_t column) {
+    const float late = map.grid.at(row, column);
+    return std::isnan(late) ? ink.ground : lateness_colour(map, report.clock_error_us, late, ink);
+  };
+  for (size_t row = 0; row < map.grid.rows; ++row)
+    for (size_t begin = 0, end = 0; begin < map.grid.columns; begin = end) {
+      const uint32_t fill = colour(row, begin);
+      for (end = begin + 1; end < map.grid.columns && colour(row, end) == fill;) ++end;
+      if (fill != ink.ground)
+        drawing.rect(map.x(begin), map.tops[row], map.x(end) - map.x(begin), map.row_height - gap, hex_colour(fill));
+    }
+  return drawing;
+}
+
+Drawing arrivals_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
+  constexpr double kFoot = 38, kLeastRow = 15, kMostRow = 30, kHead = 4;
+  Drawing drawing;
+  drawing.width = width, drawing.height = height;
+  if (!report.any() || report.steps.empty()) return drawing;
+  const auto most = static_cast<size_t>(std::max(1.0, (height - kFoot - kHead) / kLeastRow));
+  const std::vector<size_t> shown = shown_ranks(report, most);
+  if (shown.empty()) return drawing;
+  const double left = kMapEdge + ranks_width(report);
+  const LogAxis axis = arrival_axis(report, left, std::max(40.0, width - left - 24));
+  const double pitch =
+      std::floor(std::clamp((height - kFoot - kHead) / static_cast<double>(shown.size()), kLeastRow, kMostRow));
+  double top = 1;
+  for (const size_t r : shown)
+    for (const double count : bins_of(report, r, axis)) top = std::max(top, count);
+  const double bottom = kHead + pitch * static_cast<double>(shown.size());
+  if (const double error = axis.x(report.clock_error_us); report.clock_error_us > 0 && error > left) {
+    drawing.rect(left, kHead, error - left, bottom - kHead, hex_colour(ink.grid), "none", 0.5);
+  }
+  double y = kHead;
+  for (const size_t r : shown) {
+    y += pitch;
+    const bool late = is_straggler(report, r);
+    drawing.text(left - 8, y - 2, rank_name(report, r), Anchor::End, 11, hex_colour(late ? ink.text : ink.secondary),
+                 late ? 600 : 400);
+    drawing.line(left, y - 0.5, left + axis.width, y - 0.5, hex_colour(ink.grid));
+    const std::vector<double> counts = bins_of(report, r, axis);
+    const double bin = axis.width / static_cast<double>(counts.size());
+    double first_late = left + axis.width;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] <= 0) continue;
+      const double high = std::max(2.0, std::round(counts[i] / top * (pitch - 3)));
+      const double end_us = std::pow(10, axis.low + static_cast<double>(i + 1) / kBinsOfDecade);
+      const bool marked = late && end_us > report.straggler.late_us / 2 && end_us > report.clock_error_us;
+      if (marked) first_late = std::min(first_late, left + bin * static_cast<double>(i));
+      drawing.rect(left + bin * static_cast<double>(i), y - high - 1, std::max(1.0, bin - 1), high,
+                   hex_colour(marked ? ink.late : ink.bar));
+    }
+    if (!late) continue;
+    const std::string label = steps_text(report.straggler.late_steps, report.straggler.late_us);
+    const bool fits = first_late - static_cast<double>(label.size()) * kLetter > left;
+    drawing.text(fits ? first_late - 6 : left + axis.width, y - 3, label, Anchor::End, 11, hex_colour(ink.late));
+  }
+  for (int decade = static_cast<int>(axis.low); decade <= static_cast<int>(axis.high); ++decade) {
+    const double us = std::pow(10.0, decade);
+    const std::string text = us >= 1e6   ? formatted("{:g} s", us / 1e6)
+                             : us >= 1e3 ? formatted("{:g} ms", us / 1e3)
+                                         : formatted("{:g} µs", us);
+    const bool narrow = axis.width / (axis.high - axis.low) < 44;
+    if (narrow && (decade - static_cast<int>(axis.low)) % 2 != 0) continue;
+    drawing.text(axis.x(us), bottom + 14, text, Anchor::Middle, 11, hex_colour(ink.secondary));
+  }
+  const std::string hidden = shown.size() < report.ranks.size()
+                                 ? formatted("the {} latest of {} ranks", shown.size(), report.ranks.size())
+                                 : std::string();
+  const std::string unsure = report.clock_error_us > 0
+                                 ? "under " + time_text(report.clock_error_us) + " the order is not known"
+                                 : std::string();
+  drawing.text(kMapEdge, bottom + 30, hidden + (hidden.empty() || unsure.empty() ? "" : " · ") + unsure, Anchor::Start,
+               11, hex_colour(ink.quiet));
+  return drawing;
+}
+
+bool has_bandwidth(const RankReport& report) {
+  return std::ranges::any_of(report.collectives, [](const auto& c) { return c.bus_gb_s > 0 && c.bytes > 0; });
+}
+
+Drawing bandwidth_figure(const RankReport& report, double width, double height, const FigureInk& ink, int chosen) {
+  constexpr double kLeft = 44, kRight = 24, kTop = 12, kFoot = 24, kRadius = 4.5;
+  constexpr int kDoublings = 5;  // from one tick to the next
+  Drawing drawing;
+  drawing.width = width, drawing.height = height;
+  double least = 1e30, most_bytes = 1, most = 0;
+  for (const auto& c : report.collectives) {
+    if (!(c.bus_gb_s > 0 && c.bytes > 0)) continue;
+    const auto bytes = static_cast<double>(c.bytes);
+    least = std::min(least, bytes), most_bytes = std::max(most_bytes, bytes), most = std::max(most, c.bus_gb_s);
+  }
+  if (most <= 0) return drawing;
+  const double low = std::floor(std::log2(least) / kDoublings) * kDoublings,
+               high = std::max(low + kDoublings, std::ceil((std::log2(most_bytes) + 0.3) / kDoublings) * kDoublings);
+  const double bottom = height - kFoot, right = width - kRight;
+  const std::vector<double> lines = ticks(0, most * 1.1, false, 4);
+  const double top_value = std::max(most * 1.1, lines.back());
+  const auto x = [&](double bytes) { return kLeft + (std::log2(bytes) - low) / (high - low) * (right - kLeft); };
+  const auto y = [&](double value) { return bottom - value / top_value * (bottom - kTop); };
+  for (const double value : lines) {
+    drawing.line(kLeft, std::round(y(value)) + 0.5, right, std::round(y(value)) + 0.5,
+                 hex_colour(value > 0 ? ink.grid : ink.axis));
+    drawing.text(kLeft - 6, y(value) + 4, tick_text(value), Anchor::End, 11, hex_colour(ink.secondary));
+  }
+  drawing.line(kLeft + 0.5, kTop, kLeft + 0.5, bottom, hex_colour(ink.axis));
+  const bool narrow = (right - kLeft) / (high - low) * kDoublings < 56;
+  for (double power = low; power <= high; power += narrow ? 2 * kDoublings : kDoublings)
+    drawing.text(x(std::exp2(power)), bottom + 16, size_tick(std::exp2(power)), Anchor::Middle, 11,
+                 hex_colour(ink.secondary));
+  std::vector<Box> taken;
+  for (const auto& c : report.collectives)
+    if (c.bus_gb_s > 0 && c.bytes > 0)
+      taken.push_back({x(static_cast<double>(c.bytes)) - 5, y(c.bus_gb_s) - 5, 10, 10});
+  for (size_t i = 0; i < report.collectives.size(); ++i) {
+    const auto& c = report.collectives[i];
+    if (!(c.bus_gb_s > 0 && c.bytes > 0)) continue;
+    const bool picked = static_cast<int>(i) == chosen;
+    const double at_x = x(static_cast<double>(c.bytes)), at_y = y(c.bus_gb_s), r = picked ? kRadius + 2 : kRadius;
+    drawing.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink.point), hex_colour(picked ? ink.text : ink.ground));
+    const std::string label =
+        (c.name.size() > 24 ? c.name.substr(0, 23) + "…" : c.name) + ": " + significant(c.bus_gb_s);
+    const double wide = static_cast<double>(label.size()) * kLetter;
+    const auto free = [&](const Box& box) {
+      return box.x >= kLeft && box.x + box.width <= width - 2 && box.y >= 0 && box.y + box.height <= bottom &&
+             std::ranges::none_of(taken, [&](const Box& other) { return box.meets(other); });
+    };
+    for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0}) {
+      Box box{at_x + 10, at_y + down, wide, 14};
+      if (!free(box)) box.x = at_x - 10 - wide;
+      if (!free(box)) continue;
+      taken.push_back(box);
+      drawing.text(box.x, box.y + 11, label, Anchor::Start, 11, hex_colour(picked ? ink.text : ink.secondary),
+                   picked ? 600 : 400);
+      break;
+    }
+  }
+  return drawing;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,59 @@
+// The comparison of ranks as figures: the window paints them in its theme, reports write them on white. No Qt.
+#pragma once
+#include <cstdint>
+
+#include "app/core/report/drawing.h"
+#include "profiling/analysis/ranks.h"
+
+namespace ws::app {
+
+// Colours of a figure as 0xRRGGBB.
+struct FigureInk {
+  uint32_t ground, text, secondary, quiet, grid, axis, bar, late, point;
+};
+FigureInk paper_ink();
+std::string hex_colour(uint32_t rgb);  // "#RRGGBB"
+
+// "Rank 5 comes 3.0 ms late …", or why no rank is named.
+std::string rank_headline(const prof::RankReport& report);
+std::string rank_name(const prof::RankReport& report, size_t row);  // "rank 5"
+// "8 ranks on 2 hosts · 100 steps · clocks ±14.0 µs"
+std::string rank_caption(const prof::RankReport& report);
+
+// When `all` elements share `parts` cells: the first element of a cell, and the cell of an element.
+inline size_t first_of(size_t part, size_t parts, size_t all) { return part * all / parts; }
+inline size_t part_of(size_t element, size_t parts, size_t all) { return ((element + 1) * parts - 1) / all; }
+
+// Lateness by rank and step. Rows and columns that do not fit are merged by their maximum.
+struct LatenessGrid {
+  size_t rows = 0, columns = 0;
+  std::vector<float> late;  // µs, row by row; NaN: not known
+  float at(size_t row, size_t column) const { return late[row * columns + column]; }
+};
+LatenessGrid lateness_grid(const prof::RankReport& report, size_t most_rows, size_t most_columns);
+
+// The places of the map in a figure.
+struct LatenessMap {
+  LatenessGrid grid;
+  double left = 0, right = 0, row_height = 1;
+  std::vector<double> tops;  // of the rows
+  double scale_us = 1;       // lateness with the full colour
+  bool capped = false;       // some cells are above it
+  double bottom() const { return tops.empty() ? 0 : tops.back() + row_height; }
+  double x(size_t column) const;  // left edge
+};
+LatenessMap lateness_map(const prof::RankReport& report, double width, double height);
+// The colour of a cell. A lateness below the clock error has the colour of none.
+uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double late_us, const FigureInk& ink);
+Drawing lateness_frame(const prof::RankReport& report, const LatenessMap& map, const FigureInk& ink, double width);
+Drawing lateness_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink);
+
+// A histogram of the lateness over the steps for each rank, on a log axis. Without room for all: the latest ranks.
+Drawing arrivals_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink);
+
+// Bus bandwidth against message size. `chosen`: a row of `collectives`, or -1.
+bool has_bandwidth(const prof::RankReport& report);
+Drawing bandwidth_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink,
+                         int chosen = -1);
+
+}  // namespace ws::app

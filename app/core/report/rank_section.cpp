@@ -1,0 +1,72 @@
+#include "app/core/report/rank_section.h"
+
+#include <algorithm>
+
+#include "app/core/report/rank_figures.h"
+#include "app/core/report/rank_tables.h"
+#include "app/core/report/report_figures.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kFigureWidth = 640;
+
+std::vector<ReportFigure> rank_figures_of(const std::vector<ReportRun>& runs, size_t i) {
+  constexpr double kMapFrame = 44, kMapRow = 18, kMostMap = 420, kArrivals = 280, kBandwidth = 220;
+  const prof::RankReport& report = runs[i].ranks;
+  if (!report.any()) return {};
+  const std::string suffix = i == 0 ? "" : "-" + std::to_string(i + 1);
+  const std::string whose = runs.size() > 1 ? figure::letter(i) + ": " : "", of = whose + rank_caption(report) + ".";
+  const double high = std::min(kMostMap, kMapFrame + kMapRow * static_cast<double>(report.ranks.size()));
+  const FigureInk ink = paper_ink();
+  std::vector<ReportFigure> all{
+      {"lateness" + suffix, whose + rank_headline(report), "Lateness after the first rank, by rank and step. " + of,
+       lateness_figure(report, kFigureWidth, high, ink)},
+      {"arrivals" + suffix, whose + "Arrival by rank",
+       "Steps by their lateness after the first rank, on a log axis. " + of,
+       arrivals_figure(report, kFigureWidth, kArrivals, ink)}};
+  if (has_bandwidth(report))
+    all.push_back({"bandwidth" + suffix, whose + "Bandwidth",
+                   "Bus GB/s of each collective against its message size. " + of,
+                   bandwidth_figure(report, kFigureWidth, kBandwidth, ink)});
+  return all;
+}
+
+std::string table_html(const FigureTable& table) {
+  std::string out = "<table class=\"kernels\"><tr>";
+  for (const FigureTable::Column& column : table.columns) out += "<th>" + escape_xml(column.name) + "</th>";
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    const char* tag = table.sum && r + 1 == table.rows.size() ? "th" : "td";
+    out += "</tr>\n<tr>";
+    for (size_t c = 0; c < table.columns.size(); ++c)
+      out += std::string("<") + tag + ">" + escape_xml(cell_text(table, r, c)) + "</" + tag + ">";
+  }
+  return out + "</tr></table>\n";
+}
+
+}  // namespace
+
+std::vector<ReportFigure> rank_figures(const std::vector<ReportRun>& runs) {
+  std::vector<ReportFigure> all;
+  for (size_t i = 0; i < runs.size(); ++i)
+    for (ReportFigure& figure : rank_figures_of(runs, i)) all.push_back(std::move(figure));
+  return all;
+}
+
+std::string ranks_html(const std::vector<ReportRun>& runs) {
+  std::string html;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].ranks.any()) continue;
+    html += runs.size() > 1 ? "<h2>Ranks of " + figure::letter(i) + "</h2>\n" : "<h2>Ranks</h2>\n";
+    for (const ReportFigure& f : rank_figures_of(runs, i))
+      html += "<p><b>" + escape_xml(f.title) + "</b></p>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
+              escape_xml(f.caption) + "</figcaption></figure>\n";
+    html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + table_html(collectives_table(runs[i].ranks)) +
+            "<p class=\"note\">" + escape_xml(kCollectivesNote) + "</p>\n<p><b>Ranks</b>, mean of a step, µs</p>\n" +
+            table_html(ranks_table(runs[i].ranks));
+    for (const std::string& note : runs[i].ranks.notes) html += "<p class=\"note\">" + escape_xml(note) + "</p>\n";
+  }
+  return html;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,112 @@
+#include "app/core/report/rank_tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "profiling/base/text.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+using Kind = FigureTable::Kind;
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+// Numbers of one column have the same decimals. Large ones need none.
+void choose_decimals(FigureTable& table) {
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    if (table.columns[c].kind != Kind::Number) continue;
+    double most = 0;
+    bool whole = true;
+    for (const auto& row : table.rows) {
+      const double value = std::get<double>(row[c]);
+      if (std::isnan(value)) continue;
+      most = std::max(most, std::abs(value)), whole &= value == std::floor(value);
+    }
+    table.columns[c].decimals = whole || most >= 1000 ? 0 : most >= 10 ? 1 : 2;
+  }
+}
+
+}  // namespace
+
+const char* const kCollectivesNote = "wait: for the last rank · exposed: transfer not under computation";
+
+FigureTable collectives_table(const prof::RankReport& report) {
+  FigureTable table;
+  table.columns = {{"name", "", Kind::Text, 0, "Calls with the same name and size."},
+                   {"bytes", "B", Kind::Bytes, 0, "Size of one call."},
+                   {"count", "", Kind::Number, 0, "Calls of a step."},
+                   {"wait", "us", Kind::Number, 1, "Time until the last rank arrives."},
+                   {"transfer", "us", Kind::Number, 1, "Time from the last arrival to the end."},
+                   {"exposed", "us", Kind::Number, 1, "Part of the transfer that no computation hides."},
+                   {"µs a step", "us", Kind::Number, 1, "Waiting and exposed transfer: what a step loses."}};
+  double bytes = 0, count = 0, wait = 0, transfer = 0, exposed = 0;
+  for (const prof::CollectiveRow& c : report.collectives) {
+    const double size = c.bytes > 0 ? static_cast<double>(c.bytes) : kUnknown;
+    table.rows.push_back({c.name, size, c.count, c.wait, c.transfer, c.exposed, c.wait + c.exposed});
+    bytes += size * c.count, count += c.count, wait += c.wait, transfer += c.transfer, exposed += c.exposed;
+  }
+  if (table.rows.size() > 1) {
+    table.sum = true;
+    table.rows.push_back({std::string("all"), bytes, count, wait, transfer, exposed, wait + exposed});
+  }
+  choose_decimals(table);
+  return table;
+}
+
+FigureTable ranks_table(const prof::RankReport& report) {
+  FigureTable table;
+  const bool hosts = std::ranges::any_of(report.ranks, [](const auto& r) { return !r.host.empty(); });
+  table.columns = {{"rank", "", Kind::Number, 0, ""}};
+  if (hosts) table.columns.push_back({"host", "", Kind::Text, 0, ""});
+  for (const auto& [name, tip] : {std::pair{"step", "Length of a step."},
+                                  {"late", "Arrives after the first rank."},
+                                  {"wait", "Waits for the last rank."},
+                                  {"transfer", "Time from the last arrival to the end."},
+                                  {"exposed", "Part of the transfer that no computation hides."},
+                                  {"caused", "What a rank waits for this one, while this one is the last."}})
+    table.columns.push_back({name, "us", Kind::Number, 1, tip});
+  for (const prof::RankRow& r : report.ranks) {
+    std::vector<FigureTable::Cell> row{static_cast<double>(r.rank)};
+    if (hosts) row.emplace_back(r.host);
+    for (const double value : {r.step, r.late, r.wait, r.transfer, r.exposed, r.caused})
+      row.emplace_back(r.recorded ? value : kUnknown);
+    table.rows.push_back(std::move(row));
+  }
+  choose_decimals(table);
+  return table;
+}
+
+std::string cell_text(const FigureTable& table, size_t row, size_t column) {
+  const FigureTable::Cell& cell = table.rows[row][column];
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  const double value = std::get<double>(cell);
+  if (std::isnan(value)) return "–";
+  return table.columns[column].kind == Kind::Bytes ? bytes_text(value) : fixed(value, table.columns[column].decimals);
+}
+
+std::string to_csv(const FigureTable& table) {
+  std::string out;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    const auto& column = table.columns[c];
+    const std::string name = column.name == "µs a step" ? "cost" : column.name;
+    out += (c ? "," : "") + name + (column.unit.empty() ? "" : "_" + column.unit);
+  }
+  for (const auto& row : table.rows) {
+    out += "\n";
+    for (size_t c = 0; c < row.size(); ++c) {
+      const auto* text = std::get_if<std::string>(&row[c]);
+      const double value = text ? 0 : std::get<double>(row[c]);
+      out += (c ? "," : "") + (text ? quoted(*text) : std::isnan(value) ? std::string() : formatted("{}", value));
+    }
+  }
+  return out + "\n";
+}
+
+}  // namespace ws::app

@@ -1,0 +1,43 @@
+#include "app/pages/ranks/rank_figure_view.h"
+
+#include <QPainter>
+
+#include "app/report/drawing_painter.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+
+FigureInk window_ink() {
+  const Theme& t = theme();
+  const auto rgb = [](const QColor& colour) { return colour.rgb() & 0xFFFFFF; };
+  return {rgb(t.base),
+          rgb(t.text),
+          rgb(t.secondary),
+          rgb(t.quiet),
+          rgb(t.grid),
+          rgb(t.strong_border),
+          rgb(t.of(prof::Meaning::Sync)),
+          rgb(t.worse),
+          rgb(t.of(prof::Meaning::Communication))};
+}
+
+RankFigureView::RankFigureView(const QString& name, QSize least, QWidget* parent) : QWidget(parent), least_(least) {
+  setAccessibleName(name);
+}
+
+void RankFigureView::setFigure(Make make) {
+  make_ = std::move(make);
+  update();
+}
+
+void RankFigureView::render(QPainter& painter, const QRectF& area) const {
+  painter.fillRect(area, theme().base);
+  if (make_) paint_drawing(painter, make_(area.width(), area.height(), window_ink()), area.topLeft(), 1);
+}
+
+void RankFigureView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  render(painter, rect());
+}
+
+}  // namespace ws::app

@@ -1,0 +1,346 @@
+#include "app/pages/ranks/ranks_panel.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+
+#include "app/pages/ranks/lateness_view.h"
+#include "app/pages/ranks/rank_figure_view.h"
+#include "app/text/qt_text.h"
+#include "app/widgets/pane.h"
+#include "app/widgets/table_style.h"
+#include "app/widgets/theme.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/base/whole_file.h"
+#include "profiling/run_file/stored_spans.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kRanksSoonMs = 150, kRanksLiveMs = 1500;
+constexpr size_t kLiveSpans = 200'000;  // of a live run, copied for the other thread
+
+// The newest part of a live trace. Its rows stay whole: an exposed transfer needs all computation beside it.
+prof::TimeRange newest_part(const prof::Trace& trace) {
+  prof::TimeNs begin = trace.first_time();
+  const size_t each = kLiveSpans / std::max<size_t>(1, trace.tracks().size());
+  for (const prof::Track& track : trace.tracks()) {
+    size_t seen = 0;
+    for (auto block = track.blocks.rbegin(); block != track.blocks.rend(); ++block)
+      if ((seen += block->count) > each || !block->resident()) {
+        begin = std::max(begin, block->resident() ? block->first : block->reach);
+        break;
+      }
+  }
+  return {begin, trace.last_time() + 1};
+}
+
+// What the other thread reads: a file, or a copy of a trace that no file has yet.
+struct RankSource {
+  std::string path;
+  std::shared_ptr<prof::Trace> copy;
+
+  explicit RankSource(const Run& run) {
+    if (!run.live() && run.path.endsWith(".wsrun") && QFileInfo::exists(run.path)) {
+      path = run.path.toStdString();
+      return;
+    }
+    copy = std::make_shared<prof::Trace>();
+    prof::copy_trace(run.trace, newest_part(run.trace), *copy);
+  }
+  prof::RankReport report(const Job::Side& side) const {
+    return copy ? prof::rank_report(*copy) : prof::StoredSpans(path, side.cancelled()).ranks();
+  }
+};
+
+QByteArray lateness_csv(const prof::RankReport& report) {
+  QByteArray out = "step";
+  for (const prof::RankRow& row : report.ranks) out += ",rank_" + QByteArray::number(row.rank) + "_late_us";
+  for (size_t s = 0; s < report.steps.size(); ++s) {
+    out += '\n' + QByteArray::number(static_cast<qlonglong>(report.steps[s]));
+    for (size_t r = 0; r < report.ranks.size(); ++r) {
+      const float late = report.late(r, s);
+      out += ',' + (std::isnan(late) ? QByteArray() : QByteArray::number(static_cast<double>(late), 'g', 7));
+    }
+  }
+  return out + '\n';
+}
+
+}  // namespace
+
+bool several_ranks(const prof::Trace& trace) {
+  int first = -1;
+  return std::ranges::any_of(trace.tracks(), [&first](const prof::Track& track) {
+    if (track.rank < 0 || track.spans == 0) return false;
+    if (first < 0) first = track.rank;
+    return track.rank != first;
+  });
+}
+
+RanksPanel::RanksPanel(QWidget* parent) : QWidget(parent) {
+  build();
+  soon_.setSingleShot(true);
+  connect(&soon_, &QTimer::timeout, this, &RanksPanel::refresh);
+  connect(map_, &LatenessView::stepChosen, this, [this](int index) { wantStep(index, false); });
+  connect(map_, &LatenessView::stepOpened, this, [this](int index) { wantStep(index, true); });
+  connect(collectives_table_->selectionModel(), &QItemSelectionModel::currentChanged, this,
+          &RanksPanel::chooseCollective);
+  showReport({});
+}
+
+void RanksPanel::build() {
+  rows_ = new QSplitter(Qt::Vertical, this);
+  rows_->setChildrenCollapsible(false);
+  buildTop();
+  below_ = new QWidget(rows_);
+  auto* tables = new QSplitter(Qt::Horizontal, below_);
+  ranks_pane_ = new Pane(tr("By rank"), tables);
+  ranks_table_ = addTable(ranks_pane_, ranks_model_, ranks_sorter_, tr("Ranks"));
+  collectives_pane_ = new Pane(tr("Collectives"), tables);
+  collectives_table_ = addTable(collectives_pane_, collectives_model_, collectives_sorter_, tr("Collectives"));
+  auto* figures = new QSplitter(Qt::Horizontal, below_);
+  arrivals_pane_ = new Pane(tr("Arrival by rank"), figures);
+  arrivals_ = new RankFigureView(tr("Arrival by rank"), {220, 120}, arrivals_pane_);
+  arrivals_pane_->setBody(arrivals_);
+  bandwidth_pane_ = new Pane(tr("Bandwidth"), figures);
+  bandwidth_ = new RankFigureView(tr("Bandwidth against message size"), {220, 120}, bandwidth_pane_);
+  bandwidth_pane_->setBody(bandwidth_);
+  for (Pane* pane : {ranks_pane_, collectives_pane_, arrivals_pane_, bandwidth_pane_}) pane->legend()->hide();
+  for (QSplitter* row : {tables, figures}) {
+    row->setChildrenCollapsible(false);
+    row->setSizes({500, 500});
+  }
+  auto* parts = new QSplitter(Qt::Vertical, below_);
+  parts->setChildrenCollapsible(false);
+  parts->addWidget(tables);
+  parts->addWidget(figures);
+  parts->setSizes({220, 220});
+  auto* inner = new QVBoxLayout(below_);
+  inner->setContentsMargins(0, 0, 0, 0);
+  inner->addWidget(parts);
+  rows_->addWidget(top_);
+  rows_->addWidget(below_);
+  rows_->setStretchFactor(1, 1);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(rows_);
+}
+
+void RanksPanel::buildTop() {
+  top_ = new Pane(tr("Ranks"), this);
+  top_->legend()->hide();
+  auto* body = new QWidget(top_);
+  headline_ = new QLabel(body);
+  headline_->setFont(ui_font(17, 600));
+  headline_->setWordWrap(true);
+  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  notes_ = new QLabel(body);
+  notes_->setFont(ui_font(11));
+  notes_->setForegroundRole(QPalette::PlaceholderText);
+  notes_->setWordWrap(true);
+  empty_ = new QLabel(body);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setForegroundRole(QPalette::PlaceholderText);
+  map_ = new LatenessView(body);
+  auto* words = new QVBoxLayout;
+  words->setContentsMargins(10, 0, 10, 4);
+  words->setSpacing(2);
+  words->addWidget(headline_);
+  words->addWidget(notes_);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addLayout(words);
+  column->addWidget(map_, 1);
+  column->addWidget(empty_, 1);
+  top_->setBody(body);
+  addExportMenu();
+}
+
+QTableView* RanksPanel::addTable(Pane* pane, FigureModel& model, FigureSorter& sorter, const QString& name) {
+  auto* table = new QTableView(pane);
+  sorter.setSourceModel(&model);
+  sorter.setSortRole(kSortRole);
+  table->setModel(&sorter);
+  style_table(*table, name);
+  table->setSortingEnabled(true);
+  table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);  // in the order of the report
+  sorter.sort(-1);
+  table->viewport()->installEventFilter(this);
+  pane->setBody(table);
+  connect(table->horizontalHeader(), &QHeaderView::sortIndicatorChanged, this, &RanksPanel::fitColumns);
+  return table;
+}
+
+void RanksPanel::addExportMenu() {
+  QPushButton* button = option_button(tr("Export figures and tables"), top_);
+  button->setText(tr("Export"));
+  auto* menu = new QMenu(button);
+  menu->addAction(tr("Lateness…"), this, [this] { exportChart(mapPicture()); });
+  menu->addAction(tr("Arrival by rank…"), this, [this] { exportChart(arrivalsPicture()); });
+  QAction* bandwidth = menu->addAction(tr("Bandwidth…"), this, [this] { exportChart(bandwidthPicture()); });
+  menu->addSeparator();
+  menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_model_); });
+  menu->addAction(tr("Collectives as CSV…"), this, [this] { exportTable("collectives.csv", collectives_model_); });
+  connect(menu, &QMenu::aboutToShow, this, [this, bandwidth] { bandwidth->setVisible(has_bandwidth(map_->report())); });
+  button->setMenu(menu);
+  top_->addOption(button);
+}
+
+const prof::RankReport& RanksPanel::report() const { return map_->report(); }
+QString RanksPanel::headline() const { return headline_->text(); }
+
+void RanksPanel::setRun(Run* run) {
+  if (run_ == run) return refreshSoon();
+  if (run_) disconnect(run_, nullptr, this, nullptr);
+  run_ = run;
+  comparing_.drop();
+  again_ = false;
+  if (run) connect(run, &Run::changed, this, &RanksPanel::refreshSoon);
+  map_->chooseStep(-1);
+  showReport({});
+  if (isVisible()) refresh();
+}
+
+void RanksPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refresh();
+  fitColumns();
+}
+
+// A scroll bar that appears also takes width.
+bool RanksPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) fitColumns();
+  return QWidget::eventFilter(watched, event);
+}
+
+void RanksPanel::refreshSoon() {
+  if (isVisible() && !soon_.isActive()) soon_.start(run_ && run_->live() ? kRanksLiveMs : kRanksSoonMs);
+}
+
+void RanksPanel::refresh() {
+  if (!run_ || !several_ranks(run_->trace)) return showReport({});
+  if (comparing_.running()) return static_cast<void>(again_ = true);
+  const auto found = std::make_shared<prof::RankReport>();
+  comparing_.start([source = RankSource(*run_), found](const Job::Side& side) { *found = source.report(side); },
+                   [this, found](const QString& problem) {
+                     if (!problem.isEmpty()) emit said(problem, true);
+                     showReport(std::move(*found));
+                     if (std::exchange(again_, false)) refreshSoon();
+                   });
+  if (!report().any()) fill();
+}
+
+void RanksPanel::showReport(prof::RankReport report) {
+  const bool same = report.ranks.size() == this->report().ranks.size();
+  map_->setReport(std::move(report));
+  fill();
+  if (same) return;
+  const int top = top_->sizeHint().height();
+  rows_->setSizes({top, std::max(1, height() - top)});
+}
+
+void RanksPanel::fill() {
+  const prof::RankReport& shown = report();
+  const bool any = shown.any();
+  for (QWidget* part : std::initializer_list<QWidget*>{headline_, map_, below_}) part->setVisible(any);
+  empty_->setVisible(!any);
+  empty_->setText(comparing_.running() ? tr("Comparing the ranks…")
+                  : run_               ? tr("This run has one rank. Record a program that runs on several GPUs.")
+                                       : tr("Tick a run of several ranks."));
+  headline_->setText(any ? text(rank_headline(shown)) : QString());
+  QStringList notes;
+  for (const std::string& note : shown.notes) notes << text(note);
+  notes_->setText(notes.join(' '));
+  notes_->setVisible(any && !notes.isEmpty());
+  top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
+  ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
+  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(kCollectivesNote)),
+                              tr("mean of a step · µs"));
+  arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
+  bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s against message size"), tr("bus GB/s"));
+  ranks_model_.setTable(ranks_table(shown));
+  collectives_model_.setTable(collectives_table(shown));
+  arrivals_->setFigure([this](double width, double height, const FigureInk& ink) {
+    return arrivals_figure(report(), width, height, ink);
+  });
+  bandwidth_pane_->setVisible(has_bandwidth(shown));
+  chooseCollective();
+  fitColumns();
+}
+
+void RanksPanel::fitColumns() {
+  fit_figure_columns(*ranks_table_, ranks_model_);
+  fit_figure_columns(*collectives_table_, collectives_model_);
+}
+
+void RanksPanel::chooseCollective() {
+  const int row = collectives_sorter_.mapToSource(collectives_table_->currentIndex()).row();
+  bandwidth_->setFigure([this, row](double width, double height, const FigureInk& ink) {
+    return bandwidth_figure(report(), width, height, ink, row);
+  });
+}
+
+void RanksPanel::wantStep(int index, bool show) {
+  const auto i = static_cast<size_t>(index);
+  if (!run_ || i >= report().steps.size() || i >= report().step_begins.size()) return;
+  const prof::TimeNs begin = report().step_begins[i];
+  emit stepWanted(run_, report().steps[i], {begin, begin + static_cast<prof::TimeNs>(report().step_us * 1000)}, show);
+}
+
+QString RanksPanel::caption() const {
+  const QString sentence = text(rank_headline(report())) + "\n" + text(rank_caption(report()));
+  return run_ ? sentence + "\n" + run_caption(*run_) : sentence;
+}
+
+ChartPicture RanksPanel::mapPicture() const {
+  return {"lateness", caption(), map_->size(),
+          [this](QPainter& painter, const QRectF& area) { map_->render(painter, area); },
+          [this] { return lateness_csv(report()); }};
+}
+
+ChartPicture RanksPanel::arrivalsPicture() const {
+  return {"arrivals",
+          caption(),
+          arrivals_->size(),
+          [this](QPainter& painter, const QRectF& area) { arrivals_->render(painter, area); },
+          {}};
+}
+
+ChartPicture RanksPanel::bandwidthPicture() const {
+  return {"bandwidth",
+          caption(),
+          bandwidth_->size(),
+          [this](QPainter& painter, const QRectF& area) { bandwidth_->render(painter, area); },
+          {}};
+}
+
+void RanksPanel::exportChart(ChartPicture chart) {
+  try {
+    if (const QString done = ask_and_write(this, std::move(chart)); !done.isEmpty()) emit said(done, false);
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+  }
+}
+
+void RanksPanel::exportTable(const QString& name, const FigureModel& model) {
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export a table"), name, tr("CSV (*.csv)"));
+  if (path.isEmpty()) return;
+  try {
+    prof::write_whole(path.toStdString(), to_csv(model.figures()));
+    emit said(tr("Written: %1").arg(QFileInfo(path).fileName()), false);
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+  }
+}
+
+}  // namespace ws::app

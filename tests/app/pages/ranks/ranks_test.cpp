@@ -1,0 +1,378 @@
+// The ranks page: it is there only for runs of several ranks, shows the numbers of the report, and moves the timeline.
+// With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
+#include <QHeaderView>
+#include <QSvgRenderer>
+#include <QTableView>
+#include <QtTest>
+#include <ctime>
+
+#include "app/core/report/rank_section.h"
+#include "app/pages/ranks/lateness_view.h"
+#include "app/pages/ranks/rank_figure_view.h"
+#include "app/pages/ranks/ranks_panel.h"
+#include "app/text/units.h"
+#include "app/timeline/timeline_pane.h"
+#include "app/widgets/pane.h"
+#include "tests/app/support/filled_window.h"
+#include "tests/app/support/made_ranks.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+QString cell(const QTableView& table, int row, int column) {
+  return table.model()->index(row, column).data().toString();
+}
+
+int column_named(const QTableView& table, const QString& name) {
+  for (int c = 0; c < table.model()->columnCount(); ++c)
+    if (table.model()->headerData(c, Qt::Horizontal).toString() == name) return c;
+  return -1;
+}
+
+QString at_name(const QTableView& table, int row, const QString& name) {
+  return cell(table, row, column_named(table, name));
+}
+
+struct Shown {
+  explicit Shown(prof::RankReport report = test::made_report(), QSize size = {1300, 860}) {
+    panel.resize(size);
+    panel.show();
+    panel.showReport(std::move(report));
+    QCoreApplication::processEvents();
+  }
+  QColor colour(size_t rank, size_t step) {
+    const QPointF at = panel.map()->cellOf(rank, step).center();
+    return panel.map()->grab().toImage().pixelColor(static_cast<int>(at.x()), static_cast<int>(at.y()));
+  }
+  RanksPanel panel;
+};
+
+QColor colour_of(uint32_t rgb) { return QColor::fromRgb(rgb); }
+
+double processor_ms(const std::function<void()>& work) {
+  const std::clock_t before = std::clock();
+  work();
+  return static_cast<double>(std::clock() - before) * 1000 / CLOCKS_PER_SEC;
+}
+
+QByteArray file_text(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+}  // namespace
+
+class RanksTest : public QObject, FilledWindow {
+  Q_OBJECT
+ private:
+  static Run* takeRanks(MainWindow& window) {
+    Run* run = test::made_rank_run().release();
+    run->slot = -1, run->created = QDateTime::currentDateTime();
+    window.workspace()->library()->adopt(run);
+    window.workspace()->library()->tickOnly({run});
+    window.workspace()->pick(run);
+    return run;
+  }
+  static bool offered(MainWindow& window) {
+    for (int tab = 0; tab < window.tabs()->count(); ++tab)
+      if (window.tabs()->tabText(tab) == "Ranks") return window.tabs()->isTabVisible(tab);
+    return false;
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void theFindingIsTheHeadline();
+  void tablesHaveTheNumbersOfTheReport();
+  void aSortedTableKeepsItsSum();
+  void onlyLatenessAboveTheClockErrorIsColoured();
+  void hoverNamesRankStepAndLateness();
+  void oneLateCellOfAThousandRanksIsSeen();
+  void aLargeMapIsDrawnInAFrame();
+  void bandwidthIsThereIfItIsKnown();
+  void aRankWithoutAFileIsNamed();
+  void picturesAndTablesAreWritten();
+  void theReportHasASection();
+  void thePageIsThereForRanksOnly();
+  void aClickMovesTheTimeline();
+  void ranksAreLanesThatOpen();
+  void nothingIsCutOff();
+};
+
+void RanksTest::theFindingIsTheHeadline() {
+  prof::RankReport report = test::made_report();
+  Shown shown(report);
+  QCOMPARE(shown.panel.headline().toLower().toStdString(),
+           QString::fromStdString(straggler_text(report)).toLower().toStdString());
+  QVERIFY(shown.panel.headline().startsWith("Rank 5 "));
+  report.straggler = {};
+  shown.panel.showReport(report);
+  QCOMPARE(shown.panel.headline(),
+           QString::fromUtf8("No rank is late by more than the usual spread (clocks ± 14.0 µs)."));
+}
+
+void RanksTest::tablesHaveTheNumbersOfTheReport() {
+  const prof::RankReport report = test::made_report();
+  Shown shown(report);
+  const QTableView& ranks = *shown.panel.ranks();
+  QCOMPARE(ranks.model()->rowCount(), 8);
+  for (int r = 0; r < 8; ++r) {
+    const prof::RankRow& row = report.ranks[static_cast<size_t>(r)];
+    QCOMPARE(at_name(ranks, r, "rank"), QString::number(row.rank));
+    QCOMPARE(at_name(ranks, r, "host"), QString::fromStdString(row.host));
+    for (const auto& [name, value] : {std::pair{"late", row.late}, {"wait", row.wait}, {"caused", row.caused}})
+      QCOMPARE(at_name(ranks, r, name), fixed_text(value, name == std::string("late") ? 0 : 1));
+  }
+  const QTableView& calls = *shown.panel.collectives();
+  QCOMPARE(calls.model()->rowCount(), 6);
+  double wait = 0, transfer = 0, exposed = 0;
+  for (int i = 0; i < 5; ++i) {
+    const prof::CollectiveRow& row = report.collectives[static_cast<size_t>(i)];
+    QCOMPARE(at_name(calls, i, "name"), QString::fromStdString(row.name));
+    QCOMPARE(at_name(calls, i, "bytes"), bytes_text(static_cast<double>(row.bytes)));
+    QCOMPARE(at_name(calls, i, "wait"), fixed_text(row.wait, 0));
+    QCOMPARE(at_name(calls, i, QString::fromUtf8("µs a step")), fixed_text(row.wait + row.exposed, 0));
+    wait += row.wait, transfer += row.transfer, exposed += row.exposed;
+  }
+  QCOMPARE(at_name(calls, 5, "name"), QString("all"));
+  QCOMPARE(at_name(calls, 5, "transfer"), fixed_text(transfer, 0));
+  QCOMPARE(at_name(calls, 5, QString::fromUtf8("µs a step")), fixed_text(wait + exposed, 0));
+}
+
+void RanksTest::aSortedTableKeepsItsSum() {
+  Shown shown;
+  QTableView& calls = *shown.panel.collectives();
+  for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
+    calls.sortByColumn(column_named(calls, "wait"), order);
+    QCOMPARE(at_name(calls, 5, "name"), QString("all"));
+    QCOMPARE(at_name(calls, order == Qt::AscendingOrder ? 4 : 0, "name"), QString("bucket 0"));
+  }
+  QTableView& ranks = *shown.panel.ranks();
+  ranks.sortByColumn(column_named(ranks, "caused"), Qt::DescendingOrder);
+  QCOMPARE(at_name(ranks, 0, "rank"), QString("5"));
+}
+
+void RanksTest::onlyLatenessAboveTheClockErrorIsColoured() {
+  prof::RankReport report = test::made_report();
+  report.lateness[0] = 13.9F, report.lateness[1] = 14.1F, report.lateness[2] = 0;
+  Shown shown(report);
+  const FigureInk ink = window_ink();
+  QCOMPARE(shown.colour(0, 0), colour_of(ink.grid));
+  QCOMPARE(shown.colour(0, 2), colour_of(ink.grid));
+  QVERIFY(shown.colour(0, 1) != colour_of(ink.grid));
+  QCOMPARE(shown.colour(5, 59), colour_of(ink.late));
+}
+
+void RanksTest::hoverNamesRankStepAndLateness() {
+  prof::RankReport report = test::made_report();
+  report.lateness[3] = 9;
+  Shown shown(report);
+  const auto tip = [&](size_t rank, size_t step) {
+    return shown.panel.map()->tipAt(shown.panel.map()->cellOf(rank, step).center());
+  };
+  const QString late = tip(5, 59), early = tip(0, 3);
+  QVERIFY2(late.startsWith(QString::fromUtf8("rank 5 · node-2 · step 60\n3.00 ms after the first rank\n")),
+           qPrintable(late));
+  QVERIFY2(late.contains(QString::fromUtf8("clock error ± 14.0 µs\n")), qPrintable(late));
+  QVERIFY2(early.contains(QString::fromUtf8("step 4\n9.0 µs after the first rank\nclock error ± 14.0 µs: not late")),
+           qPrintable(early));
+  QVERIFY(shown.panel.map()->tipAt({1, 1}).isEmpty());
+}
+
+void RanksTest::oneLateCellOfAThousandRanksIsSeen() {
+  prof::RankReport report = test::made_report(1024, 200, 8);
+  report.straggler = {};
+  std::fill(report.lateness.begin(), report.lateness.end(), 1.0F);
+  report.lateness[777 * 200 + 123] = 500;
+  Shown shown(report, {700, 600});
+  QVERIFY(shown.panel.map()->height() < 1024);
+  QCOMPARE(shown.colour(777, 123), colour_of(window_ink().late));
+  const QString tip = shown.panel.map()->tipAt(shown.panel.map()->cellOf(777, 123).center());
+  QVERIFY2(tip.startsWith(QString::fromUtf8("rank 777 · node-98 · step 124\n500.0 µs")), qPrintable(tip));
+  QVERIFY2(tip.contains("the latest of"), qPrintable(tip));
+}
+
+// New data, layout and picture of 1,024 ranks × 200 steps.
+void RanksTest::aLargeMapIsDrawnInAFrame() {
+  const prof::RankReport report = test::made_report(1024, 200, 8);
+  LatenessView view;
+  view.resize(1600, 500);
+  QWidget& widget = view;
+  QImage picture(view.size(), QImage::Format_RGB32);
+  std::vector<double> repaint, update;
+  for (int turn = 0; turn < 15; ++turn) {
+    prof::RankReport next = report;
+    update.push_back(processor_ms([&] {
+      view.setReport(std::move(next));
+      widget.render(&picture);
+    }));
+    repaint.push_back(processor_ms([&] { widget.render(&picture); }));
+  }
+  std::ranges::sort(repaint), std::ranges::sort(update);
+  qInfo("median: repaint %.2f ms, with new data %.2f ms", repaint[7], update[7]);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  constexpr double kFrame = 16;
+  QVERIFY2(repaint[7] <= kFrame, qPrintable(QString::number(repaint[7])));
+  QVERIFY2(update[7] <= kFrame, qPrintable(QString::number(update[7])));
+#endif
+}
+
+void RanksTest::bandwidthIsThereIfItIsKnown() {
+  prof::RankReport report = test::made_report();
+  Shown shown(report);
+  QVERIFY(shown.panel.bandwidthPane()->isVisible());
+  for (prof::CollectiveRow& row : report.collectives) row.bus_gb_s = 0;
+  shown.panel.showReport(report);
+  QVERIFY(!shown.panel.bandwidthPane()->isVisible());
+}
+
+void RanksTest::aRankWithoutAFileIsNamed() {
+  prof::RankReport report = test::made_report();
+  report.ranks[2].recorded = false;
+  for (size_t s = 0; s < report.steps.size(); ++s)
+    report.lateness[2 * report.steps.size() + s] = std::numeric_limits<float>::quiet_NaN();
+  Shown shown(report);
+  QCOMPARE(at_name(*shown.panel.ranks(), 2, "late"), QString::fromUtf8("—"));
+  QVERIFY(shown.panel.map()->tipAt(shown.panel.map()->cellOf(2, 7).center()).contains("not recorded"));
+  const auto texts = painted_texts(*shown.panel.map());
+  QVERIFY(std::ranges::any_of(texts, [](const PaintedText& t) { return t.text == "not recorded"; }));
+}
+
+void RanksTest::picturesAndTablesAreWritten() {
+  const prof::RankReport report = test::made_report();
+  Shown shown(report);
+  QTemporaryDir folder;
+  write_chart(shown.panel.mapPicture(), folder.filePath("map.svg"));
+  QVERIFY(QSvgRenderer(folder.filePath("map.svg")).isValid());
+  QVERIFY(file_text(folder.filePath("map.svg")).contains("rank 5"));
+  for (const ChartPicture& picture : {shown.panel.arrivalsPicture(), shown.panel.bandwidthPicture()}) {
+    write_chart(picture, folder.filePath(picture.name + ".png"));
+    QVERIFY(!QImage(folder.filePath(picture.name + ".png")).isNull());
+  }
+  write_chart(shown.panel.mapPicture(), folder.filePath("map.csv"));
+  const QList<QByteArray> lines = file_text(folder.filePath("map.csv")).trimmed().split('\n');
+  QCOMPARE(lines.size(), 101);
+  QCOMPARE(lines[60].split(',').value(6), QByteArray("3000"));
+  const std::string csv = to_csv(ranks_table(report));
+  QVERIFY(csv.starts_with(
+      "rank,host,step_us,late_us,wait_us,transfer_us,exposed_us,caused_us\n0,\"node-1\",2430,10,301.5,"));
+}
+
+void RanksTest::theReportHasASection() {
+  std::vector<ReportRun> runs(2);
+  QVERIFY(ranks_html(runs).empty());
+  QVERIFY(report_html(runs).find("Ranks of") == std::string::npos);
+  runs[1].ranks = test::made_report();
+  const std::string html = report_html(runs);
+  for (const char* words : {"Ranks of B", "B: Rank 5 ", "not recorded", "bucket 1", "exposed", "node-2"})
+    QCOMPARE(html.find(words) != html.npos, words != std::string("not recorded"));
+  QCOMPARE(rank_figures(runs).size(), size_t{3});
+}
+
+void RanksTest::thePageIsThereForRanksOnly() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QVERIFY(!offered(*window));
+  takeIn(*window);
+  QVERIFY(!offered(*window));
+  Run* run = takeRanks(*window);
+  QTRY_VERIFY(offered(*window));
+  QVERIFY(show_tab(*window, "Ranks"));
+  auto* panel = window->findChild<RanksPanel*>();
+  QTRY_VERIFY(panel->report().any());
+  const prof::RankReport expected = prof::rank_report(run->trace);
+  QCOMPARE(panel->report().ranks.size(), size_t{4});
+  QCOMPARE(panel->report().steps, expected.steps);
+  QCOMPARE(panel->report().straggler.rank, 1);
+  QVERIFY(std::abs(panel->report().straggler.late_us - expected.straggler.late_us) < 1e-9);
+  QVERIFY2(panel->headline().startsWith("Rank 1 "), qPrintable(panel->headline()));
+  window->workspace()->library()->tickOnly({});
+  QTRY_VERIFY(!offered(*window));
+}
+
+void RanksTest::aClickMovesTheTimeline() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run* run = takeRanks(*window);
+  QVERIFY(show_tab(*window, "Ranks"));
+  auto* panel = window->findChild<RanksPanel*>();
+  QTRY_VERIFY(panel->report().any());
+  settle();
+  constexpr size_t kColumn = 24;
+  QTest::mouseClick(panel->map(), Qt::LeftButton, {}, panel->map()->cellOf(2, kColumn).center().toPoint());
+  QCOMPARE(panel->map()->chosenStep(), static_cast<int>(kColumn));
+  const prof::TimeNs begin = panel->report().step_begins[kColumn], end = begin + 1'000'000;
+  const TimeCursor& cursor = *window->workspace()->cursor();
+  QVERIFY(!cursor.follow());
+  QTRY_VERIFY(cursor.begin() <= begin && cursor.end() >= end - 10'000);
+  QVERIFY2(cursor.end() - cursor.begin() < 3'000'000, "not much more than the step");
+  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  QVERIFY(chosen && chosen->run == run);
+  QCOMPARE(int64_t{chosen->span.step} - 1, panel->report().steps[kColumn]);
+  QTest::keyClick(panel->map(), Qt::Key_Right);
+  QCOMPARE(panel->map()->chosenStep(), static_cast<int>(kColumn) + 1);
+  QVERIFY(panel->isVisible());
+  QTest::keyClick(panel->map(), Qt::Key_Return);
+  QTRY_VERIFY(!panel->isVisible());
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+}
+
+// One lane a rank that opens; with two ranks both are open.
+void RanksTest::ranksAreLanesThatOpen() {
+  const auto run = test::made_rank_run(4, 10);
+  const auto titles = [](const std::vector<Lane>& lanes) {
+    QStringList all;
+    for (const Lane& lane : lanes) all << lane.title;
+    return all;
+  };
+  const std::vector<LaneSource> sources{{&run->trace, "run/x", "x", 0}};
+  LaneSettings settings;
+  const std::vector<Lane> folded = build_lanes(sources, settings);
+  QCOMPARE(titles(folded), QStringList({"x", "step", "rank 0", "rank 1", "rank 2", "rank 3"}));
+  for (size_t i = 2; i < 6; ++i) {
+    QVERIFY(folded[i].kind == LaneKind::Spans && folded[i].folded && folded[i].halves);
+    QCOMPARE(folded[i].tracks.size(), size_t{2});
+    for (const size_t track : folded[i].tracks) QCOMPARE(run->trace.tracks()[track].rank, static_cast<int>(i) - 2);
+    QCOMPARE(run->trace.tracks()[folded[i].tracks[0]].name, std::string("stream 7"));  // computation is above
+  }
+  settings.folded.insert(folded[3].key);
+  QCOMPARE(titles(build_lanes(sources, settings)),
+           QStringList({"x", "step", "rank 0", "rank 1", "step", "stream 13", "stream 7", "rank 2", "rank 3"}));
+  settings.folded.insert("run/x");
+  QCOMPARE(titles(build_lanes(sources, settings)), QStringList({"x"}));
+  const auto two = test::made_rank_run(2, 10);
+  QCOMPARE(titles(build_lanes({{&two->trace, "run/y", "y", 0}}, {})),
+           QStringList({"y", "step", "rank 0", "stream 13", "stream 7", "rank 1", "step", "stream 13", "stream 7"}));
+}
+
+void RanksTest::nothingIsCutOff() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  takeRanks(*window);
+  QVERIFY(show_tab(*window, "Ranks"));
+  auto* panel = window->findChild<RanksPanel*>();
+  QTRY_VERIFY(panel->report().any());
+  QStringList wrong;
+  prof::RankReport two = test::made_report(2, 12, 2);
+  two.straggler = {}, two.collectives.resize(1), two.clock_error_us = 0.8;
+  two.notes = {"Rank 1 stopped before rank 0, so the last steps of rank 0 are left out."};
+  for (prof::RankRow& row : two.ranks) row.host.clear();
+  const std::pair<const char*, prof::RankReport> states[] = {
+      {"ranks", test::made_report()}, {"two ranks", two}, {"many ranks", test::made_report(1024, 200, 8)}};
+  for (const QSize size : {QSize(1366, 768), QSize(1600, 1000), QSize(1920, 1080)}) {
+    window->resize(size);
+    settle();
+    for (int turn = 0; turn < 2; ++turn, window->toggleTheme())
+      for (const auto& [name, report] : states) {
+        panel->showReport(report);
+        settle(40);
+        check(*window, QString("%1 %2 %3").arg(name).arg(size.width()).arg(theme().dark() ? "dark" : "light"), wrong);
+      }
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+QTEST_MAIN(RanksTest)
+#include "ranks_test.moc"

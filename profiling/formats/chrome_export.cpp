@@ -1,6 +1,8 @@
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -129,18 +131,13 @@ class ChromeWriter {
   }
 
   // All depths of a host thread share one row here. Lanes of overlapping kernels have separate rows.
-  Place place_of_track(size_t index) const {
+  Place place_of_track(size_t index) {
     const Track& track = trace_.tracks()[index];
     const int64_t number = number_in(track.name, -1);
     if (on_gpu(track))
       return {pid_of_gpu(track), (number < 0 ? static_cast<int64_t>(index) : number) + 100000 * track.depth};
-    for (size_t earlier = 0; earlier < index; ++earlier) {
-      const Track& other = trace_.tracks()[earlier];
-      if (other.kind == track.kind && other.name == track.name && other.group == track.group &&
-          other.rank == track.rank)
-        return places_[earlier];
-    }
-    return {kHostPid, static_cast<int64_t>(index) + 1};
+    const Place place{kHostPid, static_cast<int64_t>(index) + 1};
+    return threads_.try_emplace(std::tuple(track.kind, track.name, track.group, track.rank), place).first->second;
   }
 
   // Kernels and copies of a stream share a row.
@@ -373,6 +370,7 @@ class ChromeWriter {
   PackedWriter out_;
   std::unordered_map<size_t, std::string> kernel_args_;  // by detail
   std::vector<Place> places_;
+  std::map<std::tuple<TrackKind, std::string, std::string, int>, Place> threads_;  // rows of all depths share a place
   std::unordered_set<uint32_t> on_gpu_, on_host_;
   bool first_ = true;
 };

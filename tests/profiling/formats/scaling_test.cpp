@@ -240,6 +240,9 @@ void kernel_of_op(RunData& run, int i) {
 void range_on_the_cpu(RunData& run, int i) {
   put(run.trace, TrackKind::Phases, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i);
 }
+void thread(RunData& run, int i) {
+  put(run.trace, TrackKind::CpuThread, "thread " + number(i), SpanKind::Op, "op", i);
+}
 void stack(RunData& run, int i) {
   put(run.trace, TrackKind::Other, "samples of MainThread", SpanKind::Other, "f" + number(i) + " (a.py:" + number(i) + ") < main (a.py:9)", i);
   if (i % 10 == 0) kernel(run, i);
@@ -303,8 +306,8 @@ std::vector<Subject> table_subjects() {
           table("gaps", stack, host(true))};
 }
 
-Subject written(const std::string& ending, const Fill& fill) {
-  std::string name = ending;
+Subject written(const std::string& ending, const Fill& fill, const std::string& what = "") {
+  std::string name = what + ending;
   std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return {"written" + name, [=](int size, const fs::path& folder) -> Work {
             return [run = run_of(fill, size), path = (folder / ("x" + ending)).string()] { export_run(*run, path); };
@@ -314,7 +317,7 @@ Subject written(const std::string& ending, const Fill& fill) {
 std::vector<Subject> written_subjects() {
   std::vector<Subject> all{written(".json", kernel_of_op),     written(".sqlite", kernel_of_op), written(".wsrun", kernel_of_op),
                            written(".tfevents", loss),         written(".scalars.csv", loss),    written(".collapsed", stack),
-                           written(".speedscope.json", stack)};
+                           written(".speedscope.json", stack),   written(".json", thread, "_threads")};
   for (const std::string_view report : nsys_reports()) all.push_back(written("_" + std::string(report) + ".csv", kernel_of_op));
   return all;
 }

@@ -11,8 +11,8 @@
 //   kernel<<<blocks, threads>>>(x, inside.ranges());
 //
 // Cost. Not recorded: one uniform branch for each begin or end, and no memory. Recorded: a block reserves a segment at
-// its first stamp (one atomic addition, about 1 µs). Each stamp then reads two clocks and stores 16 bytes; nobody waits
-// for the store. WARPSCOPE_NO_RANGES compiles everything out.
+// its first stamp, by one atomic addition. Each stamp then reads two clocks and stores 16 bytes; nobody waits for the
+// store. WARPSCOPE_NO_RANGES compiles everything out. tests/gpu/kernel_ranges_gpu_test measures it.
 //
 // Who writes. Thread 0 of each block, or lane 0 of each warp that calls (Each::Warp). That thread has to take part.
 // Ranges may nest; a lane shows the innermost one. A range without any stamp inside must be shorter than 4 s.
@@ -31,8 +31,9 @@ namespace warpscope {
 constexpr unsigned kRingVersion = 1;
 
 struct RingHead {
-  unsigned tickets;  // segments reserved so far
-  unsigned unused[15];
+  unsigned tickets;   // segments reserved so far
+  unsigned segments;  // only in rings of the Python package
+  unsigned unused[14];
 };
 struct RangeSegment {
   unsigned long long ns;  // globaltimer when it was reserved

@@ -11,8 +11,10 @@
 #include "profiling/formats/memory_snapshot.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/nsys_tables.h"
+#include "profiling/formats/perfetto_import.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
 
@@ -51,13 +53,13 @@ void add_rows(RunFileWriter& writer, const RunData& run) {
   TraceBatch counted;
   counted.allocations = run.allocations;
   writer.add(std::move(counted));
-  writer.add(run.trace);
-  writer.finish();
 }
 
 void export_run_file(const RunData& run, const std::string& path) {
   RunFileWriter writer(path, with_step_time(run));
   add_rows(writer, run);
+  writer.add(run.trace);
+  writer.finish();
 }
 
 bool is_events_file(const std::string& path) {
@@ -74,6 +76,7 @@ RunData import_run(const std::string& path) {
   if (path.ends_with(".wsrun")) return import_run_file(path);
   if (path.ends_with(".sqlite") || path.ends_with(".db")) return import_nsys(path);
   if (path.ends_with(".pickle") || path.ends_with(".pkl")) return import_memory_snapshot(path);
+  if (path.ends_with(".perfetto-trace") || path.ends_with(".pftrace")) return import_perfetto(path);
   if (path.ends_with(".nsys-rep")) throw Failure("Export " + path + " first: nsys export --type sqlite.");
   std::string endings;
   for (const std::string_view ending : kReadEndings) endings += (endings.empty() ? "" : ", ") + std::string(ending);

@@ -1,0 +1,13 @@
+// Perfetto traces: messages of protobuf inside of each other.
+#include "profiling/base/failure.h"
+#include "profiling/formats/perfetto_import.h"
+#include "tests/fuzz/fuzz_trace.h"
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  try {
+    ws::fuzz::check_trace(
+        ws::prof::parse_perfetto({reinterpret_cast<const char*>(bytes), count}, "trace.pftrace").trace);
+  } catch (const ws::Failure&) {
+  }
+  return 0;
+}

@@ -9,7 +9,12 @@ namespace {
 std::atomic<bool> g_interrupted{false};  // set by a signal handler on any thread
 static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
 
-void note(int) { g_interrupted = true; }
+std::atomic<bool> g_terminal_closed{false};
+
+void note(int signal) {
+  if (signal == SIGHUP) g_terminal_closed = true;
+  g_interrupted = true;
+}
 
 }  // namespace
 
@@ -25,6 +30,7 @@ void catch_interrupts() {
 }
 
 bool interrupted() { return g_interrupted; }
+bool terminal_closed() { return g_terminal_closed; }
 
 void catch_again() {
   g_interrupted = false;

@@ -7,6 +7,7 @@ namespace ws::cli {
 
 void catch_interrupts();
 bool interrupted();
+bool terminal_closed();  // True if the interrupt was a closed terminal or a lost login
 void catch_again();  // call after an interrupt was handled, to catch the next one
 
 // Turns Ctrl+C into a stop that keeps the results so far.

@@ -9,9 +9,11 @@
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/remote_watch.h"
+#include "app/core/remote/job_request.h"
 #include "app/core/runs/run_ceilings.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
@@ -120,6 +122,11 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
 }
 
 // Prints every second how much was recorded on the other machine.
+std::string nothing_recorded(const RecordArguments& a, int exit_status) {
+  return "Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(exit_status) +
+         ") did not start CUDA, and no Python ran in it for long enough.";
+}
+
 class NewsFromThere {
  public:
   NewsFromThere(bool live, ProgressLine& line) : live_(live), line_(line) {}
@@ -144,7 +151,7 @@ std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun
     const std::string suffix = file.starts_with(run.name() + ".") ? file.substr(run.name().size()) : "";
     if (!app::is_plain_name(file) || suffix.empty()) throw Failure("The other side names a file that is none of this recording.");
     paths.push_back(suffix == ".wsrun" ? a.out : (out.parent_path() / (out.stem().string() + suffix)).string());
-    fetch(run.link(), {{"file", file}}, paths.back(), line);
+    fetch(run, {{"file", file}}, paths.back(), line);
   }
   return paths;
 }
@@ -152,33 +159,39 @@ std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun
 // With --serve, the recording runs as on another machine, but here, so that windows and
 // other terminals can come and go.
 app::RemoteAddress machine_of(const RecordArguments& a) {
-  return a.serve ? app::parse_remote("pipe:exec '" + program_file().string() + "' serve") : a.remote.address();
+  return a.serve ? app::parse_remote("pipe:exec '" + program_file().string() + "' serve") : a.remote.address(a.out);
+}
+
+// Shows a recording on another machine until it ends or is left. Copies its files here, if a.out names one.
+int watch_recording(const RecordArguments& a, app::RemoteRun& run, ProgressLine& line) {
+  NewsFromThere news(a.live, line);
+  const RemoteOutcome end = watch(
+      run, line, {.at_interrupt = a.remote.at_interrupt, .log = stdout, .each = [&](const app::RemoteUpdate& update) {
+                    news.take(update);
+                  }});
+  if (end.left) return line.say(how_to_return(run, run.link())), kDone;
+  if (!end.exit_status)
+    throw Failure("The recording there ended without a result. It was killed; what it wrote is kept there.");
+  if (end.files.empty()) throw Failure(nothing_recorded(a, *end.exit_status));
+  if (a.out.empty())
+    line.say("the recording is kept there as " + end.files[0]);
+  else
+    line.say(conclusion(fetch_recorded(a, run, end.files, line), a));
+  return *end.exit_status;
 }
 
 int record_there(const RecordArguments& a) {
-  options_of(a);  // reports wrong options before anything starts
+  const prof::RecordOptions options = options_of(a);  // reports wrong options before anything starts
   app::RemoteLink link(machine_of(a));
   const std::string name = app::RemoteRun::new_name(std::filesystem::path(a.command[0]).filename().string());
-  app::RemoteRun::start(link, name, {{"kind", "record"}, {"command", a.command}, {"trace", a.level}, {"counters", a.counters},
-                                     {"python", a.python},
-                                     {"window", a.window}, {"library", a.library}});
+  app::RemoteRun::start(link, name, app::record_request(a.command, options));
   app::RemoteRun run(link, name, false);
   ProgressLine line(stderr);
-  NewsFromThere news(a.live, line);
   if (a.serve)
     line.say("recorded as " + name + "; to watch it from elsewhere: warpscope-cli attach ssh://THIS-MACHINE --job " + name);
   else
     line.say("records on " + link.address().place() + " as " + name);
-  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt,
-                                              .log = stdout,
-                                              .each = [&](const app::RemoteUpdate& update) { news.take(update); }});
-  if (end.left) return line.say(how_to_return(run, link)), kDone;
-  if (!end.exit_status) throw Failure("The recording there ended without a result. It was killed; what it wrote is kept there.");
-  if (end.files.empty())
-    throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(*end.exit_status) +
-                  ") did not start CUDA.");
-  line.say(conclusion(fetch_recorded(a, run, end.files, line), a));
-  return *end.exit_status;
+  return watch_recording(a, run, line);
 }
 
 int record(RecordArguments a) {
@@ -188,10 +201,7 @@ int record(RecordArguments a) {
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
-  if (!run.recorded()) {
-    throw Failure("Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(status) +
-                  ") did not start CUDA, and no Python ran in it for long enough.");
-  }
+  if (!run.recorded()) throw Failure(nothing_recorded(a, status));
   for (const std::string& path : run.paths())
     if (!prof::is_still_written(path)) app::keep_ceilings(path);
   std::fprintf(stderr, "%s\n", printable(conclusion(run.paths(), a)).c_str());
@@ -201,6 +211,15 @@ int record(RecordArguments a) {
 }  // namespace
 
 Run add_record(CLI::App& program) {
+int attach_recording(const AttachedJob& job) {
+  RecordArguments a;
+  a.out = job.run_file, a.remote.at_interrupt = job.at_interrupt;
+  a.counters = JsonInput(job.request, "").at("counters").flag(false);
+  a.command = {"the program"};
+  ProgressLine line(stderr);
+  return watch_recording(a, job.run, line);
+}
+
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
   command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,7 @@
 #include "app/core/remote/remote_job.h"
 #include "app/core/remote/serve.h"
 #include "app/core/remote/server_copy.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 
@@ -20,20 +22,26 @@ namespace {
 
 struct AttachArguments {
   RemoteArguments remote;
-  std::string job, run_file;
+  std::string job, run_file, folder;
 };
 
+const std::map<std::string, int (*)(const AttachedJob&)> kAttach{{"train", attach_training},
+                                                                 {"record", attach_recording},
+                                                                 {"experiment", attach_experiment},
+                                                                 {"lab", attach_lab},
+                                                                 {"torch", attach_torch}};
+
 int attach(const AttachArguments& a) {
-  const app::RemoteAddress address = a.remote.address();
-  app::RemoteLink link(address);
-  link.ask({{"do", "job"}, {"run", a.job}});  // fails if there is no such job
+  app::RemoteLink link(a.remote.address(a.run_file));
+  const nlohmann::json request = link.ask({{"do", "job"}, {"run", a.job}});  // fails if there is no such job
+  const std::string kind = JsonInput(request, "").at("kind").text();
+  const auto show = kAttach.find(kind);
+  if (show == kAttach.end())
+    throw Failure("This program shows no \"" + kind + "\". Install the same version on both machines.");
+  if (!a.folder.empty() && kind != "experiment")
+    throw UsageError("--out: only an experiment has a folder of results; use --run");
   app::RemoteRun run(link, a.job, false);
-  ProgressLine line(stdout);
-  const RemoteOutcome outcome = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
-  if (outcome.left) return line.say(how_to_return(run, link)), kDone;
-  if (!outcome.exit_status) line.say("it ended without a result: it was killed there");
-  if (!a.run_file.empty()) fetch(link, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
-  return outcome.exit_status.value_or(kFailed);
+  return show->second({run, request, a.run_file, a.folder, a.remote.at_interrupt});
 }
 
 struct InstallArguments {
@@ -64,6 +72,8 @@ Run add_attach(CLI::App& program) {
       ->type_name("NAME")
       ->required();
   command.add_option("--run", arguments->run_file, "copy the run file here when the job has ended")->type_name("FILE");
+  command.add_option("--out", arguments->folder, "copy the results of an experiment here when it has ended")
+      ->type_name("FOLDER");
   arguments->remote.add_interrupt_to(command);
   command.footer("Example:\n  warpscope-cli attach ssh://gpu7 --job 20261123-031833-mnist-1a2b3c");
   return [arguments] { return attach(*arguments); };

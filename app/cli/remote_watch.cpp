@@ -12,6 +12,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::cli {
 namespace {
@@ -40,6 +41,7 @@ class LineNews {
 enum class Wish { Watch, Stop, Leave };
 
 Wish wish_of(const std::string& at_interrupt, ProgressLine& line) {
+  if (terminal_closed()) return Wish::Leave;  // nobody asked to stop it
   const bool can_ask = isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
   if (at_interrupt == "leave") return Wish::Leave;
   if (at_interrupt == "stop" || !can_ask) return Wish::Stop;
@@ -68,13 +70,16 @@ void RemoteArguments::add_to(CLI::App& command) {
 
 void RemoteArguments::add_interrupt_to(CLI::App& command) {
   command
-      .add_option("--at-interrupt", at_interrupt,
-                  "what Ctrl+C does with a job on another machine: ask, stop or leave (without a terminal: stop)")
+      .add_option(
+          "--at-interrupt", at_interrupt,
+          "what Ctrl+C does with a job on another machine: ask, stop or leave (without a terminal: stop). A closed "
+          "terminal leaves it running")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"ask", "stop", "leave"}));
 }
 
-app::RemoteAddress RemoteArguments::address() const {
+app::RemoteAddress RemoteArguments::address(const std::string& copy) const {
+  if (!copy.empty()) prof::check_writable(copy);
   try {
     return app::parse_remote(on);
   } catch (const Failure& failure) {
@@ -92,7 +97,7 @@ RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions&
     over = run.over();
     news.look();
     app::RemoteUpdate update = run.take();
-    first.order(update.run, over);
+    first.order(update.run, over || update.recording.has_value());  // a recording has no progress
     if (const std::string log = run.take_log(); !log.empty()) {
       line.clear();
       std::fputs(printable(log).c_str(), options.log);
@@ -111,14 +116,21 @@ RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions&
   return outcome;
 }
 
-void fetch(app::RemoteLink& link, const json& what, const std::string& path, ProgressLine& line) {
+void fetch(app::RemoteRun& run, const json& what, const std::string& path, ProgressLine& line) {
   auto said = std::chrono::steady_clock::now();
-  app::fetch_file(link, what, path, [&](uint64_t bytes) {
+  const auto progress = [&](uint64_t bytes) {
     if (std::chrono::steady_clock::now() - said < std::chrono::seconds(2)) return !interrupted();
     said = std::chrono::steady_clock::now();
     line.say("copied " + bytes_text(static_cast<double>(bytes)) + " of " + what.value("file", ""));
     return !interrupted();
-  });
+  };
+  try {
+    app::fetch_file(run.link(), what, path, progress);
+  } catch (const Failure& failure) {
+    throw Failure(std::string(failure.what()) + "\nThe file is kept there. To copy it again: warpscope-cli attach " +
+                  run.link().address().text() + " --job " + run.name() +
+                  (what.contains("folder") ? " --out FOLDER" : " --run FILE"));
+  }
 }
 
 std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link) {
@@ -133,6 +145,7 @@ int print_from_there(const std::string& source, const std::string& command, cons
       link.ask({{"do", "output"}, {"command", command}, {"file", address.run}, {"options", options}}, 600);
   const JsonInput in(answer, "");
   std::fputs(printable(in.at("text").text()).c_str(), stdout);
+  std::fputs(printable(in.at("errors").text()).c_str(), stderr);
   return static_cast<int>(in.at("status").whole(kFailed, 0, 255));
 }
 

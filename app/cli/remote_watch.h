@@ -18,7 +18,8 @@ struct RemoteArguments {
 
   void add_to(CLI::App& command);
   void add_interrupt_to(CLI::App& command);
-  app::RemoteAddress address() const;  // throws UsageError
+  // `copy`: the file here that the result is copied to, or empty. It fails now, not after hours of work there.
+  app::RemoteAddress address(const std::string& copy = {}) const;  // throws UsageError, and Failure for the copy
 };
 
 // How a watched job ended.
@@ -38,8 +39,21 @@ struct WatchOptions {
 };
 RemoteOutcome watch(app::RemoteRun& run, ProgressLine& line, const WatchOptions& options);
 
-// Copies a file of a remote run to this machine and shows the progress.
-void fetch(app::RemoteLink& link, const nlohmann::json& what, const std::string& path, ProgressLine& line);
+// A job on another machine. attach shows it as the command that starts such jobs does, and returns the same exit code.
+struct AttachedJob {
+  app::RemoteRun& run;
+  const nlohmann::json& request;  // what started it
+  std::string run_file, folder;   // copies for this machine; empty: none
+  std::string at_interrupt;
+};
+int attach_training(const AttachedJob& job);
+int attach_recording(const AttachedJob& job);
+int attach_experiment(const AttachedJob& job);
+int attach_lab(const AttachedJob& job);
+int attach_torch(const AttachedJob& job);
+
+// Copies a file of a remote run to this machine and shows the progress. Throws Failure that says how to try again.
+void fetch(app::RemoteRun& run, const nlohmann::json& what, const std::string& path, ProgressLine& line);
 std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link);
 
 // Prints what `command` prints on the other machine about a run such as "ssh://host:a.wsrun". Returns its exit code.

@@ -6,6 +6,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/remote_watch.h"
+#include "app/core/remote/job_request.h"
 #include "app/core/runs/torch_run.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
@@ -20,23 +21,26 @@ struct TorchArguments {
   RemoteArguments remote;
 };
 
-// Trains on another machine and copies the run file here.
+// Shows PyTorch on another machine until it ends or is left. Copies the run file here, if `out` names one.
+int watch_torch(app::RemoteRun& run, const std::string& at_interrupt, const std::string& out, ProgressLine& line) {
+  const RemoteOutcome end = watch(run, line, {.at_interrupt = at_interrupt});
+  if (end.left) return line.say(how_to_return(run, run.link())), kDone;
+  if (end.exit_status != 0) return kFailed;
+  if (out.empty()) return kDone;
+  fetch(run, {{"file", run.name() + ".wsrun"}}, out, line);
+  std::printf("%s\n", out.c_str());
+  return kDone;
+}
+
 int run_torch_there(const TorchArguments& a) {
-  app::RemoteLink link(a.remote.address());
+  app::RemoteLink link(a.remote.address(a.out));
   const std::string name = app::RemoteRun::new_name("pytorch");
-  nlohmann::json job{{"kind", "torch"},      {"title", a.title},   {"spec", to_json(a.spec.spec())},
-                     {"compile", a.compile}, {"record", !a.plain}, {"python", a.python}};
-  if (!a.script.empty()) job["script"] = a.script;
-  app::RemoteRun::start(link, name, job);
+  app::RemoteRun::start(link, name,
+                        app::torch_request({a.spec.spec(), "", a.title, a.compile, !a.plain}, {a.python, a.script}));
   app::RemoteRun run(link, name, false);
   ProgressLine line(stderr);
   line.say("runs on " + link.address().place() + " as " + name);
-  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt});
-  if (end.left) return line.say(how_to_return(run, link)), kDone;
-  if (end.exit_status != 0) return kFailed;
-  fetch(link, {{"file", name + ".wsrun"}}, a.out, line);
-  std::printf("%s\n", a.out.c_str());
-  return kDone;
+  return watch_torch(run, a.remote.at_interrupt, a.out, line);
 }
 
 int run_torch(TorchArguments a) {
@@ -53,6 +57,11 @@ int run_torch(TorchArguments a) {
 }
 
 }  // namespace
+
+int attach_torch(const AttachedJob& job) {
+  ProgressLine line(stderr);
+  return watch_torch(job.run, job.at_interrupt, job.run_file, line);
+}
 
 Run add_torch(CLI::App& program) {
   auto a = std::make_shared<TorchArguments>();

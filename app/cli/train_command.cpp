@@ -12,13 +12,14 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/remote_watch.h"
+#include "app/core/remote/job_request.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/training_folder.h"
 #include "engine/train/checkpoint.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
-#include "profiling/run_file/run_file.h"
 #include "profiling/base/text.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
 namespace {
@@ -144,14 +145,10 @@ int say_end(const TrainArguments& a, const Summary& summary, const prof::RunSumm
 
 nlohmann::json job_there(const TrainArguments& a, const RunSpec& spec) {
   prof::CollectorOptions trace;
+  trace.level = trace_level(a.trace);
+  trace.hardware_counters = a.counters;
   set_window(trace, a);
-  return {{"kind", "train"},
-          {"spec", to_json(spec)},
-          {"title", spec.name},
-          {"trace", a.window.empty() ? a.trace : "graph"},
-          {"counters", a.counters},
-          {"window", trace.node_window},
-          {"every", trace.node_every}};
+  return app::train_request(spec, spec.name, trace);
 }
 
 // The local folder of a remote training. The first update creates it, because it has the length of an epoch. If a
@@ -206,34 +203,45 @@ std::string fetch_files(const TrainArguments& a, app::RemoteRun& run, const std:
   const std::string name = run.name() + ".wsrun";
   const std::string path = !a.run_file.empty() ? a.run_file : folder.empty() ? "" : folder + "/" + name;
   if (path.empty()) return path;
-  fetch(run.link(), {{"file", name}}, path, line);
+  fetch(run, {{"file", name}}, path, line);
   if (!folder.empty())
-    fetch(run.link(), {{"run", run.name()}, {"file", "checkpoint.wsck"}}, app::TrainingFolder::checkpoint_path(folder), line);
+    fetch(run, {{"run", run.name()}, {"file", "checkpoint.wsck"}}, app::TrainingFolder::checkpoint_path(folder), line);
   return path;
+}
+
+// Shows a training on another machine until it ends or is left, and copies its files here.
+int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::string& folder_path, ProgressLine& line) {
+  const std::string place = run.link().address().place();
+  FolderOfRemote folder(folder_path);
+  const RemoteOutcome end = watch(
+      run, line,
+      {.at_interrupt = a.remote.at_interrupt, .each = [&](const app::RemoteUpdate& news) { folder.add(news.run); }});
+  if (end.left) return line.say(how_to_return(run, run.link())), kDone;
+  if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(place + ": " + end.summary->message);
+  if (!end.summary && !a.run_file.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
+  if (!end.summary)
+    throw Failure("The training there ended without a result. It was killed; what it wrote is kept there.");
+  folder.finish(*end.summary, end.account);
+  const std::string run_file = end.files.empty() ? "" : fetch_files(a, run, folder.path(), line);
+  if (run.thinned() && !run_file.empty() && !folder.path().empty())
+    folder.fill_from(run_file, *end.summary, end.account);
+  return say_end(a, *end.summary, end.account, conclusion(*end.summary, end.account, folder.path()), line);
 }
 
 int train_there(const TrainArguments& a) {
   if (a.resume) throw UsageError("--resume goes on with a training here; without --on");
   if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
   const RunSpec spec = a.spec.asked();
-  trace_level(a.trace);
   const nlohmann::json job = job_there(a, spec);
-  app::RemoteLink link(a.remote.address());
+  app::RemoteLink link(a.remote.address(a.run_file));
   const std::string name = app::RemoteRun::new_name(spec.name);
   app::RemoteRun::start(link, name, job);
   app::RemoteRun run(link, name, false);
   ProgressLine line(a.json ? stderr : stdout);
   line.say("trains on " + link.address().place() + " as " + name);
-  FolderOfRemote folder(a.no_output ? "" : app::TrainingFolder::make_new(a.out.empty() ? default_folder(spec) : a.out));
-  const RemoteOutcome end = watch(run, line, {.at_interrupt = a.remote.at_interrupt,
-                                              .each = [&](const app::RemoteUpdate& news) { folder.add(news.run); }});
-  if (end.left) return line.say(how_to_return(run, link)), kDone;
-  if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(link.address().place() + ": " + end.summary->message);
-  if (!end.summary) throw Failure("The training there ended without a result. It was killed; what it wrote is kept there.");
-  folder.finish(*end.summary, end.account);
-  const std::string run_file = end.files.empty() ? "" : fetch_files(a, run, folder.path(), line);
-  if (run.thinned() && !run_file.empty() && !folder.path().empty()) folder.fill_from(run_file, *end.summary, end.account);
-  return say_end(a, *end.summary, end.account, conclusion(*end.summary, end.account, folder.path()), line);
+  const std::string folder =
+      a.no_output ? "" : app::TrainingFolder::make_new(a.out.empty() ? default_folder(spec) : a.out);
+  return watch_training(a, run, folder, line);
 }
 
 int train(const TrainArguments& a) {
@@ -268,6 +276,13 @@ int train(const TrainArguments& a) {
 }
 
 }  // namespace
+
+int attach_training(const AttachedJob& job) {
+  TrainArguments a;
+  a.run_file = job.run_file, a.remote.at_interrupt = job.at_interrupt;
+  ProgressLine line(stdout);
+  return watch_training(a, job.run, "", line);
+}
 
 Run add_train(CLI::App& program) {
   auto arguments = std::make_shared<TrainArguments>();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/core/remote/job_request.h"
 #include "app/core/remote/recorded_update.h"
 #include "app/core/runs/run_ceilings.h"
 #include "profiling/base/paths.h"
@@ -37,7 +38,7 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
   try {
     if (machine_) {
       const std::string id = RemoteRun::new_name(name.toStdString());
-      there_ = std::make_unique<RemoteRecording>(machine_, id, remote_recording_job(command, options));
+      there_ = std::make_unique<RemoteRecording>(machine_, id, record_request(words, options));
       return begin(QString::fromStdString(id), name, {});
     }
     QDir(folder_).mkpath(kUnfinished);

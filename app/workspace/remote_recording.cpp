@@ -10,11 +10,12 @@ RemoteRecording::RemoteRecording(std::shared_ptr<RemoteMachine> machine, const s
     : machine_(std::move(machine)), run_(machine_->link(), name, true, job) {}
 
 RunUpdate RemoteRecording::take() {
+  const bool over = run_.over();
   RemoteUpdate update = run_.take();
   if (update.exit_status) exit_status_ = update.exit_status;
   if (update.recording) status_ = *update.recording;
   if (!update.files.empty()) files_ = update.files;
-  if (const std::string said = run_.take_log(); !said.empty()) update.run.messages.push_back({said});
+  if (const std::string said = log_.add(run_.take_log(), over); !said.empty()) update.run.messages.push_back({said});
   return std::move(update.run);
 }
 
@@ -24,18 +25,6 @@ std::string RemoteRecording::failure() const {
   const LineStatus line = machine_->link().status();
   if (line.state == LineState::Refused) return line.sentence;
   return run_.refused();
-}
-
-json remote_recording_job(const QStringList& command, const prof::RecordOptions& options) {
-  std::vector<std::string> words;
-  for (const QString& word : command) words.push_back(word.toStdString());
-  return {{"kind", "record"},
-          {"command", words},
-          {"trace", prof::to_string(options.level)},
-          {"counters", options.counters},
-          {"python", prof::to_string(options.python)},
-          {"window", options.window},
-          {"library", options.library}};
 }
 
 }  // namespace ws::app

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/core/remote/remote_run.h"
+#include "app/core/remote/short_log.h"
 #include "app/workspace/remote_machine.h"
 #include "profiling/recording/record_program.h"
 
@@ -29,11 +30,10 @@ class RemoteRecording {
  private:
   std::shared_ptr<RemoteMachine> machine_;
   RemoteRun run_;
+  ShortLog log_;
   std::optional<int> exit_status_;
   std::vector<std::string> files_;
   prof::FollowStatus status_;
 };
-
-nlohmann::json remote_recording_job(const QStringList& command, const prof::RecordOptions& options);
 
 }  // namespace ws::app

@@ -45,7 +45,8 @@ RunUpdate RemoteTraining::take() {
 }
 
 bool RemoteTraining::over() {
-  return run_.over() || !failure().empty() || run_.link().status().state == LineState::Refused;
+  if (const LineStatus line = run_.link().status(); line.state == LineState::Refused) line_refused_ = line.sentence;
+  return run_.over() || !failure().empty();
 }
 
 bool RemoteTraining::wait(int most_ms) {
@@ -54,13 +55,6 @@ bool RemoteTraining::wait(int most_ms) {
   return over();
 }
 
-std::string RemoteTraining::failure() const { return run_.refused(); }
-
-json remote_job(const RunSpec& spec, const std::string& title, const prof::CollectorOptions& trace, bool paused) {
-  return {{"kind", "train"},       {"spec", to_json(spec)},
-          {"title", title},        {"trace", prof::to_string(trace.level)},
-          {"counters", trace.hardware_counters}, {"window", trace.node_window},
-          {"every", trace.node_every},           {"paused", paused}};
-}
+std::string RemoteTraining::failure() const { return line_refused_.empty() ? run_.refused() : line_refused_; }
 
 }  // namespace ws::app

@@ -33,9 +33,8 @@ class RemoteTraining : public TrainingWorker {
   FirstProgress first_;
   RunSpec spec_;
   std::vector<std::string> files_;
+  std::string line_refused_;  // why the line cannot come back
   bool planned_ = false;
 };
-
-nlohmann::json remote_job(const RunSpec& spec, const std::string& title, const prof::CollectorOptions& trace, bool paused);
 
 }  // namespace ws::app

@@ -9,16 +9,10 @@
 
 namespace ws::app {
 
-// Starts the job that `what` describes and waits until it runs. An existing job of that name is left as it is, so
-// that asking twice starts only one. Throws Failure.
-//   {"kind": "train", "spec": …, "trace": "full", "counters": …, "window": …, "every": …, "title": …, "paused": …}
-//   {"kind": "record", "command": […], "trace": "full", "counters": …, "python": "ops", "window": "200ms/5s"}
-//   {"kind": "experiment", "experiment": …, "rows": [known lines of results.jsonl]}
-//   {"kind": "lab", "lab": …, "record": …, "torch": true for PyTorch's sweep, "python": …}
-//   {"kind": "torch", "spec": …, "compile": …, "python": …}
-// An experiment tells {"row": line of results.jsonl} for each training. A sweep tells {"lab": result with one point}
-// and
-// {"done": …, "of": …, "what": …}, and at the end {"whole": result}.
+// Starts the job that `what` describes, see job_request.h, and waits until it runs. An existing job of that name is
+// left as it is, so that asking twice starts only one. Throws Failure. An experiment tells {"row": line of
+// results.jsonl} for each training. A sweep tells {"lab": result with one point} and {"done": …, "of": …, "what": …},
+// and at the end {"whole": result}.
 void start_job(const JobFolder& job, const nlohmann::json& what);
 
 // Runs the job itself, in its own process, and returns the exit code. `interrupted`: True if a signal asked it to end.

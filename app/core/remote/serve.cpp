@@ -143,9 +143,14 @@ void fold(const std::string& path) {
   if (!owner_of(path).empty()) throw Failure(fs::path(path).filename().string() + " is still being written. Stop it first.");
   std::error_code none;
   if (!fs::exists(path + "-wal", none)) return;
-  prof::Database db(path, prof::Database::Mode::Update);
-  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  db.exec("PRAGMA journal_mode = DELETE");
+  try {
+    prof::Database db(path, prof::Database::Mode::Update);
+    db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    db.exec("PRAGMA journal_mode = DELETE");
+  } catch (const Failure& failure) {
+    throw Failure("the run file cannot be completed on the other machine. Free some space there. " +
+                  std::string(failure.what()));
+  }
 }
 
 // Appends what was read. Returns false once the stream is closed.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/core/lab/recorded_lab.h"
+#include "app/core/remote/job_request.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
@@ -46,11 +47,8 @@ void LabJob::begin(const lab::LabSpec& spec, const QString& path) {
 void LabJob::start(const lab::LabSpec& spec, const QString& path) {
   begin(spec, path);
   if (!machine_) return startHere();
-  const json job{{"kind", "lab"},
-                 {"title", std::string(to_string(spec.operation))},
-                 {"lab", to_json(spec)},
-                 {"record", !path.isEmpty()}};
-  follow(QString::fromStdString(RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)))), job);
+  follow(QString::fromStdString(RemoteRun::new_name("lab-" + std::string(to_string(spec.operation)))),
+         lab_request(spec, !path.isEmpty()));
 }
 
 void LabJob::follow(const QString& name, const lab::LabSpec& spec, const QString& path) {

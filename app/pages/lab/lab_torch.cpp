@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <nlohmann/json.hpp>
 
+#include "app/core/remote/job_request.h"
 #include "app/core/runs/torch_run.h"
 #include "profiling/base/json_input.h"
 
@@ -13,13 +14,8 @@ using nlohmann::json;
 
 void LabTorch::start(const lab::LabSpec& spec) {
   if (!machine_) return startHere(spec);
-  json job{{"kind", "lab"},
-           {"title", "PyTorch"},
-           {"lab", to_json(spec)},
-           {"torch", true},
-           {"python", python_.toStdString()}};
-  if (!script_.isEmpty()) job["script"] = script_.toStdString();
-  follow(QString::fromStdString(RemoteRun::new_name("lab-pytorch")), job);
+  follow(QString::fromStdString(RemoteRun::new_name("lab-pytorch")),
+         torch_lab_request(spec, {python_.toStdString(), script_.toStdString()}));
 }
 
 void LabTorch::follow(const QString& name) { follow(name, json()); }

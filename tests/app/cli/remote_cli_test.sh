@@ -42,6 +42,10 @@ check "a copy of it serves" '[[ $? == 0 ]] && grep -q installed out.txt'
 wait_for '[[ -n $(job_of out.txt) ]]'; job=$(job_of out.txt)
 wait_for 'grep -qs ^epoch out.txt'
 kill -KILL $client; wait $client 2>/dev/null
+for ms in 3 1 7 2 5; do  # and so are others that attach to it
+  "$program" attach "$there" --job "$job" >killed.txt 2>&1 & client=$!
+  sleep "0.$ms"; kill -KILL $client; wait $client 2>/dev/null
+done
 sleep 0.3
 check "it runs on" '[[ -e "there/.jobs/$job/.owner" ]]'
 "$program" attach "$there" --job "$job" --at-interrupt leave >attached.txt 2>&1 & client=$!
@@ -51,6 +55,21 @@ check "left, it runs on, and we hear how to come back" '[[ $code == 0 && -e "the
 wait_for 'grep -qs ^epoch back.txt'; kill -INT $client; wait $client; code=$?
 check "without a terminal an interrupt stops it there" '[[ $code == 0 && ! -e "there/.jobs/$job/.owner" ]]'
 check "and the file comes" 'cmp -s back.wsrun "there/$job.wsrun"'
+
+"$program" train iris "${short[@]}" --on "$there" --no-output --run nowhere/a.wsrun >out.txt 2>err.txt; code=$?
+check "a copy that cannot be written is said before anything starts" '[[ $code == 1 && ! -s out.txt ]] && grep -q "nowhere/a.wsrun: .*No such file" err.txt'
+
+# A closed terminal, or a lost login, leaves it running.
+"$program" train iris "${long[@]}" --on "$there" --no-output >hup.txt 2>&1 & client=$!
+wait_for 'grep -qs ^epoch hup.txt'; job=$(job_of hup.txt)
+kill -HUP $client; wait $client; code=$?
+check "a closed terminal leaves it running" '[[ $code == 0 && -e "there/.jobs/$job/.owner" ]] && grep -q "attach .* --job $job" hup.txt'
+"$program" attach "$there" --job "$job" --at-interrupt stop >stop.txt 2>&1 & client=$!
+wait_for 'grep -qs ^epoch stop.txt'; kill -INT $client; wait $client; code=$?
+check "attach says how it ended, as train does" '[[ $code == 0 ]] && grep -q "^stopped: .* steps in" stop.txt'
+head -c 50000 "there/$job.wsrun" >there/damaged.wsrun
+WARPSCOPE_REMOTE_PROGRAM="$program" over_ssh "$program" stats --json "ssh://me@host$folder/there/damaged.wsrun" >stats.txt 2>err.txt; code=$?
+check "of a damaged run there: JSON, and what is lost on stderr" '[[ $code == 0 ]] && python3 -m json.tool stats.txt >/dev/null && grep -q "The file ends after" err.txt'
 
 # A program that "records" itself: it leaves a run file where the collector would.
 cat >program.sh <<'SH'
@@ -83,6 +102,16 @@ JSON
 "$program" experiment e.json --on "$there" --out exp >out.txt 2>err.txt; code=$?
 check "an experiment there ends with 0 and says the same" '[[ $code == 0 ]] && grep -q "4 of 4: " err.txt'
 check "and its results are here" '[[ $(wc -l <exp/results.jsonl) == 4 && -e exp/table.csv && -e exp/chart.svg ]]'
+
+check "the table of the results is printed here" 'grep -q "^pointwise .*×" out.txt && ! grep -q "^pointwise" err.txt'
+job=$(job_of err.txt)
+"$program" attach "$there" --job "$job" --out exp2 >out.txt 2>err.txt; code=$?
+check "who comes back gets the same" '[[ $code == 0 ]] && grep -q "4 of 4: " err.txt && grep -q "^pointwise .*×" out.txt && diff -r exp exp2 >/dev/null'
+
+"$program" lab add --sizes 1024,4096 --variants cpu --repeats 3 --on "$there" >lab.txt 2>err.txt; code=$?; job=$(job_of err.txt)
+check "a sweep there prints its points, and nothing else beside its name" '[[ $code == 0 && $(grep -c "CPU, library" lab.txt) == 2 && $(wc -l <err.txt) == 1 ]]'
+"$program" attach "$there" --job "$job" --run lab.wsrun >attached.txt 2>err.txt; code=$?
+check "who attaches to a sweep sees the same" '[[ $code == 0 ]] && diff lab.txt attached.txt >/dev/null'
 
 "$program" train iris --on ssh://-x >/dev/null 2>err.txt; check "an address that is none: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]]'
 "$program" train iris --on "pipe:exec /nowhere/warpscope-cli" --no-output >/dev/null 2>err.txt; check "a missing program: 1 and a sentence" '[[ $? == 1 ]] && grep -q "there is no program" err.txt'

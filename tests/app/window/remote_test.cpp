@@ -99,6 +99,8 @@ class RemoteTest : public QObject, private WindowHome {
   void aSweepRunsThere();
   void pyTorchTrainsThere();
   void whoCannotBeReachedIsSaid();
+  void anotherVersionAfterACutIsSaid();
+  void twoMachinesTrainSideBySide();
   void hostsOfSshAreOffered();
   void sshAsksInADialog();
   void runsThereAreOpenedHere();
@@ -465,6 +467,48 @@ void RemoteTest::whoCannotBeReachedIsSaid() {
   train(*window, 2);
   QVERIFY(!window->workspace()->session()->remote());
   QVERIFY(QTest::qWaitFor([&] { return !window->workspace()->session()->busy(); }, 20'000));
+}
+
+// Somebody installed another version there meanwhile.
+void RemoteTest::anotherVersionAfterACutIsSaid() {
+  QFile line(home_.path() + "/line.sh");
+  QVERIFY(line.open(QIODevice::WriteOnly));
+  line.write(("exec " WARPSCOPE_CLI " serve --folder " + there()).toUtf8());
+  line.close();
+  auto window = open();
+  window->machines()->connectTo("pipe:exec sh " + line.fileName());
+  QVERIFY(connected(*window));
+  TrainingSession& session = *window->workspace()->session();
+  train(*window, 100'000'000);
+  Run* run = session.run();
+  QVERIFY(QTest::qWaitFor([&] { return run->steps.size() > 100; }, 20'000));
+  QVERIFY(line.open(QIODevice::WriteOnly | QIODevice::Truncate));
+  line.write("echo warpscope-serve 99 9.9.9; cat");
+  line.close();
+  kill(session.machine()->link().status().process, SIGKILL);
+  QVERIFY(QTest::qWaitFor([&] { return !session.busy(); }, 20'000));
+  const QString why = QString::fromStdString(run->summary->message);
+  QVERIFY2(why.contains("version 9.9.9 there"), qPrintable(why));
+}
+
+void RemoteTest::twoMachinesTrainSideBySide() {
+  auto window = connectedWindow();
+  QVERIFY(window);
+  TrainingSession& session = *window->workspace()->session();
+  train(*window, 100'000'000);
+  Run* first = session.run();
+  QVERIFY(QTest::qWaitFor([&] { return first->steps.size() > 100; }, 20'000));
+  window->machines()->connectTo("pipe:exec " WARPSCOPE_CLI " serve --folder " + there() + "/second");
+  QVERIFY(connected(*window));
+  QVERIFY(!session.busy() && session.anyBusy());
+  window->train();
+  Run* second = session.run();
+  QVERIFY(second && second != first && session.remote());
+  const size_t before = first->steps.size();
+  QVERIFY(QTest::qWaitFor([&] { return second->steps.size() > 100 && first->steps.size() > before + 100; }, 20'000));
+  QCOMPARE(window->workspace()->library()->ticked().size(), size_t{2});
+  session.stopAll();
+  QVERIFY(QTest::qWaitFor([&] { return !session.anyBusy(); }, 20'000));
 }
 
 void RemoteTest::runsThereAreOpenedHere() {

@@ -17,6 +17,7 @@
 #include "app/core/remote/job_folder.h"
 #include "app/core/remote/line_pace.h"
 #include "app/core/remote/remote_address.h"
+#include "app/core/remote/short_log.h"
 #include "app/core/remote/update_codec.h"
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/failure.h"
@@ -222,6 +223,17 @@ TEST(News, LossesWaitForTheFirstProgress) {
   RunUpdate later{.steps = {{2, 1, 1, 1}}};
   first.order(later, false);
   EXPECT_EQ(later.steps.size(), 1u);
+}
+
+TEST(ShortLogOf, ADayShowsItsBeginningAndItsEnd) {
+  ShortLog log(10);
+  EXPECT_EQ(log.add("01234567", false), "01234567");
+  EXPECT_EQ(log.add("89abc", false), "89");
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(log.add("between", false), "");
+  EXPECT_EQ(log.add("last words", true), "\n… 6.8 KiB are only in the log there …\nlast words");
+  EXPECT_EQ(log.add("", true), "");
+  ShortLog small(10);
+  EXPECT_EQ(small.add("all of it", true), "all of it");
 }
 
 class Folder : public testing::Test {

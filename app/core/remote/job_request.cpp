@@ -1,0 +1,61 @@
+#include "app/core/remote/job_request.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ws::app {
+
+using nlohmann::json;
+
+namespace {
+
+json with_python(json request, const RemotePython& python) {
+  request["python"] = python.python;
+  if (!python.script.empty()) request["script"] = python.script;
+  return request;
+}
+
+}  // namespace
+
+json train_request(const RunSpec& spec, const std::string& title, const prof::CollectorOptions& trace, bool paused) {
+  return {{"kind", "train"},
+          {"spec", to_json(spec)},
+          {"title", title},
+          {"trace", prof::to_string(trace.level)},
+          {"counters", trace.hardware_counters},
+          {"window", trace.node_window},
+          {"every", trace.node_every},
+          {"paused", paused}};
+}
+
+json record_request(const std::vector<std::string>& command, const prof::RecordOptions& options) {
+  return {{"kind", "record"},
+          {"command", command},
+          {"trace", prof::to_string(options.level)},
+          {"counters", options.counters},
+          {"python", prof::to_string(options.python)},
+          {"window", options.window},
+          {"library", options.library}};
+}
+
+json experiment_request(const std::string& title, json experiment, json rows) {
+  return {{"kind", "experiment"}, {"title", title}, {"experiment", std::move(experiment)}, {"rows", std::move(rows)}};
+}
+
+json lab_request(const lab::LabSpec& spec, bool record) {
+  return {{"kind", "lab"}, {"title", to_string(spec.operation)}, {"lab", to_json(spec)}, {"record", record}};
+}
+
+json torch_lab_request(const lab::LabSpec& spec, const RemotePython& python) {
+  return with_python({{"kind", "lab"}, {"title", "PyTorch"}, {"lab", to_json(spec)}, {"torch", true}}, python);
+}
+
+json torch_request(const TorchRequest& request, const RemotePython& python) {
+  return with_python({{"kind", "torch"},
+                      {"title", request.title},
+                      {"spec", to_json(request.spec)},
+                      {"compile", request.compile},
+                      {"record", request.record}},
+                     python);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,21 @@
+// What a program prints in a day, short enough to show: the beginning, and the end once it is over.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ws::app {
+
+class ShortLog {
+ public:
+  explicit ShortLog(size_t most = 4u << 20) : most_(most) {}  // bytes of the beginning, and of the end
+  // Returns what to show now.
+  std::string add(std::string_view printed, bool over);
+
+ private:
+  size_t most_, shown_ = 0;
+  uint64_t left_out_ = 0;
+  std::string end_;
+};
+
+}  // namespace ws::app

@@ -93,6 +93,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   add(said("message"));
   if (run.extra.contains("cpu_only")) add(said("traced"));
   if (const std::string lost = said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
+  add(said("kernel_ranges"));
   if (a.counters)
     add(said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
                                  : said("counters"));
@@ -121,12 +122,12 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
   return text + "\nto look at one: warpscope-cli stats " + a.out + ", or open them in the window";
 }
 
-// Prints every second how much was recorded on the other machine.
 std::string nothing_recorded(const RecordArguments& a, int exit_status) {
   return "Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(exit_status) +
          ") did not start CUDA, and no Python ran in it for long enough.";
 }
 
+// Prints every second how much was recorded on the other machine.
 class NewsFromThere {
  public:
   NewsFromThere(bool live, ProgressLine& line) : live_(live), line_(line) {}
@@ -210,7 +211,6 @@ int record(RecordArguments a) {
 
 }  // namespace
 
-Run add_record(CLI::App& program) {
 int attach_recording(const AttachedJob& job) {
   RecordArguments a;
   a.out = job.run_file, a.remote.at_interrupt = job.at_interrupt;
@@ -220,6 +220,7 @@ int attach_recording(const AttachedJob& job) {
   return watch_recording(a, job.run, line);
 }
 
+Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
   command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");

@@ -41,7 +41,8 @@ enum class SpanKind : uint8_t {
   Inner,
   Other
 };
-// kHelper: inside a kernel, a warp that only fetches data for other warps.
+// kHelper: inside a kernel, a span that takes no share of its time: of a warp that only fetches data for other warps, or
+// a range that a program named.
 enum SpanFlag : uint8_t { kUnjoined = 1, kInGraph = 2, kImported = 4, kEstimated = 8, kHelper = 16 };
 
 struct Span {

@@ -123,7 +123,7 @@ int main(int count, char** words) {
   if (is("cost")) cost(file);
   if (is("endless")) endless(file);
   if (is("planted")) {
-    const warpscope::KernelRanges inside({"load", "multiply", "store"});
+    const warpscope::KernelRanges inside({"load", "multiply", "store"}, warpscope::Each::Block, 1 << 20);
     for (int i = 0; i < 10; ++i) planted_kernel<<<multiprocessors(), 64>>>(40, inside.ranges());
     file << 10 * multiprocessors() << '\n';
     cudaDeviceSynchronize();

@@ -93,14 +93,25 @@ std::string run_line(const JsonInput& run) {
   return line;
 }
 
+std::string job_line(const JsonInput& row) {
+  const JsonInput job = row.at("job");
+  std::string title = job.at("title").text();
+  if (title.empty())
+    for (const JsonInput& word : job.at("command").items()) title += (title.empty() ? "" : " ") + word.text();
+  return row.at("run").text() + " · " + job.at("kind").text() + (title.empty() ? "" : " · " + title) + " · runs now";
+}
+
 int list_there(const RemoteArguments& remote, bool as_json) {
   app::RemoteLink link(remote.address());
   json there = link.ask({{"do", "hello"}});
+  there.update(link.ask({{"do", "jobs"}}));
   there.update(link.ask({{"do", "list"}}, 600));
   if (as_json) return std::printf("%s\n", there.dump().c_str()), kDone;
   const JsonInput in(there, "");
   std::printf("%s\n", printable(machine_line(in)).c_str());
-  for (const JsonInput& run : in.at("runs").items()) std::printf("  %s\n", printable(run_line(run)).c_str());
+  for (const JsonInput& run : in.at("runs").items())
+    if (!run.at("job").flag(false)) std::printf("  %s\n", printable(run_line(run)).c_str());
+  for (const JsonInput& job : in.at("jobs").items()) std::printf("  %s\n", printable(job_line(job)).c_str());
   return kDone;
 }
 

@@ -47,6 +47,7 @@ for ms in 3 1 7 2 5; do  # and so are others that attach to it
   sleep "0.$ms"; kill -KILL $client; wait $client 2>/dev/null
 done
 sleep 0.3
+"$program" list --on "$there" >list.txt; check "list names it as one that runs" 'grep -q "$job · train · iris · runs now" list.txt'
 check "it runs on" '[[ -e "there/.jobs/$job/.owner" ]]'
 "$program" attach "$there" --job "$job" --at-interrupt leave >attached.txt 2>&1 & client=$!
 wait_for 'grep -qs ^epoch attached.txt'; kill -INT $client; wait $client; code=$?

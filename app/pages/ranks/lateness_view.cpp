@@ -144,31 +144,35 @@ void LatenessView::render(QPainter& painter, const QRectF& area) {
   if (area.size() != QSizeF(size()) || frame_.shapes.empty()) layOut(area.size());
   painter.save();
   painter.translate(area.topLeft());
+  constexpr double kApart = 5;
   const size_t rows = map_.grid.rows;
+  const bool wide = map_.row_height >= kApart && map_.grid.columns > 0 && map_.x(1) - map_.x(0) >= kApart;
   for (size_t begin = 0, end = 0; begin < rows; begin = end) {  // rows without a gap between them
     for (end = begin + 1; end < rows && map_.tops[end] - map_.tops[end - 1] < map_.row_height + 1;) ++end;
     const QRectF band(map_.left, map_.tops[begin], map_.right - map_.left,
                       map_.tops[end - 1] + map_.row_height - map_.tops[begin]);
     painter.fillRect(band, t.idle);
-    painter.drawImage(band, cells_,
-                      QRectF(0, static_cast<double>(begin), cells_.width(), static_cast<double>(end - begin)));
+    const double first = static_cast<double>(begin), count = static_cast<double>(end - begin);
+    if (!wide) painter.drawImage(band, cells_, QRectF(0, first, cells_.width(), count));
+    for (size_t c = 0; wide && c < map_.grid.columns; ++c)  // their edges are whole pixels
+      painter.drawImage(QRectF(map_.x(c), band.top(), map_.x(c + 1) - map_.x(c), band.height()), cells_,
+                        QRectF(static_cast<double>(c), first, 1, count));
   }
-  constexpr double kApart = 5;
   const double right = map_.right, bottom = map_.bottom();
   if (map_.row_height >= kApart)
     for (const double top : map_.tops)
       painter.fillRect(QRectF(map_.left, top + map_.row_height - 1, right - map_.left, 1), t.base);
-  if (map_.grid.columns > 0 && map_.x(1) - map_.x(0) >= kApart)
+  if (wide)
     for (size_t c = 0; c < map_.grid.columns; ++c)
       painter.fillRect(QRectF(map_.x(c + 1) - 1, map_.tops.front(), 1, bottom - map_.tops.front()), t.base);
   paint_drawing(painter, frame_, {0, 0}, 1);
   if (chosen_ >= 0) {
     const QRectF cell = cellOf(0, static_cast<size_t>(chosen_));
-    const double wide = std::max(5.0, cell.width());
+    const double width = std::max(kApart, cell.width());
     painter.setPen(QPen(t.focus, 2));
     painter.setBrush(Qt::NoBrush);
     painter.drawRect(
-        QRectF(cell.center().x() - wide / 2 - 1.5, map_.tops.front() - 2, wide + 2, bottom - map_.tops.front() + 3));
+        QRectF(cell.center().x() - width / 2 - 1.5, map_.tops.front() - 2, width + 2, bottom - map_.tops.front() + 3));
   }
   painter.restore();
   if (area.size() != QSizeF(size())) layOut();

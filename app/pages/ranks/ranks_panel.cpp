@@ -1,5 +1,6 @@
 #include "app/pages/ranks/ranks_panel.h"
 
+#include <QEvent>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHeaderView>
@@ -244,9 +245,18 @@ void RanksPanel::showReport(prof::RankReport report) {
   const bool same = report.ranks.size() == this->report().ranks.size();
   map_->setReport(std::move(report));
   fill();
-  if (same) return;
+  if (!same) fitHeights();
+}
+
+// Other ranks: the map gets the height that it asks for, and the straggler is in sight.
+void RanksPanel::fitHeights() {
+  for (QWidget* part = map_->parentWidget(); part != rows_; part = part->parentWidget()) part->layout()->activate();
   const int top = top_->sizeHint().height();
   rows_->setSizes({top, std::max(1, height() - top)});
+  const auto row = std::ranges::find(report().ranks, report().straggler.rank, &prof::RankRow::rank);
+  if (row == report().ranks.end()) return ranks_table_->clearSelection();
+  const auto at = static_cast<int>(row - report().ranks.begin());
+  ranks_table_->setCurrentIndex(ranks_sorter_.mapFromSource(ranks_model_.index(at, 0)));
 }
 
 void RanksPanel::fill() {

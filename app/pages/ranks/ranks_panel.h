@@ -56,6 +56,7 @@ class RanksPanel : public QWidget {
   void refreshSoon();
   void fill();
   void fitColumns();
+  void fitHeights();
   void chooseCollective();
   void wantStep(int index, bool show);
   QString caption() const;

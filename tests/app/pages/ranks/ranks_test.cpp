@@ -188,6 +188,11 @@ void RanksTest::oneLateCellOfAThousandRanksIsSeen() {
   report.lateness[777 * 200 + 123] = 500;
   Shown shown(report, {700, 600});
   QVERIFY(shown.panel.map()->height() < 1024);
+  report.straggler.rank = 777;
+  shown.panel.showReport(test::made_report());
+  shown.panel.showReport(report);
+  const QModelIndex chosen = shown.panel.ranks()->currentIndex();
+  QCOMPARE(chosen.siblingAtColumn(0).data().toString(), QString("777"));
   QCOMPARE(shown.colour(777, 123), colour_of(window_ink().late));
   const QString tip = shown.panel.map()->tipAt(shown.panel.map()->cellOf(777, 123).center());
   QVERIFY2(tip.startsWith(QString::fromUtf8("rank 777 · node-98 · step 124\n500.0 µs")), qPrintable(tip));
@@ -317,6 +322,11 @@ void RanksTest::aClickMovesTheTimeline() {
   QTest::keyClick(panel->map(), Qt::Key_Return);
   QTRY_VERIFY(!panel->isVisible());
   QCOMPARE(window->tabs()->currentIndex(), 0);
+  window->resize(1600, 1000);
+  settle();
+  QStringList wrong;
+  check(*window, "ranks timeline", wrong);
+  QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
 }
 
 // One lane a rank that opens; with two ranks both are open.

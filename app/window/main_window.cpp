@@ -345,6 +345,8 @@ void MainWindow::openFiles(const QStringList& paths) {
   opened_.clear();
   notice_->dismiss();
   opening_ = true;
+  const auto tick = [this](Run* run) { workspace_.library()->setTicked(run, true); };
+  if (workspace_.jobs()->importRanks(paths, tick)) return;
   for (const QString& path : paths)
     if (openOne(path) && !is_shipped(path)) rememberFile(path);
   opening_ = workspace_.jobs()->busy();

@@ -9,6 +9,7 @@
 #include "profiling/base/ownership.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/formats/convert.h"
+#include "profiling/formats/join_ranks.h"
 
 namespace ws::app {
 namespace {
@@ -93,12 +94,27 @@ QString LibraryJobs::text() const {
   return said;
 }
 
-void LibraryJobs::import(const QString& path, const std::function<void(Run* run)>& done) {
-  const auto opened = [this, done](const QString& file) {
+std::function<void(const QString& path)> LibraryJobs::openThen(const std::function<void(Run* run)>& done) {
+  return [this, done](const QString& file) {
     Run* run = library_.open(file);
     if (run && done) done(run);
     if (run) emit imported(run);
   };
+}
+
+bool LibraryJobs::importRanks(const QStringList& paths, const std::function<void(Run* run)>& done) {
+  std::vector<std::string> files;
+  for (const QString& path : paths) files.push_back(path.toStdString());
+  if (files.size() < 2 || !prof::ranks_of_one_program(files)) return false;
+  const QString target = library_.freePath(QFileInfo(paths[0]).baseName());
+  later(
+      tr("Importing %1 ranks").arg(paths.size()), target,
+      [files, target] { prof::convert(files, target.toStdString()); }, openThen(done));
+  return true;
+}
+
+void LibraryJobs::import(const QString& path, const std::function<void(Run* run)>& done) {
+  const auto opened = openThen(done);
   const QFileInfo from(path);
   if (path.endsWith(".wsrun") && from.absolutePath() == QFileInfo(library_.folder()).absoluteFilePath())
     return opened(path);

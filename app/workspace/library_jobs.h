@@ -23,6 +23,8 @@ class LibraryJobs : public QObject {
 
   // Imports a run file or another tool's trace into the library. `done` gets the run.
   void import(const QString& path, const std::function<void(Run* run)>& done = {});
+  // Imports the files as one run, if each is of another rank of one program. Otherwise returns false.
+  bool importRanks(const QStringList& paths, const std::function<void(Run* run)>& done = {});
   // The file name extension chooses the format: .wsrun with the weights beside it, .json, .json.gz, .csv … An old
   // file is replaced only when the new one is complete.
   void exportRun(const Run& run, const QString& path);
@@ -40,6 +42,7 @@ class LibraryJobs : public QObject {
   void changed();
 
  private:
+  std::function<void(const QString& path)> openThen(const std::function<void(Run* run)>& done);
   struct Waiting {
     QString what, target;
     QElapsedTimer since;

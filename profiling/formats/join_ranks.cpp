@@ -310,7 +310,7 @@ std::string devices_text(const std::vector<RunSummary>& ranks) {
 // The summary of the lowest rank, as one of all ranks.
 RunSummary joined_summary(const std::vector<RunSummary>& ranks) {
   RunSummary joined = ranks[0];
-  joined.name = without_rank(joined.name);
+  joined.name = without_rank(joined.name) + " · " + std::to_string(rank_of(ranks[0]).ranks) + " ranks";
   joined.device = devices_text(ranks);
   for (const char* key : {kRankKey, kHostKey, kClockKey, kClockOriginKey, kClockWidthKey, kClockErrorKey})
     joined.extra.erase(key);
@@ -485,7 +485,7 @@ void join_rank_files(const std::vector<std::string>& paths, const std::string& t
       throw Failure(files[i].first + " is damaged: " + std::to_string(unread) + " blocks cannot be read.");
   };
   write_whole_file(to, [&](const std::string& part) {
-    RunFileWriter writer(part, summaries[0]);
+    RunFileWriter writer(part, joined_summary(summaries));
     RunData run = joined(summaries, open, [&writer](Trace& trace) {
       trace.backed = true;
       writer.add(trace);

@@ -52,6 +52,7 @@ class OpeningTest : public QObject, FilledWindow {
   void droppedFilesComeUpTogether();
   void everyKindOfFileOpens_data();
   void everyKindOfFileOpens();
+  void ranksOfOneProgramComeUpAsOneRun();
   void startAndTabHoldInAWindowThatStays();
   void theCpuLaneIsNeverEmptyWhileItTrains();
   void alignedStepsAndLengthsAreThoseOfTheRun();
@@ -108,6 +109,28 @@ void OpeningTest::everyKindOfFileOpens() {
   QVERIFY2(MainWindow::openFilters().section(')', 0, 0).contains("*." + QFileInfo(file).completeSuffix()),
            "the dialog offers it");
   QVERIFY2(!window->notice()->isVisible() || !window->notice()->text().contains(copy), qPrintable(window->notice()->text()));
+}
+
+// PyTorch's profiler leaves a trace for each rank.
+void OpeningTest::ranksOfOneProgramComeUpAsOneRun() {
+  QStringList paths;
+  for (int rank = 0; rank < 3; ++rank) {
+    paths << home_.path() + QString("/ddp-%1.json").arg(rank);
+    QFile file(paths.back());
+    QVERIFY(file.open(QFile::WriteOnly));
+    file.write(QString(R"({"distributedInfo": {"backend": "nccl", "rank": %1, "world_size": 3}, "traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0, "tid": 7, "ts": %2, "dur": 90,
+         "args": {"device": 0, "stream": 7, "correlation": 1}}]})").arg(rank).arg(100 + rank).toUtf8());
+  }
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  window->openFiles(paths);
+  RunLibrary* library = window->workspace()->library();
+  QTRY_COMPARE_WITH_TIMEOUT(library->ticked().size(), size_t(1), 20'000);
+  QVERIFY2(library->ticked()[0]->title.endsWith(" · 3 ranks"), qPrintable(library->ticked()[0]->title));
+  const size_t runs = library->runs().size();
+  window->openFiles({paths[0], paths[1], paths[1]});  // not three ranks: each is a run
+  QTRY_COMPARE_WITH_TIMEOUT(library->runs().size(), runs + 3, 20'000);
 }
 
 void OpeningTest::startAndTabHoldInAWindowThatStays() {

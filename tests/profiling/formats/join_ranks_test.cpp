@@ -40,7 +40,7 @@ TEST(JoinRanks, TracksGetRankAndGroupAndTheLowestRankGivesTheLosses) {
   MadeRanks made;
   made.ranks = 2, made.late_rank = 1;
   const RunData run = join_ranks(made_runs(made));
-  EXPECT_EQ(run.summary.name, "ddp.py");
+  EXPECT_EQ(run.summary.name, "ddp.py · 2 ranks");
   EXPECT_EQ(run.summary.device, "2 × NVIDIA H200");
   EXPECT_FALSE(run.summary.extra.contains(kRankKey));
   EXPECT_FALSE(run.summary.extra.contains(kHostsKey)) << "one host";
@@ -197,6 +197,7 @@ TEST_F(RankFiles, AreJoinedBlockByBlockToTheSameRun) {
   for (size_t t = 0; t < stored.trace.tracks().size(); ++t)
     EXPECT_EQ(stored.trace.tracks()[t].rank, in_memory.trace.tracks()[t].rank);
   EXPECT_EQ(stored.metrics.size(), 1u);
+  EXPECT_FALSE(stored.summary.extra.contains(kRankKey)) << "it is no longer the run of one rank";
   const RankReport one = StoredSpans(path).ranks(), other = rank_report(in_memory);
   EXPECT_EQ(to_json(one), to_json(other));
   EXPECT_EQ(one.straggler.rank, 2);

@@ -78,7 +78,7 @@ TEST_F(ProcessFiles, OfTheRanksOfAProgramBecomeOne) {
   fold_processes(files);
   EXPECT_TRUE(there(files[0])) << "the name that was asked for, in place of the launcher";
   EXPECT_FALSE(there(files[1]) || there(files[2]));
-  EXPECT_EQ(read_run_summary(files[0]).name, "ddp.py");
+  EXPECT_EQ(read_run_summary(files[0]).name, "ddp.py · 2 ranks");
   const RankReport report = StoredSpans(files[0]).ranks();
   EXPECT_EQ(report.straggler.rank, 1);
   EXPECT_EQ(report.straggler.every, 10);

@@ -119,7 +119,8 @@ class RankComparison {
         silent += (silent.empty() ? "" : ", ") + std::to_string(found_.ranks[r]);
     if (!missing.empty()) report_.notes.push_back("Not recorded: rank " + missing + ".");
     note_lost();
-    if (!silent.empty()) report_.notes.push_back("No collective was recorded on rank " + silent + ".");
+    const bool some = std::ranges::any_of(found_.calls, [](const auto& calls) { return !calls.empty(); });
+    if (!silent.empty() && some) report_.notes.push_back("No collective was recorded on rank " + silent + ".");
   }
 
   // Tracing rests now and then, so that a rank may lack a few calls.
@@ -210,7 +211,7 @@ class RankComparison {
     for (size_t m = 0; m < matched_.size(); ++m)
       if (taking_part(m) > 1) numbers[m] = step_of(m);
     if (std::ranges::all_of(numbers, [](int64_t number) { return number < 0; })) {
-      if (matched_.size() == 0) return void(report_.notes.push_back("No collective was recorded on two ranks."));
+      if (matched_.size() == 0) return void(report_.notes.push_back("No collective of two ranks was recorded."));
       report_.notes.push_back("No steps were found: the times are those of the whole run.");
       for (size_t m = 0; m < matched_.size(); ++m) numbers[m] = taking_part(m) > 1 ? 0 : -1;
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiling/trace/kernel_names.h"
+
 namespace ws::prof {
 
 namespace {
@@ -135,8 +137,9 @@ void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
     row = &context_.batch.row(TrackKind::Phases, "thread " + std::to_string(thread.id) + " ranges", "CPU",
                               static_cast<int>(depth));
   }
-  Span span = span_of(event, SpanKind::Phase, Meaning::Other);
-  span.name = context_.batch.id(context_.name_of(event.op));
+  BatchBuilder::Name& name = context_.name_of(event.op);
+  Span span = span_of(event, SpanKind::Phase, meaning_of_range(*name.text));
+  span.name = context_.batch.id(name);
   row->spans.push_back(span);
 }
 

@@ -65,7 +65,8 @@ CallClass class_of_chrome(std::string_view category, const std::string& name) {
   if (category == "gpu_memset") return {SpanKind::Memset, Meaning::Copy};
   if (category == "cuda_runtime" || category == "cuda_driver") return class_of_call(name);
   if (category == "user_annotation" && name.starts_with("ProfilerStep#")) return {SpanKind::Step, Meaning::Other};
-  if (category == "user_annotation" || category == "gpu_user_annotation") return {SpanKind::Phase, Meaning::Other};
+  if (category == "user_annotation") return {SpanKind::Phase, meaning_of_range(name)};
+  if (category == "gpu_user_annotation") return {SpanKind::Phase, Meaning::Other};
   if (category == "overhead") return {SpanKind::Overhead, Meaning::Other};
   if (category == "cuda_sync") return {SpanKind::Sync, Meaning::Sync};
   if (category == "cpu_op") return {SpanKind::Op, Meaning::Other};

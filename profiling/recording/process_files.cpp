@@ -35,8 +35,19 @@ bool works_on_gpu(const std::string& path) {
 // True if the file is from a data loader worker.
 bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
 
-// The files of the ranks go once the joined file is on disk.
-void join(const std::vector<std::string>& ranks, const std::string& to) {
+std::vector<std::string> ranks_in(const std::vector<std::string>& files) {
+  std::vector<std::string> ranks;
+  for (const std::string& file : files) {
+    try {
+      if (rank_of_file(file).rank >= 0) ranks.push_back(file);
+    } catch (const Failure&) {
+    }
+  }
+  return ranks;
+}
+
+// The other files go once the joined file is on disk.
+void join(const std::vector<std::string>& ranks, const std::vector<std::string>& files, const std::string& to) {
   try {
     join_rank_files(ranks, to);
   } catch (const std::exception& problem) {
@@ -44,7 +55,7 @@ void join(const std::vector<std::string>& ranks, const std::string& to) {
     return;
   }
   std::error_code none;
-  for (const std::string& file : ranks)
+  for (const std::string& file : files)
     if (file != to) std::filesystem::remove(file, none);
 }
 
@@ -79,7 +90,9 @@ void fold_processes(const std::vector<std::string>& files) {
   if (kept.empty()) return;
   std::error_code none;
   for (const std::string& file : gone) std::filesystem::remove(file, none);
-  if (kept.size() > 1 && ranks_of_one_program(kept)) return join(kept, files.front());
+  const std::vector<std::string> ranks = ranks_in(kept);
+  const bool launchers_only = !any || ranks.size() == kept.size();  // beside the ranks
+  if (launchers_only && ranks_of_one_program(ranks)) return join(ranks, kept, files.front());
   if (kept.front() != files.front()) std::filesystem::rename(kept.front(), files.front(), none);
 }
 

@@ -46,6 +46,10 @@ Meaning meaning_of_kernel(std::string_view name) {
   return Meaning::Other;
 }
 
+Meaning meaning_of_range(std::string_view name) {
+  return name.starts_with("gloo:") ? Meaning::Communication : Meaning::Other;
+}
+
 std::string readable_kernel_name(const char* mangled) {
   if (!mangled) return "(unnamed kernel)";
   int status = 0;

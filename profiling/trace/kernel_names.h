@@ -9,6 +9,8 @@ namespace ws::prof {
 
 // Guesses from its name what a kernel does, for programs without marks.
 Meaning meaning_of_kernel(std::string_view name);
+// The same for a range on the host: "gloo:all_reduce" is communication between processes.
+Meaning meaning_of_range(std::string_view name);
 std::string readable_kernel_name(const char* mangled);
 
 }  // namespace ws::prof

@@ -194,6 +194,29 @@ TEST(Ranks, CommunicatorsAreNotMixed) {
   EXPECT_EQ(report.collectives.size(), 1u);
 }
 
+// A process without a GPU reduces on a few threads, which take the calls in turn.
+TEST(Ranks, CollectivesOfTheHostAreComparedAcrossThreads) {
+  Trace trace;
+  for (uint32_t rank = 0; rank < 2; ++rank) {
+    for (uint32_t step = 0; step < 40; ++step) {
+      const std::string thread = "thread " + std::to_string((step + rank * (step / 3)) % 2) + " ranges";
+      Span span;
+      span.start = step * 1'000'000 + (rank == 1 && step % 4 == 2 ? 200'000 : 0);
+      span.duration = static_cast<uint64_t>(step * 1'000'000 + 300'000 - span.start);
+      span.kind = static_cast<uint8_t>(SpanKind::Phase);
+      span.meaning = static_cast<uint8_t>(Meaning::Communication);
+      span.name = trace.intern("gloo:all_reduce");
+      span.step = step + 1;
+      trace.append(trace.track(TrackKind::Phases, thread, "CPU", 0, static_cast<int>(rank)), span);
+    }
+  }
+  const RankReport report = rank_report(trace);
+  EXPECT_EQ(report.steps.size(), 40u);
+  EXPECT_EQ(report.straggler.rank, 1);
+  EXPECT_EQ(report.straggler.every, 4);
+  EXPECT_EQ(report.straggler.late_us, 200);
+}
+
 TEST(Ranks, TheJsonHasTheSameNumbers) {
   const RankReport report = rank_report(MadeRanks{}.joined());
   const auto json = nlohmann::json::parse(to_json(report));

@@ -536,6 +536,45 @@ class Unharmed(Recorded):
         self.assertIn("Nothing was recorded", done.stderr)
 
 
+DDP = """
+import time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(60):
+    if dist.get_rank() == 1 and step % 5 == 3:
+        time.sleep(0.03)
+    optimizer.zero_grad()
+    model(torch.ones(8, 64)).sum().backward()
+    optimizer.step()
+dist.destroy_process_group()
+"""
+LAUNCH = """
+import os, socket, subprocess, sys
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+ranks = [subprocess.Popen([sys.executable, "ddp.py"], env={**os.environ, **world, "RANK": str(rank)}) for rank in range(2)]
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+@needs_torch
+class Ranks(Recorded):
+    def test_the_ranks_of_a_program_are_one_run_that_names_the_late_one(self):
+        self.write("ddp.py", DDP)
+        done = self.record([TORCH, self.write("launch.py", LAUNCH)], level="ops")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".wsrun")], ["r.wsrun"])
+        stats = self.run_plain([CLI, "stats", "r.wsrun", "--by", "rank", "--json"])
+        report = json.loads(stats.stdout)
+        self.assertEqual(len(report["ranks"]), 2)
+        self.assertEqual(report["straggler"]["rank"], 1, stats.stdout)
+        self.assertEqual(report["straggler"]["every"], 5)
+        self.assertGreater(report["straggler"]["late_us"], 0.95 * 30e3)
+
+
 def _unharmed(name, torch):
     def test(self):
         self.check(name, TORCH if torch else "python3", "import torch\n" if torch else "")

@@ -54,6 +54,7 @@ TimelineModel::TimelineModel(TimeCursor* cursor, QObject* parent) : QObject(pare
 }
 
 void TimelineModel::setRuns(const std::vector<Run*>& runs) {
+  const bool same = std::ranges::equal(runs, runs_, [](const Run* a, const QPointer<Run>& b) { return a == b; });
   for (const auto& old : runs_)
     if (old) disconnect(old, nullptr, this, nullptr);
   runs_.assign(runs.begin(), runs.end());
@@ -67,7 +68,7 @@ void TimelineModel::setRuns(const std::vector<Run*>& runs) {
       readMarks();
     });
   }
-  looked_ = false, own_width_ = true, followed_ = false;
+  if (!same) looked_ = false, own_width_ = true, followed_ = false;  // else the range stays as another page left it
   shape_.clear();
   curves_.assign(runs_.size(), {});
   rebuild();

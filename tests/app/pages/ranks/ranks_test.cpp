@@ -324,6 +324,9 @@ void RanksTest::aClickMovesTheTimeline() {
   QCOMPARE(window->tabs()->currentIndex(), 0);
   window->resize(1600, 1000);
   settle();
+  const prof::TimeNs next = panel->report().step_begins[kColumn + 1];
+  QVERIFY2(cursor.begin() <= next && cursor.end() > next && cursor.end() - cursor.begin() < 3'000'000,
+           "the timeline still shows the chosen step");
   QStringList wrong;
   check(*window, "ranks timeline", wrong);
   QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));

@@ -469,6 +469,12 @@ void RunFileReader::Impl::renumber(Trace& trace, std::vector<Span>& spans, const
 
 namespace {
 
+// Drops what was added to the block after it was listed.
+void keep_listed(std::vector<Span>& spans, const SpanBlock& block) {
+  if (spans.size() > block.count) std::erase_if(spans, [&](const Span& span) { return span.start < block.first; });
+  if (spans.size() > block.count) spans.resize(block.count);
+}
+
 // Counts the spans that start at `time` in earlier blocks, as far as those are in memory.
 size_t starting_at(const Track& track, size_t index, TimeNs time) {
   size_t count = 0;
@@ -521,6 +527,7 @@ bool RunFileReader::Impl::read_block(Trace& trace, TrackId id, size_t index, int
   if (key >= 0 && !unreadable.insert(key).second) return false;
   std::vector<Span> spans = key >= 0 ? decoded(key) : gathered(track, index, stored_track);
   if (spans.empty() && key < 0) return false;
+  keep_listed(spans, block);
   renumber(trace, spans, to);
   if (!trace.fill(id, index, std::move(spans))) throw Failure("It does not match its entry in the list.");
   unreadable.erase(key);

@@ -307,6 +307,23 @@ TEST_F(RunFile, AnswersWhileTheNewestBlockGrows) {
   EXPECT_EQ(file.unread(), 0u);
 }
 
+TEST_F(RunFile, ABlockThatHasGrownIsReadAsItWasListed) {
+  RunFileWriter writer(path, summary_of_test());
+  writer.add(batch_of(10, 100));
+  writer.flush();
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  writer.add(batch_of(110, 100));
+  writer.add(batch_of(0, 10));  // late: these stand before the others
+  writer.flush();
+  EXPECT_EQ(reader.fill(trace), 1u);
+  const std::vector<Span> spans = spans_of(trace.tracks()[0]);
+  ASSERT_EQ(spans.size(), 100u);
+  EXPECT_EQ(spans.front().start, 10'000);
+  EXPECT_EQ(spans.back().start, 109'000);
+  EXPECT_TRUE(reader.problems().empty());
+}
+
 TEST_F(RunFile, ReadsWhatANewerVersionWrote) {
   write_run(path, MadeTrace(10).trace);
   {

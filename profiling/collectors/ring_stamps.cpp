@@ -52,7 +52,7 @@ std::vector<RingPart> RingStamps::read(const RingCopy& copy) {
 // Segment numbers have 32 bits and wrap around.
 void RingStamps::count_overwritten(uint32_t first, uint32_t count) {
   const auto missed = static_cast<int32_t>(first - next_);
-  if (missed > 0) losses_.overwritten += uint64_t(missed) * stamps_;
+  if (missed > 0) losses_.overwritten += static_cast<uint64_t>(missed);
   if (static_cast<int32_t>(first + count - next_) > 0) next_ = first + count;
 }
 

@@ -22,7 +22,7 @@ struct RingPart {
 class RingStamps {
  public:
   struct Losses {
-    uint64_t overwritten = 0;  // at most so many stamps
+    uint64_t overwritten = 0;  // segments: up to segment_stamps() of one block or warp
     uint64_t unmatched = 0;    // a begin without an end, or the reverse
     uint64_t invalid = 0;      // a name or a place that does not exist
   };
@@ -33,6 +33,7 @@ class RingStamps {
   std::vector<RingPart> read(const RingCopy& copy);
   const Losses& losses() const { return losses_; }
   uint64_t open_ranges() const;
+  uint32_t segment_stamps() const { return stamps_; }
 
  private:
   using Writer = std::tuple<uint32_t, uint32_t, uint32_t>;  // block, warp, multiprocessor

@@ -155,8 +155,10 @@ bool StampSpans::draw(Waiting& waiting, bool last) {
 
 std::string StampSpans::ring_problems() const {
   RingStamps::Losses sum;
+  uint32_t group = 0;  // most stamps that are overwritten together
   for (const auto& [number, ring] : rings_) {
     const RingStamps::Losses& losses = ring.stamps->losses();
+    group = std::max(group, ring.stamps->segment_stamps());
     sum.overwritten += losses.overwritten, sum.invalid += losses.invalid;
     sum.unmatched += losses.unmatched + ring.stamps->open_ranges();
   }
@@ -165,7 +167,7 @@ std::string StampSpans::ring_problems() const {
     if (count > 0) text += (text.empty() ? "" : " ") + what;
   };
   add(sum.overwritten,
-      "Up to " + std::to_string(sum.overwritten) +
+      std::to_string(sum.overwritten) + " groups of up to " + std::to_string(group) +
           " stamps of kernels were overwritten before they were read. Give KernelRanges a larger capacity.");
   add(sum.unmatched, std::to_string(sum.unmatched) + " ranges in kernels have only a begin or only an end.");
   add(sum.invalid, std::to_string(sum.invalid) + " stamps of kernels have a name or a place that does not exist.");

@@ -137,7 +137,7 @@ TEST(RingStamps, TheNewestStayAndTheOthersAreCounted) {
   const auto parts = stamps.read(ring.copy());
   ASSERT_EQ(parts.size(), 4u);
   EXPECT_NEAR(static_cast<double>(parts[0].stamps[0].globaltimer - kBegan), 900, 32);
-  EXPECT_EQ(stamps.losses().overwritten, 6u * 2) << "segments 3 to 8";
+  EXPECT_EQ(stamps.losses().overwritten, 6u) << "segments 3 to 8";
 }
 
 // A block that keeps its old segment writes into one that belongs to another block by now.
@@ -320,9 +320,10 @@ TEST_F(Drawn, OverwrittenStampsAreLosses) {
   for (uint64_t i = 0; i < 48; ++i) ring.begin(block, 10 * i, 0), ring.end(block, 10 * i + 5, 0);
   context.resident_kernels.push_back({kNoOp, 0, kKernel, kKernel + 1'000, 0});
   inner.draw_rings({ring.copy()}, true);
-  EXPECT_EQ(finish().losses.dropped_records, 64u);
+  EXPECT_EQ(finish().losses.dropped_records, 8u);
   EXPECT_EQ(inner.ring_problems(),
-            "Up to 64 stamps of kernels were overwritten before they were read. Give KernelRanges a larger capacity.");
+            "8 groups of up to 8 stamps of kernels were overwritten before they were read. Give KernelRanges a larger "
+            "capacity.");
 }
 
 }  // namespace

@@ -12,7 +12,8 @@
 //
 // Cost. Not recorded: one uniform branch for each begin or end, and no memory. Recorded: a block reserves a segment at
 // its first stamp, by one atomic addition. Each stamp then reads two clocks and stores 16 bytes; nobody waits for the
-// store. WARPSCOPE_NO_RANGES compiles everything out. tests/gpu/kernel_ranges_gpu_test measures it.
+// store. On an H200 a begin or end takes 15 to 22 ns when not recorded and 56 to 66 ns when recorded, in a block that
+// does nothing else meanwhile (tests/gpu/kernel_ranges_gpu_test). WARPSCOPE_NO_RANGES compiles everything out.
 //
 // Who writes. Thread 0 of each block, or lane 0 of each warp that calls (Each::Warp). That thread has to take part.
 // Ranges may nest; a lane shows the innermost one. A range without any stamp inside must be shorter than 4 s.

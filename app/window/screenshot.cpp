@@ -91,10 +91,13 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   else if (options.isSet("train-seconds"))
     window.train();
   if (options.isSet("train-seconds")) train_for(window, options.value("train-seconds").toDouble());
-  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0)
-    window.tabs()->setCurrentIndex(tab);
   turn(700);
   for (int i = 0; i < 100 && still_reading(window); ++i) turn(100);
+  if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0) {
+    window.tabs()->setCurrentIndex(tab);  // an opened file may have shown another one
+    turn(700);
+    for (int i = 0; i < 100 && still_reading(window); ++i) turn(100);
+  }
   const bool written = window.grab().save(options.value("screenshot"));
   const QString state = window.statusLine()->text();
   std::fprintf(stderr, "%s\n", qPrintable(state));

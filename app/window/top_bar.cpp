@@ -56,8 +56,10 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
   } else if (run && run->summary) {
     strong_ = QString::fromUtf8(to_string(run->summary->status).data());
     const QString steps = count_text(run->summary->steps);
-    weak_ = tr(" · %1 steps in %2").arg(steps, duration_text(run->summary->wall_s));
-    shorter_ = tr(" · %1 steps").arg(steps);
+    const bool counted = run->summary->steps > 0;  // else it is a trace that does not say how many
+    if (counted) weak_ = tr(" · %1 steps in %2").arg(steps, duration_text(run->summary->wall_s));
+    if (counted) shorter_ = tr(" · %1 steps").arg(steps);
+    if (!counted && run->origin == RunOrigin::Imported) strong_ = tr("imported");
     if (run->shipped) shortest_ = shorter_, shorter_ = weak_, weak_ += " · " + origin_text(*run);
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }
@@ -371,8 +373,9 @@ void TopBar::showFigures(const Run& run) {
   accuracy_->setValue(fixed_text(accuracy * 100, 2), accuracy == accuracy ? "%" : "");
   const QStringList time = step_time_text(run.stepUs()).split(' ');
   step_time_->setValue(time.front(), time.size() > 1 ? time.back() : QString());
-  const bool busy = prof::machine_busy(run.step_time);
-  step_time_->setCaption(busy ? tr("%1, machine busy").arg(step_time_name()) : step_time_name(), busy);
+  const bool varies = prof::machine_busy(run.step_time), other = run.origin == RunOrigin::Imported;
+  const QString why = other ? tr("%1, varies") : tr("%1, machine busy");  // another program has its own reasons
+  step_time_->setCaption(varies ? why.arg(step_time_name()) : step_time_name(), varies && !other);
   step_time_->setToolTip(step_time_tip(run.step_time.p5_us, run.step_time.p95_us));
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');

@@ -58,7 +58,9 @@ class List {
 void add_steps(List& list, const ComparedRun& run) {
   const bool sampled = !run.sample.step_us.empty();  // otherwise the noise of these figures is unknown
   const auto tail = [&](double share) {
-    return sampled ? percentile_of_blocks(run.sample.step_us, share) : Interval{kUnknown, kUnknown};
+    Interval value = sampled ? percentile_of_blocks(run.sample.step_us, share) : Interval{kUnknown, kUnknown};
+    if (share > 0.5 && prof::machine_busy(run.time)) value.half_width = kUnknown;  // others make the slow steps
+    return value;
   };
   const double mean_noise = sampled ? interval_of_blocks(run.sample.step_us).half_width : kUnknown;
   const double mean = run.sample.traced() ? run.sample.mean_step_us() : kUnknown;

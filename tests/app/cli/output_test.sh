@@ -54,7 +54,8 @@ cat >long.json <<'JSON'
  "spec": {"data": {"name": "iris"}, "train": {"epochs": 200, "eval_every": 0}, "exec": {"device": "cpu"}}}
 JSON
 "$program" experiment long.json --out long >long.txt 2>&1 & pid=$!
-sleep 1; kill -HUP $pid; wait $pid; code=$?
+for ((i = 0; i < 300; ++i)); do [[ -s long/results.jsonl ]] && break; sleep 0.1; done
+kill -HUP $pid; wait $pid; code=$?
 check "also an experiment" '[[ $code == 0 && -s long/results.jsonl && -s long/table.csv ]] && grep -q "start it again to go on" long.txt'
 "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
 sleep 1; kill -HUP $pid; wait $pid; code=$?

@@ -119,7 +119,8 @@ void RemoteTest::looksAndObeysAsHere() {
   session.pause();
   QVERIFY(session.paused());
   QVERIFY(QTest::qWaitFor([&] { return run->progress && run->progress->paused; }, 10'000));
-  const size_t before = run->steps.size();
+  size_t before = 0;
+  for (size_t now = run->steps.size(); now != before; now = run->steps.size()) before = now, QTest::qWait(300);  // the last losses
   session.stepOnce();
   QVERIFY(QTest::qWaitFor([&] { return run->steps.size() == before + 1; }, 10'000));
   session.change("exec.fusion", "off");

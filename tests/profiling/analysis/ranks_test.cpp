@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/profiling/analysis/made_ranks.h"
+#include "tests/support/machine.h"
 
 namespace ws::prof {
 namespace {
@@ -238,10 +239,10 @@ TEST(Ranks, ManyRanksAndManySpansTakeLinearTime) {
   MadeRanks wide;
   wide.ranks = 1024, wide.steps = 200;
   size_t spans = 0;
-  EXPECT_LT(seconds_of(wide, spans), 10) << spans;
+  EXPECT_LT(seconds_of(wide, spans), 2 * test::busy()) << spans;
   MadeRanks long_run;
   long_run.steps = 5000, long_run.kernels = 50;
-  EXPECT_LT(seconds_of(long_run, spans), 5) << spans;
+  EXPECT_LT(seconds_of(long_run, spans), test::busy()) << spans;
   EXPECT_GT(spans, 2'000'000u);
 }
 

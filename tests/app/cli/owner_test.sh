@@ -75,7 +75,8 @@ sed 's/"repeats": 3/"repeats": 1000/' e.json >long.json
 wait_for r/.owner
 "$program" experiment long.json --on "$there" --out r >/dev/null 2>err.txt; check "a second start there: 1 and the first" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
 "$program" experiment e.json --out r >/dev/null 2>err.txt; check "nor are trainings here added to it" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
-sleep 1; end INT $first
+for ((i = 0; i < 300; ++i)); do grep -rqs . --include=results.jsonl there && break; sleep 0.1; done
+end INT $first
 check "its results came and its claim has ended" '[[ -s r/results.jsonl && ! -e r/.owner ]]'
 
 # Names are data.

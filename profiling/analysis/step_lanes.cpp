@@ -72,11 +72,10 @@ void name_only_thread(std::vector<StepLane>& lanes) {
 
 std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWindowNs step,
                                  size_t most) {
-  const auto& tracks = trace.tracks();
-  const bool gpu = std::any_of(tracks.begin(), tracks.end(),
-                               [](const Track& t) { return t.kind == TrackKind::Stream && t.spans > 0; });
+  auto tracks = tracks_of_steps(trace);
+  const bool gpu = std::ranges::any_of(tracks, [](const Track& t) { return t.kind == TrackKind::Stream && t.spans > 0; });
   std::vector<StepLane> lanes;
-  for (const Track& track : marks.tracks())
+  for (const Track& track : tracks_of_steps(marks))
     if (track.kind == TrackKind::Phases && track.spans > 0) lanes.push_back({&marks, &track, lane_name(track)});
   for (const Track& track : tracks)
     if (shown_in_step(track, gpu)) lanes.push_back({&trace, &track, lane_name(track)});

@@ -91,7 +91,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
-    out += row({letter(i), r.run.name, r.run.device, r.status, std::to_string(r.run.steps),
+    out += row({letter(i), r.run.name, r.run.device, r.status, r.run.steps > 0 ? std::to_string(r.run.steps) : "–",
                 step_text(r.run) + step_against_first(runs, i), known(r.run.whole_run_us, 1),
                 figure::grouped(measure(measures_of(r.run), MeasureKind::Throughput).value.value) +
                     samples_against_first(runs, i),
@@ -237,7 +237,8 @@ std::string report_html(const std::vector<ReportRun>& runs) {
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Warpscope report</title><style>" +
       std::string(kStyle) + "</style></head><body>\n<h1>" + headline(runs) + "</h1>\n" + runs_table(runs) +
-      warnings_html(runs) + "<h2>What differs</h2>\n" + choices_table(runs);
+      warnings_html(runs);
+  if (runs.size() > 1) html += "<h2>What differs</h2>\n" + choices_table(runs);
   for (const ReportFigure& f : figures(runs))
     html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
             escape_xml(f.caption) + "</figcaption></figure>\n";

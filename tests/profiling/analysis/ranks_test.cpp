@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "profiling/analysis/step_lanes.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/support/machine.h"
 
@@ -216,6 +217,13 @@ TEST(Ranks, CollectivesOfTheHostAreComparedAcrossThreads) {
   EXPECT_EQ(report.straggler.rank, 1);
   EXPECT_EQ(report.straggler.every, 4);
   EXPECT_EQ(report.straggler.late_us, 200);
+}
+
+TEST(Ranks, ATypicalStepIsThatOfOneRank) {
+  const Trace trace = MadeRanks{}.joined();
+  const std::vector<StepLane> lanes = step_lanes(trace, trace, {}, 20);
+  ASSERT_FALSE(lanes.empty());
+  for (const StepLane& lane : lanes) EXPECT_EQ(lane.track->rank, 0) << lane.name;
 }
 
 TEST(Ranks, TheJsonHasTheSameNumbers) {

@@ -26,7 +26,8 @@ struct LegendEntry {
 constexpr LegendEntry kLegend[] = {{prof::Meaning::Matrix, "matrix"}, {prof::Meaning::Pointwise, "pointwise"},
                                    {prof::Meaning::Loss, "loss"},     {prof::Meaning::Optimizer, "optimizer"},
                                    {prof::Meaning::Copy, "copies"},     {prof::Meaning::Allocation, "allocation"},
-                                   {prof::Meaning::Sync, "sync"},     {prof::Meaning::Idle, "idle"}};
+                                   {prof::Meaning::Sync, "sync"},     {prof::Meaning::Idle, "idle"},
+                                   {prof::Meaning::Communication, "communication"}};
 constexpr int kLegendFrom = 1080, kFilterFrom = 620;
 
 QString align_text(Align align) {
@@ -45,19 +46,41 @@ double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) {
   return 9 + 5 + metrics.horizontalAdvance(entry.name) + 11;
 }
 
+bool communicates(const TimelineModel& model) {
+  const auto in_track = [](const prof::Track& track) {
+    constexpr auto kAt = static_cast<size_t>(prof::Meaning::Communication);
+    return !track.blocks.empty() && track.blocks.back().before[kAt] + track.blocks.back().total[kAt] > 0;
+  };
+  for (size_t run = 0; run < model.runCount(); ++run)
+    if (std::ranges::any_of(model.run(static_cast<int>(run))->trace.tracks(), in_track)) return true;
+  return false;
+}
+
 }  // namespace
 
 MeaningLegend::MeaningLegend(QWidget* parent) : QWidget(parent) {
   setAccessibleName(
       tr("Colours of the timeline: matrix blue, pointwise green, loss yellow, optimizer violet, copies pale blue, "
-         "allocation red, sync grey, idle hatched"));
+         "allocation red, sync grey, idle hatched, communication cyan"));
   setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+}
+
+void MeaningLegend::setCommunication(bool shown) {
+  if (shown == communication_) return;
+  communication_ = shown;
+  updateGeometry();
+  update();
+}
+
+bool MeaningLegend::shows(prof::Meaning meaning) const {
+  return communication_ || meaning != prof::Meaning::Communication;
 }
 
 QSize MeaningLegend::sizeHint() const {
   const QFontMetricsF metrics(ui_font(11));
   double width = 4;
-  for (const auto& entry : kLegend) width += entry_width(metrics, entry);
+  for (const auto& entry : kLegend)
+    if (shows(entry.meaning)) width += entry_width(metrics, entry);
   return {static_cast<int>(width), 20};
 }
 
@@ -67,6 +90,7 @@ void MeaningLegend::paintEvent(QPaintEvent*) {
   const QFontMetricsF metrics(font);
   double x = 4;
   for (const auto& entry : kLegend) {
+    if (!shows(entry.meaning)) continue;
     draw_fill(painter, QRectF(std::round(x), height() / 2.0 - 4.5, 9, 9).translated(0, 0.5),
               meaning_brush(entry.meaning));
     painter.setFont(font);
@@ -89,6 +113,10 @@ TimelinePane::TimelinePane(TimeCursor* cursor, Selection* selection, QWidget* pa
   connect(view_, &TimelineView::laneMenuWanted, this, &TimelinePane::laneMenu);
   connect(cursor, &TimeCursor::rangeChanged, this, &TimelinePane::showNote);
   connect(&model_, &TimelineModel::alignChanged, this, &TimelinePane::showNote);
+  connect(&model_, &TimelineModel::lanesChanged, this, [this] {
+    legend_->setCommunication(communicates(model_));
+    showLegend();
+  });
   showNote();
 }
 
@@ -244,9 +272,15 @@ void TimelinePane::showNote() {
   setTitle(tr("Timeline"), note);
 }
 
+// The other options keep their room.
+void TimelinePane::showLegend() {
+  constexpr int kOthers = 600;
+  legend_->setVisible(width() >= std::max(kLegendFrom, kOthers + legend_->sizeHint().width()));
+}
+
 void TimelinePane::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
-  legend_->setVisible(width() >= kLegendFrom);
+  showLegend();
   filter_->setVisible(width() >= kFilterFrom);
   lanes_->setVisible(width() >= kFilterFrom);
 }

@@ -21,9 +21,14 @@ class MeaningLegend : public QWidget {
   explicit MeaningLegend(QWidget* parent = nullptr);
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return {0, 20}; }
+  void setCommunication(bool shown);  // most runs have none
 
  protected:
   void paintEvent(QPaintEvent*) override;
+
+ private:
+  bool shows(prof::Meaning meaning) const;
+  bool communication_ = false;
 };
 
 class TimelinePane : public Pane {
@@ -57,6 +62,7 @@ class TimelinePane : public Pane {
   void buildBody();
   void addCommand(const QString& text, const QString& keys, std::function<void()> run);
   void showNote();
+  void showLegend();
   QString alignedNote() const;
   void chooseAlign(Align align);
   void laneMenu(const QString& key, const QPoint& at);

@@ -309,9 +309,10 @@ class RankComparison {
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       std::vector<double> lengths;
       for (size_t s = 1; s < steps.size(); ++s)
-        if (steps[s] - steps[s - 1] == stride && ends_[r][s] > ends_[r][s - 1])
+        if (steps[s] - steps[s - 1] == stride && ends_[r][s - 1] != -kAlways && ends_[r][s] > ends_[r][s - 1])
           lengths.push_back(micros(ends_[r][s] - ends_[r][s - 1]));
-      if (lengths.empty()) lengths.push_back(micros(std::max<TimeNs>(0, ends_[r].back() - report_.step_begins.back())));
+      const TimeNs begin = report_.step_begins.back(), end = std::max(begin, ends_[r].back());
+      if (lengths.empty()) lengths.push_back(micros(end - begin));
       const double longest = kPauseFactor * median(lengths);
       std::erase_if(lengths, [&](double length) { return length > longest; });
       for (const double length : lengths) row(r).step += length / static_cast<double>(lengths.size());

@@ -147,7 +147,8 @@ Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(
 
 Ownership::~Ownership() {
   if (getpid() != process_) return;  // in a child made by fork(): the claim belongs to its parent
-  if (same_file(file_, lock_)) unlink(lock_.c_str());
+  constexpr int kTries = 2;  // a network file system may refuse once
+  for (int i = 0; i < kTries && same_file(file_, lock_); ++i) unlink(lock_.c_str());
   forget(file_);
   close(file_);
 }

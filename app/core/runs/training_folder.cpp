@@ -103,6 +103,7 @@ void TrainingFolder::keep_rows() const {
   std::string kept = kHeader;
   {
     std::ifstream old(metrics_path_);
+    if (!old && fs::exists(metrics_path_)) throw Failure(metrics_path_ + ": cannot be read: " + std::strerror(errno));
     std::string line;
     std::getline(old, line);
     for (int64_t last = 0; std::getline(old, line) && last < keep_steps_;) {
@@ -111,6 +112,7 @@ void TrainingFolder::keep_rows() const {
       kept += line + "\n";
       last = step;
     }
+    if (old.bad()) throw Failure(metrics_path_ + ": cannot be read to its end.");
   }
   prof::write_whole(metrics_path_, kept);
 }

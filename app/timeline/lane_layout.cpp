@@ -245,11 +245,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   return lanes;
 }
 
-int64_t communication_of(const prof::Track& track) {
-  if (track.blocks.empty()) return 0;
-  constexpr auto kPart = static_cast<size_t>(prof::Meaning::Communication);
-  return track.blocks.back().before[kPart] + track.blocks.back().total[kPart];
-}
+bool communicates(const prof::Track& track) { return track.time_of(prof::Meaning::Communication) > 0; }
 
 // One lane for a whole rank: computation above, and below it what communicates beside it.
 Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool small) {
@@ -262,8 +258,8 @@ Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool sm
       if (tracks[i].rank == rank && tracks[i].kind == kind && tracks[i].spans > 0) found.push_back(i);
     if (!found.empty()) lane.tracks = std::move(found), lane.track_kind = kind;
   }
-  std::ranges::stable_sort(lane.tracks, {}, [&](size_t i) { return communication_of(tracks[i]) > 0; });
-  lane.halves = lane.tracks.size() > 1 && communication_of(tracks[lane.tracks.back()]) > 0;
+  std::ranges::stable_sort(lane.tracks, {}, [&](size_t i) { return communicates(tracks[i]); });
+  lane.halves = lane.tracks.size() > 1 && communicates(tracks[lane.tracks.back()]);
   return lane;
 }
 

@@ -19,9 +19,7 @@ Weight weight_of(const Lane& lane, const prof::Trace& trace) {
   for (size_t index : lane.tracks) {
     const prof::Track& track = trace.tracks()[index];
     weight.spans += track.spans;
-    if (track.blocks.empty()) continue;
-    for (size_t m = 0; m < prof::kMeanings; ++m)
-      weight.busy += track.blocks.back().before[m] + track.blocks.back().total[m];
+    for (size_t m = 0; m < prof::kMeanings; ++m) weight.busy += track.time_of(static_cast<prof::Meaning>(m));
   }
   return weight;
 }

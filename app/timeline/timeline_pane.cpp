@@ -47,10 +47,7 @@ double entry_width(const QFontMetricsF& metrics, const LegendEntry& entry) {
 }
 
 bool communicates(const TimelineModel& model) {
-  const auto in_track = [](const prof::Track& track) {
-    constexpr auto kAt = static_cast<size_t>(prof::Meaning::Communication);
-    return !track.blocks.empty() && track.blocks.back().before[kAt] + track.blocks.back().total[kAt] > 0;
-  };
+  const auto in_track = [](const prof::Track& track) { return track.time_of(prof::Meaning::Communication) > 0; };
   for (size_t run = 0; run < model.runCount(); ++run)
     if (std::ranges::any_of(model.run(static_cast<int>(run))->trace.tracks(), in_track)) return true;
   return false;

@@ -16,10 +16,6 @@ namespace {
 
 bool communicates(const SpanBlock& block) { return block.total[static_cast<size_t>(Meaning::Communication)] > 0; }
 
-bool communicates(const Track& track) {
-  return std::ranges::any_of(track.blocks, [](const SpanBlock& b) { return communicates(b); });
-}
-
 TimeNs first_communication(const Track& track) {
   const auto block = std::ranges::find_if(track.blocks, [](const SpanBlock& b) { return communicates(b); });
   return block == track.blocks.end() ? kAlways : block->first;
@@ -50,7 +46,7 @@ std::vector<size_t> tracks_of(const Trace& trace, int rank, int rank_without, Tr
   std::vector<size_t> found;
   for (size_t t = 0; t < trace.tracks().size(); ++t) {
     const Track& track = trace.tracks()[t];
-    if ((track.rank < 0 ? rank_without : track.rank) == rank && track.kind == kind && communicates(track))
+    if ((track.rank < 0 ? rank_without : track.rank) == rank && track.kind == kind && track.time_of(Meaning::Communication) > 0)
       found.push_back(t);
   }
   std::ranges::stable_sort(found, {}, [&](size_t t) { return first_communication(trace.tracks()[t]); });
@@ -104,9 +100,7 @@ using Indices = std::vector<uint32_t>;  // of the calls of one kind on one rank,
 double spread_of_ends(std::span<const TimeNs> a, std::span<const TimeNs> b) {
   std::vector<double> apart;
   for (size_t i = 0; i < a.size(); ++i) apart.push_back(static_cast<double>(a[i] - b[i]));
-  const double middle = median(apart);
-  for (double& each : apart) each = std::abs(each - middle);
-  return median(apart);
+  return spread_around_median(std::move(apart));
 }
 
 class Matcher {

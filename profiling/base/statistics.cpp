@@ -37,6 +37,12 @@ double percentile(std::vector<double> values, double share) {
 
 double median(std::vector<double> values) { return percentile(std::move(values), 0.5); }
 
+double spread_around_median(std::vector<double> values) {
+  const double middle = median(values);
+  for (double& value : values) value = std::abs(value - middle);
+  return median(std::move(values));
+}
+
 double student_t(size_t freedom) {
   constexpr double kSmall[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228};
   return freedom <= std::size(kSmall) ? kSmall[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);

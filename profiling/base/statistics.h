@@ -17,6 +17,7 @@ struct Interval {
 double percentile(std::vector<double> values, double share);
 double percentile_of_sorted(const std::vector<double>& sorted, double share);
 double median(std::vector<double> values);
+double spread_around_median(std::vector<double> values);  // the median distance from the median; few outliers do not count
 
 // Returns a middle value, the upper one if the count is even. Reorders the values; there must be at least one.
 template <class Value>

@@ -25,13 +25,8 @@ namespace ws::prof {
 namespace {
 
 int64_t whole_number(const RunSummary& summary, const char* key, int64_t otherwise) {
-  const auto at = summary.extra.find(key);
-  return at == summary.extra.end() ? otherwise : number_in(at->second, otherwise);
-}
-
-std::string text_of(const RunSummary& summary, const char* key) {
-  const auto at = summary.extra.find(key);
-  return at == summary.extra.end() ? "" : at->second;
+  const std::string text = summary.said(key);
+  return text.empty() ? otherwise : number_in(text, otherwise);
 }
 
 RankOfFile rank_of(const RunSummary& summary) {
@@ -123,7 +118,7 @@ class Clocks {
   void group() {
     std::map<std::string, size_t> known;
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      const std::string clock = text_of(ranks_[i], kClockKey);
+      const std::string clock = ranks_[i].said(kClockKey);
       const bool shared = !clock.empty() && clock != kWallClock;
       const size_t group = shared ? known.try_emplace(clock, groups_.size()).first->second : groups_.size();
       if (group == groups_.size()) groups_.emplace_back();
@@ -172,7 +167,7 @@ class Clocks {
     if (common.size() >= kFewest) return fit(std::move(common), error_us_);
     const size_t first = groups_[group][0], reference = groups_[0][0];
     const bool wall =
-        text_of(ranks_[first], kClockKey) == kWallClock && text_of(ranks_[reference], kClockKey) == kWallClock;
+        ranks_[first].said(kClockKey) == kWallClock && ranks_[reference].said(kClockKey) == kWallClock;
     problems_.push_back(
         "Rank " + std::to_string(rank_of(ranks_[first]).rank) + " shares no collective with rank " +
         std::to_string(rank_of(ranks_[reference]).rank) + ": their clocks are aligned by " +
@@ -290,13 +285,6 @@ class RankJoin {
   size_t blocks_ = 0;
 };
 
-void add(Losses& to, const Losses& more) {
-  to.dropped_records += more.dropped_records;
-  to.invalid_records += more.invalid_records;
-  to.unjoined_kernels += more.unjoined_kernels;
-  to.evicted_spans += more.evicted_spans;
-}
-
 std::string without_rank(const std::string& name) {
   const size_t at = name.rfind(" · rank ");
   return at == name.npos ? name : name.substr(0, at);
@@ -319,12 +307,12 @@ RunSummary joined_summary(const std::vector<RunSummary>& ranks) {
   for (int64_t i = 0; i < rank_of(ranks[0]).ranks; ++i) hosts.push_back("");
   for (const RunSummary& rank : ranks) {
     joined.wall_s = std::max(joined.wall_s, rank.wall_s);
-    const std::string host = text_of(rank, kHostKey);
+    const std::string host = rank.said(kHostKey);
     hosts[static_cast<size_t>(rank_of(rank).rank)] = host;
     names.insert(host);
     if (rank.status == "finished" || joined.status == rank.status) continue;
     if (joined.status == "finished" || joined.status == "running") joined.status = rank.status;
-    const std::string why = text_of(rank, "message");
+    const std::string why = rank.said("message");
     if (!joined.extra.contains("message"))
       joined.extra["message"] = "Rank " + std::to_string(rank_of(rank).rank) + ": " + (why.empty() ? rank.status : why);
   }
@@ -377,7 +365,7 @@ RunData joined(const std::vector<RunSummary>& ranks, const OpenRanks& open, cons
     open(i, true, [&](OpenRank rank) {
       const int number = rank_of(ranks[i]).rank;
       join.add(rank, number, maps[i], i == 0);
-      add(run.trace.losses, rank.points.losses);
+      run.trace.losses.add(rank.points.losses);
       for (const std::string& problem : rank.run.problems)
         run.problems.push_back("Rank " + std::to_string(number) + ": " + problem);
       if (i == 0) take_rows(rank.run, join, earlier, run);

@@ -41,6 +41,11 @@ struct RunSummary {
   double allocator_calls_per_step = 0;
   Interval tracing_cost;  // share of an untraced step: 0.04 is 4 %; NaN: not measured
   std::map<std::string, std::string> extra;  // further keys; keys of newer versions are preserved
+
+  std::string said(const std::string& key) const {  // in `extra`; empty if it is not there
+    const auto at = extra.find(key);
+    return at == extra.end() ? std::string() : at->second;
+  }
 };
 
 struct Metric {

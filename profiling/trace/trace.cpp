@@ -93,6 +93,13 @@ size_t bytes_of(const SpanBlock& block) {
 
 }  // namespace
 
+void Losses::add(const Losses& more) {
+  dropped_records += more.dropped_records;
+  invalid_records += more.invalid_records;
+  unjoined_kernels += more.unjoined_kernels;
+  evicted_spans += more.evicted_spans;
+}
+
 NameId Trace::intern(std::string_view name) {
   if (const auto at = name_ids_.find(name); at != name_ids_.end()) return at->second;
   const auto id = static_cast<NameId>(names_.size());

@@ -108,6 +108,11 @@ struct Track {
   std::vector<TimeNs> block_starts;  // start of each block, for binary search
   size_t spans = 0;                  // including evicted spans
   TimeNs last_start = 0;
+
+  int64_t time_of(Meaning meaning) const {  // of all its spans, in ns
+    const auto at = static_cast<size_t>(meaning);
+    return blocks.empty() ? 0 : blocks.back().before[at] + blocks.back().total[at];
+  }
 };
 
 // Two equal rows have the same hash.
@@ -141,6 +146,7 @@ struct MemoryEvent {
 
 struct Losses {
   uint64_t dropped_records = 0, invalid_records = 0, unjoined_kernels = 0, evicted_spans = 0;
+  void add(const Losses& more);
 };
 
 class Trace {

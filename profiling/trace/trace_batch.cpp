@@ -34,13 +34,6 @@ void append_memory(Trace& trace, TraceBatch& batch) {
   }
 }
 
-void add(Losses& to, const Losses& more) {
-  to.dropped_records += more.dropped_records;
-  to.invalid_records += more.invalid_records;
-  to.unjoined_kernels += more.unjoined_kernels;
-  to.evicted_spans += more.evicted_spans;
-}
-
 }  // namespace
 
 bool TraceBatch::empty() const {
@@ -72,7 +65,7 @@ void append(Trace& trace, TraceBatch&& batch) {
     trace.append_counter(id, counter.points);
   }
   append_memory(trace, batch);
-  add(trace.losses, batch.losses);
+  trace.losses.add(batch.losses);
 }
 
 BatchBuilder::Name& BatchBuilder::name(std::string_view text) {

@@ -1,0 +1,225 @@
+// remote_cost PROGRAM [SECONDS [KEY=VALUE…]]: what it costs a training to be watched from another machine, beside being
+// traced into a file. Both happen to one training, in turns of a third of a second, so that no noise between processes
+// is in it: in one turn its reports are dropped; in the next they are told as a job tells them, PROGRAM serves them, and
+// another process takes them, spans too. Prints a table, and a line of JSON for each training.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/core/remote/job_teller.h"
+#include "app/core/remote/remote_run.h"
+#include "app/core/runs/traced_training.h"
+#include "engine/devices/devices.h"
+#include "engine/plan/run_spec.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/process.h"
+#include "profiling/base/statistics.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+constexpr double kTurn = 0.33, kSettle = 0.1;  // seconds; a turn begins to count when the last one has settled
+
+double now_s() { return static_cast<double>(prof::steady_ns()) * 1e-9; }
+
+struct Turn {
+  bool watched;
+  double from, until;                // seconds of the steady clock that count
+  double first = 0, last = 0;        // the ends of the first and the last step in it
+  int64_t steps = 0;
+  void add(double at) { ++steps == 1 ? first = last = at : last = at; }
+  double us_each() const { return (last - first) * 1e6 / static_cast<double>(steps - 1); }
+};
+
+// Finds the turn of each step. Steps arrive in the order of time, some after their turn is over.
+class Turns {
+ public:
+  void begin(bool watched, double at) { all_.push_back({watched, at + kSettle, at + kTurn}); }
+  void add(const std::vector<StepResult>& steps, double now) {
+    if (!steps.empty()) origin_ = std::min(origin_, now - steps.back().finished_s);
+    for (const StepResult& step : steps) {
+      const double at = origin_ + step.finished_s;
+      while (at_ < all_.size() && all_[at_].until < at) ++at_;
+      if (at_ < all_.size() && all_[at_].from <= at) all_[at_].add(at);
+    }
+  }
+  const std::vector<Turn>& all() const { return all_; }
+
+ private:
+  std::vector<Turn> all_;
+  size_t at_ = 0;
+  double origin_ = std::numeric_limits<double>::infinity();  // of the steps' times, on the steady clock; late by a report at most
+};
+
+// In pairs, first one and then the other way round: what drifts slowly is in both.
+bool is_watched(size_t turn) { return turn % 4 == 1 || turn % 4 == 2; }
+
+struct Cost {
+  Interval file_us, watched_us;
+  Interval log_ratio;
+  double ratio() const { return std::exp(log_ratio.value); }
+};
+
+Cost cost_of(const std::vector<Turn>& turns) {
+  std::vector<double> file, watched, ratios;
+  for (size_t i = 0; i + 1 < turns.size(); i += 2) {
+    const Turn &a = turns[i], &b = turns[i + 1];
+    if (a.steps < 10 || b.steps < 10) continue;  // a turn in which the training was tested or prepared
+    (a.watched ? watched : file).push_back(a.us_each());
+    (b.watched ? watched : file).push_back(b.us_each());
+    ratios.push_back(std::log(watched.back() / file.back()));
+  }
+  return {median_with_interval(file), median_with_interval(watched), median_with_interval(ratios)};
+}
+
+// The other machine's part: serve and a process that takes everything. It has to be another process: its work may not
+// take the locks, the memory and the processor of the training's.
+std::vector<std::string> watcher(const std::string& program, const fs::path& folder) {
+  return {program_file(), "--watch", "pipe:exec '" + program + "' serve --folder '" + folder.string() + "'"};
+}
+
+int watch(const std::string& address) {
+  RemoteLink link(parse_remote(address));
+  RemoteRun run(link, "a", true);
+  size_t steps = 0, spans = 0;
+  for (bool over = false; !over; std::this_thread::sleep_for(milliseconds(16))) {
+    over = run.over();
+    const RemoteUpdate update = run.take();
+    steps += update.run.steps.size();
+    for (const prof::TraceBatch& batch : update.run.traces) spans += batch.span_count();
+  }
+  std::printf("{\"steps_seen\": %zu, \"spans_seen\": %zu, \"trace_left_out_mb\": %.1f}", steps, spans,
+              static_cast<double>(run.left_out()) * 1e-6);
+  return 0;
+}
+
+class Bench {
+ public:
+  Bench(const std::string& program, double seconds)
+      : folder_(fs::temp_directory_path() / ("warpscope-cost-" + std::to_string(getpid()))), program_(program), seconds_(seconds) {
+    fs::create_directories(JobFolder(folder_, "a").path());
+  }
+  ~Bench() { fs::remove_all(folder_); }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  nlohmann::json run(const RunSpec& spec) {
+    const JobFolder job(folder_, "a");
+    prof::write_whole(job.file("job.json"), "{}");
+    std::optional<Process> seen;
+    {
+      const Ownership owned(job.path());
+      JobTeller teller(job);
+      seen.emplace(watcher(program_, folder_), Process::Output::Heard);
+      train(spec, job, teller);
+    }
+    std::string said;
+    while (const auto more = seen->output(1000)) said += *more;
+    if (seen->wait() != 0) throw std::runtime_error("the watcher failed");
+    nlohmann::json result = nlohmann::json::parse(said);
+    report(spec, cost_of(turns_.all()), result);
+    return result;
+  }
+
+ private:
+  void train(const RunSpec& spec, const JobFolder& job, JobTeller& teller) {
+    RecorderOptions options;
+    options.path = job.run_file();
+    options.trace.level = prof::TraceLevel::Full;
+    TracedTraining training(spec, options);
+    auto result = std::async(std::launch::async, [&] { return training.run(data::load(spec.data)); });
+    double next = 0, end = 0;
+    size_t turn = 0;
+    while (result.wait_for(milliseconds(10)) != std::future_status::ready) {
+      RemoteUpdate update{.run = training.take()};
+      const double now = now_s();
+      turns_.add(update.run.steps, now);
+      if (end == 0 && !update.run.steps.empty()) next = now, end = now + seconds_;
+      if (end > 0 && now >= next) next = now + kTurn, turns_.begin(is_watched(turn++), now);
+      if (turn > 0 && is_watched(turn - 1)) teller.tell(update);
+      if (end > 0 && now > end) training.control().stop();
+    }
+    RemoteUpdate last{.run = training.take()};
+    turns_.add(last.run.steps, now_s());
+    last.run.steps.clear(), last.run.epochs.clear(), last.run.traces.clear();
+    last.exit_status = 0;
+    teller.tell(last);
+    const Summary summary = result.get();
+    if (summary.status == RunStatus::Failed) throw std::runtime_error(summary.message);
+    device_ = summary.device;
+  }
+
+  void report(const RunSpec& spec, const Cost& cost, nlohmann::json& result) const {
+    const double low = std::exp(cost.log_ratio.value - cost.log_ratio.half_width),
+                 high = std::exp(cost.log_ratio.value + cost.log_ratio.half_width);
+    std::printf("%-8s %10.2f µs a step into a file, %10.2f watched: %.4f (95 %%: %.4f to %.4f, %zu pairs of turns)\n",
+                spec.name.c_str(), cost.file_us.value, cost.watched_us.value, cost.ratio(), low, high, turns_.all().size() / 2);
+    std::fflush(stdout);
+    result.update({{"training", spec.name},       {"device", device_},
+                   {"launch", field_text(spec, "exec.launch")}, {"turns", turns_.all().size()},
+                   {"into_a_file_us", cost.file_us.value},      {"watched_us", cost.watched_us.value},
+                   {"ratio", cost.ratio()},       {"low", low},
+                   {"high", high}});
+  }
+
+  fs::path folder_;
+  std::string program_, device_;
+  double seconds_;
+  Turns turns_;
+};
+
+RunSpec spec_of(const char* name, const std::vector<std::pair<std::string, std::string>>& choices) {
+  RunSpec spec = load_spec(name);
+  set_field(spec, "train.epochs", "1000000000");
+  set_field(spec, "train.eval_every", "0");
+  for (const auto& [key, value] : choices) set_field(spec, key, value);
+  std::vector<std::string> notes;
+  return fit_to_machine(spec, device_info().cuda, notes);
+}
+
+// MNIST with launches that the host is busy with, and Iris as it is.
+int measure(const std::string& program, double seconds, const std::vector<std::pair<std::string, std::string>>& choices) {
+  auto launches = choices;
+  launches.insert(launches.begin(), {{"exec.launch", "eager"}, {"exec.fusion", "off"}, {"exec.sync", "on-read"}});
+  std::vector<nlohmann::json> results;
+  for (const RunSpec& spec : {spec_of("mnist", launches), spec_of("iris", choices)}) results.push_back(Bench(program, seconds).run(spec));
+  bool watched = true;
+  for (const nlohmann::json& result : results) {
+    std::printf("%s\n", result.dump().c_str());
+    watched &= result["steps_seen"] > 0 && result["spans_seen"] > 0 && result["ratio"].is_number();
+  }
+  return watched ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace ws::app
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string(argv[1]) == "--watch") return ws::app::watch(argv[2]);
+  if (argc < 2) return std::fputs("remote_cost PROGRAM [SECONDS [KEY=VALUE…]]\n", stderr), 2;
+  std::vector<std::pair<std::string, std::string>> choices;
+  for (int i = 3; i < argc; ++i) {
+    const std::string text = argv[i];
+    choices.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
+  }
+  return ws::app::measure(std::filesystem::absolute(argv[1]), argc > 2 ? std::atof(argv[2]) : 75, choices);
+}

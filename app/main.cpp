@@ -18,6 +18,7 @@
 #include "app/window/window_layout.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
+#include "profiling/recording/record_environment.h"
 
 namespace {
 
@@ -111,6 +112,7 @@ int write_report_of_files(const QStringList& files, const QString& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ws::prof::leave_serving_environment();
   if (ws::app::run_first_call_if_asked()) return 0;
   outlive_failed_writes();
   scale_early(argc, argv);

@@ -36,6 +36,7 @@ Run add_torch(CLI::App& program);
 Run add_attach(CLI::App& program);
 Run add_install(CLI::App& program);
 Run add_serve(CLI::App& program);
+Run add_follow(CLI::App& program);
 Run add_job(CLI::App& program);
 
 void add_limit(CLI::App& command);  // --limit, for commands that read files

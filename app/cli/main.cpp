@@ -15,6 +15,7 @@
 #include "app/core/lab/first_call.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
+#include "profiling/recording/record_environment.h"
 
 namespace {
 
@@ -69,6 +70,7 @@ int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands)
 }  // namespace
 
 int main(int argc, char** argv) {
+  ws::prof::leave_serving_environment();
   if (ws::app::run_first_call_if_asked()) return kDone;
   std::signal(SIGPIPE, do_nothing);  // a reader that leaves must not end a training run
   std::signal(SIGXFSZ, do_nothing);  // ulimit -f: treat a file that may not grow as a failed write
@@ -83,7 +85,7 @@ int main(int argc, char** argv) {
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
   for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab, add_report, add_convert,
-                      add_diff, add_stats, add_record, add_torch, add_attach, add_install, add_serve, add_job})
+                      add_diff, add_stats, add_record, add_torch, add_attach, add_install, add_serve, add_follow, add_job})
     add(adder);
   try {
     program.parse(argc, argv);

@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
   std::string out, level = "full", python = "modules", window, library;
-  bool counters = false, serve = false;
+  bool counters = false, serve = false, environment = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
   RemoteArguments remote;
@@ -195,6 +195,15 @@ int record_there(const RecordArguments& a) {
   return watch_recording(a, run, line);
 }
 
+// For eval in a shell: programs that it starts from then on become jobs.
+int print_environment(const RecordArguments& a) {
+  for (auto [name, value] : prof::serving_environment(options_of(a), program_file().string())) {
+    for (size_t at = 0; (at = value.find('\'', at)) != value.npos; at += 4) value.replace(at, 1, "'\\''");
+    std::printf("export %s='%s'\n", name.c_str(), value.c_str());
+  }
+  return kDone;
+}
+
 int record(RecordArguments a) {
   if (a.out.empty()) a.out = unowned("recorded.wsrun");
   if (a.serve && !a.remote.on.empty()) throw UsageError("--serve records here; without --on");
@@ -228,6 +237,8 @@ Run add_record(CLI::App& program) {
   arguments->remote.add_to(command);
   command.add_flag("--serve", arguments->serve,
                    "let windows and other terminals attach and detach at any time; continues if this terminal closes");
+  command.add_flag("--environment", arguments->environment,
+                   "print variables for a shell: each CUDA or Python program that it starts then becomes such a job");
   command.add_option("--trace", arguments->level, "how much is traced: steps, graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();
@@ -262,6 +273,7 @@ Run add_record(CLI::App& program) {
     if (!unknown.empty() && unknown[0] != "--") {
       throw UsageError("record: " + unknown[0] + " is no option of record; put -- before the program");
     }
+    if (arguments->environment) return print_environment(*arguments);
     if (arguments->command.empty()) throw UsageError("record: which program? For example: record -- python3 train.py");
     return record(*arguments);
   };

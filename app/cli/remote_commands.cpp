@@ -104,6 +104,17 @@ Run add_serve(CLI::App& program) {
   };
 }
 
+Run add_follow(CLI::App& program) {
+  auto process = std::make_shared<int64_t>(0);
+  CLI::App& command = *program.add_subcommand("follow", "make a job of a process that records itself");
+  command.group("");
+  command.add_option("PROCESS", *process)->required();
+  return [process] {
+    std::printf("%s", app::follow_process(app::usual_runs_folder(), *process).c_str());
+    return kDone;
+  };
+}
+
 Run add_job(CLI::App& program) {
   auto folder = std::make_shared<std::string>();
   CLI::App& command = *program.add_subcommand("job", "run a job that serve starts");

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "profiling/base/failure.h"
 
@@ -115,6 +117,24 @@ void Process::signal(int number) {
   if (!status_) kill(child_, number);
 }
 
+OtherProcess::OtherProcess(std::string mark) : mark_(std::move(mark)) {
+  const size_t first = mark_.find(' ');
+  number_ = first == mark_.npos ? 0 : std::atoi(mark_.c_str() + first);
+}
+
+bool OtherProcess::ended(int most_ms) const {
+  constexpr int kSliceMs = 5;
+  for (int waited = 0; is_alive(mark_) && is_alive(number_); waited += kSliceMs) {
+    if (waited >= most_ms) return false;
+    usleep(kSliceMs * 1000);
+  }
+  return true;
+}
+
+void OtherProcess::signal(int number) const {
+  if (!ended(0)) kill(number_, number);
+}
+
 bool is_alive(int64_t process) {
   const std::string state = stat_word(std::to_string(process), 0);
   return !state.empty() && state != "Z" && state != "X";
@@ -122,7 +142,9 @@ bool is_alive(int64_t process) {
 
 std::string this_process() { return std::to_string(getpid()) + " " + first_line("/proc/self/comm"); }
 
-std::string process_mark() { return mark_of(std::to_string(getpid())); }
+std::string process_mark() { return process_mark(getpid()); }
+
+std::string process_mark(int64_t process) { return mark_of(std::to_string(process)); }
 
 bool is_alive(const std::string& mark) {
   const size_t first = mark.find(' '), second = mark.find(' ', first + 1);

@@ -35,9 +35,22 @@ class Process {
   int ended_by_ = 0;
 };
 
+// A process that somebody else started.
+class OtherProcess {
+ public:
+  explicit OtherProcess(std::string mark);
+  bool ended(int most_ms) const;  // waits for its end, at most so long
+  void signal(int number) const;  // does nothing once it has ended
+
+ private:
+  std::string mark_;
+  pid_t number_ = 0;
+};
+
 bool is_alive(int64_t process);          // on this machine, and not a zombie
 std::string this_process();              // "1234 python3"
 std::string process_mark();              // identifies this process uniquely: boot, number, start time
+std::string process_mark(int64_t process);  // empty if there is none
 bool is_alive(const std::string& mark);  // false for an empty mark and for a mark from another machine
 
 }  // namespace ws

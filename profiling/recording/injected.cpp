@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <sstream>
 #include <string>
 
+#include "profiling/base/process.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/process_files.h"
@@ -39,11 +41,12 @@ std::string environment(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-CollectorOptions options_of_environment() {
+CollectorOptions collector_options() {
+  const RecordOptions asked = options_of_environment();
   CollectorOptions options;
-  options.level = trace_level(environment(kRecordLevel, "full"));
-  options.hardware_counters = environment(kRecordCounters, "0") == "1";
-  if (const std::string window = environment(kRecordWindow, ""); !window.empty()) options.clock = clock_window(window);
+  options.level = asked.level;
+  options.hardware_counters = asked.counters;
+  if (!asked.window.empty()) options.clock = clock_window(asked.window);
   options.inside_driver_start = true;
   options.program_ranges = true;
   options.libraries_loaded = [] { std::atexit(finish_at_exit); };
@@ -51,10 +54,23 @@ CollectorOptions options_of_environment() {
   return options;
 }
 
+// Asks the server to make this process a job. Its children belong to the same job: they get the same variables.
+void become_job(const std::string& server) {
+  Process starter({server, "follow", std::to_string(getpid())}, Process::Output::Heard);
+  std::string answer;
+  while (const auto more = starter.output(1000)) answer += *more;
+  starter.wait();
+  std::istringstream lines(answer);
+  for (const char* variable : {kRecordFile, kRecordFollower, kRecordName, kRecordCommand})
+    if (std::string value; std::getline(lines, value)) setenv(variable, value.c_str(), 1);
+}
+
 void begin(bool by_driver) {
+  if (const std::string server = environment(kRecordServer, ""); !server.empty() && environment(kRecordFile, "").empty())
+    become_job(server);
   const std::string wanted = environment(kRecordFile, "");
   if (wanted.empty()) return;
-  CollectorOptions options = options_of_environment();
+  CollectorOptions options = collector_options();
   options.gpu_later = !by_driver;
   const std::string path = claim_file(wanted);
   if (path.empty()) return;

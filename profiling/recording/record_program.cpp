@@ -31,34 +31,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::string find_library(const RecordOptions& options) {
-  if (!options.library.empty()) return options.library;
-  const fs::path library = collector_library(program_file());
-  if (library.empty())
-    throw Failure("Cannot record: libwarpscope_inject.so is not beside this program. Build or install it again.");
-  return library;
-}
-
-constexpr std::array<const char*, 4> kPythonLevels{"off", "modules", "ops", "lines"};
-
-// Python runs the first sitecustomize on its path. Ours then runs the one that it hides.
-void hook_python(std::map<std::string, std::string>& all, PythonLevel level) {
-  all[kRecordPython] = to_string(level);
-  if (level == PythonLevel::Off) return;
-  const char* before = std::getenv("PYTHONPATH");
-  all["PYTHONPATH"] = (python_folder() / "hook").string() + (before && *before ? ":" + std::string(before) : "");
-}
-
-std::map<std::string, std::string> settings(const std::string& library, const std::string& out, const std::string& name,
-                                            TraceLevel level) {
-  return {{"CUDA_INJECTION64_PATH", library},
-          {"NVTX_INJECTION64_PATH", library},
-          {kRecordLibrary, library},
-          {kRecordFile, out},
-          {kRecordLevel, to_string(level)},
-          {kRecordName, name}};
-}
-
 void must_be_ours(const fs::path& out) {
   const fs::path folder = out.parent_path();
   if (access(folder.c_str(), W_OK | X_OK) != 0)
@@ -152,6 +124,14 @@ void end_file(const std::string& path, int ended_by) {
   }
 }
 
+bool has_completed(const std::string& path) {
+  try {
+    return holds_something(path) && read_run_summary(path).status == "finished";
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 // Other processes of a program may end shortly after the first, or continue without it.
 void end_files(const std::vector<std::string>& paths, int ended_by) {
   constexpr int kWaits = 40;
@@ -176,14 +156,6 @@ std::string claim_file(const std::string& wanted) {
 }
 
 bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
-
-void check_window(const RecordOptions& options) {
-  if (options.window.empty()) return;
-  if (options.level <= TraceLevel::Steps)
-    throw Failure(std::string("goes with the levels graph, kernels and full; ") + to_string(options.level) +
-                  " records no kernels");
-  clock_window(options.window);
-}
 
 namespace {
 
@@ -218,14 +190,6 @@ std::string name_of_command(const std::vector<std::string>& command) {
   return program;
 }
 
-const char* to_string(PythonLevel level) { return kPythonLevels[static_cast<size_t>(level)]; }
-
-PythonLevel python_level(std::string_view name) {
-  for (size_t i = 0; i < kPythonLevels.size(); ++i)
-    if (name == kPythonLevels[i]) return static_cast<PythonLevel>(i);
-  throw Failure("There is no level \"" + std::string(name) + "\": choose off, modules, ops or lines.");
-}
-
 struct RecordedProgram::Impl {
   explicit Impl(const std::string& out) : path(out), claim(out, kMaker), before(further_files(out)), earlier(out) {}
   std::vector<std::string> files() const {
@@ -234,41 +198,57 @@ struct RecordedProgram::Impl {
       if (std::ranges::find(before, file) == before.end() && holds_something(file)) all.push_back(file);
     return all;
   }
+  void signal(int number) {
+    if (child) child->signal(number);
+    if (other) other->signal(number);
+  }
+  bool ended(int most_ms) { return child ? child->wait(most_ms).has_value() : other->ended(most_ms); }
+  // After the program has ended; takes a while for a long recording.
+  int end() {
+    end_files(files(), child ? child->ended_by() : 0);
+    const int left_with = child ? child->wait() : has_completed(path) ? 0 : 1;
+    if (const auto all = files(); all.size() > 1) fold_processes(all);
+    return left_with;
+  }
   LiveFollower follower;
-  std::string name, path;
+  std::string path;
   Ownership claim;                  // the program's processes claim the files themselves
   std::vector<std::string> before;  // files of an earlier recording of this name
   Earlier earlier;
   std::optional<Process> child;
-  std::optional<int> status;  // set once the file is complete too
-  std::future<void> ending;   // completes the file after the program has ended
+  std::optional<OtherProcess> other;  // instead of a child
+  std::optional<int> status;          // set once the file is complete too
+  std::future<int> ending;
 };
 
 RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
   check_window(options);  // here, so that the caller sees the failure
-  const std::string library = find_library(options);
   const fs::path out = fs::absolute(out_path);
+  auto environment = record_environment(options, out.string());
   must_be_ours(out);
   impl_ = std::make_unique<Impl>(out.string());
-  impl_->name = command[0];
-  auto environment = settings(library, impl_->path, name_of_command(command), options.level);
+  environment[kRecordName] = name_of_command(command);
   environment[kRecordFollower] = impl_->follower.address();
-  environment[kRecordWindow] = options.window;
   environment[kRecordCommand] =
       nlohmann::json(command).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  hook_python(environment, options.python);
-  environment[kRecordCounters] = options.counters ? "1" : "0";
   impl_->child.emplace(command, Process::Output::Ours, environment);
 }
 
+RecordedProgram::RecordedProgram(const std::string& mark, const std::string& out_path) {
+  const fs::path out = fs::absolute(out_path);
+  must_be_ours(out);
+  impl_ = std::make_unique<Impl>(out.string());
+  impl_->other.emplace(mark);
+}
+
 RecordedProgram::~RecordedProgram() {
-  if (!impl_ || impl_->status) return;
+  if (!impl_ || impl_->status || !impl_->child) return;
   for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
     // The program has ended and its number may be reused; the future waits for the file.
     if (impl_->ending.valid()) return;
-    impl_->child->signal(signal);
+    impl_->signal(signal);
     if (wait(4000)) return;
   }
 }
@@ -277,23 +257,20 @@ TraceBatch RecordedProgram::take() { return impl_->follower.take(); }
 LiveCurves RecordedProgram::take_curves() { return impl_->follower.take_curves(); }
 FollowStatus RecordedProgram::status() const { return impl_->follower.status(); }
 const std::string& RecordedProgram::path() const { return impl_->path; }
+const std::string& RecordedProgram::follower() const { return impl_->follower.address(); }
 bool RecordedProgram::recorded() const { return holds_something(impl_->path); }
 std::vector<std::string> RecordedProgram::paths() const { return impl_->files(); }
 
-void RecordedProgram::interrupt() { impl_->child->signal(SIGINT); }
+void RecordedProgram::interrupt() { impl_->signal(SIGINT); }
 
 std::optional<int> RecordedProgram::wait(int most_ms) {
   if (impl_->status) return impl_->status;
-  const auto begin = std::chrono::steady_clock::now();
-  const std::optional<int> left_with = impl_->child->wait(most_ms);
-  if (!left_with) return std::nullopt;
-  if (!impl_->ending.valid())
-    impl_->ending = std::async(std::launch::async, [impl = impl_.get()] {
-      end_files(impl->files(), impl->child->ended_by());  // takes a while for a long recording
-      if (const auto files = impl->files(); files.size() > 1) fold_processes(files);
-    });
-  if (impl_->ending.wait_until(begin + std::chrono::milliseconds(most_ms)) == std::future_status::ready)
-    impl_->status = left_with;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms);
+  if (!impl_->ending.valid()) {
+    if (!impl_->ended(most_ms)) return std::nullopt;
+    impl_->ending = std::async(std::launch::async, [impl = impl_.get()] { return impl->end(); });
+  }
+  if (impl_->ending.wait_until(until) == std::future_status::ready) impl_->status = impl_->ending.get();
   return impl_->status;
 }
 

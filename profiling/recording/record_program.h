@@ -5,29 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "profiling/collectors/collector.h"
 #include "profiling/recording/live_link.h"
+#include "profiling/recording/record_environment.h"
 
 namespace ws::prof {
-
-// How much of a Python program is recorded; each level includes the previous ones: modules of PyTorch, its ops, lines.
-enum class PythonLevel : uint8_t { Off, Modules, Ops, Lines };
-const char* to_string(PythonLevel level);
-PythonLevel python_level(std::string_view name);  // throws Failure
-
-struct RecordOptions {
-  TraceLevel level = TraceLevel::Full;
-  std::string library;    // the collector library; empty: the one beside this program
-  bool counters = false;  // also sample hardware counters
-  PythonLevel python = PythonLevel::Modules;
-  std::string window;     // "200ms/5s", see clock_window(): traces that part of the time; empty: always
-};
-
-// Throws Failure if the window cannot be read, or if this level records nothing that a window could switch.
-void check_window(const RecordOptions& options);
 
 // While the program runs, it handles an interrupt or a closed terminal. It ends, and we report.
 class IgnoreInterrupt {
@@ -50,7 +33,10 @@ class RecordedProgram {
  public:
   // Starts the program. Throws Failure if it cannot be started.
   RecordedProgram(const std::vector<std::string>& command, const std::string& out_path, const RecordOptions& options = {});
-  ~RecordedProgram();  // interrupts a running program, and kills it if it does not end within seconds
+  // Follows a process that somebody else started and that records itself. `mark`: its process_mark(). Its exit status is
+  // not known: 0 if it completed its file, else 1.
+  RecordedProgram(const std::string& mark, const std::string& out_path);
+  ~RecordedProgram();  // interrupts a program that it started, and kills it if it does not end within seconds
 
   TraceBatch take();  // new data since the last call; empty if there is none
   LiveCurves take_curves();
@@ -61,6 +47,7 @@ class RecordedProgram {
   void interrupt();       // like Ctrl+C
   bool recorded() const;  // true if a run file exists: the program started CUDA
   const std::string& path() const;
+  const std::string& follower() const;  // its processes connect here
   // Files of all its processes that started CUDA, path() first. Each process writes its own file.
   std::vector<std::string> paths() const;
 
@@ -80,16 +67,5 @@ bool is_still_written(const std::string& path);  // true while a process writes 
 inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kPythonLevelKey = "record_level";
-
-// Environment variables that configure the collector library.
-inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
-inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
-inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
-inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
-inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
-inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
-inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";  // the level
-inline constexpr const char* kRecordCommand = "WARPSCOPE_RECORD_COMMAND";  // a JSON list
-inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // local socket of the follower
 
 }  // namespace ws::prof

@@ -23,8 +23,10 @@
 #include <utility>
 
 #include "app/core/lab/recorded_lab.h"
+#include "app/core/remote/job_request.h"
 #include "app/core/remote/job_teller.h"
 #include "app/core/remote/recorded_update.h"
+#include "app/core/remote/remote_run.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/core/runs/torch_run.h"
 #include "engine/devices/devices.h"
@@ -33,6 +35,7 @@
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/recording/record_program.h"
 
@@ -44,6 +47,7 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLookEvery{10};  // interval for updates and requests
+constexpr const char* kFollower = "follower";  // file of a recording: where the program's processes connect
 
 void apply(const json& request, TracedTraining& run, JobTeller& teller) {
   try {
@@ -144,14 +148,22 @@ std::vector<std::string> kept_files(const prof::RecordedProgram& program) {
   return names;
 }
 
+// Starts the program, or follows one that records itself.
+prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in) {
+  if (in.at("process").there()) return {in.at("process").text(), job.run_file()};
+  return {words_of(in.required("command")),
+          job.run_file(),
+          {.level = prof::trace_level(in.at("trace").text("full")),
+           .library = in.at("library").text(),
+           .counters = in.at("counters").flag(false),
+           .python = prof::python_level(in.at("python").text("modules")),
+           .window = in.at("window").text()}};
+}
+
 void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
   JobRequests requests(job);
-  prof::RecordedProgram program(words_of(in.required("command")), job.run_file(),
-                                {.level = prof::trace_level(in.at("trace").text("full")),
-                                 .library = in.at("library").text(),
-                                 .counters = in.at("counters").flag(false),
-                                 .python = prof::python_level(in.at("python").text("modules")),
-                                 .window = in.at("window").text()});
+  prof::RecordedProgram program = recorded_program(job, in);
+  say_now(job, kFollower, program.follower());
   const prof::IgnoreInterrupt ignore;
   constexpr milliseconds kStatusEvery{100};
   auto due = std::chrono::steady_clock::now();
@@ -316,6 +328,7 @@ pid_t spawn_job(const JobFolder& job) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, job.file("log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);  // files of a program that becomes a job
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
   sigset_t none, all;
@@ -391,12 +404,44 @@ void start_job(const JobFolder& job, const json& what) {
   if (has_begun(job)) return;
   forget_old_traces(job.runs());
   try {
-    prof::write_whole(job.file("job.json"), what.dump());
+    prof::write_whole(job.file("job.json"), what.dump(-1, ' ', false, json::error_handler_t::replace));
     wait_until_begun(job, spawn_job(job));
   } catch (...) {
     fs::remove_all(job.path(), error);
     throw;
   }
+}
+
+namespace {
+
+std::vector<std::string> command_of(int64_t process) {
+  std::ifstream in("/proc/" + std::to_string(process) + "/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(in, word, '\0');) words.push_back(word);
+  return words;
+}
+
+// The job writes it after it has begun.
+std::string follower_of(const JobFolder& job) {
+  constexpr int kMostWaits = 2000;
+  std::string address;
+  for (int i = 0; i < kMostWaits && address.empty() && job.running(); ++i, usleep(5000))
+    std::getline(std::ifstream(job.file(kFollower)), address);
+  if (address.empty()) throw Failure(job.name() + " follows nothing; see " + job.file("news"));
+  return address;
+}
+
+}  // namespace
+
+std::string follow_process(const std::string& runs, int64_t process) {
+  const std::vector<std::string> command = command_of(process);
+  if (command.empty()) return "";
+  const std::string name = printable(prof::name_of_command(command));
+  const JobFolder job(fs::absolute(runs).lexically_normal().string(), RemoteRun::new_name(name));
+  json request = record_request(command, prof::options_of_environment());
+  request["process"] = process_mark(process);
+  start_job(job, request);
+  return job.run_file() + "\n" + follower_of(job) + "\n" + name + "\n" + request["command"].dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {

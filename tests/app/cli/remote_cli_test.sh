@@ -96,6 +96,33 @@ touch enough; wait $one; code=$?; wait $client; own=$?
 check "to the others, and to the program, nothing happened" '[[ $code == 4 && $own == 4 ]] && grep -q "^line 1$" one.txt && diff <(grep "^line" one.txt) <(grep "^line" served.txt) >/dev/null'
 check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'
 
+# Programs that a person starts in a shell of their own: each is a job, and its children are in it. One ends before it is one.
+if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
+cat >train.py <<'PY'
+import os, subprocess, sys, time
+if len(sys.argv) < 2: time.sleep(0.6); sys.exit(subprocess.run([sys.executable, __file__, "child"], env=os.environ.copy()).returncode)
+end = time.time() + 1.5
+while time.time() < end and not os.path.exists("leave"): sum(range(10000))
+sys.exit(5)
+PY
+(
+  eval "$("$program" record --environment --level lines)"
+  python3 -c 'print("short")' >short.txt 2>&1
+  python3 train.py >program.txt 2>&1 & own=$!
+  "$program" list >/dev/null; echo $? >listed.txt  # our own programs are none
+  wait $own; echo $? >own.txt
+) & shell=$!
+here="pipe:exec $program serve"
+running() { "$program" list --on "$here" | sed -n 's/^ *\([^ ]*-train\.py-[^ ]*\) · record .*train\.py · runs now$/\1/p'; }
+wait_for '[[ -n $(running) ]]'; job=$(running)
+check "a program of a shell with the environment is a job" '[[ -n "$job" && $(wc -w <<<"$job") == 1 ]]'
+"$program" attach "$here" --job "$job" --run shell.wsrun >out.txt 2>err.txt; code=$?; wait $shell
+check "who attaches gets its file and that of its child" '[[ $code == 0 ]] && cmp -s shell.wsrun "served/$job.wsrun" && [[ $(ls shell*.wsrun | wc -l) == 2 ]]'
+check "the program hears nothing of it" '[[ $(<own.txt) == 5 && ! -s program.txt && $(<listed.txt) == 0 && $(<short.txt) == short ]]'
+check "nothing else became a job" '[[ $(ls served/.jobs | grep -vc "^$job$") == 1 && $(ls served/.jobs | grep -c train.py) == 1 ]]'
+"$program" record --environment >env.txt; (. ./env.txt; env | grep -q "^CUDA_INJECTION64_PATH=/.*libwarpscope_inject.so$"); check "and the environment is for any shell" '[[ $? == 0 ]]'
+fi
+
 cat >e.json <<'JSON'
 {"name": "small", "title": "Small", "text": "t", "expect": "e", "repeats": 2,
  "spec": {"data": {"name": "iris"}, "train": {"epochs": 3}, "exec": {"device": "cpu"}}, "axes": {"exec.fusion": ["off", "pointwise"]}}

@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "profiling/base/failure.h"
 
 namespace ws {
@@ -47,6 +49,21 @@ TEST(Process, SaysWhyItCannotBeStarted) {
   } catch (const Failure& failure) {
     EXPECT_THAT(failure.what(), testing::HasSubstr("/no/such/program cannot be started: No such file"));
   }
+}
+
+// Not by its number alone: that may be another's by now.
+TEST(Process, HearsOfTheEndOfAnother) {
+  Process sleeper({"sleep", "100"});
+  pid_t number = 0;
+  std::ifstream("/proc/self/task/" + std::to_string(getpid()) + "/children") >> number;
+  const std::string mark = process_mark(number);
+  const OtherProcess other(mark), reused(mark + "1");
+  EXPECT_TRUE(reused.ended(0));
+  reused.signal(SIGKILL);
+  EXPECT_FALSE(other.ended(20));
+  other.signal(SIGTERM);
+  EXPECT_TRUE(other.ended(5000)) << "nobody has waited for it yet";
+  EXPECT_EQ(sleeper.wait(5000), 128 + SIGTERM);
 }
 
 TEST(Process, KnowsWhoIsAlive) {

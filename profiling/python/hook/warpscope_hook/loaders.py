@@ -7,7 +7,6 @@ import re
 import threading
 import time
 
-FOLDER = os.path.dirname(os.environ.get("WARPSCOPE_RECORD_FOLLOWER", ""))
 EACH = 0.005  # seconds between samples of a worker
 _FRAME = re.compile(rb'  File "(.*)", line ([0-9]+) in (.*)')
 
@@ -33,9 +32,13 @@ def install(program, torch):
 
         kind.fetch = fetched
 
-    if FOLDER:
+    if _folder():
         follow(fetch._MapDatasetFetcher)
         follow(fetch._IterableDatasetFetcher)
+
+
+def _folder():
+    return os.path.dirname(os.environ.get("WARPSCOPE_RECORD_FOLLOWER", ""))
 
 
 class _Worker:
@@ -46,7 +49,7 @@ class _Worker:
             program.recorder.fact("loader_worker", number)  # its own recording will be removed
             self._others = program.not_own
             self._file = os.open(
-                os.path.join(FOLDER, f"loader-{os.getppid()}-{os.getpid()}"),
+                os.path.join(_folder(), f"loader-{os.getppid()}-{os.getpid()}"),
                 os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
             )
             self._thread = threading.get_ident()

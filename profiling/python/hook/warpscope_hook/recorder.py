@@ -1,6 +1,7 @@
 """The functions of libwarpscope_inject.so. It is loaded after torch, so that torch's own CUDA libraries are loaded first."""
 
 import ctypes
+import os
 import sys
 import threading
 
@@ -55,6 +56,7 @@ class Recorder:
             function.restype, function.argtypes = result, arguments
         if not library.warpscope_begin():
             return
+        _take_environment()
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
         for number, name in enumerate(("push", "push_at", "push_text", "pop")):
@@ -132,6 +134,16 @@ class Recorder:
     def stop_sampling(self):
         if self._library:
             self._library.warpscope_sampler_stop()
+
+
+def _take_environment():
+    """The library may have named a file and a follower, which our children need too."""
+    get = ctypes.CDLL(None).getenv
+    get.restype, get.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
+    for name in [name for name in os.environ if name.startswith("WARPSCOPE_RECORD_")]:
+        value = os.fsdecode(get(name.encode()) or b"")
+        if value != os.environ[name]:
+            os.environ[name] = value
 
 
 def _bytes(text):

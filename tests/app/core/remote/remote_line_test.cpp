@@ -399,6 +399,80 @@ TEST_P(LineTest, ItRunsOnWhenNobodyIsThereAndSeveralMayWatch) {
   EXPECT_EQ(rows[0]["status"], "stopped");
 }
 
+// A program that a person starts in a shell, after eval "$(warpscope-cli record --environment)".
+class StartedBySomebody {
+ public:
+  StartedBySomebody(const std::string& runs, const std::string& arguments)
+      : program_({"sh", "-c", "eval \"$(" WARPSCOPE_CLI " record --environment --library -)\"; exec " RECORDED_PROGRAM " " + arguments},
+                 Process::Output::Ours, {{"WARPSCOPE_RUNS", runs}}) {}
+  ~StartedBySomebody() { program_.signal(SIGKILL); }
+  std::optional<int> wait(int most_ms) { return program_.wait(most_ms); }
+  void signal(int number) { program_.signal(number); }
+
+ private:
+  Process program_;
+};
+
+std::vector<std::string> jobs_there(RemoteLink& link, size_t wanted) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 500 && names.size() < wanted; ++i, usleep(20'000)) {
+    names.clear();
+    const json jobs = link.ask({{"do", "jobs"}})["jobs"];
+    for (const json& job : jobs) names.push_back(job["run"]);
+  }
+  return names;
+}
+
+// Two such programs: windows come to one, the line is cut, they leave again. Nothing happens to the programs.
+TEST_P(LineTest, AProgramOfAnyShellIsAttachedToAndLeft) {
+  StartedBySomebody program(there(), "1500 losses"), other(there(), "1500 losses");
+  RemoteLink first(address()), second(address());
+  const std::vector<std::string> names = jobs_there(first, 2);
+  ASSERT_EQ(names.size(), 2u);
+  for (const std::string& name : names) EXPECT_THAT(name, HasSubstr("-program_to_record-"));
+  Seen by_first, by_second;
+  RemoteRun run(first, names[0], true);
+  {
+    RemoteRun again(second, names[0], false);
+    ASSERT_TRUE(by_second.until(again, [&] { return by_second.steps > 100; }));
+  }
+  ASSERT_TRUE(by_first.until(run, [&] { return by_first.steps > 100 && cut(first); }));
+  ASSERT_TRUE(by_first.to_the_end(run));
+  EXPECT_EQ(program.wait(20'000), 0);
+  EXPECT_EQ(other.wait(20'000), 0);
+  EXPECT_GT(by_first.steps, 1490) << "the last ones may come with the file only";
+  EXPECT_EQ(by_first.holes + by_second.holes, 0u);
+  EXPECT_GT(by_first.spans, 1000u);
+  ASSERT_THAT(by_first.files, testing::ElementsAre(names[0] + ".wsrun"));
+  const std::string here = (folder_ / "here.wsrun").string();
+  fetch_file(first, {{"file", by_first.files[0]}}, here);
+  EXPECT_EQ(bytes_of(here), bytes_of(there() + "/" + by_first.files[0]));
+  EXPECT_EQ(prof::RunFileReader(here).metrics().size(), 1500u);
+}
+
+// What follows it is killed: the program goes on, and its file is whole. A stop there is an interrupt, as of Ctrl+C.
+TEST_P(LineTest, AProgramOfAnyShellOutlivesWhatFollowsIt) {
+  StartedBySomebody program(there(), "500 losses"), stopped(there(), "100000");
+  RemoteLink link(address());
+  const std::vector<std::string> names = jobs_there(link, 2);
+  ASSERT_EQ(names.size(), 2u);
+  for (const std::string& name : names) {
+    if (link.ask({{"do", "job"}, {"run", name}})["command"].size() == 3) {
+      ASSERT_GT(owner_of_job(there() + "/.jobs/" + name), 1);
+      kill(owner_of_job(there() + "/.jobs/" + name), SIGKILL);
+      EXPECT_EQ(program.wait(20'000), 0);
+      EXPECT_EQ(prof::RunFileReader(there() + "/" + name + ".wsrun").metrics().size(), 500u);
+    } else {
+      RemoteRun run(link, name, false);
+      run.stop();
+      Seen seen;
+      ASSERT_TRUE(seen.to_the_end(run));
+      EXPECT_EQ(stopped.wait(20'000), 128 + SIGINT);
+      EXPECT_THAT(seen.files, testing::ElementsAre(name + ".wsrun"));
+    }
+  }
+}
+
 // A job that is killed there says nothing more; what it wrote is one file that opens.
 TEST_P(LineTest, AKilledJobLeavesItsRun) {
   RemoteLink link(address());

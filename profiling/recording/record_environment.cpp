@@ -1,0 +1,91 @@
+#include "profiling/recording/record_environment.h"
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
+#include "profiling/collectors/gpu_tracer.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr std::array<const char*, 4> kPythonLevels{"off", "modules", "ops", "lines"};
+constexpr std::array<const char*, 2> kInjections{"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
+
+std::string find_library(const RecordOptions& options) {
+  if (!options.library.empty()) return options.library;
+  const std::filesystem::path library = collector_library(program_file());
+  if (library.empty())
+    throw Failure("Cannot record: libwarpscope_inject.so is not beside this program. Build or install it again.");
+  return library;
+}
+
+// Python runs the first sitecustomize on its path. Ours then runs the one that it hides.
+void hook_python(Process::Environment& all, PythonLevel level) {
+  all[kRecordPython] = to_string(level);
+  if (level == PythonLevel::Off) return;
+  const char* before = std::getenv("PYTHONPATH");
+  all["PYTHONPATH"] = (python_folder() / "hook").string() + (before && *before ? ":" + std::string(before) : "");
+}
+
+std::string variable(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+}  // namespace
+
+const char* to_string(PythonLevel level) { return kPythonLevels[static_cast<size_t>(level)]; }
+
+PythonLevel python_level(std::string_view name) {
+  for (size_t i = 0; i < kPythonLevels.size(); ++i)
+    if (name == kPythonLevels[i]) return static_cast<PythonLevel>(i);
+  throw Failure("There is no level \"" + std::string(name) + "\": choose off, modules, ops or lines.");
+}
+
+void check_window(const RecordOptions& options) {
+  if (options.window.empty()) return;
+  if (options.level <= TraceLevel::Steps)
+    throw Failure(std::string("goes with the levels graph, kernels and full; ") + to_string(options.level) +
+                  " records no kernels");
+  clock_window(options.window);
+}
+
+Process::Environment record_environment(const RecordOptions& options, const std::string& out) {
+  const std::string library = find_library(options);
+  Process::Environment all{{kRecordLibrary, library},
+                           {kRecordFile, out},
+                           {kRecordLevel, to_string(options.level)},
+                           {kRecordWindow, options.window},
+                           {kRecordCounters, options.counters ? "1" : "0"}};
+  for (const char* injection : kInjections) all[injection] = library;
+  hook_python(all, options.python);
+  return all;
+}
+
+// The first process of a program replaces the empty values: then its environment grows under no other thread.
+Process::Environment serving_environment(const RecordOptions& options, const std::string& server) {
+  Process::Environment all = record_environment(options, "");
+  for (const char* later : {kRecordFollower, kRecordName, kRecordCommand}) all[later] = "";
+  all[kRecordServer] = server;
+  return all;
+}
+
+RecordOptions options_of_environment() {
+  return {.level = trace_level(variable(kRecordLevel, "full")),
+          .library = variable(kRecordLibrary, ""),
+          .counters = variable(kRecordCounters, "0") == "1",
+          .python = python_level(variable(kRecordPython, "off")),
+          .window = variable(kRecordWindow, "")};
+}
+
+void leave_serving_environment() {
+  if (variable(kRecordServer, "").empty()) return;
+  unsetenv(kRecordServer);
+  for (const char* injection : kInjections) unsetenv(injection);
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,48 @@
+// The environment of a recorded program: it loads the collector library and tells it what to record.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "profiling/base/process.h"
+#include "profiling/collectors/collector.h"
+
+namespace ws::prof {
+
+// How much of a Python program is recorded; each level includes the previous ones: modules of PyTorch, its ops, lines.
+enum class PythonLevel : uint8_t { Off, Modules, Ops, Lines };
+const char* to_string(PythonLevel level);
+PythonLevel python_level(std::string_view name);  // throws Failure
+
+struct RecordOptions {
+  TraceLevel level = TraceLevel::Full;
+  std::string library;    // the collector library; empty: the one beside this program
+  bool counters = false;  // also sample hardware counters
+  PythonLevel python = PythonLevel::Modules;
+  std::string window;     // "200ms/5s", see clock_window(): traces that part of the time; empty: always
+};
+
+// Throws Failure if the window cannot be read, or if this level records nothing that a window could switch.
+void check_window(const RecordOptions& options);
+
+// The variables.
+inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
+inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
+inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
+inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
+inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
+inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
+inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";      // the level
+inline constexpr const char* kRecordCommand = "WARPSCOPE_RECORD_COMMAND";    // a JSON list
+inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // local socket of the follower
+// The program that makes each recorded program a job of its own, if no file is named: warpscope-cli.
+inline constexpr const char* kRecordServer = "WARPSCOPE_RECORD_SERVER";
+
+// For a program that writes `out`. Throws Failure if there is no library.
+Process::Environment record_environment(const RecordOptions& options, const std::string& out);
+// For programs that somebody starts later. Each becomes a job of `server`, and its children belong to it.
+Process::Environment serving_environment(const RecordOptions& options, const std::string& server);
+RecordOptions options_of_environment();  // throws Failure
+// Removes the variables of serving_environment(): our own programs record themselves.
+void leave_serving_environment();
+
+}  // namespace ws::prof

@@ -1,7 +1,11 @@
 // A home of its own for a test that opens the main window: settings, runs, and how a run on the CPU is begun.
 #pragma once
+#include <signal.h>
+
 #include <QAbstractButton>
 #include <QApplication>
+#include <QDir>
+#include <QFile>
 #include <QMessageBox>
 #include <QSettings>
 #include <QTabBar>
@@ -33,8 +37,21 @@ inline void answer(const char* button_text, QString* asked = nullptr) {
   });
 }
 
+inline QByteArray bytes_of(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
 class WindowHome {
  protected:
+  // What a test that fails leaves running in the folder of another machine.
+  static void endJobs(const QString& there) {
+    for (const QFileInfo& job : QDir(there + "/.jobs").entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+      const QList<QByteArray> lines = bytes_of(job.filePath() + "/.owner").split('\n');
+      const int owner = lines.size() > 2 ? lines[2].split(' ').first().toInt() : 0;
+      if (owner > 1) kill(owner, SIGKILL);
+    }
+  }
   QString runs() const { return home_.path() + "/runs"; }
   std::unique_ptr<ws::app::MainWindow> open() const {
     auto window = std::make_unique<ws::app::MainWindow>(runs());

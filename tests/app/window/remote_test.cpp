@@ -29,11 +29,6 @@ using namespace ws::app;
 
 namespace {
 
-QByteArray bytes_of(const QString& path) {
-  QFile file(path);
-  return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
 // WARPSCOPE_SHOTS=FOLDER: pictures of each state, to be looked at.
 void shot(QWidget& widget, const QString& name) {
   const QString folder = qEnvironmentVariable("WARPSCOPE_SHOTS");
@@ -67,21 +62,11 @@ class RemoteTest : public QObject, private WindowHome {
     window.workspace()->choices()->set("model.hidden", "64");
     window.train();
   }
-  // What a test that fails leaves running there.
-  void endJobs() const {
-    for (const QFileInfo& job : QDir(there() + "/.jobs").entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot)) {
-      const QList<QByteArray> lines = bytes_of(job.filePath() + "/.owner").split('\n');
-      if (lines.size() > 2) {
-        const int owner = lines[2].split(' ').first().toInt();
-        if (owner > 1) kill(owner, SIGKILL);
-      }
-    }
-  }
 
  private slots:
   void initTestCase() { moveIn(); }
   void cleanup() {
-    endJobs();
+    endJobs(there());
     clear();
     QDir(there()).removeRecursively();
   }

@@ -1,10 +1,8 @@
 // The whole line: a server there, a client here, over a pipe and over a real sshd on the loopback that the test starts and
 // ends itself. Train, change in mid-run, cut, come back, copy: nothing is lost and the files are the same, byte for byte.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +23,8 @@
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/machine.h"
+#include "tests/support/network.h"
+#include "tests/support/own_sshd.h"
 
 namespace ws::app {
 namespace {
@@ -34,98 +34,14 @@ using nlohmann::json;
 using testing::HasSubstr;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+using test::bytes_of;
+using test::OwnSshd;
+using test::quiet_output;
 
 int cuts(bool ssh) {
   const char* wanted = std::getenv("WARPSCOPE_CUTS");
   return wanted ? std::max(1, std::atoi(wanted)) : ssh ? 4 : 10;  // a connection over ssh takes half a second
 }
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string quiet_output(const std::vector<std::string>& command) {
-  Process process(command, Process::Output::HeardWithErrors);
-  std::string text;
-  while (const auto more = process.output(1000)) text += *more;
-  process.wait();
-  return text;
-}
-
-// A free port; another program could take it before sshd does, which then does not start.
-int free_port() {
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof address);
-  getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size);
-  close(probe);
-  return ntohs(address.sin_port);
-}
-
-// sshd with keys and settings of its own, and a program `ssh` in front of the real one that uses them.
-class OwnSshd {
- public:
-  explicit OwnSshd(const fs::path& folder) : folder_(folder), port_(free_port()) {
-    fs::create_directories(folder_ / "bin");
-    if (geteuid() == 0 && !fs::exists("/run/sshd")) made_ = fs::create_directory("/run/sshd");  // sshd insists on it
-    for (const char* key : {"host", "user", "stranger"})
-      quiet_output({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", (folder_ / key).string()});
-    fs::copy_file(folder_ / "user.pub", folder_ / "authorized");
-    write("sshd_config", "Port " + std::to_string(port_) + "\nListenAddress 127.0.0.1\nHostKey " + at("host") +
-                             "\nAuthorizedKeysFile " + at("authorized") + "\nPidFile none\nStrictModes no\nUsePAM no\n" +
-                             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\n" +
-                             "ForceCommand . " + at("profile") + "; eval \"$SSH_ORIGINAL_COMMAND\"\n");
-    set_home("", "");
-    std::string host_key = bytes_of(at("host.pub"));
-    write("known", "[127.0.0.1]:" + std::to_string(port_) + " " + host_key);
-    write("known_wrong", "[127.0.0.1]:" + std::to_string(port_) + " " + bytes_of(at("stranger.pub")));
-    write_config("user", "known");
-    write("bin/ssh", "#!/bin/sh\nexec /usr/bin/ssh -F " + at("ssh_config") + " \"$@\"\n");
-    fs::permissions(folder_ / "bin/ssh", fs::perms::owner_all);
-    sshd_.emplace(std::vector<std::string>{"/usr/sbin/sshd", "-D", "-e", "-f", at("sshd_config"), "-E", at("sshd.log")});
-  }
-  ~OwnSshd() {
-    if (sshd_) sshd_->signal(SIGTERM), sshd_->wait();
-    if (made_) fs::remove("/run/sshd");
-  }
-  static bool there() { return fs::exists("/usr/sbin/sshd") && fs::exists("/usr/bin/ssh"); }
-  void write_config(const std::string& key, const std::string& known) const {
-    write("ssh_config", "Host there\n  HostName 127.0.0.1\n  Port " + std::to_string(port_) + "\nHost *\n  IdentityFile " + at(key) +
-                            "\n  IdentitiesOnly yes\n  UserKnownHostsFile " + at(known) +
-                            "\n  StrictHostKeyChecking yes\n  BatchMode yes\n  LogLevel ERROR\n");
-  }
-  // Another home there, and what its shell does first.
-  void set_home(const std::string& home, const std::string& first) const {
-    write("profile", (home.empty() ? "" : "export HOME=" + home + "\n") + first + "\n");
-  }
-  // What a program of the system says there.
-  void set_program(const std::string& home, const std::string& name, const std::string& script) const {
-    const fs::path path = folder_ / "stand-in" / name;
-    fs::remove_all(path.parent_path());
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << "#!/bin/sh\n" << script << "\n";
-    fs::permissions(path, fs::perms::owner_all);
-    set_home(home, "export PATH=" + path.parent_path().string() + ":$PATH");
-  }
-  std::string bin() const { return at("bin"); }
-  bool answers() const {
-    for (int i = 0; i < 100; ++i, usleep(20'000))
-      if (quiet_output({at("bin/ssh"), "there", "echo", "up"}) == "up\n") return true;
-    return false;
-  }
-
- private:
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
-  fs::path folder_;
-  int port_;
-  bool made_ = false;
-  std::optional<Process> sshd_;
-};
 
 // One for all tests; nullptr where there is none to start.
 class SharedSshd : public testing::Environment {
@@ -241,17 +157,20 @@ bool cut(const RemoteLink& link) {
   return line > 0 && kill(line, SIGKILL) == 0;
 }
 
-// Kills the servers of that folder: over ssh they are other processes than the line.
-bool kill_servers(const std::string& folder) {
-  bool killed = false;
+// The servers of that folder: over ssh they are other processes than the line.
+std::vector<pid_t> servers_of(const std::string& folder) {
+  std::vector<pid_t> servers;
   std::error_code none;
   for (const auto& process : fs::directory_iterator("/proc", none)) {
     const pid_t number = std::atoi(process.path().filename().c_str());
     const std::string command = number > 0 ? bytes_of((process.path() / "cmdline").string()) : "";
-    if (command == std::string(WARPSCOPE_CLI) + '\0' + "serve" + '\0' + "--folder" + '\0' + folder + '\0')
-      killed |= kill(number, SIGKILL) == 0;
+    if (command == std::string(WARPSCOPE_CLI) + '\0' + "serve" + '\0' + "--folder" + '\0' + folder + '\0') servers.push_back(number);
   }
-  return killed;
+  return servers;
+}
+
+bool kill_servers(const std::string& folder) {
+  return std::ranges::count_if(servers_of(folder), [](pid_t server) { return kill(server, SIGKILL) == 0; }) > 0;
 }
 
 size_t spans_in(const std::string& path) {
@@ -612,11 +531,35 @@ TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
   RemoteAddress missing = address();
   missing.program = "/nowhere/warpscope-cli";
   EXPECT_THAT(why(missing), HasSubstr("there is no program /nowhere/warpscope-cli"));
-  EXPECT_EQ(why("ssh://there"), "");
+  EXPECT_EQ(why("ssh://there"), "") << "with a banner, which sshd shows first";
+  EXPECT_EQ(why("ssh://jumped"), "") << "over another machine";
+  EXPECT_THAT(why("ssh://lost"), HasSubstr("(ProxyJump) gives no way through"));
   sshd_->write_config("stranger", "known");
   EXPECT_THAT(why("ssh://there"), HasSubstr("takes neither your key nor your password"));
   sshd_->write_config("user", "known_wrong");
   EXPECT_THAT(why("ssh://there"), HasSubstr("does not trust the key"));
+}
+
+// ssh asks for the password of a key in its own way: by a program, which is the window's dialog.
+TEST_P(SentenceTest, OfAKeyWithAPassword) {
+  if (GetParam() == "pipe") GTEST_SKIP() << "goes over ssh only";
+  sshd_->write_config("locked", "known");
+  const fs::path ask = folder_ / "ask";
+  const auto answers = [&](const std::string& word) {
+    std::ofstream(ask) << "#!/bin/sh\necho \"$1\" >>" + (folder_ / "asked").string() + "\n" + word + "\n";
+    fs::permissions(ask, fs::perms::owner_all);
+  };
+  setenv("SSH_ASKPASS", ask.c_str(), 1);
+  setenv("SSH_ASKPASS_REQUIRE", "prefer", 1);  // as the window does
+  setenv("DISPLAY", ":0", 0);
+  answers("echo a secret");
+  EXPECT_EQ(why("ssh://there"), "");
+  EXPECT_THAT(bytes_of((folder_ / "asked").string()), HasSubstr("Enter passphrase for key"));
+  answers("echo wrong");
+  EXPECT_THAT(why("ssh://there"), HasSubstr("takes neither your key nor your password"));
+  answers("exit 1");  // the dialog was closed
+  EXPECT_THAT(why("ssh://there"), HasSubstr("takes neither your key nor your password"));
+  unsetenv("SSH_ASKPASS"), unsetenv("SSH_ASKPASS_REQUIRE");
 }
 
 // The program, the libraries that are missing there and the data sets, into a home of its own there, checked by hash.
@@ -806,63 +749,88 @@ int64_t memory_of(pid_t process) {
   return 0;
 }
 
-pid_t child_of(pid_t process) {
-  pid_t child = 0;
-  std::ifstream("/proc/" + std::to_string(process) + "/task/" + std::to_string(process) + "/children") >> child;
-  return child;
-}
+const std::vector<SlowLine> kSlowLines{{"100 Mbit/s", 100e6, 0}, {"5 Mbit/s", 5e6, 0}, {"5 Mbit/s, 1 % lost", 5e6, 1}};
+
+class SlowTest : public PipeTest {
+ protected:
+  void watch_and_steer(RemoteAddress slow, SlowLine line);
+};
 
 // The network of a few µs a step tells more losses than the slow line carries.
-TEST_P(PipeTest, WatchesAndSteersOverASlowLine) {
-  for (SlowLine line :
-       {SlowLine{"100 Mbit/s", 100e6, 0}, SlowLine{"5 Mbit/s", 5e6, 0}, SlowLine{"5 Mbit/s, 1 % lost", 5e6, 1}}) {
-    const bool fast = line.bits_a_s > 1e7;
-    const std::string name = fast ? "fast" : line.lost_percent > 0 ? "lossy" : "slow";
-    RemoteLink link(parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " 25 " + std::to_string(line.bits_a_s) + " " +
-                                 std::to_string(line.lost_percent) + " " WARPSCOPE_CLI " serve --folder " + there()));
-    json job = training(fast ? "full" : "off");
-    job["spec"]["train"]["batch"] = fast ? 16 : 4;
-    job["spec"]["model"]["hidden"] = {fast ? 64 : 1};
-    RemoteRun::start(link, name, job);
-    const int64_t idle = memory_of(child_of(link.status().process));
-    RemoteRun run(link, name, true);
-    Seen seen;
-    ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 1000; }));
-    const auto warm = Clock::now() + milliseconds(1000);
-    seen.until(run, [&] { return Clock::now() > warm; });
-    const test::Pulse pulse;
-    measure(run, seen, line);
-    const int64_t memory = memory_of(child_of(link.status().process)), job_memory = memory_of(owner_of_job(there() + "/.jobs/" + name));
-    run.stop();
-    ASSERT_TRUE(seen.to_the_end(run));
-    EXPECT_EQ(run.thinned(), seen.holes > 0);
-    EXPECT_EQ(seen.steps, seen.summary->steps);
-    std::printf("%s: reply p99 %.0f ms, pause %.0f ms and %.0f ms behind at most, %.0f steps/s and %.0f spans/s, %s losses live, "
-                "%.1f MB of spans came later; serve takes %.0f MB, the job %.0f; the machine made others wait %.0f ms\n",
-                line.name, line.reply_ms, line.pause_ms, line.behind_ms, line.steps_a_s, line.spans_a_s, run.thinned() ? "thinned" : "all",
-                static_cast<double>(run.left_out()) * 1e-6, static_cast<double>(memory) * 1e-6, static_cast<double>(job_memory) * 1e-6,
-                pulse.longest_ms());
-    // Times of a machine with nothing else to do; on any other the view must stay within a few of them: a queue that only
-    // grows takes it out of all bounds.
-    const double busy = test::busy(), wait = 4 * pulse.longest_ms(),
-                 slower = fast                    ? 0
-                          : line.lost_percent > 0 ? 250
-                                                  : 100;
-    EXPECT_LE(line.reply_ms, busy * (250 + slower) + wait);
-    EXPECT_LE(line.pause_ms, busy * (200 + slower) + wait);
-    EXPECT_LE(line.behind_ms, busy * 1000 + wait);
-    if (test::kMemoryCounts) {
-      EXPECT_LE(memory, idle + (64 << 20)) << "one batch that is thinned, and one that comes";
+void SlowTest::watch_and_steer(RemoteAddress slow, SlowLine line) {
+  const bool fast = line.bits_a_s > 1e7;
+  const std::string name = fast ? "fast" : line.lost_percent > 0 ? "lossy" : "slow";
+  RemoteLink link(std::move(slow));
+  json job = training(fast ? "full" : "off");
+  job["spec"]["train"]["batch"] = fast ? 16 : 4;
+  job["spec"]["model"]["hidden"] = {fast ? 64 : 1};
+  RemoteRun::start(link, name, job);
+  const std::vector<pid_t> servers = servers_of(there());
+  ASSERT_EQ(servers.size(), 1u);
+  const int64_t idle = memory_of(servers[0]);
+  RemoteRun run(link, name, true);
+  Seen seen;
+  ASSERT_TRUE(seen.until(run, [&] { return seen.steps > 1000; }));
+  const auto warm = Clock::now() + milliseconds(1000);
+  seen.until(run, [&] { return Clock::now() > warm; });
+  const test::Pulse pulse;
+  measure(run, seen, line);
+  const int64_t memory = memory_of(servers[0]), job_memory = memory_of(owner_of_job(there() + "/.jobs/" + name));
+  run.stop();
+  ASSERT_TRUE(seen.to_the_end(run));
+  EXPECT_EQ(run.thinned(), seen.holes > 0);
+  EXPECT_EQ(seen.steps, seen.summary->steps);
+  std::printf("%s: reply p99 %.0f ms, pause %.0f ms and %.0f ms behind at most, %.0f steps/s and %.0f spans/s, %s losses live, "
+              "%.1f MB of spans came later; serve takes %.0f MB, the job %.0f; the machine made others wait %.0f ms\n",
+              line.name, line.reply_ms, line.pause_ms, line.behind_ms, line.steps_a_s, line.spans_a_s, run.thinned() ? "thinned" : "all",
+              static_cast<double>(run.left_out()) * 1e-6, static_cast<double>(memory) * 1e-6, static_cast<double>(job_memory) * 1e-6,
+              pulse.longest_ms());
+  // Times of a machine with nothing else to do; on any other the view must stay within a few of them: a queue that only
+  // grows takes it out of all bounds.
+  const double busy = test::busy(), wait = 4 * pulse.longest_ms(),
+               slower = fast                    ? 0
+                        : line.lost_percent > 0 ? 250
+                                                : 100;
+  EXPECT_LE(line.reply_ms, busy * (250 + slower) + wait);
+  EXPECT_LE(line.pause_ms, busy * (200 + slower) + wait);
+  EXPECT_LE(line.behind_ms, busy * 1000 + wait);
+  if (test::kMemoryCounts) {
+    EXPECT_LE(memory, idle + (64 << 20)) << "one batch that is thinned, and one that comes";
+  }
+  // Nothing is lost: the run file has every step.
+  RemoteLink quick(address());
+  const std::string here = (folder_ / (name + ".wsrun")).string();
+  fetch_file(quick, {{"file", name + ".wsrun"}}, here);
+  EXPECT_EQ(bytes_of(here), bytes_of(there() + "/" + name + ".wsrun"));
+  EXPECT_EQ(prof::RunFileReader(here).metrics().size(), static_cast<size_t>(seen.steps));
+}
+
+TEST_P(SlowTest, WatchesAndSteersOverASlowLine) {
+  for (const SlowLine& line : kSlowLines)
+    watch_and_steer(parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " 25 " + std::to_string(line.bits_a_s) + " " +
+                                 std::to_string(line.lost_percent) + " " WARPSCOPE_CLI " serve --folder " + there()),
+                    line);
+}
+
+// ssh and TCP of the system between two network namespaces, whose line delays and loses packets.
+TEST_P(SlowTest, WatchesAndSteersOverASlowLineOfPackets) {
+  if (!OwnSshd::there()) GTEST_SKIP() << "There is no sshd here.";
+  for (const SlowLine& line : kSlowLines) {
+    std::optional<test::Network> network;
+    try {
+      network.emplace(WARPSCOPE_PACKET_LINE, 25, line.bits_a_s, line.lost_percent);
+    } catch (const std::exception& why) {
+      GTEST_SKIP() << why.what();
     }
-    // Nothing is lost: the run file has every step.
-    RemoteLink quick(address());
-    const std::string here = (folder_ / (name + ".wsrun")).string();
-    fetch_file(quick, {{"file", name + ".wsrun"}}, here);
-    EXPECT_EQ(bytes_of(here), bytes_of(there() + "/" + name + ".wsrun"));
-    EXPECT_EQ(prof::RunFileReader(here).metrics().size(), static_cast<size_t>(seen.steps));
+    const fs::path folder = folder_ / std::to_string(&line - kSlowLines.data());
+    const OwnSshd sshd(folder, network->place());
+    ASSERT_TRUE(sshd.answers());
+    std::printf("%s: ", network->made_by());
+    watch_and_steer(parse_remote("pipe:exec " + sshd.bin() + "/ssh there 'exec " WARPSCOPE_CLI " serve --folder " + there() + "'"), line);
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Over, SlowTest, testing::Values("pipe"), [](const auto& which) { return which.param; });
 INSTANTIATE_TEST_SUITE_P(Over, PipeTest, testing::Values("pipe"), [](const auto& which) { return which.param; });
 INSTANTIATE_TEST_SUITE_P(Over, SentenceTest, testing::Values("pipe", "ssh"), [](const auto& which) { return which.param; });
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "app/core/remote/job_teller.h"
@@ -17,6 +18,7 @@
 #include "profiling/base/ownership.h"
 #include "profiling/base/whole_file.h"
 #include "tests/support/machine.h"
+#include "tests/support/network.h"
 
 namespace ws::app {
 namespace {
@@ -90,13 +92,14 @@ class Watch : public testing::Test {
     return parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " " + std::to_string(ms) + " " + std::to_string(bits_a_s) +
                         " 0 " WARPSCOPE_CLI " serve --folder " + folder_.string());
   }
+  void see_events_in_time(RemoteAddress there) const;
   const fs::path folder_ = fs::temp_directory_path() / ("warpscope-watch-" + std::to_string(getpid()));
 };
 
 // 100 Mbit/s with a turn of 50 ms: from the end of a span there to the moment when the window takes it here.
-TEST_F(Watch, AnEventIsSeenWithinAQuarterOfASecond) {
+void Watch::see_events_in_time(RemoteAddress there) const {
   MadeJob job({folder_.string(), "a"}, 500'000, 10'000);
-  RemoteLink link(line(25, 100e6));
+  RemoteLink link(std::move(there));
   link.ask({{"do", "hello"}});
   RemoteRun run(link, "a", true);
   const test::Pulse pulse;
@@ -129,6 +132,22 @@ TEST_F(Watch, AnEventIsSeenWithinAQuarterOfASecond) {
   if (test::busy() == 1) {
     EXPECT_EQ(run.left_out(), 0u);
   }
+}
+
+TEST_F(Watch, AnEventIsSeenWithinAQuarterOfASecond) { see_events_in_time(line(25, 100e6)); }
+
+TEST_F(Watch, AnEventIsSeenInTimeOverANetwork) {
+  if (!test::OwnSshd::there()) GTEST_SKIP() << "There is no sshd here.";
+  std::optional<test::Network> network;
+  try {
+    network.emplace(WARPSCOPE_PACKET_LINE, 25, 100e6, 0);
+  } catch (const std::exception& why) {
+    GTEST_SKIP() << why.what();
+  }
+  const test::OwnSshd sshd(folder_ / "sshd", network->place());
+  ASSERT_TRUE(sshd.answers());
+  std::printf("%s: ", network->made_by());
+  see_events_in_time(parse_remote("pipe:exec " + sshd.bin() + "/ssh there 'exec " WARPSCOPE_CLI " serve --folder " + folder_.string() + "'"));
 }
 
 // Hours of a run in seconds: what both sides keep does not grow with what was told.

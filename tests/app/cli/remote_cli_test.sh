@@ -100,9 +100,11 @@ check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'
 if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
 cat >train.py <<'PY'
 import os, subprocess, sys, time
-if len(sys.argv) < 2: time.sleep(0.6); sys.exit(subprocess.run([sys.executable, __file__, "child"], env=os.environ.copy()).returncode)
+end = time.time() + 20
+while time.time() < end and not os.environ["WARPSCOPE_RECORD_FILE"]: time.sleep(0.01)  # it becomes a job while it runs
+if len(sys.argv) < 2: sys.exit(subprocess.run([sys.executable, __file__, "child"], env=os.environ.copy()).returncode)
 end = time.time() + 1.5
-while time.time() < end and not os.path.exists("leave"): sum(range(10000))
+while time.time() < end: sum(range(10000))
 sys.exit(5)
 PY
 (

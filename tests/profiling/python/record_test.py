@@ -536,6 +536,55 @@ class Unharmed(Recorded):
         self.assertIn("Nothing was recorded", done.stderr)
 
 
+# 20,000 calls deep, in a file that is gone when its names are read.
+DEEP = """
+import os, sys, time
+sys.setrecursionlimit(30_000)
+os.remove(__file__)
+def fall(n): return fall(n - 1) if n else time.sleep(0.7)
+fall(20_000)
+print("deep")
+"""
+MANY_MODULES = """
+import torch
+net = torch.nn.Sequential(*(torch.nn.Identity() for _ in range(100_000)))
+print(net(torch.ones(1)).item())
+"""
+
+
+class Strange(Recorded):
+    def test_a_deep_stack_of_a_file_that_is_gone(self):
+        done = self.record(["python3", self.write("deep.py", DEEP)], "lines")
+        self.assertEqual((done.returncode, done.stdout), (0, "deep\n"), done.stderr)
+        stacks = [name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")]
+        deepest = max(stacks, key=len)
+        self.assertIn("fall (deep.py:5)", deepest)
+        self.assertLess(deepest.count("fall"), 1000)
+
+    def test_a_virtual_environment_with_spaces_in_its_path(self):
+        python = os.path.join(self.folder, "its own ü", "bin", "python3")
+        subprocess.run(["python3", "-m", "venv", "--without-pip", os.path.dirname(os.path.dirname(python))], check=True)
+        path = self.write("a folder/spin ü.py", "import time\ndef hot():\n    time.sleep(0.7)\nhot()\n")
+        self.assertEqual(self.record([python, path]).returncode, 0)
+        stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
+        self.assertTrue(any("hot (a folder/spin ü.py:3)" in stack for stack in stacks), stacks)
+
+    def test_without_write_access_the_program_is_not_started(self):
+        path = self.write("program.py", "open('ran', 'w')")
+        record = [CLI, "record", "--no-live", "--run", "/proc/r.wsrun", "--", "python3", path]
+        done = self.run_plain(record)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("/proc/r.wsrun: cannot be written", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "ran")))
+
+    @needs_torch
+    def test_a_hundred_thousand_modules(self):
+        done = self.record([TORCH, self.write("many.py", MANY_MODULES)])
+        self.assertEqual((done.returncode, done.stdout), (0, "1.0\n"), done.stderr)
+        ranges = self.ranges()
+        self.assertEqual(sum(count for (_, name, _), count in ranges.items() if name == "Identity"), 100_000)
+
+
 DDP = """
 import time, torch, torch.distributed as dist
 dist.init_process_group("gloo")

@@ -8,6 +8,7 @@
 
 #include "app/text/units.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/theme.h"
 
 namespace ws::app {
 
@@ -18,7 +19,9 @@ Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, s
   picker->setMenu(menu);
   const auto take = [show = std::move(show), picker](Run* run) {
     show(run);
-    picker->setText(run ? QString(run_letter(run->slot)) + "  " + run->title : QObject::tr("No run"));
+    picker->setText(run ? run->title : QObject::tr("No run"));
+    picker->setAccessibleDescription(run ? QString(run_letter(run->slot)) + " " + run->title : QString());
+    picker->setIcon(run ? badge_icon(run->slot) : QIcon());
   };
   const auto chosen = std::make_shared<QPointer<Run>>();
   Page page;
@@ -26,8 +29,7 @@ Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, s
   const auto show_runs = [&workspace, menu, take, chosen](const std::vector<Run*>& runs) {
     menu->clear();
     for (Run* run : runs)
-      menu->addAction(QString(run_letter(run->slot)) + "  " + run->title, menu,
-                      [take, chosen, run] { *chosen = run, take(run); });
+      menu->addAction(badge_icon(run->slot), run->title, menu, [take, chosen, run] { *chosen = run, take(run); });
     for (Run* run : {chosen->data(), workspace.shownRun()})
       if (run && std::find(runs.begin(), runs.end(), run) != runs.end()) return take(run);
     take(runs.empty() ? nullptr : runs.front());

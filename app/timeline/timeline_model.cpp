@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "profiling/analysis/step_sample.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -20,6 +21,19 @@ TimeNs followed_width(const prof::Trace& marks) {
   return std::clamp(static_cast<TimeNs>(static_cast<double>(period > 0 ? period : kWithoutSteps) * kStepsShown),
                     kShortestFollowed, kLongestFollowed);
 }
+
+// The end of the newest `width` before `last` that was traced: tracing pauses leave empty lanes.
+TimeNs traced_end(const prof::Trace& trace, TimeNs last, TimeNs width) {
+  std::vector<TimeRange> pauses;
+  for (const prof::Track& track : trace.tracks())
+    if (prof::untraced(track))
+      prof::each_span(track, trace.first_time(), last, [&](const prof::Span& s) { pauses.push_back({s.start, s.end()}); });
+  for (auto pause = pauses.rbegin(); pause != pauses.rend(); ++pause)
+    if (pause->end > last - width && pause->begin - width > trace.first_time()) last = std::min(last, pause->begin);
+  return last;
+}
+
+bool has_trace(const Run& run) { return run.trace.last_time() > run.trace.first_time(); }
 
 // True if the value rarely changes. A step that allocates changes it at least twice. An arena changes it only where
 // an evaluation begins and ends.
@@ -48,7 +62,7 @@ TimelineModel::TimelineModel(TimeCursor* cursor, QObject* parent) : QObject(pare
     if (!on) return;
     own_width_ = false;  // keep the user's zoom
     const int index = leader();
-    if (index >= 0 && !run(index)->live()) moveTo(firstLook());
+    if (index >= 0 && !run(index)->live()) moveTo(firstLook(index));
     follow();
   });
 }
@@ -201,12 +215,10 @@ void TimelineModel::lookOnce() {
   const bool live = leader() >= 0 && run(leader())->live();
   if (followed_ && !live && cursor_->follow()) looked_ = false;
   followed_ = live;
-  const bool traced = std::any_of(runs_.begin(), runs_.end(),
-                                  [](const auto& r) { return r->trace.last_time() > r->trace.first_time(); });
-  if (looked_ || !traced || (live && cursor_->follow())) return;
+  const int index = tracedLeader();
+  if (looked_ || index < 0 || (live && cursor_->follow())) return;
   looked_ = true;
-  const int index = leader();
-  const TimeRange range = runRange(index, firstLook());
+  const TimeRange range = runRange(index, firstLook(index));
   const prof::Trace& marks = run(index)->marks();
   const prof::Span* step = step_at(marks, range.begin + range.length() / 2);
   if (step && step->start < range.begin) step = step_at(marks, range.end);  // prefer a step that begins in view
@@ -223,12 +235,19 @@ int TimelineModel::leader() const {
 
 void TimelineModel::moveTo(TimeRange range) { cursor_->setRange(range.begin, range.end); }
 
-TimeRange TimelineModel::firstLook() const {
-  if (runs_.empty()) return {0, 1'000'000};
+// The leader; once it is read and has no trace, the first run that has one.
+int TimelineModel::tracedLeader() const {
   const int index = leader();
+  if (index < 0 || has_trace(*run(index))) return index;
+  const auto traced = std::ranges::find_if(runs_, [](const auto& r) { return has_trace(*r); });
+  return !run(index)->loaded || traced == runs_.end() ? -1 : static_cast<int>(traced - runs_.begin());
+}
+
+TimeRange TimelineModel::firstLook(int index) const {
   const prof::Trace &trace = run(index)->trace, &marks = run(index)->marks();
   const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a tracing pause may follow it
-  const TimeNs width = followed_width(marks), last = newest ? newest->end() : trace.last_time();
+  const TimeNs width = followed_width(marks);
+  const TimeNs last = traced_end(trace, newest ? newest->end() : trace.last_time(), width);
   const prof::Span* step = step_at(marks, last - width);
   TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
   if (last - begin > width) begin = last - width;  // an evaluation was between the last steps

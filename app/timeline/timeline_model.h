@@ -73,7 +73,6 @@ class TimelineModel : public QObject {
   // Does nothing if Follow is off.
   void follow();
   int leader() const;           // the run that the window shows, otherwise the live one or the first; −1: none
-  TimeRange firstLook() const;  // the first range to show, if the user chose none: a few steps
 
  signals:
   void lanesChanged();  // the lanes or their positions changed
@@ -87,6 +86,8 @@ class TimelineModel : public QObject {
   void rebuild();
   void onRunChanged();
   void lookOnce();
+  int tracedLeader() const;            // −1: not known yet
+  TimeRange firstLook(int run) const;  // the first range to show, if the user chose none: a few steps
   void readMarks();
   void writeMarks();
   void updateOffsets();

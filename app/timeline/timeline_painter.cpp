@@ -32,8 +32,9 @@ QString lane_numbers(const Run& run) {
   QStringList parts;
   if (run.shipped) parts << origin_text(run);
   if (run.stepUs() > 0) parts << step_time_name() + " " + step_time_text(run.stepUs());
-  if (split.steps == 0) parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
-  if (first_track(run.trace, TrackKind::Stream)) {
+  if (split.steps == 0) {
+    parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
+  } else if (first_track(run.trace, TrackKind::Stream)) {
     if (split.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(split.kernels));
     if (split.allocations > 0.5) parts << QString("%1 allocations").arg(std::lround(split.allocations));
     parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";

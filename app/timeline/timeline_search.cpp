@@ -34,7 +34,7 @@ struct Named {
   std::vector<prof::NameId> names;
   std::vector<prof::OpTag> ops;
 };
-QString no_file_text() { return QObject::tr("older spans were dropped, and no run file holds them."); }
+QString no_file_text() { return QObject::tr("older spans were dropped, and there is no run file."); }
 // Says how much was searched.
 QString searched_text(const QString& problem) {
   return problem.isEmpty() ? QObject::tr("All of the run was searched.")
@@ -68,14 +68,14 @@ void TimelineSearch::nextSame(bool forward) {
   const auto* chosen = selection_->get<SpanChoice>();
   const int run = chosen ? model_->indexOf(chosen->run) : -1;
   if (run < 0)
-    return emit said(tr("Choose a span first: then . and , go to the next and the previous of the same name."));
+    return emit said(tr("Choose a span first. Then [.] and [,] go to the next and previous span of its name."));
   const prof::Track& track = chosen->run->trace.tracks()[chosen->track];
   const prof::Span& span = chosen->span;
   const prof::Span* next =
       forward ? prof::next_named(track, span.name, span.start) : prof::previous_named(track, span.name, span.start);
   const TimeRange between =
       forward ? TimeRange{span.start, next ? next->start : kEver} : TimeRange{next ? next->start : -kEver, span.start};
-  const QString none = forward ? tr("This was the last of that name.") : tr("This was the first of that name.");
+  const QString none = forward ? tr("No later span has this name.") : tr("No earlier span has this name.");
   std::optional<prof::FoundSpan> known;
   if (next) known = prof::FoundSpan{chosen->track, *next};
   if (!prof::in_memory(track, between.begin, between.end))

@@ -229,6 +229,29 @@ class ThemeIcon : public QIconEngine {
   QColor fixed_;
 };
 
+class BadgeIcon : public QIconEngine {
+ public:
+  explicit BadgeIcon(int slot) : slot_(slot) {}
+  void paint(QPainter* painter, const QRect& rect, QIcon::Mode, QIcon::State) override {
+    painter->save();
+    painter->translate(rect.topLeft());
+    painter->scale(rect.width() / 16.0, rect.height() / 16.0);
+    draw_badge(*painter, QRectF(0.5, 0.5, 15, 15), slot_);
+    painter->restore();
+  }
+  QPixmap pixmap(const QSize& size, QIcon::Mode mode, QIcon::State state) override {
+    QPixmap picture(size);
+    picture.fill(Qt::transparent);
+    QPainter painter(&picture);
+    paint(&painter, picture.rect(), mode, state);
+    return picture;
+  }
+  QIconEngine* clone() const override { return new BadgeIcon(*this); }
+
+ private:
+  int slot_;
+};
+
 }  // namespace
 
 QIcon theme_icon(const QString& name, QColor Theme::*colour) { return QIcon(new ThemeIcon(name, colour, {})); }
@@ -277,6 +300,8 @@ void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled) {
   }
   painter.restore();
 }
+
+QIcon badge_icon(int slot) { return QIcon(new BadgeIcon(slot)); }
 
 QColor Theme::ink_on(const QColor& fill) const {
   constexpr double kDarkest = 0.18;  // dark ink is readable on brighter fills

@@ -86,6 +86,8 @@ class TimelineFollowTest : public QObject {
   void kernelsAreAlwaysInView();
   void theEndShowsTheLastSteps();
   void theShownRunLeads();
+  void theOneShownIsReadLater();
+  void aPauseOfTracingIsNotShown();
   void endedRunsLieOverEachOther();
   void quietRowsShareOne();
   void overlappingKernelsAreOneRow();
@@ -275,6 +277,41 @@ void TimelineFollowTest::theEndShowsTheLastSteps() {
   QCOMPARE(pane.model()->range().begin, TimeNs(2'000'000));
   cursor.setFollow(true);
   QVERIFY(kernels_in(ahead.run.trace, pane.model()->range()) >= 6);
+}
+
+// Files are read one after the other: the view waits for the run that the window shows.
+void TimelineFollowTest::theOneShownIsReadLater() {
+  TwoRuns t;
+  Run late;
+  late.id = "late", late.slot = 2, late.summary = Summary{}, late.loaded = false;
+  t.model().setShown(&late);
+  t.pane.setRuns({&t.fast, &late});
+  t.fast.announce();
+  test::add_steps(late.trace, test::StepStyle::EagerDirect, 0, 200);
+  late.loaded = true;
+  late.announce();
+  const TimeRange shown = t.model().runRange(1, t.range());
+  QVERIFY(kernels_in(late.trace, shown) >= 6);
+  QVERIFY(shown.end > late.trace.last_time() - shown.length());
+  t.pane.setRuns({});
+}
+
+// A run may end while tracing pauses. Its last traced steps are shown.
+void TimelineFollowTest::aPauseOfTracingIsNotShown() {
+  Run run;
+  run.id = "pause", run.slot = 0, run.summary = Summary{};
+  test::add_steps(run.trace, test::StepStyle::GraphArena, 0, 100);
+  const TimeNs rest = run.trace.last_time();
+  const auto steps = run.trace.track(TrackKind::Steps, "steps", "CPU"),
+             untraced = run.trace.track(TrackKind::Overhead, prof::kUntracedTrack, "CPU");
+  run.trace.append(untraced, span_at(run.trace, rest, 40 * kStep, SpanKind::Overhead, "untraced", 0));
+  for (uint32_t i = 0; i < 40; ++i)
+    run.trace.append(steps, span_at(run.trace, rest + i * kStep, kStep - 500, SpanKind::Step, "step", 101 + i));
+  TimeCursor cursor;
+  Selection selection;
+  TimelinePane pane(&cursor, &selection);
+  pane.setRuns({&run});
+  QVERIFY(kernels_in(run.trace, pane.model()->range()) >= 6);
 }
 
 void TimelineFollowTest::endedRunsLieOverEachOther() {

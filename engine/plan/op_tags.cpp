@@ -40,13 +40,17 @@ prof::Meaning meaning_of(const Op& op) {
   }
 }
 
+prof::OpInfo op_info(const Plan& plan, const Op& op) {
+  return {op.name, describe(plan, op), op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "",
+          std::string(to_string(op.phase)), meaning_of(op), flops(plan, op), bytes(plan, op)};
+}
+
 namespace {
 
 prof::OpTag register_plan(const Plan& plan) {
   std::vector<prof::OpInfo> infos;
   for (const Op& op : plan.ops)
-    infos.push_back({op.name, describe(plan, op), op.layer >= 0 ? plan.layer_names[static_cast<size_t>(op.layer)] : "",
-                     std::string(to_string(op.phase)), meaning_of(op), flops(plan, op), bytes(plan, op)});
+    infos.push_back(op_info(plan, op));
   return prof::register_ops(std::move(infos));
 }
 

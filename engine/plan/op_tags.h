@@ -8,6 +8,7 @@
 namespace ws {
 
 prof::Meaning meaning_of(const Op& op);
+prof::OpInfo op_info(const Plan& plan, const Op& op);
 
 // Registers every op of a plan once. Binding the same plan again keeps its tags.
 class OpTags {

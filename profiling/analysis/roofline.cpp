@@ -56,7 +56,20 @@ void rate(RooflinePoint& point, const Ceilings& ceilings) {
   point.share = std::max(of_bytes, of_flops);
 }
 
+RooflinePoint named_after(const OpInfo& op) {
+  RooflinePoint point;
+  point.name = op.name, point.layer = op.layer, point.phase = op.phase, point.meaning = op.meaning;
+  return point;
+}
+
 }  // namespace
+
+RooflinePoint roofline_point(const OpInfo& op, OpTag tag, double ns, const Ceilings& ceilings) {
+  RooflinePoint point = named_after(op);
+  add(point, tag, op, {static_cast<int64_t>(ns), 1, 0, 0, {}});
+  rate(point, ceilings);
+  return point;
+}
 
 std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end, const Ceilings& ceilings) {
   const bool gpu = std::ranges::any_of(trace.tracks(), [](const Track& t) { return on_gpu(t) && t.spans > 0; });
@@ -78,8 +91,7 @@ std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end
   for (size_t op = 1; op < works.size(); ++op) {
     const OpInfo& info = trace.ops[op];
     if (works[op].time <= 0 || (info.flops <= 0 && info.bytes <= 0)) continue;
-    RooflinePoint& point = alike[{info.name, info.layer, info.phase}];
-    point.name = info.name, point.layer = info.layer, point.phase = info.phase, point.meaning = info.meaning;
+    RooflinePoint& point = alike.try_emplace({info.name, info.layer, info.phase}, named_after(info)).first->second;
     add(point, static_cast<OpTag>(op), info, works[op]);
   }
   std::vector<RooflinePoint> points;

@@ -27,4 +27,7 @@ struct RooflinePoint {
 // Ops with known FLOPs or bytes that ran in the range, longest total time first.
 std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end, const Ceilings& ceilings);
 
+// One op that takes `ns`, for an op without spans of its own.
+RooflinePoint roofline_point(const OpInfo& op, OpTag tag, double ns, const Ceilings& ceilings);
+
 }  // namespace ws::prof

@@ -3,16 +3,19 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPushButton>
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
 #include "app/widgets/theme.h"
 #include "app/widgets/tip.h"
 #include "app/text/units.h"
+#include "app/core/runs/plan_times.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/timeline/time_scale.h"
 #include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
+#include "engine/plan/op_tags.h"
 
 namespace ws::app {
 namespace {
@@ -65,6 +68,17 @@ std::optional<Roof> measured_roof(const lab::Ceilings& seen, Precision precision
   roof.products = products_of(seen.fp32_flops_s, seen.tf32_flops_s, seen.fp16_flops_s);
   roof.l2_bytes_per_s = seen.l2_bytes_s;
   return roof;
+}
+
+// A persistent kernel runs whole steps. The times of its training ops come from the stamps inside it.
+void add_inner_ops(std::vector<prof::RooflinePoint>& points, const Run& run, const prof::Ceilings& ceilings) {
+  const bool known = std::ranges::any_of(points, [](const auto& p) { return p.phase != "evaluate"; });
+  if (known || !run.plan) return;
+  const Plan& plan = run.plan->plan;
+  const std::vector<double> us = plan_times(plan, run.trace).us;
+  const std::vector<prof::OpTag> tags = op_tags(plan, run.trace);
+  for (size_t i = 0; i < us.size(); ++i)
+    if (us[i] > 0) points.push_back(prof::roofline_point(op_info(plan, plan.ops[i]), tags[i], us[i] * 1e3, ceilings));
 }
 
 // True if the run used the same GPU as in this machine.
@@ -363,7 +377,9 @@ void RooflinePanel::refresh() {
   if (run_->live())
     measure_->setToolTip(tr("Wait until the training ends. Measuring takes the whole card for some seconds."));
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
-  view_->setPoints(run_, prof::roofline(run_->trace, begin, end, roof.ceilings), roof);
+  auto points = prof::roofline(run_->trace, begin, end, roof.ceilings);
+  add_inner_ops(points, *run_, roof.ceilings);
+  view_->setPoints(run_, std::move(points), roof);
   setTitle(tr("Roofline"), roof.ceilings.flops_per_s > 0
                                ? run_->title
                                : tr("%1 · no ceiling is known for this device").arg(run_->title));

@@ -157,6 +157,13 @@ void PanelsTest::partsOfAResidentKernelAreTimesOfThePlan() {
     (plan.ops[i].phase == Phase::Forward ? forward : later) += times.us[i];
   QCOMPARE(forward, 2.0);
   QCOMPARE(later, 4.0);
+  run->trace = std::move(trace);
+  Selection selection;
+  RooflinePanel panel(&selection);
+  panel.show();
+  panel.setRun(run.get());
+  QCOMPARE(panel.view()->points().size(), size_t{2});  // forward and backward of the first layer
+  for (const prof::RooflinePoint& point : panel.view()->points()) QVERIFY(point.flops_per_s > 0 && point.phase != "evaluate");
 }
 
 void PanelsTest::detailsOfSpanOpBufferAndRange() {

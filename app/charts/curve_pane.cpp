@@ -400,7 +400,8 @@ void CurvePane::refreshLegend() {
   std::vector<LegendItem> items;
   const auto at = cursorX();
   for (const CurveData& curve : curves_) {
-    const MinMaxSeries& series = curve.shown();
+    // The recorded loss, as in the top bar; smoothing is for the eye.
+    const MinMaxSeries& series = measure_ == Gauge::Loss ? curve.raw() : curve.shown();
     const Point* p = series.empty() ? nullptr : at ? series.nearest(*at) : &series.at(series.size() - 1);
     items.push_back({curve.run() ? curve.run()->slot : 0, p ? valueText(p->y) : QStringLiteral("—")});
   }

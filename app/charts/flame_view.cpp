@@ -179,7 +179,7 @@ void FlameView::paintBlock(QPainter& painter, const Block& block) const {
 void FlameView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), theme().base);
-  painter.setFont(ui_font(11));
+  painter.setFont(ui_font(tree_.empty() ? 12.5 : 11));
   if (tree_.empty()) {
     painter.setPen(theme().quiet);
     return painter.drawText(rect().adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);

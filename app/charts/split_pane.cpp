@@ -143,6 +143,8 @@ void SplitPane::refresh() {
   QStringList said;
   for (const auto& run : runs_)
     said << tr("%1 of %2 %3").arg(step_time_name(), run_letter(run->slot), step_time_text(run->stepUs()));
+  for (const double wall : table_.wall)
+    if (wall > 0) said << mean_step_name() + " " + fixed_text(wall, 1) + " " + unit;
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
   setAccessibleDescription(said.join(", "));
   update();

@@ -38,8 +38,8 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
   Summary s;
   s.status = status_of(file.status);
   if (file.status == "running")
-    s.message = elsewhere ? "Trains in another window; what it has written so far is shown."
-                          : "The program ended before the run did; what was written is shown.";
+    s.message = elsewhere ? "Trains in another window. The part written so far is shown."
+                          : "The program ended before the run. The written part is shown.";
   if (const auto message = file.extra.find("message"); message != file.extra.end()) s.message = message->second;
   s.steps = file.steps;
   s.wall_s = file.wall_s;
@@ -57,7 +57,7 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
 
 void read_curves(prof::RunFileReader& reader, RunDetails& d) {
   const auto evaluations = reader.evaluations();
-  d.steps_per_epoch = prof::steps_per_epoch(evaluations);
+  d.steps_per_epoch = prof::steps_per_epoch(reader.summary(), evaluations);
   for (const prof::Evaluation& e : evaluations)
     d.evals.push_back({static_cast<double>(e.step), e.wall_s, e.epoch, e.test_loss, e.test_accuracy});
   for (const prof::Metric& m : reader.metrics()) {

@@ -8,8 +8,6 @@
 namespace ws::app {
 namespace {
 
-constexpr size_t kSplitSteps = 200;  // the newest steps, so that a change during the run is visible
-
 // Gives the host's work in the gaps its own rows: waiting for data always, the rest only if there is no GPU work.
 void name_gaps(StepSplit& split, const prof::Breakdown& parts) {
   using prof::HostWork, prof::Meaning;
@@ -51,7 +49,7 @@ StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t
 
 StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::TimeNs until, double steps_per_epoch,
                    int64_t since) {
-  const prof::StepSample sample = prof::sample_steps(marks, trace, steps_per_epoch, {until, kSplitSteps, since});
+  const prof::StepSample sample = prof::sample_steps(marks, trace, steps_per_epoch, {.until = until, .since = since});
   const prof::Breakdown& parts = sample.parts;
   if (parts.steps == 0 || parts.wall() <= 0) return {};
   StepSplit split = split_from(parts.times, parts.wall(), parts.steps);

@@ -105,6 +105,14 @@ std::string time_text(const StepTime& time) {
   return text + formatted("  median, P5 {:.3f}, P95 {:.3f} µs\n", time.p5_us, time.p95_us);
 }
 
+// The share in the steps comes first: the window and the comparison show it.
+std::string busy_text(const TraceStats& s) {
+  const double whole = 100 * s.activity.busy_share();
+  if (!s.step.traced() || s.step.parts.busy <= 0) return formatted("GPU busy     {:12.1f} %   of the trace\n", whole);
+  return formatted("GPU busy     {:12.1f} %   of the steps below, {:.1f} % of the trace\n",
+                   100 * s.step.parts.busy_share(), whole);
+}
+
 std::string step_text(const StepSample& step, bool of_windows) {
   if (!step.traced()) return "";
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
@@ -127,7 +135,7 @@ std::string gpu_text(const TraceStats& s) {
     text += formatted("traced       {:12.3f} s   of {:.3f} s; allocations are of all of it\n",
                       static_cast<double>(s.activity.wall) * 1e-9,
                       static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
-  if (s.activity.busy > 0) text += formatted("GPU busy     {:12.1f} %\n", 100 * s.activity.busy_share());
+  if (s.activity.busy > 0) text += busy_text(s);
   if (s.activity.copies > 0 && s.activity.kernels > 0)
     text += formatted("overlap      {:12.1f} %   of the copies ran beside kernels\n", 100 * s.activity.hidden_copies());
   if (s.delay.count > 0)

@@ -40,7 +40,7 @@ RunSummary with_step_time(const RunData& run) {
   RunSummary summary = run.summary;
   if (!summary.step_time.known()) {
     const SampleRange range{.since = steady_since(run.marks), .lengths_only = true};
-    summary.step_time = step_time(run, sample_steps(run.trace, steps_per_epoch(run.evaluations), range));
+    summary.step_time = step_time(run, sample_steps(run.trace, steps_per_epoch(run.summary, run.evaluations), range));
   }
   return summary;
 }

@@ -41,6 +41,7 @@ void each_field(Summary& s, Text text, Number number) {
   number("steps", s.steps);
   number("wall_s", s.wall_s);
   number("us_per_step", s.us_per_step);
+  number("steps_per_epoch", s.steps_per_epoch);
   number("step_time_us", s.step_time.us.value);
   number("step_time_half_width_us", s.step_time.us.half_width);
   number("step_time_p5_us", s.step_time.p5_us);

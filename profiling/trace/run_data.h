@@ -35,6 +35,7 @@ struct RunSummary {
   StepTime step_time;
   double wall_s = 0;
   double us_per_step = 0;  // the mean of the whole run
+  double steps_per_epoch = 0;  // 0: not known
   double train_loss = std::numeric_limits<double>::quiet_NaN();      // from the last batch
   double test_loss = train_loss, final_accuracy = train_loss;        // from the last test
   uint64_t peak_bytes = 0;
@@ -56,7 +57,8 @@ struct Evaluation {
   int64_t step;
   double epoch, wall_s, test_loss, test_accuracy;
 };
-double steps_per_epoch(const std::vector<Evaluation>& evaluations);  // 0: not known
+// Files of earlier versions have it only in their evaluations. 0: not known.
+double steps_per_epoch(const RunSummary& summary, const std::vector<Evaluation>& evaluations);
 struct ChangeMark {
   int64_t step;
   double wall_s;

@@ -79,8 +79,8 @@ ComparedRun compared_run(const prof::RunData& data) {
   if (!data.metrics.empty()) run.first_loss = data.metrics.front().loss;
   run.evaluations = data.evaluations;
   const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, run.imported ? nullptr : run.choices());
-  take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, prof::steps_per_epoch(data.evaluations),
-             prof::steady_since(data.marks));
+  take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace,
+             prof::steps_per_epoch(s, data.evaluations), prof::steady_since(data.marks));
   run.time = prof::step_time(data, run.sample);
   return run;
 }

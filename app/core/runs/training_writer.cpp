@@ -132,6 +132,7 @@ void TrainingWriter::progress(const Progress& progress) {
   progress_ = progress;
   if (progress.epochs > 0) steps_per_epoch_ = static_cast<double>(progress.steps) / static_cast<double>(progress.epochs);
   summary_.steps = progress.step;
+  summary_.steps_per_epoch = steps_per_epoch_;
   summary_.wall_s = progress.elapsed_s;
   if (progress.step > 0) summary_.us_per_step = progress.elapsed_s * 1e6 / static_cast<double>(progress.step);
   summary_.peak_bytes = static_cast<uint64_t>(progress.memory.peak);

@@ -18,7 +18,7 @@ QString heading(const QColor& colour, const QString& title, const QString& value
   return QString(
              "<table width='100%'><tr><td style='font-weight:600;font-size:13px'>%1%2</td><td align='right' "
              "style='font-weight:600'>%3%4</td></tr></table>")
-      .arg(swatch(colour), title.toHtmlEscaped(), value.toHtmlEscaped(), badge);
+      .arg(colour.isValid() ? swatch(colour) : QString(), title.toHtmlEscaped(), value.toHtmlEscaped(), badge);
 }
 
 QString mono(const QString& text) {

@@ -65,6 +65,12 @@ QString part_row(prof::Meaning meaning, const QString& name, const QString& time
       .arg(swatch(theme().of(meaning)), name.toHtmlEscaped(), time, fixed_text(share * 100, 0), theme().quiet.name());
 }
 
+// A value that also needs the column of the shares.
+QString wide_row(const QString& name, const QString& value) {
+  return QString("<tr><td style='color:%1'>%2</td><td colspan='2' align='right' style='white-space:nowrap'>&nbsp;%3</td></tr>")
+      .arg(theme().quiet.name(), name, value);
+}
+
 // Rows that need GPU records. `busy`: the GPU's share of the steps, if known; a range may hold more than steps.
 QString gpu_rows(const prof::Trace& trace, TimeRange range, std::optional<double> busy = {}) {
   const prof::Activity activity = prof::activity(trace, range.begin, range.end);
@@ -163,15 +169,15 @@ QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0) return {};
   const SplitTable parts_shown = split_table({&split}, false);  // the same numbers as in the pane
-  QString html = heading(theme().focus, run.title, step_time_text(run.stepUs()), run.slot);
+  QString html = heading({}, run.title, step_time_text(run.stepUs()), run.slot);
   if (const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us); !spread.isEmpty())
     html += table(row("spread", spread));
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
     parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.us[0] / parts_shown.wall[0]);
-  parts += row(mean_step_name(),
-               QObject::tr("%1 %2, of %3 steps")
-                   .arg(us_text(parts_shown.wall[0]), parts_shown.in_ms ? "ms" : "µs", count_text(split.steps)));
+  parts += wide_row(mean_step_name(), QObject::tr("%1 %2 · %3 steps")
+                                          .arg(us_text(parts_shown.wall[0]), parts_shown.in_ms ? "ms" : "µs",
+                                               count_text(split.steps)));
   html += table(parts);
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
   return rest.isEmpty() ? html : html + table(rest);
@@ -183,7 +189,7 @@ QString range_details(const std::vector<RunRange>& ranges, int letters, const st
   for (const RunRange& part : ranges) {
     if (!part.run) continue;
     const prof::Trace& trace = part.run->trace;
-    html += heading(theme().focus, part.run->title, span_time(part.range.length()), part.run->slot);
+    html += heading({}, part.run->title, span_time(part.range.length()), part.run->slot);
     const auto read = std::ranges::find_if(from_file, [&](const SummedRange& r) { return same_range(r.range, part); });
     QString rows;
     const bool here = in_memory(trace, part.range);
@@ -229,14 +235,14 @@ void RangeDetails::sumFromFiles() {
     const auto done = [this, part](const StoredSums& sums, size_t unread, const QString& problem) {
       QString why = problem;
       if (unread > 0)
-        why = tr("%1 spans cannot be read: they are not in these sums.").arg(count_text(static_cast<int64_t>(unread)));
+        why = tr("%1 spans cannot be read and are missing here.").arg(count_text(static_cast<int64_t>(unread)));
       summed_.push_back({part, sums, why});
       emit changed();
     };
     if (search_.ask<StoredSums>(
             *part.run, [range = part.range](prof::StoredSpans& file) { return sums_in(file, range); }, done))
       return;
-    summed_.push_back({part, {}, tr("Not known: older spans were dropped, and no run file holds them.")});
+    summed_.push_back({part, {}, tr("Not known: older spans were dropped, and there is no run file.")});
   }
 }
 

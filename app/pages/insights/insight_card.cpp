@@ -128,7 +128,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   words->setSpacing(5);
   QString headline = QString::fromStdString(insight.headline);
   if (insight.rule != "low occupancy")
-    headline.replace(0, 1, headline[0].toUpper());  // its headline begins with a kernel name
+    headline.replace(0, 1, headline[0].toUpper());  // its headline begins with the name of an op
   words->addWidget(text_label(headline, ui_font(14, 600), this));
   QLabel* why = text_label(QString::fromStdString(insight.why), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);

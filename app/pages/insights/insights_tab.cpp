@@ -20,10 +20,6 @@ namespace {
 
 constexpr int kInsightsRefreshMs = 2000;
 
-QString name_of(const Run* run) {
-  return (run->slot >= 0 ? QString(run_letter(run->slot)) + "  " : QString()) + run->title;
-}
-
 Tried outcome(const Run& run) {
   Tried tried;
   tried.running = !run.summary.has_value();
@@ -75,15 +71,14 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   empty_ = new QLabel(list);
   empty_->setAlignment(Qt::AlignCenter);
   empty_->setWordWrap(true);
-  empty_->setMinimumHeight(160);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column_->addWidget(empty_);
-  note_ = new QLabel(tr("Each gain is predicted on its own. Two gains may overlap."), list);
+  note_ = new QLabel(tr("Each gain is predicted alone. Gains may overlap."), list);
   note_->setFont(ui_font(11));
   note_->setForegroundRole(QPalette::PlaceholderText);
   note_->setMargin(10);
   column_->addWidget(note_);
-  column_->addStretch(1);
+  column_->addWidget(new QWidget(list));  // the space below the cards
   scroll->setWidget(list);
   outer->addWidget(scroll);
   due_.setInterval(kInsightsRefreshMs);
@@ -111,7 +106,7 @@ void InsightsTab::setRuns(const std::vector<Run*>& runs) {
 
 void InsightsTab::fillPicker(const std::vector<Run*>& runs) {
   menu_->clear();
-  for (Run* run : runs) menu_->addAction(name_of(run), this, [this, chosen = QPointer<Run>(run)] { showRun(chosen); });
+  for (Run* run : runs) menu_->addAction(badge_icon(run->slot), run->title, this, [this, chosen = QPointer<Run>(run)] { showRun(chosen); });
 }
 
 void InsightsTab::showRun(Run* run) {
@@ -130,7 +125,8 @@ void InsightsTab::sessionEnded(Run* run) {
 }
 
 void InsightsTab::refresh() {
-  picker_->setText(run_ ? name_of(run_) : tr("No run"));
+  picker_->setText(run_ ? run_->title : tr("No run"));
+  picker_->setIcon(run_ ? badge_icon(run_->slot) : QIcon());
   RunFacts facts;
   std::vector<Insight> found;
   if (!run_) {
@@ -149,6 +145,8 @@ void InsightsTab::fill(const RunFacts& facts, const std::vector<Insight>& found)
   std::vector<std::string> now{run_ ? run_->path.toStdString() : std::string()};
   for (const Insight& insight : found) now.push_back(insight.headline);
   empty_->setVisible(found.empty());
+  column_->setStretchFactor(found.empty() ? empty_ : column_->itemAt(column_->count() - 1)->widget(), 1);
+  column_->setStretchFactor(found.empty() ? column_->itemAt(column_->count() - 1)->widget() : empty_, 0);
   note_->setVisible(std::ranges::count_if(found, [](const Insight& i) { return i.predicted_us > 0; }) > 1);
   if (now == shown_) return;
   shown_ = now;

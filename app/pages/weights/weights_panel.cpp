@@ -13,7 +13,6 @@ namespace ws::app {
 namespace {
 
 constexpr int kLearnedRow = 10, kSpareRow = 20;  // grid rows: below the histograms, and spare
-constexpr int kEmptyHeight = 320;                // the message without weights is centred in it
 constexpr int kHistogramColumns = 4;
 constexpr size_t kBins = 48;
 
@@ -69,15 +68,15 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
   for (LearnedView* view : views_) view->setMinimumSize(280, 300), view->hide();
   for (int column = 0; column < kHistogramColumns; ++column) grid_->setColumnStretch(column, 1);
   grid_->setRowStretch(kSpareRow, 1);
-  auto* scroll = new QScrollArea(this);
-  scroll->setWidget(inside);
-  scroll->setWidgetResizable(true);
-  scroll->setFrameShape(QFrame::NoFrame);
+  scroll_ = new QScrollArea(this);
+  scroll_->setWidget(inside);
+  scroll_->setWidgetResizable(true);
+  scroll_->setFrameShape(QFrame::NoFrame);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   column->addWidget(title_);
-  column->addWidget(scroll, 1);
+  column->addWidget(scroll_, 1);
   connect(&reader_, &WeightsReader::read, this, &WeightsPanel::setSnapshot);
   connect(&reader_, &WeightsReader::failed, this, &WeightsPanel::showTitle);
   setRun(nullptr);
@@ -131,7 +130,7 @@ void WeightsPanel::showTitle(const QString& text) {
   title_->setText(text);
   title_->setWordWrap(true);
   title_->setAlignment(snapshot_ ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignCenter);
-  title_->setMinimumHeight(snapshot_ ? 0 : kEmptyHeight);
+  scroll_->setVisible(snapshot_ != nullptr);  // without weights, the message is in the middle of the page
   title_->setForegroundRole(QPalette::PlaceholderText);
 }
 

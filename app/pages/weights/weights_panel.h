@@ -34,6 +34,7 @@ class WeightsPanel : public QWidget {
   QGridLayout* grid_;
   std::vector<LearnedView*> views_;
   QLabel* title_;
+  QScrollArea* scroll_ = nullptr;
 };
 
 }  // namespace ws::app

@@ -12,11 +12,14 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "app/charts/curve_pane.h"
 #include "app/charts/split_pane.h"
+#include "app/core/comparison/comparison_text.h"
 #include "app/core/report/report.h"
 #include "app/core/runs/training_folder.h"
 #include "app/pages/compare/compare_tab.h"
 #include "app/pages/details/range_details.h"
+#include "app/pages/insights/insights_tab.h"
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/runs_panel.h"
 #include "app/pages/live/live_page.h"
@@ -26,6 +29,7 @@
 #include "engine/devices/devices.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/convert.h"
+#include "tests/app/support/cut_off.h"
 #include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_home.h"
 
@@ -65,6 +69,7 @@ Printed after(const QString& text, const QString& word) {
 }
 
 constexpr const char* kTime = "step time";
+constexpr const char* kMean = "mean step";
 constexpr const char* kTrainLoss = "train loss";
 constexpr const char* kTestLoss = "test loss";
 constexpr const char* kAccuracy = "test accuracy";
@@ -151,13 +156,25 @@ void look_at_progress(MainWindow& window, const Run& run, const QString& when, S
     said.addWords(kStatus, when + " top bar", text.section(QString::fromUtf8(" ·"), 0, 0));
 }
 
+// The mean that an insight's gain is measured against.
+void look_at_insights(MainWindow& window, const QString& when, Said& said) {
+  if (!show_tab(window, "Insights")) return;
+  for (QWidget* widget : window.findChild<InsightsTab*>()->findChildren<QWidget*>()) {
+    if (!widget->isVisible() || !ws::test::paints_letters(*widget)) continue;
+    const auto texts = painted_texts(*widget);
+    for (size_t i = 0; i + 1 < texts.size(); ++i)
+      if (texts[i].text == "mean now")
+        said.add(kMean, when + " insights", texts[i + 1].text.section(' ', 0, 0), texts[i + 1].text.section(' ', 1));
+  }
+}
+
 // The picker of a page names the run that the header shows.
 void look_at_pickers(MainWindow& window, const QString& when, Said& said) {
   for (const char* tab : {"Plan", "Kernels"}) {
     if (!show_tab(window, tab)) continue;
     for (const QPushButton* picker : window.topBar()->findChildren<QPushButton*>())
       if (picker->accessibleName() == "Run of this page" && picker->isVisible())
-        said.addWords(kTitle, when + " picker of " + tab, picker->text().section("  ", 1));
+        said.addWords(kTitle, when + " picker of " + tab, picker->text());
   }
 }
 
@@ -165,6 +182,10 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   const QString letter = run_letter(run.slot);
   const QString split = window.findChild<LivePage*>()->split()->accessibleDescription();
   said.add(kTime, when + " split", after(split, "step time of " + letter));
+  said.add(kMean, when + " split", after(split, "mean step"));
+  for (const CurvePane* pane : window.findChild<LivePage*>()->findChildren<CurvePane*>())
+    if (pane->findChild<Plot*>()->accessibleName() == "Loss chart" && !pane->legend()->items().empty())
+      said.add(kTrainLoss, when + " legend", pane->legend()->items().front().value);
   const auto bars = painted_texts(*window.findChild<LivePage*>()->split());
   for (size_t i = 0; i + 1 < bars.size(); ++i)  // the number at the end of a bar has a unit
     said.add(kTime, when + " bar of the split", printed(bars[i].text, bars[i + 1].text.isEmpty() ? "?" : bars[i + 1].text));
@@ -172,6 +193,7 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   const QString details = without_tags(step_details(run));
   if (!details.isEmpty()) {
     said.add(kTime, when + " details", after(details, run.title));
+    said.add(kMean, when + " details", after(details, "mean step"));
     said.add(kCost, when + " details", after(details, QString::fromUtf8("tracing costs≥")));
   }
 }
@@ -212,6 +234,7 @@ void look_at_library(MainWindow& window, const Run& run, const QString& when, Sa
 
 void look_at_compare(MainWindow& window, const QString& when, Said& said) {
   const std::pair<QString, const char*> rows[] = {{"step time, median", kTime},
+                                                  {"mean of the traced steps", kMean},
                                                   {"test loss, last", kTestLoss},
                                                   {"test accuracy, last", kAccuracy},
                                                   {"peak memory", kMemory},
@@ -249,10 +272,29 @@ void look_at_report(const Run& run, const QString& when, Said& said) {
   }
 }
 
+// "  step time, median (µs)      41.2      41.2": what `warpscope-cli diff` prints.
+void look_at_diff(const ws::prof::RunData& data, const QString& when, Said& said) {
+  static const std::pair<const char*, const char*> rows[] = {
+      {"step time, median", kTime},    {"mean of the traced steps", kMean}, {"test loss, last", kTestLoss},
+      {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"driver calls a step", kCalls},
+      {"throughput", kThroughput},     {"tracing costs", kCost}};
+  const ComparedRun run = compared_run(data);
+  const QString text = QString::fromStdString(to_text(compare(run, run)));
+  for (const auto& [name, figure] : rows) {
+    const QRegularExpression row(QString(R"(^  %1(?: \((.+?)\))? {2,}(\S+))").arg(QRegularExpression::escape(name)),
+                                 QRegularExpression::MultilineOption);
+    if (const auto match = row.match(text); match.hasMatch())
+      said.add(figure, when + " diff", match.captured(2), match.captured(1));
+  }
+}
+
 void look_at_files(const Run& run, const QString& when, Said& said) {
   const ws::prof::RunData data = ws::prof::import_run(run.path.toStdString());
+  look_at_diff(data, when, said);
   const QString stats = QString::fromStdString(ws::prof::to_text(ws::prof::run_stats(data)));
   said.add(kTime, when + " stats", after(stats, "step time"));
+  static const QRegularExpression sum(R"((\S+) +100\.00  wall time, their sum)");
+  said.add(kMean, when + " stats", sum.match(stats).captured(1), "µs");
   said.add(kCost, when + " stats", after(stats, QString::fromUtf8("tracing cost ≥")));
   const nlohmann::json json = summary_json(*run.summary, data.summary);
   const auto exact = [&](const char* figure, const nlohmann::json& value, double scale) {
@@ -367,6 +409,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
     look_at_report(run, when, said);
     look_at_files(run, when, said);
     look_at_pickers(window, when, said);
+    look_at_insights(window, when, said);
     return said;
   }
 

@@ -352,7 +352,7 @@ void WindowTest::theRunJustTrainedIsShown() {
     QVERIFY(show_tab(*window, tab));
     for (const QPushButton* picker : window->topBar()->findChildren<QPushButton*>())
       if (picker->accessibleName() == "Run of this page" && picker->isVisible())
-        QCOMPARE(picker->text(), "B  " + second->title);
+        QCOMPARE(picker->text(), second->title);
   }
   QVERIFY(show_tab(*window, "Live"));
   // And one click compares it with the run before.

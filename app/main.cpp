@@ -85,8 +85,8 @@ void describe(QCommandLineParser& parser) {
                      {"screenshot", "Write a picture of the window and quit", "file.png"},
                      {"size", "Size of the window", "WxH"},
                      {"tab", "Tab to show", "name"},
-                     {"start", "Begin with start 1, 2 or 3 of the first page", "number"},
-                     {"train-seconds", "Before the picture, train for so long at most", "seconds"},
+                     {"start", "Begin with this start of the first page: 1 to 4", "number"},
+                     {"train-seconds", "Longest training before the picture", "seconds"},
                      {"set", "Set a choice, as key=value", "choice"},
                      {"report", "Write a report of the run files and quit", "file.pdf"}});
   parser.addPositionalArgument("files", "Run files to open; ssh://user@host to train there", "[files...]");

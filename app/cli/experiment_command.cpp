@@ -58,7 +58,7 @@ void must_be_there(const std::string& source) {
     names += (names.empty() ? "" : ", ") + info.name;
   }
   if (!std::filesystem::exists(source))
-    throw Failure(source + ": neither a file nor a shipped experiment; those are " + names);
+    throw Failure(source + ": not a file or a shipped experiment. Shipped: " + names);
 }
 
 int exit_code(const ExperimentResult& result) {
@@ -66,7 +66,7 @@ int exit_code(const ExperimentResult& result) {
   for (const TrialResult& trial : result.trials)
     failed += static_cast<size_t>(std::ranges::count_if(trial.runs, &TrialRun::failed));
   if (failed == 0) return kDone;
-  std::fprintf(stderr, "%zu trainings failed; started again, the experiment tries them again.\n", failed);
+  std::fprintf(stderr, "%zu trainings failed. Start the experiment again to repeat them.\n", failed);
   return kFailed;
 }
 
@@ -94,7 +94,7 @@ int watch_experiment(const ExperimentArguments& a, RemoteRun& run, const std::st
   if (end.left) return line.say(how_to_return(run, run.link())), kDone;
   if (folder.empty()) return end.exit_status.value_or(kFailed);
   for (const std::string& file : end.files) {
-    if (!is_plain_name(file)) throw Failure("The other side names a file that can be none of an experiment.");
+    if (!is_plain_name(file)) throw Failure("The other machine named a file that does not belong to an experiment.");
     fetch(run, {{"run", run.name()}, {"folder", "results"}, {"file", file}}, folder + "/" + file, line);
   }
   if (!result_rows(folder).empty()) print_result(a, read_experiment(folder, has_gpu(run.link())));
@@ -126,7 +126,7 @@ int run_experiment(const ExperimentArguments& a) {
   Narrate narrate;
   const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate, !started_anew());
   if (!result.complete && gpu_lost() && !interrupt.cancel) {
-    std::fprintf(stderr, "The fault took the GPU from this process: going on in a new one.\n");
+    std::fprintf(stderr, "This process lost the GPU by a fault. A new process goes on.\n");
     start_anew();
   }
   prof::write_whole(folder + "/table.csv", experiment_csv(result));
@@ -151,10 +151,10 @@ Run add_experiment(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("experiment", "train every combination of some choices and compare the results");
   add_limit(command);
-  command.add_option("EXPERIMENT", arguments->source, "the name of a shipped one (--list), or a JSON file");
+  command.add_option("EXPERIMENT", arguments->source, "a shipped experiment (--list) or a JSON file");
   command
       .add_option("--out", arguments->folder,
-                  "write the results here; an experiment continues if the folder has results")
+                  "write the results into this folder; if it has results, the experiment continues")
       ->type_name("FOLDER");
   command.add_option("--repeats", arguments->repeats, "number of trainings of each combination")
       ->type_name("N")

@@ -51,7 +51,7 @@ json starting_point(const LabArguments& a) {
     }
   std::error_code none;
   if (!std::filesystem::exists(a.source, none))
-    throw UsageError("lab: " + a.source + " is neither an operation nor a shipped experiment (--list) nor a file");
+    throw UsageError("lab: " + a.source + " is not an operation, a shipped experiment (--list) or a file");
   return app::read_lab_file(a.source);
 }
 
@@ -95,7 +95,7 @@ int give(const LabArguments& a, const LabResult& result) {
 // Prints a recorded sweep again: its points, or the trace of one point.
 int show(const LabArguments& a) {
   const std::optional<LabResult> result = app::read_lab(a.source);
-  if (!result) throw Failure(a.source + ": this run is not one of the laboratory");
+  if (!result) throw Failure(a.source + ": not a run of the laboratory");
   if (!a.point.empty()) {
     print_point_trace(a.source, *result, a.point);
     return kDone;
@@ -184,7 +184,7 @@ int run_lab(const LabArguments& a) {
   if (a.ceilings) return print_measured(a);
   if (a.source.ends_with(".wsrun")) return show(a);
   if (!a.point.empty()) throw UsageError("lab --point: name the recorded run file first");
-  if (a.torch && !a.run_file.empty()) throw UsageError("lab --torch: a run file holds our own sweeps; use --json");
+  if (a.torch && !a.run_file.empty()) throw UsageError("lab --torch: PyTorch's sweep goes into --json, not --run");
   const json experiment = starting_point(a);
   const LabSpec spec = spec_of(a, experiment);
   if (a.print_source) return print_source(spec);
@@ -219,7 +219,7 @@ Run add_lab(CLI::App& program) {
   add_limit(command);
   command.add_option("OPERATION", a->source,
                      "matmul, sine, add, reduce, softmax, copy, a shipped experiment (--list), a JSON file, or a "
-                     "recorded sweep (.wsrun); matmul where none is named");
+                     "recorded sweep (.wsrun); default: matmul");
   command.add_option("--expression", a->expression, "your own expression of x and y, for example 'sin(sin(x))*2+y'")
       ->type_name("TEXT");
   command.add_option("--sizes", a->sizes, "sizes, separated by commas: 4096, 2^12, 64M")

@@ -79,7 +79,7 @@ void LabLines::point(const LabPoint& p) {
                                 seconds_text(p.high_s), p.device_s > 0 ? seconds_text(p.device_s) : "-", p.error) +
                       bound_text(p);
   if (!p.note.empty()) times += "  " + p.note;
-  if (way.pitfall) times += "  (reads the launch, not the work)";
+  if (way.pitfall) times += "  (times only the launch)";
   std::fprintf(out_, "%12lld  %-24s%s\n", static_cast<long long>(p.size), label.c_str(), printable(times).c_str());
   std::fflush(out_);
 }

@@ -61,7 +61,7 @@ int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands)
     return complain("There is not enough memory for this.", kFailed);
   } catch (const std::system_error& problem) {
     const bool threads = problem.code() == std::errc::resource_unavailable_try_again;
-    return complain(threads ? "The system starts no further thread; end other programs, or raise ulimit -u." : problem.what(), kFailed);
+    return complain(threads ? "No further thread could be started. End other programs, or raise ulimit -u." : problem.what(), kFailed);
   } catch (const std::exception& problem) {
     return complain(problem.what(), kFailed);
   }

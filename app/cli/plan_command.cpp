@@ -33,7 +33,7 @@ std::string chosen_kernels(const RunSpec& spec, const Model& model, const data::
       if (!notes[i].empty()) text += std::to_string(i) + "  " + describe(plan, plan.ops[i]) + ": " + notes[i] + "\n";
     return text;
   } catch (const Failure& problem) {
-    return std::string("\nWhich kernels the products take is not known: ") + problem.what() + "\n";
+    return std::string("\nThe kernels of the products are not known: ") + problem.what() + "\n";
   }
 }
 

@@ -84,7 +84,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   };
   std::string text;
   if (prof::is_still_written(path))
-    text += "still being written: its process runs on";
+    text += "still being written: its process goes on";
   else if (run.steps > 0)
     text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + " on average, found in " + said("steps_from");
   else
@@ -150,7 +150,8 @@ std::vector<std::string> fetch_recorded(const RecordArguments& a, app::RemoteRun
   std::vector<std::string> paths;
   for (const std::string& file : files) {
     const std::string suffix = file.starts_with(run.name() + ".") ? file.substr(run.name().size()) : "";
-    if (!app::is_plain_name(file) || suffix.empty()) throw Failure("The other side names a file that is none of this recording.");
+    if (!app::is_plain_name(file) || suffix.empty()) throw Failure("The other machine named a file that does not "
+                                                                   "belong to this recording.");
     paths.push_back(suffix == ".wsrun" ? a.out : (out.parent_path() / (out.stem().string() + suffix)).string());
     fetch(run, {{"file", file}}, paths.back(), line);
   }
@@ -172,7 +173,7 @@ int watch_recording(const RecordArguments& a, app::RemoteRun& run, ProgressLine&
                   }});
   if (end.left) return line.say(how_to_return(run, run.link())), kDone;
   if (!end.exit_status)
-    throw Failure("The recording there ended without a result. It was killed; what it wrote is kept there.");
+    throw Failure("The recording there was killed. The written part is kept there.");
   if (end.files.empty()) throw Failure(nothing_recorded(a, *end.exit_status));
   if (a.out.empty())
     line.say("the recording is kept there as " + end.files[0]);
@@ -206,7 +207,7 @@ int print_environment(const RecordArguments& a) {
 
 int record(RecordArguments a) {
   if (a.out.empty()) a.out = unowned("recorded.wsrun");
-  if (a.serve && !a.remote.on.empty()) throw UsageError("--serve records here; without --on");
+  if (a.serve && !a.remote.on.empty()) throw UsageError("--serve records on this machine; leave out --on");
   if (a.serve || !a.remote.on.empty()) return record_there(a);
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
@@ -271,7 +272,7 @@ Run add_record(CLI::App& program) {
   return [arguments, &command] {
     const auto unknown = command.remaining();
     if (!unknown.empty() && unknown[0] != "--") {
-      throw UsageError("record: " + unknown[0] + " is no option of record; put -- before the program");
+      throw UsageError("record: " + unknown[0] + " is not an option of record; put -- before the program");
     }
     if (arguments->environment) return print_environment(*arguments);
     if (arguments->command.empty()) throw UsageError("record: which program? For example: record -- python3 train.py");

@@ -37,7 +37,8 @@ int attach(const AttachArguments& a) {
   const std::string kind = JsonInput(request, "").at("kind").text();
   const auto show = kAttach.find(kind);
   if (show == kAttach.end())
-    throw Failure("This program shows no \"" + kind + "\". Install the same version on both machines.");
+    throw Failure("This version cannot show a job of kind \"" + kind + "\". Install the same version on both "
+                                                                       "machines.");
   if (!a.folder.empty() && kind != "experiment")
     throw UsageError("--out: only an experiment has a folder of results; use --run");
   app::RemoteRun run(link, a.job, false);
@@ -52,7 +53,7 @@ struct InstallArguments {
 int install(const InstallArguments& a) {
   const app::ServerCopy copy(a.remote.address(), program_file().string());
   if (!a.yes) {
-    if (isatty(STDIN_FILENO) == 0) throw UsageError("without a terminal to ask on, add --yes");
+    if (isatty(STDIN_FILENO) == 0) throw UsageError("no terminal to ask on: add --yes");
     std::fprintf(stderr, "%s (y/n) ", printable(copy.question()).c_str());
     std::string answer;
     if (!std::getline(std::cin, answer) || answer != "y") return std::fputs("Nothing was copied.\n", stderr), kFailed;

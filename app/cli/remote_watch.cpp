@@ -27,8 +27,8 @@ class LineNews {
   void look() {
     const app::LineStatus now = link_.status();
     if (now.state == LineState::Refused) throw Failure(now.sentence);
-    if (now.state == LineState::Cut && !cut_) line_.say("the line is cut; it runs on there, and we try again: " + now.sentence);
-    if (now.state == LineState::Up && cut_) line_.say("the line stands again");
+    if (now.state == LineState::Cut && !cut_) line_.say("connection lost; the job goes on there, reconnecting: " + now.sentence);
+    if (now.state == LineState::Up && cut_) line_.say("connected again");
     if (now.state == LineState::Cut || now.state == LineState::Up) cut_ = now.state == LineState::Cut;
   }
 
@@ -46,7 +46,7 @@ Wish wish_of(const std::string& at_interrupt, ProgressLine& line) {
   if (at_interrupt == "leave") return Wish::Leave;
   if (at_interrupt == "stop" || !can_ask) return Wish::Stop;
   line.clear();
-  std::fputs("Stop it there (s), leave it running (l), or go on watching (Enter)? ", stderr);
+  std::fputs("Stop it there (s), leave it running (l), or continue watching (Enter)? ", stderr);
   std::string answer;
   if (!std::getline(std::cin, answer)) return Wish::Leave;
   return answer == "s" ? Wish::Stop : answer == "l" ? Wish::Leave : Wish::Watch;
@@ -134,12 +134,12 @@ void fetch(app::RemoteRun& run, const json& what, const std::string& path, Progr
 }
 
 std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link) {
-  return "it runs on there; to come back: warpscope-cli attach " + link.address().text() + " --job " + run.name();
+  return "the job goes on there; to return to it: warpscope-cli attach " + link.address().text() + " --job " + run.name();
 }
 
 int print_from_there(const std::string& source, const std::string& command, const std::vector<std::string>& options) {
   const app::RemoteAddress address = app::parse_remote(source);
-  if (address.run.empty()) throw UsageError(source + ": names no run there; for example " + address.text() + ":a.wsrun");
+  if (address.run.empty()) throw UsageError(source + ": name a run of that machine, for example " + address.text() + ":a.wsrun");
   app::RemoteLink link(address);
   const json answer =
       link.ask({{"do", "output"}, {"command", command}, {"file", address.run}, {"options", options}}, 600);

@@ -26,7 +26,7 @@ void start_anew() {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execv("/proc/self/exe", arguments.data());
-  throw Failure(std::string("The program could not be started anew: ") + std::strerror(errno));
+  throw Failure(std::string("The program could not restart: ") + std::strerror(errno));
 }
 
 }  // namespace ws::cli

@@ -159,12 +159,12 @@ int rank_stats(const StatsArguments& a) {
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
   const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "cause";
-  if (a.json && a.by == "cause") throw UsageError("--by cause: there is no JSON of it");
+  if (a.json && a.by == "cause") throw UsageError("--by cause: cannot be written as JSON");
   if (by == kGroups.end() && !program && a.by != "rank")
     throw UsageError("--by: choose name, op, layer, phase, shape, line, rank, module, host, gaps or cause, not " + a.by);
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.files[0])) {
-    if (a.files.size() > 1) throw UsageError("FILE: only one run of another machine at a time");
+    if (a.files.size() > 1) throw UsageError("FILE: name only one run of another machine");
     return print_from_there(a.files[0], "stats", options_of(a));
   }
   if (a.by == "rank") return rank_stats(a);
@@ -197,8 +197,8 @@ Run add_convert(CLI::App& program) {
   add_limit(command);
   command
       .add_option("FILES", *files,
-                  "the file to read, then the file to write, whose ending says the format; several files to read, one of "
-                  "each rank of a program, become one run")
+                  "the file to read, then the file to write; its ending chooses the format. Several files to read, "
+                  "one for each rank of a program, become one run")
       ->required()
       ->expected(2, prof::kMostRanks + 1);
   std::string formats =
@@ -235,8 +235,8 @@ Run add_stats(CLI::App& program) {
   add_limit(command);
   command
       .add_option("FILE", arguments->files,
-                  "a run file or another tool's trace; ssh://host:a.wsrun for one there; several files, one of each rank "
-                  "of a program, are shown as one run")
+                  "a run file or another tool's trace; ssh://host:a.wsrun for one there; several files, one for each "
+                  "rank of a program, are shown as one run")
       ->required()
       ->expected(1, prof::kMostRanks);
   command

@@ -49,7 +49,7 @@ struct Job {
 };
 
 Job resumed_job(const TrainArguments& a) {
-  if (a.out.empty()) throw UsageError("--resume needs --out DIR: the folder of the run to go on with");
+  if (a.out.empty()) throw UsageError("--resume needs --out DIR: the folder of the run to continue");
   Job job;
   job.folder = a.out;
   job.options.resume_from = app::TrainingFolder::checkpoint_path(a.out);
@@ -107,7 +107,7 @@ void set_window(prof::CollectorOptions& trace, const TrainArguments& a) {
   if (numbers != 2 || static_cast<size_t>(read) != a.window.size() || window < 1 || every <= window)
     throw UsageError("--trace-window: expected N/M with N below M, such as 20/2000, not " + a.window);
   if (a.trace != "off" && a.trace != "graph")
-    throw UsageError("--trace-window: goes with --trace graph; the level " + a.trace + " is the same in every step");
+    throw UsageError("--trace-window: needs --trace graph; level " + a.trace + " traces every step alike");
   trace.level = prof::TraceLevel::Graph;
   trace.node_window = window, trace.node_every = every;
 }
@@ -122,7 +122,7 @@ std::string conclusion(const Summary& s, const prof::RunSummary& account, const 
     text += formatted("median step {}, {} samples/s, ", time_text(us), count_text(app::rows_of_a_step(s.spec) * 1e6 / us));
   text += "on " + s.device + ")";
   if (s.prepare_s > kLongPreparation)
-    text += "\nprepared in " + duration_text(s.prepare_s) + ", not counted above: kernels compiled and tried";
+    text += "\nprepared in " + duration_text(s.prepare_s) + ", to compile and try kernels; not part of the time above";
   if (std::isfinite(s.test_accuracy)) text += "\ntest accuracy " + percent(s.test_accuracy);
   if (!folder.empty()) text += "\nkept in " + folder;
   return text;
@@ -220,7 +220,7 @@ int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::stri
   if (end.summary && end.summary->status == RunStatus::Failed) throw Failure(place + ": " + end.summary->message);
   if (!end.summary && !a.run_file.empty()) fetch(run, {{"file", run.name() + ".wsrun"}}, a.run_file, line);
   if (!end.summary)
-    throw Failure("The training there ended without a result. It was killed; what it wrote is kept there.");
+    throw Failure("The training there was killed. The written part is kept there.");
   folder.finish(*end.summary, end.account);
   const std::string run_file = end.files.empty() ? "" : fetch_files(a, run, folder.path(), line);
   if (run.thinned() && !run_file.empty() && !folder.path().empty())
@@ -229,7 +229,7 @@ int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::stri
 }
 
 int train_there(const TrainArguments& a) {
-  if (a.resume) throw UsageError("--resume goes on with a training here; without --on");
+  if (a.resume) throw UsageError("--resume continues a training on this machine; leave out --on");
   if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
   const RunSpec spec = a.spec.asked();
   const nlohmann::json job = job_there(a, spec);
@@ -269,8 +269,8 @@ int train(const TrainArguments& a) {
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
   const std::string text =
       a.resume && summary.steps <= job.steps_done
-          ? "nothing was left to train: its " + count_text(job.steps_done) +
-                " steps are done; for more, --set train.epochs=…"
+          ? "nothing to train: all " + count_text(job.steps_done) +
+                " steps are done. For more, use --set train.epochs=…"
           : conclusion(summary, run.account(), summary.steps > job.steps_done ? job.folder : "");
   return say_end(a, summary, run.account(), text, line);
 }

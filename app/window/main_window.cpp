@@ -422,7 +422,7 @@ bool MainWindow::openChoices(const QString& path) {
 
 void MainWindow::saveCopy() {
   const Run* run = workspace_.shownRun();
-  if (!run) return workspace_.say(tr("There is no ended run to save."), true);
+  if (!run) return workspace_.say(tr("There is no finished run to save."), true);
   const QString to = QFileDialog::getSaveFileName(
       this, tr("Save a copy"), QString(run->title).replace('/', '-') + ".wsrun", tr("Warpscope runs (*.wsrun)"));
   if (!to.isEmpty()) saveCopyTo(to);
@@ -430,7 +430,7 @@ void MainWindow::saveCopy() {
 
 void MainWindow::saveCopyTo(const QString& path) {
   const Run* run = workspace_.shownRun();
-  if (!run || run->live() || run->path.isEmpty()) return workspace_.say(tr("There is no ended run to save."), true);
+  if (!run || run->live() || run->path.isEmpty()) return workspace_.say(tr("There is no finished run to save."), true);
   workspace_.jobs()->exportRun(*run, path.endsWith(".wsrun") ? path : path + ".wsrun");
 }
 

@@ -50,7 +50,8 @@ RecordDialog::RecordDialog(QWidget* parent)
   form_->addRow(tr("Trace windows"), window_);
   form_->addRow(QString(), hint(tr("For programs that run long: 200ms/5s traces 200 ms of every 5 s by the clock, from "
                                    "the first work on the GPU on. Between the windows only allocator calls and NVTX "
-                                   "ranges are recorded, so the file stays small and the program is hardly slowed.")));
+                                   "ranges are recorded, so the file of a long run stays small. The program is slowed "
+                                   "as much.")));
   form_->addRow(tr("Counters"), counters_);
   form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. If the driver refuses them, "
                                    "the status line says so.")));

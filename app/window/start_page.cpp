@@ -180,7 +180,7 @@ void StartPage::setDevice(const DeviceInfo* device) {
   addFact(facts_, 1, true, tr("CPU"),
           tr("%1 threads · trains everything, with a timeline of each op").arg(device->cpu_threads));
   addFact(facts_, 2, cuda, tr("Kernel and API timeline"),
-          cuda ? tr("ready") : tr("needs a GPU; the CPU timeline is ready"));
+          cuda ? tr("ready") : tr("needs a GPU; the CPU has its own timeline"));
   addFact(facts_, 3, true, tr("Data"), tr("MNIST and Iris are included"));
 }
 

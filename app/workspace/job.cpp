@@ -44,7 +44,7 @@ void Job::begin() {
   try {
     thread_ = std::jthread(work);
   } catch (const std::system_error& failure) {
-    end_later(QObject::tr("The system gives this program no more threads: %1").arg(failure.what()));
+    end_later(QObject::tr("No further thread could be started: %1").arg(failure.what()));
   }
 }
 

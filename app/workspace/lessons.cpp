@@ -169,7 +169,8 @@ const std::vector<Lesson>& all_lessons() {
        QObject::tr("Two spirals in the plane, without and with hidden layers. Watch the boundary bend as it trains."),
        false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_next},
       {"weights", QObject::tr("What the first weights do"),
-       QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Compare the first loss, and which runs learn."),
+       QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Compare the first loss, and see which runs "
+                   "learn."),
        false, {}, first_weights, first_weights_conclusion, first_weights_next},
       {"speed", QObject::tr("How fast it can go"),
        QObject::tr("Fewer kernels, no allocations, no waits: added one by one. The step time split shows where each µs "

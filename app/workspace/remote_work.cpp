@@ -63,7 +63,7 @@ void RemoteWork::poll() {
     emit ended(QString::fromStdString(refused));
   } else if (over) {
     timer_.stop();
-    if (!exit_status_) problem_ = tr("It was killed on %1. What it measured until then is kept.").arg(place());
+    if (!exit_status_) problem_ = tr("It was killed on %1. The results so far are kept.").arg(place());
     if (exit_status_.value_or(0) != 0 && problem_.isEmpty() && !stopped_)
       problem_ = last_line_.isEmpty() ? tr("It ended with exit code %1.").arg(*exit_status_) : last_line_;
     copyFiles();

@@ -108,7 +108,8 @@ class LocalTraining final : public TrainingWorker {
     }));
     thread_->setObjectName("training");
     thread_->start();
-    if (!thread_->isRunning() && !thread_->isFinished()) throw Failure("The system gives this program no more threads.");
+    if (!thread_->isRunning() && !thread_->isFinished()) throw Failure("No further thread could be started. End other "
+                                                                       "programs first.");
   }
 
   void pause() override { recorded_.control().pause(); }
@@ -419,7 +420,7 @@ void TrainingSession::detach() {
   trains_on_.reset();
   paused_ = false;
   if (beside_.empty()) timer_.stop();
-  markLeft(*run_, "It runs on there; what was seen until then is shown.");
+  markLeft(*run_, "It goes on there. The part that was seen is shown.");
   emit ended(run_);
   emit stateChanged();
 }
@@ -427,7 +428,7 @@ void TrainingSession::detach() {
 void TrainingSession::detachAll() {
   detach();
   for (const Beside& one : std::exchange(beside_, {})) {
-    markLeft(*one.run, "It runs on there; what was seen until then is shown.");
+    markLeft(*one.run, "It goes on there. The part that was seen is shown.");
     emit ended(one.run);
   }
   if (!busy()) timer_.stop();
@@ -473,7 +474,7 @@ void TrainingSession::leave() {
   queue_.clear();
   left_workers().push_back(worker_.release());
   paused_ = false;
-  markLeft(*run_, "The window was closed before the run could end; what was written is shown.");
+  markLeft(*run_, "The window was closed before the run ended. The written part is shown.");
   emit ended(run_);
   emit stateChanged();
 }

@@ -51,7 +51,7 @@ class Sweep {
     if (result_.spec.ways.empty()) throw Failure("None of these variants can run here: " + device_info().why_not);
     std::ranges::sort(result_.spec.sizes);
     result_.device = device_info().cuda ? device_info().name : "";
-    if (!device_info().cuda) result_.message = "Only the CPU's curves: " + device_info().why_not;
+    if (!device_info().cuda) result_.message = "Only CPU variants are measured: " + device_info().why_not;
   }
   ~Sweep() { release_device_memory(); }
   Sweep(const Sweep&) = delete;
@@ -84,7 +84,7 @@ class Sweep {
     try {
       measure_device_ceilings(result_.ceilings, result_.spec, cancel_);
     } catch (const Failure& failure) {
-      result_.message = std::string("What the card can do at most is not known: ") + failure.what();
+      result_.message = std::string("The limits of the card are not known: ") + failure.what();
     }
   }
   // A ceiling is the best rate that was seen, so no point may exceed it.

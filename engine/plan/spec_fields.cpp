@@ -11,26 +11,27 @@ using nlohmann::json;
 
 // Names are in the order of the enumerators.
 constexpr FieldValue kDatasets[] = {
-    {"mnist", "60 000 handwritten digits of 28 × 28; in the box. Look at the ones it gets wrong under Weights."},
+    {"mnist", "60 000 handwritten digits of 28 × 28; included. Look at the misread digits under Weights."},
     {"fashion-mnist",
-     "60 000 pictures of clothes; needs Debian's dataset-fashion-mnist. Look at the accuracy: below that of digits."},
+     "60 000 pictures of clothes; needs Debian's dataset-fashion-mnist. Look at the accuracy: lower than for digits."},
     {"iris",
      "150 flowers, four measures, three kinds. Look at Step time: so little arithmetic that only overhead is left."},
-    {"line", "Points on a line with seeded noise, as many as you like. Look at the line finding them under Weights."},
-    {"blobs", "Round clouds in the plane, one a class. Look at the decision boundary under Weights."},
-    {"spirals", "Arms wound around each other: needs a hidden layer. Look at the boundary bending under Weights."},
-    {"circles", "A ring around a disc, not to be parted by a line. Look at the boundary closing under Weights."},
+    {"line", "Points near a line, with seeded noise. Look at the line under Weights: it moves to the points."},
+    {"blobs", "Round clouds in the plane, one for each class. Look at the decision boundary under Weights."},
+    {"spirals", "Spiral arms: they need a hidden layer. Look at the boundary under Weights: it bends."},
+    {"circles", "A ring around a disc: no straight line separates them. Look at the boundary under Weights: it "
+                "closes."},
     {"xor",
-     "Four quarters, opposite ones alike. Look at the accuracy without a hidden layer: a single one cannot learn it."},
+     "Four quarters; opposite ones have the same class. Look at the accuracy without a hidden layer: it stays low."},
     {"csv", "Your own table: name the file and the column to predict. Look at the test loss: its rows were held out."},
     {"idx", "Your own images in the IDX format of MNIST: name the folder. Look at the guesses under Weights."}};
 constexpr FieldValue kModelKinds[] = {
     {"mlp", "Fully connected layers with an activation between them. Look at the Plan: a few ops for each layer."},
-    {"linear", "y = wx + b, from the start values you give. Look at the line turning under Weights."}};
+    {"linear", "y = wx + b, from your start values. Look at the line under Weights: it turns."}};
 constexpr FieldValue kActivations[] = {
     {"none",
      "No activation: the layers collapse into one linear map. Look at a boundary under Weights: it stays straight."},
-    {"relu", "max(0, z): cheap, and half the gradients pass unchanged. Look at how soon the loss falls."},
+    {"relu", "max(0, z): cheap, and many gradients pass unchanged. Look at the loss: it falls early."},
     {"sigmoid",
      "Maps to 0…1; gradients fade in deep networks. Look at the first layer under Weights: it hardly moves."},
     {"tanh", "Squashes to −1…1, centred; fades less than sigmoid. Look at the first layer under Weights."},
@@ -41,25 +42,26 @@ constexpr FieldValue kLosses[] = {
     {"mean-squared",
      "For numbers: the mean of the squared differences. Look at where the loss levels off: the noise of the data."}};
 constexpr FieldValue kInits[] = {
-    {"normal", "N(0, 1) whatever the width: sums grow with it. Look at the first loss, far above guessing."},
+    {"normal", "N(0, 1) for every width: the sums grow with the width. Look at the first loss: far above a guess."},
     {"xavier", "Glorot uniform ±√(6/(in+out)), for linear and tanh layers. Look at the first loss, and at Weights."},
-    {"kaiming", "He: variance 2/fan-in keeps relu outputs near unit size. Look at the first loss, near guessing."},
+    {"kaiming", "He: variance 2/fan-in keeps relu outputs near unit size. Look at the first loss: near a guess."},
     {"zeros", "All zero: every unit of a layer learns the same. Look at which runs learn."}};
 constexpr FieldValue kOptimizers[] = {
     {"sgd",
-     "w −= rate · gradient, nothing kept. Look at the loss beside momentum's, and at the short update in the "
+     "w −= rate · gradient, without memory. Compare its loss with momentum, and look at its short update in the "
      "timeline."},
     {"momentum",
-     "A running sum of gradients carries the step on. Look at the loss, and at the bytes of the update in the Plan."},
+     "Each step adds a share of the last one. Look at the loss, and at the bytes of the update in the Plan."},
     {"adam",
-     "Each weight has its own step size from two running means. Look at the loss, and at the update under Kernels."}};
+     "Two running means give each weight its own step size. Look at the loss, and at the update under Kernels."}};
 constexpr FieldValue kSchedules[] = {
-    {"constant", "One rate all along. Look at the end of the loss curve: it jitters around its floor."},
+    {"constant", "The same rate in every step. Look at the end of the loss curve: it jitters."},
     {"step", "The rate is multiplied by a factor every few epochs. Look for a drop of the loss there."},
-    {"cosine", "The rate falls along half a cosine to zero. Look at the loss calming down towards the end."}};
+    {"cosine", "The rate falls along half a cosine to zero. Look at the end of the loss curve: it becomes smooth."}};
 constexpr FieldValue kDevices[] = {
-    {"auto", "The GPU when one can be used, else the CPU. Look at the corner of the menu bar: it says which."},
-    {"cpu", "The reference interpreter: always right, seldom fast. Look at the row “CPU ops” in the timeline."},
+    {"auto", "The GPU if one can be used, otherwise the CPU. Look at the right end of the menu bar: it names the "
+             "device."},
+    {"cpu", "The reference interpreter: correct, but slow. Look at the row “CPU ops” in the timeline."},
     {"cuda", "The NVIDIA GPU. Look at its streams in the timeline, and at the calls that feed them."}};
 constexpr FieldValue kAllocators[] = {
     {"direct",
@@ -68,43 +70,45 @@ constexpr FieldValue kAllocators[] = {
     {"stream-ordered",
      "cudaMallocAsync: the driver's pool, ordered with the work. Look at the red calls: many, but short; no waits."},
     {"caching",
-     "An own pool: size classes, best fit, freed blocks kept. Look at reserved above used memory, and at the red "
-     "going."},
+     "Our own pool: size classes, best fit; it keeps freed blocks. Look at reserved memory above used memory, and at "
+     "the red: it disappears."},
     {"arena",
-     "One block, offsets planned ahead. Look at Allocator calls: none; at Memory: who shares an address."}};
+     "One block with planned offsets. Look at Allocator calls: none. Look at Memory: buffers share addresses."}};
 constexpr FieldValue kSyncs[] = {
     {"every-op",
-     "The host waits after each launch. Look at the grey waits, and at the GPU idling while the next one is prepared."},
-    {"every-step", "The host waits once a step. Look at the grey wait at each step's end, and the gap behind it."},
+     "The host waits after each launch. Look at the grey waits, and at the idle GPU between kernels."},
+    {"every-step", "The host waits once a step. Look at the grey wait at the end of each step, and at the gap after "
+                   "it."},
     {"on-read", "The host waits only where a value is read. Look at the launches: they run ahead of their kernels."}};
 constexpr FieldValue kFusions[] = {
     {"off", "Each op its own kernel; the bias is broadcast into memory first. Look at the bytes in the Plan."},
     {"pointwise",
      "Bias + activation, softmax + loss + gradient, the whole update: one kernel each. Look at Kernels: far fewer."},
     {"epilogue",
-     "Bias, activation and their gradients inside the matrix product. Look at the timeline: little else is left."}};
+     "Bias, activation and their gradients inside the matrix product. Look at the timeline: few other kernels are "
+     "left."}};
 constexpr FieldValue kLaunches[] = {
     {"eager", "One launch per op. Look at the gaps between kernels, while the host prepares the next."},
     {"graph", "Whole steps are one cudaGraphLaunch. Look at the gaps between kernels: they close."},
     {"persistent", "One kernel runs many steps and keeps the weights on the chip. Look for a single long block in the timeline."},
     {"auto",
-     "The fastest that the network and the other choices allow: persistent, else graph, else eager. Look at the Plan: it "
-     "names the one."}};
+     "The fastest launch that the other choices allow: persistent, then graph, then eager. Look at the Plan: it names "
+     "the launch."}};
 constexpr FieldValue kPrecisions[] = {
     {"fp32", "Full single precision; no tensor cores. Look at the matrix products in Step time."},
     {"tf32",
-     "Products in tf32 on tensor cores; the rest in fp32. Look at the matrix products in Step time, and at the loss: "
-     "the same?"},
+     "Products in tf32 on tensor cores; the rest in fp32. Look at the matrix products in Step time, and compare the "
+     "loss."},
     {"bf16", "Activations in bfloat16; fp32 master weights. Look at the bytes in the Plan, and at Roofline."},
     {"fp16",
      "Activations in half; fp32 master weights and a loss scale. Look at the bytes in the Plan, and at the loss."}};
 constexpr FieldValue kAccumulates[] = {
-    {"fp32", "Sums of products in fp32. Look at its loss as the one to compare with."},
-    {"fp16", "Sums in half as well: faster on some cards. Look at the loss: visibly coarser."}};
+    {"fp32", "Sums of products in fp32. Use its loss for comparison."},
+    {"fp16", "Sums also in half precision: faster on some cards. Look at the loss: visibly less exact."}};
 constexpr FieldValue kMatmuls[] = {
-    {"library", "cuBLASLt, or OpenBLAS on the CPU. Look at Roofline: how near the roof it comes."},
-    {"tiled", "An own kernel with tiles in shared memory. Look at its occupancy in Details, and at Roofline."},
-    {"naive", "One thread an output, straight from memory. Look at the matrix products in Step time."}};
+    {"library", "cuBLASLt, or OpenBLAS on the CPU. Look at Roofline: the distance to the roof."},
+    {"tiled", "Our own kernel with tiles in shared memory. Look at its occupancy in Details, and at Roofline."},
+    {"naive", "One thread for each output, directly from memory. Look at the matrix products in Step time."}};
 constexpr FieldValue kLoaders[] = {
     {"resident", "Data set on the GPU; a batch is a view. Look at the timeline: no copy from the host."},
     {"pinned", "Batches copied ahead on a second stream. Look at the copies in the timeline: kernels run above them."},
@@ -115,7 +119,7 @@ constexpr FieldValue kComms[] = {
      "All gradients are averaged together after the backward phase. Look at the transfer between backward and update."},
     {"layers", "Each layer's gradients are averaged when they are ready, on the same stream. Look at the many transfers."},
     {"overlap",
-     "The same on a stream of its own, while earlier layers still go backwards. Look at transfers beside kernels."}};
+     "The same on its own stream, during the backward phase of earlier layers. Look at transfers beside kernels."}};
 
 template <class E>
 constexpr std::span<const FieldValue> names();
@@ -213,25 +217,26 @@ std::vector<Field> data_fields() {
           "data.name", "Data", "data set", FieldKind::Choice, kAny, kFixed,
           "What to learn from. Look at the loss, the accuracy, and the guesses under Weights.", kDatasets),
       FIELD(data, DataSpec, path, "Data", "file or folder", Text, kAny, kFixed,
-            "Where an own CSV file or IDX folder is. Look at the status line: it names what cannot be read."),
+            "Your CSV file or IDX folder. Look at the status line: it names what cannot be read."),
       FIELD(data, DataSpec, label_column, "Data", "label column", Text, kAny, kFixed,
             "The CSV column to predict. Look at the confusion matrix under Weights."),
       FIELD(data, DataSpec, points, "Data", "points", Integer, (Limits{2, 2e9}), kFixed,
-            "Rows of a synthetic set. Look at the step: long enough to hide the overhead?"),
+            "Rows of a synthetic set. Look at the step time: with many rows, the overhead is hidden."),
       FIELD(data, DataSpec, classes, "Data", "classes", Integer, (Limits{2, 64}), kFixed,
             "Clouds or arms of a synthetic set. Look at the colours of the boundary under Weights."),
       FIELD(data, DataSpec, noise, "Data", "noise", Number, (Limits{0, 1e6}), kFixed,
-            "Spread of a synthetic set. Look at the floor that the test loss cannot pass."),
+            "Spread of a synthetic set. Look at the lowest test loss: the noise limits it."),
       FIELD(data, DataSpec, slope, "Data", "slope", Number, kAny, kFixed,
-            "The w that the line should find. Look at the line under Weights getting there."),
+            "The slope w that training should find. Look at the line under Weights."),
       FIELD(data, DataSpec, intercept, "Data", "intercept", Number, kAny, kFixed,
-            "The b that the line should find. Look at the line under Weights getting there."),
+            "The offset b that training should find. Look at the line under Weights."),
       FIELD(data, DataSpec, validation, "Data", "held out", Number, (Limits{0, 0.9}), kFixed,
             "Share kept for testing when the set has no test part. Look at test against train accuracy."),
       FIELD(data, DataSpec, limit, "Data", "rows at most", Integer, kFrom0, kFixed,
-            "Train on the first rows only; 0 takes all. Look at test accuracy falling behind when there are few."),
+            "Train on the first rows only; 0 takes all. Look at the test accuracy: with few rows, it is lower than "
+            "the train accuracy."),
       FIELD(data, DataSpec, seed, "Data", "data seed", Integer, (Limits{0, 9e15}), kFixed,
-            "Of synthetic points and of the split. Look at how much the result hangs on it."),
+            "Seed of synthetic points and of the split. Compare two seeds: the difference is chance."),
   };
 }
 
@@ -243,17 +248,18 @@ std::vector<Field> model_fields() {
           model, ModelSpec, hidden, "Model", "hidden layers", IntegerList, (Limits{1, 65536}), kFixed,
           "Widths of the layers between input and output. Look at the matrix products in Step time, and at the Plan."),
       CHOICE(model, ModelSpec, activation, Activation, "Model", "activation", kFixed,
-             "What bends the layers. Look at the loss, and at the boundary under Weights."),
+             "The function after each hidden layer. Look at the loss, and at the boundary under Weights."),
       FIELD(model, ModelSpec, bias, "Model", "bias", Flag, kAny, kFixed,
-            "Whether each layer adds a learned offset. Look at the Plan: fewer ops without."),
-      CHOICE(model, ModelSpec, loss, LossKind, "Model", "loss", kFixed, "What is made small. Look at the loss curve."),
+            "Each layer adds a learned offset. Look at the Plan: it has fewer ops without."),
+      CHOICE(model, ModelSpec, loss, LossKind, "Model", "loss", kFixed, "The error that training reduces. Look at the "
+                                                                        "loss curve."),
       CHOICE(model, ModelSpec, init, Init, "Model", "init", kFixed,
-             "How the first weights are drawn; the same on CPU and GPU. Look at the first loss, and at the outlines "
-             "under Weights."),
+             "The distribution of the first weights; the same on CPU and GPU. Look at the first loss, and at the "
+             "outlines under Weights."),
       FIELD(model, ModelSpec, start_w, "Model", "start w", Number, kAny, kFixed,
-            "Where the slope of a linear model starts. Look at the first line under Weights."),
+            "First slope of a linear model. Look at the first line under Weights."),
       FIELD(model, ModelSpec, start_b, "Model", "start b", Number, kAny, kFixed,
-            "Where its offset starts. Look at the first line under Weights."),
+            "First offset of a linear model. Look at the first line under Weights."),
   };
 }
 
@@ -262,39 +268,41 @@ std::vector<Field> train_fields() {
       CHOICE(train, TrainSpec, optimizer, Optimizer, "Training", "optimizer", kFixed,
              "How a gradient becomes a step. Look at the loss, and at the update in the timeline."),
       FIELD(train, TrainSpec, lr, "Training", "rate", Number, (Limits{0, 1e6, true}), kLive,
-            "The learning rate. Look at the loss: too small crawls, too large diverges."),
+            "The learning rate. Look at the loss: it falls slowly if the rate is too small, and rises if it is too "
+            "large."),
       FIELD(train, TrainSpec, batch, "Training", "batch", Integer, (Limits{0, 2e9}), kFixed,
             "Rows of one step; 0 takes the whole training set. Look at samples/s rising with it, and at the loss per "
             "epoch."),
       FIELD(train, TrainSpec, epochs, "Training", "epochs", Integer, (Limits{1, 1e9}), kFixed,
-            "Passes over the training rows. Look at the circles of the test: once they rise, it only learns by heart."),
+            "Passes over the training rows. Look at the circles of the test loss: if they rise, the network only "
+            "memorises."),
       FIELD(train, TrainSpec, momentum, "Training", "momentum", Number, (Limits{0, 0.9999}), kFixed,
-            "How much of the last step is kept. Look at the loss: near 1 it swings."),
+            "The share of the last step that is added. Look at the loss: near 1 it oscillates."),
       FIELD(train, TrainSpec, beta1, "Training", "beta 1", Number, (Limits{0, 0.9999}), kFixed,
-            "Adam: decay of the mean. Look at how calm the loss is."),
+            "Adam: decay of the mean. Look at the jitter of the loss."),
       FIELD(train, TrainSpec, beta2, "Training", "beta 2", Number, (Limits{0, 0.999999}), kFixed,
             "Adam: decay of the squares. Look at the loss of the first hundred steps."),
       FIELD(train, TrainSpec, epsilon, "Training", "epsilon", Number, (Limits{0, 1, true}), kFixed,
-            "Adam: keeps the division finite. Look at the loss: larger values tame early leaps."),
+            "Adam: keeps the division finite. Look at the first losses: larger values make smaller jumps."),
       FIELD(
           train, TrainSpec, weight_decay, "Training", "weight decay", Number, (Limits{0, 1}), kFixed,
-          "Pulls weights towards zero; biases are left alone. Look at the histograms under Weights getting narrower."),
+          "Pulls weights towards zero, but not biases. Look at the histograms under Weights: they become narrower."),
       CHOICE(train, TrainSpec, schedule, Schedule, "Training", "schedule", kLive,
-             "How the rate changes over the run. Look at the end of the loss curve."),
+             "The change of the rate during the run. Look at the end of the loss curve."),
       FIELD(train, TrainSpec, warmup_steps, "Training", "warm-up steps", Integer, kFrom0, kFixed,
-            "Steps over which the rate rises from zero. Look at the first steps of the loss: no leap."),
+            "Steps in which the rate rises from zero. Look at the first losses: they do not jump."),
       FIELD(train, TrainSpec, step_epochs, "Training", "drop every", Integer, (Limits{1, 1e9}), kFixed,
-            "Epochs between drops of the step schedule. Look at the stairs in the loss."),
+            "Epochs between two drops of the rate. Look at the steps in the loss curve."),
       FIELD(train, TrainSpec, step_factor, "Training", "drop factor", Number, (Limits{0, 1, true}), kFixed,
-            "What a drop multiplies the rate by. Look at the stairs in the loss."),
+            "Each drop multiplies the rate by this. Look at the steps in the loss curve."),
       FIELD(train, TrainSpec, shuffle, "Training", "shuffle", Flag, kAny, kFixed,
-            "A new row order every epoch. Look at the loss without: it repeats from epoch to epoch."),
+            "A new row order in every epoch. Look at the loss without it: each epoch repeats the last."),
       FIELD(train, TrainSpec, seed, "Training", "seed", Integer, (Limits{0, 9e15}), kFixed,
-            "Seed of the first weights and the row order. Look at two seeds over each other: the difference is chance."),
+            "Seed of the first weights and the row order. Compare two seeds: the difference is chance."),
       FIELD(train, TrainSpec, target_accuracy, "Training", "target", Number, kShare, kLive,
-            "Stop at this test accuracy; 0 goes on. Look at the time it took, in the Library."),
+            "Stop at this test accuracy; 0: no limit. Look at the time it took, in the Library."),
       FIELD(train, TrainSpec, time_limit_s, "Training", "time limit", Number, kFrom0, kLive,
-            "Stop after so many seconds; 0 goes on. Look at how many steps that gave."),
+            "Stop after this many seconds; 0: no limit. Look at the number of steps."),
       FIELD(train, TrainSpec, eval_every, "Training", "test every", Integer, (Limits{0, 1e9}), kLive,
             "Epochs between tests; 0 tests at the end only. Look at the gaps of the timeline between epochs."),
   };
@@ -303,9 +311,9 @@ std::vector<Field> train_fields() {
 std::vector<Field> exec_fields() {
   return {
       CHOICE(exec, ExecSpec, device, Device, "Execution", "device", kFixed,
-             "What runs the plan. Look at the time of a step."),
+             "The device that runs the plan. Look at the step time."),
       CHOICE(exec, ExecSpec, allocator, Allocator, "Execution", "allocator", kLive,
-             "Where the buffers of a step come from. Look for red in the timeline."),
+             "The source of the buffers of a step. Look for red in the timeline."),
       CHOICE(exec, ExecSpec, sync, SyncPolicy, "Execution", "sync", kLive,
              "When the host waits for the GPU. Look for grey in the timeline."),
       CHOICE(exec, ExecSpec, fusion, Fusion, "Execution", "fusion", kLive,
@@ -313,25 +321,25 @@ std::vector<Field> exec_fields() {
       CHOICE(exec, ExecSpec, launch, Launch, "Execution", "launch", kLive,
              "How work reaches the GPU. Look at the gaps between kernels."),
       CHOICE(exec, ExecSpec, precision, Precision, "Execution", "precision", kLive,
-             "The numbers that the products use. Look at the matrix products in Step time."),
+             "The number format of the products. Look at the matrix products in Step time."),
       CHOICE(exec, ExecSpec, accumulate, Accumulate, "Execution", "accumulate", kLive,
-             "The numbers that products are summed in. Look at the loss."),
+             "The number format of the sums in products. Look at the loss."),
       CHOICE(exec, ExecSpec, matmul, Matmul, "Execution", "product", kLive,
-             "Which kernel multiplies matrices. Look at Roofline."),
+             "The kernel that multiplies matrices. Look at Roofline."),
       CHOICE(exec, ExecSpec, loader, Loader, "Execution", "loader", kLive,
              "How a batch gets to the GPU. Look at the copies in the timeline."),
       FIELD(exec, ExecSpec, streams, "Execution", "streams", Integer, (Limits{1, 4}), kLive,
-            "Queues that the work is split over. Look at the streams of the timeline: do kernels overlap?"),
+            "Number of streams that share the work. Look at the streams of the timeline: kernels may overlap."),
       FIELD(exec, ExecSpec, graph_steps, "Execution", "steps a graph", Integer, (Limits{1, 4096}), kLive,
-            "Most steps that one graph launch runs; one where the host copies or waits between steps. Look at the gaps "
-            "between launches."),
+            "Most steps in one graph launch; 1 if the host copies or waits between steps. Look at the gaps between "
+            "launches."),
       FIELD(exec, ExecSpec, pool_threshold_mib, "Execution", "pool keeps", Number, (Limits{-1, 1e7}), kLive,
             "Stream-ordered: MiB that the driver's pool keeps at a sync; −1 keeps all. Look at reserved memory after "
             "each wait."),
       FIELD(exec, ExecSpec, cache_cap_mib, "Execution", "cache cap", Number, kFrom0, kLive,
-            "Caching: MiB that the pool may hold; 0 sets no cap. Look at the red coming back once it is too small."),
+            "Caching: MiB that the pool may hold; 0: no limit. Look for red: it returns if the pool is too small."),
       FIELD(exec, ExecSpec, gpus, "Execution", "GPUs", Integer, (Limits{0, 64}), kFixed,
-            "Ranks that share each batch, one a GPU (on the CPU: threads); 0 takes every GPU. Look at the time of a step "
+            "Ranks that share each batch, one for each GPU (on the CPU: threads); 0: every GPU. Look at the step time "
             "and at the transfers."),
       CHOICE(exec, ExecSpec, comm, Comm, "Execution", "all-reduce", kLive,
              "When the ranks average their gradients. Look at the transfers in the timeline."),

@@ -22,7 +22,7 @@ Reason persistent_conflict(const ExecSpec& e) {
   if (e.allocator != Allocator::Arena)
     return std::string(to_string(e.allocator)) + ": a persistent kernel calls no allocator; choose allocator arena.";
   if (e.sync != SyncPolicy::OnRead)
-    return std::string(to_string(e.sync)) + ": no host between the steps of a persistent kernel; choose sync on-read.";
+    return std::string(to_string(e.sync)) + ": the host cannot wait inside a persistent kernel; choose sync on-read.";
   if (e.fusion != Fusion::Epilogue)
     return std::string(to_string(e.fusion)) + ": a persistent kernel fuses all ops; choose fusion epilogue.";
   if (e.loader != Loader::Resident)
@@ -37,7 +37,7 @@ Reason launch_conflict(const ExecSpec& e) {
   if (e.launch == Launch::Persistent) return persistent_conflict(e);
   if (e.launch != Launch::Graph) return {};
   if (e.allocator == Allocator::Direct) return "direct: a graph cannot capture cudaMalloc.";
-  if (e.sync == SyncPolicy::EveryOp) return "every-op: no host between the ops of a graph.";
+  if (e.sync == SyncPolicy::EveryOp) return "every-op: the host cannot wait inside a graph.";
   return {};
 }
 
@@ -58,7 +58,7 @@ Reason model_conflict(const RunSpec& s) {
     return "cross-entropy: a line predicts a number; choose mean-squared.";
   if (s.model.kind == ModelKind::Linear && (s.exec.precision == Precision::Bf16 || s.exec.precision == Precision::Fp16))
     return std::string(to_string(s.exec.precision)) +
-           ": a line has no matrix product to speed up; choose fp32 or tf32.";
+           ": a line has no matrix product; choose fp32 or tf32.";
   if (s.exec.gpus > 1 && s.train.batch > 0 && s.train.batch < s.exec.gpus)
     return std::to_string(s.exec.gpus) + ": a batch of " + std::to_string(s.train.batch) +
            " rows cannot be shared by so many ranks.";
@@ -93,7 +93,7 @@ std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
   // average waits for the rank that is inside this call.
   if (!on_cpu && spec.exec.gpus != 1 && spec.exec.allocator != Allocator::Arena)
     return std::string(to_string(spec.exec.allocator)) +
-           ": ranks that take memory in mid-step can wait for each other for ever; choose allocator arena or one GPU.";
+           ": ranks that allocate within a step can block each other; choose allocator arena or one GPU.";
   if (auto reason = product_conflict(spec.exec)) return reason;
   if (auto reason = model_conflict(spec)) return reason;
   return data_conflict(spec.data);

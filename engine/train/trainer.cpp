@@ -183,7 +183,7 @@ Summary Trainer::run() {
 
 // Returns the message for missing host memory; the GPU has its own message. Computing it needs memory too.
 std::string Trainer::out_of_memory_text() const {
-  constexpr const char* kBriefly = "There was not enough memory to go on training.";
+  constexpr const char* kBriefly = "There was not enough memory to continue the training.";
   if (model_.parameters.empty()) return kBriefly;
   try {
     const MemoryUse use = executor_ ? executor_->memory() : MemoryUse{};

@@ -7,25 +7,25 @@ namespace ws::lab {
 namespace {
 
 constexpr WayInfo kWays[] = {
-    {Way::CpuLoops, "cpu-loops", "CPU, plain loops", "One thread, no library: what a first attempt does."},
+    {Way::CpuLoops, "cpu-loops", "CPU, plain loops", "One thread, no library: a first attempt."},
     {Way::CpuLibrary, "cpu", "CPU, library", "OpenBLAS for products, vectorised loops otherwise, on all cores."},
-    {Way::GpuPageable, "gpu-pageable", "GPU, pageable copies", "Copies in and out count, from ordinary memory.", true},
-    {Way::GpuPinned, "gpu-pinned", "GPU, pinned copies", "Copies in and out count, from page-locked memory.", true},
-    {Way::GpuResident, "gpu", "GPU, data there", "The work alone: data is on the GPU already.", true},
+    {Way::GpuPageable, "gpu-pageable", "GPU, pageable copies", "Includes the copies in and out, from ordinary memory.", true},
+    {Way::GpuPinned, "gpu-pinned", "GPU, pinned copies", "Includes the copies in and out, from page-locked memory.", true},
+    {Way::GpuResident, "gpu", "GPU, data there", "Only the work: the data is already on the GPU.", true},
     {Way::GpuUnsynced, "gpu-unsynced", "GPU, not synchronised",
      "A pitfall: the clock stops after the launch, not after the work.", true, true},
     {Way::GpuOpByOp, "gpu-op-by-op", "GPU, op by op",
-     "One kernel an operation; every intermediate goes through memory.", true},
+     "One kernel for each operation; every intermediate goes through memory.", true},
     {Way::GpuOverlap, "gpu-overlap", "GPU, overlapped copies", "Chunks on three streams: copies hide behind compute.",
      true},
     {Way::GpuGraph, "gpu-graph", "GPU, CUDA graph",
-     "The same kernel as where the data is there, launched as a CUDA graph: one kernel gains little by it.", true},
+     "The kernel of “data there”, launched as a CUDA graph: one kernel gains little.", true},
     {Way::GpuGraphOps, "gpu-graph-op-by-op", "GPU, graph op by op",
-     "The single operations as one CUDA graph: one launch for all, every intermediate still goes through memory.",
+     "All operations as one CUDA graph: one launch, but every intermediate goes through memory.",
      true},
     {Way::GpuCold, "gpu-cold", "GPU, first call",
      "A fresh process: context, module load and the call. Its timeline has rows of its own.", true},
-    {Way::GpuNaive, "gpu-naive", "GPU, naive kernel", "One thread an output, straight from memory.", true},
+    {Way::GpuNaive, "gpu-naive", "GPU, naive kernel", "One thread for each output, directly from memory.", true},
     {Way::GpuTiled, "gpu-tiled", "GPU, tiled kernel", "Tiles in shared memory.", true},
     {Way::GpuTf32, "gpu-tf32", "GPU, tf32", "Tensor cores; inputs rounded to tf32.", true},
     {Way::GpuFp16, "gpu-fp16", "GPU, fp16", "Tensor cores; inputs in half precision.", true},
@@ -67,7 +67,7 @@ std::string_view to_string(Operation operation) {
 
 std::string_view explain(Operation operation) {
   constexpr std::string_view sentences[] = {"C = A·B, n × n",           "sin(sin(…x))", "x + y",        "Σ x",
-                                            "softmax of rows of 1 024", "out = x",      "what you type"};
+                                            "softmax of rows of 1 024", "out = x",      "your expression"};
   return sentences[static_cast<size_t>(operation)];
 }
 

@@ -90,7 +90,8 @@ std::string to_text(const RankReport& report) {
   if (!report.any()) return "The run has fewer than two ranks: there is nothing to compare.\n";
   const std::string straggler = straggler_text(report);
   std::string text = (straggler.empty() ? "no rank is late by more than the usual spread" : straggler) + "\n\n";
-  text += heading(report) + "\nMeans of a step. A rank waits for the last one; exposed: no computation hides it.\n" +
+  text += heading(report) + "\nMeans of a step. A rank waits for the last one. Exposed transfer is not hidden by "
+                            "computation.\n" +
           rank_rows(report);
   if (!report.collectives.empty()) text += "\n" + collective_rows(report);
   for (const std::string& note : report.notes) text += "\n" + note;

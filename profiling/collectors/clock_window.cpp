@@ -44,7 +44,7 @@ ClockWindow clock_window(std::string_view text) {
   const int64_t open = window_part(text.substr(0, slash));
   const int64_t every = slash == text.npos ? 0 : window_part(text.substr(slash + 1));
   if (open < kShortestWindow || every - open < kShortestWindow || every > kLongestWindow)
-    throw Failure("expected a time in every longer time, such as 200ms/5s, each and the rest of at least 10 ms, not " +
+    throw Failure("expected a time and a longer period, such as 200ms/5s, with at least 10 ms of each kind, not " +
                   std::string(text));
   return {open, every};
 }

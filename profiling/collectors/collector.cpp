@@ -320,7 +320,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
     impl_->start_threads();
   } catch (const std::system_error&) {
     stop();
-    throw Failure("Nothing is traced: the system starts no further thread.");
+    throw Failure("Nothing is traced: no further thread could be started.");
   }
   return status();
 }

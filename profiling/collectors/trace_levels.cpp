@@ -39,7 +39,7 @@ namespace {
 
 std::string describe_window(const CollectorOptions& options) {
   return "Traces every kernel in " + std::to_string(options.node_window) + " of every " +
-         std::to_string(options.node_every) + " steps; of the others graph launches as a whole, else nothing.";
+         std::to_string(options.node_every) + " steps. Of other steps, only whole graph launches.";
 }
 
 std::string describe_level(const CollectorOptions& options, TraceLevel level) {

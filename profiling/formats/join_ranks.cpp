@@ -171,7 +171,7 @@ class Clocks {
     problems_.push_back(
         "Rank " + std::to_string(rank_of(ranks_[first]).rank) + " shares no collective with rank " +
         std::to_string(rank_of(ranks_[reference]).rank) + ": their clocks are aligned by " +
-        (wall ? "the wall clock, to some ms." : "the begin of their recordings, which is only a guess."));
+        (wall ? "the wall clock, to some ms." : "the start of their recordings, which is only a guess."));
     error_us_ = std::max(error_us_, wall ? 1e4 : 1e6);
     return {.shift = wall ? origin(first) - origin(reference) : 0};
   }

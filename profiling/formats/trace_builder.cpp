@@ -16,7 +16,7 @@ constexpr int64_t kLongest = (int64_t{1} << 40) - 1;
 // The clock of a file may count from 1970. The difference of any two such times and their durations fits in 64 bits.
 constexpr int64_t kFarthestOfAll = (int64_t{1} << 62) - (int64_t{1} << 42);
 constexpr int64_t kFarthest = int64_t{1} << 60;  // from the begin of the run: 36 years
-constexpr const char* kTooFar = "more than 36 years from the begin of the run";
+constexpr const char* kTooFar = "more than 36 years from the start of the run";
 constexpr int64_t kAnotherClock =
     int64_t{1'000'000'000'000'000};  // larger starts are clock readings, not offsets
 constexpr size_t kMostLanes = 64;

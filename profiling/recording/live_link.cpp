@@ -250,7 +250,7 @@ void LiveFollower::take_frames(Program& program) {
     Header header;
     std::memcpy(&header, program.bytes.data() + at, sizeof header);
     if (header.magic != kMagic || header.size > kMostPayload)
-      throw Failure("The recorded program sent what is no record.");
+      throw Failure("The recorded program sent damaged data.");
     if (program.bytes.size() - at - sizeof header < header.size) break;
     const std::string_view payload(program.bytes.data() + at + sizeof header, header.size);
     at += sizeof header + header.size;

@@ -118,8 +118,8 @@ void end_file(const std::string& path, int ended_by) {
   if (!holds_something(path) || is_still_written(path)) return;
   try {
     finish_recording(path, ended_by != 0 ? "The program was ended by signal " + std::to_string(ended_by) + " (" +
-                                               strsignal(ended_by) + "); what was written is shown."
-                                         : "The program left at once; what was written is shown.");
+                                               strsignal(ended_by) + "). The written part is shown."
+                                         : "The program ended at once. The written part is shown.");
   } catch (const std::exception&) {  // the file stays unfinished, and is shown as such
   }
 }

@@ -50,9 +50,9 @@ std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b)
                        (busy_a && busy_b ? "both were" : busy_a ? "the baseline was" : "the candidate was") +
                        " measured: run again when nothing else uses the machine");
   if (!splits_compare(a, b))
-    warnings.emplace_back("no causes of the difference: that takes two runs that were traced equally closely");
+    warnings.emplace_back("the causes are not known: both runs need the same trace level");
   else if (mean_goes_the_other_way(a, b))
-    warnings.emplace_back("a few slow steps move the mean against the median; the causes explain the mean");
+    warnings.emplace_back("a few slow steps move the mean, but not the median; the causes explain the mean");
   if (a.one_step || b.one_step) warnings.emplace_back("a trace without step marks counts as one step");
   return warnings;
 }

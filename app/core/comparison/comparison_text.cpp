@@ -32,7 +32,7 @@ std::string causes_text(const Waterfall& w) {
 
 // Kernel names are long, so they are the last column.
 std::string ops_text(const Waterfall& w) {
-  std::string text = "\nThe same, kernels by op (µs); while two run, the time is the first one's\n" +
+  std::string text = "\nThe same, kernels by op (µs); if two run at once, the first one gets the time\n" +
                      formatted("  {:>12} {:>12} {:>12}  {}\n", "A", "B", "B - A", "cause");
   for (const Cause& cause : w.causes) {
     text += formatted("  {:12.3f} {:12.3f} {:+12.3f}  {}\n", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps),
@@ -73,7 +73,7 @@ std::string measure_text(const ComparedMeasure& m) {
 }
 
 std::string measures_text(const Comparison& c) {
-  std::string text = "\nMeasured values; the 95 % interval of B - A is that much either way\n" +
+  std::string text = "\nMeasured values, with the 95 % interval of B - A\n" +
                      formatted("  {:<34} {:>13} {:>13} {:>13} {:>10}\n", "", "A", "B", "B - A", "±");
   for (const ComparedMeasure& m : c.measures)
     if (m.delta.known()) text += measure_text(m);
@@ -133,7 +133,8 @@ std::string pace_text(const MeasureValue& a, const MeasureValue& b, const std::s
   if (!d.known()) return {};
   if (d.verdict == Verdict::WithinNoise) return verdict_text(d.verdict);
   const double ratio = b.value.value / a.value.value, change = std::max(ratio, 1 / ratio);
-  const std::string amount = change >= 2 ? ratio_text(change) : fixed(std::abs(d.percent), 1) + " %";
+  const int digits = d.noise > 0.01 * a.value.value ? 0 : 1;
+  const std::string amount = change >= 2 ? ratio_text(change) : fixed(std::abs(d.percent), digits) + " %";
   return amount + (ratio < 1 ? " faster" : " slower") + than + noise_note(d.verdict);
 }
 

@@ -75,7 +75,7 @@ std::string measured_text(const ExperimentResult& result) {
   text += ".";
   if (const double spread = widest_spread(all); spread > 0)
     text += " The repeats of a choice lie at most " + cell(100 * spread, 1) + " % apart.";
-  if (!result.complete) text += " Not all of it has been trained yet.";
+  if (!result.complete) text += " The experiment is not complete yet.";
   return text;
 }
 

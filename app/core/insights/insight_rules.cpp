@@ -40,8 +40,7 @@ Found allocator_stalls(const RunFacts& f) {
   if (spent < kWorthSaying * f.step_us || f.allocator_calls_per_step < 1) return {};
   return offer(f, {"allocator stalls",
                    part_text(f, spent) + " go into the allocator: " + plain(f.allocator_calls_per_step) + " calls",
-                   "Each buffer is taken from the driver and given back within the step. A block planned ahead needs "
-                   "no call at all.",
+                   "Each step allocates and frees every buffer. One block that is planned ahead needs no calls.",
                    {{"exec.allocator", "arena"}},
                    f.step_us - spent,
                    Meaning::Allocation});
@@ -53,7 +52,7 @@ Found needless_sync(const RunFacts& f) {
   return offer(
       f, {"needless waits",
           "the host waits " + part_text(f, spent) + " for the GPU",
-          "Nothing reads a value there. Waiting only where one is read lets the next launches queue up meanwhile.",
+          "No value is read there. If the host waits only where a value is read, the next launches queue up meanwhile.",
           {{"exec.sync", "on-read"}},
           f.step_us - spent,
           Meaning::Sync});
@@ -92,9 +91,9 @@ Found unfused_chains(const RunFacts& f) {
   return offer(
       f,
       {"unfused chains",
-       plain(before) + " ops a step where " + plain(after) + " would do",
-       "Bias, activation, loss and update each go through memory on their own. Fused they are one kernel each, and the "
-       "launches and waits between them go too.",
+       plain(before) + " ops a step, but " + plain(after) + " are enough",
+       "Bias, activation, loss and update each read and write memory. Fusion makes one kernel of each, with fewer "
+       "launches and waits.",
        {{"exec.fusion", "pointwise"}},
        f.step_us - gain,
        Meaning::Pointwise});
@@ -133,8 +132,9 @@ Found memory_peak(const RunFacts& f) {
   const auto wanted = static_cast<double>(packed.arena_bytes), used = static_cast<double>(f.peak_bytes);
   if (used < 1.25 * wanted || used < 64 << 20) return {};
   return offer(f, {"memory peak",
-                   bytes_text(used) + " at the peak where " + bytes_text(wanted) + " would do",
-                   "Buffers that are never alive together can share a place; the arena plans it from their lifetimes.",
+                   bytes_text(used) + " at the peak, but " + bytes_text(wanted) + " is enough",
+                   "Buffers that are never alive together can share an address. The arena plans that from their "
+                   "lifetimes.",
                    {{"exec.allocator", "arena"}},
                    f.part(Meaning::Allocation) > 0 ? f.step_us - f.part(Meaning::Allocation) : 0,
                    Meaning::Allocation});
@@ -152,8 +152,8 @@ Found low_occupancy(const RunFacts& f) {
             percent(f.occupancy[i], 0) + " occupancy",
         std::to_string(row.detail.registers) + " registers a thread and " +
             std::to_string((row.detail.static_shared + row.detail.dynamic_shared) / 1024) +
-            " KiB of shared memory a block leave room for few warps. For products that is often right; for others look "
-            "at the roofline.",
+            " KiB of shared memory a block leave space for few warps. This is often right for products. For other "
+            "kernels, look at the roofline.",
         {},
         0,
         row.meaning};
@@ -178,22 +178,22 @@ Found bad_first_weights(const RunFacts& f) {
   const double blind = std::log(static_cast<double>(f.classes));
   if (f.spec.model.init == Init::Zeros && f.last_loss > 0.9 * blind)
     return offer(f, {"zero weights",
-                     "the loss stands at " + plain(f.last_loss) + ", as blind as at the start",
+                     "the loss stays at " + plain(f.last_loss) + ", the loss of a blind guess",
                      "With zeros every unit of a layer gets the same gradient, so the layer stays one unit wide.",
                      {{"model.init", "kaiming"}}});
   if (!(f.first_loss > 4 * blind)) return {};
   return offer(f, {"first weights too large",
-                   "the first loss is " + plain(f.first_loss) + "; guessing blindly would give " + plain(blind),
-                   "Sums over many inputs grow with the width of a layer. Kaiming divides by it.",
+                   "the first loss is " + plain(f.first_loss) + "; a blind guess gives " + plain(blind),
+                   "The sums of a layer grow with its number of inputs. Kaiming divides by it.",
                    {{"model.init", "kaiming"}}});
 }
 
 Found diverging(const RunFacts& f) {
   if (!f.diverged && !(f.last_loss > 2 * f.first_loss && f.first_loss > 0)) return {};
   return offer(f, {"diverging loss",
-                   f.diverged ? "the loss is no number any more"
+                   f.diverged ? "the loss is no longer a number"
                               : "the loss rose from " + plain(f.first_loss) + " to " + plain(f.last_loss),
-                   "The steps overshoot. A quarter of the rate, or better first weights, keeps them in the valley.",
+                   "The steps are too large. Use a quarter of the rate, or better first weights.",
                    {{"train.lr", plain(f.spec.train.lr / 4)}}});
 }
 
@@ -202,8 +202,8 @@ Found heavy_tracing(const RunFacts& f) {
   return Insight{"tracing weighs",
                  "tracing costs " + prof::tracing_cost_text(f.tracing_cost) + " of a step",
                  "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) +
-                     ". Read shares, not absolute times, or choose “20 of 2 000 steps” in the trace box above: the "
-                     "others then run untraced, or with one record a graph launch.",
+                     ". Trust shares, not absolute times. Or choose “20 of 2 000 steps” in the trace box above: the "
+                     "other steps then run untraced, or with one record for each graph launch.",
                  {},
                  0,
                  Meaning::Other};

@@ -219,8 +219,8 @@ class Program {
     return insight("waits by a line",
                    most->first.substr(0, cut) + " calls " + most->first.substr(cut + 1) + ": it waits " +
                        text(most->second.time, most->second.count) + " each time, " + share(most->second.time),
-                   "The host stands still until the GPU is done, and then the GPU waits for the host. Keep the value on the "
-                   "GPU, and read it every hundred steps.",
+                   "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
+                   "and read it every hundred steps.",
                    prof::Meaning::Sync, most->second);
   }
 
@@ -228,7 +228,8 @@ class Program {
     const auto* most = largest(hot_);
     if (!most || !worth_saying(most->second.time)) return {};
     return insight("hot line", most->first + " takes " + share(most->second.time),
-                   "It is Python itself that runs there. Do it once before the loop, on tensors, or in the loader's workers.",
+                   "Python itself takes this time. Do the work once before the loop, on tensors, or in the loader's "
+                   "workers.",
                    prof::Meaning::Idle, most->second);
   }
 
@@ -310,9 +311,8 @@ class Program {
                    most->first.second + " keeps " +
                        bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(steps_)) +
                        " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
-                   "Something holds these tensors, often a list of losses with their graphs. Keep loss.item() or "
-                   "loss.detach() instead, "
-                   "or delete what is not needed.",
+                   "The program still holds these tensors, often in a list of losses with their graphs. Keep "
+                   "loss.item() or loss.detach() instead, or delete what is not needed.",
                    prof::Meaning::Allocation, {});
   }
 

@@ -173,11 +173,11 @@ using Found = std::optional<Insight>;
 // Says what the host did while the GPU was idle.
 std::string why_idle(const Judged& j) {
   const std::pair<Meaning, const char*> causes[] = {
-      {Meaning::Allocation, "Most of that time the host is inside the allocator."},
-      {Meaning::Sync, "Most of that time the host waits for work that is already done, and then prepares the next."},
-      {Meaning::Launch, "Most of that time the next launch is still on its way from the host."},
-      {Meaning::Idle, "Most of that time the host does something else than CUDA: look at its own code there, at loading "
-                      "data, or at Python."}};
+      {Meaning::Allocation, "Most of that time, the host is in the allocator."},
+      {Meaning::Sync, "Most of that time, the host waits for finished work, and only then prepares the next launch."},
+      {Meaning::Launch, "Most of that time, the next launch is on its way from the host."},
+      {Meaning::Idle, "Most of that time, the host does work outside CUDA. Look at its own code there, at data "
+                      "loading, or at Python."}};
   const auto most = std::ranges::max_element(causes, {}, [&](const auto& cause) { return j.part(cause.first); });
   return most->second;
 }
@@ -195,7 +195,7 @@ Found tiny_kernels(const Judged& j) {
   return insight(
       "tiny kernels",
       count_text(tiny) + " of " + count_text(static_cast<double>(j.seen.kernels)) + " kernels run for less than 5 µs",
-      "Launching such a kernel takes the host as long as the GPU needs to run it. Fuse neighbours, raise the "
+      "The host needs as long to launch such a kernel as the GPU to run it. Fuse neighbours, raise the "
       "batch, or launch many at once as a CUDA graph (in PyTorch: torch.compile with mode=\"reduce-overhead\"). The "
       "gaps between kernels take " +
           j.share(j.part(Meaning::Launch)) + ".",
@@ -208,8 +208,8 @@ Found waits(const Judged& j) {
   return insight("waits",
                  "the host waits " + count_text(static_cast<double>(j.seen.waits.count)) +
                      " times while the GPU does nothing: " + j.share(spent),
-                 "Each wait ends after the GPU has run dry. Wait only where a result is read; in PyTorch, .item() and "
-                 ".cpu() wait too.",
+                 "At the end of each wait, the GPU has no work left. Wait only where a result is read. In PyTorch, "
+                 ".item() and .cpu() also wait.",
                  Meaning::Sync, spent, {j.seen.waits.longest});
 }
 
@@ -218,7 +218,7 @@ Found slowest_gap(const Judged& j) {
   if (!j.seen.gap.next || !j.worth_saying(length)) return {};
   return insight("slowest gap", "the longest gap on the GPU lasts " + j.share(length),
                  "It ends with " + prof::short_kernel_name(j.look.trace->name(j.seen.gap.next->span.name)) +
-                     ". A single gap of this size is often a first call, a file that is read, or an evaluation.",
+                     ". Often the cause is a first call, the reading of a file, or an evaluation.",
                  Meaning::Idle, length, j.gap());
 }
 
@@ -238,7 +238,7 @@ Found allocator_traffic(const Judged& j) {
   return insight("allocator traffic",
                  count_text(static_cast<double>(j.seen.allocations.count)) + " calls of the allocator take the host " +
                      j.share(spent),
-                 "Freeing memory often waits for the whole GPU. Take buffers once and use them again, or use a pool.",
+                 "Freeing memory often waits for the whole GPU. Allocate buffers once and reuse them, or use a pool.",
                  Meaning::Allocation, spent, {j.seen.allocations.longest});
 }
 

@@ -246,7 +246,7 @@ class FinishedFile final : public ByteSource {
   explicit FinishedFile(const std::string& path) : file_(path) {
     struct stat now {};
     if (!file_.there() || fstat(file_.handle(), &now) != 0) throw Failure(path + ": cannot be read: " + std::strerror(errno));
-    if (!S_ISREG(now.st_mode)) throw Failure(path + ": is no file");
+    if (!S_ISREG(now.st_mode)) throw Failure(path + ": not a file");
     size_ = static_cast<uint64_t>(now.st_size);
     version_ = std::to_string(now.st_size) + " " + std::to_string(now.st_mtim.tv_sec) + "." + std::to_string(now.st_mtim.tv_nsec);
   }

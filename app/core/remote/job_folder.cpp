@@ -42,7 +42,7 @@ bool is_plain_name(const std::string& name) {
 }
 
 JobFolder::JobFolder(std::string runs, const std::string& name) : runs_(std::move(runs)), name_(name) {
-  if (!is_plain_name(name)) throw Failure("\"" + name + "\" can be no name of a run.");
+  if (!is_plain_name(name)) throw Failure("\"" + name + "\" cannot be the name of a run.");
 }
 
 JobFolder JobFolder::of(const std::string& path) {

@@ -48,12 +48,12 @@ void take_host(const std::string& text, std::string rest, RemoteAddress& to) {
     else if (behind.ends_with(kRun))
       to.run = behind;
     else
-      refuse(text, "what stands behind the colon is neither a port nor a run");
+      refuse(text, "a port or a run must follow the colon");
     if (to.run.empty() && (to.port < 1 || to.port > 65535)) refuse(text, "there is no port " + behind);
     rest.erase(colon);
   }
   to.host = bracket == rest.npos ? rest : rest.substr(1, bracket - 1);
-  if (to.host.empty()) refuse(text, "names no host");
+  if (to.host.empty()) refuse(text, "has no host");
   check_word(text, to.host, "host");
   check_word(text, to.user, "user");
 }
@@ -76,10 +76,10 @@ RemoteAddress parse_remote(const std::string& text) {
   if (const char* program = std::getenv("WARPSCOPE_REMOTE_PROGRAM"); program && *program) address.program = program;
   if (text.starts_with(kPipe)) {
     address.pipe = text.substr(kPipe.size());
-    if (address.pipe.empty()) refuse(text, "names no command");
+    if (address.pipe.empty()) refuse(text, "has no command");
     return address;
   }
-  if (!text.starts_with(kSsh)) refuse(text, "is no address");
+  if (!text.starts_with(kSsh)) refuse(text, "is not an address");
   const std::string rest = text.substr(kSsh.size());
   const size_t slash = rest.find('/');
   take_host(text, rest.substr(0, slash), address);

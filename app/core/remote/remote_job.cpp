@@ -360,7 +360,7 @@ void wait_until_begun(const JobFolder& job, pid_t child) {
     if (waitpid(child, nullptr, WNOHANG) == child) break;
     usleep(5000);
   }
-  if (!has_begun(job)) throw Failure(job.name() + " did not begin; see " + job.file("log"));
+  if (!has_begun(job)) throw Failure(job.name() + " did not start; see " + job.file("log"));
 }
 
 // After a cut the client asks again: the second request waits until the first has started the job. The system frees
@@ -396,7 +396,7 @@ void forget_old_traces(const std::string& runs) {
 void start_job(const JobFolder& job, const json& what) {
   std::error_code error;
   if (!fs::exists(job.path(), error) && fs::exists(job.run_file(), error))
-    throw Failure("There is a run " + job.name() + " there already; choose another name.");
+    throw Failure("There is a run " + job.name() + " already; choose another name.");
   fs::create_directories(job.path(), error);
   if (error) throw Failure(job.path() + ": cannot be made: " + error.message());
   fs::permissions(job.path(), fs::perms::owner_all, error);
@@ -453,7 +453,8 @@ int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {
     const std::string kind = in.required("kind").text();
     const auto work = kWorkOf.find(kind);
     if (work == kWorkOf.end())
-      throw Failure("This program runs no \"" + kind + "\". Install the same version on both machines.");
+      throw Failure("This version cannot run a job of kind \"" + kind + "\". Install the same version on both "
+                                                                        "machines.");
     work->second(job, in, teller, interrupted);
     return 0;
   } catch (const std::exception& problem) {

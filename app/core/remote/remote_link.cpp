@@ -54,16 +54,18 @@ std::string why_no_line(const RemoteAddress& a, int status, const std::string& e
   if (holds(errors, "Host key verification failed") || holds(errors, "REMOTE HOST IDENTIFICATION HAS CHANGED"))
     return at + ": ssh does not trust the key of that machine. Connect once with ssh to see it, then try again.";
   if (holds(errors, "jumphost") || holds(errors, "stdio forwarding failed") || holds(errors, "UNKNOWN port 65535"))
-    return at + ": the machine between here and there (ProxyJump) gives no way through: " + last_line(errors) + ".";
-  if (holds(errors, "Permission denied")) return at + ": ssh was refused; that machine takes neither your key nor your password.";
+    return at + ": the jump host (ProxyJump) cannot reach it: " + last_line(errors) + ".";
+  if (holds(errors, "Permission denied")) return at + ": ssh was refused. That machine accepts neither your key nor "
+                                                      "your password.";
   if (holds(errors, "Connection refused")) return at + ": no ssh server answers there.";
   if (holds(errors, "timed out") || holds(errors, "No route to host") || holds(errors, "unreachable"))
     return at + ": the machine cannot be reached: " + last_line(errors) + ".";
   if (holds(errors, "error while loading shared libraries"))
-    return at + ": " + a.program + " misses a library there: " + last_line(errors) + "." + install_advice(a);
+    return at + ": " + a.program + " does not start there, because a library is missing: " + last_line(errors) + "." + install_advice(a);
   if (status == 127) return at + ": there is no program " + a.program + "." + install_advice(a);
   if (status == 126) return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". It may be of another architecture.";
-  if (noise) return at + ": something else than Warpscope answers. Does a shell profile there print or ask something?";
+  if (noise) return at + ": the answer does not come from Warpscope. Check that no shell profile there prints or asks "
+                         "something.";
   return at + ": the line ended" + (errors.empty() ? std::string(" without a word.") : ": " + last_line(errors) + ".");
 }
 
@@ -95,7 +97,7 @@ class LineRefused : public Failure {
 }  // namespace
 
 RemoteLink::RemoteLink(RemoteAddress address) : address_(std::move(address)) {
-  if (pipe2(wake_pipe_, O_CLOEXEC | O_NONBLOCK) != 0) throw Failure("No pipe could be made for the line.");
+  if (pipe2(wake_pipe_, O_CLOEXEC | O_NONBLOCK) != 0) throw Failure("No pipe could be made for the connection.");
   signal(SIGPIPE, SIG_IGN);
   thread_ = std::jthread([this](const std::stop_token& ended) { loop(ended); });
 }
@@ -308,7 +310,7 @@ void RemoteLink::talk(const std::stop_token& ended) {
       to.value(told_ = received_);
       queue(LineKind::Received, to.bytes());
     }
-    if (Clock::now() - heard_ > kSilent) throw Failure(address_.place() + " has not been heard for a while.");
+    if (Clock::now() - heard_ > kSilent) throw Failure(address_.place() + " has not answered for a while.");
     if (Clock::now() - heard_ > kPingEvery && Clock::now() - pinged_ > kPingEvery) pinged_ = Clock::now(), post({{"do", "ping"}});
     if (!outgoing_.empty()) outgoing_.erase(0, process_->write(outgoing_));
     if (more->empty()) wait_for_bytes(500);
@@ -334,7 +336,7 @@ void RemoteLink::take(const Frame& frame) {
     case LineKind::Request:
     case LineKind::Received: break;
   }
-  throw Failure("The line: holds what nobody asked for");
+  throw Failure("The connection is damaged: an answer to no request");
 }
 
 void RemoteLink::take_answer(std::string_view text) {
@@ -368,7 +370,8 @@ void RemoteLink::took_follow(uint32_t number, const json& ok, const std::string&
       const JsonInput in(ok, "follow");
       const auto offset = static_cast<uint64_t>(in.at("offset").whole(0, 0));
       restarted = offset == 0 && at->second.offset > 0;
-      if (offset != at->second.offset && !restarted) throw Failure("The line: goes on at another place than asked");
+      if (offset != at->second.offset && !restarted) throw Failure("The connection is damaged: a file goes on at the "
+                                                                   "wrong place");
       at->second.offset = offset, at->second.version = in.at("version").text();
     }
   }
@@ -389,8 +392,9 @@ void RemoteLink::take_bytes(std::string_view payload, bool instead) {
     std::lock_guard lock(mutex_);
     const auto at = followed_.find(number);
     if (at == followed_.end()) return;
-    if (offset != at->second.offset) throw Failure("The line: a part of a file is missing");
-    if (instead && (until < offset || !at->second.follower.instead)) throw Failure("The line: leaves out what it may not");
+    if (offset != at->second.offset) throw Failure("The connection is damaged: a part of a file is missing");
+    if (instead && (until < offset || !at->second.follower.instead)) throw Failure("The connection is damaged: a part "
+                                                                                   "of a message is missing");
     at->second.offset = instead ? until : offset + bytes.size();
     follower = at->second.follower;
   }
@@ -481,7 +485,7 @@ void fetch_part(RemoteLink& link, json what, const std::string& part, const std:
       bytes = copy.bytes;
     }
     if (now.state == LineState::Refused) copy.attempt([&] { copy.end(now.sentence); });
-    if (progress && !progress(bytes)) copy.attempt([&] { copy.end("The copy was given up."); });
+    if (progress && !progress(bytes)) copy.attempt([&] { copy.end("The copy was cancelled."); });
   }
   link.leave(number);
   done.get();

@@ -60,7 +60,7 @@ std::unique_ptr<ByteSource> source_of(const JobFolder& job, const std::string& w
 }
 
 std::string path_in(const std::string& runs, const std::string& name) {
-  if (!is_plain_name(name)) throw Failure("\"" + name + "\" can be no name of a run.");
+  if (!is_plain_name(name)) throw Failure("\"" + name + "\" cannot be the name of a run.");
   return runs + "/" + name;
 }
 
@@ -225,7 +225,7 @@ class Server {
   void take(const Frame& frame) {
     const auto kind = static_cast<LineKind>(frame.kind);
     if (kind == LineKind::Received) return pace_.received(ByteReader(frame.payload, "The line").value<uint64_t>("a count"), prof::steady_ns());
-    if (kind != LineKind::Request) throw Failure("The line: holds what is no request");
+    if (kind != LineKind::Request) throw Failure("The connection is damaged: not a request");
     const json request = parse_json(frame.payload, "A request");
     const JsonInput in(request, "");
     const int64_t number = in.required("number").whole(0);
@@ -281,7 +281,7 @@ class Server {
   }
 
   json follow(const JsonInput& in) {
-    if (streams_.size() >= kMostStreams) throw Failure("Too many files are followed at a time.");
+    if (streams_.size() >= kMostStreams) throw Failure("Too many files are followed at once.");
     const std::string what = in.required("what").text();
     Stream stream{static_cast<uint32_t>(in.required("stream").whole(0, 0, UINT32_MAX)), static_cast<int>(kOfJob.size()), nullptr,
                   static_cast<uint64_t>(in.at("offset").whole(0, 0))};

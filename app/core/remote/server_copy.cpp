@@ -90,7 +90,7 @@ class Stage {
 ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::move(to)) {
   if (!to_.pipe.empty()) throw Failure("A copy goes to ssh://user@host only.");
   const Heard seen = heard(to_.ssh(std::string("sh -c ") + shell_word(kLook)));
-  if (seen.text.find("warpscope end") == seen.text.npos) refuse(to_, "it cannot be looked at: " + last_words(seen.text));
+  if (seen.text.find("warpscope end") == seen.text.npos) refuse(to_, "it cannot be read: " + last_words(seen.text));
   std::vector<std::string> known;
   double room_kib = 0;
   std::string kind, line;
@@ -114,7 +114,7 @@ ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::
       break;
     }
   if (room_kib * 1024 < static_cast<double>(bytes_))
-    refuse(to_, "there is no room for it: " + bytes_text(static_cast<double>(bytes_)) + " are needed, " + bytes_text(room_kib * 1024) + " are free.");
+    refuse(to_, "the disk there is too full: " + bytes_text(static_cast<double>(bytes_)) + " are needed, " + bytes_text(room_kib * 1024) + " are free.");
 }
 
 void ServerCopy::add(const std::string& from, const std::string& to) {

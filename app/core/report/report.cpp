@@ -79,10 +79,10 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
 }
 
 constexpr const char* kWhichSteps =
-    "The step time is the median of the newest steps that were traced, with the 5th and the 95th percentile; of a run "
-    "without them, of stretches between its losses. The mean of the whole run counts its first steps too, and those "
-    "that were not traced. What tracing costs is measured against untraced stretches of the same run, in which the "
-    "profiler stays attached: where the host's launches set the pace it costs more than that.";
+    "The step time is the median of the newest traced steps, with the 5th and 95th percentiles. A run without traced "
+    "steps uses stretches between its losses. The mean of the whole run also counts the first steps and untraced "
+    "steps. The cost of tracing is measured against untraced stretches of the same run. The profiler stays attached "
+    "there, so tracing costs more than that if launches set the pace.";
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean of the whole run, µs",

@@ -105,7 +105,7 @@ double draw_run(Drawing& drawing, const std::vector<ReportRun>& runs, size_t i, 
   drawing.text(8, top + 14, letter(i), Anchor::Start, 12, colour(i), 700);
   drawing.text(22, top + 14, prof::shortened(run.run.name, 64), Anchor::Start, 11, kInk, 600);
   const std::string length = time_text(static_cast<double>(step.length), in_ms(scale));
-  const std::string words = step.length == 0  ? "no step of it was traced"
+  const std::string words = step.length == 0  ? "no step was traced"
                             : step.steps == 1 ? length + " a step"
                                               : length + " for the " + std::to_string(step.steps) + " steps of a graph";
   drawing.text(kLeft + kWidth, top + 14, words, Anchor::End, 10.5);

@@ -340,7 +340,7 @@ lab::LabResult run_torch_lab(const lab::LabSpec& spec, const TorchTools& tools, 
   if (spec.cold_cache) command.push_back("--cold-cache");
   const Output result = run_program(command, cancel, said);
   std::error_code none;
-  if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch had a point.");
+  if (cancel && !fs::exists(out, none)) throw Failure("Stopped before PyTorch measured a point.");
   if (result.status != 0) throw Failure("PyTorch's sweep failed: " + last_line(result.text));
   lab::LabResult measured = lab::lab_result_from_json(read_output(out));
   std::string missing;  // requested ways that the script does not have

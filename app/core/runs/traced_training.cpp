@@ -117,7 +117,7 @@ struct TracedTraining::Impl final : TrainSink {
     } catch (const std::exception& problem) {
       writer.close();
       file_problem = problem.what();
-      say("Training goes on, but its run file is not written any further: " + file_problem, true);
+      say("Training goes on, but its run file is no longer written: " + file_problem, true);
     }
   }
 

@@ -39,20 +39,6 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
         painter->fontMetrics().elidedText(text, text.contains('<') ? Qt::ElideMiddle : Qt::ElideRight, box.width()));
 }
 
-QIcon badge_icon(int slot) {
-  QIcon icon;
-  for (int scale : {1, 2}) {
-    QPixmap picture(15 * scale, 15 * scale);
-    picture.fill(Qt::transparent);
-    picture.setDevicePixelRatio(scale);
-    QPainter painter(&picture);
-    draw_badge(painter, QRectF(0, 0, 15, 15), slot);
-    painter.end();
-    icon.addPixmap(picture);
-  }
-  return icon;
-}
-
 QTableWidgetItem* table_item(const QString& text, bool number) {
   auto* made = new QTableWidgetItem(text);
   if (number) made->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);

@@ -1,7 +1,6 @@
 // Cells of the tables on the Compare page: a value, and its difference from the baseline beside it.
 #pragma once
 #include <QColor>
-#include <QIcon>
 #include <QStyledItemDelegate>
 #include <QTableWidget>
 
@@ -19,7 +18,6 @@ class CompareDelegate : public QStyledItemDelegate {
   static constexpr int kStackedHeight = 36;  // height of a row with differences below the numbers
 };
 
-QIcon badge_icon(int slot);
 QTableWidgetItem* table_item(const QString& text, bool number = false);
 // Sets column headings with the badges of the runs, from column `first` on.
 void head_with_runs(QTableWidget& table, int first, const std::vector<std::pair<int, QString>>& runs);

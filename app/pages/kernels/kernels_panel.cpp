@@ -203,7 +203,7 @@ void KernelsPanel::buildColumnMenu(Pane* pane) {
     column_actions_[static_cast<size_t>(c)] = action;
   }
   column_menu_->addSeparator();
-  column_menu_->addAction(tr("The usual columns"), this, &KernelsPanel::showUsualColumns);
+  column_menu_->addAction(tr("Default columns"), this, &KernelsPanel::showUsualColumns);
   button->setMenu(column_menu_);
   pane->addOption(button);
   QHeaderView* header = table_->horizontalHeader();
@@ -311,7 +311,7 @@ void KernelsPanel::refresh() {
   const size_t count = rows.size();
   table_->setVisible(count > 0), below_->setVisible(count > 0), empty_->setVisible(count == 0);
   empty_->setText(
-      run_ && !run_->hasChoices() ? tr("No kernel was recorded: the program gave the GPU no work.")
+      run_ && !run_->hasChoices() ? tr("No kernel was recorded: the program did not use the GPU.")
       : run_ ? tr("No kernel was traced in this run. Choose the trace level Graphs or Kernels, then train again.")
              : tr("Tick a run or press Train to see its kernels and their times."));
   // CPU ops have no grid and no registers: two columns of dashes would be useless.

@@ -64,7 +64,7 @@ Page lab_page(Workspace& workspace) {
                                   : where.isEmpty() ? QObject::tr("The laboratory is measuring.")
                                                     : QObject::tr("The laboratory is measuring on %1.").arg(where);
                          },
-                         QObject::tr("A recorded sweep keeps the points that it has."), [tab] { tab->stop(); },
+                         QObject::tr("A recorded sweep keeps its points."), [tab] { tab->stop(); },
                          [tab] { return tab->place(); }, [tab] { tab->leave(); }});
   page.open = [&workspace, tab](const QString& path) {
     if (!path.endsWith(".json") || !tab->openResult(path)) return false;

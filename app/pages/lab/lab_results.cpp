@@ -291,7 +291,7 @@ void LabResults::showSentences() {
   if (!page_.isEmpty()) lines << page_;
   if (!shown_.empty()) lines << lab_findings(shown_[0].result);
   if (shown_.empty() && !why_no_gpu_.isEmpty())
-    lines << tr("The CPU's curves can be measured here. The GPU's are missing: %1").arg(why_no_gpu_);
+    lines << tr("Only CPU variants can be measured here. %1").arg(why_no_gpu_);
   if (lines.isEmpty())
     lines << tr(
         "Each point is checked against the CPU in float64. Points with errors beyond rounding are not drawn. Dashed "

@@ -40,13 +40,13 @@ QString bound_finding(const lab::LabResult& result) {
       last = &p;
   if (!last) return {};
   const lab::Bound bound = lab::bound_of(result.spec, last->way, last->size, result.ceilings);
-  QString text = QObject::tr("At N = %1 the bound is %2: ")
+  QString text = QObject::tr("At N = %1, the lower bound is %2: ")
                      .arg(lab_size_text(static_cast<double>(last->size)), time_text(last->bound_s));
-  text += QObject::tr("%1 of bytes at %2 need %3")
+  text += QObject::tr("%1 at %2 take %3")
               .arg(bytes_text(static_cast<double>(last->bytes)), rate_text(result.ceilings.read_write_bytes_s),
                    time_text(bound.bytes_s));
-  if (bound.arithmetic_s > 0) text += QObject::tr(", the arithmetic %1").arg(time_text(bound.arithmetic_s));
-  return text + QObject::tr(". The kernel takes %1, %2 % of what is possible.")
+  if (bound.arithmetic_s > 0) text += QObject::tr(", and the arithmetic %1").arg(time_text(bound.arithmetic_s));
+  return text + QObject::tr(". The kernel takes %1: it reaches %2 % of the bound.")
                     .arg(time_text(last->device_s))
                     .arg(qRound(100 * last->bound_s / last->device_s));
 }
@@ -54,7 +54,7 @@ QString bound_finding(const lab::LabResult& result) {
 QString pitfall_finding(const lab::LabResult& result) {
   const auto pair = last_common(result, Way::GpuUnsynced, Way::GpuResident);
   if (!pair || pair->b->median_s < 2 * pair->a->median_s) return {};
-  return QObject::tr("At N = %1 the clock that does not wait reads %2; the work takes %3. It shows %4× too little.")
+  return QObject::tr("At N = %1, the clock without a wait shows %2. The work takes %3, %4× as long.")
       .arg(lab_size_text(static_cast<double>(pair->a->size)), time_text(pair->a->median_s),
            time_text(pair->b->median_s), significant_text(pair->b->median_s / pair->a->median_s));
 }
@@ -68,7 +68,7 @@ QString graph_finding(const lab::LabResult& result) {
           (!first || p.size < first->a->size))
         first = Pair{&p, &q};
   if (!first) return {};
-  return QObject::tr("At N = %1 the single operations take %2 launched one by one and %3 as one CUDA graph.")
+  return QObject::tr("At N = %1, the operations take %2 if launched one by one, and %3 as one CUDA graph.")
       .arg(lab_size_text(static_cast<double>(first->a->size)), time_text(first->a->median_s),
            time_text(first->b->median_s));
 }
@@ -83,7 +83,7 @@ QString gain_finding(const lab::LabResult& result, Way slow, Way fast, const QSt
 QString cold_finding(const lab::LabResult& result) {
   const auto pair = last_common(result, Way::GpuCold, Way::GpuResident);
   if (!pair) return {};
-  return QObject::tr("The first call of a process at N = %1: %2. Warm, it takes %3.")
+  return QObject::tr("At N = %1, the first call of a process takes %2, a later one %3.")
       .arg(lab_size_text(static_cast<double>(pair->a->size)), QString::fromStdString(pair->a->note),
            time_text(pair->b->median_s));
 }

@@ -210,7 +210,7 @@ void LabTab::runTorch() {
   }
   emit busyChanged(true);
   results_->setTorchRunning(true);
-  say(tr("PyTorch is being started."));
+  say(tr("Starting PyTorch."));
 }
 
 void LabTab::showResult() {

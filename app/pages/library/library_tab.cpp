@@ -138,7 +138,7 @@ QWidget* LibraryTab::buildSide() {
   facts_->setForegroundRole(QPalette::PlaceholderText);
   name_ = new QLineEdit(panel);
   tags_ = new QLineEdit(panel);
-  tags_->setPlaceholderText(tr("Tags, with commas"));
+  tags_->setPlaceholderText(tr("Tags, separated by commas"));
   note_ = new QPlainTextEdit(panel);
   note_->setPlaceholderText(tr("Notes"));
   name_->setAccessibleName(tr("Name of the run"));

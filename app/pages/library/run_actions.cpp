@@ -82,8 +82,8 @@ void ask_tags(QWidget* parent, RunLibrary& library, const std::vector<Run*>& run
   const QString known = library.allTags().join(", ");
   const QString tags =
       QInputDialog::getText(parent, QObject::tr("Tags"),
-                            known.isEmpty() ? QObject::tr("Words, with commas between them")
-                                            : QObject::tr("With commas between them. In use: %1").arg(known),
+                            known.isEmpty() ? QObject::tr("Separate tags with commas")
+                                            : QObject::tr("Separate tags with commas. In use: %1").arg(known),
                             QLineEdit::Normal, runs.front()->tags.join(", "), &ok);
   for (const auto& run : kept)
     if (ok && run) library.setTags(run, tags.split(','));

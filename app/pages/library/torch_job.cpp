@@ -35,7 +35,7 @@ void TorchJob::follow(const RemoteJobInfo& job) {
 // No other training may start meanwhile.
 void TorchJob::begin() {
   workspace_.session()->hold(this, tr("Stop PyTorch first (Run › Stop PyTorch)."));
-  workspace_.say(tr("PyTorch is being started."), false);
+  workspace_.say(tr("Starting PyTorch."), false);
 }
 
 QString TorchJob::freshPath() const {

@@ -17,7 +17,7 @@ void AllocatorCallsModel::setRun(const Run* run) {
   if (run)
     for (const auto& [tag, sums] : run->allocator_calls.by_op()) {
       const prof::OpInfo* op = op_of(run->trace, tag);
-      Row row{op ? QString::fromStdString(op->name) : tr("outside of any op"), prof::Meaning::Allocation, sums};
+      Row row{op ? QString::fromStdString(op->name) : tr("outside any op"), prof::Meaning::Allocation, sums};
       if (op) row.meaning = op->meaning;
       rows_.push_back(std::move(row));
     }

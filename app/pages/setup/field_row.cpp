@@ -208,7 +208,7 @@ QWidget* FieldRow::withLayers() {
   each_layer_->setText("…");
   each_layer_->setCheckable(true);
   each_layer_->setAccessibleName(tr("A row for each layer"));
-  each_layer_->setToolTip(tr("Edit, move, double and remove the layers one by one"));
+  each_layer_->setToolTip(tr("Edit, move, duplicate and remove single layers"));
   connect(each_layer_, &QToolButton::toggled, layers_, &QWidget::setVisible);
   auto* holder = new QWidget(this);
   auto* row = new QHBoxLayout(holder);

@@ -28,7 +28,7 @@ QString act_name(int what, size_t layer) {
     case kDown:
       return QObject::tr("Move layer %1 towards the output").arg(number);
     case kDouble:
-      return QObject::tr("Another layer like layer %1").arg(number);
+      return QObject::tr("Duplicate layer %1").arg(number);
     default:
       return QObject::tr("Remove layer %1").arg(number);
   }

@@ -86,7 +86,7 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
                             {{"off", tr("off"), tr("Work of the GPU and NVTX ranges.")},
                              {"modules", tr("modules"), tr("Modules of PyTorch, phases, steps, losses and stacks.")},
                              {"ops", tr("ops"), tr("Each PyTorch op, too.")},
-                             {"lines", tr("lines"), tr("The program's source line of each, too.")}},
+                             {"lines", tr("lines"), tr("The source line of each, too.")}},
                             this);
   column->addWidget(level_);
   column->addWidget(costs_ = plain_text(this));
@@ -107,7 +107,7 @@ void ProgramPanel::recordAgain() {
 
 void ProgramPanel::showProgram(const RecordedCommand& recorded, const std::vector<LevelCost>& costs) {
   const QString measured = level_costs_text(costs);
-  costs_->setText(measured.isEmpty() ? tr("The cost of a level is measured here once the program was recorded at two.")
+  costs_->setText(measured.isEmpty() ? tr("Record the program at two levels to see what a level costs.")
                                      : tr("Step time at each level: %1").arg(measured));
   recorded_ = recorded;
   command_->setText(recorded.words.join(' '));

@@ -74,7 +74,7 @@ TEST(HostileChrome, TimesFarFromTheBegin) {
     {"ph": "i", "name": "[memory]", "ts": 1700000000000000, "args": {"Bytes": 8, "Addr": 1}},
     {"ph": "C", "name": "c", "pid": 1, "ts": 4400000000000000, "args": {"value": 1}},
     {"ph": "X", "cat": "kernel", "name": "c", "pid": 0, "tid": 7, "ts": -3700000000000000, "dur": 1}]})py");
-  EXPECT_EQ(run.problems, std::vector<std::string>{"3 events more than 36 years from the begin of the run."});
+  EXPECT_EQ(run.problems, std::vector<std::string>{"3 events more than 36 years from the start of the run."});
   EXPECT_EQ(run.trace.span_count(), 2u);
   for (const char* ts : {"0", "1700000000000000"}) {
     const std::string at = std::string("\"ts\": ") + ts;

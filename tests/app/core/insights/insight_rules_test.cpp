@@ -92,7 +92,7 @@ TEST(Insights, UnfusedChainsAreCountedFromThePlan) {
   const CompiledPlan plan = compile(f.spec, make_model(f.spec.model, 784, 10), 64);
   f.plan = &plan;
   EXPECT_THAT(rules(f), testing::Contains("unfused chains"));
-  EXPECT_EQ(named(insights(f), "unfused chains").headline, "21 ops a step where 13 would do");
+  EXPECT_EQ(named(insights(f), "unfused chains").headline, "21 ops a step, but 13 are enough");
 }
 
 TEST(Insights, LossRules) {

@@ -647,7 +647,8 @@ TEST_P(PipeTest, SaysThatItRunsNoSuchJob) {
   Seen seen;
   ASSERT_TRUE(seen.to_the_end(run));
   ASSERT_FALSE(seen.messages.empty());
-  EXPECT_EQ(seen.messages.back(), "This program runs no \"dream\". Install the same version on both machines.");
+  EXPECT_EQ(seen.messages.back(), "This version cannot run a job of kind \"dream\". Install the same version on both "
+                                  "machines.");
 }
 
 // The losses that a recorded program logs are as live as its spans.

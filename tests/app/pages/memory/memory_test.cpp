@@ -207,7 +207,7 @@ void MemoryTest::callsByOpAreThoseThatWereCounted() {
   panel.refresh();
   QCOMPARE(panel.calls()->rowCount(), 2);
   const auto text = [&](int row, int column) { return panel.calls()->index(row, column).data().toString(); };
-  QCOMPARE(text(0, AllocatorCallsModel::Op), QString("outside of any op"));
+  QCOMPARE(text(0, AllocatorCallsModel::Op), QString("outside any op"));
   QCOMPARE(text(0, AllocatorCallsModel::CallsAStep), QString("0.00"));
   QCOMPARE(text(1, AllocatorCallsModel::Op), QString::fromStdString(run->trace.ops[1].name));
   QCOMPARE(text(1, AllocatorCallsModel::Calls), QString("12"));

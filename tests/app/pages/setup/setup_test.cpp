@@ -202,7 +202,7 @@ void SetupTest::layersAreEditedAsRows() {
   QCOMPARE(hidden(*window), (QList<int64_t>{256, 128}));
   QCOMPARE(QApplication::focusWidget(), layers->width(1));
   type(layers->width(1), "64");
-  named(layers, "Another layer like layer 1")->click();
+  named(layers, "Duplicate layer 1")->click();
   QCOMPARE(hidden(*window), (QList<int64_t>{256, 256, 64}));
   named(layers, "Move layer 3 towards the input")->click();
   QCOMPARE(hidden(*window), (QList<int64_t>{256, 64, 256}));

@@ -15,6 +15,7 @@ namespace ws::app {
 Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, std::function<void(Run*)> show) {
   QPushButton* picker = option_button(QObject::tr("Run of this page"), widget);
   picker->setText(QObject::tr("No run"));
+  picker->setIconSize(kBadgeBesideText);
   auto* menu = new QMenu(picker);
   picker->setMenu(menu);
   const auto take = [show = std::move(show), picker](Run* run) {

@@ -235,7 +235,7 @@ class BadgeIcon : public QIconEngine {
   void paint(QPainter* painter, const QRect& rect, QIcon::Mode, QIcon::State) override {
     painter->save();
     painter->translate(rect.topLeft());
-    painter->scale(rect.width() / 16.0, rect.height() / 16.0);
+    painter->scale(rect.height() / 16.0, rect.height() / 16.0);  // a wider icon has space on its right
     draw_badge(*painter, QRectF(0.5, 0.5, 15, 15), slot_);
     painter->restore();
   }

@@ -62,6 +62,7 @@ void draw_number(QPainter& painter, const QRectF& box, Qt::Alignment align, cons
 // The letter square of a run; an empty outline if it is not ticked.
 void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled = true);
 QIcon badge_icon(int slot);  // follows the theme
+inline constexpr QSize kBadgeBesideText{20, 16};
 // A fill with an edge that separates pale colours from the background.
 void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill);
 QBrush meaning_brush(prof::Meaning meaning);

@@ -96,10 +96,13 @@ QString first_weights_conclusion(const Runs& runs) {
   const Comparison both = compare(compared_run(**worst), compared_run(**best));
   if (both.of(MeasureKind::TestAccuracy).delta.verdict == Verdict::WithinNoise)
     return QObject::tr("All first weights end at about %1: the differences are within noise.").arg(percent(accuracy(**best)));
+  const auto init = [](const Run& run) {
+    QString name = named(to_string(run.spec.model.init));
+    return name.replace(0, 1, name[0].toUpper());
+  };
   return QObject::tr("%1 weights learn best: %2, from a first loss of %3. %4 weights come last: %5, from %6.")
-      .arg(named(to_string((*best)->spec.model.init)).replace(0, 1, named(to_string((*best)->spec.model.init))[0].toUpper()),
-           percent(accuracy(**best)), first(**best), named(to_string((*worst)->spec.model.init)),
-           percent(accuracy(**worst)), first(**worst));
+      .arg(init(**best), percent(accuracy(**best)), first(**best), init(**worst), percent(accuracy(**worst)),
+           first(**worst));
 }
 
 StartRequest first_weights_next(bool cuda) {

@@ -48,8 +48,7 @@ constexpr FieldValue kInits[] = {
     {"zeros", "All zero: every unit of a layer learns the same. Look at which runs learn."}};
 constexpr FieldValue kOptimizers[] = {
     {"sgd",
-     "w −= rate · gradient, without memory. Compare its loss with momentum, and look at its short update in the "
-     "timeline."},
+     "w −= rate · gradient, without memory. Look at the loss beside that of momentum, and at the short update."},
     {"momentum",
      "Each step adds a share of the last one. Look at the loss, and at the bytes of the update in the Plan."},
     {"adam",
@@ -73,7 +72,7 @@ constexpr FieldValue kAllocators[] = {
      "Our own pool: size classes, best fit; it keeps freed blocks. Look at reserved memory above used memory, and at "
      "the red: it disappears."},
     {"arena",
-     "One block with planned offsets. Look at Allocator calls: none. Look at Memory: buffers share addresses."}};
+     "One block, planned ahead. Look at Allocator calls: none. Look at Memory: buffers share addresses."}};
 constexpr FieldValue kSyncs[] = {
     {"every-op",
      "The host waits after each launch. Look at the grey waits, and at the idle GPU between kernels."},
@@ -103,7 +102,7 @@ constexpr FieldValue kPrecisions[] = {
     {"fp16",
      "Activations in half; fp32 master weights and a loss scale. Look at the bytes in the Plan, and at the loss."}};
 constexpr FieldValue kAccumulates[] = {
-    {"fp32", "Sums of products in fp32. Use its loss for comparison."},
+    {"fp32", "Sums of products in fp32. Look at its loss for comparison."},
     {"fp16", "Sums also in half precision: faster on some cards. Look at the loss: visibly less exact."}};
 constexpr FieldValue kMatmuls[] = {
     {"library", "cuBLASLt, or OpenBLAS on the CPU. Look at Roofline: the distance to the roof."},
@@ -236,7 +235,7 @@ std::vector<Field> data_fields() {
             "Train on the first rows only; 0 takes all. Look at the test accuracy: with few rows, it is lower than "
             "the train accuracy."),
       FIELD(data, DataSpec, seed, "Data", "data seed", Integer, (Limits{0, 9e15}), kFixed,
-            "Seed of synthetic points and of the split. Compare two seeds: the difference is chance."),
+            "Seed of synthetic points and of the split. Look at two seeds: the difference is chance."),
   };
 }
 
@@ -298,7 +297,7 @@ std::vector<Field> train_fields() {
       FIELD(train, TrainSpec, shuffle, "Training", "shuffle", Flag, kAny, kFixed,
             "A new row order in every epoch. Look at the loss without it: each epoch repeats the last."),
       FIELD(train, TrainSpec, seed, "Training", "seed", Integer, (Limits{0, 9e15}), kFixed,
-            "Seed of the first weights and the row order. Compare two seeds: the difference is chance."),
+            "Seed of the first weights and the row order. Look at two seeds: the difference is chance."),
       FIELD(train, TrainSpec, target_accuracy, "Training", "target", Number, kShare, kLive,
             "Stop at this test accuracy; 0: no limit. Look at the time it took, in the Library."),
       FIELD(train, TrainSpec, time_limit_s, "Training", "time limit", Number, kFrom0, kLive,

@@ -57,6 +57,7 @@ std::vector<Insight> found_in(const Run& run, RunFacts& facts) {
 InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(parent), session_(session) {
   picker_ = option_button(tr("Run of this page"), this);
   picker_->setText(tr("No run"));
+  picker_->setIconSize(kBadgeBesideText);
   menu_ = new QMenu(picker_);
   picker_->setMenu(menu_);
   auto* outer = new QVBoxLayout(this);

@@ -83,7 +83,7 @@ QString gain_finding(const lab::LabResult& result, Way slow, Way fast, const QSt
 QString cold_finding(const lab::LabResult& result) {
   const auto pair = last_common(result, Way::GpuCold, Way::GpuResident);
   if (!pair) return {};
-  return QObject::tr("At N = %1, the first call of a process takes %2, a later one %3.")
+  return QObject::tr("The first call of a process at N = %1: %2. A later call takes %3.")
       .arg(lab_size_text(static_cast<double>(pair->a->size)), QString::fromStdString(pair->a->note),
            time_text(pair->b->median_s));
 }

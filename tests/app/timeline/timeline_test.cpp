@@ -256,7 +256,7 @@ void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
   // No file: that is said, and what is known is shown.
   t.fast.path.clear();
   go(t.first, true);
-  QVERIFY(said.back()[0].toString().contains("no run file holds them"));
+  QVERIFY(said.back()[0].toString().contains("there is no run file"));
 }
 
 // The sums of a range: nothing is said of it before all of it was read.

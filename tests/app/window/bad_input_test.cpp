@@ -152,7 +152,7 @@ void BadInputTest::aFullDiskKeepsTheRunGoing() {
   QTRY_VERIFY_WITH_TIMEOUT(run->progress && run->progress->step > 10, 10'000);
   {
     const FileSizeLimit full(96 << 10);
-    QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("not written any further"), 20'000);
+    QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("no longer written"), 20'000);
     const size_t steps = run->steps.size();
     QTRY_VERIFY_WITH_TIMEOUT(run->steps.size() > steps + 100, 10'000);  // it trains on
     window->workspace()->session()->stop();

@@ -1,8 +1,12 @@
 // Every letter of every tab can be read, in both themes, on small screens and large ones: nothing is clipped and nothing
 // lies on anything else. One window serves all sizes. A second run of this program draws at twice the scale: 2560×1440
 // and 3840×2160 screens. With WARPSCOPE_PICTURES=folder each state leaves a picture there.
+#include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QtTest>
 
+#include "app/pages/lab/lab_tab.h"
 #include "tests/app/support/filled_window.h"
 
 using namespace ws::app;
@@ -13,7 +17,35 @@ class LettersTest : public QObject, FilledWindow {
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
   void everyTabAtEverySize();
+
+ private:
+  void fillEveryPage(MainWindow& window);
 };
+
+// Stacks for the flame graph, and a sweep for the laboratory.
+void LettersTest::fillEveryPage(MainWindow& window) {
+  fill(window, {"direct"});
+  train(window, "arena");
+  Run* run = window.workspace()->shownRun();
+  QVERIFY(run);
+  ws::prof::Trace& trace = run->trace;
+  const auto row = trace.track(ws::prof::TrackKind::Other, "samples of MainThread", "CPU");
+  for (const auto& [share, stack] : {std::pair{3, "hot (train.py:3) < main (train.py:9)"},
+                                     {1, "read_a_file_with_a_long_name (io.py:7) < main (train.py:11)"}}) {
+    ws::prof::Span span;
+    span.start = trace.first_time() + (share - 1) * 1'000'000, span.duration = static_cast<uint64_t>(share) * 1'000'000;
+    span.kind = static_cast<uint64_t>(ws::prof::SpanKind::Other), span.name = trace.intern(stack);
+    trace.append(row, span);
+  }
+  window.workspace()->library()->setTicked(run, true);
+  const QString sweep = home_.path() + "/sweep.json";
+  QFile results(WARPSCOPE_SOURCE_DIR "/tests/bench/results/lab_h200.json"), one(sweep);
+  QVERIFY(results.open(QIODevice::ReadOnly) && one.open(QIODevice::WriteOnly));
+  const auto presets = QJsonDocument::fromJson(results.readAll()).object()["presets"].toObject();
+  one.write(QJsonDocument(presets["matmul-where-the-gpu-wins"].toObject()).toJson());
+  one.close();
+  QVERIFY(window.findChild<LabTab*>()->openResult(sweep));
+}
 
 void LettersTest::everyTabAtEverySize() {
   const bool twice = qEnvironmentVariableIntValue("QT_SCALE_FACTOR") == 2;
@@ -21,7 +53,7 @@ void LettersTest::everyTabAtEverySize() {
                                            : std::vector{QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080)};
   auto window = open();
   QCOMPARE(window->devicePixelRatioF(), twice ? 2.0 : 1.0);
-  fill(*window, {"direct"});
+  fillEveryPage(*window);
   QStringList wrong;
   size_t letters = 0, states = 0;  // that they are looked at is seen from their number
   QElapsedTimer clock;

@@ -208,9 +208,9 @@ void RecordingTest::theDialogAsksForAllOfIt() {
   QVERIFY(dialog.options().window.empty() && !dialog.options().counters);
   QCOMPARE(dialog.options().level, prof::TraceLevel::Full);
   window->setText("5s/200ms");
-  QVERIFY(!record->isEnabled() && said("such as 200ms/5s, each and the rest of at least 10 ms"));
+  QVERIFY(!record->isEnabled() && said("such as 200ms/5s, with at least 10 ms of each kind"));
   window->setText("200 ms / 5 s");
-  QVERIFY(record->isEnabled() && !said("each and the rest"));
+  QVERIFY(record->isEnabled() && !said("at least 10 ms of each kind"));
   for (Segment* segment : level->segments())
     if (segment->value() == "steps") segment->click();
   QVERIFY(!record->isEnabled() && said("steps records no kernels"));

@@ -521,8 +521,8 @@ TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
   if (GetParam() == "pipe") {
     EXPECT_THAT(why("pipe:exec /nowhere/warpscope-cli serve"), HasSubstr("there is no program"));
     EXPECT_THAT(why("pipe:echo warpscope-serve 99 9.9.9; cat"), HasSubstr("version 9.9.9 there"));
-    EXPECT_THAT(why("pipe:echo Welcome; echo Your password:"), HasSubstr("something else than Warpscope answers"));
-    EXPECT_THAT(why("pipe:yes noise"), HasSubstr("something else than Warpscope answers"));
+    EXPECT_THAT(why("pipe:echo Welcome; echo Your password:"), HasSubstr("the answer does not come from Warpscope"));
+    EXPECT_THAT(why("pipe:yes noise"), HasSubstr("the answer does not come from Warpscope"));
     EXPECT_THAT(why("pipe:exit 3"), HasSubstr("without a word"));
     EXPECT_EQ(why("pipe:echo Welcome to gpu7!; printf 'no end of line'; exec " WARPSCOPE_CLI " serve --folder " + there()), "");
     return;
@@ -533,9 +533,9 @@ TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
   EXPECT_THAT(why(missing), HasSubstr("there is no program /nowhere/warpscope-cli"));
   EXPECT_EQ(why("ssh://there"), "") << "with a banner, which sshd shows first";
   EXPECT_EQ(why("ssh://jumped"), "") << "over another machine";
-  EXPECT_THAT(why("ssh://lost"), HasSubstr("(ProxyJump) gives no way through"));
+  EXPECT_THAT(why("ssh://lost"), HasSubstr("the jump host (ProxyJump) cannot reach it"));
   sshd_->write_config("stranger", "known");
-  EXPECT_THAT(why("ssh://there"), HasSubstr("takes neither your key nor your password"));
+  EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
   sshd_->write_config("user", "known_wrong");
   EXPECT_THAT(why("ssh://there"), HasSubstr("does not trust the key"));
 }
@@ -556,9 +556,9 @@ TEST_P(SentenceTest, OfAKeyWithAPassword) {
   EXPECT_EQ(why("ssh://there"), "");
   EXPECT_THAT(bytes_of((folder_ / "asked").string()), HasSubstr("Enter passphrase for key"));
   answers("echo wrong");
-  EXPECT_THAT(why("ssh://there"), HasSubstr("takes neither your key nor your password"));
+  EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
   answers("exit 1");  // the dialog was closed
-  EXPECT_THAT(why("ssh://there"), HasSubstr("takes neither your key nor your password"));
+  EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
   unsetenv("SSH_ASKPASS"), unsetenv("SSH_ASKPASS_REQUIRE");
 }
 
@@ -592,7 +592,7 @@ TEST_P(SentenceTest, ACopyOfTheProgramServesThere) {
   sshd_->set_program(home.string(), "uname", "[ $1 = -s ] && echo Linux || echo aarch64");
   EXPECT_THAT(refusal_of_copy(there_now), HasSubstr("it is Linux aarch64, this program is for Linux"));
   sshd_->set_program(home.string(), "df", "echo a b c 5");
-  EXPECT_THAT(refusal_of_copy(there_now), HasSubstr("there is no room for it"));
+  EXPECT_THAT(refusal_of_copy(there_now), HasSubstr("the disk there is too full"));
   sshd_->set_program(home.string(), "sha256sum", "exit 1");
   EXPECT_THROW(copy.copy(), Failure) << "a file that arrived damaged takes no place";
   EXPECT_TRUE(fs::exists(home / copy_folder() / "bin/warpscope-cli")) << "what was there stays";
@@ -610,7 +610,7 @@ TEST_P(SentenceTest, OfAProgramThatCannotRun) {
   fs::permissions(folder_ / "foreign", fs::perms::owner_all);
   RemoteAddress foreign = parse_remote("pipe:exec bash -c '" + (folder_ / "foreign").string() + " serve'");
   EXPECT_THAT(why(foreign), HasSubstr("It may be of another architecture"));
-  EXPECT_THAT(why("pipe:echo 'x: error while loading shared libraries: libz.so.9: cannot open' >&2; exit 127"), HasSubstr("misses a library there"));
+  EXPECT_THAT(why("pipe:echo 'x: error while loading shared libraries: libz.so.9: cannot open' >&2; exit 127"), HasSubstr("because a library is missing"));
   EXPECT_THAT(why("pipe:echo 'channel 0: open failed: connect failed' >&2; echo 'stdio forwarding failed' >&2; exit 255"), HasSubstr("ProxyJump"));
 }
 
@@ -622,7 +622,7 @@ TEST_P(PipeTest, SaysWhatAMachineLacks) {
   RemoteLink full(parse_remote("pipe:ulimit -f 0; exec " + serve));
   try {
     RemoteRun::start(full, "a", training("off", 1));
-    ADD_FAILURE() << "there is no room for it";
+    ADD_FAILURE() << "the disk there is too full";
   } catch (const Failure& failure) {
     EXPECT_THAT(failure.what(), HasSubstr("File too large"));
   }

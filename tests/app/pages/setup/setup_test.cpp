@@ -185,7 +185,7 @@ void SetupTest::aNumberIsExplainedWhenItIsLookedAt() {
       if (label->isVisible() && label->text().contains(words)) return true;
     return false;
   };
-  QVERIFY(shown("too large diverges"));  // the first of the section
+  QVERIFY(shown("rises if it is too"));  // the first of the section
   QVERIFY(!shown("Passes over"));
   window->findChild<SetupPanel*>()->row("train.epochs")->findChild<QLineEdit*>()->setFocus();
   QVERIFY(shown("Passes over"));

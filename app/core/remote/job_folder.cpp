@@ -25,12 +25,19 @@ using nlohmann::json;
 constexpr const char* kJobs = ".jobs";
 constexpr size_t kMostWaiting = 64u << 20;         // bytes kept while the disk is full
 constexpr uint64_t kPiece = 256u << 10;
+constexpr uint64_t kLastWords = 128u << 10, kReserve = 2 * kLastWords;  // disk space that a journal keeps for its end
 
 // Appends all or nothing.
 bool append_whole(int file, uint64_t at, std::string_view bytes) {
   const ssize_t went = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(at));
   if (went == static_cast<ssize_t>(bytes.size())) return true;
   return ftruncate(file, static_cast<off_t>(at)) != 0 && false;
+}
+
+// Takes disk space for what is appended later, so that it still goes there when the disk is full. Where the file system
+// cannot do that, there is none.
+uint64_t reserved_after(int file, uint64_t size) {
+  return fallocate(file, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(size), kReserve) == 0 ? size + kReserve : size;
 }
 
 }  // namespace
@@ -57,6 +64,7 @@ bool JobFolder::running() const { return !owner_of(path()).empty(); }
 Journal::Journal(std::string path) : path_(std::move(path)) {
   file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file_ < 0) throw Failure(path_ + ": cannot be written: " + std::strerror(errno));
+  reserved_ = reserved_after(file_, 0);
 }
 
 Journal::~Journal() { close(file_); }
@@ -68,6 +76,7 @@ void Journal::add(const std::string& frames) {
   if (append_whole(file_, written_, bytes)) {
     written_ += bytes.size();
     waiting_.clear();
+    if (written_ + kLastWords > reserved_) reserved_ = reserved_after(file_, written_);
   } else if (waiting_.empty()) {
     waiting_ = frames;
   }
@@ -136,6 +145,7 @@ void add_request(const JobFolder& job, const json& request) {
 JobRequests::JobRequests(const JobFolder& job) : path_(job.file("control")) {
   const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) throw Failure(path_ + ": cannot be written: " + std::strerror(errno));
+  reserved_after(file, 0);
   close(file);
 }
 

@@ -33,6 +33,7 @@ class JobFolder {
 bool is_plain_name(const std::string& name);
 
 // A file that only grows. Bytes that the disk does not take now are written later. It gives up if too much is waiting.
+// It keeps some disk space, so that the end of a job is heard even if the job has filled the disk.
 class Journal {
  public:
   explicit Journal(std::string path);
@@ -44,7 +45,8 @@ class Journal {
  private:
   std::string path_, waiting_;
   int file_ = -1;
-  uint64_t written_ = 0;  // only complete frames
+  uint64_t written_ = 0;   // only complete frames
+  uint64_t reserved_ = 0;  // up to this offset the disk has space
   bool given_up_ = false;
 };
 

@@ -640,6 +640,26 @@ TEST_P(PipeTest, SaysWhatAMachineLacks) {
   }
 }
 
+// A disk that fills while it trains: said at once, the training goes on, and its end is heard.
+TEST_P(PipeTest, SaysThatTheDiskThereIsFull) {
+  const std::string disk = "mount -t tmpfs -o size=1500k none " + there();
+  if (Process({"unshare", "-m", "sh", "-c", disk}, Process::Output::HeardWithErrors).wait() != 0)
+    GTEST_SKIP() << "A small disk needs root.";
+  RemoteLink link(parse_remote("pipe:exec unshare -m sh -c '" + disk + "; exec " WARPSCOPE_CLI " serve --folder " + there() + "'"));
+  json job = training("full");
+  job["spec"]["train"]["time_limit_s"] = 30;
+  RemoteRun::start(link, "a", job);
+  RemoteRun run(link, "a", true);
+  Seen seen;
+  ASSERT_TRUE(seen.until(run, [&] { return seen.messages.size() > 1; }));
+  EXPECT_THAT(seen.messages.back(), testing::AllOf(HasSubstr("its run file is not written any further"), HasSubstr("full")));
+  run.stop();
+  ASSERT_TRUE(seen.to_the_end(run));
+  ASSERT_TRUE(seen.summary);
+  EXPECT_EQ(seen.summary->status, RunStatus::Failed) << "its checkpoint could not be kept";
+  EXPECT_THAT(seen.summary->message, HasSubstr("No space left"));
+}
+
 TEST_P(PipeTest, SaysThatItRunsNoSuchJob) {
   RemoteLink link(address());
   RemoteRun::start(link, "a", {{"kind", "dream"}});

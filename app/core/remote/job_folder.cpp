@@ -77,8 +77,9 @@ void Journal::add(const std::string& frames) {
     written_ += bytes.size();
     waiting_.clear();
     if (written_ + kLastWords > reserved_) reserved_ = reserved_after(file_, written_);
-  } else if (waiting_.empty()) {
-    waiting_ = frames;
+  } else {
+    reserved_ = 0;  // the file was cut after its last frame
+    if (waiting_.empty()) waiting_ = frames;
   }
   given_up_ = waiting_.size() > kMostWaiting;
   if (given_up_) waiting_ = {};  // never drop single frames: data after a gap would be read as complete

@@ -144,10 +144,12 @@ void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
 }
 
 // Draws the step as a range, like those of NVTX, so that the step finder sees it. It has its own row because it does
-// not nest.
+// not nest. Only the first steps have their number in the name, so that a long run has few names.
 void HostSpans::program_step(const HostEvent& event) {
+  constexpr uint64_t kNumberedSteps = 64;
   Span span = span_of(event, SpanKind::Phase, Meaning::Other);
-  span.name = context_.batch.id(context_.name_of(event.op));
+  const std::string name = event.a < kNumberedSteps ? "step " + std::to_string(event.a) : "step #";
+  span.name = context_.batch.id(context_.batch.name(name));
   context_.batch.row(TrackKind::Phases, "steps of the program", "CPU").spans.push_back(span);
 }
 

@@ -160,12 +160,12 @@ void Marks::range_end(uint64_t domain, int64_t at) {
   if (open.start != 0) push_range(t, open.op, open.start, at > open.start ? at : steady_ns(), depth);
 }
 
-void Marks::program_step(OpTag op, int64_t begin, int64_t end) {
+void Marks::program_step(int64_t number, int64_t begin, int64_t end) {
   HostEvent event;
   event.type = HostEventType::ProgramStep;
   event.start = begin;
   event.end = end;
-  event.op = op;
+  event.a = static_cast<uint64_t>(number);
   thread().events.push(event);
 }
 

@@ -21,7 +21,7 @@ enum class AllocatorCall : uint8_t { Allocate, Free, AllocateAsync, FreeAsync, A
 
 struct HostEvent {
   int64_t start = 0, end = 0;  // steady clock, ns
-  uint64_t a = 0, b = 0;  // address and bytes; a phase's name; a graph launch's first step and count; a call's number
+  uint64_t a = 0, b = 0;  // address and bytes; a phase's name; a program's step; a graph launch's first step and count; a call's number
   uint32_t step = 0;      // step + 1
   uint32_t correlation = 0;
   OpTag op = kNoOp;
@@ -110,7 +110,7 @@ class Marks final : public Listener {
   void range_begin(MarkedThread& thread, OpTag op, uint64_t domain);
   void range_end(uint64_t domain, int64_t at = 0);  // at 0: now
   void range(OpTag op, int64_t begin, int64_t end, int depth);
-  void program_step(OpTag op, int64_t begin, int64_t end);  // for a program that reports its steps
+  void program_step(int64_t number, int64_t begin, int64_t end);  // for a program that reports its steps
   int64_t range_time() const;                      // 0 if ranges are not timed
 
  private:

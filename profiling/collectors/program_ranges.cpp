@@ -270,7 +270,7 @@ void ProgramRanges::at_line(OpTag line) { Marks::thread().line = line; }
 void ProgramRanges::step(int64_t number) {
   const int64_t now = Marks::instance().range_time();
   const int64_t began = step_began_.exchange(now, std::memory_order_relaxed);
-  if (began != 0 && now != 0) Marks::instance().program_step(inside("step " + std::to_string(number), kNoOp), began, now);
+  if (began != 0 && now != 0) Marks::instance().program_step(number, began, now);
 }
 
 void ProgramRanges::pop(uint64_t domain) { Marks::instance().range_end(domain); }

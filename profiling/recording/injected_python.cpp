@@ -80,6 +80,18 @@ void* pop(void*, void*) {
   return nothing();
 }
 
+void* step(void*, void* number) {
+  const long value = python().as_long(number);
+  if (value == -1) python().clear();
+  if (recorder()) ProgramRanges::instance().step(value);
+  return nothing();
+}
+
+void* end_backward(void*, void*) {
+  if (recorder()) ProgramRanges::instance().end_backward();
+  return nothing();
+}
+
 // The interpreter's own definition. Its layout is part of the stable ABI.
 struct MethodDefinition {
   const char* name;
@@ -91,7 +103,9 @@ constexpr int kNoArguments = 4, kOneArgument = 8;
 MethodDefinition g_methods[] = {{"push", push, kOneArgument, nullptr},
                                 {"push_at", push_at, kOneArgument, nullptr},
                                 {"push_text", push_text, kOneArgument, nullptr},
-                                {"pop", pop, kNoArguments, nullptr}};
+                                {"pop", pop, kNoArguments, nullptr},
+                                {"step", step, kOneArgument, nullptr},
+                                {"end_backward", end_backward, kNoArguments, nullptr}};
 
 }  // namespace
 
@@ -123,15 +137,9 @@ WARPSCOPE_SHOWN unsigned warpscope_place(const char* name, const char* path, con
   });
 }
 
-WARPSCOPE_SHOWN void warpscope_end_backward() { ProgramRanges::instance().end_backward(); }
-
 WARPSCOPE_SHOWN int warpscope_torch_search() { return recorder() && ws::prof::torch_search(); }
 WARPSCOPE_SHOWN int warpscope_torch_observe(int ops) { return recorder() && ws::prof::torch_observe(ops != 0); }
 WARPSCOPE_SHOWN int warpscope_torch_memory() { return recorder() && ws::prof::torch_watch_memory(); }
-
-WARPSCOPE_SHOWN void warpscope_step(int64_t number) {
-  attempt([=] { return recorder() ? ProgramRanges::instance().step(number), 1 : 0; });
-}
 
 WARPSCOPE_SHOWN void warpscope_scalar(const char* name, double value, int64_t step) {
   attempt([=] { return recorder() ? recorder()->notes().scalar(text_of(name), value, step), 1 : 0; });

@@ -60,7 +60,8 @@ class Program:
         self._stepping = True
         self.recorder.step(self.steps)
         self.steps += 1
-        self._take_late()
+        if self._late:
+            self._take_late()
 
     def begin_step(self):
         """Begins the first step, unless it has begun. Later steps begin when the previous one ends."""

@@ -6,6 +6,9 @@ import sys
 import threading
 
 
+_METHODS = ("push", "push_at", "push_text", "pop", "step", "end_backward")  # in the library's order
+
+
 def _nothing(*_):
     return None
 
@@ -22,7 +25,8 @@ class Recorder:
         Recorder._all.append(self)
 
     def _reset(self):
-        self.push = self.push_at = self.push_text = self.pop = _nothing
+        for name in _METHODS:
+            setattr(self, name, _nothing)
         self._library = None
 
     def begin(self):
@@ -43,11 +47,9 @@ class Recorder:
             ("begin", ctypes.c_int, []),
             ("method", ctypes.c_void_p, [ctypes.c_int]),
             ("place", ctypes.c_uint, texts),
-            ("end_backward", None, []),
             ("torch_search", ctypes.c_int, []),
             ("torch_observe", ctypes.c_int, [ctypes.c_int]),
             ("torch_memory", ctypes.c_int, []),
-            ("step", None, [ctypes.c_int64]),
             ("scalar", None, [ctypes.c_char_p, ctypes.c_double, ctypes.c_int64]),
             ("fact", None, texts[:2]),
             ("sampler_stop", None, []),
@@ -59,7 +61,7 @@ class Recorder:
         _take_environment()
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
-        for number, name in enumerate(("push", "push_at", "push_text", "pop")):
+        for number, name in enumerate(_METHODS):
             definition = library.warpscope_method(number)
             if not definition:
                 return
@@ -86,14 +88,6 @@ class Recorder:
 
     def torch_memory(self):
         return bool(self._library and self._library.warpscope_torch_memory())
-
-    def end_backward(self):
-        if self._library:
-            self._library.warpscope_end_backward()
-
-    def step(self, number):
-        if self._library:
-            self._library.warpscope_step(number)
 
     def scalar(self, name, value, step):
         if self._library:

@@ -153,18 +153,18 @@ def _modules(program, torch):
 
 def _backward(program, torch):
     recorder = program.recorder
-    pop = recorder.pop
+    push_at, pop, end_backward = recorder.push_at, recorder.pop, recorder.end_backward
     place = recorder.place("backward", "", "backward")
 
     def around(original):
         def backward(*args, **kwargs):
             before, program.phase = program.phase, "backward"
-            recorder.push_at(place)
+            push_at(place)
             try:
                 return original(*args, **kwargs)
             finally:
                 program.phase = before
-                recorder.end_backward()
+                end_backward()
                 pop()
 
         return _named_like(backward, original)
@@ -175,23 +175,19 @@ def _backward(program, torch):
 
 def _optimizers(program, torch):
     recorder = program.recorder
-    pop = recorder.pop
-    places = {}
-    leader = []
+    push_at, pop = recorder.push_at, recorder.pop
+    places = {}  # class → place
+    leader = [lambda: None]  # a weak reference to the optimizer that ends the steps
 
-    def before(optimizer):
-        kind = type(optimizer).__name__
-        if kind not in places:
-            places[kind] = recorder.place(kind + ".step", "", "optimizer")
-        program.phase = "optimizer"
-        recorder.push_at(places[kind])
+    def place_of(kind):
+        place = places[kind] = recorder.place(kind.__name__ + ".step", "", "optimizer")
+        return place
 
-    def after(optimizer):
-        pop()
-        program.phase = "forward"
-        if not leader or leader[0]() is None:
-            leader[:] = [weakref.ref(optimizer)]
-        if leader[0]() is optimizer and not program.says_steps:
+    def end_step(optimizer):
+        first = leader[0]()
+        if first is None:
+            first, leader[0] = optimizer, weakref.ref(optimizer)
+        if first is optimizer and not program.says_steps:
             program.end_step()
 
     wrapped = set()
@@ -203,11 +199,15 @@ def _optimizers(program, torch):
         wrapped.add(kind)
 
         def around(self, *args, **kwargs):
-            before(self)
+            kind = type(self)
+            program.phase = "optimizer"
+            push_at(places.get(kind) or place_of(kind))
             try:
                 return step(self, *args, **kwargs)
             finally:
-                after(self)
+                pop()
+                program.phase = "forward"
+                end_step(self)
 
         _named_like(around, step)
         around.hooked = getattr(step, "hooked", True)

@@ -258,8 +258,7 @@ struct RunFileWriter::Impl {
     saver.reset();
     keeper.reset();
     try {
-      db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-      db.exec("PRAGMA journal_mode = DELETE");
+      db.fold();
     } catch (const DatabaseBusy&) {
     }  // someone reads the file: the last one to close it moves the log into it
   }

@@ -141,12 +141,20 @@ Database::Database(const std::string& path, Mode mode) {
     if (mode == Mode::Amend) bound(path), refuse_computed(path);
   } else {
     open_for_reading(path, false);
-    const int code = try_to_read(handle_.get());
+    int code = try_to_read(handle_.get());
+    if (sqlite3_extended_errcode(handle_.get()) == SQLITE_READONLY_ROLLBACK) code = take_back_change(path);
     if (code == SQLITE_NOTADB)
       throw Failure(path + " holds something else than a database, or its beginning is damaged.");
     if (code != SQLITE_OK) open_for_reading(path, true);
     refuse_computed(path);
   }
+}
+
+// A program that ended in the middle of a change left its journal. Without it a reader would see half of the change.
+int Database::take_back_change(const std::string& path) {
+  try_to_read(Database(path, Mode::Amend).handle_.get());
+  open_for_reading(path, false);
+  return try_to_read(handle_.get());
 }
 
 void Database::open_for_reading(const std::string& path, bool immutable) {
@@ -233,6 +241,14 @@ bool Database::has_moved() {
   int moved = 0;
   sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
   return moved != 0;
+}
+
+void Database::fold() {
+  exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  exec("PRAGMA journal_mode = DELETE");
+  const std::string path = sqlite3_db_filename(handle_.get(), "main");
+  std::error_code ignored;  // SQLite removes them once and says nothing where that fails
+  for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(path + suffix, ignored);
 }
 
 }  // namespace ws::prof

@@ -96,9 +96,11 @@ class Database {
   std::vector<std::string> columns(std::string_view table);
   int64_t integer(std::string_view sql);  // first column of the first row, or 0
   bool has_moved();                       // true if its path now belongs to another file or to none
+  void fold();                            // moves the log into the file and leaves no file beside it
 
  private:
   void harden();
+  int take_back_change(const std::string& path);  // returns whether the file can be read now, as a code of SQLite
   void open_for_reading(const std::string& path, bool immutable);
   void bound(const std::string& path);
   void refuse_computed(const std::string& path);

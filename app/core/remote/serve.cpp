@@ -144,9 +144,7 @@ void fold(const std::string& path) {
   std::error_code none;
   if (!fs::exists(path + "-wal", none)) return;
   try {
-    prof::Database db(path, prof::Database::Mode::Update);
-    db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    db.exec("PRAGMA journal_mode = DELETE");
+    prof::Database(path, prof::Database::Mode::Update).fold();
   } catch (const Failure& failure) {
     throw Failure("the run file cannot be completed on the other machine. Free some space there. " +
                   std::string(failure.what()));

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <span>
 
 #include "profiling/base/failure.h"
 #include "profiling/run_file/span_codec.h"
@@ -48,6 +51,53 @@ TEST_F(RunFile, KeepsEverything) {
   EXPECT_EQ(trace.memory()[9].address, made.trace.memory()[9].address);
   EXPECT_EQ(trace.counters()[0].points.back().value, made.trace.counters()[0].points.back().value);
   EXPECT_TRUE(reader.problems().empty());
+}
+
+// SQLite cannot remove some files that it keeps beside a database.
+class NotRemoved {
+ public:
+  static constexpr const char* kLog[] = {"-wal", "-shm"};
+  static constexpr const char* kJournal[] = {"-journal"};
+  explicit NotRemoved(std::span<const char* const> endings) {
+    kept = endings;
+    call(reinterpret_cast<sqlite3_syscall_ptr>(refuse));
+  }
+  ~NotRemoved() { call(nullptr); }  // the system's own
+  NotRemoved(const NotRemoved&) = delete;
+  NotRemoved& operator=(const NotRemoved&) = delete;
+
+ private:
+  static int refuse(const char* path) {
+    const auto ends = [path](const char* ending) { return std::string_view(path).ends_with(ending); };
+    return std::ranges::any_of(kept, ends) ? (errno = EIO, -1) : unlink(path);
+  }
+  static void call(sqlite3_syscall_ptr function) {
+    sqlite3_vfs* system = sqlite3_vfs_find(nullptr);
+    EXPECT_EQ(system->xSetSystemCall(system, "unlink", function), SQLITE_OK);
+  }
+  static inline std::span<const char* const> kept;
+};
+
+TEST_F(RunFile, LeavesNothingBesideItWhereSqliteCouldNotRemoveItsLog) {
+  {
+    const NotRemoved fault(NotRemoved::kLog);
+    RunFileWriter writer(path, summary_of_test());
+    writer.add(Metric{1, 0.5, 2.3, 0.5});
+    writer.finish();
+  }
+  for (const char* rest : NotRemoved::kLog) EXPECT_FALSE(std::filesystem::exists(path + rest)) << rest;
+  EXPECT_EQ(RunFileReader(path).metrics().size(), 1u);
+}
+
+TEST_F(RunFile, HalfAChangeIsTakenBackBeforeItIsRead) {
+  RunFileWriter(path, summary_of_test()).finish();
+  {
+    const NotRemoved fault(NotRemoved::kJournal);
+    EXPECT_THROW(rename_run(path, "A new name"), Failure);
+  }
+  ASSERT_TRUE(std::filesystem::exists(path + "-journal"));
+  EXPECT_EQ(read_run_summary(path).name, summary_of_test().name);
+  EXPECT_FALSE(std::filesystem::exists(path + "-journal"));
 }
 
 // Losses as they come while training: floats that wander, accuracies of a batch, a time that grows unevenly.

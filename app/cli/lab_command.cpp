@@ -81,14 +81,18 @@ LabSpec spec_of(const LabArguments& a, json object) {
   return lab_spec_from_json(object);
 }
 
-int give(const LabArguments& a, const LabResult& result) {
-  if (a.json) std::printf("%s\n", to_json(result).dump().c_str()), std::fflush(stdout);
-  if (!a.csv.empty()) prof::write_whole(a.csv, to_csv(result));
-  if (a.json) return kDone;
+void print_findings(const LabResult& result) {
   if (!result.message.empty()) print_table(result.message + "\n");
   if (result.cancelled) std::printf("stopped: %zu points kept\n", result.points.size());
   print_ceilings(result);
   print_crossovers(result);
+}
+
+int give(const LabArguments& a, const LabResult& result) {
+  if (a.json) std::printf("%s\n", to_json(result).dump().c_str()), std::fflush(stdout);
+  if (!a.csv.empty()) prof::write_whole(a.csv, to_csv(result));
+  if (!a.json) print_findings(result);
+  if (!result.unsaved.empty()) throw Failure(result.unsaved);
   return kDone;
 }
 

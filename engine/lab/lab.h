@@ -43,6 +43,7 @@ struct LabResult {
   std::vector<LabPoint> points;
   Ceilings ceilings;
   std::string device, cpu, message;
+  std::string unsaved;  // why its run file is incomplete
   std::string source;  // origin of an overlay: "PyTorch 2.11"; empty: this program
   bool cancelled = false;
 };

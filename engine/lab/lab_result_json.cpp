@@ -96,6 +96,7 @@ json to_json(const LabResult& r) {
                  {"cancelled", r.cancelled},       {"points", points},   {"crossovers", crossings_json(r)},
                  {"ceilings", to_json(r.ceilings)}};
   if (!r.source.empty()) object["framework"] = r.source;
+  if (!r.unsaved.empty()) object["unsaved"] = r.unsaved;
   return object;
 }
 
@@ -111,6 +112,7 @@ LabResult lab_result_from_json(const json& object) {
   result.message = input.at("message").text();
   result.cancelled = input.at("cancelled").flag(false);
   result.source = input.at("framework").text();
+  result.unsaved = input.at("unsaved").text();
   return result;
 }
 

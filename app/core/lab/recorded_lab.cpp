@@ -83,8 +83,7 @@ class Recorder final : public lab::LabSink {
       write(result);
       writer_.finish();
     });
-    if (problem_.empty()) return;
-    result.message += (result.message.empty() ? "" : " ") + ("The run file is incomplete: " + problem_);
+    if (!problem_.empty()) result.unsaved = "The run file is incomplete: " + problem_;
   }
 
  private:

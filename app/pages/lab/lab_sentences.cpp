@@ -138,7 +138,7 @@ QStringList lab_findings(const lab::LabResult& result) {
       compile_finding(result),
       error_finding(result)};
   lines += troubles(result);
-  if (!result.message.empty()) lines << QString::fromStdString(result.message);
+  for (const std::string& text : {result.message, result.unsaved}) lines << QString::fromStdString(text);
   lines.removeAll(QString());
   return lines;
 }

@@ -70,7 +70,7 @@ AsideFiles::Reading::Reading(const AsideFiles& files, const QString& path) {
 }
 
 AsideFiles::Reading::~Reading() {
-  if (!mark_.isEmpty()) QFile::remove(mark_);
+  if (!mark_.isEmpty() && !QFile::remove(mark_)) QFile::remove(mark_);  // a mark that stays puts a good file aside
 }
 
 }  // namespace ws::app

@@ -102,8 +102,7 @@ bool RunLibrary::readFolder() {
     }
     auto* run = new Run(this);
     try {
-      const AsideFiles::Reading reading(aside_, path);
-      read_summary(*run, path);
+      readNew(*run, path);
     } catch (const std::exception& problem) {
       delete run;
       putAside(file, QString::fromUtf8(problem.what()));
@@ -114,6 +113,16 @@ bool RunLibrary::readFolder() {
     different = true;
   }
   return different;
+}
+
+// A disk or a limit of the system may fail once: the second failure is the file's. What crashes the program is read once.
+void RunLibrary::readNew(Run& run, const QString& path) const {
+  const AsideFiles::Reading reading(aside_, QFileInfo(path).absoluteFilePath());
+  try {
+    read_summary(run, path);
+  } catch (const std::exception&) {
+    read_summary(run, path);
+  }
 }
 
 bool RunLibrary::readAgain(Run* run) {
@@ -161,8 +170,7 @@ Run* RunLibrary::open(const QString& path) {
   if (Run* known = byPath(path)) return known;
   auto* run = new Run(this);
   try {
-    const AsideFiles::Reading reading(aside_, QFileInfo(path).absoluteFilePath());
-    read_summary(*run, path);
+    readNew(*run, path);
   } catch (const std::exception& problem) {
     delete run;
     emit failed(unreadable(path, QString::fromUtf8(problem.what())));

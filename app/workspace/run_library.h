@@ -56,6 +56,7 @@ class RunLibrary : public QObject {
 
  private:
   bool readFolder();
+  void readNew(Run& run, const QString& path) const;
   bool readAgain(Run* run);
   void insert(Run* run);
   void loadDetails(Run* run);

@@ -5,8 +5,11 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <cerrno>
 #include <csignal>
+#include <fcntl.h>
 #include <memory>
+#include <sqlite3.h>
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -86,6 +89,7 @@ class LibraryTest : public QObject {
   void theTableFindsFiltersAndSorts();
   void damagedFilesAreSaidOnce();
   void aBadFileIsNotReadAgainByItself();
+  void aFaultOfTheDiskPutsNoRunAside();
   void aChangedFileIsMarkedWhileItIsRead();
 };
 
@@ -440,6 +444,23 @@ void LibraryTest::aBadFileIsNotReadAgainByItself() {
 }
 
 // Otherwise a file that ends the program would do that at the next start, too.
+int opened = 0;  // files by SQLite
+
+int cannot_open_the_first(const char* path, int flags, int mode) {
+  return opened++ == 0 ? (errno = EIO, -1) : ::open(path, flags, mode);
+}
+
+void LibraryTest::aFaultOfTheDiskPutsNoRunAside() {
+  make(1);
+  sqlite3_vfs* system = sqlite3_vfs_find(nullptr);
+  QCOMPARE(system->xSetSystemCall(system, "open", reinterpret_cast<sqlite3_syscall_ptr>(cannot_open_the_first)), SQLITE_OK);
+  RunLibrary library(folder_.path());
+  library.refresh();
+  system->xSetSystemCall(system, "open", nullptr);
+  QVERIFY(opened > 1);
+  QCOMPARE(library.runs().size(), size_t(1));
+}
+
 void LibraryTest::aChangedFileIsMarkedWhileItIsRead() {
   make(1);
   RunLibrary library(folder_.path());

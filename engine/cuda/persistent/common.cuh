@@ -162,6 +162,15 @@ WS_DEVICE void write_numbered(uint2* to, float value, uint number) {
   asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1,%2};" ::"l"(to), "r"(__float_as_uint(value)), "r"(number)
                : "memory");
 }
+// The same for three values.
+WS_DEVICE void write_packet(uint4* to, float x, float y, float z, uint number) {
+  asm volatile(
+      "{\n.reg .b64 l, h;\n.reg .b128 q;\nmov.b64 l, {%1,%2};\nmov.b64 h, {%3,%4};\nmov.b128 q, {l,h};\n"
+      "st.relaxed.gpu.global.b128 [%0], q;\n}"
+      :
+      : "l"(to), "f"(x), "f"(y), "f"(z), "r"(number)
+      : "memory");
+}
 // Polls until `ready` returns true. Returns false if the wait was given up.
 template <class Ready>
 WS_DEVICE bool wait_until(const Watch& watch, int what, int step, Ready ready) {
@@ -181,6 +190,16 @@ WS_DEVICE bool peek_numbered(const uint2* from, uint number, float& value) {
   uint bits, found;
   asm volatile("ld.relaxed.gpu.global.v2.u32 {%0,%1}, [%2];" : "=r"(bits), "=r"(found) : "l"(from) : "memory");
   value = __uint_as_float(bits);
+  return found == number;
+}
+WS_DEVICE bool peek_packet(const uint4* from, uint number, float& x, float& y, float& z) {
+  uint found;
+  asm volatile(
+      "{\n.reg .b64 l, h;\n.reg .b128 q;\nld.relaxed.gpu.global.b128 q, [%4];\nmov.b128 {l,h}, q;\n"
+      "mov.b64 {%0,%1}, l;\nmov.b64 {%2,%3}, h;\n}"
+      : "=f"(x), "=f"(y), "=f"(z), "=r"(found)
+      : "l"(from)
+      : "memory");
   return found == number;
 }
 // A flag holds the number of the last step whose data is ready. One thread writes it after a barrier of its block.

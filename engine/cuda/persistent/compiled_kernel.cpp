@@ -26,12 +26,15 @@ struct LaunchConfig : cudaLaunchConfig_t {
     gridDim = dim3(static_cast<unsigned>(p.blocks));
     blockDim = dim3(static_cast<unsigned>(p.threads));
     dynamicSmemBytes = static_cast<size_t>(p.shared_bytes);
-    attributes[0].id = cudaLaunchAttributeClusterDimension;
-    attributes[0].val.clusterDim = {static_cast<unsigned>(p.cluster), 1, 1};
-    attributes[1].id = cudaLaunchAttributeCooperative;
-    attributes[1].val.cooperative = 1;
     attrs = attributes;
-    numAttrs = p.blocks == 1 ? 0 : p.blocks == p.cluster ? 1 : 2;
+    if (p.cluster > 1) {
+      attributes[numAttrs].id = cudaLaunchAttributeClusterDimension;
+      attributes[numAttrs++].val.clusterDim = {static_cast<unsigned>(p.cluster), 1, 1};
+    }
+    if (p.blocks > p.cluster) {
+      attributes[numAttrs].id = cudaLaunchAttributeCooperative;
+      attributes[numAttrs++].val.cooperative = 1;
+    }
   }
   LaunchConfig(const LaunchConfig&) = delete;
   LaunchConfig& operator=(const LaunchConfig&) = delete;
@@ -104,16 +107,29 @@ void CompiledKernel::load(const std::vector<char>& code) {
   if (placement_.row_bytes > 0) CUDA_CHECK(cudaLibraryGetKernel(&prepare_, library_, "ws_prepare"));
 }
 
-// Blocks wait for each other, so all clusters must be on the GPU at once.
+int CompiledKernel::blocks_at_once() const {
+  int count = 0;
+  if (placement_.cluster > 1) {
+    LaunchConfig config(placement_);
+    config.numAttrs = 1;  // only the cluster attribute
+    CUDA_CHECK(cudaOccupancyMaxActiveClusters(&count, train_, &config));
+    return count * placement_.cluster;
+  }
+  int device = 0, multiprocessors = 0;
+  CUDA_CHECK(cudaGetDevice(&device));
+  CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&count, train_, placement_.threads,
+                                                           static_cast<size_t>(placement_.shared_bytes)));
+  return count * multiprocessors;
+}
+
+// Blocks wait for each other, so all must be on the GPU at once.
 void CompiledKernel::check_that_all_run() const {
-  LaunchConfig config(placement_);
-  config.numAttrs = 1;  // only the cluster attribute
-  int clusters = 0;
-  CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, train_, &config));
-  if (clusters * placement_.cluster < placement_.blocks)
-    throw Failure("persistent: this GPU runs " + std::to_string(clusters) + " clusters of " +
-                  std::to_string(placement_.cluster) + " blocks at once, the kernel needs " +
-                  std::to_string(placement_.blocks / placement_.cluster) + ". Choose launch graph.");
+  const int blocks = blocks_at_once();
+  if (blocks < placement_.blocks)
+    throw Failure("persistent: this GPU runs " + std::to_string(blocks) + " blocks in clusters of " +
+                  std::to_string(placement_.cluster) + " at once, the kernel needs " +
+                  std::to_string(placement_.blocks) + ". Choose launch graph.");
 }
 
 void CompiledKernel::launch(cudaStream_t stream, void* arguments) const {

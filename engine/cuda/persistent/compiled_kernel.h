@@ -41,6 +41,7 @@ class CompiledKernel {
  private:
   std::vector<char> code(const std::string& source, int compute);
   void load(const std::vector<char>& code);
+  int blocks_at_once() const;
   void check_that_all_run() const;
 
   Placement placement_;

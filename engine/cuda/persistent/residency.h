@@ -37,6 +37,7 @@ struct Limits {
   int compute = 90;           // capability times ten
   int shared_bytes = 232448;  // per block
   int registers = 65536;      // per multiprocessor
+  int multiprocessors = 132;
   // Maximum number of clusters of four and of eight blocks that run at the same time, with one block per
   // multiprocessor. Some multiprocessors of a group stay unused: an H200 with 132 multiprocessors runs 30 and 15.
   int clusters_of_4 = 30, clusters_of_8 = 15;

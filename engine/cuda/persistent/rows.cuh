@@ -2,7 +2,8 @@
 //
 // In a step each thread runs its rows forward and backward in registers and sums its gradients. A warp adds the sums of
 // its lanes, and a block the sums of its warps. The blocks of a cluster send their sums to each other. Clusters of one
-// grid write their sums where all blocks read them. Then every block updates the weights in the same way.
+// grid, or its single blocks, write their sums where all blocks read them. Then every block updates the weights in the
+// same way.
 //
 // Rows that do not fit into registers lie in shared memory, in packs of four.
 #pragma once
@@ -23,6 +24,10 @@ WS_BOTH constexpr int bias_at(int l) { return weight_at(l) + width(l) * width(l 
 constexpr int kInputs = width(0), kOutputs = width(kLayers), kUnits = unit_at(kLayers) + kOutputs;
 constexpr int kParameters = weight_at(kLayers), kSums = kParameters + 2;  // kSums also counts loss and correct rows
 constexpr int kPadded = (kSums + 3) / 4 * 4;
+// Single blocks of a grid send their sums in packets of three. Each packet exists in several copies, so that few blocks
+// read the same memory. Without classes the count of correct rows is not sent: it is zero.
+constexpr bool kPackets = kBlocks == 1 && kClusters > 1;
+constexpr int kSent = kClasses ? kSums : kParameters + 1, kPacketsEach = (kSent + 2) / 3, kCopies = choice::copies;
 constexpr int kTargets = kClasses ? 1 : kOutputs;
 
 struct Row {
@@ -144,9 +149,13 @@ struct Shared {
   int dead;
 };
 
-// The rows of a block lie together: first those in registers, then those in shared memory.
+// The rows of a block lie together: first those in registers, then those in shared memory. With single blocks the k-th
+// rows of all threads of the grid lie together: then each block has about as many, and only the last of a thread can be
+// missing.
 WS_DEVICE int place_of(int k) {
-  return (static_cast<int>(blockIdx.x) * (kRowsEach + 4 * kFours) + k) * kThreads + static_cast<int>(threadIdx.x);
+  const int block = static_cast<int>(blockIdx.x);
+  const int before = kPackets ? k * kClusters + block : block * (kRowsEach + 4 * kFours) + k;
+  return before * kThreads + static_cast<int>(threadIdx.x);
 }
 WS_DEVICE bool has_row(const Arguments& a, int k, int& place) {
   place = place_of(k);
@@ -187,25 +196,28 @@ WS_DEVICE void fill_fours(const Arguments& a, float4* memory) {
   }
 }
 template <bool All>
-WS_DEVICE void add_fours(const Arguments& a, float4* memory, const float (&p)[kPadded], float (&sums)[kPadded]) {
-#pragma unroll 2
-  for (int q = 0; q < kFours; ++q) {
-    float4 v[kInputs + kTargets];
+WS_DEVICE void add_four(const Arguments& a, float4* memory, int q, const float (&p)[kPadded], float (&sums)[kPadded]) {
+  float4 v[kInputs + kTargets];
 #pragma unroll
-    for (int i = 0; i < kInputs + kTargets; ++i) v[i] = *four_of(memory, q, i);
+  for (int i = 0; i < kInputs + kTargets; ++i) v[i] = *four_of(memory, q, i);
 #pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      int place;
-      if (!All && !has_row(a, kRowsEach + 4 * q + r, place)) continue;
-      Row row;
-      const auto part = [r](const float4& f) { return r == 0 ? f.x : r == 1 ? f.y : r == 2 ? f.z : f.w; };
+  for (int r = 0; r < 4; ++r) {
+    int place;
+    if (!All && !has_row(a, kRowsEach + 4 * q + r, place)) continue;
+    Row row;
+    const auto part = [r](const float4& f) { return r == 0 ? f.x : r == 1 ? f.y : r == 2 ? f.z : f.w; };
 #pragma unroll
-      for (int i = 0; i < kInputs; ++i) row.x[i] = part(v[i]);
+    for (int i = 0; i < kInputs; ++i) row.x[i] = part(v[i]);
 #pragma unroll
-      for (int i = 0; i < kTargets; ++i) row.target[i] = part(v[kInputs + i]);
-      add_row(p, row, sums);
-    }
+    for (int i = 0; i < kTargets; ++i) row.target[i] = part(v[kInputs + i]);
+    add_row(p, row, sums);
   }
+}
+template <bool All>
+WS_DEVICE void add_fours(const Arguments& a, float4* memory, const float (&p)[kPadded], float (&sums)[kPadded]) {
+#pragma unroll(kPackets ? 16 : 2)
+  for (int q = 0; q < kFours - kPackets; ++q) add_four<All>(a, memory, q, p, sums);
+  if constexpr (kPackets) add_four<false>(a, memory, kFours - 1, p, sums);
 }
 
 // Sends the sums of this block's cluster to all blocks of the grid, then adds the sums of all clusters. One warp
@@ -241,10 +253,54 @@ WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int ste
   }
   return well;
 }
+
+// Where the blocks leave a packet of a step.
+WS_DEVICE uint4* packets_of(const Arguments& a, int step, int copy, int packet) {
+  return static_cast<uint4*>(a.exchange) + kFlagBytes / 16 +
+         (((step & 1) * kCopies + copy) * kPacketsEach + packet) * kClusters;
+}
+// Sends the sums of this block, which the lanes of the first warp have.
+WS_DEVICE void send_packets(const Arguments& a, int step, float total) {
+  const uint number = a.exchange_base + static_cast<uint>(step) + 1;
+  static_assert(!kPackets || kPacketsEach * kCopies <= 32);
+  const int lane = static_cast<int>(threadIdx.x), packet = lane / kCopies;
+  const float x = __shfl_sync(~0u, total, 3 * packet), y = __shfl_sync(~0u, total, 3 * packet + 1),
+              z = __shfl_sync(~0u, total, 3 * packet + 2);
+  if (packet < kPacketsEach) write_packet(packets_of(a, step, lane % kCopies, packet) + blockIdx.x, x, y, z, number);
+}
+// Adds a packet of all blocks. Returns false if the wait was given up.
+WS_DEVICE bool sum_packets(const Arguments& a, const Watch& watch, int step, int packet, float (&total)[3]) {
+  constexpr int each = (kClusters + 31) / 32;
+  const uint number = a.exchange_base + static_cast<uint>(step) + 1;
+  const int lane = static_cast<int>(threadIdx.x) & 31;
+  const uint4* from = packets_of(a, step, static_cast<int>(blockIdx.x % kCopies), packet);
+  float value[each][3];
+  // All loads of a lane are in flight at once.
+  const bool well = wait_until(watch, kWaitSums, step, [&] {
+    bool all = true;
+#pragma unroll
+    for (int c = 0; c < each; ++c)
+      all &= peek_packet(from + min(lane + 32 * c, kClusters - 1), number, value[c][0], value[c][1], value[c][2]);
+    return all;
+  });
+#pragma unroll
+  for (int i = 0; i < 3; ++i) {
+    total[i] = 0.f;
+#pragma unroll
+    for (int c = 0; c < each; ++c) total[i] += lane + 32 * c < kClusters ? value[c][i] : 0.f;
+  }
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2)
+#pragma unroll
+    for (int i = 0; i < 3; ++i) total[i] += __shfl_xor_sync(~0u, total[i], d);
+  return well;
+}
 #endif
-// Returns the parameter or sum of this thread. With many clusters a warp has every kWarps-th.
+// Returns the parameter or sum of this thread. With many clusters a warp has every kWarps-th, with packets the three of
+// its packet.
 WS_DEVICE int own_sum() {
-  const int thread = static_cast<int>(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x), of_packet = 3 * (thread >> 5) + (thread & 31);
+  if (kPackets) return (thread & 31) < 3 && of_packet < kSent ? of_packet : kSums;
   return kClusters > 1 ? (thread >> 5) + (thread & 31) * kWarps : thread;
 }
 
@@ -335,7 +391,14 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       p[i] = q.x, p[i + 1] = q.y, p[i + 2] = q.z, p[i + 3] = q.w;
       sums[i] = sums[i + 1] = sums[i + 2] = sums[i + 3] = 0.f;
     }
-    if (kRowsEach > 1 && has_all) {
+    if constexpr (kPackets) {
+#pragma unroll
+      for (int k = 0; k < kRowsEach; ++k)
+        if (kFours > 0 || k < kRowsEach - 1 || has_all) add_row(p, rows[k], sums);
+#if __CUDA_ARCH__ >= 900
+      if constexpr (kFours > 0) add_fours<true>(a, fours, p, sums);
+#endif
+    } else if (kRowsEach > 1 && has_all) {
 #pragma unroll
       for (int k = 0; k < kRowsEach; ++k) add_row(p, rows[k], sums);
 #if __CUDA_ARCH__ >= 900
@@ -388,6 +451,16 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
         for (int i = 0; i < kBlocks; ++i) total += shared.inbox[s & 1][i][thread];
       }
     }
+    if constexpr (kPackets) {
+      stamps.begin(s, kPartWait, kWaitSums);
+      if (warp == 0 && !(a.lose_message_at == s && blockIdx.x == 1)) send_packets(a, s, total);
+      if (warp < kPacketsEach) {
+        float totals[3];
+        lost = !sum_packets(a, watch, s, warp, totals);
+        const int i = thread & 31;
+        total = i == 0 ? totals[0] : i == 1 ? totals[1] : totals[2];
+      }
+    }
 #endif
     total *= factor;
     stamps.begin(s, kPartUpdate);
@@ -397,8 +470,11 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     } else if (mine < kSums && blockIdx.x == 0) {
       metrics[mine - kParameters] = total;
       if (mine == kParameters) metrics[2] = static_cast<float>(a.batch);
+      if (kPackets && !kClasses) metrics[1] = 0.f;
     }
-    if constexpr (kBlocks > 1) {
+    if constexpr (kPackets) {
+      if (__syncthreads_or(lost)) break;
+    } else if constexpr (kBlocks > 1) {
       if (__syncthreads_or(lost)) break;
 #if __CUDA_ARCH__ >= 900
       if (thread == 0) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);

@@ -188,7 +188,7 @@ Placement place_rows(const Network& n, const Limits& limits) {
   // A thread of 512 has 128 registers for parameters, their sums, units with slopes and gradients, and rows.
   const int64_t most_kept = std::max<int64_t>(24, 76 - 2 * sums - 3 * units);
   // Few sums reach the other blocks fastest in packets of three, without a cluster. Many sums would be too much traffic.
-  constexpr int copies = 4;  // of each packet
+  constexpr int copies = 2, packet_bytes = 64;  // copies of each packet; 64 bytes hold one
   const int cluster = sums <= 8 ? 1 : 4, clusters = cluster == 1 ? limits.multiprocessors : limits.clusters_of_4;
   const auto rows_of = [&](int blocks, int threads) { return up(n.batch, blocks * threads) / (blocks * threads); };
   int64_t fours = 0;
@@ -221,7 +221,7 @@ Placement place_rows(const Network& n, const Limits& limits) {
   out.residency = Residency::Rows;
   if (out.blocks > out.cluster)
     out.exchange_bytes = kFlagBytes + 2 * (out.blocks / out.cluster) *
-                                          (out.cluster == 1 ? up(sums, 3) / 3 * copies * 16 : sums * 8);
+                                          (out.cluster == 1 ? up(sums, 3) / 3 * copies * packet_bytes : sums * 8);
   add_choices(n, out.constants);
   add_widths(n, out.constants);
   out.constants.push_back({"rows_each", rows_each});
@@ -230,6 +230,7 @@ Placement place_rows(const Network& n, const Limits& limits) {
   out.constants.push_back({"cluster", out.cluster});
   out.constants.push_back({"clusters", out.blocks / out.cluster});
   out.constants.push_back({"copies", copies});
+  out.constants.push_back({"packet_bytes", packet_bytes});
   out.constants.push_back({"all_rows", n.all_rows});
   return out;
 }

@@ -14,6 +14,7 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
+#include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/ranks.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
@@ -133,6 +134,14 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
   return true;
 }
 
+// Compares the multiprocessors that work inside the same kernels.
+int multiprocessor_stats(const prof::RunData& run, bool as_json) {
+  const auto report = prof::multiprocessor_report(run.trace);
+  as_json ? void(std::printf("%s\n", prof::to_json(report).c_str()))
+          : print_table(heading(run.summary) + prof::to_text(report));
+  return kDone;
+}
+
 // Rebuilds the options as they are on the command line.
 std::vector<std::string> options_of(const StatsArguments& a) {
   std::vector<std::string> options{"--by", a.by};
@@ -160,8 +169,9 @@ int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
   const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "cause";
   if (a.json && a.by == "cause") throw UsageError("--by cause: cannot be written as JSON");
-  if (by == kGroups.end() && !program && a.by != "rank")
-    throw UsageError("--by: choose name, op, layer, phase, shape, line, rank, module, host, gaps or cause, not " + a.by);
+  if (by == kGroups.end() && !program && a.by != "rank" && a.by != "multiprocessor")
+    throw UsageError(
+        "--by: choose name, op, layer, phase, shape, line, rank, multiprocessor, module, host, gaps or cause, not " + a.by);
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.files[0])) {
     if (a.files.size() > 1) throw UsageError("FILE: name only one run of another machine");
@@ -169,6 +179,7 @@ int stats(const StatsArguments& a) {
   }
   if (a.by == "rank") return rank_stats(a);
   const prof::RunData run = read(a.files);
+  if (a.by == "multiprocessor") return multiprocessor_stats(run, a.json);
   if (print_program(run, a)) return kDone;
   prof::TraceStats stats = prof::run_stats(run, by->second);
   if (!a.json && terminal_width())  // the end of a name fits only without its namespaces
@@ -242,7 +253,7 @@ Run add_stats(CLI::App& program) {
   command
       .add_option(
           "--by", arguments->by,
-          "one row per name, op, layer, phase, shape (name, grid and block), line or rank (which one is late); for a "
+          "one row per name, op, layer, phase, shape (name, grid and block), line, rank or multiprocessor (which one is late); for a "
           "recorded program also: "
           "module (a tree), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
           "where)")

@@ -25,26 +25,6 @@ bool computes(const Track& track) {
   return track.kind == TrackKind::Inner && !spans.empty() && (spans.front().flags & kHelper) == 0;
 }
 
-// Kernels of one GPU since `begin`, in order of their start.
-std::vector<Span> kernels_since(const Trace& trace, const std::string& group, TimeNs begin) {
-  std::vector<Span> kernels;
-  for (const Track& track : trace.tracks()) {
-    if (track.kind != TrackKind::Stream || track.group != group) continue;
-    each_span(track, begin, trace.last_time() + 1, [&](const Span& span) {
-      if (is_kernel(span)) kernels.push_back(span);
-    });
-  }
-  std::ranges::sort(kernels, {}, [](const Span& span) { return TimeNs{span.start}; });
-  return kernels;
-}
-
-const Span* kernel_around(const std::vector<Span>& kernels, const Span& inner) {
-  auto at = std::ranges::upper_bound(kernels, inner.start, {}, [](const Span& span) { return TimeNs{span.start}; });
-  if (at == kernels.begin()) return nullptr;
-  --at;
-  return at->end() >= inner.end() ? &*at : nullptr;
-}
-
 struct Sums {
   std::map<std::tuple<Meaning, NameId, OpTag>, double> ns;
   double all = 0, steps = 0;  // steps: summed over all lanes
@@ -63,6 +43,25 @@ void add_lane(std::map<OpTag, Sums>& sums, const Track& track, const std::vector
 }
 
 }  // namespace
+
+std::vector<Span> kernels_since(const Trace& trace, const std::string& group, TimeNs begin) {
+  std::vector<Span> kernels;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind != TrackKind::Stream || track.group != group) continue;
+    each_span(track, begin, trace.last_time() + 1, [&](const Span& span) {
+      if (is_kernel(span)) kernels.push_back(span);
+    });
+  }
+  std::ranges::sort(kernels, {}, [](const Span& span) { return TimeNs{span.start}; });
+  return kernels;
+}
+
+const Span* kernel_around(const std::vector<Span>& kernels, const Span& inner) {
+  auto at = std::ranges::upper_bound(kernels, inner.start, {}, [](const Span& span) { return TimeNs{span.start}; });
+  if (at == kernels.begin()) return nullptr;
+  --at;
+  return at->end() >= inner.end() ? &*at : nullptr;
+}
 
 InnerParts::InnerParts(const Trace& trace) {
   std::map<std::string, TimeNs> begins;  // begin of the newest spans in the lanes of each GPU

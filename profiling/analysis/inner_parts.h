@@ -8,6 +8,11 @@
 
 namespace ws::prof {
 
+// Kernels of one GPU since `begin`, in order of their start.
+std::vector<Span> kernels_since(const Trace& trace, const std::string& group, TimeNs begin);
+// The kernel around a span inside it; nullptr: none of these.
+const Span* kernel_around(const std::vector<Span>& kernels, const Span& inner);
+
 struct InnerPart {
   Meaning meaning;
   NameId name;

@@ -1,6 +1,6 @@
 // The power fails: of each file only what was synced is there. Replayed at every sync of a training, an experiment, a
-// sweep, a conversion and a report: what is there opens, nothing that was on the disk before goes back, and what a program
-// has ended with is whole. The log is made by the program that ships (logged_writes.cpp).
+// sweep, a recording, a conversion and a report: what is there opens, nothing that was on the disk before goes back, and
+// what a program has ended with is whole. The log is made by the program that ships (logged_writes.cpp).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -258,6 +258,20 @@ TEST_F(PowerFailure, ASweepIsWholeAtItsEnd) {
          [](const fs::path& folder, int64_t&) -> std::string {
            if (std::ranges::count(text_of(folder / "l.csv"), '\n') != 3) return "the table is missing";
            return why_not_finished(folder / "l.wsrun");
+         });
+}
+
+TEST_F(PowerFailure, ARecordingKeepsWhatWasOnTheDisk) {
+  replay({"record", "--library", "-", "--out", "r.wsrun", "--", RECORDED_PROGRAM, "300", "losses"},
+         [](const fs::path& folder, int64_t& held) {
+           const fs::path run = folder / "r.wsrun";
+           const bool begun = !fs::exists(run) || fs::file_size(run) == 0;  // the name is taken before anything is written
+           const std::string why = begun ? "" : why_run_is_damaged(run);
+           if (why.empty()) held = begun ? 0 : steps_in(run);
+           return why;
+         },
+         [](const fs::path& folder, int64_t&) {
+           return steps_in(folder / "r.wsrun") == 300 ? why_not_finished(folder / "r.wsrun") : "not all losses are there";
          });
 }
 

@@ -73,7 +73,8 @@ std::string kernel_cache_name(const std::string& source, int compute) {
   return name;
 }
 
-CompiledKernel::CompiledKernel(const Placement& placement, int compute, bool stamps) : placement_(placement), compute_(compute) {
+CompiledKernel::CompiledKernel(const Placement& placement, int compute, bool stamps)
+    : placement_(placement), compute_(compute) {
   const auto begin = std::chrono::steady_clock::now();
   load(code(kernel_source(placement, stamps), compute));
   cudaFuncAttributes attributes{};

@@ -28,7 +28,8 @@ constexpr int kPadded = (kSums + 3) / 4 * 4;
 // read the same memory. Without classes the count of correct rows is not sent: it is zero.
 constexpr bool kPackets = kBlocks == 1 && kClusters > 1;
 // Polls and writes of neighbours slow each other, so packets lie 64 bytes apart, and a block polls after a pause in
-// which none can have arrived. Measured on an H200 with five million points: 3.37 µs per step without, 3.19 µs with both.
+// which none can have arrived. Measured on an H200 with five million points: 3.37 µs per step without, 3.19 µs with
+// both.
 constexpr int kApart = choice::packet_bytes / 16, kPause = 700;  // cycles
 constexpr int kSent = kClasses ? kSums : kParameters + 1, kPacketsEach = (kSent + 2) / 3, kCopies = choice::copies;
 constexpr int kTargets = kClasses ? 1 : kOutputs;
@@ -225,7 +226,8 @@ WS_DEVICE void add_fours(const Arguments& a, float4* memory, const float (&p)[kP
 
 // Sends the sums of this block's cluster to all blocks of the grid, then adds the sums of all clusters. One warp
 // computes one sum, and each of its lanes gets the result. Returns false if the wait was given up.
-WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int step, const float (&inbox)[kBlocks][kPadded],
+WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int step,
+                                 const float (&inbox)[kBlocks][kPadded],
                                  float (&total)[(kSums + kWarps - 1) / kWarps]) {
   const uint number = a.exchange_base + static_cast<uint>(step) + 1;
   uint2* board = static_cast<uint2*>(a.exchange) + kFlagBytes / 8 + (step & 1) * kClusters * kSums;
@@ -248,7 +250,8 @@ WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int ste
     if (i >= kSums) continue;
     for (int c = lane; c < kClusters; c += 32) {
       float value;
-      well &= wait_until(watch, kWaitSums, step, [&] { return peek_numbered(board + i * kClusters + c, number, value); });
+      well &=
+          wait_until(watch, kWaitSums, step, [&] { return peek_numbered(board + i * kClusters + c, number, value); });
       total[k] += value;
     }
 #pragma unroll
@@ -269,7 +272,8 @@ WS_DEVICE void send_packets(const Arguments& a, int step, float total) {
   const int lane = static_cast<int>(threadIdx.x), packet = lane / kCopies;
   const float x = __shfl_sync(~0u, total, 3 * packet), y = __shfl_sync(~0u, total, 3 * packet + 1),
               z = __shfl_sync(~0u, total, 3 * packet + 2);
-  if (packet < kPacketsEach) write_packet(packets_of(a, step, lane % kCopies, packet) + blockIdx.x * kApart, x, y, z, number);
+  if (packet < kPacketsEach)
+    write_packet(packets_of(a, step, lane % kCopies, packet) + blockIdx.x * kApart, x, y, z, number);
 }
 // Adds a packet of all blocks. Returns false if the wait was given up.
 WS_DEVICE bool sum_packets(const Arguments& a, const Watch& watch, int step, int packet, float (&total)[3]) {
@@ -278,13 +282,15 @@ WS_DEVICE bool sum_packets(const Arguments& a, const Watch& watch, int step, int
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const uint4* from = packets_of(a, step, static_cast<int>(blockIdx.x % kCopies), packet);
   float value[each][3];
-  for (const int begin = clock(); clock() - begin < kPause;) {}
+  for (const int begin = clock(); clock() - begin < kPause;) {
+  }
   // All loads of a lane are in flight at once.
   const bool well = wait_until(watch, kWaitSums, step, [&] {
     bool all = true;
 #pragma unroll
     for (int c = 0; c < each; ++c)
-      all &= peek_packet(from + min(lane + 32 * c, kClusters - 1) * kApart, number, value[c][0], value[c][1], value[c][2]);
+      all &=
+          peek_packet(from + min(lane + 32 * c, kClusters - 1) * kApart, number, value[c][0], value[c][1], value[c][2]);
     return all;
   });
 #pragma unroll

@@ -101,11 +101,9 @@ class Comparison {
   }
 
   size_t row_of(const Track& track) {
-    const Row row{track.group, place_of(track.name)};
-    const auto at = std::ranges::find(rows_, row);
-    if (at != rows_.end()) return static_cast<size_t>(at - rows_.begin());
-    rows_.push_back(row);
-    return rows_.size() - 1;
+    const auto [at, fresh] = row_numbers_.try_emplace(Row{track.group, place_of(track.name)}, rows_.size());
+    if (fresh) rows_.push_back(at->first);
+    return at->second;
   }
 
   const std::vector<Span>& kernels_of(const std::string& group) {
@@ -205,6 +203,7 @@ class Comparison {
 
   const Trace& trace_;
   std::vector<Row> rows_;
+  std::map<Row, size_t> row_numbers_;
   std::map<std::string, std::vector<Span>> kernels_;  // by GPU
   std::map<Round, Work> rounds_;
   std::map<Part, Rounds> parts_;

@@ -482,12 +482,10 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       if (mine == kParameters) metrics[2] = static_cast<float>(a.batch);
       if (kPackets && !kClasses) metrics[1] = 0.f;
     }
-    if constexpr (kPackets) {
-      if (__syncthreads_or(lost)) break;
-    } else if constexpr (kBlocks > 1) {
+    if constexpr (kBlocks * kClusters > 1) {
       if (__syncthreads_or(lost)) break;
 #if __CUDA_ARCH__ >= 900
-      if (thread == 0) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);
+      if (kBlocks > 1 && thread == 0) barrier_expect(barrier + 8 * (s & 1), kBlocks * kSums * 4);
 #endif
     } else {
       __syncthreads();

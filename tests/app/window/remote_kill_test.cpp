@@ -122,13 +122,17 @@ void RemoteKillTest::nothingIsLost() {
   QVERIFY2(QTest::qWaitFor([&] { return session.run() && session.run()->steps.size() > 100; }, 60'000), "it is found again");
   QCOMPARE(session.run()->id.toStdString(), training);
   QSignalSpy arrived(&session, &TrainingSession::arrived);
-  Run* run = session.run();
   session.stop();
   QVERIFY(QTest::qWaitFor([&] { return arrived.count() == 1; }, 60'000));
   ended_.push_back(training);
+  const QString here = runs() + "/" + QString::fromStdString(training) + ".wsrun";
+  RunLibrary& library = *window->workspace()->library();
+  Run* run = library.byPath(here);  // the run of the copied file; the live one is gone
+  QVERIFY(run);
+  QVERIFY(QTest::qWaitFor([&] { return !library.loading(); }, 60'000));
+  QVERIFY(run->summary);
   for (size_t i = 0; i < run->steps.size(); ++i) QCOMPARE(run->steps[i].step, static_cast<double>(i));
   QCOMPARE(static_cast<int64_t>(run->steps.size()), run->summary->steps);
-  QVERIFY(QFile::exists(runs() + "/" + QString::fromStdString(training) + ".wsrun"));
   checkRunsHere();
   QCOMPARE(link.ask({{"do", "list"}})["runs"].size(), ended_.size());
   for (const std::string& name : ended_) {

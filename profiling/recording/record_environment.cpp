@@ -27,8 +27,12 @@ std::string find_library(const RecordOptions& options) {
 void hook_python(Process::Environment& all, PythonLevel level) {
   all[kRecordPython] = to_string(level);
   if (level == PythonLevel::Off) return;
+  const std::string hook = (python_folder() / "hook").string();
+  std::error_code none;
+  if (level > PythonLevel::Modules && !std::filesystem::exists(hook, none))
+    throw Failure(std::string("Cannot record ") + to_string(level) + ": " + hook + " is not there. Install Warpscope again.");
   const char* before = std::getenv("PYTHONPATH");
-  all["PYTHONPATH"] = (python_folder() / "hook").string() + (before && *before ? ":" + std::string(before) : "");
+  all["PYTHONPATH"] = hook + (before && *before ? ":" + std::string(before) : "");
 }
 
 std::string variable(const char* name, const char* otherwise) {

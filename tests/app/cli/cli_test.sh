@@ -95,6 +95,8 @@ if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records
   "$program" record --out before.wsrun -- sh -c ': >"$WARPSCOPE_RECORD_FILE"' >/dev/null 2>&1
   check "and one that ends before anything is written" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun'
   "$program" record --out /no/x.wsrun -- touch ran 2>err.txt; check "a file that cannot be written is said before the program runs" '[[ $? == 1 && ! -e ran ]] && grep -q "Cannot record into /no" err.txt'
+  mkdir -p moved/bin moved/share/warpscope/python; cp "$program" "$(dirname "$program")/libwarpscope_inject.so" moved/bin
+  moved/bin/warpscope-cli record --level ops -- touch ran 2>err.txt; check "and so are ops without the part that knows Python" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpscope-cli: Cannot record ops: .*/hook is not there" err.txt'
 fi
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
@@ -108,6 +110,6 @@ check "a page for the printer, or why not" '[[ $code == 0 ]] && head -c 4 r.pdf 
 "$program" torch iris --python /no/such/python3 --out t.wsrun >/dev/null 2>err.txt
 check "no python: 1, a sentence, no file" '[[ $? == 1 && $(wc -l <err.txt) == 1 && ! -e t.wsrun ]] && grep -q "is not installed" err.txt'
 "$program" experiment first-weights --out e --repeats 1 >e.txt 2>/dev/null &
-pid=$!; sleep 2; kill -INT $pid; wait $pid
+pid=$!; for _ in {1..3000}; do [[ -s e/results.jsonl ]] && break; sleep 0.02; done; kill -INT $pid; wait $pid
 check "a stopped experiment says how to go on" '[[ $? == 0 ]] && grep -Eq "start it again to go on|Measured" e.txt && [[ -s e/table.csv && -s e/chart.svg ]]'
 exit $((failures > 0))

@@ -134,14 +134,6 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
   return true;
 }
 
-// Compares the multiprocessors that work inside the same kernels.
-int multiprocessor_stats(const prof::RunData& run, bool as_json) {
-  const auto report = prof::multiprocessor_report(run.trace);
-  as_json ? void(std::printf("%s\n", prof::to_json(report).c_str()))
-          : print_table(heading(run.summary) + prof::to_text(report));
-  return kDone;
-}
-
 // Rebuilds the options as they are on the command line.
 std::vector<std::string> options_of(const StatsArguments& a) {
   std::vector<std::string> options{"--by", a.by};
@@ -152,17 +144,33 @@ std::vector<std::string> options_of(const StatsArguments& a) {
   return options;
 }
 
-// A run file of any size is read block by block.
-int rank_stats(const StatsArguments& a) {
+// A run file of any size is read block by block. `of_run` makes the report of another file, `of_file` that of a run file.
+template <class OfRun, class OfFile>
+int print_compared(const StatsArguments& a, OfRun of_run, OfFile of_file) {
   const bool stored = a.files.size() == 1 && a.files[0].ends_with(".wsrun");
   const auto [summary, report] = [&] {
-    if (stored) return std::pair(prof::read_run_summary(a.files[0]), prof::StoredSpans(a.files[0]).ranks());
+    if (stored) {
+      prof::StoredSpans spans(a.files[0]);
+      return std::pair(prof::read_run_summary(a.files[0]), of_file(spans));
+    }
     const prof::RunData run = read(a.files);
-    return std::pair(run.summary, prof::rank_report(run));
+    return std::pair(run.summary, of_run(run));
   }();
   if (a.json) return std::printf("%s\n", prof::to_json(report).c_str()), kDone;
   print_table(heading(summary) + prof::to_text(report));
   return kDone;
+}
+
+int rank_stats(const StatsArguments& a) {
+  return print_compared(
+      a, [](const prof::RunData& run) { return prof::rank_report(run); },
+      [](prof::StoredSpans& spans) { return spans.ranks(); });
+}
+
+int multiprocessor_stats(const StatsArguments& a) {
+  return print_compared(
+      a, [](const prof::RunData& run) { return prof::multiprocessor_report(run.trace); },
+      [](prof::StoredSpans& spans) { return spans.multiprocessors(); });
 }
 
 int stats(const StatsArguments& a) {
@@ -178,8 +186,8 @@ int stats(const StatsArguments& a) {
     return print_from_there(a.files[0], "stats", options_of(a));
   }
   if (a.by == "rank") return rank_stats(a);
+  if (a.by == "multiprocessor") return multiprocessor_stats(a);
   const prof::RunData run = read(a.files);
-  if (a.by == "multiprocessor") return multiprocessor_stats(run, a.json);
   if (print_program(run, a)) return kDone;
   prof::TraceStats stats = prof::run_stats(run, by->second);
   if (!a.json && terminal_width())  // the end of a name fits only without its namespaces

@@ -7,9 +7,11 @@
 #include <optional>
 #include <ranges>
 #include <tuple>
+#include <utility>
 
 #include "profiling/analysis/inner_parts.h"
 #include "profiling/base/statistics.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 namespace {
@@ -18,6 +20,7 @@ constexpr size_t kSpansOfALane = 4096;  // spans of a lane
 constexpr size_t kFewestSteps = 5;      // below it, late may be chance
 constexpr double kOften = 0.5;          // share of the steps in which a multiprocessor must be late
 constexpr double kNoise = 4;            // times the usual distance from the median
+constexpr double kSurely = 2;           // times the noise: late even if it happens in one step only
 constexpr double kClockStepNs = 32;     // of the GPU's timer
 
 // "SM 017 warp 03" is multiprocessor 17. Other lanes stand for themselves.
@@ -28,112 +31,185 @@ std::string place_of(const std::string& lane) {
   return "multiprocessor " + (digit < end ? lane.substr(digit, end - digit) : "0");
 }
 
-// Newest spans of a lane, and whether older ones were left out.
-std::pair<std::vector<Span>, bool> newest_spans(const Track& track) {
-  auto block = track.blocks.end();
-  size_t count = 0;
-  while (block != track.blocks.begin() && count < kSpansOfALane && std::prev(block)->resident())
-    count += (--block)->spans.size();
-  std::vector<Span> spans;
-  for (auto at = block; at != track.blocks.end(); ++at) spans.insert(spans.end(), at->spans.begin(), at->spans.end());
-  return {std::move(spans), block != track.blocks.begin()};
-}
+using InnerKey = std::tuple<Meaning, NameId, OpTag>;
+
+// What a multiprocessor does for a part in one step. Of several warps, the longest counts.
+struct InnerWork {
+  uint32_t step = 0, row = 0, lane = 0;
+  TimeNs begin = kAlways, end = -kAlways;
+  double lane_ns = 0, ns = 0;
+};
+
+// How much later than the median a row ends a part, but no more than it lost in this part; and what the others lose.
+struct Lateness {
+  uint32_t step, row;
+  double late, cost;
+  TimeNs usual, end;
+};
 
 class Comparison {
-  using Row = std::pair<std::string, std::string>;          // GPU and multiprocessor
-  using Round = std::tuple<std::string, TimeNs, uint32_t>;  // GPU, begin of the kernel, step
-  using Part = std::tuple<Meaning, NameId, OpTag>;
-
-  // What a multiprocessor does for a part in one round. Of several warps, the longest counts.
-  struct Work {
-    TimeNs begin = kAlways, end = -kAlways;
-    double ns = 0;
-  };
-
  public:
-  explicit Comparison(const Trace& trace) : trace_(trace) {
-    for (const Track& track : trace.tracks())
-      if (track.kind == TrackKind::Inner) add_lane(track);
-  }
+  Comparison(const Trace& trace, const ReadBlock& read) : trace_(trace), read_(read) {}
 
   MultiprocessorReport report() {
-    MultiprocessorReport report;
-    report.multiprocessors = rows_.size(), report.steps = rounds_.size();
-    std::vector<double> lengths;
-    for (const auto& [round, whole] : rounds_) lengths.push_back(static_cast<double>(whole.end - whole.begin) * 1e-3);
-    if (!lengths.empty()) report.step_us = median(std::move(lengths));
-    for (const auto& [part, rounds] : parts_in_order()) {
-      report.phases.push_back(phase(part, *rounds));
-      if (std::get<Meaning>(part) != Meaning::Sync) find_late(part, *rounds, report.late);
+    for (const size_t track : lanes()) add_lane(track);
+    order_steps();
+    order_parts(works_by_part());
+    for (size_t part = 0; part < works_.size(); ++part) {
+      out_.phases.push_back(phase(part));
+      if (std::get<Meaning>(parts_[part]) != Meaning::Sync) find_late(part);
     }
-    std::ranges::stable_sort(report.late, std::greater(), &LateMultiprocessor::cost_us);
-    return report;
+    std::ranges::stable_sort(out_.late, std::greater(), &LateMultiprocessor::cost_us);
+    out_.typical = typical_step();
+    return std::move(out_);
   }
 
  private:
-  using Works = std::map<size_t, Work>;  // by row
-  using Rounds = std::map<Round, Works>;
+  using Round = std::tuple<std::string, TimeNs, uint32_t>;  // GPU, begin of the kernel, step
 
-  void add_lane(const Track& track) {
+  // In the order of GPUs and multiprocessors.
+  std::vector<size_t> lanes() const {
+    std::vector<size_t> lanes;
+    for (size_t i = 0; i < trace_.tracks().size(); ++i)
+      if (trace_.tracks()[i].kind == TrackKind::Inner) lanes.push_back(i);
+    std::ranges::stable_sort(lanes, {}, [&](size_t i) {
+      return std::pair<std::string_view, std::string_view>(trace_.tracks()[i].group, trace_.tracks()[i].name);
+    });
+    return lanes;
+  }
+
+  // Newest spans of a lane, and whether older ones were left out.
+  std::pair<std::vector<Span>, bool> newest_spans(size_t track) const {
+    const auto& blocks = trace_.tracks()[track].blocks;
+    std::vector<Span> spans;
+    size_t block = blocks.size();
+    while (block > 0 && spans.size() < kSpansOfALane) {
+      const size_t before = spans.size();
+      read_(track, block - 1, [&](std::span<const Span> older) { spans.insert(spans.end(), older.begin(), older.end()); });
+      if (spans.size() == before && blocks[block - 1].count > 0) break;
+      --block;
+    }
+    std::ranges::stable_sort(spans, {}, [](const Span& span) { return TimeNs{span.start}; });
+    return {std::move(spans), block > 0};
+  }
+
+  void add_lane(size_t track) {
     const auto [spans, cut] = newest_spans(track);
     if (spans.empty()) return;
-    const size_t row = row_of(track);
-    std::map<std::pair<Part, Round>, Work> works;
-    const std::vector<Span>& kernels = kernels_of(track.group);
-    std::optional<Round> partly;  // the oldest round may have lost its begin
+    const std::string& gpu = trace_.tracks()[track].group;
+    const auto [row, lane] = place_lane(trace_.tracks()[track]);
+    const std::vector<Span>& kernels = kernels_of(gpu, spans.front().start);
+    std::optional<Round> last, partly;  // partly: the oldest round may have lost its begin
+    uint32_t step = 0;
     for (const Span& span : spans) {
       const Span* kernel = kernel_around(kernels, span);
-      const Round round{track.group, kernel ? kernel->start : 0, span.step};
+      const Round round{gpu, kernel ? kernel->start : 0, span.step};
       if (cut && !partly) partly = round;
       if (round == partly) continue;
-      Work& work = works[{Part{span.span_meaning(), span.name, span.op}, round}];
-      widen(work, span.start, span.end()), work.ns += static_cast<double>(span.duration);
-    }
-    for (const auto& [key, work] : works) {
-      Work& all = parts_[key.first][key.second][row];
-      widen(all, work.begin, work.end), all.ns = std::max(all.ns, work.ns);
-      widen(rounds_[key.second], work.begin, work.end);
+      if (round != last) last = round, step = step_of(round, kernel);
+      out_.bars.push_back({step, row, part_of(span), lane, span.start, span.end()});
     }
   }
 
-  static void widen(Work& work, TimeNs begin, TimeNs end) {
-    work.begin = std::min(work.begin, begin), work.end = std::max(work.end, end);
+  std::pair<uint32_t, uint32_t> place_lane(const Track& track) {
+    const std::string name = place_of(track.name);
+    if (out_.rows.empty() || out_.rows.back().gpu != track.group || out_.rows.back().name != name)
+      out_.rows.push_back({track.group, name, {}});
+    out_.rows.back().lanes.push_back(track.name);
+    return {static_cast<uint32_t>(out_.rows.size() - 1), static_cast<uint32_t>(out_.rows.back().lanes.size() - 1)};
   }
 
-  size_t row_of(const Track& track) {
-    const auto [at, fresh] = row_numbers_.try_emplace(Row{track.group, place_of(track.name)}, rows_.size());
-    if (fresh) rows_.push_back(at->first);
+  // The lanes of a GPU have about the same begin: older kernels are read for the first lane only.
+  const std::vector<Span>& kernels_of(const std::string& gpu, TimeNs begin) {
+    auto& [since, kernels] = kernels_.try_emplace(gpu, kAlways, std::vector<Span>()).first->second;
+    if (begin >= since) return kernels;
+    for (size_t t = 0; t < trace_.tracks().size(); ++t)
+      if (trace_.tracks()[t].kind == TrackKind::Stream && trace_.tracks()[t].group == gpu)
+        add_kernels(t, begin, since, kernels);
+    since = begin;
+    std::ranges::sort(kernels, {}, [](const Span& span) { return TimeNs{span.start}; });
+    return kernels;
+  }
+
+  void add_kernels(size_t track, TimeNs begin, TimeNs since, std::vector<Span>& kernels) const {
+    const auto& blocks = trace_.tracks()[track].blocks;
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      if (blocks[b].last < begin || blocks[b].first >= since) continue;
+      read_(track, b, [&](std::span<const Span> spans) {
+        for (const Span& span : spans)
+          if (is_kernel(span) && span.end() > begin && span.end() <= since) kernels.push_back(span);
+      });
+    }
+  }
+
+  uint32_t step_of(const Round& round, const Span* kernel) {
+    const auto [at, fresh] = step_numbers_.try_emplace(round, static_cast<uint32_t>(out_.steps.size()));
+    if (fresh)
+      out_.steps.push_back({int64_t{std::get<uint32_t>(round)} - 1,
+                            kernel ? trace_.name(kernel->name) : std::string(), kAlways, -kAlways, {}});
     return at->second;
   }
 
-  const std::vector<Span>& kernels_of(const std::string& group) {
-    const auto [at, fresh] = kernels_.try_emplace(group);
-    if (fresh) at->second = kernels_since(trace_, group, -kAlways);
+  uint32_t part_of(const Span& span) {
+    const InnerKey part{span.span_meaning(), span.name, span.op};
+    const auto [at, fresh] = part_numbers_.try_emplace(part, static_cast<uint32_t>(parts_.size()));
+    if (fresh) parts_.push_back(part);
     return at->second;
   }
 
-  std::string name_of(size_t row) const {
-    const bool one_gpu = std::ranges::all_of(rows_, [&](const Row& r) { return r.first == rows_[0].first; });
-    return (one_gpu ? "" : rows_[row].first + " ") + rows_[row].second;
+  void order_steps() {
+    for (const InnerBar& bar : out_.bars) {
+      InnerStep& step = out_.steps[bar.step];
+      step.begin = std::min(step.begin, bar.begin), step.end = std::max(step.end, bar.end);
+    }
+    std::vector<uint32_t> order(out_.steps.size()), place(order.size());
+    for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::ranges::sort(order, {}, [&](uint32_t i) { return std::pair(out_.steps[i].begin, i); });
+    std::vector<InnerStep> steps;
+    for (const uint32_t i : order) place[i] = static_cast<uint32_t>(steps.size()), steps.push_back(out_.steps[i]);
+    out_.steps = std::move(steps);
+    for (InnerBar& bar : out_.bars) bar.step = place[bar.step];
+    std::ranges::stable_sort(out_.bars, {}, &InnerBar::step);
+    std::vector<double> lengths;
+    for (const InnerStep& step : out_.steps) lengths.push_back(step.us());
+    if (!lengths.empty()) out_.step_us = median(std::move(lengths));
+  }
+
+  // By part, then by step and row.
+  std::vector<std::vector<InnerWork>> works_by_part() const {
+    std::vector<std::vector<InnerWork>> works(parts_.size());
+    for (const InnerBar& bar : out_.bars) {
+      std::vector<InnerWork>& all = works[bar.part];
+      if (all.empty() || all.back().step != bar.step || all.back().row != bar.row)
+        all.push_back({bar.step, bar.row, bar.lane});
+      InnerWork& work = all.back();
+      if (std::exchange(work.lane, bar.lane) != bar.lane) work.lane_ns = 0;
+      work.begin = std::min(work.begin, bar.begin), work.end = std::max(work.end, bar.end);
+      work.lane_ns += static_cast<double>(bar.end - bar.begin), work.ns = std::max(work.ns, work.lane_ns);
+    }
+    return works;
   }
 
   // By the begin in the step, of which the median counts.
-  std::vector<std::pair<Part, const Rounds*>> parts_in_order() const {
-    std::vector<std::tuple<double, Part, const Rounds*>> parts;
-    for (const auto& [part, rounds] : parts_) {
-      std::vector<double> begins;
-      for (const auto& [round, works] : rounds)
-        for (const Work& work : works | std::views::values)
-          begins.push_back(static_cast<double>(work.begin - rounds_.at(round).begin));
-      parts.emplace_back(median(std::move(begins)), part, &rounds);
+  void order_parts(std::vector<std::vector<InnerWork>> works) {
+    std::vector<std::pair<double, InnerKey>> begins;
+    for (size_t i = 0; i < works.size(); ++i) {
+      std::vector<double> all;
+      for (const InnerWork& work : works[i]) all.push_back(static_cast<double>(work.begin - out_.steps[work.step].begin));
+      begins.emplace_back(median(std::move(all)), parts_[i]);
     }
-    std::ranges::sort(parts);
-    std::vector<std::pair<Part, const Rounds*>> ordered;
-    for (const auto& [begin, part, rounds] : parts) ordered.emplace_back(part, rounds);
-    return ordered;
+    std::ranges::sort(begins);
+    std::vector<uint32_t> place(parts_.size());
+    parts_.clear();
+    for (const auto& [begin, part] : begins) {
+      const uint32_t old = part_numbers_.at(part);
+      place[old] = static_cast<uint32_t>(parts_.size());
+      parts_.push_back(part), works_.push_back(std::move(works[old]));
+    }
+    for (InnerBar& bar : out_.bars) bar.part = place[bar.part];
   }
 
-  std::string text_of(const Part& part) const {
+  std::string text_of(const InnerKey& part) const {
     const OpTag op = std::get<OpTag>(part);
     const std::string& name = trace_.name(std::get<NameId>(part));
     if (op == kNoOp || op >= trace_.ops.size()) return name;
@@ -142,75 +218,113 @@ class Comparison {
     return info.meaning == Meaning::Sync && !info.detail.empty() ? said + " " + info.detail : said;  // "wait for ..."
   }
 
-  InnerPhase phase(const Part& part, const Rounds& rounds) const {
-    std::map<size_t, std::pair<double, double>> sums;  // by row: ns and rounds
-    for (const Works& works : rounds | std::views::values)
-      for (const auto& [row, work] : works) sums[row].first += work.ns, ++sums[row].second;
-    InnerPhase phase{text_of(part), std::get<Meaning>(part), sums.size()};
+  InnerPhase phase(size_t part) const {
+    std::map<size_t, std::pair<double, double>> sums;  // by row: ns and steps
+    for (const InnerWork& work : works_[part]) sums[work.row].first += work.ns, ++sums[work.row].second;
+    InnerPhase phase{text_of(parts_[part]), std::get<Meaning>(parts_[part]), sums.size()};
     std::vector<double> means;
     for (const auto& [row, sum] : sums) {
       means.push_back(sum.first / sum.second * 1e-3);
-      if (means.size() == 1 || means.back() > phase.most) phase.most = means.back(), phase.slowest = name_of(row);
+      if (means.size() == 1 || means.back() > phase.most)
+        phase.most = means.back(), phase.slowest = row_name(out_, row);
     }
     phase.least = std::ranges::min(means), phase.median = median(std::move(means));
     return phase;
   }
 
-  struct Lateness {
-    double late, cost;
-  };
-
-  // How much later than the median each row ends, but no more than it lost in this part; and what the others lose.
-  static std::map<size_t, Lateness> lateness(const Works& works) {
+  // `works`: of one part in one step.
+  static void add_lateness(std::span<const InnerWork> works, std::vector<Lateness>& all) {
+    if (works.size() < 3) return;  // of two, none is the late one
     std::vector<double> begins, ends;
-    for (const Work& work : works | std::views::values)
+    for (const InnerWork& work : works)
       begins.push_back(static_cast<double>(work.begin)), ends.push_back(static_cast<double>(work.end));
     std::vector<double> sorted = ends;
-    std::ranges::sort(sorted, std::greater());
+    std::ranges::nth_element(sorted, sorted.begin() + 1, std::greater());
     const double begin = median(std::move(begins)), end = median(std::move(ends));
-    std::map<size_t, Lateness> all;
-    for (const auto& [row, work] : works) {
+    for (const InnerWork& work : works) {
       const auto own = static_cast<double>(work.end);
       const double late = own - end, lost = late - std::max(static_cast<double>(work.begin) - begin, 0.0);
       const double after = own >= sorted[0] ? own - sorted[1] : 0;
-      all[row] = {std::min(late, lost), std::clamp(lost, 0.0, after)};
+      all.push_back({work.step, work.row, std::min(late, lost), std::clamp(lost, 0.0, after),
+                     static_cast<TimeNs>(std::llround(end)), work.end});
+    }
+  }
+
+  std::vector<Lateness> lateness_of(size_t part) const {
+    std::vector<Lateness> all;
+    const std::vector<InnerWork>& works = works_[part];
+    for (auto begin = works.begin(), end = begin; begin != works.end(); begin = end) {
+      end = std::find_if(begin, works.end(), [&](const InnerWork& work) { return work.step != begin->step; });
+      add_lateness({begin, end}, all);
     }
     return all;
   }
 
-  void find_late(const Part& part, const Rounds& rounds, std::vector<LateMultiprocessor>& found) const {
-    std::map<size_t, std::vector<Lateness>> by_row;
+  void find_late(size_t part) {
+    const std::vector<Lateness> all = lateness_of(part);
+    if (all.empty()) return;
     std::vector<double> distances;
-    for (const Works& works : rounds | std::views::values) {
-      if (works.size() < 3) continue;  // of two, none is the late one
-      for (const auto& [row, late] : lateness(works)) {
-        by_row[row].push_back(late);
-        distances.push_back(std::abs(late.late));
-      }
-    }
-    if (distances.empty()) return;
+    for (const Lateness& one : all) distances.push_back(std::abs(one.late));
     const double noise = std::max(kNoise * median(std::move(distances)), kClockStepNs);
-    for (const auto& [row, all] : by_row) {
-      std::vector<double> late;
-      double cost = 0;
-      for (const Lateness& l : all)
-        if (l.late > noise) late.push_back(l.late), cost += l.cost;
-      const auto steps = static_cast<double>(all.size()), share = static_cast<double>(late.size()) / steps;
-      if (all.size() < kFewestSteps || share < kOften || cost <= 0) continue;
-      found.push_back({name_of(row), text_of(part), median(std::move(late)) * 1e-3, share, cost / steps * 1e-3});
+    std::map<uint32_t, std::vector<Lateness>> by_row;
+    std::map<uint32_t, size_t> steps;
+    for (const Lateness& one : all) {
+      ++steps[one.row];
+      if (one.late > noise) by_row[one.row].push_back(one);
+    }
+    for (const auto& [row, late] : by_row) {
+      const bool often = add_often_late(part, late, steps[row]);
+      for (const Lateness& one : late)
+        if (one.cost > 0 && (often || one.late > kSurely * noise))
+          out_.steps[one.step].late.push_back({row, part, one.usual, one.end});
     }
   }
 
+  // Returns false if it may be chance.
+  bool add_often_late(size_t part, const std::vector<Lateness>& late, size_t steps) {
+    std::vector<double> ns;
+    double cost = 0;
+    for (const Lateness& one : late) ns.push_back(one.late), cost += one.cost;
+    const double share = static_cast<double>(late.size()) / static_cast<double>(steps), usual = median(std::move(ns));
+    if (steps < kFewestSteps || share < kOften || cost <= 0) return false;
+    const auto typical = std::ranges::min_element(late, {}, [&](const Lateness& one) {
+      return std::pair(one.cost <= 0, std::abs(one.late - usual));
+    });
+    out_.late.push_back({row_name(out_, late[0].row), text_of(parts_[part]), usual * 1e-3, share,
+                         cost / static_cast<double>(steps) * 1e-3, typical->step, late[0].row, part});
+    return true;
+  }
+
+  size_t typical_step() const {
+    if (!out_.late.empty()) return out_.late[0].step;
+    const auto step = std::ranges::min_element(
+        out_.steps, {}, [&](const InnerStep& one) { return std::abs(one.us() - out_.step_us); });
+    return static_cast<size_t>(step - out_.steps.begin());
+  }
+
   const Trace& trace_;
-  std::vector<Row> rows_;
-  std::map<Row, size_t> row_numbers_;
-  std::map<std::string, std::vector<Span>> kernels_;  // by GPU
-  std::map<Round, Work> rounds_;
-  std::map<Part, Rounds> parts_;
+  const ReadBlock& read_;
+  MultiprocessorReport out_;
+  std::map<std::string, std::pair<TimeNs, std::vector<Span>>> kernels_;  // by GPU: since when they were read
+  std::map<Round, uint32_t> step_numbers_;
+  std::map<InnerKey, uint32_t> part_numbers_;
+  std::vector<InnerKey> parts_;
+  std::vector<std::vector<InnerWork>> works_;  // by part
 };
 
 }  // namespace
 
-MultiprocessorReport multiprocessor_report(const Trace& trace) { return Comparison(trace).report(); }
+std::span<const InnerBar> MultiprocessorReport::bars_of(size_t step) const {
+  const auto range = std::ranges::equal_range(bars, static_cast<uint32_t>(step), {}, &InnerBar::step);
+  return {range.begin(), range.end()};
+}
+
+MultiprocessorReport multiprocessor_report(const Trace& trace, const ReadBlock& read) {
+  return Comparison(trace, read).report();
+}
+
+MultiprocessorReport multiprocessor_report(const Trace& trace) {
+  return multiprocessor_report(trace, blocks_in_memory(trace));
+}
 
 }  // namespace ws::prof

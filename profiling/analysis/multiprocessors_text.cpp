@@ -1,13 +1,95 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
+namespace {
+
+std::string counted(size_t count, const char* what) {
+  return count_text(static_cast<double>(count)) + " " + what + (count == 1 ? "" : "s");
+}
+
+double us_between(TimeNs begin, TimeNs end) { return static_cast<double>(end - begin) * 1e-3; }
+
+nlohmann::json parts_json(const MultiprocessorReport& report) {
+  nlohmann::json parts = nlohmann::json::array();
+  for (const InnerPhase& phase : report.phases)
+    parts.push_back({{"name", phase.name},
+                     {"multiprocessors", phase.multiprocessors},
+                     {"min_us", phase.least},
+                     {"median_us", phase.median},
+                     {"max_us", phase.most},
+                     {"slowest", phase.slowest}});
+  return parts;
+}
+
+nlohmann::json late_json(const MultiprocessorReport& report) {
+  nlohmann::json late = nlohmann::json::array();
+  for (const LateMultiprocessor& one : report.late)
+    late.push_back({{"name", one.name},
+                    {"part", one.phase},
+                    {"late_us", one.late_us},
+                    {"share", one.share},
+                    {"cost_us", one.cost_us},
+                    {"text", late_text(one)}});
+  return late;
+}
+
+nlohmann::json step_json(const MultiprocessorReport& report, size_t at) {
+  const InnerStep& step = report.steps[at];
+  nlohmann::json bars = nlohmann::json::array(), late = bars;
+  for (const InnerBar& bar : report.bars_of(at))
+    bars.push_back({{"name", row_name(report, bar.row)},
+                    {"lane", report.rows[bar.row].lanes[bar.lane]},
+                    {"part", report.phases[bar.part].name},
+                    {"begin_us", us_between(step.begin, bar.begin)},
+                    {"end_us", us_between(step.begin, bar.end)}});
+  for (const LateEnd& one : step.late) late.push_back(late_text(report, one));
+  return {{"step", step.number},   {"kernel", step.kernel}, {"begin_ns", step.begin},
+          {"length_us", step.us()}, {"late", late},          {"parts", bars}};
+}
+
+}  // namespace
+
+std::string row_name(const MultiprocessorReport& report, size_t row) {
+  const bool one_gpu = report.rows.front().gpu == report.rows.back().gpu;
+  return (one_gpu ? "" : report.rows[row].gpu + " ") + report.rows[row].name;
+}
 
 std::string late_text(const LateMultiprocessor& late) {
   return late.name + " ends " + late.phase + " " + fixed(late.late_us, 2) + " µs later than the median in " +
          percent(late.share, 0) + " of the steps: costs " + fixed(late.cost_us, 2) + " µs a step";
+}
+
+std::string late_text(const MultiprocessorReport& report, const LateEnd& late) {
+  return row_name(report, late.row) + " ends " + report.phases[late.part].name + " " +
+         fixed(us_between(late.usual, late.end), 2) + " µs later than the median";
+}
+
+std::string late_headline(const MultiprocessorReport& report) {
+  if (!report.late.empty()) return late_text(report.late[0]);
+  return "No multiprocessor is late by more than the usual spread";
+}
+
+std::string caption(const MultiprocessorReport& report) {
+  return counted(report.rows.size(), "multiprocessor") + " · " + counted(report.steps.size(), "step") + " · " +
+         time_text(report.step_us) + " a step inside the kernel";
+}
+
+std::string step_caption(const MultiprocessorReport& report, size_t at) {
+  const InnerStep& step = report.steps[at];
+  std::string text = step.number < 0 ? "launch" : "step " + count_text(static_cast<double>(step.number));
+  if (!step.kernel.empty()) text += " of " + step.kernel;
+  return text + " · " + time_text(step.us());
+}
+
+std::string bar_text(const MultiprocessorReport& report, const InnerBar& bar) {
+  const InnerStep& step = report.steps[bar.step];
+  return row_name(report, bar.row) + ": " + report.phases[bar.part].name + " takes " +
+         fixed(us_between(bar.begin, bar.end), 2) + " µs, from " + fixed(us_between(step.begin, bar.begin), 2) +
+         " to " + fixed(us_between(step.begin, bar.end), 2) + " µs of the step";
 }
 
 std::string to_text(const MultiprocessorReport& report) {
@@ -16,38 +98,25 @@ std::string to_text(const MultiprocessorReport& report) {
            "of profiling/annotate/kernel_ranges.cuh into a kernel.\n";
   std::string text;
   for (const LateMultiprocessor& late : report.late) text += late_text(late) + "\n";
-  if (report.late.empty()) text = "No multiprocessor is late by more than the usual spread.\n";
-  text += "\n" + std::to_string(report.multiprocessors) + " multiprocessors · " + std::to_string(report.steps) +
-          (report.steps == 1 ? " step · " : " steps · ") + time_text(report.step_us) + " a step inside the kernel\n\n";
+  if (report.late.empty()) text = late_headline(report) + ".\n";
+  text += "\n" + caption(report) + "\n\n";
   text +=
       formatted("{:>10} {:>10} {:>10} {:>8}  {:<20} {}\n", "min µs", "median µs", "max µs", "on", "slowest", "part");
   for (const InnerPhase& phase : report.phases)
     text += formatted("{:>10} {:>10} {:>10} {:>8}  {:<20} {}\n", fixed(phase.least, 3), fixed(phase.median, 3),
                       fixed(phase.most, 3), phase.multiprocessors, phase.slowest, phase.name);
+  text += "\nA typical step: " + step_caption(report, report.typical) + "\n";
+  for (const LateEnd& late : report.steps[report.typical].late) text += late_text(report, late) + "\n";
   return text;
 }
 
 std::string to_json(const MultiprocessorReport& report) {
-  nlohmann::json parts = nlohmann::json::array(), late = parts;
-  for (const InnerPhase& phase : report.phases)
-    parts.push_back({{"name", phase.name},
-                     {"multiprocessors", phase.multiprocessors},
-                     {"min_us", phase.least},
-                     {"median_us", phase.median},
-                     {"max_us", phase.most},
-                     {"slowest", phase.slowest}});
-  for (const LateMultiprocessor& one : report.late)
-    late.push_back({{"name", one.name},
-                    {"part", one.phase},
-                    {"late_us", one.late_us},
-                    {"share", one.share},
-                    {"cost_us", one.cost_us},
-                    {"text", late_text(one)}});
-  const nlohmann::json json{{"multiprocessors", report.multiprocessors},
-                            {"steps", report.steps},
-                            {"step_us", report.step_us},
-                            {"parts", parts},
-                            {"late", late}};
+  nlohmann::json json{{"multiprocessors", report.rows.size()},
+                      {"steps", report.steps.size()},
+                      {"step_us", report.step_us},
+                      {"parts", parts_json(report)},
+                      {"late", late_json(report)}};
+  if (report.any()) json["typical_step"] = step_json(report, report.typical);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -210,12 +210,17 @@ std::vector<RangeSum> StoredSpans::sum_by_name(size_t track, TimeNs begin, TimeN
   return sums.largest_first();
 }
 
-RankReport StoredSpans::ranks() {
-  const ReadBlock read = [this](size_t track, size_t block, const UseSpans& use) {
+ReadBlock StoredSpans::reading() {
+  return [this](size_t track, size_t block, const UseSpans& use) {
     std::vector<Span> spans;
     if (!given_up() && take(track, block, spans)) use(spans);
   };
-  RankReport report = rank_report(trace_, read, clock_error_of(reader_.summary()));
+}
+
+MultiprocessorReport StoredSpans::multiprocessors() { return multiprocessor_report(trace_, reading()); }
+
+RankReport StoredSpans::ranks() {
+  RankReport report = rank_report(trace_, reading(), clock_error_of(reader_.summary()));
   name_hosts(report, reader_.summary());
   if (const size_t lost = unread(); lost > 0)
     report.notes.push_back(std::to_string(lost) + " spans cannot be read: their collectives are not compared.");

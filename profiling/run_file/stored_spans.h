@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "profiling/analysis/activity.h"
+#include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/ranks.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/lod.h"
@@ -47,8 +48,10 @@ class StoredSpans {
   Activity activity(TimeNs begin, TimeNs end);
   std::vector<RangeSum> sum_by_name(size_t track, TimeNs begin, TimeNs end);
   RankReport ranks();
+  MultiprocessorReport multiprocessors();
 
  private:
+  ReadBlock reading();  // of every block of the file
   bool take(size_t track, size_t block, std::vector<Span>& into);
   std::vector<TimeNs> windows(TimeNs begin, TimeNs end) const;
   void copy(size_t track, TimeNs begin, TimeNs end, Trace& to);

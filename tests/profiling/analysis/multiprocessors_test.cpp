@@ -3,67 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <random>
+
+#include "tests/profiling/analysis/made_inside.h"
 
 namespace ws::prof {
 namespace {
-
-// A kernel of many steps: forward, a wait until the last multiprocessor has ended it, optimizer.
-struct MadeInside {
-  int multiprocessors = 132, steps = 60;
-  int late = 17;         // -1: none
-  TimeNs delay = 400;    // of forward, in nine of ten steps
-  TimeNs other = 0;      // longer optimizer of all
-  bool warps = false;    // two rows a multiprocessor
-  bool numbered = true;  // steps have numbers; otherwise each is a kernel
-  bool planned = false;  // waits belong to an op that tells for what
-
-  Trace trace() {
-    Trace trace;
-    if (planned) trace.ops = {{}, {"wait", "for sums", "", "", Meaning::Sync}};
-    std::mt19937 random(1);
-    const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
-    TimeNs time = 1000;
-    const TimeNs begin = time;
-    for (int step = 0; step < steps; ++step) time = add_step(trace, random, step, time, stream);
-    if (numbered) add(trace, stream, "persistent", Meaning::Matrix, SpanKind::Kernel, begin, time, 0);
-    return trace;
-  }
-
- private:
-  TimeNs add_step(Trace& trace, std::mt19937& random, int step, TimeNs time, TrackId stream) {
-    std::vector<TimeNs> ends;
-    for (int m = 0; m < multiprocessors; ++m)
-      ends.push_back(time + 2000 + static_cast<TimeNs>(random() % 9) + (m == late && step % 10 != 0 ? delay : 0));
-    const TimeNs all = std::ranges::max(ends) + 50, done = all + 1000 + other;
-    for (int m = 0; m < multiprocessors; ++m) {
-      const std::string number = std::to_string(m);
-      const std::string row = "SM " + std::string(3 - number.size(), '0') + number;
-      for (int warp = 0; warp < (warps ? 2 : 1); ++warp) {
-        const TrackId lane =
-            trace.track(TrackKind::Inner, row + (warps ? " warp 0" + std::to_string(warp) : ""), "GPU 0");
-        const auto at = static_cast<size_t>(m);
-        add(trace, lane, "forward", Meaning::Matrix, SpanKind::Inner, time, ends[at], step + 1);
-        add(trace, lane, "wait", Meaning::Sync, SpanKind::Inner, ends[at], all, step + 1);
-        add(trace, lane, "optimizer", Meaning::Optimizer, SpanKind::Inner, all, done, step + 1);
-      }
-    }
-    if (!numbered) add(trace, stream, "mine", Meaning::Matrix, SpanKind::Kernel, time, done, 0);
-    return numbered ? done : done + 5000;
-  }
-
-  void add(Trace& trace, TrackId track, const char* name, Meaning meaning, SpanKind kind, TimeNs begin, TimeNs end,
-           int step) const {
-    Span span;
-    span.start = begin, span.duration = static_cast<uint64_t>(end - begin);
-    span.name = trace.intern(name), span.meaning = static_cast<uint64_t>(meaning);
-    if (planned && meaning == Meaning::Sync) span.op = 1;
-    span.kind = static_cast<uint64_t>(kind), span.step = numbered ? static_cast<uint32_t>(step) : 0;
-    trace.append(track, span);
-  }
-};
 
 void expect_planted(const MultiprocessorReport& report, double delay_us) {
   ASSERT_EQ(report.late.size(), 1u);
@@ -82,13 +27,13 @@ TEST(Multiprocessors, PlantedStragglersAreRecovered) {
 
 TEST(Multiprocessors, OneNameForAllWarps) {
   const MultiprocessorReport report = multiprocessor_report(MadeInside{.warps = true}.trace());
-  EXPECT_EQ(report.multiprocessors, 132u);
+  EXPECT_EQ(report.rows.size(), 132u);
   expect_planted(report, 0.4);
 }
 
 TEST(Multiprocessors, ALaunchIsAStepWhereNoneHasANumber) {
   const MultiprocessorReport report = multiprocessor_report(MadeInside{.numbered = false}.trace());
-  EXPECT_EQ(report.steps, 60u);
+  EXPECT_EQ(report.steps.size(), 60u);
   expect_planted(report, 0.4);
 }
 
@@ -100,8 +45,8 @@ TEST(Multiprocessors, NobodyIsLateByChance) {
 
 TEST(Multiprocessors, PartsHaveTheirSpreadInTheOrderOfTheStep) {
   const MultiprocessorReport report = multiprocessor_report(MadeInside{.steps = 2000}.trace());
-  EXPECT_LT(report.steps, 2000u) << "only the newest steps are compared";
-  EXPECT_GT(report.steps, 500u);
+  EXPECT_LT(report.steps.size(), 2000u) << "only the newest steps are compared";
+  EXPECT_GT(report.steps.size(), 500u);
   ASSERT_EQ(report.phases.size(), 3u);
   EXPECT_EQ(report.phases[0].name, "forward");
   EXPECT_NEAR(report.phases[0].median, 2.004, 0.002);
@@ -121,6 +66,64 @@ TEST(Multiprocessors, AWaitSaysForWhat) {
   EXPECT_EQ(report.phases[1].name, "wait for sums");
 }
 
+// What the picture of a step shows.
+TEST(Multiprocessors, AStepHasTheBarsOfEachMultiprocessor) {
+  const Trace trace = MadeInside{.steps = 30}.trace();
+  const MultiprocessorReport report = multiprocessor_report(trace);
+  ASSERT_EQ(report.steps.size(), 30u);
+  EXPECT_EQ(report.bars.size(), 30u * 132 * 3);
+  for (size_t step = 0; step < report.steps.size(); ++step) {
+    const auto bars = report.bars_of(step);
+    ASSERT_EQ(bars.size(), 132u * 3);
+    EXPECT_EQ(report.steps[step].number, static_cast<int64_t>(step));
+    EXPECT_EQ(report.steps[step].kernel, "persistent");
+    EXPECT_EQ(bars.front().begin, report.steps[step].begin);
+    for (size_t i = 0; i < bars.size(); ++i) {
+      EXPECT_EQ(bars[i].row, i / 3);
+      EXPECT_EQ(bars[i].part, i % 3);
+      EXPECT_LE(bars[i].end, report.steps[step].end);
+    }
+  }
+  EXPECT_EQ(row_name(report, 17), "multiprocessor 17");
+  EXPECT_EQ(report.rows[17].lanes, std::vector<std::string>{"SM 017"});
+}
+
+TEST(Multiprocessors, TheLateEndIsMarkedInTheStepsThatHaveIt) {
+  const MultiprocessorReport report = multiprocessor_report(MadeInside{}.trace());
+  for (size_t step = 0; step < report.steps.size(); ++step) {
+    const std::vector<LateEnd>& late = report.steps[step].late;
+    ASSERT_EQ(late.size(), step % 10 == 0 ? 0u : 1u) << step;
+    if (late.empty()) continue;
+    EXPECT_EQ(row_name(report, late[0].row), "multiprocessor 17");
+    EXPECT_EQ(report.phases[late[0].part].name, "forward");
+    EXPECT_NEAR(static_cast<double>(late[0].end - late[0].usual), 400, 9);
+  }
+  EXPECT_EQ(report.typical, report.late[0].step);
+  EXPECT_EQ(report.steps[report.typical].late.size(), 1u);
+}
+
+// One late step is not a habit, but whoever looks at this step wants to know.
+TEST(Multiprocessors, AStepOfItsOwnHasItsLateEnd) {
+  MadeInside made{.late = -1};
+  made.once = 33;
+  const MultiprocessorReport report = multiprocessor_report(made.trace());
+  EXPECT_TRUE(report.late.empty());
+  for (size_t step = 0; step < report.steps.size(); ++step)
+    EXPECT_EQ(report.steps[step].late.size(), step == 33 ? 1u : 0u) << step;
+  EXPECT_EQ(report.steps[33].late[0].row, 5u);
+  EXPECT_TRUE(late_text(report, report.steps[33].late[0]).starts_with("multiprocessor 5 ends forward 0.40 µs later"));
+}
+
+TEST(Multiprocessors, WarpsAreLanesOfTheirMultiprocessor) {
+  const MultiprocessorReport report = multiprocessor_report(MadeInside{.warps = true}.trace());
+  EXPECT_EQ(report.rows[3].lanes, (std::vector<std::string>{"SM 003 warp 00", "SM 003 warp 01"}));
+  const auto bars = report.bars_of(0);
+  EXPECT_EQ(bars[0].lane, 0u);
+  EXPECT_EQ(bars[3].lane, 1u);
+  EXPECT_EQ(bars[5].row, 0u);
+  EXPECT_EQ(bars[6].row, 1u);
+}
+
 TEST(Multiprocessors, TextNamesTheLateOneAndWhatToDoWithoutLanes) {
   const MultiprocessorReport report = multiprocessor_report(MadeInside{}.trace());
   const std::string text = to_text(report);
@@ -130,6 +133,12 @@ TEST(Multiprocessors, TextNamesTheLateOneAndWhatToDoWithoutLanes) {
   const auto json = nlohmann::json::parse(to_json(report));
   EXPECT_EQ(json["late"][0]["name"], "multiprocessor 17");
   EXPECT_EQ(json["parts"].size(), 3u);
+  EXPECT_EQ(json["typical_step"]["parts"].size(), 132u * 3);
+  EXPECT_EQ(json["typical_step"]["step"], report.steps[report.typical].number);
+  const std::string late = late_text(report, report.steps[report.typical].late[0]);
+  EXPECT_EQ(json["typical_step"]["late"][0], late);
+  EXPECT_NE(text.find(step_caption(report, report.typical) + "\n" + late), std::string::npos) << text;
+  EXPECT_TRUE(bar_text(report, report.bars_of(0)[0]).starts_with("multiprocessor 0: forward takes 2.0"));
   EXPECT_NE(to_text(multiprocessor_report(Trace())).find("exec.launch=persistent"), std::string::npos);
 }
 

@@ -9,6 +9,7 @@
 #include "profiling/run_file/span_codec.h"
 #include "profiling/run_file/sqlite.h"
 #include "profiling/run_file/stored_spans.h"
+#include "tests/profiling/analysis/made_inside.h"
 #include "tests/profiling/run_file/run_file_support.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/support/machine.h"
@@ -445,6 +446,17 @@ TEST(SpanCodec, KeepsPoints) {
   const std::vector<CounterPoint> points{{-5, 0.1}, {7, std::numeric_limits<double>::infinity()}, {7, -1e300}};
   const auto back = decode_points(encode_points(points), 3);
   for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(back[i].time == points[i].time && back[i].value == points[i].value);
+}
+
+// 6,000 spans a lane: only the newest are read, and they are the same in a file and in memory.
+TEST_F(RunFile, MultiprocessorsOfAFileAreThoseInMemory) {
+  const Trace trace = MadeInside{.multiprocessors = 20, .steps = 2000}.trace();
+  write_run(path, trace);
+  const MultiprocessorReport stored = StoredSpans(path).multiprocessors(), memory = multiprocessor_report(trace);
+  EXPECT_EQ(to_json(stored), to_json(memory));
+  EXPECT_LT(stored.steps.size(), 2000u);
+  ASSERT_EQ(stored.late.size(), 1u);
+  EXPECT_EQ(stored.steps[0].kernel, "persistent");
 }
 
 }  // namespace

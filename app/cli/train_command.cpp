@@ -16,9 +16,11 @@
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/training_folder.h"
 #include "engine/train/checkpoint.h"
+#include "profiling/base/launched_rank.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
@@ -77,8 +79,16 @@ int64_t steps_per_epoch(const RunSpec& spec, const data::Dataset& data) {
   return (data.train.rows + batch - 1) / std::max<int64_t>(1, batch);
 }
 
+// Shows what happens. Only rank 0 has progress; other ranks report what they lose.
+void show(const app::RunUpdate& update, const RankProcesses* ranks, ProgressLine& line) {
+  if (!ranks || ranks->rank() == 0) return line.show(update);
+  for (const app::RunMessage& message : update.messages)
+    if (message.problem) line.say("rank " + std::to_string(ranks->rank()) + ": " + message.text);
+}
+
 // Trains on another thread. This thread shows and stores the results.
-Summary follow(app::TracedTraining& run, const data::Dataset& data, app::TrainingFolder* output, ProgressLine& line) {
+Summary follow(app::TracedTraining& run, const data::Dataset& data, app::TrainingFolder* output,
+               const RankProcesses* ranks, ProgressLine& line) {
   auto result = std::async(std::launch::async, [&] { return run.run(data); });
   catch_interrupts();
   bool over = false;
@@ -86,7 +96,7 @@ Summary follow(app::TracedTraining& run, const data::Dataset& data, app::Trainin
     over = result.wait_for(std::chrono::milliseconds(50)) == std::future_status::ready;
     if (interrupted()) run.control().stop();
     const app::RunUpdate update = run.take();
-    line.show(update);
+    show(update, ranks, line);
     try {
       if (output) output->add(update.steps, update.epochs);
     } catch (...) {
@@ -244,28 +254,89 @@ int train_there(const TrainArguments& a) {
   return watch_training(a, run, folder, line);
 }
 
-int train(const TrainArguments& a) {
-  if (!a.remote.on.empty()) return train_there(a);
-  Job job = a.resume ? resumed_job(a) : new_job(a);
+// The run file that another rank than rank 0 writes until the files are joined: "a.rank1.wsrun".
+std::string file_of_rank(const std::string& run_file, int rank) {
+  return std::filesystem::path(run_file).replace_extension().string() + ".rank" + std::to_string(rank) + ".wsrun";
+}
+
+bool traces(const TrainArguments& a) { return !a.run_file.empty() && (a.trace != "off" || !a.window.empty()); }
+
+// Joins the traces of all ranks into the run file of rank 0.
+void join_traces(const std::string& run_file, int ranks) {
+  std::vector<std::string> files{run_file};
+  for (int rank = 1; rank < ranks; ++rank) {
+    const std::string file = file_of_rank(run_file, rank);
+    if (std::filesystem::exists(file))
+      files.push_back(file);
+    else
+      std::fprintf(
+          stderr,
+          "The trace of rank %d is not here. If its host has %s, join it: warpscope-cli convert FILES… joined.wsrun\n",
+          rank, printable(file).c_str());
+  }
+  if (files.size() > 1) prof::fold_processes(files);
+}
+
+// The ranks that a launcher started compare what they were asked to do: all choices, or the changes of a resumed run.
+std::string choices_of(const TrainArguments& a) {
+  if (!a.resume) return spec_text(a.spec.asked());
+  std::string text = "--resume";
+  for (const std::string& change : a.spec.overrides) text += " --set " + change;
+  return text;
+}
+
+void refuse_gpus_beside_launcher(const TrainArguments& a, const Job& job, int ranks) {
+  const bool asked = std::ranges::any_of(a.spec.overrides, [](const auto& o) { return o.starts_with("exec.gpus="); });
+  if (asked || (!a.resume && job.spec.exec.gpus != 1))
+    throw Failure("A launcher has started " + std::to_string(ranks) +
+                  " ranks, one process each: leave exec.gpus out, which is for ranks of one process.");
+}
+
+Job job_here(const TrainArguments& a, bool leads) {
+  if (leads) return a.resume ? resumed_job(a) : new_job(a);
+  Job job;  // rank 0 sends what to train
+  if (!a.resume) job.spec = a.spec.asked();
+  return job;
+}
+
+// Meets the other ranks if a launcher started this process as one of several.
+std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const LaunchedRank& self, Job& job) {
+  if (self.rank < 0) return nullptr;
+  refuse_gpus_beside_launcher(a, job, self.ranks);
+  job.spec.exec.gpus = self.ranks;
+  std::error_code none;
+  if (self.rank == 0 && !a.run_file.empty())
+    for (int rank = 1; rank < self.ranks; ++rank) std::filesystem::remove(file_of_rank(a.run_file, rank), none);
+  auto ranks = std::make_unique<RankProcesses>(self, choices_of(a), job.spec);
+  job.spec = ranks->spec();
+  return ranks;
+}
+
+int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
+  const bool leads = !ranks || ranks->rank() == 0;
   const data::Dataset data = data::load(job.spec.data);
+  job.options.processes = ranks;
   std::unique_ptr<app::TrainingFolder> output;
   if (job.new_folder) job.folder = app::TrainingFolder::make_new(job.folder);
   if (!job.folder.empty()) job.options.checkpoint = app::TrainingFolder::checkpoint_path(job.folder);
   if (!job.folder.empty())
     output = std::make_unique<app::TrainingFolder>(job.folder, steps_per_epoch(job.spec, data), job.steps_done);
   app::RecorderOptions record;
-  record.path = a.run_file;
   record.title = job.spec.name;
   record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);
-  record.trace.untraced_share = 0.03;  // to measure the cost of tracing
+  record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
+  // To measure the cost of tracing. The transfers of processes are matched one by one, so none may be missing.
+  record.trace.untraced_share = ranks ? 0 : 0.03;
   record.keep_traces = false;
   if (output) record.at_start = [&output] { output->begin(); };
   app::TracedTraining run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
-  const Summary summary = follow(run, data, output.get(), line);
+  const Summary summary = follow(run, data, output.get(), ranks, line);
   if (output) output->finish(summary, run.account());
+  if (!leads && summary.status == RunStatus::Failed) throw Failure(summary.message);
+  if (!leads) return kDone;
   if (a.counters) std::fprintf(stderr, "%s\n", counters_said(run).c_str());
   const std::string text =
       a.resume && summary.steps <= job.steps_done
@@ -273,6 +344,24 @@ int train(const TrainArguments& a) {
                 " steps are done. For more, use --set train.epochs=…"
           : conclusion(summary, run.account(), summary.steps > job.steps_done ? job.folder : "");
   return say_end(a, summary, run.account(), text, line);
+}
+
+int train(const TrainArguments& a) {
+  const LaunchedRank self = launched_rank();
+  if (!a.remote.on.empty() && self.rank >= 0)
+    throw UsageError("--on trains on one other machine; leave out torchrun, mpirun or srun");
+  if (!a.remote.on.empty()) return train_there(a);
+  Job job = job_here(a, self.rank <= 0);
+  const auto ranks = meet_ranks(a, self, job);
+  try {
+    const int code = train_here(a, job, ranks.get());
+    if (ranks && self.rank == 0) ranks->wait_for_others();
+    if (ranks && self.rank == 0 && traces(a)) join_traces(a.run_file, self.ranks);
+    return code;
+  } catch (const std::exception& problem) {
+    if (ranks) ranks->abandon("Rank " + std::to_string(self.rank) + ": " + problem.what());
+    throw;
+  }
 }
 
 }  // namespace
@@ -310,7 +399,11 @@ Run add_train(CLI::App& program) {
       ->type_name("FILE");
   command.footer(
       "Examples:\n  warpscope-cli train mnist\n  warpscope-cli train mnist --set exec.allocator=caching --run a.wsrun "
-      "--trace full");
+      "--trace full\n  torchrun --nproc-per-node 2 --no-python warpscope-cli train mnist\n\n"
+      "Ranks: started by torchrun, mpirun or srun, each process is one rank, on one GPU or on the\n"
+      "CPU. They meet at MASTER_ADDR, port MASTER_PORT + 1 (default 29501). Without MASTER_ADDR, all\n"
+      "must be on one host. A rank that is silent for 20 s ends the training; WARPSCOPE_RANK_TIMEOUT\n"
+      "sets the seconds.");
   return [arguments] { return train(*arguments); };
 }
 

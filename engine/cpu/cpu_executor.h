@@ -3,14 +3,14 @@
 #include <memory>
 #include <string>
 
-#include "engine/cpu/host_ranks.h"
+#include "engine/cpu/rank_average.h"
 #include "engine/executor/executor.h"
 
 namespace ws {
 
 // One of several ranks; without a group it works alone.
 struct HostRank {
-  std::shared_ptr<cpu::HostRanks> group;
+  std::shared_ptr<cpu::RankAverage> group;
   int rank = 0;
 };
 

@@ -1,22 +1,24 @@
 #include "engine/cpu/host_ranks.h"
 
-#include "engine/cpu/cpu_ops.h"
+#include <algorithm>
+
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 
 namespace ws::cpu {
 
-// Ranks already share the processor. A product on several threads would only make them wait for each other.
-HostRanks::HostRanks(int ranks) : seats_(static_cast<size_t>(ranks)) { products_on_one_thread(true); }
-HostRanks::~HostRanks() { products_on_one_thread(false); }
+HostRanks::HostRanks(int ranks, std::optional<std::chrono::milliseconds> patience)
+    : seats_(static_cast<size_t>(ranks)), patience_(patience) {}
 
 template <class Real>
-void HostRanks::average(int rank, double share, const std::vector<std::span<Real>>& tensors) {
-  using Tensors = std::vector<std::span<Real>>;
+void HostRanks::average_all(int rank, double share, const Tensors<Real>& tensors) {
   const auto me = static_cast<size_t>(rank);
-  seats_[me] = {&tensors, share};
-  meet();
+  seats_[me].tensors = &tensors, seats_[me].share = share;
+  meet(me);
   // Each rank averages one part of every tensor and writes that part to all ranks.
-  const auto tensors_of = [&](size_t r) -> const Tensors& { return *static_cast<const Tensors*>(seats_[r].tensors); };
+  const auto tensors_of = [&](size_t r) -> const Tensors<Real>& {
+    return *static_cast<const Tensors<Real>*>(seats_[r].tensors);
+  };
   for (size_t t = 0; t < tensors.size(); ++t) {
     const size_t n = tensors[t].size(), end = n * (me + 1) / seats_.size();
     for (size_t i = n * me / seats_.size(); i < end; ++i) {
@@ -25,21 +27,32 @@ void HostRanks::average(int rank, double share, const std::vector<std::span<Real
       for (size_t r = 0; r < seats_.size(); ++r) tensors_of(r)[t][i] = sum;
     }
   }
-  meet();
+  meet(me);
 }
-template void HostRanks::average(int, double, const std::vector<std::span<float>>&);
-template void HostRanks::average(int, double, const std::vector<std::span<double>>&);
 
-void HostRanks::meet() {
+void HostRanks::meet(size_t rank) {
   std::unique_lock lock(mutex_);
-  const int64_t mine = meetings_;
-  if (++arrived_ == seats_.size()) {
-    arrived_ = 0;
-    ++meetings_;
+  const int64_t mine = ++seats_[rank].meetings;
+  if (std::ranges::all_of(seats_, [mine](const Seat& seat) { return seat.meetings >= mine; })) {
+    meetings_ = mine;
     wake_.notify_all();
   }
-  wake_.wait(lock, [&] { return meetings_ != mine || !abandoned_.empty(); });
-  if (meetings_ == mine) throw Failure(abandoned_);
+  const auto over = [&] { return meetings_ >= mine || !abandoned_.empty(); };
+  if (!patience_) {
+    wake_.wait(lock, over);
+  } else if (!wake_.wait_for(lock, *patience_, over)) {
+    abandoned_ = "Rank " + missing() + " does not finish its step. The others have waited for " +
+                 duration_text(std::chrono::duration<double>(*patience_).count()) + ".";
+    wake_.notify_all();
+  }
+  if (meetings_ < mine) throw Failure(abandoned_);
+}
+
+std::string HostRanks::missing() const {
+  std::string ranks;
+  for (size_t i = 0; i < seats_.size(); ++i)
+    if (seats_[i].meetings == meetings_) ranks += (ranks.empty() ? "" : ", ") + std::to_string(i);
+  return ranks;
 }
 
 void HostRanks::abandon(const std::string& why) noexcept {

@@ -1,39 +1,42 @@
 // Averages the gradients of ranks that are threads of this process. It adds in rank order, so the result is
 // bit-identical each time.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <span>
-#include <vector>
+#include <optional>
+#include <string>
 
+#include "engine/cpu/rank_average.h"
 #include "engine/executor/rank_group.h"
 
 namespace ws::cpu {
 
-class HostRanks final : public RankGroup {
+class HostRanks final : public RankGroup, public RankAverage {
  public:
-  explicit HostRanks(int ranks);
-  ~HostRanks() override;
-  HostRanks(const HostRanks&) = delete;
-  HostRanks& operator=(const HostRanks&) = delete;
+  // `patience`: how long ranks wait for one that does not come.
+  explicit HostRanks(int ranks, std::optional<std::chrono::milliseconds> patience = std::nullopt);
 
-  // Every rank calls this with tensors of the same sizes. Each element becomes the sum over the ranks of share · value.
-  template <class Real>
-  void average(int rank, double share, const std::vector<std::span<Real>>& tensors);
+  void average(int rank, double share, const Tensors<float>& tensors) override { average_all(rank, share, tensors); }
+  void average(int rank, double share, const Tensors<double>& tensors) override { average_all(rank, share, tensors); }
   void abandon(const std::string& why) noexcept override;
 
  private:
   struct Seat {
     const void* tensors = nullptr;  // set while its rank is in average()
     double share = 0;
+    int64_t meetings = 0;  // how often its rank has arrived
   };
-  void meet();  // returns when every rank has called it
+  template <class Real>
+  void average_all(int rank, double share, const Tensors<Real>& tensors);
+  void meet(size_t rank);  // returns when every rank has called it
+  std::string missing() const;
 
   std::vector<Seat> seats_;
+  std::optional<std::chrono::milliseconds> patience_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  size_t arrived_ = 0;
-  int64_t meetings_ = 0;
+  int64_t meetings_ = 0;   // complete ones
   std::string abandoned_;  // the reason; empty: not abandoned
 };
 

@@ -1,12 +1,17 @@
 #include "engine/devices/devices.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <thread>
 
 #include "engine/cpu/cpu_executor.h"
+#include "engine/cpu/host_ranks.h"
 #include "engine/executor/ranked_executor.h"
+#include "engine/ranks/rank_worker.h"
+#include "engine/ranks/remote_rank.h"
 #ifdef WARPSCOPE_HAVE_CUDA
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/ranks/nccl_ranks.h"
@@ -33,6 +38,8 @@ DeviceInfo ask_device() {
   info.cpu_threads = static_cast<int>(std::thread::hardware_concurrency());
   return info;
 }
+
+std::string name_of_cpu() { return device_info().cuda ? "CPU" : device_info().name; }
 
 int64_t free_host_bytes() {
   std::ifstream info("/proc/meminfo");
@@ -81,21 +88,87 @@ std::unique_ptr<Executor> make_cuda(const DeviceInfo& device, int ranks, Comm co
     return cuda::make_cuda_executor(device.name, std::move(joined.links[static_cast<size_t>(rank)]));
   });
 }
+
+// A launcher may show each process its own GPU only, which then has number 0.
+int device_of(const RankProcesses& processes) {
+  const int gpus = device_info().gpus, local = processes.local_rank();
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible && gpus == 1) return 0;
+  if (local < gpus) return local;
+  throw Failure("this is rank " + std::to_string(local) + " of its host, counted from 0, and the host has " +
+                std::to_string(gpus) + " GPUs. Start one rank for each GPU, or choose exec.device=cpu.");
+}
+
+cuda::ProcessRank join_nccl(const RankRequest& request, RankProcesses& processes) {
+  if (!device_info().cuda) throw Failure(device_info().why_not);
+  return cuda::make_nccl_rank(request.nccl_id, processes.rank(), processes.count(), device_of(processes),
+                              request.spec.exec.comm == Comm::Overlap);
+}
 #endif
+
+// The ranks of this process, and the processes of the others.
+class ProcessGroup final : public RankGroup {
+ public:
+  ProcessGroup(std::shared_ptr<RankGroup> here, RankProcesses& processes)
+      : here_(std::move(here)), processes_(processes) {}
+  void abandon(const std::string& why) noexcept override {
+    here_->abandon(why);
+    processes_.abandon(why);
+  }
+  std::optional<std::chrono::milliseconds> patience() const override { return rank_patience(); }
+
+ private:
+  std::shared_ptr<RankGroup> here_;
+  RankProcesses& processes_;
+};
+
+std::unique_ptr<Executor> make_process_ranks(const RunSpec& spec, RankProcesses& processes) {
+  RankRequest request{spec, {}};
+  request.spec.exec.device = wants_cuda(spec) ? Device::Cuda : Device::Cpu;
+  const auto ranked = [&](const std::shared_ptr<RankGroup>& here, const std::shared_ptr<cpu::RankAverage>& average,
+                          const std::function<std::unique_ptr<Executor>()>& own) {
+    return make_ranked_executor(processes.count(), std::make_shared<ProcessGroup>(here, processes), [&](int rank) {
+      return rank == 0 ? own() : make_remote_rank(processes, rank, request, average);
+    });
+  };
+#ifdef WARPSCOPE_HAVE_CUDA
+  if (wants_cuda(spec)) {
+    request.nccl_id = cuda::make_nccl_id();
+    const cuda::ProcessRank mine = join_nccl(request, processes);
+    return ranked(mine.group, nullptr, [&] { return cuda::make_cuda_executor(device_info().name, mine.connect()); });
+  }
+#endif
+  const auto group = std::make_shared<cpu::HostRanks>(processes.count(), rank_patience());
+  return ranked(group, group, [&] { return make_cpu_executor(name_of_cpu(), {group, 0}); });
+}
 
 }  // namespace
 
-std::unique_ptr<Executor> make_executor(const RunSpec& spec) {
+std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* processes) {
   const DeviceInfo& device = device_info();
   if (auto reason = why_invalid(spec, device.cuda)) throw Failure(*reason);
+  if (processes) return make_process_ranks(spec, *processes);
   const int ranks = ranks_of(spec);
 #ifdef WARPSCOPE_HAVE_CUDA
   if (wants_cuda(spec)) return make_cuda(device, ranks, spec.exec.comm);
 #endif
-  const std::string name = device.cuda ? "CPU" : device.name;
+  const std::string name = name_of_cpu();
   if (ranks == 1) return make_cpu_executor(name);
   const auto group = std::make_shared<cpu::HostRanks>(ranks);
   return make_ranked_executor(ranks, group, [&](int rank) { return make_cpu_executor(name, {group, rank}); });
+}
+
+std::unique_ptr<Executor> make_rank_executor(const RankRequest& request, RankProcesses& processes) {
+  if (auto reason = why_invalid(request.spec, device_info().cuda)) throw Failure(*reason);
+  RankChannel& channel = processes.channel(0);
+#ifdef WARPSCOPE_HAVE_CUDA
+  if (wants_cuda(request.spec)) {
+    const cuda::ProcessRank mine = join_nccl(request, processes);
+    channel.when_broken([group = mine.group](const std::string& why) { group->abandon(why); });
+    return cuda::make_cuda_executor(device_info().name, mine.connect());
+  }
+#endif
+  return make_cpu_executor(name_of_cpu(), {average_through(channel), processes.rank()});
 }
 
 FreeMemory free_memory_for(const RunSpec& spec) {

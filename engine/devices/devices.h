@@ -5,6 +5,8 @@
 #include "engine/executor/device_info.h"
 #include "engine/executor/executor.h"
 #include "engine/passes/memory_need.h"
+#include "engine/ranks/rank_messages.h"
+#include "engine/ranks/rank_processes.h"
 
 namespace ws {
 
@@ -12,7 +14,10 @@ const DeviceInfo& device_info();                               // queried once
 bool gpu_lost();                                               // true if a fault made the GPU unusable for this process
 bool wants_cuda(const RunSpec& spec);                          // after resolving Device::Auto
 int ranks_of(const RunSpec& spec);                             // throws Failure if the machine has too few GPUs
-std::unique_ptr<Executor> make_executor(const RunSpec& spec);  // throws Failure with the sentence of why_invalid
+// Throws Failure with the sentence of why_invalid. `processes`: the ranks are these processes, and this one is rank 0.
+std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* processes = nullptr);
+// Makes the executor of this process, which is another rank than rank 0.
+std::unique_ptr<Executor> make_rank_executor(const RankRequest& request, RankProcesses& processes);
 FreeMemory free_memory_for(const RunSpec& spec);               // free memory of this machine now
 
 }  // namespace ws

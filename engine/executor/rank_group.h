@@ -1,5 +1,7 @@
-// The ranks of one training in this process: each works on its share of a batch, then they average gradients.
+// The ranks of one training: each works on its share of a batch, then they average gradients.
 #pragma once
+#include <chrono>
+#include <optional>
 #include <string>
 
 namespace ws {
@@ -9,6 +11,8 @@ class RankGroup {
   virtual ~RankGroup() = default;
   // Reports that a rank has failed. Ranks that wait for it, now or later, throw a Failure with this sentence.
   virtual void abandon(const std::string& why) noexcept = 0;
+  // How long ranks wait for one that does not finish its steps. nullopt: as long as it takes.
+  virtual std::optional<std::chrono::milliseconds> patience() const { return std::nullopt; }
 };
 
 }  // namespace ws

@@ -39,6 +39,11 @@ class RankThread {
     std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return !work_; });
   }
+  // Returns false if the task still runs after this time.
+  bool wait_for(std::chrono::milliseconds most) {
+    std::unique_lock lock(mutex_);
+    return wake_.wait_for(lock, most, [this] { return !work_; });
+  }
 
  private:
   void loop() {
@@ -139,9 +144,10 @@ class RankedExecutor final : public Executor {
   }
 
   void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
-    each([&](int rank, Rank& r) {
+    const auto steps = [&](int rank, Rank& r) {
       r.executor->run(first_step, first_row / full_rows_ * rank_rows(rank, full_rows_).count, lrs);
-    });
+    };
+    each(steps, true);
   }
 
   void results(std::vector<StepResult>& out, bool wait) override {
@@ -198,9 +204,9 @@ class RankedExecutor final : public Executor {
   };
 
   // Runs work(rank, state) for all ranks at once and waits for all of them. Rethrows the first failure that a rank
-  // caused itself.
+  // caused itself. `of_steps`: every rank needs about the same time.
   template <class Work>
-  void each(Work&& work) {
+  void each(Work&& work, bool of_steps = false) {
     const auto guarded = [&](size_t i) {
       const WorksForRank here(static_cast<int>(i));
       try {
@@ -208,13 +214,21 @@ class RankedExecutor final : public Executor {
       } catch (const std::exception& problem) {
         const std::lock_guard lock(problem_mutex_);
         if (!first_problem_) first_problem_ = std::current_exception();
-        group_->abandon("Rank " + std::to_string(i) + " failed: " + problem.what());
+        const std::string what = problem.what();
+        group_->abandon(what.starts_with("Rank ") ? what : "Rank " + std::to_string(i) + " failed: " + what);
       }
     };
     for (size_t i = 1; i < ranks_.size(); ++i) threads_[i - 1]->start([&guarded, i] { guarded(i); });
     guarded(0);
+    if (group_->patience() && of_steps) give_up_on_late(*group_->patience());
     for (auto& thread : threads_) thread->wait();
     if (const auto problem = std::exchange(first_problem_, nullptr)) std::rethrow_exception(problem);
+  }
+
+  void give_up_on_late(std::chrono::milliseconds patience) {
+    for (size_t i = 0; i < threads_.size(); ++i)
+      if (!threads_[i]->wait_for(patience))
+        group_->abandon("Rank " + std::to_string(i + 1) + " does not finish its steps, and rank 0 finished long ago.");
   }
 
   void release() noexcept {

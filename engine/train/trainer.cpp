@@ -8,6 +8,7 @@
 
 #include "engine/devices/devices.h"
 #include "engine/passes/memory_need.h"
+#include "engine/ranks/rank_worker.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/schedule.h"
 #include "engine/train/train_clock.h"
@@ -200,7 +201,7 @@ std::string Trainer::out_of_memory_text() const {
 
 void Trainer::prepare() {
   if (const auto reason = why_invalid(spec_, device_info().cuda)) throw Failure(*reason);
-  spec_.exec.gpus = ranks_of(spec_);
+  spec_.exec.gpus = options_.processes ? options_.processes->count() : ranks_of(spec_);
   rows_ = data_.train.rows;
   if (rows_ <= 0) throw Failure("the data set " + data_.name + " has no training rows");
   if (const auto reason = why_the_data_does_not_fit(spec_.model, data_)) throw Failure(*reason);
@@ -210,7 +211,9 @@ void Trainer::prepare() {
     throw Failure("The last batch of an epoch has " + std::to_string(left ? left : batch_) + " rows, fewer than the " +
                   std::to_string(spec_.exec.gpus) + " ranks: choose another batch or fewer GPUs.");
   model_ = make_model(spec_.model, data_.features, data_.outputs);
-  if (const auto reason = why_it_does_not_fit(spec_, model_, data_, free_memory_for(spec_))) throw Failure(*reason);
+  RunSpec here = spec_;
+  if (options_.processes) here.exec.gpus = options_.processes->on_this_host();
+  if (const auto reason = why_it_does_not_fit(here, model_, data_, free_memory_for(spec_))) throw Failure(*reason);
   const bool fresh = options_.resume_from.empty();
   compile_plans();
   open_executor(fresh ? first_state(model_, spec_) : continue_from(load_checkpoint(options_.resume_from)));
@@ -234,7 +237,7 @@ TrainState Trainer::continue_from(Checkpoint checkpoint) {
 }
 
 void Trainer::open_executor(const TrainState& state) {
-  executor_ = make_executor(spec_);
+  executor_ = make_executor(spec_, options_.processes);
   executor_->load(model_, data_, spec_);
   executor_->set_state(state);
   bound_ = nullptr;
@@ -596,9 +599,41 @@ std::string_view to_string(RunStatus status) {
   return "";
 }
 
+namespace {
+
+Summary work_for_rank_0(const RunSpec& spec, const data::Dataset& data, TrainSink& sink, RankProcesses& processes) {
+  RankWorker worker(
+      processes, data, [&](const RankRequest& request) { return make_rank_executor(request, processes); },
+      [&](const CompiledPlan& plan, const Model& model, Executor& executor) {
+        sink.started(worker.spec(), model, plan, data, executor);
+      });
+  Summary summary;
+  try {
+    summary.status = static_cast<RunStatus>(std::stoi(worker.run()));
+  } catch (const std::exception& problem) {
+    summary.status = RunStatus::Failed;
+    summary.message = problem.what();
+  }
+  summary.spec = worker.steps() > 0 ? worker.spec() : spec;
+  summary.steps = worker.steps();
+  summary.final_train_loss = summary.test_loss = summary.test_accuracy = kNotANumber;  // only rank 0 knows them
+  summary.peak_bytes = worker.use().memory.peak;
+  summary.calls = worker.use().calls;
+  summary.device = worker.device();
+  sink.finished(summary);
+  return summary;
+}
+
+}  // namespace
+
 Summary train(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
               const TrainOptions& options) {
-  return Trainer(spec, data, control, sink, options).run();
+  RankProcesses* processes = options.processes;
+  if (processes && processes->rank() > 0) return work_for_rank_0(spec, data, sink, *processes);
+  const Summary summary = Trainer(spec, data, control, sink, options).run();
+  if (processes && summary.status == RunStatus::Failed) processes->abandon(summary.message);
+  if (processes) processes->end(std::to_string(static_cast<int>(summary.status)));
+  return summary;
 }
 
 }  // namespace ws

@@ -6,6 +6,7 @@
 
 #include "engine/executor/executor.h"
 #include "engine/passes/compile.h"
+#include "engine/ranks/rank_processes.h"
 #include "engine/train/train_control.h"
 
 namespace ws {
@@ -69,9 +70,11 @@ struct TrainOptions {
   std::string checkpoint;   // file to write at the end and at epoch ends (at most once a second); empty: none
   std::string resume_from;  // checkpoint to continue from exactly
   double progress_every_s = 1.0 / 30;
+  RankProcesses* processes = nullptr;  // the ranks are processes; null: they are threads
 };
 
 // Trains until the end, a stop, a target or a failure. A failure during the run does not throw: the summary reports it.
+// In a process of another rank than 0, works for rank 0 as long: `control` and the checkpoints are those of rank 0.
 Summary train(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
               const TrainOptions& options = {});
 

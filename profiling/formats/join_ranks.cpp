@@ -1,5 +1,7 @@
 #include "profiling/formats/join_ranks.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -496,10 +498,14 @@ void keep_clock(RunSummary& summary, const std::string& clock, int64_t origin_ns
   summary.extra[kClockOriginKey] = std::to_string(origin_ns);
 }
 
-std::string clock_of_host() {
-  std::string boot;
+void keep_origin(RunSummary& summary, const LaunchedRank& self, int64_t origin_ns) {
+  std::string boot;  // the same for all processes of this machine, until it starts again
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  return boot;
+  keep_clock(summary, boot, origin_ns);
+  if (self.rank < 0) return;
+  keep_rank(summary, self.rank, self.ranks);
+  char host[256] = {};
+  if (gethostname(host, sizeof host - 1) == 0) summary.extra[kHostKey] = host;
 }
 
 }  // namespace ws::prof

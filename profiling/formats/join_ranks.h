@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/base/launched_rank.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::prof {
@@ -32,7 +33,8 @@ void join_rank_files(const std::vector<std::string>& paths, const std::string& t
 // Says in the summary which rank a run is, and by which clock its times count. `origin_ns`: that clock at trace time 0.
 void keep_rank(RunSummary& summary, int rank, int ranks);
 void keep_clock(RunSummary& summary, const std::string& clock, int64_t origin_ns);
-std::string clock_of_host();  // the same for all processes of this machine, until it starts again
+// Says these for a run of this process, whose trace time 0 was `origin_ns` on the steady clock.
+void keep_origin(RunSummary& summary, const LaunchedRank& self, int64_t origin_ns);
 
 inline constexpr const char* kClockKey = "clock";
 inline constexpr const char* kClockOriginKey = "clock_origin_ns";

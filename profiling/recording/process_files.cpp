@@ -2,30 +2,18 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/launched_rank.h"
+#include "profiling/base/ownership.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 namespace {
-
-struct RankNames {
-  const char *rank, *ranks;
-};
-constexpr RankNames kLaunchers[] = {{"RANK", "WORLD_SIZE"},
-                                    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                    {"PMI_RANK", "PMI_SIZE"},
-                                    {"SLURM_PROCID", "SLURM_NTASKS"}};
-
-int number(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value >= '0' && *value <= '9' ? std::atoi(value) : -1;
-}
 
 bool works_on_gpu(const std::string& path) {
   const Trace trace = RunFileReader(path).outline();
@@ -46,6 +34,16 @@ std::vector<std::string> ranks_in(const std::vector<std::string>& files) {
   return ranks;
 }
 
+// A writer that was killed leaves its log and its claim beside the file.
+void remove_run(const std::string& file) {
+  std::error_code none;
+  try {
+    const Ownership claim(file);
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix, none);
+  } catch (const Failure&) {  // nothing can be written in this folder
+  }
+}
+
 // The other files go once the joined file is on disk.
 void join(const std::vector<std::string>& ranks, const std::vector<std::string>& files, const std::string& to) {
   try {
@@ -54,22 +52,15 @@ void join(const std::vector<std::string>& ranks, const std::vector<std::string>&
     std::fprintf(stderr, "warpscope: the files of the ranks stay apart: %s\n", problem.what());
     return;
   }
-  std::error_code none;
   for (const std::string& file : files)
-    if (file != to) std::filesystem::remove(file, none);
+    if (file != to) remove_run(file);
 }
 
 }  // namespace
 
-RankOfFile launched_rank() {
-  for (const auto& [rank, ranks] : kLaunchers)
-    if (number(rank) >= 0 && number(ranks) > 1) return {number(rank), number(ranks)};
-  return {};
-}
-
 std::string rank_text() {
-  const auto [rank, ranks] = launched_rank();
-  return rank < 0 ? "" : "rank " + std::to_string(rank) + " of " + std::to_string(ranks);
+  const LaunchedRank self = launched_rank();
+  return self.rank < 0 ? "" : "rank " + std::to_string(self.rank) + " of " + std::to_string(self.ranks);
 }
 
 void fold_processes(const std::vector<std::string>& files) {
@@ -88,11 +79,11 @@ void fold_processes(const std::vector<std::string>& files) {
   std::vector<std::string> kept, gone;
   for (size_t i = 0; i < files.size(); ++i) (works[i] || (!any && !loads[i]) ? kept : gone).push_back(files[i]);
   if (kept.empty()) return;
-  std::error_code none;
-  for (const std::string& file : gone) std::filesystem::remove(file, none);
+  for (const std::string& file : gone) remove_run(file);
   const std::vector<std::string> ranks = ranks_in(kept);
   const bool launchers_only = !any || ranks.size() == kept.size();  // beside the ranks
   if (launchers_only && ranks_of_one_program(ranks)) return join(ranks, kept, files.front());
+  std::error_code none;
   if (kept.front() != files.front()) std::filesystem::rename(kept.front(), files.front(), none);
 }
 

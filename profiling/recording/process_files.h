@@ -7,9 +7,7 @@
 
 namespace ws::prof {
 
-// The rank of this process, from the environment that torchrun, mpirun or srun sets. Rank -1: none of them started it.
-RankOfFile launched_rank();
-std::string rank_text();  // "rank 1 of 2"; empty: none of them started it
+std::string rank_text();  // "rank 1 of 2"; empty: no launcher started this process
 
 // Removes the files of processes without GPU work: launchers, and workers of data loaders. If no process did GPU work,
 // launchers stay. Files of the ranks of one program become one file. The file that remains has the name of the first

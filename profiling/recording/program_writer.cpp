@@ -1,7 +1,5 @@
 #include "profiling/recording/program_writer.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -11,6 +9,7 @@
 
 #include "profiling/analysis/ranks.h"
 #include "profiling/base/clock.h"
+#include "profiling/base/launched_rank.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
@@ -30,22 +29,13 @@ ProgramWriter::ProgramWriter(const std::string& path, const std::string& name, c
   const CollectorStatus status = collector_.start(options);
   summary_.extra["traced"] = status.sentence;
   origin_ = status.origin_ns;
-  keep_clock(summary_, clock_of_host(), origin_);
-  keep_launched_rank();
+  keep_origin(summary_, launched_rank(), origin_);
   writer_ = std::make_unique<RunFileWriter>(path, summary_);
   if (!follower.empty()) follower_ = std::make_unique<LiveSender>(follower, status.origin_ns);
   thread_ = std::thread([this] { loop(); });
 }
 
 ProgramWriter::~ProgramWriter() { finish(); }
-
-void ProgramWriter::keep_launched_rank() {
-  const auto [rank, ranks] = launched_rank();
-  if (rank < 0) return;
-  keep_rank(summary_, rank, ranks);
-  char host[256] = {};
-  if (gethostname(host, sizeof host - 1) == 0) summary_.extra[kHostKey] = host;
-}
 
 void ProgramWriter::loop() {
   while (!stopping_.load(std::memory_order_relaxed)) {

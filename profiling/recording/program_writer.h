@@ -40,7 +40,6 @@ class ProgramWriter {
   void end_file();
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
-  void keep_launched_rank();
   bool name_machine();  // returns true if there was news
 
   std::string path_;

@@ -62,8 +62,9 @@ struct TracedTraining::Impl final : TrainSink {
     prof::CollectorOptions wanted = options.trace;
     wanted.level = level;
     wanted.gpu = prof::cupti_gpu_source();
-    wanted.gpu_is_rank = spec.exec.gpus != 1;
+    wanted.gpu_is_rank = spec.exec.gpus != 1 && !train.processes;
     if (wanted.origin_ns == 0) wanted.origin_ns = origin_ns;
+    if (train.processes) writer.keep_rank(train.processes->self(), wanted.origin_ns);
     auto fresh = std::make_unique<prof::Collector>();
     try {
       const prof::CollectorStatus status = fresh->start(wanted);

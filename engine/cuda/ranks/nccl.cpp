@@ -16,14 +16,16 @@ void find(void* library, const char* name, Function& function) {
 }
 
 std::string version_text(int version) {
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
 }
 
 Nccl open_library() {
   void* library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     throw Failure(
-        "NCCL (libnccl.so.2) was not found, and training on several GPUs needs it: install libnccl2, or name its folder "
+        "NCCL (libnccl.so.2) was not found, and training on several GPUs needs it: install libnccl2, or name its "
+        "folder "
         "in LD_LIBRARY_PATH.");
   Nccl nccl{};
   find(library, "ncclGetVersion", nccl.get_version);
@@ -33,6 +35,8 @@ Nccl open_library() {
   if (version < kOldest)
     throw Failure("NCCL " + version_text(version) + " is too old: training on several GPUs needs 2.11 or newer.");
   find(library, "ncclCommInitAll", nccl.comm_init_all);
+  find(library, "ncclGetUniqueId", nccl.get_unique_id);
+  find(library, "ncclCommInitRank", nccl.comm_init_rank);
   find(library, "ncclCommDestroy", nccl.comm_destroy);
   find(library, "ncclCommAbort", nccl.comm_abort);
   find(library, "ncclRedOpCreatePreMulSum", nccl.create_scaled_sum);

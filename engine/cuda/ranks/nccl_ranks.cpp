@@ -1,9 +1,12 @@
 #include "engine/cuda/ranks/nccl_ranks.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "engine/cuda/ranks/nccl.h"
@@ -19,16 +22,40 @@ constexpr const char* kBlocksBesideProducts = "20";
 
 class Communicators final : public RankGroup {
  public:
-  Communicators(int ranks, bool beside_products) : members_(static_cast<size_t>(ranks)) {
-    // NCCL makes all connections here. If the first all-reduce made them, a rank would wait inside that call for a
-    // failed rank.
+  // `here`: ranks of this process.
+  Communicators(int ranks, int here, bool beside_products) : ranks_(ranks), members_(static_cast<size_t>(here)) {
+    // NCCL makes all connections at the start. If the first all-reduce made them, a rank would wait inside that call
+    // for a failed rank.
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     if (beside_products) setenv("NCCL_MAX_CTAS", kBlocksBesideProducts, 0);
+  }
+  void connect_all() {
     std::vector<int> devices(members_.size());
     std::iota(devices.begin(), devices.end(), 0);
     std::vector<Nccl::Comm> made(members_.size());
-    nccl().check(nccl().comm_init_all(made.data(), ranks, devices.data()), "ncclCommInitAll");
+    nccl().check(nccl().comm_init_all(made.data(), ranks_, devices.data()), "ncclCommInitAll");
     for (size_t i = 0; i < made.size(); ++i) members_[i].comm = made[i];
+  }
+  // ncclCommInitRank waits for every rank, forever if one of them has ended. It runs on its own thread, so that this
+  // process can end instead.
+  void connect_one(const Nccl::Id& id, int rank, int device) {
+    const auto joining = std::make_shared<Joining>();
+    std::thread([joining, id, rank, device, ranks = ranks_] {
+      Nccl::Comm comm = nullptr;
+      int result = cudaSetDevice(device);
+      if (result == cudaSuccess) result = nccl().comm_init_rank(&comm, ranks, id, rank);
+      const std::lock_guard lock(joining->mutex);
+      joining->result = result, joining->comm = comm;
+    }).detach();
+    const auto pause = std::chrono::milliseconds(5);
+    for (;; std::this_thread::sleep_for(pause)) {
+      if (const std::string why = abandoned(); !why.empty()) throw Failure(why);
+      const std::lock_guard lock(joining->mutex);
+      if (!joining->result) continue;
+      nccl().check(*joining->result, "ncclCommInitRank");
+      members_[0].comm = joining->comm;
+      return;
+    }
   }
   ~Communicators() override {
     for (Member& member : members_) {
@@ -43,7 +70,7 @@ class Communicators final : public RankGroup {
   void average(size_t rank, cudaStream_t stream, double share, std::span<const Gradient> gradients) {
     Member& member = members_[rank];
     const std::lock_guard lock(member.mutex);
-    if (!member.comm) throw Failure(abandoned_);
+    if (!member.comm) throw Failure(abandoned());
     const int operation = operation_of(member, static_cast<float>(share));
     nccl().check(nccl().group_start(), "ncclGroupStart");
     for (const Gradient& g : gradients)
@@ -66,14 +93,24 @@ class Communicators final : public RankGroup {
   }
 
  private:
+  struct Joining {
+    std::mutex mutex;
+    std::optional<int> result;  // set once NCCL has answered
+    Nccl::Comm comm = nullptr;
+  };
   struct Member {
     std::mutex mutex;
     Nccl::Comm comm = nullptr;
     std::map<float, int> operations;  // by share
   };
 
+  std::string abandoned() {
+    const std::lock_guard lock(why_mutex_);
+    return abandoned_;
+  }
+
   int operation_of(Member& member, float share) const {
-    if (share * static_cast<float>(members_.size()) == 1.0f) return Nccl::kAverage;
+    if (share * static_cast<float>(ranks_) == 1.0f) return Nccl::kAverage;
     const auto [at, fresh] = member.operations.try_emplace(share);
     if (fresh)
       nccl().check(nccl().create_scaled_sum(&at->second, &share, Nccl::kFloat32, Nccl::kScalarOnHost, member.comm),
@@ -81,31 +118,52 @@ class Communicators final : public RankGroup {
     return at->second;
   }
 
-  std::vector<Member> members_;
+  int ranks_;
+  std::vector<Member> members_;  // ranks of this process
   std::mutex why_mutex_;
   std::string abandoned_;
 };
 
 class Link final : public RankLink {
  public:
-  Link(std::shared_ptr<Communicators> all, int rank) : all_(std::move(all)), rank_(rank) {}
-  int device() const override { return rank_; }
+  Link(std::shared_ptr<Communicators> all, size_t member, int device)
+      : all_(std::move(all)), member_(member), device_(device) {}
+  int device() const override { return device_; }
   void average(cudaStream_t stream, double share, std::span<const Gradient> gradients) override {
-    all_->average(static_cast<size_t>(rank_), stream, share, gradients);
+    all_->average(member_, stream, share, gradients);
   }
 
  private:
   std::shared_ptr<Communicators> all_;
-  int rank_;
+  size_t member_;
+  int device_;
 };
 
 }  // namespace
 
 Ranks make_nccl_ranks(int ranks, bool beside_products) {
-  const auto all = std::make_shared<Communicators>(ranks, beside_products);
+  const auto all = std::make_shared<Communicators>(ranks, ranks, beside_products);
+  all->connect_all();
   Ranks made{all, {}};
-  for (int rank = 0; rank < ranks; ++rank) made.links.push_back(std::make_unique<Link>(all, rank));
+  for (int rank = 0; rank < ranks; ++rank)
+    made.links.push_back(std::make_unique<Link>(all, static_cast<size_t>(rank), rank));
   return made;
+}
+
+std::string make_nccl_id() {
+  Nccl::Id id{};
+  nccl().check(nccl().get_unique_id(&id), "ncclGetUniqueId");
+  return {id.bytes, sizeof id.bytes};
+}
+
+ProcessRank make_nccl_rank(const std::string& id, int rank, int ranks, int device, bool beside_products) {
+  const auto one = std::make_shared<Communicators>(ranks, 1, beside_products);
+  Nccl::Id copy{};
+  id.copy(copy.bytes, sizeof copy.bytes);
+  return {one, [one, copy, rank, device]() -> std::unique_ptr<RankLink> {
+            one->connect_one(copy, rank, device);
+            return std::make_unique<Link>(one, 0, device);
+          }};
 }
 
 }  // namespace ws::cuda

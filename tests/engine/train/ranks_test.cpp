@@ -1,5 +1,6 @@
 // Several ranks on the CPU train what one rank trains.
 #include "engine/cpu/cpu_executor.h"
+#include "engine/cpu/host_ranks.h"
 #include "engine/executor/ranked_executor.h"
 #include "engine/passes/compile.h"
 #include "engine/train/checkpoint.h"

@@ -104,7 +104,9 @@ TEST(RankText, IsThatOfTheLauncher) {
   EXPECT_EQ(with({}), "");
   EXPECT_EQ(with({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), "rank 1 of 2");
   EXPECT_EQ(with({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), "rank 3 of 4");
-  EXPECT_EQ(with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "") << "one task alone";
+  EXPECT_EQ(with({{"SLURM_PROCID", "2"}, {"SLURM_STEP_NUM_TASKS", "3"}}), "rank 2 of 3");
+  EXPECT_EQ(with({{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}), "") << "one task alone";
+  EXPECT_EQ(with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}}), "") << "a batch script, which runs once";
   EXPECT_EQ(with({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), "");
 }
 

@@ -1,0 +1,208 @@
+#include "engine/ranks/rank_channel.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "profiling/base/failure.h"
+#include "profiling/base/text.h"
+
+namespace ws {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Head {
+  MessageKind kind;
+  uint32_t unused = 0;
+  uint64_t size;
+};
+
+constexpr uint64_t kLongest = uint64_t{1} << 36;  // bytes of a message
+constexpr size_t kPiece = 1 << 20;                // bytes between two signs of life
+
+std::chrono::milliseconds beat_period() { return std::min(std::chrono::milliseconds(1000), rank_patience() / 8); }
+
+bool ready(int socket, short what, int ms) {
+  pollfd one{socket, what, 0};
+  return poll(&one, 1, ms) > 0;
+}
+
+void set_timeouts(int socket) {
+  const auto ms = rank_patience().count();
+  const timeval limit{ms / 1000, ms % 1000 * 1000};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  const int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+std::string silence() {
+  return " has not answered for " + duration_text(static_cast<double>(rank_patience().count()) / 1e3) + ".";
+}
+
+}  // namespace
+
+std::chrono::milliseconds rank_patience() {
+  static const std::chrono::milliseconds patience = [] {
+    const char* text = std::getenv("WARPSCOPE_RANK_TIMEOUT");
+    const double seconds = text ? std::atof(text) : 0;
+    return std::chrono::milliseconds(seconds > 0 && seconds < 1e6 ? static_cast<int64_t>(seconds * 1000) : 20'000);
+  }();
+  return patience;
+}
+
+RankMessage read_message(int socket, uint64_t most) {
+  set_timeouts(socket);
+  const auto read = [socket](char* to, size_t size) {
+    if (size > 0 && recv(socket, to, size, MSG_WAITALL) != static_cast<ssize_t>(size))
+      throw Failure("The other side does not speak as a rank.");
+  };
+  Head head{};
+  read(reinterpret_cast<char*>(&head), sizeof head);
+  if (head.size > most) throw Failure("The other side does not speak as a rank.");
+  RankMessage message{head.kind, std::string(head.size, '\0')};
+  read(message.bytes.data(), message.bytes.size());
+  return message;
+}
+
+RankChannel::RankChannel(int socket, std::string peer) : socket_(socket), peer_(std::move(peer)) {
+  set_timeouts(socket_);
+  heard_ = Clock::now();
+  thread_ = std::thread([this] { loop(); });
+}
+
+RankChannel::~RankChannel() {
+  ending_ = true;
+  shutdown(socket_, SHUT_RDWR);
+  thread_.join();
+  close(socket_);
+}
+
+void RankChannel::loop() {
+  const auto period = static_cast<int>(beat_period().count());
+  while (!ending_) {
+    beat();
+    if (ready(socket_, POLLIN, period)) {
+      if (read_next()) continue;
+      broke(peer_ + " ended in the middle of the training: it was killed, or it crashed.");
+      break;
+    }
+    if (Clock::now() - heard_ < rank_patience()) continue;
+    broke(peer_ + silence());
+    break;
+  }
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  wake_.notify_all();
+}
+
+bool RankChannel::read_next() {
+  Head head{};
+  if (!read_all(reinterpret_cast<char*>(&head), sizeof head) || head.size > kLongest) return false;
+  RankMessage message{head.kind, std::string(head.size, '\0')};
+  if (!read_all(message.bytes.data(), message.bytes.size())) return false;
+  if (head.kind == MessageKind::Abandon) broke(message.bytes);
+  if (head.kind == MessageKind::Abandon || head.kind == MessageKind::Alive) return true;
+  const std::lock_guard lock(mutex_);
+  messages_.push_back(std::move(message));
+  wake_.notify_all();
+  return true;
+}
+
+bool RankChannel::read_all(char* to, size_t size) {
+  while (size > 0) {
+    const ssize_t count = recv(socket_, to, std::min(size, kPiece), 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    heard_ = Clock::now();
+    to += count, size -= static_cast<size_t>(count);
+    beat();
+  }
+  return true;
+}
+
+// Never blocks: while this process sends a long message, that message is the sign of life.
+void RankChannel::beat() {
+  if (Clock::now() - beat_ < beat_period()) return;
+  const std::unique_lock lock(send_mutex_, std::try_to_lock);
+  if (lock && ready(socket_, POLLOUT, 0) && write(MessageKind::Alive, {})) beat_ = Clock::now();
+}
+
+bool RankChannel::write(MessageKind kind, std::string_view bytes) {
+  const Head head{kind, 0, bytes.size()};
+  for (std::string_view part : {std::string_view(reinterpret_cast<const char*>(&head), sizeof head), bytes})
+    while (!part.empty()) {
+      const ssize_t count = ::send(socket_, part.data(), std::min(part.size(), kPiece), MSG_NOSIGNAL);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return false;
+      part.remove_prefix(static_cast<size_t>(count));
+    }
+  return true;
+}
+
+void RankChannel::send(MessageKind kind, std::string_view bytes) {
+  {
+    const std::lock_guard lock(send_mutex_);
+    if (write(kind, bytes)) return;
+  }
+  // The other process may have sent its reason before it closed. The reading thread finds it.
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, rank_patience(), [this] { return !broken_.empty(); });
+  throw Failure(broken_.empty() ? peer_ + silence() : broken_);
+}
+
+RankMessage RankChannel::receive() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return !messages_.empty() || !broken_.empty(); });
+  if (messages_.empty()) throw Failure(broken_);
+  RankMessage message = std::move(messages_.front());
+  messages_.pop_front();
+  return message;
+}
+
+void RankChannel::abandon(const std::string& why) noexcept {
+  {
+    const std::unique_lock lock(send_mutex_, std::try_to_lock);
+    if (lock && ready(socket_, POLLOUT, 0)) write(MessageKind::Abandon, why);
+    shutdown(socket_, lock ? SHUT_WR : SHUT_RDWR);  // without the lock, another thread waits inside send()
+  }
+  broke(why);
+}
+
+void RankChannel::broke(const std::string& why) {
+  std::function<void(const std::string&)> act;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!broken_.empty()) return;
+    broken_ = why;
+    act = act_;
+    wake_.notify_all();
+  }
+  if (act) act(why);
+}
+
+void RankChannel::when_broken(std::function<void(const std::string&)> act) {
+  std::string why;
+  {
+    const std::lock_guard lock(mutex_);
+    act_ = act;
+    why = broken_;
+  }
+  if (!why.empty() && act) act(why);
+}
+
+void RankChannel::wait_until_closed() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return closed_ || !broken_.empty(); });
+  wake_.wait_for(lock, rank_patience(), [this] { return closed_; });
+}
+
+}  // namespace ws

@@ -1,0 +1,16 @@
+// The rank of this process, as its launcher says: torchrun, mpirun or srun.
+#pragma once
+
+namespace ws {
+
+struct LaunchedRank {
+  int rank = -1;  // -1: no launcher started several ranks
+  int ranks = 1;
+  int local_rank = 0;   // among the ranks of this host
+  int local_ranks = 0;  // ranks of this host; 0: unknown
+};
+
+// Reads the variables that the launchers set.
+LaunchedRank launched_rank();
+
+}  // namespace ws

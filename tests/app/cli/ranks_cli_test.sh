@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Each rank of a training is a process, started with the variables that torchrun, mpirun and srun set.
+source "$(dirname "$0")/cli_checks.sh"
+set +m
+cpu=(--set exec.device=cpu)
+export MASTER_PORT=$((20000 + $$ % 20000))
+
+# launch N COMMAND...: starts the ranks, the last one first; their output is in rank.R and rank.R.err
+launch() {
+  local n=$1 r
+  shift
+  pids=()
+  for ((r = n - 1; r >= 0; --r)); do
+    RANK=$r WORLD_SIZE=$n LOCAL_RANK=$r LOCAL_WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 "$@" >rank.$r 2>rank.$r.err &
+    pids[r]=$!
+  done
+}
+codes() { local r; for ((r = 0; r < ${#pids[@]}; ++r)); do wait "${pids[r]}" 2>/dev/null; printf '%s ' $?; done; }
+ranks() { launch "$@"; codes >codes; }
+losses() { cut -d, -f1,2,4- "$1/metrics.csv"; }
+all_say() { local f; for f in "$@"; do [[ $(wc -l <"$f") == 1 ]] || return 1; done; }
+until_there() { for ((i = 0; i < 600; ++i)); do [[ -s $1 ]] && return; sleep 0.05; done; }
+
+for n in 2 3 4; do
+  "$program" train iris "${cpu[@]}" --set exec.gpus=$n --out threads$n >/dev/null 2>&1
+  ranks $n "$program" train iris "${cpu[@]}" --out processes$n --run r$n.wsrun --trace full
+  check "$n processes: all end with 0" '[[ $(cat codes) =~ ^(0 )+$ ]]'
+  check "$n processes train what $n threads train, bit for bit" '[[ -s processes$n/metrics.csv ]] && diff <(losses threads$n) <(losses processes$n) >/dev/null'
+  check "only rank 0 prints" '[[ -s rank.0 && ! -s rank.1 && ! -s rank.1.err ]]'
+  check "only rank 0 keeps a folder" '[[ $(ls -d processes$n* out 2>/dev/null) == processes$n ]]'
+  check "one run remains of all ranks" '[[ $(echo r$n*) == r$n.wsrun ]]'
+  "$program" stats r$n.wsrun --by rank --json >ranks.json
+  check "it has the steps and transfers of $n ranks" "python3 -c \"import json; r = json.load(open('ranks.json')); exit(len(r['ranks']) != $n or len(r['steps']) != 800)\""
+done
+
+# mpirun on one host needs no address; srun as well
+launch_mpi() {
+  pids=()
+  for r in 1 0; do
+    env OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=$r OMPI_COMM_WORLD_LOCAL_SIZE=2 \
+      "$program" train iris "${cpu[@]}" --out mpi >/dev/null 2>&1 &
+    pids[r]=$!
+  done
+}
+launch_slurm() {
+  pids=()
+  for r in 1 0; do
+    env SLURM_PROCID=$r SLURM_STEP_NUM_TASKS=2 SLURM_LOCALID=$r SLURM_STEP_TASKS_PER_NODE=2 \
+      "$program" train iris "${cpu[@]}" --out slurm >/dev/null 2>&1 &
+    pids[r]=$!
+  done
+}
+for launcher in mpi slurm; do
+  launch_$launcher; codes >codes
+  check "ranks of $launcher" '[[ $(cat codes) == "0 0 " ]] && diff <(losses threads2) <(losses $launcher) >/dev/null'
+done
+
+# A checkpoint goes on with any number of ranks.
+"$program" train iris "${cpu[@]}" --out one >/dev/null 2>&1
+ranks 2 "$program" train iris "${cpu[@]}" --set train.epochs=30 --out some
+ranks 4 "$program" train --resume --out some --set train.epochs=60
+check "resumed by 4 ranks" '[[ $(cat codes) == "0 0 0 0 " ]]'
+"$program" train --resume --out some --set train.epochs=100 --set exec.gpus=1 >/dev/null 2>&1
+check "2, 4 and 1 ranks train what one trains" "paste -d, one/metrics.csv some/metrics.csv | awk -F, 'NR > 1 { d = \$4 - \$11; if (d < 0) d = -d; if (d > 1e-5 || \$1 != \$8) bad = 1 } END { exit bad || NR != 801 }'"
+
+# Ctrl+C reaches every process.
+launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out stopped
+until_there stopped/metrics.csv; kill -INT "${pids[@]}"; codes >codes
+check "Ctrl+C ends every rank with 0" '[[ $(cat codes) == "0 0 0 " ]] && grep -q "\"status\": \"stopped\"" stopped/summary.json'
+
+# Killed in mid-step: the others end and name it, and nothing is lost.
+launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out killed --run k.wsrun --trace full
+until_there killed/checkpoint.wsck; cp killed/checkpoint.wsck before.wsck; kill -9 "${pids[2]}"; SECONDS=0; codes >codes
+check "the others end soon" '(( SECONDS < 30 )) && [[ $(cat codes) == "1 1 137 " ]]'
+check "each says who was killed" 'all_say rank.0.err rank.1.err && grep -q "Rank 2 (process ${pids[2]} on .*) ended" rank.0.err && grep -q "Rank 2 (process ${pids[2]}" rank.1.err'
+check "the run has all ranks until then" '"$program" stats k.wsrun --by rank | grep -q "^3 ranks" && [[ $(echo k*) == "k.wsrun killed" ]]'
+ranks 2 "$program" train --resume --out killed --set train.time_limit_s=1
+check "the last checkpoint goes on" '[[ -s before.wsck && $(cat codes) == "0 0 " ]]'
+
+# A rank that hangs: its threads do not run, or it does not finish a step.
+export WARPSCOPE_RANK_TIMEOUT=4
+launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out hangs
+until_there hangs/metrics.csv; kill -STOP "${pids[1]}"; SECONDS=0; wait "${pids[0]}"; check "a rank hangs: 1" '[[ $? == 1 ]]'; wait "${pids[2]}"
+check "the others do not wait for ever and name it" '(( SECONDS < 30 )) && all_say rank.0.err rank.2.err && grep -q "Rank 1 .*for 4.0 s" rank.0.err && grep -q "Rank 1 " rank.2.err'
+kill -9 "${pids[1]}"; wait 2>/dev/null
+
+# refused SENTENCE COMMAND...: 2 ranks end with 1 and this sentence
+refused() {
+  local sentence=$1
+  shift
+  ranks 2 "$@"
+  check "$sentence" '[[ $(cat codes) == "1 1 " ]] && all_say rank.0.err rank.1.err && grep -q "$sentence" rank.0.err && grep -q "$sentence" rank.1.err'
+}
+differ() { if [[ $RANK == 1 ]]; then "$@" --set train.batch=7; else "$@"; fi; }
+refused "was started with train.batch = 7, and rank 0 with 16" differ "$program" train iris "${cpu[@]}" --no-output
+refused "has started 2 ranks, one process each: leave exec.gpus out" "$program" train iris "${cpu[@]}" --set exec.gpus=2 --no-output
+refused "cannot be shared by so many ranks" "$program" train iris "${cpu[@]}" --set train.batch=1 --no-output
+refused "has 1 rows, fewer than the 2 ranks" "$program" train iris "${cpu[@]}" --set train.batch=7 --no-output
+printf 'a,b,y\n%s\n' "$(seq 40 | awk '{ print $1 "," $1 * 2 "," $1 % 2 }')" >0.csv
+sed 's/^3,6,/3,7,/' 0.csv >1.csv
+other_data() { ln -sf "$PWD/$RANK.csv" "$RANK/data.csv"; cd "$RANK" && "$@"; }
+mkdir 0 1
+refused "Rank 1: its data set .* is not the one of rank 0" other_data "$program" train iris "${cpu[@]}" --set data.name=csv --set data.path=data.csv --set data.label_column=y --no-output
+rm 1.csv
+refused "data.csv: cannot be opened" other_data "$program" train iris "${cpu[@]}" --set data.name=csv --set data.path=data.csv --set data.label_column=y --no-output
+
+alone() { env "$@" "$program" train iris "${cpu[@]}" --no-output >/dev/null 2>err.txt; }
+alone RANK=0 WORLD_SIZE=2; check "no address: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "MASTER_ADDR is not set" err.txt'
+alone RANK=5 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; check "no such rank: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "rank 5 of 2" err.txt'
+alone RANK=1 WORLD_SIZE=2 MASTER_ADDR=no.such.host.invalid; check "no such host: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "no.such.host.invalid.*was not found" err.txt'
+export WARPSCOPE_RANK_TIMEOUT=0.5
+alone RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; check "rank 0 is not there: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "Rank 0 does not answer" err.txt'
+alone RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1; check "the others are not there: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "No sign of rank 1, 2 " err.txt'
+alone RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=70000; check "no such port: 1 and a sentence" '[[ $? == 1 ]] && grep -q "MASTER_PORT is 70000" err.txt'
+python3 -c "
+import socket, time
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(('127.0.0.1', $((MASTER_PORT + 1)))), s.listen(), open('listens', 'w').write('yes'), time.sleep(60)" &
+other=$!
+until_there listens
+alone RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; check "the port is in use: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "Port $((MASTER_PORT + 1)).* is in use" err.txt'
+kill $other; wait $other 2>/dev/null
+env RANK=0 WORLD_SIZE=2 "$program" train iris --on somewhere 2>err.txt >/dev/null; check "remote and ranks: 2" '[[ $? == 2 ]] && grep -q "leave out torchrun" err.txt'
+exit $((failures > 0))

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "engine/executor/rank_group.h"
 #include "engine/plan/run_spec.h"
 #include "engine/ranks/rank_channel.h"
 #include "engine/ranks/rank_meeting.h"
@@ -19,7 +18,7 @@ namespace ws {
 // A number that differs for different data. Ranks compare it.
 uint32_t fingerprint(const data::Dataset& data);
 
-class RankProcesses final : public RankGroup {
+class RankProcesses {
  public:
   // Returns when every rank is here. `choices`: spec_text() of what this process was asked to train, or any text when
   // it resumes. `spec`: what rank 0 trains; the other ranks get it. Throws Failure if a rank does not come, or has
@@ -35,8 +34,7 @@ class RankProcesses final : public RankGroup {
   // On rank 0: the connection to another rank. On another rank: `rank` is 0.
   RankChannel& channel(int rank) { return *channels_[static_cast<size_t>(rank)]; }
 
-  void abandon(const std::string& why) noexcept override;
-  std::optional<std::chrono::milliseconds> patience() const override { return rank_patience(); }
+  void abandon(const std::string& why) noexcept;  // every rank ends with this sentence
   void end(std::string_view outcome);                  // rank 0: the training is over; the workers get the outcome
   void wait_for_others();                              // rank 0: until the other processes have finished their files
   uint32_t fingerprint_of(const data::Dataset& data);  // computed once

@@ -104,14 +104,15 @@ class Ranges {
 #endif
 
  private:
-  char* ring_ = nullptr;
-  unsigned segments_ = 1, stamps_ = 0, thread_mask_ = 0;
+  // Of these only device code makes use, which clang does not see in host code.
+  [[maybe_unused]] char* ring_ = nullptr;
+  [[maybe_unused]] unsigned segments_ = 1, stamps_ = 0, thread_mask_ = 0;
 #if defined(__CUDACC__)
   uint4* next_ = nullptr;
 #else
-  void* next_ = nullptr;
+  [[maybe_unused]] void* next_ = nullptr;
 #endif
-  unsigned left_ = 0, ticket_ = 0, written_ = 0;
+  [[maybe_unused]] unsigned left_ = 0, ticket_ = 0, written_ = 0;
 };
 
 #if defined(__CUDACC__)

@@ -79,6 +79,7 @@ class BadInputTest : public QObject, WindowHome {
   void aBrokenPresetIsSaid();
   void aBrokenRunFileIsSaid_data();
   void aBrokenRunFileIsSaid();
+  void aRunOfDeepTextsOpens();
   void aVanishedDataFolderIsSaid();
   void aFullDiskKeepsTheRunGoing();
   void aDiskFullFromTheStart();
@@ -126,6 +127,26 @@ void BadInputTest::aBrokenRunFileIsSaid() {
   QVERIFY2(window->notice()->text().contains("broken.wsrun"), qPrintable(window->notice()->text()));
   QVERIFY(window->workspace()->library()->runs().empty());
   trainsStill(*window);
+}
+
+// A parser without a guard takes a level of the stack for each bracket, and the file lies there at each start.
+void BadInputTest::aRunOfDeepTextsOpens() {
+  auto window = open();
+  trainsStill(*window);
+  const std::string path = window->workspace()->session()->run()->path.toStdString();
+  window.reset();
+  for (const char* key : {"tags", "time_marks", "machine", "record_command", "ceilings", "rank_hosts"})
+    ws::prof::keep_with_run(path, key, std::string(300'000, '[') + std::string(300'000, ']'));
+  window = open();
+  QCOMPARE(window->workspace()->library()->runs().size(), size_t{1});
+  Run* run = window->workspace()->library()->runs().front();
+  QVERIFY(run->tags.isEmpty());
+  window->workspace()->library()->setTicked(run, true);
+  QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 20'000);
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
+    window->tabs()->setCurrentIndex(tab);
+    window->grab();
+  }
 }
 
 void BadInputTest::aVanishedDataFolderIsSaid() {

@@ -101,7 +101,7 @@ void add_gpu(List& list, const ComparedRun& run) {
            Better::Lower, 1);
   list.add(MeasureKind::Allocations, "allocations a step", "",
            {traced ? run.sample.allocations_per_step : kUnknown}, Better::Lower, 1);
-  list.add(MeasureKind::Busy, "busy", "%",
+  list.add(MeasureKind::Busy, "GPU busy", "%",
            {busy, busy * interval_of_blocks(run.sample.step_us).half_width / run.sample.mean_step_us()},
            Better::Higher, 1);
   // A host that is far ahead is not a problem.

@@ -42,10 +42,13 @@ QString bound_finding(const lab::LabResult& result) {
   const lab::Bound bound = lab::bound_of(result.spec, last->way, last->size, result.ceilings);
   QString text = QObject::tr("At N = %1, the lower bound is %2: ")
                      .arg(lab_size_text(static_cast<double>(last->size)), time_text(last->bound_s));
-  text += QObject::tr("%1 at %2 take %3")
-              .arg(bytes_text(static_cast<double>(last->bytes)), rate_text(result.ceilings.read_write_bytes_s),
-                   time_text(bound.bytes_s));
-  if (bound.arithmetic_s > 0) text += QObject::tr(", and the arithmetic %1").arg(time_text(bound.arithmetic_s));
+  QStringList bounds;
+  if (last->bytes > 0)
+    bounds << QObject::tr("%1 at %2 take %3")
+                  .arg(bytes_text(static_cast<double>(last->bytes)), rate_text(result.ceilings.read_write_bytes_s),
+                       time_text(bound.bytes_s));
+  if (bound.arithmetic_s > 0) bounds << QObject::tr("the arithmetic takes %1").arg(time_text(bound.arithmetic_s));
+  text += bounds.join(", ");
   return text + QObject::tr(". The kernel takes %1: it reaches %2 % of the bound.")
                     .arg(time_text(last->device_s))
                     .arg(qRound(100 * last->bound_s / last->device_s));

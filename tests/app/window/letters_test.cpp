@@ -6,8 +6,10 @@
 #include <QJsonObject>
 #include <QtTest>
 
+#include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/lab/lab_tab.h"
 #include "tests/app/support/filled_window.h"
+#include "tests/app/support/made_ranks.h"
 
 using namespace ws::app;
 
@@ -20,9 +22,11 @@ class LettersTest : public QObject, FilledWindow {
 
  private:
   void fillEveryPage(MainWindow& window);
+  static void measure(ExperimentsTab& tab, const QString& file);
+  Run *own_ = nullptr, *ranks_ = nullptr;
 };
 
-// Stacks for the flame graph, and a sweep for the laboratory.
+// Stacks for the flame graph, ranks, a sweep for the laboratory, and the result of an experiment.
 void LettersTest::fillEveryPage(MainWindow& window) {
   fill(window, {"direct"});
   train(window, "arena");
@@ -45,6 +49,23 @@ void LettersTest::fillEveryPage(MainWindow& window) {
   one.write(QJsonDocument(presets["matmul-where-the-gpu-wins"].toObject()).toJson());
   one.close();
   QVERIFY(window.findChild<LabTab*>()->openResult(sweep));
+  own_ = run;
+  ranks_ = ws::test::made_rank_run(8).release();
+  ranks_->slot = -1, ranks_->created = QDateTime::currentDateTime(), ranks_->loaded = true;
+  window.workspace()->library()->adopt(ranks_);
+  measure(*window.findChild<ExperimentsTab*>(), home_.path() + "/small.json");
+}
+
+void LettersTest::measure(ExperimentsTab& tab, const QString& path) {
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(R"({"title": "Fused steps of small batches", "text": "Why.", "expect": "Fused steps are faster.", "repeats": 2,
+    "spec": {"data": {"name": "iris"}, "model": {"hidden": [5]}, "train": {"epochs": 3}, "exec": {"device": "cpu"}},
+    "axes": {"exec.fusion": ["off", "epilogue"], "train.batch": [16, 64]}})");
+  file.close();
+  QVERIFY(tab.open(path));
+  tab.run();
+  QTRY_VERIFY_WITH_TIMEOUT(!tab.running() && tab.result().complete, 60'000);
 }
 
 void LettersTest::everyTabAtEverySize() {
@@ -64,6 +85,9 @@ void LettersTest::everyTabAtEverySize() {
     for (int theme_turn = 0; theme_turn < 2; ++theme_turn, window->toggleTheme())
       for (int tab = 0; tab < window->tabs()->count(); ++tab, ++states) {
         window->tabs()->setCurrentIndex(tab);
+        const bool ranks = window->tabs()->tabText(tab) == "Ranks";
+        window->workspace()->library()->setTicked(ranks_, ranks);
+        window->workspace()->pick(ranks ? ranks_ : own_);
         settle(20);
         for (QWidget* w : window->findChildren<QWidget*>())
           if (theme_turn == 0 && w->isVisible() && ws::test::paints_letters(*w))

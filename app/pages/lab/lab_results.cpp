@@ -113,7 +113,6 @@ Pane* LabResults::buildTimes() {
 Pane* LabResults::buildThroughput() {
   throughput_ = new LabChart(LabAxis::Flops);
   throughput_->setCompact(true);
-  throughput_->setEmptyText(tr("Rates come with the points"));
   auto* pane = new Pane(tr("Throughput"), this);
   pane->setTitle(tr("Throughput"), tr("higher is better"));
   pane->legend()->hide();
@@ -234,6 +233,8 @@ void LabResults::refresh() {
   const bool any = !shown_.empty();
   chart_->setShown(shown_);
   throughput_->setAxis(any ? throughput_axis(shown_[0].result) : LabAxis::Flops);
+  throughput_->setEmptyText(any && !shown_[0].result.points.empty() ? tr("The points of this result have no rates")
+                                                                    : tr("Rates come with the points"));
   throughput_->setShown(shown_);
   chooseAxis();
   if (any)

@@ -83,6 +83,7 @@ class SoakTest : public QObject, WindowHome {
  private slots:
   void initTestCase() { moveIn(); }
   void memoryComesToRest();
+  void fourShortRunsStaySmall();
   void theStatusLineSaysTheMemoryOfTheProgram();
 };
 
@@ -115,6 +116,29 @@ void SoakTest::memoryComesToRest() {
   qInfo("%s", qPrintable(said));
   QVERIFY2(most[0] > before + 20, "the history was never filled");
   QVERIFY2(most[3] - most[1] < 0.05 * (most[1] - before), qPrintable(said));
+}
+
+// Four trainings of 24,000 steps, each kernel of them traced.
+void SoakTest::fourShortRunsStaySmall() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  QSKIP("A sanitizer has a heap of its own, which does not tell what the program holds.");
+#endif
+  clear();
+  auto window = open();
+  const double before = heap_mib();
+  size_t spans = 0;
+  for (const char* allocator : {"direct", "caching", "arena", "direct"}) {
+    iris(*window, 3000);
+    window->workspace()->choices()->set("exec.allocator", allocator);
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+    window->train();
+    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 60'000);
+    spans += window->workspace()->shownRun()->trace.span_count();
+  }
+  const double held = heap_mib() - before;
+  qInfo("four runs of %zu spans in all hold %.0f MiB", spans, held);
+  QVERIFY(spans > 500'000);
+  QVERIFY2(held < 250, qPrintable(QString::number(held)));
 }
 
 void SoakTest::theStatusLineSaysTheMemoryOfTheProgram() {

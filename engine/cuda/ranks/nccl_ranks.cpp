@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "engine/cuda/ranks/nccl.h"
+#include "engine/cuda/runtime/check.h"
 #include "profiling/base/failure.h"
 
 namespace ws::cuda {
@@ -39,11 +40,12 @@ class Communicators final : public RankGroup {
   // ncclCommInitRank waits for every rank, forever if one of them has ended. It runs on its own thread, so that this
   // process can end instead.
   void connect_one(const Nccl::Id& id, int rank, int device) {
+    CUDA_CHECK(cudaSetDevice(device));
     const auto joining = std::make_shared<Joining>();
     std::thread([joining, id, rank, device, ranks = ranks_] {
+      cudaSetDevice(device);
       Nccl::Comm comm = nullptr;
-      int result = cudaSetDevice(device);
-      if (result == cudaSuccess) result = nccl().comm_init_rank(&comm, ranks, id, rank);
+      const int result = nccl().comm_init_rank(&comm, ranks, id, rank);
       const std::lock_guard lock(joining->mutex);
       joining->result = result, joining->comm = comm;
     }).detach();
@@ -58,14 +60,18 @@ class Communicators final : public RankGroup {
     }
   }
   ~Communicators() override {
-    for (Member& member : members_) {
-      if (!member.comm) continue;
-      for (const auto& [share, operation] : member.operations) nccl().destroy_operation(operation, member.comm);
-      nccl().comm_destroy(member.comm);
-    }
+    for (size_t i = 0; i < members_.size(); ++i) leave(i);
   }
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
+
+  void leave(size_t rank) {
+    Member& member = members_[rank];
+    const std::lock_guard lock(member.mutex);
+    if (!member.comm) return;
+    for (const auto& [share, operation] : member.operations) nccl().destroy_operation(operation, member.comm);
+    nccl().comm_destroy(std::exchange(member.comm, nullptr));
+  }
 
   void average(size_t rank, cudaStream_t stream, double share, std::span<const Gradient> gradients) {
     Member& member = members_[rank];
@@ -124,7 +130,7 @@ class Communicators final : public RankGroup {
   std::string abandoned_;
 };
 
-class Link final : public RankLink {
+class Link : public RankLink {
  public:
   Link(std::shared_ptr<Communicators> all, size_t member, int device)
       : all_(std::move(all)), member_(member), device_(device) {}
@@ -139,6 +145,17 @@ class Link final : public RankLink {
   int device_;
 };
 
+// ncclCommDestroy waits for the other processes of the host ("an intra-node collective call"). So each process leaves
+// when its executor ends, which is the same moment everywhere.
+class ProcessLink final : public Link {
+ public:
+  ProcessLink(std::shared_ptr<Communicators> one, int device) : Link(one, 0, device), one_(std::move(one)) {}
+  ~ProcessLink() override { one_->leave(0); }
+
+ private:
+  std::shared_ptr<Communicators> one_;
+};
+
 }  // namespace
 
 Ranks make_nccl_ranks(int ranks, bool beside_products) {
@@ -150,6 +167,8 @@ Ranks make_nccl_ranks(int ranks, bool beside_products) {
   return made;
 }
 
+// The id holds the address at which this process listens (or NCCL_COMM_ID, if a user sets it). NCCL asks the program to
+// send the id to all ranks, and everything after that is NCCL's: ncclCommInitRank connects them.
 std::string make_nccl_id() {
   Nccl::Id id{};
   nccl().check(nccl().get_unique_id(&id), "ncclGetUniqueId");
@@ -162,7 +181,7 @@ ProcessRank make_nccl_rank(const std::string& id, int rank, int ranks, int devic
   id.copy(copy.bytes, sizeof copy.bytes);
   return {one, [one, copy, rank, device]() -> std::unique_ptr<RankLink> {
             one->connect_one(copy, rank, device);
-            return std::make_unique<Link>(one, 0, device);
+            return std::make_unique<ProcessLink>(one, device);
           }};
 }
 

@@ -1,0 +1,272 @@
+// Ranks that are processes: here each is a thread, and they speak over the loopback as processes do.
+#include "engine/ranks/rank_processes.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "engine/cpu/cpu_executor.h"
+#include "engine/cpu/host_ranks.h"
+#include "engine/executor/ranked_executor.h"
+#include "engine/ranks/rank_worker.h"
+#include "engine/ranks/remote_rank.h"
+#include "engine/train/schedule.h"
+#include "engine/train/trainer.h"
+#include "tests/engine/train/train_support.h"
+#include "tests/support/small_data.h"
+
+namespace ws {
+namespace {
+
+using test::Recorder;
+using test::small_spec;
+
+constexpr const char* kPatience = "3";  // seconds
+
+class RankProcessesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("MASTER_PORT", std::to_string(20000 + getpid() % 20000).c_str(), 1);
+    setenv("WARPSCOPE_RANK_TIMEOUT", kPatience, 1);
+  }
+
+  // Runs work(processes) once for each rank. Returns what each rank threw.
+  using Work = std::function<void(RankProcesses&)>;
+  using Choices = std::function<RunSpec(int rank)>;
+  static std::vector<std::string> as_ranks(int ranks, const Choices& choices, const Work& work) {
+    std::vector<std::string> problems(static_cast<size_t>(ranks));
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          const RunSpec spec = choices(rank);
+          RankProcesses processes({rank, ranks, rank, ranks}, spec_text(spec), spec);
+          work(processes);
+        } catch (const Failure& problem) {
+          problems[static_cast<size_t>(rank)] = problem.what();
+        }
+      });
+    threads.clear();
+    return problems;
+  }
+  static std::vector<std::string> as_ranks(int ranks, const RunSpec& spec, const Work& work) {
+    return as_ranks(
+        ranks, [&spec](int) { return spec; }, work);
+  }
+
+  struct Trained {
+    Summary summary;
+    std::vector<float> losses;
+  };
+  // `data`: of each rank.
+  static Trained train_ranks(int ranks, const RunSpec& spec, const std::function<data::Dataset(int)>& data,
+                             TrainOptions options = {}, size_t stop_after = 0) {
+    Trained out;
+    as_ranks(ranks, spec, [&](RankProcesses& processes) {
+      TrainOptions mine = processes.rank() == 0 ? options : TrainOptions();
+      mine.processes = &processes;
+      TrainControl control;
+      Recorder sink;
+      if (stop_after && processes.rank() == 0)
+        sink.on_steps = [&] {
+          if (sink.losses.size() >= stop_after) control.stop();
+        };
+      const data::Dataset here = data(processes.rank());
+      const Summary summary = train(processes.spec(), here, control, sink, mine);
+      if (processes.rank() == 0) out = {summary, sink.losses};
+      EXPECT_EQ(sink.endings, 1);
+      EXPECT_TRUE(sink.executor || summary.status == RunStatus::Failed);
+    });
+    return out;
+  }
+};
+
+data::Dataset classes(int64_t rows = 90) { return test::random_data(rows, 6, 3, true); }
+
+std::vector<float> losses_of_threads(RunSpec spec, int ranks) {
+  spec.exec.gpus = ranks;
+  TrainControl control;
+  Recorder sink;
+  const data::Dataset data = classes();
+  train(spec, data, control, sink);
+  return sink.losses;
+}
+
+TEST_F(RankProcessesTest, TrainAsThreadsBitForBit) {
+  for (const Comm comm : {Comm::Bucket, Comm::Overlap})
+    for (const int ranks : {2, 3, 4}) {
+      RunSpec spec = small_spec();
+      spec.train.epochs = 8;
+      spec.train.optimizer = Optimizer::Adam;
+      spec.exec.comm = comm;
+      const Trained got = train_ranks(ranks, spec, [](int) { return classes(); });
+      EXPECT_EQ(got.summary.status, RunStatus::Finished) << got.summary.message;
+      EXPECT_EQ(got.losses.size(), 48u);
+      EXPECT_EQ(got.losses, losses_of_threads(spec, ranks)) << ranks << " ranks";
+      EXPECT_EQ(got.summary.spec.exec.gpus, ranks);
+      EXPECT_GT(got.summary.peak_bytes, 0);
+    }
+}
+
+// Parameters after some steps in float64, by ranks that are processes (or one rank alone).
+TrainState oracle_state(Executor& executor, const RunSpec& spec, const data::Dataset& data) {
+  const Model model = make_model(spec.model, data.features, data.outputs);
+  executor.load(model, data, spec);
+  executor.set_state(first_state(model, spec));
+  executor.begin_epoch(epoch_order(spec.train, data.train.rows, 0));
+  executor.bind(compile(spec, model, spec.train.batch).plan);
+  executor.run(0, 0, std::vector<float>(5, 0.05f));
+  std::vector<StepResult> results;
+  executor.results(results, true);
+  EXPECT_EQ(results.size(), 5u);
+  return executor.state();
+}
+
+TEST_F(RankProcessesTest, TrainInDoubleAsOneRank) {
+  const data::Dataset data = test::random_data(90, 6, 3, false);
+  RunSpec spec = small_spec();
+  spec.model.loss = LossKind::MeanSquared;
+  const TrainState one = oracle_state(*make_oracle(), spec, data);
+  for (const int ranks : {2, 3}) {
+    spec.exec.gpus = ranks;
+    TrainState many;
+    const auto problems = as_ranks(ranks, spec, [&](RankProcesses& processes) {
+      RankChannel* channel = processes.rank() > 0 ? &processes.channel(0) : nullptr;
+      const auto oracle = [&](const RankRequest&) {
+        return make_oracle({average_through(*channel), processes.rank()});
+      };
+      if (channel) return void(RankWorker(processes, data, oracle, nullptr).run());
+      const auto group = std::make_shared<cpu::HostRanks>(ranks);
+      const auto executor = make_ranked_executor(ranks, group, [&](int rank) {
+        return rank == 0 ? make_oracle({group, 0}) : make_remote_rank(processes, rank, {spec, {}}, group);
+      });
+      many = oracle_state(*executor, spec, data);
+      processes.end("0");
+    });
+    EXPECT_EQ(problems, std::vector<std::string>(static_cast<size_t>(ranks)));
+    ASSERT_EQ(many.parameters.size(), one.parameters.size());
+    for (size_t p = 0; p < one.parameters.size(); ++p)
+      for (size_t i = 0; i < one.parameters[p].size(); ++i)  // the states are floats
+        EXPECT_NEAR(static_cast<double>(many.parameters[p][i]), static_cast<double>(one.parameters[p][i]), 1.2e-7 * 4);
+  }
+}
+
+TEST_F(RankProcessesTest, GoOnFromACheckpointWithOthers) {
+  const std::string file = (std::filesystem::path(testing::TempDir()) / "rank_processes.wsckpt").string();
+  RunSpec spec = small_spec();
+  spec.train.epochs = 12;
+  const std::vector<float> one = losses_of_threads(spec, 1);
+  TrainOptions options;
+  options.checkpoint = file;
+  std::vector<float> joined;
+  for (const auto& [ranks, stop] : {std::pair{2, 20}, std::pair{4, 20}, std::pair{3, 0}}) {
+    const Trained part = train_ranks(
+        ranks, spec, [](int) { return classes(); }, options, static_cast<size_t>(stop));
+    joined.insert(joined.end(), part.losses.begin(), part.losses.end());
+    options.resume_from = file;
+  }
+  ASSERT_EQ(joined.size(), one.size());
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(joined[i], one[i], 1e-5f);
+}
+
+TEST_F(RankProcessesTest, RefuseOtherChoicesAndOtherData) {
+  const auto differs = [](int rank) {
+    RunSpec spec = small_spec();
+    if (rank == 1) spec.train.lr = 0.5;
+    return spec;
+  };
+  for (const std::string& problem : as_ranks(2, differs, [](RankProcesses&) {}))
+    EXPECT_NE(problem.find("was started with train.lr = 0.5, and rank 0 with 0.05"), std::string::npos) << problem;
+  const Trained other = train_ranks(2, small_spec(), [](int rank) { return classes(rank == 1 ? 91 : 90); });
+  EXPECT_EQ(other.summary.message,
+            "Rank 1: its data set random is not the one of rank 0. Give every host the same data.");
+}
+
+TEST_F(RankProcessesTest, NameTheRankThatEnds) {
+  const RunSpec spec = small_spec();
+  std::string message;
+  as_ranks(3, spec, [&](RankProcesses& processes) {
+    const data::Dataset data = classes();
+    if (processes.rank() == 2) return;  // as if it was killed
+    TrainControl control;
+    Recorder sink;
+    const Summary summary = train(spec, data, control, sink, {.processes = &processes});
+    EXPECT_EQ(summary.status, RunStatus::Failed);
+    EXPECT_NE(summary.message.find("Rank 2 (process "), std::string::npos) << summary.message;
+    EXPECT_NE(summary.message.find(") ended"), std::string::npos) << summary.message;
+  });
+}
+
+// Ends by itself only after the test has ended.
+class HangingRank final : public cpu::RankAverage {
+ public:
+  explicit HangingRank(RankChannel& channel) : channel_(channel) {}
+  void average(int, double, const Tensors<float>&) override { channel_.receive(); }
+  void average(int, double, const Tensors<double>&) override { channel_.receive(); }
+
+ private:
+  RankChannel& channel_;
+};
+
+TEST_F(RankProcessesTest, NameTheRankThatHangs) {
+  const RunSpec spec = small_spec();
+  as_ranks(3, spec, [&](RankProcesses& processes) {
+    const data::Dataset data = classes();
+    if (processes.rank() == 1) {  // it is alive and never sends its gradients
+      const auto hangs = std::make_shared<HangingRank>(processes.channel(0));
+      const auto make = [&](const RankRequest&) { return make_cpu_executor("CPU", {hangs, 1}); };
+      EXPECT_THROW(RankWorker(processes, data, make, nullptr).run(), Failure);
+      return;
+    }
+    TrainControl control;
+    Recorder sink;
+    const Summary summary = train(spec, data, control, sink, {.processes = &processes});
+    EXPECT_EQ(summary.message, "Rank 1 does not finish its step. The others have waited for 3.0 s.");
+  });
+}
+
+// Any program may connect to a port.
+TEST_F(RankProcessesTest, IgnoreAStranger) {
+  const RunSpec spec = small_spec();
+  std::jthread stranger([] {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(std::atoi(std::getenv("MASTER_PORT")) + 1));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    while (connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const std::string text(100, 'x');
+    EXPECT_EQ(send(socket, text.data(), text.size(), MSG_NOSIGNAL), 100);
+    char byte;
+    EXPECT_LE(recv(socket, &byte, 1, 0), 0) << "it got an answer";
+    close(socket);
+  });
+  const auto late = [&](int rank) {
+    if (rank == 1) stranger.join();
+    return spec;
+  };
+  EXPECT_EQ(as_ranks(2, late, [](RankProcesses& p) { EXPECT_EQ(p.count(), 2); }), std::vector<std::string>(2));
+}
+
+TEST(Fingerprint, DiffersWithEveryPartOfTheData) {
+  const data::Dataset data = classes();
+  const uint32_t before = fingerprint(data);
+  EXPECT_EQ(fingerprint(classes()), before);
+  data::Dataset other = data;
+  other.train.labels.back() ^= 1;
+  EXPECT_NE(fingerprint(other), before);
+  other = data;
+  other.test.x.back() += 1e-3f;
+  EXPECT_NE(fingerprint(other), before);
+}
+
+}  // namespace
+}  // namespace ws

@@ -170,9 +170,11 @@ RankMessage RankChannel::receive() {
 
 void RankChannel::abandon(const std::string& why) noexcept {
   {
-    const std::unique_lock lock(send_mutex_, std::try_to_lock);
+    std::unique_lock lock(send_mutex_, std::defer_lock);
+    const auto until = Clock::now() + beat_period();
+    while (!lock.try_lock() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (lock && ready(socket_, POLLOUT, 0)) write(MessageKind::Abandon, why);
-    shutdown(socket_, lock ? SHUT_WR : SHUT_RDWR);  // without the lock, another thread waits inside send()
+    shutdown(socket_, lock ? SHUT_WR : SHUT_RDWR);  // without the lock, the peer reads nothing and send() waits for it
   }
   broke(why);
 }

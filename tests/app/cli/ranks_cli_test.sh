@@ -55,6 +55,20 @@ for launcher in mpi slurm; do
   check "ranks of $launcher" '[[ $(cat codes) == "0 0 " ]] && diff <(losses threads2) <(losses $launcher) >/dev/null'
 done
 
+# Two hosts share no folder: the trace of rank 1 stays there until somebody joins the files.
+mkdir host0 host1
+pids=()
+for r in 1 0; do
+  (cd host$r && exec env RANK=$r WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.2 \
+    "$program" train iris "${cpu[@]}" --out o --run h.wsrun --trace full >rank 2>err.txt) &
+  pids[r]=$!
+done
+codes >codes
+check "ranks of two hosts" '[[ $(cat codes) == "0 0 " ]] && diff <(losses threads2) <(losses host0/o) >/dev/null && [[ ! -e host1/o ]]'
+check "it is said which trace is missing" 'grep -q "The trace of rank 1 is not here.* h.rank1.wsrun" host0/err.txt && [[ -s host1/h.rank1.wsrun ]]'
+"$program" convert host0/h.wsrun host1/h.rank1.wsrun h.wsrun >/dev/null && "$program" stats h.wsrun --by rank >stats.txt
+check "the files of two hosts are joined" 'grep -q "^2 ranks · 800 steps" stats.txt'
+
 # A checkpoint goes on with any number of ranks.
 "$program" train iris "${cpu[@]}" --out one >/dev/null 2>&1
 ranks 2 "$program" train iris "${cpu[@]}" --set train.epochs=30 --out some
@@ -76,6 +90,10 @@ check "each says who was killed" 'all_say rank.0.err rank.1.err && grep -q "Rank
 check "the run has all ranks until then" '"$program" stats k.wsrun --by rank | grep -q "^3 ranks" && [[ $(echo k*) == "k.wsrun killed" ]]'
 ranks 2 "$program" train --resume --out killed --set train.time_limit_s=1
 check "the last checkpoint goes on" '[[ -s before.wsck && $(cat codes) == "0 0 " ]]'
+
+launch 2 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out first
+until_there first/metrics.csv; kill -9 "${pids[0]}"; codes >codes
+check "without rank 0 the others end, too" '[[ $(cat codes) == "137 1 " ]] && all_say rank.1.err && grep -q "Rank 0 (at 127.0.0.1:.*) ended" rank.1.err'
 
 # A rank that hangs: its threads do not run, or it does not finish a step.
 export WARPSCOPE_RANK_TIMEOUT=4

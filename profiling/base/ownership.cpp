@@ -49,9 +49,11 @@ struct Mark {
   std::string text() const {
     const size_t space = name.find(' ');
     if (space == std::string::npos) return "another process";
-    return name.substr(0, space) + " (" + name.substr(space + 1) + ")" + (host == ws::host() ? "" : " on " + host);
+    return name.substr(0, space) + " (" + name.substr(space + 1) + ")" + (is_elsewhere() ? " on " + host : "");
   }
-  bool alive() const { return is_alive(mark); }
+  bool is_elsewhere() const { return !host.empty() && host != ws::host(); }
+  // Without locks nobody here can tell whether a process on another machine lives.
+  bool may_live() const { return is_elsewhere() || is_alive(mark); }
 };
 
 struct flock whole_file(short kind) {
@@ -106,8 +108,9 @@ void forget(int file) {
   }
 }
 
-[[noreturn]] void refuse(const std::string& path, const Mark& owner) {
-  throw Failure(path + " is being written by process " + owner.text() + ". Stop it first, or choose another name.");
+[[noreturn]] void refuse(const std::string& path, const Mark& owner, const std::string& uncertain_lock) {
+  throw Failure(path + " is being written by process " + owner.text() + ". Stop it first, or choose another name." +
+                (uncertain_lock.empty() ? "" : " If it no longer runs, delete " + uncertain_lock + "."));
 }
 
 }  // namespace
@@ -128,9 +131,9 @@ Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(
     if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
     const Lock lock = try_lock(file);
     const Mark owner = Mark::of(lock_);
-    if (lock == Lock::Held || (lock == Lock::Unknown && owner.alive())) {
+    if (lock == Lock::Held || (lock == Lock::Unknown && owner.may_live())) {
       close(file);
-      refuse(path, owner);
+      refuse(path, owner, lock == Lock::Unknown && owner.is_elsewhere() ? lock_ : "");
     }
     if (same_file(file, lock_)) {
       file_ = file;
@@ -160,7 +163,7 @@ std::string owner_of(const std::string& path, const char* kind) {
   const Lock state = look_at_lock(file);
   close(file);
   const Mark owner = Mark::of(lock);
-  return state == Lock::Held || (state == Lock::Unknown && owner.alive()) ? owner.text() : std::string();
+  return state == Lock::Held || (state == Lock::Unknown && owner.may_live()) ? owner.text() : std::string();
 }
 
 std::string unowned(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,23 @@
 
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
+#include "tests/support/interposed.h"
+
+namespace {
+
+bool no_locks = false;  // as on a network file system without a lock daemon
+
+}  // namespace
+
+extern "C" int fcntl(int file, int command, ...) {
+  va_list more;
+  va_start(more, command);
+  void* argument = va_arg(more, void*);
+  va_end(more);
+  REAL(fcntl);
+  if (no_locks && (command == F_OFD_SETLK || command == F_OFD_GETLK)) return errno = ENOLCK, -1;
+  return real(file, command, argument);
+}
 
 namespace ws {
 namespace {
@@ -100,6 +118,51 @@ TEST_F(Owning, AFolderHasOneOwner) {
   Ownership mine(folder_.string());
   EXPECT_THAT(why_refused([&] { Ownership second(folder_.string()); }), HasSubstr(std::to_string(getpid())));
   EXPECT_NO_THROW(Ownership(at("file in it")));
+}
+
+class OwningWithoutLocks : public Owning {
+ protected:
+  void SetUp() override { Owning::SetUp(), no_locks = true; }
+  void TearDown() override { no_locks = false, Owning::TearDown(); }
+  void mark(const char* name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+};
+
+TEST_F(OwningWithoutLocks, AProcessOfThisMachineOwnsWhileItLives) {
+  const std::string path = at("a.wsrun");
+  std::unique_ptr<Ownership> in_child;
+  Other other([&] { in_child = std::make_unique<Ownership>(path); });
+  const std::string refusal = why_refused([&] { Ownership second(path); });
+  EXPECT_THAT(refusal, HasSubstr("is being written by process " + std::to_string(other.process())));
+  EXPECT_THAT(refusal, ::testing::Not(HasSubstr("delete")));
+  EXPECT_EQ(unowned(path), at("a-2.wsrun"));
+  other.end();
+  EXPECT_EQ(owner_of(path), "");
+  EXPECT_EQ(why_refused([&] { Ownership second(path); }), "");
+}
+
+TEST_F(OwningWithoutLocks, AnotherMachinesClaimHolds) {
+  mark(".a.wsrun.owner", "another-boot 12 34\nfarm7\n12 warpscope-cli\n");
+  EXPECT_EQ(owner_of(at("a.wsrun")), "12 (warpscope-cli) on farm7");
+  EXPECT_THAT(why_refused([&] { Ownership second(at("a.wsrun")); }),
+              HasSubstr("process 12 (warpscope-cli) on farm7. Stop it first, or choose another name. If it no longer runs, delete " +
+                        at(".a.wsrun.owner")));
+  no_locks = false;  // where locks work, nobody holds this one
+  EXPECT_EQ(why_refused([&] { Ownership second(at("a.wsrun")); }), "");
+}
+
+TEST_F(OwningWithoutLocks, AMarkThatWasNotWrittenHoldsNothing) {
+  mark(".a.wsrun.owner", "");
+  EXPECT_EQ(owner_of(at("a.wsrun")), "");
+  EXPECT_EQ(why_refused([&] { Ownership first(at("a.wsrun")); }), "");
+}
+
+// Another machine has put its own file in the place of ours.
+TEST_F(OwningWithoutLocks, AChangedFileIsNotRemoved) {
+  auto mine = std::make_unique<Ownership>(at("a.wsrun"));
+  fs::remove(at(".a.wsrun.owner"));
+  mark(".a.wsrun.owner", "another-boot 12 34\nfarm7\n12 warpscope-cli\n");
+  mine.reset();
+  EXPECT_EQ(owner_of(at("a.wsrun")), "12 (warpscope-cli) on farm7");
 }
 
 TEST_F(Owning, NoSpecialFileIsReplaced) {

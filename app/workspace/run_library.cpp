@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <climits>
 #include <optional>
+#include <system_error>
 
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/unavailable.h"
 
 namespace ws::app {
 namespace {
@@ -21,6 +23,12 @@ QString unreadable(const QString& path, const QString& why) {
   const QString name = QFileInfo(path).fileName();
   return why.contains(name) ? why : QObject::tr("%1 cannot be read: %2").arg(name, why);
 }
+
+bool is_of_the_system(const std::exception& problem) {
+  return dynamic_cast<const Unavailable*>(&problem) || dynamic_cast<const std::system_error*>(&problem);
+}
+
+QString as_sentence(const QString& text) { return text.endsWith('.') ? text : text + '.'; }
 
 }  // namespace
 
@@ -105,9 +113,10 @@ bool RunLibrary::readFolder() {
       readNew(*run, path);
     } catch (const std::exception& problem) {
       delete run;
-      putAside(file, QString::fromUtf8(problem.what()));
+      is_of_the_system(problem) ? leaveOut(file, problem) : putAside(file, QString::fromUtf8(problem.what()));
       continue;
     }
+    told_.remove(path);
     written_.insert(path, time);
     insert(run);
     different = true;
@@ -150,8 +159,15 @@ void RunLibrary::tellTicked(const Run& run) {
 void RunLibrary::putAside(const QFileInfo& file, const QString& why) {
   told_.insert(file.absoluteFilePath());
   aside_.put(file);
-  const QString sentence = unreadable(file.absoluteFilePath(), why);
-  emit failed(tr("%1 It is put aside; open it to try again.").arg(sentence.endsWith('.') ? sentence : sentence + '.'));
+  emit failed(tr("%1 It is put aside; open it to try again.").arg(as_sentence(unreadable(file.absoluteFilePath(), why))));
+}
+
+// The next refresh tries again.
+void RunLibrary::leaveOut(const QFileInfo& file, const std::exception& problem) {
+  const QString path = file.absoluteFilePath();
+  if (told_.contains(path)) return;
+  told_.insert(path);
+  emit failed(tr("%1 It is tried again when its folder changes.").arg(as_sentence(unreadable(path, QString::fromUtf8(problem.what())))));
 }
 
 void RunLibrary::adopt(Run* run) {

@@ -65,6 +65,7 @@ class RunLibrary : public QObject {
   void keepLetter(const Run& run);
   void keepTitle(const Run& run);
   void putAside(const QFileInfo& file, const QString& why);
+  void leaveOut(const QFileInfo& file, const std::exception& problem);
   bool write(Run* run, const std::function<void(const std::string& path)>& change);
 
   QString folder_;
@@ -72,7 +73,7 @@ class RunLibrary : public QObject {
   RunTrash trash_;
   QSet<QString> reserved_;
   AsideFiles aside_;
-  QSet<QString> told_;  // files put aside that were reported
+  QSet<QString> told_;  // files put aside or left out that were reported
   std::map<Run*, std::unique_ptr<Job>> loading_;  // one thread per run
   QHash<QString, qint64> written_;  // time of each file's last change when it was read
   QFileSystemWatcher watcher_;

@@ -143,6 +143,8 @@ RunSummary read_run_summary(const std::string& path) {
   Database db = open_run(path);
   try {
     return from_meta(read_meta(db));
+  } catch (const Unavailable& failure) {
+    throw Unavailable("Cannot read " + path + ": " + failure.what());
   } catch (const Failure& failure) {
     throw Failure("Cannot read " + path + ": " + failure.what());
   }

@@ -32,6 +32,22 @@ std::string as_name(std::string_view name) {
   return result + '"';
 }
 
+// Throws by the code of SQLite: is it the system, another connection, or what the file holds?
+[[noreturn]] void fail(int code, const std::string& sentence) {
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throw DatabaseBusy(sentence);
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_FULL:
+      throw Unavailable(sentence);
+    default:
+      throw Failure(sentence);
+  }
+}
+
 // Opens immutable if the reader cannot write beside the file (read-only folder, disk of another machine).
 sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
   sqlite3* handle = nullptr;
@@ -46,7 +62,7 @@ sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
   if (code == SQLITE_OK) return handle;
   const std::string reason = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
   sqlite3_close_v2(handle);
-  throw Failure("Cannot open " + path + ": " + reason + ".");
+  fail(code, "Cannot open " + path + ": " + reason + ".");
 }
 
 // Adds the system's reason, because SQLite only says "disk I/O error".
@@ -73,9 +89,8 @@ int try_to_read(sqlite3* handle) {
 Statement::Statement(sqlite3* db, std::string_view sql, QueryBounds* bounds) : bounds_(bounds) {
   begin();
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr) != SQLITE_OK) {
-    throw Failure("The database refuses a query: " + reason_of(db) + ".");
-  }
+  const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
+  if (code != SQLITE_OK) fail(code, "The database refuses a query: " + reason_of(db) + ".");
   handle_.reset(statement);
 }
 
@@ -87,7 +102,7 @@ void Statement::begin() {
 
 void Statement::check(int code) const {
   if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
-  throw Failure("The database says: " + reason_of(sqlite3_db_handle(handle_.get())) + ".");
+  fail(code, "The database says: " + reason_of(sqlite3_db_handle(handle_.get())) + ".");
 }
 
 bool Statement::step() {
@@ -195,6 +210,8 @@ void Database::refuse_computed(const std::string& path) {
     }
   } catch (const Refused&) {
     throw;
+  } catch (const Unavailable&) {
+    throw;
   } catch (const Failure&) {
   }  // damaged: reads what is readable
 }
@@ -212,11 +229,8 @@ void Database::harden() {
 }
 
 void Database::exec(const char* sql) {
-  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr) & 0xff;
-  if (code == SQLITE_OK) return;
-  const std::string said = "The database says: " + reason_of(handle_.get()) + ".";
-  if (code == SQLITE_BUSY || code == SQLITE_LOCKED) throw DatabaseBusy(said);
-  throw Failure(said);
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(code, "The database says: " + reason_of(handle_.get()) + ".");
 }
 
 bool Database::has_table(std::string_view name) {

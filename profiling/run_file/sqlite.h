@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "profiling/base/failure.h"
+#include "profiling/base/unavailable.h"
 
 namespace ws::prof {
 
 // Another connection is reading or writing at the moment.
-class DatabaseBusy : public Failure {
+class DatabaseBusy : public Unavailable {
  public:
-  using Failure::Failure;
+  using Unavailable::Unavailable;
 };
 
 struct Blob {

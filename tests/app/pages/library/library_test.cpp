@@ -444,21 +444,35 @@ void LibraryTest::aBadFileIsNotReadAgainByItself() {
 }
 
 // Otherwise a file that ends the program would do that at the next start, too.
-int opened = 0;  // files by SQLite
+int failing_opens = 0;  // of SQLite
 
-int cannot_open_the_first(const char* path, int flags, int mode) {
-  return opened++ == 0 ? (errno = EIO, -1) : ::open(path, flags, mode);
+int open_with_faults(const char* path, int flags, int mode) {
+  return failing_opens > 0 && failing_opens-- > 0 ? (errno = EIO, -1) : ::open(path, flags, mode);
 }
 
 void LibraryTest::aFaultOfTheDiskPutsNoRunAside() {
   make(1);
   sqlite3_vfs* system = sqlite3_vfs_find(nullptr);
-  QCOMPARE(system->xSetSystemCall(system, "open", reinterpret_cast<sqlite3_syscall_ptr>(cannot_open_the_first)), SQLITE_OK);
+  QCOMPARE(system->xSetSystemCall(system, "open", reinterpret_cast<sqlite3_syscall_ptr>(open_with_faults)), SQLITE_OK);
+  failing_opens = 1;
   RunLibrary library(folder_.path());
   library.refresh();
-  system->xSetSystemCall(system, "open", nullptr);
-  QVERIFY(opened > 1);
+  QCOMPARE(failing_opens, 0);
   QCOMPARE(library.runs().size(), size_t(1));
+
+  failing_opens = 1'000'000;  // for long: said once, and the run comes back by itself
+  RunLibrary lasting(folder_.path());
+  QSignalSpy failed(&lasting, &RunLibrary::failed);
+  lasting.refresh();
+  lasting.refresh();
+  failing_opens = 0;
+  QCOMPARE(lasting.runs().size(), size_t(0));
+  QCOMPARE(failed.count(), 1);
+  QVERIFY2(failed[0][0].toString().contains("tried again when its folder changes"), qPrintable(failed[0][0].toString()));
+  lasting.refresh();
+  QCOMPARE(lasting.runs().size(), size_t(1));
+  QVERIFY(!QFile::exists(at(".aside")));
+  system->xSetSystemCall(system, "open", nullptr);
 }
 
 void LibraryTest::aChangedFileIsMarkedWhileItIsRead() {

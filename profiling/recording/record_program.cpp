@@ -61,8 +61,10 @@ class Earlier {
   Earlier(const Earlier&) = delete;
   Earlier& operator=(const Earlier&) = delete;
   ~Earlier() {
-    if (!holds_something(path_)) move(aside(), path_);
-    remove(aside());
+    if (holds_something(path_))
+      remove(aside());
+    else
+      move(aside(), path_);  // where that fails, the next recording takes it back
   }
 
  private:

@@ -1,6 +1,6 @@
 // Loaded into a program before its other libraries (LD_PRELOAD), this makes one call fail as the system would. The
 // program under test is the one that ships.
-//   WARPSCOPE_FAIL=KIND:N     the N-th call of that kind fails; "count": none does
+//   WARPSCOPE_FAIL=KIND:N     the N-th call of that kind fails; KIND:N+: all calls from it on; "count": none does
 //   WARPSCOPE_FAIL_LOG=FILE   gets "failed N CALL PATH" when a call fails, and "calls N KIND" at the end of each process
 // Calls before main() do not count.
 #include <dirent.h>
@@ -22,13 +22,13 @@
 
 namespace {
 
-enum Kind { Open, Write, Sync, Rename, Map, Memory, Thread, Database, Kinds };
-constexpr const char* kNames[Kinds] = {"open", "write", "sync", "rename", "mmap", "memory", "thread", "database"};
-constexpr int kErrors[Kinds] = {EMFILE, ENOSPC, EIO, EIO, ENOMEM, ENOMEM, EAGAIN, EIO};
+enum Kind { Open, Write, Sync, Rename, Remove, Map, Memory, Thread, Database, Kinds };
+constexpr const char* kNames[Kinds] = {"open", "write", "sync", "rename", "remove", "mmap", "memory", "thread", "database"};
+constexpr int kErrors[Kinds] = {EMFILE, ENOSPC, EIO, EIO, EIO, ENOMEM, ENOMEM, EAGAIN, EIO};
 constexpr size_t kLargeBytes = 1 << 20;
 
 std::atomic<int> chosen{Kinds};
-std::atomic<bool> counting{false};
+std::atomic<bool> counting{false}, lasting{false};
 std::atomic<long> at{0}, calls[Kinds];
 
 // No memory, no stream: this may stand in for malloc().
@@ -46,8 +46,8 @@ void log_line(const char* what, long number, const char* call, const char* path)
 bool fails(Kind kind, const char* call, const char* path = "") {
   if (chosen.load(std::memory_order_relaxed) != kind && !counting.load(std::memory_order_relaxed)) return false;
   const long number = ++calls[kind];
-  if (counting || number != at) return false;
-  log_line("failed", number, call, path);
+  if (counting || number < at || (number > at && !lasting)) return false;
+  if (number == at) log_line("failed", number, call, path);
   errno = kErrors[kind];
   return true;
 }
@@ -63,6 +63,7 @@ __attribute__((constructor)) void begin() {
   const char* wanted = getenv("WARPSCOPE_FAIL");
   counting = wanted && strcmp(wanted, "count") == 0;
   const char* colon = wanted ? strchr(wanted, ':') : nullptr;
+  lasting = colon && wanted[strlen(wanted) - 1] == '+';
   if (colon) choose(wanted, static_cast<size_t>(colon - wanted), atol(colon + 1));
 }
 
@@ -171,11 +172,11 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to, 
 }
 int unlink(const char* path) noexcept {
   REAL(unlink);
-  return fails(Rename, "unlink", path) || fails(Database, "unlink", path) ? -1 : real(path);
+  return fails(Remove, "unlink", path) || fails(Database, "unlink", path) ? -1 : real(path);
 }
 int remove(const char* path) noexcept {
   REAL(remove);
-  return fails(Rename, "remove", path) ? -1 : real(path);
+  return fails(Remove, "remove", path) ? -1 : real(path);
 }
 int fcntl64(int file, int command, ...) {
   va_list more;

@@ -32,8 +32,9 @@ AsideFiles::AsideFiles(const QString& folder) : folder_(folder) {
 void AsideFiles::takeMarks() {
   for (const QFileInfo& mark : QDir(folder_).entryInfoList({QString(kMark) + "*"}, QDir::Files | QDir::Hidden)) {
     QFile file(mark.filePath());
-    if (file.open(QIODevice::ReadOnly) && is_alive(file.readAll().toStdString())) continue;
-    put(QFileInfo(folder_ + "/" + mark.fileName().mid(QString(kMark).size())));
+    const std::string reader = file.open(QIODevice::ReadOnly) ? file.readAll().toStdString() : std::string();
+    if (is_alive(reader)) continue;
+    if (!reader.empty()) put(QFileInfo(folder_ + "/" + mark.fileName().mid(QString(kMark).size())));
     QFile::remove(mark.filePath());
   }
 }
@@ -69,8 +70,9 @@ AsideFiles::Reading::Reading(const AsideFiles& files, const QString& path) {
   if (mark.open(QIODevice::WriteOnly)) mark.write(QByteArray::fromStdString(process_mark()));
 }
 
+// An empty mark says nothing. One that could not be removed would put a good file aside.
 AsideFiles::Reading::~Reading() {
-  if (!mark_.isEmpty() && !QFile::remove(mark_)) QFile::remove(mark_);  // a mark that stays puts a good file aside
+  if (!mark_.isEmpty() && !QFile::remove(mark_)) QFile::resize(mark_, 0);
 }
 
 }  // namespace ws::app

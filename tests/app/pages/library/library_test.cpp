@@ -90,6 +90,7 @@ class LibraryTest : public QObject {
   void damagedFilesAreSaidOnce();
   void aBadFileIsNotReadAgainByItself();
   void aFaultOfTheDiskPutsNoRunAside();
+  void anEmptyMarkPutsNoRunAside();
   void aChangedFileIsMarkedWhileItIsRead();
 };
 
@@ -443,7 +444,16 @@ void LibraryTest::aBadFileIsNotReadAgainByItself() {
   QVERIFY(QDir(folder_.path()).entryList({".reading-*"}, QDir::Files | QDir::Hidden).isEmpty());
 }
 
-// Otherwise a file that ends the program would do that at the next start, too.
+// A file was read to its end, but its mark could not be removed.
+void LibraryTest::anEmptyMarkPutsNoRunAside() {
+  make(1);
+  QVERIFY(QFile(at(".reading-run-000.wsrun")).open(QIODevice::WriteOnly));
+  RunLibrary library(folder_.path());
+  library.refresh();
+  QCOMPARE(library.runs().size(), size_t(1));
+  QVERIFY(!QFile::exists(at(".reading-run-000.wsrun")));
+}
+
 int failing_opens = 0;  // of SQLite
 
 int open_with_faults(const char* path, int flags, int mode) {
@@ -475,6 +485,7 @@ void LibraryTest::aFaultOfTheDiskPutsNoRunAside() {
   system->xSetSystemCall(system, "open", nullptr);
 }
 
+// Otherwise a file that ends the program would do that at the next start, too.
 void LibraryTest::aChangedFileIsMarkedWhileItIsRead() {
   make(1);
   RunLibrary library(folder_.path());

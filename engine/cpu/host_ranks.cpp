@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "profiling/base/failure.h"
-#include "profiling/base/text.h"
 
 namespace ws::cpu {
 
@@ -41,8 +40,7 @@ void HostRanks::meet(size_t rank) {
   if (!patience_) {
     wake_.wait(lock, over);
   } else if (!wake_.wait_for(lock, *patience_, over)) {
-    abandoned_ = "Rank " + missing() + " does not finish its step. The others have waited for " +
-                 duration_text(std::chrono::duration<double>(*patience_).count()) + ".";
+    abandoned_ = late_ranks_text(missing(), *patience_);
     wake_.notify_all();
   }
   if (meetings_ < mine) throw Failure(abandoned_);

@@ -15,4 +15,7 @@ class RankGroup {
   virtual std::optional<std::chrono::milliseconds> patience() const { return std::nullopt; }
 };
 
+// `ranks`: those that the others have waited for, "1" or "1, 2".
+std::string late_ranks_text(const std::string& ranks, std::chrono::milliseconds waited);
+
 }  // namespace ws

@@ -227,8 +227,7 @@ class RankedExecutor final : public Executor {
 
   void give_up_on_late(std::chrono::milliseconds patience) {
     for (size_t i = 0; i < threads_.size(); ++i)
-      if (!threads_[i]->wait_for(patience))
-        group_->abandon("Rank " + std::to_string(i + 1) + " does not finish its steps, and rank 0 finished long ago.");
+      if (!threads_[i]->wait_for(patience)) group_->abandon(late_ranks_text(std::to_string(i + 1), patience));
   }
 
   void release() noexcept {

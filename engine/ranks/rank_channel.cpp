@@ -92,7 +92,8 @@ void RankChannel::loop() {
     beat();
     if (ready(socket_, POLLIN, period)) {
       if (read_next()) continue;
-      broke(peer_ + " ended in the middle of the training: it was killed, or it crashed.");
+      const bool silent = errno == EAGAIN;  // inside a message
+      broke(peer_ + (silent ? silence() : " ended in the middle of the training: it was killed, or it crashed."));
       break;
     }
     if (Clock::now() - heard_ < rank_patience()) continue;
@@ -121,6 +122,7 @@ bool RankChannel::read_all(char* to, size_t size) {
   while (size > 0) {
     const ssize_t count = recv(socket_, to, std::min(size, kPiece), 0);
     if (count < 0 && errno == EINTR) continue;
+    if (count == 0) errno = 0;
     if (count <= 0) return false;
     heard_ = Clock::now();
     to += count, size -= static_cast<size_t>(count);

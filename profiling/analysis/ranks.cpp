@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/step_finder.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/statistics.h"
@@ -35,8 +36,13 @@ struct StepMarks {
   }
 };
 
+// Some programs do not number their steps.
+int64_t number_of(const Span& mark, size_t index) {
+  return mark.step > 0 ? int64_t{mark.step} - 1 : static_cast<int64_t>(index);
+}
+
 void add_mark(StepMarks& marks, const Span& span) {
-  marks.numbers.push_back(span.step > 0 ? int64_t{span.step} - 1 : std::ssize(marks.starts));
+  marks.numbers.push_back(number_of(span, marks.starts.size()));
   marks.starts.push_back(span.start);
 }
 
@@ -147,11 +153,24 @@ class RankComparison {
         read_(t, b, [&](std::span<const Span> spans) { steps.insert(steps.end(), spans.begin(), spans.end()); });
       std::ranges::stable_sort(steps, {}, &Span::start);  // blocks of a file may overlap
       for (const Span& step : steps) add_mark(marks_[track.rank], step);
+      note_breaks(steps);
     }
     const bool known = std::ranges::any_of(found_.calls, [](const auto& calls) {
       return std::ranges::any_of(calls, [](const CollectiveCall& call) { return call.step > 0; });
     });
     if (marks_.empty() && !known) search_marks();
+  }
+
+  // An evaluation interrupts every rank. A rank that comes late interrupts only itself, and the others wait in their
+  // step.
+  void note_breaks(const std::vector<Span>& steps) {
+    const StepBreaks breaks(steps);
+    for (size_t i = 1; i < steps.size(); ++i)
+      if (breaks.between(steps[i - 1], steps[i])) ++breaks_[number_of(steps[i], i)];
+  }
+  bool is_after_break(int64_t step) const {
+    const auto at = breaks_.find(step);
+    return at != breaks_.end() && at->second == marks_.size();
   }
 
   // Searches the kernels of the first rank for a repeating pattern.
@@ -301,7 +320,8 @@ class RankComparison {
     report_.step_begins[step] = std::min(report_.step_begins[step], begin);
   }
 
-  // A step lasts from the last collective of the step before it to its own last one. Steps with a pause do not count.
+  // A step lasts from the last collective of the step before it to its own last one. Steps after a pause or an
+  // evaluation do not count, as in every mean step.
   void add_step_lengths() {
     const auto& steps = report_.steps;
     int64_t stride = std::numeric_limits<int64_t>::max();
@@ -309,7 +329,8 @@ class RankComparison {
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       std::vector<double> lengths;
       for (size_t s = 1; s < steps.size(); ++s)
-        if (steps[s] - steps[s - 1] == stride && ends_[r][s - 1] != -kAlways && ends_[r][s] > ends_[r][s - 1])
+        if (steps[s] - steps[s - 1] == stride && !is_after_break(steps[s]) && ends_[r][s - 1] != -kAlways &&
+            ends_[r][s] > ends_[r][s - 1])
           lengths.push_back(micros(ends_[r][s] - ends_[r][s - 1]));
       const TimeNs begin = report_.step_begins.back(), end = std::max(begin, ends_[r].back());
       if (lengths.empty()) lengths.push_back(micros(end - begin));
@@ -527,6 +548,7 @@ class RankComparison {
   MatchedCalls matched_;
   std::vector<size_t> rows_;  // index into report_.ranks, by index into found_.ranks
   std::map<int, StepMarks> marks_;
+  std::map<int64_t, size_t> breaks_;  // by step: number of ranks whose marks are interrupted before it
   std::vector<int64_t> step_index_;  // of each match, index into report_.steps; -1: not compared
   size_t first_used_ = 0, used_ = 0;
   std::vector<Sums> sums_;                        // by kind

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/step_breaks.h"
 #include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
 
@@ -95,41 +96,11 @@ std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWind
   return steps;
 }
 
-// An evaluation follows each epoch. A pause is a gap that is much longer than the usual ones.
-struct Breaks {
-  double steps_per_epoch = 0;
-  TimeNs pause = 0;
-  int64_t stride = 1;
-  std::vector<StepWindowNs> untraced;
-
-  Breaks(const std::vector<Span>& steps, double per_epoch, std::vector<StepWindowNs> left_out)
-      : steps_per_epoch(per_epoch), untraced(std::move(left_out)) {
-    std::vector<TimeNs> gaps, lengths, strides;
-    for (size_t i = 0; i + 1 < steps.size(); ++i) {
-      gaps.push_back(steps[i + 1].start - steps[i].end());
-      lengths.push_back(static_cast<TimeNs>(steps[i].duration));
-      strides.push_back(int64_t{steps[i + 1].step} - int64_t{steps[i].step});
-    }
-    if (gaps.empty()) return;
-    stride = std::max<int64_t>(1, middle_value(strides));
-    pause = std::max({8 * middle_value(gaps), 2 * middle_value(lengths), TimeNs{20'000}});
-  }
-  bool between(const Span& before, const Span& after) const {
-    if (before.step > 0) {
-      if (int64_t{after.step} - int64_t{before.step} != stride) return true;  // untraced steps lie between
-      const auto epoch = [this](const Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch + 1e-9); };
-      if (steps_per_epoch >= 2 && epoch(before) != epoch(after)) return true;
-    }
-    const auto reaches = [&](const StepWindowNs& u) { return u.begin < after.start && u.end > before.start; };
-    return after.start - before.end() > pause || std::ranges::any_of(untraced, reaches);
-  }
-};
-
 // Consecutive steps without a break. The last one only marks the end of the previous step.
 struct Row {
   size_t first = 0, last = 0;
 };
-std::vector<Row> rows_of(const std::vector<Span>& steps, const Breaks& breaks) {
+std::vector<Row> rows_of(const std::vector<Span>& steps, const StepBreaks& breaks) {
   std::vector<Row> rows;
   for (size_t first = 0, i = 0; i < steps.size(); ++i) {
     if (i + 1 < steps.size() && !breaks.between(steps[i], steps[i + 1])) continue;
@@ -280,9 +251,9 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   within.end = std::min(within.end, range.until);
   const std::vector<Span> steps = sampled_steps(*track, trace, within, range);
   if (steps.empty()) return sample;
-  const Breaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
+  const StepBreaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);
-  sample.stride = breaks.stride;
+  sample.stride = breaks.stride();
   const bool gpu = has_kernels(trace);
   sample.marks_only = !has_work(trace);
   const InnerParts inner(trace);
@@ -290,13 +261,13 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     for (size_t i = row->first; i < row->last; ++i)
       sample.step_us.push_back(static_cast<double>(steps[i + 1].start - steps[i].start) * 1e-3 /
-                               static_cast<double>(breaks.stride));
+                               static_cast<double>(breaks.stride()));
     // Works in pieces and stops once there is enough data, so that the event loop is not blocked for long.
     for (size_t last = row->last; last > row->first && totals.spans < kMostSpans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);
       const StepWindowNs piece{steps[first].start, steps[last].start};
       add_parts(sample, trace, inner, piece.begin, piece.end);
-      sample.parts.steps += static_cast<int64_t>(last - first) * breaks.stride;
+      sample.parts.steps += static_cast<int64_t>(last - first) * breaks.stride();
       add_spans(totals, trace, piece.begin, piece.end, gpu);
       last = first;
     }

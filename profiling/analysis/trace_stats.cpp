@@ -137,10 +137,14 @@ StatsJson memory_json(const std::vector<MemoryAccount>& accounts) {
 TraceStats trace_stats(const Trace& trace, GroupBy by) {
   TraceStats stats;
   std::unordered_set<uint32_t> steps;
+  // Every rank marks the steps that all ranks take together.
+  const auto is_step_again = [rank = rank_of_steps(trace)](const Track& track, const Span& span) {
+    return span.span_kind() == SpanKind::Step && rank >= 0 && track.rank >= 0 && track.rank != rank;
+  };
   for (const Track& track : trace.tracks()) {
     if (track.kind == TrackKind::Inner) continue;
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
-      if (!is_stream_wait(track, span)) count(stats, trace, span);
+      if (!is_stream_wait(track, span) && !is_step_again(track, span)) count(stats, trace, span);
       if (span.step != 0) steps.insert(span.step);
     });
   }

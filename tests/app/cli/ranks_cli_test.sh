@@ -29,6 +29,7 @@ for n in 2 3 4; do
   check "only rank 0 prints" '[[ -s rank.0 && ! -s rank.1 && ! -s rank.1.err ]]'
   check "only rank 0 keeps a folder" '[[ $(ls -d processes$n* out 2>/dev/null) == processes$n ]]'
   check "one run remains of all ranks" '[[ $(echo r$n*) == r$n.wsrun ]]'
+  "$program" stats r$n.wsrun >stats.txt; check "it has the steps once" 'grep -Eq "^steps +800$" stats.txt'
   "$program" stats r$n.wsrun --by rank --json >ranks.json
   check "it has the steps and transfers of $n ranks" "python3 -c \"import json; r = json.load(open('ranks.json')); exit(len(r['ranks']) != $n or len(r['steps']) != 800)\""
 done

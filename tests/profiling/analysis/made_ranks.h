@@ -21,10 +21,12 @@ struct MadeRanks {
   TimeNs jitter = 2'000;  // of each rank's begin
   bool marks = true;      // each rank marks its steps
   bool numbered = false;  // spans know their step
+  int64_t evaluate_every = 0;  // steps; 0: never
   uint64_t bytes = 25 << 20;
   std::function<TimeNs(int rank, TimeNs)> clock = [](int, TimeNs time) { return time; };
 
   static constexpr TimeNs kForward = 1'000'000, kBucket = 158'000, kBackward = 101'000;
+  static constexpr TimeNs kEvaluation = 6'000'000;  // some steps long
   static constexpr const char* kAllReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 
   // Calls trace_of(rank) for the trace that gets the rank, and rank_of(rank) for the rank of its tracks.
@@ -33,7 +35,10 @@ struct MadeRanks {
     std::vector<Row> rows;
     for (int r = 0; r < ranks; ++r) rows.push_back(row(trace_of(r), r, rank_of(r)));
     TimeNs now = 1'000'000;
-    for (int64_t step = 0; step < steps; ++step) now = add_step(rows, step, now, random);
+    for (int64_t step = 0; step < steps; ++step) {
+      if (evaluate_every > 0 && step > 0 && step % evaluate_every == 0) now += kEvaluation;
+      now = add_step(rows, step, now, random);
+    }
   }
 
   Trace joined() const {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/step_lanes.h"
+#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/trace_stats.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/support/machine.h"
 
@@ -55,6 +57,23 @@ TEST(Ranks, TimesOfAStepAddUp) {
   EXPECT_NEAR(report.collectives[0].count, 2, 1e-9);
   EXPECT_NEAR(report.collectives[0].bus_gb_s, (25 << 20) * 2 * 7 / 8.0 / 157.5e3, 1);
   EXPECT_NEAR(report.wait_us, 7 * 301 / 8.0, 2);
+}
+
+TEST(Ranks, ShareTheirSteps) { EXPECT_EQ(trace_stats(MadeRanks{}.joined()).steps, 101u); }
+
+// The mean step of the split leaves evaluations out, too.
+TEST(Ranks, AnEvaluationIsNoPartOfAStep) {
+  MadeRanks made;
+  made.late_rank = -1;
+  const double alone = rank_report(made.joined()).step_us;
+  made.evaluate_every = 10;
+  const Trace trace = made.joined();
+  const RankReport report = rank_report(trace);
+  EXPECT_NEAR(report.step_us, alone, 0.005 * alone);
+  EXPECT_NEAR(sample_steps(trace, 0).mean_step_us(), alone, 0.005 * alone);
+  made.late_rank = 0, made.every = 5;  // the rank whose marks come first
+  EXPECT_NEAR(rank_report(made.joined()).step_us, alone + 0.1 * 3000, 0.03 * alone)
+      << "half of the delays lie in an evaluation";
 }
 
 TEST(Ranks, TheSentenceSaysWhatEveryRankLoses) {

@@ -1,0 +1,34 @@
+#include "profiling/analysis/step_breaks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "profiling/base/statistics.h"
+
+namespace ws::prof {
+
+StepBreaks::StepBreaks(std::span<const Span> steps, double steps_per_epoch, std::vector<StepWindowNs> untraced)
+    : steps_per_epoch_(steps_per_epoch), untraced_(std::move(untraced)) {
+  std::vector<TimeNs> gaps, lengths, strides;
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    gaps.push_back(steps[i + 1].start - steps[i].end());
+    lengths.push_back(static_cast<TimeNs>(steps[i].duration));
+    strides.push_back(int64_t{steps[i + 1].step} - int64_t{steps[i].step});
+  }
+  if (gaps.empty()) return;
+  stride_ = std::max<int64_t>(1, middle_value(strides));
+  pause_ = std::max({8 * middle_value(gaps), 2 * middle_value(lengths), TimeNs{20'000}});
+}
+
+bool StepBreaks::between(const Span& before, const Span& after) const {
+  if (before.step > 0) {
+    if (int64_t{after.step} - int64_t{before.step} != stride_) return true;  // untraced steps lie between
+    const auto epoch = [this](const Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch_ + 1e-9); };
+    if (steps_per_epoch_ >= 2 && epoch(before) != epoch(after)) return true;
+  }
+  const auto reaches = [&](const StepWindowNs& u) { return u.begin < after.start && u.end > before.start; };
+  return after.start - before.end() > pause_ || std::ranges::any_of(untraced_, reaches);
+}
+
+}  // namespace ws::prof

@@ -10,7 +10,6 @@
 #include "engine/cpu/cpu_executor.h"
 #include "engine/cpu/host_ranks.h"
 #include "engine/executor/ranked_executor.h"
-#include "engine/ranks/rank_worker.h"
 #include "engine/ranks/remote_rank.h"
 #ifdef WARPSCOPE_HAVE_CUDA
 #include "engine/cuda/executor/cuda_executor.h"
@@ -96,7 +95,8 @@ int device_of(const RankProcesses& processes) {
   if (visible && gpus == 1) return 0;
   if (local < gpus) return local;
   throw Failure("this is rank " + std::to_string(local) + " of its host, counted from 0, and the host has " +
-                std::to_string(gpus) + " GPUs. Start one rank for each GPU, or choose exec.device=cpu.");
+                std::to_string(gpus) + (gpus == 1 ? " GPU" : " GPUs") +
+                ". Start one rank for each GPU, or choose exec.device=cpu.");
 }
 
 cuda::ProcessRank join_nccl(const RankRequest& request, RankProcesses& processes) {
@@ -128,16 +128,18 @@ std::unique_ptr<Executor> make_process_ranks(const RunSpec& spec, RankProcesses&
   const auto ranked = [&](const std::shared_ptr<RankGroup>& here, const std::shared_ptr<cpu::RankAverage>& average,
                           const std::function<std::unique_ptr<Executor>()>& own) {
     return make_ranked_executor(processes.count(), std::make_shared<ProcessGroup>(here, processes), [&](int rank) {
-      return rank == 0 ? own() : make_remote_rank(processes, rank, request, average);
+      return rank == 0 ? own() : make_remote_rank(processes, rank, average);
     });
   };
 #ifdef WARPSCOPE_HAVE_CUDA
   if (wants_cuda(spec)) {
     request.nccl_id = cuda::make_nccl_id();
     const cuda::ProcessRank mine = join_nccl(request, processes);
+    prepare_ranks(processes, request);
     return ranked(mine.group, nullptr, [&] { return cuda::make_cuda_executor(device_info().name, mine.connect()); });
   }
 #endif
+  prepare_ranks(processes, request);
   const auto group = std::make_shared<cpu::HostRanks>(processes.count(), rank_patience());
   return ranked(group, group, [&] { return make_cpu_executor(name_of_cpu(), {group, 0}); });
 }
@@ -158,17 +160,18 @@ std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* proc
   return make_ranked_executor(ranks, group, [&](int rank) { return make_cpu_executor(name, {group, rank}); });
 }
 
-std::unique_ptr<Executor> make_rank_executor(const RankRequest& request, RankProcesses& processes) {
+RankWorker::Connect prepare_rank(const RankRequest& request, RankProcesses& processes) {
   if (auto reason = why_invalid(request.spec, device_info().cuda)) throw Failure(*reason);
-  RankChannel& channel = processes.channel(0);
 #ifdef WARPSCOPE_HAVE_CUDA
   if (wants_cuda(request.spec)) {
     const cuda::ProcessRank mine = join_nccl(request, processes);
-    channel.when_broken([group = mine.group](const std::string& why) { group->abandon(why); });
-    return cuda::make_cuda_executor(device_info().name, mine.connect());
+    processes.channel(0).when_broken([group = mine.group](const std::string& why) { group->abandon(why); });
+    return [mine] { return cuda::make_cuda_executor(device_info().name, mine.connect()); };
   }
 #endif
-  return make_cpu_executor(name_of_cpu(), {average_through(channel), processes.rank()});
+  return [&processes] {
+    return make_cpu_executor(name_of_cpu(), {average_through(processes.channel(0)), processes.rank()});
+  };
 }
 
 FreeMemory free_memory_for(const RunSpec& spec) {

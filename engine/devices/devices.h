@@ -5,8 +5,7 @@
 #include "engine/executor/device_info.h"
 #include "engine/executor/executor.h"
 #include "engine/passes/memory_need.h"
-#include "engine/ranks/rank_messages.h"
-#include "engine/ranks/rank_processes.h"
+#include "engine/ranks/rank_worker.h"
 
 namespace ws {
 
@@ -16,8 +15,8 @@ bool wants_cuda(const RunSpec& spec);                          // after resolvin
 int ranks_of(const RunSpec& spec);                             // throws Failure if the machine has too few GPUs
 // Throws Failure with the sentence of why_invalid. `processes`: the ranks are these processes, and this one is rank 0.
 std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* processes = nullptr);
-// Makes the executor of this process, which is another rank than rank 0.
-std::unique_ptr<Executor> make_rank_executor(const RankRequest& request, RankProcesses& processes);
+// Prepares the executor of this process, which is another rank than rank 0. Throws Failure if it cannot run here.
+RankWorker::Connect prepare_rank(const RankRequest& request, RankProcesses& processes);
 FreeMemory free_memory_for(const RunSpec& spec);               // free memory of this machine now
 
 }  // namespace ws

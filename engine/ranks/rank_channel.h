@@ -19,7 +19,8 @@ enum class MessageKind : uint32_t {
   Abandon,
   Hello,
   Welcome,
-  Make,  // from here: rank 0 asks
+  Prepare,  // from here: rank 0 asks
+  Connect,
   Load,
   SetState,
   Bind,

@@ -73,8 +73,11 @@ std::string RankWorker::answer(const RankMessage& question) {
   std::vector<StepResult> results;
   ByteWriter out;
   switch (question.kind) {
-    case MessageKind::Make:
-      return make(bytes), device_;
+    case MessageKind::Prepare:
+      return prepare(bytes), "";
+    case MessageKind::Connect:
+      executor_ = connect_();
+      return device_ = executor_->device_name();
     case MessageKind::Load:
       return load(bytes), "";
     case MessageKind::SetState:
@@ -102,11 +105,10 @@ std::string RankWorker::answer(const RankMessage& question) {
   }
 }
 
-void RankWorker::make(std::string_view request) {
+void RankWorker::prepare(std::string_view request) {
   const RankRequest wanted = decode_request(request);
   spec_ = wanted.spec;
-  executor_ = make_(wanted);
-  device_ = executor_->device_name();
+  connect_ = prepare_(wanted);
 }
 
 void RankWorker::load(std::string_view bytes) {

@@ -12,10 +12,12 @@ namespace ws {
 
 class RankWorker {
  public:
-  using MakeExecutor = std::function<std::unique_ptr<Executor>(const RankRequest&)>;
+  // Checks that the request is possible here. The result makes the executor and may wait for the other ranks.
+  using Connect = std::function<std::unique_ptr<Executor>()>;
+  using Prepare = std::function<Connect(const RankRequest&)>;
   using Started = std::function<void(const CompiledPlan&, const Model&, Executor&)>;  // called at the first plan
-  RankWorker(RankProcesses& processes, const data::Dataset& data, MakeExecutor make, Started started)
-      : processes_(processes), data_(data), make_(std::move(make)), started_(std::move(started)) {}
+  RankWorker(RankProcesses& processes, const data::Dataset& data, Prepare prepare, Started started)
+      : processes_(processes), data_(data), prepare_(std::move(prepare)), started_(std::move(started)) {}
 
   std::string run();  // returns the outcome that rank 0 tells. Throws Failure if rank 0 gives up or ends.
   int64_t steps() const { return steps_; }
@@ -25,14 +27,15 @@ class RankWorker {
 
  private:
   std::string answer(const RankMessage& question);
-  void make(std::string_view request);
+  void prepare(std::string_view request);
   void load(std::string_view bytes);
   void bind(std::string_view bytes);
   void run_steps(std::string_view bytes);
 
   RankProcesses& processes_;
   const data::Dataset& data_;
-  MakeExecutor make_;
+  Prepare prepare_;
+  Connect connect_;
   Started started_;
   RunSpec spec_;
   Model model_;

@@ -5,11 +5,15 @@
 namespace ws {
 namespace {
 
+void throw_if_failed(int rank, const RankMessage& message) {
+  if (message.kind == MessageKind::Failed) throw Failure("Rank " + std::to_string(rank) + ": " + message.bytes);
+}
+
 class RemoteRank final : public Executor {
  public:
-  RemoteRank(RankProcesses& processes, int rank, const RankRequest& request, std::shared_ptr<cpu::RankAverage> average)
+  RemoteRank(RankProcesses& processes, int rank, std::shared_ptr<cpu::RankAverage> average)
       : processes_(processes), rank_(rank), average_(std::move(average)) {
-    name_ = ask(MessageKind::Make, encode(request));
+    name_ = ask(MessageKind::Connect, {});
   }
   ~RemoteRank() override {
     try {
@@ -66,7 +70,7 @@ class RemoteRank final : public Executor {
     channel.send(kind, bytes);
     for (;;) {
       const RankMessage message = channel.receive();
-      if (message.kind == MessageKind::Failed) throw Failure("Rank " + std::to_string(rank_) + ": " + message.bytes);
+      throw_if_failed(rank_, message);
       if (message.kind == MessageKind::Done) return answer_in(message.bytes);
       channel.send(MessageKind::Averaged, average_for(rank_, message.bytes, *average_));
     }
@@ -95,9 +99,15 @@ class RemoteRank final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_remote_rank(RankProcesses& processes, int rank, const RankRequest& request,
+void prepare_ranks(RankProcesses& processes, const RankRequest& request) {
+  for (int rank = 1; rank < processes.count(); ++rank)
+    processes.channel(rank).send(MessageKind::Prepare, encode(request));
+  for (int rank = 1; rank < processes.count(); ++rank) throw_if_failed(rank, processes.channel(rank).receive());
+}
+
+std::unique_ptr<Executor> make_remote_rank(RankProcesses& processes, int rank,
                                            std::shared_ptr<cpu::RankAverage> average) {
-  return std::make_unique<RemoteRank>(processes, rank, request, std::move(average));
+  return std::make_unique<RemoteRank>(processes, rank, std::move(average));
 }
 
 }  // namespace ws

@@ -9,8 +9,12 @@
 
 namespace ws {
 
+// Asks every other rank to get ready, all at the same time. Throws the Failure of a rank that cannot, so that no rank
+// waits for it to connect.
+void prepare_ranks(RankProcesses& processes, const RankRequest& request);
+
 // `average`: takes part for the other process when the ranks average gradients; null with NCCL.
-std::unique_ptr<Executor> make_remote_rank(RankProcesses& processes, int rank, const RankRequest& request,
+std::unique_ptr<Executor> make_remote_rank(RankProcesses& processes, int rank,
                                            std::shared_ptr<cpu::RankAverage> average);
 
 }  // namespace ws

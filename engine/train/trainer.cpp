@@ -8,7 +8,6 @@
 
 #include "engine/devices/devices.h"
 #include "engine/passes/memory_need.h"
-#include "engine/ranks/rank_worker.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/schedule.h"
 #include "engine/train/train_clock.h"
@@ -603,7 +602,7 @@ namespace {
 
 Summary work_for_rank_0(const RunSpec& spec, const data::Dataset& data, TrainSink& sink, RankProcesses& processes) {
   RankWorker worker(
-      processes, data, [&](const RankRequest& request) { return make_rank_executor(request, processes); },
+      processes, data, [&](const RankRequest& request) { return prepare_rank(request, processes); },
       [&](const CompiledPlan& plan, const Model& model, Executor& executor) {
         sink.started(worker.spec(), model, plan, data, executor);
       });

@@ -1,6 +1,11 @@
 // Several GPUs train what one GPU trains.
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <thread>
 
 #include "engine/cuda/ranks/nccl_ranks.h"
 #include "engine/executor/ranked_executor.h"
@@ -110,6 +115,51 @@ TEST(RanksGpu, MoreGpusThanThereAreIsASentence) {
     FAIL();
   } catch (const Failure& problem) {
     EXPECT_EQ(problem.what(), "exec.gpus asks for 64 GPUs and this machine has " + std::to_string(device_info().gpus) + ".");
+  }
+}
+
+// Trains with two ranks that speak as processes do; here they are threads. `local`: local rank of the second one.
+std::vector<Summary> train_processes(const RunSpec& spec, const data::Dataset& data, int local) {
+  setenv("MASTER_PORT", std::to_string(20000 + getpid() % 20000).c_str(), 1);
+  std::vector<Summary> ends(2);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      RankProcesses processes({rank, 2, rank * local, 2}, spec_text(spec), spec);
+      TrainSink sink;
+      TrainControl control;
+      ends[static_cast<size_t>(rank)] = ws::train(spec, data, control, sink, {.processes = &processes});
+    });
+  threads.clear();
+  return ends;
+}
+
+TEST(RanksGpu, OneRankAProcessTrainsAsOneGpu) {
+  NEEDS_GPUS(2);
+  RunSpec spec = training_of(1).spec;
+  spec.train.epochs = 4;
+  const data::Dataset data = random_data(330, 28, 10, true);
+  TrainSink sink;
+  TrainControl control;
+  const Summary one = ws::train(spec, data, control, sink);
+  for (const Launch launch : {Launch::Eager, Launch::Graph})
+    for (const Comm comm : {Comm::Bucket, Comm::Overlap}) {
+      spec.exec.launch = launch, spec.exec.comm = comm;
+      const auto ends = train_processes(spec, data, 1);
+      for (const Summary& end : ends) EXPECT_EQ(end.status, RunStatus::Finished) << end.message;
+      EXPECT_NEAR(ends[0].test_loss, one.test_loss, 1e-3);
+      EXPECT_EQ(ends[0].device, "2 × " + one.device);
+    }
+}
+
+TEST(RanksGpu, MoreLocalRanksThanGpusIsASentence) {
+  NEEDS_GPU();
+  if (std::getenv("CUDA_VISIBLE_DEVICES")) GTEST_SKIP() << "a process that sees one GPU may have any local rank";
+  if (!dlopen("libnccl.so.2", RTLD_NOW)) GTEST_SKIP() << "needs NCCL";
+  RunSpec spec = training_of(1).spec;
+  for (const Summary& end : train_processes(spec, random_data(330, 28, 10, true), 64)) {
+    EXPECT_EQ(end.status, RunStatus::Failed);
+    EXPECT_TRUE(end.message.starts_with("Rank 1: this is rank 64 of its host, counted from 0")) << end.message;
   }
 }
 

@@ -176,6 +176,7 @@ std::string make_nccl_id() {
 }
 
 ProcessRank make_nccl_rank(const std::string& id, int rank, int ranks, int device, bool beside_products) {
+  nccl();
   const auto one = std::make_shared<Communicators>(ranks, 1, beside_products);
   Nccl::Id copy{};
   id.copy(copy.bytes, sizeof copy.bytes);

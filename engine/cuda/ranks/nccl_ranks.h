@@ -25,6 +25,7 @@ struct ProcessRank {
   std::shared_ptr<RankGroup> group;
   std::function<std::unique_ptr<RankLink>()> connect;  // waits for all ranks. Throws Failure, also once abandoned
 };
+// Throws Failure without NCCL.
 ProcessRank make_nccl_rank(const std::string& id, int rank, int ranks, int device, bool beside_products);
 
 }  // namespace ws::cuda

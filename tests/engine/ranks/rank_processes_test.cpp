@@ -140,12 +140,13 @@ TEST_F(RankProcessesTest, TrainInDoubleAsOneRank) {
     const auto problems = as_ranks(ranks, spec, [&](RankProcesses& processes) {
       RankChannel* channel = processes.rank() > 0 ? &processes.channel(0) : nullptr;
       const auto oracle = [&](const RankRequest&) {
-        return make_oracle({average_through(*channel), processes.rank()});
+        return [&] { return make_oracle({average_through(*channel), processes.rank()}); };
       };
       if (channel) return void(RankWorker(processes, data, oracle, nullptr).run());
       const auto group = std::make_shared<cpu::HostRanks>(ranks);
+      prepare_ranks(processes, {spec, {}});
       const auto executor = make_ranked_executor(ranks, group, [&](int rank) {
-        return rank == 0 ? make_oracle({group, 0}) : make_remote_rank(processes, rank, {spec, {}}, group);
+        return rank == 0 ? make_oracle({group, 0}) : make_remote_rank(processes, rank, group);
       });
       many = oracle_state(*executor, spec, data);
       processes.end("0");
@@ -189,6 +190,28 @@ TEST_F(RankProcessesTest, RefuseOtherChoicesAndOtherData) {
             "Rank 1: its data set random is not the one of rank 0. Give every host the same data.");
 }
 
+TEST_F(RankProcessesTest, NeedEveryRankBeforeOneConnects) {
+  const RunSpec spec = small_spec();
+  as_ranks(3, spec, [&](RankProcesses& processes) {
+    const data::Dataset data = classes();
+    const auto prepare = [&](const RankRequest& request) -> RankWorker::Connect {
+      EXPECT_EQ(request.spec.exec.device, Device::Cpu);
+      if (processes.rank() == 1) throw Failure("the host has no GPU.");
+      return []() -> std::unique_ptr<Executor> {
+        ADD_FAILURE() << "it would wait for rank 1";
+        return make_cpu_executor();
+      };
+    };
+    if (processes.rank() > 0) {
+      EXPECT_THROW(RankWorker(processes, data, prepare, nullptr).run(), Failure);
+      return;
+    }
+    TrainControl control;
+    Recorder sink;
+    EXPECT_EQ(train(spec, data, control, sink, {.processes = &processes}).message, "Rank 1: the host has no GPU.");
+  });
+}
+
 TEST_F(RankProcessesTest, NameTheRankThatEnds) {
   const RunSpec spec = small_spec();
   std::string message;
@@ -221,8 +244,8 @@ TEST_F(RankProcessesTest, NameTheRankThatHangs) {
     const data::Dataset data = classes();
     if (processes.rank() == 1) {  // it is alive and never sends its gradients
       const auto hangs = std::make_shared<HangingRank>(processes.channel(0));
-      const auto make = [&](const RankRequest&) { return make_cpu_executor("CPU", {hangs, 1}); };
-      EXPECT_THROW(RankWorker(processes, data, make, nullptr).run(), Failure);
+      const auto prepare = [&](const RankRequest&) { return [&] { return make_cpu_executor("CPU", {hangs, 1}); }; };
+      EXPECT_THROW(RankWorker(processes, data, prepare, nullptr).run(), Failure);
       return;
     }
     TrainControl control;

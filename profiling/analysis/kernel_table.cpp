@@ -31,8 +31,6 @@ std::string without_brackets(const std::string& name) {
   return out;
 }
 
-std::string or_none(const std::string& text, const char* none = "(no op)") { return text.empty() ? none : text; }
-
 std::string shape_text(const Trace& trace, const Span& span) {
   const Detail& d = trace.detail(span.detail);
   if (d.grid[0] == 0) return trace.name(span.name);  // not a kernel
@@ -71,22 +69,9 @@ struct Grouping {
     return at->second;
   }
   std::string key(const Span& span) const {
-    const OpInfo& op = trace.ops[span.op < trace.ops.size() ? span.op : 0];
-    switch (by) {
-      case GroupBy::Name:
-        return trace.name(span.name);
-      case GroupBy::Shape:
-        return shape_text(trace, span);
-      case GroupBy::Op:
-        return or_none(op.layer.empty() || op.name.empty() ? op.name : op.layer + " · " + op.name);
-      case GroupBy::Layer:
-        return or_none(op.layer, op.name.empty() ? "(no op)" : "(no layer)");
-      case GroupBy::Phase:
-        return or_none(op.phase, op.name.empty() ? "(no op)" : "(no phase)");
-      case GroupBy::Line:
-        return or_none(std::string(line_of(op)), op.name.empty() ? "(no op)" : "(no line)");
-    }
-    return {};
+    if (by == GroupBy::Name) return trace.name(span.name);
+    if (by == GroupBy::Shape) return shape_text(trace, span);
+    return group_name(trace.ops[span.op < trace.ops.size() ? span.op : 0], by);
   }
 };
 
@@ -97,6 +82,25 @@ struct Group {
 };
 
 }  // namespace
+
+const char* to_string(GroupBy by) {
+  static constexpr const char* kNames[] = {"name", "op", "layer", "phase", "shape", "line"};
+  return kNames[static_cast<size_t>(by)];
+}
+
+std::string group_name(const OpInfo& op, GroupBy by) {
+  if (op.name.empty()) return "(no op)";
+  switch (by) {
+    case GroupBy::Layer:
+      return op.layer.empty() ? "(no layer)" : op.layer;
+    case GroupBy::Phase:
+      return op.phase.empty() ? "(no phase)" : op.phase;
+    case GroupBy::Line:
+      return line_of(op).empty() ? "(no line)" : std::string(line_of(op));
+    default:
+      return op.layer.empty() ? op.name : op.layer + " · " + op.name;
+  }
+}
 
 std::string shortened(const std::string& name, size_t most) {
   std::vector<size_t> letters;  // start of each letter

@@ -10,11 +10,15 @@ namespace ws::prof {
 
 namespace {
 
-MemoryAccount account_of(const Trace& trace, const std::string& name, const MemoryFilter& belongs, size_t moments) {
+MemoryAccount account_of(const Trace& trace, const std::string& name, const MemoryFilter& belongs, GroupBy by,
+                         size_t moments) {
   MemoryAccount account;
   account.allocator = name;
   account.history = memory_history(trace, belongs);
   account.sizes = size_histogram(account.history);
+  account.held_by = memory_grouping(trace, by);
+  account.held = held_at_peak(trace, account.history, account.held_by);
+  if (std::ranges::all_of(account.held, [](const MemoryHolder& row) { return row.op == kNoOp; })) account.held.clear();
   account.at_peak = memory_moment(account.history, account.history.peak_time);
   account.worst = account.at_peak;
   for (const MemoryMoment& moment : memory_moments(account.history, -kAlways, kAlways, moments))
@@ -47,20 +51,52 @@ std::string sizes_text(const std::vector<MemoryAccount>& accounts) {
   return text;
 }
 
+std::string held_text(const MemoryAccount& account) {
+  constexpr size_t kRows = 12;
+  if (account.held.empty()) return "";
+  std::string text = "\n" + table_row("{:>16} {:>8} {:>12}  live at the peak of {}, by {}", "bytes", "%", "blocks", account.allocator,
+                                      to_string(account.held_by));
+  for (size_t i = 0; i < std::min(kRows, account.held.size()); ++i) {
+    const MemoryHolder& row = account.held[i];
+    text += table_row("{:>16} {:8.2f} {:12}  {}", bytes_text(static_cast<double>(row.bytes)),
+                      100.0 * static_cast<double>(row.bytes) / static_cast<double>(account.history.peak_live), row.blocks, row.name);
+  }
+  return text + (account.held.size() > kRows ? formatted("{:>38}  {} more\n", "", account.held.size() - kRows) : "");
+}
+
 }  // namespace
 
-std::vector<MemoryAccount> memory_accounts(const Trace& trace, size_t moments) {
+std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& history, GroupBy by) {
+  std::map<std::string, MemoryHolder> rows;
+  each_live_at_peak(history, [&](const MemoryBlock& block) {
+    const OpTag op = block.op < trace.ops.size() ? block.op : kNoOp;
+    const std::string name = group_name(trace.ops[op], by);
+    MemoryHolder& row = rows.try_emplace(name, MemoryHolder{.name = name, .op = op}).first->second;
+    row.bytes += block.bytes, ++row.blocks;
+  });
+  std::vector<MemoryHolder> holders;
+  for (auto& [name, row] : rows) holders.push_back(std::move(row));
+  std::ranges::stable_sort(holders, std::greater<>{}, &MemoryHolder::bytes);
+  return holders;
+}
+
+GroupBy memory_grouping(const Trace& trace, GroupBy by) {
+  if (by != GroupBy::Name && by != GroupBy::Shape) return by;
+  return std::ranges::any_of(trace.ops, [](const OpInfo& op) { return !op.layer.empty(); }) ? GroupBy::Layer : GroupBy::Op;
+}
+
+std::vector<MemoryAccount> memory_accounts(const Trace& trace, GroupBy by, size_t moments) {
   std::vector<MemoryAccount> accounts;
   const auto& names = trace.memory_sources;
   for (size_t i = 0; i < names.size(); ++i)
     if (!is_driver_source(names[i]))
       accounts.push_back(account_of(
-          trace, names[i], [i](const MemoryEvent& event) { return event.source == i; }, moments));
+          trace, names[i], [i](const MemoryEvent& event) { return event.source == i; }, by, moments));
   const auto by_driver = [&](const MemoryEvent& event) {
     return event.source < names.size() && is_driver_source(names[event.source]);
   };
   if (std::ranges::any_of(names, is_driver_source))
-    accounts.push_back(account_of(trace, MemoryAccount::kDriver, by_driver, moments));
+    accounts.push_back(account_of(trace, MemoryAccount::kDriver, by_driver, by, moments));
   std::erase_if(accounts, [](const MemoryAccount& account) { return account.history.points.empty(); });
   return accounts;
 }
@@ -90,6 +126,8 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
       text += std::string(name) + ", at most: " + bytes_text(most) + "\n";
   if (!accounts.empty())
     text += "Fragmented: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
+  for (const MemoryAccount& account : accounts)
+    text += held_text(account);
   return text + sizes_text(accounts);
 }
 

@@ -4,9 +4,20 @@
 #include <string>
 #include <vector>
 
+#include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_holes.h"
 
 namespace ws::prof {
+
+// Who held the memory when the most bytes were live: a row by op, layer, phase or line, the most bytes first.
+struct MemoryHolder {
+  std::string name;
+  OpTag op = kNoOp;  // of its first block
+  uint64_t bytes = 0, blocks = 0;
+};
+std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& history, GroupBy by);
+// Blocks have no kernel's name: then rows are by layer, or by op where no layers are known.
+GroupBy memory_grouping(const Trace& trace, GroupBy by);
 
 struct MemoryAccount {
   std::string allocator;  // "caching", "arena"; "driver": cudaMalloc and similar calls together
@@ -14,12 +25,14 @@ struct MemoryAccount {
   MemoryMoment at_peak;  // when the most bytes were live
   MemoryMoment worst;    // when fragmentation was highest, among the moments examined
   std::vector<SizeBin> sizes;
+  GroupBy held_by = GroupBy::Op;
+  std::vector<MemoryHolder> held;  // at the peak; empty if no block has an op
   bool driver() const { return allocator == kDriver; }
   static constexpr const char* kDriver = "driver";
 };
 
 // The program's allocators come first, the driver last. Examines at most `moments` moments per allocator.
-std::vector<MemoryAccount> memory_accounts(const Trace& trace, size_t moments = 256);
+std::vector<MemoryAccount> memory_accounts(const Trace& trace, GroupBy by = GroupBy::Name, size_t moments = kMemoryMoments);
 // Maximum of a counter of the trace, in its unit; 0 if there is no such counter.
 double counter_peak(const Trace& trace, const std::string& name);
 

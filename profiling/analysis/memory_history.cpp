@@ -82,6 +82,11 @@ MemoryHistory memory_history(const Trace& trace, const MemoryFilter& belongs) {
   return std::move(builder.history);
 }
 
+void each_live_at_peak(const MemoryHistory& history, const std::function<void(const MemoryBlock&)>& found) {
+  for (const MemoryBlock& block : history.blocks)
+    if (!block.reserved && block.begin <= history.peak_time && (!block.freed || block.end > history.peak_time)) found(block);
+}
+
 std::vector<SizeBin> size_histogram(const MemoryHistory& history) {
   std::map<int, SizeBin> bins;
   for (const MemoryBlock& block : history.blocks) {

@@ -38,6 +38,8 @@ MemoryHistory memory_history(const Trace& trace, int source = -1);
 using MemoryFilter = std::function<bool(const MemoryEvent&)>;
 MemoryHistory memory_history(const Trace& trace, const MemoryFilter& belongs);
 
+// Blocks that were live when the most bytes were.
+void each_live_at_peak(const MemoryHistory& history, const std::function<void(const MemoryBlock&)>& found);
 std::vector<SizeBin> size_histogram(const MemoryHistory& history);  // powers of two
 
 }  // namespace ws::prof

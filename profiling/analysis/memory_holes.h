@@ -21,6 +21,7 @@ struct MemoryMoment {
 // Holes are counted inside the segments that a pool holds at that time. For an allocator without known segments, they
 // are counted inside the addresses that its blocks ever had, without gaps larger than a driver page.
 MemoryMoment memory_moment(const MemoryHistory& history, TimeNs time);
+constexpr size_t kMemoryMoments = 256;  // so many are examined everywhere, so that all views find the same one the worst
 // One moment after each change in the range, thinned evenly to at most `most`.
 std::vector<MemoryMoment> memory_moments(const MemoryHistory& history, TimeNs begin, TimeNs end, size_t most);
 double fragmentation(const MemoryHistory& history, TimeNs time);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "profiling/analysis/memory_history.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
@@ -47,22 +48,6 @@ void leave_inner_out(std::vector<OwnTime>& ranges) {
   }
 }
 
-std::string key_of(const OpInfo& op, GroupBy by) {
-  const auto or_none = [](const std::string& text, const char* none) { return text.empty() ? std::string(none) : text; };
-  switch (by) {
-    case GroupBy::Layer:
-      return or_none(op.layer, "(no layer)");
-    case GroupBy::Phase:
-      return or_none(op.phase, "(no phase)");
-    case GroupBy::Line:
-      return or_none(std::string(line_of(op)), "(no line)");
-    case GroupBy::Op:
-      return op.layer.empty() ? op.name : op.layer + " · " + op.name;
-    default:
-      return op.name;
-  }
-}
-
 }  // namespace
 
 std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by) {
@@ -73,7 +58,8 @@ std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end,
     leave_inner_out(ranges);
     for (const OwnTime& range : ranges) {
       if (range.span.op == kNoOp || range.span.op >= trace.ops.size()) continue;
-      const std::string key = key_of(trace.ops[range.span.op], by);
+      const OpInfo& op = trace.ops[range.span.op];
+      const std::string key = by == GroupBy::Name || by == GroupBy::Shape ? op.name : group_name(op, by);
       const auto [at, fresh] = rows.try_emplace(key);
       if (fresh) at->second.key = key, at->second.name = range.span.name, at->second.op = range.span.op;
       at->second.kind = SpanKind::Phase;
@@ -96,7 +82,7 @@ namespace {
 
 void add(ModuleTimes& to, const ModuleTimes& more) {
   to.forward_ns += more.forward_ns, to.backward_ns += more.backward_ns, to.other_ns += more.other_ns;
-  to.host_ns += more.host_ns, to.kernels += more.kernels;
+  to.host_ns += more.host_ns, to.kernels += more.kernels, to.peak_bytes += more.peak_bytes;
 }
 
 size_t last_separator(std::string_view path) { return path.find_last_of("./"); }
@@ -121,6 +107,12 @@ std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
     for (const OwnTime& range : ranges)
       if (const OpInfo& op = op_of(range.span); !op.layer.empty()) own[op.layer].host_ns += std::max<int64_t>(range.own, 0);
   }
+  for (size_t i = 0; i < trace.memory_sources.size(); ++i)
+    if (!is_driver_source(trace.memory_sources[i]))
+      each_live_at_peak(memory_history(trace, static_cast<int>(i)), [&](const MemoryBlock& block) {
+        const OpInfo& op = trace.ops[block.op < trace.ops.size() ? block.op : 0];
+        if (!op.layer.empty()) own[op.layer].peak_bytes += block.bytes;
+      });
   return own;
 }
 
@@ -178,12 +170,15 @@ std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps) {
   if (tree.empty())
     return "\nNo modules are known. Record with --level modules, or mark ranges with NVTX.\n";
   const double each = 1e-3 / static_cast<double>(std::max<uint64_t>(steps, 1));
-  std::string text = formatted("\n{:>12} {:>12} {:>12} {:>9}  module, with those inside", "forward µs", "backward µs", "host µs",
-                               "kernels") + (steps > 0 ? ", a step\n" : "\n");
+  const bool memory = std::ranges::any_of(tree, [](const ModuleNode& node) { return node.all.peak_bytes > 0; });
+  const auto at_peak = [memory](const std::string& cell) { return memory ? formatted(" {:>12}", cell) : std::string(); };
+  std::string text = formatted("\n{:>12} {:>12} {:>12} {:>9}{}  module, with those inside", "forward µs", "backward µs", "host µs",
+                               "kernels", at_peak("at the peak")) + (steps > 0 ? ", a step\n" : "\n");
   for (const ModuleNode& node : tree)
-    text += table_row("{:12.2f} {:12.2f} {:12.2f} {:9.1f}  {}{}", static_cast<double>(node.all.forward_ns + node.all.other_ns) * each,
+    text += table_row("{:12.2f} {:12.2f} {:12.2f} {:9.1f}{}  {}{}", static_cast<double>(node.all.forward_ns + node.all.other_ns) * each,
                       static_cast<double>(node.all.backward_ns) * each, static_cast<double>(node.all.host_ns) * each,
-                      static_cast<double>(node.all.kernels) * each * 1e3, std::string(static_cast<size_t>(2 * node.depth), ' '),
+                      static_cast<double>(node.all.kernels) * each * 1e3, at_peak(bytes_text(static_cast<double>(node.all.peak_bytes))),
+                      std::string(static_cast<size_t>(2 * node.depth), ' '),
                       node.name);
   return text;
 }
@@ -197,6 +192,7 @@ std::string to_json(const std::vector<ModuleNode>& tree) {
                     {"other_us", static_cast<double>(node.all.other_ns) * 1e-3},
                     {"host_us", static_cast<double>(node.all.host_ns) * 1e-3},
                     {"kernels", node.all.kernels},
+                    {"peak_bytes", node.all.peak_bytes},
                     {"own_kernels", node.own.kernels}});
   return nlohmann::ordered_json{{"modules", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

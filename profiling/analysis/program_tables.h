@@ -16,6 +16,7 @@ struct ModuleTimes {
   int64_t forward_ns = 0, backward_ns = 0, other_ns = 0;  // kernels of the module
   int64_t host_ns = 0;                                    // inside its ranges, all phases
   uint64_t kernels = 0;
+  uint64_t peak_bytes = 0;  // blocks of the program's allocators, when the most bytes were live
   int64_t gpu_ns() const { return forward_ns + backward_ns + other_ns; }
 };
 struct ModuleNode {

@@ -116,6 +116,13 @@ StatsJson history_json(const AllocatorHistory& calls) {
   return {{"all", calls_json(calls.all())}, {"in_steps", calls_json(calls.in_steps())}, {"by_step", by_step}};
 }
 
+StatsJson held_json(const MemoryAccount& account) {
+  auto rows = StatsJson::array();
+  for (const MemoryHolder& row : account.held)
+    rows.push_back({{to_string(account.held_by), row.name}, {"bytes", row.bytes}, {"blocks", row.blocks}});
+  return rows;
+}
+
 StatsJson memory_json(const std::vector<MemoryAccount>& accounts) {
   auto list = StatsJson::array();
   for (const MemoryAccount& a : accounts) {
@@ -127,7 +134,8 @@ StatsJson memory_json(const std::vector<MemoryAccount>& accounts) {
                     {"peak_reserved", a.history.peak_reserved},
                     {"fragmentation_at_peak", a.at_peak.fragmentation()},
                     {"fragmentation_at_worst", a.worst.fragmentation()},
-                    {"sizes", sizes}});
+                    {"sizes", sizes},
+                    {"held_at_peak", held_json(a)}});
   }
   return list;
 }
@@ -178,7 +186,7 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   stats.tracing_cost = run.summary.tracing_cost;
   stats.calls.take(run.allocations);
   stats.call_tables = allocator_text(run.trace, stats.calls, run.summary.steps);
-  stats.memory = memory_accounts(run.trace);
+  stats.memory = memory_accounts(run.trace, by);
   stats.memory_tables = memory_text(run.trace, stats.memory);
   return stats;
 }

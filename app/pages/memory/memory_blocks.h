@@ -3,6 +3,7 @@
 #include <QString>
 #include <vector>
 
+#include "engine/plan/plan.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {

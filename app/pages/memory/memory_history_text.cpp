@@ -5,14 +5,11 @@
 namespace ws::app {
 namespace {
 
-constexpr size_t kMoments = 240;
 constexpr size_t kNewestEvents = 20'000;  // the page is recomputed each second while a run is live
 
-void judge(MemoryStory& story, uint64_t peak) {
-  for (const prof::MemoryMoment& moment : story.moments) {
-    story.worst = std::max(story.worst, moment.fragmentation());
-    if (moment.live >= peak) story.at_peak = moment.fragmentation();
-  }
+void judge(MemoryStory& story, const prof::MemoryHistory& history) {
+  story.at_peak = story.worst = prof::fragmentation(history, history.peak_time);
+  for (const prof::MemoryMoment& moment : story.moments) story.worst = std::max(story.worst, moment.fragmentation());
 }
 
 // True if the program itself reports its blocks. An arena reports only what it holds.
@@ -46,10 +43,11 @@ MemoryStory plan_story(const MemoryMap& map) {
                               static_cast<prof::TimeNs>(block.x1), 0, prof::kNoOp, 0, false, true});
   std::ranges::stable_sort(history.blocks, {}, &prof::MemoryBlock::begin);
   for (int op = 0; op < static_cast<int>(map.x_end); ++op) history.points.push_back({op, 0, 0, 0});
-  story.moments = prof::memory_moments(history, -prof::kAlways, prof::kAlways, kMoments);
+  story.moments = prof::memory_moments(history, -prof::kAlways, prof::kAlways, prof::kMemoryMoments);
   story.of = QObject::tr("the plan"), story.by_op = true;
   story.x_begin = 0, story.x_end = map.x_end;
-  judge(story, map.peak);
+  history.peak_time = static_cast<prof::TimeNs>(map.peak_x);
+  judge(story, history);
   return story;
 }
 
@@ -67,13 +65,12 @@ MemoryStory event_story(const prof::Trace& trace) {
     return true;
   });
   if (history.points.empty()) return story;
-  story.moments = prof::memory_moments(history, from, prof::kAlways, kMoments);
+  story.moments = prof::memory_moments(history, from, prof::kAlways, prof::kMemoryMoments);
   if (story.empty()) return story;
   story.of = own ? name : QObject::tr("cudaMalloc and similar calls");
   story.x_begin = static_cast<double>(story.moments.front().time);
   story.x_end = static_cast<double>(std::max(story.moments.back().time, story.moments.front().time + 1));
-  if (from == -prof::kAlways) story.at_peak = prof::fragmentation(history, history.peak_time);
-  judge(story, history.peak_live);
+  judge(story, history);
   return story;
 }
 

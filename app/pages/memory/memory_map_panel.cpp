@@ -5,6 +5,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QSplitter>
+#include <QStackedWidget>
 #include <QVBoxLayout>
 
 #include "app/widgets/theme.h"
@@ -33,7 +34,8 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
       view_(new MemoryMapView(this)),
       sizes_(new HistogramView(tr("Sizes of the blocks"), this)),
       over_time_(new MemoryTimeView(this)),
-      calls_table_(new QTableView(this)) {
+      calls_table_(new QTableView(this)),
+      holders_table_(new QTableView(this)) {
   pane_->legend()->hide();
   source_button_ = option_button(tr("What the map shows"), pane_);
   auto* menu = new QMenu(source_button_);
@@ -76,7 +78,49 @@ QWidget* MemoryMapPanel::buildBelow() {
   over->addWidget(over_time_);
   over->addWidget(sizes_);
   over->setSizes({130, 70});
+  tables_ = new QStackedWidget(this);
+  tables_->addWidget(buildHolders());
+  tables_->addWidget(buildCalls());
+  auto* below = new QSplitter(Qt::Horizontal, this);
+  below->addWidget(over);
+  below->addWidget(tables_);
+  below->setSizes({300, 430});
+  return below;
+}
+
+void MemoryMapPanel::addTableChoice(Pane& pane) {
+  QPushButton* button = option_button(tr("What the table shows"), &pane);
+  auto* menu = new QMenu(button);
+  for (const auto& [text, table] : {std::pair{tr("Live at the peak, by layer or module"), Table::Layers},
+                                    {tr("Live at the peak, by source line"), Table::Lines},
+                                    {tr("Live at the peak, by op"), Table::Ops},
+                                    {tr("Driver's allocator calls"), Table::Calls}})
+    menu->addAction(text, this, [this, table = table] { setTable(table); });
+  button->setMenu(menu);
+  button->setText(tr("Show"));
+  pane.addOption(button);
+}
+
+Pane* MemoryMapPanel::buildHolders() {
+  holders_pane_ = new Pane(tr("Live at the peak"), this);
+  holders_pane_->legend()->hide();
+  addTableChoice(*holders_pane_);
+  holders_table_->setModel(&holders_);
+  style_table(*holders_table_, tr("What was live at the peak"));
+  holders_table_->horizontalHeader()->setSectionResizeMode(MemoryHoldersModel::Holder, QHeaderView::Stretch);
+  for (const auto& [column, width] : {std::pair{MemoryHoldersModel::Bytes, 96}, {MemoryHoldersModel::Share, 60},
+                                      {MemoryHoldersModel::Blocks, 74}})
+    holders_table_->setColumnWidth(column, width);
+  no_holders_ = put_table(*holders_pane_, holders_table_);
+  connect(holders_table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
+    if (const prof::OpTag op = holders_.op(index.row()); run_ && op != prof::kNoOp) selection_->choose(OpChoice{run_, op});
+  });
+  return holders_pane_;
+}
+
+Pane* MemoryMapPanel::buildCalls() {
   calls_pane_ = new Pane(tr("Driver's allocator calls"), this);
+  addTableChoice(*calls_pane_);
   calls_pane_->legend()->hide();
   calls_table_->setModel(&calls_);
   style_table(*calls_table_, tr("Calls of the driver's allocator, by op"));
@@ -90,11 +134,7 @@ QWidget* MemoryMapPanel::buildBelow() {
   }
   calls_table_->viewport()->installEventFilter(this);
   no_calls_ = put_table(*calls_pane_, calls_table_);
-  auto* below = new QSplitter(Qt::Horizontal, this);
-  below->addWidget(over);
-  below->addWidget(calls_pane_);
-  below->setSizes({300, 430});
-  return below;
+  return calls_pane_;
 }
 
 // The names come first. If space is short, columns that follow from other columns are hidden.
@@ -118,6 +158,7 @@ void MemoryMapPanel::setRun(Run* run) {
   if (run_) disconnect(run_, nullptr, this, nullptr);
   run_ = run;
   plan_->setRun(run);
+  plan_->setVisible(!run || run->hasChoices());  // another program has no plan
   if (run)
     connect(run, &Run::changed, this, [this] {
       if (isVisible() && view_->map().empty()) refresh();
@@ -131,6 +172,7 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
 }
 
 void MemoryMapPanel::setSource(Source source) { source_ = source, refresh(); }
+void MemoryMapPanel::setTable(Table table) { table_ = table, refreshBelow(); }
 
 void MemoryMapPanel::refresh() {
   MemoryMap map;
@@ -160,7 +202,27 @@ void MemoryMapPanel::refresh() {
   showFigures();
 }
 
+// A long history is looked through once, when the run has ended.
+void MemoryMapPanel::refreshHolders() {
+  constexpr size_t kWhileLive = 100'000;
+  if (run_ && run_->live() && run_->trace.memory().size() > kWhileLive) return;
+  const prof::GroupBy by = table_ == Table::Lines ? prof::GroupBy::Line
+                           : table_ == Table::Ops ? prof::GroupBy::Op
+                           : run_                 ? prof::memory_grouping(run_->trace, prof::GroupBy::Name)
+                                                  : prof::GroupBy::Layer;
+  holders_.setRun(run_, by);
+  const bool any = holders_.rowCount() > 0;
+  holders_table_->setVisible(any), no_holders_->setVisible(!any);
+  no_holders_->setText(tr("The allocator of this run did not tell of its blocks. An arena places them once, before the first step."));
+  holders_pane_->setTitle(tr("Live at the peak"),
+                          any ? tr("%1 of %2").arg(bytes_text(static_cast<double>(holders_.peak())), holders_.allocator())
+                              : QString());
+}
+
 void MemoryMapPanel::refreshBelow() {
+  refreshHolders();
+  const bool held = table_ == Table::Best ? holders_.rowCount() > 0 : table_ != Table::Calls;
+  tables_->setCurrentWidget(held ? holders_pane_ : calls_pane_);
   calls_.setRun(run_);
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);

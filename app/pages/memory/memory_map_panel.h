@@ -1,9 +1,10 @@
-// The memory page: figures, the plan beside the map, block sizes and holes over time below, and the calls
-// of the driver's allocator by op.
+// The memory page: figures, the plan beside the map, block sizes and holes over time below, and either who held the
+// memory at its peak, or the calls of the driver's allocator by op.
 #pragma once
 #include <QTimer>
 
 #include "app/pages/memory/allocator_calls.h"
+#include "app/pages/memory/memory_holders.h"
 #include "app/pages/memory/memory_map_view.h"
 #include "app/pages/memory/memory_time_view.h"
 #include "app/pages/plan/plan_panel.h"
@@ -14,6 +15,7 @@
 #include "app/workspace/selection.h"
 
 class QLabel;
+class QStackedWidget;
 
 namespace ws::app {
 
@@ -26,6 +28,7 @@ class MemoryMapPanel : public QWidget {
   FigureStrip* figures() const { return figures_; }
   const MemoryTimeView* overTime() const { return over_time_; }
   AllocatorCallsModel* calls() { return &calls_; }
+  MemoryHoldersModel* holders() { return &holders_; }
   void refresh();
 
  protected:
@@ -34,11 +37,18 @@ class MemoryMapPanel : public QWidget {
 
  private:
   enum class Source { Best, Plan, Events };
+  // The table below. Best: who held the memory, where the program's allocator told of its blocks.
+  enum class Table { Best, Layers, Lines, Ops, Calls };
   void showFigures();
   void chooseBlock(const MapBlock& block);
   void setSource(Source source);
   QWidget* buildBelow();
+  Pane* buildCalls();
+  Pane* buildHolders();
+  void addTableChoice(Pane& pane);
+  void setTable(Table table);
   void refreshBelow();
+  void refreshHolders();
   void fitCalls();
 
   Selection* selection_;
@@ -53,6 +63,12 @@ class MemoryMapPanel : public QWidget {
   QTableView* calls_table_;
   Pane* calls_pane_;
   QLabel* no_calls_;
+  MemoryHoldersModel holders_;
+  QTableView* holders_table_;
+  Pane* holders_pane_;
+  QLabel* no_holders_;
+  QStackedWidget* tables_;
+  Table table_ = Table::Best;
   QPushButton* source_button_;
   Source source_ = Source::Best;
   QTimer refresh_;

@@ -371,6 +371,43 @@ TEST(MemoryHistory, HolesWithoutSegmentsLieBetweenTheBlocks) {
   EXPECT_NE(text.find("< 512 B"), std::string::npos) << text;
 }
 
+// Three ops of two layers. At the peak, the second block of "a" is given back, and the driver's segment is no block.
+TEST(MemoryHistory, HoldersAtThePeakAreByLayerOpOrLine) {
+  Trace trace;
+  trace.memory_sources = {"PyTorch", "cudaMalloc"};
+  const auto op = [&trace](const char* name, const char* layer, const char* detail) {
+    trace.ops.push_back({name, detail, layer, "forward", Meaning::Matrix});
+    return static_cast<OpTag>(trace.ops.size() - 1);
+  };
+  const OpTag mm = op("aten::mm", "a", "at net.py:3 in forward"), add = op("aten::add", "a", "at net.py:4 in forward"),
+              relu = op("aten::relu", "b", "at net.py:4 in forward");
+  trace.append_memory({0, 1000, 100, 1, mm, MemoryAction::Allocate, 0});
+  trace.append_memory({1, 2000, 70, 1, mm, MemoryAction::Allocate, 0});
+  trace.append_memory({2, 2000, 0, 1, kNoOp, MemoryAction::Free, 0});
+  trace.append_memory({3, 3000, 30, 1, add, MemoryAction::Allocate, 0});
+  trace.append_memory({4, 4000, 60, 1, relu, MemoryAction::Allocate, 0});
+  trace.append_memory({5, 5000, 10, 1, kNoOp, MemoryAction::Allocate, 0});  // the peak: 200
+  trace.append_memory({6, 1000, 0, 1, kNoOp, MemoryAction::Free, 0});
+  trace.append_memory({7, 6000, 50, 1, relu, MemoryAction::Allocate, 0});
+  trace.append_memory({8, 9000, 4096, 1, kNoOp, MemoryAction::Allocate, 1});
+  const auto rows = [&trace](GroupBy by) {
+    std::vector<std::string> texts;
+    const auto by_row = memory_accounts(trace, by);
+    for (const MemoryHolder& row : by_row[0].held)
+      texts.push_back(row.name + " " + std::to_string(row.bytes) + " in " + std::to_string(row.blocks));
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(rows(GroupBy::Name), (Texts{"a 130 in 2", "b 60 in 1", "(no op) 10 in 1"}));
+  EXPECT_EQ(rows(GroupBy::Op), (Texts{"a · aten::mm 100 in 1", "b · aten::relu 60 in 1", "a · aten::add 30 in 1", "(no op) 10 in 1"}));
+  EXPECT_EQ(rows(GroupBy::Line), (Texts{"net.py:3 in forward 100 in 1", "net.py:4 in forward 90 in 2", "(no op) 10 in 1"}));
+  const auto accounts = memory_accounts(trace);
+  EXPECT_TRUE(accounts[1].driver() && accounts[1].held.empty()) << "no block of it has an op";
+  const std::string text = memory_text(trace, accounts);
+  EXPECT_NE(text.find("live at the peak of PyTorch, by layer"), std::string::npos) << text;
+  EXPECT_NE(text.find("65.00            2  a"), std::string::npos) << text;
+}
+
 // cudaMalloc for each block: every block is its own segment, and what is between them is still broken up.
 TEST(MemoryHistory, BlocksThatAreTheirOwnSegmentsAreNoPool) {
   Trace trace;

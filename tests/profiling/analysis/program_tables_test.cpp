@@ -59,6 +59,21 @@ TEST_F(ProgramTables, AModuleHasTheTimeOfThoseInside) {
   EXPECT_NE(to_text(tree, 1).find("fc1"), std::string::npos);
 }
 
+TEST_F(ProgramTables, AModuleHasTheMemoryOfThoseInside) {
+  const OpTag fc1 = op("aten::addmm", "encoder.fc1", "forward"), fc2 = op("aten::addmm", "encoder.fc2", "forward");
+  trace.memory_sources = {"cudaMalloc", "PyTorch"};
+  trace.append_memory({1, 100, 1 << 20, 1, fc1, MemoryAction::Allocate, 1});
+  trace.append_memory({2, 900, 512 << 10, 1, fc2, MemoryAction::Allocate, 1});
+  trace.append_memory({3, 7000, 64 << 20, 1, fc2, MemoryAction::Allocate, 0});  // of the driver: the pool that they lie in
+  trace.append_memory({4, 100, 0, 1, kNoOp, MemoryAction::Free, 1});
+  const auto tree = module_tree(trace);
+  ASSERT_EQ(tree.size(), 3u);
+  EXPECT_EQ(tree[0].all.peak_bytes, (1u << 20) + (512u << 10));
+  EXPECT_EQ(tree[0].own.peak_bytes, 0u);
+  EXPECT_NE(to_text(tree, 1).find("1.50 MiB  encoder"), std::string::npos) << to_text(tree, 1);
+  EXPECT_EQ(nlohmann::json::parse(to_json(tree))["modules"][1]["peak_bytes"], 1 << 20);
+}
+
 TEST_F(ProgramTables, ATraceWithoutModulesSaysWhatToDo) {
   kernel(0, 10, kNoOp);
   EXPECT_TRUE(module_tree(trace).empty());

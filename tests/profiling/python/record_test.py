@@ -330,9 +330,13 @@ class Memory(Recorded):
         self.assertGreaterEqual(memory["peak_live"], 40_000_000)
         self.assertLess(memory["peak_live"], 42_000_000)  # what was given back is not live
         self.assertEqual([size["count"] for size in memory["sizes"] if size["to"] == 1 << 20], [40])
+        line = next(i for i, text in enumerate(KEEPS.split("\n"), 1) if "# KEPT" in text)
+        held = json.loads(subprocess.run([CLI, "stats", "r.wsrun", "--json", "--by", "line"], cwd=self.folder, capture_output=True,
+                                         text=True).stdout)["memory"][0]["held_at_peak"]
+        self.assertTrue(held[0]["line"].startswith(f"keeps.py:{line} "), held)
+        self.assertEqual((held[0]["bytes"], held[0]["blocks"]), (40_000_000, 40))
         causes = subprocess.run([CLI, "stats", "r.wsrun", "--by", "cause"], cwd=self.folder, capture_output=True, text=True)
         first = " ".join(causes.stdout.split("\n\n")[1].split())
-        line = next(i for i, text in enumerate(KEEPS.split("\n"), 1) if "# KEPT" in text)
         self.assertIn(f"keeps.py:{line}", first)
         self.assertIn("more each step", first)
 

@@ -27,6 +27,7 @@ class MemoryTest : public QObject {
   void holesAndSizesOverTime();
   void theProgramsOwnAllocatorSpeaksFirst();
   void anArenaIsToldByItsPlan();
+  void theLargestHoldersAtThePeakComeFirst();
   void callsByOpAreThoseThatWereCounted();
   void callsOfARecordedProgramHaveACurve();
   void timeInTheAllocatorByStep();
@@ -191,6 +192,43 @@ void MemoryTest::anArenaIsToldByItsPlan() {
   QCOMPARE(story.moments[1].live, uint64_t{200});
   QCOMPARE(story.moments[2].holes, 2u);
   QCOMPARE(story.worst, 0.5);
+}
+
+void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
+  const auto run = program(3);
+  run->title = "net.py", run->trace.memory_sources = {"PyTorch"};
+  run->trace.ops.push_back({"aten::mm", "at net.py:3 in forward", "encoder.fc1", "forward", prof::Meaning::Matrix});
+  run->trace.ops.push_back({"aten::relu", "at net.py:4 in forward", "encoder.act", "forward", prof::Meaning::Pointwise});
+  const auto mm = static_cast<prof::OpTag>(run->trace.ops.size() - 2), relu = static_cast<prof::OpTag>(mm + 1);
+  run->trace.append_memory({10, 4096, 1 << 20, 1, mm, MemoryAction::Allocate, 0});
+  run->trace.append_memory({20, 1 << 22, 3 << 20, 1, relu, MemoryAction::Allocate, 0});
+  run->trace.append_memory({30, 4096, 0, 1, prof::kNoOp, MemoryAction::Free, 0});  // the peak comes again, and other holes
+  run->trace.append_memory({40, 1 << 23, 1 << 20, 1, mm, MemoryAction::Allocate, 0});
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1000, 700);
+  panel.setRun(run.get());
+  panel.show();
+  MemoryHoldersModel& holders = *panel.holders();
+  QAbstractItemModelTester tester(&holders);
+  QCOMPARE(holders.rowCount(), 2);
+  const auto text = [&](int row, int column) { return holders.index(row, column).data().toString(); };
+  QCOMPARE(text(0, MemoryHoldersModel::Holder), QString("encoder.act"));
+  QCOMPARE(text(0, MemoryHoldersModel::Share), QString("75.0"));
+  QCOMPARE(text(1, MemoryHoldersModel::Bytes), bytes_text(1 << 20));
+  QTableView* table = nullptr;
+  for (auto* view : panel.findChildren<QTableView*>())
+    if (view->model() == &holders) table = view;
+  QVERIFY(table && table->isVisible());
+  QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(holders.index(1, 0)).center());
+  QVERIFY2(std::holds_alternative<OpChoice>(selection.choice()), "a row leads to its op");
+  const auto* plan = panel.findChild<PlanPanel*>();
+  QVERIFY2(plan && !plan->isVisible(), "another program has no plan");
+  const prof::MemoryAccount account = prof::memory_accounts(run->trace)[0];
+  QCOMPARE(panel.overTime()->story().at_peak, account.at_peak.fragmentation());
+  QCOMPARE(panel.overTime()->story().worst, account.worst.fragmentation());
+  panel.setRun(nullptr);
+  QCOMPARE(holders.rowCount(), 0);
 }
 
 void MemoryTest::callsByOpAreThoseThatWereCounted() {

@@ -36,6 +36,17 @@ void finish_at_exit() {
   }
 }
 
+// Only such a handler hears the status.
+void note_status(int status, void*) {
+  if (ProgramWriter* writer = recorder()) writer->notes().fact(kExitStatusKey, std::to_string(status & 0xff));
+}
+
+// Exit handlers run in reverse order: the file is finished with the status in it.
+void finish_when_it_exits() {
+  std::atexit(finish_at_exit);
+  on_exit(note_status, nullptr);
+}
+
 std::string environment(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
   return value ? value : otherwise;
@@ -49,7 +60,7 @@ CollectorOptions collector_options() {
   if (!asked.window.empty()) options.clock = clock_window(asked.window);
   options.inside_driver_start = true;
   options.program_ranges = true;
-  options.libraries_loaded = [] { std::atexit(finish_at_exit); };
+  options.libraries_loaded = finish_when_it_exits;
   options.gpu = cupti_gpu_source();
   return options;
 }
@@ -93,7 +104,7 @@ void begin(bool by_driver) {
 ProgramWriter* recorder() { return g_usable.load(std::memory_order_acquire); }
 bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
-// Exit handlers run in reverse order. CUDA registers its own, so we register again after it, to run before them.
+// CUDA registers exit handlers of its own, so we register again after it, to run before them.
 void begin_recording(bool by_driver) {
   if (in_forked_child()) return;
   const std::lock_guard lock(g_begin);
@@ -103,7 +114,7 @@ void begin_recording(bool by_driver) {
     g_recorder->add_gpu();
   else
     return;
-  std::atexit(finish_at_exit);
+  finish_when_it_exits();
 }
 
 }  // namespace ws::prof

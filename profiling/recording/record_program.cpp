@@ -126,11 +126,15 @@ void end_file(const std::string& path, int ended_by) {
   }
 }
 
-bool has_completed(const std::string& path) {
+// What a program that is not our child ended with, as its file says; 1 if it was killed.
+int status_in(const std::string& path) {
   try {
-    return holds_something(path) && read_run_summary(path).status == "finished";
+    if (!holds_something(path)) return 1;
+    const RunSummary run = read_run_summary(path);
+    const auto at = run.extra.find(kExitStatusKey);
+    return at != run.extra.end() ? std::atoi(at->second.c_str()) : run.status == "finished" ? 0 : 1;
   } catch (const std::exception&) {
-    return false;
+    return 1;
   }
 }
 
@@ -208,7 +212,7 @@ struct RecordedProgram::Impl {
   // After the program has ended; takes a while for a long recording.
   int end() {
     end_files(files(), child ? child->ended_by() : 0);
-    const int left_with = child ? child->wait() : has_completed(path) ? 0 : 1;
+    const int left_with = child ? child->wait() : status_in(path);
     if (const auto all = files(); all.size() > 1) fold_processes(all);
     return left_with;
   }

@@ -1,6 +1,6 @@
 // Stands in for a CUDA program and its driver: starts what is loaded into recorded programs, as the driver would, and
-// marks steps, 50 or as many as its argument says; "losses" behind it: logs a loss of each. Ends with 0 whatever
-// becomes of the recording.
+// marks steps, 50 or as many as its argument says; "losses" behind it: logs a loss of each. Ends with 0,
+// or with its third argument, whatever becomes of the recording.
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -20,4 +20,5 @@ int main(int argc, char** argv) {
     const ws::prof::PhaseScope phase("forward");
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+  return argc > 3 ? std::atoi(argv[3]) : 0;
 }

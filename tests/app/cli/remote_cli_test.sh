@@ -119,7 +119,7 @@ running() { "$program" list --on "$here" | sed -n 's/^ *\([^ ]*-train\.py-[^ ]*\
 wait_for '[[ -n $(running) ]]'; job=$(running)
 check "a program of a shell with the environment is a job" '[[ -n "$job" && $(wc -w <<<"$job") == 1 ]]'
 "$program" attach "$here" --job "$job" --run shell.wsrun >out.txt 2>err.txt; code=$?; wait $shell
-check "who attaches gets its file and that of its child" '[[ $code == 0 ]] && cmp -s shell.wsrun "served/$job.wsrun" && [[ $(ls shell*.wsrun | wc -l) == 2 ]]'
+check "who attaches gets its status, its file and that of its child" '[[ $code == 5 ]] && cmp -s shell.wsrun "served/$job.wsrun" && [[ $(ls shell*.wsrun | wc -l) == 2 ]]'
 check "the program hears nothing of it" '[[ $(<own.txt) == 5 && ! -s program.txt && $(<listed.txt) == 0 && $(<short.txt) == short ]]'
 check "nothing else became a job" '[[ $(ls served/.jobs | grep -vc "^$job$") == 1 && $(ls served/.jobs | grep -c train.py) == 1 ]]'
 "$program" record --environment >env.txt; (. ./env.txt; env | grep -q "^CUDA_INJECTION64_PATH=/.*libwarpscope_inject.so$"); check "and the environment is for any shell" '[[ $? == 0 ]]'

@@ -124,6 +124,7 @@ struct Seen {
   std::optional<Progress> progress;
   std::optional<Summary> summary;
   std::vector<std::string> files;
+  std::optional<int> exit_status;
 
   void take(RemoteRun& run) {
     const RemoteUpdate news = run.take();
@@ -134,6 +135,7 @@ struct Seen {
     if (news.run.progress) progress = news.run.progress;
     if (news.run.summary) summary = news.run.summary;
     if (!news.files.empty()) files = news.files;
+    if (news.exit_status) exit_status = news.exit_status;
   }
   template <class Until>
   bool until(RemoteRun& run, const Until& reached, double most_s = 30) {
@@ -344,7 +346,7 @@ std::vector<std::string> jobs_there(RemoteLink& link, size_t wanted) {
 
 // Two such programs: windows come to one, the line is cut, they leave again. Nothing happens to the programs.
 TEST_P(LineTest, AProgramOfAnyShellIsAttachedToAndLeft) {
-  StartedBySomebody program(there(), "1500 losses"), other(there(), "1500 losses");
+  StartedBySomebody program(there(), "1500 losses 5"), other(there(), "1500 losses 5");
   RemoteLink first(address()), second(address());
   const std::vector<std::string> names = jobs_there(first, 2);
   ASSERT_EQ(names.size(), 2u);
@@ -357,8 +359,9 @@ TEST_P(LineTest, AProgramOfAnyShellIsAttachedToAndLeft) {
   }
   ASSERT_TRUE(by_first.until(run, [&] { return by_first.steps > 100 && cut(first); }));
   ASSERT_TRUE(by_first.to_the_end(run));
-  EXPECT_EQ(program.wait(20'000), 0);
-  EXPECT_EQ(other.wait(20'000), 0);
+  EXPECT_EQ(program.wait(20'000), 5);
+  EXPECT_EQ(other.wait(20'000), 5);
+  EXPECT_EQ(by_first.exit_status, 5);
   EXPECT_GT(by_first.steps, 1490) << "the last ones may come with the file only";
   EXPECT_EQ(by_first.holes + by_second.holes, 0u);
   EXPECT_GT(by_first.spans, 1000u);

@@ -25,8 +25,7 @@ struct Head {
   uint64_t size;
 };
 
-constexpr uint64_t kLongest = uint64_t{1} << 36;  // bytes of a message
-constexpr size_t kPiece = 1 << 20;                // bytes between two signs of life
+constexpr size_t kPiece = 1 << 20;  // bytes between two signs of life
 
 std::chrono::milliseconds beat_period() { return std::min(std::chrono::milliseconds(1000), rank_patience() / 8); }
 
@@ -90,32 +89,41 @@ void RankChannel::loop() {
   const auto period = static_cast<int>(beat_period().count());
   while (!ending_) {
     beat();
-    if (ready(socket_, POLLIN, period)) {
-      if (read_next()) continue;
-      const bool silent = errno == EAGAIN;  // inside a message
-      broke(peer_ + (silent ? silence() : " ended in the middle of the training: it was killed, or it crashed."));
+    if (!ready(socket_, POLLIN, period)) {
+      if (Clock::now() - heard_ < rank_patience()) continue;
+      broke(peer_ + silence());
       break;
     }
-    if (Clock::now() - heard_ < rank_patience()) continue;
-    broke(peer_ + silence());
-    break;
+    if (const std::string why = read_next(); !why.empty()) {
+      broke(peer_ + why);
+      break;
+    }
   }
   const std::lock_guard lock(mutex_);
   closed_ = true;
   wake_.notify_all();
 }
 
-bool RankChannel::read_next() {
+std::string RankChannel::read_next() {
+  const auto why_not = [] {
+    const bool silent = errno == EAGAIN;  // inside a message
+    return silent ? silence() : " ended in the middle of the training: it was killed, or it crashed.";
+  };
   Head head{};
-  if (!read_all(reinterpret_cast<char*>(&head), sizeof head) || head.size > kLongest) return false;
-  RankMessage message{head.kind, std::string(head.size, '\0')};
-  if (!read_all(message.bytes.data(), message.bytes.size())) return false;
-  if (head.kind == MessageKind::Abandon) broke(message.bytes);
-  if (head.kind == MessageKind::Abandon || head.kind == MessageKind::Alive) return true;
-  const std::lock_guard lock(mutex_);
-  messages_.push_back(std::move(message));
-  wake_.notify_all();
-  return true;
+  if (!read_all(reinterpret_cast<char*>(&head), sizeof head)) return why_not();
+  try {
+    RankMessage message{head.kind, std::string(head.size, '\0')};
+    if (!read_all(message.bytes.data(), message.bytes.size())) return why_not();
+    if (head.kind == MessageKind::Abandon) broke(message.bytes);
+    if (head.kind == MessageKind::Abandon || head.kind == MessageKind::Alive) return {};
+    const std::lock_guard lock(mutex_);
+    messages_.push_back(std::move(message));
+    wake_.notify_all();
+    return {};
+  } catch (const std::exception&) {  // std::bad_alloc, std::length_error
+    return " sent a message of " + bytes_text(static_cast<int64_t>(head.size)) +
+           ", and the memory is too small for it.";
+  }
 }
 
 bool RankChannel::read_all(char* to, size_t size) {
@@ -193,7 +201,7 @@ void RankChannel::broke(const std::string& why) {
   if (act) act(why);
 }
 
-void RankChannel::when_broken(std::function<void(const std::string&)> act) {
+void RankChannel::when_broken(const std::function<void(const std::string&)>& act) {
   std::string why;
   {
     const std::lock_guard lock(mutex_);

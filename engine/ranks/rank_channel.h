@@ -63,13 +63,13 @@ class RankChannel {
   // Breaks the channel and tells the other process why.
   void abandon(const std::string& why) noexcept;
   // `act` gets the reason on another thread, or at once if the channel is already broken.
-  void when_broken(std::function<void(const std::string&)> act);
+  void when_broken(const std::function<void(const std::string&)>& act);
   // Waits until the other process has closed its end, which a broken channel expects soon.
   void wait_until_closed();
 
  private:
   void loop();
-  bool read_next();
+  std::string read_next();  // returns why there is no message; empty if there is one
   bool read_all(char* to, size_t size);
   void beat();
   bool write(MessageKind kind, std::string_view bytes);  // with send_mutex_ held

@@ -120,7 +120,7 @@ TEST(RanksGpu, MoreGpusThanThereAreIsASentence) {
 
 // Trains with two ranks that speak as processes do; here they are threads. `local`: local rank of the second one.
 std::vector<Summary> train_processes(const RunSpec& spec, const data::Dataset& data, int local) {
-  setenv("MASTER_PORT", std::to_string(20000 + getpid() % 20000).c_str(), 1);
+  setenv("MASTER_PORT", std::to_string(20000 + getpid() % 12000).c_str(), 1);
   std::vector<Summary> ends(2);
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < 2; ++rank)

@@ -3,7 +3,7 @@
 source "$(dirname "$0")/cli_checks.sh"
 set +m
 cpu=(--set exec.device=cpu)
-export MASTER_PORT=$((20000 + $$ % 20000))
+export MASTER_PORT=$((20000 + $$ % 12000))
 
 # launch N COMMAND...: starts the ranks, the last one first; their output is in rank.R and rank.R.err
 launch() {
@@ -114,6 +114,7 @@ differ() { if [[ $RANK == 1 ]]; then "$@" --set train.batch=7; else "$@"; fi; }
 refused "was started with train.batch = 7, and rank 0 with 16" differ "$program" train iris "${cpu[@]}" --no-output
 refused "has started 2 ranks, one process each: leave exec.gpus out" "$program" train iris "${cpu[@]}" --set exec.gpus=2 --no-output
 refused "cannot be shared by so many ranks" "$program" train iris "${cpu[@]}" --set train.batch=1 --no-output
+refused "/proc/none" "$program" train iris "${cpu[@]}" --out /proc/none
 refused "has 1 rows, fewer than the 2 ranks" "$program" train iris "${cpu[@]}" --set train.batch=7 --no-output
 printf 'a,b,y\n%s\n' "$(seq 40 | awk '{ print $1 "," $1 * 2 "," $1 % 2 }')" >0.csv
 sed 's/^3,6,/3,7,/' 0.csv >1.csv

@@ -22,7 +22,7 @@ template <class Busy>
 void wait_while(const Busy& busy) {
   QElapsedTimer since;
   since.start();
-  while (busy() && since.elapsed() < 20'000) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents | QEventLoop::AllEvents, 20);
+  while (busy() && since.elapsed() < 50'000) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents | QEventLoop::AllEvents, 20);
   if (busy()) std::_Exit(3);
 }
 

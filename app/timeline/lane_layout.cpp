@@ -64,10 +64,12 @@ constexpr std::string_view kSamples = "samples of ";
 bool is_range_row(const prof::Track& track) { return track.kind == TrackKind::Phases && track.name.ends_with(" ranges"); }
 bool is_sample_row(const prof::Track& track) { return track.kind == TrackKind::Other && track.name.starts_with(kSamples); }
 
-// True for a row of program-marked steps if detected steps are drawn too: both show the same.
-bool says_steps_twice(const prof::Track& track, const std::vector<prof::Track>& all) {
-  return track.kind == TrackKind::Phases && track.name == "steps of the program" &&
-         std::ranges::any_of(all, [](const prof::Track& t) { return t.kind == TrackKind::Steps && t.spans > 0; });
+bool has_spans_of(TrackKind kind, const prof::Trace& trace) {
+  return std::ranges::any_of(trace.tracks(), [kind](const prof::Track& t) { return t.kind == kind && t.spans > 0; });
+}
+
+bool is_program_step_row(const prof::Track& track) {
+  return track.kind == TrackKind::Phases && track.name == "steps of the program";
 }
 
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
@@ -92,24 +94,45 @@ QString track_key(const LaneSource& source, const prof::Track& track) {
       .arg(track.depth);
 }
 
-bool has_streams(const prof::Trace& trace) {
-  return std::any_of(trace.tracks().begin(), trace.tracks().end(),
-                     [](const prof::Track& t) { return t.kind == TrackKind::Stream && t.spans > 0; });
-}
-
 bool matches(const LaneSettings& settings, const QString& text) {
   for (const QString& word : settings.filter.split(' ', Qt::SkipEmptyParts))
     if (!text.contains(word, Qt::CaseInsensitive)) return false;
   return true;
 }
 
-Lane span_lane(const LaneSource& source, int run, size_t index, bool small, bool own = false) {
+// What the rows of a run have in common.
+struct RowStyle {
+  bool small = false;    // lower lanes
+  bool streams = false;  // the run has GPU streams
+};
+
+int lane_height(const Lane& lane, const prof::Trace& trace, const RowStyle& style) {
+  const bool small = style.small;
+  switch (lane.track_kind) {
+    case TrackKind::Steps:
+    case TrackKind::Phases:
+      return small ? 17 : 19;
+    case TrackKind::Stream:
+      return small ? 30 : 42;
+    case TrackKind::Inner:
+      return small ? 17 : 19;
+    case TrackKind::Api:
+      return small ? (allocates(trace.tracks()[lane.tracks[0]]) ? 30 : 20)
+                   : (allocates(trace.tracks()[lane.tracks[0]]) ? 38 : 24);
+    case TrackKind::CpuThread:
+      return style.streams ? 20 : small ? 30 : 42;
+    default:
+      return 20;
+  }
+}
+
+Lane span_lane(const LaneSource& source, int run, size_t index, const RowStyle& style, bool own = false) {
   const prof::Trace& trace = own ? *source.gpu_steps : *source.trace;
   const prof::Track& track = trace.tracks()[index];
   Lane lane;
   lane.run = run, lane.track_kind = track.kind, lane.tracks = {index}, lane.gpu_steps = own;
   lane.key = (own ? "gpu/" : QString()) + track_key(source, track), lane.title = lane_title(source, track, own);
-  lane.height = lane_height(lane, source.trace, small);
+  lane.height = lane_height(lane, *source.trace, style);
   return lane;
 }
 
@@ -125,37 +148,42 @@ constexpr size_t kOverlapsFrom = 20;  // at least one span in this many
 constexpr int kTwoRows = 42;          // high enough for labels in both rows
 
 // Overlapping kernels of one stream stay in one lane. Copies of all streams share one lane.
+bool share_a_lane(const Lane& a, const Lane& b, const std::vector<prof::Track>& tracks) {
+  if (a.track_kind != b.track_kind) return false;
+  return a.track_kind == TrackKind::Copies ||
+         (a.track_kind == TrackKind::Stream && tracks[a.tracks[0]].name == tracks[b.tracks[0]].name);
+}
+
+void halve_overlapping(Lane& lane, const std::vector<prof::Track>& tracks) {
+  if (lane.track_kind != TrackKind::Stream) return;
+  size_t below = 0;
+  for (size_t k = 1; k < lane.tracks.size(); ++k) below += tracks[lane.tracks[k]].spans;
+  lane.halves = below * kOverlapsFrom > tracks[lane.tracks[0]].spans;
+  if (lane.halves) lane.height = std::max(lane.height, kTwoRows);
+}
+
+// The lanes are sorted: those that share one stand beside each other.
 void join_rows(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    const TrackKind kind = lanes[i].track_kind;
-    if (kind != TrackKind::Stream && kind != TrackKind::Copies) continue;
-    for (size_t j = i + 1; j < lanes.size();) {
-      const bool same =
-          lanes[j].track_kind == kind &&
-          (kind == TrackKind::Copies || tracks[lanes[j].tracks[0]].name == tracks[lanes[i].tracks[0]].name);
-      if (!same) {
-        ++j;
-        continue;
-      }
-      lanes[i].tracks.push_back(lanes[j].tracks[0]);
-      lanes.erase(lanes.begin() + static_cast<std::ptrdiff_t>(j));
-    }
-    size_t below = 0;
-    for (size_t k = 1; k < lanes[i].tracks.size(); ++k) below += tracks[lanes[i].tracks[k]].spans;
-    lanes[i].halves = kind == TrackKind::Stream && below * kOverlapsFrom > tracks[lanes[i].tracks[0]].spans;
-    if (lanes[i].halves) lanes[i].height = std::max(lanes[i].height, kTwoRows);
+  std::vector<Lane> joined;
+  for (Lane& lane : lanes) {
+    if (!joined.empty() && share_a_lane(joined.back(), lane, tracks))
+      joined.back().tracks.push_back(lane.tracks[0]);
+    else
+      joined.push_back(std::move(lane));
   }
+  for (Lane& lane : joined) halve_overlapping(lane, tracks);
+  lanes = std::move(joined);
 }
 
 // A single thread needs no number.
-void name_only_thread(std::vector<Lane>& lanes, const prof::Trace& trace) {
+void name_only_thread(std::vector<Lane>& lanes, bool streams) {
   Lane* only = nullptr;
   for (Lane& lane : lanes) {
     if (lane.track_kind != TrackKind::CpuThread || lane.title.isEmpty()) continue;
     if (only) return;
     only = &lane;
   }
-  if (only) only->title = has_streams(trace) ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
+  if (only) only->title = streams ? QStringLiteral("host ops") : QStringLiteral("CPU ops");
 }
 
 // Numbers the threads if several make calls: PyTorch's backward pass has its own thread.
@@ -224,19 +252,21 @@ std::vector<int> ranks_in(const prof::Trace& trace) {
 std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings, const RankTracks& shown) {
   std::vector<Lane> lanes;
   const auto& tracks = source.trace->tracks();
+  const RowStyle style{settings.small, has_spans_of(TrackKind::Stream, *source.trace)};
+  const bool steps = has_spans_of(TrackKind::Steps, *source.trace);  // rows of marked steps would show them again
   if (source.gpu_steps && shown.rank < 0)
     for (size_t i = 0; i < source.gpu_steps->tracks().size(); ++i)
-      lanes.push_back(span_lane(source, run, i, settings.small, true));
+      lanes.push_back(span_lane(source, run, i, style, true));
   for (size_t i = 0; i < tracks.size(); ++i)
-    if (tracks[i].spans > 0 && shown.has(tracks[i]) && !says_steps_twice(tracks[i], tracks))
-      lanes.push_back(span_lane(source, run, i, settings.small));
+    if (tracks[i].spans > 0 && shown.has(tracks[i]) && !(steps && is_program_step_row(tracks[i])))
+      lanes.push_back(span_lane(source, run, i, style));
   std::stable_sort(lanes.begin(), lanes.end(), [&](const Lane& a, const Lane& b) {
     if (a.gpu_steps || b.gpu_steps) return rank(source, a) < rank(source, b);
     const auto &x = tracks[a.tracks[0]], &y = tracks[b.tracks[0]];
     return std::tuple(rank(source, a), x.name, x.depth) < std::tuple(rank(source, b), y.name, y.depth);
   });
   join_rows(lanes, tracks);
-  name_only_thread(lanes, *source.trace);
+  name_only_thread(lanes, style.streams);
   number_callers(lanes, tracks);
   if (!source.gpu_steps) number_ranges(lanes, tracks);
   keep_some_inner(lanes, settings);
@@ -387,25 +417,6 @@ RowInLane row_in(const Lane& lane, size_t track) {
   const double half = lane.height / 2.0;
   if (!lane.halves) return {0, static_cast<double>(lane.height)};
   return track == lane.tracks[0] ? RowInLane{0, half + 1.5} : RowInLane{half - 1.5, half + 1.5};
-}
-
-int lane_height(const Lane& lane, const prof::Trace* trace, bool small) {
-  switch (lane.track_kind) {
-    case TrackKind::Steps:
-    case TrackKind::Phases:
-      return small ? 17 : 19;
-    case TrackKind::Stream:
-      return small ? 30 : 42;
-    case TrackKind::Inner:
-      return small ? 17 : 19;
-    case TrackKind::Api:
-      return small ? (allocates(trace->tracks()[lane.tracks[0]]) ? 30 : 20)
-                   : (allocates(trace->tracks()[lane.tracks[0]]) ? 38 : 24);
-    case TrackKind::CpuThread:
-      return has_streams(*trace) ? 20 : small ? 30 : 42;
-    default:
-      return 20;
-  }
 }
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {

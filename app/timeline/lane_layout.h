@@ -61,6 +61,4 @@ struct RowInLane {
 };
 RowInLane row_in(const Lane& lane, size_t track);  // position of that track inside the lane
 
-int lane_height(const Lane& lane, const prof::Trace* trace, bool small);
-
 }  // namespace ws::app

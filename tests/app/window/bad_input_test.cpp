@@ -11,6 +11,7 @@
 #include "app/window/notice_bar.h"
 #include "app/window/status_line.h"
 #include "app/window/top_bar.h"
+#include "profiling/formats/convert.h"
 #include "tests/app/support/window_home.h"
 
 using namespace ws::app;
@@ -51,6 +52,24 @@ class Environment {
   bool set_;
 };
 
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+void write_tracks(const QString& path, ws::prof::TrackKind kind, int tracks) {
+  ws::prof::RunData run;
+  run.summary.name = "many tracks", run.summary.status = "finished", run.summary.origin = "Chrome trace";
+  for (int i = 0; i < tracks; ++i) {
+    const auto track = run.trace.track(kind, "row " + std::to_string(i), "rows");
+    ws::prof::Span span{.start = i * 1000, .duration = 500, .kind = static_cast<uint64_t>(ws::prof::SpanKind::Kernel)};
+    span.name = run.trace.intern("kernel " + std::to_string(i % 50));
+    run.trace.append(track, span);
+  }
+  ws::prof::export_run(run, path.toStdString());
+}
+
 void write(const QString& path, const QByteArray& bytes) {
   QFile file(path);
   QVERIFY(file.open(QIODevice::WriteOnly));
@@ -62,6 +81,7 @@ void write(const QString& path, const QByteArray& bytes) {
 class BadInputTest : public QObject, WindowHome {
   Q_OBJECT
  private:
+  double secondsToShow(ws::prof::TrackKind kind, int tracks) const;  // processor time; -1: it does not open
   // Trains Iris once: whatever was wrong before, the next run works.
   static void trainsStill(MainWindow& window) {
     iris(window, 2);
@@ -80,6 +100,8 @@ class BadInputTest : public QObject, WindowHome {
   void aBrokenRunFileIsSaid_data();
   void aBrokenRunFileIsSaid();
   void aRunOfDeepTextsOpens();
+  void twiceAsManyTracksTakeTwiceAsLong_data();
+  void twiceAsManyTracksTakeTwiceAsLong();
   void aVanishedDataFolderIsSaid();
   void aFullDiskKeepsTheRunGoing();
   void aDiskFullFromTheStart();
@@ -147,6 +169,34 @@ void BadInputTest::aRunOfDeepTextsOpens() {
     window->tabs()->setCurrentIndex(tab);
     window->grab();
   }
+}
+
+double BadInputTest::secondsToShow(ws::prof::TrackKind kind, int tracks) const {
+  const QString path = home_.path() + QString("/%1.wsrun").arg(tracks);
+  write_tracks(path, kind, tracks);
+  auto window = open();
+  const double before = cpu_seconds();
+  window->openFile(path);
+  Run* run = window->workspace()->library()->byPath(path);
+  if (!run || !QTest::qWaitFor([run] { return run->loaded; }, 60'000)) return -1;
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) {
+    window->tabs()->setCurrentIndex(tab);
+    window->grab();
+  }
+  return cpu_seconds() - before;
+}
+
+void BadInputTest::twiceAsManyTracksTakeTwiceAsLong_data() {
+  QTest::addColumn<ws::prof::TrackKind>("kind");
+  QTest::newRow("streams") << ws::prof::TrackKind::Stream;
+  QTest::newRow("threads") << ws::prof::TrackKind::CpuThread;
+}
+
+void BadInputTest::twiceAsManyTracksTakeTwiceAsLong() {
+  QFETCH(ws::prof::TrackKind, kind);
+  const double once = secondsToShow(kind, 20'000), twice = secondsToShow(kind, 40'000);
+  QVERIFY(once > 0);
+  QVERIFY2(twice < 2.5 * once, qPrintable(QString("%1 s and %2 s").arg(once).arg(twice)));
 }
 
 void BadInputTest::aVanishedDataFolderIsSaid() {

@@ -39,7 +39,7 @@ void HostRanks::meet(size_t rank) {
   const auto over = [&] { return meetings_ >= mine || !abandoned_.empty(); };
   if (!patience_) {
     wake_.wait(lock, over);
-  } else if (!wake_.wait_for(lock, *patience_, over)) {
+  } else if (!wait_awake(*patience_, [&](auto slice) { return wake_.wait_for(lock, slice, over); })) {
     abandoned_ = late_ranks_text(missing(), *patience_);
     wake_.notify_all();
   }

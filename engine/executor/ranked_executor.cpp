@@ -42,7 +42,7 @@ class RankThread {
   // Returns false if the task still runs after this time.
   bool wait_for(std::chrono::milliseconds most) {
     std::unique_lock lock(mutex_);
-    return wake_.wait_for(lock, most, [this] { return !work_; });
+    return wait_awake(most, [&](auto slice) { return wake_.wait_for(lock, slice, [this] { return !work_; }); });
   }
 
  private:

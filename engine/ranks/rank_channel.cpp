@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "engine/executor/rank_group.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 
@@ -74,7 +75,6 @@ RankMessage read_message(int socket, uint64_t most) {
 
 RankChannel::RankChannel(int socket, std::string peer) : socket_(socket), peer_(std::move(peer)) {
   set_timeouts(socket_);
-  heard_ = Clock::now();
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -86,11 +86,12 @@ RankChannel::~RankChannel() {
 }
 
 void RankChannel::loop() {
-  const auto period = static_cast<int>(beat_period().count());
   while (!ending_) {
-    beat();
-    if (!ready(socket_, POLLIN, period)) {
-      if (Clock::now() - heard_ < rank_patience()) continue;
+    const auto hears = [this](std::chrono::milliseconds slice) {
+      beat();
+      return ending_ || ready(socket_, POLLIN, static_cast<int>(slice.count()));
+    };
+    if (!wait_awake(rank_patience(), hears)) {
       broke(peer_ + silence());
       break;
     }
@@ -132,7 +133,6 @@ bool RankChannel::read_all(char* to, size_t size) {
     if (count < 0 && errno == EINTR) continue;
     if (count == 0) errno = 0;
     if (count <= 0) return false;
-    heard_ = Clock::now();
     to += count, size -= static_cast<size_t>(count);
     beat();
   }

@@ -78,7 +78,7 @@ class RankChannel {
   int socket_;
   std::string peer_;
   std::mutex send_mutex_;
-  std::chrono::steady_clock::time_point beat_{}, heard_{};
+  std::chrono::steady_clock::time_point beat_{};
   std::mutex mutex_;  // guards all below
   std::condition_variable wake_;
   std::deque<RankMessage> messages_;

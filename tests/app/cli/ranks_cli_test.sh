@@ -103,6 +103,13 @@ until_there hangs/metrics.csv; kill -STOP "${pids[1]}"; SECONDS=0; wait "${pids[
 check "the others do not wait for ever and name it" '(( SECONDS < 30 )) && all_say rank.0.err rank.2.err && grep -q "Rank 1 .*for 4.0 s" rank.0.err && grep -q "Rank 1 " rank.2.err'
 kill -9 "${pids[1]}"; wait 2>/dev/null
 
+# A cluster suspends all ranks for longer than that and lets them go on.
+export WARPSCOPE_RANK_TIMEOUT=2
+launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out suspended
+until_there suspended/metrics.csv; kill -STOP "${pids[@]}"; sleep 3; kill -CONT "${pids[@]}"; sleep 1; kill -INT "${pids[@]}"; codes >codes
+check "suspended ranks go on" '[[ $(cat codes) == "0 0 0 " ]] && grep -q "\"status\": \"stopped\"" suspended/summary.json'
+export WARPSCOPE_RANK_TIMEOUT=4
+
 # refused SENTENCE COMMAND...: 2 ranks end with 1 and this sentence
 refused() {
   local sentence=$1

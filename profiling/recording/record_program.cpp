@@ -274,9 +274,10 @@ std::optional<int> RecordedProgram::wait(int most_ms) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(most_ms);
   if (!impl_->ending.valid()) {
     if (!impl_->ended(most_ms)) return std::nullopt;
-    impl_->ending = std::async(std::launch::async, [impl = impl_.get()] { return impl->end(); });
+    constexpr auto kHereIfNoThreadStarts = std::launch::async | std::launch::deferred;
+    impl_->ending = std::async(kHereIfNoThreadStarts, [impl = impl_.get()] { return impl->end(); });
   }
-  if (impl_->ending.wait_until(until) == std::future_status::ready) impl_->status = impl_->ending.get();
+  if (impl_->ending.wait_until(until) != std::future_status::timeout) impl_->status = impl_->ending.get();
   return impl_->status;
 }
 

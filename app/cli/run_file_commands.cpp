@@ -9,6 +9,7 @@
 #include "app/cli/help.h"
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
+#include "app/core/insights/multiprocessor_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/program_tables.h"
@@ -109,7 +110,9 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
 // Prints the advice that the window shows as cards.
 std::string causes_text(const prof::Trace& trace) {
   std::string text;
-  for (const app::Insight& insight : app::trace_insights(app::look_of(trace)))
+  std::vector<app::Insight> all = app::trace_insights(app::look_of(trace));
+  if (auto late = app::late_multiprocessor(prof::multiprocessor_report(trace))) all.push_back(std::move(*late));
+  for (const app::Insight& insight : all)
     text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + wrapped(insight.why, 2, 2) + "\n";
   return text.empty() ? "\nNothing stands out.\n" : text;
 }

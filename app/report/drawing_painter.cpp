@@ -56,4 +56,21 @@ void paint_drawing(QPainter& painter, const Drawing& drawing, const QPointF& at,
   painter.restore();
 }
 
+FigureInk window_ink() {
+  const Theme& t = theme();
+  const auto rgb = [](const QColor& colour) { return colour.rgb() & 0xFFFFFF; };
+  FigureInk ink{rgb(t.base),
+                rgb(t.text),
+                rgb(t.secondary),
+                rgb(t.quiet),
+                rgb(t.grid),
+                rgb(t.strong_border),
+                rgb(t.of(prof::Meaning::Sync)),
+                rgb(t.worse),
+                rgb(t.of(prof::Meaning::Communication)),
+                {}};
+  for (size_t m = 0; m < prof::kMeanings; ++m) ink.meaning[m] = rgb(t.meaning[m]);
+  return ink;
+}
+
 }  // namespace ws::app

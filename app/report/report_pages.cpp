@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/core/report/multiprocessor_section.h"
 #include "app/core/report/rank_section.h"
 #include "app/core/report/report_figures.h"
 #include "app/report/drawing_painter.h"
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/run.h"
+#include "app/workspace/trace_source.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/whole_file.h"
 
@@ -148,6 +150,7 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
     write_runs(page, runs);
     for (const ReportFigure& figure : figures(runs)) page.figure(figure);
     for (const ReportFigure& figure : rank_figures(runs)) page.figure(figure);
+    for (const ReportFigure& figure : multiprocessor_figures(runs)) page.figure(figure);
     for (const KernelTable& table : kernel_tables(runs)) page.kernels(table);
   }
   prof::write_whole(path.toStdString(), memory.data().toStdString());
@@ -173,6 +176,7 @@ ReportRun report_run(const Run& run) {
     for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
   out.step = step_picture(run.marks(), run.trace, out.run.sample);
   out.ranks = ranks_of(run);
+  out.inside = TraceSource(run).multiprocessors();
   return out;
 }
 

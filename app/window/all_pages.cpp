@@ -8,8 +8,8 @@ namespace ws::app {
 
 // Each function is defined in the folder of its name.
 Page compare_page(Workspace&), details_page(Workspace&), experiments_page(Workspace&), flame_page(Workspace&), insights_page(Workspace&),
-    kernels_page(Workspace&), lab_page(Workspace&), memory_page(Workspace&), plan_page(Workspace&),
-    ranks_page(Workspace&), roofline_page(Workspace&), setup_page(Workspace&), weights_page(Workspace&);
+    kernels_page(Workspace&), lab_page(Workspace&), memory_page(Workspace&), multiprocessors_page(Workspace&),
+    plan_page(Workspace&), ranks_page(Workspace&), roofline_page(Workspace&), setup_page(Workspace&), weights_page(Workspace&);
 
 AllPages make_all_pages(Workspace& workspace) {
   AllPages all;
@@ -18,7 +18,7 @@ AllPages make_all_pages(Workspace& workspace) {
   all.docks = {library.runs, log_page(workspace), details_page(workspace)};
   // The first five have a place in the row; the others are under "More".
   all.tabs = {live_page(workspace),     compare_page(workspace), plan_page(workspace),  kernels_page(workspace),
-              ranks_page(workspace), memory_page(workspace),   flame_page(workspace),   insights_page(workspace), library.library,
+              ranks_page(workspace), multiprocessors_page(workspace), memory_page(workspace),   flame_page(workspace),   insights_page(workspace), library.library,
               experiments_page(workspace), lab_page(workspace), roofline_page(workspace), weights_page(workspace)};
   return all;
 }

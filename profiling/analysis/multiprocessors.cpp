@@ -49,7 +49,7 @@ struct Lateness {
 
 class Comparison {
  public:
-  Comparison(const Trace& trace, const ReadBlock& read) : trace_(trace), read_(read) {}
+  Comparison(const Trace& trace, const ReadBlock& read, bool part) : trace_(trace), read_(read), part_(part) {}
 
   MultiprocessorReport report() {
     for (const size_t track : lanes()) add_lane(track);
@@ -90,7 +90,7 @@ class Comparison {
       --block;
     }
     std::ranges::stable_sort(spans, {}, [](const Span& span) { return TimeNs{span.start}; });
-    return {std::move(spans), block > 0};
+    return {std::move(spans), part_ || block > 0};
   }
 
   void add_lane(size_t track) {
@@ -304,6 +304,7 @@ class Comparison {
 
   const Trace& trace_;
   const ReadBlock& read_;
+  bool part_;
   MultiprocessorReport out_;
   std::map<std::string, std::pair<TimeNs, std::vector<Span>>> kernels_;  // by GPU: since when they were read
   std::map<Round, uint32_t> step_numbers_;
@@ -319,12 +320,37 @@ std::span<const InnerBar> MultiprocessorReport::bars_of(size_t step) const {
   return {range.begin(), range.end()};
 }
 
-MultiprocessorReport multiprocessor_report(const Trace& trace, const ReadBlock& read) {
-  return Comparison(trace, read).report();
+bool shows_inside(const Trace& trace) {
+  return std::ranges::any_of(trace.tracks(), [](const Track& t) { return t.kind == TrackKind::Inner && t.spans > 0; });
+}
+
+MultiprocessorReport multiprocessor_report(const Trace& trace, const ReadBlock& read, bool part) {
+  return Comparison(trace, read, part).report();
 }
 
 MultiprocessorReport multiprocessor_report(const Trace& trace) {
   return multiprocessor_report(trace, blocks_in_memory(trace));
+}
+
+InnerBar bar_of(const MultiprocessorReport& report, const LateMultiprocessor& late) {
+  InnerBar last;
+  for (const InnerBar& bar : report.bars_of(late.step))
+    if (bar.row == late.row && bar.part == late.part && bar.end > last.end) last = bar;
+  return last;
+}
+
+std::optional<FoundSpan> span_of(const Trace& trace, const MultiprocessorReport& report, const InnerBar& bar) {
+  const InnerRow& row = report.rows[bar.row];
+  std::optional<FoundSpan> found;
+  for (size_t t = 0; t < trace.tracks().size() && !found; ++t) {
+    const Track& track = trace.tracks()[t];
+    if (track.kind != TrackKind::Inner || track.group != row.gpu || track.name != row.lanes[bar.lane]) continue;
+    for_each_span(track, bar.begin, bar.end + 1, [&](const Span& span) {
+      if (span.start == bar.begin && span.end() == bar.end) found = FoundSpan{t, span};
+      return !found;
+    });
+  }
+  return found;
 }
 
 }  // namespace ws::prof

@@ -2,11 +2,13 @@
 // part later than the others, and what each did at what time of a step.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "profiling/analysis/collectives.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
@@ -68,10 +70,18 @@ struct MultiprocessorReport {
   std::span<const InnerBar> bars_of(size_t step) const;
 };
 
+bool shows_inside(const Trace& trace);  // True if a kernel of the trace has lanes inside
 // Empty if no kernel of the trace has lanes inside.
 MultiprocessorReport multiprocessor_report(const Trace& trace);
 // The same for a trace whose spans are read block by block. For a run file, see StoredSpans::multiprocessors().
-MultiprocessorReport multiprocessor_report(const Trace& trace, const ReadBlock& read);
+// `part`: the trace is the newest part of a longer one, so the oldest step may lack its begin.
+MultiprocessorReport multiprocessor_report(const Trace& trace, const ReadBlock& read, bool part = false);
+
+// The span of a bar in the same run, if it is in memory.
+std::optional<FoundSpan> span_of(const Trace& trace, const MultiprocessorReport& report, const InnerBar& bar);
+
+// The bar that a late one ends, in its step.
+InnerBar bar_of(const MultiprocessorReport& report, const LateMultiprocessor& late);
 
 std::string row_name(const MultiprocessorReport& report, size_t row);  // with its GPU if there are several
 // "multiprocessor 17 ends forward 0.40 µs later than the median in 90 % of the steps: costs 0.31 µs a step"

@@ -16,15 +16,6 @@ using prof::RankReport;
 constexpr double kMapTop = 20, kMapBottom = 20, kMapEdge = 10, kHostGap = 4, kGapFrom = 7, kLetter = 6.3;
 constexpr size_t kLongestHost = 18;
 
-uint32_t mixed_colour(uint32_t ground, uint32_t top, double share) {
-  uint32_t mixed = 0;
-  for (const int shift : {16, 8, 0}) {
-    const double a = (ground >> shift) & 0xFF, b = (top >> shift) & 0xFF;
-    mixed |= static_cast<uint32_t>(std::lround(a + (b - a) * share)) << shift;
-  }
-  return mixed;
-}
-
 // The smallest of 1, 2, 5, 10, 20, … that is at least `least`.
 int64_t round_number(double least) {
   int64_t decade = 1;
@@ -211,12 +202,6 @@ struct Box {
 };
 
 }  // namespace
-
-FigureInk paper_ink() {
-  return {0xFFFFFF, 0x191C22, 0x48505D, 0x5F6772, 0xE6E9EE, 0xB4BBC7, 0x8D9098, 0xA8480B, 0x12A0C0};
-}
-
-std::string hex_colour(uint32_t rgb) { return formatted("#{:06X}", rgb & 0xFFFFFF); }
 
 std::string rank_headline(const RankReport& report) {
   if (std::string text = straggler_text(report); !text.empty()) {

@@ -2,17 +2,10 @@
 #pragma once
 #include <cstdint>
 
-#include "app/core/report/drawing.h"
+#include "app/core/report/figure_ink.h"
 #include "profiling/analysis/ranks.h"
 
 namespace ws::app {
-
-// Colours of a figure as 0xRRGGBB.
-struct FigureInk {
-  uint32_t ground, text, secondary, quiet, grid, axis, bar, late, point;
-};
-FigureInk paper_ink();
-std::string hex_colour(uint32_t rgb);  // "#RRGGBB"
 
 // "Rank 5 comes 3.0 ms late …", or why no rank is named.
 std::string rank_headline(const prof::RankReport& report);

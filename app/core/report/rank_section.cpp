@@ -32,18 +32,6 @@ std::vector<ReportFigure> rank_figures_of(const std::vector<ReportRun>& runs, si
   return all;
 }
 
-std::string table_html(const FigureTable& table) {
-  std::string out = "<table class=\"kernels\"><tr>";
-  for (const FigureTable::Column& column : table.columns) out += "<th>" + escape_xml(column.name) + "</th>";
-  for (size_t r = 0; r < table.rows.size(); ++r) {
-    const char* tag = table.sum && r + 1 == table.rows.size() ? "th" : "td";
-    out += "</tr>\n<tr>";
-    for (size_t c = 0; c < table.columns.size(); ++c)
-      out += std::string("<") + tag + ">" + escape_xml(cell_text(table, r, c)) + "</" + tag + ">";
-  }
-  return out + "</tr></table>\n";
-}
-
 }  // namespace
 
 std::vector<ReportFigure> rank_figures(const std::vector<ReportRun>& runs) {
@@ -61,9 +49,9 @@ std::string ranks_html(const std::vector<ReportRun>& runs) {
     for (const ReportFigure& f : rank_figures_of(runs, i))
       html += "<p><b>" + escape_xml(f.title) + "</b></p>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
               escape_xml(f.caption) + "</figcaption></figure>\n";
-    html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + table_html(collectives_table(runs[i].ranks)) +
+    html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + to_html(collectives_table(runs[i].ranks)) +
             "<p class=\"note\">" + escape_xml(kCollectivesNote) + "</p>\n<p><b>Ranks</b>, mean of a step, µs</p>\n" +
-            table_html(ranks_table(runs[i].ranks));
+            to_html(ranks_table(runs[i].ranks));
     for (const std::string& note : runs[i].ranks.notes) html += "<p class=\"note\">" + escape_xml(note) + "</p>\n";
   }
   return html;

@@ -1,37 +1,13 @@
 #include "app/core/report/rank_tables.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-
-#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 using Kind = FigureTable::Kind;
-
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
-// Numbers of one column have the same decimals. Large ones need none.
-void choose_decimals(FigureTable& table) {
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    if (table.columns[c].kind != Kind::Number) continue;
-    double most = 0;
-    bool whole = true;
-    for (const auto& row : table.rows) {
-      const double value = std::get<double>(row[c]);
-      if (std::isnan(value)) continue;
-      most = std::max(most, std::abs(value)), whole &= value == std::floor(value);
-    }
-    table.columns[c].decimals = whole || most >= 1000 ? 0 : most >= 10 ? 1 : 2;
-  }
-}
 
 }  // namespace
 
@@ -81,32 +57,6 @@ FigureTable ranks_table(const prof::RankReport& report) {
   }
   choose_decimals(table);
   return table;
-}
-
-std::string cell_text(const FigureTable& table, size_t row, size_t column) {
-  const FigureTable::Cell& cell = table.rows[row][column];
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  const double value = std::get<double>(cell);
-  if (std::isnan(value)) return "–";
-  return table.columns[column].kind == Kind::Bytes ? bytes_text(value) : fixed(value, table.columns[column].decimals);
-}
-
-std::string to_csv(const FigureTable& table) {
-  std::string out;
-  for (size_t c = 0; c < table.columns.size(); ++c) {
-    const auto& column = table.columns[c];
-    const std::string name = column.name == "µs a step" ? "cost" : column.name;
-    out += (c ? "," : "") + name + (column.unit.empty() ? "" : "_" + column.unit);
-  }
-  for (const auto& row : table.rows) {
-    out += "\n";
-    for (size_t c = 0; c < row.size(); ++c) {
-      const auto* text = std::get_if<std::string>(&row[c]);
-      const double value = text ? 0 : std::get<double>(row[c]);
-      out += (c ? "," : "") + (text ? quoted(*text) : std::isnan(value) ? std::string() : formatted("{}", value));
-    }
-  }
-  return out + "\n";
 }
 
 }  // namespace ws::app

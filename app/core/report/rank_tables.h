@@ -1,32 +1,12 @@
 // The comparison of ranks as tables, for the window, reports and CSV files. No Qt.
 #pragma once
-#include <string>
-#include <variant>
-#include <vector>
-
+#include "app/core/report/figure_table.h"
 #include "profiling/analysis/ranks.h"
 
 namespace ws::app {
 
-struct FigureTable {
-  enum class Kind { Text, Number, Bytes };
-  struct Column {
-    std::string name, unit;  // unit: only in a CSV file
-    Kind kind = Kind::Number;
-    int decimals = 1;
-    std::string tip;
-  };
-  using Cell = std::variant<double, std::string>;  // NaN: not known
-  std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;
-  bool sum = false;  // the last row is a sum
-};
-
 FigureTable collectives_table(const prof::RankReport& report);
 FigureTable ranks_table(const prof::RankReport& report);
 extern const char* const kCollectivesNote;  // how to read the columns
-
-std::string cell_text(const FigureTable& table, size_t row, size_t column);  // "–" if not known
-std::string to_csv(const FigureTable& table);                                // with unrounded numbers
 
 }  // namespace ws::app

@@ -6,6 +6,7 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
 #include "app/core/report/drawing.h"
+#include "app/core/report/multiprocessor_section.h"
 #include "app/core/report/rank_section.h"
 #include "app/core/report/report_figures.h"
 #include "profiling/analysis/kernel_table.h"
@@ -242,7 +243,7 @@ std::string report_html(const std::vector<ReportRun>& runs) {
   for (const ReportFigure& f : figures(runs))
     html += "<h2>" + escape_xml(f.title) + "</h2>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
             escape_xml(f.caption) + "</figcaption></figure>\n";
-  return html + ranks_html(runs) + kernels_html(runs) + "</body></html>\n";
+  return html + ranks_html(runs) + multiprocessors_html(runs) + kernels_html(runs) + "</body></html>\n";
 }
 
 }  // namespace ws::app

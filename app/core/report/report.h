@@ -6,6 +6,7 @@
 #include "app/core/comparison/comparison.h"
 #include "app/core/report/drawing.h"
 #include "app/core/report/step_picture.h"
+#include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/ranks.h"
 
 namespace ws::app {
@@ -20,6 +21,7 @@ struct ReportRun {
   std::vector<Point> loss, accuracy;  // accuracy in percent
   StepPicture step;                   // a typical one of the sampled steps
   prof::RankReport ranks;             // empty for a run of one rank
+  prof::MultiprocessorReport inside;  // of its kernels; empty if they do not show it
   std::vector<std::string> problems;  // parts of its file that could not be read
 };
 

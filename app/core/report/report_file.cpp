@@ -5,6 +5,7 @@
 #include "app/core/report/report.h"
 #include "app/core/runs/newest_trace.h"
 #include "app/core/runs/step_marks.h"
+#include "profiling/run_file/stored_spans.h"
 
 namespace ws::app {
 
@@ -22,6 +23,7 @@ ReportRun report_run_of_file(const std::string& path) {
   const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, out.run.imported ? nullptr : out.run.choices());
   out.step = step_picture(on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, out.run.sample);
   out.ranks = prof::rank_report(data);
+  out.inside = path.ends_with(".wsrun") ? prof::StoredSpans(path).multiprocessors() : prof::multiprocessor_report(data.trace);
   return out;
 }
 

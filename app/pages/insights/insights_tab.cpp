@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "app/core/insights/multiprocessor_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
@@ -37,7 +38,7 @@ Tried outcome(const Run& run) {
 namespace {
 
 // Finds what the choices could do better. For any trace, adds what its spans show.
-std::vector<Insight> found_in(const Run& run, RunFacts& facts) {
+std::vector<Insight> found_in_steps(const Run& run, RunFacts& facts) {
   if (!run.hasChoices()) {
     const TraceLook look = look_of(run.trace);
     facts = facts_of(look);
@@ -53,6 +54,18 @@ std::vector<Insight> found_in(const Run& run, RunFacts& facts) {
 }
 
 }  // namespace
+
+// Also what the inside of its kernels shows.
+std::vector<Insight> InsightsTab::foundIn(const Run& run, RunFacts& facts) {
+  std::vector<Insight> found = found_in_steps(run, facts);
+  const prof::MultiprocessorReport& inside = *inside_.report();
+  if (auto late = late_multiprocessor(inside)) {
+    if (const auto span = inside_.spanOf(bar_of(inside, inside.late[0])))
+      late->place = prof::FoundSpan{span->track, span->span};
+    found.push_back(std::move(*late));
+  }
+  return found;
+}
 
 InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(parent), session_(session) {
   picker_ = option_button(tr("Run of this page"), this);
@@ -87,6 +100,7 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
     if (run_ && run_->live()) refresh();
   });
   due_.start();
+  connect(&inside_, &MultiprocessorReader::changed, this, &InsightsTab::refresh);
   connect(session_, &TrainingSession::started, this, [this](Run* run) {
     const bool ours = std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& a) { return a.run == run; });
     if (!ours && train_ && !trying_) showRun(run);
@@ -128,12 +142,14 @@ void InsightsTab::sessionEnded(Run* run) {
 void InsightsTab::refresh() {
   picker_->setText(run_ ? run_->title : tr("No run"));
   picker_->setIcon(run_ ? badge_icon(run_->slot) : QIcon());
+  inside_.setRun(run_);
+  if (isVisible() || (run_ && !run_->live())) inside_.refresh();  // to copy a live trace takes time
   RunFacts facts;
   std::vector<Insight> found;
   if (!run_) {
     empty_->setText(tr("Train a run to see what it could do better."));
   } else {
-    found = found_in(*run_, facts);
+    found = foundIn(*run_, facts);
     empty_->setText(facts.step_us > 0 ? tr("No insight applies to this run.")
                                       : tr("This run has no trace. Train with tracing on."));
   }

@@ -9,6 +9,7 @@
 
 #include "app/pages/insights/insight_card.h"
 #include "app/pages/insights/run_facts.h"
+#include "app/workspace/multiprocessor_reader.h"
 
 class QLabel;
 class QMenu;
@@ -44,6 +45,7 @@ class InsightsTab : public QWidget {
     QPointer<Run> base, run;
     std::string rule;
   };
+  std::vector<Insight> foundIn(const Run& run, RunFacts& facts);
   void fill(const RunFacts& facts, const std::vector<Insight>& found);
   void showAttempts();
   void sessionEnded(Run* run);
@@ -63,6 +65,7 @@ class InsightsTab : public QWidget {
   std::vector<std::string> shown_;  // headlines of the cards: cards are rebuilt only if these change
   QTimer due_;
   bool trying_ = false;  // the run that starts now is an attempt
+  MultiprocessorReader inside_;
 };
 
 }  // namespace ws::app

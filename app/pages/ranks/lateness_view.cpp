@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/pages/ranks/rank_figure_view.h"
 #include "app/report/drawing_painter.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"

@@ -7,20 +7,6 @@
 
 namespace ws::app {
 
-FigureInk window_ink() {
-  const Theme& t = theme();
-  const auto rgb = [](const QColor& colour) { return colour.rgb() & 0xFFFFFF; };
-  return {rgb(t.base),
-          rgb(t.text),
-          rgb(t.secondary),
-          rgb(t.quiet),
-          rgb(t.grid),
-          rgb(t.strong_border),
-          rgb(t.of(prof::Meaning::Sync)),
-          rgb(t.worse),
-          rgb(t.of(prof::Meaning::Communication))};
-}
-
 RankFigureView::RankFigureView(const QString& name, QSize least, QWidget* parent) : QWidget(parent), least_(least) {
   setAccessibleName(name);
 }

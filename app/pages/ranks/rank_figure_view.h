@@ -7,8 +7,6 @@
 
 namespace ws::app {
 
-FigureInk window_ink();  // of the current theme
-
 class RankFigureView : public QWidget {
   Q_OBJECT
  public:

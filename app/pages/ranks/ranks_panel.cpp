@@ -1,8 +1,6 @@
 #include "app/pages/ranks/ranks_panel.h"
 
 #include <QEvent>
-#include <QFileDialog>
-#include <QFileInfo>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
@@ -17,50 +15,13 @@
 #include "app/pages/ranks/rank_figure_view.h"
 #include "app/text/qt_text.h"
 #include "app/widgets/pane.h"
-#include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
-#include "profiling/analysis/trace_queries.h"
-#include "profiling/base/whole_file.h"
-#include "profiling/run_file/stored_spans.h"
+#include "app/workspace/trace_source.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kRanksSoonMs = 150, kRanksLiveMs = 1500;
-constexpr size_t kLiveSpans = 200'000;  // of a live run, copied for the other thread
-
-// The newest part of a live trace. Its rows stay whole: an exposed transfer needs all computation beside it.
-prof::TimeRange newest_part(const prof::Trace& trace) {
-  prof::TimeNs begin = trace.first_time();
-  const size_t each = kLiveSpans / std::max<size_t>(1, trace.tracks().size());
-  for (const prof::Track& track : trace.tracks()) {
-    size_t seen = 0;
-    for (auto block = track.blocks.rbegin(); block != track.blocks.rend(); ++block)
-      if ((seen += block->count) > each || !block->resident()) {
-        begin = std::max(begin, block->resident() ? block->first : block->reach);
-        break;
-      }
-  }
-  return {begin, trace.last_time() + 1};
-}
-
-// What the other thread reads: a file, or a copy of a trace that no file has yet.
-struct RankSource {
-  std::string path;
-  std::shared_ptr<prof::Trace> copy;
-
-  explicit RankSource(const Run& run) {
-    if (!run.live() && run.path.endsWith(".wsrun") && QFileInfo::exists(run.path)) {
-      path = run.path.toStdString();
-      return;
-    }
-    copy = std::make_shared<prof::Trace>();
-    prof::copy_trace(run.trace, newest_part(run.trace), *copy);
-  }
-  prof::RankReport report(const Job::Side& side) const {
-    return copy ? prof::rank_report(*copy) : prof::StoredSpans(path, side.cancelled()).ranks();
-  }
-};
 
 QByteArray lateness_csv(const prof::RankReport& report) {
   QByteArray out = "step";
@@ -168,14 +129,7 @@ void RanksPanel::buildTop() {
 }
 
 QTableView* RanksPanel::addTable(Pane* pane, FigureModel& model, FigureSorter& sorter, const QString& name) {
-  auto* table = new QTableView(pane);
-  sorter.setSourceModel(&model);
-  sorter.setSortRole(kSortRole);
-  table->setModel(&sorter);
-  style_table(*table, name);
-  table->setSortingEnabled(true);
-  table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);  // in the order of the report
-  sorter.sort(-1);
+  QTableView* table = figure_table(pane, model, sorter, name);
   table->viewport()->installEventFilter(this);
   pane->setBody(table);
   connect(table->horizontalHeader(), &QHeaderView::sortIndicatorChanged, this, &RanksPanel::fitColumns);
@@ -232,7 +186,7 @@ void RanksPanel::refresh() {
   if (!run_ || !several_ranks(run_->trace)) return showReport({});
   if (comparing_.running()) return static_cast<void>(again_ = true);
   const auto found = std::make_shared<prof::RankReport>();
-  comparing_.start([source = RankSource(*run_), found](const Job::Side& side) { *found = source.report(side); },
+  comparing_.start([source = TraceSource(*run_), found](const Job::Side& side) { *found = source.ranks(side.cancelled()); },
                    [this, found](const QString& problem) {
                      if (!problem.isEmpty()) emit said(problem, true);
                      showReport(std::move(*found));
@@ -343,11 +297,8 @@ void RanksPanel::exportChart(ChartPicture chart) {
 }
 
 void RanksPanel::exportTable(const QString& name, const FigureModel& model) {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export a table"), name, tr("CSV (*.csv)"));
-  if (path.isEmpty()) return;
   try {
-    prof::write_whole(path.toStdString(), to_csv(model.figures()));
-    emit said(tr("Written: %1").arg(QFileInfo(path).fileName()), false);
+    if (const QString done = ask_and_write(this, name, model.figures()); !done.isEmpty()) emit said(done, false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }

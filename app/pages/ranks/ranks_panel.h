@@ -4,7 +4,8 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "app/pages/ranks/figure_model.h"
+#include "app/core/report/rank_tables.h"
+#include "app/report/figure_model.h"
 #include "app/widgets/chart_file.h"
 #include "app/workspace/job.h"
 #include "app/workspace/run.h"

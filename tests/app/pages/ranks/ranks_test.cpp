@@ -10,6 +10,7 @@
 #include "app/pages/ranks/lateness_view.h"
 #include "app/pages/ranks/rank_figure_view.h"
 #include "app/pages/ranks/ranks_panel.h"
+#include "app/report/drawing_painter.h"
 #include "app/text/units.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/widgets/pane.h"

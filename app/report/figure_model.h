@@ -3,7 +3,7 @@
 #include <QAbstractTableModel>
 #include <QSortFilterProxyModel>
 
-#include "app/core/report/rank_tables.h"
+#include "app/core/report/figure_table.h"
 
 class QTableView;
 
@@ -38,6 +38,10 @@ class FigureSorter : public QSortFilterProxyModel {
   bool lessThan(const QModelIndex& a, const QModelIndex& b) const override;
 };
 
+// Sorted by a click on a header; at first in the order of the figures.
+QTableView* figure_table(QWidget* parent, FigureModel& model, FigureSorter& sorter, const QString& name);
+// Asks for a file and writes the table as CSV. Returns the message to show, empty if nothing was chosen. Throws Failure.
+QString ask_and_write(QWidget* parent, const QString& name, const FigureTable& table);
 // Numbers get the width of their longest text; the column of the names gets the rest.
 void fit_figure_columns(QTableView& table, const FigureModel& model);
 

@@ -1,5 +1,7 @@
-#include "app/pages/ranks/figure_model.h"
+#include "app/report/figure_model.h"
 
+#include <QFileDialog>
+#include <QFileInfo>
 #include <QHeaderView>
 #include <QTableView>
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include "app/text/units.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "profiling/base/whole_file.h"
 
 namespace ws::app {
 
@@ -76,6 +79,25 @@ bool FigureSorter::lessThan(const QModelIndex& a, const QModelIndex& b) const {
   if (model->isSum(a.row()) != model->isSum(b.row()))
     return model->isSum(b.row()) == (sortOrder() == Qt::AscendingOrder);
   return QSortFilterProxyModel::lessThan(a, b);
+}
+
+QTableView* figure_table(QWidget* parent, FigureModel& model, FigureSorter& sorter, const QString& name) {
+  auto* table = new QTableView(parent);
+  sorter.setSourceModel(&model);
+  sorter.setSortRole(kSortRole);
+  table->setModel(&sorter);
+  style_table(*table, name);
+  table->setSortingEnabled(true);
+  table->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  sorter.sort(-1);
+  return table;
+}
+
+QString ask_and_write(QWidget* parent, const QString& name, const FigureTable& table) {
+  const QString path = QFileDialog::getSaveFileName(parent, QObject::tr("Export a table"), name, QObject::tr("CSV (*.csv)"));
+  if (path.isEmpty()) return {};
+  prof::write_whole(path.toStdString(), to_csv(table));
+  return QObject::tr("Written: %1").arg(QFileInfo(path).fileName());
 }
 
 void fit_figure_columns(QTableView& table, const FigureModel& model) {

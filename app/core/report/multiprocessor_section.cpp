@@ -1,0 +1,70 @@
+#include "app/core/report/multiprocessor_section.h"
+
+#include <algorithm>
+
+#include "app/core/report/multiprocessor_figure.h"
+#include "app/core/report/report_figures.h"
+
+namespace ws::app {
+namespace {
+
+std::string whose(const std::vector<ReportRun>& runs, size_t i) {
+  return runs.size() > 1 ? figure::letter(i) + ": " : "";
+}
+
+ReportFigure figure_of(const std::vector<ReportRun>& runs, size_t i) {
+  constexpr double kWidth = 640, kMost = 560;
+  const prof::MultiprocessorReport& report = runs[i].inside;
+  const double rows = static_cast<double>(report.rows.size());
+  const double high = std::min(kMost, step_figure_height(report, report.typical, kWidth, std::clamp(kMost / rows, 2.0, 18.0)));
+  const StepMap map = step_map(report, report.typical, kWidth, high);
+  return {"inside" + (i == 0 ? std::string() : "-" + std::to_string(i + 1)),
+          whose(runs, i) + prof::late_headline(report) + ".",
+          "A typical step by multiprocessor and time: " + prof::step_caption(report, report.typical) + ". " +
+              whose(runs, i) + prof::caption(report) + ".",
+          step_figure(report, map, paper_ink(), kWidth)};
+}
+
+}  // namespace
+
+const char* const kPartsNote = "mean of a step by multiprocessor, µs";
+
+FigureTable parts_table(const prof::MultiprocessorReport& report) {
+  using Kind = FigureTable::Kind;
+  FigureTable table;
+  table.columns = {{"part", "", Kind::Text, 0, "An op of the plan, a wait, or a range that the program named."},
+                   {"min", "us", Kind::Number, 1, "Mean of the fastest multiprocessor."},
+                   {"median", "us", Kind::Number, 1, "Median of the multiprocessors."},
+                   {"max", "us", Kind::Number, 1, "Mean of the slowest multiprocessor."},
+                   {"on", "", Kind::Number, 0, "Multiprocessors that have this part."},
+                   {"slowest", "", Kind::Text, 0, "The multiprocessor that takes the longest."}};
+  for (const prof::InnerPhase& phase : report.phases)
+    table.rows.push_back({phase.name, phase.least, phase.median, phase.most,
+                          static_cast<double>(phase.multiprocessors), short_name(phase.slowest)});
+  choose_decimals(table);
+  return table;
+}
+
+std::vector<ReportFigure> multiprocessor_figures(const std::vector<ReportRun>& runs) {
+  std::vector<ReportFigure> all;
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (runs[i].inside.any()) all.push_back(figure_of(runs, i));
+  return all;
+}
+
+std::string multiprocessors_html(const std::vector<ReportRun>& runs) {
+  std::string html;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i].inside.any()) continue;
+    const ReportFigure figure = figure_of(runs, i);
+    html += "<h2>Inside the kernel" + (runs.size() > 1 ? " of " + figure::letter(i) : std::string()) + "</h2>\n";
+    html += "<p><b>" + escape_xml(figure.title) + "</b></p>\n<figure>" + to_svg(figure.drawing) + "<figcaption>" +
+            escape_xml(figure.caption) + "</figcaption></figure>\n";
+    for (size_t late = 1; late < runs[i].inside.late.size(); ++late)
+      html += "<p class=\"note\">" + escape_xml(prof::late_text(runs[i].inside.late[late])) + ".</p>\n";
+    html += "<p><b>Parts</b>, " + escape_xml(kPartsNote) + "</p>\n" + to_html(parts_table(runs[i].inside));
+  }
+  return html;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,196 @@
+#include "app/pages/multiprocessors/multiprocessors_panel.h"
+
+#include <QEvent>
+#include <QHeaderView>
+#include <QLabel>
+#include <QMenu>
+#include <QPushButton>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "app/core/report/multiprocessor_section.h"
+#include "app/pages/multiprocessors/multiprocessor_view.h"
+#include "app/text/qt_text.h"
+#include "app/text/units.h"
+#include "app/widgets/pane.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+namespace {
+
+constexpr size_t kMostNotes = 3;
+
+// A span around the step, which the timeline shows with the bar.
+prof::Span span_of_step(const prof::InnerStep& step) {
+  prof::Span span;
+  span.start = step.begin, span.duration = static_cast<uint64_t>(step.end - step.begin);
+  return span;
+}
+
+QLabel* small_label(QWidget* parent) {
+  auto* label = new QLabel(parent);
+  label->setWordWrap(true);
+  label->setForegroundRole(QPalette::PlaceholderText);
+  return label;
+}
+
+}  // namespace
+
+MultiprocessorsPanel::MultiprocessorsPanel(QWidget* parent) : QWidget(parent) {
+  build();
+  connect(&reader_, &MultiprocessorReader::changed, this, &MultiprocessorsPanel::fill);
+  connect(&reader_, &MultiprocessorReader::failed, this, [this](const QString& problem) { emit said(problem, true); });
+  connect(view_, &MultiprocessorView::barChosen, this, [this](const prof::InnerBar& bar) { wantBar(bar, false); });
+  connect(view_, &MultiprocessorView::barOpened, this, [this](const prof::InnerBar& bar) { wantBar(bar, true); });
+  fill();
+}
+
+void MultiprocessorsPanel::build() {
+  columns_ = new QSplitter(Qt::Horizontal, this);
+  columns_->setChildrenCollapsible(false);
+  top_ = new Pane(tr("Multiprocessors"), columns_);
+  parts_pane_ = new Pane(tr("Parts"), columns_);
+  for (Pane* pane : {top_, parts_pane_}) pane->legend()->hide();
+  auto* body = new QWidget(top_);
+  headline_ = new QLabel(body);
+  headline_->setFont(ui_font(17, 600));
+  headline_->setWordWrap(true);
+  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  notes_ = small_label(body), empty_ = small_label(body);
+  notes_->setFont(ui_font(11));
+  empty_->setAlignment(Qt::AlignCenter);
+  view_ = new MultiprocessorView(body);
+  auto* words = new QVBoxLayout;
+  words->setContentsMargins(10, 0, 10, 4);
+  words->setSpacing(2);
+  words->addWidget(headline_);
+  words->addWidget(notes_);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addLayout(words);
+  column->addWidget(view_, 1);
+  column->addWidget(empty_, 1);
+  top_->setBody(body);
+  addExportMenu();
+  parts_table_ = figure_table(parts_pane_, parts_model_, parts_sorter_, tr("Parts of a step"));
+  parts_table_->viewport()->installEventFilter(this);
+  parts_pane_->setBody(parts_table_);
+  columns_->addWidget(top_);
+  columns_->addWidget(parts_pane_);
+  columns_->setStretchFactor(0, 1);
+  columns_->setSizes({700, 350});
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  outer->addWidget(columns_);
+}
+
+void MultiprocessorsPanel::addExportMenu() {
+  QPushButton* button = option_button(tr("Export the picture or the table"), top_);
+  button->setText(tr("Export"));
+  auto* menu = new QMenu(button);
+  menu->addAction(tr("Picture…"), this, [this] { exportWith([this] { return ask_and_write(this, picture()); }); });
+  menu->addAction(tr("Parts as CSV…"), this, [this] {
+    exportWith([this] { return ask_and_write(this, QStringLiteral("parts.csv"), parts_model_.figures()); });
+  });
+  button->setMenu(menu);
+  top_->addOption(button);
+}
+
+QString MultiprocessorsPanel::headline() const { return headline_->text(); }
+
+void MultiprocessorsPanel::setRun(Run* run) {
+  if (reader_.run() != run) {
+    if (reader_.run()) disconnect(reader_.run(), nullptr, this, nullptr);
+    if (run)
+      connect(run, &Run::changed, this, [this] {
+        if (isVisible()) reader_.refreshSoon();
+      });
+  }
+  reader_.setRun(run);
+  if (isVisible()) refresh();
+}
+
+void MultiprocessorsPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  refresh();
+}
+
+void MultiprocessorsPanel::refresh() {
+  reader_.refresh();
+  if (!reader_.report()->any()) fill();
+  fit_figure_columns(*parts_table_, parts_model_);
+}
+
+bool MultiprocessorsPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) fit_figure_columns(*parts_table_, parts_model_);
+  return QWidget::eventFilter(watched, event);
+}
+
+void MultiprocessorsPanel::fill() {
+  const prof::MultiprocessorReport& report = *reader_.report();
+  const bool any = report.any();
+  for (QWidget* part : std::initializer_list<QWidget*>{headline_, view_, parts_pane_}) part->setVisible(any);
+  empty_->setVisible(!any);
+  empty_->setText(reader_.reading() ? tr("Comparing the multiprocessors…")
+                  : reader_.run()   ? text(prof::to_text(report))
+                                    : tr("Tick a run whose kernel shows its inside."));
+  QString headline = text(prof::late_headline(report)) + ".";
+  headline[0] = headline[0].toUpper();
+  headline_->setText(any ? headline : QString());
+  QStringList notes;
+  for (size_t i = 1; i < std::min(report.late.size(), kMostNotes + 1); ++i)
+    notes << text(prof::late_text(report.late[i])) + ".";
+  if (report.late.size() > kMostNotes + 1) notes << tr("%1 more.").arg(report.late.size() - kMostNotes - 1);
+  notes_->setText(notes.join('\n'));
+  notes_->setVisible(any && !notes.isEmpty());
+  top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) : QString(),
+                 any ? tr("%1 a step").arg(step_time_text(report.step_us)) : QString());
+  parts_pane_->setTitle(tr("Parts"), text(kPartsNote), tr("µs"));
+  parts_model_.setTable(parts_table(report));
+  view_->setReport(reader_.report());
+  fit_figure_columns(*parts_table_, parts_model_);
+}
+
+void MultiprocessorsPanel::wantBar(const prof::InnerBar& bar, bool show) {
+  const auto span = reader_.spanOf(bar);
+  if (!span) return emit said(tr("This part of the trace can no longer be read."), true);
+  emit spanWanted(*span, SpanChoice{span->run, span->track, span_of_step(reader_.report()->steps[bar.step])}, show);
+}
+
+void MultiprocessorsPanel::showSpan(const SpanChoice& choice) {
+  const prof::MultiprocessorReport& report = *reader_.report();
+  if (!choice.run || choice.run != reader_.run() || choice.span.span_kind() != prof::SpanKind::Inner) return;
+  const prof::Track& track = choice.run->trace.tracks()[choice.track];
+  for (size_t step = 0; step < report.steps.size(); ++step) {
+    if (report.steps[step].begin > choice.span.start || report.steps[step].end < choice.span.end()) continue;
+    for (const prof::InnerBar& bar : report.bars_of(step))
+      if (bar.begin == choice.span.start && bar.end == choice.span.end() && report.rows[bar.row].gpu == track.group &&
+          report.rows[bar.row].lanes[bar.lane] == track.name)
+        return view_->chooseBar(bar);
+  }
+}
+
+ChartPicture MultiprocessorsPanel::picture() const {
+  const prof::MultiprocessorReport& report = *reader_.report();
+  QString caption = headline();
+  if (report.any()) caption += "\n" + text(prof::caption(report));
+  if (reader_.run()) caption += "\n" + run_caption(*reader_.run());
+  return {"multiprocessors",
+          caption,
+          view_->size(),
+          [this](QPainter& painter, const QRectF& area) { view_->render(painter, area); },
+          {}};
+}
+
+void MultiprocessorsPanel::exportWith(const std::function<QString()>& write) {
+  try {
+    if (const QString done = write(); !done.isEmpty()) emit said(done, false);
+  } catch (const std::exception& problem) {
+    emit said(QString::fromUtf8(problem.what()), true);
+  }
+}
+
+}  // namespace ws::app

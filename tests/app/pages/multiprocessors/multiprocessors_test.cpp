@@ -1,0 +1,365 @@
+// The page about the inside of kernels: it is there only for runs that show it, says what the report says, live and from
+// a file, and moves the timeline. With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
+#include <QPushButton>
+#include <QSvgRenderer>
+#include <QTableView>
+#include <QtTest>
+#include <ctime>
+
+#include "app/core/report/multiprocessor_section.h"
+#include "app/pages/insights/insights_tab.h"
+#include "app/pages/multiprocessors/multiprocessor_view.h"
+#include "app/pages/multiprocessors/multiprocessors_panel.h"
+#include "app/report/drawing_painter.h"
+#include "app/report/report_pages.h"
+#include "app/text/units.h"
+#include "app/widgets/pane.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/run_file/stored_spans.h"
+#include "tests/app/support/filled_window.h"
+#include "tests/app/support/made_inside_run.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+struct Shown {
+  explicit Shown(const test::MadeKernel& kernel = {}, QSize size = {1200, 760}, bool live = false)
+      : run(test::made_inside_run(kernel, live)) {
+    panel.resize(size);
+    panel.show();
+    panel.setRun(run.get());
+    if (!QTest::qWaitFor([this] { return report().any(); }, 20'000)) qFatal("no report");
+    QCoreApplication::processEvents();
+  }
+  ~Shown() { panel.setRun(nullptr); }
+  const prof::MultiprocessorReport& report() { return *panel.reader()->report(); }
+  // The bar of this part in the chosen step.
+  prof::InnerBar bar(size_t row, const std::string& part) {
+    for (const prof::InnerBar& one : report().bars_of(panel.view()->step()))
+      if (one.row == row && report().phases[one.part].name == part) return one;
+    return {};
+  }
+  QColor colour(QPointF at) {
+    return panel.view()->grab().toImage().pixelColor(static_cast<int>(at.x()), static_cast<int>(at.y()));
+  }
+  std::unique_ptr<Run> run;
+  MultiprocessorsPanel panel;
+};
+
+QStringList words_of(QWidget& widget) {
+  QStringList words;
+  for (const PaintedText& text : painted_texts(widget)) words << text.text;
+  return words;
+}
+
+}  // namespace
+
+class MultiprocessorsTest : public QObject, FilledWindow {
+  Q_OBJECT
+ private:
+  static Run* take(MainWindow& window, std::unique_ptr<Run> made) {
+    Run* run = made.release();
+    run->slot = -1, run->created = QDateTime::currentDateTime();
+    window.workspace()->library()->adopt(run);
+    window.workspace()->library()->tickOnly({run});
+    window.workspace()->pick(run);
+    return run;
+  }
+  static bool offered(MainWindow& window) {
+    for (int tab = 0; tab < window.tabs()->count(); ++tab)
+      if (window.tabs()->tabText(tab) == "Multiprocessors") return window.tabs()->isTabVisible(tab);
+    return false;
+  }
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void theFindingIsTheHeadline();
+  void theTableHasTheNumbersOfTheReport();
+  void aBarLiesWhereItsTimeIs();
+  void theLateEndIsColoured();
+  void hoverNamesPartAndTime();
+  void stepsAreChosen();
+  void aLiveRunGrows();
+  void aFileSaysTheSame();
+  void thePageIsThereForKernelsWithLanesOnly();
+  void aClickMovesTheTimeline();
+  void aSpanOfTheTimelineIsShown();
+  void aCardNamesTheLateOneAndJumpsThere();
+  void theReportHasASection();
+  void aPictureIsDrawnInAFrame();
+  void nothingIsCutOff();
+};
+
+void MultiprocessorsTest::theFindingIsTheHeadline() {
+  Shown shown;
+  const QString said = shown.panel.headline();
+  QCOMPARE(said.mid(1), QString::fromStdString(late_text(shown.report().late[0])).mid(1) + ".");
+  QVERIFY2(said.startsWith(QString::fromUtf8("Multiprocessor 17 ends fc1 forward 0.40 µs later than the median in 90 %")),
+           qPrintable(said));
+  Shown even(test::MadeKernel{.late = -1});
+  QCOMPARE(even.panel.headline(), QString("No multiprocessor is late by more than the usual spread."));
+}
+
+void MultiprocessorsTest::theTableHasTheNumbersOfTheReport() {
+  Shown shown;
+  const QAbstractItemModel& table = *shown.panel.parts()->model();
+  QCOMPARE(table.rowCount(), static_cast<int>(shown.report().phases.size()));
+  QCOMPARE(table.rowCount(), 10);
+  for (int row = 0; row < table.rowCount(); ++row) {
+    const prof::InnerPhase& phase = shown.report().phases[static_cast<size_t>(row)];
+    const auto cell = [&](int column) { return table.index(row, column).data().toString(); };
+    QCOMPARE(cell(0), QString::fromStdString(phase.name));
+    QCOMPARE(cell(2), fixed_text(phase.median, 2));
+    QCOMPARE(cell(3), fixed_text(phase.most, 2));
+    QCOMPARE("multiprocessor " + cell(5), QString::fromStdString(phase.slowest));
+  }
+}
+
+void MultiprocessorsTest::aBarLiesWhereItsTimeIs() {
+  Shown shown;
+  MultiprocessorView& view = *shown.panel.view();
+  const auto& step = shown.report().steps[view.step()];
+  const QRectF first = view.boxOf(shown.bar(0, "rows of the next step")), last = view.boxOf(shown.bar(131, "wait for gradient sums of the other blocks"));
+  const double wide = last.right() - first.left();
+  for (const prof::InnerBar& bar : shown.report().bars_of(view.step())) {
+    const QRectF box = view.boxOf(bar);
+    const double at = static_cast<double>(bar.begin - step.begin) / static_cast<double>(step.end - step.begin);
+    QVERIFY(std::abs((box.left() - first.left()) / wide - at) < 0.01);
+    QVERIFY(box.bottom() < view.height() && box.height() >= 2);
+    QCOMPARE(view.barAt(box.center())->begin, bar.begin);
+    QCOMPARE(view.barAt(box.center())->row, bar.row);
+  }
+  const FigureInk ink = window_ink();
+  QCOMPARE(shown.colour(view.boxOf(shown.bar(40, "fc1 forward")).center()), QColor::fromRgb(ink.meaning[0]));
+  QCOMPARE(shown.colour(view.boxOf(shown.bar(40, "fc1 update")).center()),
+           QColor::fromRgb(ink.meaning[static_cast<size_t>(prof::Meaning::Optimizer)]));
+  QVERIFY(shown.colour(view.boxOf(shown.bar(40, "fc2 forward")).center()) != QColor::fromRgb(ink.meaning[0]));
+}
+
+void MultiprocessorsTest::theLateEndIsColoured() {
+  Shown shown;
+  MultiprocessorView& view = *shown.panel.view();
+  const QRectF late = view.boxOf(shown.bar(17, "fc1 forward"));
+  QCOMPARE(shown.colour({late.right() - 4, late.center().y()}), theme().worse);
+  const QRectF other = view.boxOf(shown.bar(60, "fc1 forward"));
+  QVERIFY(shown.colour({other.right() - 4, other.center().y()}) != theme().worse);
+  QVERIFY(words_of(view).filter(QRegularExpression(QString::fromUtf8("^0\\.(39|40|41|42) µs late$"))).size() == 1);
+  QVERIFY(words_of(view).contains("17"));
+  view.chooseStep(20);  // one in ten is in time
+  QVERIFY(words_of(view).filter("late").isEmpty());
+}
+
+void MultiprocessorsTest::hoverNamesPartAndTime() {
+  Shown shown;
+  MultiprocessorView& view = *shown.panel.view();
+  const prof::InnerBar late = shown.bar(17, "fc1 forward"), wait = shown.bar(3, "wait for partial sums of the other blocks");
+  const QString tip = view.tipAt(view.boxOf(late).center());
+  QVERIFY2(tip.startsWith("multiprocessor 17: fc1 forward takes 1.3"), qPrintable(tip));
+  QVERIFY2(tip.contains(QString::fromStdString(
+               late_text(shown.report(), shown.report().steps[view.step()].late[0]))), qPrintable(tip));
+  QVERIFY2(view.tipAt(view.boxOf(wait).center()).startsWith("multiprocessor 3: wait for partial sums of the other blocks"),
+           "a wait says for what");
+  const QString step = view.tipAt(view.stepBox(31).center());
+  QVERIFY2(step.startsWith(QString::fromUtf8("step 31 of warpscope_persistent · ")), qPrintable(step));
+  QVERIFY(view.tipAt({1, 1}).isEmpty());
+}
+
+void MultiprocessorsTest::stepsAreChosen() {
+  Shown shown;
+  MultiprocessorView& view = *shown.panel.view();
+  QCOMPARE(view.step(), shown.report().typical);
+  QTest::mouseClick(&view, Qt::LeftButton, {}, view.stepBox(44).center().toPoint());
+  QCOMPARE(view.step(), size_t{44});
+  QTest::keyClick(&view, Qt::Key_Right);
+  QCOMPARE(view.step(), size_t{45});
+  QTest::keyClick(&view, Qt::Key_Home);
+  QTest::keyClick(&view, Qt::Key_Left);
+  QCOMPARE(view.step(), size_t{0});
+  QTest::keyClick(&view, Qt::Key_End);
+  QCOMPARE(view.step(), size_t{59});
+}
+
+// The chosen step stays while others come.
+void MultiprocessorsTest::aLiveRunGrows() {
+  Shown shown({.steps = 20}, {1200, 760}, true);
+  QCOMPARE(shown.report().steps.size(), size_t{20});
+  shown.panel.view()->chooseStep(7);
+  const prof::TimeNs begin = shown.report().steps[7].begin;
+  test::MadeKernel{.steps = 20}.add_to(shown.run->trace, 20, shown.run->trace.last_time() + 5000);
+  shown.run->announce();
+  QTRY_COMPARE_WITH_TIMEOUT(shown.report().steps.size(), size_t{40}, 20'000);
+  QCOMPARE(shown.report().steps[shown.panel.view()->step()].begin, begin);
+  QVERIFY2(shown.panel.headline().startsWith("Multiprocessor 17 "), qPrintable(shown.panel.headline()));
+}
+
+void MultiprocessorsTest::aFileSaysTheSame() {
+  QTemporaryDir folder;
+  const QString path = folder.filePath("a.wsrun");
+  Shown live;
+  {
+    prof::RunFileWriter writer(path.toStdString(), {});
+    writer.add(live.run->trace);
+    writer.finish();
+  }
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  window->openFile(path);
+  QTRY_VERIFY(offered(*window));
+  QVERIFY(show_tab(*window, "Multiprocessors"));
+  auto* panel = window->findChild<MultiprocessorsPanel*>();
+  QTRY_VERIFY(panel->reader()->report()->any());
+  QCOMPARE(panel->headline(), live.panel.headline());
+  QCOMPARE(to_json(*panel->reader()->report()), to_json(live.report()));
+  QCOMPARE(to_json(prof::StoredSpans(path.toStdString()).multiprocessors()), to_json(live.report()));
+}
+
+void MultiprocessorsTest::thePageIsThereForKernelsWithLanesOnly() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  takeIn(*window);
+  QVERIFY(!offered(*window));
+  take(*window, test::made_inside_run());
+  QTRY_VERIFY(offered(*window));
+  window->workspace()->library()->tickOnly({});
+  QTRY_VERIFY(!offered(*window));
+}
+
+void MultiprocessorsTest::aClickMovesTheTimeline() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run* run = take(*window, test::made_inside_run());
+  QVERIFY(show_tab(*window, "Multiprocessors"));
+  auto* panel = window->findChild<MultiprocessorsPanel*>();
+  QTRY_VERIFY(panel->reader()->report()->any());
+  settle();
+  MultiprocessorView& view = *panel->view();
+  view.chooseStep(33);
+  const auto bars = panel->reader()->report()->bars_of(33);
+  const prof::InnerBar bar = bars[20 * 10 + 1];
+  QTest::mouseClick(&view, Qt::LeftButton, {}, view.boxOf(bar).center().toPoint());
+  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  QVERIFY(chosen && chosen->run == run);
+  QCOMPARE(run->trace.tracks()[chosen->track].name, std::string("SM 020"));
+  QCOMPARE(prof::TimeNs{chosen->span.start}, bar.begin);
+  QCOMPARE(int64_t{chosen->span.step} - 1, int64_t{33});
+  const TimeCursor& cursor = *window->workspace()->cursor();
+  QVERIFY(!cursor.follow());
+  QTRY_VERIFY(cursor.begin() <= bar.begin && cursor.end() >= bar.end && cursor.end() - cursor.begin() < 20'000);
+  QVERIFY(panel->isVisible());
+  QTest::keyClick(&view, Qt::Key_Return);
+  QTRY_VERIFY(!panel->isVisible());
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+}
+
+void MultiprocessorsTest::aSpanOfTheTimelineIsShown() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run* run = take(*window, test::made_inside_run());
+  QVERIFY(show_tab(*window, "Multiprocessors"));
+  auto* panel = window->findChild<MultiprocessorsPanel*>();
+  QTRY_VERIFY(panel->reader()->report()->any());
+  const prof::Track& lane = run->trace.tracks()[5];
+  const prof::Span& span = lane.blocks[0].spans[12 * 10 + 3];
+  window->workspace()->selection()->choose(SpanChoice{run, 5, span});
+  QCOMPARE(panel->view()->step(), size_t{12});
+  QVERIFY(panel->view()->chosenBar());
+  QCOMPARE(panel->view()->chosenBar()->begin, prof::TimeNs{span.start});
+  QCOMPARE(row_name(*panel->reader()->report(), panel->view()->chosenBar()->row), "multiprocessor 5");
+}
+
+void MultiprocessorsTest::aCardNamesTheLateOneAndJumpsThere() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run* run = take(*window, test::made_inside_run());
+  window->resize(1600, 972);
+  QVERIFY(show_tab(*window, "Insights") || show_tab(*window, "Insights  1"));
+  auto* tab = window->findChild<InsightsTab*>();
+  const auto card = [&]() -> InsightCard* {
+    for (InsightCard* one : tab->cards())
+      if (one->insight().rule == "late multiprocessor") return one;
+    return nullptr;
+  };
+  QTRY_VERIFY(card());
+  QCOMPARE(card()->insight().headline, late_text(prof::multiprocessor_report(run->trace).late[0]));
+  QVERIFY(card()->showButton()->isEnabled());
+  settle();
+  QStringList wrong;
+  check(*window, "late card", wrong);
+  QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
+  card()->showButton()->click();
+  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  QVERIFY(chosen && chosen->run == run);
+  QCOMPARE(run->trace.tracks()[chosen->track].name, std::string("SM 017"));
+  QCOMPARE(run->trace.name(chosen->span.name), std::string("fc1 forward"));
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+}
+
+void MultiprocessorsTest::theReportHasASection() {
+  const auto run = test::made_inside_run();
+  const ReportRun of_run = report_run(*run);
+  const prof::MultiprocessorReport expected = prof::multiprocessor_report(run->trace);
+  const std::string html = report_html({of_run});
+  for (const std::string& words :
+       {std::string("Inside the kernel"), late_text(expected.late[0]), step_caption(expected, expected.typical),
+        std::string("fc1 backward"), std::string("wait for gradient sums of the other blocks"), caption(expected)})
+    QVERIFY2(html.find(words) != html.npos, words.c_str());
+  const std::vector<ReportFigure> figures = multiprocessor_figures({of_run});
+  QCOMPARE(figures.size(), size_t{1});
+  QSvgRenderer svg(QByteArray::fromStdString(to_svg(figures[0].drawing)));
+  QVERIFY(svg.isValid());
+  QImage picture(svg.defaultSize() * 2, QImage::Format_RGB32);
+  picture.fill(Qt::white);
+  QPainter painter(&picture);
+  svg.render(&painter);
+  painter.end();
+  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+    picture.save(folder + "/report.png");
+  const auto without = test::made("arena", test::StepStyle::GraphArena, 0);
+  QVERIFY(report_html({report_run(*without)}).find("Inside the kernel") == std::string::npos);
+}
+
+void MultiprocessorsTest::aPictureIsDrawnInAFrame() {
+  Shown shown;
+  QWidget& view = *shown.panel.view();
+  QImage picture(view.size(), QImage::Format_RGB32);
+  std::vector<double> ms;
+  for (int turn = 0; turn < 15; ++turn) {
+    shown.panel.view()->chooseStep(static_cast<size_t>(turn));
+    const std::clock_t before = std::clock();
+    view.render(&picture);
+    ms.push_back(static_cast<double>(std::clock() - before) * 1000 / CLOCKS_PER_SEC);
+  }
+  std::ranges::sort(ms);
+  qInfo("median repaint of a new step: %.2f ms", ms[7]);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  QVERIFY2(ms[7] <= 16, qPrintable(QString::number(ms[7])));
+#endif
+}
+
+void MultiprocessorsTest::nothingIsCutOff() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QStringList wrong;
+  const std::pair<const char*, test::MadeKernel> states[] = {{"grid", {}}, {"cluster", {.multiprocessors = 16}},
+                                                             {"even", {.multiprocessors = 3, .late = -1}}};
+  for (const auto& [name, kernel] : states) {
+    take(*window, test::made_inside_run(kernel));
+    QVERIFY(show_tab(*window, "Multiprocessors"));
+    auto* panel = window->findChild<MultiprocessorsPanel*>();
+    QTRY_COMPARE(panel->reader()->report()->rows.size(), static_cast<size_t>(kernel.multiprocessors));
+    for (const QSize size : {QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080)}) {
+      window->resize(size);
+      for (int turn = 0; turn < 2; ++turn, window->toggleTheme()) {
+        settle(40);
+        check(*window, QString("%1 %2 %3").arg(name).arg(size.width()).arg(theme().dark() ? "dark" : "light"), wrong);
+      }
+    }
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+QTEST_MAIN(MultiprocessorsTest)
+#include "multiprocessors_test.moc"

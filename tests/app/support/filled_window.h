@@ -30,6 +30,15 @@ class FilledWindow : public WindowHome {
     const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
     if (!folder.isEmpty()) window.grab().save(folder + "/" + QString(where).replace(' ', '-') + ".png");
   }
+  // Shows this run and no other.
+  static ws::app::Run* showOnly(ws::app::MainWindow& window, std::unique_ptr<ws::app::Run> made) {
+    ws::app::Run* run = made.release();
+    run->slot = -1, run->created = QDateTime::currentDateTime();
+    window.workspace()->library()->adopt(run);
+    window.workspace()->library()->tickOnly({run});
+    window.workspace()->pick(run);
+    return run;
+  }
   static void takeIn(ws::app::MainWindow& window) {
     for (auto style : {ws::test::StepStyle::EagerDirect, ws::test::StepStyle::GraphArena}) {
       const bool direct = style == ws::test::StepStyle::EagerDirect;

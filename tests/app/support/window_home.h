@@ -26,6 +26,12 @@ inline bool show_tab(ws::app::MainWindow& window, const QString& name) {
   return false;
 }
 
+inline bool offers_tab(const ws::app::MainWindow& window, const QString& name) {
+  for (int tab = 0; tab < window.tabs()->count(); ++tab)
+    if (window.tabs()->tabText(tab) == name) return window.tabs()->isTabVisible(tab);
+  return false;
+}
+
 // Presses this button of the question that comes up next; `asked` becomes its words.
 inline void answer(const char* button_text, QString* asked = nullptr) {
   QTimer::singleShot(150, [button_text, asked] {

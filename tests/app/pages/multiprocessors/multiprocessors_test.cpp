@@ -58,21 +58,6 @@ QStringList words_of(QWidget& widget) {
 
 class MultiprocessorsTest : public QObject, FilledWindow {
   Q_OBJECT
- private:
-  static Run* take(MainWindow& window, std::unique_ptr<Run> made) {
-    Run* run = made.release();
-    run->slot = -1, run->created = QDateTime::currentDateTime();
-    window.workspace()->library()->adopt(run);
-    window.workspace()->library()->tickOnly({run});
-    window.workspace()->pick(run);
-    return run;
-  }
-  static bool offered(MainWindow& window) {
-    for (int tab = 0; tab < window.tabs()->count(); ++tab)
-      if (window.tabs()->tabText(tab) == "Multiprocessors") return window.tabs()->isTabVisible(tab);
-    return false;
-  }
-
  private slots:
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
@@ -207,7 +192,7 @@ void MultiprocessorsTest::aFileSaysTheSame() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
   window->openFile(path);
-  QTRY_VERIFY(offered(*window));
+  QTRY_VERIFY(offers_tab(*window, "Multiprocessors"));
   QVERIFY(show_tab(*window, "Multiprocessors"));
   auto* panel = window->findChild<MultiprocessorsPanel*>();
   QTRY_VERIFY(panel->reader()->report()->any());
@@ -220,17 +205,17 @@ void MultiprocessorsTest::thePageIsThereForKernelsWithLanesOnly() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
   takeIn(*window);
-  QVERIFY(!offered(*window));
-  take(*window, test::made_inside_run());
-  QTRY_VERIFY(offered(*window));
+  QVERIFY(!offers_tab(*window, "Multiprocessors"));
+  showOnly(*window, test::made_inside_run());
+  QTRY_VERIFY(offers_tab(*window, "Multiprocessors"));
   window->workspace()->library()->tickOnly({});
-  QTRY_VERIFY(!offered(*window));
+  QTRY_VERIFY(!offers_tab(*window, "Multiprocessors"));
 }
 
 void MultiprocessorsTest::aClickMovesTheTimeline() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  Run* run = take(*window, test::made_inside_run());
+  Run* run = showOnly(*window, test::made_inside_run());
   QVERIFY(show_tab(*window, "Multiprocessors"));
   auto* panel = window->findChild<MultiprocessorsPanel*>();
   QTRY_VERIFY(panel->reader()->report()->any());
@@ -257,7 +242,7 @@ void MultiprocessorsTest::aClickMovesTheTimeline() {
 void MultiprocessorsTest::aSpanOfTheTimelineIsShown() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  Run* run = take(*window, test::made_inside_run());
+  Run* run = showOnly(*window, test::made_inside_run());
   QVERIFY(show_tab(*window, "Multiprocessors"));
   auto* panel = window->findChild<MultiprocessorsPanel*>();
   QTRY_VERIFY(panel->reader()->report()->any());
@@ -273,7 +258,7 @@ void MultiprocessorsTest::aSpanOfTheTimelineIsShown() {
 void MultiprocessorsTest::aCardNamesTheLateOneAndJumpsThere() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  Run* run = take(*window, test::made_inside_run());
+  Run* run = showOnly(*window, test::made_inside_run());
   window->resize(1600, 972);
   QVERIFY(show_tab(*window, "Insights") || show_tab(*window, "Insights  1"));
   auto* tab = window->findChild<InsightsTab*>();
@@ -346,7 +331,7 @@ void MultiprocessorsTest::nothingIsCutOff() {
   const std::pair<const char*, test::MadeKernel> states[] = {{"grid", {}}, {"cluster", {.multiprocessors = 16}},
                                                              {"even", {.multiprocessors = 3, .late = -1}}};
   for (const auto& [name, kernel] : states) {
-    take(*window, test::made_inside_run(kernel));
+    showOnly(*window, test::made_inside_run(kernel));
     QVERIFY(show_tab(*window, "Multiprocessors"));
     auto* panel = window->findChild<MultiprocessorsPanel*>();
     QTRY_COMPARE(panel->reader()->report()->rows.size(), static_cast<size_t>(kernel.multiprocessors));

@@ -67,21 +67,6 @@ QByteArray file_text(const QString& path) {
 
 class RanksTest : public QObject, FilledWindow {
   Q_OBJECT
- private:
-  static Run* takeRanks(MainWindow& window) {
-    Run* run = test::made_rank_run().release();
-    run->slot = -1, run->created = QDateTime::currentDateTime();
-    window.workspace()->library()->adopt(run);
-    window.workspace()->library()->tickOnly({run});
-    window.workspace()->pick(run);
-    return run;
-  }
-  static bool offered(MainWindow& window) {
-    for (int tab = 0; tab < window.tabs()->count(); ++tab)
-      if (window.tabs()->tabText(tab) == "Ranks") return window.tabs()->isTabVisible(tab);
-    return false;
-  }
-
  private slots:
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
@@ -280,11 +265,11 @@ void RanksTest::theReportHasASection() {
 void RanksTest::thePageIsThereForRanksOnly() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  QVERIFY(!offered(*window));
+  QVERIFY(!offers_tab(*window, "Ranks"));
   takeIn(*window);
-  QVERIFY(!offered(*window));
-  Run* run = takeRanks(*window);
-  QTRY_VERIFY(offered(*window));
+  QVERIFY(!offers_tab(*window, "Ranks"));
+  Run* run = showOnly(*window, test::made_rank_run());
+  QTRY_VERIFY(offers_tab(*window, "Ranks"));
   QVERIFY(show_tab(*window, "Ranks"));
   auto* panel = window->findChild<RanksPanel*>();
   QTRY_VERIFY(panel->report().any());
@@ -295,13 +280,13 @@ void RanksTest::thePageIsThereForRanksOnly() {
   QVERIFY(std::abs(panel->report().straggler.late_us - expected.straggler.late_us) < 1e-9);
   QVERIFY2(panel->headline().startsWith("Rank 1 "), qPrintable(panel->headline()));
   window->workspace()->library()->tickOnly({});
-  QTRY_VERIFY(!offered(*window));
+  QTRY_VERIFY(!offers_tab(*window, "Ranks"));
 }
 
 void RanksTest::aClickMovesTheTimeline() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  Run* run = takeRanks(*window);
+  Run* run = showOnly(*window, test::made_rank_run());
   QVERIFY(show_tab(*window, "Ranks"));
   auto* panel = window->findChild<RanksPanel*>();
   QTRY_VERIFY(panel->report().any());
@@ -364,7 +349,7 @@ void RanksTest::ranksAreLanesThatOpen() {
 void RanksTest::nothingIsCutOff() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  takeRanks(*window);
+  showOnly(*window, test::made_rank_run());
   QVERIFY(show_tab(*window, "Ranks"));
   auto* panel = window->findChild<RanksPanel*>();
   QTRY_VERIFY(panel->report().any());

@@ -83,11 +83,6 @@ void ProgramRanges::push(std::string_view text, uint64_t domain) {
   push(inside(text, Marks::thread().op()), domain);
 }
 
-void ProgramRanges::push(OpTag place, uint64_t domain) {
-  const OpTag line = Marks::thread().line;
-  Marks::instance().range_begin(line == kNoOp ? place : on_line(place, line), domain);
-}
-
 namespace {
 
 constexpr uint64_t kBackwardDomain = 2;
@@ -139,6 +134,7 @@ struct RangesOfThread {
   }
 
   static constexpr int kNameBits = 10, kTagBits = 12;
+  static constexpr uint32_t kPlace = UINT32_MAX;  // no name's number: a tag is of a place
   static constexpr uint64_t kMix = 0x9e3779b97f4a7c15u;
   std::vector<Name> names = std::vector<Name>(size_t{1} << kNameBits);
   std::vector<Tag> tags = std::vector<Tag>(size_t{1} << kTagBits);
@@ -153,6 +149,11 @@ RangesOfThread& ranges_of(MarkedThread& thread) {
 }
 
 }  // namespace
+
+void ProgramRanges::push(OpTag place, uint64_t domain) {
+  MarkedThread& thread = Marks::thread();
+  Marks::instance().range_begin(thread, thread.line == kNoOp ? place : on_line(thread, place), domain);
+}
 
 // Assigns the sequence numbers since the last change of module to the innermost module.
 void ProgramRanges::number_until(RangesOfThread& own, uint64_t next) {
@@ -346,17 +347,16 @@ OpTag ProgramRanges::line(std::string_view function, std::string_view where) {
   return add(std::move(info), true);
 }
 
-// The op of a place when reached from this line.
-OpTag ProgramRanges::on_line(OpTag place, OpTag line) {
-  auto& known = Marks::thread().range_tags;
-  const OpTag both[] = {place, line};
-  const std::string key = "\1" + std::string(reinterpret_cast<const char*>(both), sizeof both);
-  if (const auto at = known.find(key); at != known.end()) return at->second;
+// The op of a place when reached from this thread's line.
+OpTag ProgramRanges::on_line(MarkedThread& thread, OpTag place) {
+  RangesOfThread::Tag& seen = ranges_of(thread).tag(RangesOfThread::kPlace, place, thread.line);
+  if (seen.name == RangesOfThread::kPlace && seen.around == place && seen.line == thread.line) return seen.tag;
   OpInfo info = op_info(place);
-  info.detail = op_info(line).detail;
+  info.detail = op_info(thread.line).detail;
   std::lock_guard lock(mutex_);
   const bool leaf = place < leaf_.size() && leaf_[place];
-  return known[key] = add(std::move(info), leaf);
+  seen = {RangesOfThread::kPlace, place, thread.line, add(std::move(info), leaf)};
+  return seen.tag;
 }
 
 OpTag ProgramRanges::make_backward_of(std::string_view name, OpTag forward) {

@@ -71,7 +71,7 @@ class ProgramRanges {
     int depth;
   };
   OpTag child(std::string_view name, OpTag around, OpTag line);
-  OpTag on_line(OpTag place, OpTag line);
+  OpTag on_line(MarkedThread& thread, OpTag place);
   OpTag backward_of(std::string_view name, OpTag forward);
   OpTag make_backward_of(std::string_view name, OpTag forward);
   void number_until(RangesOfThread& own, uint64_t next);

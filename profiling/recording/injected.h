@@ -1,8 +1,12 @@
 // The one recorder inside a recorded program. The driver or the Python hook starts it.
 #pragma once
+#include <cstdint>
+
 #include "profiling/recording/program_writer.h"
 
 namespace ws::prof {
+
+inline constexpr uint64_t kPythonRanges = 1;  // domain of Python ranges; NVTX domains are addresses
 
 // Begins the recording that the environment requests, once. The driver calls this while it starts, or the Python hook
 // before.

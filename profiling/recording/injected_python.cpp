@@ -11,6 +11,7 @@
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
 #include "profiling/recording/interpreter.h"
+#include "profiling/recording/module_calls.h"
 #include "profiling/recording/python_frames.h"
 #include "profiling/recording/python_sampler.h"
 #include "profiling/recording/torch_memory.h"
@@ -19,12 +20,12 @@
 namespace {
 
 using ws::prof::Interpreter;
+using ws::prof::kPythonRanges;
 using ws::prof::OpTag;
+using ws::prof::ProgramPhase;
 using ws::prof::ProgramRanges;
 using ws::prof::PythonSampler;
 using ws::prof::recorder;
-
-constexpr uint64_t kPython = 1;  // domain of Python ranges; NVTX domains are addresses
 
 std::mutex g_sampling;
 bool g_sampling_over = false;
@@ -54,29 +55,48 @@ OpTag tag_of(void* number) {
   return static_cast<OpTag>(value);
 }
 
-void* push(void*, void* place) {
-  if (recorder()) attempt([place] { return ProgramRanges::instance().enter(tag_of(place), kPython), true; });
+// Begins a range with the nearest line of the program.
+void enter_at(void* place) {
+  if (recorder())
+    attempt([place] { return ProgramRanges::instance().enter(tag_of(place), kPythonRanges, ws::prof::own_line_here()), true; });
+}
+
+void* push_at(void*, void* place) {
+  enter_at(place);
   return nothing();
 }
 
-// Begins a range with the nearest line of the program.
-void* push_at(void*, void* place) {
-  if (recorder())
-    attempt([place] { return ProgramRanges::instance().enter(tag_of(place), kPython, ws::prof::own_line_here()), true; });
+template <ProgramPhase kPhase>
+void* begin_phase(void*, void* place) {
+  ws::prof::begin_phase(kPhase);
+  enter_at(place);
+  return nothing();
+}
+
+template <ProgramPhase kPhase>
+void* end_phase(void*, void*) {
+  ws::prof::end_phase(kPhase);
+  if (recorder() && kPhase == ProgramPhase::Backward) ProgramRanges::instance().end_backward();
+  if (recorder()) ProgramRanges::instance().leave(kPythonRanges);
+  return nothing();
+}
+
+void* push_module(void*, void* module) {
+  if (recorder()) ws::prof::enter_module(module);
   return nothing();
 }
 
 void* push_text(void*, void* text) {
   const char* name = recorder() ? python().as_text(text) : nullptr;
   if (name)
-    attempt([name] { return ProgramRanges::instance().enter(name, kPython, ws::prof::own_line_here()), true; });
+    attempt([name] { return ProgramRanges::instance().enter(name, kPythonRanges, ws::prof::own_line_here()), true; });
   else
     python().clear();
   return nothing();
 }
 
 void* pop(void*, void*) {
-  if (recorder()) ProgramRanges::instance().leave(kPython);
+  if (recorder()) ProgramRanges::instance().leave(kPythonRanges);
   return nothing();
 }
 
@@ -84,11 +104,6 @@ void* step(void*, void* number) {
   const long value = python().as_long(number);
   if (value == -1) python().clear();
   if (recorder()) ProgramRanges::instance().step(value);
-  return nothing();
-}
-
-void* end_backward(void*, void*) {
-  if (recorder()) ProgramRanges::instance().end_backward();
   return nothing();
 }
 
@@ -100,12 +115,15 @@ struct MethodDefinition {
   const char* description;
 };
 constexpr int kNoArguments = 4, kOneArgument = 8;
-MethodDefinition g_methods[] = {{"push", push, kOneArgument, nullptr},
+MethodDefinition g_methods[] = {{"push_module", push_module, kOneArgument, nullptr},
                                 {"push_at", push_at, kOneArgument, nullptr},
                                 {"push_text", push_text, kOneArgument, nullptr},
                                 {"pop", pop, kNoArguments, nullptr},
                                 {"step", step, kOneArgument, nullptr},
-                                {"end_backward", end_backward, kNoArguments, nullptr}};
+                                {"begin_backward", begin_phase<ProgramPhase::Backward>, kOneArgument, nullptr},
+                                {"end_backward", end_phase<ProgramPhase::Backward>, kNoArguments, nullptr},
+                                {"begin_optimizer", begin_phase<ProgramPhase::Optimizer>, kOneArgument, nullptr},
+                                {"end_optimizer", end_phase<ProgramPhase::Optimizer>, kNoArguments, nullptr}};
 
 }  // namespace
 
@@ -139,7 +157,15 @@ WARPSCOPE_SHOWN unsigned warpscope_place(const char* name, const char* path, con
 
 WARPSCOPE_SHOWN int warpscope_torch_search() { return recorder() && ws::prof::torch_search(); }
 WARPSCOPE_SHOWN int warpscope_torch_observe(int ops) { return recorder() && ws::prof::torch_observe(ops != 0); }
+WARPSCOPE_SHOWN int warpscope_torch_follow(const void* const* nodes) { return recorder() && ws::prof::torch_follow(nodes); }
 WARPSCOPE_SHOWN int warpscope_torch_memory() { return recorder() && ws::prof::torch_watch_memory(); }
+
+
+// The caller of these two holds the interpreter's lock.
+WARPSCOPE_SHOWN int warpscope_hear_modules(void* function, void* learn) {
+  return attempt([=] { return recorder() && python().complete() && ws::prof::hear_modules(function, learn); });
+}
+WARPSCOPE_SHOWN void warpscope_forget_module(const void* module) { ws::prof::forget_module(module); }
 
 WARPSCOPE_SHOWN void warpscope_scalar(const char* name, double value, int64_t step) {
   attempt([=] { return recorder() ? recorder()->notes().scalar(text_of(name), value, step), 1 : 0; });

@@ -29,6 +29,29 @@ bool read_safely(const char* from, void* to, size_t bytes) {
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
+// Copies with few calls of the system what stands close together, as the frames of a thread do: each time all of a page
+// before the end of what is asked for.
+class Copy {
+ public:
+  // Valid until the next call; nullptr if the memory is not there.
+  const char* at(const char* from, size_t bytes) {
+    if (from < begin_ || from + bytes > begin_ + size_) {
+      const auto page = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(from) & ~(kPage - 1));
+      const size_t size = static_cast<size_t>(from - page) + bytes;
+      size_ = 0;
+      if (!read_safely(page, copy_.data(), size)) return nullptr;
+      begin_ = page, size_ = size;
+    }
+    return copy_.data() + (from - begin_);
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  std::array<char, kPage + 1024> copy_;
+  const char* begin_ = nullptr;
+  size_t size_ = 0;
+};
+
 const char* word_at(const char* from, size_t offset) {
   const char* word = nullptr;
   std::memcpy(&word, from + offset, sizeof word);
@@ -238,19 +261,26 @@ OpTag line_of(const CodeAt& at) {
   return line;
 }
 
-// Skips frames without code, which Python creates for itself.
-void read_stack(const char* state, StackOfThread& stack) {
-  char thread[kThreadBytes], frame[kFrameBytes];
+// Skips frames without code, which Python creates for itself. Returns the next thread's state.
+const char* read_stack(const char* state, StackOfThread& stack) {
+  Copy copy;
   stack.frames.clear(), stack.thread = 0;
-  if (!read_safely(state, thread, sizeof thread)) return;
+  const char* const thread = copy.at(state, kThreadBytes);
+  if (!thread) return nullptr;
   stack.thread = reinterpret_cast<uintptr_t>(word_at(thread, g_layout.thread_number));
+  const char* const next = word_at(thread, 0);
   const char* at = word_at(thread, g_layout.thread_frame);
-  char between[24];
-  if (g_layout.through) at = at && read_safely(at, between, sizeof between) ? word_at(between, *g_layout.through) : nullptr;
-  for (int depth = 0; at && depth < kMostFrames && read_safely(at, frame, sizeof frame); ++depth) {
+  if (g_layout.through) {
+    const char* const between = at ? copy.at(at, 24) : nullptr;
+    at = between ? word_at(between, *g_layout.through) : nullptr;
+  }
+  for (int depth = 0; at && depth < kMostFrames; ++depth) {
+    const char* const frame = copy.at(at, kFrameBytes);
+    if (!frame) break;
     if (const auto code = code_of(frame)) stack.frames.push_back(*code);
     at = word_at(frame, g_layout.previous);
   }
+  return next;
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -312,9 +342,7 @@ void read_all_stacks(std::vector<StackOfThread>& stacks) {
   const char* state = g_known ? g_first_thread : nullptr;
   while (state && count < kMostThreads) {
     if (stacks.size() <= count) stacks.emplace_back();
-    read_stack(state, stacks[count++]);
-    char before[8];
-    state = read_safely(state, before, sizeof before) ? word_at(before, 0) : nullptr;
+    state = read_stack(state, stacks[count++]);
   }
   stacks.resize(count);
 }

@@ -28,7 +28,7 @@ struct Callback {
   bool needs_inputs = false, needs_outputs = false, needs_ids = false;
 };
 static_assert(sizeof(Callback) == 40);
-constexpr size_t kBackwardScope = 1;
+constexpr size_t kBackwardScope = 1, kFollowedNodes = 3;
 
 struct Torch {
   uint64_t (*add)(Callback) = nullptr;
@@ -109,13 +109,44 @@ void op_ends(const char*, void*) noexcept {
   if (recorder()) ProgramRanges::instance().pop(kOps);
 }
 
-std::unique_ptr<Context> backward_begins(const char* function) noexcept {
+void backward_begins(int64_t number) noexcept {
   try {
-    const int64_t number = sequence_of(function);
     if (recorder() && number >= 0) ProgramRanges::instance().backward_reaches(number);
   } catch (const std::exception&) {
   }
+}
+
+std::unique_ptr<Context> backward_observed(const char* function) noexcept {
+  backward_begins(sequence_of(function));
   return nullptr;
+}
+
+// Autograd's engine evaluates one backward function. All arguments are addresses.
+using Evaluate = void (*)(void* engine, void* task, const char* node, void* inputs, const void* queue);
+Evaluate g_evaluate = nullptr;
+size_t g_node_sequence_at = 0;
+
+void evaluates(void* engine, void* task, const char* node, void* inputs, const void* queue) {
+  int64_t number = -1;
+  std::memcpy(&number, node + g_node_sequence_at, sizeof number);
+  backward_begins(number);
+  g_evaluate(engine, task, node, inputs, queue);
+}
+
+// The offset at which the nodes carry the last three sequence numbers.
+size_t node_sequence_place(const void* const* nodes) {
+  constexpr size_t kBytes = 96;
+  const uint64_t next = g_torch.sequence();
+  for (size_t offset = 8; offset < kBytes; offset += 8) {
+    bool all = true;
+    for (size_t i = 0; i < kFollowedNodes && all; ++i) {
+      uint64_t word = 0;
+      std::memcpy(&word, static_cast<const char*>(nodes[i]) + offset, sizeof word);
+      all = word + kFollowedNodes - i == next;
+    }
+    if (all) return offset;
+  }
+  return 0;
 }
 
 Callback callback(decltype(Callback::begins) begins, decltype(Callback::ends) ends) {
@@ -137,10 +168,25 @@ bool torch_observe(bool ops) {
   if (g_sequence_at == 0) g_sequence_at = g_search.place();
   if (g_sequence_at == 0) return false;
   ProgramRanges::instance().follow_sequence(g_torch.sequence);
-  Callback made = ops ? callback(op_begins, op_ends) : callback(backward_begins, nullptr);
+  Callback made = ops ? callback(op_begins, op_ends) : callback(backward_observed, nullptr);
   for (size_t scope = 0; scope < made.scopes.size(); ++scope) made.scopes[scope] = ops || scope == kBackwardScope;
   g_handle = g_torch.add(made);
   return true;
+}
+
+bool torch_follow(const void* const* nodes) {
+  constexpr const char* kSymbol =
+      "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_11InputBufferE"
+      "RKS2_INS0_10ReadyQueueEE";
+  if (g_evaluate || !load()) return g_evaluate != nullptr;
+  const size_t place = node_sequence_place(nodes);
+  void* const found = place ? loaded_function("libtorch_cpu.so", kSymbol) : nullptr;
+  if (!found) return false;
+  g_node_sequence_at = place, g_evaluate = reinterpret_cast<Evaluate>(found);
+  ProgramRanges::instance().follow_sequence(g_torch.sequence);
+  if (redirect_calls(kSymbol, reinterpret_cast<const void*>(evaluates)) > 0) return true;
+  g_evaluate = nullptr;
+  return false;
 }
 
 }  // namespace ws::prof

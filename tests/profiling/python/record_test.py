@@ -157,6 +157,60 @@ print("%.9f" % loss.item())
 """
 
 
+# A class with its own __call__, a call that fails, one in another thread, a forward pass inside the backward pass and one
+# inside the optimizer, a class whose call is asked for.
+UNUSUAL = """
+import threading, torch, torch.nn as nn
+from torch.utils.checkpoint import checkpoint
+class Own(nn.Linear):
+    def __call__(self, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+class Fails(nn.Module):
+    def forward(self, x, *, fail): raise KeyError(fail)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.own, self.again, self.fails = Own(4, 4), nn.Linear(4, 4), Fails()
+    def forward(self, x):
+        try:
+            self.fails(x, fail="here")
+        except KeyError as error:
+            x = x + len(error.args)
+        return checkpoint(self.again, self.own(x))
+net = Net()
+optimizer = torch.optim.LBFGS(net.parameters(), max_iter=2, line_search_fn=None)
+x = torch.ones(2, 4, requires_grad=True)
+def closure():
+    optimizer.zero_grad()
+    loss = net(x).square().mean()
+    loss.backward()
+    return loss
+net(x).sum().backward()
+optimizer.step(closure)
+other = threading.Thread(target=lambda: net.own(x))
+other.start(), other.join()
+print(nn.Module.__call__ is nn.Module._call_impl, nn.Module.__call__(net.again, x).shape)
+"""
+UNUSUAL_COUNTS = {
+    ("own", "forward"): 2,
+    ("own", "optimizer"): 2,
+    ("fails", "forward"): 1,
+    ("fails", "optimizer"): 2,
+    ("again", "optimizer"): 2,
+}
+STAND_IN_TORCH = {
+    "torch/__init__.py": "__version__ = '9.0'\nclass version: cuda = None\ndef get_num_threads(): return 1\nfrom . import nn\n",
+    "torch/nn.py": """
+class Call:
+    def __get__(self, module, kind): return (lambda *a, **k: self(module, *a, **k)) if module is not None else self
+    def __call__(self, module, x): return x
+class Module:
+    __call__ = Call()
+    def named_modules(self): return [("", self)]
+""",
+}
+
+
 @needs_torch
 class Torch(Recorded):
     made, making = {}, threading.Lock()  # level → what the recorder said, and the recording
@@ -189,6 +243,24 @@ class Torch(Recorded):
         self.assertEqual(ranges.get(("", "Adam.step", "optimizer")), 10)
         self.assertEqual(ranges.get(("", "wait for data", "data")), 11, "ten batches, and the end")
         self.assertEqual([key for key in ranges if "::" in key[1]], [])
+
+    def test_modules_in_unusual_calls(self):
+        path = self.write("unusual.py", UNUSUAL)
+        plain = self.run_plain([TORCH, path])
+        for level in ("modules", "lines"):
+            done = self.record([TORCH, path], level)
+            self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+            ranges = self.ranges()
+            for path_and_phase, count in UNUSUAL_COUNTS.items():
+                found = sum(n for (layer, _, phase), n in ranges.items() if (layer, phase) == path_and_phase and "::" not in _)
+                self.assertEqual(found, count, (level, path_and_phase, ranges))
+
+    def test_a_call_that_is_no_python_function_is_heard_too(self):
+        for name, text in STAND_IN_TORCH.items():
+            self.write(name, text)
+        done = self.record(["python3", self.write("p.py", "import torch\nclass M(torch.nn.Module): pass\nfor i in range(3): print(M()(i))\n")])
+        self.assertEqual((done.returncode, done.stdout), (0, "0\n1\n2\n"), done.stderr)
+        self.assertEqual(self.ranges().get(("M", "M", "forward")), 3)
 
     def test_ops_stand_in_their_modules_forward_and_backward(self):
         self.recorded("ops")

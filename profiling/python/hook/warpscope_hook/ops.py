@@ -2,11 +2,20 @@
 
 
 def install(program, torch):
+    if program.level < 2 and _followed(program.recorder, torch):
+        return
     if _observed(program.recorder, torch, program.level >= 2):
         return
     program.recorder.fact("program_ops", "this PyTorch has no observers that are known here: no backward modules")
     if program.level >= 2 and (torch.version.cuda or getattr(torch.version, "hip", None)):
         _when_cuda_begins(program, torch)
+
+
+def _followed(recorder, torch):
+    with torch.enable_grad():
+        a = torch.ones(1, requires_grad=True)
+        made = [a * 2 for _ in range(3)]
+    return recorder.torch_follow([one.grad_fn for one in made])
 
 
 def _observed(recorder, torch, ops):

@@ -12,7 +12,6 @@ class Program:
     def __init__(self, recorder, level):
         self.recorder = recorder
         self.level = level  # index into LEVELS
-        self.phase = "forward"
         self.steps = 0
         self.says_steps = False  # the program marks its steps, so optimizer steps do not count
         self._stepping = False

@@ -6,7 +6,17 @@ import sys
 import threading
 
 
-_METHODS = ("push", "push_at", "push_text", "pop", "step", "end_backward")  # in the library's order
+_METHODS = (  # in the library's order
+    "push_module",
+    "push_at",
+    "push_text",
+    "pop",
+    "step",
+    "begin_backward",
+    "end_backward",
+    "begin_optimizer",
+    "end_optimizer",
+)
 
 
 def _nothing(*_):
@@ -49,6 +59,7 @@ class Recorder:
             ("place", ctypes.c_uint, texts),
             ("torch_search", ctypes.c_int, []),
             ("torch_observe", ctypes.c_int, [ctypes.c_int]),
+            ("torch_follow", ctypes.c_int, [ctypes.c_void_p * 3]),
             ("torch_memory", ctypes.c_int, []),
             ("scalar", None, [ctypes.c_char_p, ctypes.c_double, ctypes.c_int64]),
             ("fact", None, texts[:2]),
@@ -85,6 +96,25 @@ class Recorder:
 
     def torch_observe(self, ops):
         return bool(self._library and self._library.warpscope_torch_observe(ops))
+
+    def torch_follow(self, nodes):
+        """`nodes`: three backward functions, made one after the other just now."""
+        head = object.__basicsize__  # then the address of PyTorch's own object
+        addresses = [ctypes.c_void_p.from_address(id(node) + head).value for node in nodes]
+        return bool(self._library and self._library.warpscope_torch_follow((ctypes.c_void_p * 3)(*addresses)))
+
+    def hear_modules(self, function, learn):
+        """True if the library hears each call of this function. `learn(module, phase)` returns the place of a module."""
+        if not self._library:
+            return False
+        self._held = ctypes.PyDLL(self._path)  # its functions are called with the interpreter's lock
+        self._held.warpscope_hear_modules.argtypes = [ctypes.py_object] * 2
+        self._held.warpscope_forget_module.argtypes = [ctypes.c_void_p]
+        return bool(self._held.warpscope_hear_modules(function, learn))
+
+    def forget_module(self, key):
+        if self._library:
+            self._held.warpscope_forget_module(key)
 
     def torch_memory(self):
         return bool(self._library and self._library.warpscope_torch_memory())

@@ -1,0 +1,22 @@
+// Hears each call of a PyTorch module without a Python frame of ours around it: the function torch.nn.Module.__call__
+// stays the same object, only the C function that the interpreter calls for it is ours.
+#pragma once
+#include "profiling/trace/trace.h"
+
+namespace ws::prof {
+
+// `function`: a Python function with the module as its first argument. `learn`: a Python function (module, phase) that
+// returns the module's place. Returns false if this interpreter's functions have a different layout.
+// The caller of all of these holds the interpreter's lock.
+bool hear_modules(void* function, void* learn);
+void forget_module(const void* module);  // it has died, or its place has changed
+// Marks a call of `module` as hear_modules() does, where that is not possible.
+void enter_module(void* module);
+void leave_module();
+
+// Modules that are called meanwhile belong to this phase.
+enum class ProgramPhase { Forward, Backward, Optimizer };
+void begin_phase(ProgramPhase phase);
+void end_phase(ProgramPhase phase);
+
+}  // namespace ws::prof

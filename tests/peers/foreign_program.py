@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""A small training in PyTorch as anyone would write it, to be recorded. usage: foreign_program.py MODEL,… STEPS [PROFILE FILE]
+"""A small training in PyTorch as anyone would write it, to be recorded. usage: foreign_program.py MODEL STEPS [PROFILE FILE]
 
 MODEL: dense, convolutional, transformer, recurrent; as transformer:compiled with torch.compile, as transformer:captured in one
-CUDA graph. Prints for each the median time of a step in µs, the last loss and how many steps it made in all. PROFILE: kernels or
-stacks; torch.profiler counts its kernels by op and module into FILE, or with "-" only runs."""
+CUDA graph, as dense:ddp in two processes over gloo. STEPS: how many, or "turns": for each line with a number on its input, it
+takes so many steps and prints their time in µs each. Prints at the end the last loss and how many steps it made in all. PROFILE:
+kernels or stacks; torch.profiler counts its kernels by op and module into FILE, or with "-" only runs."""
 
+import atexit
 import json
-import statistics
+import os
+import socket
+import subprocess
 import sys
 import time
 from contextlib import nullcontext
@@ -15,6 +19,7 @@ import torch
 import torch.nn as nn
 
 WARM_UP = 10  # steps that torch.profiler does not see
+COUNT = torch.zeros((), dtype=torch.int64)  # lives to the end: gloo's thread would wait for the interpreter to free it
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -147,6 +152,43 @@ def captured_step(net, criterion, optimizer, x, y):
     return replay
 
 
+def parallel(net):
+    """This process and another one like it, on one device."""
+    import torch.distributed as dist
+
+    if "RANK" not in os.environ:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        os.environ.update({"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)})
+        other = [sys.executable, __file__, *sys.argv[1:3]]
+        atexit.register(subprocess.Popen(other, env={**os.environ, "RANK": "1"}, stdin=subprocess.DEVNULL).wait)
+        os.environ["RANK"] = "0"
+    dist.init_process_group("gloo")
+    return nn.parallel.DistributedDataParallel(net)
+
+
+def turns(steps, ranks):
+    """Numbers of steps, as the first rank reads them; 0 at the end."""
+    first = os.environ.get("RANK", "0") == "0"
+    asked = iter(sys.stdin.readline, "") if steps == "turns" else iter([steps])
+    while True:
+        COUNT.fill_(int(next(asked, 0)) if first else 0)
+        if ranks:
+            torch.distributed.broadcast(COUNT, 0)
+        if not COUNT:
+            return
+        yield int(COUNT)
+
+
+def timed(one, steps):
+    begin = time.perf_counter()
+    for _ in range(steps):
+        loss = one()
+    wait()
+    return loss, (time.perf_counter() - begin) / steps * 1e6
+
+
 def train(name, steps, profile, file):
     model, _, way = name.partition(":")
     net = MODELS[model]().to(device)
@@ -156,37 +198,37 @@ def train(name, steps, profile, file):
         named_modules(criterion)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     x, y = torch.randn(64, 784, device=device), torch.randint(0, 10, (64,), device=device)
-    called = torch.compile(net) if way == "compiled" else net
+    called = torch.compile(net) if way == "compiled" else parallel(net) if way == "ddp" else net
     one = captured_step(net, criterion, optimizer, x, y) if way == "captured" else lambda: step(called, criterion, optimizer, x, y)
     for _ in range(WARM_UP):
         one()
     wait()
-    times = []
+    made = WARM_UP + (3 if way == "captured" else 0)
     activities = [torch.profiler.ProfilerActivity.CPU] + ([torch.profiler.ProfilerActivity.CUDA] if device == "cuda" else [])
-    with torch.profiler.profile(activities=activities, with_stack=profile == "stacks") if profile else nullcontext() as profiler:
-        for _ in range(max(1, steps // 20)):
-            begin = time.perf_counter()
-            for _ in range(20):
-                loss = one()
-            wait()
-            times.append((time.perf_counter() - begin) / 20 * 1e6)
+    for count in turns(steps, way == "ddp"):
+        with torch.profiler.profile(activities=activities, with_stack=profile == "stacks") if profile else nullcontext() as profiler:
+            loss, us = timed(one, count)
+        made += count
+        if os.environ.get("RANK", "0") == "0":
+            print(json.dumps({"us": us}), flush=True)
     if profile and file != "-":
         with open(file, "w") as out:
             json.dump({"ops": counts_of(profiler), "names": names_of(profiler)}, out)
-    result = {"model": name, "us": statistics.median(times), "loss": "%.6f" % loss.item()}
-    result["steps"] = WARM_UP + max(1, steps // 20) * 20 + (3 if way == "captured" else 0)
+    result = {"model": name, "loss": "%.6f" % loss.item(), "steps": made}
     if way == "compiled":
         from torch._dynamo.utils import counters
 
         result["graph_breaks"] = sum(counters["graph_break"].values())
-    print(json.dumps(result), flush=True)
+    if os.environ.get("RANK", "0") == "0":
+        print(json.dumps(result), flush=True)
+    if way == "ddp":
+        torch.distributed.destroy_process_group()
 
 
 def main():
     profile, file = (sys.argv[3], sys.argv[4]) if len(sys.argv) > 4 else (None, None)
-    for name in sys.argv[1].split(","):
-        torch.manual_seed(1)
-        train(name, int(sys.argv[2]), profile, file)
+    torch.manual_seed(1)
+    train(sys.argv[1], sys.argv[2], profile, file)
 
 
 main()

@@ -1,8 +1,5 @@
 #include "profiling/recording/python_frames.h"
 
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -15,42 +12,15 @@
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/interpreter.h"
+#include "profiling/recording/safe_copy.h"
 
 namespace ws::prof {
 namespace {
 
 constexpr size_t kFrameBytes = 128, kThreadBytes = 640;
+static_assert(kThreadBytes <= SafeCopy::kMost);
 constexpr int kMostFrames = 200, kMostThreads = 1000;
 constexpr size_t kObject = 16;  // header of every object: reference count and type
-
-// Reads memory of this process that may no longer be valid.
-bool read_safely(const char* from, void* to, size_t bytes) {
-  iovec here{to, bytes}, there{const_cast<char*>(from), bytes};
-  return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
-}
-
-// Copies with few calls of the system what stands close together, as the frames of a thread do: each time all of a page
-// before the end of what is asked for.
-class Copy {
- public:
-  // Valid until the next call; nullptr if the memory is not there.
-  const char* at(const char* from, size_t bytes) {
-    if (from < begin_ || from + bytes > begin_ + size_) {
-      const auto page = reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(from) & ~(kPage - 1));
-      const size_t size = static_cast<size_t>(from - page) + bytes;
-      size_ = 0;
-      if (!read_safely(page, copy_.data(), size)) return nullptr;
-      begin_ = page, size_ = size;
-    }
-    return copy_.data() + (from - begin_);
-  }
-
- private:
-  static constexpr size_t kPage = 4096;
-  std::array<char, kPage + 1024> copy_;
-  const char* begin_ = nullptr;
-  size_t size_ = 0;
-};
 
 const char* word_at(const char* from, size_t offset) {
   const char* word = nullptr;
@@ -263,7 +233,7 @@ OpTag line_of(const CodeAt& at) {
 
 // Skips frames without code, which Python creates for itself. Returns the next thread's state.
 const char* read_stack(const char* state, StackOfThread& stack) {
-  Copy copy;
+  SafeCopy copy;
   stack.frames.clear(), stack.thread = 0;
   const char* const thread = copy.at(state, kThreadBytes);
   if (!thread) return nullptr;

@@ -19,6 +19,7 @@ struct CsvTable {
   std::vector<int64_t> lines;            // line of the file where each row starts, from 1
 
   int64_t columns() const { return static_cast<int64_t>(header.size()); }
+  double bytes() const;  // memory that it takes
   int64_t rows() const { return static_cast<int64_t>(lines.size()); }
   std::string_view field(int64_t row, int64_t column) const {
     return fields[static_cast<size_t>(row * columns() + column)];

@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kMostNumericClasses = 20;
 constexpr size_t kMostWords = 50;
 constexpr size_t kMostReported = 5;
+constexpr double kRowBytes = 32;  // labels and row numbers, which grow
 
 bool is_missing(std::string_view field) {
   static const char* const spellings[] = {"", "NA", "N/A", "na", "n/a", "NaN", "nan", "null", "NULL", "?"};
@@ -120,7 +121,9 @@ void append_features(const CsvTable& table, int64_t row, const FeatureColumn& fe
 
 void take_features(const CsvTable& table, int64_t label, Dataset& set) {
   const std::vector<FeatureColumn> plan = plan_features(table, label, set);
-  check_memory(static_cast<double>(table.rows()) * static_cast<double>(set.features) * sizeof(float), table.name);
+  // Features are there twice while some rows are held out.
+  const double of_row = 2.0 * static_cast<double>(set.features) * sizeof(float) + kRowBytes;
+  check_memory(table.bytes() + static_cast<double>(table.rows()) * of_row, table.name);
   set.train.x.reserve(static_cast<size_t>(table.rows() * set.features));
   for (int64_t r = 0; r < table.rows(); ++r)
     for (const FeatureColumn& feature : plan) append_features(table, r, feature, set.train.x);

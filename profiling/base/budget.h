@@ -16,6 +16,7 @@ inline constexpr int64_t kDatabaseRowBytes = 4;                // a database row
 inline constexpr int64_t kDatabaseStart = 100'000'000;         // instructions of SQLite allowed for any query
 inline constexpr int64_t kDatabaseWork = 400;                  // and this many more for each byte of the file
 inline constexpr int64_t kMostTables = 2000;
+inline constexpr size_t kMostColumns = 100'000;  // of a table of text
 
 constexpr uint64_t unpacked_bytes(uint64_t packed) {
   return packed > kMostUnpacked / kMostGrowth ? kMostUnpacked : std::max(kUnpackedAlways, packed * kMostGrowth);

@@ -160,17 +160,17 @@ std::vector<uint8_t> PackedReader::read_count(uint64_t count, const char* what) 
 
 std::string PackedReader::read_text() {
   std::string out;
-  size_t got = 0;
+  size_t got = 0, step = 0;
   do {
     const size_t old = out.size();
-    const size_t step = std::max<size_t>(kFirstStep, old);
-    check_memory(static_cast<double>(old + step), name_);
+    step = inflate_ ? std::max<size_t>(kFirstStep, old) : stored_bytes_ + 1;
+    check_memory(static_cast<double>(2 * old + step), name_);  // while it grows, the old text is there, too
     out.resize(old + step);
     got = read_some(reinterpret_cast<uint8_t*>(out.data()) + old, step);
     out.resize(old + got);
     if (inflate_ && out.size() > limits::unpacked_bytes(stored_bytes_))
       fail(offset_, "unpacks to more than such a file can hold");
-  } while (got > 0);
+  } while (got == step);
   return out;
 }
 

@@ -1,7 +1,10 @@
 #include "datasets/csv.h"
 
+#include <malloc.h>
+
 #include "profiling/base/budget.h"
 #include "tests/datasets/bad_input.h"
+#include "tests/support/machine.h"
 
 namespace ws::data {
 namespace {
@@ -122,15 +125,53 @@ TEST(Csv, LoadsSplitsAndScalesAFile) {
   EXPECT_NEAR(squares / 80, 1, 1e-5);
 }
 
-TEST(Csv, KeepsToTheMemoryLimit) {
+TEST(Csv, RefusesALineOfAnyLength) {
+  EXPECT_THAT(failure_of([] { parse(std::string(1'000'000, ',')); }),
+              HasSubstr("line 1 (at byte 0): more than 100 000 fields"));
+}
+
+// Memory of this process now ("VmRSS:") or at most since `forget_most()` ("VmHWM:").
+int64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (int64_t kib = 0; word == key && status >> kib) return kib * 1024;
+  return 0;
+}
+
+bool forget_most() { return bool(std::ofstream("/proc/self/clear_refs") << 5 << std::flush); }
+
+std::string refusal_of(const std::string& path) {
+  try {
+    load_csv({.name = "csv", .path = path});
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+// Of ever shorter files the first that is read takes as much memory as it may, and not more; nor do the refused ones.
+TEST(Csv, TakesNoMoreThanTheMemoryLimit) {
+  if (!test::kMemoryCounts || !forget_most()) GTEST_SKIP() << "The memory of this process says nothing here.";
+  constexpr int64_t kLimit = int64_t{32} << 20, kOther = int64_t{4} << 20;
   const TempFolder folder;
-  std::string text = "a,b\n";
-  for (int i = 0; i < 50'000; ++i) text += "1,2\n";
-  const std::string path = folder.write("long.csv", text);
-  set_memory_limit(1 << 20);
-  const std::string problem = failure_of([&] { load_csv({.name = "csv", .path = path}); });
-  set_memory_limit(0);
-  EXPECT_THAT(problem, HasSubstr("--limit allows more"));
+  for (const std::string lines : {"1,2\n2,1\n", "a,2\nb,1\n", "1.25,2.5,a long word,1\r\n\"1\",2,b,2\r\n"}) {
+    std::string problem = "not tried";
+    for (int count = 400'000; !problem.empty(); count = count / 6 * 5) {
+      std::string text = lines.size() < 10 ? "x,y\n" : "x,z,word,y\r\n";
+      for (int i = 0; i < count; ++i) text += lines;
+      for (const std::string& bytes : {text, gzipped(text)}) {
+        const std::string path = folder.write("long.csv", bytes);
+        malloc_trim(0);
+        forget_most();
+        const int64_t before = status_bytes("VmRSS:");
+        set_memory_limit(kLimit);
+        problem = refusal_of(path);
+        set_memory_limit(0);
+        EXPECT_LT(status_bytes("VmHWM:") - before, kLimit + kOther) << count << " times " << lines;
+        EXPECT_TRUE(problem.empty() || problem.find("--limit allows more") != problem.npos) << problem;
+      }
+    }
+  }
 }
 
 TEST(Csv, NeedsAFile) {

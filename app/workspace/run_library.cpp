@@ -18,6 +18,7 @@ namespace ws::app {
 namespace {
 
 constexpr size_t kMostTicked = 8;
+constexpr int kFirstWaitMs = 1000, kLongestWaitMs = 60'000;  // before a file is tried again
 
 QString unreadable(const QString& path, const QString& why) {
   const QString name = QFileInfo(path).fileName();
@@ -108,6 +109,7 @@ bool RunLibrary::readFolder() {
       if (!told_.contains(path)) putAside(file, tr("it could not be read before"));
       continue;
     }
+    if (const auto later = later_.constFind(path); later != later_.cend() && !later->next.hasExpired()) continue;
     auto* run = new Run(this);
     try {
       readNew(*run, path);
@@ -116,7 +118,6 @@ bool RunLibrary::readFolder() {
       is_of_the_system(problem) ? leaveOut(file, problem) : putAside(file, QString::fromUtf8(problem.what()));
       continue;
     }
-    told_.remove(path);
     written_.insert(path, time);
     insert(run);
     different = true;
@@ -124,14 +125,18 @@ bool RunLibrary::readFolder() {
   return different;
 }
 
-// A disk or a limit of the system may fail once: the second failure is the file's. What crashes the program is read once.
-void RunLibrary::readNew(Run& run, const QString& path) const {
-  const AsideFiles::Reading reading(aside_, QFileInfo(path).absoluteFilePath());
+// A disk or a limit of the system may fail once: the second failure is the file's. What crashes the program is read
+// once.
+void RunLibrary::readNew(Run& run, const QString& path) {
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  const AsideFiles::Reading reading(aside_, absolute);
   try {
     read_summary(run, path);
   } catch (const std::exception&) {
     read_summary(run, path);
   }
+  told_.remove(absolute);
+  later_.remove(absolute);
 }
 
 bool RunLibrary::readAgain(Run* run) {
@@ -159,15 +164,21 @@ void RunLibrary::tellTicked(const Run& run) {
 void RunLibrary::putAside(const QFileInfo& file, const QString& why) {
   told_.insert(file.absoluteFilePath());
   aside_.put(file);
-  emit failed(tr("%1 It is put aside; open it to try again.").arg(as_sentence(unreadable(file.absoluteFilePath(), why))));
+  emit failed(
+      tr("%1 It is put aside; open it to try again.").arg(as_sentence(unreadable(file.absoluteFilePath(), why))));
 }
 
-// The next refresh tries again.
+// Tries again, ever more seldom. (The mark of a reader changes the folder, which alone would read it all the time.)
 void RunLibrary::leaveOut(const QFileInfo& file, const std::exception& problem) {
   const QString path = file.absoluteFilePath();
+  Later& later = later_[path];
+  later.wait_ms = std::clamp(2 * later.wait_ms, kFirstWaitMs, kLongestWaitMs);
+  later.next.setRemainingTime(later.wait_ms);
+  QTimer::singleShot(later.wait_ms + 50, this, &RunLibrary::refresh);
   if (told_.contains(path)) return;
   told_.insert(path);
-  emit failed(tr("%1 It is tried again when its folder changes.").arg(as_sentence(unreadable(path, QString::fromUtf8(problem.what())))));
+  emit failed(
+      tr("%1 Warpscope tries again by itself.").arg(as_sentence(unreadable(path, QString::fromUtf8(problem.what())))));
 }
 
 void RunLibrary::adopt(Run* run) {
@@ -270,8 +281,8 @@ void RunLibrary::loadDetails(Run* run) {
   const auto details = std::make_shared<std::unique_ptr<RunDetails>>();
   std::unique_ptr<Job>& job = loading_[run] = std::make_unique<Job>();
   const auto work = [details, path = run->path,
-                     reading = std::make_shared<AsideFiles::Reading>(
-                         aside_, QFileInfo(run->path).absoluteFilePath())](const Job::Side&) mutable {
+                     reading = std::make_shared<AsideFiles::Reading>(aside_, QFileInfo(run->path).absoluteFilePath())](
+                        const Job::Side&) mutable {
     *details = read_details(path);
     reading.reset();
   };
@@ -350,8 +361,7 @@ bool RunLibrary::remove(Run* run) {
     return false;
   }
   if (!run->shipped && QFileInfo::exists(run->path) && !trash_.take(run->path, run->title, run->slot >= 0)) {
-    emit failed(
-        tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
+    emit failed(tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
     return false;
   }
   std::erase(runs_, run);

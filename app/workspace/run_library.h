@@ -1,5 +1,6 @@
 // The runs that the window knows: those in the library's folder, those opened from elsewhere, and the live one.
 #pragma once
+#include <QDeadlineTimer>
 #include <QFileSystemWatcher>
 #include <QHash>
 #include <QObject>
@@ -56,7 +57,7 @@ class RunLibrary : public QObject {
 
  private:
   bool readFolder();
-  void readNew(Run& run, const QString& path) const;
+  void readNew(Run& run, const QString& path);
   bool readAgain(Run* run);
   void insert(Run* run);
   void loadDetails(Run* run);
@@ -74,8 +75,13 @@ class RunLibrary : public QObject {
   QSet<QString> reserved_;
   AsideFiles aside_;
   QSet<QString> told_;  // files put aside or left out that were reported
+  struct Later {
+    int wait_ms = 0;
+    QDeadlineTimer next;
+  };
+  QHash<QString, Later> later_;                   // files that the system refused to give
   std::map<Run*, std::unique_ptr<Job>> loading_;  // one thread per run
-  QHash<QString, qint64> written_;  // time of each file's last change when it was read
+  QHash<QString, qint64> written_;                // time of each file's last change when it was read
   QFileSystemWatcher watcher_;
   QTimer settle_, elsewhere_;
 };

@@ -36,6 +36,8 @@
 #include "app/window/window_layout.h"
 #include "app/window/window_menus.h"
 #include "app/workspace/shipped_runs.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
 
 namespace ws::app {
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
@@ -59,6 +61,7 @@ MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
   workspace_.device()->start();
   workspace_.library()->refresh();
   showRuns();
+  checkTemporaryFolder();
 }
 
 MainWindow::~MainWindow() { workspace_.session()->stopAndWait(10'000); }
@@ -327,6 +330,15 @@ void MainWindow::tell(const QString& sentence, bool problem) {
   if (sentence.isEmpty()) return notice_->dismiss();
   if (!problem || programs_->offerRestartIfGpuLost(sentence)) return;
   opening_ ? notice_->add(sentence) : notice_->tell(sentence);
+}
+
+// Recordings, sweeps and passwords for ssh need it. A training does not.
+void MainWindow::checkTemporaryFolder() {
+  try {
+    temporary_folder();
+  } catch (const Failure& problem) {
+    tell(QString::fromUtf8(problem.what()) + ".", true);
+  }
 }
 
 QString MainWindow::openFilters() {

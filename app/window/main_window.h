@@ -90,6 +90,7 @@ class MainWindow : public QMainWindow {
   void showRuns();
   void offerPages(bool program);
   void showDevice();
+  void checkTemporaryFolder();
   void refreshBars();
   void showTab(int index);
   void showAbout();

@@ -46,7 +46,7 @@ void offer_password_dialog(const QString& program) {
   if (qEnvironmentVariableIsSet("SSH_ASKPASS")) return;
   static const QTemporaryDir folder;  // only this user may access it
   QFile script(folder.filePath("ask"));
-  if (!script.open(QIODevice::WriteOnly)) return;
+  if (!folder.isValid() || !script.open(QIODevice::WriteOnly)) return;
   script.write("#!/bin/sh\nexec '" + QFile::encodeName(QString(program).replace('\'', "'\\''")) + "' --ask-password \"$1\"\n");
   script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
   qputenv("SSH_ASKPASS", QFile::encodeName(script.fileName()));

@@ -44,11 +44,10 @@ fs::path cache_folder() {
 }
 
 fs::path temporary_folder() {
-  std::error_code error;
-  const fs::path folder = fs::temp_directory_path(error);
-  if (!error) return folder;
   const char* set = std::getenv("TMPDIR");
-  throw Failure(std::string(set ? set : "/tmp") + ": there is no such folder; set TMPDIR to one for temporary files");
+  const fs::path folder = set && *set ? set : "/tmp";
+  if (std::error_code none; fs::is_directory(folder, none)) return folder;
+  throw Failure(folder.string() + ": there is no such folder; set TMPDIR to one for temporary files");
 }
 
 std::string file_name_of(const std::string& text) {

@@ -107,6 +107,7 @@ class BadInputTest : public QObject, WindowHome {
   void aDiskFullFromTheStart();
   void aFolderThatCannotBeWrittenDoesNotEndTraining();
   void aLostGpuOffersARestart();
+  void aMissingTemporaryFolderIsSaid();
   void theRunFolderMayVanish();
   void twoWindowsShareALibrary();
 };
@@ -282,6 +283,14 @@ void BadInputTest::aLostGpuOffersARestart() {
   next.windowLayout()->setKeep(false);
   next.windowLayout()->restore();
   QCOMPARE(next.workspace()->choices()->spec().train.lr, 0.375);
+}
+
+void BadInputTest::aMissingTemporaryFolderIsSaid() {
+  const Environment temporary("TMPDIR", "/no/such");
+  auto window = open();
+  QCOMPARE(window->notice()->text(),
+           QString("/no/such: there is no such folder; set TMPDIR to one for temporary files."));
+  trainsStill(*window);
 }
 
 void BadInputTest::theRunFolderMayVanish() {

@@ -84,6 +84,7 @@ class LabTabTest : public QObject {
   void tickedSweepsLieOverEachOther();
   void stoppingKeepsWhatWasMeasured();
   void wrongSizesAndExpressionsAreSaid();
+  void aMissingTemporaryFolderIsSaid();
   void sizesAreReadInThreeWays();
   void withoutAGpuItSaysSo();
   void everyPresetCanBeChosen();
@@ -326,6 +327,18 @@ json.dump({"framework": "PyTorch 2.11.0+cu130", "operation": a["--operation"], "
   QCOMPARE(tab.shown()[0].name, QString("PyTorch 2.11"));
   QCOMPARE(tab.shown()[0].result.points.size(), size_t(4));
   QVERIFY(says(tab, "PyTorch's sweep has no cpu-loops, cpu."));
+}
+
+void LabTabTest::aMissingTemporaryFolderIsSaid() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  const QByteArray before = qgetenv("TMPDIR");
+  qputenv("TMPDIR", "/no/such");
+  sweep(tab, small());
+  qputenv("TMPDIR", before);
+  QVERIFY(says(tab, "/no/such: there is no such folder; set TMPDIR"));
+  sweep(tab, small());
+  QCOMPARE(tab.shown().size(), size_t(1));
 }
 
 void LabTabTest::figuresAndDataAreWritten() {

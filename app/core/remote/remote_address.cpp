@@ -106,8 +106,8 @@ std::vector<std::string> RemoteAddress::ssh(const std::string& command) const {
 }
 
 std::string RemoteAddress::place() const {
-  constexpr size_t kMost = 24;
-  if (!pipe.empty()) return pipe.size() <= kMost ? pipe : pipe.substr(0, kMost) + "…";
+  constexpr size_t kMostLetters = 24;
+  if (!pipe.empty()) return pipe.size() <= kMostLetters ? pipe : pipe.substr(0, kMostLetters) + "…";
   return (user.empty() ? "" : user + "@") + host;
 }
 

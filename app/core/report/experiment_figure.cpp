@@ -8,7 +8,7 @@
 namespace ws::app {
 namespace {
 
-constexpr double kLabel = 230, kBars = 420, kRow = 24, kTop = 34;
+constexpr double kLabel = 230, kBars = 420, kRow = 24, kBarsTop = 34;
 constexpr const char *kQuiet = "#48505D", *kFill = "#D5E5FC", *kEdge = "#1F6FEB";
 
 }  // namespace
@@ -24,15 +24,15 @@ Drawing experiment_figure(const ExperimentResult& result) {
     const double share = log ? std::log(std::max(v, from) / from) / std::log(most / from) : v / most;
     return kLabel + share * kBars;
   };
-  const double height = kTop + kRow * static_cast<double>(result.trials.size());
+  const double height = kBarsTop + kRow * static_cast<double>(result.trials.size());
   Drawing drawing{kLabel + kBars + 90, height + 34};
   drawing.rect(0, 0, kLabel + kBars + 90, height + 34, "#FFFFFF");  // also on a dark page
   drawing.text(8, 16, result.spec.title + ": µs a step", Anchor::Start, 13, kInk, 600);
   for (const double tick : ticks(log ? from : 0, most, log, 5)) {
-    drawing.line(x(tick), kTop - 4, x(tick), height, "#E6E9EE");
+    drawing.line(x(tick), kBarsTop - 4, x(tick), height, "#E6E9EE");
     drawing.text(x(tick), height + 12, tick_text(tick), Anchor::Middle, 10);
   }
-  double y = kTop;
+  double y = kBarsTop;
   for (const TrialResult& t : result.trials) {
     drawing.text(kLabel - 8, y + 15, t.trial.label, Anchor::End, 11, kInk);
     if (t.us_per_step > 0) {
@@ -45,7 +45,7 @@ Drawing experiment_figure(const ExperimentResult& result) {
     }
     y += kRow;
   }
-  drawing.line(kLabel, kTop - 4, kLabel, height, "#B4BBC7");
+  drawing.line(kLabel, kBarsTop - 4, kLabel, height, "#B4BBC7");
   drawing.text(8, height + 28,
                result.device + " · median of " + std::to_string(result.spec.repeats) + ", line: least to most" +
                    (log ? " · logarithmic" : ""),

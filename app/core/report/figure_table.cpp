@@ -9,8 +9,6 @@
 namespace ws::app {
 namespace {
 
-using Kind = FigureTable::Kind;
-
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
@@ -21,7 +19,7 @@ std::string quoted(const std::string& text) {
 
 void choose_decimals(FigureTable& table) {
   for (size_t c = 0; c < table.columns.size(); ++c) {
-    if (table.columns[c].kind != Kind::Number) continue;
+    if (table.columns[c].kind != FigureTable::Kind::Number) continue;
     double most = 0;
     bool whole = true;
     for (const auto& row : table.rows) {
@@ -38,7 +36,7 @@ std::string cell_text(const FigureTable& table, size_t row, size_t column) {
   if (const auto* text = std::get_if<std::string>(&cell)) return *text;
   const double value = std::get<double>(cell);
   if (std::isnan(value)) return "–";
-  return table.columns[column].kind == Kind::Bytes ? bytes_text(value) : fixed(value, table.columns[column].decimals);
+  return table.columns[column].kind == FigureTable::Kind::Bytes ? bytes_text(value) : fixed(value, table.columns[column].decimals);
 }
 
 std::string to_csv(const FigureTable& table) {

@@ -17,7 +17,7 @@ using prof::InnerBar;
 using prof::Meaning;
 using prof::MultiprocessorReport;
 
-constexpr double kRulerTop = 16, kNamesTop = 20, kNamesHigh = 18, kFoot = 10, kMargin = 10, kLetterWide = 6.3;
+constexpr double kRulerTop = 16, kNamesTop = 20, kNamesHigh = 18, kLegendGap = 10, kMargin = 10, kLetterWide = 6.3;
 constexpr double kLegendLine = 16, kRowText = 13, kApart = 5;
 
 bool waits(const MultiprocessorReport& report, size_t part) { return report.phases[part].meaning == Meaning::Sync; }
@@ -169,7 +169,7 @@ void add_labels(const MultiprocessorReport& report, const StepMap& map, const Fi
 }
 
 void add_legend(const MultiprocessorReport& report, const StepMap& map, const FigureInk& ink, Drawing& drawing) {
-  double x = kMargin, y = map.bottom() + kFoot;
+  double x = kMargin, y = map.bottom() + kLegendGap;
   for (const LegendEntry& entry : legend_of(report, map.step)) {
     if (x + entry_width(entry) > drawing.width && x > kMargin) x = kMargin, y += kLegendLine;
     drawing.rect(x, y, 9, 9, hex_colour(part_colour(report, entry.part, ink)));
@@ -179,7 +179,7 @@ void add_legend(const MultiprocessorReport& report, const StepMap& map, const Fi
 }
 
 double frame_height(const MultiprocessorReport& report, size_t step, double width) {
-  return kNamesTop + kNamesHigh + kFoot + kLegendLine * static_cast<double>(legend_lines(legend_of(report, step), width));
+  return kNamesTop + kNamesHigh + kLegendGap + kLegendLine * static_cast<double>(legend_lines(legend_of(report, step), width));
 }
 
 std::vector<uint32_t> rows_of(const MultiprocessorReport& report, size_t step) {

@@ -51,7 +51,7 @@ json starting_point(const LabArguments& a) {
     }
   std::error_code none;
   if (!std::filesystem::exists(a.source, none))
-    throw UsageError("lab: " + a.source + " is not an operation, a shipped experiment (--list) or a file");
+    throw UsageError("lab: " + a.source + " is not an operation, a preset (--list) or a file");
   return app::read_lab_file(a.source);
 }
 
@@ -222,7 +222,7 @@ Run add_lab(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes, in several variants");
   add_limit(command);
   command.add_option("OPERATION", a->source,
-                     "matmul, sine, add, reduce, softmax, copy, a shipped experiment (--list), a JSON file, or a "
+                     "matmul, sine, add, reduce, softmax, copy, a preset (--list), a JSON file, or a "
                      "recorded sweep (.wsrun); default: matmul");
   command.add_option("--expression", a->expression, "your own expression of x and y, for example 'sin(sin(x))*2+y'")
       ->type_name("TEXT");
@@ -262,7 +262,7 @@ Run add_lab(CLI::App& program) {
   command.footer(
       "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --variants cpu,gpu\n  warpscope-cli lab the-timer-that-lies\n"
       "  warpscope-cli lab sine --sizes 2^20,64M --run sine.wsrun");
-  command.add_flag("--list", a->list, "list the shipped experiments");
+  command.add_flag("--list", a->list, "list the presets");
   command.add_flag("--json", a->json, "print the result as one JSON object");
   command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression");
   return [a] { return run_lab(*a); };

@@ -11,6 +11,8 @@ namespace ws::app {
 namespace {
 
 constexpr int kMostFilters = 40, kMostPoints = 1500;
+constexpr int kTightTop = 26, kTightBottom = 4;
+constexpr int kWrongWords = 16, kLeastWrong = 34;  // of a misread picture: its words' height, its least side
 
 // Zero has the background colour, negative values are blue, positive ones orange: these
 // are safe for colour-blind people.
@@ -78,6 +80,10 @@ void LearnedView::setContent(std::shared_ptr<const WeightsSnapshot> snapshot,
   update();
 }
 
+QSize LearnedView::minimumSizeHint() const {
+  return {100, kind_ == Kind::Wrong ? kTightTop + kTightBottom + kLeastWrong + kWrongWords : 50};
+}
+
 bool LearnedView::hasContent() const {
   if (!snapshot_ || !data_) return false;
   const bool pictures = data_->image_width > 0;
@@ -109,7 +115,7 @@ void LearnedView::paintEvent(QPaintEvent*) {
   painter.setFont(tight_ ? ui_font(11) : ui_font(12.5, 600));
   painter.drawText(QRectF(10, 4, width() - 20, 20), Qt::AlignVCenter, accessibleName());
   if (!hasContent()) return;
-  const QRectF area = QRectF(rect()).adjusted(10, tight_ ? 26 : 30, -10, tight_ ? -4 : -10);
+  const QRectF area = QRectF(rect()).adjusted(10, tight_ ? kTightTop : 30, -10, tight_ ? -kTightBottom : -10);
   switch (kind_) {
     case Kind::Filters:
       return paintFilters(painter, area);
@@ -147,10 +153,12 @@ void LearnedView::paintFilters(QPainter& painter, QRectF area) {
   count = static_cast<int>(std::min<int64_t>(layer.cols, static_cast<int64_t>(columns) * rows));
   paintCaption(painter, area, count < layer.cols ? tr("%1 of %2 filters").arg(count).arg(layer.cols) : tr("%1 filters").arg(count));
   painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
-  for (int i = 0; i < count; ++i)
-    painter.drawImage(
-        QRectF(area.left() + (side + 4) * (i % columns), area.top() + (side + 4) * (i / columns), side, side),
-        filter_image(layer, i, data_->image_width, data_->image_height));
+  painter.setPen(theme().border);  // a filter of zeros has the colour of the ground
+  for (int i = 0; i < count; ++i) {
+    const QRectF place(area.left() + (side + 4) * (i % columns), area.top() + (side + 4) * (i / columns), side, side);
+    painter.drawImage(place, filter_image(layer, i, data_->image_width, data_->image_height));
+    painter.drawRect(place);
+  }
 }
 
 void LearnedView::paintSamples(QPainter& painter, QRectF area) {
@@ -186,8 +194,8 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
 void LearnedView::paintWrong(QPainter& painter, QRectF area) {
   const Theme& t = theme();
   const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;
-  constexpr double kGap = 6, kWords = 16, kLeastSide = 28, kMostSide = 42;
-  const double side = std::clamp(area.height() - kWords, kLeastSide, kMostSide), wide = side + kGap;
+  constexpr double kGap = 6, kWords = kWrongWords, kMostSide = 42;
+  const double side = std::clamp<double>(area.height() - kWords, kLeastWrong, kMostSide), wide = side + kGap;
   const auto columns = std::max<size_t>(1, static_cast<size_t>((area.width() + kGap) / wide));
   const auto rows = std::max<size_t>(1, static_cast<size_t>((area.height() + kGap) / (side + kWords)));
   const size_t shown = std::min(snapshot_->wrong.size(), columns * rows);

@@ -17,6 +17,7 @@ class LearnedView : public QWidget {
   bool hasContent() const;
   void setTight(bool tight) { tight_ = tight; }  // inside a pane: no frame, and a low title line
   QSize sizeHint() const override { return {420, 320}; }
+  QSize minimumSizeHint() const override;
 
  protected:
   void paintEvent(QPaintEvent*) override;

@@ -42,11 +42,10 @@ NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
   using Kind = LearnedView::Kind;
   for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Predictions")},
                                    {Kind::Filters, tr("First-layer weights")},
-                                   {Kind::Wrong, tr("Read wrong: guess → truth")},
+                                   {Kind::Wrong, tr("Misread: guess → truth")},
                                    {Kind::Confusion, tr("Confusion matrix")}}) {
     auto* view = new LearnedView(kind, name, body);
     view->setTight(true);
-    view->setMinimumSize(100, 50);
     view->hide();
     column->addWidget(view, kind == Kind::Filters ? 3 : 2);
     views_.push_back(view);

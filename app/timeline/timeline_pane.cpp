@@ -138,7 +138,8 @@ void TimelinePane::buildOptions() {
   addOption(align_);
   lanes_ = option_button(tr("Lanes: show, hide, keep the last seconds"), this);
   lanes_->setText(tr("Lanes"));
-  connect(lanes_, &QPushButton::clicked, this, &TimelinePane::lanesMenu);
+  lanes_->setMenu(new QMenu(lanes_));
+  connect(lanes_->menu(), &QMenu::aboutToShow, this, &TimelinePane::fillLanesMenu);
   addOption(lanes_);
   fit_ = new QPushButton(tr("Fit  F"), this);
   fit_->setProperty("small", true);
@@ -311,8 +312,9 @@ void TimelinePane::laneMenu(const QString& key, const QPoint& at) {
   menu.exec(at);
 }
 
-void TimelinePane::lanesMenu() {
-  QMenu menu;
+void TimelinePane::fillLanesMenu() {
+  QMenu& menu = *lanes_->menu();
+  menu.clear();
   for (const QString& key : model_.settings().hidden)
     menu.addAction(tr("Show %1").arg(key.section('/', 1)), this, [this, key] { model_.setHidden(key, false); });
   QAction* quiet = menu.addAction(tr("Show quiet rows"));
@@ -322,7 +324,6 @@ void TimelinePane::lanesMenu() {
   connect(quiet, &QAction::toggled, &model_, &TimelineModel::setQuietRows);
   menu.addSeparator();
   for (QAction* command : commands_) menu.addAction(command);
-  menu.exec(lanes_->mapToGlobal(QPoint(0, lanes_->height())));
 }
 
 void TimelinePane::editNote(int mark) {

@@ -66,7 +66,7 @@ class TimelinePane : public Pane {
   QString alignedNote() const;
   void chooseAlign(Align align);
   void laneMenu(const QString& key, const QPoint& at);
-  void lanesMenu();
+  void fillLanesMenu();
   void editNote(int mark);
   void askForStep();
   void askForSeconds();

@@ -17,9 +17,10 @@ AllPages make_all_pages(Workspace& workspace) {
   const LibraryPages library = library_pages(workspace);
   all.docks = {library.runs, log_page(workspace), details_page(workspace)};
   // The first five have a place in the row; the others are under "More".
-  all.tabs = {live_page(workspace),     compare_page(workspace), plan_page(workspace),  kernels_page(workspace),
-              ranks_page(workspace), multiprocessors_page(workspace), memory_page(workspace),   flame_page(workspace),   insights_page(workspace), library.library,
-              experiments_page(workspace), lab_page(workspace), roofline_page(workspace), weights_page(workspace)};
+  all.tabs = {live_page(workspace),   compare_page(workspace), plan_page(workspace),     kernels_page(workspace),
+              memory_page(workspace), ranks_page(workspace),   multiprocessors_page(workspace), flame_page(workspace),
+              insights_page(workspace), library.library,       experiments_page(workspace), lab_page(workspace),
+              roofline_page(workspace), weights_page(workspace)};
   return all;
 }
 

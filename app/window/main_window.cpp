@@ -300,7 +300,10 @@ void MainWindow::offerPages(bool program) {
   for (size_t i = 0; i < tab_list_.size(); ++i) {
     const Page& page = tab_list_[i];
     const bool kind = (!page.of_training && !page.of_program) || page.of_program == program;
-    strip_->setOffered(static_cast<int>(i), kind && (!page.suits || (run && page.suits(*run))));
+    const int tab = static_cast<int>(i);
+    const bool offered = kind && (!page.suits || (run && page.suits(*run))), fresh = offered && !strip_->offered(tab);
+    strip_->setOffered(tab, offered);
+    if (fresh && page.suits) strip_->keep(tab);
   }
 }
 

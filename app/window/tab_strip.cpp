@@ -3,7 +3,6 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
-#include <iterator>
 
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
@@ -46,30 +45,34 @@ void TabStrip::setOffered(int tab, bool offered) {
   fit();
 }
 
-// True for one of the first offered tabs.
-bool TabStrip::isMain(int tab) const {
-  const auto before = std::distance(left_out_.begin(), left_out_.lower_bound(tab));
-  return !left_out_.contains(tab) && tab - static_cast<int>(before) < kMainTabs;
-}
-
 // If a tab is hidden, the button shows its note ("Insights  3").
 void TabStrip::fit() {
   if (fitting_ || row_->count() == 0) return;
   fitting_ = true;
-  if (!isMain(row_->currentIndex())) chosen_ = row_->currentIndex();
+  if (row_->currentIndex() >= kMainTabs) chosen_ = row_->currentIndex();
+  if (const int front = row_->currentIndex(); !row_->isTabVisible(front)) row_->setTabVisible(front, true);
   QString note;
   bool more = false;
   for (int i = 0; i < row_->count(); ++i) {
     const bool offered = !left_out_.contains(i);
-    const bool shown = isMain(i) || i == row_->currentIndex() || (offered && i == chosen_);
+    const bool main = i < kMainTabs, shown = main || i == row_->currentIndex() || (offered && i == chosen_);
     if (row_->isTabVisible(i) != shown) row_->setTabVisible(i, shown);
-    more |= offered && !isMain(i);
+    if (main && row_->isTabEnabled(i) != offered) {  // Qt may choose another tab here, so only if it changes
+      row_->setTabEnabled(i, offered);
+      row_->setTabToolTip(i, offered ? QString() : tr("Not for a recorded program"));
+    }
+    more |= offered && !main;
     if (offered && !shown && row_->tabText(i).contains("  ")) note = "  " + row_->tabText(i).section("  ", 1);
   }
   more_->setText(tr("More") + note);
   more_->setVisible(more);
   row_->updateGeometry();
   fitting_ = false;
+}
+
+void TabStrip::keep(int tab) {
+  chosen_ = tab;
+  fit();
 }
 
 void TabStrip::fillMenu() {

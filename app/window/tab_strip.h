@@ -1,4 +1,4 @@
-// The row of tabs: the main tabs keep their places, the others are under "More". The last one
+// The row of tabs: the main tabs keep their places whatever run is shown, the others are under "More". The last one
 // chosen there stays in the row.
 #pragma once
 #include <QTabBar>
@@ -23,16 +23,16 @@ class TabRow : public QTabBar {
 class TabStrip : public QWidget {
   Q_OBJECT
  public:
-  static constexpr int kMainTabs = 5;  // among the offered tabs
+  static constexpr int kMainTabs = 5;
   explicit TabStrip(QWidget* parent);
   QTabBar* tabs() const { return row_; }
   QPushButton* more() const { return more_; }
-  void setOffered(int tab, bool offered);  // a tab that is not offered is hidden, unless it is in front
+  void setOffered(int tab, bool offered);  // a tab that is not offered is grey if it is a main tab, else hidden
+  void keep(int tab);                      // in the row, as if it had been chosen under "More"
   bool offered(int tab) const { return !left_out_.contains(tab); }
 
  private:
   void fit();
-  bool isMain(int tab) const;
   void fillMenu();
 
   TabRow* row_;

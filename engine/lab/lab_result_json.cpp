@@ -87,6 +87,15 @@ LabSpec read_spec(const JsonInput& object) {
   return lab_spec_from_json(said);
 }
 
+// What a script measured, if it does not say what it was asked for.
+void add_measured(LabSpec& spec, const std::vector<LabPoint>& points) {
+  for (const LabPoint& p : points) {
+    if (std::ranges::find(spec.sizes, p.size) == spec.sizes.end()) spec.sizes.push_back(p.size);
+    if (std::ranges::find(spec.ways, p.way) == spec.ways.end()) spec.ways.push_back(p.way);
+  }
+  std::ranges::sort(spec.sizes);
+}
+
 }  // namespace
 
 json to_json(const LabResult& r) {
@@ -106,6 +115,7 @@ LabResult lab_result_from_json(const json& object) {
   result.spec = read_spec(input);
   for (const JsonInput& p : input.required("points").items())
     if (auto point = read_point(p)) result.points.push_back(std::move(*point));
+  if (!input.at("spec").there()) add_measured(result.spec, result.points);
   if (const JsonInput ceilings = input.at("ceilings"); ceilings.there())
     result.ceilings = ceilings_from_json(ceilings.value());
   result.device = input.at("device").text();

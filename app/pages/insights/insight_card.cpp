@@ -9,6 +9,7 @@
 
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/text/qt_text.h"
 #include "app/text/units.h"
 
 namespace ws::app {
@@ -126,10 +127,9 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   row->setSpacing(26);
   auto* words = new QVBoxLayout;
   words->setSpacing(5);
-  QString headline = QString::fromStdString(insight.headline);
-  if (insight.rule != "low occupancy")
-    headline.replace(0, 1, headline[0].toUpper());  // its headline begins with the name of an op
-  words->addWidget(text_label(headline, ui_font(14, 600), this));
+  const QString headline = QString::fromStdString(insight.headline);
+  const bool names_op = insight.rule == "low occupancy";  // its headline begins with the name of an op
+  words->addWidget(text_label(names_op ? headline : with_capital(headline), ui_font(14, 600), this));
   QLabel* why = text_label(QString::fromStdString(insight.why), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);

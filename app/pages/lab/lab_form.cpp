@@ -110,6 +110,7 @@ LabForm::LabForm(QWidget* parent) : QWidget(parent) {
   buildWays(sections);
   buildMeasure(sections);
   sections->addStretch(1);
+  watchEdits(*inside);
   scroll->setWidget(inside);
   column->addWidget(scroll, 1);
 }
@@ -120,11 +121,28 @@ QWidget* LabForm::buildHead() {
   presets_->addItem(tr("Own choices"));
   for (const ShippedLab& shipped : shipped_labs())
     presets_->addItem(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path));
-  connect(presets_, &QComboBox::activated, this, [this] { loadPreset(presets_->currentData().toString()); });
-  auto* head = labelled(tr("Experiment"), presets_);
+  connect(presets_, &QComboBox::activated, this, &LabForm::loadPreset);
+  auto* head = labelled(tr("Preset"), presets_);
   head->layout()->setContentsMargins(12, 4, 8, 4);
   style_ground(*head, "header");
   return head;
+}
+
+// Changed choices are no longer those of the preset.
+void LabForm::watchEdits(QWidget& fields) {
+  const auto edited = [this] {
+    if (presets_->currentIndex() == 0) return;
+    presets_->setCurrentIndex(0);
+    emit pageChosen({});
+  };
+  connect(operations_, &QListWidget::currentRowChanged, this, edited);
+  connect(spacing_, &SegmentedRow::picked, this, edited);
+  for (QLineEdit* field : {from_, to_, custom_, expression_}) connect(field, &QLineEdit::textEdited, this, edited);
+  for (QSpinBox* field : fields.findChildren<QSpinBox*>()) connect(field, &QSpinBox::valueChanged, this, edited);
+  for (QDoubleSpinBox* field : fields.findChildren<QDoubleSpinBox*>())
+    connect(field, &QDoubleSpinBox::valueChanged, this, edited);
+  for (const auto& [way, check] : ways_) connect(check, &QCheckBox::toggled, this, edited);
+  connect(cold_cache_, &QCheckBox::toggled, this, edited);
 }
 
 bool LabForm::recordsPoints() const { return record_->isChecked(); }
@@ -394,6 +412,8 @@ lab::LabSpec LabForm::spec() const {
 
 void LabForm::setSpec(const lab::LabSpec& spec) {
   prepare();
+  presets_->setCurrentIndex(0);
+  emit pageChosen({});
   for (int row = 0; row < operations_->count(); ++row)
     if (operations_->item(row)->data(Qt::UserRole).toInt() == static_cast<int>(spec.operation))
       operations_->setCurrentRow(row);
@@ -423,18 +443,18 @@ void LabForm::setSpec(const lab::LabSpec& spec) {
     check->setChecked(check->isEnabled() && std::find(spec.ways.begin(), spec.ways.end(), way) != spec.ways.end());
 }
 
-void LabForm::loadPreset(const QString& path) {
-  QString page;
-  if (!path.isEmpty()) {
-    try {
-      const nlohmann::json object = read_lab_file(path.toStdString());
-      setSpec(lab::lab_spec_from_json(object));
-      page = QString::fromStdString(lab_page(object));
-    } catch (const std::exception& failure) {
-      emit said(QString::fromUtf8(failure.what()));
-    }
+void LabForm::loadPreset(int index) {
+  const QString path = presets_->itemData(index).toString();
+  if (path.isEmpty()) return emit pageChosen({});
+  try {
+    const nlohmann::json object = read_lab_file(path.toStdString());
+    setSpec(lab::lab_spec_from_json(object));
+    presets_->setCurrentIndex(index);
+    emit pageChosen(QString::fromStdString(lab_page(object)));
+  } catch (const std::exception& failure) {
+    presets_->setCurrentIndex(0);
+    emit said(QString::fromUtf8(failure.what()));
   }
-  emit pageChosen(page);
 }
 
 void LabForm::showEvent(QShowEvent* event) {

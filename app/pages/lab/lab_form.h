@@ -55,7 +55,8 @@ class LabForm : public QWidget {
   void showMissing();
   void spacingChosen();
   void showSource();
-  void loadPreset(const QString& path);
+  void loadPreset(int index);
+  void watchEdits(QWidget& fields);
 
   QListWidget* operations_;
   QLineEdit *from_, *to_, *custom_, *expression_;

@@ -39,7 +39,7 @@ Page lab_page(Workspace& workspace) {
       tab, &LabTab::pointWanted, &workspace,
       [&workspace](const QString& path, const lab::Recorded& recorded) { open_point(workspace, path, recorded); });
   QObject::connect(tab, &LabTab::busyChanged, session, [tab, session](bool busy) {
-    session->hold(tab, busy ? QObject::tr("Stop the measurement first (Lab › Stop).") : QString());
+    session->hold(tab, busy ? QObject::tr("Stop the sweep first (Lab › Stop).") : QString());
   });
   QObject::connect(session, &TrainingSession::stateChanged, tab, [tab, session] {
     tab->setBusyElsewhere(
@@ -61,8 +61,8 @@ Page lab_page(Workspace& workspace) {
   page.chores.push_back({[tab] {
                            const QString where = tab->place();
                            return !tab->running()   ? QString()
-                                  : where.isEmpty() ? QObject::tr("The laboratory is measuring.")
-                                                    : QObject::tr("The laboratory is measuring on %1.").arg(where);
+                                  : where.isEmpty() ? QObject::tr("A sweep is running.")
+                                                    : QObject::tr("A sweep is running on %1.").arg(where);
                          },
                          QObject::tr("A recorded sweep keeps its points."), [tab] { tab->stop(); },
                          [tab] { return tab->place(); }, [tab] { tab->leave(); }});

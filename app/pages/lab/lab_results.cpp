@@ -93,17 +93,18 @@ Pane* LabResults::buildTimes() {
   pane->setTitle(tr("Time of one call"), tr("median · band: 5th to 95th percentile"));
   pane->legend()->hide();
   pane->setBody(chart_);
-  axis_ = option_button(tr("What the chart shows: time or throughput"), this);
+  axis_ = small_button({}, tr("What the chart shows: time or throughput"), this);
+  axis_->setAccessibleName(axis_->toolTip());
   connect(axis_, &QPushButton::clicked, this, [this] {
     chart_->setAxis(chart_->axis() == LabAxis::Time ? throughput_->axis() : LabAxis::Time);
     chooseAxis();
   });
-  auto* overlay = small_button(tr("Lay over…"), tr("An earlier result, or one of resources/torch/lab.py"), this);
+  auto* overlay = small_button(tr("Add result…"), tr("Draw an earlier result, or one of resources/torch/lab.py, over this sweep"), this);
   connect(overlay, &QPushButton::clicked, this, &LabResults::overlayWanted);
-  clear_ = small_button(tr("Remove overlays"), tr("Keeps the sweep itself"), this);
+  clear_ = small_button(tr("Remove results"), tr("Remove the added results and keep the sweep"), this);
   clear_->hide();
   connect(clear_, &QPushButton::clicked, this, &LabResults::noOverlaysWanted);
-  torch_ = small_button({}, tr("The same sizes and variants in PyTorch, by the shipped script, laid over this sweep"), this);
+  torch_ = small_button({}, tr("The same sizes and variants in PyTorch, by the shipped script, drawn over this sweep"), this);
   setTorchRunning(false);
   connect(torch_, &QPushButton::clicked, this, &LabResults::torchWanted);
   for (QPushButton* button : {clear_, torch_, overlay, axis_}) pane->addOption(button);

@@ -123,9 +123,15 @@ QStringList troubles(const lab::LabResult& result) {
 
 }  // namespace
 
+QString lab_machine(const lab::LabResult& result) {
+  if (!result.device.empty()) return QString::fromStdString(result.device);
+  const bool gpu = std::ranges::any_of(result.points, [](const LabPoint& p) { return lab::info(p.way).gpu; });
+  return gpu ? QObject::tr("a GPU") : QObject::tr("the CPU");
+}
+
 QString lab_headline(const lab::LabResult& result) {
   if (!pitfall_finding(result).isEmpty()) return QObject::tr("The dashed curve is not the work");
-  return result.points.empty() ? QObject::tr("How to read this") : QObject::tr("Measured here");
+  return result.points.empty() ? QObject::tr("How to read this") : QObject::tr("Measured on %1").arg(lab_machine(result));
 }
 
 QStringList lab_findings(const lab::LabResult& result) {
@@ -140,6 +146,7 @@ QStringList lab_findings(const lab::LabResult& result) {
       cold_finding(result),
       compile_finding(result),
       error_finding(result)};
+  if (!lines.front().isEmpty()) lines << QObject::tr("Measured on %1.").arg(lab_machine(result));  // else it is the headline
   lines += troubles(result);
   for (const std::string& text : {result.message, result.unsaved}) lines << QString::fromStdString(text);
   lines.removeAll(QString());

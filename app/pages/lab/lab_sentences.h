@@ -6,6 +6,7 @@
 
 namespace ws::app {
 
+QString lab_machine(const lab::LabResult& result);  // where it was measured: "NVIDIA H200"
 QString lab_headline(const lab::LabResult& result);
 QStringList lab_findings(const lab::LabResult& result);
 

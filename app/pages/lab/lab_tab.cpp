@@ -193,7 +193,7 @@ void LabTab::jobEnded(const QString& problem) {
 void LabTab::torchEnded(const QString& problem) {
   results_->setTorchRunning(false);
   emit busyChanged(false);
-  const QStringList done{tr("PyTorch's curves lie over ours."), torch_note_};
+  const QStringList done{tr("PyTorch's curves are drawn over ours."), torch_note_};
   say(problem.isEmpty() ? done.join(' ').trimmed() : problem);
 }
 
@@ -201,7 +201,7 @@ void LabTab::torchEnded(const QString& problem) {
 void LabTab::runTorch() {
   if (torch_->running()) return torch_->stop();
   if (!elsewhere_.isEmpty()) return say(elsewhere_);
-  if (job_->running()) return say(tr("Stop the sweep first."));
+  if (job_->running()) return say(tr("Stop the sweep first (Lab › Stop)."));
   try {
     const lab::LabSpec wanted = job_->result().points.empty() ? spec() : job_->result().spec;
     torch_->start(wanted);
@@ -244,9 +244,10 @@ bool LabTab::openResult(const QString& path) {
   return true;
 }
 
-// `fallback`: the name of a result without a source.
+// `fallback`: the name of a result without a source. The form has the choices of the sweep that is alone.
 void LabTab::layOver(lab::LabResult result, const QString& fallback) {
   const QString source = QString::fromStdString(result.source);
+  if (shown().empty()) setSpec(result.spec);
   opened_.push_back({std::move(result), source.isEmpty() ? fallback : short_source(source), {}});
   showResult();
 }
@@ -299,7 +300,7 @@ void LabTab::removeOverlays() {
 }
 
 void LabTab::chooseOverlay() {
-  const QString path = QFileDialog::getOpenFileName(this, tr("Lay a result over this one"), folder_,
+  const QString path = QFileDialog::getOpenFileName(this, tr("Add a result to this chart"), folder_,
                                                     tr("Results of the laboratory or of PyTorch's script (*.json)"));
   if (!path.isEmpty() && !openResult(path))
     say(tr("%1 is not a laboratory result. Choose a sweep saved as .json.").arg(QFileInfo(path).fileName()));

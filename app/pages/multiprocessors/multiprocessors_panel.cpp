@@ -137,9 +137,7 @@ void MultiprocessorsPanel::fill() {
   empty_->setText(reader_.reading() ? tr("Comparing the multiprocessors…")
                   : reader_.run()   ? text(prof::to_text(report))
                                     : tr("Tick a run whose kernel shows its inside."));
-  QString headline = text(prof::late_headline(report)) + ".";
-  headline[0] = headline[0].toUpper();
-  headline_->setText(any ? headline : QString());
+  headline_->setText(any ? with_capital(text(prof::late_headline(report)) + ".") : QString());
   QStringList notes;
   for (size_t i = 1; i < std::min(report.late.size(), kMostNotes + 1); ++i)
     notes << text(prof::late_text(report.late[i])) + ".";

@@ -111,7 +111,7 @@ PY
   check "or stay in them" '[[ $(grep -c call log) == 19 && $(head -n1 log) == "seed 42" ]] && ! grep -q cool log && ! grep -q "has no" torch.txt'
 fi
 
-"$program" lab --list >list.txt; check "the shipped experiments are listed" '[[ $(wc -l <list.txt) == 5 ]] && grep -q "^  the-timer-that-lies  *The timer that lies$" list.txt'
+"$program" lab --list >list.txt; check "the presets are listed" '[[ $(wc -l <list.txt) == 5 ]] && grep -q "^  the-timer-that-lies  *The timer that lies$" list.txt'
 "$program" lab --list --json | grep -q '"name":"hiding-the-copies".*"text":"The same work four times'; check "and as JSON with their pages" '[[ $? == 0 ]]'
 "$program" lab matmul-where-the-gpu-wins "${cpu[@]}" --sizes 2^3,16 >named.txt; check "one runs by its name, with other sizes" '[[ $? == 0 && $(grep -c "^ .*CPU, " named.txt) == 4 ]]'
 check "its page is told first" '[[ $(head -n1 named.txt) == "Matmul: where the GPU wins" ]] && grep -q "What to expect" named.txt && grep -q "^Measured on an NVIDIA H200" named.txt'

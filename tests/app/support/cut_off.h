@@ -137,6 +137,11 @@ inline QStringList clipped_numbers(const QTableView& table) {
   return found;
 }
 
+// Room for an arrow is an arrow.
+inline QString room_without_arrow(const QPushButton& button) {
+  return button.property("menu").toBool() && !button.menu() ? QString("button “%1” keeps room for an arrow").arg(button.text()) : QString();
+}
+
 // Charts, timelines, maps and bars: what is not made of labels and buttons.
 inline bool paints_letters(const QWidget& w) {
   return QString(w.metaObject()->className()).startsWith("ws::app::") && !qobject_cast<const QAbstractButton*>(&w) &&
@@ -156,6 +161,8 @@ inline QStringList cut_off(const QWidget& window) {
       if (header->orientation() == Qt::Horizontal)
         for (const QString& line : unreadable(*header->viewport())) found << "heading " + line;
     }
+    if (const auto* push = qobject_cast<const QPushButton*>(w); push && !room_without_arrow(*push).isEmpty())
+      found << room_without_arrow(*push);
     if (const auto* tabs = qobject_cast<const QTabBar*>(w)) found << short_tabs(*tabs);
     if (const auto* table = qobject_cast<const QTableView*>(w); table && !beyond_the_edge(*table).isEmpty())
       found << beyond_the_edge(*table);

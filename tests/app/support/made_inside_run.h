@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/workspace/run.h"
+#include "tests/app/support/made_run.h"
 
 namespace ws::test {
 
@@ -78,6 +79,7 @@ inline std::unique_ptr<app::Run> made_inside_run(const MadeKernel& kernel = {}, 
   run->spec.exec.launch = Launch::Persistent;
   if (!live) run->summary = Summary{};
   kernel.add_to(run->trace);
+  measure_steps(*run);
   return run;
 }
 

@@ -107,6 +107,11 @@ inline std::vector<PaintedText> painted_texts(QWidget& widget) {
   return spy.texts;
 }
 
+// Rows of these scroll, so one may end at the edge.
+inline bool scrolls_rows(const QWidget& widget) {
+  return widget.inherits("ws::app::TimelineView") || widget.inherits("ws::app::StepView");
+}
+
 // Letters that lie on each other, or that end at an edge.
 inline QStringList unreadable(QWidget& widget) {
   QStringList found;
@@ -118,6 +123,8 @@ inline QStringList unreadable(QWidget& widget) {
     const QRectF& box = all[i].box;
     if (box.left() < all[i].clip.left() - 2 || box.right() > all[i].clip.right() + 2)
       found << QString("“%1” is cut at the side").arg(all[i].text);
+    if (const QRectF letters = core(all[i]); !scrolls_rows(widget) && (letters.top() < all[i].clip.top() || letters.bottom() > all[i].clip.bottom()))
+      found << QString("“%1” is cut above or below").arg(all[i].text);
     for (size_t k = 0; k < i; ++k)
       if (core(all[i]).intersects(core(all[k])) && (all[i].text != all[k].text || box != all[k].box))
         found << QString("“%1” lies on “%2”").arg(all[i].text, all[k].text);

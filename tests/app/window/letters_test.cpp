@@ -8,7 +8,9 @@
 
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/lab/lab_tab.h"
+#include "app/pages/live/live_page.h"
 #include "tests/app/support/filled_window.h"
+#include "tests/app/support/made_inside_run.h"
 #include "tests/app/support/made_ranks.h"
 
 using namespace ws::app;
@@ -22,11 +24,48 @@ class LettersTest : public QObject, FilledWindow {
 
  private:
   void fillEveryPage(MainWindow& window);
+  static Run* digits(MainWindow& window);
+  static void waitForDigits(MainWindow& window);
+  static Run* adopt(MainWindow& window, std::unique_ptr<Run> made);
   static void measure(ExperimentsTab& tab, const QString& file);
-  Run *own_ = nullptr, *ranks_ = nullptr;
+  std::vector<Run*> runsOf(const QString& tab) const;
+  Run *own_ = nullptr, *digits_ = nullptr, *ranks_ = nullptr, *inside_ = nullptr;
 };
 
-// Stacks for the flame graph, ranks, a sweep for the laboratory, and the result of an experiment.
+Run* LettersTest::adopt(MainWindow& window, std::unique_ptr<Run> made) {
+  Run* run = made.release();
+  run->slot = -1, run->created = QDateTime::currentDateTime(), run->loaded = true;
+  window.workspace()->library()->adopt(run);
+  return run;
+}
+
+// A network whose first layer and misread digits are drawn.
+Run* LettersTest::digits(MainWindow& window) {
+  QSignalSpy ended(window.workspace()->session(), &TrainingSession::ended);
+  for (const auto& [key, value] : {std::pair{"data.name", "mnist"}, {"data.limit", "640"}, {"train.epochs", "1"}, {"model.hidden", "32"}})
+    window.workspace()->choices()->set(key, value);
+  window.train();
+  (void)QTest::qWaitFor([&] { return !ended.isEmpty(); }, 60'000);
+  Run* run = window.workspace()->session()->run();
+  window.workspace()->library()->setTicked(run, false);
+  return run;
+}
+
+// The weights are read in the background.
+void LettersTest::waitForDigits(MainWindow& window) {
+  const LearnedView* misread = window.findChild<LivePage*>()->network()->views()[2];
+  QTRY_VERIFY_WITH_TIMEOUT(misread->isVisible() && misread->hasContent(), 20'000);
+}
+
+// The runs that a page is looked at with, one after the other.
+std::vector<Run*> LettersTest::runsOf(const QString& tab) const {
+  if (tab == "Ranks") return {ranks_};
+  if (tab == "Multiprocessors") return {inside_};
+  if (tab == "Live") return {own_, digits_};
+  return {own_};
+}
+
+// Stacks for the flame graph, digits, ranks, multiprocessors, a sweep for the laboratory, and the result of an experiment.
 void LettersTest::fillEveryPage(MainWindow& window) {
   fill(window, {"direct"});
   train(window, "arena");
@@ -50,9 +89,10 @@ void LettersTest::fillEveryPage(MainWindow& window) {
   one.close();
   QVERIFY(window.findChild<LabTab*>()->openResult(sweep));
   own_ = run;
-  ranks_ = ws::test::made_rank_run(8).release();
-  ranks_->slot = -1, ranks_->created = QDateTime::currentDateTime(), ranks_->loaded = true;
-  window.workspace()->library()->adopt(ranks_);
+  digits_ = digits(window);
+  QVERIFY(digits_ && digits_->summary);
+  ranks_ = adopt(window, ws::test::made_rank_run(8));
+  inside_ = adopt(window, ws::test::made_inside_run());
   measure(*window.findChild<ExperimentsTab*>(), home_.path() + "/small.json");
 }
 
@@ -83,22 +123,26 @@ void LettersTest::everyTabAtEverySize() {
     window->resize(screen);
     settle(60);
     for (int theme_turn = 0; theme_turn < 2; ++theme_turn, window->toggleTheme())
-      for (int tab = 0; tab < window->tabs()->count(); ++tab, ++states) {
-        window->tabs()->setCurrentIndex(tab);
-        const bool ranks = window->tabs()->tabText(tab) == "Ranks";
-        window->workspace()->library()->setTicked(ranks_, ranks);
-        window->workspace()->pick(ranks ? ranks_ : own_);
-        settle(20);
-        for (QWidget* w : window->findChildren<QWidget*>())
-          if (theme_turn == 0 && w->isVisible() && ws::test::paints_letters(*w))
-            letters += painted_texts(*w).size();
-        check(*window,
-              QString("%1 %2 %3").arg(window->tabs()->tabText(tab)).arg(screen.width()).arg(theme().dark() ? "dark" : "light"),
-              wrong);
-      }
+      for (int tab = 0; tab < window->tabs()->count(); ++tab)
+        for (Run* run : runsOf(window->tabs()->tabText(tab))) {
+          for (Run* other : {digits_, ranks_, inside_}) window->workspace()->library()->setTicked(other, other == run);
+          window->workspace()->pick(run);
+          window->tabs()->setCurrentIndex(tab);
+          if (run == digits_) waitForDigits(*window);
+          settle(20);
+          QVERIFY2(window->tabs()->currentIndex() == tab, qPrintable(window->tabs()->tabText(tab)));
+          for (QWidget* w : window->findChildren<QWidget*>())
+            if (theme_turn == 0 && w->isVisible() && ws::test::paints_letters(*w))
+              letters += painted_texts(*w).size();
+          const QString of = run == digits_ ? " digits" : "";
+          check(*window,
+                QString("%1%2 %3 %4").arg(window->tabs()->tabText(tab), of).arg(screen.width()).arg(theme().dark() ? "dark" : "light"),
+                wrong);
+          ++states;
+        }
   }
   qInfo("%zu states, %zu painted texts, %lld ms", states, letters, clock.elapsed());
-  QCOMPARE(states, screens.size() * 2 * static_cast<size_t>(window->tabs()->count()));
+  QCOMPARE(states, screens.size() * 2 * static_cast<size_t>(window->tabs()->count() + 1));
   QVERIFY2(letters > 300 * screens.size(), qPrintable(QString::number(letters)));
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }

@@ -11,8 +11,11 @@
 #include "app/timeline/timeline_view.h"
 #include "app/window/notice_bar.h"
 #include "app/window/screenshot.h"
+#include "app/window/tab_strip.h"
 #include "app/workspace/shipped_runs.h"
 #include "tests/app/support/filled_window.h"
+#include "tests/app/support/made_inside_run.h"
+#include "tests/app/support/made_ranks.h"
 
 using namespace ws::app;
 
@@ -56,6 +59,7 @@ class OpeningTest : public QObject, FilledWindow {
   void startAndTabHoldInAWindowThatStays();
   void theCpuLaneIsNeverEmptyWhileItTrains();
   void alignedStepsAndLengthsAreThoseOfTheRun();
+  void tabsKeepTheirPlaces();
   void numbersDoNotBreak();
 };
 
@@ -197,6 +201,28 @@ void OpeningTest::alignedStepsAndLengthsAreThoseOfTheRun() {
   for (const PaintedText& text : painted_texts(*pane->view()))
     if (text.text.contains("trace, "))
       QVERIFY2(text.text.endsWith(span_time(pane->model()->extent().length())), qPrintable(text.text));
+}
+
+// Also where the run that is shown has no plan, or has pages of its own.
+void OpeningTest::tabsKeepTheirPlaces() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const auto places = [&] {
+    QList<QRect> all;
+    for (int i = 0; i < TabStrip::kMainTabs; ++i) all << window->tabs()->tabRect(i);
+    return all;
+  };
+  const QList<QRect> before = places();
+  QCOMPARE(window->tabs()->tabText(4), QString("Memory"));
+  showOnly(*window, ws::test::made_inside_run());
+  settle(60);
+  QCOMPARE(places(), before);
+  auto ranks = ws::test::made_rank_run(4);
+  ranks->command = {"torchrun", "train.py"};
+  showOnly(*window, std::move(ranks));
+  settle(60);
+  QCOMPARE(places(), before);
 }
 
 void OpeningTest::numbersDoNotBreak() {

@@ -98,6 +98,7 @@ class InsightsTest : public QObject, WindowHome {
   void factsComeFromTheNewestSteps();
   void factsOfGraphsAreOfTheGpusSteps();
   void cardsShowWhatWasFound();
+  void namesKeepTheirLetters();
   void showJumpsToTheLongestCall();
   void anAppliedChangeIsMeasured();
   void importedTracesAreJudgedToo();
@@ -182,6 +183,16 @@ void InsightsTest::cardsShowWhatWasFound() {
   QVERIFY2(notes.contains("Insights  " + QString::number(tab->cards().size())), qPrintable(notes.join("|")));
   window->workspace()->library()->setTicked(run, false);
   QVERIFY(tab->cards().empty());
+}
+
+void InsightsTest::namesKeepTheirLetters() {
+  for (const auto& [headline, shown] : {std::pair{"train.py:9 in main takes 40 %", "train.py:9 in main takes 40 %"},
+                                        {"the step waits for data", "The step waits for data"}}) {
+    Insight insight;
+    insight.rule = "hot line", insight.headline = headline;
+    const InsightCard card(RunFacts{}, insight, true);
+    QCOMPARE(card.findChildren<QLabel*>().front()->text(), QString(shown));
+  }
 }
 
 void InsightsTest::showJumpsToTheLongestCall() {

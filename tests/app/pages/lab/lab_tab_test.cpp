@@ -89,6 +89,8 @@ class LabTabTest : public QObject {
   void withoutAGpuItSaysSo();
   void everyPresetCanBeChosen();
   void howAPresetIsMeasuredStays();
+  void anOpenedSweepFillsTheForm();
+  void changedChoicesAreNoPreset();
   void resultsOfPyTorchLieOver();
   void theSameInPyTorchIsStartedFromTheTab();
   void figuresAndDataAreWritten();
@@ -271,6 +273,47 @@ void LabTabTest::howAPresetIsMeasuredStays() {
   QCOMPARE(tab.spec().longest_call_s, 0.5);
   QCOMPARE(tab.spec().seed, spec.seed);
   QCOMPARE(tab.spec().warm_up, 0);
+}
+
+// The page shows one sweep: its choices, its curves and the machine that measured it.
+void LabTabTest::anOpenedSweepFillsTheForm() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  const QString path = home_.path() + "/elsewhere.json";
+  QFile file(path);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(R"({"device": "NVIDIA H200", "spec": {"operation": "softmax", "sizes": [1000, 3000], "ways": ["cpu", "gpu"],
+      "repeats": 7}, "points": [{"way": "cpu", "size": 1000, "median_s": 2e-5}, {"way": "gpu", "size": 3000, "median_s": 1e-5}]})");
+  file.close();
+  window->openFile(path);
+  QCOMPARE(tab.shown().size(), size_t(1));
+  QCOMPARE(tab.spec().operation, lab::Operation::Softmax);
+  QCOMPARE(tab.spec().sizes, (std::vector<int64_t>{1000, 3000}));
+  QCOMPARE(tab.spec().repeats, 7);
+  QVERIFY(says(tab, "Measured on NVIDIA H200"));
+  // Added to a sweep of this machine, it leaves the form alone.
+  sweep(tab, small());
+  QVERIFY(tab.openResult(path));
+  QCOMPARE(tab.spec().operation, lab::Operation::Add);
+  QVERIFY(!says(tab, "Measured on NVIDIA H200"));
+}
+
+void LabTabTest::changedChoicesAreNoPreset() {
+  auto window = open();
+  auto& tab = *window->findChild<LabTab*>();
+  auto* presets = tab.findChild<QComboBox*>();
+  const auto choose = [&] { presets->setCurrentIndex(1), emit presets->activated(1); };
+  choose();
+  QCOMPARE(presets->currentIndex(), 1);
+  for (QSpinBox* box : tab.findChildren<QSpinBox*>())
+    if (box->accessibleName() == "repeats") box->setValue(box->value() + 1);
+  QCOMPARE(presets->currentText(), QString("Own choices"));
+  choose();
+  QTest::keyClicks(field(tab, "N from"), "1");
+  QCOMPARE(presets->currentText(), QString("Own choices"));
+  choose();
+  tab.setSpec(small());
+  QCOMPARE(presets->currentText(), QString("Own choices"));
 }
 
 void LabTabTest::resultsOfPyTorchLieOver() {

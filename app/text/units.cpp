@@ -54,6 +54,11 @@ QString step_time_tip(double p5_us, double p95_us) {
   return spread.isEmpty() ? median : median + ' ' + spread + '.';
 }
 
+QString step_range_text(double p5_us, double p95_us) {
+  const QStringList low = step_time_text(p5_us).split(' '), high = step_time_text(p95_us).split(' ');
+  return (low.back() == high.back() ? low.front() : low.join(' ')) + QStringLiteral("–") + high.join(' ');
+}
+
 QString step_spread_text(double p5_us, double p95_us) {
   if (!(p95_us >= p5_us)) return {};
   return QObject::tr("90 % of the steps took %1 to %2").arg(time_axis_text(p5_us), time_axis_text(p95_us));

@@ -39,7 +39,7 @@ class NumberCell : public QWidget {
   Q_OBJECT
  public:
   NumberCell(const QString& caption, QWidget* parent = nullptr);
-  void setValue(const QString& value, const QString& unit);
+  void setValue(const QString& value, const QString& unit, const QString& note = {});
   void setCaption(const QString& caption, bool warns);
   QSize sizeHint() const override { return {width_, 44}; }
   QString value() const { return value_; }
@@ -50,7 +50,7 @@ class NumberCell : public QWidget {
  private:
   void keepRoom();
 
-  QString caption_, value_, unit_;
+  QString caption_, value_, unit_;  // the unit, and a note behind it
   bool warns_ = false;
   int width_ = 0;
 };

@@ -49,7 +49,10 @@ const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
 // "direct ← arena"; a value that does not explain itself gets its name: "lr 0.01 ← 0.05".
 QString changed_value(const FieldChange& change) {
   const Field& f = field(change.key);
-  const auto words = [&](const std::string& value) { return value.empty() ? QObject::tr("none") : QString::fromStdString(value); };
+  const bool zero_is_all = f.key == "data.limit" || f.key == "train.batch";
+  const auto words = [&](const std::string& value) {
+    return value.empty() ? QObject::tr("none") : zero_is_all && value == "0" ? QObject::tr("all") : QString::fromStdString(value);
+  };
   const QString label = f.kind == FieldKind::Choice && change.to != "off" && change.from != "off"
                             ? QString()
                             : QString::fromUtf8(f.label.data()) + ' ';

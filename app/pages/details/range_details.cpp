@@ -169,9 +169,11 @@ QString step_details(const Run& run) {
   const StepSplit& split = run.split;
   if (split.steps == 0 || split.wall_us <= 0) return {};
   const SplitTable parts_shown = split_table({&split}, false);  // the same numbers as in the pane
-  QString html = heading({}, run.title, step_time_text(run.stepUs()), run.slot);
+  QString html = heading({}, run.title, {}, run.slot);
+  QString whole = row(step_time_name(), step_time_text(run.stepUs()));
   if (const QString spread = step_spread_text(run.step_time.p5_us, run.step_time.p95_us); !spread.isEmpty())
-    html += table(row("spread", spread));
+    whole += row("spread", spread);
+  html += table(whole);
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
     parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.us[0] / parts_shown.wall[0]);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/app/support/filled_window.h"
+#include "tests/support/machine.h"
 
 using namespace ws::app;
 
@@ -42,6 +43,7 @@ class ThemeTest : public QObject, FilledWindow {
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
   void everyWidgetIsStyledOnce();
+  void aChangeIsQuick();
   void nothingMoves();
 };
 
@@ -62,6 +64,28 @@ void ThemeTest::everyWidgetIsStyledOnce() {
   for (const auto& [widget, count] : changes.of) all += count;
   QVERIFY(changes.of.size() > 500);
   QVERIFY2(all < 2.5 * double(changes.of.size()), qPrintable(QString("%1 for %2 widgets").arg(all).arg(changes.of.size())));
+}
+
+// 200 ms with every page filled, until all is painted.
+void ThemeTest::aChangeIsQuick() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  QSKIP("A sanitizer takes most of the time.");
+#endif
+  auto window = open();
+  window->resize(1600, 972);
+  fill(*window, {"direct"});
+  for (int tab = window->tabs()->count() - 1; tab >= 0; --tab) window->tabs()->setCurrentIndex(tab), settle(20);
+  double best = 1e9;
+  for (int i = 0; i < 4; ++i) {
+    const double before = processor_ms();
+    window->toggleTheme();
+    QApplication::processEvents();
+    window->repaint();
+    best = std::min(best, processor_ms() - before);
+  }
+  qInfo("a change of theme: %.0f ms", best);
+  const double most = 200 * std::min(2.0, ws::test::busy());  // caches are shared with the neighbours
+  QVERIFY2(best <= most, qPrintable(QString::number(best)));
 }
 
 // There and back, the window is the same to the pixel, and in between everything has its place.

@@ -84,7 +84,7 @@ FlameTree flame_difference(const HostStacks& baseline, double baseline_steps, co
 
 bool is_own_path(const std::string& path) {
   if (path.empty()) return false;
-  for (const std::string_view other : {"site-packages/", "dist-packages/", "/lib/python", "<frozen"})
+  for (const std::string_view other : {"site-packages/", "dist-packages/", "/lib/python", "<frozen", ".so"})
     if (path.find(other) != std::string::npos) return false;
   return true;
 }

@@ -15,6 +15,7 @@
 #include "profiling/base/process.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/gpu_source.h"
+#include "profiling/recording/native_stacks.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
 
@@ -76,6 +77,18 @@ void become_job(const std::string& server) {
     if (std::string value; std::getline(lines, value)) setenv(variable, value.c_str(), 1);
 }
 
+// The threads that we start meanwhile get the name by which the sampler leaves them out.
+class NameOfOwnThreads {
+ public:
+  NameOfOwnThreads() { pthread_getname_np(pthread_self(), before_, sizeof before_), pthread_setname_np(pthread_self(), kOwnThread); }
+  ~NameOfOwnThreads() { pthread_setname_np(pthread_self(), before_); }
+  NameOfOwnThreads(const NameOfOwnThreads&) = delete;
+  NameOfOwnThreads& operator=(const NameOfOwnThreads&) = delete;
+
+ private:
+  char before_[16] = {};
+};
+
 void begin(bool by_driver) {
   if (const std::string server = environment(kRecordServer, ""); !server.empty() && environment(kRecordFile, "").empty())
     become_job(server);
@@ -108,6 +121,7 @@ bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 void begin_recording(bool by_driver) {
   if (in_forked_child()) return;
   const std::lock_guard lock(g_begin);
+  const NameOfOwnThreads named;
   if (!g_recorder)
     begin(by_driver);
   else if (by_driver && recorder())

@@ -190,8 +190,8 @@ WARPSCOPE_SHOWN int warpscope_learn_frames(const int64_t* said, unsigned long th
   });
 }
 
-// `thread_name`: a Python function that is called with the number of a thread.
-WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name) {
+// `thread_name`: a Python function that is called with the number of a thread. `native`: with native frames.
+WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, int native) {
   const std::lock_guard one(g_sampling);
   if (g_sampling_over || g_sampler || !recorder() || !python().has_frames()) return;
   python().increase(thread_name);
@@ -204,7 +204,7 @@ WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name) {
     if (name) python().decrease(name);
     python().unlock(lock);
     return copy;
-  });
+  }, native != 0);
 }
 
 // Call it before the interpreter ends, without the interpreter's lock.

@@ -1,5 +1,7 @@
 #include "profiling/recording/python_frames.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -40,6 +42,7 @@ struct Layout {
   size_t thread_frame = 0;     // offset in the state of a thread
   std::optional<size_t> through;  // 3.11, 3.12: an extra struct in between, with the frame at this offset
   size_t thread_number = 0;
+  std::optional<size_t> task_number;
 };
 Layout g_layout;
 std::atomic<bool> g_known{false}, g_names{false};
@@ -99,6 +102,9 @@ bool learn_thread(Layout& layout, const char* state, const char* frame, unsigned
     return offset >= 24 && reinterpret_cast<uintptr_t>(word_at(state, offset)) == number;
   });
   if (own) layout.thread_number = *own;
+  layout.task_number = offset_where(kThreadBytes, [&](size_t offset) {
+    return offset >= 24 && reinterpret_cast<uintptr_t>(word_at(state, offset)) == static_cast<uintptr_t>(gettid());
+  });
   return own.has_value();
 }
 
@@ -234,10 +240,11 @@ OpTag line_of(const CodeAt& at) {
 // Skips frames without code, which Python creates for itself. Returns the next thread's state.
 const char* read_stack(const char* state, StackOfThread& stack) {
   SafeCopy copy;
-  stack.frames.clear(), stack.thread = 0;
+  stack.frames.clear(), stack.thread = 0, stack.task = 0, stack.state = state;
   const char* const thread = copy.at(state, kThreadBytes);
   if (!thread) return nullptr;
   stack.thread = reinterpret_cast<uintptr_t>(word_at(thread, g_layout.thread_number));
+  if (g_layout.task_number) stack.task = static_cast<int>(reinterpret_cast<uintptr_t>(word_at(thread, *g_layout.task_number)));
   const char* const next = word_at(thread, 0);
   const char* at = word_at(thread, g_layout.thread_frame);
   if (g_layout.through) {
@@ -315,6 +322,12 @@ void read_all_stacks(std::vector<StackOfThread>& stacks) {
     state = read_stack(state, stacks[count++]);
   }
   stacks.resize(count);
+}
+
+bool stands_still(const StackOfThread& stack) {
+  StackOfThread now;
+  read_stack(stack.state, now);
+  return now.thread == stack.thread && !now.frames.empty() && !stack.frames.empty() && now.frames[0] == stack.frames[0];
 }
 
 const std::string* known_frame(const CodeAt& at) {

@@ -36,10 +36,13 @@ void stop_reading_names();  // call it before the interpreter ends
 // The stack of one thread, read from another thread. `thread`: Python's number, 0: the thread has none any more.
 struct StackOfThread {
   unsigned long thread = 0;
+  int task = 0;  // the system's number of the thread; 0: not known, before 3.11
+  const char* state = nullptr;
   std::vector<CodeAt> frames;  // innermost first
 };
 // Frames may change while they are read, but no invalid memory is accessed. Overwrites `stacks`.
 void read_all_stacks(std::vector<StackOfThread>& stacks);
+bool stands_still(const StackOfThread& stack);  // its innermost frame is still the same
 // "hot (train.py:3)", empty for a frame to skip; nullptr: not known yet. Does not call the interpreter.
 const std::string* known_frame(const CodeAt& at);
 // Reads the frames of all threads and learns new names. Waits for the interpreter's lock and holds it briefly.

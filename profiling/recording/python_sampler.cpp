@@ -18,12 +18,16 @@ constexpr int64_t kEach = 1'000'000, kLongest = 100'000'000;  // time between sa
 constexpr int64_t kShareOfCore = 20;                          // sampling uses at most 1/20 of a core
 constexpr size_t kMostStacks = 100'000;
 
-uint64_t mixed(const StackOfThread& stack) {
+uint64_t mixed(uint64_t hash, uint64_t more) {
+  hash = (hash ^ more) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 29;
+}
+
+uint64_t mixed(const StackOfThread& stack, const std::vector<uint64_t>& native) {
   uint64_t hash = stack.frames.size();
-  for (const CodeAt& at : stack.frames) {
-    hash = (hash ^ reinterpret_cast<uintptr_t>(at.code) ^ (static_cast<uint64_t>(at.last) << 44)) * 0x9e3779b97f4a7c15u;
-    hash ^= hash >> 29;
-  }
+  for (const uint64_t code : native) hash = mixed(hash, code);
+  for (const CodeAt& at : stack.frames)
+    hash = mixed(hash, reinterpret_cast<uintptr_t>(at.code) ^ (static_cast<uint64_t>(at.last) << 44));
   return hash;
 }
 
@@ -37,7 +41,8 @@ int64_t worked_ns() {
 }  // namespace
 
 // Blocks all signals in the new thread: they belong to the program.
-PythonSampler::PythonSampler(std::function<std::string(unsigned long)> thread_name) : thread_name_(std::move(thread_name)) {
+PythonSampler::PythonSampler(std::function<std::string(unsigned long)> thread_name, bool native)
+    : thread_name_(std::move(thread_name)), native_(native ? NativeStacks::begin() : nullptr) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -53,8 +58,9 @@ void PythonSampler::stop() {
 }
 
 void PythonSampler::run() {
-  pthread_setname_np(pthread_self(), "warpscope");
+  pthread_setname_np(pthread_self(), kOwnThread);
   int64_t wait = kEach;
+  last_ = steady_ns();
   while (!stopping_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(wait));
     const int64_t begin = worked_ns();
@@ -64,24 +70,69 @@ void PythonSampler::run() {
 }
 
 bool PythonSampler::known(const StackOfThread& stack) {
-  return stack.frames.empty() || numbers_.contains(mixed(stack)) ||
+  return stack.frames.empty() || numbers_.contains(mixed(stack, {})) ||
          std::ranges::all_of(stack.frames, [](const CodeAt& at) { return known_frame(at) != nullptr; });
 }
 
-uint32_t PythonSampler::number(const StackOfThread& stack) {
-  const uint64_t key = mixed(stack);
-  if (const auto at = numbers_.find(key); at != numbers_.end()) return at->second;
+// Frames without a name in one file are shown once.
+std::string PythonSampler::native_text(const std::vector<uint64_t>& code) {
   std::string text;
+  const std::string* last = nullptr;
+  for (const uint64_t at : code) {
+    const std::string& name = native_->name(at);
+    if (name.empty() || (last && *last == name && name.starts_with('?'))) continue;
+    text += (text.empty() ? "" : " < ") + name;
+    last = &name;
+  }
+  return text;
+}
+
+uint32_t PythonSampler::number(const StackOfThread& stack, const std::vector<uint64_t>& native) {
+  const uint64_t key = mixed(stack, native);
+  if (const auto at = numbers_.find(key); at != numbers_.end()) return at->second;
+  std::string text = native.empty() ? "" : native_text(native);
   for (const CodeAt& at : stack.frames)
     if (const std::string* name = known_frame(at); name && !name->empty()) text += (text.empty() ? "" : " < ") + *name;
   if (numbers_.size() > kMostStacks) numbers_.clear();
   return numbers_[key] = text.empty() ? kNowhere : recorder()->notes().stack(text);
 }
 
+// The native frames inside the innermost Python frame, if that is still the one in which they were seen.
+std::vector<uint64_t> PythonSampler::native_of(const StackOfThread& stack) {
+  const auto answer = std::ranges::find_if(answers_, [&](const NativeStack& one) { return one.task == stack.task; });
+  if (answer == answers_.end()) return {};
+  std::vector<uint64_t> code = std::move(answer->code);
+  answers_.erase(answer);
+  if (!stands_still(stack)) return {};
+  const auto python = std::ranges::find_if(code, [this](uint64_t at) { return native_->is_interpreter(at); });
+  code.erase(python, code.end());
+  return code;
+}
+
+void PythonSampler::keep(Open& open, uint32_t stack, int64_t now) {
+  open.seen = true;
+  if (open.stack == stack && now - open.begin < kLongest) return;
+  tell(open, now);
+  open.stack = stack, open.begin = now;
+}
+
+// Threads without Python frames. Each is shown while it runs.
+void PythonSampler::sample_natives(int64_t now) {
+  for (const NativeStack& answer : answers_) {
+    const auto [at, fresh] = open_.try_emplace(static_cast<unsigned long>(answer.task));
+    if (fresh) at->second.name = native_->task_name(answer.task) + " " + std::to_string(answer.task), at->second.begin = last_;
+    const uint32_t stack = number({}, answer.code);
+    if (fresh) at->second.stack = stack;
+    keep(at->second, stack, now);
+  }
+}
+
 void PythonSampler::sample() {
   if (!recorder()) return;
   const int64_t now = steady_ns();
+  if (native_) native_->ask();
   read_all_stacks(stacks_);
+  if (native_) answers_ = native_->take();
   const auto strange = [this](const StackOfThread& stack) { return !known(stack) || !open_.contains(stack.thread); };
   if (std::ranges::any_of(stacks_, strange)) {
     learn_names(stacks_);
@@ -91,17 +142,15 @@ void PythonSampler::sample() {
   for (const StackOfThread& stack : stacks_) {
     Open& open = open_[stack.thread];
     open.seen = true;
-    if (stack.frames.empty()) continue;
-    const uint32_t stack_number = number(stack);
-    if (open.stack == stack_number && now - open.begin < kLongest) continue;
-    tell(open, now);
-    open.stack = stack_number, open.begin = now;
+    if (!stack.frames.empty()) keep(open, number(stack, native_of(stack)), now);
   }
+  sample_natives(now);
   for (auto at = open_.begin(); at != open_.end();) {
     const bool seen = std::exchange(at->second.seen, false);
     if (!seen) tell(at->second, now);
     at = seen ? std::next(at) : open_.erase(at);
   }
+  last_ = now;
 }
 
 void PythonSampler::tell(const Open& open, int64_t end) const {

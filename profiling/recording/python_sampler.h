@@ -1,14 +1,17 @@
-// Samples the Python stacks of all threads every millisecond, on its own thread, which the interpreter does not know.
-// It waits for the interpreter's lock only when it sees code for the first time.
+// Samples the stacks of all threads every millisecond, on its own thread, which the interpreter does not know: the Python
+// frames, and if asked for the native frames inside the innermost one, and threads without Python. It waits for the
+// interpreter's lock only when it sees code for the first time.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/recording/native_stacks.h"
 #include "profiling/recording/python_frames.h"
 
 namespace ws::prof {
@@ -16,7 +19,7 @@ namespace ws::prof {
 class PythonSampler {
  public:
   // `thread_name`: returns the name of a thread; called without the interpreter's lock, which it takes itself.
-  explicit PythonSampler(std::function<std::string(unsigned long)> thread_name);
+  PythonSampler(std::function<std::string(unsigned long)> thread_name, bool native);
   void stop();  // call it before the interpreter ends, without holding its lock
 
  private:
@@ -30,11 +33,18 @@ class PythonSampler {
   void run();
   void sample();
   bool known(const StackOfThread& stack);
-  uint32_t number(const StackOfThread& stack);
+  uint32_t number(const StackOfThread& stack, const std::vector<uint64_t>& native);
+  std::vector<uint64_t> native_of(const StackOfThread& stack);
+  std::string native_text(const std::vector<uint64_t>& code);
+  void sample_natives(int64_t now);
+  void keep(Open& open, uint32_t stack, int64_t now);
   void tell(const Open& open, int64_t end) const;
 
   std::function<std::string(unsigned long)> thread_name_;
   std::vector<StackOfThread> stacks_;
+  std::unique_ptr<NativeStacks> native_;  // nullptr: without native frames
+  std::vector<NativeStack> answers_;      // that no Python thread has taken
+  int64_t last_ = 0;
   std::unordered_map<uint64_t, uint32_t> numbers_;  // by the hash of a stack's frames
   std::unordered_map<unsigned long, Open> open_;
   std::atomic<bool> stopping_{false};

@@ -59,13 +59,25 @@ std::string own_line(std::string_view frame) {
   const size_t open = frame.rfind(" (");
   if (open == std::string_view::npos || !frame.ends_with(')')) return {};
   const std::string_view place = frame.substr(open + 2, frame.size() - open - 3);
+  if (place.find(':') == std::string_view::npos) return {};  // native code
   for (const std::string_view other : {"site-packages/", "dist-packages/", "/lib/python", "<frozen"})
     if (place.find(other) != std::string_view::npos) return {};
   return std::string(place) + " in " + std::string(frame.substr(0, open));
 }
 
+constexpr std::string_view kBetween = " < ";
+
+// Leaves out the native frames inside the innermost Python frame: they have no line.
+std::string_view without_native(std::string_view stack) {
+  while (true) {
+    const size_t cut = stack.find(kBetween);
+    if (cut == std::string_view::npos || stack.substr(0, cut).find(':', stack.substr(0, cut).rfind(" (")) != std::string_view::npos)
+      return stack;
+    stack.remove_prefix(cut + kBetween.size());
+  }
+}
+
 std::string innermost_own_line(std::string_view stack) {
-  constexpr std::string_view kBetween = " < ";
   while (!stack.empty()) {
     const size_t cut = stack.find(kBetween);
     if (std::string line = own_line(stack.substr(0, cut)); !line.empty()) return line;
@@ -146,7 +158,8 @@ class Program {
       const auto [at, fresh] = known.try_emplace(static_cast<uint32_t>(span.name));
       if (fresh) {
         const std::string& stack = trace_.name(span.name);
-        at->second = {own_line(std::string_view(stack).substr(0, stack.find(" < "))), innermost_own_line(stack)};
+        const std::string_view python = without_native(stack);
+        at->second = {own_line(python.substr(0, python.find(kBetween))), innermost_own_line(python)};
       }
       const TimeNs in_data = time_in_data(span);
       if (in_data > 0 && !at->second.second.empty()) loading_[at->second.second].add(track, span, in_data);

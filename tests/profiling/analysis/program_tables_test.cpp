@@ -176,6 +176,19 @@ TEST_F(ProgramTables, AFlameTreeHasTheTimeOfWhatIsCalled) {
   EXPECT_EQ(static_cast<int64_t>(tree[0].ns), all);
 }
 
+TEST_F(ProgramTables, NativeFramesStandInsideTheLineThatCalledThem) {
+  sample(0, 100, "at::mm (libtorch_cpu.so.2) < hot (train.py:3) < main (train.py:9)");
+  const FlameTree tree = flame_tree(host_stacks(trace));
+  ASSERT_EQ(tree.size(), 5u);
+  EXPECT_EQ(tree[4].function, "at::mm");
+  EXPECT_EQ(tree[4].path, "libtorch_cpu.so.2");
+  EXPECT_TRUE(tree[4].lines.empty());
+  EXPECT_EQ(tree[4].alone, 100);
+  EXPECT_EQ(tree[tree[4].parent].function, "hot");
+  EXPECT_FALSE(is_own_path(tree[4].path));
+  EXPECT_TRUE(is_own_path("trainer")) << "a program of one's own";
+}
+
 TEST_F(ProgramTables, StacksOfARangeAreCutAtItsEnds) {
   sample(0, 100, "hot (train.py:3)");
   sample(100, 200, "cold (train.py:4)");

@@ -7,6 +7,7 @@ no python3 has it."""
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -493,6 +494,17 @@ class Frames(Recorded):
             self.assertGreater(times.get(("samples of MainThread", "inner"), 0), 2e5, (version, times))
             self.assertGreater(times.get(("samples of second", "inner"), 0), 2e5, (version, times))
             self.assertEqual(lines, {f"spin.py:{line} in <module>"}, version)
+
+
+    def test_native_frames_stand_inside_the_line_that_called_them(self):
+        text = "import hashlib, time\ndata = bytes(3_000_000)\nend = time.time() + 1.2\ndef work(): hashlib.sha256(data)\n"
+        path = self.write("native.py", text + "while time.time() < end: work()\n")
+        for level in ("lines", "modules"):
+            self.assertEqual(self.record(["python3", path], level).returncode, 0)
+            native = {name for row, name, _, _ in self.events() if re.search(r"\(lib[a-z]+\.so[.0-9]*\)", name)}
+            within = {name for name in native if re.search(r"\.so[.0-9]*\) < work \(native.py:4\)", name)}
+            self.assertEqual(bool(within), level == "lines", native)
+        self.assertEqual(subprocess.run([CLI, "stats", "r.wsrun", "--by", "host"], cwd=self.folder, capture_output=True).returncode, 0)
 
 
 # Stand-ins for loggers that need not be installed: what they are told is on the charts.

@@ -149,11 +149,11 @@ class Recorder:
 
         return outer()
 
-    def sample(self, thread_name):
+    def sample(self, thread_name, native):
         if self._library:
             start = ctypes.PyDLL(self._path).warpscope_sampler_start
-            start.argtypes = [ctypes.py_object]
-            start(thread_name)
+            start.argtypes = [ctypes.py_object, ctypes.c_int]
+            start(thread_name, native)
 
     def stop_sampling(self):
         if self._library:

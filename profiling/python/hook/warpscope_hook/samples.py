@@ -32,7 +32,7 @@ def _run(api):
                 time.sleep(0.05)
         if api.begin() and api.reads_frames:
             atexit.register(api.recorder.stop_sampling)
-            api.recorder.sample(_thread_name)
+            api.recorder.sample(_thread_name, api.level >= 3)
     except BaseException:
         return  # the interpreter is ending
 

@@ -1,0 +1,66 @@
+// Samples the native stacks of this process's threads. A thread that runs is asked by a signal to copy its registers and the
+// newest part of its stack, which takes it some µs; the stack is followed later, on the thread that asked. A thread that
+// waits is left alone: no call of the system is interrupted for it.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/recording/unwind_rules.h"
+
+namespace ws::prof {
+
+inline constexpr const char* kOwnThread = "warpscope";  // name of each thread of ours in the program
+
+struct NativeStack {
+  pid_t task = 0;
+  std::vector<uint64_t> code;  // addresses, innermost first
+};
+
+class NativeStacks {
+ public:
+  // nullptr if this machine's stacks cannot be followed, or the program uses all signals.
+  static std::unique_ptr<NativeStacks> begin();
+  NativeStacks(const NativeStacks&) = delete;
+  NativeStacks& operator=(const NativeStacks&) = delete;
+
+  void ask();  // the threads that ran since the last call
+  std::vector<NativeStack> take();  // what they answered. Waits a little for the answers
+
+  // "at::native::add (libtorch_cpu.so)". Empty for code that belongs to no file.
+  const std::string& name(uint64_t code);
+  bool is_interpreter(uint64_t code);  // Python's own code, which its frames stand for
+  std::string task_name(pid_t task) const;
+
+ private:
+  struct Library {
+    uint64_t begin, end, base;  // addresses; where address 0 of the file is
+    std::string path;
+    std::unique_ptr<ElfFile> file;  // opened when it is needed
+    bool opened = false, interpreter = false;
+  };
+  struct Task {
+    int64_t ran = 0;
+    bool ours = false, seen = true;
+  };
+  explicit NativeStacks(int signal) : signal_(signal) {}
+  void look_for_tasks();
+  void look_for_libraries();
+  Library* library_of(uint64_t code);
+  const ElfFile* file_of(Library& library);
+  const UnwindRule* rule(uint64_t code);
+  std::vector<uint64_t> follow(const struct AskedThread& asked);
+
+  int signal_;
+  int64_t looked_for_tasks_ = 0, looked_for_libraries_ = 0;
+  std::unordered_map<pid_t, Task> tasks_;
+  std::vector<std::unique_ptr<Library>> libraries_;  // by address
+  std::unordered_map<uint64_t, std::unique_ptr<UnwindRule>> rules_;  // empty: cannot be followed
+  std::unordered_map<uint64_t, std::string> names_;
+};
+
+}  // namespace ws::prof

@@ -1,0 +1,159 @@
+#include "profiling/recording/native_stacks.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "profiling/recording/elf_file.h"
+
+namespace ws::prof::spinning {
+
+std::atomic<bool> g_over{false};
+std::atomic<pid_t> g_task{0};
+std::atomic<uint64_t> g_count{0};
+
+__attribute__((noinline)) uint64_t innermost(uint64_t n) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < n; ++i) {
+    sum += i * (sum ^ n);
+    __asm__ volatile("" : "+r"(sum));
+  }
+  g_count += sum;
+  return sum;
+}
+// Its frame has a size that the compiler does not know: it is found by another register than the stack's.
+__attribute__((noinline)) uint64_t middle(uint64_t n) {
+  auto* const room = static_cast<volatile char*>(__builtin_alloca(64 + n % 64));
+  room[0] = 1;
+  return innermost(n * 100) + static_cast<uint64_t>(room[0]);
+}
+struct Outer {
+  template <class T>
+  __attribute__((noinline)) T operator()(T n) const {
+    return static_cast<T>(middle(static_cast<uint64_t>(n)) + 1);
+  }
+};
+
+void work() {
+  g_task = static_cast<pid_t>(syscall(SYS_gettid));
+  while (!g_over) Outer()(1000L);
+}
+
+}  // namespace ws::prof::spinning
+
+namespace ws::prof {
+namespace {
+
+#if defined(__x86_64__)
+// Stacks of one thread, as text, innermost first.
+std::set<std::string> stacks_of(NativeStacks& natives, pid_t task, int rounds) {
+  std::set<std::string> stacks;
+  for (int i = 0; i < rounds; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    natives.ask();
+    for (const NativeStack& stack : natives.take()) {
+      std::string text;
+      for (const uint64_t code : stack.code) text += natives.name(code) + " < ";
+      if (stack.task == task) stacks.insert(text);
+    }
+  }
+  return stacks;
+}
+
+TEST(NativeStacks, FollowAThreadThatRuns) {
+  const auto natives = NativeStacks::begin();
+  ASSERT_TRUE(natives);
+  std::thread other(spinning::work);
+  while (spinning::g_task == 0) std::this_thread::yield();
+  const auto stacks = stacks_of(*natives, spinning::g_task, 300);
+  spinning::g_over = true;
+  other.join();
+  const std::string file = std::filesystem::read_symlink("/proc/self/exe").filename().string();
+  const std::string wanted = "ws::prof::spinning::innermost (" + file + ") < ws::prof::spinning::middle (" + file +
+                             ") < ws::prof::spinning::Outer::operator() (" + file + ") < ws::prof::spinning::work (" + file + ")";
+  EXPECT_TRUE(std::ranges::any_of(stacks, [&](const std::string& stack) { return stack.starts_with(wanted); }))
+      << wanted << "\nnot among " << stacks.size() << ", such as " << (stacks.empty() ? "" : *stacks.begin());
+}
+
+TEST(NativeStacks, LeaveAThreadAloneThatWaits) {
+  const auto natives = NativeStacks::begin();
+  ASSERT_TRUE(natives);
+  std::atomic<bool> over{false};
+  std::atomic<int> interrupted{0}, sleeps{0};
+  std::thread other([&] {
+    while (!over) {
+      spinning::innermost(500'000);
+      interrupted += usleep(1500) != 0 && errno == EINTR;
+      ++sleeps;
+    }
+  });
+  for (int i = 0; i < 500; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    natives->ask();
+    natives->take();
+  }
+  over = true;
+  other.join();
+  ASSERT_GT(sleeps, 20);
+  EXPECT_LT(interrupted, sleeps / 10 + 3) << "of " << sleeps;
+}
+
+// The program may take the signal for itself at any time.
+TEST(NativeStacks, AskNobodyOnceTheProgramHasTheSignal) {
+  const auto natives = NativeStacks::begin();
+  ASSERT_TRUE(natives);
+  static std::atomic<int> heard{0};
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, [](int) { ++heard; });
+  spinning::g_over = false, spinning::g_task = 0;
+  std::thread other(spinning::work);
+  while (spinning::g_task == 0) std::this_thread::yield();
+  EXPECT_TRUE(stacks_of(*natives, spinning::g_task, 50).empty());
+  EXPECT_EQ(NativeStacks::begin(), nullptr) << "no signal is left";
+  spinning::g_over = true;
+  other.join();
+  EXPECT_EQ(heard, 0);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, SIG_DFL);
+}
+#endif
+
+TEST(ElfFile, NamesAreShort) {
+  EXPECT_EQ(short_function_name("main"), "main");
+  EXPECT_EQ(short_function_name("f"), "f");
+  EXPECT_EQ(short_function_name("_ZN2at4_ops2mm4callERKNS_6TensorES4_"), "at::_ops::mm::call");
+  EXPECT_EQ(short_function_name("_ZN12_GLOBAL__N_13addIfEEvT_"), "{anonymous}::add");
+  EXPECT_EQ(short_function_name("_ZlsRSoRKSs"), "operator<<");
+  EXPECT_EQ(short_function_name("_ZNSt17_Function_handlerIFvvEZ4mainEUlvE_E9_M_invokeERKSt9_Any_data"), "std::_Function_handler::_M_invoke");
+  EXPECT_EQ(short_function_name("_Z not a name"), "_Z not a name");
+}
+
+// No file, no ELF file, and this program cut short or changed at each of many places: nothing but missing answers.
+TEST(ElfFile, BadFilesGiveNoAnswers) {
+  EXPECT_EQ(ElfFile::open("/no such file"), nullptr);
+  const auto path = std::filesystem::temp_directory_path() / ("warpscope-elf-" + std::to_string(getpid()));
+  std::ofstream(path) << "no ELF file";
+  EXPECT_EQ(ElfFile::open(path), nullptr);
+  std::ifstream self("/proc/self/exe", std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(self)), {});
+  for (size_t i = 0; i < 60; ++i) {
+    std::string bytes = whole.substr(0, i % 2 ? whole.size() : whole.size() * i / 60);
+    for (size_t at = 16 + i; at < bytes.size(); at += i % 4 ? 997 : 97) bytes[at] = static_cast<char>(at * i);
+    std::ofstream(path, std::ios::binary) << bytes;
+    if (const auto file = ElfFile::open(path))
+      for (uint64_t address = 0; address < (1 << 22); address += 65'537) file->function_at(address), unwind_rule(*file, address);
+  }
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace ws::prof

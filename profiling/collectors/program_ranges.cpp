@@ -4,10 +4,12 @@
 #include <cctype>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/collectors/marks.h"
+#include "profiling/collectors/xla_ranges.h"
 #include "profiling/trace/code_places.h"
 
 namespace ws::prof {
@@ -266,6 +268,20 @@ void ProgramRanges::end_backward() {
   own.backward = kNoOp, own.backward_ended = backward_ended_.load(std::memory_order_relaxed);
 }
 
+// What is launched inside an op has the op's line. Other ranges are open while the program goes on to other lines.
+OpTag ProgramRanges::op_at_launch(MarkedThread& thread) {
+  const OpTag op = thread.op();
+  const auto here = here_.load(std::memory_order_relaxed);
+  const int depth = std::min(thread.op_depth, MarkedThread::kDepth);
+  if (!here || (depth > 0 && in_an_op(thread.ops[depth - 1].name))) return op;
+  const OpTag line = here();
+  if (line == kNoOp || op == kNoOp) return line == kNoOp ? op : line;
+  const OpTag before = std::exchange(thread.line, line);
+  const OpTag tag = on_line(thread, op);
+  thread.line = before;
+  return tag;
+}
+
 void ProgramRanges::at_line(OpTag line) { Marks::thread().line = line; }
 
 void ProgramRanges::step(int64_t number) {
@@ -335,6 +351,12 @@ OpTag ProgramRanges::child(std::string_view name, OpTag around, OpTag line) {
   info.layer = path_below(around);
   info.phase = is_backward_function(name) ? "backward" : outer.phase;
   info.detail = line == kNoOp ? outer.detail : op_info(line).detail;
+  if (const auto xla = xla_range(name)) {
+    info.name = with_few_numbers(xla->name);
+    if (!xla->scope.empty()) info.layer += (info.layer.empty() ? "" : "/") + xla->scope;
+    if (!xla->phase.empty()) info.phase = xla->phase;
+    return add(std::move(info), true);
+  }
   return add(std::move(info), is_op_name(name) || is_backward_function(name) || is_repetition(name));
 }
 

@@ -40,7 +40,7 @@ class ProgramRanges {
   void enter(std::string_view name, uint64_t domain, OpTag line);
   void leave(uint64_t domain);
   // `here` returns the current line of the program's own code on this thread. Called at each range that is not inside
-  // an op.
+  // an op, and at each launch outside of ops.
   void find_lines(OpTag (*here)()) { here_ = here; }
   void follow_sequence(uint64_t (*next)()) { next_sequence_ = next; }
   // An op of a framework; `sequence` of autograd, or -1. `name` need not outlive the call. Calls backward_reaches() for
@@ -50,6 +50,9 @@ class ProgramRanges {
   // ends that of the previous module.
   void backward_reaches(int64_t sequence);
   void end_backward();  // for all threads: each notices when it reaches its next module
+
+  // The op of a launch on this thread now, on its current line where lines are found.
+  OpTag op_at_launch(MarkedThread& thread);
 
   // Sets the current line of this thread, until the next call; kNoOp: none.
   void at_line(OpTag line);

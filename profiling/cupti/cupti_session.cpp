@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <thread>
 #include <utility>
 
 #include "profiling/base/clock.h"
+#include "profiling/collectors/program_ranges.h"
 #include "profiling/cupti/cupti_calls.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/cupti/hardware_counters.h"
@@ -418,6 +420,15 @@ void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver,
   if (event.start != 0) thread.events.push(event);
 }
 
+// Runs inside a call of the program, which must not see an error.
+OpTag op_at_launch(MarkedThread& thread) noexcept {
+  try {
+    return ProgramRanges::instance().op_at_launch(thread);
+  } catch (const std::exception&) {  // out of memory for a new place
+    return thread.op();
+  }
+}
+
 }  // namespace
 
 void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
@@ -430,7 +441,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   }
   thread.enter(switches);
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
-  const OpAt at = thread.at();
+  const OpAt at{op_at_launch(thread), thread.step};
   if (at == OpAt{} || !kernels_on_.load(std::memory_order_relaxed)) return;
   HostEvent event;
   event.type = HostEventType::Launch;

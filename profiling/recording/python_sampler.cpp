@@ -74,16 +74,12 @@ bool PythonSampler::known(const StackOfThread& stack) {
          std::ranges::all_of(stack.frames, [](const CodeAt& at) { return known_frame(at) != nullptr; });
 }
 
-// Frames without a name in one file are shown once.
+// Of the frames without a name only the innermost is shown.
 std::string PythonSampler::native_text(const std::vector<uint64_t>& code) {
   std::string text;
-  const std::string* last = nullptr;
-  for (const uint64_t at : code) {
-    const std::string& name = native_->name(at);
-    if (name.empty() || (last && *last == name && name.starts_with('?'))) continue;
-    text += (text.empty() ? "" : " < ") + name;
-    last = &name;
-  }
+  for (const uint64_t at : code)
+    if (const std::string& name = native_->name(at); !name.empty() && (text.empty() || !name.starts_with('?')))
+      text += (text.empty() ? "" : " < ") + name;
   return text;
 }
 

@@ -76,6 +76,54 @@ TEST(ProgramRanges, WhatIsMarkedOnALineHasTheLine) {
   EXPECT_EQ(Marks::thread().op(), kNoOp);
 }
 
+// JAX: XLA names the compiled function and each of its operations.
+TEST(ProgramRanges, WhatXlaLaunchesHasItsScopePhaseAndOperation) {
+  ranges().push("model"), ranges().push("XlaModule:#prefix=jit(step)/jit(main),hlo_module=jit_step,program_id=5#");
+  EXPECT_EQ(open_range().name, "jit_step");
+  const auto inside = [](const char* text) {
+    ranges().push(text);
+    const OpInfo op = open_range();
+    ranges().pop();
+    return op;
+  };
+  const OpInfo forward = inside("Thunk:#name=jvp(Net)/Dense_0/dot_general,hlo_op=gemm_fusion_dot.4#");
+  EXPECT_EQ(forward.name, "dot_general · gemm_fusion_dot.4");
+  EXPECT_EQ(forward.layer, "model/Net/Dense_0");
+  EXPECT_EQ(forward.phase, "forward");
+  const OpInfo backward = inside("Thunk:#name=transpose(jvp(Net))/Dense_0/reduce_sum[axes=(0,) a/b],hlo_op=input_reduce,unique_hlo_op_id=12#");
+  EXPECT_EQ(backward.name, "reduce_sum · input_reduce");
+  EXPECT_EQ(backward.layer, "model/Net/Dense_0");
+  EXPECT_EQ(backward.phase, "backward");
+  EXPECT_EQ(inside("Thunk:#hlo_op=copy.7#").name, "copy.7");
+  EXPECT_EQ(inside("Thunk:#name=jvp(jit(relu))/max,hlo_op=loop_fusion#").layer, "model");
+  EXPECT_EQ(inside("Thunk:#cut off").name, "Thunk:#cut off");
+  EXPECT_EQ(inside("Thunk:#name=,hlo_op=#").name, "Thunk:#name=,hlo_op=#");
+  ranges().pop(), ranges().pop();
+}
+
+OpTag g_line_now = kNoOp;
+
+TEST(ProgramRanges, ALaunchOutsideOfOpsHasTheLineAtWhichItIs) {
+  const OpTag one = ranges().line("f", "k.py:1 in f"), other = ranges().line("f", "k.py:2 in f");
+  ranges().find_lines([] { return g_line_now; });
+  const auto launched = [] { return op_info(ranges().op_at_launch(Marks::thread())); };
+  g_line_now = one;
+  EXPECT_EQ(launched().detail, "at k.py:1 in f") << "in no range";
+  ranges().push("fused kernel");
+  g_line_now = other;
+  EXPECT_EQ(launched().name, "fused kernel");
+  EXPECT_EQ(launched().detail, "at k.py:2 in f");
+  ranges().push_op("aten::mul", -1, 3);
+  g_line_now = one;
+  EXPECT_EQ(launched().detail, "at k.py:2 in f") << "an op keeps the line at which it began";
+  ranges().pop(3);
+  g_line_now = kNoOp;
+  EXPECT_EQ(launched().name, "fused kernel") << "a thread without Python";
+  ranges().pop();
+  EXPECT_EQ(Marks::thread().op(), kNoOp);
+  ranges().find_lines(nullptr);
+}
+
 uint64_t g_next_number = 0;
 
 // What autograd numbered inside a module is of it; the backward pass goes from one module to the next, and ends.

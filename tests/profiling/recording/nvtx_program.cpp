@@ -17,6 +17,19 @@ nvtxEventAttributes_t attributes() {
   return event;
 }
 
+// As XLA does for JAX: registered texts in a domain of its own.
+void run_a_function(nvtxDomainHandle_t domain) {
+  for (const char* text : {"XlaModule:#prefix=jit(evaluate)/jit(main),hlo_module=jit_evaluate,program_id=5#",
+                           "Thunk:#name=transpose(jvp(Net))/Dense_0/dot_general,hlo_op=gemm_fusion_dot,unique_hlo_op_id=12#"}) {
+    nvtxEventAttributes_t event = attributes();
+    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    event.message.registered = nvtxDomainRegisterStringA(domain, text);
+    nvtxDomainRangePushEx(domain, &event);
+  }
+  nap();
+  nvtxDomainRangePop(domain), nvtxDomainRangePop(domain);
+}
+
 void mark_a_step(nvtxDomainHandle_t domain, nvtxStringHandle_t text) {
   nvtxRangePushA("training step");
   nvtxRangePushW(L"größe");
@@ -46,6 +59,7 @@ int main() {
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("theirs");
   const nvtxStringHandle_t text = nvtxDomainRegisterStringA(domain, "registered");
   for (int step = 0; step < 10; ++step) mark_a_step(domain, text);
+  run_a_function(nvtxDomainCreateA("TSL"));
   const nvtxRangeId_t open = nvtxRangeStartA("from one thread to another");
   std::thread([open] {
     nap();

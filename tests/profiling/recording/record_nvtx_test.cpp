@@ -34,8 +34,11 @@ TEST(RecordNvtx, EveryKindOfRangeIsInTheRunFile) {
                                                 {"größe", 10},
                                                 {"registered", 10},
                                                 {"with attributes", 10},
+                                                {"jit_evaluate", 1},
+                                                {"dot_general · gemm_fusion_dot", 1},
                                                 {"from one thread to another", 1}}));
   EXPECT_EQ(paths["registered"], "größe");
+  EXPECT_EQ(paths["dot_general · gemm_fusion_dot"], "Net/Dense_0");
   EXPECT_EQ(reader.summary().steps, 10);
   EXPECT_EQ(reader.summary().extra.at("steps_from"), "the program's ranges");
   std::filesystem::remove(file);

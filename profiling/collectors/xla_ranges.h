@@ -1,0 +1,17 @@
+// Reads the texts of the NVTX ranges that XLA sets around what it launches for JAX, such as
+// "Thunk:#name=transpose(jvp(Net))/Dense_0/dot_general,hlo_op=gemm.4,unique_hlo_op_id=12#".
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ws::prof {
+
+struct XlaRange {
+  std::string name;   // "dot_general · gemm.4"; for a compiled function "jit_step"
+  std::string scope;  // "Net/Dense_0": names that the program gave, without the functions that JAX applied
+  std::string phase;  // "forward", "backward" or empty: not said
+};
+std::optional<XlaRange> xla_range(std::string_view text);
+
+}  // namespace ws::prof

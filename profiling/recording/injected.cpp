@@ -31,6 +31,7 @@ void finish_at_exit() {
   ProgramWriter* writer = recorder();
   if (!writer) return;
   try {
+    end_native_samples();
     writer->finish();
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "warpscope: the recording ends early: %s\n", failure.what());
@@ -129,6 +130,7 @@ void begin_recording(bool by_driver) {
   else
     return;
   finish_when_it_exits();
+  if (by_driver && recorder() && options_of_environment().python == PythonLevel::Lines) sample_native_program();
 }
 
 }  // namespace ws::prof

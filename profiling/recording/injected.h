@@ -15,4 +15,8 @@ void begin_recording(bool by_driver);
 ProgramWriter* recorder();
 bool in_forked_child();
 
+// Samples the native stacks of a program without Python, at level lines; see warpscope_sampler_start() for others.
+void sample_native_program();
+void end_native_samples();
+
 }  // namespace ws::prof

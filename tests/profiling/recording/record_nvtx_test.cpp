@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <map>
 
+#include "profiling/analysis/program_tables.h"
+#include "profiling/recording/record_environment.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
@@ -43,6 +45,33 @@ TEST(RecordNvtx, EveryKindOfRangeIsInTheRunFile) {
   EXPECT_EQ(reader.summary().extra.at("steps_from"), "the program's ranges");
   std::filesystem::remove(file);
 }
+
+// Stacks of all threads, outermost first, and the time in each.
+HostStacks stacks_of(const char* level) {
+  const std::string file = ::testing::TempDir() + "native-" + level + std::to_string(getpid()) + ".wsrun";
+  RecordedProgram program({NATIVE_PROGRAM}, file, {.library = INJECT_LIBRARY, .python = python_level(level)});
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  EXPECT_EQ(*status, 5);
+  RunFileReader reader(file);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  std::filesystem::remove(file);
+  return host_stacks(trace);
+}
+
+#if defined(__x86_64__)
+TEST(RecordNative, AProgramWithoutPythonTellsWhereItsThreadsAre) {
+  const HostStacks stacks = stacks_of("lines");
+  std::map<std::string, int64_t> times;  // by what called prepare()
+  for (const auto& [stack, ns] : stacks)
+    if (const size_t at = stack.find("busy::prepare (native_program)"); at != std::string::npos)
+      times[stack.find("busy::help (native_program);busy::prepare") != std::string::npos ? "help" : "main"] += ns;
+  EXPECT_GT(times["main"], 100'000'000) << "of 700 ms";
+  EXPECT_GT(times["help"], 100'000'000);
+  EXPECT_TRUE(stacks_of("ops").empty());
+}
+#endif
 
 }  // namespace
 }  // namespace ws::prof

@@ -116,7 +116,7 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
     if (r.steps > 0) facts << QObject::tr("%1 steps").arg(r.steps);
     if (!runs[i].accuracy.empty())
       facts << QObject::tr("%1 % test accuracy").arg(runs[i].accuracy.back().value, 0, 'f', 2);
-    if (!std::isnan(r.driver_calls)) facts << QObject::tr("%1 driver calls a step").arg(r.driver_calls, 0, 'f', 1);
+    if (!std::isnan(r.driver_calls)) facts << QObject::tr("%1 allocator calls a step").arg(r.driver_calls, 0, 'f', 1);
     if (r.peak_bytes > 0) facts << QObject::tr("peak memory %1").arg(QString::fromStdString(figure::bytes_text(r.peak_bytes)));
     page.text(facts.join(QStringLiteral(" · ")), 11);
   }

@@ -84,7 +84,7 @@ int fill(QGridLayout* grid, int line, int column, const QString& title, const st
 }  // namespace
 
 KeyList::KeyList(const QMenuBar* menus, QWidget* parent) : QDialog(parent) {
-  setWindowTitle(tr("Keys"));
+  setWindowTitle(tr("Keyboard shortcuts"));
   std::vector<KeyEntry> commands, of_panes;
   for (const QAction* action : menus->actions())
     if (action->menu()) collect(action->menu(), commands, of_panes);

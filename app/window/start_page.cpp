@@ -201,7 +201,7 @@ QWidget* StartPage::buildElsewhere() {
     if (!keys.isEmpty()) grid->addWidget(new KeyHint(keys, box), line, 1, Qt::AlignRight);
   };
   add(1, tr("Open a run file…"), "Ctrl O", &StartPage::openFile);
-  add(2, tr("Own data: CSV or IDX…"), {}, &StartPage::ownData);
+  add(2, tr("Your own data: CSV or IDX…"), {}, &StartPage::ownData);
   add(3, tr("Connect to another machine…"), {}, &StartPage::connectWanted);
   add(4, tr("Keyboard shortcuts"), "?", &StartPage::commands);
   grid->setRowStretch(5, 1);

@@ -42,7 +42,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     strong_ = tr("epoch %1").arg(count_text(std::min(p.epoch, p.epochs)));
     QString left =
         run->live() ? tr(" · %1 left").arg(duration_text(p.left_s)) : tr(" · %1").arg(duration_text(p.elapsed_s));
-    if (waiting > 0) left += tr(" · %1 to come").arg(waiting);
+    if (waiting > 0) left += tr(" · %1 waiting").arg(waiting);
     const QString of = tr(" / %1").arg(count_text(p.epochs));
     weak_ = of + (compact ? QString() : tr("  step %1").arg(count_text(p.step))) + left;
     shorter_ = of + left, shortest_ = left;

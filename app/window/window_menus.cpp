@@ -101,8 +101,8 @@ QMenu* WindowMenus::tabMenu() {
 
 void WindowMenus::buildHelp() {
   QMenu* help = add(MenuName::Help, tr("Help"));
-  help->addAction(tr("Keys"), QKeySequence("?"), this, &WindowMenus::keysWanted);
-  help->addAction(tr("First-start page"), this, &WindowMenus::startPageWanted);
+  help->addAction(tr("Keyboard shortcuts"), QKeySequence("?"), this, &WindowMenus::keysWanted);
+  help->addAction(tr("Start page"), this, &WindowMenus::startPageWanted);
   addPageEntries(MenuName::Help);
   help->addAction(tr("About Warpscope"), this, &WindowMenus::aboutWanted);
 }

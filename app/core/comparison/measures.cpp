@@ -115,7 +115,7 @@ void add_gpu(List& list, const ComparedRun& run) {
 
 void add_results(List& list, const ComparedRun& run) {
   list.group("Memory");
-  list.add(MeasureKind::DriverCalls, "driver calls a step", "", {run.driver_calls}, Better::Lower, 1);
+  list.add(MeasureKind::DriverCalls, "allocator calls a step", "", {run.driver_calls}, Better::Lower, 1);
   list.add(MeasureKind::PeakMemory, "peak memory", "KiB", {run.peak_bytes / 1024}, Better::Lower, 1);
   list.group(kResult);
   list.add(MeasureKind::FirstLoss, "first loss", "", {run.first_loss}, Better::Lower, 4);

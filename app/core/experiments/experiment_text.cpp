@@ -83,7 +83,7 @@ std::string experiment_table(const ExperimentResult& result) {
   size_t width = 10;
   for (const TrialResult& t : result.trials) width = std::max(width, t.trial.label.size());
   std::string text = formatted("{:<{}}  ", "choice", width);
-  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc/step", "peak MiB"})
+  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc. calls", "peak MiB"})
     text += formatted("{:>12}  ", head);
   text += "\n";
   double first = 0;

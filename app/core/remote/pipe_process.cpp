@@ -84,7 +84,7 @@ size_t PipeProcess::write(std::string_view bytes) {
   const ssize_t went = ::write(in_, bytes.data(), bytes.size());
   if (went >= 0) return static_cast<size_t>(went);
   if (errno == EAGAIN || errno == EINTR) return 0;
-  throw Failure(std::string("The line is closed: ") + std::strerror(errno) + ".");
+  throw Failure(std::string("The connection is closed: ") + std::strerror(errno) + ".");
 }
 
 std::optional<int> PipeProcess::wait(int most_ms) {

@@ -66,7 +66,7 @@ std::string why_no_line(const RemoteAddress& a, int status, const std::string& e
   if (status == 126) return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". It may be of another architecture.";
   if (noise) return at + ": the answer does not come from Warpscope. Check that no shell profile there prints or asks "
                          "something.";
-  return at + ": the line ended" + (errors.empty() ? std::string(" without a word.") : ": " + last_line(errors) + ".");
+  return at + ": the connection ended" + (errors.empty() ? std::string(" without a message.") : ": " + last_line(errors) + ".");
 }
 
 // Finds the first line of the server: "warpscope-serve 1 0.9.0".
@@ -84,7 +84,7 @@ std::string why_other_version(const RemoteAddress& a, const std::string& greetin
   if (std::atoi(greeting.c_str()) == kLineProtocol) return {};
   const size_t space = greeting.find(' ');
   return a.place() + ": version " + printable(space == greeting.npos ? "?" : greeting.substr(space + 1)) +
-         " there and " + ws::version() + " here do not understand each other." + (a.pipe.empty() ? install_advice(a) : " Install the same version on both.");
+         " there and " + ws::version() + " here are not compatible." + (a.pipe.empty() ? install_advice(a) : " Install the same version on both.");
 }
 
 // Thrown if another attempt would not help.
@@ -225,7 +225,7 @@ void RemoteLink::give_up(const std::string& sentence, bool copy_helps) {
 }
 
 void RemoteLink::connect(const std::stop_token& ended) {
-  frames_ = FrameReader("The line");
+  frames_ = FrameReader("The connection");
   outgoing_.clear(), errors_.clear();
   received_ = told_ = 0;
   process_ = std::make_unique<PipeProcess>(address_.command());
@@ -380,7 +380,7 @@ void RemoteLink::took_follow(uint32_t number, const json& ok, const std::string&
 }
 
 void RemoteLink::take_bytes(std::string_view payload, bool instead) {
-  ByteReader from(payload, "The line");
+  ByteReader from(payload, "The connection");
   const auto number = from.value<uint32_t>("a stream");
   const auto offset = from.value<uint64_t>("an offset");
   const auto until = instead ? from.value<uint64_t>("an offset") : 0;

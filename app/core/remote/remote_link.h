@@ -103,7 +103,7 @@ class RemoteLink {
 
   // Used only by the thread.
   std::unique_ptr<PipeProcess> process_;
-  FrameReader frames_{"The line"};
+  FrameReader frames_{"The connection"};
   std::string outgoing_, errors_;
   uint64_t received_ = 0, told_ = 0;
   std::chrono::steady_clock::time_point heard_, pinged_;

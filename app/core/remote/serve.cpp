@@ -222,7 +222,7 @@ class Server {
 
   void take(const Frame& frame) {
     const auto kind = static_cast<LineKind>(frame.kind);
-    if (kind == LineKind::Received) return pace_.received(ByteReader(frame.payload, "The line").value<uint64_t>("a count"), prof::steady_ns());
+    if (kind == LineKind::Received) return pace_.received(ByteReader(frame.payload, "The connection").value<uint64_t>("a count"), prof::steady_ns());
     if (kind != LineKind::Request) throw Failure("The connection is damaged: not a request");
     const json request = parse_json(frame.payload, "A request");
     const JsonInput in(request, "");
@@ -399,7 +399,7 @@ class Server {
   std::string runs_, waiting_;
   const std::chrono::milliseconds silence_;
   std::chrono::steady_clock::time_point heard_ = std::chrono::steady_clock::now();
-  FrameReader frames_{"The line"};
+  FrameReader frames_{"The connection"};
   LinePace pace_;
   std::vector<Stream> streams_;  // most urgent first
   std::vector<Late> late_;

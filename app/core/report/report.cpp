@@ -87,7 +87,7 @@ constexpr const char* kWhichSteps =
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
   std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean of the whole run, µs",
-                                     "samples/s", "train loss, last", "test accuracy %", "driver calls a step", "peak memory",
+                                     "samples/s", "train loss, last", "test accuracy %", "allocator calls a step", "peak memory",
                                      "tracing costs"},
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {

@@ -16,9 +16,7 @@ namespace {
 constexpr double kBarRow = 18, kBarNumber = 62;
 
 QString bar_name(const prof::Cause& cause) {
-  if (!cause.op.empty()) return text(cause.op);
-  if (cause.meaning == prof::Meaning::Matrix) return QObject::tr("matrix");
-  return ws::app::meaning_name(cause.meaning);
+  return cause.op.empty() ? ws::app::meaning_name(cause.meaning) : text(cause.op);
 }
 
 // Kernel names are longer than op names. A wide pane has space for them.

@@ -52,7 +52,7 @@ ExperimentDialog::ExperimentDialog(const RunSpec& base, QWidget* parent) : QDial
   count_->setWordWrap(true);
   column->addWidget(count_);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
-  make_ = buttons->addButton(tr("Make"), QDialogButtonBox::AcceptRole);
+  make_ = buttons->addButton(tr("Create"), QDialogButtonBox::AcceptRole);
   make_primary(*make_);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);

@@ -106,15 +106,17 @@ QString ExperimentList::path() const { return currentItem() ? currentItem()->dat
 
 bool ExperimentList::own() const { return currentItem() && currentItem()->data(kOwnRole).toBool(); }
 
-QString ExperimentList::nextTitle() const {
-  for (int row = currentRow() + 1; row < count(); ++row)
-    if (!item(row)->data(kPathRole).toString().isEmpty()) return item(row)->text();
-  return {};
+// After the last one comes the first.
+int ExperimentList::nextRow() const {
+  for (int i = 1; i < count(); ++i)
+    if (const int row = (currentRow() + i) % count(); !item(row)->data(kPathRole).toString().isEmpty()) return row;
+  return -1;
 }
 
+QString ExperimentList::nextTitle() const { return nextRow() < 0 ? QString() : item(nextRow())->text(); }
+
 void ExperimentList::selectNext() {
-  for (int row = currentRow() + 1; row < count(); ++row)
-    if (!item(row)->data(kPathRole).toString().isEmpty()) return setCurrentRow(row);
+  if (nextRow() >= 0) setCurrentRow(nextRow());
 }
 
 void ExperimentList::addHeading(const QString& text) {

@@ -18,14 +18,15 @@ class ExperimentList : public QListWidget {
   void select(
       const ExperimentSpec& spec);  // selects it by name; if there is none, keeps it as the user's own; throws Failure
   QString path() const;                                    // path of the current one; empty if there is none
-  bool own() const;
-  QString nextTitle() const;  // title of the one below; empty if there is none
-  void selectNext();                                        // True if the current one is the user's
+  bool own() const;                                        // True if the current one is the user's
+  QString nextTitle() const;                               // of the next one, after the last the first; empty if alone
+  void selectNext();
 
  signals:
   void said(const QString& sentence, bool problem);
 
  private:
+  int nextRow() const;  // -1 if there is no other one
   void addHeading(const QString& text);
   void add(const QString& title, const QString& path, bool own);
 

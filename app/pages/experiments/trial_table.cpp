@@ -24,7 +24,7 @@ QString column_title(int column, bool two_lines) {
   using Q = QObject;
   const QString titles[] = {Q::tr("choice"),       Q::tr("µs a step"),  Q::tr("spread"),    Q::tr("gain"),
                             Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("train loss"), Q::tr("test accuracy, %"),
-                            Q::tr("driver calls"), Q::tr("peak, MiB"),  Q::tr("runs")};
+                            Q::tr("allocator calls"), Q::tr("peak, MiB"),  Q::tr("runs")};
   QString title = titles[column];
   if (!two_lines) return title;
   const qsizetype middle = title.size() / 2, left = title.lastIndexOf(' ', middle), right = title.indexOf(' ', middle);
@@ -134,7 +134,7 @@ void TrialTable::fitColumns() {
   }
   setHorizontalHeaderItem(0, new QTableWidgetItem(column_title(0, narrow)));
   setColumnWidth(0, narrow ? std::max(kLeastChoice, left) : kChoiceWidth);
-  emit noteChanged(hidden > 0 ? tr("%1 more in the tooltips of the choices").arg(hidden)
+  emit noteChanged(hidden > 0 ? tr("%1 more columns in the tooltips of the choices").arg(hidden)
                               : tr("double-click: open a run"));
 }
 

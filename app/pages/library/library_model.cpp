@@ -169,10 +169,10 @@ QVariant LibraryModel::headerData(int section, Qt::Orientation orientation, int 
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == StepTime)
     return step_time_tip(NAN, NAN);
   if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Calls)
-    return tr("Calls to the driver's allocator a step");
+    return tr("Calls of cudaMalloc, cudaFree and similar a step");
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
   const QString names[] = {"",         tr("Name"),    tr("Preset"),    tr("Changed choices"), tr("Status"),
-                           tr("Test loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak memory"), tr("Driver calls"),
+                           tr("Test loss"), tr("Test accuracy, %"), tr("Step time"), tr("Peak memory"), tr("Allocator calls"),
                            tr("Tags"), tr("Device"),  tr("Date")};
   return names[section];
 }

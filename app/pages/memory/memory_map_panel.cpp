@@ -94,7 +94,7 @@ void MemoryMapPanel::addTableChoice(Pane& pane) {
   for (const auto& [text, table] : {std::pair{tr("Live at the peak, by layer or module"), Table::Layers},
                                     {tr("Live at the peak, by source line"), Table::Lines},
                                     {tr("Live at the peak, by op"), Table::Ops},
-                                    {tr("Driver's allocator calls"), Table::Calls}})
+                                    {tr("Allocator calls"), Table::Calls}})
     menu->addAction(text, this, [this, table = table] { setTable(table); });
   button->setMenu(menu);
   button->setText(tr("Show"));
@@ -119,7 +119,7 @@ Pane* MemoryMapPanel::buildHolders() {
 }
 
 Pane* MemoryMapPanel::buildCalls() {
-  calls_pane_ = new Pane(tr("Driver's allocator calls"), this);
+  calls_pane_ = new Pane(tr("Allocator calls"), this);
   addTableChoice(*calls_pane_);
   calls_pane_->legend()->hide();
   calls_table_->setModel(&calls_);
@@ -233,7 +233,7 @@ void MemoryMapPanel::refreshBelow() {
   const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;
   const double in_steps = static_cast<double>(calls.in_steps().calls());
   const QString all = count_text(static_cast<int64_t>(calls.all().calls()));
-  calls_pane_->setTitle(tr("Driver's allocator calls"),
+  calls_pane_->setTitle(tr("Allocator calls"),
                         !any ? QString()
                         : steps == 0 || in_steps == 0
                             ? tr("%1, none in a step").arg(all)

@@ -302,8 +302,8 @@ std::unique_ptr<Executor> make_cuda_executor(const std::string& device_name, std
   reset_lost_context();
   if (context_is_lost())
     throw Failure(
-        "A fault on the GPU ended an earlier run and the driver gives this program no new context: start the program "
-        "again to use the GPU, or choose device cpu.");
+        "A GPU fault ended an earlier run, and the driver gives this process no new context. Start the program again to "
+        "use the GPU, or choose device cpu.");
   return std::make_unique<CudaExecutor>(device_name, std::move(link));
 }
 

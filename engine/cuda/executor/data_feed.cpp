@@ -126,7 +126,7 @@ void DataFeed::shuffle(Queue queue, DType type) {
   if (!make_shuffled(type))
     throw OutOfMemory("cudaMalloc", "cudaErrorMemoryAllocation", "the shuffled data set does not fit");
   static const prof::OpTag tag =
-      prof::register_ops({{"shuffle", "lays the rows of an epoch in their order", "", "input", prof::Meaning::Copy}});
+      prof::register_ops({{"shuffle", "puts the rows of an epoch into their order", "", "input", prof::Meaning::Copy}});
   const prof::OpScope scope(tag);
   const uint32_t* order = in_order_ ? nullptr : device_order_.data();
   const StepAt from_the_first{};

@@ -38,7 +38,7 @@ class Capture {
 // The kernel that advances the graph's step counter belongs to no op of the plan. This tag names it in a trace.
 prof::OpTag clock_tag() {
   static const prof::OpTag tag =
-      prof::register_ops({{"advance", "moves the graph's step counter on", "", "input", prof::Meaning::Other}});
+      prof::register_ops({{"advance", "advances the step counter of the graph", "", "input", prof::Meaning::Other}});
   return tag;
 }
 

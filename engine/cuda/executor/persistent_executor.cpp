@@ -155,7 +155,7 @@ void PersistentExecutor::check_fault() {
   CUDA_CHECK(cudaStreamSynchronize(place_.stream));
   const persistent::FaultReport report = fault_[0];
   fault_[0] = {};
-  throw Failure("The persistent kernel ended itself: block " + std::to_string(report.block) + " waited too long for " +
+  throw Failure("The persistent kernel stopped itself: block " + std::to_string(report.block) + " waited too long for " +
                 persistent::waited_for(report.code) + " in step " + std::to_string(report.step) +
                 " of its launch. The weights are those before this launch. Choose launch graph, and report this.");
 }

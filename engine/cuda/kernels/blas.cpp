@@ -235,7 +235,7 @@ Choice fastest(cublasLtHandle_t handle, const Product& p, const std::vector<Choi
   Choice best = found.front();
   if (found.size() == 1) return best;
   static const prof::OpTag tag = prof::register_ops(
-      {{"try products", "times what the library offers for a product", "", "input", prof::Meaning::Other}});
+      {{"try algorithms", "times the library's algorithms for a product", "", "input", prof::Meaning::Other}});
   const prof::OpScope scope(tag);
   try {
     const Trial trial(p);

@@ -176,7 +176,7 @@ void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
   const LineArguments a = line_arguments(step);
   if (fits_cluster(step.x)) return linear_steps_in_cluster(queue, a);
   if (step.held && a.aligned && keeps_points(step.x)) return linear_steps_resident(queue, scratch, a);
-  if (step.steps > 1) throw Failure("so many points are read anew in every step: one launch a step");
+  if (step.steps > 1) throw Failure("so many points do not fit on the chip: each step needs a launch of its own");
   if (step.x.cols > 1) {
     const int64_t room = (kScratchBytes - kCounterBytes - kExchangeBytes) / 4 / (step.x.cols + 2);
     if (room < 1) throw Failure("a linear model on the GPU takes at most a million inputs");

@@ -182,7 +182,7 @@ void launch_output_layer(Queue queue, const OutputArguments& a) {
 void output_layer(Queue queue, Scratch scratch, const OutputLayer& l) {
   const OutputArguments a = output_arguments(l, scratch);
   if (fits_many_rows(a)) return output_layer_of_many_rows(queue, a);
-  if (a.dw) throw Failure("an output layer makes its gradients for small layers and large batches only");
+  if (a.dw) throw Failure("gradients of an output layer: only for small layers with large batches");
   switch (l.w.type) {
     case DType::F16:
       return launch_output_layer<__half>(queue, a);

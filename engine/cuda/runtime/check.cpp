@@ -32,7 +32,7 @@ std::string advice(cudaError_t code) {
       break;
   }
   if (is_sticky(code))
-    return std::string(cudaGetErrorString(code)) + "; the run ends here, what it made so far is kept";
+    return std::string(cudaGetErrorString(code)) + "; the run ends here, and what it made so far is kept";
   return cudaGetErrorString(code);
 }
 

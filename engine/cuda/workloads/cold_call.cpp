@@ -61,7 +61,7 @@ FirstCall first_call(const LabSpec& spec, int64_t size) {
 }
 
 FirstCall ask_child(const LabSpec& spec, int64_t size, const std::string& trace) {
-  if (std::getenv(kVariable)) throw Failure("first call: this program does not answer the question for one");
+  if (std::getenv(kVariable)) throw Failure("first call: this program cannot measure it in a new process");
   nlohmann::json job = to_json(spec);
   job["sizes"] = {size};
   Process::Environment settings{{kVariable, job.dump()}};
@@ -74,7 +74,7 @@ FirstCall ask_child(const LabSpec& spec, int64_t size, const std::string& trace)
     throw Failure("first call: " + answer.substr(kNo.size(), answer.find('\n') - kNo.size()));
   FirstCall out;
   if (std::sscanf(answer.c_str(), "%lf %lf %lf", &out.context_s, &out.first_s, &out.second_s) != 3)
-    throw Failure("first call: the second process gave no answer");
+    throw Failure("first call: the new process ended without a result");
   return out;
 }
 

@@ -179,7 +179,7 @@ void FastestProduct::launch(cudaStream_t stream) const { impl_->launch(stream, i
 
 std::string FastestProduct::describe() const {
   if (impl_->chosen < 0) return ws::cuda::describe(Matmul::Library, impl_->product);
-  return "cuBLASLt, offer " + std::to_string(impl_->chosen + 1) + " of " + std::to_string(impl_->algorithms.size());
+  return "cuBLASLt, algorithm " + std::to_string(impl_->chosen + 1) + " of " + std::to_string(impl_->algorithms.size());
 }
 
 }  // namespace ws::cuda::lab

@@ -15,7 +15,7 @@ class FastestProduct {
   // Frees what all products share (100 MB on the device). No product may exist. The next product allocates it again.
   static void release_shared();
   void launch(cudaStream_t stream) const;
-  std::string describe() const;  // "cuBLASLt, offer 3 of 8"
+  std::string describe() const;  // "cuBLASLt, algorithm 3 of 8"
 
  private:
   struct Impl;

@@ -38,6 +38,7 @@ class ChartsTest : public QObject {
   void runsModelBehaves();
   void curvesOfEqualRunsAreBothSeen();
   void theTrainingCurveStaysInThePlot();
+  void theRawLossIsQuieterThanItsSmoothedCurve();
   void theKeyOfTheLinesStandsBesideThem();
   void valuesOfManyRunsStandAtTheCursor();
   void eightRunsFitIntoASmallSplit();
@@ -263,6 +264,22 @@ void ChartsTest::theTrainingCurveStaysInThePlot() {
   const QCPRange y = pane.plot()->yAxis->range();
   QVERIFY2(y.lower < 45 && y.lower > 30, qPrintable(QString::number(y.lower)));
   QVERIFY(y.upper > 90);
+}
+
+void ChartsTest::theRawLossIsQuieterThanItsSmoothedCurve() {
+  Run a;
+  fill(a, 0, 0.4);
+  CurvePane pane({Gauge::Loss});
+  pane.resize(400, 240);
+  pane.show();
+  pane.setRuns({&a});
+  int faint = 0, clear = 0;
+  for (int i = 0; i < pane.plot()->graphCount(); ++i) {
+    const QColor ink = pane.plot()->graph(i)->pen().color();
+    if (pane.plot()->graph(i)->pen().style() == Qt::NoPen) continue;
+    ++(ink.alphaF() < 0.3F ? faint : clear);
+  }
+  QVERIFY(faint == 1 && clear >= 1);
 }
 
 void ChartsTest::theKeyOfTheLinesStandsBesideThem() {

@@ -90,6 +90,7 @@ class TimelineFollowTest : public QObject {
   void aPauseOfTracingIsNotShown();
   void endedRunsLieOverEachOther();
   void quietRowsShareOne();
+  void constantAndEmptyRowsTakeNoRoom();
   void overlappingKernelsAreOneRow();
   void evaluationIsNoPartOfAStep();
   void marksStayWithTheRun();
@@ -340,6 +341,24 @@ void TimelineFollowTest::quietRowsShareOne() {
   LaneSettings wanted;
   wanted.filter = "profiler";
   QCOMPARE(build_lanes({{&trace, "run/x", "x", 0}}, wanted).size(), size_t{2});
+}
+
+// A constant counter is one low row with its value, an empty one is no row.
+void TimelineFollowTest::constantAndEmptyRowsTakeNoRoom() {
+  TwoRuns t;
+  for (const char* name : {"GPU clock", "nothing", "DRAM read"}) {
+    const prof::TrackId counter = t.fast.trace.counter(name, "%");
+    if (std::string(name) == "nothing") continue;
+    for (int i = 0; i < 400; ++i)
+      t.fast.trace.append_counter(counter, prof::CounterPoint{t.fast.trace.first_time() + i * 1000, i % 2 && std::string(name) == "DRAM read" ? 60.0 : 40.0});
+  }
+  t.pane.setRuns({}), t.pane.setRuns({&t.fast, &t.slow});
+  std::map<QString, int> heights;
+  for (const Lane& lane : t.model().lanes())
+    if (lane.kind == LaneKind::Counter) heights[lane.title] = lane.height;
+  QCOMPARE(heights["GPU clock"], kFlatRow);
+  QVERIFY(heights["DRAM read"] > kFlatRow);
+  QVERIFY(!heights.contains("nothing"));
 }
 
 void TimelineFollowTest::overlappingKernelsAreOneRow() {

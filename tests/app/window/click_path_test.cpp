@@ -1,5 +1,6 @@
 // What a person who has never seen the window does until they can say "I know why B is faster": real clicks on what is in
-// sight, counted. app/run opens the window with nothing in it.
+// sight, counted. app/run opens the window with nothing in it. With WARPSCOPE_PICTURES=folder each click leaves a picture
+// of what is in sight before it, and the answer one of the end.
 #include <QPushButton>
 #include <QtTest>
 
@@ -24,17 +25,24 @@ class ClickPathTest : public QObject, WindowHome {
   // On the middle of something that can be seen.
   void click(QWidget* widget, QPoint at = {}) {
     QVERIFY(widget && widget->isVisible() && widget->isEnabled());
+    keepPicture(*widget->window());
     if (at.isNull()) at = widget->rect().center();
     QVERIFY2(widget->visibleRegion().contains(at), qPrintable(widget->accessibleName()));
     QTest::mouseClick(widget, Qt::LeftButton, {}, at);
     ++clicks_;
+  }
+  void keepPicture(QWidget& window) const {
+    const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
+    if (folder.isEmpty()) return;
+    QTest::qWait(600);
+    window.grab().save(QString("%1/%2-%3.png").arg(folder, QTest::currentTestFunction()).arg(clicks_));
   }
   void clickTab(MainWindow& window, const QString& name) {
     for (int i = 0; i < window.tabs()->count(); ++i)
       if (window.tabs()->tabText(i) == name) click(window.tabs(), window.tabs()->tabRect(i).center());
   }
   // The verdict, its cause and the choice that differs can be read without another click.
-  static void knowsWhy(MainWindow& window) {
+  void knowsWhy(MainWindow& window) const {
     auto* compare = window.findChild<CompareTab*>();
     QVERIFY(compare->isVisible());
     QTRY_VERIFY_WITH_TIMEOUT(compare->ready(), 20'000);
@@ -45,6 +53,7 @@ class ClickPathTest : public QObject, WindowHome {
     QVERIFY2(said.contains("allocator") || said.contains("fusion") || said.contains("sync"), qPrintable(said));
     QVERIFY(compare->waterfall()->isVisible());
     QVERIFY(!compare->comparison().by_kind.causes.empty());
+    keepPicture(window);
   }
 
  private slots:

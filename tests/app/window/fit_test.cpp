@@ -13,6 +13,7 @@
 #include <QtTest>
 #include <fstream>
 
+#include "app/pages/experiments/experiment_dialog.h"
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/widgets/paged_pane.h"
 #include "app/pages/library/library_tab.h"
@@ -22,6 +23,7 @@
 #include "app/pages/setup/spec_json_dialog.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/timeline/timeline_view.h"
+#include "app/window/connect_dialog.h"
 #include "app/window/finishing_box.h"
 #include "app/window/key_list.h"
 #include "app/pages/live/live_page.h"
@@ -236,12 +238,18 @@ void FitTest::boxesThatComeUp() {
     edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");
   for (QLineEdit* edit : refused.findChildren<QLineEdit*>()) edit->setText("5s/200ms");
   refused.setObjectName("refused");
-  for (QDialog* box : std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing, &record, &refused}) {
+  ConnectDialog machine("ssh://me@a-machine-with-a-long-name.example", window.get());
+  ExperimentDialog experiment(window->workspace()->choices()->spec(), window.get());
+  constexpr QSize kLeastScreen(1280, 690);  // 2560×1440 at scale 2, less the title bar
+  for (QDialog* box :
+       std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing, &record, &refused, &machine, &experiment}) {
     box->setModal(false);
     box->show();
     settle();
     const QString name = box->windowTitle().isEmpty() ? QString(box->metaObject()->className()) : box->windowTitle();
     check(*box, (name + " " + box->objectName()).trimmed(), wrong);
+    if (box->width() > kLeastScreen.width() || box->height() > kLeastScreen.height())
+      wrong << QString("%1 is %2×%3").arg(name).arg(box->width()).arg(box->height());
     box->hide();
   }
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));

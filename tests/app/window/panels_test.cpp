@@ -1,6 +1,7 @@
 // The panels about one run: their models, what they show of a run, and how they lead to each other.
 #include <QAbstractItemModelTester>
 #include <QComboBox>
+#include <QLabel>
 #include <QMenuBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -19,6 +20,7 @@
 #include "engine/lab/ceilings.h"
 #include "engine/plan/model.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/painted_text.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -159,6 +161,16 @@ void PanelsTest::partsOfAResidentKernelAreTimesOfThePlan() {
   QCOMPARE(later, 4.0);
   run->trace = std::move(trace);
   Selection selection;
+  // Six µs of ops in a step of four overlap, and the page says so.
+  run->split.wall_us = 4, run->split.steps = 1;
+  PlanPanel ops(&selection);
+  ops.resize(1400, 500);
+  ops.show();
+  ops.setRun(run.get());
+  const auto labels = ops.findChildren<QLabel*>();
+  QVERIFY(std::ranges::any_of(labels, [](const QLabel* label) {
+    return label->text().contains(QString::fromUtf8("they overlap: their times add to 6.0 µs, the mean step takes 4.0 µs"));
+  }));
   RooflinePanel panel(&selection);
   panel.show();
   panel.setRun(run.get());
@@ -230,7 +242,7 @@ void PanelsTest::theRoofIsWhatWasMeasured() {
   const QImage before = panel.view()->grab().toImage();
   lab::remember_ceilings(
       "NVIDIA H200", "580.1",
-      {.read_write_bytes_s = 4.1e12, .fp32_flops_s = 5e13, .tf32_flops_s = 3.6e14, .fp16_flops_s = 7e14});
+      {.read_write_bytes_s = 4.1e12, .l2_bytes_s = 8e12, .fp32_flops_s = 5e13, .tf32_flops_s = 3.6e14, .fp16_flops_s = 7e14});
   const Roof seen = roof_of(run->device, Precision::Tf32);
   QVERIFY(seen.measured);
   QCOMPARE(seen.ceilings.flops_per_s, 3.6e14);
@@ -238,6 +250,23 @@ void PanelsTest::theRoofIsWhatWasMeasured() {
   QCOMPARE(roof_of(run->device, Precision::Bf16).ceilings.flops_per_s, 7e14);
   panel.refresh();
   QVERIFY(panel.view()->grab().toImage() != before);
+  QStringList said;
+  for (const PaintedText& text : painted_texts(*panel.view())) said << text.text;
+  for (const char* ceiling : {"tf32 tensor cores", "fp16 and bf16 tensor cores", "L2"})
+    QVERIFY2(said.join('\n').contains(ceiling), qPrintable(said.join('\n')));
+  // Bytes that hardware counters saw stand beside those of the plan.
+  const prof::TrackId dram = run->trace.counter("DRAM read", "%");
+  for (prof::TimeNs at = run->trace.first_time(); at < run->trace.last_time(); at += 100)
+    run->trace.append_counter(dram, prof::CounterPoint{at, 30.0});
+  panel.setRun(nullptr);
+  panel.setRun(run.get());
+  const auto& points = panel.view()->points();
+  const auto counted = std::ranges::find_if(points, [](const auto& p) { return p.dram_share > 0.3; });
+  QVERIFY(counted != points.end());
+  const QPoint at = panel.view()->placeOf(*counted).toPoint();
+  QHelpEvent asked(QEvent::ToolTip, at, panel.view()->mapToGlobal(at));
+  QApplication::sendEvent(panel.view(), &asked);
+  QVERIFY2(QToolTip::text().contains("DRAM as counted"), qPrintable(QToolTip::text()));
   if (const QByteArray folder = qgetenv("WARPSCOPE_PICTURES"); !folder.isEmpty())
     panel.grab().save(QString::fromUtf8(folder) + "/roofline-measured.png");
   qunsetenv("XDG_CACHE_HOME");

@@ -77,7 +77,7 @@ constexpr const char* kTrainLoss = "train loss";
 constexpr const char* kTestLoss = "test loss";
 constexpr const char* kAccuracy = "test accuracy";
 constexpr const char* kMemory = "peak memory";
-constexpr const char* kCalls = "driver calls";
+constexpr const char* kCalls = "allocator calls";
 constexpr const char* kCost = "tracing cost";
 constexpr const char* kSteps = "steps";
 constexpr const char* kThroughput = "throughput";
@@ -255,7 +255,7 @@ void look_at_compare(MainWindow& window, const QString& when, Said& said) {
                                                   {"test loss, last", kTestLoss},
                                                   {"test accuracy, last", kAccuracy},
                                                   {"peak memory", kMemory},
-                                                  {"driver calls a step", kCalls},
+                                                  {"allocator calls a step", kCalls},
                                                   {"throughput", kThroughput},
                                                   {"tracing costs", kCost}};
   const QTableWidget* table = window.findChild<CompareTab*>()->measures();
@@ -282,7 +282,7 @@ void look_at_report(const Run& run, const QString& when, Said& said) {
     }
     if (head == "train loss, last") said.add(kTrainLoss, when + " report", cell);
     if (head == "test accuracy %") said.add(kAccuracy, when + " report", cell, "%");
-    if (head == "driver calls a step") said.add(kCalls, when + " report", cell);
+    if (head == "allocator calls a step") said.add(kCalls, when + " report", cell);
     if (head == "peak memory") said.add(kMemory, when + " report", cell.section(' ', 0, 0), cell.section(' ', 1));
     if (head == "run") said.addWords(kTitle, when + " report", cell);
     if (head == "status" && run.hasChoices()) said.addWords(kStatus, when + " report", cell);
@@ -298,7 +298,7 @@ void look_at_diff(const ws::prof::RunData& data, const QString& when, Said& said
   static const std::pair<const char*, const char*> rows[] = {
       {"step time, median", kTime},    {"step time, 5th percentile", kLow}, {"step time, 95th percentile", kHigh},
       {"mean of the traced steps", kMean}, {"test loss, last", kTestLoss},
-      {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"driver calls a step", kCalls},
+      {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"allocator calls a step", kCalls},
       {"throughput", kThroughput},     {"tracing costs", kCost}};
   const ComparedRun run = compared_run(data);
   const QString text = QString::fromStdString(to_text(compare(run, run)));

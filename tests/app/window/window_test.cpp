@@ -23,6 +23,7 @@
 #include "app/pages/weights/weights_panel.h"
 #include "app/text/units.h"
 #include "app/pages/live/live_page.h"
+#include "app/window/lesson_runner.h"
 #include "app/window/start_page.h"
 #include "app/window/notice_bar.h"
 #include "app/window/status_line.h"
@@ -229,6 +230,14 @@ void WindowTest::aLessonDrawsItsConclusion() {
   QVERIFY(window->notice()->text().isEmpty());
   QTRY_COMPARE_WITH_TIMEOUT(window->workspace()->library()->ticked().size(), size_t(3), 10'000);
   window->workspace()->session()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
+  // So does the one of four first weights.
+  int weights = 0;
+  while (offered[size_t(weights)]->name != "weights") ++weights;
+  window->notice()->dismiss();
+  window->lessons()->start(weights);
+  QTRY_VERIFY_WITH_TIMEOUT(window->notice()->text().contains("learn best") || window->notice()->text().contains("within noise"), 60'000);
+  QCOMPARE(window->notice()->actions().size(), size_t(1));
 }
 
 void WindowTest::pauseStepResumeStop() {

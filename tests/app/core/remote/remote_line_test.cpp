@@ -527,7 +527,7 @@ TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
     EXPECT_THAT(why("pipe:echo warpscope-serve 99 9.9.9; cat"), HasSubstr("version 9.9.9 there"));
     EXPECT_THAT(why("pipe:echo Welcome; echo Your password:"), HasSubstr("the answer does not come from Warpscope"));
     EXPECT_THAT(why("pipe:yes noise"), HasSubstr("the answer does not come from Warpscope"));
-    EXPECT_THAT(why("pipe:exit 3"), HasSubstr("without a word"));
+    EXPECT_THAT(why("pipe:exit 3"), HasSubstr("without a message"));
     EXPECT_EQ(why("pipe:echo Welcome to gpu7!; printf 'no end of line'; exec " WARPSCOPE_CLI " serve --folder " + there()), "");
     return;
   }

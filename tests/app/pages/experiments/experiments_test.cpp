@@ -49,6 +49,7 @@ class ExperimentsTest : public QObject {
       "axes": {"exec.fusion": ["off", "epilogue"], "train.batch": [8, 16, 64]}, "repeats": 2})";
   }
   void stopsAndGoesOnInAnotherWindow();
+  void eachShippedOneNamesTheNext();
   void everyViewDrawsSomething();
   void valuesFarApartAreDrawnByTheirLogarithm();
   void writesWhatItShows();
@@ -82,6 +83,21 @@ void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
   QCOMPARE(said.count(), 0);
   QCOMPARE(second->runButton()->text(), QString("Run again"));
   QVERIFY2(second->conclusion().contains("µs a step"), qPrintable(second->conclusion()));
+}
+
+void ExperimentsTest::eachShippedOneNamesTheNext() {
+  auto shown = tab();
+  shown->list()->setCuda(true);
+  shown->list()->fill();
+  int named = 0;
+  for (int row = 0; row < shown->list()->count(); ++row) {
+    if (!(shown->list()->item(row)->flags() & Qt::ItemIsSelectable)) continue;  // a heading
+    shown->list()->setCurrentRow(row);
+    const QString next = shown->list()->nextTitle();
+    QVERIFY2(!next.isEmpty() && next != shown->list()->item(row)->text(), qPrintable(shown->list()->item(row)->text()));
+    ++named;
+  }
+  QVERIFY2(named >= 6, qPrintable(QString::number(named)));
 }
 
 void ExperimentsTest::everyViewDrawsSomething() {

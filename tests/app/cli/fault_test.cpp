@@ -363,24 +363,32 @@ TEST_F(Faults, Recording) {
         true});  // the exit code is the program's
 }
 
-TEST_F(Faults, Conversions) {
-  for (const char* result : {"c.json.gz", "c.wsrun", "c.sqlite"})
-    walk({"convert-" + std::string(result).substr(2),
-          {"convert", "r.wsrun", result},
-          [&](const fs::path& folder) {
-            copy_run(folder / "r.wsrun");
-            EXPECT_EQ(run({"convert", "r.wsrun", result}, folder, {}).code, 0);
-          },
-          [result](const fs::path& folder) {
-            if (const std::string why = why_run_is_damaged(at(folder, "r.wsrun")); !why.empty()) return "the source: " + why;
-            const Outcome read = run({"stats", result}, folder, {});
-            return read.code == 0 ? std::string() : read.said;
-          },
-          [result](const fs::path& folder) {
-            const Outcome read = run({"diff", "r.wsrun", result, "--json"}, folder, {});
-            return read.code == 0 ? std::string() : read.said;
-          }});
+class ConversionFaults : public Faults, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ConversionFaults, OneFileIntoAnother) {
+  const std::string result = GetParam();
+  walk({"convert-" + result.substr(2),
+        {"convert", "r.wsrun", result},
+        [&](const fs::path& folder) {
+          copy_run(folder / "r.wsrun");
+          EXPECT_EQ(run({"convert", "r.wsrun", result}, folder, {}).code, 0);
+        },
+        [&](const fs::path& folder) {
+          if (const std::string why = why_run_is_damaged(at(folder, "r.wsrun")); !why.empty()) return "the source: " + why;
+          const Outcome read = run({"stats", result}, folder, {});
+          return read.code == 0 ? std::string() : read.said;
+        },
+        [&](const fs::path& folder) {
+          const Outcome read = run({"diff", "r.wsrun", result, "--json"}, folder, {});
+          return read.code == 0 ? std::string() : read.said;
+        }});
 }
+INSTANTIATE_TEST_SUITE_P(Each, ConversionFaults, testing::Values("c.json.gz", "c.wsrun", "c.sqlite"),
+                         [](const auto& one) {
+                           std::string ending = one.param + 2;
+                           std::ranges::replace(ending, '.', '_');
+                           return ending;
+                         });
 
 TEST_F(Faults, Reports) {
   walk({"report",

@@ -287,12 +287,12 @@ void Plot::paintCaption(QPainter& painter) {
 
 void Plot::paintValues(QPainter& painter) {
   if (values_.empty() || !cursor_ || !xAxis->range().contains(*cursor_)) return;
-  constexpr double kRow = 17, kPad = 5, kAside = 8;
+  constexpr double kLine = 17, kPad = 5, kAside = 8;
   const QRectF area(axisRect()->rect());
   double width = 0;
   for (const PlotValue& value : values_) width = std::max(width, number_width(ui_font(11.5, 600), value.text));
   const double x = xAxis->coordToPixel(*cursor_);
-  QRectF card(x + kAside, area.top(), width + 15 + 6 + 2 * kPad, kRow * static_cast<double>(values_.size()) + kPad);
+  QRectF card(x + kAside, area.top(), width + 15 + 6 + 2 * kPad, kLine * static_cast<double>(values_.size()) + kPad);
   if (card.right() > area.right()) card.moveRight(x - kAside);
   painter.setPen(QPen(theme().strong_border, 1));
   painter.setBrush(theme().raised);
@@ -302,8 +302,8 @@ void Plot::paintValues(QPainter& painter) {
     draw_badge(painter, QRectF(card.left() + kPad, y + 1, 15, 15), value.slot);
     painter.setFont(ui_font(11.5, 600));
     painter.setPen(theme().text);
-    draw_number(painter, QRectF(card.left() + kPad + 21, y, width, kRow), Qt::AlignLeft | Qt::AlignVCenter, value.text);
-    y += kRow;
+    draw_number(painter, QRectF(card.left() + kPad + 21, y, width, kLine), Qt::AlignLeft | Qt::AlignVCenter, value.text);
+    y += kLine;
   }
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <tuple>
 #include <unordered_map>
 
+#include "profiling/base/budget.h"
 #include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
 
@@ -41,16 +41,24 @@ CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& 
   return kind;
 }
 
-// The tracks on which one rank communicates.
-std::vector<size_t> tracks_of(const Trace& trace, int rank, int rank_without, TrackKind kind) {
-  std::vector<size_t> found;
+// Tracks by rank and kind.
+using TracksOfRanks = std::map<int, std::map<TrackKind, std::vector<size_t>>>;
+
+TracksOfRanks tracks_of_ranks(const Trace& trace, int rank_without) {
+  TracksOfRanks found;
+  if (rank_without >= 0) found[rank_without];
   for (size_t t = 0; t < trace.tracks().size(); ++t) {
     const Track& track = trace.tracks()[t];
-    if ((track.rank < 0 ? rank_without : track.rank) == rank && track.kind == kind && track.time_of(Meaning::Communication) > 0)
-      found.push_back(t);
+    if (const int rank = track.rank < 0 ? rank_without : track.rank; rank >= 0) found[rank][track.kind].push_back(t);
   }
-  std::ranges::stable_sort(found, {}, [&](size_t t) { return first_communication(trace.tracks()[t]); });
   return found;
+}
+
+// Of these tracks, those that communicate.
+std::vector<size_t> communicating(const Trace& trace, std::vector<size_t> tracks) {
+  std::erase_if(tracks, [&](size_t t) { return trace.tracks()[t].time_of(Meaning::Communication) == 0; });
+  std::ranges::stable_sort(tracks, {}, [&](size_t t) { return first_communication(trace.tracks()[t]); });
+  return tracks;
 }
 
 // Numbers the kinds of all traces.
@@ -108,46 +116,57 @@ class Matcher {
   explicit Matcher(const Collectives& found) : found_(found) { matched_.ranks = found.ranks.size(); }
 
   MatchedCalls by_order() {
-    each_kind([this](uint32_t kind, const std::vector<Indices>& of) { match_in_order(kind, of); });
+    each_kind([this](uint32_t kind, const auto& of, const auto& taking_part) { match_in_order(kind, of, taking_part); });
     return std::move(matched_);
   }
   MatchedCalls by_time(TimeNs error) {
-    each_kind([&](uint32_t kind, const std::vector<Indices>& of) { match_in_time(kind, of, error); });
+    each_kind([&](uint32_t kind, const auto& of, const auto& taking_part) { match_in_time(kind, of, taking_part, error); });
     return std::move(matched_);
   }
 
  private:
   const CollectiveCall& call(size_t rank, uint32_t index) const { return found_.calls[rank][index]; }
 
-  // Calls match(kind, its calls by rank).
+  // Calls match(kind, its calls by rank, the ranks that have some).
   template <class Match>
   void each_kind(Match match) const {
-    const std::vector<Indices> none(found_.ranks.size());
-    std::vector<std::vector<Indices>> of(found_.kinds.size(), none);
-    for (size_t r = 0; r < found_.ranks.size(); ++r)
-      for (uint32_t i = 0; i < found_.calls[r].size(); ++i) of[found_.calls[r][i].kind][r].push_back(i);
-    for (uint32_t kind = 0; kind < of.size(); ++kind) match(kind, of[kind]);
-  }
-
-  // The next call of each rank belongs to the collective that ends first, if it begins before that end.
-  void match_in_time(uint32_t kind, const std::vector<Indices>& of, TimeNs error) {
-    std::vector<size_t> next(of.size(), 0);
-    for (;;) {
-      TimeNs end = kAlways;
-      for (size_t r = 0; r < of.size(); ++r)
-        if (next[r] < of[r].size()) end = std::min(end, call(r, of[r][next[r]]).end);
-      if (end == kAlways) return;
-      const size_t row = add_rows(kind, 1);
-      for (size_t r = 0; r < of.size(); ++r)
-        if (next[r] < of[r].size() && call(r, of[r][next[r]]).begin <= end + error)
-          matched_.indices[row * matched_.ranks + r] = of[r][next[r]++];
+    std::vector<std::vector<std::pair<uint32_t, uint32_t>>> calls(found_.kinds.size());  // rank and index
+    for (uint32_t r = 0; r < found_.ranks.size(); ++r)
+      for (uint32_t i = 0; i < found_.calls[r].size(); ++i) calls[found_.calls[r][i].kind].emplace_back(r, i);
+    std::vector<Indices> of(found_.ranks.size());
+    for (uint32_t kind = 0; kind < calls.size(); ++kind) {
+      std::vector<size_t> taking_part;
+      for (const auto& [r, i] : calls[kind]) {
+        if (of[r].empty()) taking_part.push_back(r);
+        of[r].push_back(i);
+      }
+      match(kind, of, taking_part);
+      for (const size_t r : taking_part) of[r].clear();
     }
   }
 
-  void match_in_order(uint32_t kind, const std::vector<Indices>& of) {
-    std::vector<size_t> taking_part;
-    for (size_t r = 0; r < of.size(); ++r)
-      if (!of[r].empty()) taking_part.push_back(r);
+  // The next call of each rank belongs to the collective that ends first, if it begins before that end.
+  void match_in_time(uint32_t kind, const std::vector<Indices>& of, const std::vector<size_t>& taking_part, TimeNs error) {
+    struct Rest {
+      size_t rank;
+      std::span<const uint32_t> calls;
+    };
+    std::vector<Rest> rests;
+    for (const size_t r : taking_part) rests.push_back({r, of[r]});
+    while (!rests.empty()) {
+      TimeNs end = kAlways;
+      for (const Rest& rest : rests) end = std::min(end, call(rest.rank, rest.calls[0]).end);
+      const size_t row = add_rows(kind, 1);
+      for (Rest& rest : rests) {
+        if (call(rest.rank, rest.calls[0]).begin > end + error) continue;
+        matched_.indices[row * matched_.ranks + rest.rank] = rest.calls[0];
+        rest.calls = rest.calls.subspan(1);
+      }
+      std::erase_if(rests, [](const Rest& rest) { return rest.calls.empty(); });
+    }
+  }
+
+  void match_in_order(uint32_t kind, const std::vector<Indices>& of, const std::vector<size_t>& taking_part) {
     if (taking_part.size() < 2) return;
     const size_t longest = *std::ranges::max_element(taking_part, {}, [&](size_t r) { return of[r].size(); });
     const auto as_longest = [&](size_t r) {
@@ -164,6 +183,7 @@ class Matcher {
 
   size_t add_rows(uint32_t kind, size_t count) {
     const size_t first = matched_.size();
+    budget_.take(count * matched_.ranks * kWorkBytes);
     matched_.kinds.resize(first + count, kind);
     matched_.indices.resize((first + count) * matched_.ranks, MatchedCalls::kNone);
     return first;
@@ -203,8 +223,10 @@ class Matcher {
         matched_.indices[(first + row_of[r][i]) * matched_.ranks + r] = of[r][i];
   }
 
+  static constexpr uint64_t kWorkBytes = 16;  // of a rank in a collective, here and in what is made of it
   const Collectives& found_;
   MatchedCalls matched_;
+  Budget budget_;
 };
 
 }  // namespace
@@ -214,18 +236,15 @@ ReadBlock blocks_in_memory(const Trace& trace) {
 }
 
 void Collectives::add(const Trace& trace, const ReadBlock& read, int rank) {
-  std::set<int> there;
-  if (rank >= 0) there.insert(rank);
-  for (const Track& track : trace.tracks())
-    if (const int of = track.rank < 0 ? rank : track.rank; of >= 0) there.insert(of);
   Kinds known(kinds);
-  for (const int each : there) {
+  TracksOfRanks there = tracks_of_ranks(trace, rank);
+  for (auto& [each, by_kind] : there) {
     const auto at = std::ranges::lower_bound(ranks, each);
     const auto place = at - ranks.begin();
     if (at == ranks.end() || *at != each) ranks.insert(at, each), calls.emplace(calls.begin() + place);
     std::vector<size_t> tracks;
     for (const TrackKind kind : {TrackKind::Stream, TrackKind::CpuThread, TrackKind::Phases})
-      if (tracks.empty()) tracks = tracks_of(trace, each, rank, kind);
+      if (tracks.empty()) tracks = communicating(trace, std::move(by_kind[kind]));
     add_calls(trace, read, tracks, known, calls[static_cast<size_t>(place)]);
   }
 }

@@ -100,8 +100,12 @@ class RankComparison {
   // A rank without spans, or between two others, belongs to the run but was not recorded.
   void list_ranks() {
     std::map<int, bool> there;
-    for (const Track& track : trace_.tracks())
-      if (track.rank >= 0) there[track.rank] |= track.spans > 0;
+    for (size_t t = 0; t < trace_.tracks().size(); ++t) {
+      const Track& track = trace_.tracks()[t];
+      if (track.rank < 0) continue;
+      there[track.rank] |= track.spans > 0;
+      tracks_[track.rank].push_back(t);
+    }
     if (there.empty()) return;
     const int last = there.rbegin()->first;
     if (static_cast<size_t>(last) < kMostMissing * there.size())
@@ -179,9 +183,9 @@ class RankComparison {
     std::vector<std::string> names;
     for (size_t i = 0; i < trace_.name_count(); ++i) names.push_back(trace_.name(static_cast<NameId>(i)));
     StepFinder finder;
-    for (size_t t = 0; t < trace_.tracks().size(); ++t) {
+    for (const size_t t : tracks_.at(found_.ranks[0])) {
       const Track& track = trace_.tracks()[t];
-      if (track.rank != found_.ranks[0] || track.kind != TrackKind::Stream) continue;
+      if (track.kind != TrackKind::Stream) continue;
       for (size_t b = 0; b < track.blocks.size(); ++b)
         read_(t, b, [&](std::span<const Span> spans) { finder.take(track.kind, track.name, spans, names); });
     }
@@ -369,9 +373,9 @@ class RankComparison {
     };
     const bool on_gpu = has_streams(rank);
     std::vector<std::pair<TimeNs, TimeNs>> busy;
-    for (size_t t = 0; t < trace_.tracks().size(); ++t) {
+    for (const size_t t : tracks_.at(rank)) {
       const Track& track = trace_.tracks()[t];
-      if (track.rank != rank || track.kind != (on_gpu ? TrackKind::Stream : TrackKind::CpuThread)) continue;
+      if (track.kind != (on_gpu ? TrackKind::Stream : TrackKind::CpuThread)) continue;
       for (size_t b = 0; b < track.blocks.size(); ++b) {
         if (!during_transfer(track.blocks[b].first, track.blocks[b].last)) continue;
         read_(t, b, [&](std::span<const Span> spans) {
@@ -384,8 +388,8 @@ class RankComparison {
   }
 
   bool has_streams(int rank) const {
-    return std::ranges::any_of(trace_.tracks(), [rank](const Track& track) {
-      return track.rank == rank && track.kind == TrackKind::Stream && track.spans > 0;
+    return std::ranges::any_of(tracks_.at(rank), [this](size_t t) {
+      return trace_.tracks()[t].kind == TrackKind::Stream && trace_.tracks()[t].spans > 0;
     });
   }
   static bool computes(const Span& span) {
@@ -544,6 +548,7 @@ class RankComparison {
   const Trace& trace_;
   const ReadBlock& read_;
   RankReport report_;
+  std::map<int, std::vector<size_t>> tracks_;  // by rank
   Collectives found_;
   MatchedCalls matched_;
   std::vector<size_t> rows_;  // index into report_.ranks, by index into found_.ranks

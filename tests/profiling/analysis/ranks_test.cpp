@@ -9,6 +9,8 @@
 #include "profiling/analysis/step_lanes.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/base/budget.h"
+#include "profiling/base/failure.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/support/machine.h"
 
@@ -180,6 +182,29 @@ TEST(Ranks, AMissingRankIsARowThatWasNotRecorded) {
   EXPECT_EQ(report.straggler.rank, 4);
   EXPECT_EQ(report.notes.at(0), "Not recorded: rank 2, 5.");
   EXPECT_NE(to_text(report).find("not recorded"), std::string::npos);
+}
+
+// A small file can name many ranks, of which each has collectives that no other takes part in.
+TEST(Ranks, MoreCollectivesThanFitAreRefused) {
+  Trace trace;
+  const MadeRanks made{.ranks = 3000, .steps = 1};
+  made.add([&](int) -> Trace& { return trace; }, [](int rank) { return rank; });
+  for (int rank = 0; rank < made.ranks; ++rank) {
+    const TrackId track = trace.track(TrackKind::Stream, "stream 7", "rank " + std::to_string(rank) + " · GPU 0", 0, rank);
+    Span span{.start = 1'000'000'000 + 1000 * rank, .duration = 10};
+    span.name = trace.intern("all-reduce " + std::to_string(rank)), span.meaning = static_cast<uint64_t>(Meaning::Communication);
+    span.kind = static_cast<uint64_t>(SpanKind::Kernel);
+    trace.append(track, span);
+  }
+  set_memory_limit(64 << 20);
+  std::string said;
+  try {
+    rank_report(trace);
+  } catch (const Failure& failure) {
+    said = failure.what();
+  }
+  set_memory_limit(0);
+  EXPECT_TRUE(said.find("--limit allows more") != said.npos) << said;
 }
 
 TEST(Ranks, OneRankAloneHasNoReport) {

@@ -1,11 +1,11 @@
 // What the profilers of Triton (Proton) and FlashInfer write about the inside of kernels opens as lanes.
 #include <gtest/gtest.h>
 
-#include "profiling/base/byte_reader.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/inner_events.h"
 #include "profiling/formats/perfetto_import.h"
 #include "profiling/trace/span_walk.h"
+#include "tests/profiling/formats/perfetto_message.h"
 
 namespace ws::prof {
 namespace {
@@ -75,37 +75,12 @@ TEST(InnerEvents, FlashInferHasALaneForEachGroup) {
   EXPECT_TRUE(run.problems.empty());
 }
 
-// A message of protobuf.
-class Message {
- public:
-  Message& number(uint64_t field, uint64_t value) { return bytes_.varint(field << 3), bytes_.varint(value), *this; }
-  Message& text(uint64_t field, std::string_view value) {
-    bytes_.varint(field << 3 | 2), bytes_.varint(value.size()), bytes_.raw(value);
-    return *this;
-  }
-  Message& message(uint64_t field, const Message& value) { return text(field, value.bytes_.bytes()); }
-  const std::string& bytes() const { return bytes_.bytes(); }
-
- private:
-  ByteWriter bytes_;
-};
-Message event(uint64_t time, uint64_t type, uint64_t track, uint64_t name) {
-  Message slice;
-  slice.number(10, name).number(3, 1).number(9, type).number(11, track);
-  return Message().number(8, time).number(10, 2).number(13, 2).message(11, slice);
-}
-Message track(uint64_t id, uint64_t parent, const char* name) {
-  Message about;
-  about.number(1, id).text(2, name);
-  if (parent != 0) about.number(5, parent);
-  return Message().number(8, 0).number(10, 2).message(60, about);
-}
 Message flashinfer() {
   Message trace;
-  trace.message(1, track(1234567, 0, "SM_007")).message(1, track(1234568, 1234567, "blk12_g1"));
-  Message first = event(10'000, 1, 1234568, 1);
+  trace.message(1, perfetto_track(1234567, 0, "SM_007")).message(1, perfetto_track(1234568, 1234567, "blk12_g1"));
+  Message first = perfetto_event(10'000, 1, 1234568, 1);
   first.message(12, Message().message(2, Message().number(1, 1).text(2, "issue-load-q")));
-  return trace.message(1, first).message(1, event(12'500, 2, 1234568, 0)).message(1, event(13'000, 3, 1234568, 1));
+  return trace.message(1, first).message(1, perfetto_event(12'500, 2, 1234568, 0)).message(1, perfetto_event(13'000, 3, 1234568, 1));
 }
 
 TEST(InnerEvents, FlashInfersPerfettoFileOpens) {

@@ -9,17 +9,24 @@
 #include <fstream>
 #include <functional>
 
+#include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/convert.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/formats/memory_snapshot.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/nsys_tables.h"
+#include "profiling/formats/perfetto_import.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/sqlite.h"
 #include "profiling/trace/span_walk.h"
+#include "tests/profiling/analysis/made_inside.h"
+#include "tests/profiling/analysis/made_ranks.h"
+#include "tests/profiling/formats/perfetto_message.h"
 
 namespace ws::prof {
 namespace {
@@ -207,6 +214,25 @@ std::vector<Subject> snapshot_subjects() {
           snapshot("lines", [](int i) { return i % 100; }, [](int i) { return i; })};
 }
 
+Subject perfetto(const char* name, int tracks, int names) {
+  return {std::string("perfetto_") + name, [=](int size, const fs::path&) -> Work {
+            Message trace;
+            const auto of = [](int i, int most) { return static_cast<uint64_t>(i % most + 1); };
+            for (int i = 0; i < std::min(size, tracks); ++i) trace.message(1, perfetto_track(of(i, tracks), 0, "lane " + number(i)));
+            for (int i = 0; i < size; ++i) {
+              Message begin = perfetto_event(10 * i, 1, of(i, tracks), of(i, names));
+              if (i < names) begin.message(12, Message().message(2, Message().number(1, of(i, names)).text(2, "k" + number(i))));
+              trace.message(1, begin).message(1, perfetto_event(10 * i + 5, 2, of(i, tracks), 0));
+            }
+            return [bytes = trace.bytes()] { parse_perfetto(bytes, "made"); };
+          }};
+}
+
+std::vector<Subject> perfetto_subjects() {
+  constexpr int kAll = 1 << 30;
+  return {perfetto("slices", 1, 1), perfetto("tracks", kAll, 1), perfetto("names", 1, kAll)};
+}
+
 // --- runs
 
 using Fill = std::function<void(RunData& run, int i)>;
@@ -252,6 +278,13 @@ void memory_event(RunData& run, int i) {
   if (sources.empty()) sources = {"cudaMalloc", "caching"};
   run.trace.append_memory({10 * i, static_cast<uint64_t>(i / 2), 512, static_cast<uint32_t>(i / 10 + 1), kNoOp,
                            i % 2 ? MemoryAction::Free : MemoryAction::Allocate, static_cast<uint8_t>(i / 2 % 2)});
+}
+// Blocks that stay, each of an op with a line of its own.
+void block_of_op(RunData& run, int i) {
+  kernel_of_op(run, i);
+  run.trace.append_memory({10 * i, static_cast<uint64_t>(i), 512, static_cast<uint32_t>(i / 10 + 1),
+                           static_cast<OpTag>(1 + i % 60'000), MemoryAction::Allocate, 0});
+  if (run.trace.memory_sources.empty()) run.trace.memory_sources = {"caching"};
 }
 void step(RunData& run, int i) {
   put(run.trace, TrackKind::Steps, "steps", SpanKind::Step, "step", i);
@@ -303,7 +336,37 @@ std::vector<Subject> table_subjects() {
           table("json", kernel, [](const RunData& run) { to_json(run_stats(run)); }),
           table("module", kernel_of_op, [](const RunData& run) { to_text(module_tree(run.trace), 10); }),
           table("host", stack, host(false)),
-          table("gaps", stack, host(true))};
+          table("gaps", stack, host(true)),
+          table("peak", block_of_op, stats(GroupBy::Line))};
+}
+
+// What joins and compares the ranks of a program, and the multiprocessors of a kernel.
+std::vector<Subject> rank_subjects() {
+  const auto report = [](const char* name, const std::function<Trace(int size)>& trace_of) {
+    return Subject{name, [=](int size, const fs::path&) -> Work {
+                     return [trace = std::make_shared<Trace>(trace_of(size))] { to_text(rank_report(*trace)); };
+                   }};
+  };
+  const auto made = [](int ranks, int steps) { return MadeRanks{.ranks = ranks, .steps = steps}; };
+  return {report("rank_steps", [=](int size) { return made(4, size / 10).joined(); }),
+          report("ranks", [=](int size) { return made(size / 10, 4).joined(); }),
+          {"join_ranks",
+           [=](int size, const fs::path&) -> Work {
+             return [=] {
+               std::vector<RunData> all;
+               for (Trace& trace : made(size / 100, 40).apart()) {
+                 RunData& run = all.emplace_back();
+                 run.trace = std::move(trace);
+                 keep_rank(run.summary, static_cast<int>(all.size()) - 1, size / 100);
+               }
+               join_ranks(std::move(all));
+             };
+           }},
+          {"multiprocessors", [](int size, const fs::path&) -> Work {
+             return [trace = std::make_shared<Trace>(MadeInside{.steps = size / 100}.trace())] {
+               to_text(multiprocessor_report(*trace));
+             };
+           }}};
 }
 
 Subject written(const std::string& ending, const Fill& fill, const std::string& what = "") {
@@ -341,8 +404,8 @@ Subject eviction() {
 
 std::vector<Subject> all_subjects() {
   std::vector<Subject> all{eviction()};
-  for (const auto& some : {chrome_subjects(), scalar_subjects(), nsys_subjects(), snapshot_subjects(), run_file_subjects(),
-                           table_subjects(), written_subjects()})
+  for (const auto& some : {chrome_subjects(), scalar_subjects(), nsys_subjects(), snapshot_subjects(), perfetto_subjects(),
+                           run_file_subjects(), table_subjects(), rank_subjects(), written_subjects()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

@@ -57,12 +57,13 @@ class List {
 
 void add_steps(List& list, const ComparedRun& run) {
   const bool sampled = !run.sample.step_us.empty();  // otherwise the noise of these figures is unknown
+  const bool busy = prof::machine_busy(run.time);    // others make the slow steps
   const auto tail = [&](double share) {
     Interval value = sampled ? percentile_of_blocks(run.sample.step_us, share) : Interval{kUnknown, kUnknown};
-    if (share > 0.5 && prof::machine_busy(run.time)) value.half_width = kUnknown;  // others make the slow steps
+    if (share > 0.5 && busy) value.half_width = kUnknown;
     return value;
   };
-  const double mean_noise = sampled ? interval_of_blocks(run.sample.step_us).half_width : kUnknown;
+  const double mean_noise = sampled && !busy ? interval_of_blocks(run.sample.step_us).half_width : kUnknown;
   const double mean = run.sample.traced() ? run.sample.mean_step_us() : kUnknown;
   const double whole = run.whole_run_us > 0 ? run.whole_run_us : kUnknown;
   const MeasureValue time = step_time_measure(run.time);

@@ -262,6 +262,14 @@ TEST(Comparison, ABusyMachineIsAWarning) {
   EXPECT_NE(said(calm, busy).find("machine busy while the candidate was measured"), std::string::npos);
   EXPECT_NE(said(busy, calm).find("machine busy while the baseline was measured"), std::string::npos);
   EXPECT_NE(said(busy, busy).find("machine busy while both were measured"), std::string::npos);
+  // Others made some steps slow, so a mean of steps that lie close together gets no verdict either.
+  ComparedRun fast = busy;
+  for (ComparedRun* run : {&busy, &fast}) {
+    const int64_t ns = run == &fast ? 100'000 : 400'000;
+    run->sample.parts.steps = 100, run->sample.parts.begin = 0, run->sample.parts.end = 100 * ns;
+    run->sample.step_us.assign(100, static_cast<double>(ns) * 1e-3);
+  }
+  EXPECT_EQ(compare(busy, fast).of(MeasureKind::SampleMean).delta.verdict, Verdict::NoiseUnknown);
 }
 
 TEST(Comparison, ATracingCostWithinItsNoiseHasNoNumber) {

@@ -63,11 +63,11 @@ RankMessage read_message(int socket, uint64_t most) {
   set_timeouts(socket);
   const auto read = [socket](char* to, size_t size) {
     if (size > 0 && recv(socket, to, size, MSG_WAITALL) != static_cast<ssize_t>(size))
-      throw Failure("The other side does not speak as a rank.");
+      throw Failure("The other side is not a rank of Warpscope.");
   };
   Head head{};
   read(reinterpret_cast<char*>(&head), sizeof head);
-  if (head.size > most) throw Failure("The other side does not speak as a rank.");
+  if (head.size > most) throw Failure("The other side is not a rank of Warpscope.");
   RankMessage message{head.kind, std::string(head.size, '\0')};
   read(message.bytes.data(), message.bytes.size());
   return message;

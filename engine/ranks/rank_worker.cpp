@@ -101,7 +101,7 @@ std::string RankWorker::answer(const RankMessage& question) {
     case MessageKind::Release:
       return executor_.reset(), "";
     default:
-      throw Failure("Rank 0 asks something unknown.");
+      throw Failure("Rank 0 sent an unknown request.");
   }
 }
 

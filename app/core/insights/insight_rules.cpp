@@ -199,7 +199,7 @@ Found diverging(const RunFacts& f) {
 
 Found heavy_tracing(const RunFacts& f) {
   if (!prof::tracing_cost_seen(f.tracing_cost) || f.tracing_cost.value < 0.10) return {};
-  return Insight{"tracing weighs",
+  return Insight{"tracing cost",
                  "tracing costs " + prof::tracing_cost_text(f.tracing_cost) + " of a step",
                  "Untraced, a step takes at most about " + time_text(f.step_us / (1 + f.tracing_cost.value)) +
                      ". Trust shares, not absolute times. Or choose “20 of 2 000 steps” in the trace box above: the "

@@ -81,7 +81,7 @@ void MultiprocessorsPanel::build() {
   columns_->addWidget(top_);
   columns_->addWidget(parts_pane_);
   columns_->setStretchFactor(0, 1);
-  columns_->setSizes({700, 350});
+  columns_->setSizes({620, 430});
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   outer->addWidget(columns_);

@@ -113,8 +113,8 @@ TEST(Insights, TensorCoresAndTracing) {
   RunFacts f = naive();
   f.part_us[static_cast<size_t>(Meaning::Matrix)] = 300;
   f.tracing_cost = ws::Interval{0.4, 0.1};
-  EXPECT_THAT(rules(f), testing::IsSupersetOf({"idle tensor cores", "tracing weighs"}));
-  EXPECT_THAT(named(insights(f), "tracing weighs").why, testing::HasSubstr("about 263.7 µs"));
+  EXPECT_THAT(rules(f), testing::IsSupersetOf({"idle tensor cores", "tracing cost"}));
+  EXPECT_THAT(named(insights(f), "tracing cost").why, testing::HasSubstr("about 263.7 µs"));
   f.spec.exec.precision = Precision::Tf32;
   EXPECT_THAT(rules(f), testing::Not(testing::Contains("idle tensor cores")));
 }

@@ -138,15 +138,15 @@ void LabChartTest::ceilingsAreLinesOfTheirAxis() {
 void LabChartTest::crossoversAreDrawnWhereTheGpuTakesOver() {
   auto chart = chart_of(products());
   QVERIFY2(paints(*chart, "N = 40"), qPrintable(painted(*chart).join("; ")));  // 40³ ns are 64 µs
-  QVERIFY(paints(*chart, "GPU, data there beats CPU, library"));
+  QVERIFY(paints(*chart, "GPU, resident data overtakes CPU, library"));
   chart->setClock(LabClock::Events);
-  QVERIFY2(!paints(*chart, "beats"), "what a caller waits for decides, not the work alone");
+  QVERIFY2(!paints(*chart, "overtakes"), "what a caller waits for decides, not the work alone");
   chart->setClock(LabClock::Host);
   chart->setAxis(LabAxis::Flops);
-  QVERIFY(!paints(*chart, "beats"));
+  QVERIFY(!paints(*chart, "overtakes"));
   lab::LabResult slow = products();
   std::erase_if(slow.points, [](const lab::LabPoint& p) { return p.size > 20; });
-  QVERIFY(!paints(*chart_of(slow), "beats"));
+  QVERIFY(!paints(*chart_of(slow), "overtakes"));
 }
 
 void LabChartTest::wrongPointsAreNotDrawn() {
@@ -161,8 +161,8 @@ void LabChartTest::wrongPointsAreNotDrawn() {
   const LabCurve* curve = curve_of(*chart, Way::GpuResident);
   QCOMPARE(curve->points.size(), size_t(2));
   QCOMPARE(curve->end_note, QString("wrong at 40"));
-  QVERIFY(!paints(*chart, "beats"));
-  QVERIFY(tells(result, "GPU, data there: The result is wrong: output 3 is 0.5"));
+  QVERIFY(!paints(*chart, "overtakes"));
+  QVERIFY(tells(result, "GPU, resident data: The result is wrong: output 3 is 0.5"));
 }
 
 void LabChartTest::findingsSayWhatTheFiguresAre() {

@@ -330,7 +330,7 @@ void LabTabTest::resultsOfPyTorchLieOver() {
   QCOMPARE(tab.shown().size(), size_t(2));
   const auto& curves = tab.chart()->curves();
   QVERIFY(std::ranges::any_of(curves, [](const LabCurve& c) {
-    return c.earlier() && c.label == "PyTorch 2.11: data there" && c.points.size() == 2;
+    return c.earlier() && c.label == "PyTorch 2.11: resident data" && c.points.size() == 2;
   }));
   QVERIFY(!tab.openResult(WARPSCOPE_SOURCE_DIR "/CMakePresets.json"));
 }

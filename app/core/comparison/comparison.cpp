@@ -42,12 +42,13 @@ Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& s
   return step_time.verdict == Verdict::WithinNoise ? Speed::WithinNoise : Speed::Differs;
 }
 
-std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b) {
+std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b, const std::string& name_a,
+                                     const std::string& name_b) {
   std::vector<std::string> warnings = mismatches(a, b);
   const bool busy_a = prof::machine_busy(a.time), busy_b = prof::machine_busy(b.time);
   if (busy_a || busy_b)
-    warnings.push_back(std::string("machine busy while ") +
-                       (busy_a && busy_b ? "both were" : busy_a ? "the baseline was" : "the candidate was") +
+    warnings.push_back("machine busy while " +
+                       (busy_a && busy_b ? name_a + " and " + name_b + " were" : (busy_a ? name_a : name_b) + " was") +
                        " measured: run again when nothing else uses the machine");
   if (!splits_compare(a, b))
     warnings.emplace_back("the causes are not known: both runs need the same trace level");

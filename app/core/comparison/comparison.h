@@ -41,7 +41,8 @@ struct Comparison {
 Comparison compare(const ComparedRun& baseline, const ComparedRun& candidate);
 
 // Returns sentences on what makes the comparison unfair, and what is left out.
-std::vector<std::string> warnings_of(const ComparedRun& baseline, const ComparedRun& candidate);
+std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b, const std::string& name_a = "the baseline",
+                                     const std::string& name_b = "the candidate");
 // True if the difference between both can be split into causes.
 bool splits_compare(const ComparedRun& a, const ComparedRun& b);
 Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& step_time);

@@ -229,7 +229,7 @@ std::vector<std::string> unfair(const std::vector<ReportRun>& runs) {
   }
   for (size_t i = 1; i < runs.size(); ++i) {
     const std::string who = runs.size() > 2 ? "A and " + letter(i) + ": " : "";
-    for (const std::string& sentence : warnings_of(runs[0].run, runs[i].run)) all.push_back(who + sentence);
+    for (const std::string& sentence : warnings_of(runs[0].run, runs[i].run, "A", letter(i))) all.push_back(who + sentence);
   }
   return all;
 }

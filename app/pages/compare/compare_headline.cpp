@@ -203,7 +203,9 @@ void CompareHeadline::showChoices(const ComparedRuns& compared) {
 void CompareHeadline::showWarnings(const ComparedRuns& compared) {
   std::vector<std::pair<QString, QString>> said;  // sentence, letters
   for (size_t i = 1; i < compared.runs.size(); ++i)
-    for (const std::string& warning : warnings_of(*compared.figures[0], *compared.figures[i])) {
+    for (const std::string& warning :
+         warnings_of(*compared.figures[0], *compared.figures[i], letter(compared.runs[0]).toStdString(),
+                     letter(compared.runs[i]).toStdString())) {
       const QString sentence = QString::fromStdString(warning);
       const auto at = std::ranges::find(said, sentence, &std::pair<QString, QString>::first);
       if (at == said.end())

@@ -24,7 +24,9 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
     painter->setPen(colour.isValid() ? colour.value<QColor>() : t.secondary);
     const QRect below(box.left(), option.rect.top() + kStackedHeight / 2, box.width(), kStackedHeight / 2 - 3);
     if (stacked) painter->setFont(ui_font(11));
-    draw_number(*painter, stacked ? below : box, Qt::AlignRight | Qt::AlignVCenter, beside);
+    const QRect place = stacked ? below : box;
+    const bool fits = number_width(painter->font(), beside) <= place.width();  // else its mark alone
+    draw_number(*painter, place, Qt::AlignRight | Qt::AlignVCenter, fits ? beside : beside.left(1));
     if (!stacked) box.setRight(box.right() - kBesideWidth);
     painter->setFont(ui_font(12, index.data(kStrongRole).toBool() ? 600 : 400));
   }

@@ -14,7 +14,7 @@ class CompareDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override;
-  static constexpr int kBesideWidth = 76;
+  static constexpr int kBesideWidth = 92;
   static constexpr int kStackedHeight = 36;  // height of a row with differences below the numbers
 };
 

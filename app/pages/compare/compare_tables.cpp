@@ -224,7 +224,7 @@ void CompareTables::showRunColumns(int row, const std::vector<MeasureValue>& val
     if (const MeasureDelta d = delta_of(values[0], values[i]); i > 0 && d.known()) {
       const bool same = d.verdict == Verdict::WithinNoise;
       const QString far = std::isnan(d.percent) ? with_sign(d.delta, values[i].decimals) : percent_text(d.percent);
-      cell->setData(kBesideRole, verdict_mark(d.verdict) + (same ? tr("noise") : far));
+      cell->setData(kBesideRole, verdict_mark(d.verdict) + (same ? verdict_text(d.verdict) : far));
       cell->setData(kColourRole, verdict_colour(d.verdict));
       cell->setToolTip(explained(d, values[0]));
     }

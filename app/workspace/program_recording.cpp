@@ -46,7 +46,7 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
                          QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-") + name + ".wsrun";
     program_ = std::make_unique<prof::RecordedProgram>(words, path.toStdString(), options);
     Run* run = begin(QFileInfo(path).completeBaseName(), name, path);
-    run->command = command, run->record_level = prof::to_string(options.python);
+    run->command = command, run->record_level = prof::to_string(options.python), run->record_folder = QDir::currentPath();
     return run;
   } catch (const std::exception& problem) {
     emit failed(QString::fromUtf8(problem.what()));

@@ -60,6 +60,7 @@ class Run : public QObject {
   QString differs;  // all changes against the run before it, of which the title names two; empty if it has another title
   QStringList command;   // command of a recorded program, which can be recorded again
   QString record_level;  // how much of its Python was recorded
+  QString record_folder;  // where it was started: its source files are below
   RunOrigin origin = RunOrigin::Live;
   QDateTime created;
   RunSpec spec;  // its current choices: takeChange() puts the changes made during the run into them

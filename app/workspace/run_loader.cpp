@@ -221,6 +221,8 @@ void read_summary(Run& run, const QString& path) {
   run.command = command_of(file);
   if (const auto level = file.extra.find(prof::kPythonLevelKey); level != file.extra.end())
     run.record_level = QString::fromStdString(level->second);
+  if (const auto folder = file.extra.find(prof::kFolderKey); folder != file.extra.end())
+    run.record_folder = QString::fromStdString(folder->second);
   run.takeAccount(file);
   if (const auto letter = file.extra.find("letter"); letter != file.extra.end() && run.letter < 0)
     run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, 25);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -109,6 +110,8 @@ void begin(bool by_driver) {
   };
   g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
   keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
+  std::error_code none;
+  g_recorder->notes().fact(kFolderKey, std::filesystem::current_path(none).string());
   g_usable = g_recorder;
   pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr, g_forked = true; });
 }

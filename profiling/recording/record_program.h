@@ -67,6 +67,7 @@ bool is_still_written(const std::string& path);  // true while a process writes 
 inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kPythonLevelKey = "record_level";
+inline constexpr const char* kFolderKey = "record_folder";  // where the program was started
 inline constexpr const char* kExitStatusKey = "exit_status";  // of a program that ended by exit()
 
 }  // namespace ws::prof

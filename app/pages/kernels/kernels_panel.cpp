@@ -119,7 +119,8 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
       table_(new QTableView(this)),
       instances_(new QTableView(this)),
       instance_model_(new InstanceModel(this)),
-      histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)) {
+      histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)),
+      source_(new SourceView(this)) {
   top_ = new Pane(tr("Kernels"), this);
   buildTable(top_);
   below_ = new Pane(tr("Executions"), this);
@@ -130,7 +131,9 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   split->addWidget(histogram_);
   split->addWidget(instances_);
-  split->setSizes({500, 300});
+  split->addWidget(source_);
+  split->setSizes({260, 320, 560});
+  source_->hide();
   below_->setBody(split);
   auto* rows = new QSplitter(Qt::Vertical, this);
   rows->addWidget(top_);
@@ -337,9 +340,25 @@ void KernelsPanel::drillDown() {
   below_->setTitle(tr("Executions"), row ? readable_name(*row) : tr("choose a kernel"));
   if (!row) {
     histogram_->setData({}, theme().focus);
+    source_->hide();
     return instance_model_->setRows({});
   }
-  fillInstances(*row, lookedAt());
+  const TimeRange range = lookedAt();
+  fillInstances(*row, range);
+  showSource(*row, range);
+}
+
+void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
+  const prof::OpInfo* op = op_of(run_->trace, row.op);
+  const auto place = op ? prof::source_place(prof::line_of(*op)) : std::nullopt;
+  source_->setVisible(place.has_value());
+  if (!place) return;
+  int64_t steps = 0;
+  for (const prof::Track& track : run_->trace.tracks())
+    if (track.kind == prof::TrackKind::Steps)
+      prof::for_each_span(track, range.begin, range.end, [&](const prof::Span&) { return ++steps, true; });
+  source_->showLine(run_->record_folder, run_->created.toSecsSinceEpoch(), *place,
+                    prof::time_by_line(prof::work_table(run_->trace, range.begin, range.end, prof::GroupBy::Line), place->path), steps);
 }
 
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {

@@ -5,6 +5,7 @@
 #include <QTimer>
 
 #include "app/pages/kernels/kernel_model.h"
+#include "app/pages/kernels/source_view.h"
 #include "app/widgets/histogram.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
@@ -26,6 +27,7 @@ class KernelsPanel : public QWidget {
   QTableView* table() const { return table_; }
   QTableView* instances() const { return instances_; }
   const HistogramView* histogram() const { return histogram_; }
+  const SourceView* source() const { return source_; }
   QMenu* columnMenu() const { return column_menu_; }
   void showColumn(int column, bool shown);  // as the user chose it, whatever the width
   void showUsualColumns();                  // the columns that fit
@@ -44,6 +46,7 @@ class KernelsPanel : public QWidget {
   void fitColumns();
   void drillDown();
   TimeRange lookedAt() const;
+  void showSource(const prof::KernelRow& row, TimeRange range);
   void fillInstances(const prof::KernelRow& row, TimeRange range);
 
   Selection* selection_;
@@ -53,6 +56,7 @@ class KernelsPanel : public QWidget {
   QTableView *table_, *instances_;
   class InstanceModel* instance_model_;
   HistogramView* histogram_;
+  SourceView* source_;  // hidden for a kernel that has no line
   Pane *top_, *below_;
   QPushButton* group_;
   QMenu* column_menu_;

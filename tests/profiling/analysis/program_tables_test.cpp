@@ -1,5 +1,6 @@
 // Time by module, and what the host did, of a recorded program.
 #include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/source_lines.h"
 
 #include "profiling/analysis/flame_tree.h"
 #include "profiling/analysis/trace_stats.h"
@@ -187,6 +188,23 @@ TEST_F(ProgramTables, NativeFramesStandInsideTheLineThatCalledThem) {
   EXPECT_EQ(tree[tree[4].parent].function, "hot");
   EXPECT_FALSE(is_own_path(tree[4].path));
   EXPECT_TRUE(is_own_path("trainer")) << "a program of one's own";
+}
+
+TEST(SourceLines, APlaceIsAPathAndALine) {
+  EXPECT_EQ(source_place("net.py:12 in Net.forward"), (SourcePlace{"net.py", 12}));
+  EXPECT_EQ(source_place("a b/ü in x:1.py:3 in f"), (SourcePlace{"a b/ü in x:1.py", 3}));
+  EXPECT_EQ(source_place("net.py:7"), (SourcePlace{"net.py", 7}));
+  for (const char* none : {"", "net.py", ":3 in f", "net.py:x in f", "net.py:0 in f", "net.py:99999999999 in f"})
+    EXPECT_EQ(source_place(none), std::nullopt) << none;
+}
+
+TEST(SourceLines, OnlySourceFilesAreRead) {
+  EXPECT_FALSE(read_source("/", "dev/zero", 0).problem.empty());
+  EXPECT_FALSE(read_source("/nowhere", "net.py", 0).problem.empty());
+  const SourceFile self = read_source(WARPSCOPE_SOURCE_DIR, "CMakeLists.txt", INT64_MAX);
+  EXPECT_TRUE(self.problem.empty());
+  EXPECT_FALSE(self.changed);
+  EXPECT_FALSE(self.lines.empty());
 }
 
 TEST_F(ProgramTables, StacksOfARangeAreCutAtItsEnds) {

@@ -306,6 +306,7 @@ class Torch(Recorded):
         self.assertEqual((command[0], os.path.basename(command[1])), (TORCH, "train.py"))
         self.assertEqual((kept["record_level"], kept["record_trace"], kept["name"]), ("ops", "full", "train.py"))
         self.assertTrue(kept["program_torch"])
+        self.assertTrue(os.path.basename(kept["record_folder"]).startswith("warpscope py"), "its source files are there")
 
     def stats(self, by):
         done = subprocess.run([CLI, "stats", "r.wsrun", "--by", by], cwd=self.folder, capture_output=True, text=True)

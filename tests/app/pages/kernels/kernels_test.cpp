@@ -46,7 +46,39 @@ class KernelsTest : public QObject {
   void columnsFitOrAreChosen();
   void statisticsAndOccupancyAreColumns();
   void graphsHaveRows();
+  void theSourceOfAKernelIsShownWithTheTimeOfItsLines();
 };
+
+void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
+  QTemporaryDir folder;
+  QFile file(folder.filePath("net.py"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  for (int line = 1; line <= 400; ++line) file.write(QByteArray("line ") + QByteArray::number(line) + "\n");
+  file.close();
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
+  run->record_folder = folder.path();
+  run->created = QDateTime::currentDateTime().addSecs(60);
+  kernels.show();
+  QVERIFY2(panel.source()->isHidden(), "our own trainings have no lines");
+  for (prof::OpInfo& op : run->trace.ops) op.detail = "at net.py:217 in Net.forward";
+  panel.refresh();
+  QVERIFY(!panel.source()->isHidden());
+  const QAbstractItemModel& lines = *panel.source()->table()->model();
+  QCOMPARE(lines.rowCount(), 400);
+  QCOMPARE(panel.source()->table()->currentIndex().row(), 216);
+  QCOMPARE(lines.index(216, SourceModel::Text).data().toString(), "line 217");
+  QVERIFY(!lines.index(216, SourceModel::Time).data().toString().isEmpty());
+  QVERIFY(lines.index(215, SourceModel::Time).data().toString().isEmpty());
+  QVERIFY(panel.source()->note().isEmpty());
+  run->created = QDateTime::currentDateTime().addSecs(-3600);
+  panel.refresh();
+  QVERIFY2(panel.source()->note().contains("changed after"), qPrintable(panel.source()->note()));
+  QVERIFY(file.remove());
+  panel.refresh();
+  QVERIFY2(panel.source()->note().contains("is not there any more"), qPrintable(panel.source()->note()));
+  QCOMPARE(lines.rowCount(), 0);
+}
 
 void KernelsTest::kernelsSumToTheTrace() {
   Kernels kernels;

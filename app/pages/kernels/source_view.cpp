@@ -1,0 +1,74 @@
+#include "app/pages/kernels/source_view.h"
+
+#include <QFontDatabase>
+#include <QHeaderView>
+#include <QLabel>
+#include <QScrollBar>
+#include <QVBoxLayout>
+
+#include "app/text/units.h"
+#include "app/widgets/table_style.h"
+
+namespace ws::app {
+
+void SourceModel::setSource(std::vector<std::string> lines, std::map<int, int64_t> times, int64_t steps) {
+  beginResetModel();
+  lines_ = std::move(lines), times_ = std::move(times), steps_ = steps;
+  endResetModel();
+}
+
+int SourceModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(lines_.size()); }
+
+QVariant SourceModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid()) return {};
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue(static_cast<int>((index.column() == Text ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter));
+  if (role == Qt::FontRole && index.column() == Text) return QFontDatabase::systemFont(QFontDatabase::FixedFont);
+  if (role != Qt::DisplayRole) return {};
+  const int line = index.row() + 1;
+  if (index.column() == Number) return line;
+  if (index.column() == Text) return QString::fromStdString(lines_[static_cast<size_t>(index.row())]).replace('\t', "    ");
+  const auto at = times_.find(line);
+  if (at == times_.end()) return {};
+  return us_text(static_cast<double>(at->second) / 1000 / static_cast<double>(std::max<int64_t>(steps_, 1)));
+}
+
+QVariant SourceModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || role != Qt::DisplayRole) return {};
+  if (section == Time) return steps_ > 0 ? tr("µs a step") : tr("µs in all");
+  return section == Number ? tr("line") : tr("source");
+}
+
+SourceView::SourceView(QWidget* parent) : QWidget(parent), table_(new QTableView(this)), note_(new QLabel(this)) {
+  table_->setModel(&model_);
+  style_table(*table_, tr("Source of the chosen kernel, with the time of each line"));
+  table_->horizontalHeader()->setStretchLastSection(true);
+  table_->setColumnWidth(SourceModel::Time, 84), table_->setColumnWidth(SourceModel::Number, 48);
+  note_->setWordWrap(true), note_->setMargin(4), note_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  column->addWidget(note_), column->addWidget(table_, 1);
+}
+
+QString SourceView::note() const { return note_->isHidden() ? QString() : note_->text(); }
+
+void SourceView::showLine(const QString& folder, qint64 recorded_s, const prof::SourcePlace& place, std::map<int, int64_t> times,
+                          int64_t steps) {
+  prof::SourceFile file = prof::read_source(folder.toStdString(), place.path, recorded_s);
+  if (!file.problem.empty())
+    note_->setText(QString::fromStdString(file.problem));
+  else if (file.changed)
+    note_->setText(tr("%1 was changed after it was recorded: lines may not be those that ran.").arg(QString::fromStdString(place.path)));
+  note_->setVisible(!file.problem.empty() || file.changed);
+  table_->setVisible(file.problem.empty());
+  const bool same = place == shown_;  // news of a live run: the reader may have scrolled
+  const int scrolled = table_->verticalScrollBar()->value();
+  shown_ = place;
+  model_.setSource(std::move(file.lines), std::move(times), steps);
+  const QModelIndex line = model_.index(place.line - 1, SourceModel::Text);
+  table_->setCurrentIndex(line);
+  table_->scrollTo(line, QAbstractItemView::PositionAtCenter);
+  if (same) table_->verticalScrollBar()->setValue(scrolled);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,47 @@
+// The source around a line of a recorded program, with what each line takes of a step in the margin.
+#pragma once
+#include <QAbstractTableModel>
+#include <QTableView>
+#include <map>
+
+#include "profiling/analysis/source_lines.h"
+
+class QLabel;
+
+namespace ws::app {
+
+class SourceModel : public QAbstractTableModel {
+  Q_OBJECT
+ public:
+  enum Column { Time, Number, Text, Columns };
+  using QAbstractTableModel::QAbstractTableModel;
+  // `times`: ns by line; `steps`: how many steps they are of, 0: not known, the times are of the whole run.
+  void setSource(std::vector<std::string> lines, std::map<int, int64_t> times, int64_t steps);
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : Columns; }
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  std::vector<std::string> lines_;
+  std::map<int, int64_t> times_;
+  int64_t steps_ = 0;
+};
+
+class SourceView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit SourceView(QWidget* parent = nullptr);
+  // If the file is gone or was changed since, a note says so.
+  void showLine(const QString& folder, qint64 recorded_s, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps);
+  QTableView* table() const { return table_; }
+  QString note() const;
+
+ private:
+  SourceModel model_;
+  prof::SourcePlace shown_;
+  QTableView* table_;
+  QLabel* note_;
+};
+
+}  // namespace ws::app

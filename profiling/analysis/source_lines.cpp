@@ -1,0 +1,44 @@
+#include "profiling/analysis/source_lines.h"
+
+#include <sys/stat.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+namespace ws::prof {
+
+std::optional<SourcePlace> source_place(std::string_view place) {
+  const size_t in = place.find(" in ", place.rfind(':') == std::string_view::npos ? 0 : place.rfind(':'));
+  const std::string_view where = place.substr(0, in);
+  const size_t colon = where.rfind(':');
+  SourcePlace found;
+  if (colon == std::string_view::npos || colon == 0) return {};
+  const char* const end = where.data() + where.size();
+  if (std::from_chars(where.data() + colon + 1, end, found.line).ptr != end || found.line < 1) return {};
+  found.path = where.substr(0, colon);
+  return found;
+}
+
+std::map<int, int64_t> time_by_line(const std::vector<KernelRow>& lines, const std::string& path) {
+  std::map<int, int64_t> times;
+  for (const KernelRow& row : lines)
+    if (const auto place = source_place(row.key); place && place->path == path) times[place->line] += row.time.total;
+  return times;
+}
+
+SourceFile read_source(const std::string& folder, const std::string& path, int64_t recorded_s) {
+  constexpr int64_t kMostBytes = 8 << 20;
+  const std::string whole = (std::filesystem::path(folder) / path).string();
+  SourceFile file;
+  struct stat about {};
+  if (stat(whole.c_str(), &about) != 0) return file.problem = whole + " is not there any more, or was never on this machine.", file;
+  if (!S_ISREG(about.st_mode) || about.st_size > kMostBytes) return file.problem = whole + " is no source file.", file;
+  std::ifstream in(whole);
+  for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+  if (file.lines.empty()) file.problem = whole + " cannot be read.";
+  file.changed = about.st_mtime > recorded_s;
+  return file;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,31 @@
+// The source file of a place in a recorded program, with the time of each of its lines.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiling/analysis/kernel_table.h"
+
+namespace ws::prof {
+
+struct SourcePlace {
+  std::string path;  // as recorded: below the program's folder, or whole
+  int line = 0;
+  bool operator==(const SourcePlace&) const = default;
+};
+std::optional<SourcePlace> source_place(std::string_view place);  // "net.py:12 in Net.forward"
+
+// Time of each line of this file, in ns. `lines`: a table with a row per line.
+std::map<int, int64_t> time_by_line(const std::vector<KernelRow>& lines, const std::string& path);
+
+struct SourceFile {
+  std::vector<std::string> lines;
+  std::string problem;   // why there are no lines: "net.py is not there any more."
+  bool changed = false;  // since it was recorded
+};
+// `folder`: where the program ran. `recorded_s`: when, in seconds since 1970.
+SourceFile read_source(const std::string& folder, const std::string& path, int64_t recorded_s);
+
+}  // namespace ws::prof

@@ -39,6 +39,8 @@ constexpr bool kBits = choice::activation == kRelu;
 constexpr int kPartialBytes = kBlocks * H * R * (choice::half_partials ? 2 : 4);
 constexpr int kSlopeBytes = kBits ? kBlocks * kMathWarps * R * 2 : kSlopes ? kBlocks * kMathWarps * R * 64 : 0;
 constexpr int kGradientBytes = B * OW * 4 + kSlopeBytes;
+constexpr int kOutputSteps = choice::output_steps, kGradientStride = choice::gradient_stride;
+constexpr int kTargets = kClasses ? 1 : O;  // numbers of a row's target
 constexpr int kHiddenBytes = B * kOwn * 4;
 constexpr int kWeightBytes = kBlocks * O * kOwn * 4 + (choice::bias ? O * 4 : 0);
 constexpr int kSlopeOwner = R * 16 + 4;  // floats of one owner's slopes for 16 hidden units
@@ -48,19 +50,17 @@ WS_DEVICE int column_owner(int tile, int column) {
   return kHalves ? 8 * (tile / R) + column : (2 * tile + (column & 1)) & 15;
 }
 WS_DEVICE int column_row(int tile, int column) { return kHalves ? tile % R : 4 * (tile >> 3) + (column >> 1); }
+// The other way round: the column of a row, counted over all tiles.
+WS_DEVICE int column_of(int owner, int row) {
+  return kHalves ? 8 * (R * (owner >> 3) + row) + (owner & 7)
+                 : 8 * ((owner >> 1) + 8 * (row >> 2)) + (owner & 1) + 2 * (row & 3);
+}
 
 WS_DEVICE ulong matrix(uint address, uint leading, uint stride) {
   return static_cast<ulong>((address & 0x3FFFF) >> 4) | (static_cast<ulong>(leading >> 4) << 16) |
          (static_cast<ulong>(stride >> 4) << 32);
 }
 
-struct Block {
-  uint shared, rank;
-  volatile int* verdict;  // fp16: nonzero if a gradient of this step is not finite
-  Watch watch;
-  WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
-  WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
-};
 enum Barriers {
   kPartials,
   kGradients,
@@ -76,46 +76,33 @@ enum Barriers {
   kFree1
 };
 
+struct Block {
+  uint shared, rank;
+  volatile int* verdict;  // fp16: nonzero if a gradient of this step is not finite
+  Watch watch;
+  WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
+  WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
+  // The target of this block's row `row` of a step: number i.
+  WS_DEVICE uint target(int step, int row, int i) const {
+    return at(choice::at_targets + (((step & 3) * R + row) * kTargets + i) * 4);
+  }
+};
+
 // ---- the middle: the owner's rows ----
 struct Middle {
   const Arguments& a;
   const Block& block;
   // A lane has one row. With four rows, two groups of lanes share each row: `part` tells which hidden units a lane has.
   int warp, lane, g, t, row, part;
-  int label = 0, next_label = 0;
-  float target[4] = {}, next_target[4] = {};
-  uint next_row = 0;
-  bool valid, has_labels;
+  bool valid;
   float w2[2][4], w2t[2][4], bias[4];
 
   WS_DEVICE Middle(const Arguments& args, const Block& b, int w, int l)
       : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(g & (R - 1)), part(R == 4 ? g >> 2 : 0) {
-    valid = place() < a.batch;
-    find(0);
-    fetch_target();
-    take_target();
-    if (a.steps > 1) find(1), fetch_target();
-    if (a.steps > 2) find(2);
-  }
-  WS_DEVICE int place() const { return static_cast<int>(block.rank) + kBlocks * row; }
-  WS_DEVICE void find(int step) { find_row(a, a.first_row + step * a.rows_onward + (valid ? place() : 0), next_row); }
-  WS_DEVICE void fetch_target() {
-    if constexpr (kClasses) {
-      next_label = static_cast<const int*>(a.targets)[next_row];
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        if (4 * t + i < O)
-          next_target[i] = static_cast<const float*>(a.targets)[static_cast<size_t>(next_row) * O + 4 * t + i];
-    }
-  }
-  WS_DEVICE void take_target() {
-    label = next_label;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) target[i] = next_target[i];
+    valid = static_cast<int>(block.rank) + kBlocks * row < a.batch;
   }
 
-  // Loads what this warp needs of W2 in the middle, and in the backward product for hidden units [first, first + 16).
+  // Loads what this warp needs of W2 in the middle.
   WS_DEVICE void load_weights() {
     const uint w = block.at(choice::at_w2) + 64u * static_cast<uint>(warp);
 #pragma unroll
@@ -125,13 +112,19 @@ struct Middle {
       w2[k][1] = load_f(w + ((g + 8) * kW2Stride + first) * 4);
       w2[k][2] = load_f(w + (g * kW2Stride + second) * 4);
       w2[k][3] = load_f(w + ((g + 8) * kW2Stride + second) * 4);
-      w2t[k][0] = load_f(w + ((4 * t + 2 * k) * kW2Stride + g) * 4);
-      w2t[k][1] = load_f(w + ((4 * t + 2 * k) * kW2Stride + g + 8) * 4);
-      w2t[k][2] = load_f(w + ((4 * t + 2 * k + 1) * kW2Stride + g) * 4);
-      w2t[k][3] = load_f(w + ((4 * t + 2 * k + 1) * kW2Stride + g + 8) * 4);
     }
+    const float4 b = load_f4(block.at(choice::at_b2) + 16 * t);
+    bias[0] = b.x, bias[1] = b.y, bias[2] = b.z, bias[3] = b.w;
+  }
+  // Loads what this warp needs of W2 in the backward product. W2 of the next step can arrive once the gradients are sent.
+  WS_DEVICE void load_turned_weights() {
+    const uint w = block.at(choice::at_w2) + 64u * static_cast<uint>(warp) + 4u * static_cast<uint>(g);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) bias[i] = load_f(block.at(choice::at_b2) + (4 * t + i) * 4);
+    for (int k = 0; k < 2; ++k) {
+      const int first = kPasses == 3 ? 4 * t + 2 * k : 8 * k + t, second = kPasses == 3 ? first + 1 : first + 4;
+      w2t[k][0] = load_f(w + first * kW2Stride * 4), w2t[k][1] = load_f(w + first * kW2Stride * 4 + 32);
+      w2t[k][2] = load_f(w + second * kW2Stride * 4), w2t[k][3] = load_f(w + second * kW2Stride * 4 + 32);
+    }
   }
 
   // Returns which of this warp's sixteen units belongs to operand `i` of product `k`.
@@ -247,7 +240,8 @@ struct Middle {
     for (int q = 0; q < targets / kHalfRows; ++q) {
       const int j = kHalfRows * q + part;
       const uint to = static_cast<uint>(warp * targets + j), base = in_block(block.shared, to) - block.shared;
-      const uint where = base + block.at(choice::at_hidden) + ((block.rank ^ to) * R + row) * kOwn * 4 + t * kSend * 4;
+      const uint where = base + block.at(choice::at_hidden) +
+                         column_of(static_cast<int>(block.rank ^ to), row) * kOwn * 4 + t * kSend * 4;
       const uint barrier = base + block.barrier(kHidden);
       if constexpr (kSend == 2) {
         const float first = R == 4 ? (part ? h[2] : h[0]) : h[2 * q],
@@ -305,89 +299,110 @@ struct Middle {
     for (int k = 0; k < targets / kHalfRows; ++k) {
       const uint to = static_cast<uint>(warp * targets + k * kHalfRows + part);
       const uint base = in_block(block.shared, to) - block.shared;
-      send4(base + block.at(choice::at_gradients) + ((block.rank ^ to) * R + row) * OW * 4 + t * 16,
+      send4(base + block.at(choice::at_gradients) + t * kGradientStride + column_of(static_cast<int>(block.rank ^ to), row) * 16,
             base + block.barrier(kGradients), bits(d[0]), bits(d[1]), bits(d[2]), bits(d[3]));
     }
   }
 
-  // Writes the loss and the correct rows of this block for the host. One warp does it.
-  WS_DEVICE void note_loss(int step, const float (&z)[4], float top, float sum) const {
-    float loss = 0.f, correct = 0.f;
-    if constexpr (kClasses) {
-      int best = O;
-#pragma unroll
-      for (int i = 3; i >= 0; --i) {
-        if (4 * t + i < O && z[i] == top) best = 4 * t + i;
-        if (4 * t + i == label) loss = top - z[i];
-      }
-#pragma unroll
-      for (int d = 1; d < 4; d *= 2) {
-        best = min(best, __shfl_xor_sync(~0u, best, d));
-        loss += __shfl_xor_sync(~0u, loss, d);
-      }
-      loss += log_of(sum);
-      correct = best == label;
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        if (4 * t + i < O) loss += (z[i] - target[i]) * (z[i] - target[i]) / static_cast<float>(O);
-      loss += __shfl_xor_sync(~0u, loss, 1);
-      loss += __shfl_xor_sync(~0u, loss, 2);
-    }
-    if (!valid) loss = correct = 0.f;
-#pragma unroll
-    for (int d = 4; d < 4 * R; d *= 2) {
-      loss += __shfl_xor_sync(~0u, loss, d);
-      correct += __shfl_xor_sync(~0u, correct, d);
-    }
-    if (lane != 0) return;
-    float* out = a.partials + (static_cast<size_t>(step) * kBlocks + block.rank) * 2;
-    out[0] = loss, out[1] = correct;
-  }
-
-  WS_DEVICE bool run(int step, float gradient_scale, bool alive) {
-    float z[kValues], exact[kValues], h[kValues], d[4];
-    add_partials(z);
+  // z: z1 of this lane's row. Sends what the other blocks need of it but the gradients.
+  WS_DEVICE void activate(const float (&z)[kValues], float (&h)[kValues]) const {
+    float exact[kValues];
 #pragma unroll
     for (int i = 0; i < kValues; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
-    float out[4];
-    const bool lost = output_sums(h, out, alive);
-    if (lane == 0) barrier_arrive(block.barrier(kMiddle));
     send_slopes(z, exact);
+  }
+  WS_DEVICE bool run(int step, const float (&h)[kValues], float gradient_scale, bool alive) {
+    float z[4], d[4];
+    int label = 0;
+    if constexpr (kClasses) label = static_cast<int>(load_u(block.target(step, row, 0)));
+    const bool lost = output_sums(h, z, alive);
+    if (warp == kMathWarps - 1 && part == 0)
+      store_f4(block.at(choice::at_outputs) + row * 64 + t * 16, z[0], z[1], z[2], z[3]);
+    __syncwarp();
+    if (lane == 0) barrier_arrive(block.barrier(kMiddle));
     send_hidden(h);
-    float top = 0.f, sum = 0.f;
     if constexpr (kClasses) {
-      top = __int_as_float(0xff800000);  // minus infinity
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        if (4 * t + i < O) top = fmaxf(top, out[i]);
-      top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        d[i] = 4 * t + i < O ? exp_of(out[i] - top) : 0.f;
-        sum += d[i];
-      }
-      sum += __shfl_xor_sync(~0u, sum, 1);
-      sum += __shfl_xor_sync(~0u, sum, 2);
+      const float top = top_of(z, t);
+      const float sum = exp_sum(z, top, t, d);
       const float factor = choice::precision == kFp32 ? gradient_scale / sum : __fdividef(gradient_scale, sum);
 #pragma unroll
       for (int i = 0; i < 4; ++i)
         d[i] = valid ? rounded(d[i] * factor - (4 * t + i == label ? gradient_scale : 0.f)) : 0.f;
     } else {
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        d[i] =
-            valid && 4 * t + i < O ? rounded((out[i] - target[i]) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
+      for (int i = 0; i < 4; ++i) {
+        const bool is = valid && 4 * t + i < O;
+        const float target = is ? load_f(block.target(step, row, 4 * t + i)) : 0.f;
+        d[i] = is ? rounded((z[i] - target) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
+      }
     }
     send_gradient(d);
-    if (warp == kMathWarps - 1) note_loss(step, out, top, sum);
-    take_target();
-    if (step + 2 < a.steps) fetch_target();
-    if (step + 3 < a.steps) find(step + 3);
     return lost;
   }
+  // The largest output of a row; its outputs lie in four lanes.
+  WS_DEVICE static float top_of(const float (&z)[4], int t) {
+    float top = __int_as_float(0xff800000);  // minus infinity
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if (4 * t + i < O) top = fmaxf(top, z[i]);
+    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
+    return fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+  }
+  WS_DEVICE static float exp_sum(const float (&z)[4], float top, int t, float (&each)[4]) {
+    float sum = 0.f;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      each[i] = 4 * t + i < O ? exp_of(z[i] - top) : 0.f;
+      sum += each[i];
+    }
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    return sum + __shfl_xor_sync(~0u, sum, 2);
+  }
 };
+
+// Writes the loss and the correct rows of this block for the host. One warp does it.
+WS_DEVICE void note_loss(const Arguments& a, const Block& block, int step, int lane) {
+  const int t = lane & 3, row = lane >> 2 & (R - 1);
+  const float4 outputs = load_f4(block.at(choice::at_outputs) + row * 64 + t * 16);
+  const float z[4] = {outputs.x, outputs.y, outputs.z, outputs.w};
+  float loss = 0.f, correct = 0.f;
+  if constexpr (kClasses) {
+    const int label = static_cast<int>(load_u(block.target(step, row, 0)));
+    float each[4];
+    const float top = Middle::top_of(z, t), sum = Middle::exp_sum(z, top, t, each);
+    int best = O;
+#pragma unroll
+    for (int i = 3; i >= 0; --i) {
+      if (4 * t + i < O && z[i] == top) best = 4 * t + i;
+      if (4 * t + i == label) loss = top - z[i];
+    }
+#pragma unroll
+    for (int d = 1; d < 4; d *= 2) {
+      best = min(best, __shfl_xor_sync(~0u, best, d));
+      loss += __shfl_xor_sync(~0u, loss, d);
+    }
+    loss += log_of(sum);
+    correct = best == label;
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (4 * t + i >= O) continue;
+      const float off = z[i] - load_f(block.target(step, row, 4 * t + i));
+      loss += off * off / static_cast<float>(O);
+    }
+    loss += __shfl_xor_sync(~0u, loss, 1);
+    loss += __shfl_xor_sync(~0u, loss, 2);
+  }
+  if (static_cast<int>(block.rank) + kBlocks * row >= a.batch) loss = correct = 0.f;
+#pragma unroll
+  for (int d = 4; d < 4 * R; d *= 2) {
+    loss += __shfl_xor_sync(~0u, loss, d);
+    correct += __shfl_xor_sync(~0u, correct, d);
+  }
+  if (lane != 0) return;
+  float* out = a.partials + (static_cast<size_t>(step) * kBlocks + block.rank) * 2;
+  out[0] = loss, out[1] = correct;
+}
 
 // ---- the big layer ----
 struct Operand {
@@ -455,15 +470,15 @@ struct BigLayer {
     };
 #pragma unroll
     for (int s = 0; s < kForwardSteps; ++s) {
+      const auto value = [&](int tile, int k) { return tile < kTiles ? w[tile < kTiles ? tile : 0][k] : 0.f; };
       if constexpr (kHalves) {
         const int j = 2 * s;
-        out.v[s][0] = half_pair(w[j][0], w[j][1]), out.v[s][1] = half_pair(w[j][2], w[j][3]);
-        const bool more = j + 1 < kTiles;
-        out.v[s][2] = more ? half_pair(w[more ? j + 1 : 0][0], w[more ? j + 1 : 0][1]) : 0u;
-        out.v[s][3] = more ? half_pair(w[more ? j + 1 : 0][2], w[more ? j + 1 : 0][3]) : 0u;
+        out.v[s][0] = half_pair(value(j, 0), value(j, 1)), out.v[s][1] = half_pair(value(j, 2), value(j, 3));
+        out.v[s][2] = half_pair(value(j + 1, 0), value(j + 1, 1));
+        out.v[s][3] = half_pair(value(j + 1, 2), value(j + 1, 3));
       } else {
-        out.v[s][0] = part(w[s][0]), out.v[s][1] = part(w[s][2]);
-        out.v[s][2] = part(w[s][1]), out.v[s][3] = part(w[s][3]);
+        out.v[s][0] = part(value(s, 0)), out.v[s][1] = part(value(s, 2));
+        out.v[s][2] = part(value(s, 1)), out.v[s][3] = part(value(s, 3));
       }
     }
   }
@@ -487,7 +502,8 @@ struct BigLayer {
 
   // Sends partial z1 of the whole batch to the owners of the rows. One half of the batch is sent while the other is
   // multiplied. `rows`, `rest`: tiles of the batch; rest is only for fp32.
-  WS_DEVICE void forward(uint rows, uint rest, int warp, bool sends) const {
+  WS_DEVICE void forward(int step, uint rows, uint rest, int warp) const {
+    const bool sends = !(a.lose_message_at == step && block.rank == 1);
     constexpr uint half = B / 2 * 16;  // bytes of half of the places in a chunk
     Operand weights, low;
     operand<0>(weights);
@@ -537,19 +553,19 @@ struct BigLayer {
     uint word[4];
   };
   WS_DEVICE Slopes load_slopes(int warp, int tile) const {
+    const uint slopes = block.at(choice::at_slopes);
     const int owner = column_owner(tile, kHalves ? 2 * t : 0), row = column_row(tile, 2 * t);
     Slopes s{};
     if constexpr (kBits && R == 4) {
-      const uint4 words = load_u4(block.at(choice::at_slopes) + (warp * kBlocks + owner) * 8);
+      const uint4 words = load_u4(slopes + (warp * kBlocks + owner) * 8);
       s = {{words.x, words.z, words.y, words.w}};
     }
     if constexpr (kBits && R == 8) {
-      const uint from = block.at(choice::at_slopes) + (warp * kBlocks + owner) * 16 + (g >> 2) * 4;
+      const uint from = slopes + (warp * kBlocks + owner) * 16 + (g >> 2) * 4;
       s = {{load_u(from), load_u(from + 16), load_u(from + 8), load_u(from + 24)}};
     }
     if constexpr (kSlopes) {
-      const uint from = block.at(choice::at_slopes) +
-                        ((warp * kBlocks + owner) * kSlopeOwner + row * 16 + (g & 3) * 4 + (g >> 2)) * 4;
+      const uint from = slopes + ((warp * kBlocks + owner) * kSlopeOwner + row * 16 + (g & 3) * 4 + (g >> 2)) * 4;
       s = {{load_u(from), load_u(from + kSlopeOwner * 4), load_u(from + 8), load_u(from + kSlopeOwner * 4 + 8)}};
     }
     return s;
@@ -565,43 +581,67 @@ struct BigLayer {
   }
 
   // Computes dz1 of this warp's sixteen units for all rows, as the register operand of the backward product. Returns
-  // true if a value is not finite in fp16.
-  WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
-    constexpr int together = kPasses == 3 ? 4 : 8;  // tiles at a time: first all loads, then all products
+  // true if a value is not finite in fp16. c: the products of W2 and the gradients, then dz1.
+  WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, float (&c)[B / 8][4], Operand& high,
+                                 Operand& low) const {
     bool bad = false;
     uint check[4] = {};
+    if constexpr (choice::precision == kFp16) {
+      // Each thread looks at a part of the gradients.
+      for (int i = 32 * warp + lane; i < B * OW / 4; i += kMathThreads) {
+        const float4 d = load_f4(block.at(choice::at_gradients) + i / B * kGradientStride + i % B * 16);
+        bad |= !(fabsf(d.x) + fabsf(d.y) + fabsf(d.z) + fabsf(d.w) < 4e5f);
+      }
+    }
+    constexpr int together = kPasses == 3 ? 4 : B / 8;  // tiles at a time: first all loads, then all products
+    if constexpr (kPasses != 3) begin_on_tensor_cores(w2t, c);
 #pragma unroll
     for (int first = 0; first < B / 8; first += together) {
-      float4 d[together];
       Slopes slopes[together];
-      float c[together][4] = {};
-#pragma unroll
-      for (int j = 0; j < together; ++j) {
-        const int owner = column_owner(first + j, g), row = column_row(first + j, g);
-        d[j] = make_float4(0.f, 0.f, 0.f, 0.f);
-        if (OW == 16 || 4 * t < OW)
-          d[j] = load_f4(block.at(choice::at_gradients) + (owner * R + row) * OW * 4 + t * 16);
-      }
+      if constexpr (kPasses == 3) multiply_by_output_weights(w2t, first, c);
 #pragma unroll
       for (int j = 0; j < together; ++j) slopes[j] = load_slopes(warp, first + j);
-#pragma unroll
-      for (int j = 0; j < together; ++j) multiply(c[j], w2t[0], d[j].x, d[j].y);
-#pragma unroll
-      for (int j = 0; j < together; ++j) multiply(c[j], w2t[1], d[j].z, d[j].w);
+      if constexpr (kPasses != 3) wgmma_wait<0>();
 #pragma unroll
       for (int j = 0; j < together; ++j) {
-        apply_slopes(first + j, slopes[j], c[j]);
-        operand_of(first + j, c[j], high, low);
+        const int tile = first + j;
+        apply_slopes(tile, slopes[j], c[tile]);
+        operand_of(tile, c[tile], high, low);
         if constexpr (choice::precision == kFp16) {
           // Zero times a value that is not finite is NaN, and NaN stays in every further sum.
-          add_zero_times(check[2 * (j & 1)], high.v[(first + j) / 2][2 * (j & 1)]);
-          add_zero_times(check[2 * (j & 1) + 1], high.v[(first + j) / 2][2 * (j & 1) + 1]);
-          const float sum = fabsf(d[j].x) + fabsf(d[j].y) + fabsf(d[j].z) + fabsf(d[j].w);
-          if ((j & (kMathWarps - 1)) == warp) bad |= !(sum < 4e5f);
+          add_zero_times(check[2 * (j & 1)], high.v[tile / 2][2 * (j & 1)]);
+          add_zero_times(check[2 * (j & 1) + 1], high.v[tile / 2][2 * (j & 1) + 1]);
         }
       }
     }
     return bad || ((check[0] | check[1] | check[2] | check[3]) & 0x7fff7fffu) != 0;
+  }
+  // Four tiles from `first` on: first all loads, then all products.
+  WS_DEVICE void multiply_by_output_weights(const float (&w2t)[2][4], int first, float (&c)[B / 8][4]) const {
+    float4 d[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      d[j] = make_float4(0.f, 0.f, 0.f, 0.f);
+      if (OW == 16 || 4 * t < OW)
+        d[j] = load_f4(block.at(choice::at_gradients) + t * kGradientStride + (8 * (first + j) + g) * 16);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) c[first + j][k] = 0.f;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) multiply(c[first + j], w2t[0], d[j].x, d[j].y);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) multiply(c[first + j], w2t[1], d[j].z, d[j].w);
+  }
+  WS_DEVICE void begin_on_tensor_cores(const float (&w2t)[2][4], float (&c)[B / 8][4]) const {
+    float (&sums)[B / 2] = reinterpret_cast<float (&)[B / 2]>(c);
+    const ulong gradients = matrix(block.at(choice::at_gradients), kGradientStride, 128);
+    stores_for_tensor_cores();
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < kOutputSteps; ++k)
+      hidden_product(sums, bits(w2t[k][0]), bits(w2t[k][1]), bits(w2t[k][2]), bits(w2t[k][3]),
+                     gradients + ((2 * k * kGradientStride) >> 4), k > 0);
+    wgmma_commit();
   }
   WS_DEVICE static void operand_of(int j, const float (&c)[4], Operand& high, Operand& low) {
     if constexpr (kHalves) {
@@ -646,6 +686,7 @@ struct Rows {
   const Block& block;
   int warp, lane;
   uint row[B / 32];
+  uint target_row = 0;
 
   WS_DEVICE int batch_row(int k) const {
     const int place = warp * (B / 4) + (lane & 7) + 8 * k;
@@ -657,14 +698,22 @@ struct Rows {
       const int b = batch_row(k);
       find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), row[k]);
     }
+    const int i = 32 * warp + lane, b = static_cast<int>(block.rank) + kBlocks * (i / kTargets);
+    if (i < R * kTargets) find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), target_row);
   }
-  WS_DEVICE uint tile(int step) const { return block.at(choice::at_rows) + (step % 3) * choice::rows_bytes; }
+  WS_DEVICE uint tile(int step) const {
+    return block.at(choice::at_rows) + (step % 3) * choice::rows_bytes;
+  }
   WS_DEVICE uint rest(int step) const { return block.at(choice::at_rest) + (step & 1) * choice::rows_bytes; }
   WS_DEVICE uint turned(int step) const { return block.at(choice::at_turned) + (step & 1) * choice::turned_bytes; }
   WS_DEVICE uint turned_rest(int step) const {
     return block.at(choice::at_turned_rest) + (step & 1) * choice::turned_bytes;
   }
   WS_DEVICE void load(int step) {
+    const int i = 32 * warp + lane;
+    if (i < R * kTargets)
+      copy4(block.target(step, i / kTargets, i % kTargets),
+            static_cast<const uint*>(a.targets) + static_cast<size_t>(target_row) * kTargets + i % kTargets);
     const char* from = static_cast<const char*>(a.rows) + block.rank * choice::row_bytes;
     const uint to = tile(step) + (warp * (B / 4) + (lane & 7)) * 16;
 #pragma unroll
@@ -703,7 +752,7 @@ struct Rows {
       }
     }
   }
-  // Call when the rows of `step` have arrived: converts them to the form that the products read.
+  // Call when the rows of `step` have arrived: the forward product may read them.
   WS_DEVICE void hand_over(int step) const {
     warps_meet(2, 128);
     if constexpr (kPasses == 3) {
@@ -711,6 +760,9 @@ struct Rows {
     }
     stores_for_tensor_cores();
     barrier_arrive(block.barrier(kRows0 + (step & 1)));
+  }
+  // Converts rows that were handed over to the form that the backward product reads.
+  WS_DEVICE void hand_over_turned(int step) const {
     if constexpr (kHalves) return;
     turn(tile(step), turned(step));
     if constexpr (kPasses == 3) {
@@ -759,10 +811,12 @@ struct SmallLayer {
     const float one = 1.f;
 #pragma unroll
     for (int k = 0; k < B / 32; ++k) {
-      const int entry = warp * (B / 4) + 8 * k + t;
-      const uint d = block.at(choice::at_gradients) + entry * OW * 4 + g * 4;
-      const uint h = block.at(choice::at_hidden) + entry * kOwn * 4 + ((g & 3) * kSend + (kSend == 2 ? g >> 2 : 0)) * 4;
-      const float dz[4] = {load_f(d), load_f(d + 32), load_f(d + 16 * OW), load_f(d + 16 * OW + 32)};
+      const int column = warp * (B / 4) + 8 * k + t;
+      const uint d = block.at(choice::at_gradients) + (g >> 2) * kGradientStride + column * 16 + (g & 3) * 4;
+      const uint h = block.at(choice::at_hidden) + column * kOwn * 4 + ((g & 3) * kSend + (kSend == 2 ? g >> 2 : 0)) * 4;
+      const bool more = OW > 8 + 4 * (g >> 2);
+      const float dz[4] = {g < OW ? load_f(d) : 0.f, more ? load_f(d + 2 * kGradientStride) : 0.f,
+                           g < OW ? load_f(d + 64) : 0.f, more ? load_f(d + 2 * kGradientStride + 64) : 0.f};
       multiply(c, dz, load_f(h), load_f(h + 16 * kOwn));
       multiply(e, dz, one, one);
     }
@@ -846,28 +900,33 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
   for (int s = 0; s < a.steps; ++s) {
     const float rate = rates.take();
     stamps.begin(s, kPartWait, kWaitRows);
-    alive &= wait<false>(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
+    alive &= wait(block.watch, block.barrier(kRows0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
     stamps.begin(s, kPartForward, 0);
-    layer.forward(rows.tile(s), rows.rest(s), warp, !(a.lose_message_at == s && block.rank == 1));
+    layer.forward(s, rows.tile(s), rows.rest(s), warp);
     stamps.begin(s, kPartWait, kWaitWeights);
-    if (s > 0) alive &= wait<true>(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
-    middle.load_weights();
+    if (s > 0) alive &= wait(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
+    middle.load_weights(), middle.load_turned_weights();
     stamps.begin(s, kPartWait, kWaitPartials);
-    alive &= wait<true>(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
+    alive &= wait(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
     stamps.begin(s, kPartLosses, 1);
-    const bool lost = middle.run(s, scaling.scale * per_row, alive);
+    float z[kValues], h[kValues];
+    middle.add_partials(z);
+    middle.activate(z, h);
+    const bool lost = middle.run(s, h, scaling.scale * per_row, alive);
+    if (warp == kMathWarps - 1) note_loss(a, block, s, lane);
     if (leads && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
     stamps.begin(s, kPartWait, kWaitGradients);
-    alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
+    alive &= wait(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
     stamps.begin(s, kPartBackward, 0);
     if (leads && alive) {
       barrier_expect(block.barrier(kGradients), kGradientBytes);
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
     }
     Operand high, low;
-    const bool bad = layer.hidden_gradient(middle.w2t, warp, high, low);
+    float c[B / 8][4];
+    const bool bad = layer.hidden_gradient(middle.w2t, warp, c, high, low);
     if constexpr (!kHalves)
-      alive &= wait<false>(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
+      alive &= wait(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
     float sums[4 * kTiles];
     const uint x = kHalves ? rows.tile(s) : rows.turned(s);
     settle<kBackwardSteps>(high);
@@ -903,45 +962,42 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   const int thread = kept(static_cast<int>(threadIdx.x) - kMathThreads), warp = thread >> 5, lane = thread & 31;
   Rows rows{a, block, warp, lane};
   SmallLayer layer(a, block, thread);
-  rows.find(0), rows.load(0), copies_commit();
-  if (a.steps > 1) rows.find(1), rows.load(1);
-  copies_commit();
-  if (a.steps > 2) rows.find(2);
-  copies_wait<1>();
-  rows.hand_over(0);
   Rates rates(a);
   StampLane stamps(a, 2 * static_cast<int>(block.rank) + 1, kept(thread == 0));
   bool alive = true;
+  const auto load = [&](int step) {
+    if (step < a.steps) rows.load(step);
+    copies_commit();
+    if (step + 1 < a.steps) rows.find(step + 1);
+  };
+  rows.find(0), load(0), load(1);
+  copies_wait<1>();
+  rows.hand_over(0), rows.hand_over_turned(0);
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
     const float rate = rates.take();
-    const auto load_ahead = [&] {
-      if (s + 2 < a.steps) rows.load(s + 2);
-      copies_commit();
-      if (s + 3 < a.steps) rows.find(s + 3);
-    };
     stamps.begin(s, kPartWait, kWaitBuffers);
     if (s > 0)
-      alive &= wait<false>(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
+      alive &= wait(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
     stamps.begin(s, kPartRows);
-    if constexpr (choice::load_at == 0) load_ahead();
+    if constexpr (choice::load_at == 0) load(s + 2);
     copies_wait<choice::load_at == 0 ? 1 : 0>();
-    if (s + 1 < a.steps) rows.hand_over(s + 1);
+    if (s + 1 < a.steps) rows.hand_over(s + 1), rows.hand_over_turned(s + 1);
     stamps.begin(s, kPartWait, kWaitPartials);
-    alive &= wait<false>(block.watch, block.barrier(kMiddle), s & 1, kWaitPartials, s);
-    if constexpr (choice::load_at == 1) load_ahead();
+    alive &= wait(block.watch, block.barrier(kMiddle), s & 1, kWaitPartials, s);
+    if constexpr (choice::load_at == 1) load(s + 2);
     stamps.begin(s, kPartWait, kWaitGradients);
-    alive &= wait<true>(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
-    if constexpr (choice::load_at == 2) load_ahead();
+    alive &= wait(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
+    if constexpr (choice::load_at == 2) load(s + 2);
     stamps.begin(s, kPartWait, kWaitHidden);
-    alive &= wait<true>(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
+    alive &= wait(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
     stamps.begin(s, kPartBackward, 1);
     layer.sum_quarter();
     const bool lost = warps_meet_any(2, 128, !alive);
     if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
     bool skip = false;
     if constexpr (choice::precision == kFp16) {
-      alive &= wait<false>(block.watch, block.barrier(kVerdict), s & 1, kWaitGradients, s);
+      alive &= wait(block.watch, block.barrier(kVerdict), s & 1, kWaitGradients, s);
       skip = *block.verdict;
       scaling.decide(skip);
     }
@@ -983,7 +1039,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     run_helper(a, block, scaling);
   __syncwarp();
   // No block may leave while messages are in flight.
-  if (a.steps > 0) wait<true>(block.watch, block.barrier(kWeights), (a.steps - 1) & 1, kWaitWeights, a.steps);
+  if (a.steps > 0) wait(block.watch, block.barrier(kWeights), (a.steps - 1) & 1, kWaitWeights, a.steps);
   __syncwarp();
   cluster_meets();
   if (block.rank != 0) return;

@@ -328,7 +328,7 @@ struct Training {
   // Waits until all messages of step `step` that count at a barrier have arrived.
   WS_DEVICE void hear(int barrier, int bytes, int what, int step) {
     stamps.begin(s, kPartWait, what);
-    well &= wait<true>(block.watch, block.barrier(barrier), step & 1, what, step);
+    well &= wait(block.watch, block.barrier(barrier), step & 1, what, step);
     if (!meet()) return;
     stamps.resume();
     if (thread == 0) barrier_expect(block.barrier(barrier), bytes);

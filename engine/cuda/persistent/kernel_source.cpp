@@ -32,6 +32,7 @@ std::string wgmma_functions(const Placement& placement) {
          "template <int Left>\n__device__ __forceinline__ void wgmma_wait() {\n"
          "  asm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left) : \"memory\");\n}\n" +
          wgmma_function("forward_product", static_cast<int>(value_of(placement, "batch")) / 2, precision, false) +
+         wgmma_function("hidden_product", static_cast<int>(value_of(placement, "batch")), Precision::Tf32, false) +
          wgmma_function("backward_product", 8 * static_cast<int>(value_of(placement, "tiles")), precision, halves) +
          "}\n";
 }

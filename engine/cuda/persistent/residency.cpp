@@ -8,6 +8,7 @@ namespace ws::cuda::persistent {
 namespace {
 
 constexpr int kBlocks = 16;  // per cluster
+constexpr int64_t kFlagBytes = 16384;  // same as in common.cuh
 
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -80,24 +81,27 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   const int64_t outputs_padded = up(s.outputs, 4), own = hidden / kBlocks;
   const int64_t rows_bytes = batch * s.row_bytes;
   const int64_t turned_stride = s.tiles * 8 * 16 + 16, turned_bytes = up(batch / 4 * turned_stride, 128);
-  const int64_t partials_each = hidden * rows * (s.half_partials ? 2 : 4) + 64;
+  const int64_t partials_each = hidden * rows * (s.half_partials ? 2 : 4) + (rows == 4 ? 64 : 0);
   const bool turns = !halves(n.precision), splits = n.precision == Precision::Fp32;
   const bool bits = n.activation == Activation::Relu, slopes = !bits && n.activation != Activation::None;
+  const int64_t output_steps = up(s.outputs, 8) / 8, gradient_stride = batch * 16 + 64;
   SharedMemory memory(out.constants);
   memory.part("at_rows", 3 * rows_bytes);
   memory.part("at_rest", splits ? 2 * rows_bytes : 0);
   memory.part("at_turned", turns ? 2 * turned_bytes : 0);
   memory.part("at_turned_rest", splits ? 2 * turned_bytes : 0);
   memory.part("at_partials", kBlocks * partials_each);
-  memory.part("at_gradients", batch * outputs_padded * 4 + 128);
+  memory.part("at_gradients", 2 * output_steps * gradient_stride);  // four outputs each; those that no output fills stay zero
   memory.part("at_slopes", kBlocks * warps * (bits ? rows * 2 : slopes ? (rows * 16 + 4) * 4 : 0));
+  memory.part("at_targets", 4 * rows * (n.loss == LossKind::CrossEntropy ? 1 : s.outputs) * 4);
+  memory.part("at_outputs", rows * 64);
   memory.part("at_hidden", batch * own * 4);
   memory.part("at_w2", 16 * (hidden + 4) * 4);
-  memory.part("at_b2", 64);
-  memory.part("at_sums", warps * 8 * 80);
+  memory.part("at_b2", 64 + 8);
+  out.constants.push_back({"at_dead", out.constants.back().value + 64});
+  memory.part("at_sums", warps * rows * 64);
   memory.part("at_small", 4 * 16 * 48);
   memory.part("at_barriers", 16 * 8);
-  memory.part("at_dead", 8);
   out.shared_bytes = memory.bytes();
   for (const Constant& c : std::vector<Constant>{{"inputs", s.inputs},
                                                  {"hidden", s.hidden},
@@ -115,6 +119,8 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
                                                  {"partials_each", partials_each},
                                                  {"half_partials", s.half_partials},
                                                  {"shared_bytes", out.shared_bytes},
+                                                 {"gradient_stride", gradient_stride},
+                                                 {"output_steps", output_steps},
                                                  {"load_at", n.precision == Precision::Fp16 ? 2 : 0}})
     out.constants.push_back(c);
 }
@@ -171,7 +177,6 @@ void add_widths(const Network& n, std::vector<Constant>& to) {
   for (size_t l = 0; l < 7; ++l) to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
 }
 
-constexpr int64_t kFlagBytes = 16384;  // same as in common.cuh
 
 Placement place_rows(const Network& n, const Limits& limits) {
   constexpr int64_t kMostParameters = 64, kMostUnits = 40;

@@ -448,7 +448,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
           send(in_block(where, to), in_block(barrier + 8 * (s & 1), to), total);
         }
       }
-      if (kClusters > 1 || thread < kSums) lost = !wait<true>(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
+      if (kClusters > 1 || thread < kSums) lost = !wait(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
       total = 0.f;
       if constexpr (kClusters > 1) {
         float totals[(kSums + kWarps - 1) / kWarps];

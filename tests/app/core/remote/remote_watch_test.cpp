@@ -12,12 +12,10 @@
 #include <optional>
 #include <thread>
 
-#include "app/core/remote/job_teller.h"
 #include "app/core/remote/remote_run.h"
 #include "profiling/base/clock.h"
-#include "profiling/base/ownership.h"
-#include "profiling/base/whole_file.h"
 #include "tests/support/machine.h"
+#include "tests/support/made_job.h"
 #include "tests/support/network.h"
 
 namespace ws::app {
@@ -39,51 +37,6 @@ std::string child_of(pid_t process) {
   return child;
 }
 
-// A job that tells so many spans and steps a second, as the collectors would: in batches, with the times of the clock.
-class MadeJob {
- public:
-  MadeJob(const JobFolder& job, double spans_a_s, double steps_a_s)
-      : folder_(made(job)), owned_(folder_.path()), teller_(folder_), spans_a_s_(spans_a_s), steps_a_s_(steps_a_s) {}
-
-  // Until now_ns of the clock, or of the time that a test lets pass.
-  void tell_until(int64_t now_ns) {
-    RemoteUpdate update;
-    prof::BatchBuilder builder;
-    auto& row = builder.row(prof::TrackKind::Steps, "stream 7", "GPU");
-    const auto name = builder.id(builder.name("kernel"));
-    const auto apart = static_cast<int64_t>(1e9 / spans_a_s_), step_apart = static_cast<int64_t>(1e9 / steps_a_s_);
-    for (; next_span_ + apart <= now_ns; next_span_ += apart) {
-      prof::Span span{};
-      span.start = next_span_, span.duration = static_cast<uint32_t>(apart / 2) + (next_random() >> 24);
-      span.name = name, span.step = static_cast<uint32_t>(step_);
-      row.spans.push_back(span);
-    }
-    for (; next_step_ + step_apart <= now_ns; next_step_ += step_apart)
-      update.run.steps.push_back({step_++, 0.1f + static_cast<float>(next_random() >> 8) * 1e-9f, 0.5f, static_cast<double>(next_step_) * 1e-9});
-    Progress progress;
-    progress.step = step_, progress.elapsed_s = static_cast<double>(now_ns) * 1e-9;
-    update.run.progress = progress;
-    update.run.traces.push_back(builder.finish());
-    teller_.tell(update);
-  }
-  void begin_at(int64_t now_ns) { next_span_ = next_step_ = now_ns; }
-  int64_t steps() const { return step_; }
-
- private:
-  uint32_t next_random() { return random_ = random_ * 1664525 + 1013904223; }
-  static JobFolder made(const JobFolder& job) {
-    fs::create_directories(job.path());
-    prof::write_whole(job.file("job.json"), "{}");
-    return job;
-  }
-  JobFolder folder_;
-  Ownership owned_;
-  JobTeller teller_;
-  double spans_a_s_, steps_a_s_;
-  int64_t next_span_ = 0, next_step_ = 0, step_ = 0;
-  uint32_t random_ = 1;
-};
-
 class Watch : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
@@ -98,7 +51,7 @@ class Watch : public testing::Test {
 
 // 100 Mbit/s with a turn of 50 ms: from the end of a span there to the moment when the window takes it here.
 void Watch::see_events_in_time(RemoteAddress there) const {
-  MadeJob job({folder_.string(), "a"}, 500'000, 10'000);
+  test::MadeJob job({folder_.string(), "a"}, 500'000, 10'000);
   RemoteLink link(std::move(there));
   link.ask({{"do", "hello"}});
   RemoteRun run(link, "a", true);
@@ -154,7 +107,7 @@ TEST_F(Watch, AnEventIsSeenInTimeOverANetwork) {
 TEST_F(Watch, ALongRunStaysSmallOnBothSides) {
   const char* wanted = std::getenv("WARPSCOPE_SOAK_S");
   const double seconds = wanted ? std::atof(wanted) : 4;
-  MadeJob job({folder_.string(), "a"}, 20'000, 200'000);
+  test::MadeJob job({folder_.string(), "a"}, 20'000, 200'000);
   RemoteLink link(line(5, 20e6));
   link.ask({{"do", "hello"}});
   const double there_idle = anonymous_mb(child_of(link.status().process));

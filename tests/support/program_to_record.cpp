@@ -10,6 +10,12 @@
 
 extern "C" int InitializeInjection();
 
+// The part of the recorder that samples stacks is not linked here.
+namespace ws::prof {
+void sample_native_program() {}
+void end_native_samples() {}
+}  // namespace ws::prof
+
 int main(int argc, char** argv) {
   if (InitializeInjection() != 1) return 1;
   const int steps = argc > 1 ? std::atoi(argv[1]) : 50;

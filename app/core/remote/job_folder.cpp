@@ -135,7 +135,7 @@ void say_now(const JobFolder& job, const char* name, const std::string& frame) {
 void add_request(const JobFolder& job, const json& request) {
   // The first newline also ends a line that a full disk cut off. That line is then not valid.
   const std::string line = "\n" + request.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
-  const int file = open(job.file("control").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  const int file = open(job.file("control").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) throw Failure(job.name() + " takes no requests: " + std::strerror(errno));
   const ssize_t went = write(file, line.data(), line.size());
   const int error = errno;
@@ -143,8 +143,9 @@ void add_request(const JobFolder& job, const json& request) {
   if (went != static_cast<ssize_t>(line.size())) throw Failure(job.name() + " takes no requests: " + std::strerror(error));
 }
 
+// A request may have come already, between the job's first sign of life and this.
 JobRequests::JobRequests(const JobFolder& job) : path_(job.file("control")) {
-  const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const int file = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) throw Failure(path_ + ": cannot be written: " + std::strerror(errno));
   reserved_after(file, 0);
   close(file);

@@ -56,11 +56,16 @@ bool newest_kernel_is_drawn(TimelineView& view) {
   const QImage picture = view.grab().toImage();
   const qreal ratio = picture.devicePixelRatio();
   const QColor back = picture.pixelColor(QPointF(view.width() - 3, view.height() - 3).toPoint() * ratio);
+  const auto drawn = [&](int near, int y) {  // a thin block can be hit from beside it
+    for (int x = near - 3; x < std::min(near + 4, view.width()); ++x)
+      if (picture.pixelColor(QPoint(x, y) * ratio) != back) return true;
+    return false;
+  };
   const TimeRange range = view.timelineGeometry().range;
   for (int x = view.width() - 1; x > view.width() - 10; --x)
     for (int y = view.timelineGeometry().top(); y < view.height(); ++y)
       if (const auto hit = view.hitAt({x, y}); hit && static_cast<prof::SpanKind>(hit->rect.span.kind) == prof::SpanKind::Kernel)
-        return range.end - hit->rect.span.start < range.length() / 50 && picture.pixelColor(QPoint(x, y + 2) * ratio) != back;
+        return range.end - hit->rect.span.start < range.length() / 50 && drawn(x, hit->box.center().y());
   return false;
 }
 

@@ -358,6 +358,13 @@ TEST_F(Folder, AJournalWaitsForAFullDisk) {
   EXPECT_EQ(text, "one two three four");
 }
 
+// Whoever stops a job that has just begun may be faster than the job.
+TEST_F(Folder, ARequestBeforeTheJobListensIsHeard) {
+  const JobFolder job(path_, "a");
+  add_request(job, {{"from", "me"}, {"number", 1}, {"what", "stop"}});
+  EXPECT_EQ(JobRequests(job).take().size(), 1u);
+}
+
 TEST_F(Folder, ARequestIsTakenOnce) {
   const JobFolder job(path_, "a");
   JobRequests requests(job);

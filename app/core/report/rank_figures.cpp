@@ -332,19 +332,24 @@ Drawing arrivals_figure(const RankReport& report, double width, double height, c
     const std::vector<double> counts = bins_of(report, r, axis);
     const double bin = axis.width / static_cast<double>(counts.size());
     double first_late = left + axis.width;
+    std::vector<double> highs(counts.size());
     for (size_t i = 0; i < counts.size(); ++i) {
       if (counts[i] <= 0) continue;
       const double high = std::max(2.0, std::round(counts[i] / top * (pitch - 3)));
       const double end_us = std::pow(10, axis.low + static_cast<double>(i + 1) / kBinsOfDecade);
       const bool marked = late && end_us > report.straggler.late_us / 2 && end_us > report.clock_error_us;
       if (marked) first_late = std::min(first_late, left + bin * static_cast<double>(i));
+      highs[i] = high;
       drawing.rect(left + bin * static_cast<double>(i), y - high - 1, std::max(1.0, bin - 1), high,
                    hex_colour(marked ? ink.late : ink.bar));
     }
     if (!late) continue;
     const std::string label = steps_text(report.straggler.late_steps, report.straggler.late_us);
-    const bool fits = first_late - static_cast<double>(label.size()) * kLetter > left;
-    drawing.text(fits ? first_late - 6 : left + axis.width, y - 3, label, Anchor::End, 11, hex_colour(ink.late));
+    const double wide = static_cast<double>(label.size()) * kLetter, right = first_late - wide > left ? first_late - 6 : left + axis.width;
+    double below = 0;  // the label stands on the bars that it covers
+    for (size_t i = 0; i < highs.size(); ++i)
+      if (const double at = left + bin * static_cast<double>(i); at < right && at + bin > right - wide) below = std::max(below, highs[i]);
+    drawing.text(right, y - 3 - std::min(below, pitch - 13), label, Anchor::End, 11, hex_colour(ink.late));
   }
   for (int decade = static_cast<int>(axis.low); decade <= static_cast<int>(axis.high); ++decade) {
     const double us = std::pow(10.0, decade);
@@ -358,7 +363,7 @@ Drawing arrivals_figure(const RankReport& report, double width, double height, c
   const std::string hidden = shown.size() < report.ranks.size()
                                  ? formatted("the {} latest of {} ranks", shown.size(), report.ranks.size())
                                  : std::string();
-  const std::string unsure = report.clock_error_us > 0
+  const std::string unsure = report.clock_error_us >= 0.05
                                  ? "under " + time_text(report.clock_error_us) + " the order is not known"
                                  : std::string();
   drawing.text(kMapEdge, bottom + 30, hidden + (hidden.empty() || unsure.empty() ? "" : " · ") + unsure, Anchor::Start,

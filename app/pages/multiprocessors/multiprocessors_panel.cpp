@@ -2,7 +2,6 @@
 
 #include <QEvent>
 #include <QHeaderView>
-#include <QLabel>
 #include <QMenu>
 #include <QPushButton>
 #include <QSplitter>
@@ -14,6 +13,7 @@
 #include "app/pages/multiprocessors/multiprocessor_view.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 
@@ -27,13 +27,6 @@ prof::Span span_of_step(const prof::InnerStep& step) {
   prof::Span span;
   span.start = step.begin, span.duration = static_cast<uint64_t>(step.end - step.begin);
   return span;
-}
-
-QLabel* small_label(QWidget* parent) {
-  auto* label = new QLabel(parent);
-  label->setWordWrap(true);
-  label->setForegroundRole(QPalette::PlaceholderText);
-  return label;
 }
 
 }  // namespace
@@ -53,27 +46,10 @@ void MultiprocessorsPanel::build() {
   top_ = new Pane(tr("Multiprocessors"), columns_);
   parts_pane_ = new Pane(tr("Parts"), columns_);
   for (Pane* pane : {top_, parts_pane_}) pane->legend()->hide();
-  auto* body = new QWidget(top_);
-  headline_ = new QLabel(body);
-  headline_->setFont(ui_font(17, 600));
-  headline_->setWordWrap(true);
-  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  notes_ = small_label(body), empty_ = small_label(body);
-  notes_->setFont(ui_font(11));
-  empty_->setAlignment(Qt::AlignCenter);
-  view_ = new MultiprocessorView(body);
-  auto* words = new QVBoxLayout;
-  words->setContentsMargins(10, 0, 10, 4);
-  words->setSpacing(2);
-  words->addWidget(headline_);
-  words->addWidget(notes_);
-  auto* column = new QVBoxLayout(body);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addLayout(words);
-  column->addWidget(view_, 1);
-  column->addWidget(empty_, 1);
-  top_->setBody(body);
+  body_ = new Headlined(top_);
+  view_ = new MultiprocessorView(body_);
+  body_->setPicture(view_);
+  top_->setBody(body_);
   addExportMenu();
   parts_table_ = figure_table(parts_pane_, parts_model_, parts_sorter_, tr("Parts of a step"));
   parts_table_->viewport()->installEventFilter(this);
@@ -99,7 +75,7 @@ void MultiprocessorsPanel::addExportMenu() {
   top_->addOption(button);
 }
 
-QString MultiprocessorsPanel::headline() const { return headline_->text(); }
+QString MultiprocessorsPanel::headline() const { return body_->headline(); }
 
 void MultiprocessorsPanel::setRun(Run* run) {
   if (reader_.run() != run) {
@@ -132,18 +108,17 @@ bool MultiprocessorsPanel::eventFilter(QObject* watched, QEvent* event) {
 void MultiprocessorsPanel::fill() {
   const prof::MultiprocessorReport& report = *reader_.report();
   const bool any = report.any();
-  for (QWidget* part : std::initializer_list<QWidget*>{headline_, view_, parts_pane_}) part->setVisible(any);
-  empty_->setVisible(!any);
-  empty_->setText(reader_.reading() ? tr("Comparing the multiprocessors…")
-                  : reader_.run()   ? text(prof::to_text(report))
-                                    : tr("Tick a run whose kernel shows its inside."));
-  headline_->setText(any ? with_capital(text(prof::late_headline(report)) + ".") : QString());
+  parts_pane_->setVisible(any);
   QStringList notes;
   for (size_t i = 1; i < std::min(report.late.size(), kMostNotes + 1); ++i)
     notes << text(prof::late_text(report.late[i])) + ".";
   if (report.late.size() > kMostNotes + 1) notes << tr("%1 more.").arg(report.late.size() - kMostNotes - 1);
-  notes_->setText(notes.join('\n'));
-  notes_->setVisible(any && !notes.isEmpty());
+  if (any)
+    body_->showResult(with_capital(text(prof::late_headline(report)) + "."), notes.join('\n'));
+  else
+    body_->showReason(reader_.reading() ? tr("Comparing the multiprocessors…")
+                      : reader_.run()   ? text(prof::to_text(report))
+                                        : tr("Tick a run whose kernel shows its inside."));
   top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) : QString(),
                  any ? tr("%1 a step").arg(step_time_text(report.step_us)) : QString());
   parts_pane_->setTitle(tr("Parts"), text(kPartsNote), tr("µs"));

@@ -6,12 +6,12 @@
 #include "app/widgets/chart_file.h"
 #include "app/workspace/multiprocessor_reader.h"
 
-class QLabel;
 class QSplitter;
 class QTableView;
 
 namespace ws::app {
 
+class Headlined;
 class MultiprocessorView;
 class Pane;
 
@@ -46,7 +46,7 @@ class MultiprocessorsPanel : public QWidget {
   MultiprocessorReader reader_;
   Pane *top_ = nullptr, *parts_pane_ = nullptr;
   QSplitter* columns_ = nullptr;
-  QLabel *headline_ = nullptr, *notes_ = nullptr, *empty_ = nullptr;
+  Headlined* body_ = nullptr;
   MultiprocessorView* view_ = nullptr;
   FigureModel parts_model_;
   FigureSorter parts_sorter_;

@@ -2,7 +2,6 @@
 
 #include <QEvent>
 #include <QHeaderView>
-#include <QLabel>
 #include <QMenu>
 #include <QPushButton>
 #include <QSplitter>
@@ -14,6 +13,7 @@
 #include "app/pages/ranks/lateness_view.h"
 #include "app/pages/ranks/rank_figure_view.h"
 #include "app/text/qt_text.h"
+#include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/trace_source.h"
@@ -99,32 +99,10 @@ void RanksPanel::build() {
 void RanksPanel::buildTop() {
   top_ = new Pane(tr("Ranks"), this);
   top_->legend()->hide();
-  auto* body = new QWidget(top_);
-  headline_ = new QLabel(body);
-  headline_->setFont(ui_font(17, 600));
-  headline_->setWordWrap(true);
-  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  notes_ = new QLabel(body);
-  notes_->setFont(ui_font(11));
-  notes_->setForegroundRole(QPalette::PlaceholderText);
-  notes_->setWordWrap(true);
-  empty_ = new QLabel(body);
-  empty_->setAlignment(Qt::AlignCenter);
-  empty_->setWordWrap(true);
-  empty_->setForegroundRole(QPalette::PlaceholderText);
-  map_ = new LatenessView(body);
-  auto* words = new QVBoxLayout;
-  words->setContentsMargins(10, 0, 10, 4);
-  words->setSpacing(2);
-  words->addWidget(headline_);
-  words->addWidget(notes_);
-  auto* column = new QVBoxLayout(body);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  column->addLayout(words);
-  column->addWidget(map_, 1);
-  column->addWidget(empty_, 1);
-  top_->setBody(body);
+  body_ = new Headlined(top_);
+  map_ = new LatenessView(body_);
+  body_->setPicture(map_);
+  top_->setBody(body_);
   addExportMenu();
 }
 
@@ -152,7 +130,7 @@ void RanksPanel::addExportMenu() {
 }
 
 const prof::RankReport& RanksPanel::report() const { return map_->report(); }
-QString RanksPanel::headline() const { return headline_->text(); }
+QString RanksPanel::headline() const { return body_->headline(); }
 
 void RanksPanel::setRun(Run* run) {
   if (run_ == run) return refreshSoon();
@@ -216,16 +194,15 @@ void RanksPanel::fitHeights() {
 void RanksPanel::fill() {
   const prof::RankReport& shown = report();
   const bool any = shown.any();
-  for (QWidget* part : std::initializer_list<QWidget*>{headline_, map_, below_}) part->setVisible(any);
-  empty_->setVisible(!any);
-  empty_->setText(comparing_.running() ? tr("Comparing the ranks…")
-                  : run_               ? tr("This run has one rank. Record a program that runs on several GPUs.")
-                                       : tr("Tick a run of several ranks."));
-  headline_->setText(any ? text(rank_headline(shown)) : QString());
+  below_->setVisible(any);
   QStringList notes;
   for (const std::string& note : shown.notes) notes << text(note);
-  notes_->setText(notes.join(' '));
-  notes_->setVisible(any && !notes.isEmpty());
+  if (any)
+    body_->showResult(text(rank_headline(shown)), notes.join(' '));
+  else
+    body_->showReason(comparing_.running() ? tr("Comparing the ranks…")
+                      : run_               ? tr("This run has one rank. Record a program that runs on several GPUs.")
+                                           : tr("Tick a run of several ranks."));
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
   ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
   collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(kCollectivesNote)),

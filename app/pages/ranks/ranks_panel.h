@@ -12,12 +12,12 @@
 #include "profiling/analysis/ranks.h"
 #include "profiling/trace/time_range.h"
 
-class QLabel;
 class QSplitter;
 class QTableView;
 
 namespace ws::app {
 
+class Headlined;
 class LatenessView;
 class Pane;
 class RankFigureView;
@@ -68,7 +68,7 @@ class RanksPanel : public QWidget {
   Pane *top_ = nullptr, *ranks_pane_ = nullptr, *collectives_pane_ = nullptr, *arrivals_pane_ = nullptr,
        *bandwidth_pane_ = nullptr;
   QSplitter* rows_ = nullptr;
-  QLabel *headline_ = nullptr, *notes_ = nullptr, *empty_ = nullptr;
+  Headlined* body_ = nullptr;
   LatenessView* map_ = nullptr;
   QWidget* below_ = nullptr;
   FigureModel ranks_model_, collectives_model_;

@@ -1,0 +1,62 @@
+#include "app/widgets/headlined.h"
+
+#include <QLabel>
+#include <QVBoxLayout>
+
+#include "app/widgets/fonts.h"
+
+namespace ws::app {
+namespace {
+
+QLabel* quiet_label(QWidget* parent) {
+  auto* label = new QLabel(parent);
+  label->setWordWrap(true);
+  label->setForegroundRole(QPalette::PlaceholderText);
+  return label;
+}
+
+}  // namespace
+
+Headlined::Headlined(QWidget* parent)
+    : QWidget(parent), headline_(new QLabel(this)), notes_(quiet_label(this)), empty_(quiet_label(this)) {
+  headline_->setFont(ui_font(17, 600));
+  headline_->setWordWrap(true);
+  headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  notes_->setFont(ui_font(11));
+  empty_->setAlignment(Qt::AlignCenter);
+  auto* words = new QVBoxLayout;
+  words->setContentsMargins(10, 0, 10, 4);
+  words->setSpacing(2);
+  words->addWidget(headline_);
+  words->addWidget(notes_);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addLayout(words);
+  column->addWidget(empty_, 1);
+}
+
+void Headlined::setPicture(QWidget* picture) {
+  picture_ = picture;
+  static_cast<QVBoxLayout*>(layout())->insertWidget(1, picture, 1);
+}
+
+QString Headlined::headline() const { return headline_->text(); }
+
+void Headlined::showResult(const QString& headline, const QString& notes) {
+  headline_->setText(headline);
+  notes_->setText(notes);
+  headline_->setVisible(true);
+  notes_->setVisible(!notes.isEmpty());
+  picture_->setVisible(true);
+  empty_->setVisible(false);
+}
+
+void Headlined::showReason(const QString& why_empty) {
+  headline_->clear();
+  empty_->setText(why_empty);
+  for (QWidget* part : std::initializer_list<QWidget*>{headline_, notes_, picture_}) part->setVisible(false);
+  empty_->setVisible(true);
+}
+
+}  // namespace ws::app

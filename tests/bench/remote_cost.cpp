@@ -1,18 +1,16 @@
 // remote_cost PROGRAM [SECONDS [KEY=VALUE…]]: what it costs a training to be watched from another machine, beside being
-// traced into a file. Both happen to one training, in turns of a third of a second, so that no noise between processes
+// traced into a file. Both happen to one training, in turns of a fifth of a second, so that no noise between processes
 // is in it: in one turn its reports are dropped; in the next they are told as a job tells them, PROGRAM serves them, and
-// another process takes them, spans too. Each training ends when its interval is narrow enough, or after SECONDS. Prints
-// a table, and a line of JSON for each training.
+// another process takes them, spans too. Each training takes SECONDS. Prints a table, and a line of JSON for each
+// training. WARPSCOPE_TURNS=FOLDER keeps the turns as FOLDER/TRAINING.csv.
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -29,8 +27,8 @@
 #include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
-#include "profiling/base/statistics.h"
 #include "profiling/base/whole_file.h"
+#include "tests/bench/turns.h"
 
 namespace ws::app {
 namespace {
@@ -38,62 +36,7 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-constexpr double kTurn = 0.33, kSettle = 0.1;  // seconds; a turn begins to count when the last one has settled
-constexpr double kNarrow = 0.0055;             // the half width of the ratio's interval that is enough
-constexpr size_t kFewest = 80;                 // turns
-
 double now_s() { return static_cast<double>(prof::steady_ns()) * 1e-9; }
-
-struct Turn {
-  bool watched;
-  double from, until;                // seconds of the steady clock that count
-  double first = 0, last = 0;        // the ends of the first and the last step in it
-  int64_t steps = 0;
-  void add(double at) { ++steps == 1 ? first = last = at : last = at; }
-  double us_each() const { return (last - first) * 1e6 / static_cast<double>(steps - 1); }
-};
-
-// Finds the turn of each step. Steps arrive in the order of time, some after their turn is over.
-class Turns {
- public:
-  void begin(bool watched, double at) { all_.push_back({watched, at + kSettle, at + kTurn}); }
-  void add(const std::vector<StepResult>& steps, double now) {
-    if (!steps.empty()) origin_ = std::min(origin_, now - steps.back().finished_s);
-    for (const StepResult& step : steps) {
-      const double at = origin_ + step.finished_s;
-      while (at_ < all_.size() && all_[at_].until < at) ++at_;
-      if (at_ < all_.size() && all_[at_].from <= at) all_[at_].add(at);
-    }
-  }
-  const std::vector<Turn>& all() const { return all_; }
-
- private:
-  std::vector<Turn> all_;
-  size_t at_ = 0;
-  double origin_ = std::numeric_limits<double>::infinity();  // of the steps' times, on the steady clock; late by a report at most
-};
-
-// In pairs, first one and then the other way round: what drifts slowly is in both.
-bool is_watched(size_t turn) { return turn % 4 == 1 || turn % 4 == 2; }
-
-struct Cost {
-  Interval file_us, watched_us;
-  Interval log_ratio;
-  double ratio() const { return std::exp(log_ratio.value); }
-  bool narrow() const { return log_ratio.half_width <= kNarrow; }
-};
-
-Cost cost_of(const std::vector<Turn>& turns) {
-  std::vector<double> file, watched, ratios;
-  for (size_t i = 0; i + 1 < turns.size(); i += 2) {
-    const Turn &a = turns[i], &b = turns[i + 1];
-    if (a.steps < 10 || b.steps < 10) continue;  // a turn in which the training was tested or prepared
-    (a.watched ? watched : file).push_back(a.us_each());
-    (b.watched ? watched : file).push_back(b.us_each());
-    ratios.push_back(std::log(watched.back() / file.back()));
-  }
-  return {median_with_interval(file), median_with_interval(watched), median_with_interval(ratios)};
-}
 
 // The other machine's part: serve and a process that takes everything. It has to be another process: its work may not
 // take the locks, the memory and the processor of the training's.
@@ -105,14 +48,18 @@ int watch(const std::string& address) {
   RemoteLink link(parse_remote(address));
   RemoteRun run(link, "a", true);
   size_t steps = 0, spans = 0;
+  std::vector<std::pair<double, double>> arrived;
   for (bool over = false; !over; std::this_thread::sleep_for(milliseconds(16))) {
     over = run.over();
     const RemoteUpdate update = run.take();
+    const size_t before = spans;
     steps += update.run.steps.size();
     for (const prof::TraceBatch& batch : update.run.traces) spans += batch.span_count();
+    if (spans > before) arrived.emplace_back(now_s(), spans - before);
   }
-  std::printf("{\"steps_seen\": %zu, \"spans_seen\": %zu, \"trace_left_out_mb\": %.1f}", steps, spans,
-              static_cast<double>(run.left_out()) * 1e-6);
+  const nlohmann::json seen{{"steps_seen", steps}, {"spans_seen", spans},
+                            {"trace_left_out_mb", static_cast<double>(run.left_out()) * 1e-6}, {"arrived", arrived}};
+  std::fputs(seen.dump().c_str(), stdout);
   return 0;
 }
 
@@ -140,7 +87,8 @@ class Bench {
     while (const auto more = seen->output(1000)) said += *more;
     if (seen->wait() != 0) throw std::runtime_error("the watcher failed");
     nlohmann::json result = nlohmann::json::parse(said);
-    report(spec, cost_of(turns_.all()), result);
+    report(spec, bench::cost_of(turns_.all()), result);
+    if (const char* folder = std::getenv("WARPSCOPE_TURNS")) bench::write_turns(turns_.all(), fs::path(folder) / (spec.name + ".csv"));
     return result;
   }
 
@@ -152,17 +100,13 @@ class Bench {
     TracedTraining training(spec, options);
     auto result = std::async(std::launch::async, [&] { return training.run(data::load(spec.data)); });
     double next = 0, end = 0;
-    size_t turn = 0;
     while (result.wait_for(milliseconds(10)) != std::future_status::ready) {
       RemoteUpdate update{.run = training.take()};
       const double now = now_s();
       turns_.add(update.run.steps, now);
       if (end == 0 && !update.run.steps.empty()) next = now, end = now + seconds_;
-      if (end > 0 && now >= next) {
-        if (turn >= kFewest && turn % 4 == 0 && cost_of(turns_.all()).narrow()) end = now;
-        next = now + kTurn, turns_.begin(is_watched(turn++), now);
-      }
-      if (turn > 0 && is_watched(turn - 1)) teller.tell(update);
+      if (end > 0 && now >= next) next = now + bench::kTurn, turns_.begin(now);
+      if (turns_.watched()) teller.tell(update);
       if (end > 0 && now >= end) training.control().stop();
     }
     RemoteUpdate last{.run = training.take()};
@@ -175,23 +119,27 @@ class Bench {
     device_ = summary.device;
   }
 
-  void report(const RunSpec& spec, const Cost& cost, nlohmann::json& result) const {
-    const double low = std::exp(cost.log_ratio.value - cost.log_ratio.half_width),
-                 high = std::exp(cost.log_ratio.value + cost.log_ratio.half_width);
-    std::printf("%-8s %10.2f µs a step into a file, %10.2f watched: %.4f (95 %%: %.4f to %.4f, %zu pairs of turns)\n",
-                spec.name.c_str(), cost.file_us.value, cost.watched_us.value, cost.ratio(), low, high, turns_.all().size() / 2);
+  void report(const RunSpec& spec, const bench::Cost& cost, nlohmann::json& result) const {
+    const auto ratio = [](const Interval& log, double side) { return std::exp(log.value + side * log.half_width); };
+    const double low = ratio(cost.log_ratio, -1), high = ratio(cost.log_ratio, 1);
+    std::printf("%-8s %10.2f µs a step into a file, %10.2f watched: %.4f (95 %%: %.4f to %.4f, %zu turns)\n", spec.name.c_str(),
+                cost.file_us.value, cost.watched_us.value, ratio(cost.log_ratio, 0), low, high, turns_.all().size());
     std::fflush(stdout);
+    result["late_share"] = turns_.late_share(result["arrived"]);
+    result.erase("arrived");
     result.update({{"training", spec.name},       {"device", device_},
                    {"launch", field_text(spec, "exec.launch")}, {"turns", turns_.all().size()},
+                   {"turn_s", bench::kTurn},      {"settle_s", bench::kSettle},
                    {"into_a_file_us", cost.file_us.value},      {"watched_us", cost.watched_us.value},
-                   {"ratio", cost.ratio()},       {"low", low},
-                   {"high", high}});
+                   {"ratio", ratio(cost.log_ratio, 0)},         {"low", low},
+                   {"high", high},                {"whole_ratio", ratio(cost.whole_log_ratio, 0)},
+                   {"whole_low", ratio(cost.whole_log_ratio, -1)}, {"whole_high", ratio(cost.whole_log_ratio, 1)}});
   }
 
   fs::path folder_;
   std::string program_, device_;
   double seconds_;
-  Turns turns_;
+  bench::Turns turns_;
 };
 
 RunSpec spec_of(const char* name, const std::vector<std::pair<std::string, std::string>>& choices) {
@@ -230,5 +178,5 @@ int main(int argc, char** argv) {
     const std::string text = argv[i];
     choices.emplace_back(text.substr(0, text.find('=')), text.substr(text.find('=') + 1));
   }
-  return ws::app::measure(std::filesystem::absolute(argv[1]), argc > 2 ? std::atof(argv[2]) : 300, choices);
+  return ws::app::measure(std::filesystem::absolute(argv[1]), argc > 2 ? std::atof(argv[2]) : 150, choices);
 }

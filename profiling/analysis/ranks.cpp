@@ -444,25 +444,28 @@ class RankComparison {
                              [](const CollectiveRow& row) { return row.wait + row.transfer; });
   }
 
-  // Lateness of a rank against the median rank, by step. Of an even number of ranks, the earlier one of the middle two.
-  std::vector<std::vector<double>> against_median() const {
+  // Lateness of a rank against the median rank, by step. Of an even number of ranks there are two in the middle:
+  // `of_both` 0 takes the earlier one, 0.5 their mean.
+  std::vector<std::vector<double>> against_median(double of_both) const {
     std::vector<std::vector<double>> excess(report_.ranks.size());
     for (size_t s = first_used_; s < report_.steps.size(); ++s) {
-      std::vector<float> all;
+      std::vector<double> all;
       for (size_t r = 0; r < report_.ranks.size(); ++r)
-        if (const float late = report_.late(r, s); late == late) all.push_back(late);
-      const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
-      std::nth_element(all.begin(), middle, all.end());
+        if (const float late = report_.late(r, s); late == late) all.push_back(static_cast<double>(late));
+      std::ranges::sort(all);
+      const double lower = all[(all.size() - 1) / 2], upper = all[all.size() / 2];
+      const double middle = lower + of_both * (upper - lower);
       for (size_t r = 0; r < report_.ranks.size(); ++r)
-        excess[r].push_back(static_cast<double>(report_.late(r, s) - *middle));
+        excess[r].push_back(static_cast<double>(report_.late(r, s)) - middle);
     }
     return excess;
   }
 
-  // The usual spread of a rank's lateness. Rare late steps do not count.
-  static double noise_of(const std::vector<std::vector<double>>& excess) {
+  // The usual spread of a rank's lateness. Rare late steps do not count. Two ranks that are late in turn spread around
+  // their mean.
+  double noise() const {
     std::vector<double> of_rank;
-    for (std::vector<double> values : excess) {
+    for (std::vector<double>& values : against_median(0.5)) {
       std::erase_if(values, [](double value) { return value != value; });
       if (values.empty()) continue;
       const double middle = median(values);
@@ -474,36 +477,43 @@ class RankComparison {
 
   void find_straggler() {
     constexpr double kSigmas = 5;
-    const auto excess = against_median();
-    const double least = std::max({report_.clock_error_us, kSigmas * noise_of(excess), 1e-3});
+    const auto excess = against_median(0);
+    const double least = std::max({report_.clock_error_us, kSigmas * noise(), 1e-3});
     for (size_t r = 0; r < excess.size(); ++r) {
       const Straggler one = late_steps_of(r, excess[r], least);
       if (one.late_steps > 0 && one.cost_us > report_.straggler.cost_us) report_.straggler = one;
     }
   }
 
-  // What a late step costs, apart from the most expensive one. Many tiny delays beside a few large ones do not lower
-  // it.
-  static double typical_cost(std::vector<double> excess, double least) {
+  // Fewer late steps than this name nobody: a library is loaded, a page is read.
+  static size_t fewest_late(size_t steps) {
+    constexpr size_t kHiccups = 100;  // one late step in so many
+    return steps < kWarmUpFrom ? 1 : 2 + steps / kHiccups;
+  }
+
+  // The least lateness of a late step: half of the bound above which delays cost most, so that neither a few hiccups nor
+  // many tiny delays hide those that matter.
+  static double least_late(std::vector<double> excess, double least) {
+    constexpr double kOfBound = 0.5;
+    const size_t hiccups = fewest_late(excess.size()) - 1;
     std::erase_if(excess, [least](double value) { return !(value > least); });
-    if (excess.size() < 2) return 0;
     std::ranges::sort(excess, std::greater());
-    double sum = 0, squares = 0;
-    for (size_t i = 1; i < excess.size(); ++i) sum += excess[i], squares += excess[i] * excess[i];
-    return squares / sum;
+    double most = 0, bound = 0;
+    for (size_t i = hiccups; i < excess.size(); ++i) {
+      const double cost = excess[i] * static_cast<double>(i + 1 - hiccups);
+      if (cost > most) most = cost, bound = excess[i];
+    }
+    return std::max(least, kOfBound * bound);
   }
 
   Straggler late_steps_of(size_t rank, const std::vector<double>& excess, double least) const {
-    constexpr double kOfTypical = 0.1;
-    least = std::max(least, kOfTypical * typical_cost(excess, least));
+    least = least_late(excess, least);
     std::vector<int64_t> numbers;
     std::vector<double> by;
     for (size_t s = 0; s < excess.size(); ++s)
       if (excess[s] > least) numbers.push_back(report_.steps[first_used_ + s]), by.push_back(excess[s]);
     Straggler one;
-    constexpr size_t kHiccups = 100;  // fewer than one late step in so many names nobody
-    const size_t fewest = excess.size() < kWarmUpFrom ? 1 : 2 + excess.size() / kHiccups;
-    if (numbers.size() < fewest) return one;
+    if (numbers.size() < fewest_late(excess.size())) return one;
     one.rank = report_.ranks[rank].rank;
     one.every = spacing(numbers);
     if (one.every > 0) keep_spaced(numbers, by, one.every);

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """A small training in PyTorch as anyone would write it, to be recorded. usage: foreign_program.py MODEL STEPS [PROFILE FILE]
 
-MODEL: dense, convolutional, transformer, recurrent; as transformer:compiled with torch.compile, as transformer:captured in one
-CUDA graph, as dense:ddp in two processes over gloo. STEPS: how many, or "turns": for each line with a number on its input, it
-takes so many steps and prints their time in µs each. Prints at the end the last loss and how many steps it made in all. PROFILE:
-kernels or stacks; torch.profiler counts its kernels by op and module into FILE, or with "-" only runs."""
+MODEL: dense, convolutional, transformer, recurrent, megabyte, wide; as transformer:compiled with torch.compile, as
+transformer:captured in one CUDA graph, as dense:ddp in two processes over gloo, or in those that torchrun has started, over NCCL
+if each has a GPU. STEPS: how many, or "turns": for each line with a number on its input, it takes so many steps and prints their
+time in µs each. Prints at the end the last loss and how many steps it made in all. PROFILE: kernels or stacks; torch.profiler
+counts its kernels by op and module into FILE (of each rank that torchrun has started: FILE.RANK), or with "-" only runs."""
 
 import atexit
 import json
@@ -16,6 +17,7 @@ import time
 from contextlib import nullcontext
 
 import torch
+import torch.distributed as dist
 import torch.nn as nn
 
 WARM_UP = 10  # steps that torch.profiler does not see
@@ -55,15 +57,26 @@ class Recurrent(nn.Module):
 
 
 class Dense(nn.Module):
-    def __init__(self):
+    def __init__(self, width=128):
         super().__init__()
-        self.fc1, self.fc2 = nn.Linear(784, 128), nn.Linear(128, 10)
+        self.fc1, self.fc2 = nn.Linear(784, width), nn.Linear(width, 10)
 
     def forward(self, x):
         return self.fc2(torch.relu(self.fc1(x)))
 
 
-MODELS = {"dense": Dense, "convolutional": Convolutional, "transformer": Transformer, "recurrent": Recurrent}
+class Wide(nn.Sequential):
+    """All its time goes to moving 1.1 GB of weights: on an H100 a step takes several ms, so that the host runs ahead of the GPU."""
+
+    def __init__(self):
+        torch.set_float32_matmul_precision("high")
+        width, layers = (4096, 16) if device == "cuda" else (256, 4)
+        inner = [each for _ in range(layers) for each in (nn.Linear(width, width), nn.ReLU())]
+        super().__init__(nn.Linear(784, width), nn.ReLU(), *inner, nn.Linear(width, 100))
+
+
+MODELS = {"dense": Dense, "convolutional": Convolutional, "transformer": Transformer, "recurrent": Recurrent,
+          "megabyte": lambda: Dense(330), "wide": Wide}
 
 
 def step(net, criterion, optimizer, x, y):
@@ -152,11 +165,23 @@ def captured_step(net, criterion, optimizer, x, y):
     return replay
 
 
-def parallel(net):
-    """This process and another one like it, on one device."""
-    import torch.distributed as dist
+def launched_alone():
+    return "RANK" not in os.environ
 
-    if "RANK" not in os.environ:
+
+def first_rank():
+    return os.environ.get("RANK", "0") == "0"
+
+
+def own_device():
+    """torchrun has started this process, and there is a GPU for each one."""
+    return "LOCAL_RANK" in os.environ and torch.cuda.device_count() >= int(os.environ["LOCAL_WORLD_SIZE"])
+
+
+def parallel(net, **options):
+    """This process and the others of torchrun; without it, another one like it on the same device."""
+    over = "nccl" if own_device() else "gloo"
+    if launched_alone():
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -164,18 +189,18 @@ def parallel(net):
         other = [sys.executable, __file__, *sys.argv[1:3]]
         atexit.register(subprocess.Popen(other, env={**os.environ, "RANK": "1"}, stdin=subprocess.DEVNULL).wait)
         os.environ["RANK"] = "0"
-    dist.init_process_group("gloo")
-    return nn.parallel.DistributedDataParallel(net)
+    dist.init_process_group(over)
+    return nn.parallel.DistributedDataParallel(net, **options)
 
 
 def turns(steps, ranks):
     """Numbers of steps, as the first rank reads them; 0 at the end."""
-    first = os.environ.get("RANK", "0") == "0"
     asked = iter(sys.stdin.readline, "") if steps == "turns" else iter([steps])
+    hosts = dist.new_group(backend="gloo") if ranks else None  # no kernel waits on a GPU while others have their turn
     while True:
-        COUNT.fill_(int(next(asked, 0)) if first else 0)
+        COUNT.fill_(int(next(asked, 0)) if first_rank() else 0)
         if ranks:
-            torch.distributed.broadcast(COUNT, 0)
+            dist.broadcast(COUNT, 0, group=hosts)
         if not COUNT:
             return
         yield int(COUNT)
@@ -191,6 +216,9 @@ def timed(one, steps):
 
 def train(name, steps, profile, file):
     model, _, way = name.partition(":")
+    rank_suffix = "" if launched_alone() else "." + os.environ["RANK"]
+    if own_device():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     net = MODELS[model]().to(device)
     criterion = nn.CrossEntropyLoss()
     if profile and file != "-":
@@ -209,20 +237,20 @@ def train(name, steps, profile, file):
         with torch.profiler.profile(activities=activities, with_stack=profile == "stacks") if profile else nullcontext() as profiler:
             loss, us = timed(one, count)
         made += count
-        if os.environ.get("RANK", "0") == "0":
+        if first_rank():
             print(json.dumps({"us": us}), flush=True)
     if profile and file != "-":
-        with open(file, "w") as out:
+        with open(file + rank_suffix, "w") as out:
             json.dump({"ops": counts_of(profiler), "names": names_of(profiler)}, out)
     result = {"model": name, "loss": "%.6f" % loss.item(), "steps": made}
     if way == "compiled":
         from torch._dynamo.utils import counters
 
         result["graph_breaks"] = sum(counters["graph_break"].values())
-    if os.environ.get("RANK", "0") == "0":
+    if first_rank():
         print(json.dumps(result), flush=True)
     if way == "ddp":
-        torch.distributed.destroy_process_group()
+        dist.destroy_process_group()
 
 
 def main():
@@ -231,4 +259,5 @@ def main():
     train(sys.argv[1], sys.argv[2], profile, file)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct MadeRanks {
   TimeNs late = 3'000'000;  // delay of the late rank
   int late_rank = 5;
   int64_t every = 10;
+  TimeNs usually_late = 0;  // the late rank, in every step
+  std::map<int64_t, TimeNs> hiccups;  // further delays of the late rank, by step
   int kernels = 1;        // of a forward phase of 1 ms
   TimeNs jitter = 2'000;  // of each rank's begin
   bool marks = true;      // each rank marks its steps
@@ -97,7 +100,10 @@ struct MadeRanks {
     std::vector<TimeNs> begins;
     for (const Row& to : rows) {
       const bool is_late = to.rank == late_rank && step > 0 && step % every == 0;
-      begins.push_back(now + static_cast<TimeNs>(random() % static_cast<unsigned>(jitter + 1)) + (is_late ? late : 0));
+      const auto hiccup = to.rank == late_rank ? hiccups.find(step) : hiccups.end();
+      const TimeNs usual = to.rank == late_rank ? usually_late : 0;
+      begins.push_back(now + static_cast<TimeNs>(random() % static_cast<unsigned>(jitter + 1)) + (is_late ? late : usual) +
+                       (hiccup == hiccups.end() ? 0 : hiccup->second));
     }
     const TimeNs last = *std::ranges::max_element(begins) + kForward;
     for (size_t r = 0; r < rows.size(); ++r) {

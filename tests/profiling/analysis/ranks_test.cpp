@@ -34,6 +34,33 @@ TEST(Ranks, PlantedDelaysAreRecovered) {
   }
 }
 
+// A library that is loaded in one of the first steps, or a page that has to be read: so few steps name nobody, and hide
+// nobody.
+TEST(Ranks, AFewHiccupsDoNotHideSmallDelays) {
+  MadeRanks made{.ranks = 2, .steps = 321, .late = 100'000, .late_rank = 1};
+  made.hiccups = {{2, 200'000'000}, {3, 50'000'000}, {7, 4'000'000}, {200, 2'000'000}};
+  const Straggler found = rank_report(made.joined()).straggler;
+  EXPECT_EQ(found.rank, 1);
+  EXPECT_EQ(found.every, 10);
+  EXPECT_NEAR(found.late_us, 100, 5);
+}
+
+TEST(Ranks, RanksThatAreLateInTurnByChanceAreNotNamed) {
+  MadeRanks made{.ranks = 2, .steps = 321, .late = 0, .jitter = 2'000'000};
+  EXPECT_EQ(rank_report(made.joined()).straggler.rank, -1);
+}
+
+// Two GPUs are never equally fast. What is said is what costs more.
+TEST(Ranks, ASlowerRankIsLateInEveryStepUnlessSomeStepsCostMore) {
+  MadeRanks made{.ranks = 2, .steps = 321, .late = 100'000, .late_rank = 1};
+  made.usually_late = 6'000;
+  EXPECT_EQ(rank_report(made.joined()).straggler.every, 10);
+  made.usually_late = 30'000;
+  const Straggler found = rank_report(made.joined()).straggler;
+  EXPECT_EQ(found.every, 1);
+  EXPECT_NEAR(found.late_us, 30, 3);
+}
+
 TEST(Ranks, TimesOfAStepAddUp) {
   const RankReport report = rank_report(MadeRanks{}.joined(), 0.8);
   ASSERT_EQ(report.ranks.size(), 8u);

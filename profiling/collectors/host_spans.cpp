@@ -68,7 +68,11 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
   }
   if (event.type == HostEventType::Launch || event.type == HostEventType::Call) {
     context_.join.launched(event.correlation, {event.op, event.step});
-    if (event.type == HostEventType::Launch) return;
+    if (event.type == HostEventType::Launch) {
+      const NcclWork work{event.a, static_cast<uint32_t>(event.b)};
+      if (work.any()) context_.join.communicates(event.correlation, work);
+      return;
+    }
   }
   if (event.type == HostEventType::Allocation) return allocation(thread, event);
   if (context_.full) {

@@ -21,7 +21,8 @@ enum class AllocatorCall : uint8_t { Allocate, Free, AllocateAsync, FreeAsync, A
 
 struct HostEvent {
   int64_t start = 0, end = 0;  // steady clock, ns
-  uint64_t a = 0, b = 0;  // address and bytes; a phase's name; a program's step; a graph launch's first step and count; a call's number
+  uint64_t a = 0, b = 0;  // address and bytes; a phase's name; a program's step; a graph launch's first step and count; a call's number;
+                          // of a launch, what NCCL said of it: bytes and text
   uint32_t step = 0;      // step + 1
   uint32_t correlation = 0;
   OpTag op = kNoOp;

@@ -7,6 +7,16 @@ namespace ws::prof {
 
 void OpJoin::node_cloned(uint64_t original, uint64_t clone) {
   if (const auto it = nodes_.find(original); it != nodes_.end()) nodes_[clone] = NodeOp(it->second);
+  if (const auto it = node_works_.find(original); it != node_works_.end()) node_works_[clone] = NcclWork(it->second);
+}
+
+NcclWork OpJoin::work(uint32_t correlation, uint64_t node) const {
+  if (node != 0) {
+    const auto it = node_works_.find(node);
+    return it == node_works_.end() ? NcclWork{} : it->second;
+  }
+  const NcclWork* work = works_.find(correlation);
+  return work ? *work : NcclWork{};
 }
 
 OpAt OpJoin::in_graph(uint32_t correlation, const NodeOp& node) const {

@@ -17,6 +17,13 @@ struct OpAt {
   bool operator==(const OpAt&) const = default;
 };
 
+// What NCCL said of the calls that a kernel executes; see NcclCalls.
+struct NcclWork {
+  uint64_t bytes = 0;  // 0: not known
+  uint32_t text = 0;
+  bool any() const { return bytes > 0 || text > 0; }
+};
+
 // Remembers the newest value of each key in bounded memory. Keys are numbers in rising order, so a new key replaces an
 // old one that shares its slot.
 template <class Value>
@@ -72,9 +79,12 @@ class OpJoin {
   // A graph node was made for `op`, in step `offset` of the graph.
   void node_created(uint64_t node, OpTag op, uint32_t offset) { nodes_[node] = {op, offset}; }
   void node_cloned(uint64_t original, uint64_t clone);
+  void communicates(uint32_t correlation, const NcclWork& work) { works_.put(correlation, work); }
+  void node_communicates(uint64_t node, const NcclWork& work) { node_works_[node] = work; }
 
   // Returns kNoOp if the op is not known yet: records may arrive in any order.
   OpAt find(uint32_t correlation, uint64_t node) const;
+  NcclWork work(uint32_t correlation, uint64_t node) const;
   size_t known_nodes() const { return nodes_.size(); }
 
  private:
@@ -89,7 +99,9 @@ class OpJoin {
 
   RecentTable<OpAt> calls_{18};
   RecentTable<Launch> graphs_{16};
+  RecentTable<NcclWork> works_{14};
   std::unordered_map<uint64_t, NodeOp> nodes_;
+  std::unordered_map<uint64_t, NcclWork> node_works_;
 };
 
 // Converts device time to trace time. The device timer counts ns, so the rate is 1. It is smaller if the stamps span

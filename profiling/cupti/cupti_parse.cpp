@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "profiling/collectors/nccl_calls.h"
 #include "profiling/collectors/ring_board.h"
 #include "profiling/cupti/ring_copier.h"
 #include "profiling/trace/kernel_names.h"
@@ -175,6 +176,8 @@ RecordParser::KernelName& RecordParser::kernel_name(const char* pointer) {
 }
 
 BatchBuilder::Shape& RecordParser::kernel_shape(KernelName& known, const CUpti_ActivityKernel10& k) {
+  if (known.meaning == Meaning::Communication)
+    return new_shape(k, context_.join.work(k.correlationId, k.graphNodeId));
   if (known.shape) {
     const Detail& d = *known.shape->detail;
     if (d.grid[0] == k.gridX && d.grid[1] == k.gridY && d.grid[2] == k.gridZ && d.block[0] == k.blockX &&
@@ -183,14 +186,20 @@ BatchBuilder::Shape& RecordParser::kernel_shape(KernelName& known, const CUpti_A
       return *known.shape;
     }
   }
+  known.shape = &new_shape(k, {});
+  return *known.shape;
+}
+
+BatchBuilder::Shape& RecordParser::new_shape(const CUpti_ActivityKernel10& k, const NcclWork& work) {
   Detail detail;
   detail.grid[0] = k.gridX, detail.grid[1] = k.gridY, detail.grid[2] = k.gridZ;
   detail.block[0] = k.blockX, detail.block[1] = k.blockY, detail.block[2] = k.blockZ;
   detail.registers = k.registersPerThread;
   detail.static_shared = k.staticSharedMemory;
   detail.dynamic_shared = k.dynamicSharedMemory;
-  known.shape = &context_.batch.shape(detail);
-  return *known.shape;
+  detail.bytes = work.bytes;
+  if (work.text > 0) detail.copy_kind = NcclCalls::instance().text(work);
+  return context_.batch.shape(detail);
 }
 
 BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uint32_t stream) {

@@ -72,6 +72,7 @@ class RecordParser {
   void join(Span& span, uint64_t node);
   KernelName& kernel_name(const char* pointer);
   BatchBuilder::Shape& kernel_shape(KernelName& known, const CUpti_ActivityKernel10& record);
+  BatchBuilder::Shape& new_shape(const CUpti_ActivityKernel10& record, const NcclWork& work);
   BatchBuilder::Row& stream_row(TrackKind kind, uint32_t device, uint32_t stream);
   void put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail, uint64_t node);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "profiling/base/clock.h"
+#include "profiling/collectors/nccl_calls.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/cupti/cupti_calls.h"
 #include "profiling/cupti/gpu_source.h"
@@ -292,8 +293,9 @@ void CuptiSession::drain_nodes() {
   for (const NodeNote& note : notes) {
     if (note.original)
       context_->join.node_cloned(note.original, note.node);
-    else
+    else if (note.op != kNoOp)
       context_->join.node_created(note.node, note.op, note.offset);
+    if (note.work.any()) context_->join.node_communicates(note.node, note.work);
   }
 }
 
@@ -436,15 +438,19 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   const bool draw = draw_calls_.load(std::memory_order_relaxed) && thread.runtime_calls == 0;
   const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_EXIT) {
+    NcclCalls::launch_ends();
     if (draw && thread.call_switches == switches) push_call(id, call, true, thread);
     return;
   }
   thread.enter(switches);
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
   const OpAt at{op_at_launch(thread), thread.step};
-  if (at == OpAt{} || !kernels_on_.load(std::memory_order_relaxed)) return;
+  const NcclWork work = NcclCalls::instance().launch_begins(call.symbolName);
+  if ((at == OpAt{} && !work.any()) || !kernels_on_.load(std::memory_order_relaxed)) return;
   HostEvent event;
   event.type = HostEventType::Launch;
+  event.a = work.bytes;
+  event.b = work.text;
   event.op = at.op;
   event.step = at.step;
   event.correlation = call.correlationId;
@@ -575,14 +581,15 @@ void CuptiSession::on_node_created(const CUpti_GraphData& data) {
   thread_local CapturedSteps steps;
   MarkedThread& thread = Marks::thread();
   const OpTag op = thread.op();
-  if (op == kNoOp) return;
+  const NcclWork work = NcclCalls::current();
+  if (op == kNoOp && !work.any()) return;
   uint32_t graph = 0;
   uint64_t node = 0;
   if (cuptiGetGraphId(data.graph, &graph) != CUPTI_SUCCESS || cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS)
     return;
   const uint32_t step = steps.step_of(sessions_.load(std::memory_order_relaxed), graph, op, thread.scopes);
   std::lock_guard lock(nodes_mutex_);
-  nodes_.push_back({node, 0, op, step});
+  nodes_.push_back({node, 0, op, step, work});
 }
 
 void CuptiSession::on_node_cloned(const CUpti_GraphData& data) {
@@ -590,7 +597,7 @@ void CuptiSession::on_node_cloned(const CUpti_GraphData& data) {
   if (cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS) return;
   if (cuptiGetGraphNodeId(data.originalNode, &original) != CUPTI_SUCCESS) return;
   std::lock_guard lock(nodes_mutex_);
-  nodes_.push_back({node, original, kNoOp, 0});
+  nodes_.push_back({node, original, kNoOp, 0, {}});
 }
 
 }  // namespace ws::prof

@@ -45,6 +45,7 @@ class CuptiSession final : public GpuTracer {
     uint64_t node, original;
     OpTag op;
     uint32_t offset;
+    NcclWork work;
   };
 
   std::string subscribe();

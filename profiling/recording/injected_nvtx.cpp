@@ -1,7 +1,7 @@
 // Receives the NVTX ranges of a recorded program: each copy of NVTX in it loads our library, named by
 // NVTX_INJECTION64_PATH. Unlike CUPTI's range records, these calls come while the range is open, so launches and
 // captures inside can be joined to it. They need no GPU.
-#if __has_include(<nvtx3/nvToolsExt.h>)
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdint>
@@ -10,9 +10,11 @@
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
+#include "profiling/recording/nvtx_payloads.h"
 
 namespace {
 
+using ws::prof::NcclCalls;
 using ws::prof::ProgramRanges;
 
 std::string narrow(const wchar_t* wide) {
@@ -86,22 +88,31 @@ void end(nvtxRangeId_t id) {
 }
 
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  return with_text(event, [domain](std::string_view text) { return push(text, number(domain)); });
+  return with_text(event, [=](std::string_view text) {
+    if (!ws::prof::is_nccl_domain(domain)) return push(text, number(domain));
+    if (!ws::prof::in_forked_child()) NcclCalls::instance().begin(text, ws::prof::payload_of(domain, event));
+    return 0;
+  });
 }
 int domain_pop(nvtxDomainHandle_t domain) {
-  ProgramRanges::instance().pop(number(domain));
+  if (!ws::prof::is_nccl_domain(domain))
+    ProgramRanges::instance().pop(number(domain));
+  else if (!ws::prof::in_forked_child())
+    NcclCalls::instance().end({});
   return 0;
 }
 nvtxRangeId_t domain_start(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { return start_ex(event); }
 void domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
 nvtxStringHandle_t register_a(nvtxDomainHandle_t, const char* text) { return registered(text ? text : ""); }
 nvtxStringHandle_t register_w(nvtxDomainHandle_t, const wchar_t* text) { return registered(narrow(text)); }
-nvtxDomainHandle_t create_a(const char* name) {
-  return reinterpret_cast<nvtxDomainHandle_t>(new std::string(name ? name : ""));
+nvtxDomainHandle_t created(std::string name) {
+  const bool of_nccl = name == "NCCL";
+  const auto domain = reinterpret_cast<nvtxDomainHandle_t>(new std::string(std::move(name)));
+  if (of_nccl) ws::prof::remember_nccl_domain(domain);
+  return domain;
 }
-nvtxDomainHandle_t create_w(const wchar_t* name) {
-  return reinterpret_cast<nvtxDomainHandle_t>(new std::string(narrow(name)));
-}
+nvtxDomainHandle_t create_a(const char* name) { return created(name ? name : ""); }
+nvtxDomainHandle_t create_w(const wchar_t* name) { return created(narrow(name)); }
 
 class Table {
  public:

@@ -71,8 +71,8 @@ struct Detail {
   int registers = 0;
   int static_shared = 0;
   int dynamic_shared = 0;
-  uint64_t bytes = 0;     // copies, memsets, allocations
-  std::string copy_kind;  // "pageable → device"
+  uint64_t bytes = 0;     // copies, memsets, allocations, collectives
+  std::string copy_kind;  // "pageable → device"; of a collective its communicator
   bool operator==(const Detail&) const = default;
 };
 

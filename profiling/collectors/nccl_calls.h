@@ -1,0 +1,53 @@
+// What NCCL says of its calls in its NVTX ranges: operation, bytes, communicator and ranks. The kernel of a call is
+// launched inside of its range, or in the range that ends a group of calls. So calls wait on their thread for the next
+// kernel of NCCL; those of one communicator become one kernel. A kernel that another thread launches (communicators
+// that do not block) stays without.
+#pragma once
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/annotate/annotate.h"
+#include "profiling/collectors/op_join.h"
+
+namespace ws::prof {
+
+struct NcclPayload {
+  bool message = false;  // the range is a call that moves `bytes`
+  uint64_t bytes = 0, communicator = 0;
+  uint64_t ranks = 0;  // of the communicator; 0: not said
+};
+
+class NcclCalls {
+ public:
+  static NcclCalls& instance();  // lives until the process ends
+
+  // A range of NCCL begins or ends on this thread. It is drawn, but launches are not joined to it: they belong to what
+  // the program itself marks around it.
+  void begin(std::string_view function, const NcclPayload& payload);
+  void end(const NcclPayload& payload);
+
+  // A launch begins on this thread: what its kernel does, if `symbol` is a kernel of NCCL. Also a graph node that is
+  // made before the launch ends.
+  NcclWork launch_begins(const char* symbol) noexcept;
+  static void launch_ends() noexcept;
+  static NcclWork current() noexcept;
+
+  std::string text(const NcclWork& work) const;  // "AllReduce · 2 ranks · communicator 9f1c"; empty: not known
+
+ private:
+  NcclCalls() = default;
+  void learn(const NcclPayload& payload);
+  NcclWork work_of_first_communicator();
+  uint64_t ranks_of(uint64_t communicator) const;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<uint64_t, uint64_t> ranks_;  // by communicator; 0: several numbers were said
+  std::unordered_map<std::string, uint32_t> numbers_;
+  std::vector<std::string> texts_{""};
+};
+
+}  // namespace ws::prof

@@ -258,6 +258,7 @@ class ChromeWriter {
   static void bytes_args(const Span& span, const Detail& d, Add add) {
     const bool moves = span.span_kind() == SpanKind::Copy || span.span_kind() == SpanKind::Memset;
     if (moves || d.bytes > 0) add("bytes", std::to_string(d.bytes));
+    if (span.span_kind() == SpanKind::Kernel && !d.copy_kind.empty()) add("communicator", json_text(d.copy_kind));
     if (!moves) return;
     add("memory bandwidth (GB/s)",
         formatted("{:.6g}",

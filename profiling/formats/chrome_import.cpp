@@ -246,6 +246,8 @@ class ChromeReader final : public ChromeSink {
       triple("block", d.block);
       d.registers = as_int(e.integer("registers per thread"));
       d.static_shared = as_int(e.integer("shared memory"));
+      d.bytes = static_cast<uint64_t>(std::max<int64_t>(e.integer("bytes"), 0));
+      d.copy_kind = e.text("communicator");
       if (!e.text("Collective name").empty()) collective(e, d);
     } else {
       d.bytes = static_cast<uint64_t>(std::max<int64_t>(e.integer("bytes"), 0));

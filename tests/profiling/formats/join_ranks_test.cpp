@@ -270,6 +270,8 @@ TEST_F(RankFiles, OfPyTorchAreOneRun) {
   convert(path, back);
   const RunData again = import_run(back);
   EXPECT_EQ(rank_report(again).straggler.late_us, report.straggler.late_us) << "a Chrome trace keeps the ranks";
+  EXPECT_EQ(rank_report(again).collectives.at(0).bytes, 1u << 20);
+  EXPECT_EQ(rank_report(again).collectives[0].bus_gb_s, report.collectives[0].bus_gb_s);
   EXPECT_THROW(convert({paths[0], paths[0]}, path), Failure);
 }
 

@@ -14,6 +14,7 @@
 #ifdef WARPSCOPE_HAVE_CUDA
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/ranks/nccl_ranks.h"
+#include "engine/cuda/ranks/peer_ranks.h"
 #endif
 
 namespace ws {
@@ -79,10 +80,15 @@ int ranks_of(const RunSpec& spec) {
 namespace {
 
 #ifdef WARPSCOPE_HAVE_CUDA
-std::unique_ptr<Executor> make_cuda(const DeviceInfo& device, int ranks, Comm comm) {
+cuda::Ranks join_gpus(const ExecSpec& exec, int ranks) {
+  const bool peers = exec.comm_by == CommBy::Auto ? cuda::peers_have_nvlink(ranks) : exec.comm_by == CommBy::Peer;
+  return peers ? cuda::make_peer_ranks(ranks) : cuda::make_nccl_ranks(ranks, exec.comm == Comm::Overlap);
+}
+
+std::unique_ptr<Executor> make_cuda(const DeviceInfo& device, int ranks, const ExecSpec& exec) {
   if (!device.cuda) throw Failure(device.why_not);
   if (ranks == 1) return cuda::make_cuda_executor(device.name);
-  auto joined = cuda::make_nccl_ranks(ranks, comm == Comm::Overlap);
+  auto joined = join_gpus(exec, ranks);
   return make_ranked_executor(ranks, joined.group, [&](int rank) {
     return cuda::make_cuda_executor(device.name, std::move(joined.links[static_cast<size_t>(rank)]));
   });
@@ -101,6 +107,8 @@ int device_of(const RankProcesses& processes) {
 
 cuda::ProcessRank join_nccl(const RankRequest& request, RankProcesses& processes) {
   if (!device_info().cuda) throw Failure(device_info().why_not);
+  if (request.spec.exec.comm_by == CommBy::Peer)
+    throw Failure("peer: only GPUs of one process map each other's memory; choose nccl, or start one process for all GPUs.");
   return cuda::make_nccl_rank(request.nccl_id, processes.rank(), processes.count(), device_of(processes),
                               request.spec.exec.comm == Comm::Overlap);
 }
@@ -152,7 +160,7 @@ std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* proc
   if (processes) return make_process_ranks(spec, *processes);
   const int ranks = ranks_of(spec);
 #ifdef WARPSCOPE_HAVE_CUDA
-  if (wants_cuda(spec)) return make_cuda(device, ranks, spec.exec.comm);
+  if (wants_cuda(spec)) return make_cuda(device, ranks, spec.exec);
 #endif
   const std::string name = name_of_cpu();
   if (ranks == 1) return make_cpu_executor(name);

@@ -31,11 +31,8 @@ class Match {
   bool only_read_once(BufferId id) const { return uses_[index(id)] == 1; }
   bool never_read(BufferId id) const { return uses_[index(id)] == 0; }
   const RunSpec& spec() const { return plan_.spec; }
-  // True if this update's gradient comes with the last transfer that overlaps other work.
-  bool waits_for_last_transfer(const Op& update) const {
-    if (plan_.ranks == 1 || spec().exec.comm != Comm::Overlap) return false;
-    const auto last = std::ranges::find(plan_.ops.rbegin(), plan_.ops.rend(), OpKind::AllReduce, &Op::kind);
-    return last != plan_.ops.rend() && std::ranges::count(last->in, update_items(plan_, update)[0].gradient) > 0;
+  bool waits_for_late_transfer(const Op& update) const {
+    return std::ranges::count(late_gradients(plan_), update_items(plan_, update)[0].gradient) > 0;
   }
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
 
@@ -111,10 +108,10 @@ bool whole_update(Match& m) {
   if (!m.kinds({OpKind::Update, OpKind::Update})) return false;
   Op fused = m.op(0);
   fused.kind = OpKind::UpdateAll;
-  const bool late = m.waits_for_last_transfer(fused);
+  const bool late = m.waits_for_late_transfer(fused);
   fused.name = std::string(to_string(m.spec().train.optimizer)) + (m.follows(OpKind::UpdateAll) ? " last" : " all");
   size_t count = 1;
-  for (; m.is(count, OpKind::Update) && m.waits_for_last_transfer(m.op(count)) == late; ++count) {
+  for (; m.is(count, OpKind::Update) && m.waits_for_late_transfer(m.op(count)) == late; ++count) {
     const Op& next = m.op(count);
     if (next.layer != fused.layer) fused.layer = -1;
     fused.in.insert(fused.in.end(), next.in.begin(), next.in.end());

@@ -5,6 +5,9 @@
 namespace ws {
 
 Plan insert_all_reduce(Plan plan);  // no change for one rank
+// Gradients whose transfers overlap other work but come after the backward phase of all layers but the first. Their
+// parameters are updated last.
+std::vector<BufferId> late_gradients(const Plan& plan);
 Plan fuse(Plan plan, Fusion level);
 Plan place_memory(Plan plan, Allocator allocator);
 Plan insert_sync(Plan plan, SyncPolicy policy);

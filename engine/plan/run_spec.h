@@ -33,6 +33,7 @@ enum class Accumulate { Fp32, Fp16 };
 enum class Matmul { Library, Tiled, Naive };
 enum class Loader { Resident, Pinned, Pageable };
 enum class Comm { Bucket, Layers, Overlap };
+enum class CommBy { Auto, Nccl, Peer };
 
 struct ModelSpec {
   ModelKind kind = ModelKind::Mlp;
@@ -81,6 +82,7 @@ struct ExecSpec {
   double cache_cap_mib = 0;        // caching: maximum size of the pool; 0: no limit
   int64_t gpus = 1;                // ranks that share each batch; 0: one per GPU of the machine
   Comm comm = Comm::Bucket;
+  CommBy comm_by = CommBy::Auto;
   double bucket_mib = 0;  // minimum MiB of gradients averaged together; 0: one layer; ignored if comm is bucket
   bool operator==(const ExecSpec&) const = default;
 };
@@ -181,5 +183,6 @@ std::string_view to_string(Accumulate);
 std::string_view to_string(Matmul);
 std::string_view to_string(Loader);
 std::string_view to_string(Comm);
+std::string_view to_string(CommBy);
 
 }  // namespace ws

@@ -119,6 +119,11 @@ constexpr FieldValue kComms[] = {
     {"layers", "Each layer's gradients are averaged when they are ready, on the same stream. Look at the many transfers."},
     {"overlap",
      "The same on its own stream, during the backward phase of earlier layers. Look at transfers beside kernels."}};
+constexpr FieldValue kCommBys[] = {
+    {"auto", "Peer if NVLink connects all GPUs of one process, otherwise NCCL. Look at the Plan: it names which."},
+    {"nccl", "NVIDIA's library, also between processes and hosts. Look at the time of its kernel for small networks."},
+    {"peer",
+     "Our own kernel: each GPU reads and writes the memory of the others. Look at the time of its kernel under Kernels."}};
 
 template <class E>
 constexpr std::span<const FieldValue> names();
@@ -146,6 +151,7 @@ WS_NAMES(Accumulate, kAccumulates)
 WS_NAMES(Matmul, kMatmuls)
 WS_NAMES(Loader, kLoaders)
 WS_NAMES(Comm, kComms)
+WS_NAMES(CommBy, kCommBys)
 #undef WS_NAMES
 
 template <class T>
@@ -342,6 +348,8 @@ std::vector<Field> exec_fields() {
             "and at the transfers."),
       CHOICE(exec, ExecSpec, comm, Comm, "Execution", "all-reduce", kLive,
              "When the ranks average their gradients. Look at the transfers in the timeline."),
+      CHOICE(exec, ExecSpec, comm_by, CommBy, "Execution", "all-reduce by", kFixed,
+             "What averages the gradients of several GPUs. Look at the transfers in the timeline."),
       FIELD(exec, ExecSpec, bucket_mib, "Execution", "bucket", Number, (Limits{0, 1e6}), kLive,
             "MiB of gradients that are averaged together, with all-reduce layers or overlap; 0 takes a layer at a time. "
             "Look at the number of transfers."),

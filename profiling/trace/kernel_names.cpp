@@ -12,9 +12,11 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Meaning>, 20> kHints{{
+constexpr std::array<std::pair<std::string_view, Meaning>, 22> kHints{{
     {"nccl", Meaning::Communication},  // first, because these names also contain the reduction
     {"nvshmem", Meaning::Communication},
+    {"all_reduce", Meaning::Communication},           // ours, and PyTorch's through symmetric memory
+    {"cross_device_reduce", Meaning::Communication},  // vLLM's
     {"gemm", Meaning::Matrix},
     {"cutlass", Meaning::Matrix},
     {"xmma", Meaning::Matrix},

@@ -8,6 +8,9 @@
 #include <thread>
 
 #include "engine/cuda/ranks/nccl_ranks.h"
+#include "engine/cuda/ranks/peer_average.h"
+#include "engine/cuda/ranks/peer_ranks.h"
+#include "engine/cuda/runtime/handles.h"
 #include "engine/executor/ranked_executor.h"
 #include "engine/train/trainer.h"
 #include "tests/gpu/executor_support.h"
@@ -40,16 +43,62 @@ TEST(RanksGpu, TrainAsOneHoweverTheyAverageAndLaunch) {
   const Outcome oracle = train_on_oracle(training_of(1));
   for (const Launch launch : {Launch::Eager, Launch::Graph})
     for (const Comm comm : {Comm::Bucket, Comm::Layers, Comm::Overlap})
-      for (const Fusion fusion : {Fusion::Off, Fusion::Epilogue}) {
-        Training t = training_of(2);
-        t.spec.exec.launch = launch, t.spec.exec.comm = comm, t.spec.exec.fusion = fusion;
-        t.spec.exec.graph_steps = 4;
-        SCOPED_TRACE(label(t.spec.exec) + " " + std::string(to_string(comm)));
-        const Outcome got = train(t);
-        EXPECT_LT(distance(got, oracle, t), tolerance(Precision::Fp32));
-        expect_same_losses(got, oracle, tolerance(Precision::Fp32));
-        EXPECT_TRUE(same_bits(got, train(t))) << "two runs differ";
+      for (const Fusion fusion : {Fusion::Off, Fusion::Epilogue})
+        for (const CommBy by : {CommBy::Nccl, CommBy::Peer}) {
+          Training t = training_of(2);
+          t.spec.exec.launch = launch, t.spec.exec.comm = comm, t.spec.exec.comm_by = by, t.spec.exec.fusion = fusion;
+          t.spec.exec.graph_steps = 4;
+          SCOPED_TRACE(label(t.spec.exec) + " " + std::string(to_string(comm)) + " " + std::string(to_string(by)));
+          const Outcome got = train(t);
+          EXPECT_LT(distance(got, oracle, t), tolerance(Precision::Fp32));
+          expect_same_losses(got, oracle, tolerance(Precision::Fp32));
+          EXPECT_TRUE(same_bits(got, train(t))) << "two runs differ";
+        }
+}
+
+// Two ranks on one GPU, each with its stream: the kernels meet as those of two GPUs do.
+TEST(PeerAverage, SumsSharesOfGradientsOfEverySize) {
+  NEEDS_GPU();
+  const std::vector<size_t> sizes{1, 3, 10, 4096, 100'352, 1'000'003};
+  cuda::prepare_peer_average();
+  for (const int blocks : {1, 4, 8}) {
+    std::vector<cuda::DeviceBlock<cuda::PeerMailbox>> boxes;
+    std::vector<cuda::Stream> streams;
+    std::vector<std::vector<cuda::DeviceBlock<float>>> data(2);
+    const auto host = [](size_t i, int rank) { return static_cast<float>(i % 1000) + 0.25f * static_cast<float>(rank + 1); };
+    cuda::Peer peers[2];
+    const auto stop = cuda::PinnedBlock<int>::pinned(1);
+    stop[0] = 0;
+    for (int rank = 0; rank < 2; ++rank) {
+      boxes.push_back(cuda::DeviceBlock<cuda::PeerMailbox>::filled(1));
+      streams.push_back(cuda::make_stream());
+      for (const size_t size : sizes) {
+        std::vector<float> values(size);
+        for (size_t i = 0; i < size; ++i) values[i] = host(i, rank);
+        data[static_cast<size_t>(rank)].push_back(cuda::DeviceBlock<float>::device(size));
+        CUDA_CHECK(cudaMemcpy(data[static_cast<size_t>(rank)].back().data(), values.data(), size * 4, cudaMemcpyDefault));
       }
+    }
+    for (int rank = 0; rank < 2; ++rank)
+      peers[rank] = {rank, 2, {boxes[0].data(), boxes[1].data()}, stop.data()};
+    for (int times = 0; times < 3; ++times)
+      for (size_t rank = 0; rank < 2; ++rank) {
+        std::vector<cuda::Gradient> gradients;
+        for (size_t g = 0; g < sizes.size(); ++g) gradients.push_back({data[rank][g].data(), sizes[g]});
+        cuda::average_with_peers(peers[rank], streams[rank], rank == 0 ? 0.75f : 0.25f, gradients, blocks);
+      }
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (size_t g = 0; g < sizes.size(); ++g) {
+      std::vector<float> got[2];
+      for (size_t rank = 0; rank < 2; ++rank) {
+        got[rank].resize(sizes[g]);
+        CUDA_CHECK(cudaMemcpy(got[rank].data(), data[rank][g].data(), sizes[g] * 4, cudaMemcpyDefault));
+      }
+      for (size_t i = 0; i < sizes[g]; ++i)
+        ASSERT_EQ(got[0][i], 0.75f * host(i, 0) + 0.25f * host(i, 1)) << sizes[g] << " elements, element " << i;
+      EXPECT_EQ(got[0], got[1]);
+    }
+  }
 }
 
 TEST(RanksGpu, AreAsNearToTheOracleAsOneGpuInEveryPrecision) {
@@ -164,13 +213,14 @@ TEST(RanksGpu, MoreLocalRanksThanGpusIsASentence) {
 }
 
 // The other rank's kernel waits for a partner that never comes.
-TEST(RanksGpu, AFailedRankReleasesTheOthers) {
-  NEEDS_GPUS(2);
+void expect_release(cuda::Ranks joined) {
   const Training t = training_of(2);
-  auto joined = cuda::make_nccl_ranks(2, true);
   struct Broken final : cuda::RankLink {
     int device() const override { return 1; }
-    void average(CUstream_st*, double, std::span<const cuda::Gradient>) override { throw Failure("the link is broken"); }
+    std::string_view name() const override { return "broken"; }
+    void average(CUstream_st*, double, std::span<const cuda::Gradient>, bool) override {
+      throw Failure("the link is broken");
+    }
   };
   joined.links[1] = std::make_unique<Broken>();
   const auto executor = make_ranked_executor(2, joined.group, [&](int rank) {
@@ -182,6 +232,12 @@ TEST(RanksGpu, AFailedRankReleasesTheOthers) {
   } catch (const Failure& problem) {
     EXPECT_STREQ(problem.what(), "the link is broken");
   }
+}
+
+TEST(RanksGpu, AFailedRankReleasesTheOthers) {
+  NEEDS_GPUS(2);
+  expect_release(cuda::make_nccl_ranks(2, true));
+  expect_release(cuda::make_peer_ranks(2));
 }
 
 }  // namespace

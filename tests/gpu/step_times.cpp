@@ -62,7 +62,7 @@ void add_ladder(std::vector<Case>& cases, const std::string& name, RunSpec spec)
 }
 
 // One batch on one GPU, a rank's share of it (all that is left to do if exchanging were free), and the batch shared by
-// all GPUs; the last cases differ in where the averages are made.
+// all GPUs; the last cases differ in when the averages are made, and by what.
 void add_ranks(std::vector<Case>& cases, const std::string& name, RunSpec spec) {
   const int gpus = device_info().gpus;
   if (gpus < 2) return;
@@ -71,10 +71,13 @@ void add_ranks(std::vector<Case>& cases, const std::string& name, RunSpec spec) 
   share.train.batch /= gpus;
   cases.push_back({"ranks " + name + " 1 GPU with one rank's share", std::move(share)});
   spec.exec.gpus = gpus;
-  for (const Comm comm : {Comm::Bucket, Comm::Layers, Comm::Overlap}) {
-    spec.exec.comm = comm;
-    cases.push_back({"ranks " + name + " " + std::to_string(gpus) + " GPUs " + std::string(to_string(comm)), spec});
-  }
+  for (const CommBy by : {CommBy::Nccl, CommBy::Peer})
+    for (const Comm comm : {Comm::Bucket, Comm::Layers, Comm::Overlap}) {
+      spec.exec.comm = comm, spec.exec.comm_by = by;
+      cases.push_back({"ranks " + name + " " + std::to_string(gpus) + " GPUs " + std::string(to_string(comm)) + " " +
+                           std::string(to_string(by)),
+                       spec});
+    }
 }
 
 std::vector<Case> all_cases() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the networks that Warpscope shares between GPUs with PyTorch's DistributedDataParallel, and prints microseconds a step.
 
-    torchrun --nproc-per-node 2 tests/peers/ddp_torch.py [--out FILE] [--repeats 5]
+    torchrun --nproc-per-node 2 tests/peers/ddp_torch.py [--out FILE] [--repeats 5] [--ways eager,compile]
 
 Each rank takes its part of the batch, as in Warpscope. Ways: eager; compile (torch.compile around the wrapped network, its
 default mode). Data lies on the GPU, rows in order, plain fused SGD.
@@ -65,12 +65,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default="")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--ways", default="eager,compile")
     arguments = parser.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
     rows = []
     for name, case in CASES.items():
-        for way in ("eager", "compile"):
+        for way in arguments.ways.split(","):
             times = microseconds(SharedStep(case, way), arguments.repeats)
             rows.append({"case": name, "way": way, "us_per_step": statistics.median(times), "fastest": min(times),
                          "slowest": max(times)})

@@ -55,6 +55,7 @@ bool exec_relevant(const ExecSpec& e, std::string_view key) {
   if (key == "exec.graph_steps") return e.launch != Launch::Eager;
   if (key == "exec.accumulate") return e.precision == Precision::Fp16;
   if (key == "exec.comm") return e.gpus != 1;
+  if (key == "exec.comm_by") return e.gpus != 1 && e.device != Device::Cpu;
   if (key == "exec.bucket_mib") return e.gpus != 1 && e.comm != Comm::Bucket;
   return true;
 }
@@ -95,7 +96,7 @@ bool advanced(std::string_view key) {
                       "exec.device",        "exec.accumulate",
                       "exec.matmul",        "exec.streams",
                       "exec.gpus",          "exec.comm",
-                      "exec.bucket_mib"});
+                      "exec.comm_by",       "exec.bucket_mib"});
 }
 
 }  // namespace ws::app

@@ -15,18 +15,33 @@ void Workplace::create(const Model& model, const data::Dataset& data, const RunS
   CUDA_CHECK(cudaDeviceSynchronize());  // the zeroing above uses the default stream, and our streams do not wait for it
 }
 
-void RankAverages::start(cudaStream_t stream, const DevicePlan& bound, const Op& op) {
+namespace {
+
+// True if products beside this transfer take longer than it does. Roughly: tensor cores do 1e14 FLOP in a second, NVLink
+// carries 3e11 bytes.
+bool products_are_longer(const Plan& plan, size_t transfer) {
+  constexpr int64_t kFlopsOfByte = 300;
+  int64_t beside = 0;
+  for (size_t i = transfer + 1; i < plan.ops.size() && plan.ops[i].phase == Phase::Backward; ++i)
+    beside += flops(plan, plan.ops[i]);
+  return beside > kFlopsOfByte * bytes(plan, plan.ops[transfer]) / 2;  // each byte is read and written
+}
+
+}  // namespace
+
+void RankAverages::start(cudaStream_t stream, const DevicePlan& bound, size_t at) {
+  const Op& op = bound.plan.ops[at];
   std::vector<Gradient> gradients;
   for (BufferId id : op.in)
     gradients.push_back({static_cast<float*>(bound.address[index(id)]),
                          static_cast<size_t>(bound.plan.buffer(id).elements())});
-  if (bound.plan.spec.exec.comm != Comm::Overlap) return link->average(stream, bound.plan.share(), gradients);
+  if (bound.plan.spec.exec.comm != Comm::Overlap) return link->average(stream, bound.plan.share(), gradients, false);
   if (!beside) beside = make_urgent_stream(), ready = make_event();
   auto free = std::ranges::find(transfers, false, &Transfer::running);
   if (free == transfers.end()) free = transfers.insert(free, Transfer{make_event(), {}, false});
   CUDA_CHECK(cudaEventRecord(ready, stream));
   CUDA_CHECK(cudaStreamWaitEvent(beside, ready, 0));
-  link->average(beside, bound.plan.share(), gradients);
+  link->average(beside, bound.plan.share(), gradients, products_are_longer(bound.plan, at));
   CUDA_CHECK(cudaEventRecord(free->done, beside));
   free->gradients = op.in, free->running = true;
 }
@@ -78,7 +93,7 @@ void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, 
       else if (op.kind == OpKind::LoadBatch)
         place_.feed.launch(with);
       else if (op.kind == OpKind::AllReduce)
-        place_.ranks.start(place_.stream, bound, op);
+        place_.ranks.start(place_.stream, bound, i);
       else {
         if (op.phase == Phase::Update) place_.ranks.wait(place_.stream, op);
         launch_op(with, i);

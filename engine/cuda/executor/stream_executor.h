@@ -22,7 +22,7 @@ struct RankAverages {
   Event ready;
   std::vector<Transfer> transfers;
 
-  void start(cudaStream_t stream, const DevicePlan& bound, const Op& op);
+  void start(cudaStream_t stream, const DevicePlan& bound, size_t op);
   void wait(cudaStream_t stream, const Op& op);  // waits for the gradients that the op reads
 };
 

@@ -135,7 +135,9 @@ class Link : public RankLink {
   Link(std::shared_ptr<Communicators> all, size_t member, int device)
       : all_(std::move(all)), member_(member), device_(device) {}
   int device() const override { return device_; }
-  void average(cudaStream_t stream, double share, std::span<const Gradient> gradients) override {
+  std::string_view name() const override { return "NCCL"; }
+  // How many blocks NCCL takes beside products was set when the ranks were connected.
+  void average(cudaStream_t stream, double share, std::span<const Gradient> gradients, bool) override {
     all_->average(member_, stream, share, gradients);
   }
 

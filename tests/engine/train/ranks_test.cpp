@@ -118,23 +118,54 @@ TEST(InsertAllReduce, AveragesEveryGradientOnceBeforeItsUpdate) {
     }
 }
 
-// The transfer of the first layer's gradients comes last and nothing hides it but the other layers' update.
-TEST(InsertAllReduce, LeavesTheUpdateOfTheLastTransferForTheEnd) {
-  RunSpec spec = spec_of(2);
-  spec.model.hidden = {8, 8};
-  spec.exec.comm = Comm::Overlap, spec.exec.fusion = Fusion::Epilogue;
-  const Model model = make_model(spec.model, 6, 3);
-  const Plan plan = compile(spec, model, 16).plan;
-  std::vector<std::vector<int>> layers;
+// The layers of each UpdateAll.
+using Layers = std::vector<std::vector<int>>;
+Layers updated_layers(const RunSpec& spec, int64_t features) {
+  const Model model = make_model(spec.model, features, 10);
+  const Plan plan = compile(spec, model, 64).plan;
+  Layers layers;
   for (const Op& op : plan.ops) {
     if (op.kind != OpKind::UpdateAll) continue;
     layers.emplace_back();
     for (const UpdateItem& item : update_items(plan, op))
       layers.back().push_back(model.parameters[static_cast<size_t>(item.param)].layer);
   }
-  EXPECT_EQ(layers, (std::vector<std::vector<int>>{{1, 1, 2, 2}, {0, 0}}));
+  return layers;
+}
+
+// The transfer of the first layer's gradients comes late, and the other layers' update hides it.
+TEST(InsertAllReduce, LeavesTheUpdatesOfLateTransfersForTheEnd) {
+  RunSpec spec = spec_of(2);
+  spec.model.hidden = {1024, 64};
+  spec.exec.comm = Comm::Overlap, spec.exec.fusion = Fusion::Epilogue;
+  EXPECT_EQ(updated_layers(spec, 600), (Layers{{1, 1, 2, 2}, {0, 0}}));
+  EXPECT_EQ(updated_layers(spec, 1200), (Layers{{1, 1}, {0, 0, 2, 2}})) << "the output layer's gradients come last";
   spec.exec.comm = Comm::Bucket;
-  EXPECT_EQ(std::ranges::count(compile(spec, model, 16).plan.ops, OpKind::UpdateAll, &Op::kind), 1);
+  EXPECT_EQ(updated_layers(spec, 600), (Layers{{0, 0, 1, 1, 2, 2}}));
+}
+
+// The layers in the order in which their gradients are averaged.
+std::vector<int> averaged_layers(const RunSpec& spec, int64_t features) {
+  std::vector<int> layers;
+  const Plan plan = compile(spec, make_model(spec.model, features, 10), 64).plan;
+  for (const Op& op : plan.ops)
+    if (op.kind == OpKind::AllReduce) layers.push_back(op.layer);
+  return layers;
+}
+
+TEST(InsertAllReduce, HidesALongLastTransferBehindTheOutputLayersGradients) {
+  RunSpec spec = spec_of(2);
+  spec.exec.comm = Comm::Overlap;
+  spec.model.hidden = {1024, 64};
+  for (Fusion fusion : {Fusion::Off, Fusion::Pointwise, Fusion::Epilogue}) {
+    spec.exec.fusion = fusion;
+    EXPECT_EQ(averaged_layers(spec, 1200), (std::vector<int>{1, 0, 2}));  // 4.7 MiB in the first layer
+    EXPECT_EQ(averaged_layers(spec, 600), (std::vector<int>{2, 1, 0})) << "a short transfer";
+  }
+  spec.exec.comm = Comm::Layers;
+  EXPECT_EQ(averaged_layers(spec, 1200), (std::vector<int>{2, 1, 0}));
+  spec.exec.comm = Comm::Overlap, spec.model.hidden = {1024, 30'000};
+  EXPECT_EQ(averaged_layers(spec, 1200), (std::vector<int>{2, 1, 0})) << "the output layer's is long, too";
 }
 
 TEST(InsertAllReduce, FillsBucketsToTheSizeThatIsAskedFor) {

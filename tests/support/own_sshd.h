@@ -45,7 +45,25 @@ inline int free_port() {
 struct SshdPlace {
   std::string address = "127.0.0.1";
   std::vector<std::string> there, here;
+  bool passwords = false;  // of the accounts, through PAM
 };
+
+// A place where root has a password, which the rest of the machine does not see. Needs root.
+inline std::optional<SshdPlace> place_with_password(const std::filesystem::path& folder, const std::string& password) {
+  const std::string hash = quiet_output({"sh", "-c", "openssl passwd -6 \"$1\"", "sh", password}), shadow = (folder / "shadow").string();
+  if (geteuid() != 0 || !hash.starts_with("$6$") || !std::filesystem::exists("/etc/pam.d/sshd")) return std::nullopt;
+  std::ofstream to(shadow);
+  std::ifstream accounts("/etc/shadow");
+  for (std::string line; std::getline(accounts, line);)
+    to << (line.starts_with("root:") ? "root:" + hash.substr(0, hash.find('\n')) + line.substr(line.find(':', 5)) : line) << '\n';
+  to.close();
+  std::filesystem::permissions(shadow, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  SshdPlace place{.there = {"unshare", "-m", "sh", "-c", "mount --bind " + shadow + " /etc/shadow && exec \"$@\"", "sh"}};
+  place.passwords = true;
+  if (!quiet_output({"unshare", "-m", "sh", "-c", "mount --bind " + shadow + " /etc/shadow && grep -c '^root:.6' /etc/shadow"}).starts_with("1"))
+    return std::nullopt;
+  return place;
+}
 
 // sshd with keys and settings of its own, and a program `ssh` in front of the real one that uses them.
 class OwnSshd {
@@ -60,8 +78,8 @@ class OwnSshd {
     write("authorized", bytes_of(at("user.pub")) + bytes_of(at("locked.pub")));
     write("banner", "Authorized persons only. warpscope-serve is watched.\n");
     write("sshd_config", "Port " + std::to_string(port_) + "\nListenAddress " + address_ + "\nHostKey " + at("host") +
-                             "\nAuthorizedKeysFile " + at("authorized") + "\nPidFile none\nStrictModes no\nUsePAM no\n" +
-                             "PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\nBanner " + at("banner") + "\n" +
+                             "\nAuthorizedKeysFile " + at("authorized") + "\nPidFile none\nStrictModes no\nUsePAM " + yes_or_no(place.passwords) +
+                             "\nPasswordAuthentication " + yes_or_no(place.passwords) + "\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\nBanner " + at("banner") + "\n" +
                              "ForceCommand . " + at("profile") + "; eval \"$SSH_ORIGINAL_COMMAND\"\n");
     set_home("", "");
     std::string host_key = bytes_of(at("host.pub"));
@@ -79,8 +97,9 @@ class OwnSshd {
     if (made_) std::filesystem::remove("/run/sshd");
   }
   static bool there() { return std::filesystem::exists("/usr/sbin/sshd") && std::filesystem::exists("/usr/bin/ssh"); }
-  void write_config(const std::string& key, const std::string& known) const {
-    write("ssh_config", "Host jumped\n  ProxyJump there\nHost lost\n  ProxyJump 127.0.0.1:1\nHost there jumped lost\n  HostName " + address_ +
+  void write_config(const std::string& key, const std::string& known, const std::string& more = "") const {
+    write("ssh_config", more + "Host jumped\n  ProxyJump there\nHost lost\n  ProxyJump 127.0.0.1:1\nHost behind\n  ProxyJump there\n  HostName " +
+                            address_ + "\n  Port 1\nHost there jumped lost\n  HostName " + address_ +
                             "\n  Port " + std::to_string(port_) + "\nHost *\n  IdentityFile " + at(key) +
                             "\n  IdentitiesOnly yes\n  UserKnownHostsFile " + at(known) + "\n  StrictHostKeyChecking yes\n  BatchMode " +
                             (key == "locked" ? "no" : "yes") + "\n");
@@ -106,6 +125,7 @@ class OwnSshd {
   }
 
  private:
+  static std::string yes_or_no(bool value) { return value ? "yes" : "no"; }
   static std::string joined(const std::vector<std::string>& words) {
     std::string text;
     for (const std::string& word : words) text += word + " ";

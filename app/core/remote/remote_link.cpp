@@ -31,7 +31,7 @@ using std::chrono::milliseconds;
 
 constexpr size_t kMostNoise = 64u << 10;   // bytes of a shell profile before the server's greeting
 constexpr size_t kMostErrors = 16u << 10;
-constexpr milliseconds kPingEvery{2000}, kSilent{10'000}, kGreeting{60'000}, kFirstBackOff{100}, kMostBackOff{10'000};
+constexpr milliseconds kPingEvery{2000}, kSilent{10'000}, kFirstBackOff{100}, kMostBackOff{10'000};
 constexpr size_t kTellEvery = 16u << 10;
 
 std::string last_line(std::string text) {
@@ -47,26 +47,58 @@ std::string install_advice(const RemoteAddress& a) {
          a.program.substr(a.program.rfind('/') + 1) + ".";
 }
 
+// What ssh says when no key and no password is accepted. Shells have other words behind "Permission denied".
+constexpr std::string_view kDenied = "Permission denied (", kTooMany = "Too many authentication failures";
+constexpr int kStatusOfSsh = 255;  // other statuses come from the shell or the program there
+
+// Returns the line that holds `part`.
+std::string line_with(const std::string& text, std::string_view part) {
+  const size_t at = text.find(part), begin = text.rfind('\n', at) + 1;
+  return last_line(text.substr(begin, text.find('\n', at) - begin));
+}
+
+// Returns in one sentence why ssh could not connect, or "" if it does not say.
+std::string why_no_ssh(const std::string& at, const std::string& errors) {
+  constexpr std::string_view kUnreachable[] = {"timed out", "No route to host", "unreachable"};
+  constexpr std::string_view kReasons[] = {"Could not resolve hostname", "Host key verification failed", kDenied,
+                                           "Connection refused", "timed out", "No route to host", "unreachable"};
+  const auto said = [&errors](std::string_view part) { return holds(errors, part); };
+  if (said("jumphost") || said("stdio forwarding failed") || said("UNKNOWN port 65535")) {
+    const auto* const reason = std::ranges::find_if(kReasons, said);
+    return at + ": the jump host (ProxyJump) cannot reach it: " +
+           (reason == std::end(kReasons) ? last_line(errors) : line_with(errors, *reason)) + ".";
+  }
+  if (said("Could not resolve hostname")) return at + ": no machine of that name is known. Check the name, or ~/.ssh/config.";
+  if (said("REMOTE HOST IDENTIFICATION HAS CHANGED"))
+    return at + ": its key is not the one that ssh remembers. If the machine was installed anew, forget the old key with "
+                "ssh-keygen -R; if not, another machine answers.";
+  if (said("Host key verification failed"))
+    return at + ": ssh does not know the key of that machine. Connect once with ssh to see it, then try again.";
+  if (said(kDenied) || said(kTooMany)) return at + ": ssh was refused. That machine accepts neither your key nor your password.";
+  if (said("Connection refused")) return at + ": no ssh server answers there.";
+  if (std::ranges::any_of(kUnreachable, said)) return at + ": the machine cannot be reached: " + last_line(errors) + ".";
+  return {};
+}
+
 // Returns in one sentence why there is no connection.
 std::string why_no_line(const RemoteAddress& a, int status, const std::string& errors, bool noise) {
   const std::string at = a.place();
-  if (holds(errors, "Could not resolve hostname")) return at + ": no machine of that name is known. Check the name, or ~/.ssh/config.";
-  if (holds(errors, "Host key verification failed") || holds(errors, "REMOTE HOST IDENTIFICATION HAS CHANGED"))
-    return at + ": ssh does not trust the key of that machine. Connect once with ssh to see it, then try again.";
-  if (holds(errors, "jumphost") || holds(errors, "stdio forwarding failed") || holds(errors, "UNKNOWN port 65535"))
-    return at + ": the jump host (ProxyJump) cannot reach it: " + last_line(errors) + ".";
-  if (holds(errors, "Permission denied")) return at + ": ssh was refused. That machine accepts neither your key nor "
-                                                      "your password.";
-  if (holds(errors, "Connection refused")) return at + ": no ssh server answers there.";
-  if (holds(errors, "timed out") || holds(errors, "No route to host") || holds(errors, "unreachable"))
-    return at + ": the machine cannot be reached: " + last_line(errors) + ".";
+  if (status == kStatusOfSsh)
+    if (std::string why = why_no_ssh(at, errors); !why.empty()) return why;
   if (holds(errors, "error while loading shared libraries"))
     return at + ": " + a.program + " does not start there, because a library is missing: " + last_line(errors) + "." + install_advice(a);
   if (status == 127) return at + ": there is no program " + a.program + "." + install_advice(a);
+  if (status == 126 && holds(errors, "Permission denied"))
+    return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". Make the file executable.";
   if (status == 126) return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". It may be of another architecture.";
   if (noise) return at + ": the answer does not come from Warpscope. Check that no shell profile there prints or asks "
                          "something.";
   return at + ": the connection ended" + (errors.empty() ? std::string(" without a message.") : ": " + last_line(errors) + ".");
+}
+
+// True if another attempt would only ask the person again.
+bool asks_a_person(int status, const std::string& errors) {
+  return status == kStatusOfSsh && (holds(errors, kDenied) || holds(errors, kTooMany) || holds(errors, "Host key verification failed"));
 }
 
 // Finds the first line of the server: "warpscope-serve 1 0.9.0".
@@ -96,7 +128,7 @@ class LineRefused : public Failure {
 
 }  // namespace
 
-RemoteLink::RemoteLink(RemoteAddress address) : address_(std::move(address)) {
+RemoteLink::RemoteLink(RemoteAddress address, milliseconds patience) : address_(std::move(address)), patience_(patience) {
   if (pipe2(wake_pipe_, O_CLOEXEC | O_NONBLOCK) != 0) throw Failure("No pipe could be made for the connection.");
   signal(SIGPIPE, SIG_IGN);
   thread_ = std::jthread([this](const std::stop_token& ended) { loop(ended); });
@@ -149,10 +181,12 @@ json RemoteLink::ask(json request, double most_s) {
     else
       result->set_exception(std::make_exception_ptr(Failure(error)));
   });
-  const auto until = Clock::now() + std::chrono::duration<double>(most_s);
+  const auto most = std::chrono::duration<double>(most_s);
+  auto until = Clock::now() + most;
   while (future.wait_for(milliseconds(20)) != std::future_status::ready) {
     const LineStatus now = status();
     if (now.state == LineState::Refused) throw Failure(now.sentence);
+    if (now.state == LineState::Connecting) until = Clock::now() + most;
     if (Clock::now() > until)
       throw Failure(address_.place() + " does not answer" + (now.sentence.empty() ? "." : ": " + now.sentence));
   }
@@ -262,7 +296,7 @@ void RemoteLink::read_errors() {
 // Skips everything that a shell there prints first.
 void RemoteLink::greet(const std::stop_token& ended) {
   std::string bytes;
-  const auto until = Clock::now() + kGreeting;
+  const auto until = Clock::now() + patience_;
   for (;;) {
     const auto more = process_->read_output();
     read_errors();
@@ -277,9 +311,11 @@ void RemoteLink::greet(const std::stop_token& ended) {
       read_errors();
       const std::string why = why_no_line(address_, status, errors_, !bytes.empty());
       if (status == 127 && this->status().times_up == 0) throw LineRefused(why, true);
+      if (asks_a_person(status, errors_)) throw LineRefused(why, false);
       throw Failure(why);
     }
-    if (bytes.size() > kMostNoise || Clock::now() > until) throw Failure(why_no_line(address_, -1, errors_, !bytes.empty()));
+    if (bytes.size() > kMostNoise || (Clock::now() > until && !bytes.empty())) throw Failure(why_no_line(address_, -1, errors_, true));
+    if (Clock::now() > until) throw Failure(address_.place() + ": nothing answers there.");
     if (ended.stop_requested()) throw Failure("Ended.");
     if (more->empty()) wait_for_bytes(100);
   }

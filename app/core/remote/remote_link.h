@@ -1,6 +1,7 @@
 // The client side of a line to another Warpscope: starts ssh, sends requests and follows files there. It reconnects
 // after a cut, repeats open requests, and continues files where they stopped. It has its own thread.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -41,7 +42,8 @@ struct FileFollower {
 
 class RemoteLink {
  public:
-  explicit RemoteLink(RemoteAddress address);
+  // `patience`: for the server's greeting. A person may have to type a password first; sshd waits 120 s for it.
+  explicit RemoteLink(RemoteAddress address, std::chrono::milliseconds patience = std::chrono::seconds(150));
   ~RemoteLink();
   RemoteLink(const RemoteLink&) = delete;
   RemoteLink& operator=(const RemoteLink&) = delete;
@@ -52,7 +54,8 @@ class RemoteLink {
   using Answered = std::function<void(const nlohmann::json& ok, const std::string& error)>;
   // Any thread. `answered` runs on the line's thread. While the line is cut, no answer comes.
   void post(nlohmann::json request, Answered answered = {});
-  // Waits for the answer. Throws Failure with the error from the other side, why there is no line, or a timeout.
+  // Waits for the answer, at most `most_s` after the first attempt to connect. Throws Failure with the error from the
+  // other side, why there is no line, or a timeout.
   nlohmann::json ask(nlohmann::json request, double most_s = 60);
 
   // `what`: "now", "news", "curves", "log" or "trace" of a job, or "file" with its name. Returns a number for leave().
@@ -90,6 +93,7 @@ class RemoteLink {
   void wake();
 
   RemoteAddress address_;
+  std::chrono::milliseconds patience_;
   mutable std::mutex mutex_;         // guards status, requests and follows
   std::recursive_mutex calling_;     // held while a follower is called
   LineStatus status_;

@@ -497,8 +497,8 @@ TEST_P(LineTest, APytorchThatIsMissingIsSaid) {
 
 class SentenceTest : public LineTest {
  protected:
-  std::string why(RemoteAddress a) {
-    RemoteLink link(std::move(a));
+  std::string why(RemoteAddress a, milliseconds patience = std::chrono::seconds(20)) {
+    RemoteLink link(std::move(a), patience);
     try {
       link.ask({{"do", "hello"}}, 20);
     } catch (const Failure& failure) {
@@ -528,6 +528,8 @@ TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
     EXPECT_THAT(why("pipe:echo Welcome; echo Your password:"), HasSubstr("the answer does not come from Warpscope"));
     EXPECT_THAT(why("pipe:yes noise"), HasSubstr("the answer does not come from Warpscope"));
     EXPECT_THAT(why("pipe:exit 3"), HasSubstr("without a message"));
+    EXPECT_THAT(why("pipe:echo 'cat: motd: Permission denied' >&2; exit 3"), HasSubstr("the connection ended: cat: motd: Permission denied"));
+    EXPECT_THAT(why(parse_remote("pipe:sleep 20"), milliseconds(200)), HasSubstr("nothing answers there"));
     EXPECT_EQ(why("pipe:echo Welcome to gpu7!; printf 'no end of line'; exec " WARPSCOPE_CLI " serve --folder " + there()), "");
     return;
   }
@@ -537,33 +539,98 @@ TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
   EXPECT_THAT(why(missing), HasSubstr("there is no program /nowhere/warpscope-cli"));
   EXPECT_EQ(why("ssh://there"), "") << "with a banner, which sshd shows first";
   EXPECT_EQ(why("ssh://jumped"), "") << "over another machine";
-  EXPECT_THAT(why("ssh://lost"), HasSubstr("the jump host (ProxyJump) cannot reach it"));
+  EXPECT_THAT(why("ssh://lost"), HasSubstr("the jump host (ProxyJump) cannot reach it: ssh: connect to host 127.0.0.1 port 1: Connection refused"));
+  EXPECT_THAT(why("ssh://behind"), testing::AllOf(HasSubstr("the jump host (ProxyJump) cannot reach it"), HasSubstr("Connection refused")));
   sshd_->write_config("stranger", "known");
   EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
   sshd_->write_config("user", "known_wrong");
-  EXPECT_THAT(why("ssh://there"), HasSubstr("does not trust the key"));
+  EXPECT_THAT(why("ssh://there"), HasSubstr("its key is not the one that ssh remembers"));
+  sshd_->write_config("user", "unwritten");
+  EXPECT_THAT(why("ssh://there"), HasSubstr("ssh does not know the key"));
 }
+
+// After a cut as well: each attempt would ask the person again, or be one of too many.
+TEST_P(SentenceTest, ARefusedLoginIsNotTriedAgain) {
+  if (GetParam() == "pipe") GTEST_SKIP() << "goes over ssh only";
+  RemoteLink link(address());
+  link.ask({{"do", "hello"}}, 20);
+  sshd_->write_config("stranger", "known");
+  ASSERT_TRUE(cut(link));
+  for (int i = 0; i < 1000 && link.status().state != LineState::Refused; ++i) usleep(10'000);
+  EXPECT_EQ(link.status().state, LineState::Refused);
+  EXPECT_THAT(link.status().sentence, HasSubstr("accepts neither your key nor your password"));
+}
+
+// Stands in for the window's dialog. ssh starts it with a question.
+class AskProgram {
+ public:
+  explicit AskProgram(const fs::path& folder) : program_(folder / "ask"), asked_(folder / "asked") {
+    setenv("SSH_ASKPASS", program_.c_str(), 1);
+    setenv("SSH_ASKPASS_REQUIRE", "prefer", 1);  // as the window does
+    setenv("DISPLAY", ":0", 0);
+  }
+  ~AskProgram() { unsetenv("SSH_ASKPASS"), unsetenv("SSH_ASKPASS_REQUIRE"); }
+  AskProgram(const AskProgram&) = delete;
+  AskProgram& operator=(const AskProgram&) = delete;
+  void does(const std::string& what) const {
+    fs::remove(asked_);
+    std::ofstream(program_) << "#!/bin/sh\necho \"$1\" >>" + asked_.string() + "\n" + what + "\n";
+    fs::permissions(program_, fs::perms::owner_all);
+  }
+  std::string asked() const { return bytes_of(asked_.string()); }
+
+ private:
+  fs::path program_, asked_;
+};
 
 // ssh asks for the password of a key in its own way: by a program, which is the window's dialog.
 TEST_P(SentenceTest, OfAKeyWithAPassword) {
   if (GetParam() == "pipe") GTEST_SKIP() << "goes over ssh only";
   sshd_->write_config("locked", "known");
-  const fs::path ask = folder_ / "ask";
-  const auto answers = [&](const std::string& word) {
-    std::ofstream(ask) << "#!/bin/sh\necho \"$1\" >>" + (folder_ / "asked").string() + "\n" + word + "\n";
-    fs::permissions(ask, fs::perms::owner_all);
-  };
-  setenv("SSH_ASKPASS", ask.c_str(), 1);
-  setenv("SSH_ASKPASS_REQUIRE", "prefer", 1);  // as the window does
-  setenv("DISPLAY", ":0", 0);
-  answers("echo a secret");
+  const AskProgram dialog(folder_);
+  dialog.does("echo a secret");
   EXPECT_EQ(why("ssh://there"), "");
-  EXPECT_THAT(bytes_of((folder_ / "asked").string()), HasSubstr("Enter passphrase for key"));
-  answers("echo wrong");
-  EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
-  answers("exit 1");  // the dialog was closed
-  EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
-  unsetenv("SSH_ASKPASS"), unsetenv("SSH_ASKPASS_REQUIRE");
+  EXPECT_THAT(dialog.asked(), HasSubstr("Enter passphrase for key"));
+  for (const char* answer : {"echo wrong", "exit 1"}) {  // the second closes the dialog
+    dialog.does(answer);
+    EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
+  }
+}
+
+// The password of a real account, asked by a real sshd with PAM.
+TEST_P(SentenceTest, OfAnAccountWithAPassword) {
+  if (GetParam() == "pipe") GTEST_SKIP() << "goes over ssh only";
+  const auto place = test::place_with_password(folder_, "a secret");
+  if (!place) GTEST_SKIP() << "A password for this test alone needs root, openssl and PAM.";
+  const OwnSshd sshd(folder_ / "sshd", *place);
+  setenv("PATH", (sshd.bin() + ":" + path_).c_str(), 1);
+  ASSERT_TRUE(sshd.answers());
+  sshd.write_config("stranger", "known", "BatchMode no\nNumberOfPasswordPrompts 1\n");
+  const AskProgram dialog(folder_);
+  dialog.does("echo a secret");
+  EXPECT_EQ(why("ssh://there"), "");
+  EXPECT_THAT(dialog.asked(), HasSubstr("'s password: "));
+  for (const char* answer : {"echo wrong", "exit 1"}) {
+    dialog.does(answer);
+    EXPECT_THAT(why("ssh://there"), HasSubstr("accepts neither your key nor your password"));
+  }
+}
+
+// A machine that ssh has never seen: the same dialog asks whether to trust it.
+TEST_P(SentenceTest, OfAMachineSeenForTheFirstTime) {
+  if (GetParam() == "pipe") GTEST_SKIP() << "goes over ssh only";
+  const std::string known = (folder_ / "known").string();
+  sshd_->write_config("user", "known", "BatchMode no\nStrictHostKeyChecking ask\nUserKnownHostsFile " + known + "\n");
+  const AskProgram dialog(folder_);
+  dialog.does("echo no");
+  EXPECT_THAT(why("ssh://there"), HasSubstr("ssh does not know the key"));
+  EXPECT_THAT(dialog.asked(), HasSubstr("(yes/no"));
+  dialog.does("echo yes");
+  EXPECT_EQ(why("ssh://there"), "");
+  EXPECT_THAT(bytes_of(known), HasSubstr("ssh-ed25519"));
+  dialog.does("echo no");
+  EXPECT_EQ(why("ssh://there"), "");
+  EXPECT_EQ(dialog.asked(), "") << "once trusted, it is not asked again";
 }
 
 // The program, the libraries that are missing there and the data sets, into a home of its own there, checked by hash.
@@ -604,34 +671,42 @@ TEST_P(SentenceTest, ACopyOfTheProgramServesThere) {
 
 // A program of another architecture, a library that is missing, a banner and a noisy profile.
 TEST_P(SentenceTest, OfAProgramThatCannotRun) {
+  const std::string foreign = (folder_ / "foreign").string();
+  std::ofstream(foreign) << "\177ELF\002\001\001 of no machine that we know";
+  fs::permissions(foreign, fs::perms::owner_all);
   if (GetParam() != "pipe") {
+    RemoteAddress there_now = address();
+    there_now.program = foreign;
+    EXPECT_THAT(why(there_now), HasSubstr("It may be of another architecture"));
     sshd_->set_home((folder_ / "home").string(), "echo Welcome to this machine; echo 'no mail' >&2; ");
     EXPECT_EQ(why("ssh://there" + there()), "");
     sshd_->set_home("", "");
     return;
   }
-  std::ofstream(folder_ / "foreign") << "\177ELF\002\001\001 of no machine that we know";
-  fs::permissions(folder_ / "foreign", fs::perms::owner_all);
-  RemoteAddress foreign = parse_remote("pipe:exec bash -c '" + (folder_ / "foreign").string() + " serve'");
-  EXPECT_THAT(why(foreign), HasSubstr("It may be of another architecture"));
+  for (const char* shell : {"bash", "sh"})
+    EXPECT_THAT(why("pipe:exec " + std::string(shell) + " -c '" + foreign + " serve'"), HasSubstr("It may be of another architecture"));
+  fs::permissions(foreign, fs::perms::owner_read);
+  EXPECT_THAT(why("pipe:exec " + foreign + " serve"), HasSubstr("Make the file executable"));
   EXPECT_THAT(why("pipe:echo 'x: error while loading shared libraries: libz.so.9: cannot open' >&2; exit 127"), HasSubstr("because a library is missing"));
   EXPECT_THAT(why("pipe:echo 'channel 0: open failed: connect failed' >&2; echo 'stdio forwarding failed' >&2; exit 255"), HasSubstr("ProxyJump"));
 }
 
 class PipeTest : public SentenceTest {};
 
-TEST_P(PipeTest, SaysWhatAMachineLacks) {
-  const std::string serve = WARPSCOPE_CLI " serve --folder " + there();
-#ifndef __SANITIZE_THREAD__  // its runtime cannot start without files
-  RemoteLink full(parse_remote("pipe:ulimit -f 0; exec " + serve));
+TEST_P(PipeTest, SaysThatNothingCanBeWrittenThere) {
+  if (test::kThreadSanitizer) GTEST_SKIP() << "Its runtime cannot start without files.";
+  RemoteLink link(parse_remote("pipe:ulimit -f 0; exec " WARPSCOPE_CLI " serve --folder " + there()));
   try {
-    RemoteRun::start(full, "a", training("off", 1));
+    RemoteRun::start(link, "a", training("off", 1));
     ADD_FAILURE() << "the disk there is too full";
   } catch (const Failure& failure) {
     EXPECT_THAT(failure.what(), HasSubstr("File too large"));
   }
-#endif
-  RemoteLink link(address());
+}
+
+TEST_P(PipeTest, SaysThatThereIsNoGpu) {
+  RemoteLink link(parse_remote("pipe:CUDA_VISIBLE_DEVICES= exec " WARPSCOPE_CLI " serve --folder " + there()));
+  EXPECT_TRUE(link.ask({{"do", "hello"}})["machine"]["gpu"].is_null());
   json job = training("off", 1);
   job["spec"]["exec"]["device"] = "cuda";
   RemoteRun::start(link, "b", job);
@@ -639,9 +714,7 @@ TEST_P(PipeTest, SaysWhatAMachineLacks) {
   Seen seen;
   ASSERT_TRUE(seen.to_the_end(run));
   ASSERT_TRUE(seen.summary);
-  if (link.ask({{"do", "hello"}})["machine"]["gpu"].is_null()) {
-    EXPECT_EQ(seen.summary->message, "cuda: no NVIDIA GPU can be used here.");
-  }
+  EXPECT_EQ(seen.summary->message, "cuda: no NVIDIA GPU can be used here.");
 }
 
 // A disk that fills while it trains: said at once, the training goes on, and its end is heard.

@@ -110,17 +110,41 @@ void RemoteMachine::sayWhatChanged(LineState now) {
   if (now == LineState::Up) emit said(tr("%1 is connected again. Nothing is lost.").arg(place()), false);
 }
 
-QStringList known_hosts() {
-  QStringList hosts;
-  QFile file(QDir::homePath() + "/.ssh/config");
-  if (!file.open(QIODevice::ReadOnly | QIODevice::Text)) return hosts;
+namespace {
+
+void add_host(const QString& name, QStringList& hosts) {
+  if (!name.contains('*') && !name.contains('?') && !name.startsWith('!') && !hosts.contains(name)) hosts << name;
+}
+
+// Files of an Include line: a pattern, relative to ~/.ssh.
+QFileInfoList included(QString pattern) {
+  if (pattern.startsWith("~/")) pattern.replace(0, 1, QDir::homePath());
+  const QFileInfo all(QDir(QDir::homePath() + "/.ssh"), pattern);
+  return all.dir().entryInfoList({all.fileName()}, QDir::Files | QDir::Hidden, QDir::Name);
+}
+
+// `files`: those that are read already.
+void add_hosts(const QString& path, QStringList& hosts, QStringList& files) {
+  QFile file(path);
+  if (files.contains(path) || !file.open(QIODevice::ReadOnly | QIODevice::Text)) return;
+  files << path;
   QTextStream lines(&file);
   for (QString line; lines.readLineInto(&line);) {
-    QStringList words = line.simplified().replace('=', ' ').split(' ', Qt::SkipEmptyParts);
-    if (words.isEmpty() || words.takeFirst().compare("host", Qt::CaseInsensitive) != 0) continue;
-    for (const QString& name : words)
-      if (!name.contains('*') && !name.contains('?') && !name.startsWith('!') && !hosts.contains(name)) hosts << name;
+    QStringList words = line.simplified().replace('=', ' ').remove('"').split(' ', Qt::SkipEmptyParts);
+    const QString key = words.isEmpty() ? QString() : words.takeFirst().toLower();
+    for (const QString& word : words) {
+      if (key == "host") add_host(word, hosts);
+      if (key != "include") continue;
+      for (const QFileInfo& more : included(word)) add_hosts(QDir::cleanPath(more.filePath()), hosts, files);
+    }
   }
+}
+
+}  // namespace
+
+QStringList known_hosts() {
+  QStringList hosts, files;
+  add_hosts(QDir::cleanPath(QDir::homePath() + "/.ssh/config"), hosts, files);
   return hosts;
 }
 

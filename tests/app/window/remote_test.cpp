@@ -526,9 +526,14 @@ void RemoteTest::hostsOfSshAreOffered() {
   QDir().mkpath(home_.path() + "/.ssh");
   QFile file(home_.path() + "/.ssh/config");
   QVERIFY(file.open(QIODevice::WriteOnly));
-  file.write("Host *\n  User me\nhost gpu7 gpu8\n  Port 22\nHost=!no gpu?\n");
+  file.write("Host *\n  User me\nhost gpu7 gpu8\n  Port 22\nHost=!no gpu?\nInclude more/*.conf config\n");
   file.close();
-  QCOMPARE(known_hosts(), QStringList({"gpu7", "gpu8"}));
+  QDir().mkpath(home_.path() + "/.ssh/more");
+  QFile more(home_.path() + "/.ssh/more/work.conf");
+  QVERIFY(more.open(QIODevice::WriteOnly));
+  more.write("Host cluster1 gpu7\n");
+  more.close();
+  QCOMPARE(known_hosts(), QStringList({"gpu7", "gpu8", "cluster1"}));
   ConnectDialog::remember("ssh://gpu9");
   ConnectDialog dialog("gpu7");
   QCOMPARE(dialog.address(), QString("ssh://gpu7"));

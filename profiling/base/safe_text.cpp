@@ -1,22 +1,39 @@
 #include "profiling/base/safe_text.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace ws {
 namespace {
 
 constexpr std::string_view kInstead = "\xEF\xBF\xBD";  // U+FFFD
 
-// Returns how many bytes at the front form a control character. 0: the text begins with a normal character.
-size_t command_at(std::string_view rest) {
-  const auto byte = [rest](size_t i) { return i < rest.size() ? static_cast<unsigned char>(rest[i]) : 0; };
-  if (byte(0) < 0x20) return byte(0) == '\n' || byte(0) == '\t' ? 0 : 1;
-  if (byte(0) == 0x7F) return 1;
-  if (byte(0) == 0xC2 && byte(1) >= 0x80 && byte(1) < 0xA0) return 2;  // the C1 control characters
-  // Separators of lines and paragraphs, and marks of the writing direction.
-  const bool turns = byte(0) == 0xE2 && ((byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE) ||
-                                         (byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9));
-  return turns ? 3 : 0;
+// Characters that command a terminal or change the direction of writing, and separators of lines and paragraphs.
+bool is_command(uint32_t letter) {
+  if (letter < 0x20) return letter != '\n' && letter != '\t';
+  return (letter >= 0x7F && letter < 0xA0) || letter == 0x061C || letter == 0x200E || letter == 0x200F ||
+         (letter >= 0x2028 && letter <= 0x202E) || (letter >= 0x2066 && letter <= 0x2069);
+}
+
+struct Letter {
+  uint32_t code;
+  size_t bytes;  // 0: the text does not begin with a valid UTF-8 sequence
+};
+
+// Overlong sequences are not valid: some terminals read a control character from them.
+Letter letter_at(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return {first, 1};
+  const size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  constexpr uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return {0, 0};
+  uint32_t code = first & (0x7Fu >> bytes);
+  for (size_t i = 1; i < bytes; ++i) {
+    const auto more = static_cast<unsigned char>(text[i]);
+    if ((more & 0xC0) != 0x80) return {0, 0};
+    code = code << 6 | (more & 0x3F);
+  }
+  return code < kSmallest[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? Letter{0, 0} : Letter{code, bytes};
 }
 
 }  // namespace
@@ -25,9 +42,11 @@ std::string printable(std::string_view text) {
   std::string shown;
   shown.reserve(text.size());
   while (!text.empty()) {
-    const size_t bytes = command_at(text);
-    shown += bytes > 0 ? kInstead : text.substr(0, 1);
-    text.remove_prefix(bytes > 0 ? bytes : 1);
+    const Letter letter = letter_at(text);
+    const bool shows = letter.bytes > 0 && !is_command(letter.code);
+    const size_t bytes = std::max<size_t>(letter.bytes, 1);
+    shown += shows ? text.substr(0, bytes) : kInstead;
+    text.remove_prefix(bytes);
   }
   return shown;
 }

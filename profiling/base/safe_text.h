@@ -9,7 +9,7 @@
 
 namespace ws {
 
-// Replaces control characters other than line ends and tabs, and marks that reverse the writing direction.
+// Replaces control characters except line ends and tabs, marks of the writing direction, and bytes that are not UTF-8.
 std::string printable(std::string_view text);
 // Also replaces line ends and tabs, so that a name from a file cannot add rows to a table.
 std::string one_line(std::string_view text);

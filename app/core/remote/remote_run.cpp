@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "app/core/remote/short_log.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
@@ -160,7 +161,10 @@ RemoteUpdate RemoteRun::take() {
 
 std::string RemoteRun::take_log() {
   std::lock_guard lock(mutex_);
-  return std::exchange(log_, {});
+  const size_t whole = open_ == 0 ? log_.size() : whole_letters(log_);
+  std::string now = log_.substr(0, whole);
+  log_.erase(0, whole);
+  return now;
 }
 
 std::string RemoteRun::refused() const {

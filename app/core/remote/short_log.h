@@ -1,10 +1,14 @@
 // What a program prints in a day, short enough to show: the beginning, and the end once it is over.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace ws::app {
+
+// Returns how many bytes of a text that still arrives are whole UTF-8 letters: the last letter may be cut.
+size_t whole_letters(std::string_view text);
 
 class ShortLog {
  public:

@@ -236,6 +236,12 @@ TEST(ShortLogOf, ADayShowsItsBeginningAndItsEnd) {
   EXPECT_EQ(small.add("all of it", true), "all of it");
 }
 
+TEST(ShortLogOf, ALetterThatIsCutWaitsForItsEnd) {
+  for (const std::string cut : {"\xC2", "\xE2\x86", "\xF0\x9F\x98"}) EXPECT_EQ(whole_letters("ab" + cut), 2u);
+  for (const std::string whole : {"", "a", "\xC2\xB5", "\xE2\x86\x92", "\xF0\x9F\x98\x80", "\x80\x80\x80\x80"})
+    EXPECT_EQ(whole_letters(whole), whole.size());
+}
+
 class Folder : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(path_ + "/.jobs/a"); }

@@ -73,13 +73,14 @@ class File {
   std::vector<Change> pending_;
 };
 
-// The disk: names lead to files. Names are kept in the order in which they were given, as journals of file systems do;
-// a sync brings those before it along, later ones may have made it or not.
+// The disk: names lead to files. Names change in the order in which they were given, as in the journal of a file system.
+// A sync of a folder keeps all of them, a sync of a file those up to its own; later ones may have made it or not.
 class Disk {
  public:
   explicit Disk(const fs::path& folder) : folder_(folder) {
     for (const auto& entry : fs::recursive_directory_iterator(folder))
       if (entry.is_regular_file()) (names_[entry.path().string()] = std::make_shared<File>())->keep(text_of(entry.path().string()));
+    durable_names_ = names_;
   }
   void apply(const Event& e) {
     const uint64_t number = e.head.file;
@@ -87,21 +88,21 @@ class Disk {
       case WriteEvent::Open: open(e.name, number); break;
       case WriteEvent::Write: file(number).write(e.head.offset, e.bytes); break;
       case WriteEvent::Truncate: file(number).truncate(e.head.offset); break;
-      case WriteEvent::Sync:
-        if (numbers_.contains(number)) file(number).sync();
-        break;
+      case WriteEvent::Sync: sync(number); break;
       case WriteEvent::Rename:
-        names_[e.bytes] = names_[e.name];
-        names_.erase(e.name);
+        if (names_.contains(e.name)) change({{e.name, nullptr}, {e.bytes, names_.at(e.name)}});
         break;
-      case WriteEvent::Unlink: names_.erase(e.name); break;
+      case WriteEvent::Unlink: change({{e.name, nullptr}}); break;
     }
   }
   enum class Keep { Synced, SyncedAndSome };
   void write_to(const fs::path& target, Keep keep, std::mt19937& random) const {
     fs::remove_all(target);
     fs::create_directories(target);
-    for (const auto& [name, file] : names_) {
+    Names names = durable_names_;
+    const size_t more = keep == Keep::Synced ? 0 : random() % (pending_names_.size() + 1);
+    for (size_t i = 0; i < more; ++i) pending_names_[i].apply(names);
+    for (const auto& [name, file] : names) {
       const fs::path path = target / fs::path(name).lexically_relative(folder_);
       fs::create_directories(path.parent_path());
       std::ofstream(path, std::ios::binary) << (keep == Keep::Synced ? file->durable() : file->perhaps(random));
@@ -109,16 +110,46 @@ class Disk {
   }
 
  private:
+  using Names = std::map<std::string, std::shared_ptr<File>>;
+  struct Named {
+    std::string name;
+    std::shared_ptr<File> file;  // nullptr: the name is taken away
+  };
+  // One step of the journal; a rename takes one name away and gives another.
+  struct NameChange {
+    std::vector<Named> all;
+    void apply(Names& names) const {
+      for (const Named& one : all) one.file ? void(names[one.name] = one.file) : void(names.erase(one.name));
+    }
+    bool names_file(const std::shared_ptr<File>& file) const {
+      return std::ranges::any_of(all, [&](const Named& one) { return one.file == file; });
+    }
+  };
+  void change(std::vector<Named> all) {
+    pending_names_.push_back({std::move(all)});
+    pending_names_.back().apply(names_);
+  }
   // A name that is new here is a new file, whatever had that number before.
   void open(const std::string& name, uint64_t number) {
-    auto& file = names_[name];
-    if (!file) file = std::make_shared<File>();
-    numbers_[number] = file;
+    if (!names_.contains(name)) change({{name, std::make_shared<File>()}});
+    numbers_[number] = names_.at(name);
+  }
+  void sync(uint64_t number) {
+    const auto found = numbers_.find(number);  // a folder has none
+    size_t kept = found == numbers_.end() ? pending_names_.size() : 0;
+    if (found != numbers_.end()) {
+      found->second->sync();
+      for (size_t i = 0; i < pending_names_.size(); ++i)
+        if (pending_names_[i].names_file(found->second)) kept = i + 1;
+    }
+    for (size_t i = 0; i < kept; ++i) pending_names_[i].apply(durable_names_);
+    pending_names_.erase(pending_names_.begin(), pending_names_.begin() + static_cast<std::ptrdiff_t>(kept));
   }
   File& file(uint64_t number) { return *numbers_.at(number); }
 
   fs::path folder_;
-  std::map<std::string, std::shared_ptr<File>> names_;
+  Names names_, durable_names_;
+  std::vector<NameChange> pending_names_;
   std::map<uint64_t, std::shared_ptr<File>> numbers_;
 };
 

@@ -19,6 +19,7 @@
 #include <cerrno>
 
 #include "tests/support/interposed.h"
+#include "tests/support/sanitizers.h"
 
 namespace {
 
@@ -201,7 +202,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*work)(v
   return fails(Thread, "pthread_create") ? EAGAIN : real(thread, how, work, argument);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these have an allocator of their own
+#if !WARPSCOPE_ADDRESS_SANITIZER && !WARPSCOPE_THREAD_SANITIZER  // these have an allocator of their own
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);

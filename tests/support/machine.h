@@ -6,17 +6,15 @@
 #include <cstdlib>
 #include <thread>
 
+#include "tests/support/sanitizers.h"
+
 namespace ws::test {
 
 // Factor by which a measured time may exceed its goal. Set WARPSCOPE_QUIET=1 where nothing else runs, to test the goal.
 inline double busy() { return std::getenv("WARPSCOPE_QUIET") ? 1 : 5; }
 
 // False under AddressSanitizer, because it keeps freed memory.
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kMemoryCounts = false;
-#else
-inline constexpr bool kMemoryCounts = true;
-#endif
+inline constexpr bool kMemoryCounts = !kAddressSanitizer;
 
 // Measures how late a thread wakes up that only sleeps.
 class Pulse {

@@ -19,6 +19,7 @@
 #include "engine/train/checkpoint.h"
 #include "profiling/base/process.h"
 #include "tests/app/support/whole_run.h"
+#include "tests/support/sanitizers.h"
 
 namespace ws::app {
 namespace {
@@ -125,9 +126,7 @@ bool ends_with_0_or_1(const Outcome& out) { return out.code == 0 || out.code == 
 class Faults : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "ThreadSanitizer does not start with a preloaded library that replaces malloc.";
-#endif
+    if (test::kThreadSanitizer) GTEST_SKIP() << "ThreadSanitizer does not start with a preloaded library that replaces malloc.";
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "made");
   }

@@ -7,6 +7,7 @@
 
 #include "app/window/status_line.h"
 #include "tests/app/support/window_home.h"
+#include "tests/support/sanitizers.h"
 
 using namespace ws::app;
 
@@ -88,9 +89,7 @@ class SoakTest : public QObject, WindowHome {
 };
 
 void SoakTest::memoryComesToRest() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  QSKIP("A sanitizer has a heap of its own, which does not tell what the program holds.");
-#endif
+  if (ws::test::kSanitized) QSKIP("A sanitizer has a heap of its own, which does not tell what the program holds.");
   auto window = open();
   auto* run = new Run(window.get());
   run->id = "soak", run->title = "soak", run->created = QDateTime::currentDateTime();
@@ -120,9 +119,7 @@ void SoakTest::memoryComesToRest() {
 
 // Four trainings of 24,000 steps, each kernel of them traced.
 void SoakTest::fourShortRunsStaySmall() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  QSKIP("A sanitizer has a heap of its own, which does not tell what the program holds.");
-#endif
+  if (ws::test::kSanitized) QSKIP("A sanitizer has a heap of its own, which does not tell what the program holds.");
   clear();
   auto window = open();
   const double before = heap_mib();

@@ -5,6 +5,7 @@
 
 #include "tests/app/support/filled_window.h"
 #include "tests/support/machine.h"
+#include "tests/support/sanitizers.h"
 
 using namespace ws::app;
 
@@ -68,9 +69,7 @@ void ThemeTest::everyWidgetIsStyledOnce() {
 
 // 200 ms with every page filled, until all is painted.
 void ThemeTest::aChangeIsQuick() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  QSKIP("A sanitizer takes most of the time.");
-#endif
+  if (ws::test::kSanitized) QSKIP("A sanitizer takes most of the time.");
   auto window = open();
   window->resize(1600, 972);
   fill(*window, {"direct"});

@@ -13,6 +13,7 @@
 #include "tests/profiling/run_file/run_file_support.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/support/machine.h"
+#include "tests/support/sanitizers.h"
 
 namespace ws::prof {
 namespace {
@@ -405,9 +406,7 @@ TEST_F(RunFile, NamesTagsAndNotesChangeAlsoWhileItIsWritten) {
 }
 
 TEST_F(RunFile, TenMillionSpansOpenInUnderASecond) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "times mean nothing under a sanitizer";
-#endif
+  if (test::kSanitized) GTEST_SKIP() << "times mean nothing under a sanitizer";
   {
     RunFileWriter writer(path, summary_of_test());
     for (int i = 0; i < 100; ++i) {

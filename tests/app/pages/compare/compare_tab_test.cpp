@@ -21,6 +21,7 @@
 #include "app/timeline/time_scale.h"
 #include "profiling/analysis/trace_queries.h"
 #include "tests/app/support/made_run.h"
+#include "tests/support/sanitizers.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -398,11 +399,7 @@ void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
   }
   std::sort(frames.begin(), frames.end());
   qInfo("longest turn %.1f ms, repaint median %.1f ms, slowest %.1f ms", longest, frames[20], frames.back());
-#ifdef __SANITIZE_ADDRESS__
-  constexpr double kSlower = 16;
-#else
-  constexpr double kSlower = 2;  // test machines are slow
-#endif
+  constexpr double kSlower = ws::test::kSanitized ? 16 : 2;  // test machines are slow
   QVERIFY2(longest < 50 * kSlower, "a turn of the event loop takes long");
   QVERIFY2(frames[36] < 16 * kSlower, "zooming is not smooth");
 }

@@ -23,6 +23,7 @@
 #include "profiling/base/ownership.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/machine.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -94,11 +95,7 @@ class LibraryTest : public QObject {
   void aChangedFileIsMarkedWhileItIsRead();
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr qint64 kSlower = 4;  // the sanitizers' share
-#else
-constexpr qint64 kSlower = 1;
-#endif
+constexpr qint64 kSlower = ws::test::kSanitized ? 4 : 1;  // the sanitizers' share
 
 void LibraryTest::twoHundredRunsOpenInUnderASecond() {
   make(200);

@@ -18,6 +18,7 @@
 #include "profiling/run_file/stored_spans.h"
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
+#include "tests/support/sanitizers.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -319,9 +320,7 @@ void MultiprocessorsTest::aPictureIsDrawnInAFrame() {
   }
   std::ranges::sort(ms);
   qInfo("median repaint of a new step: %.2f ms", ms[7]);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  QVERIFY2(ms[7] <= 16, qPrintable(QString::number(ms[7])));
-#endif
+  if (!ws::test::kSanitized) QVERIFY2(ms[7] <= 16, qPrintable(QString::number(ms[7])));
 }
 
 void MultiprocessorsTest::nothingIsCutOff() {

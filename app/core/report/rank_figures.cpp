@@ -201,6 +201,69 @@ struct Box {
   }
 };
 
+// Where the histograms of arrivals stand: one row for each rank, one axis for all.
+struct ArrivalRows {
+  LogAxis axis;
+  double left, pitch, top;  // top: the most arrivals in a bin
+};
+
+// Draws the bars of a rank above `y`. The bars that make a straggler have another colour.
+void add_arrivals_of(const RankReport& report, size_t rank, const ArrivalRows& rows, double y, const FigureInk& ink,
+                     Drawing& drawing) {
+  const LogAxis& axis = rows.axis;
+  const double left = rows.left, right_end = left + axis.width;
+  const bool late = is_straggler(report, rank);
+  drawing.text(left - 8, y - 2, rank_name(report, rank), Anchor::End, 11, hex_colour(late ? ink.text : ink.secondary),
+               late ? 600 : 400);
+  drawing.line(left, y - 0.5, right_end, y - 0.5, hex_colour(ink.grid));
+  const std::vector<double> counts = bins_of(report, rank, axis);
+  const double bin = axis.width / static_cast<double>(counts.size());
+  double first_late = right_end;
+  std::vector<double> highs(counts.size());
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] <= 0) continue;
+    const double high = std::max(2.0, std::round(counts[i] / rows.top * (rows.pitch - 3)));
+    const double end_us = std::pow(10, axis.low + static_cast<double>(i + 1) / kBinsOfDecade);
+    const bool marked = late && end_us > report.straggler.late_us / 2 && end_us > report.clock_error_us;
+    if (marked) first_late = std::min(first_late, left + bin * static_cast<double>(i));
+    highs[i] = high;
+    drawing.rect(left + bin * static_cast<double>(i), y - high - 1, std::max(1.0, bin - 1), high,
+                 hex_colour(marked ? ink.late : ink.bar));
+  }
+  if (!late) return;
+  const std::string label = steps_text(report.straggler.late_steps, report.straggler.late_us);
+  const double wide = static_cast<double>(label.size()) * kLetter,
+               right = first_late - wide > left ? first_late - 6 : right_end;
+  double below = 0;  // the label stands on the bars that it covers
+  for (size_t i = 0; i < highs.size(); ++i)
+    if (const double at = left + bin * static_cast<double>(i); at < right && at + bin > right - wide)
+      below = std::max(below, highs[i]);
+  drawing.text(right, y - 3 - std::min(below, rows.pitch - 13), label, Anchor::End, 11, hex_colour(ink.late));
+}
+
+void add_decades(const LogAxis& axis, double y, const FigureInk& ink, Drawing& drawing) {
+  const bool narrow = axis.width / (axis.high - axis.low) < 44;
+  for (int decade = static_cast<int>(axis.low); decade <= static_cast<int>(axis.high); ++decade) {
+    const double us = std::pow(10.0, decade);
+    const std::string text = us >= 1e6   ? formatted("{:g} s", us / 1e6)
+                             : us >= 1e3 ? formatted("{:g} ms", us / 1e3)
+                                         : formatted("{:g} µs", us);
+    if (narrow && (decade - static_cast<int>(axis.low)) % 2 != 0) continue;
+    drawing.text(axis.x(us), y, text, Anchor::Middle, 11, hex_colour(ink.secondary));
+  }
+}
+
+// Says which ranks are left out, and below which time their order is not known.
+std::string arrivals_note(const RankReport& report, size_t shown) {
+  const std::string hidden = shown < report.ranks.size()
+                                 ? formatted("the {} latest of {} ranks", shown, report.ranks.size())
+                                 : std::string();
+  const std::string unsure = report.clock_error_us >= 0.05
+                                 ? "under " + time_text(report.clock_error_us) + " the order is not known"
+                                 : std::string();
+  return hidden + (hidden.empty() || unsure.empty() ? "" : " · ") + unsure;
+}
+
 }  // namespace
 
 std::string rank_headline(const RankReport& report) {
@@ -308,66 +371,21 @@ Drawing arrivals_figure(const RankReport& report, double width, double height, c
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   if (!report.any() || report.steps.empty()) return drawing;
-  const auto most = static_cast<size_t>(std::max(1.0, (height - kFoot - kHead) / kLeastRow));
-  const std::vector<size_t> shown = shown_ranks(report, most);
+  const double room = height - kFoot - kHead;
+  const std::vector<size_t> shown = shown_ranks(report, static_cast<size_t>(std::max(1.0, room / kLeastRow)));
   if (shown.empty()) return drawing;
   const double left = kMapEdge + ranks_width(report);
-  const LogAxis axis = arrival_axis(report, left, std::max(40.0, width - left - 24));
-  const double pitch =
-      std::floor(std::clamp((height - kFoot - kHead) / static_cast<double>(shown.size()), kLeastRow, kMostRow));
-  double top = 1;
+  ArrivalRows rows{arrival_axis(report, left, std::max(40.0, width - left - 24)), left,
+                   std::floor(std::clamp(room / static_cast<double>(shown.size()), kLeastRow, kMostRow)), 1};
   for (const size_t r : shown)
-    for (const double count : bins_of(report, r, axis)) top = std::max(top, count);
-  const double bottom = kHead + pitch * static_cast<double>(shown.size());
-  if (const double error = axis.x(report.clock_error_us); report.clock_error_us > 0 && error > left) {
+    for (const double count : bins_of(report, r, rows.axis)) rows.top = std::max(rows.top, count);
+  const double bottom = kHead + rows.pitch * static_cast<double>(shown.size());
+  if (const double error = rows.axis.x(report.clock_error_us); report.clock_error_us > 0 && error > left)
     drawing.rect(left, kHead, error - left, bottom - kHead, hex_colour(ink.grid), "none", 0.5);
-  }
-  double y = kHead;
-  for (const size_t r : shown) {
-    y += pitch;
-    const bool late = is_straggler(report, r);
-    drawing.text(left - 8, y - 2, rank_name(report, r), Anchor::End, 11, hex_colour(late ? ink.text : ink.secondary),
-                 late ? 600 : 400);
-    drawing.line(left, y - 0.5, left + axis.width, y - 0.5, hex_colour(ink.grid));
-    const std::vector<double> counts = bins_of(report, r, axis);
-    const double bin = axis.width / static_cast<double>(counts.size());
-    double first_late = left + axis.width;
-    std::vector<double> highs(counts.size());
-    for (size_t i = 0; i < counts.size(); ++i) {
-      if (counts[i] <= 0) continue;
-      const double high = std::max(2.0, std::round(counts[i] / top * (pitch - 3)));
-      const double end_us = std::pow(10, axis.low + static_cast<double>(i + 1) / kBinsOfDecade);
-      const bool marked = late && end_us > report.straggler.late_us / 2 && end_us > report.clock_error_us;
-      if (marked) first_late = std::min(first_late, left + bin * static_cast<double>(i));
-      highs[i] = high;
-      drawing.rect(left + bin * static_cast<double>(i), y - high - 1, std::max(1.0, bin - 1), high,
-                   hex_colour(marked ? ink.late : ink.bar));
-    }
-    if (!late) continue;
-    const std::string label = steps_text(report.straggler.late_steps, report.straggler.late_us);
-    const double wide = static_cast<double>(label.size()) * kLetter, right = first_late - wide > left ? first_late - 6 : left + axis.width;
-    double below = 0;  // the label stands on the bars that it covers
-    for (size_t i = 0; i < highs.size(); ++i)
-      if (const double at = left + bin * static_cast<double>(i); at < right && at + bin > right - wide) below = std::max(below, highs[i]);
-    drawing.text(right, y - 3 - std::min(below, pitch - 13), label, Anchor::End, 11, hex_colour(ink.late));
-  }
-  for (int decade = static_cast<int>(axis.low); decade <= static_cast<int>(axis.high); ++decade) {
-    const double us = std::pow(10.0, decade);
-    const std::string text = us >= 1e6   ? formatted("{:g} s", us / 1e6)
-                             : us >= 1e3 ? formatted("{:g} ms", us / 1e3)
-                                         : formatted("{:g} µs", us);
-    const bool narrow = axis.width / (axis.high - axis.low) < 44;
-    if (narrow && (decade - static_cast<int>(axis.low)) % 2 != 0) continue;
-    drawing.text(axis.x(us), bottom + 14, text, Anchor::Middle, 11, hex_colour(ink.secondary));
-  }
-  const std::string hidden = shown.size() < report.ranks.size()
-                                 ? formatted("the {} latest of {} ranks", shown.size(), report.ranks.size())
-                                 : std::string();
-  const std::string unsure = report.clock_error_us >= 0.05
-                                 ? "under " + time_text(report.clock_error_us) + " the order is not known"
-                                 : std::string();
-  drawing.text(kMapEdge, bottom + 30, hidden + (hidden.empty() || unsure.empty() ? "" : " · ") + unsure, Anchor::Start,
-               11, hex_colour(ink.quiet));
+  for (size_t i = 0; i < shown.size(); ++i)
+    add_arrivals_of(report, shown[i], rows, kHead + rows.pitch * static_cast<double>(i + 1), ink, drawing);
+  add_decades(rows.axis, bottom + 14, ink, drawing);
+  drawing.text(kMapEdge, bottom + 30, arrivals_note(report, shown.size()), Anchor::Start, 11, hex_colour(ink.quiet));
   return drawing;
 }
 

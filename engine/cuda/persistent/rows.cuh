@@ -334,23 +334,159 @@ struct OwnParameter {
   int place = 0;
 };
 
+// The rows of a thread in registers, and where its rows of the step after the next lie.
+struct KeptRows {
+  Row rows[kRowsEach], next[choice::all_rows ? 1 : kRowsEach];
+  long long ahead[kRowsEach];
+
+  WS_DEVICE void begin(const Arguments& a) {
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k) {
+      int place;
+      ahead[k] = 0;
+      if (!has_row(a, k, place)) continue;
+      read_row(a, index_of(a, 0, place), rows[k]);
+      if (!choice::all_rows && a.steps > 1) ahead[k] = index_of(a, 1, place);
+    }
+  }
+  // Starts the loads of the next step.
+  WS_DEVICE void fetch(const Arguments& a, int step) {
+    if constexpr (choice::all_rows) return;
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k) {
+      int place;
+      if (!has_row(a, k, place) || step + 1 >= a.steps) continue;
+      read_row(a, ahead[k], next[k]);
+      if (step + 2 < a.steps) ahead[k] = index_of(a, step + 2, place);
+    }
+  }
+  WS_DEVICE void turn() {
+    if constexpr (choice::all_rows) return;
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k) rows[k] = next[choice::all_rows ? 0 : k];
+  }
+};
+
+// Runs all rows of this thread forward and backward.
+WS_DEVICE void add_rows(const Arguments& a, [[maybe_unused]] float4* fours, const KeptRows& kept, bool has_all,
+                        const float (&p)[kPadded], float (&sums)[kPadded]) {
+  if constexpr (kPackets) {
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k)
+      if (kFours > 0 || k < kRowsEach - 1 || has_all) add_row(p, kept.rows[k], sums);
+#if __CUDA_ARCH__ >= 900
+    if constexpr (kFours > 0) add_fours<true>(a, fours, p, sums);
+#endif
+  } else if (kRowsEach > 1 && has_all) {
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k) add_row(p, kept.rows[k], sums);
+#if __CUDA_ARCH__ >= 900
+    if constexpr (kFours > 0) add_fours<true>(a, fours, p, sums);
+#endif
+  } else {
+#pragma unroll
+    for (int k = 0; k < kRowsEach; ++k) {
+      int place;
+      if (has_row(a, k, place)) add_row(p, kept.rows[k], sums);
+    }
+#if __CUDA_ARCH__ >= 900
+    if constexpr (kFours > 0) add_fours<false>(a, fours, p, sums);
+#endif
+  }
+}
+
+// Adds the sums of the lanes and warps of a block. Returns the total of this thread's sum.
+WS_DEVICE float sum_over_block(Shared& shared, float (&sums)[kPadded]) {
+  const int thread = static_cast<int>(threadIdx.x), warp = thread >> 5;
+  int first = 0, end = kSums;
+  add_lanes<kSums, 16>(sums, first, end);
+#pragma unroll
+  for (int i = 0; i < left_after(kSums, 5); ++i)
+    if (first + i < end) shared.sums[warp][first + i] = sums[i];
+  __syncthreads();
+  float total = 0.f;
+  if (thread < kSums) {
+#pragma unroll
+    for (int i = 0; i < kWarps; ++i) total += shared.sums[i][thread];
+  }
+  return total;
+}
+
+#if __CUDA_ARCH__ >= 900
+// Adds the sums of all blocks to `total`. Returns true if a wait was given up.
+WS_DEVICE bool sum_over_blocks(const Arguments& a, Shared& shared, const Watch& watch, uint barrier, int step, int mine,
+                               float& total) {
+  const int thread = static_cast<int>(threadIdx.x), warp = thread >> 5;
+  bool lost = false;
+  const bool sends = !(a.lose_message_at == step && blockIdx.x == 1);
+  if constexpr (kBlocks > 1) {
+    if (thread < kSums && sends) {
+      const uint where = shared_address(&shared.inbox[step & 1][blockIdx.x % kBlocks][thread]);
+#pragma unroll
+      for (int i = 0; i < kBlocks; ++i) {
+        const uint to = static_cast<uint>(i) ^ (blockIdx.x % kBlocks);
+        send(in_block(where, to), in_block(barrier + 8 * (step & 1), to), total);
+      }
+    }
+    if (kClusters > 1 || thread < kSums) lost = !wait(watch, barrier + 8 * (step & 1), (step >> 1) & 1, kWaitSums, step);
+    total = 0.f;
+    if constexpr (kClusters > 1) {
+      float totals[(kSums + kWarps - 1) / kWarps];
+      lost |= !sum_over_clusters(a, watch, step, shared.inbox[step & 1], totals);
+#pragma unroll
+      for (int k = 0; k < (kSums + kWarps - 1) / kWarps; ++k)
+        if (mine == warp + k * kWarps) total = totals[k];
+    } else if (thread < kSums) {
+#pragma unroll
+      for (int i = 0; i < kBlocks; ++i) total += shared.inbox[step & 1][i][thread];
+    }
+  }
+  if constexpr (kPackets) {
+    if (warp == 0 && sends) send_packets(a, step, total);
+    if (warp < kPacketsEach) {
+      float totals[3];
+      lost = !sum_packets(a, watch, step, warp, totals);
+      const int i = thread & 31;
+      total = i == 0 ? totals[0] : i == 1 ? totals[1] : totals[2];
+    }
+  }
+  return lost;
+}
+
+// Prepares the messages between the blocks of a cluster. Returns the address of the barriers.
+WS_DEVICE uint begin_messages(Shared& shared) {
+  if constexpr (kBlocks == 1) return 0;
+  const uint barrier = shared_address(shared.barrier);
+  if (threadIdx.x == 0) {
+    barrier_init(barrier, 1), barrier_init(barrier + 8, 1);
+    barriers_are_ready();
+    barrier_expect(barrier, kBlocks * kSums * 4), barrier_expect(barrier + 8, kBlocks * kSums * 4);
+  }
+  __syncthreads();
+  cluster_meets();
+  return barrier;
+}
+#endif
+
+WS_DEVICE void read_parameters(const Shared& shared, float (&p)[kPadded]) {
+#pragma unroll
+  for (int i = 0; i < kPadded; i += 4) {
+    const float4 q = *reinterpret_cast<const float4*>(shared.parameters + i);
+    p[i] = q.x, p[i + 1] = q.y, p[i + 2] = q.z, p[i + 3] = q.w;
+  }
+}
+
 extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_constant__ Arguments a) {
   __shared__ Shared shared;
-  const int thread = static_cast<int>(threadIdx.x), warp = thread >> 5, mine = own_sum();
+  const int thread = static_cast<int>(threadIdx.x), mine = own_sum();
   if (thread == 0) shared.dead = 0;
 #if __CUDA_ARCH__ >= 900
+  extern __shared__ float4 fours[];
   const Watch watch{&shared.dead, a.limit, a.fault};
-  uint barrier = 0;
-  if constexpr (kBlocks > 1) {
-    barrier = shared_address(shared.barrier);
-    if (thread == 0) {
-      barrier_init(barrier, 1), barrier_init(barrier + 8, 1);
-      barriers_are_ready();
-      barrier_expect(barrier, kBlocks * kSums * 4), barrier_expect(barrier + 8, kBlocks * kSums * 4);
-    }
-    __syncthreads();
-    cluster_meets();
-  }
+  const uint barrier = begin_messages(shared);
+  if constexpr (kFours > 0) fill_fours(a, fours);
+#else
+  float4* fours = nullptr;
 #endif
   const bool owns = mine < kParameters;
   const OwnParameter own(a, owns ? mine : 0);
@@ -361,20 +497,8 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
     if (kSquares) v = *own.v;
     shared.parameters[mine] = w;
   }
-#if __CUDA_ARCH__ >= 900
-  extern __shared__ float4 fours[];
-  if constexpr (kFours > 0) fill_fours(a, fours);
-#endif
-  Row rows[kRowsEach], next[choice::all_rows ? 1 : kRowsEach];
-  long long ahead[kRowsEach];
-#pragma unroll
-  for (int k = 0; k < kRowsEach; ++k) {
-    int place;
-    ahead[k] = 0;
-    if (!has_row(a, k, place)) continue;
-    read_row(a, index_of(a, 0, place), rows[k]);
-    if (!choice::all_rows && a.steps > 1) ahead[k] = index_of(a, 1, place);
-  }
+  KeptRows rows;
+  rows.begin(a);
   const bool has_all = place_of(kRowsEach + 4 * kFours - 1) < a.batch;
   const float factor = mine == kParameters ? kLossFactor : owns ? gradient_factor(a) : 1.f;
   Rates rates(a);
@@ -385,91 +509,17 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   for (int s = 0; s < a.steps; ++s) {
     const float rate = rates.take();
     stamps.begin(s, kPartForward);
-    if constexpr (!choice::all_rows) {
-#pragma unroll
-      for (int k = 0; k < kRowsEach; ++k) {
-        int place;
-        if (!has_row(a, k, place) || s + 1 >= a.steps) continue;
-        read_row(a, ahead[k], next[k]);
-        if (s + 2 < a.steps) ahead[k] = index_of(a, s + 2, place);
-      }
-    }
-    float p[kPadded], sums[kPadded];
-#pragma unroll
-    for (int i = 0; i < kPadded; i += 4) {
-      const float4 q = *reinterpret_cast<const float4*>(shared.parameters + i);
-      p[i] = q.x, p[i + 1] = q.y, p[i + 2] = q.z, p[i + 3] = q.w;
-      sums[i] = sums[i + 1] = sums[i + 2] = sums[i + 3] = 0.f;
-    }
-    if constexpr (kPackets) {
-#pragma unroll
-      for (int k = 0; k < kRowsEach; ++k)
-        if (kFours > 0 || k < kRowsEach - 1 || has_all) add_row(p, rows[k], sums);
-#if __CUDA_ARCH__ >= 900
-      if constexpr (kFours > 0) add_fours<true>(a, fours, p, sums);
-#endif
-    } else if (kRowsEach > 1 && has_all) {
-#pragma unroll
-      for (int k = 0; k < kRowsEach; ++k) add_row(p, rows[k], sums);
-#if __CUDA_ARCH__ >= 900
-      if constexpr (kFours > 0) add_fours<true>(a, fours, p, sums);
-#endif
-    } else {
-#pragma unroll
-      for (int k = 0; k < kRowsEach; ++k) {
-        int place;
-        if (has_row(a, k, place)) add_row(p, rows[k], sums);
-      }
-#if __CUDA_ARCH__ >= 900
-      if constexpr (kFours > 0) add_fours<false>(a, fours, p, sums);
-#endif
-    }
+    rows.fetch(a, s);
+    float p[kPadded], sums[kPadded] = {};
+    read_parameters(shared, p);
+    add_rows(a, fours, rows, has_all, p, sums);
     stamps.begin(s, kPartBackward);
-    int first = 0, end = kSums;
-    add_lanes<kSums, 16>(sums, first, end);
-#pragma unroll
-    for (int i = 0; i < left_after(kSums, 5); ++i)
-      if (first + i < end) shared.sums[warp][first + i] = sums[i];
-    __syncthreads();
-    float total = 0.f;
+    float total = sum_over_block(shared, sums);
     bool lost = false;
-    if (thread < kSums) {
-#pragma unroll
-      for (int i = 0; i < kWarps; ++i) total += shared.sums[i][thread];
-    }
 #if __CUDA_ARCH__ >= 900
-    if constexpr (kBlocks > 1) {
+    if constexpr (kBlocks * kClusters > 1) {
       stamps.begin(s, kPartWait, kWaitSums);
-      if (thread < kSums && !(a.lose_message_at == s && blockIdx.x == 1)) {
-        const uint where = shared_address(&shared.inbox[s & 1][blockIdx.x % kBlocks][thread]);
-#pragma unroll
-        for (int i = 0; i < kBlocks; ++i) {
-          const uint to = static_cast<uint>(i) ^ (blockIdx.x % kBlocks);
-          send(in_block(where, to), in_block(barrier + 8 * (s & 1), to), total);
-        }
-      }
-      if (kClusters > 1 || thread < kSums) lost = !wait(watch, barrier + 8 * (s & 1), (s >> 1) & 1, kWaitSums, s);
-      total = 0.f;
-      if constexpr (kClusters > 1) {
-        float totals[(kSums + kWarps - 1) / kWarps];
-        lost |= !sum_over_clusters(a, watch, s, shared.inbox[s & 1], totals);
-#pragma unroll
-        for (int k = 0; k < (kSums + kWarps - 1) / kWarps; ++k)
-          if (mine == warp + k * kWarps) total = totals[k];
-      } else if (thread < kSums) {
-#pragma unroll
-        for (int i = 0; i < kBlocks; ++i) total += shared.inbox[s & 1][i][thread];
-      }
-    }
-    if constexpr (kPackets) {
-      stamps.begin(s, kPartWait, kWaitSums);
-      if (warp == 0 && !(a.lose_message_at == s && blockIdx.x == 1)) send_packets(a, s, total);
-      if (warp < kPacketsEach) {
-        float totals[3];
-        lost = !sum_packets(a, watch, s, warp, totals);
-        const int i = thread & 31;
-        total = i == 0 ? totals[0] : i == 1 ? totals[1] : totals[2];
-      }
+      lost = sum_over_blocks(a, shared, watch, barrier, s, mine, total);
     }
 #endif
     total *= factor;
@@ -491,10 +541,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
       __syncthreads();
     }
     metrics = rates.at == 0 ? a.metrics : metrics + 3;
-    if constexpr (!choice::all_rows) {
-#pragma unroll
-      for (int k = 0; k < kRowsEach; ++k) rows[k] = next[k];
-    }
+    rows.turn();
   }
   stamps.end(a.steps);
 #if __CUDA_ARCH__ >= 900

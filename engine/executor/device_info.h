@@ -11,7 +11,7 @@ struct DeviceInfo {
   std::string name;     // "NVIDIA H200" or the CPU's name
   int gpus = 0;         // GPUs visible to this process; all are assumed to equal the first
   int multiprocessors = 0;
-  int64_t memory_bytes = 0;
+  int64_t memory_bytes = 0, l2_bytes = 0;
   std::string driver, runtime, compute;  // "580.159", "13.0", "9.0"
   int cpu_threads = 0;
   // Limits that determine the theoretical occupancy.

@@ -27,6 +27,7 @@ void fill_limits(DeviceInfo& info, const cudaDeviceProp& prop) {
   info.max_blocks_per_sm = prop.maxBlocksPerMultiProcessor;
   info.registers_per_sm = prop.regsPerMultiprocessor;
   info.shared_per_sm = static_cast<int>(prop.sharedMemPerMultiprocessor);
+  info.l2_bytes = prop.l2CacheSize;
   info.shared_per_block = static_cast<int>(prop.sharedMemPerBlockOptin);
   info.warp = prop.warpSize;
 }

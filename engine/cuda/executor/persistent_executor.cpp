@@ -27,7 +27,8 @@ std::atomic<double> PersistentExecutor::seconds_to_wait{1};
 void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   static const DeviceInfo device = query_device();
   const persistent::Limits limits =
-      persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm, device.multiprocessors);
+      persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm, device.multiprocessors,
+                              device.l2_bytes);
   bound.all_rows = bound.rows() >= data_.train.rows;
   bound.feed = Feed::Whole;
   const persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);
@@ -67,8 +68,12 @@ void PersistentExecutor::make_buffers(const Placement& placement) {
     CUDA_CHECK(cudaStreamSynchronize(place_.stream));
     exchange_ = DeviceBlock<char>::filled(static_cast<size_t>(placement.exchange_bytes));
   }
+  const auto partials = static_cast<size_t>(placement.most_steps * placement.blocks * 2);
+  if (partials > partials_.size()) {
+    CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+    partials_ = DeviceBlock<float>::filled(partials);
+  }
   if (fault_) return;
-  partials_ = DeviceBlock<float>::filled(2048 * 16 * 2);
   fault_ = PinnedBlock<persistent::FaultReport>::pinned(1);
   fault_[0] = {};
 }

@@ -8,6 +8,9 @@
 //      sends dz2 and the slopes of the activation to all blocks.
 //   3. Backward: each block recomputes dz1 of all rows in registers, multiplies it by its slice of the batch and
 //      updates its weights. The sums have the layout of the weights in registers.
+// A batch of more than 128 rows is shared by several clusters, which all keep the same weights. They add their gradients
+// through the L2 cache, in the same order.
+//
 // W2 is split by hidden units: a helper warp group computes its gradient, updates it and sends it to all blocks. The
 // same group loads the rows of the next step.
 //
@@ -18,16 +21,14 @@
 
 namespace ws::cuda::persistent {
 
-constexpr int kBlocks = 16;
 constexpr int B = choice::batch, R = B / kBlocks, H = choice::hidden_padded, O = choice::outputs;
+constexpr int kClusters = choice::clusters, kAllBlocks = kClusters * kBlocks;
 constexpr int kMathGroups = H / 64, kMathThreads = 128 * kMathGroups, kMathWarps = 4 * kMathGroups;
 constexpr int kThreads = kMathThreads + 128;
 constexpr int OW = choice::outputs_padded;  // floats per row of dz2
 constexpr int kOwn = H / kBlocks;           // hidden units whose W2 this block updates
 constexpr int kSend = kOwn / 4;             // hidden units of kOwn that one lane of the middle holds
-constexpr int kTiles = choice::tiles;       // tiles of 8 inputs
-constexpr int kDepth = kHalves ? 16 : 8;    // inputs per wgmma
-constexpr int kForwardSteps = choice::row_values / kDepth, kBackwardSteps = B / kDepth;
+constexpr int kBackwardSteps = B / kDepth;
 constexpr int kPasses = choice::precision == kFp32 ? 3 : 1;  // tf32 products that give one fp32 product
 constexpr int kChunkStride = B * 16, kChunks = choice::row_bytes / 16;
 constexpr int kHalfRows = 8 / R;        // groups of lanes that share a row in the middle: 2 or 1
@@ -56,11 +57,6 @@ WS_DEVICE int column_of(int owner, int row) {
                  : 8 * ((owner >> 1) + 8 * (row >> 2)) + (owner & 1) + 2 * (row & 3);
 }
 
-WS_DEVICE ulong matrix(uint address, uint leading, uint stride) {
-  return static_cast<ulong>((address & 0x3FFFF) >> 4) | (static_cast<ulong>(leading >> 4) << 16) |
-         (static_cast<ulong>(stride >> 4) << 32);
-}
-
 enum Barriers {
   kPartials,
   kGradients,
@@ -78,15 +74,87 @@ enum Barriers {
 
 struct Block {
   uint shared, rank;
+  int cluster;
   volatile int* verdict;  // fp16: nonzero if a gradient of this step is not finite
   Watch watch;
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
+  // The row of the batch that this block owns as number `row`.
+  WS_DEVICE int own_row(int row) const { return first_row() + static_cast<int>(rank) + kBlocks * row; }
+  WS_DEVICE int first_row() const { return kClusters == 1 ? 0 : cluster * B; }
+  WS_DEVICE int number() const { return (kClusters == 1 ? 0 : cluster * kBlocks) + static_cast<int>(rank); }
   // The target of this block's row `row` of a step: number i.
   WS_DEVICE uint target(int step, int row, int i) const {
     return at(choice::at_targets + (((step & 3) * R + row) * kTargets + i) * 4);
   }
 };
+
+// ---- gradients of several clusters ----
+// Where the block of this rank in cluster `cluster` leaves its gradients of a step.
+WS_DEVICE float* far_gradients(const Arguments& a, const Block& block, int step, int cluster) {
+  const int at = ((step & 1) * kClusters + cluster) * kBlocks + static_cast<int>(block.rank);
+  return static_cast<float*>(a.exchange) + (kFlagBytes + static_cast<size_t>(at) * choice::gradient_bytes) / 4;
+}
+// Adds the sums of all clusters to those of this block. Returns false if the wait was given up.
+WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, float (&sums)[4 * kTiles]) {
+  constexpr int most = kMoves ? 2 : 4;  // tiles of each cluster whose loads are in flight at once
+  constexpr int pause = 700;            // cycles in which nothing can have arrived; polls would slow the messages
+  const uint tag = tag_of(a.exchange_base + static_cast<uint>(step) + 1);
+  const int offset = static_cast<int>(threadIdx.x) * 4;
+  float* own = far_gradients(a, block, step, block.cluster) + offset;
+#pragma unroll
+  for (int j = 0; j < kTiles; ++j) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) sums[4 * j + k] = tagged(sums[4 * j + k], tag);
+    set_far(own + j * kMathThreads * 4, make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]), tag);
+  }
+  for (const int begin = clock(); clock() - begin < pause;) {
+  }
+  bool well = true;
+#pragma unroll
+  for (int first = 0; first < kTiles; first += most) {
+    uint4 words[kClusters * most];
+    well &= read_far(block.watch, tag, kWaitSums, step, words, [&](int i) -> const float* {
+      const int cluster = i / most, tile = first + i % most;
+      return tile < kTiles && cluster != block.cluster
+                 ? far_gradients(a, block, step, cluster) + offset + tile * kMathThreads * 4
+                 : nullptr;
+    });
+#pragma unroll
+    for (int j = first; j < first + most && j < kTiles; ++j) {
+      float4 total = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll
+      for (int c = 0; c < kClusters; ++c) {
+        const float4 far = values_of(words[c * most + j - first]);
+        const bool is_own = c == block.cluster;
+        total.x += is_own ? sums[4 * j] : far.x, total.y += is_own ? sums[4 * j + 1] : far.y;
+        total.z += is_own ? sums[4 * j + 2] : far.z, total.w += is_own ? sums[4 * j + 3] : far.w;
+      }
+      sums[4 * j] = total.x, sums[4 * j + 1] = total.y, sums[4 * j + 2] = total.z, sums[4 * j + 3] = total.w;
+    }
+  }
+  __syncwarp();  // lanes may have left the loops apart
+  return well;
+}
+// The same for one value of this helper thread; `slot` is its place.
+WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, int slot, float& value) {
+  const uint number = a.exchange_base + static_cast<uint>(step) + 1;
+  const auto at = [&](int cluster) {
+    return reinterpret_cast<uint2*>(far_gradients(a, block, step, cluster) + kTiles * kMathThreads * 4) + slot;
+  };
+  write_numbered(at(block.cluster), value, number);
+  float parts[kClusters];
+  const bool well = wait_until(block.watch, kWaitSums, step, [&] {
+    bool all = true;
+#pragma unroll
+    for (int c = 0; c < kClusters; ++c) all &= peek_numbered(at(c), number, parts[c]);
+    return all;
+  });
+  value = 0.f;
+#pragma unroll
+  for (int c = 0; c < kClusters; ++c) value += parts[c];
+  return well;
+}
 
 // ---- the middle: the owner's rows ----
 struct Middle {
@@ -99,7 +167,7 @@ struct Middle {
 
   WS_DEVICE Middle(const Arguments& args, const Block& b, int w, int l)
       : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(g & (R - 1)), part(R == 4 ? g >> 2 : 0) {
-    valid = static_cast<int>(block.rank) + kBlocks * row < a.batch;
+    valid = block.own_row(row) < a.batch;
   }
 
   // Loads what this warp needs of W2 in the middle.
@@ -393,95 +461,26 @@ WS_DEVICE void note_loss(const Arguments& a, const Block& block, int step, int l
     loss += __shfl_xor_sync(~0u, loss, 1);
     loss += __shfl_xor_sync(~0u, loss, 2);
   }
-  if (static_cast<int>(block.rank) + kBlocks * row >= a.batch) loss = correct = 0.f;
+  if (block.own_row(row) >= a.batch) loss = correct = 0.f;
 #pragma unroll
   for (int d = 4; d < 4 * R; d *= 2) {
     loss += __shfl_xor_sync(~0u, loss, d);
     correct += __shfl_xor_sync(~0u, correct, d);
   }
   if (lane != 0) return;
-  float* out = a.partials + (static_cast<size_t>(step) * kBlocks + block.rank) * 2;
+  float* out = a.partials + (static_cast<size_t>(step) * kAllBlocks + block.number()) * 2;
   out[0] = loss, out[1] = correct;
 }
 
 // ---- the big layer ----
-struct Operand {
-  uint v[kForwardSteps > kBackwardSteps ? kForwardSteps : kBackwardSteps][4];
-};
-// Forces the operands into their registers before the first product; otherwise the compiler separates the products.
-template <int Steps>
-WS_DEVICE void settle(Operand& o) {
-#pragma unroll
-  for (int s = 0; s < Steps; ++s)
-#pragma unroll
-    for (int k = 0; k < 4; ++k) asm volatile("" : "+r"(o.v[s][k]));
-}
+using Operand = Operands<(kForwardSteps > kBackwardSteps ? kForwardSteps : kBackwardSteps)>;
 
-struct BigLayer {
-  const Arguments& a;
+struct BigLayer : InputWeights {
   const Block& block;
-  int group, lane, g, t, hidden;  // hidden: the hidden unit of this lane's first row of sums
-  float w[kTiles][4], m[kMoves ? kTiles : 1][4], v[kSquares ? kTiles : 1][4];
+  int lane, g;
 
-  WS_DEVICE int input_of(int tile, int k) const {
-    const int within = kHalves ? 2 * t + (k & 1) : t + 4 * (k & 1);
-    return static_cast<int>(block.rank) * choice::inputs_each + 8 * tile + within;
-  }
-  // True if tile and k are an input of this block. `bias`: set if it is the input that is always 1.
-  WS_DEVICE bool is_input(int tile, int k, bool& bias) const {
-    const int within = 8 * tile + (kHalves ? 2 * t + (k & 1) : t + 4 * (k & 1));
-    const int input = input_of(tile, k);
-    bias = choice::bias && input == choice::inputs;
-    return within < choice::inputs_each && (input < choice::inputs || bias) && hidden + 8 * (k >> 1) < choice::hidden;
-  }
-  WS_DEVICE float* element(float* weights, float* biases, int tile, int k, bool bias) const {
-    const int unit = hidden + 8 * (k >> 1);
-    return bias ? biases + unit : weights + static_cast<size_t>(input_of(tile, k)) * choice::hidden + unit;
-  }
-  template <class F>
-  WS_DEVICE void each(F f) {
-    const LayerState& l = a.layers[0];
-#pragma unroll
-    for (int j = 0; j < kTiles; ++j)
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        bool bias;
-        const bool is = is_input(j, k, bias);
-        f(is, w[j][k], element(l.w, l.b, j, k, bias));
-        if constexpr (kMoves) f(is, m[j][k], element(l.w_m, l.b_m, j, k, bias));
-        if constexpr (kSquares) f(is, v[j][k], element(l.w_v, l.b_v, j, k, bias));
-      }
-  }
-  WS_DEVICE void load() {
-    each([](bool is, float& value, const float* from) { value = is ? *from : 0.f; });
-  }
-  WS_DEVICE void store() {
-    each([](bool is, float& value, float* to) {
-      if (is) *to = value;
-    });
-  }
-
-  // Converts the weights to the register operand of the forward product.
-  template <int Part>
-  WS_DEVICE void operand(Operand& out) const {
-    const auto part = [](float x) {
-      if constexpr (Part == 1) return bits(below_tf32(x));
-      return choice::precision == kTf32 ? bits(to_tf32(x)) : bits(x);
-    };
-#pragma unroll
-    for (int s = 0; s < kForwardSteps; ++s) {
-      const auto value = [&](int tile, int k) { return tile < kTiles ? w[tile < kTiles ? tile : 0][k] : 0.f; };
-      if constexpr (kHalves) {
-        const int j = 2 * s;
-        out.v[s][0] = half_pair(value(j, 0), value(j, 1)), out.v[s][1] = half_pair(value(j, 2), value(j, 3));
-        out.v[s][2] = half_pair(value(j + 1, 0), value(j + 1, 1));
-        out.v[s][3] = half_pair(value(j + 1, 2), value(j + 1, 3));
-      } else {
-        out.v[s][0] = part(value(s, 0)), out.v[s][1] = part(value(s, 2));
-        out.v[s][2] = part(value(s, 1)), out.v[s][3] = part(value(s, 3));
-      }
-    }
-  }
+  WS_DEVICE BigLayer(const Arguments& args, const Block& b, int warp, int l)
+      : InputWeights(args, b.rank, warp, l), block(b), lane(l), g(l >> 2) {}
 
   WS_DEVICE void multiply_rows(float (&sums)[B / 4], const Operand& weights, uint tile, bool first) const {
     const ulong x = matrix(tile, kChunkStride, 128);
@@ -581,9 +580,9 @@ struct BigLayer {
   }
 
   // Computes dz1 of this warp's sixteen units for all rows, as the register operand of the backward product. Returns
-  // true if a value is not finite in fp16. c: the products of W2 and the gradients, then dz1.
-  WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, float (&c)[B / 8][4], Operand& high,
-                                 Operand& low) const {
+  // true if a value is not finite in fp16.
+  WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
+    float c[B / 8][4];  // the products of W2 and the gradients, then dz1
     bool bad = false;
     uint check[4] = {};
     if constexpr (choice::precision == kFp16) {
@@ -665,19 +664,6 @@ struct BigLayer {
       backward_product(sums, dz.v[s][0], dz.v[s][1], dz.v[s][2], dz.v[s][3], x, !first || s > 0);
     }
   }
-
-  WS_DEVICE void move_weights(const float (&sums)[4 * kTiles], const StepFactors& f) {
-#pragma unroll
-    for (int j = 0; j < kTiles; ++j)
-#pragma unroll
-      for (int k = 0; k < 4; ++k) {
-        bool bias = false;
-        if constexpr (choice::decays) is_input(j, k, bias);
-        float none = 0.f;
-        persistent::move(a, f, !bias, w[j][k], kMoves ? m[kMoves ? j : 0][k] : none,
-                         kSquares ? v[kSquares ? j : 0][k] : none, sums[4 * j + k]);
-      }
-  }
 };
 
 // ---- the helper: rows of the next step, and W2 ----
@@ -690,7 +676,8 @@ struct Rows {
 
   WS_DEVICE int batch_row(int k) const {
     const int place = warp * (B / 4) + (lane & 7) + 8 * k;
-    return ((8 * (place / (8 * R)) + (place & 7)) ^ static_cast<int>(block.rank)) + kBlocks * ((place >> 3) % R);
+    return block.first_row() + ((8 * (place / (8 * R)) + (place & 7)) ^ static_cast<int>(block.rank)) +
+           kBlocks * ((place >> 3) % R);
   }
   WS_DEVICE void find(int step) {
 #pragma unroll
@@ -698,7 +685,7 @@ struct Rows {
       const int b = batch_row(k);
       find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), row[k]);
     }
-    const int i = 32 * warp + lane, b = static_cast<int>(block.rank) + kBlocks * (i / kTargets);
+    const int i = 32 * warp + lane, b = block.own_row(i / kTargets);
     if (i < R * kTargets) find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), target_row);
   }
   WS_DEVICE uint tile(int step) const {
@@ -829,10 +816,22 @@ struct SmallLayer {
     const uint from = block.at(choice::at_small) + o * 48 + column * 4;
     return load_f(from) + load_f(from + 768) + load_f(from + 1536) + load_f(from + 2304);
   }
-  WS_DEVICE void move(const StepFactors& f, bool skip) {
-    if (skip) return;
-    if (has_weight) persistent::move(a, f, true, w, m, v, sum_of(out, thread % kOwn));
-    if (has_bias) persistent::move(a, f, false, b, bm, bv, sum_of(static_cast<int>(block.rank), 8));
+  // Returns false if the wait for other clusters was given up.
+  WS_DEVICE bool move(int step, const StepFactors& f, bool skip) {
+    if (skip) return true;
+    bool well = true;
+    if (has_weight) {
+      float gradient = sum_of(out, thread % kOwn);
+      if constexpr (kClusters > 1) well &= add_clusters(a, block, step, thread, gradient);
+      persistent::move(a, f, true, w, m, v, gradient);
+    }
+    if (has_bias) {
+      float gradient = sum_of(static_cast<int>(block.rank), 8);
+      if constexpr (kClusters > 1) well &= add_clusters(a, block, step, 128, gradient);
+      persistent::move(a, f, false, b, bm, bv, gradient);
+    }
+    __syncwarp();
+    return well;
   }
   // Four adjacent lanes collect four hidden units of one output, and each lane sends them to four blocks.
   WS_DEVICE void send() const {
@@ -888,13 +887,13 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
   const int warp = __shfl_sync(~0u, static_cast<int>(threadIdx.x) >> 5, 0),
             lane = kept(static_cast<int>(threadIdx.x) & 31);
   const bool leads = kept(threadIdx.x == 0);
-  BigLayer layer{a, block, warp >> 2, lane, lane >> 2, lane & 3, 16 * warp + (lane >> 2)};
+  BigLayer layer(a, block, warp, lane);
   layer.load();
   Middle middle(a, block, warp, lane);
   const Rows rows{a, block, 0, 0};
   const float per_row = 1.f / static_cast<float>(a.batch);
   Rates rates(a);
-  StampLane stamps(a, 2 * static_cast<int>(block.rank), leads);
+  StampLane stamps(a, 2 * block.number(), leads);
   bool alive = true;
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
@@ -923,8 +922,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
     }
     Operand high, low;
-    float c[B / 8][4];
-    const bool bad = layer.hidden_gradient(middle.w2t, warp, c, high, low);
+    const bool bad = layer.hidden_gradient(middle.w2t, warp, high, low);
     if constexpr (!kHalves)
       alive &= wait(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
     float sums[4 * kTiles];
@@ -950,12 +948,16 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
+    if constexpr (kClusters > 1) {
+      stamps.begin(s, kPartWait, kWaitSums);
+      alive &= add_clusters(a, block, s, sums);
+    }
     stamps.begin(s, kPartUpdate, 0);
     if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
     if (lost) break;
   }
   stamps.end(a.steps);
-  if (!*block.watch.dead) layer.store();
+  if (block.cluster == 0 && !*block.watch.dead) layer.store();
 }
 
 WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& scaling) {
@@ -963,7 +965,7 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   Rows rows{a, block, warp, lane};
   SmallLayer layer(a, block, thread);
   Rates rates(a);
-  StampLane stamps(a, 2 * static_cast<int>(block.rank) + 1, kept(thread == 0));
+  StampLane stamps(a, 2 * block.number() + 1, kept(thread == 0));
   bool alive = true;
   const auto load = [&](int step) {
     if (step < a.steps) rows.load(step);
@@ -1002,21 +1004,21 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
       scaling.decide(skip);
     }
     stamps.begin(s, kPartUpdate, 1);
-    layer.move(step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
+    alive &= layer.move(s, step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
     layer.send();
     if (lost) break;
   }
   stamps.end(a.steps);
-  if (!*block.watch.dead) layer.store();
+  if (block.cluster == 0 && !*block.watch.dead) layer.store();
 }
 
 // Adds the sums of the blocks, always in the same order.
 WS_DEVICE void write_metrics(const Arguments& a) {
   for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kThreads) {
     float loss = 0.f, correct = 0.f;
-    for (int i = 0; i < kBlocks; ++i) {
-      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2);
-      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2 + 1);
+    for (int i = 0; i < kAllBlocks; ++i) {
+      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2);
+      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2 + 1);
     }
     float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
     out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
@@ -1027,6 +1029,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   extern __shared__ __align__(1024) unsigned char memory[];
   const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
                     static_cast<uint>(kept(static_cast<int>(cluster_rank()))),
+                    kClusters == 1 ? 0 : kept(static_cast<int>(blockIdx.x) / kBlocks),
                     reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
                     {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
   prepare_block(a, block, reinterpret_cast<float*>(memory));
@@ -1043,29 +1046,21 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   __syncwarp();
   cluster_meets();
   if (block.rank != 0) return;
+  if constexpr (kClusters > 1) {
+    // The first block adds the losses of all clusters.
+    uint* flags = static_cast<uint*>(a.exchange);
+    const uint number = a.exchange_base + static_cast<uint>(a.steps) + 1;
+    if (block.cluster != 0) {
+      if (threadIdx.x == 0) raise(flags + block.cluster, number);
+      return;
+    }
+    if (threadIdx.x > 0 && threadIdx.x < kClusters)
+      wait_for_flag(block.watch, flags + threadIdx.x, number, kWaitSums, a.steps);
+    __syncthreads();
+  }
   write_metrics(a);
   if (choice::precision == kFp16 && threadIdx.x == 0 && !*block.watch.dead)
     *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};
-}
-
-// Converts rows to the layout that the kernel reads: cut into the blocks' slices, padded, in the type of the products.
-// If the network has biases, an input that is always 1 follows the last one.
-extern "C" __global__ void ws_prepare(const float* from, void* to, long long rows) {
-  const long long all = rows * kBlocks * choice::row_values;
-  for (long long i = blockIdx.x * static_cast<long long>(blockDim.x) + threadIdx.x; i < all;
-       i += static_cast<long long>(gridDim.x) * blockDim.x) {
-    const int within = static_cast<int>(i % choice::row_values);
-    const int slice = static_cast<int>(i / choice::row_values % kBlocks);
-    const long long row = i / (choice::row_values * kBlocks);
-    const int input = slice * choice::inputs_each + within;
-    float value = 0.f;
-    if (within < choice::inputs_each && input < choice::inputs) value = from[row * choice::inputs + input];
-    if (choice::bias && within < choice::inputs_each && input == choice::inputs) value = 1.f;
-    if constexpr (kHalves)
-      static_cast<unsigned short*>(to)[i] = static_cast<unsigned short>(half_pair(value, 0.f));
-    else
-      static_cast<float*>(to)[i] = choice::precision == kTf32 ? to_tf32(value) : value;
-  }
 }
 
 }  // namespace ws::cuda::persistent

@@ -206,6 +206,44 @@ WS_DEVICE bool wait_for_flag(const Watch& watch, const uint* flag, uint number, 
   });
 }
 
+// ---- values tagged with their step ----
+// If operands are rounded, the last bits of a value carry a tag of its step. The reader polls the value until the tag
+// is right, so no flag has to follow. fp32 needs all bits, so it uses flags.
+constexpr bool kTagged = choice::precision != kFp32;
+WS_DEVICE uint tag_of(uint number) { return 1 + number % 255; }
+WS_DEVICE float tagged(float v, uint tag) { return __uint_as_float((__float_as_uint(v) & ~255u) | tag); }
+WS_DEVICE bool has_tag(const uint4& q, uint tag) {
+  return ((q.x ^ tag) & 255u) == 0 && ((q.y ^ tag) & 255u) == 0 && ((q.z ^ tag) & 255u) == 0 && ((q.w ^ tag) & 255u) == 0;
+}
+WS_DEVICE uint4 far_words(const float* p) {
+  uint4 q;
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w) : "l"(p) : "memory");
+  return q;
+}
+WS_DEVICE void set_far(float* p, float4 v, uint tag) {
+  if constexpr (kTagged) v = make_float4(tagged(v.x, tag), tagged(v.y, tag), tagged(v.z, tag), tagged(v.w, tag));
+  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
+}
+// Reads N times four values at `from(i)`, which returns an address or null. Returns false if the wait was given up.
+template <int N, class From>
+WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, uint4 (&words)[N], From from) {
+  return wait_until(watch, what, step, [&] {
+    bool all = true;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      words[i] = make_uint4(0, 0, 0, 0);
+      if (const float* p = from(i)) words[i] = far_words(p);
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      if (kTagged && from(i)) all &= has_tag(words[i], tag);
+    return all;
+  });
+}
+WS_DEVICE float4 values_of(const uint4& q) {
+  return make_float4(__uint_as_float(q.x), __uint_as_float(q.y), __uint_as_float(q.z), __uint_as_float(q.w));
+}
+
 WS_DEVICE void copy16(uint to, const void* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
@@ -335,6 +373,17 @@ WS_DEVICE void mma_tf32(float (&c)[4], uint a0, uint a1, uint a2, uint a3, uint 
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+// The same with 16 values of k, in fp16 or bf16.
+WS_DEVICE void mma_halves(float (&c)[4], const uint (&a)[4], uint b0, uint b1) {
+  if constexpr (choice::precision == kBf16)
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 WS_DEVICE uint bits(float v) { return __float_as_uint(v); }
 // c += a·b. Operands are already rounded. fp32 operands are split into two tf32 values each.

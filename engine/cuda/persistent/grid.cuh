@@ -88,17 +88,6 @@ struct Block {
 };
 
 // ---- products ----
-WS_DEVICE void mma_halves(float (&c)[4], const uint (&a)[4], uint b0, uint b1) {
-  if constexpr (choice::precision == kBf16)
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-  else
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 // Layout of an operand in shared memory: k along a row, or across rows.
 enum Lies { kAlong, kAcross };
 
@@ -142,54 +131,91 @@ WS_DEVICE void load_values(float (&v)[kEach], const float* from, int i, int k0, 
   }
 }
 
-// c (M, N) = a (M, K) · b (K, N), computed by all warps of the block. A task is 16 rows by 8 · kTogether columns.
-// Columns beyond N and rows beyond M are computed from the memory that follows, and dropped.
+// Tiles of 16 rows and 8 columns that a warp computes together.
+struct TaskShape {
+  int rows, columns;
+};
+
+// c (M, N) = a (M, K) · b (K, N), computed by all warps of the block. Rows beyond M and columns beyond N in the last
+// tiles are computed from the memory that follows, and dropped.
 template <int M, int N, int K, Lies LiesA, int StrideA, Lies LiesB, int StrideB, bool RoundsB>
 struct Product {
   static constexpr int kRows = (M + 15) / 16, kColumns = (N + 7) / 8;
-  static WS_BOTH constexpr int together() {
-    for (int n = 1; n < 8; ++n)
-      if (kRows * ((kColumns + n - 1) / n) <= kWarps) return n;
-    return 8;
+  static WS_BOTH constexpr int tasks_of(TaskShape s) {
+    return (kRows + s.rows - 1) / s.rows * ((kColumns + s.columns - 1) / s.columns);
   }
-  static constexpr int kTogether = together(), kTasks = kRows * ((kColumns + kTogether - 1) / kTogether);
-  static constexpr bool kPairs = 2 * passes(LiesA, StrideA, true) + kTogether * passes(LiesB, StrideB, true) <
-                                 2 * passes(LiesA, StrideA, false) + kTogether * passes(LiesB, StrideB, false);
-  using Sums = float[kTogether][4];
+  // Cycles for each k in tf32. Loads from shared memory cost one each; a tile costs 7 on the tensor cores of its quarter
+  // of the multiprocessor; a warp also waits for its own loads.
+  static WS_BOTH constexpr int cost(TaskShape s) {
+    const int tasks = tasks_of(s), loads = 4 * s.rows + 2 * s.columns, tiles = 7 * s.rows * s.columns;
+    const int memory = tasks * loads, tensor = (tasks + 3) / 4 * tiles,
+              latency = (tasks + kWarps - 1) / kWarps * (tiles + loads + 10);
+    const int most = memory > tensor ? memory : tensor;
+    return most > latency ? most : latency;
+  }
+  // Other precisions need more registers for each tile, so their tasks are as small as the warps allow.
+  static WS_BOTH constexpr TaskShape best() {
+    if (choice::precision != kTf32) {
+      for (int columns = 1; columns < 8; ++columns)
+        if (tasks_of({1, columns}) <= kWarps) return {1, columns};
+      return {1, 8};
+    }
+    TaskShape found{1, 1};
+    for (int rows = 1; rows <= (kRows % 2 == 0 ? 2 : 1); ++rows)
+      for (int columns = 1; rows * columns <= 8; ++columns)
+        if (cost({rows, columns}) < cost(found)) found = {rows, columns};
+    return found;
+  }
+  static constexpr TaskShape kShape = best();
+  static constexpr int kUp = kShape.rows, kTogether = kShape.columns, kTasks = tasks_of(kShape),
+                       kTaskRows = (kRows + kUp - 1) / kUp;
+  static constexpr bool kPairs =
+      2 * kUp * passes(LiesA, StrideA, true) + kTogether * passes(LiesB, StrideB, true) <
+      2 * kUp * passes(LiesA, StrideA, false) + kTogether * passes(LiesB, StrideB, false);
+  using Sums = float[kUp][kTogether][4];
 
   static WS_DEVICE void multiply_task(int task, const float* a, const float* b, Sums& c) {
     const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
-    const int row = task % kRows * 16, first = task / kRows * kTogether;
+    const int row = task % kTaskRows * (16 * kUp), first = task / kTaskRows * kTogether;
 #pragma unroll
-    for (int n = 0; n < kTogether; ++n)
+    for (int u = 0; u < kUp; ++u)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) c[n][i] = 0.f;
-#pragma unroll 4
+      for (int n = 0; n < kTogether; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) c[u][n][i] = 0.f;
+#pragma unroll(kUp == 1 ? 4 : 2)
     for (int k0 = 0; k0 < K; k0 += kDepth) {
-      float a0[kEach], a1[kEach];
-      load_values<LiesA, StrideA, kPairs>(a0, a, row + g, k0, t);
-      load_values<LiesA, StrideA, kPairs>(a1, a, row + g + 8, k0, t);
-      if (K % kDepth != 0 && k0 + kDepth > K) {
+      float a0[kUp][kEach], a1[kUp][kEach];
+      uint halves[kUp][4];
 #pragma unroll
-        for (int j = 0; j < kEach; ++j)
-          if (k0 + k_of(t, j, kPairs) >= K) a0[j] = a1[j] = 0.f;
-      }
-      uint halves[4];
-      if constexpr (kHalves) {
-        halves[0] = half_pair(a0[0], a0[1]), halves[1] = half_pair(a1[0], a1[1]);
-        halves[2] = half_pair(a0[kEach - 2], a0[kEach - 1]), halves[3] = half_pair(a1[kEach - 2], a1[kEach - 1]);
+      for (int u = 0; u < kUp; ++u) {
+        load_values<LiesA, StrideA, kPairs>(a0[u], a, row + 16 * u + g, k0, t);
+        load_values<LiesA, StrideA, kPairs>(a1[u], a, row + 16 * u + g + 8, k0, t);
+        if (K % kDepth != 0 && k0 + kDepth > K) {
+#pragma unroll
+          for (int j = 0; j < kEach; ++j)
+            if (k0 + k_of(t, j, kPairs) >= K) a0[u][j] = a1[u][j] = 0.f;
+        }
+        if constexpr (kHalves) {
+          halves[u][0] = half_pair(a0[u][0], a0[u][1]), halves[u][1] = half_pair(a1[u][0], a1[u][1]);
+          halves[u][2] = half_pair(a0[u][kEach - 2], a0[u][kEach - 1]);
+          halves[u][3] = half_pair(a1[u][kEach - 2], a1[u][kEach - 1]);
+        }
       }
 #pragma unroll
       for (int n = 0; n < kTogether; ++n) {
         if (kColumns % kTogether != 0 && first + n >= kColumns) break;
         float v[kEach];
         load_values<LiesB, StrideB, kPairs>(v, b, (first + n) * 8 + g, k0, t);
-        if constexpr (kHalves) {
-          mma_halves(c[n], halves, half_pair(v[0], v[1]), half_pair(v[kEach - 2], v[kEach - 1]));
-        } else {
-          if constexpr (RoundsB && choice::precision == kTf32) v[0] = to_tf32(v[0]), v[1] = to_tf32(v[1]);
-          const float both[4] = {a0[0], a1[0], a0[1], a1[1]};
-          multiply(c[n], both, v[0], v[1]);
+        if constexpr (RoundsB && choice::precision == kTf32) v[0] = to_tf32(v[0]), v[1] = to_tf32(v[1]);
+#pragma unroll
+        for (int u = 0; u < kUp; ++u) {
+          if constexpr (kHalves) {
+            mma_halves(c[u][n], halves[u], half_pair(v[0], v[1]), half_pair(v[kEach - 2], v[kEach - 1]));
+          } else {
+            const float both[4] = {a0[u][0], a1[u][0], a0[u][1], a1[u][1]};
+            multiply(c[u][n], both, v[0], v[1]);
+          }
         }
       }
     }
@@ -198,15 +224,19 @@ struct Product {
   template <class Done>
   static WS_DEVICE void hand_out(int task, const Sums& c, Done done) {
     const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
-    const int row = task % kRows * 16, first = task / kRows * kTogether;
+    const int row = task % kTaskRows * (16 * kUp), first = task / kTaskRows * kTogether;
 #pragma unroll
     for (int n = 0; n < kTogether; ++n) {
       if (kColumns % kTogether != 0 && first + n >= kColumns) break;
-      const bool odd = t & 1;
-      const float x = __shfl_xor_sync(~0u, odd ? c[n][0] : c[n][2], 1), y = __shfl_xor_sync(~0u, odd ? c[n][1] : c[n][3], 1);
-      const float4 four = odd ? make_float4(x, y, c[n][2], c[n][3]) : make_float4(c[n][0], c[n][1], x, y);
-      const int r = row + g + (odd ? 8 : 0), column = (first + n) * 8 + (t & 2) * 2;
-      if ((M % 16 == 0 || r < M) && (N % 8 == 0 || column < N)) done(r, column, four);
+#pragma unroll
+      for (int u = 0; u < kUp; ++u) {
+        const float (&q)[4] = c[u][n];
+        const bool odd = t & 1;
+        const float x = __shfl_xor_sync(~0u, odd ? q[0] : q[2], 1), y = __shfl_xor_sync(~0u, odd ? q[1] : q[3], 1);
+        const float4 four = odd ? make_float4(x, y, q[2], q[3]) : make_float4(q[0], q[1], x, y);
+        const int r = row + 16 * u + g + (odd ? 8 : 0), column = (first + n) * 8 + (t & 2) * 2;
+        if ((M % (16 * kUp) == 0 || r < M) && (N % 8 == 0 || column < N)) done(r, column, four);
+      }
     }
   }
   template <class Done>
@@ -239,44 +269,6 @@ WS_DEVICE float4 sum(const float4& a, const float4& b) { return make_float4(a.x 
 WS_DEVICE float4 add_lanes(float4 v, int d) {
   return sum(v, make_float4(__shfl_xor_sync(~0u, v.x, d), __shfl_xor_sync(~0u, v.y, d), __shfl_xor_sync(~0u, v.z, d),
                             __shfl_xor_sync(~0u, v.w, d)));
-}
-
-// ---- values tagged with their step ----
-// If operands are rounded, the last bits of a value carry a tag of its step. The reader polls the value until the tag
-// is right, so no flag has to follow. fp32 needs all bits, so it uses flags.
-constexpr bool kTagged = choice::precision != kFp32;
-WS_DEVICE uint tag_of(uint number) { return 1 + number % 255; }
-WS_DEVICE float tagged(float v, uint tag) { return __uint_as_float((__float_as_uint(v) & ~255u) | tag); }
-WS_DEVICE bool has_tag(const uint4& q, uint tag) {
-  return ((q.x ^ tag) & 255u) == 0 && ((q.y ^ tag) & 255u) == 0 && ((q.z ^ tag) & 255u) == 0 && ((q.w ^ tag) & 255u) == 0;
-}
-WS_DEVICE uint4 far_words(const float* p) {
-  uint4 q;
-  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w) : "l"(p) : "memory");
-  return q;
-}
-WS_DEVICE void set_far(float* p, float4 v, uint tag) {
-  if constexpr (kTagged) v = make_float4(tagged(v.x, tag), tagged(v.y, tag), tagged(v.z, tag), tagged(v.w, tag));
-  asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
-}
-// Reads N times four values at `from(i)`, which returns an address or null. Returns false if the wait was given up.
-template <int N, class From>
-WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, uint4 (&words)[N], From from) {
-  return wait_until(watch, what, step, [&] {
-    bool all = true;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-      words[i] = make_uint4(0, 0, 0, 0);
-      if (const float* p = from(i)) words[i] = far_words(p);
-    }
-#pragma unroll
-    for (int i = 0; i < N; ++i)
-      if (kTagged && from(i)) all &= has_tag(words[i], tag);
-    return all;
-  });
-}
-WS_DEVICE float4 values_of(const uint4& q) {
-  return make_float4(__uint_as_float(q.x), __uint_as_float(q.y), __uint_as_float(q.z), __uint_as_float(q.w));
 }
 
 struct OutputOwner {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "engine/cuda/persistent/kernel_text.h"
 
@@ -21,9 +22,63 @@ std::string constants(const Placement& placement, bool stamps) {
   return out + "constexpr bool stamps = " + (stamps ? "true" : "false") + ";\n}\n";
 }
 
+// Returns a device function with one wgmma. `first`: the parameters that hold the first operand. `orders`: the end of
+// the instruction, which says if operands of 16 bits are transposed.
+std::string wgmma_text(const std::string& name, int columns, Precision precision, const std::vector<std::string>& first,
+                       const std::string& orders) {
+  const int sums = columns / 2, in_registers = static_cast<int>(first.size());
+  const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
+  const std::string type = precision == Precision::Fp16 ? "f16" : precision == Precision::Bf16 ? "bf16" : "tf32";
+  const auto operand = [](int i) { return "%" + std::to_string(i); };
+  std::string list, outputs, parameters, operands, inputs;
+  for (int i = 0; i < sums; ++i) {
+    list += (i ? ", " : "") + operand(i);
+    outputs += std::string(i ? ", " : "") + "\"+f\"(d[" + std::to_string(i) + "])";
+  }
+  for (int i = 0; i < in_registers; ++i) {
+    const std::string& parameter = first[static_cast<size_t>(i)];
+    parameters += parameter + ", ";
+    operands += (i ? "," : "") + operand(sums + i);
+    inputs += std::string(in_registers > 1 ? "\"r\"(" : "\"l\"(") + parameter.substr(parameter.rfind(' ') + 1) + "), ";
+  }
+  if (in_registers > 1) operands = "{" + operands + "}";
+  return "__device__ __forceinline__ void " + name + "(float (&d)[" + std::to_string(sums) + "], " + parameters +
+         "unsigned long long b, int accumulate) {\n"
+         "  asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, " +
+         operand(sums + in_registers + 1) + ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" +
+         (halves ? "16" : "8") + ".f32." + type + "." + type + " {" + list + "}, " + operands + ", " +
+         operand(sums + in_registers) + ", p, 1, 1" + orders + ";\\n}\\n\"\n      : " + outputs +
+         "\n      : " + inputs + "\"l\"(b), \"r\"(accumulate));\n}\n";
+}
+
+// One overload for each number of columns; see parts() in copies.cuh.
+std::string copy_gradients(const Placement& placement, Precision precision) {
+  std::set<int> columns;
+  for (int64_t l = 2; l < value_of(placement, "layers"); ++l) {
+    const auto padded = static_cast<int>((value_of(placement, "width" + std::to_string(l - 1)) + 15) / 16 * 16);
+    columns.insert(padded > 64 ? padded / 2 : padded);
+  }
+  std::string out;
+  for (const int n : columns) out += wgmma_in_memory("copy_gradient", n, precision, true, true);
+  return out;
+}
+
+// The small functions around wgmma, and the products of the residencies that use it.
 std::string wgmma_functions(const Placement& placement) {
   const auto precision = static_cast<Precision>(value_of(placement, "precision"));
   const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
+  const auto batch = static_cast<int>(value_of(placement, "batch"));
+  const int inputs = 8 * static_cast<int>(value_of(placement, "tiles"));
+  std::string products;
+  if (placement.residency == Residency::Cluster)
+    products = wgmma_function("forward_product", batch / 2, precision, false) +
+               wgmma_function("hidden_product", batch, Precision::Tf32, false) +
+               wgmma_function("backward_product", inputs, precision, halves);
+  else
+    products = wgmma_function("forward_product", batch, precision, false) +
+               wgmma_in_memory("layer_product", batch, precision, false, false) +
+               wgmma_in_memory("back_product", batch, precision, true, false) +
+               wgmma_in_memory("input_gradient", inputs, precision, true, true) + copy_gradients(placement, precision);
   return "namespace ws::cuda::persistent {\n"
          "__device__ __forceinline__ void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); "
          "}\n"
@@ -31,32 +86,21 @@ std::string wgmma_functions(const Placement& placement) {
          "  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n"
          "template <int Left>\n__device__ __forceinline__ void wgmma_wait() {\n"
          "  asm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(Left) : \"memory\");\n}\n" +
-         wgmma_function("forward_product", static_cast<int>(value_of(placement, "batch")) / 2, precision, false) +
-         wgmma_function("hidden_product", static_cast<int>(value_of(placement, "batch")), Precision::Tf32, false) +
-         wgmma_function("backward_product", 8 * static_cast<int>(value_of(placement, "tiles")), precision, halves) +
-         "}\n";
+         products + "}\n";
 }
 
 }  // namespace
 
 std::string wgmma_function(const std::string& name, int columns, Precision precision, bool second_is_transposed) {
-  const int sums = columns / 2;
   const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
-  const std::string type = precision == Precision::Fp16 ? "f16" : precision == Precision::Bf16 ? "bf16" : "tf32";
-  const auto operand = [](int i) { return "%" + std::to_string(i); };
-  std::string list, outputs;
-  for (int i = 0; i < sums; ++i) {
-    list += (i ? ", " : "") + operand(i);
-    outputs += std::string(i ? ", " : "") + "\"+f\"(d[" + std::to_string(i) + "])";
-  }
-  return "__device__ __forceinline__ void " + name + "(float (&d)[" + std::to_string(sums) +
-         "], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned long long b, int accumulate) {\n"
-         "  asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.b32 p, " +
-         operand(sums + 5) + ", 0;\\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) + "k" +
-         (halves ? "16" : "8") + ".f32." + type + "." + type + " {" + list + "}, {" + operand(sums) + "," +
-         operand(sums + 1) + "," + operand(sums + 2) + "," + operand(sums + 3) + "}, " + operand(sums + 4) +
-         ", p, 1, 1" + (halves ? (second_is_transposed ? ", 1" : ", 0") : "") + ";\\n}\\n\"\n      : " + outputs +
-         "\n      : \"r\"(a0), \"r\"(a1), \"r\"(a2), \"r\"(a3), \"l\"(b), \"r\"(accumulate));\n}\n";
+  return wgmma_text(name, columns, precision, {"unsigned a0", "unsigned a1", "unsigned a2", "unsigned a3"},
+                    halves ? (second_is_transposed ? ", 1" : ", 0") : "");
+}
+
+std::string wgmma_in_memory(const std::string& name, int columns, Precision precision, bool first_is_transposed,
+                            bool second_is_transposed) {
+  return wgmma_text(name, columns, precision, {"unsigned long long a"},
+                    std::string(first_is_transposed ? ", 1" : ", 0") + (second_is_transposed ? ", 1" : ", 0"));
 }
 
 std::string waited_for(unsigned code) {
@@ -76,7 +120,9 @@ std::string kernel_source(const Placement& placement, bool stamps) {
   out += text_of("arguments.cuh") + constants(placement, stamps) + text_of("common.cuh");
   switch (placement.residency) {
     case Residency::Cluster:
-      return out + wgmma_functions(placement) + text_of("cluster.cuh");
+      return out + wgmma_functions(placement) + text_of("slices.cuh") + text_of("cluster.cuh");
+    case Residency::Copies:
+      return out + wgmma_functions(placement) + text_of("widths.cuh") + text_of("slices.cuh") + text_of("copies.cuh");
     case Residency::Rows:
       return out + text_of("widths.cuh") + text_of("rows.cuh");
     case Residency::Block:

@@ -7,7 +7,7 @@
 namespace ws::cuda::persistent {
 namespace {
 
-constexpr int kBlocks = 16;  // per cluster
+constexpr int kBlocks = 16;            // per cluster
 constexpr int64_t kFlagBytes = 16384;  // same as in common.cuh
 
 int64_t up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -29,6 +29,11 @@ void add_choices(const Network& n, std::vector<Constant>& to) {
   to.push_back({"precision", static_cast<int64_t>(n.precision)});
   to.push_back({"decays", n.decays});
   to.push_back({"bias", n.bias});
+}
+
+void add_widths(const Network& n, std::vector<Constant>& to) {
+  to.push_back({"layers", static_cast<int64_t>(n.widths.size()) - 1});
+  for (size_t l = 0; l < 7; ++l) to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
 }
 
 BudgetLine line(std::string what, int64_t used, int64_t limit, bool bytes) {
@@ -55,21 +60,64 @@ class SharedMemory {
   int64_t bytes_ = 0;
 };
 
-struct ClusterShape {
-  int64_t inputs, hidden, outputs, batch, rows_each, inputs_each, tiles, row_values, row_bytes;
-  int math_groups, threads;
-  bool half_partials;
+// Slices of the inputs, one for each block of a cluster of 16. With biases, an input that is always 1 follows the last.
+struct Slices {
+  int64_t inputs_each, tiles, row_values, row_bytes;
 };
 
-ClusterShape cluster_shape(const Network& n) {
-  ClusterShape s{};
-  s.inputs = n.widths[0], s.hidden = n.widths[1], s.outputs = n.widths[2];
-  s.batch = up(n.batch, 64);
-  s.rows_each = s.batch / kBlocks;
-  s.inputs_each = up(s.inputs + (n.bias ? 1 : 0), kBlocks) / kBlocks;
+Slices slices_of(const Network& n) {
+  Slices s{};
+  s.inputs_each = up(n.widths[0] + (n.bias ? 1 : 0), kBlocks) / kBlocks;
   s.tiles = up(s.inputs_each, 8) / 8;
   s.row_values = halves(n.precision) ? up(s.inputs_each, 16) : s.tiles * 8;
   s.row_bytes = s.row_values * (halves(n.precision) ? 2 : 4);
+  return s;
+}
+
+void add_slices(const Network& n, const Slices& s, std::vector<Constant>& to) {
+  to.push_back({"inputs", n.widths[0]});
+  to.push_back({"hidden", n.widths[1]});
+  to.push_back({"outputs", n.widths.back()});
+  to.push_back({"inputs_each", s.inputs_each});
+  to.push_back({"tiles", s.tiles});
+  to.push_back({"row_values", s.row_values});
+  to.push_back({"row_bytes", s.row_bytes});
+}
+
+// A number of the network that a residency limits.
+struct Limited {
+  const char* what;
+  int64_t has, most;
+};
+
+// Returns one sentence about the first number that is too large, or nothing.
+std::string too_large(const char* who, const std::vector<Limited>& numbers) {
+  for (const Limited& n : numbers)
+    if (n.has > n.most)
+      return std::string(who) + " holds at most " + std::to_string(n.most) + " " + n.what + ", this network has " +
+             std::to_string(n.has);
+  return {};
+}
+
+int64_t widest_hidden(const Network& n) {
+  return n.widths.size() < 3 ? 0 : *std::max_element(n.widths.begin() + 1, n.widths.end() - 1);
+}
+
+struct ClusterShape : Slices {
+  int64_t hidden, outputs, batch, rows_each;  // batch: rows of a cluster
+  int clusters, math_groups, threads;
+  bool half_partials;
+};
+
+ClusterShape cluster_shape(const Network& n, const Limits& limits) {
+  ClusterShape s{slices_of(n)};
+  s.hidden = n.widths[1], s.outputs = n.widths[2];
+  // Clusters that share a batch add their gradients through the L2 cache. That loses a few bits of each value, and in
+  // fp16 all clusters would have to agree about values that are not finite.
+  const bool shares = n.precision == Precision::Tf32 || n.precision == Precision::Bf16;
+  s.clusters = n.batch <= 128 || !shares ? 1 : limits.clusters_of_16;
+  s.batch = up((n.batch + s.clusters - 1) / s.clusters, 64);
+  s.rows_each = s.batch / kBlocks;
   s.math_groups = static_cast<int>(up(s.hidden, 64) / 64);
   s.threads = 128 * (s.math_groups + 1);
   s.half_partials = halves(n.precision) || n.precision == Precision::Tf32;
@@ -91,7 +139,8 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   memory.part("at_turned", turns ? 2 * turned_bytes : 0);
   memory.part("at_turned_rest", splits ? 2 * turned_bytes : 0);
   memory.part("at_partials", kBlocks * partials_each);
-  memory.part("at_gradients", 2 * output_steps * gradient_stride);  // four outputs each; those that no output fills stay zero
+  memory.part("at_gradients",
+              2 * output_steps * gradient_stride);  // four outputs each; those that no output fills stay zero
   memory.part("at_slopes", kBlocks * warps * (bits ? rows * 2 : slopes ? (rows * 16 + 4) * 4 : 0));
   memory.part("at_targets", 4 * rows * (n.loss == LossKind::CrossEntropy ? 1 : s.outputs) * 4);
   memory.part("at_outputs", rows * 64);
@@ -103,16 +152,11 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   memory.part("at_small", 4 * 16 * 48);
   memory.part("at_barriers", 16 * 8);
   out.shared_bytes = memory.bytes();
-  for (const Constant& c : std::vector<Constant>{{"inputs", s.inputs},
-                                                 {"hidden", s.hidden},
-                                                 {"outputs", s.outputs},
-                                                 {"batch", batch},
+  add_slices(n, s, out.constants);
+  for (const Constant& c : std::vector<Constant>{{"batch", batch},
+                                                 {"clusters", s.clusters},
                                                  {"hidden_padded", hidden},
                                                  {"outputs_padded", outputs_padded},
-                                                 {"tiles", s.tiles},
-                                                 {"inputs_each", s.inputs_each},
-                                                 {"row_values", s.row_values},
-                                                 {"row_bytes", s.row_bytes},
                                                  {"rows_bytes", rows_bytes},
                                                  {"turned_stride", turned_stride},
                                                  {"turned_bytes", turned_bytes},
@@ -135,29 +179,40 @@ int64_t cluster_registers(const Network& n, const ClusterShape& s) {
   return weights + std::max(forward, backward) + 18;
 }
 
+// The registers that a thread can have.
+int64_t most_registers(const Limits& limits, int threads) {
+  return std::min<int64_t>(255, limits.registers / threads / 8 * 8);
+}
+
+constexpr const char* kNeedsClusters = "clusters of blocks need compute capability 9.0";
+
 Placement place_cluster(const Network& n, const Limits& limits) {
   Placement out;
-  if (limits.compute < 90) {
-    out.why_not = "clusters of blocks need compute capability 9.0";
-    return out;
-  }
-  if (n.widths.size() != 3) {
+  if (limits.compute < 90) out.why_not = kNeedsClusters;
+  if (n.widths.size() != 3)
     out.why_not = "a cluster holds networks of one hidden layer, this one has " + std::to_string(n.widths.size() - 2);
-    return out;
-  }
-  const ClusterShape s = cluster_shape(n);
-  if (s.hidden > 128 || s.outputs > 16 || s.batch > 128) {
-    out.why_not = "a cluster holds at most 128 hidden units, 16 outputs and a batch of 128, this network has " +
-                  std::to_string(s.hidden) + ", " + std::to_string(s.outputs) + " and " + std::to_string(n.batch);
-    return out;
-  }
-  out.blocks = out.cluster = kBlocks, out.threads = s.threads, out.row_bytes = kBlocks * s.row_bytes;
+  if (!out.why_not.empty()) return out;
+  const ClusterShape s = cluster_shape(n, limits);
+  out.why_not = too_large(
+      "a cluster",
+      {{"hidden units", s.hidden, 128}, {"outputs", s.outputs, 16}, {"rows of a batch", n.batch, 128 * s.clusters}});
+  if (!out.why_not.empty()) return out;
+  out.cluster = kBlocks, out.blocks = kBlocks * s.clusters, out.threads = s.threads;
+  out.row_bytes = kBlocks * s.row_bytes;
   add_choices(n, out.constants);
   share_cluster_memory(n, s, out);
-  const int64_t registers = cluster_registers(n, s),
-                most = std::min<int64_t>(255, limits.registers / s.threads / 8 * 8);
+  const int64_t registers = cluster_registers(n, s), most = most_registers(limits, s.threads);
   out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
-  out.budget.push_back(line("shared memory a block", out.shared_bytes, limits.shared_bytes, true));
+  out.budget.push_back(
+      line("shared memory a block (rows, messages, output weights)", out.shared_bytes, limits.shared_bytes, true));
+  // Gradients of the first layer, of the output layer, and their biases, for two steps.
+  const int64_t gradient_bytes = 128 * s.math_groups * s.tiles * 16 + 128 * 16;
+  out.constants.push_back({"gradient_bytes", gradient_bytes});
+  if (s.clusters > 1) {
+    out.exchange_bytes = kFlagBytes + 2 * out.blocks * gradient_bytes;
+    out.budget.push_back(line("L2 cache (gradients of " + std::to_string(s.clusters) + " clusters)", out.exchange_bytes,
+                              limits.l2_bytes, true));
+  }
   // Up to about 30 values of a thread may be in local memory. That still costs less than another launch mode.
   if (registers > most + 32)
     out.why_not = "a thread of the cluster would need " + std::to_string(registers) + " registers and has " +
@@ -170,13 +225,73 @@ Placement place_cluster(const Network& n, const Limits& limits) {
   return out;
 }
 
-// ---- all weights in every thread: kernel rows.cuh ----
+// ---- several hidden layers, the upper ones in every block of a cluster: kernel copies.cuh ----
 
-void add_widths(const Network& n, std::vector<Constant>& to) {
-  to.push_back({"layers", static_cast<int64_t>(n.widths.size()) - 1});
-  for (size_t l = 0; l < 7; ++l) to.push_back({"width" + std::to_string(l), l < n.widths.size() ? n.widths[l] : 0});
+Placement place_copies(const Network& n, const Limits& limits) {
+  constexpr int64_t kUnits = 128, kThreads = 256;  // units of a layer, padded
+  Placement out;
+  const auto layers = static_cast<int64_t>(n.widths.size()) - 2;  // hidden
+  if (limits.compute < 90)
+    out.why_not = kNeedsClusters;
+  else if (!halves(n.precision))
+    out.why_not = "copies of layers in every block need fp16 or bf16";
+  else if (layers < 2)
+    out.why_not = "this network has no layers to copy";
+  else
+    out.why_not = too_large("a block with copies", {{"hidden layers", layers, 5},
+                                                    {"units of a hidden layer", widest_hidden(n), kUnits},
+                                                    {"outputs", n.widths.back(), 16},
+                                                    {"rows of a batch", n.batch, 64}});
+  if (!out.why_not.empty()) return out;
+  const Slices slices = slices_of(n);
+  const int64_t batch = up(n.batch, 32), chunk = batch * 16, units = kUnits / 8 * chunk,
+                partials = chunk + (batch == 32 ? 64 : 0), moments = moments_of(n.optimizer);
+  const bool slopes = n.activation != Activation::Relu && n.activation != Activation::None;
+  int64_t tiles = 0;
+  for (int64_t l = 2; l <= layers; ++l) tiles += up(n.widths[static_cast<size_t>(l - 1)], 16) / 8;
+  out.blocks = out.cluster = kBlocks, out.threads = kThreads, out.row_bytes = kBlocks * slices.row_bytes;
+  add_choices(n, out.constants);
+  add_widths(n, out.constants);
+  add_slices(n, slices, out.constants);
+  SharedMemory memory(out.constants);
+  memory.part("at_rows", 3 * batch * slices.row_bytes);
+  memory.part("at_partials", kBlocks * partials);
+  memory.part("at_stage", 2 * chunk);
+  memory.part("at_first", 2 * units);
+  memory.part("at_slopes", slopes ? units : 0);
+  memory.part("at_units", (layers - 1) * units);
+  memory.part("at_gradients", layers * units);
+  memory.part("at_weights", (layers - 1) * kUnits * kUnits * 2);
+  memory.part("at_output", kUnits * 16 * 2);
+  memory.part("at_dz", 2 * chunk);
+  memory.part("at_targets", 4 * batch * (n.loss == LossKind::CrossEntropy ? 1 : n.widths.back()) * 4);
+  memory.part("at_sums", 64);
+  memory.part("at_dead", 8);
+  memory.part("at_barriers", 16);
+  out.shared_bytes = memory.bytes();
+  out.constants.push_back({"batch", batch});
+  out.constants.push_back({"partials_each", partials});
+  out.constants.push_back({"shared_bytes", out.shared_bytes});
+  // The constant covers the sums of a product, addresses and counters. It was read from the compiler's output for
+  // sm_90.
+  const int64_t registers = (4 * slices.tiles + 4 * tiles + 10 + 2 * (layers - 1)) * (1 + moments) +
+                            (slopes ? layers * batch / 8 : layers) + batch / 2 + 56,
+                most = most_registers(limits, kThreads);
+  out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
+  out.budget.push_back(
+      line("shared memory a block (rounded weights, units, messages)", out.shared_bytes, limits.shared_bytes, true));
+  if (registers > most + 24)
+    out.why_not = "a thread with copies of layers would need " + std::to_string(registers) + " registers and has " +
+                  std::to_string(most);
+  else if (out.shared_bytes > limits.shared_bytes)
+    out.why_not = "a block with copies of layers would need " + kilobytes(out.shared_bytes) +
+                  " of shared memory and has " + kilobytes(limits.shared_bytes);
+  else
+    out.residency = Residency::Copies;
+  return out;
 }
 
+// ---- all weights in every thread: kernel rows.cuh ----
 
 Placement place_rows(const Network& n, const Limits& limits) {
   constexpr int64_t kMostParameters = 64, kMostUnits = 40;
@@ -192,7 +307,8 @@ Placement place_rows(const Network& n, const Limits& limits) {
   const int64_t values = n.widths.front() + (n.loss == LossKind::CrossEntropy ? 1 : n.widths.back());
   // A thread of 512 has 128 registers for parameters, their sums, units with slopes and gradients, and rows.
   const int64_t most_kept = std::max<int64_t>(24, 76 - 2 * sums - 3 * units);
-  // Few sums reach the other blocks fastest in packets of three, without a cluster. Many sums would be too much traffic.
+  // Few sums reach the other blocks fastest in packets of three, without a cluster. Many sums would be too much
+  // traffic.
   constexpr int copies = 2, packet_bytes = 64;  // copies of each packet; 64 bytes hold one
   const int cluster = sums <= 8 ? 1 : 4, clusters = cluster == 1 ? limits.multiprocessors : limits.clusters_of_4;
   const auto rows_of = [&](int blocks, int threads) { return up(n.batch, blocks * threads) / (blocks * threads); };
@@ -309,15 +425,14 @@ Placement place_grid(const Network& n, const Limits& limits) {
   Placement out;
   const auto layers = static_cast<int64_t>(n.widths.size()) - 2;
   const int64_t clusters = limits.clusters_of_8;
-  if (limits.compute < 90) {
-    out.why_not = "clusters of blocks need compute capability 9.0";
-    return out;
-  }
-  if (layers < 1 || layers > 5 || n.widths.back() > 32 || n.batch > 128) {
-    out.why_not = "a grid holds one to five hidden layers, at most 32 outputs and a batch of 128, this network has " +
-                  std::to_string(layers) + ", " + std::to_string(n.widths.back()) + " and " + std::to_string(n.batch);
-    return out;
-  }
+  if (limits.compute < 90)
+    out.why_not = kNeedsClusters;
+  else if (layers < 1)
+    out.why_not = "a grid needs a hidden layer";
+  else
+    out.why_not = too_large(
+        "a grid", {{"hidden layers", layers, 5}, {"outputs", n.widths.back(), 32}, {"rows of a batch", n.batch, 128}});
+  if (!out.why_not.empty()) return out;
   // The last row of a block's output weights holds the biases. A thread updates one of these weights.
   const int64_t top = up(up(n.widths[n.widths.size() - 2], clusters) / clusters, 4),
                 moved = up(top + 1, kGridCluster) / kGridCluster * n.widths.back();
@@ -343,6 +458,8 @@ Placement place_grid(const Network& n, const Limits& limits) {
                   kilobytes(limits.shared_bytes);
     return out;
   }
+  out.budget.push_back(
+      line("L2 cache (units and gradients between clusters)", out.exchange_bytes, limits.l2_bytes, true));
   out.residency = Residency::Grid;
   out.most_steps = 400;
   return out;
@@ -403,16 +520,28 @@ Placement place_block(const Network& n, const Limits& limits) {
   return out;
 }
 
+// Both residencies refuse the network. Only clusters share a batch, so they hold the larger batch.
+std::string larger_reason(const Network& network, const Placement& cluster, const Placement& grid) {
+  const bool fits_clusters = network.widths.size() == 3 && network.widths[1] <= 128 && network.widths[2] <= 16;
+  return fits_clusters && network.batch > 128 ? cluster.why_not : grid.why_not;
+}
+
 }  // namespace
 
 std::string_view to_string(Residency residency) {
-  constexpr std::string_view names[] = {"none", "rows", "block", "cluster", "grid"};
+  constexpr std::string_view names[] = {"none", "rows", "block", "cluster", "copies", "grid"};
   return names[static_cast<size_t>(residency)];
 }
 
-Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors) {
-  return {static_cast<int>(std::lround(10 * std::atof(compute.c_str()))), shared_bytes, registers, multiprocessors,
-          std::max(1, multiprocessors / 4 - 3), std::max(1, multiprocessors / 8 - 1)};
+Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors, int64_t l2_bytes) {
+  return {static_cast<int>(std::lround(10 * std::atof(compute.c_str()))),
+          shared_bytes,
+          registers,
+          multiprocessors,
+          std::max(1, multiprocessors / 4 - 3),
+          std::max(1, multiprocessors / 8 - 1),
+          std::clamp(multiprocessors / 16 - 2, 1, 4),
+          l2_bytes};
 }
 
 Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows) {
@@ -444,13 +573,18 @@ Placement place(const Network& network, const Limits& limits) {
   if (small) return block;
   if (cluster.residency != Residency::None) return cluster;
   if (block.residency != Residency::None && !halved) return block;
+  Placement copies = place_copies(network, limits);
+  if (copies.residency != Residency::None) return copies;
   Placement grid = place_grid(network, limits);
   if (grid.residency != Residency::None) return grid;
+  // The reason is the limit of the residency that holds most: all multiprocessors, or without clusters one block.
   Placement none;
-  none.why_not = "persistent: " + cluster.why_not + "; " + (limits.compute < 90 ? "" : grid.why_not + "; ") +
-                 (halved ? "one block computes in fp32 or tf32 only" : block.why_not) +
-                 ". Choose launch graph, or a smaller network or batch.";
-  if (network.widths.size() == 2) none.why_not = "persistent: " + rows.why_not + ". Choose launch graph.";
+  none.why_not = network.widths.size() == 2 ? rows.why_not
+                 : limits.compute >= 90     ? larger_reason(network, cluster, grid)
+                 : halved                   ? "without clusters one block computes in fp32 or tf32 only"
+                                            : block.why_not + ", and " + kNeedsClusters;
+  none.why_not = "persistent: " + none.why_not + ". Choose launch graph" +
+                 (network.widths.size() == 2 ? "." : ", or a smaller network or batch.");
   return none;
 }
 

@@ -14,7 +14,8 @@ enum class Residency {
   None,     // does not fit
   Rows,     // every thread holds all weights and some rows of the batch
   Block,    // weights in the shared memory of one block
-  Cluster,  // weights in the registers of 16 blocks
+  Cluster,  // weights in the registers of 16 blocks; several such clusters share a larger batch
+  Copies,   // first layer as in Cluster, the other layers in every block
   Grid,     // weights in the shared memory of all multiprocessors
 };
 std::string_view to_string(Residency residency);
@@ -40,11 +41,12 @@ struct Limits {
   int multiprocessors = 132;
   // Maximum number of clusters of four and of eight blocks that run at the same time, with one block per
   // multiprocessor. Some multiprocessors of a group stay unused: an H200 with 132 multiprocessors runs 30 and 15.
-  int clusters_of_4 = 30, clusters_of_8 = 15;
+  int clusters_of_4 = 30, clusters_of_8 = 15, clusters_of_16 = 4;
+  int64_t l2_bytes = 50 << 20;
 };
 
 // `compute` has the driver's form: "9.0".
-Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors);
+Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors, int64_t l2_bytes);
 
 struct Constant {
   std::string name;

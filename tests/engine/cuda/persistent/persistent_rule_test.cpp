@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/cuda/persistent/kernel_source.h"
 #include "engine/cuda/persistent/residency.h"
@@ -55,11 +56,60 @@ TEST(PersistentRule, SaysInNumbersWhyNothingFits) {
   const Placement wide = place(network({784, 4096, 4096, 10}, 64, Precision::Tf32), Limits{});
   EXPECT_EQ(wide.residency, Residency::None);
   EXPECT_THAT(wide.why_not, StartsWith("persistent: "));
-  EXPECT_THAT(wide.why_not, HasSubstr("one hidden layer, this one has 2"));
   EXPECT_THAT(wide.why_not, HasSubstr("KB of shared memory and has 227 KB"));
-  const Placement large = place(network({784, 128, 10}, 512, Precision::Fp16), Limits{});
-  EXPECT_THAT(large.why_not, HasSubstr("128, 10 and 512"));
-  EXPECT_THAT(large.why_not, HasSubstr("fp32 or tf32"));
+  EXPECT_THAT(wide.why_not, Not(HasSubstr("cluster"))) << "only the limit that binds";
+}
+
+// One sentence with the number that does not fit and its limit, and nothing else.
+TEST(PersistentRule, NamesTheLimitThatBinds) {
+  const auto reason = [](const Network& n, int compute = 90) {
+    Limits limits;
+    limits.compute = compute;
+    return place(n, limits).why_not;
+  };
+  const std::string advice = ". Choose launch graph, or a smaller network or batch.";
+  EXPECT_EQ(reason(network({784, 128, 10}, 512, Precision::Fp16)),
+            "persistent: a cluster holds at most 128 rows of a batch, this network has 512" + advice);
+  EXPECT_EQ(reason(network({784, 128, 10}, 513, Precision::Tf32)),
+            "persistent: a cluster holds at most 512 rows of a batch, this network has 513" + advice);
+  EXPECT_EQ(reason(network({784, 300, 10}, 200, Precision::Tf32)),
+            "persistent: a grid holds at most 128 rows of a batch, this network has 200" + advice);
+  EXPECT_EQ(reason(network({784, 128, 128, 40}, 64, Precision::Tf32)),
+            "persistent: a grid holds at most 32 outputs, this network has 40" + advice);
+  EXPECT_EQ(reason(network({784, 9, 9, 9, 9, 9, 9, 10}, 64, Precision::Fp16)),
+            "persistent: a grid holds at most 5 hidden layers, this network has 6" + advice);
+  EXPECT_THAT(reason(network({784, 128, 10}, 64, Precision::Tf32), 80), HasSubstr("one block would need"));
+  EXPECT_EQ(reason(network({784, 128, 10}, 64, Precision::Fp16), 80),
+            "persistent: without clusters one block computes in fp32 or tf32 only" + advice);
+}
+
+TEST(PersistentRule, SeveralClustersShareALargerBatch) {
+  for (const auto& [batch, precision, clusters, rows] : {std::tuple{128, Precision::Tf32, 1, 128},
+                                                         {129, Precision::Tf32, 4, 64},
+                                                         {256, Precision::Bf16, 4, 64},
+                                                         {512, Precision::Tf32, 4, 128}}) {
+    const Placement made = place(network({784, 128, 10}, batch, precision), Limits{});
+    ASSERT_EQ(made.residency, Residency::Cluster) << made.why_not;
+    EXPECT_EQ(made.blocks, 16 * clusters) << batch;
+    EXPECT_EQ(std::ranges::find(made.constants, "batch", &Constant::name)->value, rows) << batch;
+    EXPECT_EQ(made.exchange_bytes > 0, clusters > 1);
+  }
+}
+
+TEST(PersistentRule, NarrowLayersAreCopiedToEveryBlock) {
+  for (const Network& n : {network({784, 128, 128, 128, 10}, 32, Precision::Fp16),
+                           network({784, 16, 16, 16, 10}, 64, Precision::Bf16, Optimizer::Momentum),
+                           network({300, 64, 100, 16}, 20, Precision::Fp16, Optimizer::Adam)}) {
+    const Placement made = place(n, Limits{});
+    EXPECT_EQ(made.residency, Residency::Copies) << made.why_not;
+    EXPECT_EQ(made.blocks, 16);
+    EXPECT_LE(made.shared_bytes, Limits{}.shared_bytes);
+    EXPECT_EQ(made.budget.size(), 2u);
+  }
+  EXPECT_EQ(residency_of(network({784, 128, 128, 128, 10}, 32, Precision::Tf32)), Residency::Grid);
+  EXPECT_EQ(residency_of(network({784, 128, 128, 128, 10}, 32, Precision::Fp16, Optimizer::Adam)), Residency::Grid)
+      << "three times the registers";
+  EXPECT_EQ(residency_of(network({784, 129, 128, 10}, 32, Precision::Fp16)), Residency::Grid);
 }
 
 TEST(PersistentRule, LeavesToGraphsWhatTheyDoFaster) {

@@ -2,8 +2,8 @@
 #include <memory>
 
 #include "app/cli/commands.h"
-#include "engine/cuda/persistent/residency.h"
 #include "engine/devices/devices.h"
+#include "engine/devices/persistent_budget.h"
 #include "engine/passes/compile.h"
 #include "engine/train/trainer.h"
 
@@ -37,17 +37,6 @@ std::string chosen_kernels(const RunSpec& spec, const Model& model, const data::
   }
 }
 
-// Where one resident kernel keeps the network, and what that takes of the GPU. Without a GPU: of an H200.
-std::string residency(const RunSpec& spec, const Plan& plan, int64_t rows) {
-  if (spec.exec.launch != Launch::Persistent && spec.exec.launch != Launch::Auto) return {};
-  namespace one = cuda::persistent;
-  const DeviceInfo& device = device_info();
-  const one::Limits limits = device.cuda ? one::make_limits(device.compute, device.shared_per_block,
-                                                            device.registers_per_sm, device.multiprocessors)
-                                         : one::Limits{};
-  return "\n" + one::text(one::place(one::network_of(spec, plan, rows), limits));
-}
-
 int show(const PlanArguments& a) {
   const RunSpec spec = a.spec.spec();
   const data::Dataset data = data::load(spec.data);
@@ -57,7 +46,8 @@ int show(const PlanArguments& a) {
   std::printf("As built: %zu ops\n%s\n", compiled.before.ops.size(), print(compiled.before).c_str());
   for (const std::string& line : compiled.plan.log) std::printf("%s\n", line.c_str());
   std::printf("\nAs it runs: %zu ops\n%s", compiled.plan.ops.size(), print(compiled.plan).c_str());
-  if (!a.evaluation) std::printf("%s", residency(spec, compiled.plan, data.train.rows).c_str());
+  const std::string budget = a.evaluation ? "" : persistent_budget(spec, compiled.plan, data.train.rows);
+  if (!budget.empty()) std::printf("\n%s", budget.c_str());
   if (!a.evaluation) std::printf("%s", chosen_kernels(spec, model, data, compiled.plan).c_str());
   return kDone;
 }

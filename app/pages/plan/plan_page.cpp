@@ -1,3 +1,4 @@
+#include "app/core/runs/plan_budget.h"
 #include "app/pages/one_run_page.h"
 #include "app/pages/plan/plan_panel.h"
 
@@ -7,6 +8,12 @@ Page plan_page(Workspace& workspace) {
   auto* panel = new PlanPanel(workspace.selection());
   Page page = one_run_page(workspace, QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
   page.of_training = true;
+  Choices* choices = workspace.choices();
+  const auto show_budget = [panel, choices] {
+    panel->setBudget(choices->cuda() ? QString::fromStdString(plan_budget(choices->spec())) : QString());
+  };
+  QObject::connect(choices, &Choices::changed, panel, show_budget);
+  show_budget();
   return page;
 }
 

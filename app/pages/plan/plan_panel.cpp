@@ -52,6 +52,7 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   style_table(*table_, tr("Ops of the plan"));
   empty_->setText(tr("No plan yet: press Train, or tick a run."));
   empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   log_->setWordWrap(true);
   log_->setMargin(8);
@@ -96,9 +97,9 @@ void PlanPanel::present(Run* run) {
   model_.setRun(run, stage_);
   const Plan* plan = model_.plan();
   shown_id_ = run && run->plan ? run->plan->plan.id : std::string();
-  empty_->setText(run && run->origin == RunOrigin::Imported
-                      ? tr("A recorded program has no plan: its ops are not known here.")
-                      : tr("No plan yet: press Train, or tick a run."));
+  const bool imported = run && run->origin == RunOrigin::Imported;
+  empty_->setText(imported ? tr("A recorded program has no plan: its ops are not known here.")
+                           : tr("No plan yet: press Train, or tick a run.") + (budget_.isEmpty() ? "" : "\n\n" + budget_));
   table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
   showNote();
   if (!plan) return;
@@ -161,6 +162,11 @@ void PlanPanel::setStage(PlanStage stage) {
   stage_ = stage;
   stage_button_->setText(stage == PlanStage::Before ? tr("As built") : tr("After all passes"));
   present(run_);
+}
+
+void PlanPanel::setBudget(const QString& lines) {
+  budget_ = lines;
+  if (!run_) present(nullptr);
 }
 
 void PlanPanel::chooseRow(const QModelIndex& index) {

@@ -22,6 +22,7 @@ class PlanPanel : public Pane {
   PlanModel* model() { return &model_; }
   QTableView* table() const { return table_; }
   void setStage(PlanStage stage);
+  void setBudget(const QString& lines);  // where a persistent kernel would keep the network; shown without a plan
   void setNarrow(bool narrow);  // only #, op, reads, bytes and µs, beside the memory map
 
  signals:
@@ -46,6 +47,7 @@ class PlanPanel : public Pane {
   QPointer<Run> run_;
   QTimer refresh_;
   std::string shown_id_;
+  QString budget_;
   bool narrow_ = false;
 };
 

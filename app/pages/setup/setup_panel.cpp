@@ -10,6 +10,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "app/core/runs/plan_budget.h"
 #include "app/pages/setup/field_row.h"
 #include "app/pages/setup/setup_estimate.h"
 #include "app/pages/setup/spec_json_dialog.h"
@@ -148,6 +149,7 @@ void SetupPanel::buildSection(const QString& group) {
   hints_[group] = addNote(section);
   hints_[group]->setObjectName("explain");
   if (group == "Model") chain_ = addNote(section), estimate_ = addNote(section);
+  if (group == "Execution") budget_ = addNote(section), budget_->setObjectName("budget");
   if (!any_advanced) return;
   auto* more = more_[group] = new QPushButton(section);
   more->setProperty("link", true);
@@ -303,6 +305,9 @@ void SetupPanel::refreshNotes() {
   sections_["Model"]->setNotes(e.parameters, e.short_chain);
   sections_["Training"]->setNotes(e.steps, e.training);
   sections_["Execution"]->setNotes(executionNote(), executionNote());
+  const bool shows = explained_["Execution"] && choices_->cuda();
+  budget_->setText(shows ? QString::fromStdString(plan_budget(choices_->spec())).trimmed() : QString());
+  budget_->setVisible(!budget_->text().isEmpty());
 }
 
 QString SetupPanel::executionNote() const {

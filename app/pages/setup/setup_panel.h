@@ -69,6 +69,7 @@ class SetupPanel : public QWidget {
   std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
   QLabel* chain_ = nullptr;
+  QLabel* budget_ = nullptr;  // where a persistent kernel would keep the network
   QLabel* estimate_ = nullptr;
   QLabel* footer_ = nullptr;
   QPushButton* apply_ = nullptr;

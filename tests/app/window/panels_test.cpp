@@ -59,6 +59,7 @@ class PanelsTest : public QObject {
   void planShowsEveryOpOnce();
   void planBeforeAndAfterDiffer();
   void aPassSaysEachThingOnce();
+  void planShowsTheBudgetBeforeATraining();
   void planAndTimelineSelectEachOther();
   void tagsFollowTheNewestRegistration();
   void partsOfAResidentKernelAreTimesOfThePlan();
@@ -103,6 +104,22 @@ void PanelsTest::planBeforeAndAfterDiffer() {
   QVERIFY(panel.model()->plan() == &run->plan->plan);
   panel.setStage(PlanStage::Before);
   QVERIFY(panel.model()->plan() == &run->plan->before);
+}
+
+// Before a training the plan page says where a persistent kernel would keep the network.
+void PanelsTest::planShowsTheBudgetBeforeATraining() {
+  Selection selection;
+  PlanPanel panel(&selection);
+  const auto shows = [&panel](const QString& part) {
+    const auto labels = panel.findChildren<QLabel*>();
+    return std::ranges::any_of(labels, [&](const QLabel* l) { return !l->isHidden() && l->text().contains(part); });
+  };
+  QVERIFY(!shows("residency cluster"));
+  panel.setBudget("One kernel trains many steps: residency cluster");
+  QVERIFY(shows("No plan yet") && shows("residency cluster"));
+  const auto run = planned(Allocator::Arena, Fusion::Off);
+  panel.setRun(run.get());
+  QVERIFY(!shows("residency cluster"));
 }
 
 void PanelsTest::planAndTimelineSelectEachOther() {

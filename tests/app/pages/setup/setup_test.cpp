@@ -52,6 +52,7 @@ class SetupTest : public QObject, WindowHome {
   void everyChoiceSaysWhatToLookAt();
   void explanationsAreThreeLinesAtMost();
   void explanationsComeWhenAsked();
+  void executionSaysWhatAPersistentKernelTakes();
   void executionIsFirstAndAboveTheFold();
   void theDockKeepsItsWidth();
   void whatDoesNotFitIsSaidBesideTheField();
@@ -116,6 +117,25 @@ void SetupTest::explanationsComeWhenAsked() {
   QVERIFY(shown() >= 6);
   static_cast<QAbstractButton*>(named(panel, "Explain Execution"))->setChecked(false);
   QCOMPARE(shown(), 0);
+}
+
+// With its explanations, the section says what a persistent kernel would take of registers and shared memory.
+void SetupTest::executionSaysWhatAPersistentKernelTakes() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Choices* choices = window->workspace()->choices();
+  choices->setCuda(true);
+  QVERIFY(choices->usePreset("mnist"));
+  choices->set("exec.launch", "persistent");
+  auto* panel = window->findChild<SetupPanel*>();
+  const auto* budget = panel->findChild<QLabel*>("budget");
+  QVERIFY(budget && !budget->isVisible());
+  static_cast<QAbstractButton*>(named(panel, "Explain Execution"))->setChecked(true);
+  QVERIFY(budget->isVisible());
+  QVERIFY2(budget->text().contains("registers a thread") && budget->text().contains("residency cluster"),
+           qPrintable(budget->text()));
+  choices->set("exec.launch", "graph");
+  QVERIFY(!budget->isVisible());
 }
 
 void SetupTest::executionIsFirstAndAboveTheFold() {

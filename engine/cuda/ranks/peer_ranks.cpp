@@ -10,8 +10,8 @@
 namespace ws::cuda {
 namespace {
 
-// Blocks of one average. Beside products it takes few multiprocessors: the products lose more by a missing one than the
-// average gains.
+// Blocks of one average. Beside products it takes few multiprocessors. On two H100 the overlapped step of 784-2048-2048 at
+// batch 8,192 takes 759 µs with 2 blocks, 702 with 3, 709 with 4, 703 with 8.
 constexpr int kPeerBlocks = 64, kPeerBlocksBesideProducts = 3;
 
 bool all_pairs(int ranks, cudaDeviceP2PAttr attribute) {

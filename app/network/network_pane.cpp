@@ -82,7 +82,7 @@ void NetworkPane::take(const std::shared_ptr<const WeightsSnapshot>& snapshot,
   views_[3]->setVisible(confusion);
   empty_->setVisible(!plane && !pictures && !confusion);
   empty_->setText(tr("No picture for this kind of data: see Weights"));
-  const QString letter = reader_.run()->slot >= 0 ? QString(run_letter(reader_.run()->slot)) + " · " : QString();
+  const QString letter = reader_.run()->slot >= 0 ? run_letter(reader_.run()->slot) + " · " : QString();
   setTitle(tr("The network now"), letter + tr("step %1").arg(count_text(snapshot->step)),
            tr("step %1").arg(count_text(snapshot->step)));
 }

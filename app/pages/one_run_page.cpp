@@ -21,7 +21,7 @@ Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, s
   const auto take = [show = std::move(show), picker](Run* run) {
     show(run);
     picker->setText(run ? run->title : QObject::tr("No run"));
-    picker->setAccessibleDescription(run ? QString(run_letter(run->slot)) + " " + run->title : QString());
+    picker->setAccessibleDescription(run ? run_letter(run->slot) + " " + run->title : QString());
     picker->setIcon(run ? badge_icon(run->slot) : QIcon());
   };
   const auto chosen = std::make_shared<QPointer<Run>>();

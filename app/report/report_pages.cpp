@@ -50,10 +50,10 @@ class Page {
 
   void kernels(const KernelTable& table) {
     turn(120);
-    text(QObject::tr("%1, kernels by difference").arg(QString::fromStdString(table.title)), 15, 600);
-    const QString b = QString::fromStdString(table.title).right(1);
+    text(QObject::tr("%1, kernels by difference").arg(QString::fromStdString(from_to(table.a, table.b))), 15, 600);
+    const QString a = QString::fromStdString(table.a), b = QString::fromStdString(table.b);
     cells(QObject::tr("kernel"),
-          {QObject::tr("A, µs a step"), QObject::tr("%1, µs a step").arg(b), QObject::tr("%1 − A, µs").arg(b)});
+          {QObject::tr("%1, µs a step").arg(a), QObject::tr("%1, µs a step").arg(b), QObject::tr("%1 − %2, µs").arg(b, a)});
     for (const prof::KernelDelta& k : table.rows)
       cells(QString::fromStdString(prof::plain_kernel_name(k.name)),
             {QString::fromStdString(figure::fixed(k.a_us, 2)), QString::fromStdString(figure::fixed(k.b_us, 2)),
@@ -103,7 +103,7 @@ class Page {
 void write_runs(Page& page, const std::vector<ReportRun>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     const ComparedRun& r = runs[i].run;
-    page.text(QString("%1  %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(r.name)), 13, 600);
+    page.text(QString::fromStdString(letter(runs, i) + "  " + r.name), 13, 600);
     QStringList facts;
     if (!r.device.empty()) facts << QString::fromStdString(r.device);
     if (r.time.known())
@@ -128,7 +128,7 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
   for (const ChoiceRow& choice : rows) {
     QStringList values;
     for (size_t i = 0; i < choice.values.size(); ++i)
-      values << QString("%1 %2").arg(QChar('A' + static_cast<int>(i))).arg(QString::fromStdString(choice.values[i]));
+      values << QString::fromStdString(letter(runs, i) + " " + choice.values[i]);
     page.text(QString::fromStdString(choice.key) + ":  " + values.join(", "), 11);
   }
 }
@@ -169,6 +169,7 @@ prof::RankReport ranks_of(const Run& run) {
 ReportRun report_run(const Run& run) {
   ReportRun out;
   out.run = compared_run(run);
+  out.letter = run.slot;
   out.created = run.created.toString(Qt::ISODate).toStdString();
   out.status = run.summary ? std::string(to_string(run.summary->status)) : run.live() ? "running" : "file";
   for (const StepPoint& p : run.steps) out.loss.push_back({p.step, p.wall_s, static_cast<double>(p.loss)});

@@ -4,6 +4,7 @@
 #include <QString>
 #include <cmath>
 
+#include "profiling/base/column_letters.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -64,6 +65,8 @@ QString step_spread_text(double p5_us, double p95_us) {
   return QObject::tr("90 % of the steps took %1 to %2").arg(time_axis_text(p5_us), time_axis_text(p95_us));
 }
 
-QChar run_letter(int slot) { return QChar('A' + slot % 26); }
+QString run_letter(int slot) {
+  return slot < 0 ? QString() : QString::fromStdString(column_letters(static_cast<size_t>(slot)));
+}
 
 }  // namespace ws::app

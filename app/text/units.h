@@ -23,6 +23,6 @@ struct ByteUnit {
 };
 ByteUnit byte_unit(double largest);  // unit for an axis up to this value: KiB, MiB or GiB
 QString time_axis_text(double us);   // "27.1 µs", "1.84 ms"
-QChar run_letter(int slot);          // 'A' for slot 0, 'Z' for 25
+QString run_letter(int slot);        // "A" for slot 0, "AA" for 26; empty for a run that is not ticked
 
 }  // namespace ws::app

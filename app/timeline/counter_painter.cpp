@@ -158,7 +158,7 @@ void CounterPainter::paintMemoryLabels(const Lane& lane, QRectF band, double top
   if (band.height() < 60) return;
   std::vector<QRectF> taken;
   for (const Held& held : heldInSight(lane)) {
-    const QString text = (held.letters.size() > 1 ? QObject::tr("%1 reserve %2") : QObject::tr("%1 reserves %2"))
+    const QString text = (held.letters.contains(',') ? QObject::tr("%1 reserve %2") : QObject::tr("%1 reserves %2"))
                              .arg(held.letters, held.amount);
     const double y = std::max(band.bottom() - held.bytes / top * band.height() - 16, band.top() + 2);
     QRectF box(band.left() + band.width() / 8, y, small_.width(text), 14);

@@ -38,7 +38,7 @@ void Legend::setItems(std::vector<LegendItem> items) {
   const QSize before = sizeHint();
   items_ = std::move(items);
   QStringList said;
-  for (const LegendItem& item : items_) said << QString(run_letter(item.slot)) + " " + item.value;
+  for (const LegendItem& item : items_) said << run_letter(item.slot) + " " + item.value;
   setAccessibleName(tr("Values at the cursor"));
   setAccessibleDescription(said.join(", "));
   if (sizeHint() != before) updateGeometry();

@@ -229,6 +229,16 @@ class ThemeIcon : public QIconEngine {
   QColor fixed_;
 };
 
+// Two letters are narrower than one, so that every badge has the same size.
+void draw_squeezed(QPainter& painter, const QRectF& box, const QString& text) {
+  constexpr double kEdge = 1;
+  const double width = painter.fontMetrics().horizontalAdvance(text), room = box.width() - 2 * kEdge;
+  if (width <= room) return painter.drawText(box, Qt::AlignCenter, text);
+  painter.translate(box.center());
+  painter.scale(room / width, 1);
+  painter.drawText(QRectF(-width, -box.height() / 2, 2 * width, box.height()), Qt::AlignCenter, text);
+}
+
 class BadgeIcon : public QIconEngine {
  public:
   explicit BadgeIcon(int slot) : slot_(slot) {}
@@ -290,13 +300,13 @@ void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled) {
   painter.setRenderHint(QPainter::Antialiasing);
   const Theme& t = theme();
   const bool ticked = slot >= 0 && filled;
-  painter.setPen(ticked ? QPen(Qt::NoPen) : QPen(t.strong_border, 1));
+  painter.setPen(ticked ? QPen(Qt::NoPen) : QPen(slot >= 0 ? t.run[slot % 8] : t.strong_border, 1));
   painter.setBrush(ticked ? QBrush(t.run[slot % 8]) : QBrush(Qt::NoBrush));
   painter.drawRoundedRect(ticked ? box : box.adjusted(.5, .5, -.5, -.5), 3, 3);
   if (slot >= 0) {
     painter.setFont(ui_font(10.5, 700));
-    painter.setPen(ticked ? (t.dark() ? t.fill_ink : QColor(Qt::white)) : t.quiet);
-    painter.drawText(box, Qt::AlignCenter, run_letter(slot));
+    painter.setPen(!ticked ? t.run[slot % 8] : t.dark() ? t.fill_ink : QColor(Qt::white));
+    draw_squeezed(painter, box, run_letter(slot));
   }
   painter.restore();
 }

@@ -59,7 +59,7 @@ QIcon theme_icon(const QString& name, Qt::GlobalColor fixed);
 double number_width(const QFont& font, const QString& text);
 void draw_number(QPainter& painter, const QRectF& box, Qt::Alignment align, const QString& text);
 
-// The letter square of a run; an empty outline if it is not ticked.
+// The letter square of a run. Not filled: the run is not ticked. An empty outline: it never was.
 void draw_badge(QPainter& painter, const QRectF& box, int slot, bool filled = true);
 QIcon badge_icon(int slot);  // follows the theme
 inline constexpr QSize kBadgeBesideText{20, 16};

@@ -26,7 +26,7 @@ QString ready_text(const DeviceInfo* info) {
 QString training_text(const Run& run, bool paused) {
   const Progress p = run.progress.value_or(Progress{});
   return QObject::tr("%1 %2 · epoch %3 of %4 · %5 elapsed")
-      .arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), QString(run_letter(std::max(0, run.slot))),
+      .arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), run_letter(std::max(0, run.slot)),
            count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
 }
 

@@ -323,7 +323,7 @@ QString run_caption(const Run& run) {
                       QString::fromStdString(field_text(run.spec, "train.batch")),
                       QString::fromStdString(field_text(run.spec, "exec.precision")), short_title(run.spec));
   if (!run.device.isEmpty()) parts << run.device;
-  const QString letter = run.slot >= 0 ? QString(run_letter(run.slot)) + "  " : QString();
+  const QString letter = run.slot >= 0 ? run_letter(run.slot) + "  " : QString();
   return letter + parts.join(QStringLiteral(" · "));
 }
 

@@ -5,8 +5,9 @@
 #include <QPointer>
 #include <QStandardPaths>
 #include <algorithm>
-#include <climits>
+#include <array>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include "app/workspace/run_loader.h"
@@ -70,6 +71,13 @@ void RunLibrary::insert(Run* run) {
   const auto at =
       std::find_if(runs_.begin(), runs_.end(), [run](const Run* other) { return other->created < run->created; });
   runs_.insert(at, run);
+  giveUpLetterOfAnother(*run);
+}
+
+// A copy of a run file comes with the letter of the original.
+void RunLibrary::giveUpLetterOfAnother(Run& run) const {
+  const auto same = [&](const Run* other) { return other != &run && other->letter == run.letter; };
+  if (run.slot < 0 && std::ranges::any_of(runs_, same)) run.letter = -1;
 }
 
 void RunLibrary::refresh() {
@@ -150,6 +158,7 @@ bool RunLibrary::readAgain(Run* run) {
     emit failed(unreadable(run->path, QString::fromUtf8(problem.what())));
     return false;
   }
+  giveUpLetterOfAnother(*run);
   run->loaded = was_loaded && !was_elsewhere;  // it continued: the data read before is old
   if (run->slot >= 0) loadDetails(run);
   run->announce();
@@ -237,21 +246,22 @@ void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
   emit tickedChanged();
 }
 
-// Chooses a letter that no other run has, in a colour that no ticked run has, if there are any. A run keeps its letter
-// and its colour unless another ticked run has that letter.
+// Chooses the first letter that no other run has, in a colour that no ticked run has, if there is one. A run keeps its
+// letter and its colour unless another ticked run has that letter.
 void RunLibrary::giveLetter(Run* run) {
   if (run->letter >= 0 && std::ranges::find(runs_, run->letter, &Run::slot) == runs_.end()) return;
-  constexpr int kLetters = 26, kColours = 8;
-  int best = 0, least = INT_MAX;
-  for (int letter = 0; letter < kLetters; ++letter) {
-    int cost = 0;
-    for (const Run* other : runs_) {
-      if (other == run) continue;
-      if (other->slot >= 0 && other->slot % kColours == letter % kColours) cost += 100;
-      if (other->letter == letter) cost += other->slot >= 0 ? 10'000 : 1000;
-    }
-    if (cost < least) best = letter, least = cost;
+  constexpr int kColours = 8;
+  std::set<int> owned;
+  std::array<int, kColours> ticked{};
+  for (const Run* other : runs_) {
+    if (other != run) owned.insert(other->letter);
+    if (other != run && other->slot >= 0) ++ticked[static_cast<size_t>(other->slot % kColours)];
   }
+  const auto of_colour = [&](int letter) { return ticked[static_cast<size_t>(letter % kColours)]; };
+  int best = -1;
+  const int last = static_cast<int>(owned.size()) + kColours;  // a free letter in each colour is not always among them
+  for (int letter = 0; letter <= last; ++letter)
+    if (!owned.contains(letter) && (best < 0 || of_colour(letter) < of_colour(best))) best = letter;
   run->letter = best;
   if (!run->live()) keepLetter(*run);
 }

@@ -60,6 +60,7 @@ class RunLibrary : public QObject {
   void readNew(Run& run, const QString& path);
   bool readAgain(Run* run);
   void insert(Run* run);
+  void giveUpLetterOfAnother(Run& run) const;
   void loadDetails(Run* run);
   void tellTicked(const Run& run);
   void giveLetter(Run* run);

@@ -121,6 +121,7 @@ void read_step_time(prof::RunFileReader& reader, RunDetails& d) {
   d.step_time = prof::step_time(run, sample);
 }
 
+constexpr int kLastLetter = 18277;  // "ZZZ"
 constexpr size_t kFewWindows = 12;
 
 // Computes samples per second from the windows of the trace. If there are too few for a curve, it uses the times of
@@ -225,7 +226,7 @@ void read_summary(Run& run, const QString& path) {
     run.record_folder = QString::fromStdString(folder->second);
   run.takeAccount(file);
   if (const auto letter = file.extra.find("letter"); letter != file.extra.end() && run.letter < 0)
-    run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, 25);
+    run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, kLastLetter);
   if (const auto said = file.extra.find("counters"); said != file.extra.end())
     run.counters_note = QString::fromStdString(said->second);
   run.counters_refused = file.extra.contains("counters_refused");

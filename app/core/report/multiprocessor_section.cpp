@@ -9,7 +9,7 @@ namespace ws::app {
 namespace {
 
 std::string whose(const std::vector<ReportRun>& runs, size_t i) {
-  return runs.size() > 1 ? figure::letter(i) + ": " : "";
+  return runs.size() > 1 ? letter(runs, i) + ": " : "";
 }
 
 ReportFigure figure_of(const std::vector<ReportRun>& runs, size_t i) {
@@ -57,7 +57,7 @@ std::string multiprocessors_html(const std::vector<ReportRun>& runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i].inside.any()) continue;
     const ReportFigure figure = figure_of(runs, i);
-    html += "<h2>Inside the kernel" + (runs.size() > 1 ? " of " + figure::letter(i) : std::string()) + "</h2>\n";
+    html += "<h2>Inside the kernel" + (runs.size() > 1 ? " of " + letter(runs, i) : std::string()) + "</h2>\n";
     html += "<p><b>" + escape_xml(figure.title) + "</b></p>\n<figure>" + to_svg(figure.drawing) + "<figcaption>" +
             escape_xml(figure.caption) + "</figcaption></figure>\n";
     for (size_t late = 1; late < runs[i].inside.late.size(); ++late)

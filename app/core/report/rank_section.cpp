@@ -16,7 +16,7 @@ std::vector<ReportFigure> rank_figures_of(const std::vector<ReportRun>& runs, si
   const prof::RankReport& report = runs[i].ranks;
   if (!report.any()) return {};
   const std::string suffix = i == 0 ? "" : "-" + std::to_string(i + 1);
-  const std::string whose = runs.size() > 1 ? figure::letter(i) + ": " : "", of = whose + rank_caption(report) + ".";
+  const std::string whose = runs.size() > 1 ? letter(runs, i) + ": " : "", of = whose + rank_caption(report) + ".";
   const double high = std::min(kMostMap, kMapFrame + kMapRow * static_cast<double>(report.ranks.size()));
   const FigureInk ink = paper_ink();
   std::vector<ReportFigure> all{
@@ -45,7 +45,7 @@ std::string ranks_html(const std::vector<ReportRun>& runs) {
   std::string html;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!runs[i].ranks.any()) continue;
-    html += runs.size() > 1 ? "<h2>Ranks of " + figure::letter(i) + "</h2>\n" : "<h2>Ranks</h2>\n";
+    html += runs.size() > 1 ? "<h2>Ranks of " + letter(runs, i) + "</h2>\n" : "<h2>Ranks</h2>\n";
     for (const ReportFigure& f : rank_figures_of(runs, i))
       html += "<p><b>" + escape_xml(f.title) + "</b></p>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
               escape_xml(f.caption) + "</figcaption></figure>\n";

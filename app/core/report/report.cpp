@@ -15,7 +15,7 @@
 namespace ws::app {
 namespace {
 
-using figure::fixed, figure::letter;
+using figure::fixed;
 using Point = ReportRun::Point;
 
 // Names the runs of a figure and their machines, because a figure may be used without its page.
@@ -23,7 +23,7 @@ std::string runs_caption(const std::vector<ReportRun>& runs) {
   std::string text;
   for (size_t i = 0; i < runs.size(); ++i) {
     const ComparedRun& r = runs[i].run;
-    text += (i ? "; " : "") + letter(i) + ": " + r.name;
+    text += (i ? "; " : "") + letter(runs, i) + ": " + r.name;
     if (r.spec)
       text += " (" + r.spec->data.name + ", batch " + std::to_string(r.spec->train.batch) + ", " +
               std::string(to_string(r.spec->exec.precision)) + ")";
@@ -35,7 +35,8 @@ std::string runs_caption(const std::vector<ReportRun>& runs) {
 constexpr size_t kMostOps = 12;  // ops with a bar of their own
 
 MeasureDelta delta(const ReportRun& a, const ReportRun& b, MeasureKind kind) {
-  return delta_of(measure(measures_of(a.run), kind), measure(measures_of(b.run), kind));
+  return compared_delta(a.run.choices(), b.run.choices(), measure(measures_of(a.run), kind),
+                        measure(measures_of(b.run), kind));
 }
 
 bool within_noise(const ReportRun& a, const ReportRun& b) {
@@ -92,7 +93,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
                                     "th");
   for (size_t i = 0; i < runs.size(); ++i) {
     const ReportRun& r = runs[i];
-    out += row({letter(i), r.run.name, r.run.device, r.status, r.run.steps > 0 ? std::to_string(r.run.steps) : "–",
+    out += row({letter(runs, i), r.run.name, r.run.device, r.status, r.run.steps > 0 ? std::to_string(r.run.steps) : "–",
                 step_text(r.run) + step_against_first(runs, i), known(r.run.whole_run_us, 1),
                 figure::grouped(measure(measures_of(r.run), MeasureKind::Throughput).value.value) +
                     samples_against_first(runs, i),
@@ -106,7 +107,7 @@ std::string runs_table(const std::vector<ReportRun>& runs) {
 
 std::string choices_table(const std::vector<ReportRun>& runs) {
   std::string head = "<th>choice</th>", body;
-  for (size_t i = 0; i < runs.size(); ++i) head += "<th>" + letter(i) + "</th>";
+  for (size_t i = 0; i < runs.size(); ++i) head += "<th>" + letter(runs, i) + "</th>";
   for (const ChoiceRow& choice : choices_that_differ(runs)) {
     std::vector<std::string> cells{choice.key};
     cells.insert(cells.end(), choice.values.begin(), choice.values.end());
@@ -121,9 +122,10 @@ std::string choices_table(const std::vector<ReportRun>& runs) {
 std::string kernels_html(const std::vector<ReportRun>& runs) {
   std::string out;
   for (const KernelTable& table : kernel_tables(runs)) {
-    const std::string b = table.title.substr(table.title.size() - 1);
-    out += "<h2>" + table.title + ", kernels by difference</h2>\n<table class=\"kernels\">" +
-           row({"kernel", "A, calls a step", b + ", calls a step", "A, µs a step", b + ", µs a step", b + " − A, µs"},
+    const std::string &a = table.a, &b = table.b;
+    out += "<h2>" + from_to(a, b) + ", kernels by difference</h2>\n<table class=\"kernels\">" +
+           row({"kernel", a + ", calls a step", b + ", calls a step", a + ", µs a step", b + ", µs a step",
+                b + " − " + a + ", µs"},
                "th");
     for (const prof::KernelDelta& k : table.rows)
       out += row({prof::plain_kernel_name(k.name), fixed(k.a_count, 2), fixed(k.b_count, 2), fixed(k.a_us, 2),
@@ -149,6 +151,10 @@ constexpr const char* kStyle =
 
 }  // namespace
 
+std::string letter(const std::vector<ReportRun>& runs, size_t i) { return figure::mark(runs, i).letter; }
+
+std::string from_to(const std::string& a, const std::string& b) { return "From " + a + " to " + b; }
+
 std::vector<ChoiceRow> choices_that_differ(const std::vector<ReportRun>& runs) {
   std::vector<const RunSpec*> specs;
   for (const ReportRun& r : runs) specs.push_back(r.run.choices());
@@ -160,20 +166,21 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
   for (const ReportRun& run : runs)
     losses.push_back(figure::usable(run.loss, true)), accuracies.push_back(figure::usable(run.accuracy, false));
   std::vector<ReportFigure> all;
+  const std::vector<figure::RunMark> who = figure::marks(runs);
   const auto some = [](const auto& curves) {
     return std::ranges::any_of(curves, [](const auto& c) { return !c.empty(); });
   };
   if (some(losses))
     all.push_back({"loss", "Training loss",
                    "Loss of each training batch, logarithmic; each column keeps its least and greatest value.",
-                   figure::curves(losses, true)});
+                   figure::curves(losses, who, true)});
   if (some(losses) && runs.size() > 1)
     all.push_back({"loss-time", "Training loss over time",
                    "The same losses over the time spent training: what a faster step is worth.",
-                   figure::curves(losses, true, true)});
+                   figure::curves(losses, who, true, true)});
   if (some(accuracies))
     all.push_back({"accuracy", "Test accuracy, %", "Share of the test set that is classified right.",
-                   figure::curves(accuracies, false)});
+                   figure::curves(accuracies, who, false)});
   all.push_back({"split", "Where a step's time goes", "Mean of the sampled steps; the parts sum to the wall time.",
                  figure::split(runs)});
   if (Drawing steps = figure::steps(runs); !steps.shapes.empty())
@@ -182,16 +189,16 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
                    std::move(steps)});
   for (size_t i = 1; i < runs.size(); ++i) {
     if (!splits_compare(runs[0].run, runs[i].run)) continue;
-    const std::string number = i == 1 ? "" : "-" + std::to_string(i + 1), title = "From A to " + letter(i);
+    const std::string number = i == 1 ? "" : "-" + std::to_string(i + 1), title = from_to(letter(runs, 0), letter(runs, i));
     const std::string noise = within_noise(runs[0], runs[i]) ? " The difference is within noise." : "";
     const prof::StepSample &a = runs[0].run.sample, &b = runs[i].run.sample;
     all.push_back({"waterfall" + number, title,
                    "Causes of the difference of the mean steps, in µs; they sum to it exactly." + noise,
-                   figure::waterfall(prof::waterfall(a.parts, b.parts), i)});
+                   figure::waterfall(prof::waterfall(a.parts, b.parts), who[0], who[i])});
     if (a.op_parts.empty() && b.op_parts.empty()) continue;
     all.push_back({"waterfall-ops" + number, title + ", kernels by op",
                    "The same difference in µs a step, the time of kernels by the op that they belong to." + noise,
-                   figure::waterfall_by_op(prof::folded(prof::waterfall_by_op(a, b), kMostOps), i)});
+                   figure::waterfall_by_op(prof::folded(prof::waterfall_by_op(a, b), kMostOps), who[0], who[i])});
   }
   for (ReportFigure& figure : all) figure.caption += " " + runs_caption(runs);
   return all;
@@ -201,7 +208,7 @@ std::vector<KernelTable> kernel_tables(const std::vector<ReportRun>& runs, size_
   std::vector<KernelTable> all;
   for (size_t i = 1; i < runs.size(); ++i) {
     if (!splits_compare(runs[0].run, runs[i].run)) continue;
-    KernelTable table{"From A to " + letter(i), prof::kernel_deltas(runs[0].run.sample, runs[i].run.sample)};
+    KernelTable table{letter(runs, 0), letter(runs, i), prof::kernel_deltas(runs[0].run.sample, runs[i].run.sample)};
     for (size_t k = most; k < table.rows.size(); ++k) ++table.left_out, table.left_out_us += table.rows[k].delta_us();
     table.rows.resize(std::min(most, table.rows.size()));
     if (!table.rows.empty()) all.push_back(std::move(table));
@@ -217,19 +224,19 @@ std::string step_against_first(const std::vector<ReportRun>& runs, size_t i) {
 std::string headline(const std::vector<ReportRun>& runs) {
   if (runs.size() < 2) return "Training run";
   if (runs.size() > 2) return std::to_string(runs.size()) + " runs side by side";
-  return answer_text(compare(runs[0].run, runs[1].run));
+  return answer_text(compare(runs[0].run, runs[1].run), letter(runs, 0), letter(runs, 1));
 }
 
 std::vector<std::string> unfair(const std::vector<ReportRun>& runs) {
   std::vector<std::string> all;
   for (size_t i = 0; i < runs.size(); ++i) {
-    for (const std::string& problem : runs[i].problems) all.push_back(letter(i) + ": the file is damaged. " + problem);
+    for (const std::string& problem : runs[i].problems) all.push_back(letter(runs, i) + ": the file is damaged. " + problem);
     if (const std::string& lost = runs[i].run.lost_records; !lost.empty())
-      all.push_back(letter(i) + ": of the GPU’s records " + lost);
+      all.push_back(letter(runs, i) + ": of the GPU’s records " + lost);
   }
   for (size_t i = 1; i < runs.size(); ++i) {
-    const std::string who = runs.size() > 2 ? "A and " + letter(i) + ": " : "";
-    for (const std::string& sentence : warnings_of(runs[0].run, runs[i].run, "A", letter(i))) all.push_back(who + sentence);
+    const std::string a = letter(runs, 0), b = letter(runs, i), who = runs.size() > 2 ? a + " and " + b + ": " : "";
+    for (const std::string& sentence : warnings_of(runs[0].run, runs[i].run, a, b)) all.push_back(who + sentence);
   }
   return all;
 }

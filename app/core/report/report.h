@@ -14,6 +14,7 @@ namespace ws::app {
 // A run in a report: its figures and the data of its drawings.
 struct ReportRun {
   ComparedRun run;
+  int letter = -1;  // number of its letters and colour in the window; -1: those of its place in the report
   std::string created, status;
   struct Point {
     double step, wall_s, value;
@@ -31,6 +32,8 @@ struct ReportFigure {
   std::string name, title, caption;
   Drawing drawing;
 };
+std::string letter(const std::vector<ReportRun>& runs, size_t i);
+std::string from_to(const std::string& a, const std::string& b);  // "From A to B"
 // Figures of loss, accuracy, step split and a typical step of all runs. For each other run with the same trace detail
 // as the first there are two waterfalls: by kind and by op.
 std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs);
@@ -43,7 +46,7 @@ std::vector<ChoiceRow> choices_that_differ(const std::vector<ReportRun>& runs);
 std::string step_against_first(const std::vector<ReportRun>& runs, size_t i);
 // The kernels with the largest differences between the first run and each other run with the same trace detail.
 struct KernelTable {
-  std::string title;                    // "From A to B"
+  std::string a, b;                     // letters of the two runs
   std::vector<prof::KernelDelta> rows;  // largest difference first
   size_t left_out = 0;                  // number of further rows
   double left_out_us = 0;               // sum of their differences

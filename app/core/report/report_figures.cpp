@@ -6,6 +6,7 @@
 
 #include "app/core/report/drawing.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/column_letters.h"
 #include "profiling/base/text.h"
 
 namespace ws::app::figure {
@@ -95,6 +96,10 @@ double highest(const prof::Waterfall& w, const std::vector<prof::Cause>& causes)
   return most;
 }
 
+size_t number_of(const std::vector<ReportRun>& runs, size_t i) {
+  return runs[i].letter < 0 ? i : static_cast<size_t>(runs[i].letter);
+}
+
 // Uses a real minus sign, and thin no-break spaces between the thousands.
 std::string for_print(std::string plain) {
   if (plain[0] == '-') plain.replace(0, 1, "−");
@@ -104,8 +109,16 @@ std::string for_print(std::string plain) {
 
 }  // namespace
 
-std::string letter(size_t run) { return std::string(1, static_cast<char>('A' + run)); }
-std::string colour(size_t run) { return kRunColour[run % std::size(kRunColour)]; }
+RunMark mark(const std::vector<ReportRun>& runs, size_t i) {
+  const size_t number = number_of(runs, i);
+  return {column_letters(number), kRunColour[number % std::size(kRunColour)], number % std::size(kRunColour) >= 4};
+}
+
+std::vector<RunMark> marks(const std::vector<ReportRun>& runs) {
+  std::vector<RunMark> all;
+  for (size_t i = 0; i < runs.size(); ++i) all.push_back(mark(runs, i));
+  return all;
+}
 
 std::string fixed(double value, int decimals) { return for_print(ws::fixed(value, decimals)); }
 std::string signed_fixed(double value, int decimals) { return for_print(ws::signed_fixed(value, decimals)); }
@@ -117,7 +130,8 @@ std::vector<Point> usable(std::vector<Point> points, bool log_y) {
   return points;
 }
 
-Drawing curves(const std::vector<std::vector<Point>>& curves, bool log_y, bool by_time) {
+Drawing curves(const std::vector<std::vector<Point>>& curves, const std::vector<RunMark>& marks, bool log_y,
+               bool by_time) {
   Plot plot{0, by_time ? 1e-6 : 1, std::numeric_limits<double>::max(), 0, log_y, by_time};
   const auto at_x = [by_time](const Point& p) { return by_time ? p.wall_s : p.step; };
   for (const auto& points : curves)
@@ -139,19 +153,19 @@ Drawing curves(const std::vector<std::vector<Point>>& curves, bool log_y, bool b
   for (size_t i = 0; i < curves.size(); ++i) {
     if (curves[i].empty()) continue;
     const std::vector<Point> smooth = smoothed(curves[i]);
-    if (!smooth.empty()) drawing.polyline(thinned(curves[i], plot), colour(i), 0.8, {}, 0.28);
+    if (!smooth.empty()) drawing.polyline(thinned(curves[i], plot), marks[i].colour, 0.8, {}, 0.28);
     // A curve on top of another curve is dashed, so that both are visible.
     const bool above = std::any_of(curves.begin(), curves.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const auto& other) { return covers(curves[i], other, plot); });
-    drawing.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), colour(i), 1.7,
-                     above    ? std::vector<double>{7, 7}
-                     : i >= 4 ? std::vector<double>{6, 3}
-                              : std::vector<double>{});
+    drawing.polyline(thinned(smooth.empty() ? curves[i] : smooth, plot), marks[i].colour, 1.7,
+                     above             ? std::vector<double>{7, 7}
+                     : marks[i].dashed ? std::vector<double>{6, 3}
+                                       : std::vector<double>{});
     const Point& last = smooth.empty() ? curves[i].back() : smooth.back();
     double y = plot.y(last.value) + 4;
     while (std::ranges::any_of(written, [y](double other) { return std::abs(other - y) < 11; })) y += 11;
     written.push_back(y);
-    drawing.text(plot.x(at_x(last)) + 5, y, letter(i), Anchor::Start, 11, colour(i), 700);
+    drawing.text(plot.x(at_x(last)) + 5, y, marks[i].letter, Anchor::Start, 11, marks[i].colour, 700);
   }
   return drawing;
 }
@@ -179,7 +193,7 @@ Drawing split(const std::vector<ReportRun>& runs) {
   Drawing drawing{660, 30.0 * static_cast<double>(runs.size()) + 44};
   double y = 8;
   for (size_t i = 0; i < runs.size(); ++i, y += 30) {
-    drawing.text(8, y + 15, letter(i), Anchor::Start, 12, colour(i), 700);
+    drawing.text(8, y + 15, letter(runs, i), Anchor::Start, 12, mark(runs, i).colour, 700);
     if (runs[i].run.sample.parts.steps == 0) {
       drawing.text(28, y + 15, "not traced");
       continue;
@@ -201,7 +215,7 @@ Drawing split(const std::vector<ReportRun>& runs) {
   return drawing;
 }
 
-Drawing waterfall(const prof::Waterfall& w, size_t candidate) {
+Drawing waterfall(const prof::Waterfall& w, const RunMark& baseline, const RunMark& candidate) {
   const std::vector<prof::Cause> causes = changes(w);
   const double most = highest(w, causes);
   double at = us_of(w.a_ps);
@@ -215,19 +229,19 @@ Drawing waterfall(const prof::Waterfall& w, size_t candidate) {
     drawing.text(x + pitch * 0.3, top - 5, label, Anchor::Middle, 11, kInk, 600);
     drawing.text(x + pitch * 0.3, bottom + 16, name, Anchor::Middle, 10);
   };
-  bar(0, 0, us_of(w.a_ps), colour(0), 0.22, fixed(us_of(w.a_ps), 1), "A");
+  bar(0, 0, us_of(w.a_ps), baseline.colour, 0.22, fixed(us_of(w.a_ps), 1), baseline.letter);
   for (size_t i = 0; i < causes.size(); ++i) {
     const double change = us_of(causes[i].delta_ps());
     bar(i + 1, at, at + change, kMeaningColour[static_cast<size_t>(causes[i].meaning)], 1, signed_fixed(change, 1),
         short_name(causes[i].meaning));
     at += change;
   }
-  bar(causes.size() + 1, 0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate));
+  bar(causes.size() + 1, 0, us_of(w.b_ps), candidate.colour, 0.22, fixed(us_of(w.b_ps), 1), candidate.letter);
   drawing.line(30, bottom, 630, bottom, kAxis);
   return drawing;
 }
 
-Drawing waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
+Drawing waterfall_by_op(const prof::Waterfall& w, const RunMark& baseline, const RunMark& candidate) {
   constexpr double kLeft = 190, kWidth = 400, kRowHeight = 20;
   constexpr size_t kLetters = 26;
   const std::vector<prof::Cause> causes = changes(w);
@@ -248,14 +262,14 @@ Drawing waterfall_by_op(const prof::Waterfall& w, size_t candidate) {
     drawing.text(kLeft - 8, y + 14, name, Anchor::End, 11, ink, opacity < 1 ? 700 : 400);
     y += kRowHeight;
   };
-  row(0, us_of(w.a_ps), colour(0), 0.22, fixed(us_of(w.a_ps), 1), letter(0), colour(0));
+  row(0, us_of(w.a_ps), baseline.colour, 0.22, fixed(us_of(w.a_ps), 1), baseline.letter, baseline.colour);
   int64_t at = w.a_ps;
   for (const prof::Cause& cause : causes) {
     row(us_of(at), us_of(at + cause.delta_ps()), kMeaningColour[static_cast<size_t>(cause.meaning)], 1,
         signed_fixed(us_of(cause.delta_ps()), 1), prof::shortened(prof::cause_name(cause), kLetters), "#48505D");
     at += cause.delta_ps();
   }
-  row(0, us_of(w.b_ps), colour(candidate), 0.22, fixed(us_of(w.b_ps), 1), letter(candidate), colour(candidate));
+  row(0, us_of(w.b_ps), candidate.colour, 0.22, fixed(us_of(w.b_ps), 1), candidate.letter, candidate.colour);
   return drawing;
 }
 

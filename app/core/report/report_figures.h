@@ -14,8 +14,13 @@ inline constexpr const char* kMeaningColour[] = {"#3D82E2", "#6DCB92", "#F9D632"
                                                  "#EC3A38", "#8D9098", "#DDE1E8", "#EEF0F3", "#B4BBC7",
                                                  "#12A0C0"};
 inline constexpr const char *kGrid = "#E6E9EE", *kAxis = "#B4BBC7", *kEdge = "#7B8190";
-std::string letter(size_t run);
-std::string colour(size_t run);
+// How a figure names a run.
+struct RunMark {
+  std::string letter, colour;
+  bool dashed = false;
+};
+RunMark mark(const std::vector<ReportRun>& runs, size_t i);
+std::vector<RunMark> marks(const std::vector<ReportRun>& runs);
 std::string fixed(double value, int decimals);  // with a real minus; "–" for NaN
 std::string signed_fixed(double value, int decimals);
 std::string grouped(double value);     // whole, "3 418 765" with thin spaces; "–" if unknown
@@ -25,10 +30,12 @@ using Meanings = std::array<bool, prof::kMeanings>;
 void legend(Drawing& drawing, double y, const Meanings& shown);  // one line of 13 units, or two
 
 std::vector<ReportRun::Point> usable(std::vector<ReportRun::Point> points, bool log_y);
-Drawing curves(const std::vector<std::vector<ReportRun::Point>>& curves, bool log_y, bool by_time = false);
+Drawing curves(const std::vector<std::vector<ReportRun::Point>>& curves, const std::vector<RunMark>& marks, bool log_y,
+               bool by_time = false);
 Drawing split(const std::vector<ReportRun>& runs);
-Drawing waterfall(const prof::Waterfall& w, size_t candidate);        // side by side, for few causes
-Drawing waterfall_by_op(const prof::Waterfall& w, size_t candidate);  // one below the other: op names are long
+// Causes side by side, for few causes; one below the other by op, because op names are long.
+Drawing waterfall(const prof::Waterfall& w, const RunMark& baseline, const RunMark& candidate);
+Drawing waterfall_by_op(const prof::Waterfall& w, const RunMark& baseline, const RunMark& candidate);
 // A typical step of each run on one time scale: lanes and memory in use. No shapes if none was traced.
 Drawing steps(const std::vector<ReportRun>& runs);
 

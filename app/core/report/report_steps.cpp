@@ -102,8 +102,9 @@ void draw_memory(Drawing& drawing, const StepPicture& step, const Scale& scale, 
 double draw_run(Drawing& drawing, const std::vector<ReportRun>& runs, size_t i, const Scale& scale, double top) {
   const ReportRun& run = runs[i];
   const StepPicture& step = run.step;
-  drawing.text(8, top + 14, letter(i), Anchor::Start, 12, colour(i), 700);
-  drawing.text(22, top + 14, prof::shortened(run.run.name, 64), Anchor::Start, 11, kInk, 600);
+  const RunMark mark = figure::mark(runs, i);
+  drawing.text(8, top + 14, mark.letter, Anchor::Start, 12, mark.colour, 700);
+  drawing.text(mark.letter.size() > 1 ? 32 : 22, top + 14, prof::shortened(run.run.name, 64), Anchor::Start, 11, kInk, 600);
   const std::string length = time_text(static_cast<double>(step.length), in_ms(scale));
   const std::string words = step.length == 0  ? "no step was traced"
                             : step.steps == 1 ? length + " a step"
@@ -116,16 +117,16 @@ double draw_run(Drawing& drawing, const std::vector<ReportRun>& runs, size_t i, 
     y += height;
   }
   if (!step.memory.empty()) {
-    draw_memory(drawing, step, scale, y, colour(i));
+    draw_memory(drawing, step, scale, y, mark.colour);
     y += kMemory;
   }
-  if (step.length > 0) drawing.line(scale.x(step.length), top + kHead, scale.x(step.length), y, colour(i), 1.2);
+  if (step.length > 0) drawing.line(scale.x(step.length), top + kHead, scale.x(step.length), y, mark.colour, 1.2);
   const prof::TimeNs first = runs[0].step.length;
   const bool sooner = step.length < first;
   if (i > 0 && step.length > 0 && scale.x(step.length) + 130 < kLeft + kWidth && first > 0 && step.length != first)
     drawing.text(scale.x(step.length) + 5, top + kHead + 11,
                  "ends " + time_text(static_cast<double>(std::abs(first - step.length)), in_ms(scale)) +
-                     (sooner ? " sooner" : " later") + " than A’s",
+                     (sooner ? " sooner" : " later") + " than " + letter(runs, 0) + "’s",
                  Anchor::Start, 10);
   return y + kBetween;
 }

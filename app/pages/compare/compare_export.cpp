@@ -124,7 +124,7 @@ void CompareExport::writeRange(const QString& path) {
   try {
     for (size_t i = 0; i < runs.size(); ++i) {
       if (!runs[i] || runs[i]->trace.span_count() == 0) continue;
-      const QString name = file.baseName() + (runs.size() > 1 ? "-" + QString(run_letter(runs[i]->slot)) : "") + ending;
+      const QString name = file.baseName() + (runs.size() > 1 ? "-" + run_letter(runs[i]->slot) : "") + ending;
       write_range_json(*runs[i], views_.steps->runRange(i, view), file.dir().filePath(name));
       written << name;
     }

@@ -14,7 +14,7 @@ QString heading(const QColor& colour, const QString& title, const QString& value
       slot < 0 ? QString()
                : QString("&nbsp;<span style='background-color:%1;color:%2;font-weight:700'>&nbsp;%3&nbsp;</span>")
                      .arg(theme().run[slot % 8].name(), theme().dark() ? theme().fill_ink.name() : "#ffffff",
-                          QString(run_letter(slot)));
+                          run_letter(slot));
   return QString(
              "<table width='100%'><tr><td style='font-weight:600;font-size:13px'>%1%2</td><td align='right' "
              "style='font-weight:600'>%3%4</td></tr></table>")

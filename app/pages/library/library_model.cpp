@@ -1,5 +1,6 @@
 #include "app/pages/library/library_model.h"
 
+#include <climits>
 #include <cmath>
 #include <map>
 
@@ -116,7 +117,7 @@ QString LibraryModel::text(const Run& run, int column) const {
 QVariant LibraryModel::number(const Run& run, int column) const {
   switch (column) {
     case Tick:
-      return run.slot < 0 ? 99 : run.slot;
+      return run.slot < 0 ? INT_MAX : run.slot;
     case Loss:
       return run.testLoss();
     case Accuracy:
@@ -146,6 +147,8 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
       return number(*run, index.column());
     case SlotRole:
       return run->slot;
+    case LetterRole:
+      return run->letter;
     case Qt::CheckStateRole:
       return index.column() == Tick ? QVariant(run->slot >= 0 ? Qt::Checked : Qt::Unchecked) : QVariant();
     case Qt::TextAlignmentRole:

@@ -34,7 +34,7 @@ class LibraryModel : public QAbstractTableModel {
     Date,
     kColumns
   };
-  enum Role { SortRole = Qt::UserRole + 31, SlotRole };
+  enum Role { SortRole = Qt::UserRole + 31, SlotRole, LetterRole };
   explicit LibraryModel(RunLibrary* library, QObject* parent = nullptr);
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : kColumns; }

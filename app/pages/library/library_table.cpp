@@ -35,7 +35,8 @@ class TickDelegate : public QStyledItemDelegate {
                                       box.topLeft() + QPointF(10, 3.8)});
     }
     painter->restore();
-    draw_badge(*painter, QRectF(box.right() + 8, option.rect.center().y() - 7, 15, 15), slot);
+    draw_badge(*painter, QRectF(box.right() + 8, option.rect.center().y() - 7, 15, 15),
+               slot >= 0 ? slot : index.data(LibraryModel::LetterRole).toInt(), slot >= 0);
   }
 };
 

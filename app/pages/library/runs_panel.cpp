@@ -93,7 +93,7 @@ class RunDelegate : public QStyledItemDelegate {
     painter.fillRect(r, selected ? t.selected_row : option.state & QStyle::State_MouseOver ? t.header : t.base);
     painter.fillRect(QRectF(r.left(), r.bottom(), r.width(), 1), t.grid);
     paintCheck(painter, QRectF(r.left() + 10.5, r.top() + 12.5, 13, 13), run.slot >= 0);
-    draw_badge(painter, QRectF(r.left() + 32, r.top() + 11.5, 15, 15), run.slot);
+    draw_badge(painter, QRectF(r.left() + 32, r.top() + 11.5, 15, 15), run.slot >= 0 ? run.slot : run.letter, run.slot >= 0);
     const bool steps = !run.lab;  // a sweep has none
     const QStringList time = step_time_text(run.stepUs()).split(' ');
     const QString value = steps ? time.front() : QString();

@@ -18,7 +18,7 @@ void show_runs(SetupPanel* panel, Workspace& workspace) {
   const Run* live = session->busy() ? session->run() : nullptr;
   panel->setLive(live ? std::optional(live->spec) : std::nullopt);
   std::optional<RunSpec> other;
-  QChar letter;
+  QString letter;
   for (const Run* run : workspace.library()->ticked())
     if (run != live && !other && run->origin != RunOrigin::Imported) other = run->spec, letter = run_letter(run->slot);
   panel->setOther(other, letter);

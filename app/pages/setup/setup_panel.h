@@ -25,7 +25,7 @@ class SetupPanel : public QWidget {
   QSize minimumSizeHint() const override;  // wide enough for every row, shown or not: the dock keeps its width
   // While a run trains, choices that cannot change apply to the next run. The others wait for Apply.
   void setLive(std::optional<RunSpec> running);
-  void setOther(std::optional<RunSpec> other, QChar letter);  // the run that the title of Execution compares with
+  void setOther(std::optional<RunSpec> other, const QString& letter);  // the run that the title of Execution compares with
   void setCompact(bool compact);                              // folds Training and Data
   void editJson();
   FieldRow* row(std::string_view key) const;
@@ -60,7 +60,7 @@ class SetupPanel : public QWidget {
 
   Choices* choices_;
   std::optional<RunSpec> running_, other_;
-  QChar other_letter_;
+  QString other_letter_;
   std::map<QString, Section*> sections_;
   std::map<QString, QGridLayout*> grids_;
   std::map<QString, QPushButton*> more_;

@@ -149,6 +149,20 @@ TEST(Report, AWaterfallForEachRunThatWasTracedAsCloselyAsTheFirst) {
   EXPECT_THAT(html, HasSubstr("4 runs side by side"));
 }
 
+// A report of the window names each run with the letters that the run has there.
+TEST(Report, RunsKeepTheirLetters) {
+  ReportRun a = made("a", 300, 100'000, 0), b = made("b", 100, 50'000, 0);
+  a.letter = 3, b.letter = 27;
+  a.run.sample.work["gemm"] = {1, 2.0}, b.run.sample.work["gemm"] = {1, 1.0};
+  EXPECT_THAT(headline({a, b}), testing::StartsWith("AB is "));
+  const std::string html = report_html({a, b});
+  for (const char* text : {"<td>D</td><td>a</td>", "<td>AB</td><td>b</td>", "From D to AB", "D, µs a step", "AB − D, µs"})
+    EXPECT_THAT(html, HasSubstr(text));
+  EXPECT_THAT(html, Not(HasSubstr("From A")));
+  EXPECT_THAT(to_svg(figures({b})[0].drawing), Not(HasSubstr(">A<")));
+  EXPECT_THAT(headline({made("a", 300, 0, 0), made("b", 100, 0, 0)}), testing::StartsWith("B is ")) << "by place";
+}
+
 // A run of two kernels a step, each of a known length, and of so many bytes handed out between them.
 ReportRun drawn(const std::string& title, int64_t gemm_ns, uint64_t bytes) {
   ReportRun run = made(title, 0, 0, 0);
@@ -205,7 +219,7 @@ TEST(Report, KernelsStandByTheirDifference) {
   }
   const auto tables = kernel_tables({a, b, b}, 10);
   ASSERT_EQ(tables.size(), 2u);
-  EXPECT_EQ(tables[1].title, "From A to C");
+  EXPECT_EQ(tables[1].b, "C");
   ASSERT_EQ(tables[0].rows.size(), 10u);
   EXPECT_EQ(tables[0].rows[0].name, "kernel 29");
   EXPECT_EQ(tables[0].rows[1].name, "kernel 28");

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <memory>
+#include <set>
 #include <sqlite3.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "profiling/formats/convert.h"
 #include "profiling/base/ownership.h"
 #include "profiling/run_file/run_file.h"
+#include "tests/app/support/painted_text.h"
 #include "tests/support/machine.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/synthetic_trace.h"
@@ -80,6 +82,7 @@ class LibraryTest : public QObject {
   void namesTagsAndNotesAreKept();
   void whatIsDeletedComesBack();
   void aRunKeepsItsLetterForLife();
+  void moreRunsThanLettersKeepTheirOwn();
   void anEndedRunLeavesMemoryToOthers();
   void filesGoOutAndComeIn();
   void aRunThatIsBeingWrittenIsNotImported();
@@ -159,20 +162,20 @@ void LibraryTest::aRunKeepsItsLetterForLife() {
     library.refresh();
     const auto runs = library.runs();
     library.tickOnly({runs[1], runs[0]});
-    QCOMPARE(run_letter(runs[1]->slot), QChar('A'));
-    QCOMPARE(run_letter(runs[0]->slot), QChar('B'));
+    QCOMPARE(run_letter(runs[1]->slot), QString("A"));
+    QCOMPARE(run_letter(runs[0]->slot), QString("B"));
     library.setTicked(runs[1], false);
     library.setTicked(runs[2], true);  // another run does not take the letter that is free
-    QCOMPARE(run_letter(runs[2]->slot), QChar('C'));
+    QCOMPARE(run_letter(runs[2]->slot), QString("C"));
     library.setTicked(runs[1], true);
-    QCOMPARE(run_letter(runs[1]->slot), QChar('A'));
+    QCOMPARE(run_letter(runs[1]->slot), QString("A"));
     for (const Run* run : runs) letters[run->path] = run->letter;
     // Undoing a delete gives back the tick and the letter.
     const QString path = runs[1]->path;
     QVERIFY(library.remove(runs[1]));
     Run* back = library.undoRemove();
     QVERIFY(back && back->path == path);
-    QCOMPARE(run_letter(back->slot), QChar('A'));
+    QCOMPARE(run_letter(back->slot), QString("A"));
   }
   RunLibrary again(folder_.path());
   again.refresh();
@@ -189,6 +192,49 @@ void LibraryTest::aRunKeepsItsLetterForLife() {
   again.setTicked(second, true);
   QCOMPARE(first->slot, 3);
   QVERIFY(second->slot >= 0 && second->slot % 8 != 3);
+}
+
+// The letters go on after Z. They are drawn in a badge of the same size.
+void LibraryTest::moreRunsThanLettersKeepTheirOwn() {
+  constexpr int kRuns = 40;
+  make(kRuns);
+  QMap<QString, int> letters;
+  {
+    RunLibrary library(folder_.path());
+    library.refresh();
+    for (Run* run : library.runs()) library.tickOnly({run}), letters[run->path] = run->letter;
+    const std::set<int> different(letters.begin(), letters.end());
+    QCOMPARE(static_cast<int>(different.size()), kRuns);
+    QCOMPARE(run_letter(*different.begin()), QString("A"));
+    QCOMPARE(run_letter(*different.rbegin()), QString("AN"));
+    Run* newest = library.runs()[0];
+    library.tickOnly({});
+    for (size_t i = 1; i < 8; ++i) library.setTicked(library.runs()[i], true);
+    library.setTicked(newest, true);
+    QCOMPARE(newest->slot, letters[newest->path]);
+  }
+  RunLibrary again(folder_.path());
+  again.refresh();
+  for (Run* run : again.runs()) {
+    again.tickOnly({run});
+    QCOMPARE(run->slot, letters[run->path]);
+  }
+  const QString copy = folder_.filePath("copy.wsrun");  // has the letter in its file
+  QVERIFY(QFile::copy(again.runs()[3]->path, copy));
+  again.refresh();
+  QCOMPARE(again.byPath(copy)->letter, -1);
+  again.setTicked(again.byPath(copy), true);
+  QCOMPARE(run_letter(again.byPath(copy)->slot), QString("AO"));
+  class Badge : public QWidget {
+    void paintEvent(QPaintEvent*) override {
+      QPainter painter(this);
+      draw_badge(painter, {4, 4, 15, 15}, 26 * 22 + 22);  // "WW"
+    }
+  } badge;
+  badge.resize(40, 24);
+  const auto texts = painted_texts(badge);
+  QCOMPARE(texts.size(), size_t{1});
+  QVERIFY2(QRectF(4, 4, 15, 15).contains(QRectF(texts[0].box.left(), 8, texts[0].box.width(), 1)), qPrintable(texts[0].text));
 }
 
 void LibraryTest::whatIsDeletedComesBack() {

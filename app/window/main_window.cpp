@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "app/text/units.h"
+#include "app/widgets/calm_fields.h"
 #include "app/widgets/command_palette.h"
 #include "app/widgets/theme.h"
 #include "app/window/device_corner.h"
@@ -42,6 +43,7 @@
 namespace ws::app {
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
     : QMainWindow(parent), workspace_(runs_folder), guard_(this, workspace_) {
+  new CalmFields(this);
   setWindowTitle(tr("Warpscope"));
   setAcceptDrops(true);
   buildCentre();
@@ -297,14 +299,16 @@ void MainWindow::showRuns() {
 // A recorded program has no plan and none of our weights. A training has no stacks. Most runs have one rank.
 void MainWindow::offerPages(bool program) {
   const Run* run = workspace_.shownRun();
+  std::vector<int> kept;  // shown after the others are hidden: one of them may be in front
   for (size_t i = 0; i < tab_list_.size(); ++i) {
     const Page& page = tab_list_[i];
     const bool kind = (!page.of_training && !page.of_program) || page.of_program == program;
     const int tab = static_cast<int>(i);
     const bool offered = kind && (!page.suits || (run && page.suits(*run))), fresh = offered && !strip_->offered(tab);
     strip_->setOffered(tab, offered);
-    if (fresh && page.suits) strip_->keep(tab);
+    if (fresh && page.suits) kept.push_back(tab);
   }
+  for (const int tab : kept) strip_->keep(tab);
 }
 
 void MainWindow::showDevice() {

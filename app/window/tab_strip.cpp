@@ -45,7 +45,7 @@ void TabStrip::setOffered(int tab, bool offered) {
   fit();
 }
 
-// If a tab is hidden, the button shows its note ("Insights  3").
+// If a tab with a note is hidden ("Insights  3"), the button names it: "More · Insights 3".
 void TabStrip::fit() {
   if (fitting_ || row_->count() == 0) return;
   fitting_ = true;
@@ -62,7 +62,7 @@ void TabStrip::fit() {
       row_->setTabToolTip(i, offered ? QString() : tr("Not for a recorded program"));
     }
     more |= offered && !main;
-    if (offered && !shown && row_->tabText(i).contains("  ")) note = "  " + row_->tabText(i).section("  ", 1);
+    if (offered && !shown && row_->tabText(i).contains("  ")) note = QString::fromUtf8(" · ") + row_->tabText(i).simplified();
   }
   more_->setText(tr("More") + note);
   more_->setVisible(more);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <QAbstractItemView>
+#include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
@@ -11,7 +12,6 @@
 #include <QStyle>
 #include <QToolButton>
 
-#include "app/widgets/calm_combo.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/shipped_runs.h"
@@ -234,7 +234,7 @@ void TopBar::buildRight(QHBoxLayout* row) {
 
 // The levels, then a level that traces a few of many steps, then check boxes for options that any level can have.
 void TopBar::buildTrace() {
-  trace_ = new CalmCombo(this);
+  trace_ = new QComboBox(this);
   trace_->setFont(ui_font(12));
   trace_->setAccessibleName(tr("Trace level"));
   trace_->setToolTip(

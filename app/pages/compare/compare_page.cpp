@@ -33,7 +33,11 @@ Page compare_page(Workspace& workspace) {
   });
   Page page;
   page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker();
-  page.show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };
+  page.show_runs = [&workspace, tab](const std::vector<Run*>& runs) {
+    tab->setRuns(runs);
+    tab->setShown(workspace.shownRun());
+  };
+  QObject::connect(&workspace, &Workspace::picked, tab, [&workspace, tab] { tab->setShown(workspace.shownRun()); });
   page.menus.push_back({MenuName::File, {page_action(tab, QObject::tr("Export a report…"), {}, [&workspace, tab] {
                           export_report(workspace, tab);
                         })}});

@@ -1,5 +1,6 @@
 #include "app/pages/compare/compare_tab.h"
 
+#include <QComboBox>
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -21,7 +22,6 @@
 #include "app/pages/compare/compare_tables.h"
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
-#include "app/widgets/calm_combo.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
@@ -60,8 +60,8 @@ QWidget* CompareTab::buildPicker() {
   auto* box = new QWidget(this);
   auto* row = new QHBoxLayout(box);
   row->setContentsMargins(0, 0, 0, 0);
-  baseline_box_ = new CalmCombo(box);
-  candidate_box_ = new CalmCombo(box);
+  baseline_box_ = new QComboBox(box);
+  candidate_box_ = new QComboBox(box);
   baseline_box_->setAccessibleName(tr("Baseline"));
   candidate_box_->setAccessibleName(tr("Candidate"));
   auto* swap = new QPushButton(box);
@@ -235,6 +235,7 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
   };
   // People compare against the slower run, so it starts as the baseline.
   if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
+    by_hand_ = false;
     baseline_ = runs.size() > 1 ? runs[1] : nullptr;
     candidate_ = runs.empty() ? nullptr : runs[0];
     if (baseline_ && candidate_ && candidate_->stepUs() > baseline_->stepUs()) std::swap(baseline_, candidate_);
@@ -256,6 +257,15 @@ void CompareTab::fillPickers() {
   }
 }
 
+// The answer is about the run that the window shows, unless the user chose the pair.
+void CompareTab::setShown(Run* run) {
+  const bool ticked = run && std::ranges::find(runs_, run, &QPointer<Run>::data) != runs_.end();
+  if (by_hand_ || !ticked || !baseline_ || run == baseline_ || run == candidate_) return;
+  candidate_ = run;
+  fillPickers();
+  refresh();
+}
+
 // A run cannot be compared with itself: the other picker gets the previous run of this one.
 void CompareTab::setPair(Run* baseline, Run* candidate) {
   if (baseline && baseline == candidate) {
@@ -266,6 +276,7 @@ void CompareTab::setPair(Run* baseline, Run* candidate) {
   }
   baseline_ = baseline;
   candidate_ = candidate;
+  by_hand_ = true;
   fillPickers();
   refresh();
 }

@@ -33,6 +33,7 @@ class CompareTab : public QWidget {
   void setRuns(const std::vector<Run*>& runs);  // the ticked runs
   QWidget* picker() const { return picker_; }   // baseline and candidate, for the toolbar
   void swapRuns();
+  void setShown(Run* run);
   void setPair(Run* baseline, Run* candidate);
   Run* baseline() const { return baseline_; }
   Run* candidate() const { return candidate_; }
@@ -95,6 +96,7 @@ class CompareTab : public QWidget {
   WaterfallView* waterfall_;
   CompareTables* tables_;
   QSplitter* difference_;
+  bool by_hand_ = false;  // the user chose the pair
   bool dragged_ = false;  // the user chose the sizes of the waterfall and the tables
 };
 

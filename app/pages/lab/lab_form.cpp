@@ -1,6 +1,7 @@
 #include "app/pages/lab/lab_form.h"
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QEvent>
@@ -18,7 +19,6 @@
 
 #include "app/core/lab/shipped_labs.h"
 #include "app/pages/lab/lab_way_style.h"
-#include "app/widgets/calm_combo.h"
 #include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/table_style.h"
@@ -116,7 +116,7 @@ LabForm::LabForm(QWidget* parent) : QWidget(parent) {
 }
 
 QWidget* LabForm::buildHead() {
-  presets_ = new CalmCombo(this);
+  presets_ = new QComboBox(this);
   presets_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   presets_->addItem(tr("Own choices"));
   for (const ShippedLab& shipped : shipped_labs())

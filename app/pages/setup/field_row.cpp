@@ -1,6 +1,7 @@
 #include "app/pages/setup/field_row.h"
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QEvent>
 #include <QGridLayout>
 #include <QHBoxLayout>
@@ -13,7 +14,6 @@
 
 #include "app/pages/setup/layer_editor.h"
 #include "app/text/qt_text.h"
-#include "app/widgets/calm_combo.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 
@@ -154,7 +154,7 @@ void FieldRow::setLabelWidth(int width) { grid_->setColumnMinimumWidth(0, width)
 
 QWidget* FieldRow::buildChoice() {
   if (field_.values.size() > 5) {
-    combo_ = new CalmCombo(this);
+    combo_ = new QComboBox(this);
     combo_->setProperty("field", true);
     combo_->setFont(ui_font(12));
     combo_->setMinimumWidth(60);

@@ -13,24 +13,22 @@
 #include <QtTest>
 #include <fstream>
 
-#include "app/pages/experiments/experiment_dialog.h"
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/widgets/paged_pane.h"
 #include "app/pages/library/library_tab.h"
-#include "app/widgets/command_palette.h"
 #include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
-#include "app/pages/setup/spec_json_dialog.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/timeline/timeline_view.h"
-#include "app/window/connect_dialog.h"
-#include "app/window/finishing_box.h"
-#include "app/window/key_list.h"
 #include "app/pages/live/live_page.h"
-#include "app/window/record_dialog.h"
+#include "app/pages/multiprocessors/multiprocessors_panel.h"
+#include "app/pages/ranks/ranks_panel.h"
 #include "app/window/side_rail.h"
 #include "app/window/start_page.h"
+#include "tests/app/support/all_dialogs.h"
 #include "tests/app/support/filled_window.h"
+#include "tests/app/support/made_inside_run.h"
+#include "tests/app/support/made_ranks.h"
 
 using namespace ws::app;
 
@@ -56,6 +54,7 @@ class FitTest : public QObject, FilledWindow {
   void tabsWithNothingInThem();
   void besideBothDocksNothingScrollsSideways_data();
   void besideBothDocksNothingScrollsSideways();
+  void insideKernelsAndBetweenRanks();
   void whatIsPointedAtAndChosen();
   void boxesThatComeUp();
 };
@@ -174,6 +173,28 @@ void FitTest::tabsWithNothingInThem() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
+// The pages for runs with stamps from inside a kernel, and for runs of many ranks.
+void FitTest::insideKernelsAndBetweenRanks() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  QStringList wrong;
+  for (const bool ranks : {false, true}) {
+    showOnly(*window, ranks ? made_rank_run(8) : made_inside_run());
+    const QString name = ranks ? "Ranks" : "Multiprocessors";
+    QTRY_VERIFY(offers_tab(*window, name));
+    QVERIFY(show_tab(*window, name));
+    const QAbstractItemView* table = ranks ? window->findChild<RanksPanel*>()->ranks()
+                                           : window->findChild<MultiprocessorsPanel*>()->parts();
+    QTRY_VERIFY(table->isVisible() && table->model()->rowCount() > 0);
+    for (const QSize size : {QSize(1366, 768), QSize(1920, 1080)}) {
+      window->resize(size);
+      settle();
+      check(*window, QString("filled %1, %2").arg(name).arg(size.width()), wrong);
+    }
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
 void FitTest::whatIsPointedAtAndChosen() {
   auto window = open();
   window->resize(1600, 972);
@@ -229,21 +250,8 @@ void FitTest::boxesThatComeUp() {
   iris(*window, 1'000'000);
   window->train();
   QStringList wrong;
-  KeyList keys(window->menuBar(), window.get());
-  CommandPalette palette(window->menuBar(), window.get());
-  SpecJsonDialog json(window->workspace()->choices()->spec(), window.get());
-  FinishingBox finishing(waiting_for(*window->workspace()->session()), window.get());
-  RecordDialog record(window.get()), refused(window.get());
-  for (QLineEdit* edit : record.findChildren<QLineEdit*>())
-    edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");
-  for (QLineEdit* edit : refused.findChildren<QLineEdit*>()) edit->setText("5s/200ms");
-  refused.setObjectName("refused");
-  ConnectDialog machine("ssh://me@a-machine-with-a-long-name.example", window.get());
-  ExperimentDialog experiment(window->workspace()->choices()->spec(), window.get());
   constexpr QSize kLeastScreen(1280, 690);  // 2560×1440 at scale 2, less the title bar
-  for (QDialog* box :
-       std::initializer_list<QDialog*>{&keys, &palette, &json, &finishing, &record, &refused, &machine, &experiment}) {
-    box->setModal(false);
+  for (const auto& box : all_dialogs(*window)) {
     box->show();
     settle();
     const QString name = box->windowTitle().isEmpty() ? QString(box->metaObject()->className()) : box->windowTitle();

@@ -179,9 +179,9 @@ QString SplitPane::speedText() const {
   return speed_against(*runs_[0], *runs_[1], run_letter(runs_[1]->slot));
 }
 
-// The parts are means. If the median differs much from the mean, the text says that it is the median.
+// The parts are means. Where the median differs from the mean, the text says that it is the median.
 QString SplitPane::endText(size_t run) const {
-  constexpr double kApart = 0.25;
+  constexpr double kApart = 0.02;
   const double median = runs_[run]->stepUs(), mean = table_.wall[run] * (table_.in_ms ? 1000 : 1);
   const QString time = step_time_text(median);
   return mean > 0 && std::abs(mean - median) > kApart * median ? tr("median %1").arg(time) : time;
@@ -268,7 +268,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
                      run_letter(runs_[i]->slot));
   if (differences())
     painter.drawText(QRectF(0, top, columnRight(2), heading), Qt::AlignRight | Qt::AlignVCenter,
-                     QString(run_letter(runs_[1]->slot)) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
+                     run_letter(runs_[1]->slot) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
   top += heading + 2;
   painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
   const double room = height() - top - 6;

@@ -98,7 +98,7 @@ std::string group_name(const OpInfo& op, GroupBy by) {
     case GroupBy::Line:
       return line_of(op).empty() ? "(no line)" : std::string(line_of(op));
     default:
-      return op.layer.empty() ? op.name : op.layer + " · " + op.name;
+      return op.layer.empty() || op.layer == op.name ? op.name : op.layer + " · " + op.name;
   }
 }
 

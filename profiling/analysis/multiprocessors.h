@@ -88,7 +88,7 @@ std::string row_name(const MultiprocessorReport& report, size_t row);  // with i
 std::string late_text(const LateMultiprocessor& late);
 std::string late_text(const MultiprocessorReport& report, const LateEnd& late);  // the same about one step
 std::string late_headline(const MultiprocessorReport& report);                   // also if none is late
-// "132 multiprocessors · 60 steps · 3.46 µs a step inside the kernel"
+// "132 multiprocessors · 60 steps · 3.46 µs a step inside the kernel, without launches"
 std::string caption(const MultiprocessorReport& report);
 // "step 4 321 of persistent_cluster · 3.46 µs"
 std::string step_caption(const MultiprocessorReport& report, size_t step);

@@ -47,6 +47,7 @@ class LabResults : public QWidget {
   void showSentences();
   void showShares();
   void chooseAxis();
+  bool mayHaveRates() const;
   void fitPanes();
   void setCursorSize(double size);
 

@@ -251,7 +251,8 @@ void MemoryMapPanel::showFigures() {
   figures.push_back(bytes_figure(tr("peak used"), map.peak,
                                  map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (map.by_op)
-    figures.push_back({tr("unused between blocks at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1), "%"});
+    figures.push_back({tr("unused between blocks at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1),
+                       tr("% of the bytes that they span")});
   if (const double times = static_cast<double>(map.sum_bytes) / static_cast<double>(std::max<uint64_t>(1, map.peak));
       map.by_op && times >= 1.05)
     figures.push_back(bytes_figure(tr("without reuse"), map.sum_bytes, tr(", %1× as much").arg(fixed_text(times, 1))));
@@ -260,14 +261,14 @@ void MemoryMapPanel::showFigures() {
                      {}});
   if (const MemoryStory& story = over_time_->story(); !map.by_op && !story.empty())
     figures.push_back({tr("fragmented at the peak"), fixed_text(story.at_peak * 100, 1),
-                       tr("%, %1 % at worst").arg(fixed_text(story.worst * 100, 1))});
+                       tr("% of the free bytes, %1 % at worst").arg(fixed_text(story.worst * 100, 1))});
   if (run_ && run_->progress)
     figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),
                                    tr(" parameters and data")));
   if (const auto x = view_->cursorX())
     figures.push_back(
         bytes_figure(tr("at the cursor"), used_at(map, *x),
-                     map.by_op ? tr(", %1 % holes").arg(fixed_text(holes_at(map, *x) * 100, 0)) : QString()));
+                     map.by_op ? tr(", %1 % unused between blocks").arg(fixed_text(holes_at(map, *x) * 100, 0)) : QString()));
   figures_->setFigures(std::move(figures));
 }
 

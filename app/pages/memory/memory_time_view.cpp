@@ -18,6 +18,15 @@ namespace {
 constexpr double kLabels = 62, kTitle = 20, kEdge = 12, kLineHeight = 26, kFoot = 16;
 constexpr size_t kLabelRoom = 11;  // px per row of sizes for its label
 
+QString fragmented_text(const MemoryStory& story, int decimals) {
+  return QObject::tr("fragmented: %1 % of the free bytes at the peak, %2 % at worst")
+      .arg(fixed_text(story.at_peak * 100, decimals), fixed_text(story.worst * 100, decimals));
+}
+
+QString short_text(const MemoryStory& story) {
+  return QObject::tr("fragmented %1 % of free, %2 % at worst").arg(fixed_text(story.at_peak * 100, 0), fixed_text(story.worst * 100, 0));
+}
+
 // Powers of two have no decimals.
 QString class_text(uint64_t from) {
   return bytes_text(static_cast<double>(from)).replace(QRegularExpression("\\.0+ "), " ");
@@ -37,9 +46,7 @@ void MemoryTimeView::setStory(MemoryStory story, int slot) {
     for (const prof::SizeBin& bin : moment.sizes) classes.insert(bin.from), most_ = std::max(most_, bin.count);
   classes_.assign(classes.begin(), classes.end());
   setAccessibleDescription(story_.empty() ? QString()
-                                          : tr("fragmented %1 % at the peak, %2 % at worst")
-                                                .arg(fixed_text(story_.at_peak * 100, 1))
-                                                .arg(fixed_text(story_.worst * 100, 1)));
+                                          : fragmented_text(story_, 1));
   setToolTip(story_.empty() ? QString()
                             : tr("Live blocks of %1 by size. Fragmented: the share of the free bytes that are not in "
                                  "the largest free piece.")
@@ -74,10 +81,10 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   painter.setPen(t.secondary);
   const QString caption = story_.empty()
                               ? tr("no allocation was recorded")
-                              : tr("fragmented %1 % at the peak, %2 % at worst")
-                                    .arg(fixed_text(story_.at_peak * 100, 0), fixed_text(story_.worst * 100, 0));
+                              : fragmented_text(story_, 0);
+  const bool fits = story_.empty() || painter.fontMetrics().horizontalAdvance(caption) <= width() - 20;
   painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(caption, Qt::ElideRight, width() - 20));
+                   painter.fontMetrics().elidedText(fits ? caption : short_text(story_), Qt::ElideRight, width() - 20));
   if (story_.empty()) return;
   paintLine(painter);
   paintSizes(painter);

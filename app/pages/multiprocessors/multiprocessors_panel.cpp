@@ -119,12 +119,25 @@ void MultiprocessorsPanel::fill() {
     body_->showReason(reader_.reading() ? tr("Comparing the multiprocessors…")
                       : reader_.run()   ? text(prof::to_text(report))
                                         : tr("Tick a run whose kernel shows its inside."));
-  top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) : QString(),
-                 any ? tr("%1 a step").arg(step_time_text(report.step_us)) : QString());
+  top_->setTitle(tr("Multiprocessors"), any ? text(prof::caption(report)) + besideStepTime() : QString(),
+                 any ? briefNote() : QString());
   parts_pane_->setTitle(tr("Parts"), text(kPartsNote), tr("µs"));
   parts_model_.setTable(parts_table(report));
   view_->setReport(reader_.report());
   fit_figure_columns(*parts_table_, parts_model_);
+}
+
+// The top bar shows the step time, which counts the launches. In a short run it is much longer.
+QString MultiprocessorsPanel::besideStepTime() const {
+  const double us = reader_.run() ? reader_.run()->stepUs() : 0;
+  return us > 0 ? tr(" · %1 with launches: %2").arg(step_time_name(), step_time_text(us)) : QString();
+}
+
+QString MultiprocessorsPanel::briefNote() const {
+  const QString inside = step_time_text(reader_.report()->step_us);
+  const double us = reader_.run() ? reader_.run()->stepUs() : 0;
+  return us > 0 ? tr("%1 inside the kernel, %2 with launches").arg(inside, step_time_text(us))
+                : tr("%1 a step inside the kernel").arg(inside);
 }
 
 void MultiprocessorsPanel::wantBar(const prof::InnerBar& bar, bool show) {
@@ -149,7 +162,7 @@ void MultiprocessorsPanel::showSpan(const SpanChoice& choice) {
 ChartPicture MultiprocessorsPanel::picture() const {
   const prof::MultiprocessorReport& report = *reader_.report();
   QString caption = headline();
-  if (report.any()) caption += "\n" + text(prof::caption(report));
+  if (report.any()) caption += "\n" + text(prof::caption(report)) + besideStepTime();
   if (reader_.run()) caption += "\n" + run_caption(*reader_.run());
   return {"multiprocessors",
           caption,

@@ -40,6 +40,8 @@ class MultiprocessorsPanel : public QWidget {
   void addExportMenu();
   void refresh();
   void fill();
+  QString besideStepTime() const;
+  QString briefNote() const;
   void wantBar(const prof::InnerBar& bar, bool show);
   void exportWith(const std::function<QString()>& write);
 

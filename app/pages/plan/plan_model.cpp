@@ -134,7 +134,7 @@ QVariant PlanModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant PlanModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  static const char* const kNames[] = {"#", "op", "reads", "writes", "bytes", "FLOP", "µs"};
+  static const char* const kNames[] = {"#", "op", "reads", "writes", "bytes", "FLOP", "mean, µs"};
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::DisplayRole && section < Columns) return QString::fromUtf8(kNames[section]);
   if (role == Qt::TextAlignmentRole)

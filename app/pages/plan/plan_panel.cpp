@@ -146,7 +146,7 @@ void PlanPanel::shareWidth() {
 void PlanPanel::setNarrow(bool narrow) {
   narrow_ = narrow;
   auto* header = table_->horizontalHeader();
-  const int widths[] = {40, 230, 160, 160, 104, 90, 70};
+  const int widths[] = {40, 230, 160, 160, 104, 90, 84};
   for (int c = 0; c < PlanModel::Columns; ++c) table_->setColumnWidth(c, widths[c]);
   header->setSectionResizeMode(QHeaderView::Interactive);
   header->setSectionResizeMode(PlanModel::Name, QHeaderView::Stretch);
@@ -154,7 +154,7 @@ void PlanPanel::setNarrow(bool narrow) {
   table_->setColumnHidden(PlanModel::Flops, narrow);
   if (narrow)
     table_->setColumnWidth(PlanModel::Reads, 76), table_->setColumnWidth(PlanModel::Bytes, 80),
-        table_->setColumnWidth(PlanModel::Time, 52);
+        table_->setColumnWidth(PlanModel::Time, 80);
   shareWidth();
 }
 

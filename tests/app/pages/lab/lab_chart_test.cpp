@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "app/pages/lab/lab_chart.h"
+#include "app/pages/lab/lab_results.h"
 #include "app/pages/lab/lab_sentences.h"
+#include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 #include "engine/lab/correctness.h"
 #include "tests/app/support/painted_text.h"
@@ -62,6 +64,7 @@ class LabChartTest : public QObject {
   void thePitfallReadsTheLaunchByEitherClock();
   void eachClockHasItsSpread();
   void throughputIsWorkOverTime();
+  void aChartWithoutRatesIsNotThere();
   void ceilingsAreLinesOfTheirAxis();
   void crossoversAreDrawnWhereTheGpuTakesOver();
   void wrongPointsAreNotDrawn();
@@ -117,6 +120,27 @@ void LabChartTest::throughputIsWorkOverTime() {
   QVERIFY(near(curve_of(*chart, Way::GpuResident)->points[3].y(), 12 * 80.0 * 80 / 64e-6));
   chart->setClock(LabClock::Events);
   QVERIFY(near(curve_of(*chart, Way::GpuResident)->points[3].y(), 12 * 80.0 * 80 / 50e-6));
+}
+
+// A file may have times without counts of arithmetic and bytes. Pitfalls alone have no throughput either.
+void LabChartTest::aChartWithoutRatesIsNotThere() {
+  lab::LabResult counted = products(), bare = counted, pitfalls = counted;
+  for (lab::LabPoint& p : bare.points) p.flops = p.bytes = 0;
+  std::erase_if(pitfalls.points, [](const lab::LabPoint& p) { return p.way != Way::GpuUnsynced; });
+  LabResults results;
+  results.resize(1200, 700);
+  results.show();
+  const auto throughput = [&] {
+    const auto panes = results.findChildren<Pane*>();
+    return (*std::ranges::find(panes, QString("Throughput"), &Pane::title))->isVisible();
+  };
+  QVERIFY2(throughput(), "before the first point it says what will be there");
+  for (const auto& [result, there] : {std::pair{&counted, true}, {&bare, false}, {&counted, true}, {&pitfalls, false}}) {
+    results.setShown({{*result, {}, {}}}, false);
+    QCOMPARE(throughput(), there);
+    QCOMPARE(results.findChild<QPushButton*>("axis")->isVisible(), there);
+    QVERIFY(!results.chart()->curves().empty());
+  }
 }
 
 void LabChartTest::ceilingsAreLinesOfTheirAxis() {

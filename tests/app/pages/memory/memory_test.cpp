@@ -155,7 +155,10 @@ void MemoryTest::holesAndSizesOverTime() {
   QCOMPARE(story.at_peak, 0.0);  // one hole behind both blocks
   QCOMPARE(story.moments[2].sizes.size(), size_t{1});
   QCOMPARE(story.moments[2].sizes[0].count, uint64_t{2});
-  QVERIFY(panel.figures()->accessibleName().contains("fragmented"));
+  QVERIFY2(panel.figures()->accessibleName().contains("fragmented at the peak 0.0 % of the free bytes"),
+           qPrintable(panel.figures()->accessibleName()));
+  QCOMPARE(panel.overTime()->accessibleDescription(),
+           QString("fragmented: 0.0 % of the free bytes at the peak, 33.3 % at worst"));
   const QString tip = panel.overTime()->tipAt({panel.overTime()->width() - 12.0, 40});
   QVERIFY2(tip.contains("in 2 places") && tip.contains("33.3"), qPrintable(tip));
   QVERIFY(panel.overTime()->tipAt({2, 2}).isEmpty());

@@ -71,6 +71,7 @@ class MultiprocessorsTest : public QObject, FilledWindow {
   void aLiveRunGrows();
   void aFileSaysTheSame();
   void thePageIsThereForKernelsWithLanesOnly();
+  void eachTimeSaysWhatItCounts();
   void aClickMovesTheTimeline();
   void aSpanOfTheTimelineIsShown();
   void aCardNamesTheLateOneAndJumpsThere();
@@ -211,6 +212,22 @@ void MultiprocessorsTest::thePageIsThereForKernelsWithLanesOnly() {
   QTRY_VERIFY(offers_tab(*window, "Multiprocessors"));
   window->workspace()->library()->tickOnly({});
   QTRY_VERIFY(!offers_tab(*window, "Multiprocessors"));
+}
+
+// A short run waits for its launches, so its step time is much longer than a step inside the kernel.
+void MultiprocessorsTest::eachTimeSaysWhatItCounts() {
+  auto run = test::made_inside_run();
+  for (StepPoint& p : run->steps) p.wall_s = p.step * 24.7e-6;
+  run->summary->us_per_step = 24.7;
+  test::measure_steps(*run);
+  MultiprocessorsPanel panel;
+  panel.setRun(run.get());
+  panel.show();
+  QTRY_VERIFY(panel.reader()->report()->any());
+  const QString inside = step_time_text(panel.reader()->report()->step_us), caption = panel.picture().caption;
+  QVERIFY2(caption.contains(inside + " a step inside the kernel, without launches"), qPrintable(caption));
+  QVERIFY2(caption.contains("step time with launches: " + step_time_text(run->stepUs())), qPrintable(caption));
+  QVERIFY(run->stepUs() > 1.5 * panel.reader()->report()->step_us);
 }
 
 void MultiprocessorsTest::aClickMovesTheTimeline() {

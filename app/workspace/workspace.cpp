@@ -3,6 +3,7 @@
 #include <QFileInfo>
 #include <algorithm>
 
+#include "app/text/units.h"
 #include "app/workspace/closing_line.h"
 
 namespace ws::app {
@@ -36,7 +37,7 @@ Run* Workspace::train(const RunSpec& spec, const QString& title) {
 void Workspace::runEnded(Run* run) {
   if (run->stepsMade() == 0) return library_.setTicked(run, false);
   if (run->summary->status != RunStatus::Failed) {
-    const QString line = closing_line(*run, ended_);
+    const QString line = tr("%1: %2").arg(run_letter(run->slot), closing_line(*run, ended_));
     say(line, false);
     emit concluded(line, run, ended_);
   }

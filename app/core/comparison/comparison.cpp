@@ -13,8 +13,31 @@ std::vector<ComparedMeasure> compared_measures(const ComparedRun& a, const Compa
   const std::vector<Measures> both = measures_of(std::vector{&a, &b});
   std::vector<ComparedMeasure> all;
   for (size_t i = 0; i < both[0].size(); ++i)
-    all.push_back({both[0][i], both[1][i], delta_of(both[0][i], both[1][i])});
+    all.push_back({both[0][i], both[1][i], compared_delta(a.choices(), b.choices(), both[0][i], both[1][i])});
   return all;
+}
+
+bool same_results(const RunSpec* a, const RunSpec* b) {
+  return !a || !b || (a->data.name == b->data.name && a->model.loss == b->model.loss);
+}
+
+bool can_be_better(const RunSpec* a, const RunSpec* b, MeasureKind kind) {
+  switch (kind) {
+    case MeasureKind::FirstLoss:
+    case MeasureKind::TestLoss:
+    case MeasureKind::TestAccuracy:
+    case MeasureKind::TimeToAccuracy:
+      return same_results(a, b);
+    case MeasureKind::Throughput:
+      return same_work_a_sample(a, b);
+    case MeasureKind::Busy:
+    case MeasureKind::HiddenCopies:
+    case MeasureKind::LaunchDelay:
+    case MeasureKind::TracingCost:
+      return true;
+    default:
+      return same_task(a, b);
+  }
 }
 
 // True if the mean changes opposite to the median, beyond noise. A few slow steps can cause it. Both runs
@@ -29,6 +52,12 @@ bool mean_goes_the_other_way(const ComparedRun& a, const ComparedRun& b) {
 
 const ComparedMeasure& Comparison::of(MeasureKind kind) const {
   return *std::ranges::find(measures, kind, [](const ComparedMeasure& m) { return m.a.kind; });
+}
+
+MeasureDelta compared_delta(const RunSpec* a, const RunSpec* b, const MeasureValue& of_a, const MeasureValue& of_b) {
+  MeasureDelta delta = delta_of(of_a, of_b);
+  if (!can_be_better(a, b, of_a.kind)) delta.verdict = Verdict::Neutral;
+  return delta;
 }
 
 bool splits_compare(const ComparedRun& a, const ComparedRun& b) {

@@ -60,7 +60,7 @@ void add_steps(List& list, const ComparedRun& run) {
   const bool busy = prof::machine_busy(run.time);    // others make the slow steps
   const auto tail = [&](double share) {
     Interval value = sampled ? percentile_of_blocks(run.sample.step_us, share) : Interval{kUnknown, kUnknown};
-    if (share > 0.5 && busy) value.half_width = kUnknown;
+    if (busy) value.half_width = kUnknown;
     return value;
   };
   const double mean_noise = sampled && !busy ? interval_of_blocks(run.sample.step_us).half_width : kUnknown;

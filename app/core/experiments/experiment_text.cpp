@@ -83,7 +83,7 @@ std::string experiment_table(const ExperimentResult& result) {
   size_t width = 10;
   for (const TrialResult& t : result.trials) width = std::max(width, t.trial.label.size());
   std::string text = formatted("{:<{}}  ", "choice", width);
-  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc. calls", "peak MiB"})
+  for (const char* head : {"µs/step", "spread", "gain", "first loss", "accuracy", "alloc. calls", "peak memory"})
     text += formatted("{:>12}  ", head);
   text += "\n";
   double first = 0;
@@ -94,11 +94,10 @@ std::string experiment_table(const ExperimentResult& result) {
       continue;
     }
     if (first == 0) first = t.us_per_step;
-    const double peak = static_cast<double>(t.peak_bytes) / (1 << 20);
     for (const std::string& value :
          {cell(t.us_per_step, 1), cell(t.low, 1) + "–" + cell(t.high, 1),
           t.us_per_step > 0 ? cell(first / t.us_per_step, 2) + "×" : "-", cell(t.first_loss, 3),
-          cell(100 * t.test_accuracy, 2), cell(t.allocator_calls_per_step, 1), cell(peak, peak < 0.1 ? 4 : 2)})
+          cell(100 * t.test_accuracy, 2), cell(t.allocator_calls_per_step, 1), bytes_text(static_cast<double>(t.peak_bytes))})
       text += formatted("{:>12}  ", value);
     text += "\n";
   }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "app/core/comparison/comparison_text.h"
+#include "app/core/comparison/mismatches.h"
 #include "app/pages/compare/compare_samples.h"
 #include "app/text/units.h"
 #include "app/widgets/table_style.h"
@@ -29,7 +30,7 @@ QString coloured(const QString& text, const QColor& colour) {
   return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
 }
 
-QString letter(const Run* run) { return QString(run_letter(run->slot)); }
+QString letter(const Run* run) { return run_letter(run->slot); }
 
 // "launch gaps −12.1 µs" for the three largest causes, and their shares of the difference
 // if these sum to about the whole.
@@ -84,21 +85,25 @@ QString changed_counts(const Comparison& c) {
   return parts.join(" ");
 }
 
-// Names the runs that are as fast as the fastest, within noise.
+// Names the runs that are as fast as the fastest, within noise. Empty if only the pair does the same work.
 QString fastest_of(const ComparedRuns& compared) {
-  size_t best = 0;
+  std::vector<size_t> alike;
+  for (size_t i = 0; i < compared.runs.size(); ++i)
+    if (same_task(compared.figures[0]->choices(), compared.figures[i]->choices())) alike.push_back(i);
+  if (alike.size() <= 2) return {};
   const auto us = [&](size_t i) { return compared.figures[i]->time.known() ? compared.figures[i]->time.us.value : 1e300; };
-  for (size_t i = 1; i < compared.runs.size(); ++i)
-    if (us(i) < us(best)) best = i;
+  const size_t best = *std::ranges::min_element(alike, {}, us);
   const auto time = [&](size_t i) { return step_time_measure(compared.figures[i]->time); };
   QStringList equal;
-  for (size_t i = 0; i < compared.runs.size(); ++i) {
+  for (const size_t i : alike) {
     const MeasureDelta d = delta_of(time(best), time(i));
     if (i != best && d.known() && d.verdict == Verdict::WithinNoise) equal << letter(compared.runs[i]);
   }
   const Run& run = *compared.runs[best];
-  const QString fastest = QObject::tr("Fastest of %1: %2 %3, step time %4")
-                              .arg(compared.runs.size())
+  const bool all = alike.size() == compared.runs.size();
+  const QString fastest = (all ? QObject::tr("Fastest of %1: %2 %3, step time %4")
+                               : QObject::tr("Fastest of the %1 that do the same work: %2 %3, step time %4"))
+                              .arg(alike.size())
                               .arg(letter(&run))
                               .arg(run.title.toHtmlEscaped(), time_axis_text(us(best)));
   return fastest + (equal.isEmpty() ? QString() : QObject::tr("; as fast, within noise: %1").arg(equal.join(", "))) + ".";
@@ -160,10 +165,11 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   if (!time.delta.known()) return times_->setText(tr("The step time of one is not known."));
   const double delta = time.delta.delta;
   const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
+  const auto rounded = [&](double noise) { return noise < 100 ? number(noise) : count_text(std::llround(noise / 10) * 10); };
   times_->setText(tr("Step time, median: %1 → %2 %5, %3%4 %5")
                       .arg(number(time.a.value.value), number(time.b.value.value), delta > 0 ? "+" : "", number(delta),
                            QString::fromStdString(time.a.unit)) +
-                  (time.delta.noise > 0 ? tr(" ± %1 (95 % interval)").arg(number(time.delta.noise)) : QString()));
+                  (time.delta.noise > 0 ? tr(" ± %1 (95 % interval)").arg(rounded(time.delta.noise)) : QString()));
 }
 
 // The most important causes. With more than two runs, also which run is the fastest.

@@ -81,6 +81,10 @@ int widest_number(const QTableWidget& table, int column) {
   return static_cast<int>(std::ceil(width));
 }
 
+MeasureDelta delta_from_first(const ComparedRuns& compared, size_t run, const MeasureValue& first, const MeasureValue& other) {
+  return compared_delta(compared.figures.front()->choices(), compared.figures[run]->choices(), first, other);
+}
+
 void add_section(QTableWidget& table, const QString& name) {
   const int row = table.rowCount();
   table.insertRow(row);
@@ -146,7 +150,7 @@ void CompareTables::showMeasures(const ComparedRuns& compared) {
     const int row = measures_->rowCount();
     measures_->insertRow(row);
     measures_->setItem(row, 0, table_item(head_of(values[0])));
-    pair ? showPairColumns(row, values[0], values[1]) : showRunColumns(row, values);
+    pair ? showPairColumns(compared, row, values[0], values[1]) : showRunColumns(compared, row, values);
   }
   fitColumns();
 }
@@ -200,8 +204,8 @@ void CompareTables::elideHeads() {
   elide_run_heads(*choices_, 1);
 }
 
-void CompareTables::showPairColumns(int row, const MeasureValue& a, const MeasureValue& b) {
-  const MeasureDelta d = delta_of(a, b);
+void CompareTables::showPairColumns(const ComparedRuns& compared, int row, const MeasureValue& a, const MeasureValue& b) {
+  const MeasureDelta d = delta_from_first(compared, 1, a, b);
   const bool quiet = d.verdict == Verdict::WithinNoise;
   const QString of_a = value_text(a), of_b = value_text(b);
   // 0.0 and 0.0 can differ by a hundred percent of almost nothing.
@@ -218,10 +222,10 @@ void CompareTables::showPairColumns(int row, const MeasureValue& a, const Measur
   for (int i = 0; i < 5; ++i) measures_->setItem(row, 1 + i, cells[i]);
 }
 
-void CompareTables::showRunColumns(int row, const std::vector<MeasureValue>& values) {
+void CompareTables::showRunColumns(const ComparedRuns& compared, int row, const std::vector<MeasureValue>& values) {
   for (size_t i = 0; i < values.size(); ++i) {
     auto* cell = table_item(value_text(values[i]), true);
-    if (const MeasureDelta d = delta_of(values[0], values[i]); i > 0 && d.known()) {
+    if (const MeasureDelta d = delta_from_first(compared, i, values[0], values[i]); i > 0 && d.known()) {
       const bool same = d.verdict == Verdict::WithinNoise;
       const QString far = std::isnan(d.percent) ? with_sign(d.delta, values[i].decimals) : percent_text(d.percent);
       cell->setData(kBesideRole, verdict_mark(d.verdict) + (same ? verdict_text(d.verdict) : far));
@@ -301,7 +305,7 @@ QByteArray CompareTables::measuresCsv(const ComparedRuns& compared) {
     out += quoted(first.group) + ',' + quoted(first.name) + ',' + quoted(first.unit);
     for (const Measures& run : all) out += ',' + number(run[row].value.value);
     for (size_t i = 1; i < all.size(); ++i) {
-      const MeasureDelta d = delta_of(first, all[i][row]);
+      const MeasureDelta d = delta_from_first(compared, i, first, all[i][row]);
       out += ',' + number(d.delta) + ',' + number(d.noise) + ',' + quoted(verdict_text(d.verdict));
     }
     out += '\n';

@@ -25,8 +25,8 @@ class CompareTables : public PagedPane {
 
  private:
   void showMeasures(const ComparedRuns& compared);
-  void showPairColumns(int row, const MeasureValue& a, const MeasureValue& b);
-  void showRunColumns(int row, const std::vector<MeasureValue>& values);
+  void showPairColumns(const ComparedRuns& compared, int row, const MeasureValue& a, const MeasureValue& b);
+  void showRunColumns(const ComparedRuns& compared, int row, const std::vector<MeasureValue>& values);
   void fitColumns();
   void fitPairColumns();
   void fitRows();

@@ -192,7 +192,6 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
   connect(&soon_, &QTimer::timeout, this, &DetailsPanel::refresh);
   connect(selection, &Selection::changed, &soon_, qOverload<>(&QTimer::start));
   steps_.setSingleShot(true);
-  steps_.setInterval(kStepsMs);
   connect(&steps_, &QTimer::timeout, this, &DetailsPanel::refreshSteps);
   connect(text_, &QTextBrowser::anchorClicked, this, &DetailsPanel::follow);
   connect(&ranges_, &RangeDetails::changed, this, &DetailsPanel::refresh);
@@ -230,8 +229,11 @@ void DetailsPanel::setRuns(const std::vector<Run*>& runs) {
     if (run) disconnect(run, nullptr, this, nullptr);
   runs_.assign(runs.begin(), runs.end());
   for (Run* run : runs)
-    connect(run, &Run::changed, this, [this] {
-      if (!steps_.isActive()) steps_.start();
+    connect(run, &Run::changed, this, [this, run] {
+      if (!run->live())
+        steps_.start(0);  // other views already show how it ended
+      else if (!steps_.isActive())
+        steps_.start(kStepsMs);
     });
   refresh();
 }

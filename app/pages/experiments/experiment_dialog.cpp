@@ -19,6 +19,8 @@
 namespace ws::app {
 namespace {
 
+constexpr int kValuesWidth = 390;  // buttons of one line
+
 // False for fields that nobody varies: the source of the rows, and what ends a run.
 bool varied(const Field& f) {
   constexpr std::string_view kLeftOut[] = {"data.path", "data.label_column", "train.target_accuracy",
@@ -64,6 +66,7 @@ ExperimentDialog::ExperimentDialog(const RunSpec& base, QWidget* parent) : QDial
 QWidget* ExperimentDialog::buildAxes() {
   auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* page = new QWidget(scroll);
   auto* column = new QVBoxLayout(page);
   column->setSpacing(4);
@@ -89,18 +92,29 @@ void ExperimentDialog::addAxis(const Field& f, QVBoxLayout& column) {
   auto* label = new QLabel(text(f.label), this);
   label->setFixedWidth(150);
   label->setToolTip(text(f.explain));
-  row->addWidget(label);
+  row->addWidget(label, 0, Qt::AlignTop);
   Axis axis{std::string(f.key), {}, nullptr};
   std::vector<std::string> values;
   for (const FieldValue& value : f.values) values.emplace_back(value.name);
   if (f.kind == FieldKind::Flag) values = {"true", "false"};
-  for (const std::string& value : values) {
+  auto* lines = new QVBoxLayout;
+  lines->setSpacing(row->spacing());
+  QHBoxLayout* line = nullptr;
+  for (int room = 0; const std::string& value : values) {
     auto* button = new QPushButton(QString::fromStdString(value), this);
     button->setProperty("small", true);
     button->setCheckable(true);
     button->setAccessibleName(text(f.label) + " " + QString::fromStdString(value));
     connect(button, &QPushButton::toggled, this, &ExperimentDialog::refresh);
-    row->addWidget(button);
+    button->ensurePolished();
+    room -= button->sizeHint().width() + row->spacing();
+    if (room < 0 || !line) {
+      if (line) line->addStretch(1);
+      lines->addLayout(line = new QHBoxLayout);
+      line->setSpacing(row->spacing());
+      room = kValuesWidth - button->sizeHint().width();
+    }
+    line->addWidget(button);
     axis.buttons.push_back(button);
   }
   if (values.empty()) {
@@ -112,7 +126,8 @@ void ExperimentDialog::addAxis(const Field& f, QVBoxLayout& column) {
     connect(axis.text, &QLineEdit::textChanged, this, &ExperimentDialog::refresh);
     row->addWidget(axis.text, 1);
   } else {
-    row->addStretch(1);
+    line->addStretch(1);
+    row->addLayout(lines, 1);
   }
   column.addLayout(row);
   axes_.push_back(std::move(axis));

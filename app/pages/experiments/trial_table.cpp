@@ -24,7 +24,7 @@ QString column_title(int column, bool two_lines) {
   using Q = QObject;
   const QString titles[] = {Q::tr("choice"),       Q::tr("µs a step"),  Q::tr("spread"),    Q::tr("gain"),
                             Q::tr("samples/s"),    Q::tr("first loss"), Q::tr("train loss"), Q::tr("test accuracy, %"),
-                            Q::tr("allocator calls"), Q::tr("peak, MiB"),  Q::tr("runs")};
+                            Q::tr("allocator calls"), Q::tr("peak memory"),  Q::tr("runs")};
   QString title = titles[column];
   if (!two_lines) return title;
   const qsizetype middle = title.size() / 2, left = title.lastIndexOf(' ', middle), right = title.indexOf(' ', middle);
@@ -41,6 +41,7 @@ QTableWidgetItem* cell(const QString& text, bool number) {
 
 QString number(const TrialResult& trial, Outcome outcome) {
   const auto m = measured(trial, outcome);
+  if (m && outcome == Outcome::Peak) return bytes_text(m->median * (1 << 20));
   return m ? outcome_text(outcome, m->median) : QStringLiteral("–");
 }
 

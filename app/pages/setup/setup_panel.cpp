@@ -240,7 +240,7 @@ void SetupPanel::setLive(std::optional<RunSpec> running) {
   refresh();
 }
 
-void SetupPanel::setOther(std::optional<RunSpec> other, QChar letter) {
+void SetupPanel::setOther(std::optional<RunSpec> other, const QString& letter) {
   other_ = std::move(other), other_letter_ = letter;
   refreshNotes();
 }
@@ -287,7 +287,8 @@ void SetupPanel::refresh() {
     title = QString::fromStdString(choices_->preset().name);
     for (const Preset& preset : presets())
       if (preset.name == choices_->preset().name) title = QString::fromStdString(preset.title);
-    title = tr("Preset: %1").arg(title);
+    const bool changed = !diff(choices_->preset(), choices_->spec()).empty();
+    title = (changed ? tr("%1, changed") : tr("Preset: %1")).arg(title);
   }
   const QFontMetrics metrics(ui_font(12));
   preset_button_->setText(metrics.elidedText(title, Qt::ElideRight, 170));

@@ -41,14 +41,18 @@ class ClickPathTest : public QObject, WindowHome {
     for (int i = 0; i < window.tabs()->count(); ++i)
       if (window.tabs()->tabText(i) == name) click(window.tabs(), window.tabs()->tabRect(i).center());
   }
+  static QString saidBy(const CompareTab& compare) {
+    QString said;
+    for (const QLabel* label : compare.headline()->findChildren<QLabel*>())
+      if (label->isVisible()) said += label->text() + '\n';
+    return said;
+  }
   // The verdict, its cause and the choice that differs can be read without another click.
   void knowsWhy(MainWindow& window) const {
     auto* compare = window.findChild<CompareTab*>();
     QVERIFY(compare->isVisible());
     QTRY_VERIFY_WITH_TIMEOUT(compare->ready(), 20'000);
-    QString said;
-    for (const QLabel* label : compare->headline()->findChildren<QLabel*>())
-      if (label->isVisible()) said += label->text() + '\n';
+    const QString said = saidBy(*compare);
     QVERIFY2(said.contains(QRegularExpression("faster|slower|noise|as fast")), qPrintable(said));
     QVERIFY2(said.contains("allocator") || said.contains("fusion") || said.contains("sync"), qPrintable(said));
     QVERIFY(compare->waterfall()->isVisible());
@@ -77,8 +81,15 @@ void ClickPathTest::fromALesson() {
   QTRY_VERIFY_WITH_TIMEOUT(!window->notice()->text().isEmpty(), 110'000);  // the conclusion
   QVERIFY2(window->notice()->text().contains("arena") || window->notice()->text().contains("graph"),
            qPrintable(window->notice()->text()));
+  const QString concluded = window->notice()->text();
   clickTab(*window, "Compare");
   knowsWhy(*window);
+  // The answer is about the run of the conclusion, with the same number.
+  auto* compare = window->findChild<CompareTab*>();
+  QCOMPARE(compare->candidate(), window->workspace()->shownRun());
+  static const QRegularExpression number(QString::fromUtf8(R"([0-9.]+( %|×) (faster|slower))"));
+  QVERIFY2(concluded.contains(number), qPrintable(concluded));
+  QVERIFY2(saidBy(*compare).contains(number.match(concluded).captured()), qPrintable(saidBy(*compare)));
   qInfo("%d clicks, %lld s", clicks_, clock_.elapsed() / 1000);
   QVERIFY(clicks_ <= 8);
   QVERIFY(clock_.elapsed() < 120'000);

@@ -13,6 +13,7 @@
 #include "app/pages/memory/memory_map_panel.h"
 #include "app/pages/plan/plan_panel.h"
 #include "app/pages/roofline/roofline_panel.h"
+#include "app/text/units.h"
 #include "app/widgets/theme.h"
 #include "app/pages/weights/weights_panel.h"
 #include "app/core/runs/run_ceilings.h"
@@ -65,6 +66,7 @@ class PanelsTest : public QObject {
   void partsOfAResidentKernelAreTimesOfThePlan();
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
+  void detailsShowTheEndOfARunAtOnce();
   void rooflineStaysUnderTheRoof();
   void theRoofIsWhatWasMeasured();
   void theRoofOfAFileIsThatOfItsCard();
@@ -217,6 +219,22 @@ void PanelsTest::detailsOfSpanOpBufferAndRange() {
   QVERIFY(panel.html().contains("100 ×"));
   selection.clear();
   QTRY_VERIFY(panel.html().contains("Click a span"));
+}
+
+// Other views show the last figures at once: two values of one figure would stand on one screen.
+void PanelsTest::detailsShowTheEndOfARunAtOnce() {
+  const auto run = test::made("ended", test::StepStyle::GraphArena, 0);
+  run->split.parts = {{prof::Meaning::Matrix, {}, 20}}, run->split.wall_us = 20, run->split.steps = 10;
+  Selection selection;
+  DetailsPanel panel(&selection);
+  panel.setRuns({run.get()});
+  panel.show();
+  QVERIFY(panel.html().contains(step_time_text(run->stepUs())));
+  run->step_time.us.value = 1234;
+  run->announce();
+  QCoreApplication::processEvents();
+  QVERIFY2(panel.html().contains(step_time_text(1234)), qPrintable(panel.html()));
+  panel.setRuns({});
 }
 
 void PanelsTest::detailsEscapeNames() {

@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "app/charts/curve_pane.h"
 #include "app/charts/split_pane.h"
@@ -18,11 +19,12 @@
 #include "app/core/report/report.h"
 #include "app/core/runs/training_folder.h"
 #include "app/pages/compare/compare_tab.h"
-#include "app/pages/details/range_details.h"
+#include "app/pages/details/details_panel.h"
 #include "app/pages/insights/insights_tab.h"
 #include "app/pages/library/library_model.h"
 #include "app/pages/library/runs_panel.h"
 #include "app/pages/live/live_page.h"
+#include "app/report/report_pages.h"
 #include "app/text/units.h"
 #include "app/timeline/timeline_painter.h"
 #include "app/window/status_line.h"
@@ -86,6 +88,7 @@ constexpr const char* kTitle = "title";
 constexpr const char* kStatus = "status";
 constexpr const char* kDevice = "device";
 constexpr const char* kChoices = "choices";
+constexpr const char* kLetter = "letter";
 
 // What all views of one run say, by figure and view.
 class Said {
@@ -195,6 +198,7 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   const QString letter = run_letter(run.slot);
   const QString split = window.findChild<LivePage*>()->split()->accessibleDescription();
   said.add(kTime, when + " split", after(split, "step time of " + letter));
+  said.addWords(kLetter, when + " split", QRegularExpression("step time of (\\w+) ").match(split).captured(1));
   said.add(kMean, when + " split", after(split, "mean step"));
   for (const CurvePane* pane : window.findChild<LivePage*>()->findChildren<CurvePane*>())
     if (pane->findChild<Plot*>()->accessibleName() == "Loss chart" && !pane->legend()->items().empty())
@@ -203,13 +207,11 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   for (size_t i = 0; i + 1 < bars.size(); ++i)  // the number at the end of a bar has a unit
     said.add(kTime, when + " bar of the split", printed(bars[i].text, bars[i + 1].text.isEmpty() ? "?" : bars[i + 1].text));
   said.add(kTime, when + " lane header", after(lane_numbers(run), "step time"));
-  const QString details = without_tags(step_details(run));
-  if (!details.isEmpty()) {
-    said.add(kTime, when + " details", after(details, "step time"));
-    add_spread(details, when + " details", said);
-    said.add(kMean, when + " details", after(details, "mean step"));
-    said.add(kCost, when + " details", after(details, QString::fromUtf8("tracing costs≥")));
-  }
+  const QString details = without_tags(window.findChild<DetailsPanel*>()->html());
+  said.add(kTime, when + " details", after(details, "step time"));
+  add_spread(details, when + " details", said);
+  said.add(kMean, when + " details", after(details, "mean step"));
+  said.add(kCost, when + " details", after(details, QString::fromUtf8("tracing costs≥")));
 }
 
 // The row of the run alone: two texts, "18.1" and "µs/step".
@@ -220,8 +222,11 @@ void look_at_runs_list(MainWindow& window, Run& run, const QString& when, Said& 
   view->scrollTo(index);
   const QRect row = view->visualRect(index);
   QString value, unit;
+  constexpr int kBadgeEnds = 48;
   for (const PaintedText& text : painted_texts(*view->viewport())) {
-    if (!row.contains(text.box.center().toPoint()) || text.box.right() < row.right() - 20) continue;
+    if (!row.contains(text.box.center().toPoint())) continue;
+    if (text.box.right() < row.left() + kBadgeEnds) said.addWords(kLetter, when + " runs", text.text);
+    if (text.box.right() < row.right() - 20) continue;
     (text.text.contains("/step") ? unit : value) = text.text;
   }
   said.add(kTime, when + " runs", value, unit.section('/', 0, 0));
@@ -269,27 +274,28 @@ void look_at_compare(MainWindow& window, const QString& when, Said& said) {
   }
 }
 
-void look_at_report(const Run& run, const QString& when, Said& said) {
-  const QString html = QString::fromStdString(report_html({report_run_of_file(run.path.toStdString())}));
+void look_at_report(const ReportRun& report, const Run& run, const QString& view, Said& said) {
+  const QString html = QString::fromStdString(report_html({report}));
   const QString table = html.section("<table>", 1, 1).section("</table>", 0, 0);
   const QStringList heads = table.section("</tr>", 0, 0).split("</th>"), cells = table.section("</tr>", 1, 1).split("</td>");
   for (int i = 0; i < std::min(heads.size(), cells.size()); ++i) {
     const QString head = without_tags(heads[i]).trimmed(), cell = without_tags(cells[i]).trimmed();
     if (head == QString::fromUtf8("step time, µs")) {  // "18.1, 17.2 to 19.0"
-      said.add(kTime, when + " report", cell.section(',', 0, 0), "µs");
-      said.add(kLow, when + " report", cell.section(", ", 1).section(" to ", 0, 0), "µs");
-      said.add(kHigh, when + " report", cell.section(" to ", 1).section(' ', 0, 0), "µs");
+      said.add(kTime, view, cell.section(',', 0, 0), "µs");
+      said.add(kLow, view, cell.section(", ", 1).section(" to ", 0, 0), "µs");
+      said.add(kHigh, view, cell.section(" to ", 1).section(' ', 0, 0), "µs");
     }
-    if (head == "train loss, last") said.add(kTrainLoss, when + " report", cell);
-    if (head == "test accuracy %") said.add(kAccuracy, when + " report", cell, "%");
-    if (head == "allocator calls a step") said.add(kCalls, when + " report", cell);
-    if (head == "peak memory") said.add(kMemory, when + " report", cell.section(' ', 0, 0), cell.section(' ', 1));
-    if (head == "run") said.addWords(kTitle, when + " report", cell);
-    if (head == "status" && run.hasChoices()) said.addWords(kStatus, when + " report", cell);
-    if (head == "device") said.addWords(kDevice, when + " report", cell);
-    if (head == "steps") said.add(kSteps, when + " report", cell);
-    if (head == "samples/s") said.add(kThroughput, when + " report", cell);
-    if (head == "tracing costs") said.add(kCost, when + " report", after(cell, QString::fromUtf8("≥")));
+    if (head == "train loss, last") said.add(kTrainLoss, view, cell);
+    if (head == "test accuracy %") said.add(kAccuracy, view, cell, "%");
+    if (head == "allocator calls a step") said.add(kCalls, view, cell);
+    if (head == "peak memory") said.add(kMemory, view, cell.section(' ', 0, 0), cell.section(' ', 1));
+    if (head == "run") said.addWords(kTitle, view, cell);
+    if (head == "status" && run.hasChoices()) said.addWords(kStatus, view, cell);
+    if (head == "device") said.addWords(kDevice, view, cell);
+    if (head == "steps") said.add(kSteps, view, cell);
+    if (head == "samples/s") said.add(kThroughput, view, cell);
+    if (i == 0 && report.letter >= 0) said.addWords(kLetter, view, cell);
+    if (head == "tracing costs") said.add(kCost, view, after(cell, QString::fromUtf8("≥")));
   }
 }
 
@@ -433,7 +439,8 @@ class ViewsAgreeTest : public QObject, WindowHome {
     compare->setRuns({&run});
     if (!QTest::qWaitFor([&] { return compare->ready(); }, 10'000)) qWarning("Compare never got ready");
     look_at_compare(window, when, said);
-    look_at_report(run, when, said);
+    look_at_report(report_run_of_file(run.path.toStdString()), run, when + " report of the file", said);
+    look_at_report(report_run(run), run, when + " report", said);
     look_at_files(run, when, said);
     look_at_pickers(window, when, said);
     look_at_insights(window, when, said);
@@ -456,6 +463,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
   }
 
   std::map<QString, Said> said_;  // by path
+  std::set<int> letters_;         // no two runs have the same
   std::map<QString, Calls> calls_;
   std::map<QString, RunSpec> ended_with_;
 
@@ -486,10 +494,12 @@ class ViewsAgreeTest : public QObject, WindowHome {
       Said said = look(*window, *run, "live");
       const QStringList times = said.views(kTime);
       printed += static_cast<size_t>(times.size());
-      if (times.size() < (run->split.steps > 0 ? 11 : run->stepUs() > 0 ? 9 : 0)) wrong << QString("run %1: too few views: %2").arg(number).arg(times.join("; "));
+      if (times.size() < (run->split.steps > 0 ? 12 : run->stepUs() > 0 ? 10 : 0)) wrong << QString("run %1: too few views: %2").arg(number).arg(times.join("; "));
       spreads = std::max(spreads, std::min(said.views(kLow).size(), said.views(kHigh).size()));
+      if (said.wordsOf(kLetter) < 2) wrong << QString("run %1: too few views have its letter").arg(number);
       if (said.wordsOf(kTitle) < 5) wrong << QString("run %1: too few views name it").arg(number);
       for (const QString& each : said.contradictions()) wrong << QString("run %1 (%2): %3").arg(number).arg(run->title, each);
+      if (!letters_.insert(run->letter).second) wrong << QString("run %1 has the letter of another").arg(number);
       said_[run->path] = std::move(said);
       if (fate != Fate::Imported) calls_[run->path] = calls_of(*run, wrong), ended_with_[run->path] = run->spec;
     }

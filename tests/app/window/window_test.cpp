@@ -365,6 +365,7 @@ void WindowTest::theRunJustTrainedIsShown() {
   QVERIFY(show_tab(*window, "Live"));
   // And one click compares it with the run before.
   QVERIFY2(window->notice()->text().contains("the run before"), qPrintable(window->notice()->text()));
+  QVERIFY2(window->notice()->text().startsWith("B: "), "another run may be shown meanwhile");
   QVERIFY(!window->notice()->problem());
   QCOMPARE(window->notice()->actions().size(), size_t(1));
   QCOMPARE(window->notice()->actions()[0]->text(), QString("Compare with A"));

@@ -44,6 +44,31 @@ TEST(Comparison, TwoRunsOfWhichOneIsFaster) {
   EXPECT_EQ(compared(a, a).measures[0].delta.verdict, Verdict::WithinNoise);
 }
 
+// A warning that losses are not comparable stands above no table that judges them.
+TEST(Comparison, OtherWorkIsNotJudged) {
+  ComparedRun a, b;
+  a.spec.emplace(), b.spec.emplace();
+  a.time = {{300, 0.5}, 299, 301}, b.time = {{100, 0.5}, 99, 101};
+  a.first_loss = 2.3, b.first_loss = 1.1;
+  a.evaluations = {{100, 1, 0.1, 0.4, 0.9}}, b.evaluations = {{100, 1, 0.1, 0.2, 0.9}};
+  const auto verdict = [&](MeasureKind kind) { return compare(a, b).of(kind).delta.verdict; };
+  for (const MeasureKind kind : {MeasureKind::StepTime, MeasureKind::Throughput, MeasureKind::FirstLoss, MeasureKind::TestLoss})
+    EXPECT_EQ(verdict(kind), Verdict::Better);
+  b.spec->train.batch = 4 * a.spec->train.batch;
+  EXPECT_EQ(verdict(MeasureKind::StepTime), Verdict::Neutral);
+  for (const MeasureKind kind : {MeasureKind::Throughput, MeasureKind::FirstLoss, MeasureKind::TestLoss})
+    EXPECT_EQ(verdict(kind), Verdict::Better) << "the data are the same";
+  b.spec->data.name = "iris";
+  for (const MeasureKind kind : {MeasureKind::StepTime, MeasureKind::Throughput, MeasureKind::FirstLoss, MeasureKind::TestLoss})
+    EXPECT_EQ(verdict(kind), Verdict::Neutral);
+  EXPECT_NE(to_text(compare(a, b)).find("losses are not comparable"), std::string::npos);
+  EXPECT_EQ(to_text(compare(a, b)).find("better"), std::string::npos);
+  b.spec = a.spec;
+  b.spec->model.hidden = {7};
+  EXPECT_EQ(verdict(MeasureKind::StepTime), Verdict::Neutral);
+  EXPECT_EQ(verdict(MeasureKind::TestLoss), Verdict::Better);
+}
+
 // Steps as a graph leaves them: `slow_every`-th steps take a hundred times as long.
 RunData steps_of(TimeNs step_ns, int slow_every) {
   RunData run;

@@ -107,6 +107,8 @@ class CompareTabTest : public QObject {
  private slots:
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void oneRunIsNotComparedWithItself();
+  void theShownRunIsTheCandidate();
+  void onlyRunsOfTheSameWorkAreRanked();
   void theTableKnowsEveryRun();
   void timelinesZoomTogether();
   void timelinesAlignAtAStep();
@@ -133,6 +135,56 @@ void CompareTabTest::oneRunIsNotComparedWithItself() {
   tab.setPair(tab.baseline(), tab.baseline());  // the same in both: they change places
   QCOMPARE(tab.candidate(), before);
   QVERIFY(tab.baseline() && tab.baseline() != before);
+  tab.setRuns({});
+}
+
+// The answer is about the run that the window shows, until the user chooses a pair.
+void CompareTabTest::theShownRunIsTheCandidate() {
+  std::vector<std::unique_ptr<Run>> runs;
+  for (int i = 0; i < 4; ++i)
+    runs.push_back(made(QString("run %1").arg(i), i ? test::StepStyle::GraphArena : test::StepStyle::EagerDirect, i));
+  Run *a = runs[0].get(), *b = runs[1].get(), *c = runs[2].get(), *d = runs[3].get();
+  CompareTab tab;
+  tab.setRuns({a, b, c});
+  QCOMPARE(tab.baseline(), a);
+  QCOMPARE(tab.candidate(), b);
+  tab.setShown(c);
+  QCOMPARE(tab.baseline(), a);
+  QCOMPARE(tab.candidate(), c);
+  tab.setShown(a);  // it is in the pair already
+  QCOMPARE(tab.candidate(), c);
+  tab.setShown(d);  // it is not ticked
+  QCOMPARE(tab.candidate(), c);
+  tab.setPair(a, b);
+  tab.setShown(c);
+  QCOMPARE(tab.candidate(), b);
+  tab.setRuns({b, c, d});  // the pair is gone, so the next one is no choice of the user
+  tab.setShown(d);
+  QCOMPARE(tab.candidate(), d);
+  tab.setRuns({});
+}
+
+// A network of another size is no faster or slower.
+void CompareTabTest::onlyRunsOfTheSameWorkAreRanked() {
+  std::vector<std::unique_ptr<Run>> runs;
+  for (int i = 0; i < 4; ++i)
+    runs.push_back(made(QString("run %1").arg(i), i ? test::StepStyle::GraphArena : test::StepStyle::EagerDirect, i));
+  CompareTab tab;
+  tab.resize(1300, 900);
+  const auto said = [&] {
+    tab.setRuns({runs[0].get(), runs[1].get(), runs[2].get(), runs[3].get()});
+    settle(tab);
+    QString all;
+    for (const QLabel* label : tab.headline()->findChildren<QLabel*>()) all += label->text() + "\n";
+    return all;
+  };
+  QVERIFY2(said().contains("Fastest of 4: "), qPrintable(said()));
+  runs[3]->spec.model.hidden = {7};
+  tab.setRuns({});
+  QVERIFY2(said().contains("Fastest of the 3 that do the same work: "), qPrintable(said()));
+  runs[2]->spec.data.name = "iris";
+  tab.setRuns({});
+  QVERIFY2(!said().contains("Fastest"), qPrintable(said()));
   tab.setRuns({});
 }
 

@@ -53,6 +53,7 @@ class SetupTest : public QObject, WindowHome {
   void explanationsAreThreeLinesAtMost();
   void explanationsComeWhenAsked();
   void executionSaysWhatAPersistentKernelTakes();
+  void aChangedPresetSaysSo();
   void executionIsFirstAndAboveTheFold();
   void theDockKeepsItsWidth();
   void whatDoesNotFitIsSaidBesideTheField();
@@ -136,6 +137,22 @@ void SetupTest::executionSaysWhatAPersistentKernelTakes() {
            qPrintable(budget->text()));
   choices->set("exec.launch", "graph");
   QVERIFY(!budget->isVisible());
+}
+
+// "Preset: Iris" above MNIST would contradict itself.
+void SetupTest::aChangedPresetSaysSo() {
+  auto window = open();
+  const QPushButton* preset = nullptr;
+  for (const QPushButton* button : window->findChild<SetupPanel*>()->findChildren<QPushButton*>())
+    if (button->accessibleName() == "Preset") preset = button;
+  QVERIFY(preset);
+  QVERIFY(window->workspace()->choices()->usePreset("iris"));
+  QTRY_COMPARE(preset->text(), QString("Preset: Iris"));
+  const QString epochs = QString::number(window->workspace()->choices()->spec().train.epochs);
+  window->workspace()->choices()->set("train.epochs", "7");
+  QTRY_COMPARE(preset->text(), QString("Iris, changed"));
+  window->workspace()->choices()->set("train.epochs", epochs);
+  QTRY_COMPARE(preset->text(), QString("Preset: Iris"));
 }
 
 void SetupTest::executionIsFirstAndAboveTheFold() {

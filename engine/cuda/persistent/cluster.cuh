@@ -8,9 +8,6 @@
 //      sends dz2 and the slopes of the activation to all blocks.
 //   3. Backward: each block recomputes dz1 of all rows in registers, multiplies it by its slice of the batch and
 //      updates its weights. The sums have the layout of the weights in registers.
-// A batch of more than 128 rows is shared by several clusters, which all keep the same weights. They add their gradients
-// through the L2 cache, in the same order.
-//
 // W2 is split by hidden units: a helper warp group computes its gradient, updates it and sends it to all blocks. The
 // same group loads the rows of the next step.
 //
@@ -22,7 +19,6 @@
 namespace ws::cuda::persistent {
 
 constexpr int B = choice::batch, R = B / kBlocks, H = choice::hidden_padded, O = choice::outputs;
-constexpr int kClusters = choice::clusters, kAllBlocks = kClusters * kBlocks;
 constexpr int kMathGroups = H / 64, kMathThreads = 128 * kMathGroups, kMathWarps = 4 * kMathGroups;
 constexpr int kThreads = kMathThreads + 128;
 constexpr int OW = choice::outputs_padded;  // floats per row of dz2
@@ -74,87 +70,15 @@ enum Barriers {
 
 struct Block {
   uint shared, rank;
-  int cluster;
   volatile int* verdict;  // fp16: nonzero if a gradient of this step is not finite
   Watch watch;
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
-  // The row of the batch that this block owns as number `row`.
-  WS_DEVICE int own_row(int row) const { return first_row() + static_cast<int>(rank) + kBlocks * row; }
-  WS_DEVICE int first_row() const { return kClusters == 1 ? 0 : cluster * B; }
-  WS_DEVICE int number() const { return (kClusters == 1 ? 0 : cluster * kBlocks) + static_cast<int>(rank); }
   // The target of this block's row `row` of a step: number i.
   WS_DEVICE uint target(int step, int row, int i) const {
     return at(choice::at_targets + (((step & 3) * R + row) * kTargets + i) * 4);
   }
 };
-
-// ---- gradients of several clusters ----
-// Where the block of this rank in cluster `cluster` leaves its gradients of a step.
-WS_DEVICE float* far_gradients(const Arguments& a, const Block& block, int step, int cluster) {
-  const int at = ((step & 1) * kClusters + cluster) * kBlocks + static_cast<int>(block.rank);
-  return static_cast<float*>(a.exchange) + (kFlagBytes + static_cast<size_t>(at) * choice::gradient_bytes) / 4;
-}
-// Adds the sums of all clusters to those of this block. Returns false if the wait was given up.
-WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, float (&sums)[4 * kTiles]) {
-  constexpr int most = kMoves ? 2 : 4;  // tiles of each cluster whose loads are in flight at once
-  constexpr int pause = 700;            // cycles in which nothing can have arrived; polls would slow the messages
-  const uint tag = tag_of(a.exchange_base + static_cast<uint>(step) + 1);
-  const int offset = static_cast<int>(threadIdx.x) * 4;
-  float* own = far_gradients(a, block, step, block.cluster) + offset;
-#pragma unroll
-  for (int j = 0; j < kTiles; ++j) {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) sums[4 * j + k] = tagged(sums[4 * j + k], tag);
-    set_far(own + j * kMathThreads * 4, make_float4(sums[4 * j], sums[4 * j + 1], sums[4 * j + 2], sums[4 * j + 3]), tag);
-  }
-  for (const int begin = clock(); clock() - begin < pause;) {
-  }
-  bool well = true;
-#pragma unroll
-  for (int first = 0; first < kTiles; first += most) {
-    uint4 words[kClusters * most];
-    well &= read_far(block.watch, tag, kWaitSums, step, words, [&](int i) -> const float* {
-      const int cluster = i / most, tile = first + i % most;
-      return tile < kTiles && cluster != block.cluster
-                 ? far_gradients(a, block, step, cluster) + offset + tile * kMathThreads * 4
-                 : nullptr;
-    });
-#pragma unroll
-    for (int j = first; j < first + most && j < kTiles; ++j) {
-      float4 total = make_float4(0.f, 0.f, 0.f, 0.f);
-#pragma unroll
-      for (int c = 0; c < kClusters; ++c) {
-        const float4 far = values_of(words[c * most + j - first]);
-        const bool is_own = c == block.cluster;
-        total.x += is_own ? sums[4 * j] : far.x, total.y += is_own ? sums[4 * j + 1] : far.y;
-        total.z += is_own ? sums[4 * j + 2] : far.z, total.w += is_own ? sums[4 * j + 3] : far.w;
-      }
-      sums[4 * j] = total.x, sums[4 * j + 1] = total.y, sums[4 * j + 2] = total.z, sums[4 * j + 3] = total.w;
-    }
-  }
-  __syncwarp();  // lanes may have left the loops apart
-  return well;
-}
-// The same for one value of this helper thread; `slot` is its place.
-WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, int slot, float& value) {
-  const uint number = a.exchange_base + static_cast<uint>(step) + 1;
-  const auto at = [&](int cluster) {
-    return reinterpret_cast<uint2*>(far_gradients(a, block, step, cluster) + kTiles * kMathThreads * 4) + slot;
-  };
-  write_numbered(at(block.cluster), value, number);
-  float parts[kClusters];
-  const bool well = wait_until(block.watch, kWaitSums, step, [&] {
-    bool all = true;
-#pragma unroll
-    for (int c = 0; c < kClusters; ++c) all &= peek_numbered(at(c), number, parts[c]);
-    return all;
-  });
-  value = 0.f;
-#pragma unroll
-  for (int c = 0; c < kClusters; ++c) value += parts[c];
-  return well;
-}
 
 // ---- the middle: the owner's rows ----
 struct Middle {
@@ -167,7 +91,7 @@ struct Middle {
 
   WS_DEVICE Middle(const Arguments& args, const Block& b, int w, int l)
       : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(g & (R - 1)), part(R == 4 ? g >> 2 : 0) {
-    valid = block.own_row(row) < a.batch;
+    valid = static_cast<int>(block.rank) + kBlocks * row < a.batch;
   }
 
   // Loads what this warp needs of W2 in the middle.
@@ -461,14 +385,14 @@ WS_DEVICE void note_loss(const Arguments& a, const Block& block, int step, int l
     loss += __shfl_xor_sync(~0u, loss, 1);
     loss += __shfl_xor_sync(~0u, loss, 2);
   }
-  if (block.own_row(row) >= a.batch) loss = correct = 0.f;
+  if (static_cast<int>(block.rank) + kBlocks * row >= a.batch) loss = correct = 0.f;
 #pragma unroll
   for (int d = 4; d < 4 * R; d *= 2) {
     loss += __shfl_xor_sync(~0u, loss, d);
     correct += __shfl_xor_sync(~0u, correct, d);
   }
   if (lane != 0) return;
-  float* out = a.partials + (static_cast<size_t>(step) * kAllBlocks + block.number()) * 2;
+  float* out = a.partials + (static_cast<size_t>(step) * kBlocks + block.rank) * 2;
   out[0] = loss, out[1] = correct;
 }
 
@@ -676,8 +600,7 @@ struct Rows {
 
   WS_DEVICE int batch_row(int k) const {
     const int place = warp * (B / 4) + (lane & 7) + 8 * k;
-    return block.first_row() + ((8 * (place / (8 * R)) + (place & 7)) ^ static_cast<int>(block.rank)) +
-           kBlocks * ((place >> 3) % R);
+    return ((8 * (place / (8 * R)) + (place & 7)) ^ static_cast<int>(block.rank)) + kBlocks * ((place >> 3) % R);
   }
   WS_DEVICE void find(int step) {
 #pragma unroll
@@ -685,7 +608,7 @@ struct Rows {
       const int b = batch_row(k);
       find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), row[k]);
     }
-    const int i = 32 * warp + lane, b = block.own_row(i / kTargets);
+    const int i = 32 * warp + lane, b = static_cast<int>(block.rank) + kBlocks * (i / kTargets);
     if (i < R * kTargets) find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), target_row);
   }
   WS_DEVICE uint tile(int step) const {
@@ -816,22 +739,10 @@ struct SmallLayer {
     const uint from = block.at(choice::at_small) + o * 48 + column * 4;
     return load_f(from) + load_f(from + 768) + load_f(from + 1536) + load_f(from + 2304);
   }
-  // Returns false if the wait for other clusters was given up.
-  WS_DEVICE bool move(int step, const StepFactors& f, bool skip) {
-    if (skip) return true;
-    bool well = true;
-    if (has_weight) {
-      float gradient = sum_of(out, thread % kOwn);
-      if constexpr (kClusters > 1) well &= add_clusters(a, block, step, thread, gradient);
-      persistent::move(a, f, true, w, m, v, gradient);
-    }
-    if (has_bias) {
-      float gradient = sum_of(static_cast<int>(block.rank), 8);
-      if constexpr (kClusters > 1) well &= add_clusters(a, block, step, 128, gradient);
-      persistent::move(a, f, false, b, bm, bv, gradient);
-    }
-    __syncwarp();
-    return well;
+  WS_DEVICE void move(const StepFactors& f, bool skip) {
+    if (skip) return;
+    if (has_weight) persistent::move(a, f, true, w, m, v, sum_of(out, thread % kOwn));
+    if (has_bias) persistent::move(a, f, false, b, bm, bv, sum_of(static_cast<int>(block.rank), 8));
   }
   // Four adjacent lanes collect four hidden units of one output, and each lane sends them to four blocks.
   WS_DEVICE void send() const {
@@ -893,7 +804,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
   const Rows rows{a, block, 0, 0};
   const float per_row = 1.f / static_cast<float>(a.batch);
   Rates rates(a);
-  StampLane stamps(a, 2 * block.number(), leads);
+  StampLane stamps(a, 2 * static_cast<int>(block.rank), leads);
   bool alive = true;
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
@@ -948,16 +859,12 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
-    if constexpr (kClusters > 1) {
-      stamps.begin(s, kPartWait, kWaitSums);
-      alive &= add_clusters(a, block, s, sums);
-    }
     stamps.begin(s, kPartUpdate, 0);
     if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
     if (lost) break;
   }
   stamps.end(a.steps);
-  if (block.cluster == 0 && !*block.watch.dead) layer.store();
+  if (!*block.watch.dead) layer.store();
 }
 
 WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& scaling) {
@@ -965,7 +872,7 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   Rows rows{a, block, warp, lane};
   SmallLayer layer(a, block, thread);
   Rates rates(a);
-  StampLane stamps(a, 2 * block.number() + 1, kept(thread == 0));
+  StampLane stamps(a, 2 * static_cast<int>(block.rank) + 1, kept(thread == 0));
   bool alive = true;
   const auto load = [&](int step) {
     if (step < a.steps) rows.load(step);
@@ -1004,21 +911,21 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
       scaling.decide(skip);
     }
     stamps.begin(s, kPartUpdate, 1);
-    alive &= layer.move(s, step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
+    layer.move(step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
     layer.send();
     if (lost) break;
   }
   stamps.end(a.steps);
-  if (block.cluster == 0 && !*block.watch.dead) layer.store();
+  if (!*block.watch.dead) layer.store();
 }
 
 // Adds the sums of the blocks, always in the same order.
 WS_DEVICE void write_metrics(const Arguments& a) {
   for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kThreads) {
     float loss = 0.f, correct = 0.f;
-    for (int i = 0; i < kAllBlocks; ++i) {
-      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2);
-      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2 + 1);
+    for (int i = 0; i < kBlocks; ++i) {
+      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2);
+      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2 + 1);
     }
     float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
     out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
@@ -1029,7 +936,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   extern __shared__ __align__(1024) unsigned char memory[];
   const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
                     static_cast<uint>(kept(static_cast<int>(cluster_rank()))),
-                    kClusters == 1 ? 0 : kept(static_cast<int>(blockIdx.x) / kBlocks),
                     reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
                     {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
   prepare_block(a, block, reinterpret_cast<float*>(memory));
@@ -1046,18 +952,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   __syncwarp();
   cluster_meets();
   if (block.rank != 0) return;
-  if constexpr (kClusters > 1) {
-    // The first block adds the losses of all clusters.
-    uint* flags = static_cast<uint*>(a.exchange);
-    const uint number = a.exchange_base + static_cast<uint>(a.steps) + 1;
-    if (block.cluster != 0) {
-      if (threadIdx.x == 0) raise(flags + block.cluster, number);
-      return;
-    }
-    if (threadIdx.x > 0 && threadIdx.x < kClusters)
-      wait_for_flag(block.watch, flags + threadIdx.x, number, kWaitSums, a.steps);
-    __syncthreads();
-  }
   write_metrics(a);
   if (choice::precision == kFp16 && threadIdx.x == 0 && !*block.watch.dead)
     *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};

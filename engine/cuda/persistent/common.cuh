@@ -266,6 +266,13 @@ WS_DEVICE int kept(int value) {
   return value;
 }
 
+// The low 32 bits of the multiprocessor's clock. Differences are right if they are unsigned, as the counter wraps.
+WS_DEVICE uint cycles() {
+  uint v;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(v)::"memory");
+  return v;
+}
+
 // ---- stamps ----
 // Records when its lane begins each part of a step. One thread writes. Without choice::stamps none of it is compiled.
 class StampLane {
@@ -305,11 +312,6 @@ class StampLane {
   }
 
  private:
-  WS_DEVICE static uint cycles() {
-    uint v;
-    asm volatile("mov.u32 %0, %%clock;" : "=r"(v)::"memory");
-    return v;
-  }
   WS_DEVICE static ulong nanoseconds() {
     ulong v;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(v)::"memory");

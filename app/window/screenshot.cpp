@@ -40,9 +40,19 @@ void train_for(MainWindow& window, double seconds) {
   while (timer.elapsed() < seconds * 1000 && window.workspace()->session()->busy()) turn(20);
 }
 
-bool still_reading(const MainWindow& window) {
-  return std::ranges::any_of(window.findChildren<WeightsPanel*>(),
+bool still_reading(MainWindow& window) {
+  return std::ranges::any_of(window.workspace()->library()->ticked(), [](const Run* run) { return !run->loaded; }) ||
+         std::ranges::any_of(window.findChildren<WeightsPanel*>(),
                              [](const WeightsPanel* panel) { return panel->isVisible() && panel->reading(); });
+}
+
+// Until all that is shown was read and painted, at most a minute.
+void read_all(MainWindow& window) {
+  constexpr int kSettleMs = 700;
+  turn(kSettleMs);
+  if (!still_reading(window)) return;
+  for (int i = 0; i < 600 && still_reading(window); ++i) turn(100);
+  turn(kSettleMs);
 }
 
 }  // namespace
@@ -91,12 +101,10 @@ int take_screenshot(MainWindow& window, const QCommandLineParser& options) {
   else if (options.isSet("train-seconds"))
     window.train();
   if (options.isSet("train-seconds")) train_for(window, options.value("train-seconds").toDouble());
-  turn(700);
-  for (int i = 0; i < 100 && still_reading(window); ++i) turn(100);
+  read_all(window);
   if (const int tab = tab_named(*window.tabs(), options.value("tab")); options.isSet("tab") && tab >= 0) {
     window.tabs()->setCurrentIndex(tab);  // an opened file may have shown another one
-    turn(700);
-    for (int i = 0; i < 100 && still_reading(window); ++i) turn(100);
+    read_all(window);
   }
   const bool written = window.grab().save(options.value("screenshot"));
   const QString state = window.statusLine()->text();

@@ -4,11 +4,14 @@
 #include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QTableView>
 #include <QtTest>
 
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/lab/lab_tab.h"
 #include "app/pages/live/live_page.h"
+#include "app/pages/multiprocessors/multiprocessors_panel.h"
+#include "app/pages/ranks/ranks_panel.h"
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
 #include "tests/app/support/made_ranks.h"
@@ -129,6 +132,8 @@ void LettersTest::everyTabAtEverySize() {
           window->workspace()->pick(run);
           window->tabs()->setCurrentIndex(tab);
           if (run == digits_) waitForDigits(*window);
+          if (run == inside_) QTRY_VERIFY(window->findChild<MultiprocessorsPanel*>()->parts()->model()->rowCount() > 0);
+          if (run == ranks_) QTRY_VERIFY(window->findChild<RanksPanel*>()->ranks()->model()->rowCount() > 0);
           settle(20);
           QVERIFY2(window->tabs()->currentIndex() == tab, qPrintable(window->tabs()->tabText(tab)));
           for (QWidget* w : window->findChildren<QWidget*>())

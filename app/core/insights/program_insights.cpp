@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "profiling/base/text.h"
@@ -86,6 +87,36 @@ std::string innermost_own_line(std::string_view stack) {
   return {};
 }
 
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// Fills gradients with zeros before the backward pass adds to them.
+bool zeroes_gradients(const prof::OpInfo& op) {
+  if (op.name != "aten::zero_" && op.name != "aten::_foreach_zero_" && op.name != "aten::fill_") return false;
+  const auto stack = prof::stack_of(op);
+  if (stack.size() > 1) return std::ranges::any_of(stack, [](std::string_view frame) { return frame.ends_with("zero_grad"); });
+  return op.name != "aten::fill_" && op.phase.empty() && op.layer.empty();
+}
+
+// The backward pass adds a new gradient to an old one. Only autograd's accumulation has no module.
+bool adds_to_gradient(const prof::OpInfo& op) { return op.phase == "backward" && op.layer.empty() && op.name == "aten::add_"; }
+
+// Pointwise kernels right after one another on a stream. A fused kernel would take at least as long as the longest.
+struct PointwiseChain {
+  static constexpr TimeNs kNear = 20'000;  // longer pauses have another cause
+  static constexpr uint64_t kFewest = 3;
+  uint64_t kernels = 0;
+  TimeNs begin = 0, end = 0;
+  Span longest;
+
+  bool takes(const Span& span) const { return kernels > 0 && span.start - end < kNear; }
+  void add(const Span& span) {
+    if (kernels == 0) begin = span.start;
+    if (kernels == 0 || span.duration > longest.duration) longest = span;
+    ++kernels, end = std::max(end, span.end());
+  }
+  TimeNs gain() const { return kernels < kFewest ? 0 : end - begin - static_cast<TimeNs>(longest.duration); }
+};
+
 class Program {
  public:
   explicit Program(const TraceLook& look) : trace_(*look.trace), judged_(steps_of(look)) {
@@ -104,7 +135,8 @@ class Program {
   std::vector<Insight> found() const {
     std::vector<Insight> all;
     for (auto found :
-         {waits_for_data(), waits_for_gpu(), hot_line(), pageable_copies(), many_optimizer_kernels(), fp32_products()})
+         {waits_for_data(), waits_for_gpu(), hot_line(), pageable_copies(), many_optimizer_kernels(), fp32_products(),
+          zeroed_gradients(), transposed_images(), pointwise_chains()})
       if (found) all.push_back(std::move(*found));
     std::ranges::stable_sort(all, std::greater<>{}, &Insight::cost_ns);
     // It costs no time until it ends the program.
@@ -135,6 +167,7 @@ class Program {
   }
 
   void see_gpu(size_t track) {
+    PointwiseChain chain;
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
       const prof::OpInfo* op = span.op != prof::kNoOp && span.op < trace_.ops.size() ? &trace_.ops[span.op] : nullptr;
       if (span.span_kind() == prof::SpanKind::Copy) {
@@ -143,12 +176,41 @@ class Program {
         const std::string line(prof::line_of(*op));
         pageable_[line].add(track, span, within(judged_, span));
         pageable_bytes_[line] += detail.bytes;
+      } else if (span.span_kind() == prof::SpanKind::Memset) {
+        if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(judged_, span));
       } else if (prof::is_kernel(span)) {
+        see_kernel(track, span, op);
+        see_chain(track, chain, span, op);
         if (op && op->phase == "optimizer") optimizer_.add(track, span, within(judged_, span));
         if (trace_.name(span.name).find("sgemm") != std::string::npos)
           fp32_products_.add(track, span, within(judged_, span));
       }
     });
+    keep(track, chain);
+  }
+
+  void see_kernel(size_t track, const Span& span, const prof::OpInfo* op) {
+    const std::string& name = trace_.name(span.name);
+    if (holds(name, "nchwToNhwc") || holds(name, "nhwcToNchw"))
+      transposed_[op ? std::string(prof::line_of(*op)) : std::string()].add(track, span, within(judged_, span));
+    if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(judged_, span));
+    if (op && adds_to_gradient(*op)) added_.add(track, span, within(judged_, span));
+    compiled_ = compiled_ || name.starts_with("triton_");
+  }
+
+  void see_chain(size_t track, PointwiseChain& chain, const Span& span, const prof::OpInfo* op) {
+    const bool pointwise = span.span_meaning() == prof::Meaning::Pointwise && (!op || op->phase != "optimizer");
+    if (!pointwise || !chain.takes(span)) keep(track, std::exchange(chain, {}));
+    if (pointwise) chain.add(span);
+  }
+
+  // A chain belongs to the line of its longest kernel.
+  void keep(size_t track, const PointwiseChain& chain) {
+    if (chain.gain() <= 0) return;
+    const prof::OpTag op = chain.longest.op;
+    const std::string line(op < trace_.ops.size() ? prof::line_of(trace_.ops[op]) : std::string_view{});
+    chains_[line].add(track, chain.longest, chain.gain());
+    chained_ += chain.kernels;
   }
 
   void see_samples(size_t track) {
@@ -287,6 +349,61 @@ class Program {
         prof::Meaning::Matrix, fp32_products_);
   }
 
+  std::string saves(TimeNs time) const { return "This saves at most " + time_text(per_step(time)) + " a step."; }
+  bool worth_a_card(TimeNs time) const {
+    constexpr double kShareOfKernels = 0.05;
+    return steps_ > 0 && static_cast<double>(time) >= kShareOfKernels * static_cast<double>(judged_.length());
+  }
+  static Cost sum_of(const Costs& costs) {
+    Cost all;
+    for (const auto& [line, cost] : costs) {
+      all.time += cost.time, all.count += cost.count;
+      if (!all.longest || cost.longest->span.duration > all.longest->span.duration) all.longest = cost.longest;
+    }
+    return all;
+  }
+  static std::string most_of_it(const Costs& costs) {
+    const auto* most = largest(costs);
+    return most && !most->first.empty() ? "Most of it is " + most->first + ". " : std::string();
+  }
+
+  Found zeroed_gradients() const {
+    Cost all = zeroed_;
+    all.time += added_.time, all.count += added_.count;
+    if (zeroed_.count == 0 || !worth_a_card(all.time)) return {};
+    std::string where;
+    if (const prof::OpTag op = all.longest->span.op; !prof::line_of(trace_.ops[op]).empty())
+      where = " at " + std::string(prof::line_of(trace_.ops[op]));
+    return insight("zeroed gradients",
+                   "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " +
+                       time_text(per_step(all.time)) + " a step, " + share(all.time),
+                   "Call zero_grad(set_to_none=True), the default since PyTorch 2.0: the backward pass then writes new gradients. " +
+                       saves(all.time),
+                   prof::Meaning::Optimizer, all);
+  }
+
+  Found transposed_images() const {
+    const Cost all = sum_of(transposed_);
+    if (!worth_a_card(all.time)) return {};
+    return insight("channels last",
+                   "convolutions transpose their images to channels-last and back: " + time_text(per_step(all.time)) + " a step, " +
+                       share(all.time),
+                   most_of_it(transposed_) + "Keep the images in that layout: model.to(memory_format=torch.channels_last), and the "
+                       "same for the input. " + saves(all.time),
+                   prof::Meaning::Copy, all);
+  }
+
+  Found pointwise_chains() const {
+    const Cost all = sum_of(chains_);
+    if (compiled_ || !worth_a_card(all.time)) return {};
+    const double kernels = static_cast<double>(chained_) / static_cast<double>(steps_);
+    return insight("pointwise chains",
+                   count_text(kernels) + " pointwise kernels a step run in chains: as one kernel for each chain, they would take " +
+                       time_text(per_step(all.time)) + " less, " + share(all.time),
+                   most_of_it(chains_) + "torch.compile(model) fuses such chains. " + saves(all.time),
+                   prof::Meaning::Pointwise, all);
+  }
+
   // Blocks that were allocated during the steps and never freed, if their number grows until the end.
   Found memory_grows() const {
     struct Kept {
@@ -334,6 +451,10 @@ class Program {
   Costs pageable_;  // copies to the GPU, by line
   std::map<std::string, uint64_t> pageable_bytes_;
   Cost optimizer_, fp32_products_;  // kernels
+  Cost zeroed_, added_;             // kernels and memsets that fill gradients, kernels that add to them
+  Costs transposed_, chains_;       // by line; chains: what one kernel for each would save
+  uint64_t chained_ = 0;
+  bool compiled_ = false;
   int64_t steps_ = 0;
   std::vector<TimeNs> begins_;  // of the steps
   Costs data_, syncs_;      // by line

@@ -138,6 +138,41 @@ TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
   EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the time"));
 }
 
+// What PyTorch can be told to leave out: each card has its gain, and the line and span where it is.
+TEST_F(Recorded, ZeroedGradientsTransposedImagesAndPointwiseChainsHaveTheirGain) {
+  const OpTag zero = op("aten::zero_", "", "train.py:30 in step > /usr/lib/python3/dist-packages/torch/optim/optimizer.py:90 in Optimizer.zero_grad < train.py:50 in main");
+  const OpTag other_zero = op("aten::zero_", "", "train.py:33 in masks < train.py:50 in main");
+  const OpTag sum = op("aten::add_", "backward", ""), convolution = op("aten::conv2d", "forward", "net.py:8 in forward < train.py:50 in main");
+  const OpTag act = op("aten::gelu", "forward", "net.py:12 in forward < train.py:50 in main");
+  const auto kernel = [this](const char* row, TimeNs begin, TimeNs length, const char* name, OpTag tag, Meaning meaning) {
+    Span span;
+    span.start = begin, span.duration = static_cast<uint64_t>(length), span.op = tag, span.name = trace.intern(name);
+    span.kind = static_cast<uint64_t>(SpanKind::Kernel), span.meaning = static_cast<uint64_t>(meaning);
+    trace.append(trace.track(TrackKind::Stream, row, "GPU 0"), span);
+  };
+  for (int step = 0; step < 20; ++step) {
+    add("stream 8", TrackKind::Stream, SpanKind::Memset, start(step), 400'000, "memset", zero);
+    add("stream 8", TrackKind::Stream, SpanKind::Memset, start(step) + 500'000, 5 * kMillisecond, "memset", other_zero);
+    kernel("stream 8", start(step) + 6 * kMillisecond, 300'000, "add", sum, Meaning::Other);
+    kernel("stream 9", start(step), kMillisecond, "void cudnn::engines_precompiled::nchwToNhwcKernel<float>", convolution, Meaning::Other);
+    for (int k = 0; k < 4; ++k)  // 300 µs each with 10 µs between them
+      kernel("stream 10", start(step) + k * 310'000, 300'000, "elementwise", act, Meaning::Pointwise);
+    kernel("stream 10", start(step) + 5 * kMillisecond, 2 * kMillisecond, "elementwise", act, Meaning::Pointwise);  // alone
+  }
+  std::map<std::string, Insight> said;
+  for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found;
+  EXPECT_THAT(said["zeroed gradients"].headline, HasSubstr("at train.py:30 in step, and the backward pass adds to them: 700.0 µs a step, 7 %"));
+  EXPECT_THAT(said["zeroed gradients"].why, HasSubstr("saves at most 700.0 µs a step"));
+  EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms a step, 10 % of the time"));
+  EXPECT_THAT(said["channels last"].why, HasSubstr("Most of it is net.py:8 in forward"));
+  EXPECT_THAT(said["pointwise chains"].headline, HasSubstr("4 pointwise kernels a step run in chains: as one kernel for each chain, they would take 930.0 µs less"));
+  EXPECT_THAT(said["pointwise chains"].why, HasSubstr("net.py:12 in forward"));
+  ASSERT_TRUE(said["pointwise chains"].place);
+  EXPECT_EQ(said["pointwise chains"].place->span.op, act);
+  kernel("stream 11", start(3), 1000, "triton_poi_fused_gelu_0", act, Meaning::Other);
+  for (const Insight& found : program_insights(look_of(trace))) EXPECT_NE(found.rule, "pointwise chains") << "it is compiled already";
+}
+
 TEST_F(Recorded, WhatIsShortOrBeforeTheStepsIsNotSaid) {
   range(start(0), kMillisecond, op("wait for data", "data", "train.py:22 in main"));
   range(start(0), kMillisecond, op(".item()", "sync", "train.py:52 in main"));

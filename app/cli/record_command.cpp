@@ -94,6 +94,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   if (run.extra.contains("cpu_only")) add(said("traced"));
   if (const std::string lost = said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
   add(said("kernel_ranges"));
+  for (const char* missing : prof::kNotRecorded) add(said(missing));
   if (a.counters)
     add(said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
                                  : said("counters"));

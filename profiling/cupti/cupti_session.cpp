@@ -409,19 +409,6 @@ namespace {
 // Wait for the thread that switches kinds, while the driver waits for us.
 constexpr std::chrono::milliseconds kPatience{20};
 
-void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver, MarkedThread& thread) {
-  HostEvent event;
-  event.type = HostEventType::Call;
-  event.start = static_cast<int64_t>(*call.correlationData);
-  event.end = steady_ns();
-  event.b = id;
-  event.op = thread.op();
-  event.step = thread.step;
-  event.correlation = call.correlationId;
-  event.what = driver;
-  if (event.start != 0) thread.events.push(event);
-}
-
 // Runs inside a call of the program, which must not see an error.
 OpTag op_at_launch(MarkedThread& thread) noexcept {
   try {
@@ -429,6 +416,19 @@ OpTag op_at_launch(MarkedThread& thread) noexcept {
   } catch (const std::exception&) {  // out of memory for a new place
     return thread.op();
   }
+}
+
+void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver, MarkedThread& thread) {
+  HostEvent event;
+  event.type = HostEventType::Call;
+  event.start = static_cast<int64_t>(*call.correlationData);
+  event.end = steady_ns();
+  event.b = id;
+  event.op = op_at_launch(thread);  // the same as at the begin of the call
+  event.step = thread.step;
+  event.correlation = call.correlationId;
+  event.what = driver;
+  if (event.start != 0) thread.events.push(event);
 }
 
 }  // namespace

@@ -97,9 +97,14 @@ Row& row_of(int64_t step, const Row& fresh, std::vector<Row>& open, std::vector<
 
 }  // namespace
 
+// A program may log the loss of a step, and at the end the mean of all: "train/loss" and "train/train_loss".
+bool NotesReader::is_first_of(ScalarRole role, const std::string& name) {
+  return names_.try_emplace(role, name).first->second == name;
+}
+
 void NotesReader::read(const HostNotes::Scalar& scalar, double wall_s, Rows& rows, RunSummary& summary) {
   const ScalarRole role = scalar_role(scalar.name);
-  if (role == ScalarRole::Other) {
+  if (role == ScalarRole::Other || !is_first_of(role, scalar.name)) {
     builder_.counter(scalar.name, "", {static_cast<TimeNs>(wall_s * 1e9), scalar.value});
     return;
   }

@@ -59,7 +59,7 @@ class HostNotes {
 };
 
 // Converts notes to the content of a run file. Scalars of one step form one row of metrics. Scalars that are neither a
-// loss nor an accuracy become counters.
+// loss nor an accuracy become counters, and so do a second loss and a second accuracy.
 class NotesReader {
  public:
   struct Rows {
@@ -73,6 +73,9 @@ class NotesReader {
  private:
   void read(const HostNotes::Scalar& scalar, double wall_s, Rows& rows, RunSummary& summary);
 
+  bool is_first_of(ScalarRole role, const std::string& name);
+
+  std::map<ScalarRole, std::string> names_;  // the first name of each role; scalars with other names are counters
   std::vector<std::string> stacks_;
   std::vector<Metric> open_metric_;  // zero or one
   std::vector<Evaluation> open_evaluation_;

@@ -2,6 +2,7 @@
 // programs our hook loads it earlier (injected_python.cpp).
 #include "profiling/recording/injected.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -28,10 +29,25 @@ std::atomic<ProgramWriter*> g_usable{nullptr};  // nullptr in a forked child
 std::atomic<bool> g_forked{false};
 std::mutex g_begin;
 
+std::string environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value ? value : otherwise;
+}
+
+// Python that is frozen into a program, or isolated, does not look where our hook is.
+void note_python_without_hook(ProgramWriter& writer) {
+  const bool wanted = !environment(kRecordPython, "").empty() && environment(kRecordPython, "") != to_string(PythonLevel::Off);
+  if (!wanted || !dlsym(RTLD_DEFAULT, "PyCode_Type") || environment(kRecordHooked, "") == std::to_string(getpid())) return;
+  writer.notes().fact("program_lines",
+                      "No modules, ops or lines: this Python ignores PYTHONPATH, as in a program made by PyInstaller, or with "
+                      "python -I or -E.");
+}
+
 void finish_at_exit() {
   ProgramWriter* writer = recorder();
   if (!writer) return;
   try {
+    note_python_without_hook(*writer);
     end_native_samples();
     writer->finish();
   } catch (const std::exception& failure) {
@@ -48,11 +64,6 @@ void note_status(int status, void*) {
 void finish_when_it_exits() {
   std::atexit(finish_at_exit);
   on_exit(note_status, nullptr);
-}
-
-std::string environment(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value ? value : otherwise;
 }
 
 CollectorOptions collector_options() {

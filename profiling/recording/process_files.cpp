@@ -20,6 +20,15 @@ bool works_on_gpu(const std::string& path) {
   return std::ranges::any_of(trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
 }
 
+// True if the program marked modules, ops, steps or losses: a launcher does not.
+bool tells_of_itself(const std::string& path) {
+  RunFileReader file(path);
+  const Trace trace = file.outline();
+  return !file.metrics().empty() || std::ranges::any_of(trace.tracks(), [](const Track& track) {
+    return track.spans > 0 && (track.kind == TrackKind::Steps || track.name.ends_with(" ranges"));
+  });
+}
+
 // True if the file is from a data loader worker.
 bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
 
@@ -64,20 +73,23 @@ std::string rank_text() {
 }
 
 void fold_processes(const std::vector<std::string>& files) {
-  std::vector<bool> works, loads;
+  std::vector<bool> works, loads, tells;
   for (const std::string& file : files) {
     if (is_still_written(file)) return;
     try {
       works.push_back(works_on_gpu(file));
       loads.push_back(loads_data(file));
+      tells.push_back(!loads.back() && tells_of_itself(file));
     } catch (const Failure&) {  // do not remove an unreadable file
-      works.resize(loads.size() + 1, true), works.back() = true;
-      loads.push_back(false);
+      works.resize(tells.size(), true), works.push_back(true);
+      loads.resize(tells.size(), false), loads.push_back(false);
+      tells.push_back(true);
     }
   }
-  const bool any = std::ranges::any_of(works, std::identity{});
+  const bool any = std::ranges::any_of(works, std::identity{}), any_tells = std::ranges::any_of(tells, std::identity{});
+  const auto stays = [&](size_t i) { return works[i] || (!any && (any_tells ? tells[i] : !loads[i])); };
   std::vector<std::string> kept, gone;
-  for (size_t i = 0; i < files.size(); ++i) (works[i] || (!any && !loads[i]) ? kept : gone).push_back(files[i]);
+  for (size_t i = 0; i < files.size(); ++i) (stays(i) ? kept : gone).push_back(files[i]);
   if (kept.empty()) return;
   for (const std::string& file : gone) remove_run(file);
   const std::vector<std::string> ranks = ranks_in(kept);

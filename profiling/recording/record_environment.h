@@ -34,6 +34,7 @@ inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
 inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";      // the level
 inline constexpr const char* kRecordCommand = "WARPSCOPE_RECORD_COMMAND";    // a JSON list
 inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // local socket of the follower
+inline constexpr const char* kRecordHooked = "WARPSCOPE_RECORD_HOOKED";      // the process that our Python hook runs in
 // The program that makes each recorded program a job of its own, if no file is named: warpscope-cli.
 inline constexpr const char* kRecordServer = "WARPSCOPE_RECORD_SERVER";
 

@@ -172,8 +172,9 @@ std::string started_by(const std::string& launcher, const std::vector<std::strin
 }
 
 bool is_launcher(const std::string& name) {
-  constexpr std::array<std::string_view, 8> kNames{
-      "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "torch.distributed.run", "torch.distributed.launch"};
+  constexpr std::array<std::string_view, 13> kNames{
+      "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "torch.distributed.run", "torch.distributed.launch",
+      "accelerate.commands.launch", "uv", "conda", "poetry", "pixi"};
   return std::ranges::find(kNames, name) != kNames.end();
 }
 

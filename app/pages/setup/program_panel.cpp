@@ -21,6 +21,9 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"program_torch_cuda", "CUDA of PyTorch"},
     {"program_python", "Python"},
     {"program_threads", "threads"},
+    {"program_lines", "lines"},
+    {"program_ops", "ops"},
+    {"program_memory", "memory"},
     {"program_memory_retries", "PyTorch cache flushes"},
     {"program_memory_errors", "out-of-memory errors"}};
 

@@ -289,6 +289,36 @@ class Torch(Recorded):
         self.assertEqual(lines["Adam.step"], {f"train.py:{number['optimizer.step()']} in <module>"})
         self.assertEqual(lines["backward"], {f"train.py:{number['loss.backward()']} in <module>"})
 
+    def test_the_whole_stack_of_each_op_is_kept(self):
+        self.recorded("lines")
+        number = {text.strip(): i for i, text in enumerate(TRAIN.split("\n"), 1)}
+        block, call = number["x = block(x)"], number["loss = criterion(net(x), y)"]
+        table = {}
+        for line in self.stats("line").splitlines():
+            cells = line.split()
+            if "train.py:" in line:
+                table[cells[-3]] = cells
+        with_calls = {place: float(cells[3]) for place, cells in table.items()}
+        inner = number["return x + self.fc2(torch.relu(self.fc1(x)))"]
+        self.assertGreaterEqual(with_calls[f"train.py:{block}"], with_calls[f"train.py:{inner}"])
+        self.assertGreaterEqual(with_calls[f"train.py:{call}"], with_calls[f"train.py:{block}"])
+        tree = self.stats("stack")
+        self.assertRegex(tree, r"<module> \(train.py\)[^$]*\n +[0-9. ]+  +Net.forward \(train.py\)[^$]*\n[^$]* aten::addmm")
+        self.assertNotIn("_call_impl", tree, "it stands around each module")
+
+    def test_code_that_torch_compile_generated_is_no_line_of_the_program(self):
+        generated = (
+            "# from torch._inductor.async_compile import AsyncCompile\nimport torch\ndef call(x):\n"
+            "    # Topologically Sorted Source Nodes: [add], Original ATen: [aten.add]\n    return x.add(1)\n"
+        )
+        self.write("made/generated.py", generated)
+        program = "import sys\nsys.path.append('made')\nimport generated, torch\nfor _ in range(3):\n    generated.call(torch.ones(2))\n"
+        done = self.record([TORCH, self.write("p.py", program)], "lines")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = {arguments.get("line") for _, name, arguments, _ in self.events() if name == "aten::add"}
+        self.assertEqual(lines, {"p.py:5 in <module>"})
+        self.assertIn("call (made/generated.py:5)", self.stats("stack"))
+
     def test_calls_that_wait_for_the_gpu_have_their_line(self):
         text = "import torch\nx = torch.ones(1)\ndef read(t):\n    return t.item()\nassert read(x) == 1 and x.tolist() == [1]\n"
         done = self.record([TORCH, self.write("waits.py", text)])
@@ -492,8 +522,8 @@ class Frames(Recorded):
                     times[row, inner] = times.get((row, inner), 0) + event["dur"]
                 if name == "augment":
                     lines.add(arguments.get("line"))
-            self.assertGreater(times.get(("samples of MainThread", "inner"), 0), 2e5, (version, times))
-            self.assertGreater(times.get(("samples of second", "inner"), 0), 2e5, (version, times))
+            self.assertGreater(times.get(("samples of MainThread", "inner"), 0), 5e4, (version, times))
+            self.assertGreater(times.get(("samples of second", "inner"), 0), 5e4, (version, times))
             self.assertEqual(lines, {f"spin.py:{line} in <module>"}, version)
 
 
@@ -559,6 +589,12 @@ class Loggers(Recorded):
 
     def test_tqdm(self):
         self.caught("tqdm")
+
+    def test_a_bar_that_counts_late_has_a_step_for_each_value(self):
+        self.write("tqdm/__init__.py", STAND_INS["tqdm/__init__.py"])
+        self.write("tqdm/std.py", STAND_INS["tqdm/std.py"].replace("self.n += 1", "pass"))
+        self.assertEqual(self.record(["python3", self.write("p.py", LOGS["tqdm"])]).returncode, 0)
+        self.assertEqual([(row[1], float(row[2])) for row in self.scalars()[1:]], [("0", 0.5), ("1", 1.5), ("2", 2.5)])
 
     def test_wandb(self):
         self.caught("wandb")
@@ -630,7 +666,7 @@ DEEP = """
 import os, sys, time
 sys.setrecursionlimit(30_000)
 os.remove(__file__)
-def fall(n): return fall(n - 1) if n else time.sleep(0.7)
+def fall(n): return fall(n - 1) if n else time.sleep(2.5)
 fall(20_000)
 print("deep")
 """
@@ -657,6 +693,35 @@ class Strange(Recorded):
         self.assertEqual(self.record([python, path]).returncode, 0)
         stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
         self.assertTrue(any("hot (a folder/spin ü.py:3)" in stack for stack in stacks), stacks)
+
+    def test_a_python_that_does_not_load_our_hook_is_named(self):
+        # As in a program made by PyInstaller: CUDA loads our library, but nothing of Python's paths is ours.
+        text = (
+            "import ctypes, os, time\nlibrary = ctypes.CDLL(os.environ['WARPSCOPE_RECORD_LIBRARY'])\n"
+            "library.InitializeInjection()\ntime.sleep(0.3)\nprint('end')\n"
+        )
+        path = self.write("frozen.py", text)
+        for flags, named in ((["-I"], True), ([], False)):
+            done = self.record(["python3", *flags, path])
+            self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
+            self.assertEqual("this Python ignores PYTHONPATH" in done.stderr, named, done.stderr)
+
+    def test_frames_that_cannot_be_read_are_said_once(self):
+        # An interpreter of an unknown version: its frames are elsewhere.
+        text = "import sys\nsys.version_info = (3, 99, 0)\nimport time, warpscope\nwarpscope.log(loss=1.0)\nend = time.time() + 0.5\nwhile time.time() < end: pass\nprint('end')\n"
+        path = self.write("unknown.py", text.replace("(3, 99, 0)", "type('Unknown', (), {'__getitem__': lambda s, i: (3, 10 if sys.hexversion >= 0x30b0000 else 12)[i]})()"))
+        done = self.record(["python3", path], "lines", PYTHONPATH=PACKAGE)
+        self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
+        self.assertEqual(done.stderr.count("No source lines and no stacks"), 1, done.stderr)
+
+    def test_a_launcher_leaves_no_file_beside_its_program(self):
+        # As accelerate launch does: it imports torch itself, then starts the program.
+        write = self.write("steps.py", "import warpscope\nfor i in range(4):\n    warpscope.log(loss=1.0 / (i + 1))\n    warpscope.step()\n")
+        launcher = self.write("launch.py", "import subprocess, sys, time\ntime.sleep(0.5)\nsys.exit(subprocess.run([sys.executable, sys.argv[1]]).returncode)\n")
+        done = self.record(["python3", launcher, write], PYTHONPATH=PACKAGE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".wsrun")], ["r.wsrun"])
+        self.assertIn("3 steps", done.stderr)
 
     def test_without_write_access_the_program_is_not_started(self):
         path = self.write("program.py", "open('ran', 'w')")

@@ -49,6 +49,19 @@ TEST(HostNotes, ScalarsOfAStepAreOneRow) {
   EXPECT_EQ(summary.test_loss, 1.75);
 }
 
+TEST(HostNotes, ASecondLossIsACounterOfItsOwn) {
+  HostNotes notes;
+  for (int step = 0; step < 3; ++step) notes.scalar("train/loss", 2.5 - step, step);
+  notes.scalar("train/train_loss", 9.0, 2);  // the mean of all, at the end
+  NotesReader reader;
+  RunSummary summary;
+  NotesReader::Rows rows = reader.read(notes.take(), 0, summary);
+  ASSERT_EQ(rows.batch.counters.size(), 1u);
+  EXPECT_EQ(rows.batch.counters[0].name, "train/train_loss");
+  EXPECT_EQ(reader.last().metrics.at(0).loss, 0.5);
+  EXPECT_EQ(summary.train_loss, 0.5);
+}
+
 TEST(HostNotes, SamplesAreSpansNamedByTheirStack) {
   HostNotes notes;
   const uint32_t stack = notes.stack("hot (a.py:3) < main (a.py:9)");

@@ -21,6 +21,8 @@ TEST(NameOfCommand, IsWhatPythonRuns) {
   EXPECT_EQ(name_of_command({"/usr/bin/python3", "-u", "my code/train.py", "--epochs", "2"}), "train.py");
   EXPECT_EQ(name_of_command({"python3.12", "-m", "torch.distributed.run", "a.py"}), "a.py");
   EXPECT_EQ(name_of_command({"torchrun", "--nproc-per-node", "2", "my code/ddp.py", "--data", "x.py"}), "ddp.py");
+  EXPECT_EQ(name_of_command({"accelerate", "launch", "--num_processes", "2", "ddp.py"}), "ddp.py");
+  EXPECT_EQ(name_of_command({"uv", "run", "--with", "torch", "train.py"}), "train.py");
   EXPECT_EQ(name_of_command({"mpirun", "-n", "2", "./solver"}), "mpirun");
   EXPECT_EQ(name_of_command({"python3", "-c", "print(1)"}), "python3");
   EXPECT_EQ(name_of_command({"python3", "-X", "opt", "-W", "error", "a.py"}), "a.py");
@@ -62,6 +64,19 @@ TEST_F(ProcessFiles, OfALauncherAndWorkersWithoutGpuAreRemoved) {
   EXPECT_FALSE(there(files[2]));
   EXPECT_TRUE(there(files[3]));
   EXPECT_EQ(RunFileReader(files[0]).outline().tracks().size(), 2u);
+}
+
+// As by "accelerate launch" on a machine without a GPU.
+TEST_F(ProcessFiles, OfALauncherWithoutAnyGpuIsRemoved) {
+  Made made;
+  made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 100, "step");
+  const std::vector<std::string> files{file("a.wsrun", false), (folder / "a.10.wsrun").string(), file("a.11.wsrun", false)};
+  write_run(files[1], made.trace);
+  fold_processes(files);
+  EXPECT_TRUE(there(files[0]));
+  EXPECT_FALSE(there(files[1]));
+  EXPECT_FALSE(there(files[2]));
+  EXPECT_EQ(RunFileReader(files[0]).outline().tracks()[0].kind, TrackKind::Steps);
 }
 
 TEST_F(ProcessFiles, AllStayWhereNoneWorkedOrOneCannotBeRead) {

@@ -18,6 +18,7 @@ def install():
         return
     if _helps_multiprocessing():
         return
+    os.putenv("WARPSCOPE_RECORD_HOOKED", str(os.getpid()))  # for our library; os.environ stays as it is
     global api
     from . import program, samples
 
@@ -45,6 +46,7 @@ def _forget():
     global api
     api = None
     recorder.Recorder.silence()
+    sys.modules[__name__ + ".samples"].forget()
 
 
 def _hide_frames():

@@ -2,11 +2,12 @@
 
 
 def install(program, torch):
-    if program.level < 2 and _followed(program.recorder, torch):
-        return
-    if _observed(program.recorder, torch, program.level >= 2):
-        return
-    program.recorder.fact("program_ops", "this PyTorch has no observers that are known here: no backward modules")
+    recorder = program.recorder
+    if program.level < 2 and _followed(recorder, torch):
+        return recorder.fact("program_backward_heard", "in autograd's engine")
+    if _observed(recorder, torch, program.level >= 2):
+        return recorder.fact("program_backward_heard", "by PyTorch's observers")
+    recorder.fact("program_ops", "No modules of the backward pass: this PyTorch has no observers that are known here.")
     if program.level >= 2 and (torch.version.cuda or getattr(torch.version, "hip", None)):
         _when_cuda_begins(program, torch)
 

@@ -52,7 +52,8 @@ class Program:
             except Exception:
                 pass
             if not self.reads_frames:
-                recorder.fact("program_lines", "no lines and no stacks: this Python's frames cannot be read")
+                version = ".".join(platform.python_version_tuple()[:2])
+                recorder.fact("program_lines", f"No source lines and no stacks: the frames of Python {version} cannot be read here.")
         return True
 
     def end_step(self):
@@ -200,7 +201,10 @@ def _lightning(program, module):
 
 def _tqdm(program, module):
     def shown(self, ordered_dict=None, refresh=True, **values):
-        program.log(_numbers({**(ordered_dict or {}), **values}), getattr(self, "n", None))
+        # A bar counts late: between its updates of the screen, its number stays the same.
+        step = max(getattr(self, "n", 0), getattr(self, "_warpscope_step", -1) + 1)
+        self._warpscope_step = step
+        program.log(_numbers({**(ordered_dict or {}), **values}), step)
 
     _after(module.tqdm, "set_postfix", shown)
 

@@ -50,6 +50,14 @@ class Recorder:
                     self._reset()
             return self._library is not None
 
+    def loaded_by_cuda(self):
+        """True if CUDA has started without torch, and has loaded the library."""
+        try:
+            ctypes.CDLL(self._path, mode=os.RTLD_NOLOAD)
+            return True
+        except OSError:
+            return False
+
     def _load(self):
         library = ctypes.CDLL(self._path)
         texts = [ctypes.c_char_p] * 3

@@ -9,9 +9,27 @@ import time
 SETTLE = 0.2  # seconds; a helper process that ends sooner leaves no recording
 SETTLE_BEFORE_TORCH = 3.0
 
+_lock = threading.Lock()
+_over = False  # the interpreter is ending: its lock must not be waited for any more
+
 
 def start(api):
+    # Registered here: a program may end while the thread below begins.
+    atexit.register(_stop, api)
     _thread.start_new_thread(_run, (api,))  # not in threading.enumerate() of the program
+
+
+def forget():
+    """In a forked child: the parent may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+
+
+def _stop(api):
+    global _over
+    with _lock:
+        _over = True
+    api.recorder.stop_sampling()
 
 
 def _may_import_torch():
@@ -28,11 +46,12 @@ def _run(api):
         time.sleep(SETTLE)
         if not api.recorder.begun and _may_import_torch():
             end = time.monotonic() + SETTLE_BEFORE_TORCH
-            while time.monotonic() < end and not api.recorder.begun:
-                time.sleep(0.05)
+            while time.monotonic() < end and not api.recorder.begun and not api.recorder.loaded_by_cuda():
+                time.sleep(0.02)
         if api.begin() and api.reads_frames:
-            atexit.register(api.recorder.stop_sampling)
-            api.recorder.sample(_thread_name, api.level >= 3)
+            with _lock:
+                if not _over:
+                    api.recorder.sample(_thread_name, api.level >= 3)
     except BaseException:
         return  # the interpreter is ending
 

@@ -12,6 +12,7 @@ Possible ways, with the CPU time that they add to the program's thread (CPython 
     an op: TorchDispatchMode, empty                                           4.3 µs     replaced
     an op: the profiler's NVTX ranges (emit_nvtx)                             0.5 µs     where a PyTorch has no known observers
     its line: the interpreter's frames, read at the op (python_frames.h)     0.1 µs     used
+    its whole stack: the same frames up to the outermost, known by a hash     within noise of its line   used
     its line: sys.settrace, or sys.monitoring                                 a Python call for each line that runs: replaced
     stacks each ms: faulthandler, with the interpreter's lock                 25 to 100 % of a small step: replaced
     stacks each ms: frames read from a thread of ours, without the lock       within noise   used
@@ -35,7 +36,7 @@ def install(program, torch):
 def _memory(program, torch):
     """Blocks of PyTorch's allocators, with the range in which they were made. When its cache failed is asked at the end."""
     if not program.recorder.torch_memory():
-        program.recorder.fact("program_memory", "this PyTorch reports its blocks in no way that is known here")
+        program.recorder.fact("program_memory", "No blocks of PyTorch's allocator: this PyTorch does not report them.")
 
     def ask():
         counts = {"num_alloc_retries": 0, "num_ooms": 0}
@@ -135,7 +136,8 @@ def _modules(program, torch):
         return paths.learn(module, phase)
 
     if recorder.hear_modules(original, learn):
-        return
+        return recorder.fact("program_modules_heard", "in the interpreter's call")
+    recorder.fact("program_modules_heard", "by a wrapper in Python")
     push, pop = recorder.push_module, recorder.pop
     compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
 

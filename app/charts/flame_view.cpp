@@ -47,6 +47,8 @@ void FlameView::setTree(prof::FlameTree tree) {
 
 void FlameView::setDifference(bool on) { difference_ = on, layOut(); }
 
+void FlameView::setRootText(const QString& text) { root_ = text, update(); }
+
 void FlameView::setEmptyText(const QString& text) { empty_ = text, update(); }
 
 void FlameView::setSearch(const QString& words) {
@@ -141,7 +143,7 @@ QString FlameView::tip(uint32_t index) const {
   const prof::FlameNode& node = tree_[index];
   const double all = std::max(weight(tree_[0]), 1.0);
   const auto time = [](double ns) { return step_time_text(ns * 1e-3); };
-  QString text = index == 0 ? tr("all threads") : name_of(node);
+  QString text = index == 0 ? root_ : name_of(node);
   if (!node.path.empty()) text += "\n" + QString::fromStdString(node.path);
   if (difference_) {
     text += "\n" + tr("%1 a step, %2 in the baseline").arg(step_time_text(node.ns * 1e-3), step_time_text(node.before * 1e-3));
@@ -171,7 +173,7 @@ void FlameView::paintBlock(QPainter& painter, const Block& block) const {
   constexpr double kLeastText = 34;
   if (block.box.width() < kLeastText) return;
   painter.setPen(t.ink_on(fill));
-  const QString text = block.node == 0 ? tr("all threads") : name_of(node);
+  const QString text = block.node == 0 ? root_ : name_of(node);
   painter.drawText(block.box.adjusted(4, 0, -3, 0), Qt::AlignLeft | Qt::AlignVCenter,
                    QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, block.box.width() - 7));
 }

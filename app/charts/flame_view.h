@@ -14,6 +14,7 @@ class FlameView : public QWidget {
   explicit FlameView(QWidget* parent = nullptr);
   void setTree(prof::FlameTree tree);      // keeps the zoom if the function is still there
   void setDifference(bool on);             // colours show slower or faster than the baseline
+  void setRootText(const QString& text);   // what all blocks together are
   void setEmptyText(const QString& text);
   void setSearch(const QString& words);    // matching functions are marked
   double matched() const { return matched_; }  // share of the time in matching functions
@@ -54,7 +55,7 @@ class FlameView : public QWidget {
   prof::FlameTree tree_;
   std::vector<Block> blocks_;
   std::vector<bool> matches_;
-  QString words_, empty_;
+  QString words_, empty_, root_ = tr("all threads");
   double matched_ = 0;
   uint32_t zoomed_ = 0;
   int hovered_ = -1;

@@ -12,6 +12,7 @@
 #include "app/core/insights/multiprocessor_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/core/runs/newest_trace.h"
+#include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
@@ -130,10 +131,11 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     print_table(heading(run.summary) + causes_text(run.trace));
     return true;
   }
-  if (a.by != "host" && a.by != "gaps") return false;
-  const prof::HostStacks stacks = prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps"});
+  if (a.by != "host" && a.by != "gaps" && a.by != "stack") return false;
+  const prof::HostStacks stacks = a.by == "stack" ? prof::launch_stacks(run.trace, {-prof::kAlways, prof::kAlways})
+                                                  : prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps"});
   a.json ? void(std::printf("%s\n", prof::speedscope_json(stacks, run.summary.name).c_str()))
-         : print_table(heading(run.summary) + prof::host_text(stacks));
+         : print_table(heading(run.summary) + (a.by == "stack" ? prof::launch_text(stacks) : prof::host_text(stacks)));
   return true;
 }
 
@@ -178,11 +180,11 @@ int multiprocessor_stats(const StatsArguments& a) {
 
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
-  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "cause";
+  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause";
   if (a.json && a.by == "cause") throw UsageError("--by cause: cannot be written as JSON");
   if (by == kGroups.end() && !program && a.by != "rank" && a.by != "multiprocessor")
     throw UsageError(
-        "--by: choose name, op, layer, phase, shape, line, rank, multiprocessor, module, host, gaps or cause, not " + a.by);
+        "--by: choose name, op, layer, phase, shape, line, stack, rank, multiprocessor, module, host, gaps or cause, not " + a.by);
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.files[0])) {
     if (a.files.size() > 1) throw UsageError("FILE: name only one run of another machine");
@@ -266,7 +268,7 @@ Run add_stats(CLI::App& program) {
           "--by", arguments->by,
           "one row per name, op, layer, phase, shape (name, grid and block), line, rank or multiprocessor (which one is late); for a "
           "recorded program also: "
-          "module (a tree), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
+          "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
           "where)")
       ->type_name("WHAT")
       ->capture_default_str();

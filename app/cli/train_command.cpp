@@ -386,7 +386,7 @@ Run add_train(CLI::App& program) {
   command.add_flag("--no-output", arguments->no_output, "write no files");
   command.add_flag("--resume", arguments->resume, "continue from the checkpoint in --out");
   command.add_flag("--json", arguments->json, "print the summary as the last line");
-  command.add_option("--trace", arguments->trace, "how much is traced: off, steps, graph, kernels, full")
+  command.add_option("--trace", arguments->trace, "how much is traced: off, steps, graph, kernels, full (also calls and CPU stacks)")
       ->type_name("LEVEL")
       ->capture_default_str();
   command

@@ -296,7 +296,7 @@ void MainWindow::showRuns() {
   refreshBars();
 }
 
-// A recorded program has no plan and none of our weights. A training has no stacks. Most runs have one rank.
+// A recorded program has no plan and none of our weights. Most runs have one rank.
 void MainWindow::offerPages(bool program) {
   const Run* run = workspace_.shownRun();
   std::vector<int> kept;  // shown after the others are hidden: one of them may be in front

@@ -251,6 +251,8 @@ void TopBar::buildTrace() {
                       tr("Records nothing. If you choose Off during a run, the profiler stays attached until the run "
                          "ends, and launches may stay a little slower."),
                       Qt::ToolTipRole);
+  trace_->setItemData(trace_->findData(static_cast<int>(prof::TraceLevel::Full)),
+                      tr("Also records calls to CUDA, and CPU stacks for the flame graph."), Qt::ToolTipRole);
   trace_->insertSeparator(trace_->count());
   trace_->addItem(QString(), kTraceCounters);
   trace_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <unordered_map>
 
+#include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
@@ -215,6 +216,11 @@ void give_shares(std::vector<KernelRow>& rows) {
   });
 }
 
+std::vector<KernelRow> with_callers(std::vector<KernelRow> rows, const Trace& trace, TimeRange range, GroupBy by) {
+  if (by == GroupBy::Line) add_calling_lines(rows, trace, range);
+  return rows;
+}
+
 // True if a GPU was used, even if none of its records were requested.
 bool of_a_gpu(const Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [](const Track& track) {
@@ -247,9 +253,9 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
 std::vector<KernelRow> work_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by) {
   if (!of_a_gpu(trace)) {
     std::vector<KernelRow> ops = kernel_table(trace, begin, end, by, SpanKind::Op);
-    return ops.empty() ? range_table(trace, begin, end, by) : ops;
+    return ops.empty() ? with_callers(range_table(trace, begin, end, by), trace, {begin, end}, by) : ops;
   }
-  std::vector<KernelRow> rows = kernel_table(trace, begin, end, by);
+  std::vector<KernelRow> rows = with_callers(kernel_table(trace, begin, end, by), trace, {begin, end}, by);
   std::vector<KernelRow> graphs = kernel_table(trace, begin, end, GroupBy::Name, SpanKind::GraphRun);
   if (graphs.empty()) return rows;
   rows.insert(rows.end(), std::make_move_iterator(graphs.begin()), std::make_move_iterator(graphs.end()));

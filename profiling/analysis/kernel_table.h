@@ -31,6 +31,7 @@ struct KernelRow {
   Detail detail;      // taken from the first kernel
   DurationStats time;
   double share = 0;  // share of the time of all rows
+  int64_t with_calls = 0;  // by line: ns with all that was launched while the line waited for its calls; 0: not known
   SpanKind kind = SpanKind::Kernel;
   bool several_shapes = false;         // not all launches have the shape of the first one
   std::optional<Occupancy> occupancy;  // for the first kernel, if the card is known

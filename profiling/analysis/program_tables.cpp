@@ -50,22 +50,26 @@ void leave_inner_out(std::vector<OwnTime>& ranges) {
 
 }  // namespace
 
+void each_own_range(const Trace& trace, TimeNs begin, TimeNs end, const std::function<void(const Span&, int64_t)>& take) {
+  for (auto& [thread, ranges] : ranges_by_thread(trace, begin, end)) {
+    leave_inner_out(ranges);
+    for (const OwnTime& range : ranges) take(range.span, std::max<int64_t>(range.own, 0));
+  }
+}
+
 std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by) {
   std::map<std::string, KernelRow> rows;
   std::map<std::string, std::vector<int64_t>> durations;
   int64_t all = 0;
-  for (auto& [thread, ranges] : ranges_by_thread(trace, begin, end)) {
-    leave_inner_out(ranges);
-    for (const OwnTime& range : ranges) {
-      if (range.span.op == kNoOp || range.span.op >= trace.ops.size()) continue;
-      const OpInfo& op = trace.ops[range.span.op];
-      const std::string key = by == GroupBy::Name || by == GroupBy::Shape ? op.name : group_name(op, by);
-      const auto [at, fresh] = rows.try_emplace(key);
-      if (fresh) at->second.key = key, at->second.name = range.span.name, at->second.op = range.span.op;
-      at->second.kind = SpanKind::Phase;
-      durations[key].push_back(std::max<int64_t>(range.own, 0));
-    }
-  }
+  each_own_range(trace, begin, end, [&](const Span& span, int64_t own) {
+    if (span.op == kNoOp || span.op >= trace.ops.size()) return;
+    const OpInfo& op = trace.ops[span.op];
+    const std::string key = by == GroupBy::Name || by == GroupBy::Shape ? op.name : group_name(op, by);
+    const auto [at, fresh] = rows.try_emplace(key);
+    if (fresh) at->second.key = key, at->second.name = span.name, at->second.op = span.op;
+    at->second.kind = SpanKind::Phase;
+    durations[key].push_back(own);
+  });
   std::vector<KernelRow> table;
   for (auto& [key, row] : rows) {
     row.time = stats_of(durations[key]);
@@ -102,11 +106,9 @@ std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
         (op.phase == "forward" ? times.forward_ns : op.phase == "backward" ? times.backward_ns : times.other_ns) +=
             static_cast<int64_t>(span.duration);
       });
-  for (auto& [thread, ranges] : ranges_by_thread(trace, -kAlways, kAlways)) {
-    leave_inner_out(ranges);
-    for (const OwnTime& range : ranges)
-      if (const OpInfo& op = op_of(range.span); !op.layer.empty()) own[op.layer].host_ns += std::max<int64_t>(range.own, 0);
-  }
+  each_own_range(trace, -kAlways, kAlways, [&](const Span& span, int64_t host) {
+    if (const OpInfo& op = op_of(span); !op.layer.empty()) own[op.layer].host_ns += host;
+  });
   for (size_t i = 0; i < trace.memory_sources.size(); ++i)
     if (!is_driver_source(trace.memory_sources[i]))
       each_live_at_peak(memory_history(trace, static_cast<int>(i)), [&](const MemoryBlock& block) {
@@ -249,6 +251,8 @@ std::vector<std::string> frames_of(std::string_view stack) {
 }
 
 }  // namespace
+
+bool has_samples(const Trace& trace) { return std::ranges::any_of(trace.tracks(), is_sample_row); }
 
 HostStacks host_stacks(const Trace& trace) { return host_stacks(trace, {}); }
 

@@ -1,5 +1,6 @@
 // Tables from the names that a recorded program gives itself: time by module as a tree, and host time by stack.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "profiling/trace/time_range.h"
 
 namespace ws::prof {
+
+// Calls take(range, its time without inner ranges) for each of the program's ranges.
+void each_own_range(const Trace& trace, TimeNs begin, TimeNs end, const std::function<void(const Span&, int64_t)>& take);
 
 // The program's ranges by their time without inner ranges, for a CPU-only trace.
 std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end, GroupBy by);
@@ -36,6 +40,7 @@ struct HostStackOptions {
   bool gaps_only = false;  // only the time while the GPU waited
   TimeRange range{-kAlways, kAlways};
 };
+bool has_samples(const Trace& trace);  // of the host's stacks
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options);
 HostStacks host_stacks(const Trace& trace);
 std::string collapsed_text(const HostStacks& stacks);  // one line per stack: "stack µs", as flamegraph.pl reads it

@@ -20,13 +20,6 @@ std::optional<SourcePlace> source_place(std::string_view place) {
   return found;
 }
 
-std::map<int, int64_t> time_by_line(const std::vector<KernelRow>& lines, const std::string& path) {
-  std::map<int, int64_t> times;
-  for (const KernelRow& row : lines)
-    if (const auto place = source_place(row.key); place && place->path == path) times[place->line] += row.time.total;
-  return times;
-}
-
 SourceFile read_source(const std::string& folder, const std::string& path, int64_t recorded_s) {
   constexpr int64_t kMostBytes = 8 << 20;
   const std::string whole = (std::filesystem::path(folder) / path).string();

@@ -1,12 +1,10 @@
 // The source file of a place in a recorded program, with the time of each of its lines.
 #pragma once
-#include <map>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "profiling/analysis/kernel_table.h"
 
 namespace ws::prof {
 
@@ -16,9 +14,6 @@ struct SourcePlace {
   bool operator==(const SourcePlace&) const = default;
 };
 std::optional<SourcePlace> source_place(std::string_view place);  // "net.py:12 in Net.forward"
-
-// Time of each line of this file, in ns. `lines`: a table with a row per line.
-std::map<int, int64_t> time_by_line(const std::vector<KernelRow>& lines, const std::string& path);
 
 struct SourceFile {
   std::vector<std::string> lines;

@@ -38,6 +38,7 @@ struct Column {
   std::string (*text)(const KernelRow&);
 };
 const Column kColumns[] = {
+    {"calls", "with calls", 12, [](const KernelRow& r) { return r.with_calls > 0 ? us_number(r.with_calls) : std::string("–"); }},
     {"min", "min µs", 10, [](const KernelRow& r) { return us_number(r.time.min); }},
     {"mean", "mean µs", 10, [](const KernelRow& r) { return us_number(r.time.mean); }},
     {"sigma", "σ µs", 10, [](const KernelRow& r) { return us_number(r.time.stddev); }},
@@ -87,7 +88,8 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
   for (const KernelRow& row : rows) {
     std::string line = formatted("{:7.2f} {:>12} {:>10}", 100 * row.share, us_number(row.time.total), row.time.count);
     for (const Column* column : columns) {
-      const std::string cell = column->text(row);
+      const bool empty = row.time.count == 0 && row.with_calls > 0 && column->name != "calls";  // a line that only calls others
+      const std::string cell = empty ? "–" : column->text(row);
       several = several || cell.ends_with("*");
       line += formatted(" {:>{}}", cell, column->width);
     }

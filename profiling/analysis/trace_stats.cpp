@@ -75,6 +75,7 @@ StatsJson rows_json(const std::vector<KernelRow>& rows, SpanKind kind) {
                     {"p90_us", us_of_ns(t.p90)},
                     {"p95_us", us_of_ns(t.p95)},
                     {"p999_us", us_of_ns(t.p999)}});
+    if (row.with_calls > 0) list.back()["with_calls_us"] = us_of_ns(row.with_calls);
     if (kind == SpanKind::Kernel && row.detail.block[0] > 0) list.back()["shape"] = shape_json(row);
   }
   return list;

@@ -39,7 +39,7 @@ TraceStats run_stats(const RunData& run, GroupBy by = GroupBy::Name);
 
 // Optional columns of the kernel table, beside share, total and count.
 std::vector<std::string_view> row_columns();
-inline const std::vector<std::string> kUsualColumns{"mean", "p50", "p99", "occupancy"};
+inline const std::vector<std::string> kUsualColumns{"calls", "mean", "p50", "p99", "occupancy"};
 std::string to_text(const TraceStats& stats, const std::vector<std::string>& columns = kUsualColumns);
 // "3 damaged, 12 not matched to an op": records that are missing or incomplete in the trace. Empty if there are none.
 std::string losses_text(const Losses& losses);

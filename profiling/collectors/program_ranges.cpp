@@ -19,6 +19,12 @@ namespace {
 constexpr size_t kNumberedNames = 64;  // per text: "layer 3" differs from "layer 4", but iterations 70 and 71 do not
 constexpr size_t kManyTags = 48'000, kMostTags = 64'000;
 constexpr size_t kCachedNames = 1 << 14;
+constexpr size_t kMostStackBytes = 16 << 20;  // later ops keep only their line
+
+std::string without_stack(const OpInfo& op) {
+  const std::string_view line = line_of(op);
+  return line.empty() ? op.detail : std::string(kAtLine).append(line);
+}
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -350,7 +356,8 @@ OpTag ProgramRanges::child(std::string_view name, OpTag around, OpTag line) {
   info.name = with_few_numbers(name);
   info.layer = path_below(around);
   info.phase = is_backward_function(name) ? "backward" : outer.phase;
-  info.detail = line == kNoOp ? outer.detail : op_info(line).detail;
+  info.detail = line == kNoOp ? "" : op_info(line).detail;
+  if (info.detail.empty()) info.detail = outer.detail;
   if (const auto xla = xla_range(name)) {
     info.name = with_few_numbers(xla->name);
     if (!xla->scope.empty()) info.layer += (info.layer.empty() ? "" : "/") + xla->scope;
@@ -360,13 +367,24 @@ OpTag ProgramRanges::child(std::string_view name, OpTag around, OpTag line) {
   return add(std::move(info), is_op_name(name) || is_backward_function(name) || is_repetition(name));
 }
 
+// The caller holds the mutex.
+OpTag ProgramRanges::at_place(std::string_view name, std::string_view where) {
+  OpInfo info;
+  info.name = name;
+  if (!where.empty()) info.detail.append(kAtLine).append(where);
+  return add(std::move(info), true);
+}
+
 OpTag ProgramRanges::line(std::string_view function, std::string_view where) {
   std::lock_guard lock(mutex_);
-  OpInfo info;
-  info.name = function;
-  info.detail = kAtLine;
-  info.detail += where;
-  return add(std::move(info), true);
+  return at_place(function, where);
+}
+
+OpTag ProgramRanges::generated(std::string_view ops, std::string_view where) {
+  std::lock_guard lock(mutex_);
+  const OpTag tag = at_place(ops, where);
+  generated_.insert(tag);
+  return tag;
 }
 
 // The op of a place when reached from this thread's line.
@@ -374,9 +392,12 @@ OpTag ProgramRanges::on_line(MarkedThread& thread, OpTag place) {
   RangesOfThread::Tag& seen = ranges_of(thread).tag(RangesOfThread::kPlace, place, thread.line);
   if (seen.name == RangesOfThread::kPlace && seen.around == place && seen.line == thread.line) return seen.tag;
   OpInfo info = op_info(place);
-  info.detail = op_info(thread.line).detail;
+  const OpInfo line = op_info(thread.line);
+  if (!line.detail.empty()) info.detail = line.detail;
   std::lock_guard lock(mutex_);
-  const bool leaf = place < leaf_.size() && leaf_[place];
+  const bool generated = generated_.contains(thread.line);
+  if (generated) info.name = line.name;
+  const bool leaf = generated || (place < leaf_.size() && leaf_[place]);
   seen = {RangesOfThread::kPlace, place, thread.line, add(std::move(info), leaf)};
   return seen.tag;
 }
@@ -403,9 +424,12 @@ OpTag ProgramRanges::add(OpInfo info, bool leaf) {
     info.layer.clear(), info.detail.clear(), info.name = without_numbers(info.name);
   else if (registered_ops() > kManyTags)
     info.layer = without_numbers(info.layer);
+  if (stack_bytes_ > kMostStackBytes) info.detail = without_stack(info);
+  const size_t bytes = info.detail.size(), before = registered_ops();
   OpTag tag = kNoOp;
   try {
     tag = register_ops({std::move(info)});
+    if (registered_ops() > before) stack_bytes_ += bytes;
   } catch (const Failure&) {
     return kNoOp;
   }

@@ -56,7 +56,10 @@ class ProgramRanges {
 
   // Sets the current line of this thread, until the next call; kNoOp: none.
   void at_line(OpTag line);
-  OpTag line(std::string_view function, std::string_view where);  // "forward", "net.py:12 in forward"
+  // "forward", "net.py:12 in forward", with the stack as code_places.h has it.
+  OpTag line(std::string_view function, std::string_view where);
+  // A place in code that torch.compile generated from these ops. `where` may be empty.
+  OpTag generated(std::string_view ops, std::string_view where);
   // Ends a step of the program and begins the next. No step is open before the first call.
   void step(int64_t number);
 
@@ -83,11 +86,14 @@ class ProgramRanges {
   OpTag evaluated(OpTag range, OpTag forward);
   OpTag forward_op(int64_t sequence) const;
   OpTag add(OpInfo info, bool leaf);
+  OpTag at_place(std::string_view name, std::string_view where);
   std::string with_few_numbers(std::string_view name);
   std::string path_below(OpTag around) const;
 
   mutable std::mutex mutex_;
   std::vector<bool> leaf_;  // by tag: ranges inside get this op's path, not a longer one
+  std::unordered_set<OpTag> generated_;
+  size_t stack_bytes_ = 0;  // of all ops
   std::unordered_map<std::string, std::unordered_set<std::string>> numbered_;  // names by their form without numbers
   // The newest by sequence number. A forward op is stored with its number, because it may have been replaced.
   static constexpr size_t kNumbers = size_t{1} << 16;

@@ -66,25 +66,28 @@ class SnapshotReader {
     return found;
   }
 
-  // Returns the innermost frame of the program's own code, else the innermost Python frame.
+  std::string place_text(Value frame) {
+    constexpr size_t kLongest = 1000;  // a hostile file may have the same long text in each frame
+    const auto text = [&](const char* key) { return std::string(pickle_.text(pickle_.at(frame, key)).substr(0, kLongest)); };
+    return text("filename") + ":" + std::to_string(pickle_.number(pickle_.at(frame, "line"))) + " in " + text("name");
+  }
+
+  // The line is the innermost one of the program's own code, else the innermost Python line.
   OpTag op_of(Value frames) {
     if (const auto known = ops_.find(frames); known != ops_.end()) return known->second;
-    Value chosen = 0;
-    for (const Value frame : pickle_.items(frames)) {
-      const std::string_view file = pickle_.text(pickle_.at(frame, "filename"));
-      if (is_own(file)) {
-        chosen = frame;
-        break;
-      }
-      if (chosen == 0 && is_python(file)) chosen = frame;
-    }
+    constexpr size_t kMostFrames = 48;
+    std::vector<Value> python;
+    for (const Value frame : pickle_.items(frames))
+      if (python.size() < kMostFrames && is_python(pickle_.text(pickle_.at(frame, "filename")))) python.push_back(frame);
+    if (python.empty()) return ops_[frames] = kNoOp;
+    const auto own = std::ranges::find_if(python, [this](Value frame) { return is_own(pickle_.text(pickle_.at(frame, "filename"))); });
+    const size_t chosen = own == python.end() ? 0 : static_cast<size_t>(own - python.begin());
     OpInfo op;
-    if (chosen != 0) {
-      op.name = pickle_.text(pickle_.at(chosen, "name"));
-      op.detail = std::string(kAtLine) + std::string(pickle_.text(pickle_.at(chosen, "filename"))) + ":" +
-                  std::to_string(pickle_.number(pickle_.at(chosen, "line"))) + " in " + op.name;
-    }
-    return ops_[frames] = chosen == 0 ? kNoOp : builder_.op(op);
+    op.name = pickle_.text(pickle_.at(python[chosen], "name"));
+    op.detail = std::string(kAtLine) + place_text(python[chosen]);
+    for (size_t i = chosen; i-- > 0;) op.detail.append(kCalls).append(place_text(python[i]));
+    for (size_t i = chosen + 1; i < python.size(); ++i) op.detail.append(kCalledBy).append(place_text(python[i]));
+    return ops_[frames] = builder_.op(op);
   }
 
   void read_history(size_t number, Value history) {

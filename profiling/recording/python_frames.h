@@ -28,8 +28,8 @@ struct SaidFrame {
 // lock. Returns true if frames can be read.
 bool learn_frames(const SaidFrame (&said)[3], unsigned long thread, int minor_version, const std::string& others);
 
-// Returns the innermost line of the program's own code on this thread, or kNoOp if there is none or it is not known.
-// 0.1 µs.
+// Returns the innermost line of the program's own code on this thread, with the stack around it, or kNoOp if there is
+// none or it is not known. Each stack is kept once; with very many stacks, only the line.
 OpTag own_line_here();
 void stop_reading_names();  // call it before the interpreter ends
 

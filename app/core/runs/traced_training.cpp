@@ -1,5 +1,8 @@
 #include "app/core/runs/traced_training.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -7,6 +10,7 @@
 #include "app/core/runs/training_writer.h"
 #include "profiling/annotate/nvtx_ranges.h"
 #include "profiling/cupti/gpu_source.h"
+#include "profiling/recording/host_sampler.h"
 
 namespace ws::app {
 
@@ -64,6 +68,7 @@ struct TracedTraining::Impl final : TrainSink {
     wanted.gpu = prof::cupti_gpu_source();
     wanted.gpu_is_rank = spec.exec.gpus != 1 && !train.processes;
     if (wanted.origin_ns == 0) wanted.origin_ns = origin_ns;
+    trace_origin_ns = wanted.origin_ns;
     if (train.processes) writer.keep_rank(train.processes->self(), wanted.origin_ns);
     auto fresh = std::make_unique<prof::Collector>();
     try {
@@ -77,6 +82,23 @@ struct TracedTraining::Impl final : TrainSink {
     }
   }
 
+  // What the host does: the stacks of this process's threads. The window's own thread does not belong to the training.
+  void sample_host(bool on) {
+    const std::lock_guard lock(sampling);
+    if (!on)
+      sampler.reset();
+    else if (!sampler && trains)
+      sampler = std::make_unique<prof::HostSampler>(
+          prof::HostSampler::Options{.native = true, .notes = [this] { return &host_notes; }, .left_out = window_thread});
+  }
+  void host_is_sampled_while(bool training) {
+    {
+      const std::lock_guard lock(sampling);
+      trains = training, window_thread = gettid() == getpid() ? 0 : getpid();
+    }
+    sample_host(training && options.trace.level == prof::TraceLevel::Full);
+  }
+
   // Once set, it stays until the end of the run.
   prof::Collector* tracer() const {
     std::lock_guard lock(mutex);
@@ -86,15 +108,23 @@ struct TracedTraining::Impl final : TrainSink {
   // Moves the collected data to the file and the inbox.
   void drain() {
     write_news();
+    if (prof::HostNotes::Taken taken = host_notes.take(); !taken.empty()) {
+      prof::RunSummary none;
+      keep(host_reader.read(std::move(taken), trace_origin_ns, none).batch);
+    }
     prof::Collector* source = tracer();
     if (!source) return;
     for (prof::TraceBatch batch = source->take(); !batch.empty(); batch = source->take()) {
-      record([&] { writer.add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
+      keep(std::move(batch));
       write_news();  // batches may arrive as fast as they are written
-      if (!options.keep_traces) continue;
-      std::lock_guard lock(mutex);
-      inbox.traces.push_back(std::move(batch));
     }
+  }
+
+  void keep(prof::TraceBatch batch) {
+    record([&] { writer.add(options.keep_traces ? prof::TraceBatch(batch) : std::move(batch)); });
+    if (!options.keep_traces) return;
+    std::lock_guard lock(mutex);
+    inbox.traces.push_back(std::move(batch));
   }
 
   void write_news() {
@@ -140,6 +170,13 @@ struct TracedTraining::Impl final : TrainSink {
   mutable std::mutex mutex;  // guards the inbox and the collector's pointer
   RunUpdate inbox, unwritten;
   std::unique_ptr<prof::Collector> collector;
+  std::atomic<int64_t> trace_origin_ns{0};
+  prof::HostNotes host_notes;
+  prof::NotesReader host_reader;  // used by the pump
+  std::mutex sampling;  // guards these
+  bool trains = false;
+  pid_t window_thread = 0;
+  std::unique_ptr<prof::HostSampler> sampler;
   TrainingWriter writer;  // once the run has begun, only the pump uses it
   std::string file_problem;
   std::jthread pump;
@@ -156,7 +193,9 @@ Summary TracedTraining::run(const data::Dataset& data) {
   const prof::nvtx::Names names;
   run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
   if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
+  run.host_is_sampled_while(true);
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
+  run.host_is_sampled_while(false);
   run.pump = {};  // stops and joins it
   if (auto* tracer = run.tracer()) tracer->stop();
   run.drain();
@@ -183,6 +222,7 @@ void TracedTraining::set_trace_level(prof::TraceLevel level) {
     tracer->set_level(level);
   else if (level != prof::TraceLevel::Off)
     impl_->start_tracing(level);
+  impl_->sample_host(level == prof::TraceLevel::Full);
 }
 
 prof::CollectorStatus TracedTraining::trace_status() const {

@@ -15,6 +15,7 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::app {
 namespace {
@@ -82,11 +83,27 @@ QString rate_row(const prof::OpInfo& op, double seconds) {
   return parts.isEmpty() || seconds <= 0 ? QString() : row("rate", parts.join(" · "));
 }
 
+QString place_html(std::string_view place) {
+  return QString::fromUtf8(place.data(), static_cast<qsizetype>(place.size())).toHtmlEscaped();
+}
+
+// The line, and below it the whole stack, innermost frame first as debuggers show it.
+QString line_rows(const prof::OpInfo& op) {
+  const auto line = prof::line_of(op);
+  if (line.empty()) return {};
+  QString rows = row_html("line", place_html(line));
+  QStringList frames;
+  for (const std::string_view place : prof::stack_of(op)) frames.prepend(place_html(place));
+  if (frames.size() > 1) rows += row_html("stack", frames.join("<br>"));
+  return rows;
+}
+
 QString op_rows(const Run& run, prof::OpTag tag) {
   const prof::OpInfo* op = op_of(run.trace, tag);
   if (!op) return {};
   QString rows = row_html("op", op_link(run, tag));
   rows += row("phase", QString::fromStdString(op->phase + (op->layer.empty() ? "" : " / " + op->layer)));
+  rows += line_rows(*op);
   if (op->flops > 0)
     rows += row("work", significant_text(static_cast<double>(op->flops)) + " FLOP · " +
                             bytes_text(static_cast<double>(op->bytes)));

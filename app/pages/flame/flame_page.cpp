@@ -1,5 +1,7 @@
 #include "app/pages/flame/flame_panel.h"
 #include "app/pages/one_run_page.h"
+#include "app/workspace/run.h"
+#include "profiling/analysis/program_tables.h"
 
 namespace ws::app {
 
@@ -7,7 +9,7 @@ Page flame_page(Workspace& workspace) {
   auto* panel = new FlamePanel(workspace.selection());
   QObject::connect(panel, &FlamePanel::said, &workspace, &Workspace::say);
   Page page = one_run_page(workspace, QObject::tr("Flame graph"), panel, [panel](Run* run) { panel->setRun(run); });
-  page.of_program = true;
+  page.suits = [](const Run& run) { return !run.hasChoices() || has_samples(run.trace); };
   return page;
 }
 

@@ -14,17 +14,24 @@
 #include "app/text/units.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
+#include "profiling/analysis/launch_stacks.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kSoonMs = 150, kLiveMs = 1000;
+constexpr FlameTime kTimes[] = {FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
 
 bool has_gpu(const Run& run) {
   return std::ranges::any_of(run.trace.tracks(), [](const prof::Track& track) { return on_gpu(track) && track.spans > 0; });
+}
+
+bool has_stacks(const Run& run) {
+  return std::ranges::any_of(run.trace.ops, [](const prof::OpInfo& op) { return prof::stack_of(op).size() > 1; });
 }
 
 }  // namespace
@@ -51,9 +58,13 @@ void FlamePanel::build() {
   search_->setClearButtonEnabled(true);
   search_->setFixedWidth(190);
   mode_ = option_button(tr("Which time"), pane_);
+  mode_->setObjectName("flame time");
   auto* menu = new QMenu(mode_);
-  menu->addAction(tr("All time"), this, [this] { setGapsOnly(false); });
-  menu->addAction(tr("While the GPU waited"), this, [this] { setGapsOnly(true); });
+  connect(menu, &QMenu::aboutToShow, this, [this, menu] {
+    menu->clear();
+    for (const FlameTime time : kTimes)
+      if (offers(time)) menu->addAction(timeText(time), this, [this, time] { setTime(time); });
+  });
   mode_->setMenu(menu);
   auto* out = new QPushButton(theme_icon("export"), tr("Export…"), pane_);
   out->setProperty("small", true);
@@ -79,34 +90,54 @@ void FlamePanel::setRun(Run* run) {
   refresh();
 }
 
-void FlamePanel::setGapsOnly(bool on) { gaps_only_ = on, refresh(); }
+void FlamePanel::setTime(FlameTime time) { time_ = time, refresh(); }
+
+bool FlamePanel::offers(FlameTime time) const {
+  if (!run_ || time == FlameTime::Host) return true;
+  return time == FlameTime::WhileGpuWaited ? has_gpu(*run_) : has_stacks(*run_);
+}
+
+QString FlamePanel::timeText(FlameTime time) const {
+  if (time == FlameTime::Launched) return run_ && has_gpu(*run_) ? tr("Kernels by launching stack") : tr("Ops by stack");
+  return time == FlameTime::Host ? tr("All time") : tr("While the GPU waited");
+}
 
 void FlamePanel::refreshSoon() {
   if (isVisible() && !soon_.isActive()) soon_.start(run_ && run_->live() ? kLiveMs : kSoonMs);
 }
 
-prof::HostStackOptions FlamePanel::options() const {
-  prof::HostStackOptions options{.gaps_only = gaps_only_};
+TimeRange FlamePanel::range() const {
   for (const RunRange& part : selection_->ranges())
-    if (part.run == run_) options.range = part.range;
-  return options;
+    if (part.run == run_) return part.range;
+  return {-prof::kAlways, prof::kAlways};
+}
+
+prof::HostStacks FlamePanel::stacks() const {
+  if (!run_) return {};
+  if (time_ == FlameTime::Launched) return prof::launch_stacks(run_->trace, range());
+  return prof::host_stacks(run_->trace, {.gaps_only = time_ == FlameTime::WhileGpuWaited, .range = range()});
+}
+
+QString FlamePanel::emptyText() const {
+  if (!run_) return tr("Tick a recorded program.");
+  if (time_ == FlameTime::Launched) return tr("Nothing was launched in the selected range. Clear the selection in the timeline.");
+  if (range().begin != -prof::kAlways)
+    return tr("No stack was sampled in the selected range. Clear the selection in the timeline.");
+  return time_ == FlameTime::WhileGpuWaited ? tr("No stack was sampled while the GPU waited.")
+                                            : tr("No stacks were sampled. Record a Python program at level modules or above.");
 }
 
 void FlamePanel::refresh() {
-  const bool gpu = run_ && has_gpu(*run_);
-  mode_->setVisible(gpu);
-  gaps_only_ &= gpu;
-  mode_->setText(gaps_only_ ? tr("While the GPU waited") : tr("All time"));
-  const prof::HostStackOptions wanted = options();
-  prof::FlameTree tree = run_ ? prof::flame_tree(prof::host_stacks(run_->trace, wanted)) : prof::FlameTree{};
-  const bool selected = wanted.range.begin != -prof::kAlways;
-  const QString scope = selected ? tr("of the selected range") : tr("of the whole run");
-  note_ = tree.empty() ? QString() : tr("%1 sampled, %2").arg(step_time_text(tree[0].ns * 1e-3), scope);
+  if (!offers(time_)) time_ = FlameTime::Host;
+  mode_->setVisible(run_ && (offers(FlameTime::WhileGpuWaited) || offers(FlameTime::Launched)));
+  mode_->setText(timeText(time_));
+  prof::FlameTree tree = prof::flame_tree(stacks());
+  const QString scope = range().begin != -prof::kAlways ? tr("of the selected range") : tr("of the whole run");
+  const QString amount = time_ != FlameTime::Launched ? tr("%1 sampled, %2") : has_gpu(*run_) ? tr("%1 of kernels, %2") : tr("%1 of ops, %2");
+  note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
   pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is ticked"), note_);
-  view_->setEmptyText(!run_             ? tr("Tick a recorded program.")
-                      : selected        ? tr("No stack was sampled in the selected range. Clear the selection in the timeline.")
-                      : gaps_only_      ? tr("No stack was sampled while the GPU waited.")
-                                        : tr("No stacks were sampled. Record a Python program at level modules or above."));
+  view_->setEmptyText(emptyText());
+  view_->setRootText(time_ != FlameTime::Launched ? tr("all threads") : has_gpu(*run_) ? tr("all kernels") : tr("all ops"));
   view_->setTree(std::move(tree));
 }
 
@@ -117,9 +148,8 @@ void FlamePanel::showMatches() {
 
 void FlamePanel::exportTo(const QString& path) {
   if (!run_) return;
-  const prof::HostStacks stacks = prof::host_stacks(run_->trace, options());
-  prof::write_whole(path.toStdString(), path.endsWith(".json") ? prof::speedscope_json(stacks, run_->title.toStdString())
-                                                              : prof::collapsed_text(stacks));
+  prof::write_whole(path.toStdString(), path.endsWith(".json") ? prof::speedscope_json(stacks(), run_->title.toStdString())
+                                                              : prof::collapsed_text(stacks()));
 }
 
 void FlamePanel::askForFile() {

@@ -1,5 +1,5 @@
-// Shows the sampled stacks of a run as a flame graph: all the time, or only while the GPU waited. A range that is
-// selected in the timeline limits it.
+// Shows the stacks of a run as a flame graph: sampled ones, of all the time or only while the GPU waited, or those that
+// launched kernels. A range that is selected in the timeline limits it.
 #pragma once
 #include <QPointer>
 #include <QTimer>
@@ -17,12 +17,14 @@ namespace ws::app {
 class FlameView;
 class Pane;
 
+enum class FlameTime { Host, WhileGpuWaited, Launched };
+
 class FlamePanel : public QWidget {
   Q_OBJECT
  public:
   explicit FlamePanel(Selection* selection, QWidget* parent = nullptr);
   void setRun(Run* run);
-  void setGapsOnly(bool on);
+  void setTime(FlameTime time);
   FlameView* view() const { return view_; }
   QString note() const { return note_; }
   void exportTo(const QString& path);  // .collapsed or .speedscope.json; throws Failure
@@ -40,7 +42,11 @@ class FlamePanel : public QWidget {
   void refreshSoon();
   void showMatches();
   void askForFile();
-  prof::HostStackOptions options() const;
+  TimeRange range() const;
+  prof::HostStacks stacks() const;
+  bool offers(FlameTime time) const;
+  QString timeText(FlameTime time) const;
+  QString emptyText() const;
 
   Selection* selection_;
   QPointer<Run> run_;
@@ -51,7 +57,7 @@ class FlamePanel : public QWidget {
   QPushButton* mode_;
   QTimer soon_;
   QString note_;
-  bool gaps_only_ = false;
+  FlameTime time_ = FlameTime::Host;
 };
 
 }  // namespace ws::app

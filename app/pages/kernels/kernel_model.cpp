@@ -81,6 +81,8 @@ QVariant KernelModel::sortValue(const prof::KernelRow& row, int column) const {
       return row.detail.registers;
     case Occupancy:
       return row.occupancy ? row.occupancy->share : -1.0;
+    case WithCalls:
+      return static_cast<qlonglong>(row.with_calls);
     default:
       return {};
   }
@@ -88,7 +90,11 @@ QVariant KernelModel::sortValue(const prof::KernelRow& row, int column) const {
 
 QString KernelModel::text(const prof::KernelRow& row, int column) const {
   const prof::Detail& d = row.detail;
+  const bool only_calls = row.time.count == 0 && row.with_calls > 0;
+  if (only_calls && column != Name && column != Count && column != WithCalls) return QStringLiteral("—");
   switch (column) {
+    case WithCalls:
+      return row.with_calls > 0 ? ns_text(static_cast<double>(row.with_calls)) : QStringLiteral("—");
     case Name:
       return row.kind == prof::SpanKind::GraphRun ? tr("%1 · whole graph").arg(readable(row)) : readable(row);
     case Count:
@@ -152,9 +158,12 @@ QVariant KernelModel::data(const QModelIndex& index, int role) const {
 QVariant KernelModel::headerData(int section, Qt::Orientation orientation, int role) const {
   static const char* const kNames[] = {
       "name",    "count",   "total, µs", "share, %",  "min, µs", "mean, µs",     "σ, µs",     "median, µs",
-      "p90, µs", "p95, µs", "p99, µs",   "p99.9, µs", "max, µs", "grid · block", "registers", "occupancy · limit"};
+      "p90, µs", "p95, µs", "p99, µs",   "p99.9, µs", "max, µs", "grid · block", "registers", "occupancy · limit",
+      "with calls, µs"};
   if (orientation != Qt::Horizontal || section < 0 || section >= Columns) return {};
   if (role == Qt::DisplayRole) return QString::fromUtf8(kNames[section]);
+  if (role == Qt::ToolTipRole && section == WithCalls)
+    return tr("Time of the line with all lines that it calls");
   if (role == Qt::ToolTipRole && section == Occupancy)
     return tr("Share of the warps that a multiprocessor can hold, and what limits it.");
   if (role == Qt::TextAlignmentRole)

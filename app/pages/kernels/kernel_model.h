@@ -26,6 +26,7 @@ class KernelModel : public QAbstractTableModel {
     Grid,
     Registers,
     Occupancy,
+    WithCalls,  // by line
     Columns
   };
   using QAbstractTableModel::QAbstractTableModel;

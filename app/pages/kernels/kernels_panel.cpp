@@ -14,6 +14,7 @@
 #include "app/timeline/time_scale.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
+#include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/code_places.h"
 
@@ -111,6 +112,11 @@ bool holds(const prof::Track& track, prof::SpanKind kind) {
                                        : is_work(track);
 }
 
+bool calls_from(const prof::OpInfo& op, const std::string& line) {
+  const auto stack = prof::stack_of(op);
+  return std::ranges::find(stack, line) != stack.end();
+}
+
 }  // namespace
 
 KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
@@ -179,6 +185,7 @@ void KernelsPanel::buildTable(Pane* pane) {
   table_->setSortingEnabled(true);
   table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
   for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, width_of(*table_->horizontalHeader(), c));
+  table_->horizontalHeader()->moveSection(KernelModel::WithCalls, KernelModel::Total + 1);
   buildColumnMenu(pane);
   table_->viewport()->installEventFilter(this);
   empty_ = put_table(*pane, table_);
@@ -224,6 +231,7 @@ std::vector<int> KernelsPanel::usualColumns() const {
     std::erase_if(columns, [](int c) { return c >= KernelModel::Grid; });
   else if (!card_known_)
     std::erase(columns, KernelModel::Occupancy);
+  if (calls_known_) columns.push_back(KernelModel::WithCalls);
   const auto wide = [&] {
     int sum = kNameWidth;
     for (const int c : columns)
@@ -320,6 +328,7 @@ void KernelsPanel::refresh() {
   // CPU ops have no grid and no registers: two columns of dashes would be useless.
   const bool launched = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.detail.block[0] != 0; });
   launched_ = launched || count == 0;
+  calls_known_ = std::ranges::any_of(rows, [](const auto& row) { return row.with_calls > 0; });
   fitColumns();
   const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
   model_.setRows(std::move(rows), by_);
@@ -350,7 +359,9 @@ void KernelsPanel::drillDown() {
 
 void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
   const prof::OpInfo* op = op_of(run_->trace, row.op);
-  const auto place = op ? prof::source_place(prof::line_of(*op)) : std::nullopt;
+  const auto place = by_ == prof::GroupBy::Line ? prof::source_place(row.key)
+                     : op                       ? prof::source_place(prof::line_of(*op))
+                                                : std::nullopt;
   source_->setVisible(place.has_value());
   if (!place) return;
   int64_t steps = 0;
@@ -358,7 +369,7 @@ void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
     if (track.kind == prof::TrackKind::Steps)
       prof::for_each_span(track, range.begin, range.end, [&](const prof::Span&) { return ++steps, true; });
   source_->showLine(run_->record_folder, run_->created.toSecsSinceEpoch(), *place,
-                    prof::time_by_line(prof::work_table(run_->trace, range.begin, range.end, prof::GroupBy::Line), place->path), steps);
+                    prof::time_by_line(run_->trace, range, place->path), steps);
 }
 
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
@@ -379,6 +390,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
       case prof::GroupBy::Phase:
         return op && own && op->phase == own->phase;
       case prof::GroupBy::Line:
+        if (row.time.count == 0) return op && calls_from(*op, row.key);
         return op && own && prof::line_of(*op) == prof::line_of(*own);
     }
     return false;

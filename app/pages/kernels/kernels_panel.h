@@ -66,6 +66,7 @@ class KernelsPanel : public QWidget {
   QLabel* empty_;
   QTimer refresh_;
   bool launched_ = true;  // the rows have grid sizes
+  bool calls_known_ = false;  // the rows have times with calls
   bool card_known_ = true;
   prof::GroupBy by_ = prof::GroupBy::Name;
 };

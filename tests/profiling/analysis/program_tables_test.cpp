@@ -1,5 +1,6 @@
 // Time by module, and what the host did, of a recorded program.
 #include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/source_lines.h"
 
 #include "profiling/analysis/flame_tree.h"
@@ -90,6 +91,45 @@ TEST_F(ProgramTables, KernelsByLine) {
   EXPECT_EQ(rows[0].time.total, 40);
   EXPECT_EQ(rows[1].key, "(no op)");
   EXPECT_EQ(rows[2].key, "(no line)");
+}
+
+TEST_F(ProgramTables, ALineThatCallsOthersHasTheirTime) {
+  const OpTag first = op("aten::mm", "a", "forward", "net.py:3 in forward > /usr/lib/python3/f.py:8 in linear < train.py:9 in step");
+  const OpTag second = op("aten::add", "", "forward", "net.py:4 in forward < train.py:9 in step");
+  const OpTag step = op("aten::zero_", "", "", "train.py:9 in step");
+  kernel(0, 10, first), kernel(20, 50, second), kernel(60, 62, step), kernel(70, 72, kNoOp);
+  const auto rows = work_table(trace, -kAlways, kAlways, GroupBy::Line);
+  std::map<std::string, std::pair<int64_t, int64_t>> times;
+  for (const KernelRow& row : rows) times[row.key] = {row.time.total, row.with_calls};
+  EXPECT_EQ(times, (std::map<std::string, std::pair<int64_t, int64_t>>{{"net.py:3 in forward", {10, 10}},
+                                                                       {"net.py:4 in forward", {30, 30}},
+                                                                       {"train.py:9 in step", {2, 42}},
+                                                                       {"(no op)", {2, 0}}}));
+  EXPECT_EQ(time_by_line(trace, {-kAlways, kAlways}, "train.py"), (std::map<int, int64_t>{{9, 42}}));
+  EXPECT_EQ(time_by_line(trace, {25, 30}, "train.py"), (std::map<int, int64_t>{{9, 30}})) << "kernels that touch the range";
+}
+
+TEST_F(ProgramTables, ALineThatOnlyCallsHasARow) {
+  const OpTag first = op("aten::mm", "a", "forward", "net.py:3 in forward < /usr/lib/python3/x.py:8 in call < main.py:5 in main < main.py:5 in main");
+  kernel(0, 10, first);
+  const auto rows = work_table(trace, -kAlways, kAlways, GroupBy::Line);
+  ASSERT_EQ(rows.size(), 2u) << "Python's own lines have none";
+  EXPECT_EQ(rows[1].key, "main.py:5 in main");
+  EXPECT_EQ(rows[1].time.count, 0u);
+  EXPECT_EQ(rows[1].with_calls, 10) << "recursion counts once";
+}
+
+TEST_F(ProgramTables, KernelsStandInTheStackThatLaunchedThem) {
+  const OpTag forward = op("aten::mm", "a", "forward", "net.py:3 in Net.forward < train.py:9 in <module>");
+  const OpTag backward = op("MmBackward0", "a", "backward", "net.py:3 in Net.forward < train.py:9 in <module>");
+  kernel(0, 10, forward), kernel(20, 50, backward), kernel(60, 90, forward), kernel(95, 96, kNoOp);
+  const HostStacks stacks = launch_stacks(trace, {-kAlways, kAlways});
+  EXPECT_EQ(stacks, (HostStacks{{"<module> (train.py:9);Net.forward (net.py:3);aten::mm;gemm", 40},
+                                {"<module> (train.py:9);Net.forward (net.py:3);MmBackward0;gemm", 30},
+                                {"(no line);(no op);gemm", 1}}));
+  const std::string text = launch_text(stacks);
+  EXPECT_NE(text.find("  98.59  <module> (train.py:9)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  56.34      aten::mm\n"), std::string::npos) << text;
 }
 
 // Without a GPU the table is of the program's ranges, each without what runs inside.

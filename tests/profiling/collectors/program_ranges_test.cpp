@@ -11,6 +11,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/collectors/marks.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -122,6 +123,56 @@ TEST(ProgramRanges, ALaunchOutsideOfOpsHasTheLineAtWhichItIs) {
   ranges().pop();
   EXPECT_EQ(Marks::thread().op(), kNoOp);
   ranges().find_lines(nullptr);
+}
+
+// torch.compile: the code that it generated is no code of the program. Its kernel gets the ops that it was made from.
+TEST(ProgramRanges, ALaunchOfAGeneratedKernelHasItsSourceOps) {
+  ranges().find_lines([] { return g_line_now; });
+  const auto launched = [] { return op_info(ranges().op_at_launch(Marks::thread())); };
+  g_line_now = ranges().generated("aten.relu + aten.add", "k.py:9 in step > /tmp/g.py:40 in call");
+  EXPECT_EQ(launched().name, "aten.relu + aten.add");
+  const OpTag module = ranges().place({"Net", "", "net", "forward", Meaning::Other});
+  ranges().push(module);
+  EXPECT_EQ(launched().name, "aten.relu + aten.add");
+  EXPECT_EQ(launched().layer, "net");
+  EXPECT_EQ(line_of(launched()), "k.py:9 in step");
+  ranges().pop();
+  ranges().at_line(ranges().line("step", "k.py:9 in step"));
+  ranges().push_op("aten::addmm", 77, 3), ranges().pop(3);
+  ranges().at_line(kNoOp);
+  g_line_now = ranges().generated("aten.mul", "");  // on a thread of autograd: no line of the program
+  ranges().push_op("CompiledFunctionBackward", 77, 3);
+  EXPECT_EQ(launched().name, "aten.mul");
+  EXPECT_EQ(launched().phase, "backward");
+  EXPECT_NE(line_of(launched()), "") << "that of the forward pass";
+  ranges().pop(3);
+  g_line_now = kNoOp;
+  ranges().find_lines(nullptr);
+}
+
+// Without a bound, a program with very many deep stacks would fill the memory.
+TEST(ProgramRanges, StacksTakeALimitedAmountOfMemory) {
+  const std::string deep(8192, 'x');
+  size_t whole = 0, cut = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const OpTag tag = ranges().line("f", "bound.py:" + std::to_string(i) + " in f < " + deep);
+    ASSERT_EQ(line_of(op_info(tag)), "bound.py:" + std::to_string(i) + " in f");
+    ++(stack_of(op_info(tag)).size() > 1 ? whole : cut);
+  }
+  EXPECT_GT(whole, 1000u);
+  EXPECT_GT(cut, 500u);
+}
+
+TEST(CodePlaces, AStackHasItsCallersAndWhatTheLineCalls) {
+  OpInfo op;
+  op.detail = "at net.py:12 in Net.forward > lib.py:7 in act > lib.py:9 in <lambda> < train.py:40 in step < train.py:60 in <module>";
+  EXPECT_EQ(line_of(op), "net.py:12 in Net.forward");
+  EXPECT_EQ(stack_of(op), (std::vector<std::string_view>{"train.py:60 in <module>", "train.py:40 in step", "net.py:12 in Net.forward",
+                                                         "lib.py:7 in act", "lib.py:9 in <lambda>"}));
+  op.detail = "at net.py:12 in Net.forward";
+  EXPECT_EQ(stack_of(op).size(), 1u);
+  op.detail = "gemm dW1";
+  EXPECT_TRUE(stack_of(op).empty());
 }
 
 uint64_t g_next_number = 0;

@@ -82,7 +82,9 @@ TEST(MemorySnapshot, BlocksHaveTheLineThatTookThem) {
     EXPECT_EQ(live, 3072u) << "what the snapshot says is active";
     EXPECT_EQ(most, 1024u + 2048 + 4096);
     EXPECT_EQ(lines, (std::map<std::string, int>{
-                         {"", 1}, {"at net.py:12 in forward", 2}, {"at train.py:9 in main", 1}}));
+                         {"", 1},
+                         {"at net.py:12 in forward > /usr/lib/python3/dist-packages/torch/nn/linear.py:114 in forward < train.py:41 in main", 2},
+                         {"at train.py:9 in main", 1}}));
     EXPECT_EQ(run.trace.memory_sources, std::vector<std::string>{"PyTorch"});
     ASSERT_EQ(run.problems.size(), 1u);
     EXPECT_THAT(run.problems[0], ::testing::HasSubstr("1 allocations failed"));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "app/core/runs/training_folder.h"
+#include "profiling/analysis/program_tables.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/small_data.h"
 
@@ -82,6 +83,37 @@ TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
     for (int64_t part : w.times) sum += part;
     EXPECT_EQ(sum, w.end - w.begin);
   }
+}
+
+// What the host did: our own trainer's threads are sampled as those of a recorded program.
+TEST_F(Recording, LevelFullHasStacksOfTheTrainersThreads) {
+  RunSpec spec = small();
+  spec.model.hidden = {512};
+  spec.train.epochs = 1'000'000;
+  const auto stacks_at = [&](prof::TraceLevel level) {
+    RecorderOptions options;
+    options.path = path("a.wsrun");
+    options.trace.level = level;
+    TracedTraining run(spec, options);
+    std::jthread stopper([&run] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      run.control().stop();
+    });
+    EXPECT_EQ(run.run(data_).status, RunStatus::Stopped);
+    prof::RunFileReader reader(options.path);
+    prof::Trace trace = reader.trace();
+    reader.fill(trace);
+    return prof::host_stacks(trace);
+  };
+  int64_t all = 0, of_training = 0;
+  for (const auto& [stack, ns] : stacks_at(prof::TraceLevel::Full)) {
+    all += ns;
+    if (stack.find("ws::") != std::string::npos) of_training += ns;
+    EXPECT_FALSE(stack.starts_with("warpscope rec")) << "the sampler is not the trainer";
+  }
+  EXPECT_GT(all, 0);
+  EXPECT_GT(of_training, 0);
+  EXPECT_TRUE(stacks_at(prof::TraceLevel::Kernels).empty());
 }
 
 TEST_F(Recording, AFileThatCannotBeWrittenIsSaidBeforeTraining) {

@@ -1,5 +1,6 @@
 // The flame graph of a recorded program: what is as wide as its time, zoomed, found, and what the timeline's selection does to it.
 #include <QLineEdit>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QtTest>
 
@@ -51,6 +52,7 @@ class FlameTest : public QObject {
   void aSearchSaysHowMuchItFound();
   void theSelectionOfTheTimelineIsShown();
   void whatIsExportedIsWhatIsShown();
+  void kernelsStandInTheStackThatLaunchedThem();
 };
 
 void FlameTest::functionsAreAsWideAsTheirTime() {
@@ -100,6 +102,32 @@ void FlameTest::whatIsExportedIsWhatIsShown() {
   QVERIFY(file.open(QIODevice::ReadOnly));
   QCOMPARE(file.readAll(), QByteArray("MainThread;main (train.py:11);read (io.py:7) 1\nMainThread;main (train.py:9);hot (train.py:3) 3\n"));
   QVERIFY_THROWS_EXCEPTION(Failure, shown.panel.exportTo(folder.filePath("no/a.json")));
+}
+
+void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
+  Shown shown;
+  const auto* mode = shown.panel.findChild<QPushButton*>("flame time");
+  QVERIFY2(!mode->isVisible(), "there is nothing to choose");
+  shown.run.trace.ops.push_back({"aten::mm", "at net.py:3 in forward < train.py:9 in main", "fc", "forward", prof::Meaning::Matrix});
+  shown.run.trace.ops.push_back({"aten::add", "at train.py:10 in main < train.py:20 in <module>", "", "forward", prof::Meaning::Pointwise});
+  for (int i = 0; i < 2; ++i) {
+    prof::Span span;
+    span.start = 1000 + i * 3000, span.duration = i == 0 ? 2000 : 1000, span.op = static_cast<prof::OpTag>(1 + i);
+    span.kind = static_cast<uint64_t>(prof::SpanKind::Kernel), span.name = shown.run.trace.intern("gemm");
+    shown.run.trace.append(shown.run.trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0"), span);
+  }
+  shown.panel.setTime(FlameTime::Launched);
+  QVERIFY(mode->isVisible());
+  QCOMPARE(mode->text(), QString("Kernels by launching stack"));
+  QCOMPARE(shown.panel.view()->tree().at(0).ns, 3000.0);
+  const double forward = shown.place("forward").width(), other = shown.place("<module>").width();
+  QVERIFY2(std::abs(forward - 2 * other) < 2, qPrintable(QString("%1 and %2").arg(forward).arg(other)));
+  QVERIFY(shown.node("aten::mm") != 0 && shown.node("gemm") != 0);
+  QVERIFY(shown.panel.note().contains("of kernels"));
+  shown.selection.chooseRanges({{&shown.run, {3500, 5000}}});
+  QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 1000.0);
+  const QByteArray folder = qgetenv("WARPSCOPE_PICTURES");
+  if (!folder.isEmpty()) shown.panel.grab().save(QString::fromLocal8Bit(folder) + "/flame-launched.png");
 }
 
 QTEST_MAIN(FlameTest)

@@ -47,6 +47,7 @@ class KernelsTest : public QObject {
   void statisticsAndOccupancyAreColumns();
   void graphsHaveRows();
   void theSourceOfAKernelIsShownWithTheTimeOfItsLines();
+  void aLineHasTheTimeOfWhatItCalls();
 };
 
 void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
@@ -78,6 +79,47 @@ void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
   panel.refresh();
   QVERIFY2(panel.source()->note().contains("is not there any more"), qPrintable(panel.source()->note()));
   QCOMPARE(lines.rowCount(), 0);
+}
+
+void KernelsTest::aLineHasTheTimeOfWhatItCalls() {
+  QTemporaryDir folder;
+  QFile file(folder.filePath("train.py"));
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  for (int line = 1; line <= 40; ++line) file.write("        loss = step(net, batch)\n");
+  file.close();
+  Kernels kernels;
+  auto& [run, selection, panel] = kernels;
+  run->record_folder = folder.path();
+  run->created = QDateTime::currentDateTime().addSecs(60);
+  panel.resize(1200, 700);
+  panel.show();
+  kernels.show();
+  QVERIFY2(panel.table()->isColumnHidden(KernelModel::WithCalls), "nothing is known of calls");
+  for (size_t i = 1; i < run->trace.ops.size(); ++i)
+    run->trace.ops[i].detail = "at net.py:" + std::to_string(i) + " in Net.forward < train.py:9 in main";
+  for (QAction* action : panel.findChildren<QAction*>())
+    if (action->text() == "By line") action->trigger();
+  const QAbstractItemModel& rows = *panel.table()->model();
+  QVERIFY(!panel.table()->isColumnHidden(KernelModel::WithCalls));
+  qlonglong all = 0;
+  int calling = -1;
+  for (int row = 0; row < rows.rowCount(); ++row) {
+    all += rows.index(row, KernelModel::Total).data(kSortRole).toLongLong();
+    if (rows.index(row, 0).data().toString() == "train.py:9 in main") calling = row;
+  }
+  QVERIFY(calling >= 0);
+  QCOMPARE(rows.index(calling, KernelModel::Count).data().toString(), QString("0"));
+  QCOMPARE(rows.index(calling, KernelModel::Mean).data().toString(), QString("—"));
+  QVERIFY(rows.index(calling, KernelModel::WithCalls).data(kSortRole).toLongLong() > all / 2);
+  panel.table()->setCurrentIndex(rows.index(calling, 0));
+  QCOMPARE(panel.source()->table()->currentIndex().row(), 8);
+  QVERIFY2(panel.instances()->model()->rowCount() > 0, "what its calls launched");
+  for (const ThemeName name : {ThemeName::Light, ThemeName::Dark}) {
+    set_theme(*qApp, name);
+    const QByteArray pictures = qgetenv("WARPSCOPE_PICTURES");
+    if (!pictures.isEmpty())
+      panel.grab().save(QString::fromLocal8Bit(pictures) + (name == ThemeName::Light ? "/kernels-by-line-light.png" : "/kernels-by-line-dark.png"));
+  }
 }
 
 void KernelsTest::kernelsSumToTheTrace() {

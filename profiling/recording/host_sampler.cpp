@@ -1,4 +1,4 @@
-#include "profiling/recording/python_sampler.h"
+#include "profiling/recording/host_sampler.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "profiling/base/clock.h"
-#include "profiling/recording/injected.h"
 
 namespace ws::prof {
 namespace {
@@ -41,8 +40,8 @@ int64_t worked_ns() {
 }  // namespace
 
 // Blocks all signals in the new thread: they belong to the program.
-PythonSampler::PythonSampler(std::function<std::string(unsigned long)> thread_name, bool native)
-    : thread_name_(std::move(thread_name)), native_(native ? NativeStacks::begin() : nullptr) {
+HostSampler::HostSampler(Options options)
+    : options_(std::move(options)), native_(options_.native ? NativeStacks::begin(options_.left_out) : nullptr) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -50,14 +49,14 @@ PythonSampler::PythonSampler(std::function<std::string(unsigned long)> thread_na
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void PythonSampler::stop() {
+void HostSampler::stop() {
   if (stopping_.exchange(true)) return;
   thread_.join();
   const int64_t now = steady_ns();
   for (const auto& [thread, open] : open_) tell(open, now);
 }
 
-void PythonSampler::run() {
+void HostSampler::run() {
   pthread_setname_np(pthread_self(), kOwnThread);
   int64_t wait = kEach;
   last_ = steady_ns();
@@ -69,13 +68,13 @@ void PythonSampler::run() {
   }
 }
 
-bool PythonSampler::known(const StackOfThread& stack) {
+bool HostSampler::known(const StackOfThread& stack) {
   return stack.frames.empty() || numbers_.contains(mixed(stack, {})) ||
          std::ranges::all_of(stack.frames, [](const CodeAt& at) { return known_frame(at) != nullptr; });
 }
 
 // Of the frames without a name only the innermost is shown.
-std::string PythonSampler::native_text(const std::vector<uint64_t>& code) {
+std::string HostSampler::native_text(const std::vector<uint64_t>& code) {
   std::string text;
   for (const uint64_t at : code)
     if (const std::string& name = native_->name(at); !name.empty() && (text.empty() || !name.starts_with('?')))
@@ -83,18 +82,18 @@ std::string PythonSampler::native_text(const std::vector<uint64_t>& code) {
   return text;
 }
 
-uint32_t PythonSampler::number(const StackOfThread& stack, const std::vector<uint64_t>& native) {
+uint32_t HostSampler::number(const StackOfThread& stack, const std::vector<uint64_t>& native) {
   const uint64_t key = mixed(stack, native);
   if (const auto at = numbers_.find(key); at != numbers_.end()) return at->second;
   std::string text = native.empty() ? "" : native_text(native);
   for (const CodeAt& at : stack.frames)
     if (const std::string* name = known_frame(at); name && !name->empty()) text += (text.empty() ? "" : " < ") + *name;
   if (numbers_.size() > kMostStacks) numbers_.clear();
-  return numbers_[key] = text.empty() ? kNowhere : recorder()->notes().stack(text);
+  return numbers_[key] = text.empty() ? kNowhere : notes_->stack(text);
 }
 
 // The native frames inside the innermost Python frame, if that is still the one in which they were seen.
-std::vector<uint64_t> PythonSampler::native_of(const StackOfThread& stack) {
+std::vector<uint64_t> HostSampler::native_of(const StackOfThread& stack) {
   const auto answer = std::ranges::find_if(answers_, [&](const NativeStack& one) { return one.task == stack.task; });
   if (answer == answers_.end()) return {};
   std::vector<uint64_t> code = std::move(answer->code);
@@ -105,7 +104,7 @@ std::vector<uint64_t> PythonSampler::native_of(const StackOfThread& stack) {
   return code;
 }
 
-void PythonSampler::keep(Open& open, uint32_t stack, int64_t now) {
+void HostSampler::keep(Open& open, uint32_t stack, int64_t now) {
   open.seen = true;
   if (open.stack == stack && now - open.begin < kLongest) return;
   tell(open, now);
@@ -113,7 +112,7 @@ void PythonSampler::keep(Open& open, uint32_t stack, int64_t now) {
 }
 
 // Threads without Python frames. Each is shown while it runs.
-void PythonSampler::sample_natives(int64_t now) {
+void HostSampler::sample_natives(int64_t now) {
   for (const NativeStack& answer : answers_) {
     const auto [at, fresh] = open_.try_emplace(static_cast<unsigned long>(answer.task));
     if (fresh) at->second.name = native_->task_name(answer.task) + " " + std::to_string(answer.task), at->second.begin = last_;
@@ -123,8 +122,9 @@ void PythonSampler::sample_natives(int64_t now) {
   }
 }
 
-void PythonSampler::sample() {
-  if (!recorder()) return;
+void HostSampler::sample() {
+  notes_ = options_.notes();
+  if (!notes_) return open_.clear();
   const int64_t now = steady_ns();
   if (native_) native_->ask();
   read_all_stacks(stacks_);
@@ -133,7 +133,7 @@ void PythonSampler::sample() {
   if (std::ranges::any_of(stacks_, strange)) {
     learn_names(stacks_);
     for (const StackOfThread& stack : stacks_)
-      if (!open_.contains(stack.thread)) open_[stack.thread].name = thread_name_(stack.thread);
+      if (!open_.contains(stack.thread)) open_[stack.thread].name = options_.thread_name(stack.thread);
   }
   for (const StackOfThread& stack : stacks_) {
     Open& open = open_[stack.thread];
@@ -149,8 +149,9 @@ void PythonSampler::sample() {
   last_ = now;
 }
 
-void PythonSampler::tell(const Open& open, int64_t end) const {
-  if (open.stack != kNowhere && recorder()) recorder()->notes().sample(kSamplesTrack + open.name, open.stack, open.begin, end);
+void HostSampler::tell(const Open& open, int64_t end) const {
+  if (HostNotes* const notes = options_.notes(); notes && open.stack != kNowhere)
+    notes->sample(kSamplesTrack + open.name, open.stack, open.begin, end);
 }
 
 }  // namespace ws::prof

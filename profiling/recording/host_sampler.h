@@ -11,16 +11,26 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/recording/host_notes.h"
 #include "profiling/recording/native_stacks.h"
 #include "profiling/recording/python_frames.h"
 
 namespace ws::prof {
 
-class PythonSampler {
+class HostSampler {
  public:
-  // `thread_name`: returns the name of a thread; called without the interpreter's lock, which it takes itself.
-  PythonSampler(std::function<std::string(unsigned long)> thread_name, bool native);
-  void stop();  // call it before the interpreter ends, without holding its lock
+  struct Options {
+    // Returns the name of a thread of Python; called without the interpreter's lock, which it takes itself.
+    std::function<std::string(unsigned long)> thread_name;
+    bool native = false;
+    std::function<HostNotes*()> notes;  // where samples go; nullptr: not now
+    pid_t left_out = 0;                 // a thread that is not sampled
+  };
+  explicit HostSampler(Options options);
+  ~HostSampler() { stop(); }
+  HostSampler(const HostSampler&) = delete;
+  HostSampler& operator=(const HostSampler&) = delete;
+  void stop();  // in a Python program: call it before the interpreter ends, without holding its lock
 
  private:
   static constexpr uint32_t kNowhere = UINT32_MAX;  // no frame of the program
@@ -40,7 +50,8 @@ class PythonSampler {
   void keep(Open& open, uint32_t stack, int64_t now);
   void tell(const Open& open, int64_t end) const;
 
-  std::function<std::string(unsigned long)> thread_name_;
+  Options options_;
+  HostNotes* notes_ = nullptr;  // during a sample
   std::vector<StackOfThread> stacks_;
   std::unique_ptr<NativeStacks> native_;  // nullptr: without native frames
   std::vector<NativeStack> answers_;      // that no Python thread has taken

@@ -1,0 +1,141 @@
+#include "profiling/analysis/launch_stacks.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include "profiling/analysis/flame_tree.h"
+#include "profiling/analysis/source_lines.h"
+#include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
+#include "profiling/trace/code_places.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+namespace {
+
+struct Launched {
+  OpTag op = kNoOp;
+  NameId name{};
+};
+
+// Time by op and name. There are few pairs, however long the trace is.
+class LaunchedTimes {
+ public:
+  LaunchedTimes(const Trace& trace, TimeRange range) : trace_(trace) {
+    for (const Track& track : trace.tracks())
+      if (track.kind != TrackKind::Inner)
+        each_span(track, range.begin, range.end, [this](const Span& span) {
+          if (span.span_kind() == SpanKind::Kernel) add(span.op, span.name, static_cast<int64_t>(span.duration));
+        });
+    if (times_.empty())
+      each_own_range(trace, range.begin, range.end, [this](const Span& span, int64_t own) { add(span.op, span.name, own); });
+  }
+  // Calls take(op, name, ns).
+  template <class Take>
+  void each(const Take& take) const {
+    for (const auto& [key, ns] : times_)
+      take(trace_.ops[key >> 32], trace_.name(static_cast<NameId>(static_cast<uint32_t>(key))), ns);
+  }
+
+ private:
+  void add(OpTag op, NameId name, int64_t ns) {
+    const uint64_t known = op < trace_.ops.size() ? op : kNoOp;
+    times_[known << 32 | static_cast<uint32_t>(name)] += ns;
+  }
+
+  const Trace& trace_;
+  std::unordered_map<uint64_t, int64_t> times_;
+};
+
+// "net.py:12 in Net.forward" → "Net.forward (net.py:12)", as sampled stacks have it.
+std::string frame_text(std::string_view place) {
+  const size_t in = place.rfind(" in ");
+  if (in == std::string_view::npos) return std::string(place);
+  return std::string(place.substr(in + 4)).append(" (").append(place.substr(0, in)).append(")");
+}
+
+std::string plain(std::string text) {
+  std::ranges::replace(text, ';', ',');
+  return text;
+}
+
+// Each line once, however often it is in the stack.
+std::vector<std::string_view> lines_of_stack(const OpInfo& op) {
+  std::vector<std::string_view> lines = stack_of(op);
+  std::ranges::sort(lines);
+  lines.erase(std::ranges::unique(lines).begin(), lines.end());
+  return lines;
+}
+
+// Each frame below its caller, most time first.
+void tree_text(const FlameTree& tree, uint32_t node, std::string& text) {
+  constexpr double kLeastShare = 0.005;
+  for (const uint32_t i : tree[node].inside) {
+    const FlameNode& inner = tree[i];
+    if (inner.ns < kLeastShare * tree[0].ns) continue;
+    const std::string lines = inner.lines.size() == 1 ? ":" + inner.lines.begin()->first : "";
+    text += table_row("{:10.2f} {:7.2f}  {}{}{}", inner.ns * 1e-6, 100 * inner.ns / tree[0].ns,
+                      std::string(static_cast<size_t>(2 * (inner.depth - 1)), ' '), inner.function,
+                      inner.path.empty() ? "" : " (" + inner.path + lines + ")");
+    tree_text(tree, i, text);
+  }
+}
+
+}  // namespace
+
+HostStacks launch_stacks(const Trace& trace, TimeRange range) {
+  HostStacks stacks;
+  LaunchedTimes(trace, range).each([&](const OpInfo& op, const std::string& name, int64_t ns) {
+    std::string text;
+    for (const std::string_view place : stack_of(op)) text += plain(frame_text(place)) + ";";
+    if (text.empty()) text = "(no line);";
+    text += plain(op.name.empty() ? "(no op)" : op.name);
+    if (name != op.name) text += ";" + plain(short_kernel_name(name));
+    if (ns > 0) stacks[text] += ns;
+  });
+  return stacks;
+}
+
+std::string launch_text(const HostStacks& stacks) {
+  const FlameTree tree = flame_tree(stacks);
+  if (tree.empty()) return "\nNo work was recorded.\n";
+  std::string text = formatted("\n{:>10} {:>7}  {}\n", "ms", "%", "by the stack that launched it, then op and kernel; from 0.5 %");
+  tree_text(tree, 0, text);
+  return text;
+}
+
+void add_calling_lines(std::vector<KernelRow>& rows, const Trace& trace, TimeRange range) {
+  std::map<std::string, int64_t, std::less<>> times;
+  bool stacks = false;
+  LaunchedTimes(trace, range).each([&](const OpInfo& op, const std::string&, int64_t ns) {
+    const auto lines = lines_of_stack(op);
+    stacks |= lines.size() > 1;
+    for (const std::string_view line : lines) {
+      const auto at = times.find(line);
+      (at == times.end() ? times.emplace(line, 0).first : at)->second += ns;
+    }
+  });
+  if (!stacks) return;  // recorded without stacks
+  for (KernelRow& row : rows)
+    if (const auto at = times.find(row.key); at != times.end()) row.with_calls = at->second, times.erase(at);
+  for (const auto& [line, ns] : times) {
+    const auto place = source_place(line);
+    if (!place || !is_own_path(place->path)) continue;
+    KernelRow row;
+    row.key = line, row.with_calls = ns, row.meaning = Meaning::Other;
+    row.kind = rows.empty() ? SpanKind::Kernel : rows.front().kind;
+    rows.push_back(std::move(row));
+  }
+}
+
+std::map<int, int64_t> time_by_line(const Trace& trace, TimeRange range, std::string_view path) {
+  std::map<int, int64_t> times;
+  LaunchedTimes(trace, range).each([&](const OpInfo& op, const std::string&, int64_t ns) {
+    for (const std::string_view line : lines_of_stack(op))
+      if (const auto place = source_place(line); place && place->path == path) times[place->line] += ns;
+  });
+  return times;
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,51 @@
+#include "profiling/recording/generated_code.h"
+
+#include <algorithm>
+#include <fstream>
+#include <string_view>
+
+namespace ws::prof {
+namespace {
+
+constexpr size_t kHeadBytes = 4096, kMostLines = 200'000, kMostText = 160;
+constexpr std::string_view kOriginalOps = "Original ATen: [";
+
+}  // namespace
+
+bool is_generated(const std::string& function, const std::string& path) {
+  const std::string_view name = std::string_view(function).substr(function.rfind('.') + 1);
+  if ((name != "call" && !name.starts_with("partition_")) || !path.ends_with(".py")) return false;
+  std::string head(kHeadBytes, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return std::string_view(head.data(), static_cast<size_t>(in.gcount())).find("torch._inductor") != std::string_view::npos;
+}
+
+std::string ops_of_comment(const std::string& comment) {
+  const size_t begin = comment.find(kOriginalOps), first = begin + kOriginalOps.size();
+  const size_t end = begin == std::string::npos ? begin : comment.find(']', first);
+  if (end == std::string::npos) return {};
+  std::string ops;
+  for (const char c : std::string_view(comment).substr(first, end - first))
+    if (c == ',')
+      ops += " +";
+    else
+      ops += c;
+  if (ops.size() > kMostText) ops.resize(std::min(ops.rfind(" + ", kMostText), kMostText)), ops += " + …";
+  return ops;
+}
+
+// The comment stands right above the launch; a launch in between means that this one has none.
+std::string generated_ops(const std::string& path, int line) {
+  std::ifstream in(path);
+  std::string text, comment;
+  for (int at = 1; at <= line && at < static_cast<int>(kMostLines) && std::getline(in, text); ++at) {
+    if (text.find(kOriginalOps) != std::string::npos)
+      comment = text;
+    else if (at < line && (text.find(".run(") != std::string::npos || text.find("extern_kernels.") != std::string::npos))
+      comment.clear();
+  }
+  return ops_of_comment(comment);
+}
+
+}  // namespace ws::prof

@@ -12,7 +12,7 @@ namespace {
 using prof::SpanKind;
 using prof::TrackKind;
 
-constexpr double kPadding = 4, kEllipsisWidth = 62;
+constexpr double kPadding = 4, kEllipsisWidth = 62, kNarrowestLetter = 2;
 constexpr int kLettersKept = 6;
 
 BlockNames step_names(const prof::Trace& trace, const prof::Span& span) {
@@ -88,12 +88,19 @@ BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const
 QString fitting_label(const BlockNames& names, double width, const Measure& measure) {
   const double room = width - 2 * kPadding;
   if (room < 6) return {};
+  // A stack's name has thousands of letters. Those that cannot fit are never measured.
+  const auto most = static_cast<qsizetype>(room / kNarrowestLetter);
+  const auto fits = [&](const QString& text) { return text.size() <= most && measure(text) <= room; };
   for (const QString* name : {&names.full, &names.shorter, &names.layer})
-    if (!name->isEmpty() && measure(*name) <= room) return *name;
+    if (!name->isEmpty() && fits(*name)) return *name;
   if (width <= kEllipsisWidth) return {};
-  for (qsizetype keep = names.full.size() - 1; keep >= kLettersKept; --keep)
-    if (const QString cut = names.full.left(keep).trimmed() + QChar(0x2026); measure(cut) <= room) return cut;
-  return {};
+  const auto cut = [&](qsizetype keep) { return names.full.left(keep).trimmed() + QChar(0x2026); };
+  qsizetype fitting = kLettersKept - 1, first_not = std::min(names.full.size(), most + 1);
+  while (first_not - fitting > 1) {
+    const qsizetype keep = (fitting + first_not) / 2;
+    (fits(cut(keep)) ? fitting : first_not) = keep;
+  }
+  return fitting < kLettersKept ? QString() : cut(fitting);
 }
 
 }  // namespace ws::app

@@ -306,7 +306,7 @@ void MainWindow::offerPages(bool program) {
     const int tab = static_cast<int>(i);
     const bool offered = kind && (!page.suits || (run && page.suits(*run))), fresh = offered && !strip_->offered(tab);
     strip_->setOffered(tab, offered);
-    if (fresh && page.suits) kept.push_back(tab);
+    if (fresh && page.comes_forward) kept.push_back(tab);
   }
   for (const int tab : kept) strip_->keep(tab);
 }

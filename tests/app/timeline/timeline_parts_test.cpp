@@ -20,6 +20,7 @@ class TimelinePartsTest : public QObject {
   void zoomStopsAtItsLimits();
   void rulerTicksAreRoundAndInOrder();
   void longestLabelThatFits();
+  void aLongNameIsMeasuredAFewTimes();
   void ellipsisKeepsSixLetters();
   void kernelNamesAreShortened();
   void lanesStandInOrder();
@@ -83,6 +84,13 @@ void TimelinePartsTest::longestLabelThatFits() {
   QCOMPARE(fitting_label(names, 60, measure), QString("malloc"));
   QCOMPARE(fitting_label(names, 40, measure), QString());
   QCOMPARE(fitting_label({"softmax cross entropy", "", "fc1"}, 30, measure), QString("fc1"));
+}
+
+void TimelinePartsTest::aLongNameIsMeasuredAFewTimes() {
+  int times = 0;
+  const QString label = fitting_label({QString(5000, 'a'), "", ""}, 100, [&](const QString& s) { return ++times, measure(s); });
+  QCOMPARE(label, QString(12, 'a') + QChar(0x2026));
+  QVERIFY2(times < 10, qPrintable(QString::number(times)));
 }
 
 void TimelinePartsTest::ellipsisKeepsSixLetters() {

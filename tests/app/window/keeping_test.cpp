@@ -80,7 +80,9 @@ void KeepingTest::theLastSecondsOfWhatTrains() {
     QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 5000);
     QVERIFY(!run->live() && !run->unfinished);
     QVERIFY(run->trace.span_count() > 0);
-    QVERIFY(run->trace.last_time() - run->trace.first_time() < 100'000'000);
+    for (const ws::prof::Track& track : run->trace.tracks())  // a sample of the host may be longer: it is kept whole
+      if (track.kind == ws::prof::TrackKind::Steps)
+        QVERIFY(run->trace.last_time() - track.blocks.front().first < 100'000'000);
   }
 }
 

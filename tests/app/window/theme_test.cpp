@@ -92,7 +92,12 @@ void ThemeTest::nothingMoves() {
   auto window = open();
   window->resize(1600, 972);
   fill(*window, {"direct"});
-  for (const char* tab : {"Live", "Compare", "Plan", "Kernels", "Memory"}) {
+  const auto tabs = {"Live", "Compare", "Plan", "Kernels", "Memory"};
+  for (const char* tab : tabs) {  // Compare reads its runs beside the window
+    QVERIFY(show_tab(*window, tab));
+    settle();
+  }
+  for (const char* tab : tabs) {
     QVERIFY(show_tab(*window, tab));
     settle(60);
     const auto before = places();

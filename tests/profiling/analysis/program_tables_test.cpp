@@ -138,7 +138,7 @@ TEST_F(ProgramTables, RangesOfAProgramOnTheCpu) {
   range(0, 0, 100, outer), range(1, 10, 40, inner), range(1, 50, 60, inner);
   const auto rows = work_table(trace, -kAlways, kAlways, GroupBy::Op);
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].key, "Net · Net");
+  EXPECT_EQ(rows[0].key, "Net");
   EXPECT_EQ(rows[0].time.total, 60);
   EXPECT_EQ(rows[1].key, "fc · aten::mm");
   EXPECT_EQ(rows[1].time.count, 2u);

@@ -9,10 +9,7 @@ std::string persistent_budget(const RunSpec& spec, const Plan& plan, int64_t tra
   if (spec.exec.launch != Launch::Persistent && spec.exec.launch != Launch::Auto) return {};
   namespace one = cuda::persistent;
   const DeviceInfo& device = device_info();
-  const one::Limits limits =
-      device.cuda ? one::make_limits(device.compute, device.shared_per_block, device.registers_per_sm,
-                                     device.multiprocessors, device.l2_bytes)
-                  : one::Limits{};
+  const one::Limits limits = device.cuda ? one::limits_of(device) : one::Limits{};
   return one::text(one::place(one::network_of(spec, plan, train_rows), limits));
 }
 

@@ -26,9 +26,7 @@ std::atomic<double> PersistentExecutor::seconds_to_wait{1};
 
 void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   static const DeviceInfo device = query_device();
-  const persistent::Limits limits =
-      persistent::make_limits(device.compute, device.shared_per_block, device.registers_per_sm, device.multiprocessors,
-                              device.l2_bytes);
+  const persistent::Limits limits = persistent::limits_of(device);
   bound.all_rows = bound.rows() >= data_.train.rows;
   bound.feed = Feed::Whole;
   const persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);

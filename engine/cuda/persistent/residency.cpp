@@ -179,6 +179,18 @@ int64_t most_registers(const Limits& limits, int threads) {
   return std::min<int64_t>(255, limits.registers / threads / 8 * 8);
 }
 
+// Returns one sentence about a thread or a block that would need more than it has, or nothing. `in_memory`: so many
+// values of a thread may be in local memory, which still costs less than another launch mode.
+std::string too_much(const std::string& whose, int64_t registers, int64_t most, int64_t in_memory, int64_t shared_bytes,
+                     const Limits& limits) {
+  if (registers > most + in_memory)
+    return "a thread " + whose + " would need " + std::to_string(registers) + " registers and has " + std::to_string(most);
+  if (shared_bytes > limits.shared_bytes)
+    return "a block " + whose + " would need " + kilobytes(shared_bytes) + " of shared memory and has " +
+           kilobytes(limits.shared_bytes);
+  return {};
+}
+
 constexpr const char* kNeedsClusters = "clusters of blocks need compute capability 9.0";
 
 Placement place_cluster(const Network& n, const Limits& limits) {
@@ -198,15 +210,8 @@ Placement place_cluster(const Network& n, const Limits& limits) {
   out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
   out.budget.push_back(
       line("shared memory a block (rows, messages, output weights)", out.shared_bytes, limits.shared_bytes, true));
-  // Up to about 30 values of a thread may be in local memory. That still costs less than another launch mode.
-  if (registers > most + 32)
-    out.why_not = "a thread of the cluster would need " + std::to_string(registers) + " registers and has " +
-                  std::to_string(most);
-  else if (out.shared_bytes > limits.shared_bytes)
-    out.why_not = "a block of the cluster would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
-                  kilobytes(limits.shared_bytes);
-  else
-    out.residency = Residency::Cluster;
+  out.why_not = too_much("of the cluster", registers, most, 32, out.shared_bytes, limits);
+  if (out.why_not.empty()) out.residency = Residency::Cluster;
   return out;
 }
 
@@ -265,14 +270,8 @@ Placement place_copies(const Network& n, const Limits& limits) {
   out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
   out.budget.push_back(
       line("shared memory a block (rounded weights, units, messages)", out.shared_bytes, limits.shared_bytes, true));
-  if (registers > most + 24)
-    out.why_not = "a thread with copies of layers would need " + std::to_string(registers) + " registers and has " +
-                  std::to_string(most);
-  else if (out.shared_bytes > limits.shared_bytes)
-    out.why_not = "a block with copies of layers would need " + kilobytes(out.shared_bytes) +
-                  " of shared memory and has " + kilobytes(limits.shared_bytes);
-  else
-    out.residency = Residency::Copies;
+  out.why_not = too_much("with copies of layers", registers, most, 24, out.shared_bytes, limits);
+  if (out.why_not.empty()) out.residency = Residency::Copies;
   return out;
 }
 
@@ -518,14 +517,14 @@ std::string_view to_string(Residency residency) {
   return names[static_cast<size_t>(residency)];
 }
 
-Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors, int64_t l2_bytes) {
-  return {static_cast<int>(std::lround(10 * std::atof(compute.c_str()))),
-          shared_bytes,
-          registers,
-          multiprocessors,
-          std::max(1, multiprocessors / 4 - 3),
-          std::max(1, multiprocessors / 8 - 1),
-          l2_bytes};
+Limits limits_of(const DeviceInfo& device) {
+  return {static_cast<int>(std::lround(10 * std::atof(device.compute.c_str()))),  // "9.0"
+          device.shared_per_block,
+          device.registers_per_sm,
+          device.multiprocessors,
+          std::max(1, device.multiprocessors / 4 - 3),
+          std::max(1, device.multiprocessors / 8 - 1),
+          device.l2_bytes};
 }
 
 Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows) {

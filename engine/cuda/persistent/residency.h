@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/executor/device_info.h"
 #include "engine/plan/plan.h"
 
 namespace ws::cuda::persistent {
@@ -45,8 +46,7 @@ struct Limits {
   int64_t l2_bytes = 50 << 20;
 };
 
-// `compute` has the driver's form: "9.0".
-Limits make_limits(const std::string& compute, int shared_bytes, int registers, int multiprocessors, int64_t l2_bytes);
+Limits limits_of(const DeviceInfo& device);
 
 struct Constant {
   std::string name;

@@ -90,18 +90,6 @@ void become_job(const std::string& server) {
     if (std::string value; std::getline(lines, value)) setenv(variable, value.c_str(), 1);
 }
 
-// The threads that we start meanwhile get the name by which the sampler leaves them out.
-class NameOfOwnThreads {
- public:
-  NameOfOwnThreads() { pthread_getname_np(pthread_self(), before_, sizeof before_), pthread_setname_np(pthread_self(), kOwnThread); }
-  ~NameOfOwnThreads() { pthread_setname_np(pthread_self(), before_); }
-  NameOfOwnThreads(const NameOfOwnThreads&) = delete;
-  NameOfOwnThreads& operator=(const NameOfOwnThreads&) = delete;
-
- private:
-  char before_[16] = {};
-};
-
 void begin(bool by_driver) {
   if (const std::string server = environment(kRecordServer, ""); !server.empty() && environment(kRecordFile, "").empty())
     become_job(server);
@@ -136,7 +124,7 @@ bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 void begin_recording(bool by_driver) {
   if (in_forked_child()) return;
   const std::lock_guard lock(g_begin);
-  const NameOfOwnThreads named;
+  const OwnThreads unsampled;
   if (!g_recorder)
     begin(by_driver);
   else if (by_driver && recorder())

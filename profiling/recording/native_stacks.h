@@ -6,6 +6,7 @@
 // millisecond. perf events would save most of the 1.4 µs, copy the same bytes in the kernel, and be refused in most
 // containers. So there is one way for all machines.
 #pragma once
+#include <pthread.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -19,6 +20,18 @@
 namespace ws::prof {
 
 inline constexpr const char* kOwnThread = "warpscope rec";  // name of each thread that records
+
+// Threads that this thread starts while it lives record: they get the name by which the sampler leaves them out.
+class OwnThreads {
+ public:
+  OwnThreads() { pthread_getname_np(pthread_self(), before_, sizeof before_), pthread_setname_np(pthread_self(), kOwnThread); }
+  ~OwnThreads() { pthread_setname_np(pthread_self(), before_); }
+  OwnThreads(const OwnThreads&) = delete;
+  OwnThreads& operator=(const OwnThreads&) = delete;
+
+ private:
+  char before_[16] = {};
+};
 
 struct NativeStack {
   pid_t task = 0;

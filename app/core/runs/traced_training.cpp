@@ -1,5 +1,6 @@
 #include "app/core/runs/traced_training.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -24,7 +25,10 @@ struct TracedTraining::Impl final : TrainSink {
   void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
     if (!options.path.empty()) open_file();
     if (options.at_start) options.at_start();
-    pump = std::jthread([this](const std::stop_token& ended) { pump_until(ended, [this] { drain(); }); });
+    pump = std::jthread([this](const std::stop_token& ended) {
+      pthread_setname_np(pthread_self(), prof::kOwnThread);  // it is not sampled
+      pump_until(ended, [this] { drain(); });
+    });
     std::lock_guard lock(mutex);
     inbox.plan = plan;
   }
@@ -71,6 +75,7 @@ struct TracedTraining::Impl final : TrainSink {
     trace_origin_ns = wanted.origin_ns;
     if (train.processes) writer.keep_rank(train.processes->self(), wanted.origin_ns);
     auto fresh = std::make_unique<prof::Collector>();
+    const prof::OwnThreads unsampled;
     try {
       const prof::CollectorStatus status = fresh->start(wanted);
       std::lock_guard lock(mutex);

@@ -110,6 +110,8 @@ TEST_F(Recording, LevelFullHasStacksOfTheTrainersThreads) {
     all += ns;
     if (stack.find("ws::") != std::string::npos) of_training += ns;
     EXPECT_FALSE(stack.starts_with("warpscope rec")) << "the sampler is not the trainer";
+    EXPECT_EQ(stack.find("Collector::Impl::loop"), std::string::npos) << "nor is what records: " << stack;
+    EXPECT_EQ(stack.find("pump_until"), std::string::npos) << "nor is what writes: " << stack;
   }
   EXPECT_GT(all, 0);
   EXPECT_GT(of_training, 0);

@@ -157,7 +157,7 @@ std::vector<Span> decode_spans(std::string_view bytes, size_t count) {
     Last& last = known[static_cast<uint32_t>(span.name)];
     last.rest ^= in.number();
     last.detail ^= in.number();
-    span.kind = static_cast<uint8_t>(last.rest >> 16);
+    span.kind = std::min<uint64_t>((last.rest >> 16) & 0xff, static_cast<uint64_t>(SpanKind::Other));
     span.meaning = std::min<uint64_t>((last.rest >> 8) & 0xff, kMeanings - 1);
     span.flags = static_cast<uint8_t>(last.rest);
     span.detail = static_cast<DetailId>(last.detail);

@@ -59,6 +59,8 @@ void check(TraceBatch& batch, std::span<const OpTag> ops, const ByteReader& from
     for (Span& span : track.spans) {
       if (static_cast<size_t>(span.name) >= batch.names.size()) from.fail("refers to a name that it lacks");
       if (static_cast<size_t>(span.detail) >= batch.details.size()) from.fail("refers to details that it lacks");
+      if (span.kind > static_cast<uint64_t>(SpanKind::Other) || span.meaning >= kMeanings)
+        from.fail("holds a span of an unknown kind");
       span.op = known_op(span.op, ops);
     }
   }

@@ -94,6 +94,15 @@ TEST(BatchBytes, CutOrChangedOnesAreRefusedOrHarmless) {
   EXPECT_GT(refused, 20);
 }
 
+// The window takes a colour by them.
+TEST(BatchBytes, SpansOfAnUnknownKindAreRefused) {
+  TraceBatch of_kind = made_batch(2), of_meaning = made_batch(2);
+  of_kind.tracks[0].spans[1].kind = static_cast<uint64_t>(SpanKind::Other) + 1;
+  of_meaning.tracks[0].spans[1].meaning = kMeanings;
+  EXPECT_THROW(decode_batch(encode_batch(of_kind)), Failure);
+  EXPECT_THROW(decode_batch(encode_batch(of_meaning)), Failure);
+}
+
 TEST(Following, GivesEveryBatchInOrder) {
   LiveFollower follower;
   LiveSender sender(follower.address(), steady_ns());

@@ -26,6 +26,7 @@ inline void check_trace(const prof::Trace& trace) {
         require(static_cast<size_t>(span.detail) < trace.detail_count(), "details are known");
         require(span.op < trace.ops.size(), "ops are known");
         require(span.meaning < prof::kMeanings, "meanings are known");
+        require(span.kind <= static_cast<uint64_t>(prof::SpanKind::Other), "kinds are known");
       }
     }
     require(count == track.spans, "blocks hold all spans");

@@ -1,0 +1,56 @@
+// What is computed and printed of spans that another process sent: every table of `stats`, and what can be exported.
+#include "app/core/comparison/comparison_text.h"
+#include "app/core/insights/multiprocessor_insights.h"
+#include "app/core/insights/trace_insights.h"
+#include "profiling/analysis/launch_stacks.h"
+#include "profiling/analysis/multiprocessors.h"
+#include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/ranks.h"
+#include "profiling/analysis/trace_stats.h"
+#include "profiling/base/failure.h"
+#include "profiling/formats/nsys_tables.h"
+#include "profiling/trace/batch_codec.h"
+#include "tests/fuzz/fuzz_trace.h"
+
+namespace {
+
+using namespace ws;
+
+void print_tables(const prof::RunData& run) {
+  for (const auto by : {prof::GroupBy::Name, prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Phase,
+                        prof::GroupBy::Shape, prof::GroupBy::Line})
+    prof::to_json(prof::run_stats(run, by));
+  prof::to_text(prof::run_stats(run));
+  const auto modules = prof::module_tree(run.trace);
+  prof::to_text(modules, 3), prof::to_json(modules);
+  const auto ranks = prof::rank_report(run);
+  prof::to_text(ranks), prof::to_json(ranks);
+  const auto inside = prof::multiprocessor_report(run.trace);
+  prof::to_text(inside), prof::to_json(inside);
+  app::late_multiprocessor(inside);
+  app::trace_insights(app::look_of(run.trace));
+  for (const prof::HostStacks& stacks :
+       {prof::host_stacks(run.trace), prof::host_stacks(run.trace, {.gaps_only = true}),
+        prof::launch_stacks(run.trace, {-prof::kAlways, prof::kAlways})})
+    prof::speedscope_json(stacks, "fuzz"), prof::collapsed_text(stacks), prof::host_text(stacks), prof::launch_text(stacks);
+  app::to_text(app::compare(app::compared_run(run), app::compared_run(run)));
+}
+
+}  // namespace
+
+int fuzz_one(const uint8_t* bytes, size_t count) {
+  prof::RunData run;
+  try {
+    prof::append(run.trace, prof::decode_batch({reinterpret_cast<const char*>(bytes), count}));
+  } catch (const Failure&) {
+    return 0;
+  }
+  fuzz::check_trace(run.trace);
+  try {
+    print_tables(run);
+    const fuzz::BytesAsFile table(".csv", nullptr, 0);
+    for (const std::string_view report : prof::nsys_reports()) prof::export_nsys_table(run, table.path(), report);
+  } catch (const Failure&) {  // a run may have nothing that a table needs
+  }
+  return 0;
+}

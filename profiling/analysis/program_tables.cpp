@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 
+#include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/memory_history.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
@@ -202,42 +204,26 @@ std::string to_json(const std::vector<ModuleNode>& tree) {
 namespace {
 
 // Converts "inner < outer" to "outer;inner".
-std::string outermost_first(std::string_view stack) {
-  constexpr std::string_view kBetween = " < ";
-  std::string turned;
-  while (!stack.empty()) {
-    const size_t cut = stack.rfind(kBetween);
-    std::string frame(cut == std::string_view::npos ? stack : stack.substr(cut + kBetween.size()));
-    std::ranges::replace(frame, ';', ',');
-    turned += (turned.empty() ? "" : ";") + frame;
-    stack = cut == std::string_view::npos ? std::string_view{} : stack.substr(0, cut);
+std::string outermost_first(std::string text) {
+  std::ranges::replace(text, ';', ',');
+  std::string_view stack = text;
+  std::vector<std::string_view> frames;
+  while (!stack.empty() && frames.size() < kMostStackFrames) {
+    const size_t cut = std::min(stack.find(kCalledBy), stack.size());
+    frames.push_back(stack.substr(0, cut));
+    stack.remove_prefix(std::min(cut + kCalledBy.size(), stack.size()));
   }
+  std::string turned;
+  for (const std::string_view frame : frames | std::views::reverse) turned.append(turned.empty() ? "" : ";").append(frame);
   return turned;
 }
 
-std::vector<TimeNs> busy_edges(const Trace& trace) {
-  std::vector<std::pair<TimeNs, TimeNs>> busy;
+CoveredTime gpu_time(const Trace& trace) {
+  std::vector<TimeRange> busy;
   for (const Track& track : trace.tracks())
     if (on_gpu(track))
-      each_span(track, -kAlways, kAlways, [&](const Span& span) { busy.emplace_back(span.start, span.end()); });
-  std::ranges::sort(busy);
-  std::vector<TimeNs> edges;  // begin, end, begin, end …
-  for (const auto& [begin, end] : busy) {
-    if (!edges.empty() && begin <= edges.back())
-      edges.back() = std::max(edges.back(), end);
-    else
-      edges.insert(edges.end(), {begin, end});
-  }
-  return edges;
-}
-
-// How much of [begin, end) is outside the stretches.
-int64_t outside(const std::vector<TimeNs>& edges, TimeNs begin, TimeNs end) {
-  int64_t left = end - begin;
-  size_t at = static_cast<size_t>(std::ranges::upper_bound(edges, begin) - edges.begin());
-  for (at -= at % 2; at + 1 < edges.size() && edges[at] < end; at += 2)
-    left -= std::max<int64_t>(0, std::min(end, edges[at + 1]) - std::max(begin, edges[at]));
-  return left;
+      each_span(track, -kAlways, kAlways, [&](const Span& span) { busy.push_back({span.start, span.end()}); });
+  return CoveredTime(std::move(busy));
 }
 
 std::vector<std::string> frames_of(std::string_view stack) {
@@ -259,16 +245,20 @@ HostStacks host_stacks(const Trace& trace) { return host_stacks(trace, {}); }
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
   HostStacks stacks;
   std::unordered_map<uint32_t, std::string> turned;
-  const std::vector<TimeNs> busy = options.gaps_only ? busy_edges(trace) : std::vector<TimeNs>{};
+  const CoveredTime busy = options.gaps_only ? gpu_time(trace) : CoveredTime();
   for (const Track& track : trace.tracks()) {
     if (!is_sample_row(track)) continue;
-    const std::string thread = track.name.substr(std::string_view("samples of ").size());
+    std::unordered_map<uint32_t, int64_t> times;  // by stack
     each_span(track, options.range.begin, options.range.end, [&](const Span& span) {
-      const auto [at, fresh] = turned.try_emplace(static_cast<uint32_t>(span.name));
-      if (fresh) at->second = outermost_first(trace.name(span.name));
-      const int64_t ns = outside(busy, std::max(span.start, options.range.begin), std::min(span.end(), options.range.end));
-      if (ns > 0) stacks[thread + (at->second.empty() ? "" : ";" + at->second)] += ns;
+      const TimeRange part{std::max(span.start, options.range.begin), std::min(span.end(), options.range.end)};
+      if (part.begin < part.end) times[static_cast<uint32_t>(span.name)] += part.length() - busy.within(part);
     });
+    const std::string thread = track.name.substr(std::string_view("samples of ").size());
+    for (const auto& [name, ns] : times) {
+      const auto [at, fresh] = turned.try_emplace(name);
+      if (fresh) at->second = outermost_first(trace.name(NameId{name}));
+      if (ns > 0) stacks[thread + (at->second.empty() ? "" : ";" + at->second)] += ns;
+    }
   }
   return stacks;
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/step_finder.h"
 #include "profiling/base/json_input.h"
@@ -348,14 +349,9 @@ class RankComparison {
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       auto transfers = std::exchange(transfers_[r], {});
       std::ranges::sort(transfers, {}, &Transfer::begin);
-      const auto busy = computing(found_.ranks[r], transfers);
-      size_t from = 0;
+      const CoveredTime busy = computing(found_.ranks[r], transfers);
       for (const Transfer& transfer : transfers) {
-        while (from < busy.size() && busy[from].second <= transfer.begin) ++from;
-        TimeNs hidden = 0;
-        for (size_t b = from; b < busy.size() && busy[b].first < transfer.end; ++b)
-          hidden +=
-              std::max<TimeNs>(0, std::min(busy[b].second, transfer.end) - std::max(busy[b].first, transfer.begin));
+        const TimeNs hidden = busy.within({transfer.begin, transfer.end});
         const double exposed = micros(transfer.end - transfer.begin - hidden);
         row(r).exposed += exposed;
         sums_[transfer.kind].exposed += exposed;
@@ -363,8 +359,8 @@ class RankComparison {
     }
   }
 
-  // When this rank computes during its transfers: stretches in order, which do not overlap.
-  std::vector<std::pair<TimeNs, TimeNs>> computing(int rank, const std::vector<Transfer>& transfers) const {
+  // When this rank computes during its transfers.
+  CoveredTime computing(int rank, const std::vector<Transfer>& transfers) const {
     std::vector<TimeNs> reach;  // greatest end of a transfer and those before it
     for (const Transfer& t : transfers) reach.push_back(std::max(t.end, reach.empty() ? t.end : reach.back()));
     const auto during_transfer = [&](TimeNs begin, TimeNs end) {
@@ -372,7 +368,7 @@ class RankComparison {
       return before > 0 && reach[static_cast<size_t>(before) - 1] > begin;
     };
     const bool on_gpu = has_streams(rank);
-    std::vector<std::pair<TimeNs, TimeNs>> busy;
+    std::vector<TimeRange> busy;
     for (const size_t t : tracks_.at(rank)) {
       const Track& track = trace_.tracks()[t];
       if (track.kind != (on_gpu ? TrackKind::Stream : TrackKind::CpuThread)) continue;
@@ -380,11 +376,11 @@ class RankComparison {
         if (!during_transfer(track.blocks[b].first, track.blocks[b].last)) continue;
         read_(t, b, [&](std::span<const Span> spans) {
           for (const Span& span : spans)
-            if (computes(span) && during_transfer(span.start, span.end())) busy.emplace_back(span.start, span.end());
+            if (computes(span) && during_transfer(span.start, span.end())) busy.push_back({span.start, span.end()});
         });
       }
     }
-    return joined(std::move(busy));
+    return CoveredTime(std::move(busy));
   }
 
   bool has_streams(int rank) const {
@@ -395,19 +391,6 @@ class RankComparison {
   static bool computes(const Span& span) {
     return span.span_meaning() != Meaning::Communication &&
            (span.span_kind() == SpanKind::Kernel || span.span_kind() == SpanKind::Op);
-  }
-
-  static std::vector<std::pair<TimeNs, TimeNs>> joined(std::vector<std::pair<TimeNs, TimeNs>> all) {
-    std::ranges::sort(all);
-    size_t kept = 0;
-    for (const auto& each : all) {
-      if (kept > 0 && each.first <= all[kept - 1].second)
-        all[kept - 1].second = std::max(all[kept - 1].second, each.second);
-      else
-        all[kept++] = each;
-    }
-    all.resize(kept);
-    return all;
   }
 
   void to_means() {

@@ -22,6 +22,9 @@ double real_or_nan(const Statement& row, int column) {
   return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
 }
 
+// Many spans may share one name, and some tables look at it for each of them: a longer one is cut.
+std::string name_in(const Statement& row, int column) { return std::string(row.text(column).substr(0, kLongestName)); }
+
 int64_t log_bytes(const std::string& path) {
   std::error_code none;
   const auto bytes = std::filesystem::file_size(path + "-wal", none);
@@ -170,7 +173,7 @@ void RunFileReader::Impl::read_names() {
   each_row("The names", "names", "value", [&](Statement& row) {
     if (!fits(row.integer(0))) return;
     names.resize(std::max(names.size(), static_cast<size_t>(row.integer(0)) + 1));
-    names[static_cast<size_t>(row.integer(0))] = row.text(1);
+    names[static_cast<size_t>(row.integer(0))] = name_in(row, 1);
   });
   details.resize(1);
   each_row(
@@ -184,19 +187,14 @@ void RunFileReader::Impl::read_names() {
         for (int i = 0; i < 3; ++i) d.grid[i] = number(1 + i), d.block[i] = number(4 + i);
         d.registers = number(7), d.static_shared = number(8), d.dynamic_shared = number(9);
         d.bytes = static_cast<uint64_t>(row.integer(10));
-        d.copy_kind = row.text(11);
+        d.copy_kind = name_in(row, 11);
       });
   each_row("The ops", "ops", "name, detail, layer, phase, meaning, flops, bytes", [&](Statement& row) {
     if (row.integer(0) <= 0 || row.integer(0) > 0xffff) return;
     ops.resize(std::max(ops.size(), static_cast<size_t>(row.integer(0)) + 1));
     const auto meaning = static_cast<Meaning>(std::clamp<int64_t>(row.integer(5), 0, kMeanings - 1));
-    ops[static_cast<size_t>(row.integer(0))] = {std::string(row.text(1)),
-                                                std::string(row.text(2)),
-                                                std::string(row.text(3)),
-                                                std::string(row.text(4)),
-                                                meaning,
-                                                row.integer(6),
-                                                row.integer(7)};
+    ops[static_cast<size_t>(row.integer(0))] = {name_in(row, 1), name_in(row, 2),  name_in(row, 3), name_in(row, 4),
+                                                meaning,         row.integer(6), row.integer(7)};
   });
 }
 

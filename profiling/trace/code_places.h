@@ -10,6 +10,7 @@
 namespace ws::prof {
 
 inline constexpr std::string_view kAtLine = "at ", kCalls = " > ", kCalledBy = " < ";
+inline constexpr size_t kMostStackFrames = 1000;  // the innermost ones; a file may claim any number
 
 // The line with its stack; empty if the op has no line.
 inline std::string_view line_with_stack(const OpInfo& op) {
@@ -25,13 +26,22 @@ inline std::string_view line_of(const OpInfo& op) {
   return whole.substr(0, std::min(whole.find(kCalls), whole.find(kCalledBy)));
 }
 
+// Where the next frame begins, or the end of the text. One pass, whichever separator comes.
+inline size_t next_frame(std::string_view rest, bool calls) {
+  for (size_t at = rest.find(' '); at != std::string_view::npos; at = rest.find(' ', at + 1)) {
+    const std::string_view between = rest.substr(at, kCalledBy.size());
+    if (between == kCalledBy || (calls && between == kCalls)) return at;
+  }
+  return rest.size();
+}
+
 // Outermost frame first, each as line_of() has it; empty if the op has no line.
 inline std::vector<std::string_view> stack_of(const OpInfo& op) {
   std::string_view rest = line_with_stack(op);
   std::vector<std::string_view> inner, callers;
   bool calls = true;
-  while (!rest.empty()) {
-    const size_t next = std::min({calls ? rest.find(kCalls) : std::string_view::npos, rest.find(kCalledBy), rest.size()});
+  while (!rest.empty() && inner.size() + callers.size() < kMostStackFrames) {
+    const size_t next = next_frame(rest, calls);
     (calls ? inner : callers).push_back(rest.substr(0, next));
     calls = calls && rest.substr(next).starts_with(kCalls);
     rest.remove_prefix(std::min(next + kCalls.size(), rest.size()));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "profiling/analysis/covered_time.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
@@ -123,7 +124,7 @@ class Program {
     const auto& tracks = trace_.tracks();
     for (size_t i = 0; i < tracks.size(); ++i)
       if (tracks[i].kind == TrackKind::Phases && tracks[i].name.ends_with(" ranges")) see_ranges(i);
-    std::ranges::sort(data_ranges_, {}, &prof::TimeRange::begin);
+    data_time_ = prof::CoveredTime(std::move(data_ranges_));
     for (size_t i = 0; i < tracks.size(); ++i) {
       if (tracks[i].kind == TrackKind::Steps) see_steps(i);
       if (prof::on_gpu(tracks[i])) see_gpu(i);
@@ -182,20 +183,30 @@ class Program {
         see_kernel(track, span, op);
         see_chain(track, chain, span, op);
         if (op && op->phase == "optimizer") optimizer_.add(track, span, within(judged_, span));
-        if (trace_.name(span.name).find("sgemm") != std::string::npos)
-          fp32_products_.add(track, span, within(judged_, span));
+        if (kernel_named(span.name).sgemm) fp32_products_.add(track, span, within(judged_, span));
       }
     });
     keep(track, chain);
   }
 
   void see_kernel(size_t track, const Span& span, const prof::OpInfo* op) {
-    const std::string& name = trace_.name(span.name);
-    if (holds(name, "nchwToNhwc") || holds(name, "nhwcToNchw"))
+    const NamedKernel named = kernel_named(span.name);
+    if (named.transposes)
       transposed_[op ? std::string(prof::line_of(*op)) : std::string()].add(track, span, within(judged_, span));
     if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(judged_, span));
     if (op && adds_to_gradient(*op)) added_.add(track, span, within(judged_, span));
-    compiled_ = compiled_ || name.starts_with("triton_");
+    compiled_ = compiled_ || named.triton;
+  }
+
+  struct NamedKernel {
+    bool sgemm, transposes, triton;
+  };
+  // Looks at each name once, however many kernels have it.
+  NamedKernel kernel_named(prof::NameId id) {
+    const auto [at, fresh] = kernels_.try_emplace(static_cast<uint32_t>(id));
+    if (!fresh) return at->second;
+    const std::string& name = trace_.name(id);
+    return at->second = {holds(name, "sgemm"), holds(name, "nchwToNhwc") || holds(name, "nhwcToNchw"), name.starts_with("triton_")};
   }
 
   void see_chain(size_t track, PointwiseChain& chain, const Span& span, const prof::OpInfo* op) {
@@ -223,7 +234,7 @@ class Program {
         const std::string_view python = without_native(stack);
         at->second = {own_line(python.substr(0, python.find(kBetween))), innermost_own_line(python)};
       }
-      const TimeNs in_data = time_in_data(span);
+      const TimeNs in_data = data_time_.within({span.start, span.end()});
       if (in_data > 0 && !at->second.second.empty()) loading_[at->second.second].add(track, span, in_data);
       if (in_data == 0 && !at->second.first.empty()) hot_[at->second.first].add(track, span, within(judged_, span));
     });
@@ -236,13 +247,6 @@ class Program {
       const std::string& line = trace_.name(span.name);
       if (line.find(':') != std::string::npos) made_[line].add(track, span, within(judged_, span));
     });
-  }
-
-  TimeNs time_in_data(const Span& span) const {
-    TimeNs time = 0;
-    auto at = std::ranges::upper_bound(data_ranges_, span.start, {}, &prof::TimeRange::end);
-    for (; at != data_ranges_.end() && at->begin < span.end(); ++at) time += within(*at, span);
-    return time;
   }
 
   bool worth_saying(TimeNs time) const {
@@ -455,12 +459,14 @@ class Program {
   Costs transposed_, chains_;       // by line; chains: what one kernel for each would save
   uint64_t chained_ = 0;
   bool compiled_ = false;
+  std::unordered_map<uint32_t, NamedKernel> kernels_;
   int64_t steps_ = 0;
   std::vector<TimeNs> begins_;  // of the steps
   Costs data_, syncs_;      // by line
   Costs loading_, hot_;     // samples: by own line
   Costs made_;              // batches of workers, by the worker's line
-  std::vector<prof::TimeRange> data_ranges_;
+  std::vector<prof::TimeRange> data_ranges_;  // while the ranges are read
+  prof::CoveredTime data_time_;
   int64_t workers_ = 0;
 };
 

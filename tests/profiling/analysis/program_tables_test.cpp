@@ -1,5 +1,6 @@
 // Time by module, and what the host did, of a recorded program.
 #include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/source_lines.h"
 
@@ -36,6 +37,26 @@ class ProgramTables : public ::testing::Test {
   }
   Trace trace;
 };
+
+TEST(CoveredTime, OverlapsCountOnce) {
+  const CoveredTime time({{50, 60}, {10, 20}, {15, 30}, {12, 13}, {70, 65}});
+  EXPECT_EQ(time.within({0, 100}), 30);
+  EXPECT_EQ(time.within({15, 55}), 20);
+  EXPECT_EQ(time.within({30, 50}), 0);
+  EXPECT_EQ(time.within({59, 61}), 1);
+  EXPECT_EQ(time.within({55, 20}), 0) << "a part that ends before it begins";
+  EXPECT_EQ(CoveredTime().within({0, 10}), 0);
+}
+
+// A run file may claim any number of frames; the tables go inwards one by one.
+TEST_F(ProgramTables, AStackOfAnyDepthIsPrinted) {
+  std::string line = "net.py:1 in f", sampled = "f (net.py:1)";
+  for (int i = 0; i < 100'000; ++i) line += " < lib.py:2 in g", sampled += " < g (lib.py:2)";
+  kernel(0, 100, op("aten::mm", "", "", line.c_str()));
+  sample(0, 100, sampled.c_str());
+  EXPECT_NE(launch_text(launch_stacks(trace, {-kAlways, kAlways})).find("aten::mm"), std::string::npos);
+  EXPECT_NE(host_text(host_stacks(trace)).find("f (net.py:1)"), std::string::npos);
+}
 
 TEST_F(ProgramTables, AModuleHasTheTimeOfThoseInside) {
   const OpTag fc1 = op("aten::addmm", "encoder.0.fc1", "forward"), fc2 = op("aten::addmm", "encoder.0.fc2", "forward");

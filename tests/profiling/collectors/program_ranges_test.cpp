@@ -175,6 +175,17 @@ TEST(CodePlaces, AStackHasItsCallersAndWhatTheLineCalls) {
   EXPECT_TRUE(stack_of(op).empty());
 }
 
+// A file may claim any number: a table of them takes a step inwards for each.
+TEST(CodePlaces, AStackHasALimitedNumberOfFrames) {
+  for (const std::string_view between : {kCalls, kCalledBy}) {
+    OpInfo op{.detail = "at net.py:1 in f"};
+    for (int i = 0; i < 100'000; ++i) op.detail.append(between).append("lib.py:2 in g");
+    const auto frames = stack_of(op);
+    EXPECT_EQ(frames.size(), kMostStackFrames);
+    EXPECT_EQ(frames[between == kCalls ? 0 : kMostStackFrames - 1], "net.py:1 in f") << "the innermost ones are kept";
+  }
+}
+
 uint64_t g_next_number = 0;
 
 // What autograd numbered inside a module is of it; the backward pass goes from one module to the next, and ends.

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 
+#include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/ranks.h"
@@ -23,6 +24,7 @@
 #include "profiling/formats/scalars.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/sqlite.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "tests/profiling/analysis/made_inside.h"
 #include "tests/profiling/analysis/made_ranks.h"
@@ -273,6 +275,18 @@ void stack(RunData& run, int i) {
   put(run.trace, TrackKind::Other, "samples of MainThread", SpanKind::Other, "f" + number(i) + " (a.py:" + number(i) + ") < main (a.py:9)", i);
   if (i % 10 == 0) kernel(run, i);
 }
+// Samples that all go on until the end.
+void long_stack(RunData& run, int i) {
+  stack(run, i);
+  Span span;
+  span.start = 10 * i, span.duration = 10'000'000, span.name = run.trace.intern("main (a.py:9)");
+  run.trace.append(run.trace.track(TrackKind::Other, "samples of worker", "CPU"), span);
+}
+// One launch below very many calls.
+void deep_stack(RunData& run, int i) {
+  if (i == 0) kernel_of_op(run, i);
+  run.trace.ops[1].detail.append(kCalls).append("lib.py:" + number(i) + " in g");
+}
 void memory_event(RunData& run, int i) {
   auto& sources = run.trace.memory_sources;
   if (sources.empty()) sources = {"cudaMalloc", "caching"};
@@ -324,6 +338,7 @@ std::vector<Subject> table_subjects() {
   const auto host = [](bool gaps) {
     return [gaps](const RunData& run) { host_text(host_stacks(run.trace, {.gaps_only = gaps})); };
   };
+  const auto launches = [](const RunData& run) { launch_text(launch_stacks(run.trace, {-kAlways, kAlways})); };
   return {table("name", kernel, stats(GroupBy::Name)),
           table("op", kernel_of_op, stats(GroupBy::Op)),
           table("layer", kernel_of_op, stats(GroupBy::Layer)),
@@ -337,6 +352,10 @@ std::vector<Subject> table_subjects() {
           table("module", kernel_of_op, [](const RunData& run) { to_text(module_tree(run.trace), 10); }),
           table("host", stack, host(false)),
           table("gaps", stack, host(true)),
+          table("gaps_of_long_samples", long_stack, host(true)),
+          table("stack", kernel_of_op, launches),
+          table("deep_stack", deep_stack, launches),
+          table("line_of_deep_stack", deep_stack, stats(GroupBy::Line)),
           table("peak", block_of_op, stats(GroupBy::Line))};
 }
 

@@ -136,6 +136,14 @@ TEST_F(HostileRunFile, RowsKeepToTheMemoryLimit) {
   EXPECT_THAT(reader.problems().front(), HasSubstr("--limit allows more"));
 }
 
+// A table looks at the name of each span.
+TEST_F(HostileRunFile, ALongNameIsCut) {
+  change("UPDATE names SET value = printf('%.*c', 3000000, 'n')");
+  RunFileReader reader(path);
+  const Trace trace = reader.trace();
+  for (size_t i = 0; i < trace.name_count(); ++i) EXPECT_LE(trace.name(NameId{static_cast<uint32_t>(i)}).size(), size_t{1} << 16);
+}
+
 TEST_F(HostileRunFile, AnIdIsNoSize) {
   change("INSERT INTO names VALUES(4000000, 'far')");
   RunFileReader reader(path);

@@ -1,4 +1,10 @@
 # How every target of this project is made: one include root, warnings as errors, optional sanitizers and ccache.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Below a gigabyte, no search for memory that can be given back: it takes an eighth of the time of a compilation.
+  set(_heap --param=ggc-min-heapsize=1000000)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${_heap}>)
+endif()
+
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # ccache keeps what was compiled with a precompiled header only when told not to mind the header's age.

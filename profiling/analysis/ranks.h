@@ -35,10 +35,10 @@ struct CollectiveRow {
   double bus_gb_s = 0;  // the median; 0: not known
 };
 
-// The rank that the others wait for most.
+// Steps in which the others wait for a rank.
 struct Straggler {
   int rank = -1;       // -1: no rank is late by more than the error of the clocks
-  double late_us = 0;  // median over its late steps, against the median rank
+  double late_us = 0;  // median over these steps, against the median of the others at the same collective
   int64_t late_steps = 0;
   int every = 0;       // it is late in every n-th step; 0: without a pattern
   double cost_us = 0;  // a step of all ranks
@@ -51,7 +51,8 @@ struct RankReport {
   std::vector<TimeNs> step_begins;  // when the first rank begins it
   std::vector<float> lateness;      // µs after the first rank: ranks.size() rows of steps.size(); NaN: not known
   std::vector<CollectiveRow> collectives;
-  Straggler straggler;
+  Straggler straggler;                 // what costs most
+  std::vector<Straggler> more_late;    // what costs less
   double step_us = 0;                  // mean
   double wait_us = 0, exposed_us = 0;  // means of a step and rank
   double clock_error_us = 0;           // a lateness below it says nothing
@@ -80,6 +81,7 @@ void name_hosts(RankReport& report, const RunSummary& summary);  // also adds th
 
 // "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (12 %)". Empty without a straggler.
 std::string straggler_text(const RankReport& report);
+std::vector<std::string> more_late_texts(const RankReport& report);
 std::string to_text(const RankReport& report);  // for `stats --by rank`
 std::string to_json(const RankReport& report);
 

@@ -75,10 +75,7 @@ nlohmann::json lateness_json(const RankReport& report, size_t rank) {
   return row;
 }
 
-}  // namespace
-
-std::string straggler_text(const RankReport& report) {
-  const Straggler& s = report.straggler;
+std::string text_of(const Straggler& s) {
   if (s.rank < 0) return "";
   std::string when = " in " + std::to_string(s.late_steps) + (s.late_steps == 1 ? " step" : " steps");
   if (s.every > 0) when = s.every == 1 ? " in every step" : " in every " + ordinal(s.every) + " step";
@@ -86,10 +83,27 @@ std::string straggler_text(const RankReport& report) {
          ms_text(s.cost_us) + " a step (" + percent(s.share, s.share < 0.0995 ? 1 : 0) + ")";
 }
 
+nlohmann::json json_of(const Straggler& s) {
+  return {{"rank", s.rank},       {"late_us", s.late_us}, {"late_steps", s.late_steps}, {"every", s.every},
+          {"cost_us", s.cost_us}, {"share", s.share},     {"text", text_of(s)}};
+}
+
+}  // namespace
+
+std::string straggler_text(const RankReport& report) { return text_of(report.straggler); }
+
+std::vector<std::string> more_late_texts(const RankReport& report) {
+  std::vector<std::string> texts;
+  for (const Straggler& one : report.more_late) texts.push_back("Also, " + text_of(one) + ".");
+  return texts;
+}
+
 std::string to_text(const RankReport& report) {
   if (!report.any()) return "The run has fewer than two ranks: there is nothing to compare.\n";
   const std::string straggler = straggler_text(report);
-  std::string text = (straggler.empty() ? "no rank is late by more than the usual spread" : straggler) + "\n\n";
+  std::string text = (straggler.empty() ? "no rank is late by more than the usual spread" : straggler) + "\n";
+  for (const std::string& also : more_late_texts(report)) text += also + "\n";
+  text += "\n";
   text += heading(report) + "\nMeans of a step. A rank waits for the last one. Exposed transfer is not hidden by "
                             "computation.\n" +
           rank_rows(report);
@@ -130,11 +144,9 @@ std::string to_json(const RankReport& report) {
                       {"exposed_us", report.exposed_us},
                       {"clock_error_us", report.clock_error_us},
                       {"notes", report.notes}};
-  const Straggler& s = report.straggler;
-  if (s.rank >= 0)
-    json["straggler"] = {
-        {"rank", s.rank},       {"late_us", s.late_us}, {"late_steps", s.late_steps},    {"every", s.every},
-        {"cost_us", s.cost_us}, {"share", s.share},     {"text", straggler_text(report)}};
+  if (report.straggler.rank >= 0) json["straggler"] = json_of(report.straggler);
+  json["more_late"] = nlohmann::json::array();
+  for (const Straggler& one : report.more_late) json["more_late"].push_back(json_of(one));
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -52,7 +52,8 @@ std::string ranks_html(const std::vector<ReportRun>& runs) {
     html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + to_html(collectives_table(runs[i].ranks)) +
             "<p class=\"note\">" + escape_xml(kCollectivesNote) + "</p>\n<p><b>Ranks</b>, mean of a step, µs</p>\n" +
             to_html(ranks_table(runs[i].ranks));
-    for (const std::string& note : runs[i].ranks.notes) html += "<p class=\"note\">" + escape_xml(note) + "</p>\n";
+    for (const auto& lines : {prof::more_late_texts(runs[i].ranks), runs[i].ranks.notes})
+      for (const std::string& line : lines) html += "<p class=\"note\">" + escape_xml(line) + "</p>\n";
   }
   return html;
 }

@@ -196,7 +196,8 @@ void RanksPanel::fill() {
   const bool any = shown.any();
   below_->setVisible(any);
   QStringList notes;
-  for (const std::string& note : shown.notes) notes << text(note);
+  for (const auto& lines : {prof::more_late_texts(shown), shown.notes})
+    for (const std::string& line : lines) notes << text(line);
   if (any)
     body_->showResult(text(rank_headline(shown)), notes.join(' '));
   else

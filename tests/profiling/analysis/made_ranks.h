@@ -20,6 +20,7 @@ struct MadeRanks {
   int64_t every = 10;
   TimeNs usually_late = 0;  // the late rank, in every step
   std::map<int64_t, TimeNs> hiccups;  // further delays of the late rank, by step
+  TimeNs bursts = 0;  // each rank comes later by up to so much, by chance in every tenth step
   int kernels = 1;        // of a forward phase of 1 ms
   TimeNs jitter = 2'000;  // of each rank's begin
   bool marks = true;      // each rank marks its steps
@@ -102,7 +103,9 @@ struct MadeRanks {
       const bool is_late = to.rank == late_rank && step > 0 && step % every == 0;
       const auto hiccup = to.rank == late_rank ? hiccups.find(step) : hiccups.end();
       const TimeNs usual = to.rank == late_rank ? usually_late : 0;
-      begins.push_back(now + static_cast<TimeNs>(random() % static_cast<unsigned>(jitter + 1)) + (is_late ? late : usual) +
+      const bool burst = bursts > 0 && random() % 10 == 0;
+      const TimeNs by_burst = burst ? static_cast<TimeNs>(random() % static_cast<unsigned>(bursts)) : 0;
+      begins.push_back(now + by_burst + static_cast<TimeNs>(random() % static_cast<unsigned>(jitter + 1)) + (is_late ? late : usual) +
                        (hiccup == hiccups.end() ? 0 : hiccup->second));
     }
     const TimeNs last = *std::ranges::max_element(begins) + kForward;

@@ -60,11 +60,21 @@ struct OpenRank {
 // Opens the rank with this index. `whole`: for the last time, with everything; otherwise with its tracks only.
 using OpenRanks = std::function<void(size_t index, bool whole, const std::function<void(OpenRank)>& use)>;
 
+// A sum of times that files claim.
+TimeNs bounded(long double time) {
+  constexpr TimeNs kFar = (TimeNs{1} << 62) - 1;  // 146 years: the distance of two of these is a time as well
+  return static_cast<TimeNs>(std::clamp(time, -static_cast<long double>(kFar), static_cast<long double>(kFar)));
+}
+TimeNs later(TimeNs time, TimeNs by) { return bounded(static_cast<long double>(time) + static_cast<long double>(by)); }
+
 // aligned time = time + shift + rate · (time - from)
 struct ClockMap {
   TimeNs shift = 0, from = 0;
   double rate = 0;
-  TimeNs operator()(TimeNs time) const { return time + shift + std::llround(rate * static_cast<double>(time - from)); }
+  TimeNs operator()(TimeNs time) const {
+    const long double drift = std::round(rate * (static_cast<double>(time) - static_cast<double>(from)));
+    return bounded(static_cast<long double>(time) + static_cast<long double>(shift) + drift);
+  }
 };
 
 struct CommonEnd {
@@ -82,7 +92,7 @@ ClockMap fit(std::vector<CommonEnd> ends, double& error_us) {
     return median(std::move(values));
   };
   ClockMap map{.from = ends.front().time};
-  const auto since = [&](const CommonEnd& each) { return static_cast<double>(each.time - map.from); };
+  const auto since = [&](const CommonEnd& each) { return static_cast<double>(each.time - map.from); };  // both are bounded
   const auto apart = [](const CommonEnd& each) { return each.apart; };
   const size_t third = ends.size() / 3;
   if (ends.size() >= kFewestForDrift) {
@@ -91,7 +101,7 @@ ClockMap fit(std::vector<CommonEnd> ends, double& error_us) {
   }
   const auto rest = [&](const CommonEnd& each) { return each.apart - map.rate * since(each); };
   const double offset = middle(ends, rest);
-  map.shift = std::llround(offset);
+  map.shift = bounded(std::round(offset));
   std::vector<double> residuals;
   for (const CommonEnd& each : ends) residuals.push_back(std::abs(rest(each) - offset) * 1e-3);
   constexpr double kMostOf = 0.95;  // a few collectives end late on one host
@@ -125,24 +135,25 @@ class Clocks {
       const size_t group = shared ? known.try_emplace(clock, groups_.size()).first->second : groups_.size();
       if (group == groups_.size()) groups_.emplace_back();
       groups_[group].push_back(i);
-      maps_[i].shift = shared ? origin(i) - origin(groups_[group][0]) : 0;
+      maps_[i].shift = shared ? later(origin(i), -origin(groups_[group][0])) : 0;
     }
   }
-  int64_t origin(size_t rank) const { return whole_number(ranks_[rank], kClockOriginKey, 0); }
+  TimeNs origin(size_t rank) const { return later(whole_number(ranks_[rank], kClockOriginKey, 0), 0); }
 
   void align() {
     Collectives found;
     for (size_t i = 0; i < ranks_.size(); ++i)
       open_(i, false, [&](const OpenRank& rank) { found.add(rank.run.trace, rank.read, static_cast<int>(i)); });
     for (size_t i = 0; i < ranks_.size(); ++i)
-      for (CollectiveCall& call : found.calls[i]) call.begin += maps_[i].shift, call.end += maps_[i].shift;
+      for (CollectiveCall& call : found.calls[i])
+        call.begin = later(call.begin, maps_[i].shift), call.end = later(call.end, maps_[i].shift);
     const MatchedCalls matched = match_by_order(found);
     for (size_t g = 1; g < groups_.size(); ++g) {
       const ClockMap map = map_of(g, common_ends(found, matched, g));
       for (const size_t i : groups_[g]) {  // the shifts of a group and of its ranks add up
         const TimeNs own = maps_[i].shift;
         maps_[i] = map;
-        maps_[i].shift += own + std::llround(map.rate * static_cast<double>(own));
+        maps_[i].shift = later(later(map.shift, own), bounded(std::round(map.rate * static_cast<double>(own))));
       }
     }
   }
@@ -175,7 +186,7 @@ class Clocks {
         std::to_string(rank_of(ranks_[reference]).rank) + ": their clocks are aligned by " +
         (wall ? "the wall clock, to some ms." : "the start of their recordings, which is only a guess."));
     error_us_ = std::max(error_us_, wall ? 1e4 : 1e6);
-    return {.shift = wall ? origin(first) - origin(reference) : 0};
+    return {.shift = wall ? later(origin(first), -origin(reference)) : 0};
   }
 
   const std::vector<RunSummary>& ranks_;
@@ -331,7 +342,7 @@ void take_rows(RunData& from, const RankJoin& join, TimeNs shift, RunData& to) {
   for (ChangeMark& each : to.marks) each.wall_s += s;
   for (const StepWindow& each : from.step_windows) {
     to.step_windows.push_back(each);
-    to.step_windows.back().begin += shift, to.step_windows.back().end += shift;
+    to.step_windows.back().begin = later(each.begin, shift), to.step_windows.back().end = later(each.end, shift);
   }
   to.allocations = std::move(from.allocations);
   for (StepAllocations& calls : to.allocations) calls.op = join.op(calls.op);
@@ -357,7 +368,7 @@ RunData joined(const std::vector<RunSummary>& ranks, const OpenRanks& open, cons
   for (size_t i = 0; i < ranks.size(); ++i)
     open(i, false, [&](const OpenRank& rank) { first = std::min(first, maps[i](rank.run.trace.first_time())); });
   const TimeNs earlier = std::max<TimeNs>(0, -first);  // another rank began before the lowest one
-  for (ClockMap& map : maps) map.shift += earlier;
+  for (ClockMap& map : maps) map.shift = later(map.shift, earlier);
   RunData run;
   run.summary = joined_summary(ranks);
   run.problems = clocks.problems();

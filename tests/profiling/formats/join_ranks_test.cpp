@@ -80,6 +80,16 @@ TEST(JoinRanks, AnEarlierOriginMovesTheLossesToo) {
   EXPECT_NEAR(run.metrics[0].wall_s, 0.5 + 2 - static_cast<double>(first) * 1e-9, 1e-6);
 }
 
+TEST(JoinRanks, OriginsThatNoClockHasStayInRange) {
+  MadeRanks made;
+  made.ranks = 2, made.late_rank = 1;
+  std::vector<RunData> runs = made_runs(made);
+  keep_clock(runs[0].summary, "boot", std::numeric_limits<int64_t>::min());
+  keep_clock(runs[1].summary, "boot", std::numeric_limits<int64_t>::max());
+  const RunData run = join_ranks(std::move(runs));
+  EXPECT_GT(run.trace.last_time() - run.trace.first_time(), TimeNs{1} << 61) << "far apart, and not wrapped";
+}
+
 // Two hosts, whose clocks are a second apart and drift by 20 ppm.
 TEST(JoinRanks, ClocksOfHostsAreAlignedByTheirCollectives) {
   for (const double offset_s : {1.0, -1.0})

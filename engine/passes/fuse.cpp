@@ -18,7 +18,8 @@ std::vector<int> use_counts(const Plan& plan) {
 // A window of ops that starts at `at`. A rule inspects it and replaces the matched ops by one op.
 class Match {
  public:
-  Match(Plan& plan, size_t at) : plan_(plan), at_(at), uses_(use_counts(plan)) {}
+  // `uses`: the use counts of the plan. They are kept up to date.
+  Match(Plan& plan, size_t at, std::vector<int>& uses) : plan_(plan), at_(at), uses_(uses) {}
 
   bool kinds(std::initializer_list<OpKind> wanted) const {
     if (at_ + wanted.size() > plan_.ops.size()) return false;
@@ -29,7 +30,6 @@ class Match {
   const Op& op(size_t i) const { return plan_.ops[at_ + i]; }
   bool follows(OpKind kind) const { return at_ > 0 && plan_.ops[at_ - 1].kind == kind; }
   bool only_read_once(BufferId id) const { return uses_[index(id)] == 1; }
-  bool never_read(BufferId id) const { return uses_[index(id)] == 0; }
   const RunSpec& spec() const { return plan_.spec; }
   bool waits_for_late_transfer(const Op& update) const {
     return std::ranges::count(late_gradients(plan_), update_items(plan_, update)[0].gradient) > 0;
@@ -37,11 +37,18 @@ class Match {
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
 
   // Applies a rule that starts here and may change the whole plan.
-  bool whole(bool (*rule)(Plan&, size_t, std::string_view), std::string_view name) { return rule(plan_, at_, name); }
+  bool whole(bool (*rule)(Plan&, size_t, std::string_view), std::string_view name) {
+    if (!rule(plan_, at_, name)) return false;
+    uses_ = use_counts(plan_);
+    return true;
+  }
 
   void replace(size_t count, Op with, std::string_view rule) {
     with.note = "from rule " + std::string(rule);
     const auto first = plan_.ops.begin() + static_cast<std::ptrdiff_t>(at_);
+    for (size_t i = 0; i < count; ++i)
+      for (const BufferId id : op(i).in) --uses_[index(id)];
+    for (const BufferId id : with.in) ++uses_[index(id)];
     plan_.ops.erase(first + 1, first + static_cast<std::ptrdiff_t>(count));
     plan_.ops[at_] = std::move(with);
   }
@@ -49,7 +56,7 @@ class Match {
  private:
   Plan& plan_;
   size_t at_;
-  std::vector<int> uses_;
+  std::vector<int>& uses_;
 };
 
 constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias",
@@ -238,8 +245,9 @@ void drop_unused_buffers(Plan& plan) {
 
 int apply_everywhere(Plan& plan, const Rule& rule) {
   int times = 0;
+  std::vector<int> uses = use_counts(plan);
   for (size_t i = 0; i < plan.ops.size(); ++i) {
-    Match match(plan, i);
+    Match match(plan, i, uses);
     times += rule.apply(match);
   }
   return times;

@@ -43,8 +43,9 @@ if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records
   check "no folder to record through: a sentence, and nothing runs" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpscope-cli: /no/such: there is no such folder; set TMPDIR" err.txt'
 fi
 
-# A terminal that is closed is an interrupt.
-"$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
+# A terminal that is closed is an interrupt, unless the program was started to outlive it, as this test may be (nohup).
+hears=(env --default-signal=HUP)
+"${hears[@]}" "$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
 pid=$!
 sleep 1; kill -HUP $pid; wait $pid; code=$?
 check "SIGHUP leaves what SIGINT leaves" '[[ $code == 0 && -s h/checkpoint.wsck ]] && grep -q "\"status\": \"stopped\"" h/summary.json'
@@ -53,16 +54,16 @@ cat >long.json <<'JSON'
 {"name": "long", "text": "t", "expect": "e", "repeats": 1000, "axes": {"exec.fusion": ["off", "pointwise"]},
  "spec": {"data": {"name": "iris"}, "train": {"epochs": 200, "eval_every": 0}, "exec": {"device": "cpu"}}}
 JSON
-"$program" experiment long.json --out long >long.txt 2>&1 & pid=$!
+"${hears[@]}" "$program" experiment long.json --out long >long.txt 2>&1 & pid=$!
 for ((i = 0; i < 300; ++i)); do [[ -s long/results.jsonl ]] && break; sleep 0.1; done
 kill -HUP $pid; wait $pid; code=$?
 check "also an experiment" '[[ $code == 0 && -s long/results.jsonl && -s long/table.csv ]] && grep -q "start it again to go on" long.txt'
-"$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
+"${hears[@]}" "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
 sleep 1; kill -HUP $pid; wait $pid; code=$?
 check "a sweep" '[[ $code == 0 ]] && grep -q "points kept" long.txt && "$program" lab long.wsrun | grep -q "CPU, plain loops"'
 if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
   as_a_driver='import ctypes, os, time; ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection(); time.sleep(2)'
-  "$program" record --out hung.wsrun -- python3 -c "$as_a_driver" >hung.txt 2>&1 & pid=$!
+  "${hears[@]}" "$program" record --out hung.wsrun -- python3 -c "$as_a_driver" >hung.txt 2>&1 & pid=$!
   sleep 1; kill -HUP $pid; wait $pid; code=$?
   check "and a recording, which ends with its program" '[[ $code == 0 ]] && grep -q "recorded in hung.wsrun" hung.txt && "$program" stats hung.wsrun >/dev/null'
 fi

@@ -61,7 +61,7 @@ check "and the file comes" 'cmp -s back.wsrun "there/$job.wsrun"'
 check "a copy that cannot be written is said before anything starts" '[[ $code == 1 && ! -s out.txt ]] && grep -q "nowhere/a.wsrun: .*No such file" err.txt'
 
 # A closed terminal, or a lost login, leaves it running.
-"$program" train iris "${long[@]}" --on "$there" --no-output >hup.txt 2>&1 & client=$!
+env --default-signal=HUP "$program" train iris "${long[@]}" --on "$there" --no-output >hup.txt 2>&1 & client=$!
 wait_for 'grep -qs ^epoch hup.txt'; job=$(job_of hup.txt)
 kill -HUP $client; wait $client; code=$?
 check "a closed terminal leaves it running" '[[ $code == 0 && -e "there/.jobs/$job/.owner" ]] && grep -q "attach .* --job $job" hup.txt'

@@ -63,9 +63,10 @@ void Watch::see_events_in_time(RemoteAddress there) const {
   });
   std::vector<double> late_ms;
   size_t spans = 0;
-  while (prof::steady_ns() - begin < 3'000'000'000) {
+  const auto goes_on = [&](int64_t time) { return time < 3'000'000'000 || (test::kSanitized && spans == 0 && time < 60'000'000'000); };
+  for (int64_t now = begin; goes_on(now - begin);) {
     std::this_thread::sleep_for(milliseconds(2));
-    const int64_t now = prof::steady_ns();
+    now = prof::steady_ns();
     for (const prof::TraceBatch& batch : run.take().run.traces)
       for (const prof::BatchTrack& track : batch.tracks)
         for (const prof::Span& span : track.spans) {
@@ -75,6 +76,10 @@ void Watch::see_events_in_time(RemoteAddress there) const {
   }
   telling.request_stop();
   telling.join();
+  if (test::kSanitized) {
+    EXPECT_GT(spans, 0u);
+    return;
+  }
   ASSERT_GT(late_ms.size(), 10'000u);
   std::ranges::sort(late_ms);
   const double median = late_ms[late_ms.size() / 2], p99 = late_ms[late_ms.size() * 99 / 100];

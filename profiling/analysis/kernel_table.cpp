@@ -97,7 +97,7 @@ std::string group_name(const OpInfo& op, GroupBy by) {
     case GroupBy::Phase:
       return op.phase.empty() ? "(no phase)" : op.phase;
     case GroupBy::Line:
-      return line_of(op).empty() ? "(no line)" : std::string(line_of(op));
+      return line_of(op).empty() ? "(no line)" : line_of(op);
     default:
       return op.layer.empty() || op.layer == op.name ? op.name : op.layer + " · " + op.name;
   }

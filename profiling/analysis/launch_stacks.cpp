@@ -1,6 +1,7 @@
 #include "profiling/analysis/launch_stacks.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -48,21 +49,16 @@ class LaunchedTimes {
   std::unordered_map<uint64_t, int64_t> times_;
 };
 
-// "net.py:12 in Net.forward" → "Net.forward (net.py:12)", as sampled stacks have it.
-std::string frame_text(std::string_view place) {
-  const size_t in = place.rfind(" in ");
-  if (in == std::string_view::npos) return std::string(place);
-  return std::string(place.substr(in + 4)).append(" (").append(place.substr(0, in)).append(")");
-}
-
 std::string plain(std::string text) {
   std::ranges::replace(text, ';', ',');
   return text;
 }
 
 // Each line once, however often it is in the stack.
-std::vector<std::string_view> lines_of_stack(const OpInfo& op) {
-  std::vector<std::string_view> lines = stack_of(op);
+std::vector<std::string> lines_of_stack(const OpInfo& op) {
+  std::vector<std::string> lines;
+  for (const CodeFrame& frame : stack_of(op))
+    if (frame.line > 0) lines.push_back(place_text(frame));
   std::ranges::sort(lines);
   lines.erase(std::ranges::unique(lines).begin(), lines.end());
   return lines;
@@ -88,13 +84,23 @@ HostStacks launch_stacks(const Trace& trace, TimeRange range) {
   HostStacks stacks;
   LaunchedTimes(trace, range).each([&](const OpInfo& op, const std::string& name, int64_t ns) {
     std::string text;
-    for (const std::string_view place : stack_of(op)) text += plain(frame_text(place)) + ";";
+    const std::string op_text = plain(op.name.empty() ? "(no op)" : op.name) + ";";
+    bool named = false;
+    for (const CodeFrame& frame : stack_of(op)) {
+      if (frame.line == 0 && !named) text += op_text, named = true;  // its native frames follow it
+      text += plain(frame_text(frame)) + ";";
+    }
     if (text.empty()) text = "(no line);";
-    text += plain(op.name.empty() ? "(no op)" : op.name);
+    if (!named) text += op_text;
+    text.pop_back();
     if (name != op.name) text += ";" + plain(short_kernel_name(name));
     if (ns > 0) stacks[text] += ns;
   });
   return stacks;
+}
+
+bool has_launch_stacks(const Trace& trace) {
+  return std::ranges::any_of(trace.ops, [](const OpInfo& op) { return stack_of(op).size() > 1; });
 }
 
 std::string launch_text(const HostStacks& stacks) {
@@ -111,7 +117,7 @@ void add_calling_lines(std::vector<KernelRow>& rows, const Trace& trace, TimeRan
   LaunchedTimes(trace, range).each([&](const OpInfo& op, const std::string&, int64_t ns) {
     const auto lines = lines_of_stack(op);
     stacks |= lines.size() > 1;
-    for (const std::string_view line : lines) {
+    for (const std::string& line : lines) {
       const auto at = times.find(line);
       (at == times.end() ? times.emplace(line, 0).first : at)->second += ns;
     }
@@ -132,8 +138,10 @@ void add_calling_lines(std::vector<KernelRow>& rows, const Trace& trace, TimeRan
 std::map<int, int64_t> time_by_line(const Trace& trace, TimeRange range, std::string_view path) {
   std::map<int, int64_t> times;
   LaunchedTimes(trace, range).each([&](const OpInfo& op, const std::string&, int64_t ns) {
-    for (const std::string_view line : lines_of_stack(op))
-      if (const auto place = source_place(line); place && place->path == path) times[place->line] += ns;
+    std::set<int> lines;
+    for (const CodeFrame& frame : stack_of(op))
+      if (frame.path == path && frame.line > 0) lines.insert(frame.line);
+    for (const int line : lines) times[line] += ns;
   });
   return times;
 }

@@ -12,6 +12,7 @@
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/kernel_names.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -204,17 +205,21 @@ std::string to_json(const std::vector<ModuleNode>& tree) {
 namespace {
 
 // Converts "inner < outer" to "outer;inner".
-std::string outermost_first(std::string text) {
-  std::ranges::replace(text, ';', ',');
-  std::string_view stack = text;
-  std::vector<std::string_view> frames;
+std::string outermost_first(std::string_view stack) {
+  constexpr std::string_view kCalledBy = " < ";
+  std::vector<std::string> frames;
   while (!stack.empty() && frames.size() < kMostStackFrames) {
     const size_t cut = std::min(stack.find(kCalledBy), stack.size());
-    frames.push_back(stack.substr(0, cut));
+    std::string& frame = frames.emplace_back(stack.substr(0, cut));
+    if (frame.starts_with("_Z")) {  // a symbol that the recorder could not read
+      const size_t place = std::min(frame.rfind(" ("), frame.size());
+      frame = short_function_name(frame.substr(0, place)) + frame.substr(place);
+    }
+    std::ranges::replace(frame, ';', ',');
     stack.remove_prefix(std::min(cut + kCalledBy.size(), stack.size()));
   }
   std::string turned;
-  for (const std::string_view frame : frames | std::views::reverse) turned.append(turned.empty() ? "" : ";").append(frame);
+  for (const std::string& frame : frames | std::views::reverse) turned.append(turned.empty() ? "" : ";").append(frame);
   return turned;
 }
 
@@ -269,10 +274,12 @@ std::string collapsed_text(const HostStacks& stacks) {
   return text;
 }
 
-std::string speedscope_json(const HostStacks& stacks, const std::string& name) {
-  auto frames = nlohmann::ordered_json::array(), samples = nlohmann::ordered_json::array();
-  auto weights = nlohmann::ordered_json::array();
-  std::map<std::string, size_t> numbers;
+namespace {
+
+// Adds new frames to `frames`; `numbers` has their indices.
+nlohmann::ordered_json speedscope_profile(const HostStacks& stacks, const std::string& name, nlohmann::ordered_json& frames,
+                                          std::map<std::string, size_t>& numbers) {
+  auto samples = nlohmann::ordered_json::array(), weights = nlohmann::ordered_json::array();
   int64_t all = 0;
   for (const auto& [stack, ns] : stacks) {
     auto sample = nlohmann::ordered_json::array();
@@ -285,17 +292,24 @@ std::string speedscope_json(const HostStacks& stacks, const std::string& name) {
     weights.push_back(static_cast<double>(ns) * 1e-3);
     all += ns;
   }
+  return {{"type", "sampled"}, {"name", name},       {"unit", "microseconds"}, {"startValue", 0}, {"endValue", static_cast<double>(all) * 1e-3},
+          {"samples", samples}, {"weights", weights}};
+}
+
+}  // namespace
+
+std::string speedscope_json(const std::vector<std::pair<std::string, HostStacks>>& profiles) {
+  auto frames = nlohmann::ordered_json::array(), list = nlohmann::ordered_json::array();
+  std::map<std::string, size_t> numbers;
+  for (const auto& [name, stacks] : profiles) list.push_back(speedscope_profile(stacks, name, frames, numbers));
   const nlohmann::ordered_json file{{"$schema", "https://www.speedscope.app/file-format-schema.json"},
                                     {"shared", {{"frames", frames}}},
-                                    {"profiles",
-                                     {{{"type", "sampled"},
-                                       {"name", name},
-                                       {"unit", "microseconds"},
-                                       {"startValue", 0},
-                                       {"endValue", static_cast<double>(all) * 1e-3},
-                                       {"samples", samples},
-                                       {"weights", weights}}}}};
+                                    {"profiles", list}};
   return file.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string speedscope_json(const HostStacks& stacks, const std::string& name) {
+  return speedscope_json(std::vector<std::pair<std::string, HostStacks>>{{name, stacks}});
 }
 
 std::string host_text(const HostStacks& stacks) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "profiling/analysis/kernel_table.h"
@@ -44,6 +45,8 @@ bool has_samples(const Trace& trace);  // of the host's stacks
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options);
 HostStacks host_stacks(const Trace& trace);
 std::string collapsed_text(const HostStacks& stacks);  // one line per stack: "stack µs", as flamegraph.pl reads it
+// `profiles`: stacks with a name each; speedscope lets one choose between them.
+std::string speedscope_json(const std::vector<std::pair<std::string, HostStacks>>& profiles);
 std::string speedscope_json(const HostStacks& stacks, const std::string& name);
 std::string host_text(const HostStacks& stacks);  // functions by their time, excluding and including called functions
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ enum class Meaning : uint8_t {
 };
 constexpr size_t kMeanings = static_cast<size_t>(Meaning::Communication) + 1;
 
+struct CodeStack;
+
 // The op of a span in a trace. The engine registers the ops of its plan. Tags are unique in the process.
 struct OpInfo {
   std::string name;    // "dW1"
@@ -34,6 +37,7 @@ struct OpInfo {
   Meaning meaning = Meaning::Other;
   int64_t flops = 0;  // per execution
   int64_t bytes = 0;
+  std::shared_ptr<const CodeStack> stack = nullptr;  // of a recorded program; nullptr: not known
 };
 using OpTag = uint16_t;  // 0 means: no op
 constexpr OpTag kNoOp = 0;
@@ -63,6 +67,7 @@ class Listener {
 };
 
 // Registers ops and returns the tag of the first; the rest follow in order.
+// Equal lists share their tags, and equal stacks their memory.
 OpTag register_ops(std::vector<OpInfo> ops);
 OpInfo op_info(OpTag op);
 size_t registered_ops();

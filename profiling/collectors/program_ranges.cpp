@@ -10,7 +10,6 @@
 #include "profiling/base/failure.h"
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/xla_ranges.h"
-#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 
@@ -19,11 +18,12 @@ namespace {
 constexpr size_t kNumberedNames = 64;  // per text: "layer 3" differs from "layer 4", but iterations 70 and 71 do not
 constexpr size_t kManyTags = 48'000, kMostTags = 64'000;
 constexpr size_t kCachedNames = 1 << 14;
-constexpr size_t kMostStackBytes = 16 << 20;  // later ops keep only their line
+constexpr size_t kMostStackBytes = 16 << 20;  // later stacks keep only the line
 
-std::string without_stack(const OpInfo& op) {
-  const std::string_view line = line_of(op);
-  return line.empty() ? op.detail : std::string(kAtLine).append(line);
+size_t bytes_of(const CodeStack& stack) {
+  size_t bytes = stack.frames.size() * sizeof(CodeFrame);
+  for (const CodeFrame& frame : stack.frames) bytes += frame.path.size() + frame.function.size();
+  return bytes;
 }
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -356,8 +356,8 @@ OpTag ProgramRanges::child(std::string_view name, OpTag around, OpTag line) {
   info.name = with_few_numbers(name);
   info.layer = path_below(around);
   info.phase = is_backward_function(name) ? "backward" : outer.phase;
-  info.detail = line == kNoOp ? "" : op_info(line).detail;
-  if (info.detail.empty()) info.detail = outer.detail;
+  if (line != kNoOp) info.stack = op_info(line).stack;
+  if (!info.stack) info.stack = outer.stack;
   if (const auto xla = xla_range(name)) {
     info.name = with_few_numbers(xla->name);
     if (!xla->scope.empty()) info.layer += (info.layer.empty() ? "" : "/") + xla->scope;
@@ -368,21 +368,26 @@ OpTag ProgramRanges::child(std::string_view name, OpTag around, OpTag line) {
 }
 
 // The caller holds the mutex.
-OpTag ProgramRanges::at_place(std::string_view name, std::string_view where) {
+OpTag ProgramRanges::at_place(std::string_view name, CodeStack stack) {
   OpInfo info;
   info.name = name;
-  if (!where.empty()) info.detail.append(kAtLine).append(where);
-  return add(std::move(info), true);
+  const size_t bytes = bytes_of(stack), before = registered_ops();
+  if (stack_bytes_ > kMostStackBytes && stack.own < stack.frames.size()) stack = {{stack.frames[stack.own]}, 0};
+  if (!stack.frames.empty()) info.stack = std::make_shared<CodeStack>(std::move(stack));
+  const OpTag tag = add(std::move(info), true);
+  if (registered_ops() > before) stack_bytes_ += bytes;
+  return tag;
 }
 
-OpTag ProgramRanges::line(std::string_view function, std::string_view where) {
+OpTag ProgramRanges::line(CodeStack stack) {
   std::lock_guard lock(mutex_);
-  return at_place(function, where);
+  const std::string function = stack.frames.at(stack.own).function;
+  return at_place(function, std::move(stack));
 }
 
-OpTag ProgramRanges::generated(std::string_view ops, std::string_view where) {
+OpTag ProgramRanges::generated(std::string_view ops, CodeStack stack) {
   std::lock_guard lock(mutex_);
-  const OpTag tag = at_place(ops, where);
+  const OpTag tag = at_place(ops, std::move(stack));
   generated_.insert(tag);
   return tag;
 }
@@ -393,7 +398,7 @@ OpTag ProgramRanges::on_line(MarkedThread& thread, OpTag place) {
   if (seen.name == RangesOfThread::kPlace && seen.around == place && seen.line == thread.line) return seen.tag;
   OpInfo info = op_info(place);
   const OpInfo line = op_info(thread.line);
-  if (!line.detail.empty()) info.detail = line.detail;
+  if (line.stack) info.stack = line.stack;
   std::lock_guard lock(mutex_);
   const bool generated = generated_.contains(thread.line);
   if (generated) info.name = line.name;
@@ -414,22 +419,19 @@ OpTag ProgramRanges::backward_of(std::string_view name, OpTag forward) {
   info.name = name;
   info.layer = cause.layer;
   info.phase = "backward";
-  info.detail = cause.detail;
+  info.stack = cause.stack;
   return add(std::move(info), true);
 }
 
 // The caller holds the mutex.
 OpTag ProgramRanges::add(OpInfo info, bool leaf) {
   if (registered_ops() > kMostTags)
-    info.layer.clear(), info.detail.clear(), info.name = without_numbers(info.name);
+    info.layer.clear(), info.stack.reset(), info.name = without_numbers(info.name);
   else if (registered_ops() > kManyTags)
     info.layer = without_numbers(info.layer);
-  if (stack_bytes_ > kMostStackBytes) info.detail = without_stack(info);
-  const size_t bytes = info.detail.size(), before = registered_ops();
   OpTag tag = kNoOp;
   try {
     tag = register_ops({std::move(info)});
-    if (registered_ops() > before) stack_bytes_ += bytes;
   } catch (const Failure&) {
     return kNoOp;
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "profiling/annotate/annotate.h"
+#include "profiling/annotate/code_stack.h"
 #include "profiling/collectors/marks.h"
 
 namespace ws::prof {
@@ -43,6 +44,12 @@ class ProgramRanges {
   // an op, and at each launch outside of ops.
   void find_lines(OpTag (*here)()) { here_ = here; }
   void follow_sequence(uint64_t (*next)()) { next_sequence_ = next; }
+  // `find` returns an op with the native frames of the calling thread. Called at each launch.
+  void find_native_frames(OpTag (*find)(OpTag)) { native_ = find; }
+  OpTag with_native_frames(OpTag op) const {
+    const auto find = native_.load(std::memory_order_relaxed);
+    return find ? find(op) : op;
+  }
   // An op of a framework; `sequence` of autograd, or -1. `name` need not outlive the call. Calls backward_reaches() for
   // a backward function.
   void push_op(const char* name, int64_t sequence, uint64_t domain);
@@ -56,10 +63,10 @@ class ProgramRanges {
 
   // Sets the current line of this thread, until the next call; kNoOp: none.
   void at_line(OpTag line);
-  // "forward", "net.py:12 in forward", with the stack as code_places.h has it.
-  OpTag line(std::string_view function, std::string_view where);
-  // A place in code that torch.compile generated from these ops. `where` may be empty.
-  OpTag generated(std::string_view ops, std::string_view where);
+  // The line of the program that a stack stands for; its function is the name.
+  OpTag line(CodeStack stack);
+  // A place in code that torch.compile generated from these ops. The stack may be empty.
+  OpTag generated(std::string_view ops, CodeStack stack);
   // Ends a step of the program and begins the next. No step is open before the first call.
   void step(int64_t number);
 
@@ -86,14 +93,14 @@ class ProgramRanges {
   OpTag evaluated(OpTag range, OpTag forward);
   OpTag forward_op(int64_t sequence) const;
   OpTag add(OpInfo info, bool leaf);
-  OpTag at_place(std::string_view name, std::string_view where);
+  OpTag at_place(std::string_view name, CodeStack stack);
   std::string with_few_numbers(std::string_view name);
   std::string path_below(OpTag around) const;
 
   mutable std::mutex mutex_;
   std::vector<bool> leaf_;  // by tag: ranges inside get this op's path, not a longer one
   std::unordered_set<OpTag> generated_;
-  size_t stack_bytes_ = 0;  // of all ops
+  size_t stack_bytes_ = 0;
   std::unordered_map<std::string, std::unordered_set<std::string>> numbered_;  // names by their form without numbers
   // The newest by sequence number. A forward op is stored with its number, because it may have been replaced.
   static constexpr size_t kNumbers = size_t{1} << 16;
@@ -103,6 +110,7 @@ class ProgramRanges {
   std::unordered_map<uint32_t, OpTag> evaluated_;
   std::atomic<uint64_t (*)()> next_sequence_{nullptr};
   std::atomic<OpTag (*)()> here_{nullptr};
+  std::atomic<OpTag (*)(OpTag)> native_{nullptr};
   std::unordered_map<uint64_t, Started> started_;
   uint64_t last_id_ = 0;
   std::atomic<int64_t> backward_ended_{0}, step_began_{0};

@@ -15,6 +15,7 @@ struct ChromeEvent {
   std::string phase, category, name, process, thread;
   int64_t time = 0, duration = 0;
   bool has_duration = false;
+  std::string stack;  // its innermost frame
   int64_t step = -1;  // step of a scalar; only in our files
   double epoch = 0;
   double wall_s = std::numeric_limits<double>::quiet_NaN();  // training time until then; only in our files
@@ -25,7 +26,7 @@ struct ChromeEvent {
 
   // Approximate memory use. A map entry takes about twice the size of its content.
   size_t bytes() const {
-    size_t sum = sizeof *this + phase.size() + category.size() + name.size() + process.size() + thread.size();
+    size_t sum = sizeof *this + phase.size() + category.size() + name.size() + process.size() + thread.size() + stack.size();
     for (const auto& [key, value] : texts) sum += 160 + key.size() + value.size();
     return sum + 100 * (numbers.size() + integers.size() + triples.size());
   }

@@ -90,7 +90,24 @@ class ChromeWriter {
              "],\n\"displayTimeUnit\": \"ms\",\n");
     out_.put("\"baseTimeNanoseconds\": 0,\n\"traceName\": " + json_text(run_.summary.name) + ",\n\"warpscope\": ");
     out_.put(nlohmann::json(about).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-             ",\n\"traceEvents\": [");
+             ",\n\"stackFrames\": {");
+    stack_frames();
+    out_.put("},\n\"traceEvents\": [");
+  }
+
+  // Stacks with common callers share their frames, as the format asks.
+  void stack_frames() {
+    std::map<std::pair<size_t, std::string>, size_t> numbers;  // by caller and text
+    stacks_.resize(trace_.ops.size());
+    for (size_t op = 0; op < trace_.ops.size(); ++op)
+      for (const CodeFrame& frame : stack_of(trace_.ops[op])) {
+        const size_t caller = stacks_[op];
+        const auto [at, fresh] = numbers.try_emplace({caller, frame_text(frame)}, numbers.size() + 1);
+        stacks_[op] = at->second;
+        if (!fresh) continue;
+        out_.put(std::string(at->second > 1 ? "," : "") + "\n\"" + std::to_string(at->second) + "\": {\"category\": \"program\", \"name\": " +
+                 json_text(at->first.second) + (caller ? ", \"parent\": \"" + std::to_string(caller) + "\"" : "") + "}");
+      }
   }
 
   std::string device_properties() const {
@@ -212,6 +229,7 @@ class ChromeWriter {
       more += ", \"kind\": " + json_text(kind_word(span.span_kind()));
     event("\"ph\": \"X\", \"cat\": \"" + category + "\", \"name\": " + json_name(name) + ", " + where +
           ", \"ts\": " + microseconds(span.start) + ", \"dur\": " + microseconds(static_cast<int64_t>(span.duration)) +
+          (span.op < stacks_.size() && stacks_[span.op] ? ", \"sf\": \"" + std::to_string(stacks_[span.op]) + "\"" : "") +
           ", \"args\": {" + more + "}");
     if (span.correlation != 0 && has_flows(track)) flow(track, span, where);
   }
@@ -245,7 +263,7 @@ class ChromeWriter {
       add("op", json_text(op.name));
       add("layer", json_text(op.layer));
       add("phase", json_text(op.phase));
-      if (const auto line = line_of(op); !line.empty()) add("line", json_text(std::string(line)));
+      if (const std::string line = line_of(op); !line.empty()) add("line", json_text(line));
     }
     if (span.step != 0) add("step", std::to_string(span.step - 1));
     if (span.flags & kEstimated) add("estimated", "1");
@@ -369,6 +387,7 @@ class ChromeWriter {
   ExternalIds external_;
   const ScalarTimes times_;
   PackedWriter out_;
+  std::vector<size_t> stacks_;  // the innermost frame, by op; 0: none
   std::unordered_map<size_t, std::string> kernel_args_;  // by detail
   std::vector<Place> places_;
   std::map<std::tuple<TrackKind, std::string, std::string, int>, Place> threads_;  // rows of all depths share a place

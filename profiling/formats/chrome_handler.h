@@ -20,6 +20,7 @@ class ChromeSink {
   virtual void set_about(const std::string& key, const std::string& value) = 0;
   virtual void set_kept(const std::string& key, const std::string& value) = 0;    // only from our own files
   virtual void set_device(const std::string& key, const std::string& value) = 0;  // properties of the first card
+  virtual void set_frame(const std::string&, const std::string&, const std::string&) {}  // number, key, value
   virtual void set_base(int64_t ns) = 0;  // origin of the times, on the wall clock
   virtual void set_world(const std::string&, int64_t) {}  // "rank" and "world_size" of a PyTorch program
 };
@@ -109,6 +110,7 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
       events_depth_ = depth_;
     }
     if (depth_ == 2 && !in_events_) section_ = key_;
+    if (depth_ == 3 && !in_events_) entry_ = key_;
     if (in_events_ && object && depth_ == events_depth_ + 2) args_ = key_ == "args";
     if (in_events_ && !object && depth_ == events_depth_ + 3) triple_at_ = 0;
     return true;
@@ -127,6 +129,8 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
       event_.process = text;
     else if (key_ == "tid")
       event_.thread = text;
+    else if (key_ == "sf")
+      event_.stack = text;
     else if (key_ == "ts" || key_ == "dur")
       time(text, std::strtod(text.c_str(), nullptr));
   }
@@ -146,6 +150,8 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
         event_.process = text;
       else if (key_ == "tid")
         event_.thread = text;
+      else if (key_ == "sf")
+        event_.stack = text;
       else if (key_ == "step")
         event_.step = whole;
       else if (key_ == "epoch")
@@ -170,13 +176,14 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
   void about(const std::string& text) {
     if (depth_ == 1) reader_.set_about(key_, text);
     if (depth_ == 2 && section_ == "warpscope") reader_.set_kept(key_, text);
+    if (depth_ == 3 && section_ == "stackFrames") reader_.set_frame(entry_, key_, text);
     if (in_card()) reader_.set_device(key_, text);
   }
   bool in_card() const { return !in_events_ && depth_ == 3 && section_ == "deviceProperties"; }
 
   ChromeSink& reader_;
   ChromeEvent event_;
-  std::string key_, section_;
+  std::string key_, section_, entry_;
   int depth_ = 0, events_depth_ = 0;
   bool in_events_ = false, args_ = false;
   size_t triple_at_ = 0;

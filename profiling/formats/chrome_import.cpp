@@ -77,6 +77,12 @@ class ChromeReader final : public ChromeSink {
     builder_.take_memory(200 + key.size() + value.size());
     kept_[key] = value;
   }
+  void set_frame(const std::string& number, const std::string& key, const std::string& value) override {
+    if (!kept_.contains("origin")) return;  // frames of other programs have no common form
+    builder_.take_memory(200 + number.size() + value.size());
+    if (key == "name") frames_[number].frame = frame_from_text(value);
+    if (key == "parent") frames_[number].caller = value;
+  }
   void set_device(const std::string& key, const std::string& value) override {
     if (key == "name" && card_.name.empty()) card_.name = value;
     for (const auto& [name, number] :
@@ -265,6 +271,24 @@ class ChromeReader final : public ChromeSink {
     d.copy_kind = e.text("Process Group Name") + " " + e.text("Process Group Ranks");
   }
 
+  // The frame of the event's line is its own.
+  std::shared_ptr<const CodeStack> stack_of_event(const Event& e) {
+    const std::string line = e.text("line");
+    if (line.empty()) return nullptr;
+    const auto [at, fresh] = stacks_.try_emplace(e.stack + '\n' + line);
+    if (!fresh) return at->second;
+    CodeStack stack;
+    for (auto frame = frames_.find(e.stack); frame != frames_.end() && stack.frames.size() < kMostStackFrames;
+         frame = frames_.find(frame->second.caller))
+      stack.frames.push_back(frame->second.frame);
+    std::ranges::reverse(stack.frames);
+    const auto own = std::ranges::find(stack.frames.rbegin(), stack.frames.rend(), line, place_text);
+    if (own == stack.frames.rend()) stack.frames = {frame_from(line)};
+    else stack.own = static_cast<size_t>(stack.frames.rend() - own) - 1;
+    builder_.take_memory(200 + at->first.size() + stack.frames.size() * 200);
+    return at->second = std::make_shared<CodeStack>(std::move(stack));
+  }
+
   void add_span(const Event& e, int64_t time, int64_t duration) {
     if (const auto place = inner_place_of(e)) return add_inner(e, *place, time, duration);
     Span span;
@@ -274,8 +298,7 @@ class ChromeReader final : public ChromeSink {
     span.correlation = static_cast<uint32_t>(std::clamp<int64_t>(e.integer("correlation"), 0, 0xffffffff));
     const int64_t step = kind == SpanKind::Step ? number_in(e.name, -1) : e.integer("step", -1);
     if (step >= 0 && step < 0xffffffff) span.step = static_cast<uint32_t>(step + 1);
-    const std::string line = e.text("line").empty() ? std::string() : std::string(kAtLine) + std::string(e.text("line"));
-    span.op = builder_.op({e.text("op"), line, e.text("layer"), e.text("phase"), span.span_meaning()});
+    span.op = builder_.op({e.text("op"), "", e.text("layer"), e.text("phase"), span.span_meaning(), 0, 0, stack_of_event(e)});
     std::string name = e.name;
     if (kind == SpanKind::Copy) name = "copy " + builder_.trace().detail(span.detail).copy_kind;
     if (kind == SpanKind::Memset) name = "memset";
@@ -380,6 +403,12 @@ class ChromeReader final : public ChromeSink {
   RunData run_;
   TraceBuilder builder_;
   std::string name_;
+  struct Frame {
+    CodeFrame frame;
+    std::string caller;
+  };
+  std::unordered_map<std::string, Frame> frames_;
+  std::unordered_map<std::string, std::shared_ptr<const CodeStack>> stacks_;  // by the innermost frame and the line
   MetaMap kept_;  // the run summary in our own files
   Card card_;
   int64_t base_ = 0, rank_ = -1, ranks_ = 0;

@@ -1,8 +1,10 @@
 #include "profiling/formats/convert.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/failure.h"
@@ -15,6 +17,7 @@
 #include "profiling/formats/scalars.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 
@@ -85,8 +88,19 @@ RunData import_run(const std::string& path) {
 
 namespace {
 
-void export_stacks(const RunData& run, const std::string& path, const std::string& text) {
-  if (host_stacks(run.trace).empty()) throw Failure("The run has no stacks of the host: it was not recorded from Python.");
+// The sampled stacks of the host, and those that launched kernels: of Python and at level lines.
+std::vector<std::pair<std::string, HostStacks>> stacks_of_run(const RunData& run) {
+  std::vector<std::pair<std::string, HostStacks>> stacks;
+  if (HostStacks host = host_stacks(run.trace); !host.empty()) stacks.emplace_back("host", std::move(host));
+  if (has_launch_stacks(run.trace)) {
+    const bool gpu = std::ranges::any_of(run.trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
+    stacks.emplace_back(gpu ? "kernels by launching stack" : "ops by stack", launch_stacks(run.trace, {-kAlways, kAlways}));
+  }
+  if (stacks.empty()) throw Failure("The run has no stacks: record a Python program at level modules or above.");
+  return stacks;
+}
+
+void write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
@@ -95,9 +109,8 @@ void export_stacks(const RunData& run, const std::string& path, const std::strin
 
 void export_to(const RunData& run, const std::string& path) {
   if (is_events_file(path)) return export_tensorboard(run, path);
-  if (path.ends_with(".speedscope.json"))
-    return export_stacks(run, path, speedscope_json(host_stacks(run.trace), run.summary.name));
-  if (path.ends_with(".collapsed")) return export_stacks(run, path, collapsed_text(host_stacks(run.trace)));
+  if (path.ends_with(".speedscope.json")) return write_text(path, speedscope_json(stacks_of_run(run)));
+  if (path.ends_with(".collapsed")) return write_text(path, collapsed_text(stacks_of_run(run).front().second));
   if (path.ends_with(".json") || path.ends_with(".json.gz")) return export_chrome(run, path);
   if (path.ends_with(".scalars.csv")) return export_scalars_csv(run, path);
   if (path.ends_with(".csv")) return export_nsys_table(run, path, nsys_report_of(path));

@@ -19,6 +19,7 @@
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/look_up.h"
 #include "profiling/trace/track_names.h"
 
@@ -246,10 +247,11 @@ class RankJoin {
     if (op.name.empty()) return kNoOp;
     uint64_t hash = mixed(static_cast<uint64_t>(op.meaning), op.name);
     for (const std::string* text : {&op.detail, &op.layer, &op.phase}) hash = mixed(hash, *text);
+    if (op.stack) hash = mixed(hash, line_of(op));
     const int64_t known = places_.find(hash, [&](size_t place) {
       const OpInfo& other = trace_.ops[place];
       return other.name == op.name && other.detail == op.detail && other.layer == op.layer && other.phase == op.phase &&
-             other.meaning == op.meaning && other.bytes == op.bytes && other.flops == op.flops;
+             other.meaning == op.meaning && other.bytes == op.bytes && other.flops == op.flops && same_stack(other, op);
     });
     if (known >= 0) return static_cast<OpTag>(known);
     if (trace_.ops.size() > 0xffff) return kNoOp;

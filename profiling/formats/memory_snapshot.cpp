@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "profiling/base/failure.h"
@@ -66,10 +68,11 @@ class SnapshotReader {
     return found;
   }
 
-  std::string place_text(Value frame) {
+  CodeFrame code_frame(Value frame) {
     constexpr size_t kLongest = 1000;  // a hostile file may have the same long text in each frame
     const auto text = [&](const char* key) { return std::string(pickle_.text(pickle_.at(frame, key)).substr(0, kLongest)); };
-    return text("filename") + ":" + std::to_string(pickle_.number(pickle_.at(frame, "line"))) + " in " + text("name");
+    const int64_t line = pickle_.number(pickle_.at(frame, "line"));
+    return {text("filename"), static_cast<int>(std::clamp<int64_t>(line, 0, std::numeric_limits<int>::max())), text("name")};
   }
 
   // The line is the innermost one of the program's own code, else the innermost Python line.
@@ -84,9 +87,10 @@ class SnapshotReader {
     const size_t chosen = own == python.end() ? 0 : static_cast<size_t>(own - python.begin());
     OpInfo op;
     op.name = pickle_.text(pickle_.at(python[chosen], "name"));
-    op.detail = std::string(kAtLine) + place_text(python[chosen]);
-    for (size_t i = chosen; i-- > 0;) op.detail.append(kCalls).append(place_text(python[i]));
-    for (size_t i = chosen + 1; i < python.size(); ++i) op.detail.append(kCalledBy).append(place_text(python[i]));
+    auto stack = std::make_shared<CodeStack>();
+    for (size_t i = python.size(); i-- > 0;) stack->frames.push_back(code_frame(python[i]));
+    stack->own = python.size() - 1 - chosen;
+    op.stack = std::move(stack);
     return ops_[frames] = builder_.op(op);
   }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "profiling/trace/batch_codec.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/formats/guess_steps.h"
 
@@ -31,7 +32,8 @@ bool too_far(TimeNs time) { return time < -kFarthest || time > kFarthest; }
 
 OpTag TraceBuilder::op(const OpInfo& info) {
   if (info.name.empty()) return kNoOp;
-  const std::string key = info.layer + '\0' + info.name + '\0' + info.phase + '\0' + info.detail;
+  const std::string key = info.layer + '\0' + info.name + '\0' + info.phase + '\0' + info.detail +
+                          '\0' + (info.stack ? encode_stack(*info.stack) : "");
   if (const auto at = ops_.find(key); at != ops_.end()) return at->second;
   if (trace_.ops.size() > 0xffff) return kNoOp;
   budget_.take(kRowBytes + 3 * key.size());

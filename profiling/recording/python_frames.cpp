@@ -220,16 +220,14 @@ const KnownCode& known_code(const char* code) {
 
 int line_at(const CodeAt& at) { return Interpreter::instance().line(const_cast<char*>(at.code), at.last); }
 
-std::string where_text(const KnownCode& code, const CodeAt& at) {
-  return code.path + ":" + std::to_string(line_at(at)) + " in " + code.name;
-}
+CodeFrame code_frame(const KnownCode& code, const CodeAt& at) { return {code.path, line_at(at), code.name}; }
 
 // Returns the line if it is in the program's own code, or kNoOp.
 OpTag learn_line(const CodeAt& at) {
   const InterpreterLock lock;
   if (!is_code(at.code)) return kNoOp;
   const KnownCode& code = known_code(at.code);
-  const OpTag tag = code.own ? ProgramRanges::instance().line(code.name, where_text(code, at)) : kNoOp;
+  const OpTag tag = code.own ? ProgramRanges::instance().line({{code_frame(code, at)}, 0}) : kNoOp;
   const std::unique_lock keep(names().mutex);
   return names().lines[at] = tag;
 }
@@ -312,12 +310,15 @@ OpTag place_of_stack(const std::vector<StackFrame>& frames) {
   for (size_t i = 0; i < std::min(own, frames.size()) && ops.empty(); ++i)
     if (frames[i].code->generated) ops = generated_ops(frames[i].code->path, line_at(frames[i].at));
   ProgramRanges& ranges = ProgramRanges::instance();
-  if (own == frames.size()) return ops.empty() ? kNoOp : ranges.generated(ops, "");
-  const auto text = [&](size_t i) { return where_text(*frames[i].code, frames[i].at); };
-  std::string where = text(own);
-  each_shown(0, own, [&](size_t i) { where += std::string(kCalls) + text(own - 1 - i); });
-  each_shown(own + 1, frames.size(), [&](size_t i) { where += std::string(kCalledBy) + text(i); });
-  return ops.empty() ? ranges.line(frames[own].code->name, where) : ranges.generated(ops, where);
+  if (own == frames.size()) return ops.empty() ? kNoOp : ranges.generated(ops, {});
+  CodeStack stack;
+  const auto take = [&](size_t i) { stack.frames.push_back(code_frame(*frames[i].code, frames[i].at)); };
+  each_shown(own + 1, frames.size(), take);
+  std::ranges::reverse(stack.frames);
+  stack.own = stack.frames.size();
+  take(own);
+  each_shown(0, own, [&](size_t i) { take(own - 1 - i); });
+  return ops.empty() ? ranges.line(std::move(stack)) : ranges.generated(ops, std::move(stack));
 }
 
 OpTag learn_stack(const char* frame, uint64_t hash) {

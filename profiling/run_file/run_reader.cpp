@@ -2,6 +2,7 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -10,6 +11,8 @@
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
+#include "profiling/trace/batch_codec.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 
@@ -168,6 +171,15 @@ void RunFileReader::Impl::read_tracks() {
   });
 }
 
+// Older files have the stack of an op in its detail, after "at ".
+void take_stack_from_detail(OpInfo& op) {
+  constexpr std::string_view kAtLine = "at ";
+  const std::string_view detail = op.detail;
+  if (!detail.starts_with(kAtLine) || detail.find(':') == std::string_view::npos) return;
+  op.stack = stack_from_text(detail.substr(kAtLine.size()));
+  op.detail.clear();
+}
+
 void RunFileReader::Impl::read_names() {
   const auto fits = [most = std::min<int64_t>(kMostIds, db.bounds().rows)](int64_t id) { return id >= 0 && id < most; };
   each_row("The names", "names", "value", [&](Statement& row) {
@@ -189,12 +201,23 @@ void RunFileReader::Impl::read_names() {
         d.bytes = static_cast<uint64_t>(row.integer(10));
         d.copy_kind = name_in(row, 11);
       });
-  each_row("The ops", "ops", "name, detail, layer, phase, meaning, flops, bytes", [&](Statement& row) {
+  std::unordered_map<int64_t, std::shared_ptr<const CodeStack>> stacks;
+  bool with_stacks = false;  // false for files before version 3
+  guard("The ops", [&] { with_stacks = std::ranges::count(db.columns("ops"), "stack") > 0; });
+  if (with_stacks)
+    each_row("The stacks", "stacks", "frames", [&](Statement& row) {
+      if (stacks.size() <= 0xffff) stacks[row.integer(0)] = std::make_shared<CodeStack>(decode_stack(row.blob(1)));
+    });
+  const std::string columns = std::string("name, detail, layer, phase, meaning, flops, bytes, ") + (with_stacks ? "stack" : "0");
+  each_row("The ops", "ops", columns, [&](Statement& row) {
     if (row.integer(0) <= 0 || row.integer(0) > 0xffff) return;
     ops.resize(std::max(ops.size(), static_cast<size_t>(row.integer(0)) + 1));
     const auto meaning = static_cast<Meaning>(std::clamp<int64_t>(row.integer(5), 0, kMeanings - 1));
     ops[static_cast<size_t>(row.integer(0))] = {name_in(row, 1), name_in(row, 2),  name_in(row, 3), name_in(row, 4),
                                                 meaning,         row.integer(6), row.integer(7)};
+    OpInfo& op = ops[static_cast<size_t>(row.integer(0))];
+    if (const auto stack = stacks.find(row.integer(8)); stack != stacks.end()) op.stack = stack->second;
+    if (!with_stacks) take_stack_from_detail(op);
   });
 }
 

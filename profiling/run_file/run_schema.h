@@ -16,7 +16,9 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE names(id INTEGER PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE details(id INTEGER PRIMARY KEY, grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, static_shared,
   dynamic_shared, bytes, copy_kind TEXT);
-CREATE TABLE ops(id INTEGER PRIMARY KEY, name TEXT, detail TEXT, layer TEXT, phase TEXT, meaning INTEGER, flops INTEGER, bytes INTEGER);
+CREATE TABLE ops(id INTEGER PRIMARY KEY, name TEXT, detail TEXT, layer TEXT, phase TEXT, meaning INTEGER, flops INTEGER, bytes INTEGER,
+  stack INTEGER);
+CREATE TABLE stacks(id INTEGER PRIMARY KEY, frames BLOB NOT NULL);
 CREATE TABLE tracks(id INTEGER PRIMARY KEY, kind INTEGER, name TEXT, grp TEXT, depth INTEGER, rank INTEGER);
 CREATE TABLE blocks(id INTEGER PRIMARY KEY, track INTEGER NOT NULL, idx INTEGER NOT NULL, first INTEGER NOT NULL,
   last INTEGER NOT NULL, count INTEGER NOT NULL, sums BLOB NOT NULL);

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
@@ -10,6 +11,7 @@
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
 #include "profiling/run_file/log_folder.h"
+#include "profiling/trace/batch_codec.h"
 
 namespace ws::prof {
 
@@ -32,7 +34,8 @@ class TraceSaver {
   explicit TraceSaver(Database& db)
       : name_(db.prepare("INSERT OR REPLACE INTO names VALUES(?, ?)")),
         detail_(db.prepare("INSERT OR REPLACE INTO details VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")),
-        op_(db.prepare("INSERT OR REPLACE INTO ops VALUES(?, ?, ?, ?, ?, ?, ?, ?)")),
+        op_(db.prepare("INSERT OR REPLACE INTO ops VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")),
+        stack_(db.prepare("INSERT OR REPLACE INTO stacks VALUES(?, ?)")),
         track_(db.prepare("INSERT OR REPLACE INTO tracks VALUES(?, ?, ?, ?, ?, ?)")),
         block_(db.prepare("INSERT OR REPLACE INTO blocks VALUES(?, ?, ?, ?, ?, ?, ?)")),
         data_(db.prepare("INSERT OR REPLACE INTO block_data VALUES(?, ?)")),
@@ -65,11 +68,20 @@ class TraceSaver {
     }
     for (; saved_.ops < trace.ops.size(); ++saved_.ops) {
       const OpInfo& op = trace.ops[saved_.ops];
-      op_.run(saved_.ops, op.name, op.detail, op.layer, op.phase, static_cast<int>(op.meaning), op.flops, op.bytes);
+      op_.run(saved_.ops, op.name, op.detail, op.layer, op.phase, static_cast<int>(op.meaning), op.flops, op.bytes,
+              stack_number(op.stack));
     }
     for (; saved_.sources < trace.memory_sources.size(); ++saved_.sources) {
       source_.run(saved_.sources, trace.memory_sources[saved_.sources]);
     }
+  }
+
+  // Returns 0 for no stack. Ops share most stacks.
+  int64_t stack_number(const std::shared_ptr<const CodeStack>& stack) {
+    if (!stack) return 0;
+    const auto [at, fresh] = stacks_.try_emplace(stack, static_cast<int64_t>(stacks_.size()) + 1);
+    if (fresh) stack_.run(at->second, Blob{encode_stack(*stack)});
+    return at->second;
   }
 
   // The last block is still being filled, so it is written again the next time.
@@ -116,8 +128,9 @@ class TraceSaver {
     }
   }
 
-  Statement name_, detail_, op_, track_, block_, data_, counter_, points_, source_, memory_;
+  Statement name_, detail_, op_, stack_, track_, block_, data_, counter_, points_, source_, memory_;
   Saved saved_;
+  std::unordered_map<std::shared_ptr<const CodeStack>, int64_t> stacks_;  // numbers in the file
 };
 
 void make_schema(const std::string& path) {

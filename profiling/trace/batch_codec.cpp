@@ -1,8 +1,11 @@
 #include "profiling/trace/batch_codec.h"
 
 #include <algorithm>
+#include <limits>
+#include <unordered_map>
 
 #include "profiling/base/byte_reader.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 
@@ -99,14 +102,47 @@ std::string encode_batch(const TraceBatch& batch) {
   return to.take();
 }
 
+std::string encode_stack(const CodeStack& stack) {
+  ByteWriter to;
+  to.varint(stack.own);
+  to.varint(stack.frames.size());
+  for (const CodeFrame& frame : stack.frames) {
+    to.varint(static_cast<uint64_t>(std::max(frame.line, 0)));
+    for (const std::string* text : {&frame.path, &frame.function}) to.varint(text->size()), to.raw(*text);
+  }
+  return to.take();
+}
+
+CodeStack decode_stack(std::string_view bytes) {
+  ByteReader from(bytes, "A stack of the recorded program");
+  CodeStack stack;
+  stack.own = from.varint("stacks");
+  const uint64_t count = from.varint("stacks");
+  if (count > kMostStackFrames) from.fail("claims too many frames");
+  for (uint64_t i = 0; i < count; ++i) {
+    CodeFrame& frame = stack.frames.emplace_back();
+    frame.line = static_cast<int>(std::min<uint64_t>(from.varint("stacks"), std::numeric_limits<int>::max()));
+    for (std::string* text : {&frame.path, &frame.function}) *text = from.raw(from.varint("stacks"), "stacks");
+  }
+  if (stack.own > stack.frames.size()) from.fail("refers to a frame that it lacks");
+  from.expect_end();
+  return stack;
+}
+
 std::string encode_ops(OpTag first, const std::vector<OpInfo>& ops) {
   ByteWriter to;
   to.value(first);
-  to.each(ops, [&to](const OpInfo& op) {
+  std::vector<const CodeStack*> stacks;
+  std::unordered_map<const CodeStack*, uint32_t> numbers{{nullptr, 0}};
+  for (const OpInfo& op : ops)
+    if (numbers.try_emplace(op.stack.get(), stacks.size() + 1).second) stacks.push_back(op.stack.get());
+  to.each(stacks, [&to](const CodeStack* stack) { to.text(encode_stack(*stack)); });
+  to.each(ops, [&](const OpInfo& op) {
     for (const std::string* text : {&op.name, &op.detail, &op.layer, &op.phase}) to.text(*text);
     to.value(static_cast<uint8_t>(op.meaning));
     to.value(op.flops);
     to.value(op.bytes);
+    to.value(numbers[op.stack.get()]);
   });
   return to.take();
 }
@@ -114,7 +150,10 @@ std::string encode_ops(OpTag first, const std::vector<OpInfo>& ops) {
 void decode_ops(std::string_view bytes, std::vector<OpTag>& tags) {
   ByteReader from(bytes, "Ops of the recorded program");
   size_t there = from.value<OpTag>("ops");
-  constexpr size_t kSmallest = 4 * sizeof(uint64_t) + 1 + 2 * sizeof(int64_t);
+  std::vector<std::shared_ptr<const CodeStack>> stacks{nullptr};
+  from.each(sizeof(uint64_t), "stacks",
+            [&] { stacks.push_back(std::make_shared<CodeStack>(decode_stack(from.text("stacks")))); });
+  constexpr size_t kSmallest = 4 * sizeof(uint64_t) + 1 + 2 * sizeof(int64_t) + sizeof(uint32_t);
   from.each(kSmallest, "ops", [&] {
     OpInfo op;
     for (std::string* text : {&op.name, &op.detail, &op.layer, &op.phase}) *text = from.text("ops");
@@ -123,6 +162,9 @@ void decode_ops(std::string_view bytes, std::vector<OpTag>& tags) {
     op.meaning = static_cast<Meaning>(meaning);
     op.flops = from.value<int64_t>("ops");
     op.bytes = from.value<int64_t>("ops");
+    const auto stack = from.value<uint32_t>("ops");
+    if (stack >= stacks.size()) from.fail("refers to a stack that it lacks");
+    op.stack = stacks[stack];
     if (there > 0xffff) from.fail("holds too many ops");
     if (tags.size() <= there) tags.resize(there + 1, kNoOp);
     tags[there++] = tag_here(std::move(op));

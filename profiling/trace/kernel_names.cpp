@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 namespace ws::prof {
@@ -59,6 +61,69 @@ std::string readable_kernel_name(const char* mangled) {
   std::string name = status == 0 && plain ? plain : mangled;
   std::free(plain);
   return name;
+}
+
+namespace {
+
+// Leaves out what stands between `<` and `>`, but not in the names of operators.
+std::string without_template_arguments(const std::string& text) {
+  std::string out;
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (depth == 0 && out.ends_with("operator"))
+      while (i < text.size() && std::strchr("<>=-", text[i])) out += text[i++];
+    if (i == text.size()) break;
+    depth += text[i] == '<';
+    if (depth == 0) out += text[i];
+    depth -= text[i] == '>' && depth > 0;
+  }
+  return out;
+}
+
+// The names before the first template argument, for symbols that this demangler does not know: newer forms, or cut off.
+// "c10::function_ref<…>" for "_ZN3c1012function_refIFvPPcPKlllEE11callback_fnI…"
+std::string names_in_front(const std::string& symbol) {
+  std::string_view rest = std::string_view(symbol).substr(2);
+  const bool nested = rest.starts_with('N');
+  if (nested) rest.remove_prefix(1);
+  while (!rest.empty() && std::strchr("rVK", rest[0])) rest.remove_prefix(1);  // qualifiers of the function
+  std::string text;
+  if (rest.starts_with("St")) text = "std", rest.remove_prefix(2);
+  while (!rest.empty() && rest[0] >= '1' && rest[0] <= '9') {
+    size_t length = 0;
+    const auto read = std::from_chars(rest.data(), rest.data() + rest.size(), length);
+    rest.remove_prefix(static_cast<size_t>(read.ptr - rest.data()));
+    if (read.ec != std::errc() || length > rest.size()) return symbol;
+    const std::string_view name = rest.substr(0, length);
+    text.append(text.empty() ? "" : "::").append(name.starts_with("_GLOBAL__N_") ? "{anonymous}" : name);
+    rest.remove_prefix(length);
+    if (!nested) break;
+  }
+  if (text.empty() || text == "std") return symbol;
+  return text + (rest.starts_with('I') ? "<…>" : "");
+}
+
+}  // namespace
+
+std::string short_function_name(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return symbol;
+  int failed = 0;
+  char* const demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &failed);
+  if (!demangled) return names_in_front(symbol);
+  std::string name = demangled;
+  std::free(demangled);
+  for (const std::string anonymous = "(anonymous namespace)"; name.find(anonymous) != std::string::npos;)
+    name.replace(name.find(anonymous), anonymous.size(), "{anonymous}");
+  name = without_template_arguments(name);
+  size_t begin = 0, end = name.size();
+  int braces = 0;
+  for (size_t i = 0; i < end; ++i) {
+    braces += (name[i] == '{') - (name[i] == '}');
+    if (braces > 0) continue;
+    if (name[i] == ' ' && !std::string_view(name).substr(0, i).ends_with("operator")) begin = i + 1;  // after the result's type
+    if (name[i] == '(' && !std::string_view(name).substr(0, i).ends_with("operator")) end = i;
+  }
+  return name.substr(begin, end - begin);
 }
 
 }  // namespace ws::prof

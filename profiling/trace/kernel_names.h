@@ -12,5 +12,7 @@ Meaning meaning_of_kernel(std::string_view name);
 // The same for a range on the host: "gloo:all_reduce" is communication between processes.
 Meaning meaning_of_range(std::string_view name);
 std::string readable_kernel_name(const char* mangled);
+// "at::native::add" for the symbol of "at::Tensor at::native::add<float>(at::Tensor const&)".
+std::string short_function_name(const std::string& symbol);
 
 }  // namespace ws::prof

@@ -93,8 +93,9 @@ bool holds(std::string_view text, std::string_view part) { return text.find(part
 // Fills gradients with zeros before the backward pass adds to them.
 bool zeroes_gradients(const prof::OpInfo& op) {
   if (op.name != "aten::zero_" && op.name != "aten::_foreach_zero_" && op.name != "aten::fill_") return false;
-  const auto stack = prof::stack_of(op);
-  if (stack.size() > 1) return std::ranges::any_of(stack, [](std::string_view frame) { return frame.ends_with("zero_grad"); });
+  const auto& stack = prof::stack_of(op);
+  if (stack.size() > 1)
+    return std::ranges::any_of(stack, [](const prof::CodeFrame& frame) { return frame.function.ends_with("zero_grad"); });
   return op.name != "aten::fill_" && op.phase.empty() && op.layer.empty();
 }
 
@@ -152,7 +153,7 @@ class Program {
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
       if (span.op == prof::kNoOp || span.op >= trace_.ops.size()) return;
       const prof::OpInfo& op = trace_.ops[span.op];
-      const std::string line(prof::line_of(op));
+      const std::string line = prof::line_of(op);
       if (op.name == "wait for data" && op.phase == "data") {
         data_[line].add(track, span, within(judged_, span));
         data_ranges_.push_back({span.start, span.end()});
@@ -174,7 +175,7 @@ class Program {
       if (span.span_kind() == prof::SpanKind::Copy) {
         const prof::Detail& detail = trace_.detail(span.detail);
         if (!op || !detail.copy_kind.starts_with("pageable →")) return;
-        const std::string line(prof::line_of(*op));
+        const std::string line = prof::line_of(*op);
         pageable_[line].add(track, span, within(judged_, span));
         pageable_bytes_[line] += detail.bytes;
       } else if (span.span_kind() == prof::SpanKind::Memset) {
@@ -192,7 +193,7 @@ class Program {
   void see_kernel(size_t track, const Span& span, const prof::OpInfo* op) {
     const NamedKernel named = kernel_named(span.name);
     if (named.transposes)
-      transposed_[op ? std::string(prof::line_of(*op)) : std::string()].add(track, span, within(judged_, span));
+      transposed_[op ? prof::line_of(*op) : std::string()].add(track, span, within(judged_, span));
     if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(judged_, span));
     if (op && adds_to_gradient(*op)) added_.add(track, span, within(judged_, span));
     compiled_ = compiled_ || named.triton;
@@ -219,7 +220,7 @@ class Program {
   void keep(size_t track, const PointwiseChain& chain) {
     if (chain.gain() <= 0) return;
     const prof::OpTag op = chain.longest.op;
-    const std::string line(op < trace_.ops.size() ? prof::line_of(trace_.ops[op]) : std::string_view{});
+    const std::string line = op < trace_.ops.size() ? prof::line_of(trace_.ops[op]) : std::string();
     chains_[line].add(track, chain.longest, chain.gain());
     chained_ += chain.kernels;
   }
@@ -377,7 +378,7 @@ class Program {
     if (zeroed_.count == 0 || !worth_a_card(all.time)) return {};
     std::string where;
     if (const prof::OpTag op = all.longest->span.op; !prof::line_of(trace_.ops[op]).empty())
-      where = " at " + std::string(prof::line_of(trace_.ops[op]));
+      where = " at " + prof::line_of(trace_.ops[op]);
     return insight("zeroed gradients",
                    "zero_grad fills the gradients with zeros" + where + ", and the backward pass adds to them: " +
                        time_text(per_step(all.time)) + " a step, " + share(all.time),
@@ -430,7 +431,7 @@ class Program {
       if (event->time < judged_.begin || event->time >= judged_.end || event->op == prof::kNoOp ||
           event->op >= trace_.ops.size())
         continue;
-      Kept& kept = by_line[{key.first, std::string(prof::line_of(trace_.ops[event->op]))}];
+      Kept& kept = by_line[{key.first, prof::line_of(trace_.ops[event->op])}];
       kept.bytes += event->bytes, ++kept.blocks;
       if (event->time >= half) kept.late_bytes += event->bytes;
     }

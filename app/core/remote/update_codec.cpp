@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <unordered_map>
 
 #include "profiling/annotate/annotate.h"
+#include "profiling/annotate/code_stack.h"
 #include "profiling/base/byte_reader.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
@@ -269,12 +273,48 @@ json to_json(const prof::OpInfo& op) {
   return {op.name, op.detail, op.layer, op.phase, static_cast<int>(op.meaning), op.flops, op.bytes};
 }
 
-prof::OpInfo op_of(const JsonInput& in) {
+json to_json(const prof::CodeStack& stack) {
+  json frames = {stack.own};
+  for (const prof::CodeFrame& frame : stack.frames) frames.push_back({frame.path, frame.line, frame.function});
+  return frames;
+}
+
+std::shared_ptr<const prof::CodeStack> stack_of(const JsonInput& in) {
   const auto parts = in.items();
-  if (parts.size() != 7) in.refuse("an op");
-  return {parts[0].text(), parts[1].text(), parts[2].text(), parts[3].text(),
-          static_cast<prof::Meaning>(parts[4].whole(0, 0, static_cast<int64_t>(prof::kMeanings) - 1)), parts[5].whole(0),
-          parts[6].whole(0)};
+  if (parts.size() < 2) in.refuse("a stack");
+  auto stack = std::make_shared<prof::CodeStack>();
+  stack->own = static_cast<size_t>(parts[0].whole(0, 0, static_cast<int64_t>(parts.size()) - 1));
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const auto frame = parts[i].items();
+    if (frame.size() != 3) in.refuse("a frame of a stack");
+    stack->frames.push_back({frame[0].text(), static_cast<int>(frame[1].whole(0, 0, std::numeric_limits<int>::max())), frame[2].text()});
+  }
+  return stack;
+}
+
+// Each stack once; an op that has one names its number as the eighth part.
+json ops_message(size_t first, size_t end) {
+  json message = {{"first", first}, {"ops", json::array()}, {"stacks", json::array()}};
+  std::unordered_map<const prof::CodeStack*, size_t> numbers;
+  for (; first < end; ++first) {
+    const prof::OpInfo op = prof::op_info(static_cast<prof::OpTag>(first));
+    json& told = message["ops"].emplace_back(to_json(op));
+    if (!op.stack) continue;
+    const auto [at, fresh] = numbers.try_emplace(op.stack.get(), numbers.size());
+    if (fresh) message["stacks"].push_back(to_json(*op.stack));
+    told.push_back(at->second);
+  }
+  return message;
+}
+
+prof::OpInfo op_of(const JsonInput& in, const std::vector<std::shared_ptr<const prof::CodeStack>>& stacks) {
+  const auto parts = in.items();
+  if (parts.size() != 7 && parts.size() != 8) in.refuse("an op");
+  prof::OpInfo op{parts[0].text(), parts[1].text(), parts[2].text(), parts[3].text(),
+                  static_cast<prof::Meaning>(parts[4].whole(0, 0, static_cast<int64_t>(prof::kMeanings) - 1)), parts[5].whole(0),
+                  parts[6].whole(0)};
+  if (parts.size() == 8) op.stack = stacks.at(static_cast<size_t>(parts[7].whole(0, 0, static_cast<int64_t>(stacks.size()) - 1)));
+  return op;
 }
 
 }  // namespace
@@ -282,9 +322,8 @@ prof::OpInfo op_of(const JsonInput& in) {
 std::string UpdateWriter::news(const RemoteUpdate& update) {
   std::string frames;
   if (const size_t known = prof::registered_ops(); known > ops_told_) {
-    json ops = {{"first", ops_told_}, {"ops", json::array()}};
-    for (; ops_told_ < known; ++ops_told_) ops["ops"].push_back(to_json(prof::op_info(static_cast<prof::OpTag>(ops_told_))));
-    frames = frame(NewsKind::Ops, dumped(ops));
+    frames = frame(NewsKind::Ops, dumped(ops_message(ops_told_, known)));
+    ops_told_ = known;
   }
   if (const json rest = news_of(update); !rest.empty()) frames += frame(NewsKind::News, dumped(rest));
   return frames;
@@ -321,7 +360,12 @@ void UpdateReader::read_ops(std::string_view text) {
   const JsonInput in(parsed, "");
   const auto first = static_cast<size_t>(in.required("first").whole(0, 1, 0xffff));
   std::vector<prof::OpInfo> ops;
-  for (const JsonInput& op : in.required("ops").items()) ops.push_back(op_of(op));
+  std::vector<std::shared_ptr<const prof::CodeStack>> stacks;
+  for (const JsonInput& stack : in.at("stacks").items()) stacks.push_back(stack_of(stack));
+  for (const JsonInput& op : in.required("ops").items()) {
+    if (stacks.empty() && op.items().size() == 8) op.refuse("an op without a stack");
+    ops.push_back(op_of(op, stacks));
+  }
   if (first + ops.size() > 0xffff) in.refuse("fewer ops");
   const size_t count = ops.size();
   const prof::OpTag here = prof::register_ops(std::move(ops));

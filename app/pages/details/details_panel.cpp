@@ -93,7 +93,7 @@ QString line_rows(const prof::OpInfo& op) {
   if (line.empty()) return {};
   QString rows = row_html("line", place_html(line));
   QStringList frames;
-  for (const std::string_view place : prof::stack_of(op)) frames.prepend(place_html(place));
+  for (const prof::CodeFrame& frame : prof::stack_of(op)) frames.prepend(place_html(frame.line > 0 ? prof::place_text(frame) : prof::frame_text(frame)));
   if (frames.size() > 1) rows += row_html("stack", frames.join("<br>"));
   return rows;
 }

@@ -17,7 +17,6 @@
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
-#include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -28,10 +27,6 @@ constexpr FlameTime kTimes[] = {FlameTime::Host, FlameTime::WhileGpuWaited, Flam
 
 bool has_gpu(const Run& run) {
   return std::ranges::any_of(run.trace.tracks(), [](const prof::Track& track) { return on_gpu(track) && track.spans > 0; });
-}
-
-bool has_stacks(const Run& run) {
-  return std::ranges::any_of(run.trace.ops, [](const prof::OpInfo& op) { return prof::stack_of(op).size() > 1; });
 }
 
 }  // namespace
@@ -94,7 +89,7 @@ void FlamePanel::setTime(FlameTime time) { time_ = time, refresh(); }
 
 bool FlamePanel::offers(FlameTime time) const {
   if (!run_ || time == FlameTime::Host) return true;
-  return time == FlameTime::WhileGpuWaited ? has_gpu(*run_) : has_stacks(*run_);
+  return time == FlameTime::WhileGpuWaited ? has_gpu(*run_) : prof::has_launch_stacks(run_->trace);
 }
 
 QString FlamePanel::timeText(FlameTime time) const {

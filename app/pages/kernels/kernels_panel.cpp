@@ -113,8 +113,7 @@ bool holds(const prof::Track& track, prof::SpanKind kind) {
 }
 
 bool calls_from(const prof::OpInfo& op, const std::string& line) {
-  const auto stack = prof::stack_of(op);
-  return std::ranges::find(stack, line) != stack.end();
+  return std::ranges::any_of(prof::stack_of(op), [&](const prof::CodeFrame& frame) { return prof::place_text(frame) == line; });
 }
 
 }  // namespace

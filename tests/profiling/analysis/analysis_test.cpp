@@ -16,6 +16,7 @@
 #include "profiling/base/failure.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -375,12 +376,12 @@ TEST(MemoryHistory, HolesWithoutSegmentsLieBetweenTheBlocks) {
 TEST(MemoryHistory, HoldersAtThePeakAreByLayerOpOrLine) {
   Trace trace;
   trace.memory_sources = {"PyTorch", "cudaMalloc"};
-  const auto op = [&trace](const char* name, const char* layer, const char* detail) {
-    trace.ops.push_back({name, detail, layer, "forward", Meaning::Matrix});
+  const auto op = [&trace](const char* name, const char* layer, const char* line) {
+    trace.ops.push_back({name, "", layer, "forward", Meaning::Matrix, 0, 0, stack_from_text(line)});
     return static_cast<OpTag>(trace.ops.size() - 1);
   };
-  const OpTag mm = op("aten::mm", "a", "at net.py:3 in forward"), add = op("aten::add", "a", "at net.py:4 in forward"),
-              relu = op("aten::relu", "b", "at net.py:4 in forward");
+  const OpTag mm = op("aten::mm", "a", "net.py:3 in forward"), add = op("aten::add", "a", "net.py:4 in forward"),
+              relu = op("aten::relu", "b", "net.py:4 in forward");
   trace.append_memory({0, 1000, 100, 1, mm, MemoryAction::Allocate, 0});
   trace.append_memory({1, 2000, 70, 1, mm, MemoryAction::Allocate, 0});
   trace.append_memory({2, 2000, 0, 1, kNoOp, MemoryAction::Free, 0});

@@ -6,6 +6,7 @@
 
 #include "profiling/analysis/flame_tree.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/trace/code_places.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace {
 class ProgramTables : public ::testing::Test {
  protected:
   OpTag op(const char* name, const char* layer, const char* phase, const char* line = "") {
-    trace.ops.push_back({name, *line ? std::string("at ") + line : "", layer, phase, Meaning::Other});
+    trace.ops.push_back({name, "", layer, phase, Meaning::Other, 0, 0, stack_from_text(line)});
     return static_cast<OpTag>(trace.ops.size() - 1);
   }
   void span(TrackKind kind, const char* row, int depth, SpanKind what, TimeNs begin, TimeNs end, const char* name, OpTag tag) {
@@ -179,6 +180,11 @@ TEST_F(ProgramTables, StacksOfTheHostAndThoseWhileTheGpuWaited) {
   const std::string text = host_text(all);
   EXPECT_NE(text.find("      2.00   50.00       4.00  main (a.py:9)"), std::string::npos) << text;
   EXPECT_EQ(text.find("MainThread"), std::string::npos) << "a thread is no function";
+}
+
+TEST_F(ProgramTables, SymbolsThatTheRecorderCouldNotReadAreShort) {
+  sample(0, 1'000'000, "_ZN3c1012function_refIFvPPcPKlllEE11callback_fnIZ (libtorch_cpu.so) < main (a.py:9)");
+  EXPECT_EQ(host_stacks(trace), (HostStacks{{"MainThread;main (a.py:9);c10::function_ref<…> (libtorch_cpu.so)", 1'000'000}}));
 }
 
 TEST_F(ProgramTables, SpeedscopeReadsFramesOnceAndWeights) {

@@ -18,6 +18,7 @@ namespace ws::prof {
 namespace {
 
 ProgramRanges& ranges() { return ProgramRanges::instance(); }
+OpTag line_at(const std::string& text) { return ranges().line(*stack_from_text(text)); }
 OpInfo open_range() { return op_info(Marks::thread().op()); }
 
 Trace gathered(const std::function<void()>& work, TraceLevel level = TraceLevel::Full) {
@@ -64,15 +65,15 @@ TEST(ProgramRanges, AnInnerRangeHasThePathOfThoseAround) {
 
 TEST(ProgramRanges, WhatIsMarkedOnALineHasTheLine) {
   const OpTag module = ranges().place({"Linear", "", "fc", "forward", Meaning::Other});
-  ranges().at_line(ranges().line("forward", "net.py:12 in Net.forward"));
-  EXPECT_EQ(open_range().name, "forward") << "a launch outside of any range belongs to the line";
+  ranges().at_line(line_at("net.py:12 in Net.forward"));
+  EXPECT_EQ(open_range().name, "Net.forward") << "a launch outside of any range belongs to the line";
   ranges().push(module), ranges().push("aten::addmm, seq = 3");
-  EXPECT_EQ(open_range().detail, "at net.py:12 in Net.forward");
+  EXPECT_EQ(line_of(open_range()), "net.py:12 in Net.forward");
   EXPECT_EQ(open_range().layer, "fc");
   ranges().pop(), ranges().pop();
   ranges().at_line(kNoOp);
   ranges().push(module);
-  EXPECT_EQ(open_range().detail, "");
+  EXPECT_EQ(line_of(open_range()), "");
   ranges().pop();
   EXPECT_EQ(Marks::thread().op(), kNoOp);
 }
@@ -105,18 +106,18 @@ TEST(ProgramRanges, WhatXlaLaunchesHasItsScopePhaseAndOperation) {
 OpTag g_line_now = kNoOp;
 
 TEST(ProgramRanges, ALaunchOutsideOfOpsHasTheLineAtWhichItIs) {
-  const OpTag one = ranges().line("f", "k.py:1 in f"), other = ranges().line("f", "k.py:2 in f");
+  const OpTag one = line_at("k.py:1 in f"), other = line_at("k.py:2 in f");
   ranges().find_lines([] { return g_line_now; });
   const auto launched = [] { return op_info(ranges().op_at_launch(Marks::thread())); };
   g_line_now = one;
-  EXPECT_EQ(launched().detail, "at k.py:1 in f") << "in no range";
+  EXPECT_EQ(line_of(launched()), "k.py:1 in f") << "in no range";
   ranges().push("fused kernel");
   g_line_now = other;
   EXPECT_EQ(launched().name, "fused kernel");
-  EXPECT_EQ(launched().detail, "at k.py:2 in f");
+  EXPECT_EQ(line_of(launched()), "k.py:2 in f");
   ranges().push_op("aten::mul", -1, 3);
   g_line_now = one;
-  EXPECT_EQ(launched().detail, "at k.py:2 in f") << "an op keeps the line at which it began";
+  EXPECT_EQ(line_of(launched()), "k.py:2 in f") << "an op keeps the line at which it began";
   ranges().pop(3);
   g_line_now = kNoOp;
   EXPECT_EQ(launched().name, "fused kernel") << "a thread without Python";
@@ -129,7 +130,7 @@ TEST(ProgramRanges, ALaunchOutsideOfOpsHasTheLineAtWhichItIs) {
 TEST(ProgramRanges, ALaunchOfAGeneratedKernelHasItsSourceOps) {
   ranges().find_lines([] { return g_line_now; });
   const auto launched = [] { return op_info(ranges().op_at_launch(Marks::thread())); };
-  g_line_now = ranges().generated("aten.relu + aten.add", "k.py:9 in step > /tmp/g.py:40 in call");
+  g_line_now = ranges().generated("aten.relu + aten.add", *stack_from_text("k.py:9 in step > /tmp/g.py:40 in call"));
   EXPECT_EQ(launched().name, "aten.relu + aten.add");
   const OpTag module = ranges().place({"Net", "", "net", "forward", Meaning::Other});
   ranges().push(module);
@@ -137,10 +138,10 @@ TEST(ProgramRanges, ALaunchOfAGeneratedKernelHasItsSourceOps) {
   EXPECT_EQ(launched().layer, "net");
   EXPECT_EQ(line_of(launched()), "k.py:9 in step");
   ranges().pop();
-  ranges().at_line(ranges().line("step", "k.py:9 in step"));
+  ranges().at_line(line_at("k.py:9 in step"));
   ranges().push_op("aten::addmm", 77, 3), ranges().pop(3);
   ranges().at_line(kNoOp);
-  g_line_now = ranges().generated("aten.mul", "");  // on a thread of autograd: no line of the program
+  g_line_now = ranges().generated("aten.mul", {});  // on a thread of autograd: no line of the program
   ranges().push_op("CompiledFunctionBackward", 77, 3);
   EXPECT_EQ(launched().name, "aten.mul");
   EXPECT_EQ(launched().phase, "backward");
@@ -155,7 +156,7 @@ TEST(ProgramRanges, StacksTakeALimitedAmountOfMemory) {
   const std::string deep(8192, 'x');
   size_t whole = 0, cut = 0;
   for (int i = 0; i < 3000; ++i) {
-    const OpTag tag = ranges().line("f", "bound.py:" + std::to_string(i) + " in f < " + deep);
+    const OpTag tag = line_at("bound.py:" + std::to_string(i) + " in f < " + deep);
     ASSERT_EQ(line_of(op_info(tag)), "bound.py:" + std::to_string(i) + " in f");
     ++(stack_of(op_info(tag)).size() > 1 ? whole : cut);
   }
@@ -165,24 +166,37 @@ TEST(ProgramRanges, StacksTakeALimitedAmountOfMemory) {
 
 TEST(CodePlaces, AStackHasItsCallersAndWhatTheLineCalls) {
   OpInfo op;
-  op.detail = "at net.py:12 in Net.forward > lib.py:7 in act > lib.py:9 in <lambda> < train.py:40 in step < train.py:60 in <module>";
+  op.stack = stack_from_text("net.py:12 in Net.forward > lib.py:7 in act > lib.py:9 in <lambda> < train.py:40 in step < train.py:60 in <module>");
   EXPECT_EQ(line_of(op), "net.py:12 in Net.forward");
-  EXPECT_EQ(stack_of(op), (std::vector<std::string_view>{"train.py:60 in <module>", "train.py:40 in step", "net.py:12 in Net.forward",
-                                                         "lib.py:7 in act", "lib.py:9 in <lambda>"}));
-  op.detail = "at net.py:12 in Net.forward";
+  EXPECT_EQ(stack_of(op), (std::vector<CodeFrame>{{"train.py", 60, "<module>"}, {"train.py", 40, "step"}, {"net.py", 12, "Net.forward"},
+                                                  {"lib.py", 7, "act"}, {"lib.py", 9, "<lambda>"}}));
+  op.stack = stack_from_text("net.py:12 in Net.forward");
   EXPECT_EQ(stack_of(op).size(), 1u);
-  op.detail = "gemm dW1";
+  op.stack = nullptr;
   EXPECT_TRUE(stack_of(op).empty());
+  EXPECT_EQ(line_of(op), "");
+}
+
+// Paths may have any characters, and functions of C++ have parentheses.
+TEST(CodePlaces, TextsOfFramesAreReadBack) {
+  for (const CodeFrame& frame : {CodeFrame{"/a > b < c/my (old) net.py", 12, "Net.<locals>.<lambda>"},
+                                 CodeFrame{"libtorch_cuda.so", 0, "at::(anonymous namespace)::gelu"},
+                                 CodeFrame{"libtorch.so", 0, "void f<(Kind)1>(int)"}, CodeFrame{"net.py", 3, ""}}) {
+    EXPECT_EQ(frame_from(place_text(frame)), frame) << place_text(frame);
+    const CodeFrame back = frame_from_text(frame_text(frame));
+    EXPECT_TRUE(back == frame || frame.function.empty()) << frame_text(frame);
+  }
 }
 
 // A file may claim any number: a table of them takes a step inwards for each.
 TEST(CodePlaces, AStackHasALimitedNumberOfFrames) {
-  for (const std::string_view between : {kCalls, kCalledBy}) {
-    OpInfo op{.detail = "at net.py:1 in f"};
-    for (int i = 0; i < 100'000; ++i) op.detail.append(between).append("lib.py:2 in g");
-    const auto frames = stack_of(op);
-    EXPECT_EQ(frames.size(), kMostStackFrames);
-    EXPECT_EQ(frames[between == kCalls ? 0 : kMostStackFrames - 1], "net.py:1 in f") << "the innermost ones are kept";
+  for (const std::string_view between : {" > ", " < "}) {
+    std::string text = "net.py:1 in f";
+    for (int i = 0; i < 100'000; ++i) text.append(between).append("lib.py:2 in g");
+    const auto stack = stack_from_text(text);
+    EXPECT_EQ(stack->frames.size(), kMostStackFrames);
+    EXPECT_EQ(place_text(stack->frames[stack->own]), "net.py:1 in f") << "the innermost ones are kept";
+    EXPECT_EQ(stack->own, between == " > " ? 0 : kMostStackFrames - 1);
   }
 }
 
@@ -300,7 +314,7 @@ TEST(ProgramRanges, TheTableByOpJoinsTheLinesOfAnOp) {
   Trace trace;
   const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
   for (int line = 1; line <= 3; ++line) {
-    trace.ops.push_back({"aten::mm", "at train.py:" + std::to_string(line) + " in f", "fc", "forward", Meaning::Other});
+    trace.ops.push_back({"aten::mm", "", "fc", "forward", Meaning::Other, 0, 0, stack_from_text("train.py:" + std::to_string(line) + " in f")});
     Span span;
     span.start = line * 100, span.duration = 10, span.op = static_cast<OpTag>(line);
     span.name = trace.intern("gemm");

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/profiling/cupti/fake_records.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -345,7 +346,7 @@ TEST_F(ParsedRanges, KernelsCopiesAndGraphNodesBelongToTheInnermostRange) {
 // The names that torch.autograd.profiler.emit_nvtx gives: the backward function runs on another thread and carries the
 // number of the op that made it.
 TEST_F(ParsedRanges, ABackwardFunctionHasTheModuleOfItsForwardOp) {
-  const OpTag module = ranges.place({"Linear", "at train.py:41 in step", "encoder.fc1", "forward", Meaning::Other});
+  const OpTag module = ranges.place({"Linear", "", "encoder.fc1", "forward", Meaning::Other, 0, 0, stack_from_text("train.py:41 in step")});
   ranges.push(module);
   ranges.push("aten::linear, seq = 7, op_id = 1");
   ranges.push("aten::addmm, seq = 8, op_id = 3");
@@ -367,7 +368,7 @@ TEST_F(ParsedRanges, ABackwardFunctionHasTheModuleOfItsForwardOp) {
   EXPECT_EQ(trace.ops[kernels[0].op].phase, "forward");
   EXPECT_EQ(op_of(trace, kernels[1]), "encoder.fc1 · aten::mm");
   EXPECT_EQ(trace.ops[kernels[1].op].phase, "backward");
-  EXPECT_EQ(trace.ops[kernels[1].op].detail, "at train.py:41 in step");
+  EXPECT_EQ(line_of(trace.ops[kernels[1].op]), "train.py:41 in step");
 }
 
 TEST_F(Parsed, WhereThereIsNoRoomRecordsAreDroppedAndCounted) {

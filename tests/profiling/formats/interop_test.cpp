@@ -20,6 +20,7 @@
 #include "profiling/run_file/sqlite.h"
 #include "profiling/trace/track_names.h"
 #include "tests/profiling/formats/interop_support.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -63,6 +64,44 @@ TEST_F(Interop, ChromeTraceComesBackTheSame) {
     EXPECT_TRUE(back.problems.empty()) << back.problems[0];
   }
   EXPECT_LT(fs::file_size(path("a.json.gz")), fs::file_size(path("a.json")) / 5);
+}
+
+// Viewers of the format show the stack of an event from "sf" and "stackFrames".
+TEST_F(Interop, StacksOfLaunchesComeBackFromAChromeTrace) {
+  RunData few;
+  few.summary.origin = "recorded";
+  few.trace.ops.push_back({"aten::mm", "", "net", "forward", Meaning::Matrix, 0, 0,
+                           stack_from_text("net.py:12 in Net.forward > lib.py:7 in act < train.py:60 in main")});
+  few.trace.ops.push_back({"aten::add", "", "net", "forward", Meaning::Pointwise, 0, 0,
+                           stack_from_text("net.py:13 in Net.forward < train.py:60 in main")});
+  for (int i = 0; i < 4; ++i) {
+    Span span;
+    span.start = i * 1000, span.duration = 500, span.kind = static_cast<uint8_t>(SpanKind::Kernel);
+    span.op = static_cast<OpTag>(1 + i % 2), span.name = few.trace.intern("gemm");
+    few.trace.append(few.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), span);
+  }
+  export_run(few, path("stacks.json"));
+  EXPECT_EQ(python(R"(
+import json, sys
+trace = json.load(open(sys.argv[1]))
+frames = trace["stackFrames"]
+def stack(number):
+    return (stack(frames[number]["parent"]) if "parent" in frames[number] else []) + [frames[number]["name"]]
+for e in trace["traceEvents"][-9:]:
+    if e["ph"] == "X":
+        print(len(frames), "; ".join(stack(e["sf"])))
+        break
+)",
+                   path("stacks.json")),
+            "4 main (train.py:60); Net.forward (net.py:12); act (lib.py:7)\n");
+  const RunData back = import_run(path("stacks.json"));
+  const auto kernels = sorted_spans(back.trace, SpanKind::Kernel);
+  ASSERT_EQ(kernels.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    const OpInfo &was = few.trace.ops[1 + i % 2], &is = back.trace.ops[kernels[i].op];
+    ASSERT_TRUE(is.stack);
+    EXPECT_EQ(*is.stack, *was.stack);
+  }
 }
 
 // The seconds spent training begin after the trace does, and stand still in a pause.

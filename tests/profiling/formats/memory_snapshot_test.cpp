@@ -11,6 +11,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/pickle_reader.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -71,20 +72,27 @@ TEST(Pickle, TakesNoMoreMemoryThanItMay) {
 TEST(MemorySnapshot, BlocksHaveTheLineThatTookThem) {
   for (const char* name : {"snapshot2.pickle", "snapshot4.pickle", "snapshot5.pickle"}) {
     const RunData run = import_run(snapshot(name));
-    std::map<std::string, int> lines;
+    std::map<std::shared_ptr<const CodeStack>, int> lines;
     uint64_t live = 0, most = 0;
     for (const MemoryEvent& event : run.trace.memory()) {
       EXPECT_GE(event.time, 0);
-      if (event.kind == MemoryAction::Allocate) live += event.bytes, ++lines[run.trace.ops[event.op].detail];
+      if (event.kind == MemoryAction::Allocate) live += event.bytes, ++lines[run.trace.ops[event.op].stack];
       if (event.kind == MemoryAction::Free) live -= event.bytes;
       most = std::max(most, live);
     }
     EXPECT_EQ(live, 3072u) << "what the snapshot says is active";
     EXPECT_EQ(most, 1024u + 2048 + 4096);
-    EXPECT_EQ(lines, (std::map<std::string, int>{
-                         {"", 1},
-                         {"at net.py:12 in forward > /usr/lib/python3/dist-packages/torch/nn/linear.py:114 in forward < train.py:41 in main", 2},
-                         {"at train.py:9 in main", 1}}));
+    std::map<std::string, int> stacks;
+    for (const auto& [stack, count] : lines) {
+      std::string text;
+      for (const CodeFrame& frame : stack ? stack->frames : std::vector<CodeFrame>{}) text += "; " + place_text(frame);
+      stacks[text + (stack ? " own " + std::to_string(stack->own) : "")] += count;
+    }
+    EXPECT_EQ(stacks, (std::map<std::string, int>{
+                          {"", 1},
+                          {"; train.py:41 in main; net.py:12 in forward; "
+                           "/usr/lib/python3/dist-packages/torch/nn/linear.py:114 in forward own 1", 2},
+                          {"; train.py:9 in main own 0", 1}}));
     EXPECT_EQ(run.trace.memory_sources, std::vector<std::string>{"PyTorch"});
     ASSERT_EQ(run.problems.size(), 1u);
     EXPECT_THAT(run.problems[0], ::testing::HasSubstr("1 allocations failed"));

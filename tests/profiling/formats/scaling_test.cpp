@@ -29,6 +29,7 @@
 #include "tests/profiling/analysis/made_inside.h"
 #include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/formats/perfetto_message.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -258,8 +259,8 @@ void kernel(RunData& run, int i) {
 void kernel_of_op(RunData& run, int i) {
   constexpr int kOps = 60'000;
   if (i < kOps)
-    run.trace.ops.push_back({"op" + number(i), "at net.py:" + number(i) + " in f", "layer" + number(i % 999) + "." + number(i),
-                             i % 2 ? "forward" : "backward", Meaning::Matrix});
+    run.trace.ops.push_back({"op" + number(i), "", "layer" + number(i % 999) + "." + number(i), i % 2 ? "forward" : "backward",
+                             Meaning::Matrix, 0, 0, stack_from_text("net.py:" + number(i) + " in f < train.py:" + number(i % 99) + " in main")});
   const auto op = static_cast<OpTag>(1 + i % kOps);
   put(run.trace, TrackKind::Api, "CUDA API", SpanKind::Api, "cudaLaunchKernel", i);
   put(run.trace, TrackKind::Phases, "thread 1 ranges", SpanKind::Phase, "range " + number(i), i, op);

@@ -19,6 +19,7 @@
 #include "profiling/recording/program_writer.h"
 #include "profiling/base/failure.h"
 #include "profiling/trace/batch_codec.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -129,7 +130,8 @@ TEST(Following, GivesEveryBatchInOrder) {
 TEST(Following, OpsAndLossesComeLive) {
   LiveFollower follower;
   LiveSender sender(follower.address(), steady_ns());
-  const OpTag there = register_ops({{"aten::addmm", "at net.py:12 in Net.forward", "encoder.fc", "forward", Meaning::Matrix}});
+  const OpTag there = register_ops({{"aten::addmm", "", "encoder.fc", "forward", Meaning::Matrix, 0, 0,
+                                     stack_from_text("net.py:12 in Net.forward < train.py:3 in main")}});
   TraceBatch batch = made_batch(3);
   for (Span& span : batch.tracks[0].spans) span.op = there;
   sender.send(batch);
@@ -147,7 +149,8 @@ TEST(Following, OpsAndLossesComeLive) {
   const OpInfo& op = trace.ops.at(trace.tracks()[0].blocks[0].spans[0].op);
   EXPECT_EQ(op.name, "aten::addmm");
   EXPECT_EQ(op.layer, "encoder.fc");
-  EXPECT_EQ(op.detail, "at net.py:12 in Net.forward");
+  EXPECT_EQ(line_of(op), "net.py:12 in Net.forward");
+  EXPECT_EQ(stack_of(op).size(), 2u);
   EXPECT_EQ(curves.metrics[0].loss, 2.25);
   ASSERT_EQ(curves.evaluations.size(), 1u);
   EXPECT_EQ(curves.evaluations[0].test_accuracy, 0.75);

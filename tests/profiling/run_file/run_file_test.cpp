@@ -14,6 +14,7 @@
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/support/machine.h"
 #include "tests/support/sanitizers.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -285,6 +286,58 @@ TEST_F(RunFile, KeepsTheRankOfTracksAndReadsFilesWithoutIt) {
   const Trace old = RunFileReader(path).trace();
   ASSERT_EQ(old.tracks().size(), 1u);
   EXPECT_EQ(old.tracks()[0].rank, -1);
+}
+
+OpTag op_on(Trace& trace, const char* name, std::shared_ptr<const CodeStack> stack) {
+  trace.ops.push_back({name, "", "net", "forward", Meaning::Matrix, 0, 0, std::move(stack)});
+  return static_cast<OpTag>(trace.ops.size() - 1);
+}
+
+TEST_F(RunFile, KeepsTheStacksOfOps) {
+  Trace trace;
+  const auto stack = std::make_shared<CodeStack>(
+      CodeStack{{{"/a > b < c/train.py", 60, "<module>"}, {"net.py", 12, "Net.forward"}, {"libtorch.so", 0, "at::mm"}}, 1});
+  op_on(trace, "aten::mm", stack), op_on(trace, "aten::add", stack), op_on(trace, "aten::relu", nullptr);
+  write_run(path, trace);
+  RunFileReader reader(path);
+  const Trace back = reader.outline();
+  ASSERT_EQ(back.ops.size(), 4u);
+  ASSERT_TRUE(back.ops[1].stack);
+  EXPECT_EQ(*back.ops[1].stack, *stack);
+  EXPECT_EQ(back.ops[2].stack, back.ops[1].stack) << "equal stacks share their memory";
+  EXPECT_EQ(back.ops[3].stack, nullptr);
+  EXPECT_EQ(line_of(back.ops[1]), "net.py:12 in Net.forward");
+}
+
+// Files before version 3 have the stack as text, in the detail of the op.
+TEST_F(RunFile, ReadsTheStacksOfOlderFiles) {
+  Trace trace;
+  op_on(trace, "aten::mm", nullptr), op_on(trace, "dW1", nullptr);
+  write_run(path, trace);
+  Database(path, Database::Mode::Update)
+      .exec("ALTER TABLE ops DROP COLUMN stack; DROP TABLE stacks; UPDATE ops SET detail = 'gemm dW1' WHERE id = 2; "
+            "UPDATE ops SET detail = 'at net.py:12 in Net.forward > lib.py:7 in act < train.py:60 in main' WHERE id = 1");
+  RunFileReader reader(path);
+  const Trace back = reader.outline();
+  ASSERT_EQ(back.ops.size(), 3u);
+  EXPECT_EQ(stack_of(back.ops[1]), (std::vector<CodeFrame>{{"train.py", 60, "main"}, {"net.py", 12, "Net.forward"}, {"lib.py", 7, "act"}}));
+  EXPECT_EQ(line_of(back.ops[1]), "net.py:12 in Net.forward");
+  EXPECT_EQ(back.ops[2].detail, "gemm dW1");
+  EXPECT_EQ(back.ops[2].stack, nullptr);
+  EXPECT_TRUE(reader.problems().empty());
+}
+
+TEST_F(RunFile, AStackThatIsDamagedIsLeftOut) {
+  Trace trace;
+  op_on(trace, "aten::mm", stack_from_text("net.py:12 in Net.forward"));
+  write_run(path, trace);
+  Database(path, Database::Mode::Update).exec("UPDATE stacks SET frames = x'00ffffffff0f'");
+  RunFileReader reader(path);
+  const Trace back = reader.outline();
+  ASSERT_EQ(back.ops.size(), 2u);
+  EXPECT_EQ(back.ops[1].name, "aten::mm");
+  EXPECT_EQ(line_of(back.ops[1]), "");
+  EXPECT_FALSE(reader.problems().empty());
 }
 
 TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "app/core/insights/program_insights.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::app {
 namespace {
@@ -23,7 +24,7 @@ class Recorded : public ::testing::Test {
   }
   static TimeNs start(int step) { return 1000 * kMillisecond + step * 10 * kMillisecond; }
   OpTag op(const char* name, const char* phase, const char* line) {
-    trace.ops.push_back({name, *line ? std::string("at ") + line : "", "", phase, Meaning::Other});
+    trace.ops.push_back({name, "", "", phase, Meaning::Other, 0, 0, stack_from_text(line)});
     return static_cast<OpTag>(trace.ops.size() - 1);
   }
   void add(const char* row, TrackKind kind, SpanKind what, TimeNs begin, TimeNs length, const char* name, OpTag tag) {

@@ -7,6 +7,7 @@
 #include "app/charts/flame_view.h"
 #include "app/pages/flame/flame_panel.h"
 #include "app/widgets/theme.h"
+#include "profiling/trace/code_places.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -108,8 +109,8 @@ void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
   Shown shown;
   const auto* mode = shown.panel.findChild<QPushButton*>("flame time");
   QVERIFY2(!mode->isVisible(), "there is nothing to choose");
-  shown.run.trace.ops.push_back({"aten::mm", "at net.py:3 in forward < train.py:9 in main", "fc", "forward", prof::Meaning::Matrix});
-  shown.run.trace.ops.push_back({"aten::add", "at train.py:10 in main < train.py:20 in <module>", "", "forward", prof::Meaning::Pointwise});
+  shown.run.trace.ops.push_back({"aten::mm", "", "fc", "forward", prof::Meaning::Matrix, 0, 0, prof::stack_from_text("net.py:3 in forward < train.py:9 in main")});
+  shown.run.trace.ops.push_back({"aten::add", "", "", "forward", prof::Meaning::Pointwise, 0, 0, prof::stack_from_text("train.py:10 in main < train.py:20 in <module>")});
   for (int i = 0; i < 2; ++i) {
     prof::Span span;
     span.start = 1000 + i * 3000, span.duration = i == 0 ? 2000 : 1000, span.op = static_cast<prof::OpTag>(1 + i);

@@ -7,6 +7,7 @@
 
 #include "app/pages/kernels/kernels_panel.h"
 #include "app/widgets/theme.h"
+#include "profiling/trace/code_places.h"
 #include "tests/app/support/made_run.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -62,7 +63,7 @@ void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
   run->created = QDateTime::currentDateTime().addSecs(60);
   kernels.show();
   QVERIFY2(panel.source()->isHidden(), "our own trainings have no lines");
-  for (prof::OpInfo& op : run->trace.ops) op.detail = "at net.py:217 in Net.forward";
+  for (prof::OpInfo& op : run->trace.ops) op.stack = prof::stack_from_text("net.py:217 in Net.forward");
   panel.refresh();
   QVERIFY(!panel.source()->isHidden());
   const QAbstractItemModel& lines = *panel.source()->table()->model();
@@ -96,7 +97,7 @@ void KernelsTest::aLineHasTheTimeOfWhatItCalls() {
   kernels.show();
   QVERIFY2(panel.table()->isColumnHidden(KernelModel::WithCalls), "nothing is known of calls");
   for (size_t i = 1; i < run->trace.ops.size(); ++i)
-    run->trace.ops[i].detail = "at net.py:" + std::to_string(i) + " in Net.forward < train.py:9 in main";
+    run->trace.ops[i].stack = prof::stack_from_text("net.py:" + std::to_string(i) + " in Net.forward < train.py:9 in main");
   for (QAction* action : panel.findChildren<QAction*>())
     if (action->text() == "By line") action->trigger();
   const QAbstractItemModel& rows = *panel.table()->model();

@@ -9,6 +9,7 @@
 #include "app/pages/details/details_panel.h"
 #include "app/pages/memory/memory_map_panel.h"
 #include "app/widgets/theme.h"
+#include "profiling/trace/code_places.h"
 #include "tests/app/support/made_run.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -200,8 +201,8 @@ void MemoryTest::anArenaIsToldByItsPlan() {
 void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
   const auto run = program(3);
   run->title = "net.py", run->trace.memory_sources = {"PyTorch"};
-  run->trace.ops.push_back({"aten::mm", "at net.py:3 in forward", "encoder.fc1", "forward", prof::Meaning::Matrix});
-  run->trace.ops.push_back({"aten::relu", "at net.py:4 in forward", "encoder.act", "forward", prof::Meaning::Pointwise});
+  run->trace.ops.push_back({"aten::mm", "", "encoder.fc1", "forward", prof::Meaning::Matrix, 0, 0, prof::stack_from_text("net.py:3 in forward")});
+  run->trace.ops.push_back({"aten::relu", "", "encoder.act", "forward", prof::Meaning::Pointwise, 0, 0, prof::stack_from_text("net.py:4 in forward")});
   const auto mm = static_cast<prof::OpTag>(run->trace.ops.size() - 2), relu = static_cast<prof::OpTag>(mm + 1);
   run->trace.append_memory({10, 4096, 1 << 20, 1, mm, MemoryAction::Allocate, 0});
   run->trace.append_memory({20, 1 << 22, 3 << 20, 1, relu, MemoryAction::Allocate, 0});

@@ -39,7 +39,13 @@ constexpr CUpti_CallbackId kLaunch[] = {DRV(cuLaunchKernel),
                                         DRV(cuMemsetD32_v2),
                                         DRV(cuMemsetD32Async),
                                         DRV(cuMemsetD32Async_ptsz),
-                                        DRV(cuMemsetD2D8Async)};
+                                        DRV(cuMemsetD2D8Async),
+                                        DRV(cuGraphAddKernelNode),
+                                        DRV(cuGraphAddKernelNode_v2),
+                                        DRV(cuGraphAddMemcpyNode),
+                                        DRV(cuGraphAddMemsetNode),
+                                        DRV(cuGraphAddNode),
+                                        DRV(cuGraphAddNode_v2)};
 
 constexpr CUpti_CallbackId kDriverWaits[] = {DRV(cuStreamSynchronize), DRV(cuStreamSynchronize_ptsz),
                                              DRV(cuCtxSynchronize), DRV(cuEventSynchronize)};

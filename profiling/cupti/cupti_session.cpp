@@ -409,12 +409,24 @@ namespace {
 // Wait for the thread that switches kinds, while the driver waits for us.
 constexpr std::chrono::milliseconds kPatience{20};
 
+// The op of the open call that launches, or that adds a node to a graph. At a node itself the driver may hold a lock, so
+// the op cannot be asked for there: that may wait for the interpreter.
+thread_local OpTag t_op_of_call = kNoOp;
+
 // Runs inside a call of the program, which must not see an error.
 OpTag op_at_launch(MarkedThread& thread) noexcept {
   try {
     return ProgramRanges::instance().op_at_launch(thread);
   } catch (const std::exception&) {  // out of memory for a new place
     return thread.op();
+  }
+}
+
+OpTag with_native_frames(OpTag op) noexcept {
+  try {
+    return ProgramRanges::instance().with_native_frames(op);
+  } catch (const std::exception&) {
+    return op;
   }
 }
 
@@ -439,14 +451,18 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_EXIT) {
     NcclCalls::launch_ends();
+    t_op_of_call = kNoOp;
     if (draw && thread.call_switches == switches) push_call(id, call, true, thread);
     return;
   }
   thread.enter(switches);
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
-  const OpAt at{op_at_launch(thread), thread.step};
+  const bool kernels = kernels_on_.load(std::memory_order_relaxed);
+  const OpTag op = op_at_launch(thread);
+  const OpAt at{kernels ? with_native_frames(op) : op, thread.step};
+  t_op_of_call = at.op;
   const NcclWork work = NcclCalls::instance().launch_begins(call.symbolName);
-  if ((at == OpAt{} && !work.any()) || !kernels_on_.load(std::memory_order_relaxed)) return;
+  if ((at == OpAt{} && !work.any()) || !kernels) return;
   HostEvent event;
   event.type = HostEventType::Launch;
   event.a = work.bytes;
@@ -580,14 +596,14 @@ void CuptiSession::on_graph_ready(const CUpti_GraphData& graph) {
 void CuptiSession::on_node_created(const CUpti_GraphData& data) {
   thread_local CapturedSteps steps;
   MarkedThread& thread = Marks::thread();
-  const OpTag op = thread.op();
+  const OpTag range = thread.op(), op = t_op_of_call != kNoOp ? t_op_of_call : range;
   const NcclWork work = NcclCalls::current();
   if (op == kNoOp && !work.any()) return;
   uint32_t graph = 0;
   uint64_t node = 0;
   if (cuptiGetGraphId(data.graph, &graph) != CUPTI_SUCCESS || cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS)
     return;
-  const uint32_t step = steps.step_of(sessions_.load(std::memory_order_relaxed), graph, op, thread.scopes);
+  const uint32_t step = steps.step_of(sessions_.load(std::memory_order_relaxed), graph, range, thread.scopes);
   std::lock_guard lock(nodes_mutex_);
   nodes_.push_back({node, 0, op, step, work});
 }

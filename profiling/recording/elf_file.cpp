@@ -1,6 +1,5 @@
 #include "profiling/recording/elf_file.h"
 
-#include <cxxabi.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -119,46 +118,6 @@ std::string ElfFile::function_at(uint64_t address) const {
 uint64_t ElfFile::description_at(uint64_t address) const {
   const auto after = std::ranges::upper_bound(descriptions_, address, {}, &std::pair<uint64_t, uint64_t>::first);
   return after == descriptions_.begin() ? 0 : std::prev(after)->second;
-}
-
-namespace {
-
-// Leaves out what stands between `<` and `>`, but not in the names of operators.
-std::string without_template_arguments(const std::string& text) {
-  std::string out;
-  int depth = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (depth == 0 && out.ends_with("operator"))
-      while (i < text.size() && std::strchr("<>=-", text[i])) out += text[i++];
-    if (i == text.size()) break;
-    depth += text[i] == '<';
-    if (depth == 0) out += text[i];
-    depth -= text[i] == '>' && depth > 0;
-  }
-  return out;
-}
-
-}  // namespace
-
-std::string short_function_name(const std::string& symbol) {
-  if (!symbol.starts_with("_Z")) return symbol;
-  int failed = 0;
-  char* const demangled = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &failed);
-  if (!demangled) return symbol;
-  std::string name = demangled;
-  std::free(demangled);
-  for (const std::string anonymous = "(anonymous namespace)"; name.find(anonymous) != std::string::npos;)
-    name.replace(name.find(anonymous), anonymous.size(), "{anonymous}");
-  name = without_template_arguments(name);
-  size_t begin = 0, end = name.size();
-  int braces = 0;
-  for (size_t i = 0; i < end; ++i) {
-    braces += (name[i] == '{') - (name[i] == '}');
-    if (braces > 0) continue;
-    if (name[i] == ' ' && !std::string_view(name).substr(0, i).ends_with("operator")) begin = i + 1;  // after the result's type
-    if (name[i] == '(' && !std::string_view(name).substr(0, i).ends_with("operator")) end = i;
-  }
-  return name.substr(begin, end - begin);
 }
 
 }  // namespace ws::prof

@@ -39,7 +39,4 @@ class ElfFile {
   std::vector<std::pair<uint64_t, uint64_t>> descriptions_;  // of the code from here on, by address
 };
 
-// "at::native::add" for "at::Tensor at::native::add<float>(at::Tensor const&)", mangled or not.
-std::string short_function_name(const std::string& symbol);
-
 }  // namespace ws::prof

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "profiling/base/clock.h"
+#include "profiling/recording/native_code.h"
 
 namespace ws::prof {
 namespace {
@@ -77,7 +78,7 @@ bool HostSampler::known(const StackOfThread& stack) {
 std::string HostSampler::native_text(const std::vector<uint64_t>& code) {
   std::string text;
   for (const uint64_t at : code)
-    if (const std::string& name = native_->name(at); !name.empty() && (text.empty() || !name.starts_with('?')))
+    if (const std::string name = NativeCode::instance().name(at); !name.empty() && (text.empty() || !name.starts_with('?')))
       text += (text.empty() ? "" : " < ") + name;
   return text;
 }
@@ -99,7 +100,7 @@ std::vector<uint64_t> HostSampler::native_of(const StackOfThread& stack) {
   std::vector<uint64_t> code = std::move(answer->code);
   answers_.erase(answer);
   if (!stands_still(stack)) return {};
-  const auto python = std::ranges::find_if(code, [this](uint64_t at) { return native_->is_interpreter(at); });
+  const auto python = std::ranges::find_if(code, [](uint64_t at) { return NativeCode::instance().is_interpreter(at); });
   code.erase(python, code.end());
   return code;
 }

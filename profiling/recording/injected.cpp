@@ -16,7 +16,9 @@
 
 #include "profiling/base/process.h"
 #include "profiling/collectors/gpu_tracer.h"
+#include "profiling/collectors/program_ranges.h"
 #include "profiling/cupti/gpu_source.h"
+#include "profiling/recording/launch_frames.h"
 #include "profiling/recording/native_stacks.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
@@ -132,7 +134,10 @@ void begin_recording(bool by_driver) {
   else
     return;
   finish_when_it_exits();
-  if (by_driver && recorder() && options_of_environment().python == PythonLevel::Lines) sample_native_program();
+  if (by_driver && recorder() && options_of_environment().python == PythonLevel::Lines) {
+    sample_native_program();
+    ProgramRanges::instance().find_native_frames(with_native_frames);
+  }
 }
 
 }  // namespace ws::prof

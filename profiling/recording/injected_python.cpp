@@ -13,6 +13,7 @@
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
 #include "profiling/recording/interpreter.h"
+#include "profiling/recording/launch_frames.h"
 #include "profiling/recording/module_calls.h"
 #include "profiling/recording/python_frames.h"
 #include "profiling/recording/host_sampler.h"
@@ -206,7 +207,10 @@ WARPSCOPE_SHOWN int warpscope_learn_frames(const int64_t* said, unsigned long th
       frames[i] = {reinterpret_cast<const char*>(said[3 * i]), reinterpret_cast<const char*>(said[3 * i + 1]),
                    static_cast<long>(said[3 * i + 2])};
     if (!recorder() || !ws::prof::learn_frames(frames, thread, minor_version, std::string(text_of(others)))) return 0;
-    if (lines) ProgramRanges::instance().find_lines(ws::prof::own_line_here);
+    if (lines) {
+      ProgramRanges::instance().find_lines(ws::prof::own_line_here);
+      ProgramRanges::instance().find_native_frames(ws::prof::with_native_frames);
+    }
     return 1;
   });
 }

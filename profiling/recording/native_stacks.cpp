@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "profiling/base/clock.h"
+#include "profiling/recording/native_code.h"
 
 namespace ws::prof {
 
@@ -40,7 +41,6 @@ namespace {
 
 constexpr size_t kMostAsked = 16;
 constexpr int64_t kLookAgain = 100'000'000, kPatience = 200'000;  // ns
-constexpr size_t kMostFrames = 100, kMostRemembered = 200'000;
 // Never freed: a signal may come late.
 std::array<AskedThread, kMostAsked>& asked_threads() {
   static auto* const all = new std::array<AskedThread, kMostAsked>;
@@ -48,19 +48,6 @@ std::array<AskedThread, kMostAsked>& asked_threads() {
 }
 std::array<AskedThread, kMostAsked>* g_asked = nullptr;
 std::atomic<bool> g_used{false};
-
-#if defined(__x86_64__)
-constexpr bool kFollows = true;
-
-void copy_registers(const ucontext_t& context, std::array<uint64_t, kRegisters>& to) {
-  constexpr int kOrder[kRegisters] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
-                                      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
-  for (size_t i = 0; i < kRegisters; ++i) to[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[kOrder[i]]);
-}
-#else
-constexpr bool kFollows = false;
-void copy_registers(const ucontext_t&, std::array<uint64_t, kRegisters>&) {}
-#endif
 
 // The end of the stack may come sooner: the system stops at the part that is not there.
 size_t copy_stack(uint64_t from, char* to, size_t most) {
@@ -139,7 +126,7 @@ bool runs_now(pid_t task) {
 }  // namespace
 
 std::unique_ptr<NativeStacks> NativeStacks::begin(pid_t left_out) {
-  if (!kFollows) return nullptr;
+  if (!NativeCode::kFollows) return nullptr;
   if (g_used.exchange(true)) return nullptr;
   g_asked = &asked_threads();
   if (const int signal = take_signal()) return std::unique_ptr<NativeStacks>(new NativeStacks(signal, left_out));
@@ -192,143 +179,33 @@ void NativeStacks::ask() {
   }
 }
 
-std::vector<NativeStack> NativeStacks::take() {
-  const int64_t until = steady_ns() + kPatience;
-  std::vector<NativeStack> taken;
-  for (AskedThread& asked : *g_asked) {
-    while (asked.state.load(std::memory_order_acquire) == AskedThread::Asked && steady_ns() < until) sched_yield();
-    if (asked.state.load(std::memory_order_acquire) != AskedThread::Answered) continue;
-    taken.push_back({asked.task.load(), follow(asked)});
-    asked.state.store(AskedThread::Free, std::memory_order_release);
-  }
-  return taken;
-}
-
 namespace {
 
-struct Loaded {
-  uint64_t begin, end, base;
-  std::string path;
-};
-
-int add_library(dl_phdr_info* library, size_t, void* given) {
-  Loaded one{UINT64_MAX, 0, library->dlpi_addr, library->dlpi_name ? library->dlpi_name : ""};
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = library->dlpi_phdr[i];
-    if (part.p_type != PT_LOAD || !(part.p_flags & PF_X)) continue;
-    one.begin = std::min(one.begin, one.base + part.p_vaddr);
-    one.end = std::max(one.end, one.base + part.p_vaddr + part.p_memsz);
-  }
-  if (one.path.empty()) one.path = "/proc/self/exe";
-  if (one.begin < one.end && one.path[0] == '/') static_cast<std::vector<Loaded>*>(given)->push_back(std::move(one));
-  return 0;
-}
-
-std::string file_name(const std::string& path) {
-  std::string real = path;
-  if (path == "/proc/self/exe") {
-    char target[4096];
-    const ssize_t length = readlink(path.c_str(), target, sizeof target);
-    if (length > 0) real.assign(target, static_cast<size_t>(length));
-  }
-  return real.substr(real.rfind('/') + 1);
-}
-
-}  // namespace
-
-void NativeStacks::look_for_libraries() {
-  std::vector<Loaded> loaded;
-  dl_iterate_phdr(add_library, &loaded);
-  std::vector<std::unique_ptr<Library>> kept;
-  for (Loaded& one : loaded) {
-    const auto same = std::ranges::find_if(libraries_, [&](const auto& old) {
-      return old && old->begin == one.begin && old->end == one.end && old->path == one.path;
-    });
-    if (same != libraries_.end()) {
-      kept.push_back(std::move(*same));
-      continue;
-    }
-    const std::string name = file_name(one.path);
-    kept.push_back(std::make_unique<Library>(Library{one.begin, one.end, one.base, one.path, nullptr}));
-    kept.back()->interpreter = name.starts_with("libpython") || name.starts_with("python");
-    std::erase_if(rules_, [&](const auto& known) { return known.first >= one.begin && known.first < one.end; });
-    std::erase_if(names_, [&](const auto& known) { return known.first >= one.begin && known.first < one.end; });
-  }
-  std::ranges::sort(kept, {}, [](const auto& library) { return library->begin; });
-  libraries_ = std::move(kept);
-}
-
-NativeStacks::Library* NativeStacks::library_of(uint64_t code) {
-  for (int tries = 0; tries < 2; ++tries) {
-    const auto after = std::ranges::upper_bound(libraries_, code, {}, [](const auto& library) { return library->begin; });
-    if (after != libraries_.begin() && code < (*std::prev(after))->end) return std::prev(after)->get();
-    const int64_t now = steady_ns();
-    if (tries > 0 || now - looked_for_libraries_ < kLookAgain) return nullptr;
-    looked_for_libraries_ = now;
-    look_for_libraries();
-  }
-  return nullptr;
-}
-
-const ElfFile* NativeStacks::file_of(Library& library) {
-  if (!std::exchange(library.opened, true)) library.file = ElfFile::open(library.path);
-  return library.file.get();
-}
-
-const UnwindRule* NativeStacks::rule(uint64_t code) {
-  if (const auto known = rules_.find(code); known != rules_.end()) return known->second.get();
-  if (rules_.size() > kMostRemembered) rules_.clear();
-  std::unique_ptr<UnwindRule> made;
-  if (Library* const library = library_of(code))
-    if (const ElfFile* const file = file_of(*library))
-      if (const auto found = unwind_rule(*file, code - library->base)) made = std::make_unique<UnwindRule>(*found);
-  return (rules_[code] = std::move(made)).get();
-}
-
-std::vector<uint64_t> NativeStacks::follow(const AskedThread& asked) {
-  std::array<uint64_t, kRegisters> values = asked.registers;
-  const uint64_t bottom = values[kStackRegister];
+std::vector<uint64_t> followed(const AskedThread& asked) {
+  const uint64_t bottom = asked.registers[kStackRegister];
   const auto word = [&](uint64_t address) -> uint64_t {
     uint64_t value = 0;
     if (address >= bottom && asked.bytes >= sizeof value && address - bottom <= asked.bytes - sizeof value)
       std::memcpy(&value, asked.stack.data() + (address - bottom), sizeof value);
     return value;
   };
-  std::vector<uint64_t> code{values[kReturnRegister]};
-  while (code.size() < kMostFrames) {
-    // A return address stands behind its call, which may be the end of the function.
-    const UnwindRule* const here = rule(code.back() - (code.size() > 1 ? 1 : 0));
-    if (!here) break;
-    const uint64_t begin = values[here->base] + static_cast<uint64_t>(int64_t{here->offset});
-    if (begin <= values[kStackRegister] || here->saved[kReturnRegister] >= UnwindRule::kLost) break;
-    const auto saved = [&](size_t i) { return word(begin + static_cast<uint64_t>(int64_t{here->saved[i]})); };
-    for (size_t i = 0; i < kReturnRegister; ++i)
-      if (here->saved[i] < UnwindRule::kLost) values[i] = saved(i);
-    values[kStackRegister] = begin;
-    const uint64_t next = saved(kReturnRegister);
-    if (next == 0) break;
-    code.push_back(next);
-  }
-  for (size_t i = 1; i < code.size(); ++i) --code[i];
+  std::vector<uint64_t> code;
+  for (const NativeCode::Frame& frame : NativeCode::instance().follow(asked.registers, word)) code.push_back(frame.code);
   return code;
 }
 
-const std::string& NativeStacks::name(uint64_t code) {
-  const auto known = names_.find(code);
-  if (known != names_.end()) return known->second;
-  if (names_.size() > kMostRemembered) names_.clear();
-  std::string text;
-  if (Library* const library = library_of(code)) {
-    const ElfFile* const file = file_of(*library);
-    const std::string function = file ? file->function_at(code - library->base) : std::string();
-    text = (function.empty() ? "?" : short_function_name(function)) + " (" + file_name(library->path) + ")";
-  }
-  return names_[code] = std::move(text);
-}
+}  // namespace
 
-bool NativeStacks::is_interpreter(uint64_t code) {
-  const Library* const library = library_of(code);
-  return library && library->interpreter;
+std::vector<NativeStack> NativeStacks::take() {
+  const int64_t until = steady_ns() + kPatience;
+  std::vector<NativeStack> taken;
+  for (AskedThread& asked : *g_asked) {
+    while (asked.state.load(std::memory_order_acquire) == AskedThread::Asked && steady_ns() < until) sched_yield();
+    if (asked.state.load(std::memory_order_acquire) != AskedThread::Answered) continue;
+    taken.push_back({asked.task.load(), followed(asked)});
+    asked.state.store(AskedThread::Free, std::memory_order_release);
+  }
+  return taken;
 }
 
 }  // namespace ws::prof

@@ -49,37 +49,20 @@ class NativeStacks {
   void ask();  // the threads that ran since the last call
   std::vector<NativeStack> take();  // what they answered. Waits a little for the answers
 
-  // "at::native::add (libtorch_cpu.so)". Empty for code that belongs to no file.
-  const std::string& name(uint64_t code);
-  bool is_interpreter(uint64_t code);  // Python's own code, which its frames stand for
   std::string task_name(pid_t task) const;
 
  private:
-  struct Library {
-    uint64_t begin, end, base;  // addresses; where address 0 of the file is
-    std::string path;
-    std::unique_ptr<ElfFile> file;  // opened when it is needed
-    bool opened = false, interpreter = false;
-  };
   struct Task {
     int64_t ran = 0;
     bool ours = false, seen = true;
   };
   NativeStacks(int signal, pid_t left_out) : signal_(signal), left_out_(left_out) {}
   void look_for_tasks();
-  void look_for_libraries();
-  Library* library_of(uint64_t code);
-  const ElfFile* file_of(Library& library);
-  const UnwindRule* rule(uint64_t code);
-  std::vector<uint64_t> follow(const struct AskedThread& asked);
 
   int signal_;
   pid_t left_out_;
-  int64_t looked_for_tasks_ = 0, looked_for_libraries_ = 0;
+  int64_t looked_for_tasks_ = 0;
   std::unordered_map<pid_t, Task> tasks_;
-  std::vector<std::unique_ptr<Library>> libraries_;  // by address
-  std::unordered_map<uint64_t, std::unique_ptr<UnwindRule>> rules_;  // empty: cannot be followed
-  std::unordered_map<uint64_t, std::string> names_;
 };
 
 }  // namespace ws::prof

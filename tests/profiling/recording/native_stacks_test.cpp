@@ -1,5 +1,6 @@
 #include "profiling/recording/native_stacks.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +16,11 @@
 #include <string>
 #include <thread>
 
-#include "profiling/recording/elf_file.h"
+#include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/launch_frames.h"
+#include "profiling/recording/native_code.h"
+#include "profiling/trace/code_places.h"
+#include "profiling/trace/kernel_names.h"
 
 namespace ws::prof::spinning {
 
@@ -64,11 +69,85 @@ std::set<std::string> stacks_of(NativeStacks& natives, pid_t task, int rounds) {
     natives.ask();
     for (const NativeStack& stack : natives.take()) {
       std::string text;
-      for (const uint64_t code : stack.code) text += natives.name(code) + " < ";
+      for (const uint64_t code : stack.code) text += NativeCode::instance().name(code) + " < ";
       if (stack.task == task) stacks.insert(text);
     }
   }
   return stacks;
+}
+
+OpTag g_op = kNoOp;
+
+[[gnu::noipa]] void launches(OpTag op) {
+  g_op = with_native_frames(op);
+  asm volatile("" ::: "memory");  // no tail call
+}
+[[gnu::noipa]] void launches_from_here(OpTag op) {
+  launches(op);
+  asm volatile("" ::: "memory");
+}
+[[gnu::noipa]] void launches_from_there(OpTag op) {
+  auto* const room = static_cast<volatile char*>(__builtin_alloca(512));  // at another depth
+  room[0] = 1;
+  launches_from_here(op);
+  room[1] = 2;
+}
+
+std::string functions_of(OpTag op) {
+  std::string text;
+  for (const CodeFrame& frame : stack_of(op_info(op))) text += frame.function + ";";
+  return text;
+}
+
+// What launches has the functions that led to it, behind the line of the program. A stack that was seen is known again.
+TEST(LaunchFrames, AnOpHasTheFunctionsThatLaunchedIt) {
+  if (!NativeCode::kFollows) GTEST_SKIP() << "stacks of this processor are not followed";
+  const OpTag line = ProgramRanges::instance().line(*stack_from_text("train.py:3 in step"));
+  launches_from_here(line);
+  const OpTag here = g_op;
+  EXPECT_THAT(functions_of(here), testing::StartsWith("step;"));
+  EXPECT_THAT(functions_of(here), testing::HasSubstr("launches_from_here;"));
+  EXPECT_EQ(line_of(op_info(here)), "train.py:3 in step");
+  launches_from_here(line);
+  EXPECT_EQ(g_op, here);
+  launches_from_there(line);
+  EXPECT_NE(g_op, here);
+  EXPECT_THAT(functions_of(g_op), testing::HasSubstr("launches_from_there;ws::prof::{anonymous}::launches_from_here;"));
+  std::thread([&] { launches(line); }).join();  // a stack that ends soon
+  EXPECT_THAT(functions_of(g_op), testing::Not(testing::HasSubstr("launches_from")));
+}
+
+TEST(LaunchFrames, AProgramWithoutPythonHasItsOwnFunctionAsLine) {
+  if (!NativeCode::kFollows) GTEST_SKIP() << "stacks of this processor are not followed";
+  launches_from_here(kNoOp);
+  EXPECT_THAT(op_info(g_op).name, testing::HasSubstr("launches"));
+  EXPECT_THAT(line_of(op_info(g_op)), testing::HasSubstr("profiling_collector_test in "));
+}
+
+// A look at the addresses, not at the tables: most of the time that a program launches.
+TEST(LaunchFrames, AKnownStackIsFoundQuickly) {
+  if (!NativeCode::kFollows) GTEST_SKIP() << "stacks of this processor are not followed";
+  const OpTag line = ProgramRanges::instance().line(*stack_from_text("train.py:9 in step"));
+  const auto fastest_ns = [&](int calls, const auto& each) {
+    int64_t best = INT64_MAX;
+    for (int round = 0; round < 20; ++round) {
+      const int64_t begin = steady_ns();
+      for (int i = 0; i < calls; ++i) each();
+      best = std::min(best, (steady_ns() - begin) / calls);
+    }
+    return best;
+  };
+  launches_from_here(line);
+  const int64_t known = fastest_ns(1000, [&] { launches_from_here(line); });
+  const int64_t followed = fastest_ns(20, [&] {
+    ucontext_t context;
+    getcontext(&context);
+    NativeCode::Registers registers;
+    copy_registers(context, registers);
+    NativeCode::instance().follow(registers, [](uint64_t at) { return *reinterpret_cast<const uint64_t*>(at); });
+  });
+  RecordProperty("known_ns", std::to_string(known));
+  EXPECT_LT(known * 3, followed) << known << " ns, to follow it " << followed << " ns";
 }
 
 TEST(NativeStacks, FollowAThreadThatRuns) {
@@ -135,6 +214,13 @@ TEST(ElfFile, NamesAreShort) {
   EXPECT_EQ(short_function_name("_ZlsRSoRKSs"), "operator<<");
   EXPECT_EQ(short_function_name("_ZNSt17_Function_handlerIFvvEZ4mainEUlvE_E9_M_invokeERKSt9_Any_data"), "std::_Function_handler::_M_invoke");
   EXPECT_EQ(short_function_name("_Z not a name"), "_Z not a name");
+  // Cut off, or in a newer form of names: what comes before the first template argument.
+  EXPECT_EQ(short_function_name("_ZN3c1012function_refIFvPPcPKlllEE11callback_fnIZN2at18TensorIt"), "c10::function_ref<…>");
+  EXPECT_EQ(short_function_name("_ZNK3xla14HloInstruction14backend_configINS_3gpu16GpuBackendConfigETnPNSt9enable"),
+            "xla::HloInstruction::backend_config<…>");
+  EXPECT_EQ(short_function_name("_ZNSt4pairINSt7__cxx11XX"), "std::pair<…>");
+  EXPECT_EQ(short_function_name("_ZN12_GLOBAL__N_13addITnT_XXE"), "{anonymous}::add<…>");
+  EXPECT_EQ(short_function_name("_ZN99"), "_ZN99");
 }
 
 // No file, no ELF file, and this program cut short or changed at each of many places: nothing but missing answers.

@@ -1,0 +1,167 @@
+#include "profiling/recording/launch_frames.h"
+
+#include <pthread.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/native_code.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr size_t kMostNativeFrames = 32, kMostVariants = 32, kMostNativeTags = 8192;
+
+struct Bounds {
+  uint64_t begin = 0, end = 0;
+};
+
+Bounds bounds_of_thread() {
+  pthread_attr_t attributes;
+  void* begin = nullptr;
+  size_t bytes = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
+  const bool known = pthread_attr_getstack(&attributes, &begin, &bytes) == 0;
+  pthread_attr_destroy(&attributes);
+  const auto from = reinterpret_cast<uint64_t>(begin);
+  return known ? Bounds{from, from + bytes} : Bounds{};
+}
+
+uint64_t word_at(uint64_t address) {
+  uint64_t word = 0;
+  std::memcpy(&word, reinterpret_cast<const void*>(address), sizeof word);
+  return word;
+}
+
+// A stack from an op's launch: its return addresses, each with its distance from our own frame.
+struct Variant {
+  std::vector<std::pair<uint64_t, uint64_t>> words;
+  OpTag op;
+  bool is_here(uint64_t frame, uint64_t end) const {
+    return std::ranges::all_of(words, [=](const auto& word) {
+      return word.first + sizeof(uint64_t) <= end - frame && word_at(frame + word.first) == word.second;
+    });
+  }
+};
+
+struct Known {
+  std::shared_mutex mutex;
+  std::unordered_map<OpTag, std::vector<Variant>> variants;
+  size_t tags = 0;
+};
+Known& known() {
+  static auto* const all = new Known;  // never destroyed: threads may launch until the process ends
+  return *all;
+}
+
+bool is_driver(const std::string& file) {
+  for (const char* name : {"libwarpscope_inject", "libcupti", "libcuda.so", "libcudart"})
+    if (file.starts_with(name)) return true;
+  return false;
+}
+
+const std::string& own_file() {
+  static const auto* const name = new std::string([] {
+    char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path);
+    const std::string whole(path, static_cast<size_t>(std::max<ssize_t>(length, 0)));
+    return whole.substr(whole.rfind('/') + 1);
+  }());
+  return *name;
+}
+
+// Outermost first, without frames that have no name.
+std::vector<CodeFrame> named(const std::vector<NativeCode::Frame>& frames) {
+  std::vector<CodeFrame> named;
+  for (const NativeCode::Frame& frame : frames)
+    if (const std::string text = NativeCode::instance().name(frame.code); !text.empty() && !text.starts_with('?'))
+      if (named.size() < kMostNativeFrames) named.push_back(frame_from_text(text));
+  std::ranges::reverse(named);
+  return named;
+}
+
+// A program without Python: the op is the innermost function of the program's own file.
+void stand_for_own_function(OpInfo& op, CodeStack& stack) {
+  const auto own = std::ranges::find(stack.frames.rbegin(), stack.frames.rend(), own_file(), &CodeFrame::path);
+  stack.own = own == stack.frames.rend() ? stack.frames.size() : static_cast<size_t>(stack.frames.rend() - own) - 1;
+  if (op.name.empty()) op.name = (own == stack.frames.rend() ? stack.frames.back() : *own).function;
+}
+
+OpTag op_with(OpTag op, std::vector<CodeFrame> native) {
+  if (native.empty()) return op;
+  OpInfo info = op_info(op);
+  CodeStack stack = info.stack ? *info.stack : CodeStack();
+  const bool bare = stack.frames.empty();
+  stack.frames.insert(stack.frames.end(), std::make_move_iterator(native.begin()), std::make_move_iterator(native.end()));
+  if (bare) stand_for_own_function(info, stack);
+  info.stack = std::make_shared<CodeStack>(std::move(stack));
+  const OpTag made = ProgramRanges::instance().place(std::move(info));
+  return made == kNoOp ? op : made;
+}
+
+#if defined(__x86_64__)
+[[gnu::noinline]] std::vector<NativeCode::Frame> frames_here(uint64_t end) {
+  ucontext_t context;
+  if (getcontext(&context) != 0) return {};
+  NativeCode::Registers registers;
+  copy_registers(context, registers);
+  const uint64_t begin = registers[kStackRegister];
+  return NativeCode::instance().follow(registers, [=](uint64_t address) {
+    return address >= begin && address + sizeof(uint64_t) <= end ? word_at(address) : 0;
+  });
+}
+#else
+std::vector<NativeCode::Frame> frames_here(uint64_t) { return {}; }
+#endif
+
+// From the call into the driver up to the interpreter, which stands for Python's own frames.
+Variant learn(OpTag op, uint64_t frame, uint64_t end) {
+  NativeCode& code = NativeCode::instance();
+  std::vector<NativeCode::Frame> frames = frames_here(end);
+  std::erase_if(frames, [=](const NativeCode::Frame& one) { return one.place < frame; });  // ours
+  const auto first = std::ranges::find_if(frames, [&](const NativeCode::Frame& one) { return !is_driver(code.file(one.code)); });
+  frames.erase(frames.begin(), first);
+  const auto python = std::ranges::find_if(frames, [&](const NativeCode::Frame& one) { return code.is_interpreter(one.code); });
+  Variant variant{{}, op};
+  for (auto one = frames.begin(); one != frames.end(); ++one) {
+    variant.words.emplace_back(one->place - frame, one->code + 1);
+    if (one == python) break;
+  }
+  frames.erase(python, frames.end());
+  variant.op = op_with(op, named(frames));
+  return variant;
+}
+
+}  // namespace
+
+[[gnu::noinline]] OpTag with_native_frames(OpTag op) {
+  thread_local const Bounds bounds = bounds_of_thread();
+  const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  if (frame < bounds.begin || frame >= bounds.end) return op;  // a stack that the program made
+  Known& all = known();
+  {
+    const std::shared_lock lock(all.mutex);
+    if (const auto at = all.variants.find(op); at != all.variants.end()) {
+      for (const Variant& variant : at->second)
+        if (variant.is_here(frame, bounds.end)) return variant.op;
+      if (at->second.size() >= kMostVariants) return op;
+    }
+    if (all.tags >= kMostNativeTags) return op;
+  }
+  Variant variant = learn(op, frame, bounds.end);
+  const OpTag made = variant.op;
+  const std::unique_lock lock(all.mutex);
+  all.tags += made != op;
+  all.variants[op].push_back(std::move(variant));
+  return made;
+}
+
+}  // namespace ws::prof

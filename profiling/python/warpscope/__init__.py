@@ -4,11 +4,15 @@
     warpscope.step()                     # a step ends here
     with warpscope.range("augment"):     # names the work inside
     warpscope.kernel_ranges(["load"])    # for ranges inside Triton kernels, see warpscope.triton_ranges
+
+A program that already runs, such as a notebook, begins its own recording:
+
+    warpscope.attach("notebook.wsrun")
 """
 
 import sys as _sys
 
-__all__ = ["log", "step", "range", "recorded", "kernel_ranges"]
+__all__ = ["attach", "log", "step", "range", "recorded", "kernel_ranges"]
 
 
 def _recorder():
@@ -33,6 +37,51 @@ def step():
     recorder = _recorder()
     if recorder is not None:
         recorder.step()
+
+
+def attach(run=None, level="lines", program="warpscope-cli"):
+    """Records this process from now until it ends, for example from a cell of a notebook.
+
+    `run`: the file to write; it can be opened while it grows. Without it the recording is a job, as with `warpscope-cli
+    record --serve`, which windows and terminals can watch. `level`: modules, ops or lines. `program`: the command line
+    program of Warpscope. CUDA graphs that were made before have no names inside. Raises RuntimeError if nothing can be
+    recorded.
+    """
+    import os
+    import shlex
+    import subprocess
+
+    if recorded():
+        return
+    asked = [program, "record", "--environment", "--level", level]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True)
+    except OSError as error:
+        raise RuntimeError(f"{program} cannot be started: {error.strerror}. Name it: attach(program=...)") from None
+    if said.returncode != 0:
+        raise RuntimeError(said.stderr.strip())
+    words = [word for word in shlex.split(said.stdout) if "=" in word]
+    variables = dict(word.split("=", 1) for word in words)
+    if run is not None:
+        variables["WARPSCOPE_RECORD_FILE"] = os.path.abspath(os.fspath(run))
+        variables["WARPSCOPE_RECORD_NAME"] = os.path.splitext(os.path.basename(os.fspath(run)))[0]
+        del variables["WARPSCOPE_RECORD_SERVER"]
+    os.environ.update(variables)  # for the library, and for processes that this one starts
+    _install(variables["PYTHONPATH"].split(os.pathsep)[0])
+
+
+def _install(folder):
+    import os
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    place = os.path.join(folder, "warpscope_hook")
+    spec = spec_from_file_location("_warpscope_hook", os.path.join(place, "__init__.py"), submodule_search_locations=[place])
+    hook = module_from_spec(spec)
+    _sys.modules["_warpscope_hook"] = hook
+    spec.loader.exec_module(hook)
+    hook.install(attached=True)
+    if hook.api is None or not hook.api.begin():
+        raise RuntimeError("Nothing is recorded: the library of Warpscope cannot be loaded here.")
 
 
 class range:  # noqa: A001 - reads best: warpscope.range("augment")

@@ -158,6 +158,45 @@ print("%.9f" % loss.item())
 """
 
 
+NOTEBOOK = """
+import code, sys
+console = code.InteractiveConsole()
+def cell(text):
+    console.push(text + chr(10))
+cell("import torch, warpscope")
+cell("net = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))")
+cell("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)")
+cell("def train(steps):\\n  for _ in range(steps):\\n    optimizer.zero_grad()\\n    loss = net(torch.ones(8, 16)).sum()\\n    loss.backward()\\n    optimizer.step()\\n    warpscope.log(loss=loss)")
+cell("train(3)")
+cell("print(warpscope.recorded())")
+cell(f"warpscope.attach('notebook.wsrun', program={sys.argv[1]!r})")
+cell("print(warpscope.recorded())")
+cell("train(20)")
+cell("warpscope.attach('twice.wsrun')")
+"""
+
+
+@needs_torch
+class Notebook(Recorded):
+    def test_a_cell_begins_a_recording_of_the_models_that_are_there(self):
+        done = self.run_plain([TORCH, self.write("cells.py", NOTEBOOK), CLI], PYTHONPATH=PACKAGE)
+        self.assertEqual(done.stdout, "False\nTrue\n", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "twice.wsrun")))
+        os.rename(os.path.join(self.folder, "notebook.wsrun"), os.path.join(self.folder, "r.wsrun"))
+        counts = self.ranges()
+        self.assertEqual(counts[("0", "Linear", "forward")], 20, counts)
+        self.assertEqual(counts[("2", "Linear", "backward")], 20, counts)
+        self.assertEqual(counts[("", "SGD.step", "optimizer")], 20, "the optimizer was made before")
+        self.assertEqual(sum(row[-2:-1] == [str(step)] for row in self.scalars() for step in range(1, 21)), 20)
+        lines = {arguments.get("line") for _, name, arguments, _ in self.events() if name == "aten::addmm"}
+        self.assertEqual(lines, {"<console>:4 in train"})
+
+    def test_what_is_missing_is_said(self):
+        text = "import warpscope\ntry:\n    warpscope.attach('n.wsrun', program='/no/such/cli')\nexcept RuntimeError as e:\n    print(e)\n"
+        done = self.run_plain(["python3", self.write("p.py", text)], PYTHONPATH=PACKAGE)
+        self.assertIn("/no/such/cli cannot be started: No such file or directory", done.stdout, done.stderr)
+
+
 # A class with its own __call__, a call that fails, one in another thread, a forward pass inside the backward pass and one
 # inside the optimizer, a class whose call is asked for.
 UNUSUAL = """
@@ -752,6 +791,23 @@ for step in range(60):
     optimizer.step()
 dist.destroy_process_group()
 """
+SPAWNED = """
+import os, socket, torch, torch.distributed as dist
+def work(rank, port):
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(30):
+        optimizer.zero_grad()
+        model(torch.ones(8, 64)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    torch.multiprocessing.spawn(work, (port,), nprocs=2)
+"""
 LAUNCH = """
 import os, socket, subprocess, sys
 with socket.socket() as free:
@@ -777,6 +833,15 @@ class Ranks(Recorded):
         # Twelve delays of 30 ms. On a busy machine the other rank may be late in some of these steps as well.
         late = sorted((us for us in report["ranks"][1]["late_us_by_step"] if us is not None), reverse=True)
         self.assertGreater(late[5], 0.95 * 30e3, stats.stdout)
+
+    def test_processes_that_make_themselves_ranks_are_one_run(self):
+        """No launcher set RANK: torch.multiprocessing starts them, and each says in Python which rank it is."""
+        self.write("spawned.py", SPAWNED)
+        done = self.record([TORCH, "spawned.py"], level="modules")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".wsrun")], ["r.wsrun"])
+        stats = self.run_plain([CLI, "stats", "r.wsrun", "--by", "rank", "--json"])
+        self.assertEqual([one["rank"] for one in json.loads(stats.stdout)["ranks"]], [0, 1], stats.stdout)
 
 
 def _unharmed(name, torch):

@@ -12,7 +12,8 @@ LEVELS = ("off", "modules", "ops", "lines")
 api = None  # the package `warpscope` calls it; None: not recorded
 
 
-def install():
+def install(attached=False):
+    """`attached`: the program already runs, and may have made models and started CUDA."""
     level = os.environ.get("WARPSCOPE_RECORD_PYTHON", "off")
     if level not in LEVELS or level == "off" or not os.environ.get("WARPSCOPE_RECORD_LIBRARY"):
         return
@@ -23,6 +24,9 @@ def install():
     from . import program, samples
 
     api = program.Program(recorder.Recorder(os.environ["WARPSCOPE_RECORD_LIBRARY"]), LEVELS.index(level))
+    api.attached = attached
+    if attached:
+        api.recorder.begin_gpu()
     imports.watch("torch", api.on_torch)
     for module, patch in program.LOGGERS.items():
         imports.watch(module, lambda loaded, patch=patch: patch(api, loaded))

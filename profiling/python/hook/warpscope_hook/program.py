@@ -13,6 +13,7 @@ class Program:
         self.recorder = recorder
         self.level = level  # index into LEVELS
         self.steps = 0
+        self.attached = False  # to a program that was already running
         self.says_steps = False  # the program marks its steps, so optimizer steps do not count
         self._stepping = False
         self.reads_frames = None  # not tried yet

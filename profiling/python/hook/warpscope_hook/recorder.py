@@ -58,6 +58,13 @@ class Recorder:
         except OSError:
             return False
 
+    def begin_gpu(self):
+        """For a process in which CUDA may have started without the library: then the driver will not load it."""
+        torch = sys.modules.get("torch")
+        started = torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized()
+        if self.begin() and started:
+            self._library.InitializeInjection()
+
     def _load(self):
         library = ctypes.CDLL(self._path)
         texts = [ctypes.c_char_p] * 3

@@ -20,13 +20,14 @@ Possible ways, with the CPU time that they add to the program's thread (CPython 
 """
 
 import atexit
+import platform
 import weakref
 
 from . import loaders, ops
 
 
 def install(program, torch):
-    for part in (ops.install, _memory, _modules, _backward, _optimizers, _loaders, loaders.install, _waits):
+    for part in (ops.install, _memory, _modules, _backward, _optimizers, _loaders, loaders.install, _waits, _ranks):
         try:
             part(program, torch)
         except Exception:
@@ -222,6 +223,12 @@ def _optimizers(program, torch):
             pass
 
     Optimizer.__init__ = _named_like(__init__, original)
+    if program.attached:  # there may be optimizers of any kind
+        kinds = Optimizer.__subclasses__()
+        while kinds:
+            kind = kinds.pop()
+            kinds += kind.__subclasses__()
+            wrap(kind)
 
 
 def _loaders(program, torch):
@@ -254,6 +261,28 @@ def _loaders(program, torch):
 
     Iterator.__next__ = _named_like(__next__, original)
     Iterator.next = Iterator.__next__
+
+
+def _ranks(program, torch):
+    """A process that no launcher started as a rank may make itself one: torch.multiprocessing.spawn, its own processes."""
+    distributed = torch.distributed
+    if not distributed.is_available():
+        return
+    original = distributed.init_process_group
+
+    def init_process_group(*args, **kwargs):
+        result = original(*args, **kwargs)
+        try:
+            if distributed.get_world_size() > 1:
+                facts = {"rank": distributed.get_rank(), "world_size": distributed.get_world_size(), "host": platform.node()}
+                for key, value in facts.items():
+                    program.recorder.fact(key, value)
+        except Exception:
+            pass
+        return result
+
+    for owner in (distributed, distributed.distributed_c10d):  # the first has the second's functions
+        owner.init_process_group = _named_like(init_process_group, original)
 
 
 def _waits(program, torch):

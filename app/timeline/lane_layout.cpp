@@ -249,6 +249,24 @@ std::vector<int> ranks_in(const prof::Trace& trace) {
   return ranks.size() > 1 ? std::vector<int>(ranks.begin(), ranks.end()) : std::vector<int>();
 }
 
+// Below 0 if the first name comes before the second one. Numbers count: "stream 7" comes before "stream 14".
+int compared(std::string_view a, std::string_view b) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto number = [&](std::string_view text) {
+    size_t end = 0;
+    while (end < text.size() && digit(text[end])) ++end;
+    return text.substr(0, end);
+  };
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (digit(a[i]) && digit(b[i]) && (i == 0 || !digit(a[i - 1]))) {
+      const auto x = number(a.substr(i)), y = number(b.substr(i));
+      if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
+    }
+    if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+  }
+  return a.size() == b.size() ? 0 : a.size() < b.size() ? -1 : 1;
+}
+
 std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings& settings, const RankTracks& shown) {
   std::vector<Lane> lanes;
   const auto& tracks = source.trace->tracks();
@@ -263,7 +281,9 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   std::stable_sort(lanes.begin(), lanes.end(), [&](const Lane& a, const Lane& b) {
     if (a.gpu_steps || b.gpu_steps) return rank(source, a) < rank(source, b);
     const auto &x = tracks[a.tracks[0]], &y = tracks[b.tracks[0]];
-    return std::tuple(rank(source, a), x.name, x.depth) < std::tuple(rank(source, b), y.name, y.depth);
+    const auto first = rank(source, a), second = rank(source, b);
+    const int names = first == second ? compared(x.name, y.name) : 0;
+    return std::tuple(first, names, x.depth) < std::tuple(second, 0, y.depth);
   });
   join_rows(lanes, tracks);
   name_only_thread(lanes, style.streams);

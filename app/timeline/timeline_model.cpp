@@ -243,6 +243,13 @@ int TimelineModel::tracedLeader() const {
   return !run(index)->loaded || traced == runs_.end() ? -1 : static_cast<int>(traced - runs_.begin());
 }
 
+QString TimelineModel::emptyText() const {
+  if (!settings_.filter.isEmpty()) return tr("No lane matches “%1”.").arg(settings_.filter);
+  if (runs_.empty()) return tr("Press Train, or tick a run in the Runs list, to see its kernels and calls here.");
+  if (std::ranges::any_of(runs_, [](const auto& one) { return !one->loaded; })) return tr("Reading the run…");
+  return tr("No spans. A run that is traced shows its kernels and calls here.");
+}
+
 TimeRange TimelineModel::firstLook(int index) const {
   const prof::Trace &trace = run(index)->trace, &marks = run(index)->marks();
   const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a tracing pause may follow it

@@ -52,6 +52,7 @@ class TimelineModel : public QObject {
   const Lane* laneOf(int run, size_t track) const;  // null if no lane shows the spans of that track
   const LaneSettings& settings() const { return settings_; }
   int contentHeight() const { return content_height_; }
+  QString emptyText() const;  // shown when there are no lanes
   int mostHeight() const;  // more height would help no lane
   void setViewport(int height, bool small);
   void setFilter(const QString& filter);

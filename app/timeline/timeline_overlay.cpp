@@ -310,13 +310,7 @@ void TimelineOverlay::paintEmpty() {
   paintRuler();
   p_->setPen(theme().quiet);
   p_->setFont(ui_font(12.5));
-  const bool filtered = !model_->settings().filter.isEmpty();
-  const bool traced = model_->runCount() > 0;
-  p_->drawText(g_->plot(), Qt::AlignCenter,
-               filtered ? QObject::tr("No lane matches “%1”.").arg(model_->settings().filter)
-               : traced
-                   ? QObject::tr("No spans. A run that is traced shows its kernels and calls here.")
-                   : QObject::tr("Press Train, or tick a run in the Runs list, to see its kernels and calls here."));
+  p_->drawText(g_->plot(), Qt::AlignCenter, model_->emptyText());
 }
 
 }  // namespace ws::app

@@ -615,7 +615,6 @@ Summary work_for_rank_0(const RunSpec& spec, const data::Dataset& data, TrainSin
   }
   summary.spec = worker.steps() > 0 ? worker.spec() : spec;
   summary.steps = worker.steps();
-  summary.final_train_loss = summary.test_loss = summary.test_accuracy = kNotANumber;  // only rank 0 knows them
   summary.peak_bytes = worker.use().memory.peak;
   summary.calls = worker.use().calls;
   summary.device = worker.device();

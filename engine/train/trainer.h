@@ -1,5 +1,6 @@
 // The training loop: epochs, batches, evaluation, control and checkpoints on any executor.
 #pragma once
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,8 +41,8 @@ struct Summary {
   RunStatus status = RunStatus::Finished;
   std::string message;  // one sentence if the run failed
   int64_t steps = 0, epochs = 0;
-  double final_train_loss = 0;
-  double test_loss = 0, test_accuracy = 0;
+  double final_train_loss = std::numeric_limits<double>::quiet_NaN();
+  double test_loss = final_train_loss, test_accuracy = final_train_loss;  // NaN: not tested
   double prepare_s = 0;                       // time before the first step: compiling and trying kernels
   double wall_s = 0;                          // training time
   double us_per_step = 0, samples_per_s = 0;  // without the first chunk, which also loads kernels and captures graphs

@@ -25,6 +25,7 @@
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
+#include "profiling/analysis/launch_stacks.h"
 
 namespace ws::app {
 
@@ -95,8 +96,15 @@ QWidget* CompareTab::buildViews() {
   views_->addPage(tr("Timelines"), step_);
   views_->addPage(tr("Curves"), buildCurves());
   views_->addPage(tr("Bars"), bars_);
-  host_page_ = views_->addPage(tr("Host"), buildHost());
-  views_->strip()->setTabVisible(host_page_, false);
+  const auto add = [this](const QString& title, FlameView*& view, const QString& empty) {
+    const int page = views_->addPage(title, buildFlame(view, empty));
+    views_->strip()->setTabVisible(page, false);
+    return page;
+  };
+  host_page_ = add(tr("Host"), host_, tr("Only one of these runs has sampled stacks."));
+  launches_page_ = add(tr("Launches"), launches_, tr("Only one of these runs was recorded at level lines."));
+  launches_->setRootText(tr("all kernels"));
+  launches_->setObjectName("launches");
   buildTimelineOptions();
   connect(step_, &StepView::said, this, [this](const QString& sentence) { emit said(sentence, false); });
   return views_;
@@ -145,18 +153,28 @@ void CompareTab::buildTimelineOptions() {
     views_->addOption(0, option);
 }
 
-// What the host did, from sampled stacks: the candidate's functions, coloured by their difference from the baseline.
-QWidget* CompareTab::buildHost() {
+// The candidate's functions, coloured by their difference from the baseline.
+QWidget* CompareTab::buildFlame(FlameView*& view, const QString& empty) {
   auto* scroll = new QScrollArea(views_);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setWidgetResizable(true);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-  host_ = new FlameView(scroll);
-  host_->setDifference(true);
-  host_->setEmptyText(tr("Only one of these runs has sampled stacks."));
-  scroll->setWidget(host_);
+  view = new FlameView(scroll);
+  view->setDifference(true);
+  view->setEmptyText(empty);
+  scroll->setWidget(view);
   return scroll;
 }
+
+namespace {
+
+double traced_steps(const prof::Trace& trace) {
+  for (const prof::Track& track : trace.tracks())
+    if (track.kind == prof::TrackKind::Steps && track.spans > 0) return static_cast<double>(track.spans);
+  return 1;
+}
+
+}  // namespace
 
 // Recorded programs can have stacks. If neither run has any, this page is hidden.
 void CompareTab::showHost() {
@@ -166,6 +184,18 @@ void CompareTab::showHost() {
   if (stacks[0].empty() || stacks[1].empty()) return host_->setTree({});
   host_->setTree(prof::flame_difference(stacks[0], static_cast<double>(baseline_->stepsMade()), stacks[1],
                                         static_cast<double>(candidate_->stepsMade())));
+}
+
+// The kernels of a step by the stack that launched them. Hidden if neither run was recorded at level lines.
+void CompareTab::showLaunches() {
+  const auto stacks = [this](const Run* run) {
+    return compared_.pair() && prof::has_launch_stacks(run->trace) ? prof::launch_stacks(run->trace, {-prof::kAlways, prof::kAlways})
+                                                                   : prof::HostStacks();
+  };
+  const prof::HostStacks baseline = stacks(baseline_), candidate = stacks(candidate_);
+  views_->strip()->setTabVisible(launches_page_, !baseline.empty() || !candidate.empty());
+  if (baseline.empty() || candidate.empty()) return launches_->setTree({});
+  launches_->setTree(prof::flame_difference(baseline, traced_steps(baseline_->trace), candidate, traced_steps(candidate_->trace)));
 }
 
 QWidget* CompareTab::buildCurves() {
@@ -319,6 +349,7 @@ void CompareTab::showAll() {
   tables_->setRuns(compared_);
   showBars();
   showHost();
+  showLaunches();
   std::vector<StepView::Shown> shown;
   for (const auto& run : compared_.runs) shown.push_back({run, samples_.of(run)->sample, samples_.memory(run)});
   step_->setRuns(std::move(shown));

@@ -65,7 +65,7 @@ class CompareTab : public QWidget {
   QWidget* buildViews();
   void buildTimelineOptions();
   QWidget* buildCurves();
-  QWidget* buildHost();
+  QWidget* buildFlame(FlameView*& view, const QString& empty);
   QWidget* buildDifference();
   QWidget* buildWaterfallSwitch(QWidget* parent);
   void fillPickers();
@@ -74,6 +74,7 @@ class CompareTab : public QWidget {
   void showLegend();
   void showBars();
   void showHost();
+  void showLaunches();
 
   std::vector<QPointer<Run>> runs_;
   QPointer<Run> baseline_, candidate_;
@@ -91,8 +92,8 @@ class CompareTab : public QWidget {
   StepView* step_;
   CurvePane *loss_, *speed_;
   BarsView* bars_;
-  FlameView* host_ = nullptr;
-  int host_page_ = -1;
+  FlameView *host_ = nullptr, *launches_ = nullptr;
+  int host_page_ = -1, launches_page_ = -1;
   WaterfallView* waterfall_;
   CompareTables* tables_;
   QSplitter* difference_;

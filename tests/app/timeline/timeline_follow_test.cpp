@@ -285,6 +285,8 @@ void TimelineFollowTest::theOneShownIsReadLater() {
   TwoRuns t;
   Run late;
   late.id = "late", late.slot = 2, late.summary = Summary{}, late.loaded = false;
+  t.pane.setRuns({&late});
+  QCOMPARE(t.model().emptyText(), QString("Reading the run…"));
   t.model().setShown(&late);
   t.pane.setRuns({&t.fast, &late});
   t.fast.announce();

@@ -24,6 +24,7 @@ class TimelinePartsTest : public QObject {
   void ellipsisKeepsSixLetters();
   void kernelNamesAreShortened();
   void lanesStandInOrder();
+  void streamsStandByTheirNumbers();
   void callsOfTwoThreadsAreToldApart();
   void filterFoldPinAndOrder();
   void rowsGrowInOrder();
@@ -108,6 +109,18 @@ void TimelinePartsTest::kernelNamesAreShortened() {
   QCOMPARE(short_kernel_name("ampere_sgemm_64x64_nn"), QString("ampere_sgemm_64x64_nn"));
   QCOMPARE(short_call_name("cudaMallocAsync"), QString("malloc"));
   QCOMPARE(short_call_name("cudaDeviceSynchronize"), QString("sync"));
+}
+
+void TimelinePartsTest::streamsStandByTheirNumbers() {
+  prof::Trace trace;
+  for (const int number : {100, 14, 7, 20, 0, 1}) {
+    const prof::TrackId stream = trace.track(prof::TrackKind::Stream, "stream " + std::to_string(number), "GPU 0");
+    for (int i = 0; i < 50; ++i) trace.append(stream, prof::Span{.start = i * 20'000, .duration = 9000});
+  }
+  QStringList titles;
+  for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {.quiet_rows = true})) titles << lane.title;
+  titles.removeFirst();
+  QCOMPARE(titles, QStringList({"stream 0", "stream 1", "stream 7", "stream 14", "stream 20", "stream 100"}));
 }
 
 void TimelinePartsTest::callsOfTwoThreadsAreToldApart() {

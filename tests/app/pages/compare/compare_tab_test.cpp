@@ -6,8 +6,11 @@
 #include <QTableWidget>
 #include <QTemporaryDir>
 #include <QtTest>
+#include <QTabBar>
+#include <cmath>
 #include <ctime>
 
+#include "app/charts/flame_view.h"
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"
 #include "app/workspace/compared_live_run.h"
@@ -20,6 +23,8 @@
 #include "app/widgets/theme.h"
 #include "app/timeline/time_scale.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/trace/code_places.h"
+#include "profiling/trace/span_walk.h"
 #include "tests/app/support/made_run.h"
 #include "tests/support/sanitizers.h"
 
@@ -114,6 +119,7 @@ class CompareTabTest : public QObject {
   void timelinesAlignAtAStep();
   void onlyDifferentChoicesAreListed();
   void theWaterfallIsSplitByOpWhenAsked();
+  void launchingStacksAreCompared();
   void memoryIsDrawnOnOneScale();
   void theCommandLineSaysTheSame();
   void aRunThatGoesAwayIsForgotten();
@@ -334,6 +340,52 @@ void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
   QTest::mouseClick(segments[0], Qt::LeftButton);
   QVERIFY(!view->byOp());
   QCOMPARE(view->grab().toImage(), by_kind);
+}
+
+// Runs recorded at level lines: the kernels of a step by the stack that launched them, as one flame graph of differences.
+void CompareTabTest::launchingStacksAreCompared() {
+  TwoCompared t({1200, 900});
+  auto* strip = t.tab.findChild<PagedPane*>()->strip();
+  int page = -1;
+  for (int i = 0; i < strip->count(); ++i)
+    if (strip->tabText(i) == "Launches") page = i;
+  QVERIFY(page >= 0 && !strip->isTabVisible(page));
+  const auto give_stacks = [](Run& run) {
+    for (size_t i = 1; i < run.trace.ops.size(); ++i)
+      run.trace.ops[i].stack = prof::stack_from_text((i % 2 ? "net.py:12 in Net.forward" : "train.py:33 in update") +
+                                                     std::string(" < train.py:40 in step < train.py:60 in <module>"));
+  };
+  const auto compare_anew = [&] { t.tab.setRuns({}), settle(t.tab), t.compare(); };
+  give_stacks(*t.a);
+  compare_anew();
+  QTRY_VERIFY(strip->isTabVisible(page));
+  auto* view = t.tab.findChild<FlameView*>("launches");
+  QVERIFY2(view->tree().empty(), "the other run has none");
+  give_stacks(*t.b);
+  compare_anew();
+  QTRY_VERIFY(!view->tree().empty());
+  const prof::FlameTree& tree = view->tree();
+  const auto node = [&](const std::string& function) {
+    return *std::ranges::find(tree, function, &prof::FlameNode::function);
+  };
+  const auto busy_us = [](const Run& run) {  // of a step
+    double ns = 0, steps = 0;
+    for (const prof::Track& track : run.trace.tracks()) {
+      if (track.kind == prof::TrackKind::Steps) steps += static_cast<double>(track.spans);
+      prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
+        if (span.span_kind() == prof::SpanKind::Kernel) ns += static_cast<double>(span.duration);
+      });
+    }
+    return ns * 1e-3 / steps;
+  };
+  const double a = busy_us(*t.a), b = busy_us(*t.b);  // the slower one is the baseline
+  const bool swapped = std::abs(node("step").before * 1e-3 - a) > 0.01;
+  QVERIFY(std::abs(node("step").before * 1e-3 - (swapped ? b : a)) < 0.01);
+  QVERIFY(std::abs(node("step").ns * 1e-3 - (swapped ? a : b)) < 0.01);
+  QVERIFY(node("Net.forward").ns > 0 && node("update").ns > 0);
+  strip->setCurrentIndex(page);
+  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+    QVERIFY(t.tab.grab().save(folder + "/compare-launches-dark.png"));
 }
 
 void CompareTabTest::memoryIsDrawnOnOneScale() {

@@ -177,7 +177,11 @@ std::string text_attribute(const char* object, const char* name) {
   return copy;
 }
 
+// What a person has typed, also in a notebook.
+bool is_typed(const std::string& path) { return path == "<stdin>" || path == "<console>" || path.starts_with("<ipython-input"); }
+
 bool is_own(const std::string& path) {
+  if (is_typed(path)) return true;
   if (path.starts_with("<") || path.find("site-packages") != std::string::npos ||
       path.find("dist-packages") != std::string::npos || path.ends_with("/warpscope/__init__.py"))
     return false;
@@ -195,7 +199,7 @@ std::string shown_path(const std::string& path) {
 }
 
 bool is_hidden(const std::string& name, const std::string& path) {
-  return path.find("/warpscope_hook/") != std::string::npos || path.starts_with("<shim") ||
+  return path.find("/warpscope_hook/") != std::string::npos || path.ends_with("/warpscope/__init__.py") || path.starts_with("<shim") ||
          (name.ends_with("_call_impl") && path.ends_with("torch/nn/modules/module.py"));
 }
 

@@ -283,10 +283,13 @@ void long_stack(RunData& run, int i) {
   span.start = 10 * i, span.duration = 10'000'000, span.name = run.trace.intern("main (a.py:9)");
   run.trace.append(run.trace.track(TrackKind::Other, "samples of worker", "CPU"), span);
 }
-// One launch below very many calls.
+// Each launch below as many calls as are kept, in 100 different ways.
 void deep_stack(RunData& run, int i) {
-  if (i == 0) kernel_of_op(run, i);
-  run.trace.ops[1].detail.append(kCalls).append("lib.py:" + number(i) + " in g");
+  kernel_of_op(run, i);
+  if (i >= 100) return;
+  CodeStack stack;
+  for (int k = 0; k < static_cast<int>(kMostStackFrames); ++k) stack.frames.push_back({"lib.py", k / 10 * 10 + i % 10 + 1, "g" + number(k * i % 977)});
+  run.trace.ops.back().stack = std::make_shared<CodeStack>(std::move(stack));
 }
 void memory_event(RunData& run, int i) {
   auto& sources = run.trace.memory_sources;

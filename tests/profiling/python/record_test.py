@@ -733,6 +733,23 @@ class Strange(Recorded):
         stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
         self.assertTrue(any("hot (a folder/spin ü.py:3)" in stack for stack in stacks), stacks)
 
+    def test_a_program_with_python_inside_is_heard(self):
+        config = shutil.which("/usr/bin/python3-config")
+        if not config or not shutil.which("cc"):
+            self.skipTest("there is no C compiler with libpython (Debian: python3-dev)")
+        self.write("spin.py", "import time\ndef hot():\n    time.sleep(0.7)\nhot()\n")
+        source = self.write(
+            "embed.c",
+            '#include <Python.h>\nint main(void) { Py_Initialize(); FILE* f = fopen("spin.py", "r");\n'
+            'int r = PyRun_SimpleFile(f, "spin.py"); Py_Finalize(); return r; }\n',
+        )
+        flags = subprocess.run([config, "--embed", "--includes", "--ldflags"], capture_output=True, text=True).stdout.split()
+        made = subprocess.run(["cc", source, "-o", os.path.join(self.folder, "embed"), *flags], capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(self.record(["./embed"]).returncode, 0)
+        stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
+        self.assertTrue(any("hot (spin.py:3)" in stack for stack in stacks), stacks)
+
     def test_a_python_that_does_not_load_our_hook_is_named(self):
         # As in a program made by PyInstaller: CUDA loads our library, but nothing of Python's paths is ours.
         text = (

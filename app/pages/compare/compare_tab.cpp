@@ -248,8 +248,6 @@ QTableWidget* CompareTab::kernels() const { return tables_->kernels(); }
 QTableWidget* CompareTab::choices() const { return tables_->choices(); }
 QByteArray CompareTab::measuresCsv() const { return CompareTables::measuresCsv(compared_); }
 QByteArray CompareTab::kernelsCsv() const { return CompareTables::kernelsCsv(compared_.comparison); }
-void CompareTab::exportReport(const QString& path) { export_->writeReport(path); }
-void CompareTab::exportRange(const QString& path) { export_->writeRange(path); }
 
 void CompareTab::setRuns(const std::vector<Run*>& runs) {
   for (const auto& run : runs_)

@@ -47,10 +47,8 @@ class CompareTab : public QWidget {
   CompareHeadline* headline() const { return headline_; }
   PagedPane* views() const { return views_; }
   WaterfallView* waterfall() const { return waterfall_; }
-  void exportReport(const QString& path);  // .html or .pdf
   QByteArray measuresCsv() const;
   QByteArray kernelsCsv() const;
-  void exportRange(const QString& path);  // the visible or selected time of each run as Chrome JSON
 
  signals:
   void said(const QString& sentence, bool problem);

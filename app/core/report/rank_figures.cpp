@@ -232,13 +232,17 @@ void add_arrivals_of(const RankReport& report, size_t rank, const ArrivalRows& r
   }
   if (!late) return;
   const std::string label = steps_text(report.straggler.late_steps, report.straggler.late_us);
-  const double wide = static_cast<double>(label.size()) * kLetter,
-               right = first_late - wide > left ? first_late - 6 : right_end;
-  double below = 0;  // the label stands on the bars that it covers
-  for (size_t i = 0; i < highs.size(); ++i)
-    if (const double at = left + bin * static_cast<double>(i); at < right && at + bin > right - wide)
-      below = std::max(below, highs[i]);
-  drawing.text(right, y - 3 - std::min(below, rows.pitch - 13), label, Anchor::End, 11, hex_colour(ink.late));
+  const double wide = static_cast<double>(label.size()) * kLetter;
+  const auto below = [&](double right) {  // the highest bar under a label that ends there
+    double highest = 0;
+    for (size_t i = 0; i < highs.size(); ++i)
+      if (const double at = left + bin * static_cast<double>(i); at < right && at + bin > right - wide)
+        highest = std::max(highest, highs[i]);
+    return highest;
+  };
+  const double before = first_late - 6;
+  const double right = before - wide > left && below(before) <= below(right_end) ? before : right_end;
+  drawing.text(right, y - 3 - std::min(below(right), rows.pitch - 13), label, Anchor::End, 11, hex_colour(ink.late));
 }
 
 void add_decades(const LogAxis& axis, double y, const FigureInk& ink, Drawing& drawing) {

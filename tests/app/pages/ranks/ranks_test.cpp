@@ -338,12 +338,12 @@ void RanksTest::ranksAreLanesThatOpen() {
   }
   settings.folded.insert(folded[3].key);
   QCOMPARE(titles(build_lanes(sources, settings)),
-           QStringList({"x", "step", "rank 0", "rank 1", "step", "stream 13", "stream 7", "rank 2", "rank 3"}));
+           QStringList({"x", "step", "rank 0", "rank 1", "step", "stream 7", "stream 13", "rank 2", "rank 3"}));
   settings.folded.insert("run/x");
   QCOMPARE(titles(build_lanes(sources, settings)), QStringList({"x"}));
   const auto two = test::made_rank_run(2, 10);
   QCOMPARE(titles(build_lanes({{&two->trace, "run/y", "y", 0}}, {})),
-           QStringList({"y", "step", "rank 0", "stream 13", "stream 7", "rank 1", "step", "stream 13", "stream 7"}));
+           QStringList({"y", "step", "rank 0", "stream 7", "stream 13", "rank 1", "step", "stream 7", "stream 13"}));
 }
 
 void RanksTest::nothingIsCutOff() {

@@ -176,11 +176,19 @@ double traced_steps(const prof::Trace& trace) {
 
 }  // namespace
 
+// Qt 6.4 lays the tabs out at each setTabVisible(), in the width that the strip had before.
+void CompareTab::offer(int page, bool offered) {
+  QTabBar* strip = views_->strip();
+  if (strip->isTabVisible(page) == offered) return;
+  strip->setTabVisible(page, offered);
+  strip->updateGeometry();
+}
+
 // Recorded programs can have stacks. If neither run has any, this page is hidden.
 void CompareTab::showHost() {
   prof::HostStacks stacks[2];
   if (compared_.pair()) stacks[0] = prof::host_stacks(baseline_->trace), stacks[1] = prof::host_stacks(candidate_->trace);
-  views_->strip()->setTabVisible(host_page_, !stacks[0].empty() || !stacks[1].empty());
+  offer(host_page_, !stacks[0].empty() || !stacks[1].empty());
   if (stacks[0].empty() || stacks[1].empty()) return host_->setTree({});
   host_->setTree(prof::flame_difference(stacks[0], static_cast<double>(baseline_->stepsMade()), stacks[1],
                                         static_cast<double>(candidate_->stepsMade())));
@@ -193,7 +201,7 @@ void CompareTab::showLaunches() {
                                                                    : prof::HostStacks();
   };
   const prof::HostStacks baseline = stacks(baseline_), candidate = stacks(candidate_);
-  views_->strip()->setTabVisible(launches_page_, !baseline.empty() || !candidate.empty());
+  offer(launches_page_, !baseline.empty() || !candidate.empty());
   if (baseline.empty() || candidate.empty()) return launches_->setTree({});
   launches_->setTree(prof::flame_difference(baseline, traced_steps(baseline_->trace), candidate, traced_steps(candidate_->trace)));
 }

@@ -9,6 +9,7 @@ namespace ws::test {
 namespace {
 
 Training persistent_training(std::vector<int64_t> hidden, int64_t batch, data::Dataset data) {
+  if (slow_gpu()) cuda::PersistentExecutor::seconds_to_wait = 60;  // compute-sanitizer runs
   Training t;
   t.spec.exec.device = Device::Cuda;
   t.spec.exec.launch = Launch::Persistent;
@@ -214,6 +215,57 @@ TEST(Persistent, TwoRunsAreTheSameBits) {
       t.epochs = 3;
       EXPECT_TRUE(same_bits(train_on_gpu(t), train_on_gpu(t))) << to_string(precision);
     }
+}
+
+// A training that was saved and continues in another process ends with the same bits.
+TEST(Persistent, ARestartEndsWithTheSameBits) {
+  NEEDS_GPU();
+  const std::pair<std::vector<int64_t>, Precision> cases[] = {
+      {{160, 160}, Precision::Tf32}, {{160, 160}, Precision::Bf16}, {{160, 160}, Precision::Fp16},
+      {{128}, Precision::Tf32},      {{64, 64}, Precision::Fp16}};
+  for (const auto& [hidden, precision] : cases) {
+    SCOPED_TRACE(std::string(to_string(precision)) + " " + std::to_string(hidden.front()));
+    Training t = persistent_training(hidden, 64, random_data(64 * 60, 784, 10, true));
+    t.spec.exec.precision = precision;
+    t.spec.train.optimizer = Optimizer::Momentum;
+    t.spec.train.lr = 0.005;
+    const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+    const std::vector<float> rates(60, static_cast<float>(t.spec.train.lr));
+    const auto run = [&](const TrainState& from, int64_t step) {
+      const auto executor = cuda::make_cuda_executor(device_info().name);
+      executor->load(model, t.data, t.spec);
+      executor->set_state(from);
+      executor->begin_epoch(shuffled(64 * 60, 1));
+      executor->bind(compile(t.spec, model, 64).plan);
+      std::vector<TrainState> states;
+      for (const int64_t end : {20, 60})
+        if (step < end) {
+          executor->run(step, step * 64, std::span(rates).subspan(static_cast<size_t>(step), static_cast<size_t>(end - step)));
+          states.push_back(executor->state());
+          step = end;
+        }
+      return states;
+    };
+    const std::vector<TrainState> whole = run(initial_state(model, t.spec), 0);
+    const std::vector<TrainState> continued = run(whole.front(), 20);
+    EXPECT_TRUE(whole.back().parameters == continued.back().parameters);
+    EXPECT_FALSE(whole.front().parameters == continued.back().parameters);
+  }
+}
+
+// Small enough for compute-sanitizer's racecheck.
+TEST(Persistent, AFewStepsInEachResidency) {
+  NEEDS_GPU();
+  const std::pair<std::vector<int64_t>, Precision> cases[] = {
+      {{5}, Precision::Fp32},       {{40, 24}, Precision::Tf32},  {{120}, Precision::Tf32},
+      {{120}, Precision::Fp16},     {{50, 120}, Precision::Bf16}, {{72, 200, 40}, Precision::Tf32},
+      {{72, 200}, Precision::Fp16}, {{72, 200}, Precision::Bf16}};
+  for (const auto& [hidden, precision] : cases) {
+    Training t = persistent_training(hidden, 64, random_data(128, 60, 10, true));
+    t.spec.exec.precision = precision;
+    t.spec.train.optimizer = Optimizer::Momentum;
+    expect_as_oracle(t);
+  }
 }
 
 // An executor that changes its launch mode goes on where it was, with the optimizer's state.

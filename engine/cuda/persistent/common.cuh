@@ -240,8 +240,11 @@ WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, uint4 
     return all;
   });
 }
+// Drops the tags. They count the steps of this process, so a training that resumes would else end with other bits.
 WS_DEVICE float4 values_of(const uint4& q) {
-  return make_float4(__uint_as_float(q.x), __uint_as_float(q.y), __uint_as_float(q.z), __uint_as_float(q.w));
+  constexpr uint kept = kTagged ? ~255u : ~0u;
+  return make_float4(__uint_as_float(q.x & kept), __uint_as_float(q.y & kept), __uint_as_float(q.z & kept),
+                     __uint_as_float(q.w & kept));
 }
 
 WS_DEVICE void copy16(uint to, const void* from) {

@@ -602,7 +602,12 @@ struct Training {
   // once in between.
   template <int L>
   WS_DEVICE void move_tile(int at) {
-    move_tile_if<L>(at, [] { return true; });
+    move_tile_if<L>(at, [] {
+      // Other warps may still multiply gradients by this tile. fp32 has met before it raised its flag; in fp16 the
+      // update comes a step later.
+      if constexpr (L > 1 && kTagged && !kScales) __syncthreads();
+      return true;
+    });
   }
   template <int L, class Allowed>
   WS_DEVICE void move_tile_if(int at, Allowed allowed) {

@@ -11,7 +11,7 @@ const char* verdict_text(Verdict verdict);  // "better", "within noise", "noise 
 // after it (" a step"), and " (noise unknown)" where it is. "within noise"; empty if a step time is unknown.
 std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);
 std::string percent_change_text(double percent);              // "−42.1 %"; "12.3 times" beyond ten times
-// "B is 21.7 % slower per step", "B is as fast as A: within noise".
+// "B is 21.7 % slower a step", "B is as fast as A: within noise", "Too much noise to compare A and B".
 std::string speed_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 // "B reaches 97.1 % test accuracy, A 93.4 %"; empty if accuracy and loss are unknown for one of the runs.
 std::string result_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

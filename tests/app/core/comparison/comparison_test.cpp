@@ -320,6 +320,7 @@ TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
   EXPECT_EQ(said(run(121.7, 0.5), run(100, 0.5)), "B is 17.8 % faster a step");
   EXPECT_EQ(said(run(100, 0.5), run(30, 0.5)), "B is 3.33× faster a step");
   EXPECT_EQ(said(run(100, 5), run(103, 5)), "B is as fast as A: within noise");
+  EXPECT_EQ(said(run(7928, 41350), run(24, 2)), "Too much noise to compare A and B");
   EXPECT_EQ(said(run(100, 0.5), run(100, 0.5, 128)), "B trains 2.00× as many samples per second as A");
   EXPECT_EQ(said(run(100, 0.5), ComparedRun{}), "A and B side by side");
   // Without samples the noise is unknown, which is not zero noise.

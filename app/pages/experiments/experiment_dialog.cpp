@@ -10,6 +10,7 @@
 #include <QSpinBox>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <memory>
 
 #include "app/text/qt_text.h"
 #include "app/widgets/primary_button.h"
@@ -97,7 +98,7 @@ void ExperimentDialog::addAxis(const Field& f, QVBoxLayout& column) {
   std::vector<std::string> values;
   for (const FieldValue& value : f.values) values.emplace_back(value.name);
   if (f.kind == FieldKind::Flag) values = {"true", "false"};
-  auto* lines = new QVBoxLayout;
+  auto lines = std::make_unique<QVBoxLayout>();
   lines->setSpacing(row->spacing());
   QHBoxLayout* line = nullptr;
   for (int room = 0; const std::string& value : values) {
@@ -127,7 +128,7 @@ void ExperimentDialog::addAxis(const Field& f, QVBoxLayout& column) {
     row->addWidget(axis.text, 1);
   } else {
     line->addStretch(1);
-    row->addLayout(lines, 1);
+    row->addLayout(lines.release(), 1);
   }
   column.addLayout(row);
   axes_.push_back(std::move(axis));

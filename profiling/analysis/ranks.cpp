@@ -1,14 +1,14 @@
 #include "profiling/analysis/ranks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
 #include <utility>
 
 #include "profiling/analysis/covered_time.h"
+#include "profiling/analysis/late_steps.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/step_finder.h"
 #include "profiling/base/json_input.h"
@@ -446,8 +446,8 @@ class RankComparison {
 
   // How much later than the median of the other ranks a rank comes to a collective, in µs: by rank and used step. Where
   // two ranks are in the middle, the earlier one counts.
-  std::vector<std::vector<double>> against_others(const std::vector<size_t>& matches) const {
-    std::vector<std::vector<double>> excess(report_.ranks.size(), std::vector<double>(used_, kNotKnown));
+  std::vector<StepDelays> against_others(const std::vector<size_t>& matches) const {
+    std::vector<StepDelays> late(report_.ranks.size(), StepDelays(used_, kNotKnown));
     std::vector<TimeNs> all;
     for (const size_t m : matches) {
       all.clear();
@@ -457,182 +457,39 @@ class RankComparison {
       const size_t middle = (all.size() - 2) / 2, step = static_cast<size_t>(step_index_[m]) - first_used_;
       each_call(m, [&](size_t r, const CollectiveCall& one) {
         const TimeNs others = all[one.begin <= all[middle] ? middle + 1 : middle];
-        excess[rows_[r]][step] = micros(one.begin - others);
+        late[rows_[r]][step] = micros(one.begin - others);
       });
     }
-    return excess;
-  }
-
-  // The usual spread of a rank's lateness. Rare late steps do not count. Of two ranks each causes half of the spread.
-  static double noise(const std::vector<std::vector<double>>& excess) {
-    std::vector<double> of_rank;
-    for (const std::vector<double>& of_steps : excess) {
-      std::vector<double> values = known(of_steps);
-      if (values.empty()) continue;
-      const double middle = median(values);
-      for (double& value : values) value = std::abs(value - middle);
-      of_rank.push_back(1.4826 * median(std::move(values)));  // the σ of normally distributed values
-    }
-    if (of_rank.empty()) return 0;
-    return median(of_rank) / (of_rank.size() == 2 ? 2 : 1);
-  }
-  static std::vector<double> known(std::vector<double> values) {
-    std::erase_if(values, [](double value) { return value != value; });
-    return values;
+    return late;
   }
 
   void find_stragglers() {
-    constexpr double kSigmas = 5;
     constexpr size_t kMost = 4;
     std::map<std::pair<size_t, bool>, Straggler> worst;  // by rank, and whether there is a pattern
-    const auto take = [&](size_t rank, const Straggler& one) {
-      Straggler& so_far = worst[{rank, one.every > 0}];
-      if (one.late_steps > 0 && one.cost_us > so_far.cost_us) so_far = one;
-    };
+    const std::span<const int64_t> numbers = std::span(report_.steps).subspan(first_used_);
     for (const std::vector<size_t>& place : matches_by_place()) {
-      auto excess = against_others(place);
-      const double usual = noise(excess), least = std::max({report_.clock_error_us, kSigmas * usual, 1e-3});
-      for (size_t r = 0; r < excess.size(); ++r) {
-        Straggler one = late_steps_of(r, excess[r], least);
-        const Class hidden =
-            one.every > 0 ? Class{} : hidden_pattern(excess[r], std::max({report_.clock_error_us, usual, 1e-3}));
-        if (hidden.every > 0) {
-          take(r, straggler_of(r, excess[r], hidden));
-          for (size_t s = 0; s < excess[r].size(); ++s)
-            if (hidden.has(number_of_used(s))) excess[r][s] = kNotKnown;
-          one = late_steps_of(r, excess[r], least);
+      const std::vector<StepDelays> late = against_others(place);
+      const double spread = usual_spread(late);
+      for (size_t r = 0; r < late.size(); ++r)
+        for (const LateSteps& steps : late_steps(late[r], numbers, spread, report_.clock_error_us)) {
+          Straggler& so_far = worst[{r, steps.every > 0}];
+          if (const Straggler one = straggler(r, steps); one.cost_us > so_far.cost_us) so_far = one;
         }
-        take(r, one);
-      }
     }
     std::vector<Straggler> all;
     for (const auto& [key, one] : worst)
-      if (one.late_steps > 0) all.push_back(one);
-    std::ranges::stable_sort(all, std::greater(), &Straggler::cost_us);
+      if (one.rank >= 0) all.push_back(one);
     if (all.empty()) return;
+    std::ranges::stable_sort(all, std::greater(), &Straggler::cost_us);
     all.resize(std::min(all.size(), kMost));
     report_.straggler = all[0];
     report_.more_late.assign(all.begin() + 1, all.end());
   }
 
-  // Fewer late steps than this name nobody: a library is loaded, a page is read.
-  static size_t fewest_late(size_t steps) {
-    constexpr size_t kHiccups = 100;  // one late step in so many
-    return steps < kWarmUpFrom ? 1 : 2 + steps / kHiccups;
-  }
-
-  // The least lateness of a late step: half of the bound above which delays cost most, so that neither a few hiccups nor
-  // many tiny delays hide those that matter.
-  static double least_late(std::vector<double> excess, double least) {
-    constexpr double kOfBound = 0.5;
-    const size_t hiccups = fewest_late(excess.size()) - 1;
-    std::erase_if(excess, [least](double value) { return !(value > least); });
-    std::ranges::sort(excess, std::greater());
-    double most = 0, bound = 0;
-    for (size_t i = hiccups; i < excess.size(); ++i) {
-      const double cost = excess[i] * static_cast<double>(i + 1 - hiccups);
-      if (cost > most) most = cost, bound = excess[i];
-    }
-    return std::max(least, kOfBound * bound);
-  }
-
-  Straggler late_steps_of(size_t rank, const std::vector<double>& excess, double least) const {
-    least = least_late(excess, least);
-    std::vector<int64_t> numbers;
-    std::vector<double> by;
-    for (size_t s = 0; s < excess.size(); ++s)
-      if (excess[s] > least) numbers.push_back(number_of_used(s)), by.push_back(excess[s]);
-    if (numbers.size() < fewest_late(excess.size())) return {};
-    const Class pattern = spacing(numbers);
-    if (pattern.every > 0) return straggler_of(rank, excess, pattern);
-    return straggler_of(rank, 0, median(by), numbers.size());
-  }
-
-  Straggler straggler_of(size_t rank, int every, double late_us, size_t late_steps) const {
-    Straggler one{report_.ranks[rank].rank, late_us, static_cast<int64_t>(late_steps), every, 0, 0};
-    one.cost_us = late_us * static_cast<double>(late_steps) / static_cast<double>(used_);
-    one.share = report_.step_us > 0 ? one.cost_us / report_.step_us : 0;
-    return one;
-  }
-
-  int64_t number_of_used(size_t step) const { return report_.steps[first_used_ + step]; }
-
-  // The steps whose numbers have a remainder.
-  struct Class {
-    int every = 0;  // 0: no such steps
-    int64_t remainder = 0;
-    bool has(int64_t number) const { return number % every == remainder; }
-  };
-
-  // Steps of the class count even if they were not late, so that chance does not choose them.
-  Straggler straggler_of(size_t rank, const std::vector<double>& excess, const Class& pattern) const {
-    std::vector<double> by;
-    for (size_t s = 0; s < excess.size(); ++s)
-      if (pattern.has(number_of_used(s)) && excess[s] == excess[s]) by.push_back(excess[s]);
-    const double late_us = median(by);
-    const auto late = std::ranges::count_if(by, [late_us](double value) { return 2 * value > late_us; });
-    return straggler_of(rank, pattern.every, late_us, static_cast<size_t>(late));
-  }
-
-  // "Every n-th step" of late steps. A few steps may break the pattern.
-  Class spacing(const std::vector<int64_t>& numbers) const {
-    constexpr size_t kFewest = 3;
-    constexpr double kMost =
-        0.2;  // share of the late steps that may lie elsewhere, or of the pattern that may be missing
-    if (numbers.size() < kFewest) return {};
-    std::vector<int64_t> apart;
-    for (size_t i = 1; i < numbers.size(); ++i) apart.push_back(numbers[i] - numbers[i - 1]);
-    const int64_t n = middle_value(apart);
-    if (n > std::numeric_limits<int>::max()) return {};
-    const Class pattern{static_cast<int>(n), usual_remainder(numbers, n)};
-    const auto fitting =
-        static_cast<double>(std::ranges::count_if(numbers, [&](int64_t number) { return pattern.has(number); }));
-    const auto all = static_cast<double>((report_.steps.back() - report_.steps[first_used_]) / n);
-    const bool fits = fitting >= (1 - kMost) * static_cast<double>(numbers.size()) && fitting >= (1 - kMost) * all;
-    return fits ? pattern : Class{};
-  }
-
-  static int64_t usual_remainder(const std::vector<int64_t>& numbers, int64_t n) {
-    std::unordered_map<int64_t, size_t> remainders;
-    for (const int64_t number : numbers) ++remainders[number % n];
-    return std::ranges::max_element(remainders, {}, [](const auto& each) { return each.second; })->first;
-  }
-
-  // "Every n-th step" among steps that are late for other reasons: the steps of the class stand higher in the order of
-  // lateness than chance would put them. `least`: how much later than usual the class has to be.
-  Class hidden_pattern(const std::vector<double>& excess, double least) const {
-    constexpr int kLongest = 64;
-    constexpr double kSigmas = 7, kShare = 0.75;
-    std::vector<double> sorted = known(excess);
-    std::ranges::sort(sorted);
-    if (sorted.size() < kWarmUpFrom || sorted.back() - sorted[sorted.size() / 2] <= least) return {};
-    std::vector<double> places(excess.size());  // from 0 to 1
-    for (size_t s = 0; s < excess.size(); ++s) {
-      const auto same = std::ranges::equal_range(sorted, excess[s]);
-      places[s] = 0.5 * static_cast<double>((same.begin() - sorted.begin()) + (same.end() - sorted.begin())) /
-                  static_cast<double>(sorted.size());
-    }
-    Class best;
-    double most = kSigmas;
-    for (int n = 2; n <= kLongest; ++n) {
-      std::vector<double> steps(static_cast<size_t>(n)), sum(static_cast<size_t>(n));  // by remainder
-      for (size_t s = 0; s < excess.size(); ++s) {
-        if (excess[s] != excess[s]) continue;
-        const auto remainder = static_cast<size_t>(number_of_used(s) % n);
-        ++steps[remainder], sum[remainder] += places[s];
-      }
-      for (size_t r = 0; r < steps.size(); ++r) {
-        const double sigmas = steps[r] > 0 ? (sum[r] / steps[r] - 0.5) * std::sqrt(12 * steps[r]) : 0;
-        if (sigmas > most) most = sigmas, best = {n, static_cast<int64_t>(r)};
-      }
-    }
-    if (best.every == 0) return best;
-    const double late_us = straggler_of(0, excess, best).late_us, usual = sorted[sorted.size() / 2];
-    double of_class = 0, late = 0;
-    for (size_t s = 0; s < excess.size(); ++s)
-      if (excess[s] == excess[s] && best.has(number_of_used(s)))
-        ++of_class, late += 2 * excess[s] > late_us + usual ? 1 : 0;
-    return late_us > least && late_us - usual > least && late >= kShare * of_class ? best : Class{};
+  Straggler straggler(size_t row, const LateSteps& steps) const {
+    const double cost = steps.late_us * static_cast<double>(steps.count) / static_cast<double>(used_);
+    return {report_.ranks[row].rank, steps.late_us, static_cast<int64_t>(steps.count), steps.every,
+            cost, report_.step_us > 0 ? cost / report_.step_us : 0};
   }
 
   const Trace& trace_;

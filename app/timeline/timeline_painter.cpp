@@ -35,8 +35,11 @@ QString lane_numbers(const Run& run) {
   if (split.steps == 0) {
     parts << count_text(static_cast<int64_t>(run.trace.span_count())) + " spans";
   } else if (first_track(run.trace, TrackKind::Stream)) {
-    if (split.kernels > 0.5) parts << QString("%1 kernels").arg(std::lround(split.kernels));
-    if (split.allocations > 0.5) parts << QString("%1 allocations").arg(std::lround(split.allocations));
+    const auto add = [&](double mean, const char* one, const char* many) {
+      if (const auto count = std::lround(mean); count > 0) parts << QString(count == 1 ? one : many).arg(count);
+    };
+    add(split.kernels, "%1 kernel", "%1 kernels");
+    add(split.allocations, "%1 allocation", "%1 allocations");
     parts << "GPU busy " + fixed_text(split.busy * 100, 0) + " %";
   }
   return parts.join(" · ");

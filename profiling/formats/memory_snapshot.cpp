@@ -182,7 +182,8 @@ class SnapshotReader {
     }
     run.trace = builder_.finish(run.problems);
     if (out_of_memory_ > 0)
-      run.problems.push_back(std::to_string(out_of_memory_) + " allocations failed: the GPU was out of memory.");
+      run.problems.push_back(std::to_string(out_of_memory_) + (out_of_memory_ == 1 ? " allocation" : " allocations") +
+                             " failed: the GPU was out of memory.");
     return run;
   }
 

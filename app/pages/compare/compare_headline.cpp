@@ -78,7 +78,8 @@ QString changed_counts(const Comparison& c) {
     const ComparedMeasure& m = c.of(kind);
     const double a = m.a.value.value, b = m.b.value.value;
     if (!m.delta.known() || std::lround(a) == std::lround(b)) return;
-    parts << words.arg(fixed_text(a, 0), fixed_text(b, 0));
+    const auto shown = [&](double mean) { return fixed_text(mean, mean < 10 && mean != std::round(mean) ? m.a.decimals : 0); };
+    parts << words.arg(shown(a), shown(b));
   };
   add(QObject::tr("Kernels a step: %1 → %2."), MeasureKind::Kernels);
   add(QObject::tr("Allocations a step: %1 → %2."), MeasureKind::Allocations);

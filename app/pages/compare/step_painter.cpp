@@ -157,9 +157,11 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
       parts << (shown_.align == StepAlign::Step ? QObject::tr("step %1: %2").arg(shown_.step).arg(length) : QObject::tr("%1 a step").arg(length));
   }
   const prof::StepSample& sample = shown_.runs[index].sample;
-  if (sample.kernels_per_step > 0) parts << QObject::tr("%1 kernels").arg(fixed_text(sample.kernels_per_step, 0));
-  if (std::lround(sample.allocations_per_step) > 0)
-    parts << QObject::tr("%1 allocations").arg(fixed_text(sample.allocations_per_step, 0));
+  const auto add = [&](double mean, const QString& one, const QString& many) {
+    if (const auto count = std::lround(mean); count > 0) parts << (count == 1 ? one : many).arg(count);
+  };
+  add(sample.kernels_per_step, QObject::tr("%1 kernel"), QObject::tr("%1 kernels"));
+  add(sample.allocations_per_step, QObject::tr("%1 allocation"), QObject::tr("%1 allocations"));
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(plot.left(), top, plot.width() - 8, SteppedRuns::kHead), Qt::AlignRight | Qt::AlignVCenter,

@@ -95,7 +95,7 @@ TEST(MemorySnapshot, BlocksHaveTheLineThatTookThem) {
                           {"; train.py:9 in main own 0", 1}}));
     EXPECT_EQ(run.trace.memory_sources, std::vector<std::string>{"PyTorch"});
     ASSERT_EQ(run.problems.size(), 1u);
-    EXPECT_THAT(run.problems[0], ::testing::HasSubstr("1 allocations failed"));
+    EXPECT_THAT(run.problems[0], ::testing::HasSubstr("1 allocation failed"));
     EXPECT_EQ(run.summary.origin, "PyTorch memory snapshot");
   }
 }

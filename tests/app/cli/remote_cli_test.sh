@@ -103,8 +103,8 @@ import os, subprocess, sys, time
 end = time.time() + 20
 while time.time() < end and not os.environ["WARPSCOPE_RECORD_FILE"]: time.sleep(0.01)  # it becomes a job while it runs
 if len(sys.argv) < 2: sys.exit(subprocess.run([sys.executable, __file__, "child"], env=os.environ.copy()).returncode)
-end = time.time() + 1.5
-while time.time() < end: sum(range(10000))
+while time.time() < end and not os.path.exists("seen"): sum(range(10000))
+time.sleep(0.5)
 sys.exit(5)
 PY
 (
@@ -118,6 +118,7 @@ here="pipe:exec $program serve"
 running() { "$program" list --on "$here" | sed -n 's/^ *\([^ ]*-train\.py-[^ ]*\) · record .*train\.py · runs now$/\1/p'; }
 wait_for '[[ -n $(running) ]]'; job=$(running)
 check "a program of a shell with the environment is a job" '[[ -n "$job" && $(wc -w <<<"$job") == 1 ]]'
+touch seen
 "$program" attach "$here" --job "$job" --run shell.wsrun >out.txt 2>err.txt; code=$?; wait $shell
 check "who attaches gets its status, its file and that of its child" '[[ $code == 5 ]] && cmp -s shell.wsrun "served/$job.wsrun" && [[ $(ls shell*.wsrun | wc -l) == 2 ]]'
 check "the program hears nothing of it" '[[ $(<own.txt) == 5 && ! -s program.txt && $(<listed.txt) == 0 && $(<short.txt) == short ]]'

@@ -164,7 +164,9 @@ std::optional<LabResult> run_lab_there(const LabArguments& a, const LabSpec& spe
 int print_measured(const LabArguments& a) {
   CancelOnInterrupt interrupt;
   LabResult result;
-  result.ceilings = measure_ceilings(interrupt.cancel);
+  std::string missing;
+  result.ceilings = measure_ceilings(interrupt.cancel, &missing);
+  if (!missing.empty()) std::fprintf(stderr, "%s\n", printable(missing).c_str());
   if (a.json)
     std::printf("%s\n", to_json(result.ceilings).dump().c_str());
   else

@@ -113,6 +113,9 @@ void print_ceilings(const LabResult& result) {
   add("fp32", c.fp32_flops_s, "FLOP/s"), add("tf32", c.tf32_flops_s, "FLOP/s"), add("fp16", c.fp16_flops_s, "FLOP/s");
   add("sine", c.sine_per_s, "/s"), add("short sine", c.short_sine_per_s, "/s");
   std::printf("%s\n", text.c_str());
+  for (const BusRate& rate : c.bus_rates)
+    std::printf("%d GPUs average %9s: bus %s\n", rate.ranks, bytes_text(rate.bytes).c_str(),
+                rate_text(rate.gb_s * 1e9, "B/s").c_str());
 }
 
 void print_point_trace(const std::string& path, const LabResult& result, const std::string& which) {

@@ -160,7 +160,7 @@ prof::RankReport ranks_of(const Run& run) {
   if (!run.reader) return prof::rank_report(run.trace);
   const prof::RunSummary& summary = run.reader->summary();
   prof::RankReport report = prof::rank_report(run.trace, prof::clock_error_of(summary));
-  prof::name_hosts(report, summary);
+  prof::add_summary(report, summary);
   return report;
 }
 

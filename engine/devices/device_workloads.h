@@ -10,6 +10,8 @@ std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t si
 
 // Measures the GPU ceilings that the sweep needs and that are still unknown. Does nothing without a GPU.
 void measure_device_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel);
+// How fast so many GPUs of this machine average; see link_peak.h. Throws Failure in a build without CUDA.
+std::vector<BusRate> measure_bus_rates(int gpus, const std::atomic<bool>& cancel);
 int64_t free_device_bytes();   // free GPU memory; 0 without a GPU
 void release_device_memory();  // frees GPU memory that workloads share; no workload may exist
 

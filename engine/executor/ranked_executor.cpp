@@ -11,6 +11,7 @@
 
 #include "engine/passes/compile.h"
 #include "profiling/annotate/annotate.h"
+#include "profiling/base/text.h"
 
 namespace ws {
 namespace {
@@ -105,7 +106,7 @@ class RankedExecutor final : public Executor {
   ~RankedExecutor() override { release(); }
 
   std::string device_name() const override {
-    return std::to_string(ranks_.size()) + " × " + ranks_[0].executor->device_name();
+    return several_text(ranks_.size(), ranks_[0].executor->device_name());
   }
 
   void load(const Model& model, const data::Dataset& data, const RunSpec& spec) override {

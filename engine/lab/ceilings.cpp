@@ -36,11 +36,20 @@ json read_cards(const fs::path& file) {
   return json::object();
 }
 
+// Ranks of a run rarely use another number of GPUs.
+std::vector<BusRate> all_bus_rates(int gpus, const std::atomic<bool>& cancel) {
+  std::vector<BusRate> all;
+  for (int count = 2; count <= gpus && !cancel; count = count < gpus ? std::min(2 * count, gpus) : gpus + 1)
+    for (const BusRate& rate : measure_bus_rates(count, cancel)) all.push_back(rate);
+  return all;
+}
+
 }  // namespace
 
 json to_json(const Ceilings& ceilings) {
   json object;
   for (const CeilingName& c : kCeilings) object[c.name] = ceilings.*c.value;
+  if (!ceilings.bus_rates.empty()) object["bus_rates"] = ws::to_json(ceilings.bus_rates);
   return object;
 }
 
@@ -50,6 +59,7 @@ Ceilings ceilings_from_json(const json& object) {
     const auto found = object.find(c.name);
     if (found != object.end() && found->is_number()) ceilings.*c.value = found->get<double>();
   }
+  if (const auto rates = object.find("bus_rates"); rates != object.end()) ceilings.bus_rates = bus_rates_from_json(*rates);
   return ceilings;
 }
 
@@ -76,7 +86,7 @@ void remember_ceilings(const std::string& device, const std::string& driver, con
   prof::write_shared(file.string(), cards.dump(1) + "\n");
 }
 
-Ceilings measure_ceilings(const std::atomic<bool>& cancel) {
+Ceilings measure_ceilings(const std::atomic<bool>& cancel, std::string* missing) {
   const DeviceInfo& device = device_info();
   if (!device.cuda) throw Failure("There is no GPU to measure: " + device.why_not);
   Ceilings measured;
@@ -85,6 +95,12 @@ Ceilings measure_ceilings(const std::atomic<bool>& cancel) {
     all.operation = operation;
     all.ways = {Way::GpuResident, Way::GpuTf32, Way::GpuFp16};
     measure_device_ceilings(measured, all, cancel);
+  }
+  release_device_memory();
+  try {
+    measured.bus_rates = all_bus_rates(device.gpus, cancel);
+  } catch (const Failure& failure) {
+    if (missing) *missing = std::string("The bandwidth between the GPUs was not measured: ") + failure.what();
   }
   if (!cancel) remember_ceilings(device.name, device.driver, measured);
   return measured;

@@ -13,9 +13,9 @@ Ceilings remembered_ceilings(const std::string& device, const std::string& drive
 // Saves the ceilings. A new driver replaces the values of the old one. Does nothing if the file cannot be written.
 void remember_ceilings(const std::string& device, const std::string& driver, const Ceilings& ceilings);
 
-// Measures all ceilings of this machine's GPU again and saves them unless cancelled. Takes seconds. Throws Failure
-// without a GPU.
-Ceilings measure_ceilings(const std::atomic<bool>& cancel);
+// Measures all ceilings of this machine's GPUs again and saves them unless cancelled. Takes seconds. Throws Failure
+// without a GPU. `missing`: gets a sentence on what could not be measured.
+Ceilings measure_ceilings(const std::atomic<bool>& cancel, std::string* missing = nullptr);
 
 nlohmann::json to_json(const Ceilings& ceilings);
 Ceilings ceilings_from_json(const nlohmann::json& object);

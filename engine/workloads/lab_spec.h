@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/workloads/expression.h"
+#include "profiling/base/bus_rate.h"
 
 namespace ws::lab {
 
@@ -75,6 +76,7 @@ struct Ceilings {
   double l2_bytes_s = 0;          // bandwidth of the L2 cache, measured by rewriting a block that fits
   double fp32_flops_s = 0, tf32_flops_s = 0, fp16_flops_s = 0, pinned_bytes_s = 0;
   double sine_per_s = 0, short_sine_per_s = 0;  // any argument; arguments known to be within [-1, 1]
+  std::vector<BusRate> bus_rates;               // of several GPUs
 };
 
 int64_t flops_of(const LabSpec& spec, int64_t size);

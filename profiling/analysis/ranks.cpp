@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -47,7 +48,7 @@ void add_mark(StepMarks& marks, const Span& span) {
   marks.starts.push_back(span.start);
 }
 
-// Bytes on the busiest link for each byte of the message: how NCCL's tests compute bus bandwidth.
+// Bytes on the busiest link for each byte of the message.
 double bus_factor(const std::string& name, size_t ranks) {
   std::string plain;
   for (const char c : name)
@@ -55,7 +56,7 @@ double bus_factor(const std::string& name, size_t ranks) {
       plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   const auto n = static_cast<double>(ranks);
   const auto has = [&](const char* word) { return plain.find(word) != plain.npos; };
-  if (has("allreduce")) return 2 * (n - 1) / n;
+  if (has("allreduce")) return all_reduce_bus_factor(n);
   return has("allgather") || has("reducescatter") || has("alltoall") ? (n - 1) / n : 1;
 }
 
@@ -526,7 +527,7 @@ RankReport rank_report(const Trace& trace, double clock_error_us) {
 
 RankReport rank_report(const RunData& run) {
   RankReport report = rank_report(run.trace, clock_error_of(run.summary));
-  name_hosts(report, run.summary);
+  add_summary(report, run.summary);
   return report;
 }
 
@@ -535,16 +536,28 @@ double clock_error_of(const RunSummary& summary) {
   return at == summary.extra.end() ? 0 : std::max(0.0, std::strtod(at->second.c_str(), nullptr));
 }
 
-void name_hosts(RankReport& report, const RunSummary& summary) {
-  if (const auto notes = summary.extra.find(kRankNotesKey); notes != summary.extra.end())
-    report.notes.push_back(notes->second);
-  const auto at = summary.extra.find(kHostsKey);
-  if (at == summary.extra.end()) return;
-  const auto hosts = parse_json_or_null(at->second);
+void add_summary(RankReport& report, const RunSummary& summary) {
+  const auto text_of = [&](const char* key) {
+    const auto at = summary.extra.find(key);
+    return at == summary.extra.end() ? std::string() : at->second;
+  };
+  if (const std::string notes = text_of(kRankNotesKey); !notes.empty()) report.notes.push_back(notes);
+  const auto hosts = parse_json_or_null(text_of(kHostsKey));
   for (RankRow& row : report.ranks)
     if (hosts.is_array() && static_cast<size_t>(row.rank) < hosts.size() &&
         hosts[static_cast<size_t>(row.rank)].is_string())
       row.host = hosts[static_cast<size_t>(row.rank)];
+  add_peak(report, bus_rates_from_json(parse_json_or_null(text_of(kBusRatesKey))));
+}
+
+void add_peak(RankReport& report, std::span<const BusRate> measured) {
+  const auto elsewhere = [&](const RankRow& row) { return row.host != report.ranks[0].host; };
+  if (std::ranges::any_of(report.ranks, elsewhere)) return;
+  const auto ranks = static_cast<int>(report.ranks.size());
+  report.peak.clear();
+  std::ranges::copy_if(measured, std::back_inserter(report.peak), [&](const BusRate& r) { return r.ranks == ranks; });
+  for (CollectiveRow& row : report.collectives)
+    row.peak_gb_s = row.bytes > 0 ? bus_rate(report.peak, ranks, static_cast<double>(row.bytes)) : 0;
 }
 
 }  // namespace ws::prof

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "profiling/analysis/collectives.h"
+#include "profiling/base/bus_rate.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace.h"
 
@@ -33,6 +34,7 @@ struct CollectiveRow {
   uint64_t bytes = 0;  // 0: not known
   double count = 0, wait = 0, transfer = 0, exposed = 0;
   double bus_gb_s = 0;  // the median; 0: not known
+  double peak_gb_s = 0;  // what these GPUs reach with such messages when nothing else runs; 0: not known
 };
 
 // Steps in which the others wait for a rank.
@@ -56,6 +58,7 @@ struct RankReport {
   double step_us = 0;                  // mean
   double wait_us = 0, exposed_us = 0;  // means of a step and rank
   double clock_error_us = 0;           // a lateness below it says nothing
+  std::vector<BusRate> peak;           // of so many GPUs of this machine, by message size; empty: not known
   std::vector<std::string> notes;      // what could not be compared, and why
 
   bool any() const { return ranks.size() > 1; }
@@ -66,7 +69,7 @@ struct RankReport {
 RankReport rank_report(const Trace& trace, double clock_error_us = 0);
 // The same for a trace whose spans are read block by block. For a run file, see StoredSpans::ranks().
 RankReport rank_report(const Trace& trace, const ReadBlock& read, double clock_error_us);
-// Also takes the error of the clocks and the hosts of the ranks from the summary of the run.
+// Also takes what add_summary() takes, and the error of the clocks.
 RankReport rank_report(const RunData& run);
 
 // Keys of RunSummary::extra.
@@ -76,8 +79,11 @@ inline constexpr const char* kHostKey = "host";             // name of the machi
 inline constexpr const char* kHostsKey = "rank_hosts";      // of a run of many ranks: a JSON list, by rank
 inline constexpr const char* kRankNotesKey = "rank_notes";  // what was missing when the ranks were joined
 inline constexpr const char* kClockErrorKey = "clock_error_us";
-double clock_error_of(const RunSummary& summary);                // 0: not known
-void name_hosts(RankReport& report, const RunSummary& summary);  // also adds the notes
+inline constexpr const char* kBusRatesKey = "bus_rates";  // of the machine, measured alone: a JSON list
+double clock_error_of(const RunSummary& summary);         // 0: not known
+void add_summary(RankReport& report, const RunSummary& summary);  // hosts, notes, peak
+// Does nothing if the ranks are on several hosts: the links between hosts are others.
+void add_peak(RankReport& report, std::span<const BusRate> measured);
 
 // "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (12 %)". Empty without a straggler.
 std::string straggler_text(const RankReport& report);

@@ -54,13 +54,15 @@ std::string rank_rows(const RankReport& report) {
 }
 
 std::string collective_rows(const RankReport& report) {
-  std::string text = formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9}  {}\n", "bytes", "count", "wait µs",
-                               "transfer µs", "exposed µs", "bus GB/s", "collective");
+  std::string text = formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9} {:>10}  {}\n", "bytes", "count", "wait µs",
+                               "transfer µs", "exposed µs", "bus GB/s", "peak GB/s", "collective");
   for (const CollectiveRow& row : report.collectives)
-    text += formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9}  {}\n",
+    text += formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9} {:>10}  {}\n",
                       row.bytes == 0 ? "–" : bytes_text(static_cast<double>(row.bytes)), significant(row.count),
                       fixed(row.wait, 1), fixed(row.transfer, 1), fixed(row.exposed, 1),
-                      row.bus_gb_s > 0 ? significant(row.bus_gb_s) : "–", row.name);
+                      row.bus_gb_s > 0 ? significant(row.bus_gb_s) : "–",
+                      row.peak_gb_s > 0 ? significant(row.peak_gb_s) : "–", row.name);
+  if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   return text;
 }
 
@@ -135,7 +137,8 @@ std::string to_json(const RankReport& report) {
                            {"wait_us", row.wait},
                            {"transfer_us", row.transfer},
                            {"exposed_us", row.exposed},
-                           {"bus_gb_s", row.bus_gb_s}});
+                           {"bus_gb_s", row.bus_gb_s},
+                           {"peak_gb_s", row.peak_gb_s}});
   nlohmann::json json{{"ranks", ranks},
                       {"steps", report.steps},
                       {"collectives", collectives},
@@ -143,6 +146,7 @@ std::string to_json(const RankReport& report) {
                       {"wait_us", report.wait_us},
                       {"exposed_us", report.exposed_us},
                       {"clock_error_us", report.clock_error_us},
+                      {"bus_peak", ws::to_json(report.peak)},
                       {"notes", report.notes}};
   if (report.straggler.rank >= 0) json["straggler"] = json_of(report.straggler);
   json["more_late"] = nlohmann::json::array();

@@ -44,6 +44,20 @@ std::string count_text(double value) {
   return text;
 }
 
+namespace {
+constexpr std::string_view kTimes = " × ";
+}
+
+std::string several_text(size_t count, const std::string& what) {
+  return std::to_string(count) + std::string(kTimes) + what;
+}
+
+std::string without_count(const std::string& several) {
+  const size_t digits = several.find_first_not_of("0123456789");
+  const bool counted = digits != 0 && digits != several.npos && several.compare(digits, kTimes.size(), kTimes) == 0;
+  return counted ? several.substr(digits + kTimes.size()) : several;
+}
+
 std::string bytes_text(double bytes) {
   static constexpr const char* kUnits[] = {" B", " KiB", " MiB", " GiB", " TiB"};
   size_t unit = 0;

@@ -26,6 +26,8 @@ std::string fixed(double value, int decimals);           // "-0.31"; never "-0.0
 std::string signed_fixed(double value, int decimals);    // "+0.4", "0.0"
 std::string significant(double value, int digits = 3);   // "0.0193", "12345", "2.36 M", "3.2e-05"
 std::string count_text(double value);                    // "56 280"
+std::string several_text(size_t count, const std::string& what);  // "2 × NVIDIA H200"
+std::string without_count(const std::string& several);            // "NVIDIA H200", also of a text without a count
 std::string bytes_text(double bytes);                    // "512 B", "4.1 KiB", "0.64 MiB", "1.50 GiB"
 std::string duration_text(double seconds);               // "0.40 s", "12 s", "12 min 5 s", "1 h 2 min"
 std::string time_text(double us);                        // "27.1 µs", "1.84 ms", "2.00 s"

@@ -307,7 +307,7 @@ std::string without_rank(const std::string& name) {
 
 std::string devices_text(const std::vector<RunSummary>& ranks) {
   const bool same = std::ranges::all_of(ranks, [&](const RunSummary& r) { return r.device == ranks[0].device; });
-  return ranks[0].device.empty() || !same ? ranks[0].device : std::to_string(ranks.size()) + " × " + ranks[0].device;
+  return ranks[0].device.empty() || !same ? ranks[0].device : several_text(ranks.size(), ranks[0].device);
 }
 
 // The summary of the lowest rank, as one of all ranks.

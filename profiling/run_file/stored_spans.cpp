@@ -221,7 +221,7 @@ MultiprocessorReport StoredSpans::multiprocessors() { return multiprocessor_repo
 
 RankReport StoredSpans::ranks() {
   RankReport report = rank_report(trace_, reading(), clock_error_of(reader_.summary()));
-  name_hosts(report, reader_.summary());
+  add_summary(report, reader_.summary());
   if (const size_t lost = unread(); lost > 0)
     report.notes.push_back(std::to_string(lost) + " spans cannot be read: their collectives are not compared.");
   return report;

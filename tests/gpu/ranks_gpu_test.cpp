@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "engine/cuda/ranks/link_peak.h"
 #include "engine/cuda/ranks/nccl_ranks.h"
 #include "engine/cuda/ranks/peer_average.h"
 #include "engine/cuda/ranks/peer_ranks.h"
@@ -232,6 +233,21 @@ void expect_release(cuda::Ranks joined) {
   } catch (const Failure& problem) {
     EXPECT_STREQ(problem.what(), "the link is broken");
   }
+}
+
+TEST(BusRates, AreThoseOfTheLinks) {
+  NEEDS_GPUS(2);
+  int before = -1, after = -1;
+  cudaGetDevice(&before);
+  const std::atomic<bool> go{false}, stop{true};
+  const std::vector<BusRate> measured = cuda::measure_bus_rates(2, go);
+  ASSERT_GE(measured.size(), 6u);
+  for (const BusRate& rate : measured) EXPECT_EQ(rate.ranks, 2);
+  EXPECT_GT(measured.back().gb_s, 10 * measured.front().gb_s) << "small messages wait for the links";
+  EXPECT_GT(measured.back().gb_s, 5) << "less than a slow bus reaches";
+  EXPECT_TRUE(cuda::measure_bus_rates(2, stop).empty());
+  cudaGetDevice(&after);
+  EXPECT_EQ(after, before);
 }
 
 TEST(RanksGpu, AFailedRankReleasesTheOthers) {

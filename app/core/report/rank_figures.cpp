@@ -400,6 +400,7 @@ bool has_bandwidth(const RankReport& report) {
 Drawing bandwidth_figure(const RankReport& report, double width, double height, const FigureInk& ink, int chosen) {
   constexpr double kLeft = 44, kRight = 24, kTop = 12, kFoot = 24, kRadius = 4.5;
   constexpr int kDoublings = 5;  // from one tick to the next
+  static constexpr char kPeak[] = "peak: nothing else runs";
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   double least = 1e30, most_bytes = 1, most = 0;
@@ -411,6 +412,8 @@ Drawing bandwidth_figure(const RankReport& report, double width, double height, 
   if (most <= 0) return drawing;
   const double low = std::floor(std::log2(least) / kDoublings) * kDoublings,
                high = std::max(low + kDoublings, std::ceil((std::log2(most_bytes) + 0.3) / kDoublings) * kDoublings);
+  const auto peak = [&](double bytes) { return bus_rate(report.peak, static_cast<int>(report.ranks.size()), bytes); };
+  most = std::max(most, peak(std::exp2(high)));
   const double bottom = height - kFoot, right = width - kRight;
   const std::vector<double> lines = ticks(0, most * 1.1, false, 4);
   const double top_value = std::max(most * 1.1, lines.back());
@@ -427,6 +430,17 @@ Drawing bandwidth_figure(const RankReport& report, double width, double height, 
     drawing.text(x(std::exp2(power)), bottom + 16, size_tick(std::exp2(power)), Anchor::Middle, 11,
                  hex_colour(ink.secondary));
   std::vector<Box> taken;
+  std::vector<std::pair<double, double>> curve;
+  for (double power = low; power <= high; power += 0.5)
+    if (const double rate = peak(std::exp2(power)); rate > 0) curve.emplace_back(x(std::exp2(power)), y(rate));
+  if (curve.size() > 1) {
+    drawing.polyline(curve, hex_colour(ink.secondary), 1.5, {4, 3});
+    const Box box{kLeft + 8, kTop, kLetter * static_cast<double>(std::size(kPeak) - 1), 14};
+    drawing.text(box.x, box.y + 11, kPeak, Anchor::Start, 11, hex_colour(ink.secondary));
+    drawing.polyline({{box.x + box.width + 4, box.y + 7}, {box.x + box.width + 28, box.y + 7}}, hex_colour(ink.secondary),
+                     1.5, {4, 3});
+    taken.push_back({box.x, box.y, box.width + 28, box.height});
+  }
   for (const auto& c : report.collectives)
     if (c.bus_gb_s > 0 && c.bytes > 0)
       taken.push_back({x(static_cast<double>(c.bytes)) - 5, y(c.bus_gb_s) - 5, 10, 10});

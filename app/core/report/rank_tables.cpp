@@ -9,6 +9,9 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 using Kind = FigureTable::Kind;
 
+// 0: not known.
+double share_of_peak(const prof::CollectiveRow& row) { return row.peak_gb_s > 0 ? row.bus_gb_s / row.peak_gb_s : 0; }
+
 }  // namespace
 
 const char* const kCollectivesNote = "wait: for the last rank · exposed: transfer not under computation";
@@ -22,15 +25,21 @@ FigureTable collectives_table(const prof::RankReport& report) {
                    {"transfer", "us", Kind::Number, 1, "Time from the last arrival to the end."},
                    {"exposed", "us", Kind::Number, 1, "Part of the transfer that no computation hides."},
                    {"µs a step", "us", Kind::Number, 1, "Waiting and exposed transfer: what a step loses."}};
+  const bool peaks = std::ranges::any_of(report.collectives, [](const auto& c) { return share_of_peak(c) > 0; });
+  if (peaks)
+    table.columns.push_back({"% of peak", "%", Kind::Number, 0,
+                             "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."});
   double bytes = 0, count = 0, wait = 0, transfer = 0, exposed = 0;
   for (const prof::CollectiveRow& c : report.collectives) {
     const double size = c.bytes > 0 ? static_cast<double>(c.bytes) : kUnknown;
     table.rows.push_back({c.name, size, c.count, c.wait, c.transfer, c.exposed, c.wait + c.exposed});
+    if (peaks) table.rows.back().emplace_back(share_of_peak(c) > 0 ? 100 * share_of_peak(c) : kUnknown);
     bytes += size * c.count, count += c.count, wait += c.wait, transfer += c.transfer, exposed += c.exposed;
   }
   if (table.rows.size() > 1) {
     table.sum = true;
     table.rows.push_back({std::string("all"), bytes, count, wait, transfer, exposed, wait + exposed});
+    if (peaks) table.rows.back().emplace_back(kUnknown);
   }
   choose_decimals(table);
   return table;

@@ -4,8 +4,10 @@
 
 #include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -21,23 +23,25 @@ bool known(const lab::Ceilings& c) {
 
 // Asking the GPU starts the driver, so do it only if there is something to store.
 void keep_ceilings(prof::RunSummary& run) {
-  if (known(lab::remembered_ceilings(run.device))) keep_ceilings(run, device_info());
+  if (known(lab::remembered_ceilings(without_count(run.device)))) keep_ceilings(run, device_info());
 }
 
 void keep_ceilings(prof::RunSummary& run, const DeviceInfo& here) {
-  if (!here.cuda || here.name != run.device) return;
+  if (!here.cuda || here.name != without_count(run.device)) return;
   const lab::Ceilings measured = lab::remembered_ceilings(here.name, here.driver);
   if (!known(measured)) return;
   nlohmann::json kept = to_json(measured);
   kept["driver"] = here.driver;
   run.extra[kCeilings] = kept.dump();
+  if (!measured.bus_rates.empty()) run.extra[prof::kBusRatesKey] = to_json(measured.bus_rates).dump();
 }
 
 void keep_ceilings(const std::string& path) {
   try {
     prof::RunSummary run = prof::read_run_summary(path);
     keep_ceilings(run);
-    if (const auto kept = run.extra.find(kCeilings); kept != run.extra.end()) prof::keep_with_run(path, kCeilings, kept->second);
+    for (const char* key : {kCeilings, prof::kBusRatesKey})
+      if (const auto kept = run.extra.find(key); kept != run.extra.end()) prof::keep_with_run(path, key, kept->second);
   } catch (const Failure&) {  // the recording is complete without them
   }
 }

@@ -16,6 +16,7 @@
 #include "engine/devices/devices.h"
 #include "engine/lab/ceilings.h"
 #include "engine/plan/op_tags.h"
+#include "profiling/base/text.h"
 
 namespace ws::app {
 namespace {
@@ -83,13 +84,13 @@ void add_inner_ops(std::vector<prof::RooflinePoint>& points, const Run& run, con
 
 // True if the run used the same GPU as in this machine.
 bool can_measure(const Run& run) {
-  return device_info().cuda && run.device == QString::fromStdString(device_info().name);
+  return device_info().cuda && without_count(run.device.toStdString()) == device_info().name;
 }
 
 }  // namespace
 
 Roof roof_of(const QString& device, Precision precision) {
-  if (const auto seen = measured_roof(lab::remembered_ceilings(device.toStdString()), precision))
+  if (const auto seen = measured_roof(lab::remembered_ceilings(without_count(device.toStdString())), precision))
     return with_sheet(*seen, device);
   Roof roof{{}, false, false, QObject::tr("data sheet")};
   if (const Sheet* sheet = sheet_of(device)) {

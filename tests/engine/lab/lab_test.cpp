@@ -47,9 +47,12 @@ TEST_F(CeilingsFile, RemembersEachCardUntilItsDriverChanges) {
   EXPECT_EQ(remembered_ceilings("A card").read_write_bytes_s, 0);
   Ceilings c;
   c.read_write_bytes_s = 4e12, c.tf32_flops_s = 3.5e14;
+  c.bus_rates = {{2, 4096, 0.5}, {2, 1e8, 300}};
   remember_ceilings("A card", "580.1", c);
   remember_ceilings("Another", "580.1", Ceilings{.read_write_bytes_s = 1e12});
   EXPECT_EQ(remembered_ceilings("A card").tf32_flops_s, 3.5e14);
+  EXPECT_EQ(bus_rate(remembered_ceilings("A card").bus_rates, 2, 1e8), 300);
+  EXPECT_TRUE(remembered_ceilings("Another").bus_rates.empty());
   EXPECT_EQ(remembered_ceilings("A card", "580.1").read_write_bytes_s, 4e12);
   EXPECT_EQ(remembered_ceilings("A card", "590.2").read_write_bytes_s, 0);
   EXPECT_EQ(remembered_ceilings("Another").read_write_bytes_s, 1e12);

@@ -116,6 +116,22 @@ TEST(Ranks, TimesOfAStepAddUp) {
   EXPECT_NEAR(report.wait_us, 7 * 301 / 8.0, 2);
 }
 
+TEST(Ranks, StandBesideThePeakOfTheirLinks) {
+  const std::vector<BusRate> measured{{2, 1 << 20, 90}, {8, 1 << 20, 100}, {8, 25 << 20, 300}};
+  RunData run;
+  run.trace = MadeRanks{}.joined();
+  run.summary.extra[kBusRatesKey] = ws::to_json(measured).dump();
+  const RankReport report = rank_report(run);
+  EXPECT_EQ(report.peak.size(), 2u) << "of 8 GPUs only";
+  EXPECT_DOUBLE_EQ(report.collectives.at(0).peak_gb_s, 300);
+  EXPECT_NE(to_text(report).find("peak: "), std::string::npos);
+  run.summary.extra[kHostsKey] = R"(["a", "a", "a", "a", "b", "b", "b", "b"])";
+  EXPECT_TRUE(rank_report(run).peak.empty()) << "other links connect hosts";
+  run.summary.extra = {{kBusRatesKey, "["}};
+  EXPECT_TRUE(rank_report(run).peak.empty());
+  EXPECT_EQ(rank_report(run).collectives.at(0).peak_gb_s, 0);
+}
+
 TEST(Ranks, ShareTheirSteps) { EXPECT_EQ(trace_stats(MadeRanks{}.joined()).steps, 101u); }
 
 // The mean step of the split leaves evaluations out, too.

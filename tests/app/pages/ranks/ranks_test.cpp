@@ -214,6 +214,27 @@ void RanksTest::bandwidthIsThereIfItIsKnown() {
   prof::RankReport report = test::made_report();
   Shown shown(report);
   QVERIFY(shown.panel.bandwidthPane()->isVisible());
+  const auto said = [&] {
+    QStringList all;
+    for (const PaintedText& t : painted_texts(*shown.panel.bandwidth())) all << t.text;
+    return all.join('\n');
+  };
+  QVERIFY(!said().contains("peak"));
+  std::vector<BusRate> measured;
+  for (double bytes = 4096; bytes < 1e9; bytes *= 4) measured.push_back({8, bytes, 300 * bytes / (bytes + 2e6)});
+  add_peak(report, measured);
+  QVERIFY2(report.peak.empty(), "other links connect hosts");
+  for (prof::RankRow& row : report.ranks) row.host.clear();
+  add_peak(report, measured);
+  shown.panel.showReport(report);
+  QVERIFY2(said().contains("peak: nothing else runs"), qPrintable(said()));
+  const double share = 100 * report.collectives[0].bus_gb_s / report.collectives[0].peak_gb_s;
+  QVERIFY2(share > 1 && share < 300, qPrintable(QString::number(share)));
+  QCOMPARE(at_name(*shown.panel.collectives(), 0, "% of peak"), fixed_text(share, 1));
+  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty()) {
+    shown.panel.resize(1366, 700);
+    shown.panel.grab().save(folder + "/ranks-peak.png");
+  }
   for (prof::CollectiveRow& row : report.collectives) row.bus_gb_s = 0;
   shown.panel.showReport(report);
   QVERIFY(!shown.panel.bandwidthPane()->isVisible());

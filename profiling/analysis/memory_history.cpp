@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <unordered_map>
 
 namespace ws::prof {
@@ -88,19 +87,30 @@ void each_live_at_peak(const MemoryHistory& history, const std::function<void(co
 }
 
 std::vector<SizeBin> size_histogram(const MemoryHistory& history) {
-  std::map<int, SizeBin> bins;
-  for (const MemoryBlock& block : history.blocks) {
-    if (block.reserved) continue;
-    const int power = block.bytes == 0 ? 0 : std::bit_width(block.bytes) - 1;
-    SizeBin& bin = bins.try_emplace(power, SizeBin{power == 0 ? 0 : uint64_t{1} << power,
-                                                   power >= 63 ? ~uint64_t{0} : uint64_t{2} << power, 0, 0})
-                       .first->second;
-    ++bin.count;
-    bin.bytes += block.bytes;
-  }
-  std::vector<SizeBin> result;
-  for (const auto& [power, bin] : bins) result.push_back(bin);
-  return result;
+  SizeBins sizes;
+  for (const MemoryBlock& block : history.blocks)
+    if (!block.reserved) sizes.add(block.bytes);
+  return sizes.bins();
+}
+
+static size_t power_of(uint64_t bytes) { return bytes == 0 ? 0 : static_cast<size_t>(std::bit_width(bytes)) - 1; }
+
+void SizeBins::add(uint64_t bytes) {
+  Sum& sum = sums_[power_of(bytes)];
+  ++sum.count, sum.bytes += bytes;
+}
+
+void SizeBins::remove(uint64_t bytes) {
+  Sum& sum = sums_[power_of(bytes)];
+  --sum.count, sum.bytes -= bytes;
+}
+
+std::vector<SizeBin> SizeBins::bins() const {
+  std::vector<SizeBin> bins;
+  for (size_t power = 0; power < sums_.size(); ++power)
+    if (const Sum& sum = sums_[power]; sum.count > 0)
+      bins.push_back({power == 0 ? 0 : uint64_t{1} << power, power >= 63 ? ~uint64_t{0} : uint64_t{2} << power, sum.count, sum.bytes});
+  return bins;
 }
 
 }  // namespace ws::prof

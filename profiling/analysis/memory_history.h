@@ -1,5 +1,6 @@
 // Memory over time: live bytes, reserved bytes, and the address and lifetime of each block.
 #pragma once
+#include <array>
 #include <functional>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,20 @@ struct MemoryBlock {
 struct SizeBin {
   uint64_t from, to, count, bytes;
 };  // from <= size < to
+
+// How many blocks of which size there are, by powers of two.
+class SizeBins {
+ public:
+  void add(uint64_t bytes);
+  void remove(uint64_t bytes);
+  std::vector<SizeBin> bins() const;  // those with a block
+
+ private:
+  struct Sum {
+    uint64_t count = 0, bytes = 0;
+  };
+  std::array<Sum, 64> sums_;  // by power
+};
 
 struct MemoryHistory {
   std::vector<MemoryPoint> points;

@@ -1,6 +1,7 @@
 #include "profiling/analysis/memory_holes.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <set>
@@ -50,12 +51,77 @@ bool segments_hold_blocks(const MemoryHistory& history) {
   });
 }
 
+// Blocks that are live, in the order of their addresses. Every address that a block ever has is known before.
+class LiveBlocks {
+ public:
+  explicit LiveBlocks(const MemoryHistory& history) : rank_of_(history.blocks.size()) {
+    for (const MemoryBlock& block : history.blocks)
+      if (!block.reserved) addresses_.push_back(block.address);
+    std::ranges::sort(addresses_);
+    addresses_.erase(std::ranges::unique(addresses_).begin(), addresses_.end());
+    for (size_t i = 0; i < history.blocks.size(); ++i) rank_of_[i] = rank_at(history.blocks[i].address);
+    held_.resize(addresses_.size());
+    bits_.resize(addresses_.size() / 64 + 1);
+  }
+  void put(size_t block, uint64_t bytes) {
+    const size_t rank = rank_of_[block];
+    erase(rank);
+    held_[rank] = {block, bytes};
+    bits_[rank / 64] |= uint64_t{1} << rank % 64;
+    bytes_ += bytes;
+    sizes_.add(bytes);
+  }
+  void take(size_t block) {
+    if (const size_t rank = rank_of_[block]; is_live(rank) && held_[rank].block == block) erase(rank);
+  }
+  // The first address that a block ever has at or behind `address`.
+  size_t rank_at(uint64_t address) const {
+    return static_cast<size_t>(std::ranges::lower_bound(addresses_, address) - addresses_.begin());
+  }
+  // Calls found(address, bytes) for live blocks below `end`, the first of which has this rank or a later one.
+  template <typename Found>
+  void each(size_t rank, uint64_t end, const Found& found) const {
+    for (rank = next_live(rank); rank < addresses_.size() && addresses_[rank] < end; rank = next_live(rank + 1))
+      found(addresses_[rank], held_[rank].bytes);
+  }
+  uint64_t bytes() const { return bytes_; }
+  std::vector<SizeBin> sizes() const { return sizes_.bins(); }
+
+ private:
+  struct Held {
+    size_t block = 0;
+    uint64_t bytes = 0;
+  };
+  bool is_live(size_t rank) const { return bits_[rank / 64] >> rank % 64 & 1; }
+  size_t next_live(size_t rank) const {
+    if (rank >= addresses_.size()) return addresses_.size();
+    size_t word = rank / 64;
+    for (uint64_t bits = bits_[word] & ~uint64_t{0} << rank % 64;; bits = bits_[word]) {
+      if (bits != 0) return word * 64 + static_cast<size_t>(std::countr_zero(bits));
+      if (++word == bits_.size()) return addresses_.size();
+    }
+  }
+  void erase(size_t rank) {
+    if (!is_live(rank)) return;
+    bits_[rank / 64] &= ~(uint64_t{1} << rank % 64);
+    bytes_ -= held_[rank].bytes;
+    sizes_.remove(held_[rank].bytes);
+  }
+
+  std::vector<uint64_t> addresses_, bits_;
+  std::vector<size_t> rank_of_;  // by block
+  std::vector<Held> held_;
+  uint64_t bytes_ = 0;
+  SizeBins sizes_;
+};
+
 // Steps through a history once, from the first moment to the last.
 class Sweep {
  public:
-  explicit Sweep(const MemoryHistory& history) : history_(history), by_end_(history.blocks.size()) {
+  explicit Sweep(const MemoryHistory& history) : history_(history), by_end_(history.blocks.size()), used_(history) {
     in_segments_ = segments_hold_blocks(history);
-    if (!in_segments_) places_ = ever_used(history);
+    if (!in_segments_)
+      for (const auto& [address, bytes] : ever_used(history)) places_.push_back({address, bytes, used_.rank_at(address)});
     std::iota(by_end_.begin(), by_end_.end(), size_t{0});
     std::ranges::stable_sort(by_end_, {}, [&](size_t i) { return history.blocks[i].end; });
   }
@@ -65,18 +131,17 @@ class Sweep {
     MemoryMoment moment;
     moment.time = time;
     for (const auto& [address, block] : segments_) moment.reserved += history_.blocks[block].bytes;
-    MemoryHistory live;
-    for (const auto& [address, block] : used_) {
-      moment.live += history_.blocks[block].bytes;
-      live.blocks.push_back(history_.blocks[block]);
-    }
-    moment.sizes = size_histogram(live);
+    moment.live = used_.bytes();
+    moment.sizes = used_.sizes();
     find_holes(moment);
     return moment;
   }
 
  private:
-  using Open = std::map<uint64_t, size_t>;  // address → index of the block
+  struct Place {
+    uint64_t address, bytes;
+    size_t rank;  // of the first block in it
+  };
 
   void advance(TimeNs time) {
     const auto& blocks = history_.blocks;
@@ -94,41 +159,47 @@ class Sweep {
   void open(size_t i) {
     const MemoryBlock& block = history_.blocks[i];
     if (block.freed && block.end <= block.begin) return;
-    (block.reserved ? segments_ : used_)[block.address] = i;
+    if (block.reserved)
+      segments_[block.address] = i;
+    else
+      used_.put(i, block.bytes);
   }
   void close(size_t i) {
     const MemoryBlock& block = history_.blocks[i];
-    Open& known = block.reserved ? segments_ : used_;
-    if (const auto at = known.find(block.address); block.freed && at != known.end() && at->second == i) known.erase(at);
+    if (!block.freed) return;
+    if (!block.reserved)
+      used_.take(i);
+    else if (const auto at = segments_.find(block.address); at != segments_.end() && at->second == i)
+      segments_.erase(at);
   }
 
   void find_holes(MemoryMoment& moment) const {
-    if (!in_segments_) {
-      for (const auto& [address, bytes] : places_) holes_of(moment, address, bytes);
-      return;
-    }
-    for (const auto& [address, block] : segments_) holes_of(moment, address, history_.blocks[block].bytes);
+    for (const Place& place : places_) holes_of(moment, place);
+    if (!in_segments_) return;
+    for (const auto& [address, block] : segments_)
+      holes_of(moment, {address, history_.blocks[block].bytes, used_.rank_at(address)});
   }
-  void holes_of(MemoryMoment& moment, uint64_t address, uint64_t bytes) const {
-    uint64_t at = address;
-    const uint64_t end = address + bytes;
+  void holes_of(MemoryMoment& moment, const Place& place) const {
+    uint64_t at = place.address;
+    const uint64_t end = place.address + place.bytes;
     const auto hole = [&](uint64_t to) {
       if (to <= at) return;
       ++moment.holes;
       moment.free_bytes += to - at;
       moment.largest_hole = std::max(moment.largest_hole, to - at);
     };
-    for (auto block = used_.lower_bound(address); block != used_.end() && block->first < end; ++block) {
-      hole(block->first);
-      at = std::max(at, std::min(end, block->first + history_.blocks[block->second].bytes));
-    }
+    used_.each(place.rank, end, [&](uint64_t address, uint64_t bytes) {
+      hole(address);
+      at = std::max(at, std::min(end, address + bytes));
+    });
     hole(end);
   }
 
   const MemoryHistory& history_;
   std::vector<size_t> by_end_;
-  Open used_, segments_;
-  Places places_;
+  LiveBlocks used_;
+  std::map<uint64_t, size_t> segments_;  // address → index of the block
+  std::vector<Place> places_;
   bool in_segments_ = false;
   size_t next_ = 0, ended_ = 0;
 };
@@ -136,8 +207,6 @@ class Sweep {
 }  // namespace
 
 MemoryMoment memory_moment(const MemoryHistory& history, TimeNs time) { return Sweep(history).at(time); }
-
-double fragmentation(const MemoryHistory& history, TimeNs time) { return memory_moment(history, time).fragmentation(); }
 
 std::vector<MemoryMoment> memory_moments(const MemoryHistory& history, TimeNs begin, TimeNs end, size_t most) {
   std::vector<TimeNs> times;

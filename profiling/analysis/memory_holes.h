@@ -24,6 +24,5 @@ MemoryMoment memory_moment(const MemoryHistory& history, TimeNs time);
 constexpr size_t kMemoryMoments = 256;  // so many are examined everywhere, so that all views find the same one the worst
 // One moment after each change in the range, thinned evenly to at most `most`.
 std::vector<MemoryMoment> memory_moments(const MemoryHistory& history, TimeNs begin, TimeNs end, size_t most);
-double fragmentation(const MemoryHistory& history, TimeNs time);
 
 }  // namespace ws::prof

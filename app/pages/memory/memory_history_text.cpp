@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kNewestEvents = 20'000;  // the page is recomputed each second while a run is live
 
 void judge(MemoryStory& story, const prof::MemoryHistory& history) {
-  story.at_peak = story.worst = prof::fragmentation(history, history.peak_time);
+  story.at_peak = story.worst = prof::memory_moment(history, history.peak_time).fragmentation();
   for (const prof::MemoryMoment& moment : story.moments) story.worst = std::max(story.worst, moment.fragmentation());
 }
 

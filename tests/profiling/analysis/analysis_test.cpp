@@ -327,8 +327,8 @@ TEST(MemoryHistory, FollowsBlocksAndHoles) {
   ASSERT_EQ(history.blocks.size(), 4u);
   EXPECT_EQ(history.blocks[2].end, 40);
   EXPECT_TRUE(history.blocks[2].freed);
-  EXPECT_DOUBLE_EQ(fragmentation(history, 45), 0.5);  // two holes of 100
-  EXPECT_DOUBLE_EQ(fragmentation(history, 35), 0);
+  EXPECT_DOUBLE_EQ(memory_moment(history, 45).fragmentation(), 0.5);  // two holes of 100
+  EXPECT_DOUBLE_EQ(memory_moment(history, 35).fragmentation(), 0);
   ASSERT_EQ(size_histogram(history).size(), 1u);
   EXPECT_EQ(size_histogram(history)[0].from, 64u);
   EXPECT_EQ(size_histogram(history)[0].count, 3u);
@@ -359,7 +359,7 @@ TEST(MemoryHistory, HolesWithoutSegmentsLieBetweenTheBlocks) {
   EXPECT_EQ(accounts[1].worst.time, 1);  // before the last two places were taken
   EXPECT_EQ(accounts[1].worst.free_bytes, 150u);
   EXPECT_DOUBLE_EQ(accounts[1].worst.fragmentation(), 1 - 100.0 / 150);
-  EXPECT_DOUBLE_EQ(fragmentation(accounts[1].history, 5), 1 - 300.0 / 350);
+  EXPECT_DOUBLE_EQ(memory_moment(accounts[1].history, 5).fragmentation(), 1 - 300.0 / 350);
   const auto moments = memory_moments(accounts[1].history, 3, 5, 100);
   ASSERT_EQ(moments.size(), 2u);
   EXPECT_EQ(moments[0].live, 550u);
@@ -424,7 +424,7 @@ TEST(MemoryHistory, BlocksThatAreTheirOwnSegmentsAreNoPool) {
       trace.append_memory({time + 5, address, bytes, 1, 0, MemoryAction::Release, 0});
     }
   const MemoryHistory history = memory_history(trace);
-  EXPECT_DOUBLE_EQ(fragmentation(history, 50), 0.5) << "a hole before and one behind the second block";
+  EXPECT_DOUBLE_EQ(memory_moment(history, 50).fragmentation(), 0.5) << "a hole before and one behind the second block";
 }
 
 TEST(KernelTable, GraphsRecordedAsAWholeHaveRows) {

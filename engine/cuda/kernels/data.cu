@@ -5,7 +5,7 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kCopyThreads = 256;
 
 __global__ void set_clock_kernel(StepClock* clock, StepClock value) {
   wait_for_previous();
@@ -60,7 +60,7 @@ __global__ void fill_line_kernel(float* x, float* y, int64_t points, int64_t fir
 }  // namespace
 
 void fill_line(Queue queue, float* x, float* y, int64_t points, int64_t first, const data::DataSpec& spec) {
-  launch(queue, fill_line_kernel, ceil_div(points, kThreads), kThreads, 0, x, y, points, first, spec.seed,
+  launch(queue, fill_line_kernel, ceil_div(points, kCopyThreads), kCopyThreads, 0, x, y, points, first, spec.seed,
          static_cast<float>(spec.slope), static_cast<float>(spec.intercept), static_cast<float>(spec.noise));
 }
 
@@ -77,7 +77,7 @@ void gather_rows(Queue queue, const Tensor& in, const uint32_t* order, int64_t f
   const bool whole = numbers && packs(in, 8) && packs(out, 8);
   const GatherArguments g{in, out, order, first, at.clock, at.offset, whole ? out.cols / 8 : out.cols};
   const auto kernel = whole ? gather_rows_kernel<true> : gather_rows_kernel<false>;
-  launch(queue, kernel, ceil_div(out.rows * g.per_row, kThreads), kThreads, 0, g);
+  launch(queue, kernel, ceil_div(out.rows * g.per_row, kCopyThreads), kCopyThreads, 0, g);
 }
 
 bool made_for([[maybe_unused]] int major, [[maybe_unused]] int minor) {

@@ -7,20 +7,20 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int kBlocks = 8, kThreads = 512, kWarps = kThreads / 32, kAll = kBlocks * kThreads;
+constexpr int kBlocks = 8, kClusterThreads = 512, kClusterWarps = kClusterThreads / 32, kAll = kBlocks * kClusterThreads;
 constexpr int kMostPacks = 10;
 static_assert(kClusterPoints <= int64_t{4} * kAll * kMostPacks);
 
 // A thread's share of the points: packs of four, kAll apart, and perhaps one of the up to three remaining points.
 template <int Packs>
-struct Share {
+struct ClusterShare {
   FourPoints packs[Packs];
   int count = 0;
   float x = 0, y = 0;
   bool one_more = false;
 
-  __device__ explicit Share(const Points& points) {
-    const int64_t mine = blockIdx.x * kThreads + threadIdx.x, all = points.n / 4, left_over = 4 * all + mine;
+  __device__ explicit ClusterShare(const Points& points) {
+    const int64_t mine = blockIdx.x * kClusterThreads + threadIdx.x, all = points.n / 4, left_over = 4 * all + mine;
     if (mine < all) count = static_cast<int>((all - 1 - mine) / kAll) + 1;
 #pragma unroll
     for (int j = 0; j < Packs; ++j)
@@ -49,7 +49,7 @@ struct Share {
 
 // Shared memory of a block. It has two sets of slots: a block may be one step ahead of a block that still reads.
 struct Trading {
-  LineSums warps[kWarps];
+  LineSums warps[kClusterWarps];
   LineSums blocks[2][kBlocks];
 };
 
@@ -60,7 +60,7 @@ __device__ __forceinline__ LineSums sum_over_cluster(const Cluster& cluster, Lin
   if (lane == 0) trading.warps[warp] = s;
   __syncthreads();
   if (warp == 0) {
-    s = sum_over<kWarps>(trading.warps[lane % kWarps]);
+    s = sum_over<kClusterWarps>(trading.warps[lane % kClusterWarps]);
     if (lane < kBlocks) *cluster.map_shared_rank(&trading.blocks[set][blockIdx.x], lane) = s;
   }
   cluster.sync();
@@ -68,14 +68,14 @@ __device__ __forceinline__ LineSums sum_over_cluster(const Cluster& cluster, Lin
 }
 
 template <int Packs>
-__global__ __launch_bounds__(kThreads) void line_cluster_kernel(const __grid_constant__ LineArguments a) {
+__global__ __launch_bounds__(kClusterThreads) void line_cluster_kernel(const __grid_constant__ LineArguments a) {
 #if __CUDA_ARCH__ >= 900  // older GPUs have no clusters and never launch this kernel
   __shared__ Trading trading;
   const auto cluster = cooperative_groups::this_cluster();
   auto begun = cluster.barrier_arrive();  // a block may write another block's shared memory only after that block runs
   const LinearStep& l = a.step;
   if (!l.data_is_constant) wait_for_previous();
-  const Share<Packs> share(points_of(a));
+  const ClusterShare<Packs> share(points_of(a));
   if (l.data_is_constant) wait_for_previous();
   const auto sums = [&](float w, float b) { return share.sums(w, b); };
   cluster.barrier_wait(std::move(begun));
@@ -90,7 +90,7 @@ void linear_steps_in_cluster(Queue queue, const LineArguments& a) {
   const auto kernel = packs <= 1   ? line_cluster_kernel<1>
                       : packs <= 4 ? line_cluster_kernel<4>
                                    : line_cluster_kernel<kMostPacks>;
-  launch_in_clusters(queue, kernel, kBlocks, kThreads, 0, kBlocks, a);
+  launch_in_clusters(queue, kernel, kBlocks, kClusterThreads, 0, kBlocks, a);
 }
 
 }  // namespace ws::cuda

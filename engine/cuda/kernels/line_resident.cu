@@ -10,7 +10,7 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int kThreads = 512, kWarps = kThreads / 32;
+constexpr int kResidentThreads = 512, kResidentWarps = kResidentThreads / 32;
 constexpr int kInRegisters = 8;  // packs of four points per thread; the others are in shared memory
 constexpr int kMostBlocks = 160;
 constexpr int64_t kPackBytes = 2 * sizeof(float4);
@@ -67,15 +67,15 @@ struct Share {
   bool one_more = false;
 
   __device__ Share(const Points& points, float4* memory, int rounds_shared)
-      : x_shared(memory + threadIdx.x), y_shared(x_shared + rounds_shared * kThreads) {
-    const int64_t mine = blockIdx.x * kThreads + threadIdx.x, all = points.n / 4, left_over = 4 * all + mine;
-    const int64_t round = static_cast<int64_t>(gridDim.x) * kThreads;
+      : x_shared(memory + threadIdx.x), y_shared(x_shared + rounds_shared * kResidentThreads) {
+    const int64_t mine = blockIdx.x * kResidentThreads + threadIdx.x, all = points.n / 4, left_over = 4 * all + mine;
+    const int64_t round = static_cast<int64_t>(gridDim.x) * kResidentThreads;
     if (mine < all) count = static_cast<int>((all - 1 - mine) / round) + 1;
     const auto* x_packs = reinterpret_cast<const float4*>(points.x);
     const auto* y_packs = reinterpret_cast<const float4*>(points.y);
     for (int j = kInRegisters; j < count; ++j) {
-      __pipeline_memcpy_async(x_shared + (j - kInRegisters) * kThreads, x_packs + mine + j * round, 16);
-      __pipeline_memcpy_async(y_shared + (j - kInRegisters) * kThreads, y_packs + mine + j * round, 16);
+      __pipeline_memcpy_async(x_shared + (j - kInRegisters) * kResidentThreads, x_packs + mine + j * round, 16);
+      __pipeline_memcpy_async(y_shared + (j - kInRegisters) * kResidentThreads, y_packs + mine + j * round, 16);
     }
     __pipeline_commit();
 #pragma unroll
@@ -92,14 +92,14 @@ struct Share {
     for (int j = 0; j < kInRegisters; ++j)
       if (j < count) add_four(s, packs[j], w, b);
 #pragma unroll 2
-    for (int j = 0; j < count - kInRegisters; ++j) add_four(s, {x_shared[j * kThreads], y_shared[j * kThreads]}, w, b);
+    for (int j = 0; j < count - kInRegisters; ++j) add_four(s, {x_shared[j * kResidentThreads], y_shared[j * kResidentThreads]}, w, b);
     if (one_more) s.add(x, y, w, b);
     return s;
   }
 };
 
 struct Parts {
-  LineSums warps[kWarps];
+  LineSums warps[kResidentWarps];
   LineSums blocks[kMostBlocks / 32];
 };
 
@@ -110,7 +110,7 @@ __device__ __forceinline__ LineSums sum_over_grid(LineSums s, Slot* slots, uint3
   if (lane == 0) parts.warps[warp] = s;
   __syncthreads();
   if (warp == 0) {
-    s = sum_over<kWarps>(parts.warps[lane % kWarps]);
+    s = sum_over<kResidentWarps>(parts.warps[lane % kResidentWarps]);
     if (lane == 0) write_slot(slots + blockIdx.x, s, number);
   }
   if (warp * 32 < blocks) {
@@ -124,7 +124,7 @@ __device__ __forceinline__ LineSums sum_over_grid(LineSums s, Slot* slots, uint3
   return total;
 }
 
-__global__ __launch_bounds__(kThreads, 1) void line_resident_kernel(const __grid_constant__ LineArguments a,
+__global__ __launch_bounds__(kResidentThreads, 1) void line_resident_kernel(const __grid_constant__ LineArguments a,
                                                                     Scratch scratch, int rounds_shared) {
   extern __shared__ float4 memory[];
   __shared__ Parts parts;
@@ -153,21 +153,21 @@ const Room& room() {
     if (!ask(cudaDevAttrCooperativeLaunch)) return Room{};
     const int64_t own = sizeof(Parts) + 1024;
     const int64_t bytes = std::max<int64_t>(0, ask(cudaDevAttrMaxSharedMemoryPerBlockOptin) - own);
-    return Room{std::min(ask(cudaDevAttrMultiProcessorCount), kMostBlocks), bytes / (kThreads * kPackBytes)};
+    return Room{std::min(ask(cudaDevAttrMultiProcessorCount), kMostBlocks), bytes / (kResidentThreads * kPackBytes)};
   }();
   return found;
 }
 
 }  // namespace
 
-int64_t most_resident_points() { return 4 * kThreads * room().blocks * (kInRegisters + room().rounds_shared); }
+int64_t most_resident_points() { return 4 * kResidentThreads * room().blocks * (kInRegisters + room().rounds_shared); }
 
 void linear_steps_resident(Queue queue, Scratch scratch, const LineArguments& a) {
-  const int64_t rounds = ceil_div(a.step.x.rows / 4, int64_t{kThreads} * room().blocks);
+  const int64_t rounds = ceil_div(a.step.x.rows / 4, int64_t{kResidentThreads} * room().blocks);
   const int shared = static_cast<int>(std::max<int64_t>(0, rounds - kInRegisters));
-  const size_t bytes = static_cast<size_t>(shared * kThreads * kPackBytes);
+  const size_t bytes = static_cast<size_t>(shared * kResidentThreads * kPackBytes);
   allow_shared(line_resident_kernel, bytes);
-  launch_together(queue, line_resident_kernel, room().blocks, kThreads, bytes, a, scratch, shared);
+  launch_together(queue, line_resident_kernel, room().blocks, kResidentThreads, bytes, a, scratch, shared);
 }
 
 }  // namespace ws::cuda

@@ -4,7 +4,7 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int kThreads = 512, kAhead = 4;  // packs of four points that a thread loads before it uses the first
+constexpr int kLineThreads = 512, kAhead = 4;  // packs of four points that a thread loads before it uses the first
 
 // A thread's packs, `step` apart. Every other step goes backwards, so it first reads what the cache loaded last.
 // Otherwise data slightly larger than the cache would evict itself.
@@ -77,9 +77,9 @@ __device__ void finish_line(const LineArguments& a, const Ready& ready, float sq
   move_one(a, ready.factors, a.step.b_param, a.step.b, ready.b, db);
 }
 
-__global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_constant__ LineArguments a,
+__global__ __launch_bounds__(kLineThreads) void linear_step_kernel(const __grid_constant__ LineArguments a,
                                                                Scratch scratch) {
-  __shared__ Sums shared[kThreads / 32];
+  __shared__ Sums shared[kLineThreads / 32];
   Ready ready;
   const LineSums s = sum_points(a, ready);
   Sums total;
@@ -87,9 +87,9 @@ __global__ __launch_bounds__(kThreads) void linear_step_kernel(const __grid_cons
   if (grid_sum(scratch, mine, total, shared)) finish_line(a, ready, total.loss, total.correct, total.rows);
 }
 
-__global__ __launch_bounds__(kThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a,
+__global__ __launch_bounds__(kLineThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a,
                                                                 Scratch scratch, float* slot) {
-  __shared__ Sums shared[kThreads / 32];
+  __shared__ Sums shared[kLineThreads / 32];
   Ready ready;
   const LineSums s = sum_points(a, ready);
   Sums total;
@@ -140,9 +140,9 @@ __device__ void finish_wide(const LineArguments& a, const float* all) {
   }
 }
 
-__global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_constant__ LineArguments a,
+__global__ __launch_bounds__(kLineThreads) void linear_wide_kernel(const __grid_constant__ LineArguments a,
                                                                Scratch scratch) {
-  __shared__ Sums shared[kThreads / 32];
+  __shared__ Sums shared[kLineThreads / 32];
   wait_for_previous();
   const LinearStep& l = a.step;
   const Ref x = resolve(l.x), y = resolve(l.y);
@@ -161,7 +161,7 @@ __global__ __launch_bounds__(kThreads) void linear_wide_kernel(const __grid_cons
 }
 
 int64_t blocks_for(const LinearStep& step) {
-  return std::clamp<int64_t>(ceil_div(step.x.rows, 4 * kThreads), 1, 2 * kMultiprocessors);
+  return std::clamp<int64_t>(ceil_div(step.x.rows, 4 * kLineThreads), 1, 2 * kMultiprocessors);
 }
 
 bool fits_cluster(const Tensor& x) { return runs_clusters() && x.cols == 1 && x.rows <= kClusterPoints; }
@@ -180,14 +180,14 @@ void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
   if (step.x.cols > 1) {
     const int64_t room = (kScratchBytes - kCounterBytes - kExchangeBytes) / 4 / (step.x.cols + 2);
     if (room < 1) throw Failure("a linear model on the GPU takes at most a million inputs");
-    const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kThreads), room, kMultiprocessors});
-    return launch(queue, linear_wide_kernel, blocks, kThreads, 0, a, scratch);
+    const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kLineThreads), room, kMultiprocessors});
+    return launch(queue, linear_wide_kernel, blocks, kLineThreads, 0, a, scratch);
   }
-  launch(queue, linear_step_kernel, blocks_for(step), kThreads, 0, a, scratch);
+  launch(queue, linear_step_kernel, blocks_for(step), kLineThreads, 0, a, scratch);
 }
 
 void linear_chunk(Queue queue, Scratch scratch, const LinearStep& step, int chunk, float* partials) {
-  launch(queue, linear_chunk_kernel, blocks_for(step), kThreads, 0, line_arguments(step), scratch,
+  launch(queue, linear_chunk_kernel, blocks_for(step), kLineThreads, 0, line_arguments(step), scratch,
          partials + 3 * chunk);
 }
 

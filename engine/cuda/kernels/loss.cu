@@ -4,15 +4,15 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int kThreads = 256, kWarps = kThreads / 32, kMaxBlocks = 1024;
+constexpr int kLossThreads = 256, kLossWarps = kLossThreads / 32, kMaxBlocks = 1024;
 
-int64_t row_blocks(int64_t rows) { return std::min<int64_t>(ceil_div(rows, kWarps), kMaxBlocks); }
+int64_t row_blocks(int64_t rows) { return std::min<int64_t>(ceil_div(rows, kLossWarps), kMaxBlocks); }
 
 // Calls row(r, lane) for the rows of this warp, with a grid stride.
 template <class F>
 __device__ __forceinline__ void for_rows(int64_t rows, F row) {
-  const int64_t step = static_cast<int64_t>(gridDim.x) * kWarps;
-  for (int64_t r = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / 32; r < rows; r += step)
+  const int64_t step = static_cast<int64_t>(gridDim.x) * kLossWarps;
+  for (int64_t r = static_cast<int64_t>(blockIdx.x) * kLossWarps + threadIdx.x / 32; r < rows; r += step)
     row(r, threadIdx.x % 32);
 }
 
@@ -57,7 +57,7 @@ __device__ __forceinline__ int label_of(Ref labels, int64_t row) {
 }
 
 __global__ void cross_entropy_kernel(Tensor p, Tensor labels, Scratch scratch, StepAt at) {
-  __shared__ Sums shared[kWarps];
+  __shared__ Sums shared[kLossWarps];
   wait_for_previous();
   const Ref from = resolve(p), truth = resolve(labels);
   const int cols = static_cast<int>(p.cols);
@@ -88,7 +88,7 @@ __global__ void softmax_grad_kernel(Tensor p, Tensor labels, const LossScale* sc
 // `sums`.
 __global__ void softmax_cross_entropy_kernel(Tensor z, Tensor labels, const LossScale* scale, Tensor dz,
                                              Scratch scratch, StepAt at, double* sums) {
-  __shared__ Sums shared[kWarps];
+  __shared__ Sums shared[kLossWarps];
   wait_for_previous();
   const Ref from = resolve(z), truth = resolve(labels), to = resolve(dz);
   const int cols = static_cast<int>(z.cols);
@@ -118,7 +118,7 @@ __global__ void softmax_cross_entropy_kernel(Tensor z, Tensor labels, const Loss
 // One thread per element; the thread of column 0 counts the row.
 __global__ void squared_error_kernel(Tensor z, Tensor y, const LossScale* scale, Tensor dz, Scratch scratch, StepAt at,
                                      double* sums, bool want_loss) {
-  __shared__ Sums shared[kWarps];
+  __shared__ Sums shared[kLossWarps];
   wait_for_previous();
   const Ref from = resolve(z), truth = resolve(y), to = resolve(dz);
   const float factor = 2.f * gradient_scale(z.elements(), scale);
@@ -138,49 +138,49 @@ __global__ void squared_error_kernel(Tensor z, Tensor y, const LossScale* scale,
   sums[0] += total.loss, sums[1] += total.correct, sums[2] += total.rows;
 }
 
-int64_t element_blocks(const Tensor& z) { return std::min<int64_t>(ceil_div(z.elements(), kThreads), kMaxBlocks); }
+int64_t element_blocks(const Tensor& z) { return std::min<int64_t>(ceil_div(z.elements(), kLossThreads), kMaxBlocks); }
 
 }  // namespace
 
 void softmax(Queue queue, const Tensor& z, const Tensor& p) {
-  launch(queue, softmax_kernel, row_blocks(z.rows), kThreads, 0, z, p);
+  launch(queue, softmax_kernel, row_blocks(z.rows), kLossThreads, 0, z, p);
 }
 
 void cross_entropy(Queue queue, Scratch scratch, const Tensor& p, const Tensor& labels, StepAt at) {
-  launch(queue, cross_entropy_kernel, row_blocks(p.rows), kThreads, 0, p, labels, scratch, at);
+  launch(queue, cross_entropy_kernel, row_blocks(p.rows), kLossThreads, 0, p, labels, scratch, at);
 }
 
 void softmax_grad(Queue queue, const Tensor& p, const Tensor& labels, const LossScale* scale, const Tensor& dz) {
-  launch(queue, softmax_grad_kernel, ceil_div(p.elements(), kThreads), kThreads, 0, p, labels, scale, dz);
+  launch(queue, softmax_grad_kernel, ceil_div(p.elements(), kLossThreads), kLossThreads, 0, p, labels, scale, dz);
 }
 
 void softmax_cross_entropy(Queue queue, Scratch scratch, const Tensor& z, const Tensor& labels, const LossScale* scale,
                            const Tensor& dz, StepAt at) {
-  launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kThreads, 0, z, labels, scale, dz, scratch, at,
+  launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kLossThreads, 0, z, labels, scale, dz, scratch, at,
          nullptr);
 }
 
 void squared_error(Queue queue, Scratch scratch, const Tensor& z, const Tensor& y, StepAt at) {
-  launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, nullptr, Tensor{}, scratch, at, nullptr,
+  launch(queue, squared_error_kernel, element_blocks(z), kLossThreads, 0, z, y, nullptr, Tensor{}, scratch, at, nullptr,
          true);
 }
 
 void squared_error_grad(Queue queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz) {
-  launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, scale, dz, Scratch{}, StepAt{}, nullptr,
+  launch(queue, squared_error_kernel, element_blocks(z), kLossThreads, 0, z, y, scale, dz, Scratch{}, StepAt{}, nullptr,
          false);
 }
 
 void squared_error_fused(Queue queue, Scratch scratch, const Tensor& z, const Tensor& y, const LossScale* scale,
                          const Tensor& dz, StepAt at) {
-  launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, scale, dz, scratch, at, nullptr, true);
+  launch(queue, squared_error_kernel, element_blocks(z), kLossThreads, 0, z, y, scale, dz, scratch, at, nullptr, true);
 }
 
 void evaluate_loss(Queue queue, Scratch scratch, LossKind loss, const Tensor& z, const Tensor& y, double* sums) {
   if (loss == LossKind::CrossEntropy)
-    launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kThreads, 0, z, y, nullptr, Tensor{}, scratch,
+    launch(queue, softmax_cross_entropy_kernel, row_blocks(z.rows), kLossThreads, 0, z, y, nullptr, Tensor{}, scratch,
            StepAt{}, sums);
   else
-    launch(queue, squared_error_kernel, element_blocks(z), kThreads, 0, z, y, nullptr, Tensor{}, scratch, StepAt{},
+    launch(queue, squared_error_kernel, element_blocks(z), kLossThreads, 0, z, y, nullptr, Tensor{}, scratch, StepAt{},
            sums, true);
 }
 

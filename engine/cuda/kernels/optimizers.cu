@@ -4,7 +4,7 @@
 namespace ws::cuda {
 namespace {
 
-constexpr int kThreads = 256, kEach = 4;  // elements per thread
+constexpr int kUpdateThreads = 256, kEach = 4;  // elements per thread
 
 // Block b works on the parameter whose range of blocks holds b.
 struct UpdateBatch {
@@ -30,7 +30,7 @@ __global__ void update_kernel(const __grid_constant__ UpdateBatch batch) {
   wait_for_previous();
   const int which = find_tensor(batch.first_block, batch.count);
   const ParamRef& p = batch.parameters[which];
-  const int64_t i = (static_cast<int64_t>(blockIdx.x - batch.first_block[which]) * kThreads + threadIdx.x) * kEach;
+  const int64_t i = (static_cast<int64_t>(blockIdx.x - batch.first_block[which]) * kUpdateThreads + threadIdx.x) * kEach;
   if (i >= p.n) return;
   const int count = static_cast<int>(min(p.n - i, static_cast<int64_t>(kEach)));
   const StepFactors factors = step_factors(batch.optimizer);
@@ -68,7 +68,7 @@ __global__ void check_finite_kernel(const __grid_constant__ CheckBatch batch, Sc
   const int64_t block = blockIdx.x - batch.first_block[which], n = t.elements();
   bool bad = false;
   for (int r = 0; r < kCheckRounds; ++r) {
-    const int64_t i = ((block * kCheckRounds + r) * kThreads + threadIdx.x) * kCheckEach;
+    const int64_t i = ((block * kCheckRounds + r) * kUpdateThreads + threadIdx.x) * kCheckEach;
     const int count = static_cast<int>(max(min(n - i, static_cast<int64_t>(kCheckEach)), static_cast<int64_t>(0)));
     if (count == 0) break;
     const Pack<kCheckEach> v = load_some<kCheckEach>(from, i, count, true);
@@ -82,7 +82,7 @@ __global__ void check_finite_kernel(const __grid_constant__ CheckBatch batch, Sc
 }
 
 void launch_update(Queue queue, UpdateBatch& batch, int64_t blocks) {
-  if (batch.count > 0) launch(queue, update_kernel, blocks, kThreads, 0, batch);
+  if (batch.count > 0) launch(queue, update_kernel, blocks, kUpdateThreads, 0, batch);
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ void update_all(Queue queue, const OptimizerRef& optimizer, std::span<const Para
   for (const ParamRef& p : parameters) {
     batch.parameters[batch.count] = for_optimizer(p, optimizer.kind);
     batch.first_block[batch.count++] = static_cast<int>(blocks);
-    blocks += ceil_div(p.n, kThreads * kEach);
+    blocks += ceil_div(p.n, kUpdateThreads * kEach);
     if (batch.count < kMaxParameters) continue;
     launch_update(queue, batch, blocks);
     batch.count = 0;
@@ -114,9 +114,9 @@ void check_finite(Queue queue, Scratch scratch, std::span<const Tensor> gradient
   for (const Tensor& t : gradients) {
     batch.tensors[batch.count] = t;
     batch.first_block[batch.count++] = static_cast<int>(blocks);
-    blocks += ceil_div(t.elements(), kThreads * kCheckEach * kCheckRounds);
+    blocks += ceil_div(t.elements(), kUpdateThreads * kCheckEach * kCheckRounds);
   }
-  launch(queue, check_finite_kernel, blocks, kThreads, 0, batch, scratch, scale);
+  launch(queue, check_finite_kernel, blocks, kUpdateThreads, 0, batch, scratch, scale);
 }
 
 }  // namespace ws::cuda

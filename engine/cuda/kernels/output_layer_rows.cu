@@ -9,7 +9,7 @@ constexpr int64_t kManyRows = 1024;
 // Gradients need registers, so a multiprocessor holds one block of more warps instead of two. Unaligned rows need some
 // more registers.
 template <bool Whole, bool Gradients>
-constexpr int kThreads = Whole&& Gradients ? 352 : 256;
+constexpr int kRowThreads = Whole&& Gradients ? 352 : 256;
 
 template <class T>
 constexpr DType kTypeOf = DType::F32;
@@ -198,12 +198,12 @@ __device__ __forceinline__ void hand_in(const LaneGradients<N>& g, float* shared
 }
 
 template <class T, int N, int Fours, bool Whole, bool Gradients>
-__global__ __launch_bounds__(kThreads<Whole, Gradients>,
+__global__ __launch_bounds__(kRowThreads<Whole, Gradients>,
                              N* Fours <= 10 && !Gradients
                                  ? 2
                                  : 1) void output_layer_rows_kernel(const __grid_constant__ OutputArguments l) {
   using Warp = WarpOfRows<T, N, Fours, Whole>;
-  constexpr int warps = kThreads<Whole, Gradients> / 32;
+  constexpr int warps = kRowThreads<Whole, Gradients> / 32;
   extern __shared__ __align__(16) float memory[];  // the weights, later the gradients
   __shared__ __align__(8) float dz_of[warps][Warp::rows][N];
   __shared__ Sums shared[warps];
@@ -258,7 +258,7 @@ __global__ __launch_bounds__(kThreads<Whole, Gradients>,
   }
   Sums total;
   mine = block_sum(mine, shared);
-  if constexpr (Gradients) hand_in<N, kThreads<Whole, Gradients>>(gradients, memory, l.scratch);
+  if constexpr (Gradients) hand_in<N, kRowThreads<Whole, Gradients>>(gradients, memory, l.scratch);
   if (grid_sum(l.scratch, mine, total, shared)) write_metrics(l.at, total);
 }
 
@@ -299,7 +299,7 @@ int launch_rows(Queue queue, const OutputArguments& a) {
   const bool whole = fit(a.h, kTypeOf<T>) && fit(a.saved, a.saved_type) && fit(a.dz_before, a.dz_type);
   const auto kernel = whole ? output_layer_rows_kernel<T, N, Fours, true, Gradients>
                             : output_layer_rows_kernel<T, N, Fours, false, Gradients>;
-  const int threads = whole ? kThreads<true, Gradients> : kThreads<false, Gradients>;
+  const int threads = whole ? kRowThreads<true, Gradients> : kRowThreads<false, Gradients>;
   const size_t weights = Fours * (128 * N + 32) * sizeof(float);
   const size_t sums = Gradients ? threads / 32 * LaneGradients<N>::columns * sizeof(float) : 0;
   const int64_t blocks =

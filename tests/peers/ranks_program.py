@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """A data-parallel training in PyTorch that knows what a recording of it must tell.
 
-usage: torchrun --nproc-per-node N ranks_program.py delays MS | counts FILE
+usage: torchrun --nproc-per-node N ranks_program.py delays MS | counts FILE | calls BYTES
 
 delays: reads how many steps to train, WARM_UP more come before. In each tenth step the last rank keeps its GPU busy for MS milliseconds right before it
 goes backward. It prints the delay in µs as CUDA events saw it, the time of a step, and how many ms the GPU went on after the
 host had launched everything. The loss is added up between the ranks right before, as for a log: that brings the GPUs together,
 so that the delay is all that the rank is late by. counts: STEPS steps inside of the range COUNTED; torch.profiler writes a trace
-of each rank to FILE.RANK, or with "-" nobody does."""
+of each rank to FILE.RANK, or with "-" nobody does. calls: reads how many all-reduces of BYTES to call and prints what a call takes the
+host, in µs."""
 
 import contextlib
 import json
@@ -134,6 +135,25 @@ def counts(file):
     print(json.dumps({"steps": STEPS}), flush=True)
 
 
+def calls(size):
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    message, group = torch.zeros(size // 4, device=device), 50  # the GPU keeps up with so many
+    for count in turns("turns", True):
+        spent = 0.0
+        for _ in range(max(1, count // group)):
+            wait()
+            begin = time.perf_counter()
+            for _ in range(group):
+                dist.all_reduce(message)
+            spent += time.perf_counter() - begin
+        wait()
+        if dist.get_rank() == 0:
+            print(json.dumps({"us": spent / (max(1, count // group) * group) * 1e6}), flush=True)
+    if dist.get_rank() == 0:
+        print(json.dumps({"ended": True}), flush=True)
+
+
 @contextlib.contextmanager
 def counted():
     """A range in any trace, with nothing else near its edges."""
@@ -152,7 +172,7 @@ def nvtx():
 
 def main():
     what, argument = sys.argv[1:]
-    delays(float(argument)) if what == "delays" else counts(argument)
+    {"delays": lambda: delays(float(argument)), "counts": lambda: counts(argument), "calls": lambda: calls(int(argument))}[what]()
     dist.barrier()
     dist.destroy_process_group()
 

@@ -1,6 +1,6 @@
 // kill -9 at random moments of trainings, experiments, sweeps, recordings, conversions and reports, alone and two at a time:
 // every run file opens, at most the last second is missing, nothing is a mixture of two, an experiment goes on where it was.
-// 20 kills; WARPSCOPE_KILLS=300 for the whole. On a machine with a GPU the programs named by WARPSCOPE_KILL_DEVICE=cuda train
+// 20 kills; WARPSCOPE_KILLS=300 for the whole, WARPSCOPE_KILL_SEED=1 for other moments. On a machine with a GPU the programs named by WARPSCOPE_KILL_DEVICE=cuda train
 // there, and WARPSCOPE_KILL_RECORD="PROGRAM WORDS" is what is recorded.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -33,11 +33,13 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-// A share of the kills.
-int kills(double share) {
-  const char* wanted = std::getenv("WARPSCOPE_KILLS");
-  return std::max(2, static_cast<int>(share * (wanted ? std::atof(wanted) : 20)));
+double number(const char* name, double otherwise) {
+  const char* wanted = std::getenv(name);
+  return wanted ? std::atof(wanted) : otherwise;
 }
+
+// A share of the kills.
+int kills(double share) { return std::max(2, static_cast<int>(share * number("WARPSCOPE_KILLS", 20))); }
 
 class Program {
  public:
@@ -110,7 +112,7 @@ class Killing : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
   fs::path folder_ = fs::temp_directory_path() / ("warpscope-kill-" + std::to_string(getpid()));
-  std::mt19937 rng_{20261121};
+  std::mt19937 rng_{20261121u + static_cast<unsigned>(number("WARPSCOPE_KILL_SEED", 0))};
   double random(double least, double most) { return std::uniform_real_distribution(least, most)(rng_); }
 };
 

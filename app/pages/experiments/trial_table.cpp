@@ -1,6 +1,7 @@
 #include "app/pages/experiments/trial_table.h"
 
 #include <QHeaderView>
+#include <cmath>
 
 #include "app/text/units.h"
 #include "app/widgets/table_style.h"
@@ -140,11 +141,11 @@ void TrialTable::fitColumns() {
 }
 
 int TrialTable::widthOfNumbers(int column) const {
-  const QFontMetrics plain(ui_font(12));
+  constexpr int kMargins = 12, kApart = 5;
   int width = horizontalHeader()->sectionSizeHint(column) + 6;  // the size hint lacks a part of its frame
   for (int row = 0; row < rowCount(); ++row)
     if (const auto* shown = item(row, column); shown && columnSpan(row, column) == 1)
-      width = std::max(width, plain.horizontalAdvance(shown->text()) + 17);
+      width = std::max(width, static_cast<int>(std::ceil(number_width(ui_font(12), shown->text()))) + kMargins + kApart);
   return width;
 }
 

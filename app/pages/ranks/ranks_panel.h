@@ -36,7 +36,7 @@ class RanksPanel : public QWidget {
   QTableView* ranks() const { return ranks_table_; }
   QTableView* collectives() const { return collectives_table_; }
   Pane* bandwidthPane() const { return bandwidth_pane_; }
-  QWidget* bandwidth() const { return bandwidth_; }
+  RankFigureView* bandwidth() const { return bandwidth_; }
   ChartPicture mapPicture() const;
   ChartPicture arrivalsPicture() const;
   ChartPicture bandwidthPicture() const;

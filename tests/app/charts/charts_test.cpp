@@ -19,6 +19,7 @@
 #include "app/workspace/run_library.h"
 #include "app/pages/live/live_page.h"
 #include "tests/app/support/painted_text.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -409,5 +410,5 @@ void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
   page.setRuns({});
 }
 
-QTEST_MAIN(ChartsTest)
+WARPSCOPE_QTEST(ChartsTest)
 #include "charts_test.moc"

@@ -24,6 +24,7 @@
 #include "app/report/report_pages.h"
 #include "profiling/formats/convert.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -384,5 +385,5 @@ void ExportTest::nothingIsLeftOfAFailedExport() {
   QCOMPARE(left(), QStringList("a.pdf"));
 }
 
-QTEST_MAIN(ExportTest)
+WARPSCOPE_QTEST(ExportTest)
 #include "export_test.moc"

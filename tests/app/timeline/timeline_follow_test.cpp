@@ -8,6 +8,7 @@
 #include "app/workspace/last_seconds.h"
 #include "app/workspace/run_loader.h"
 #include "tests/app/support/two_runs.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -455,5 +456,5 @@ void TimelineFollowTest::lanesComeBack() {
   QCOMPARE(again.model().lanes().size(), t.model().lanes().size());
 }
 
-QTEST_MAIN(TimelineFollowTest)
+WARPSCOPE_QTEST(TimelineFollowTest)
 #include "timeline_follow_test.moc"

@@ -3,13 +3,14 @@
 
 #include "app/widgets/theme.h"
 #include "app/timeline/timeline_pane.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
 using namespace ws::app;
 
 namespace {
-double measure(const QString& text) { return 7.0 * static_cast<double>(text.size()); }
+double seven_a_letter(const QString& text) { return 7.0 * static_cast<double>(text.size()); }
 }  // namespace
 
 class TimelinePartsTest : public QObject {
@@ -79,17 +80,17 @@ void TimelinePartsTest::rulerTicksAreRoundAndInOrder() {
 
 void TimelinePartsTest::longestLabelThatFits() {
   const BlockNames names{"cudaMalloc", "malloc", ""};
-  QCOMPARE(fitting_label(names, 78, measure), QString("cudaMalloc"));
-  QCOMPARE(fitting_label(names, 77, measure), QString("malloc"));
-  QCOMPARE(fitting_label({"cudaMalloc", "", ""}, 77, measure), QString("cudaMall…"));
-  QCOMPARE(fitting_label(names, 60, measure), QString("malloc"));
-  QCOMPARE(fitting_label(names, 40, measure), QString());
-  QCOMPARE(fitting_label({"softmax cross entropy", "", "fc1"}, 30, measure), QString("fc1"));
+  QCOMPARE(fitting_label(names, 78, seven_a_letter), QString("cudaMalloc"));
+  QCOMPARE(fitting_label(names, 77, seven_a_letter), QString("malloc"));
+  QCOMPARE(fitting_label({"cudaMalloc", "", ""}, 77, seven_a_letter), QString("cudaMall…"));
+  QCOMPARE(fitting_label(names, 60, seven_a_letter), QString("malloc"));
+  QCOMPARE(fitting_label(names, 40, seven_a_letter), QString());
+  QCOMPARE(fitting_label({"softmax cross entropy", "", "fc1"}, 30, seven_a_letter), QString("fc1"));
 }
 
 void TimelinePartsTest::aLongNameIsMeasuredAFewTimes() {
   int times = 0;
-  const QString label = fitting_label({QString(5000, 'a'), "", ""}, 100, [&](const QString& s) { return ++times, measure(s); });
+  const QString label = fitting_label({QString(5000, 'a'), "", ""}, 100, [&](const QString& s) { return ++times, seven_a_letter(s); });
   QCOMPARE(label, QString(12, 'a') + QChar(0x2026));
   QVERIFY2(times < 10, qPrintable(QString::number(times)));
 }
@@ -97,8 +98,8 @@ void TimelinePartsTest::aLongNameIsMeasuredAFewTimes() {
 void TimelinePartsTest::ellipsisKeepsSixLetters() {
   const BlockNames names{"broadcast_bias_relu", "", ""};
   for (int width = 0; width < 160; ++width) {
-    const QString label = fitting_label(names, width, measure);
-    QVERIFY2(label.isEmpty() || measure(label) + 8 <= width, qPrintable(label));
+    const QString label = fitting_label(names, width, seven_a_letter);
+    QVERIFY2(label.isEmpty() || seven_a_letter(label) + 8 <= width, qPrintable(label));
     if (label.endsWith(QChar(0x2026))) QVERIFY(width > 62 && label.size() >= 7);
   }
 }
@@ -385,5 +386,5 @@ void TimelinePartsTest::copyKeepsIdsAndTimes() {
   QCOMPARE(to.ops.size(), from.ops.size());
 }
 
-QTEST_MAIN(TimelinePartsTest)
+WARPSCOPE_QTEST(TimelinePartsTest)
 #include "timeline_parts_test.moc"

@@ -6,6 +6,7 @@
 #include "app/pages/details/details_panel.h"
 #include "app/widgets/theme.h"
 #include "tests/app/support/two_runs.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -354,5 +355,5 @@ void TimelineTest::everyPixelIsPainted() {
     for (int x = 0; x < image.width(); x += 3) QCOMPARE(qAlpha(image.pixel(x, y)), 255);
 }
 
-QTEST_MAIN(TimelineTest)
+WARPSCOPE_QTEST(TimelineTest)
 #include "timeline_test.moc"

@@ -6,6 +6,7 @@
 
 #include "app/widgets/fonts.h"
 #include "app/widgets/theme.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -47,7 +48,9 @@ void FontsTest::foldersAreAskedInOrder() {
   QVERIFY(font_folders().contains("/usr/share/fonts"));
 }
 
-int main(int argc, char** argv) {
+namespace {
+
+int run_without_fonts(int argc, char** argv) {
   QTemporaryDir bare;
   QFile config(bare.filePath("fonts.conf"));
   if (!config.open(QIODevice::WriteOnly)) return 1;
@@ -55,9 +58,11 @@ int main(int argc, char** argv) {
   config.close();
   qputenv("FONTCONFIG_FILE", config.fileName().toUtf8());
   qputenv("QT_QPA_FONTDIR", "/usr/share/fonts/truetype/dejavu");
-  QApplication app(argc, argv);
-  FontsTest test;
-  return QTest::qExec(&test, argc, argv);
+  return ws::test::run_test<FontsTest>(argc, argv);
 }
+
+const ws::test::InWindowTests fonts_in_window_tests("FontsTest", run_without_fonts);
+
+}  // namespace
 
 #include "fonts_test.moc"

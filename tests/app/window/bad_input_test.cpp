@@ -13,6 +13,7 @@
 #include "app/window/top_bar.h"
 #include "profiling/formats/convert.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -327,5 +328,5 @@ void BadInputTest::twoWindowsShareALibrary() {
       10'000);
 }
 
-QTEST_MAIN(BadInputTest)
+WARPSCOPE_QTEST(BadInputTest)
 #include "bad_input_test.moc"

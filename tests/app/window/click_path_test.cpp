@@ -13,6 +13,7 @@
 #include "app/window/start_page.h"
 #include "app/window/top_bar.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -114,5 +115,5 @@ void ClickPathTest::fromOneChangedChoice() {
   QVERIFY(clicks_ <= 8);
 }
 
-QTEST_MAIN(ClickPathTest)
+WARPSCOPE_QTEST(ClickPathTest)
 #include "click_path_test.moc"

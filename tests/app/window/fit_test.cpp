@@ -29,6 +29,7 @@
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
 #include "tests/app/support/made_ranks.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -263,5 +264,5 @@ void FitTest::boxesThatComeUp() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-QTEST_MAIN(FitTest)
+WARPSCOPE_QTEST(FitTest)
 #include "fit_test.moc"

@@ -28,6 +28,7 @@
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
 #include "tests/app/support/made_ranks.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 using namespace ws::test;
@@ -360,5 +361,5 @@ void KeysTest::controlKOpensTheCommands() {
   palette->close();
 }
 
-QTEST_MAIN(KeysTest)
+WARPSCOPE_QTEST(KeysTest)
 #include "keys_test.moc"

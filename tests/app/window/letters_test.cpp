@@ -15,6 +15,7 @@
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
 #include "tests/app/support/made_ranks.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -152,5 +153,5 @@ void LettersTest::everyTabAtEverySize() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-QTEST_MAIN(LettersTest)
+WARPSCOPE_QTEST(LettersTest)
 #include "letters_test.moc"

@@ -16,6 +16,7 @@
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
 #include "tests/app/support/made_ranks.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -234,5 +235,5 @@ void OpeningTest::numbersDoNotBreak() {
   }
 }
 
-QTEST_MAIN(OpeningTest)
+WARPSCOPE_QTEST(OpeningTest)
 #include "opening_test.moc"

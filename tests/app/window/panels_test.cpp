@@ -22,6 +22,7 @@
 #include "engine/plan/model.h"
 #include "tests/app/support/made_run.h"
 #include "tests/app/support/painted_text.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -450,5 +451,5 @@ void PanelsTest::panelsLiveWithoutARun() {
   plan.setRun(nullptr), kernels.setRun(nullptr), map.setRun(nullptr), roofline.setRun(nullptr);
 }
 
-QTEST_MAIN(PanelsTest)
+WARPSCOPE_QTEST(PanelsTest)
 #include "panels_test.moc"

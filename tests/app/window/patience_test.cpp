@@ -16,6 +16,7 @@
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/machine.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -309,5 +310,5 @@ void PatienceTest::closingCanBeTakenBack() {
   QVERIFY(window->isVisible());
 }
 
-QTEST_MAIN(PatienceTest)
+WARPSCOPE_QTEST(PatienceTest)
 #include "patience_test.moc"

@@ -19,6 +19,7 @@
 #include "app/window/top_bar.h"
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -76,8 +77,9 @@ class RecordingTest : public QObject {
   Q_OBJECT
  private:
   QTemporaryDir home_;
-  QString self() const { return QCoreApplication::applicationFilePath(); }
-  prof::RecordOptions fake() const { return {.library = self().toStdString()}; }
+  // The words that start this program as the recorded one.
+  static QStringList self(const char* part) { return {QCoreApplication::applicationFilePath(), "RecordingTest", part}; }
+  prof::RecordOptions fake() const { return {.library = QCoreApplication::applicationFilePath().toStdString()}; }
 
  private slots:
   void initTestCase() {
@@ -96,7 +98,7 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   MainWindow window(home_.path() + "/runs");
   window.windowLayout()->setKeep(false);
   window.show();
-  Run* live = window.programs()->record({self(), "--recorded"}, fake());
+  Run* live = window.programs()->record(self("--recorded"), fake());
   QVERIFY2(live, qPrintable(window.notice()->text()));
   QVERIFY(live->live());
   window.workspace()->library()->refresh();  // it has no file yet
@@ -122,7 +124,7 @@ void RecordingTest::everyProcessComesIntoTheLibrary() {
   MainWindow window(home_.path() + "/both");
   window.windowLayout()->setKeep(false);
   window.show();
-  QVERIFY2(window.programs()->record({self(), "--recorded-twice"}, fake()), qPrintable(window.notice()->text()));
+  QVERIFY2(window.programs()->record(self("--recorded-twice"), fake()), qPrintable(window.notice()->text()));
   QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy(), 15'000);
   QTRY_COMPARE_WITH_TIMEOUT(window.workspace()->library()->runs().size(), size_t{2}, 5000);
   QCOMPARE(QDir(home_.path() + "/both/.recording").entryList(QDir::Files), QStringList());
@@ -142,7 +144,7 @@ void RecordingTest::aForgottenRunEndsWell() {
     QVERIFY(!run);
     kept = path, ended = true;
   });
-  Run* run = recording.start({self(), "--recorded"}, fake());
+  Run* run = recording.start(self("--recorded"), fake());
   QVERIFY(run);
   QTRY_VERIFY_WITH_TIMEOUT(run->trace.span_count() > 0, 5000);
   delete run;
@@ -168,10 +170,10 @@ void RecordingTest::aProgramIsToldHowCloselyToRecord() {
   window.show();
   prof::RecordOptions options = fake();
   options.level = prof::TraceLevel::Steps, options.window = "200ms/5s";
-  QVERIFY(!window.programs()->record({self(), "--recorded"}, options));
+  QVERIFY(!window.programs()->record(self("--recorded"), options));
   QVERIFY2(window.notice()->text().contains("records no kernels"), qPrintable(window.notice()->text()));
   options.level = prof::TraceLevel::Kernels, options.counters = true;
-  QVERIFY2(window.programs()->record({self(), "--recorded"}, options), qPrintable(window.notice()->text()));
+  QVERIFY2(window.programs()->record(self("--recorded"), options), qPrintable(window.notice()->text()));
   QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy(), 10'000);
   const Run* kept = window.workspace()->library()->runs().front();
   QCOMPARE(kept->note.simplified(), QString("kernels 200ms/5s 1"));
@@ -226,12 +228,16 @@ void RecordingTest::theDialogAsksForAllOfIt() {
   QCOMPARE(next.options().level, prof::TraceLevel::Graph);
 }
 
-int main(int argc, char** argv) {
+namespace {
+
+int run_either(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--recorded") return recorded_program();
   if (argc > 1 && std::string_view(argv[1]) == "--recorded-twice") return recorded_twice();
-  QApplication app(argc, argv);
-  RecordingTest test;
-  return QTest::qExec(&test, argc, argv);
+  return ws::test::run_test<RecordingTest>(argc, argv);
 }
+
+const ws::test::InWindowTests recording_in_window_tests("RecordingTest", run_either);
+
+}  // namespace
 
 #include "recording_test.moc"

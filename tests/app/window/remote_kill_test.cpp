@@ -13,6 +13,7 @@
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -145,10 +146,6 @@ void RemoteKillTest::nothingIsLost() {
   std::printf("%d windows were killed, %d while news arrived; %zu runs are whole\n", rounds, reached_, ended_.size());
 }
 
-int main(int argc, char** argv) {
-  QApplication app(argc, argv);
-  RemoteKillTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+WARPSCOPE_QTEST(RemoteKillTest)
 
 #include "remote_kill_test.moc"

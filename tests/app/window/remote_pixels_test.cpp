@@ -11,6 +11,7 @@
 #include "app/window/machine_actions.h"
 #include "profiling/base/clock.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/machine.h"
 #include "tests/support/made_job.h"
 
@@ -102,7 +103,8 @@ void RemotePixelsTest::anEventIsSeenInTime() {
   const int64_t from = prof::steady_ns();
   QTest::qWait(4000);
   const std::vector<double> waits = paintings->waits_ms(from);
-  QVERIFY2(waits.size() > 30'000, qPrintable(QString::number(waits.size())));
+  const size_t enough = test::kSanitized ? 100 : 30'000;  // of the two million events that were told
+  QVERIFY2(waits.size() > enough, qPrintable(QString::number(waits.size())));
   const double median = waits[waits.size() / 2], p99 = waits[waits.size() * 99 / 100];
   std::printf("event to pixel: %.0f ms (median), %.0f ms (p99), %zu paintings; the machine made others wait %.0f ms\n", median, p99,
               paintings->count(), pulse.longest_ms());
@@ -112,5 +114,5 @@ void RemotePixelsTest::anEventIsSeenInTime() {
   QVERIFY2(newest_kernel_is_drawn(*timeline), "what counts as painted is in the picture");
 }
 
-QTEST_MAIN(RemotePixelsTest)
+WARPSCOPE_QTEST(RemotePixelsTest)
 #include "remote_pixels_test.moc"

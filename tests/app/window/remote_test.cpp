@@ -23,6 +23,7 @@
 #include "app/window/remote_runs_dialog.h"
 #include "app/window/status_line.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -563,10 +564,6 @@ void RemoteTest::sshAsksInADialog() {
   qunsetenv("SSH_ASKPASS");
 }
 
-int main(int argc, char** argv) {
-  QApplication app(argc, argv);
-  RemoteTest test;
-  return QTest::qExec(&test, argc, argv);
-}
+WARPSCOPE_QTEST(RemoteTest)
 
 #include "remote_test.moc"

@@ -18,6 +18,7 @@
 #include "app/workspace/shipped_runs.h"
 #include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -168,5 +169,5 @@ void ShippedRunsTest::nothingOfThemIsChanged() {
   QVERIFY(library.trash().empty() && library.runs().empty());
 }
 
-QTEST_MAIN(ShippedRunsTest)
+WARPSCOPE_QTEST(ShippedRunsTest)
 #include "shipped_runs_test.moc"

@@ -7,6 +7,7 @@
 
 #include "app/window/status_line.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/sanitizers.h"
 
 using namespace ws::app;
@@ -144,5 +145,5 @@ void SoakTest::theStatusLineSaysTheMemoryOfTheProgram() {
   QTRY_VERIFY2(says.match(window->statusLine()->toolTip()).hasMatch(), qPrintable(window->statusLine()->toolTip()));
 }
 
-QTEST_MAIN(SoakTest)
+WARPSCOPE_QTEST(SoakTest)
 #include "soak_test.moc"

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tests/app/support/filled_window.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/machine.h"
 #include "tests/support/sanitizers.h"
 
@@ -119,5 +120,5 @@ void ThemeTest::nothingMoves() {
   }
 }
 
-QTEST_MAIN(ThemeTest)
+WARPSCOPE_QTEST(ThemeTest)
 #include "theme_test.moc"

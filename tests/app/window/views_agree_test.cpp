@@ -35,6 +35,7 @@
 #include "tests/app/support/cut_off.h"
 #include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 using ws::RunSpec;
@@ -532,5 +533,5 @@ class ViewsAgreeTest : public QObject, WindowHome {
   }
 };
 
-QTEST_MAIN(ViewsAgreeTest)
+WARPSCOPE_QTEST(ViewsAgreeTest)
 #include "views_agree_test.moc"

@@ -33,6 +33,7 @@
 #include "engine/devices/devices.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -776,5 +777,5 @@ void WindowTest::bothThemes() {
   QVERIFY(theme().dark());
 }
 
-QTEST_MAIN(WindowTest)
+WARPSCOPE_QTEST(WindowTest)
 #include "window_test.moc"

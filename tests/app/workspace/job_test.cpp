@@ -1,5 +1,6 @@
 // Work beside the window: in order, with news, cancelled, dropped, and gone with its job.
 #include "app/workspace/job.h"
+#include "tests/app/support/window_tests.h"
 
 #include <QtTest>
 #include <thread>
@@ -120,5 +121,5 @@ void JobTest::theEndMayDeleteTheJob() {
   QTRY_VERIFY(gone);
 }
 
-QTEST_GUILESS_MAIN(JobTest)
+const ws::test::InWindowTests in_window_tests_JobTest("JobTest", ws::test::run_test<JobTest, QCoreApplication>);
 #include "job_test.moc"

@@ -26,6 +26,7 @@
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/sanitizers.h"
 
 using namespace ws;
@@ -508,5 +509,5 @@ void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
   QVERIFY2(frames[36] < 16 * kSlower, "zooming is not smooth");
 }
 
-QTEST_MAIN(CompareTabTest)
+WARPSCOPE_QTEST(CompareTabTest)
 #include "compare_tab_test.moc"

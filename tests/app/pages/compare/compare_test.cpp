@@ -9,6 +9,7 @@
 #include "app/workspace/run_loader.h"
 #include "profiling/formats/convert.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/graph_run.h"
 
 using namespace ws;
@@ -310,5 +311,5 @@ void CompareTest::lossesThatComeTogetherAreNoSpeed() {
     QVERIFY2(std::abs(m.samples_per_s - 640'000) < 20'000, qPrintable(QString::number(m.samples_per_s)));
 }
 
-QTEST_MAIN(CompareTest)
+WARPSCOPE_QTEST(CompareTest)
 #include "compare_test.moc"

@@ -16,6 +16,7 @@
 #include "app/workspace/training_session.h"
 #include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -270,5 +271,5 @@ void ExperimentsTest::theLadderIsTheSameFromBoth() {
   QVERIFY(window.trials.back().us_per_step < 0.25 * window.trials.front().us_per_step);
 }
 
-QTEST_MAIN(ExperimentsTest)
+WARPSCOPE_QTEST(ExperimentsTest)
 #include "experiments_test.moc"

@@ -8,6 +8,7 @@
 #include "app/pages/flame/flame_panel.h"
 #include "app/widgets/theme.h"
 #include "profiling/trace/code_places.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -21,8 +22,8 @@ void sample(prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end, const char
   trace.append(trace.track(prof::TrackKind::Other, "samples of MainThread", "CPU"), span);
 }
 
-struct Shown {
-  Shown() {
+struct ShownFlames {
+  ShownFlames() {
     run.title = "train.py", run.origin = RunOrigin::Imported;
     sample(run.trace, 0, 3000, "hot (train.py:3) < main (train.py:9)");
     sample(run.trace, 3000, 4000, "read (io.py:7) < main (train.py:11)");
@@ -57,7 +58,7 @@ class FlameTest : public QObject {
 };
 
 void FlameTest::functionsAreAsWideAsTheirTime() {
-  Shown shown;
+  ShownFlames shown;
   const QRectF main = shown.place("main"), hot = shown.place("hot"), read = shown.place("read");
   QVERIFY(std::abs(hot.width() - 0.75 * main.width()) < 1);
   QVERIFY(std::abs(hot.width() + read.width() - main.width()) < 1);
@@ -66,7 +67,7 @@ void FlameTest::functionsAreAsWideAsTheirTime() {
 }
 
 void FlameTest::aClickZoomsAndEscapeGoesBack() {
-  Shown shown;
+  ShownFlames shown;
   FlameView* view = shown.panel.view();
   const double whole = shown.place("main").width();
   QTest::mouseClick(view, Qt::LeftButton, {}, shown.place("read").center().toPoint());
@@ -79,7 +80,7 @@ void FlameTest::aClickZoomsAndEscapeGoesBack() {
 }
 
 void FlameTest::aSearchSaysHowMuchItFound() {
-  Shown shown;
+  ShownFlames shown;
   shown.panel.findChild<QLineEdit*>()->setText("io.py");
   QVERIFY(std::abs(shown.panel.view()->matched() - 0.25) < 1e-9);
   shown.panel.findChild<QLineEdit*>()->setText("nothing of the kind");
@@ -87,7 +88,7 @@ void FlameTest::aSearchSaysHowMuchItFound() {
 }
 
 void FlameTest::theSelectionOfTheTimelineIsShown() {
-  Shown shown;
+  ShownFlames shown;
   shown.selection.chooseRanges({{&shown.run, {2000, 3500}}});
   QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 1500.0);
   QVERIFY(shown.panel.note().contains("selected range"));
@@ -96,7 +97,7 @@ void FlameTest::theSelectionOfTheTimelineIsShown() {
 }
 
 void FlameTest::whatIsExportedIsWhatIsShown() {
-  Shown shown;
+  ShownFlames shown;
   QTemporaryDir folder;
   shown.panel.exportTo(folder.filePath("a.collapsed"));
   QFile file(folder.filePath("a.collapsed"));
@@ -106,7 +107,7 @@ void FlameTest::whatIsExportedIsWhatIsShown() {
 }
 
 void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
-  Shown shown;
+  ShownFlames shown;
   const auto* mode = shown.panel.findChild<QPushButton*>("flame time");
   QVERIFY2(!mode->isVisible(), "there is nothing to choose");
   shown.run.trace.ops.push_back({"aten::mm", "", "fc", "forward", prof::Meaning::Matrix, 0, 0, prof::stack_from_text("net.py:3 in forward < train.py:9 in main")});
@@ -131,5 +132,5 @@ void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
   if (!folder.isEmpty()) shown.panel.grab().save(QString::fromLocal8Bit(folder) + "/flame-launched.png");
 }
 
-QTEST_MAIN(FlameTest)
+WARPSCOPE_QTEST(FlameTest)
 #include "flame_test.moc"

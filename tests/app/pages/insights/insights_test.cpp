@@ -16,6 +16,7 @@
 #include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/graph_run.h"
 
 using namespace ws::app;
@@ -390,5 +391,5 @@ void InsightsTest::shippedExperimentsAreListed() {
   if (ws::device_info().cuda) QCOMPARE(listed, shipped_experiments().size());  // without a GPU some show nothing
 }
 
-QTEST_MAIN(InsightsTest)
+WARPSCOPE_QTEST(InsightsTest)
 #include "insights_test.moc"

@@ -9,6 +9,7 @@
 #include "app/widgets/theme.h"
 #include "profiling/trace/code_places.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -270,5 +271,5 @@ void KernelsTest::graphsHaveRows() {
   QCOMPARE(panel.instances()->model()->rowCount(), 5);
 }
 
-QTEST_MAIN(KernelsTest)
+WARPSCOPE_QTEST(KernelsTest)
 #include "kernels_test.moc"

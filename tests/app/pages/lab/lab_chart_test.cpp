@@ -10,6 +10,7 @@
 #include "app/widgets/theme.h"
 #include "engine/lab/correctness.h"
 #include "tests/app/support/painted_text.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -224,5 +225,5 @@ void LabChartTest::findingsSayWhatTheFiguresAre() {
   QVERIFY(tells(cold, "The first call of a process at N = 64: context 101 ms, first call 62.0 ms"));
 }
 
-QTEST_MAIN(LabChartTest)
+WARPSCOPE_QTEST(LabChartTest)
 #include "lab_chart_test.moc"

@@ -30,6 +30,7 @@
 #include "engine/executor/executor.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws;
 using namespace ws::app;
@@ -440,5 +441,5 @@ void LabTabTest::aKilledSweepIsFoundAgain() {
   QCOMPARE(read_lab(whole.toStdString())->points.size(), size_t(8));
 }
 
-QTEST_MAIN(LabTabTest)
+WARPSCOPE_QTEST(LabTabTest)
 #include "lab_tab_test.moc"

@@ -24,6 +24,7 @@
 #include "profiling/base/ownership.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/painted_text.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/machine.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/synthetic_trace.h"
@@ -547,5 +548,5 @@ void LibraryTest::aChangedFileIsMarkedWhileItIsRead() {
   QVERIFY(events.find(".reading-run-000.wsrun") != events.npos);
 }
 
-QTEST_MAIN(LibraryTest)
+WARPSCOPE_QTEST(LibraryTest)
 #include "library_test.moc"

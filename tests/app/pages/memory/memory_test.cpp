@@ -11,6 +11,7 @@
 #include "app/widgets/theme.h"
 #include "profiling/trace/code_places.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
 
 using namespace ws;
@@ -352,5 +353,5 @@ void MemoryTest::aStoredRangeSaysHowBusyTheGpuWas() {
   QVERIFY(!range_details({range}, 20).contains("GPU busy"));  // not read yet
 }
 
-QTEST_MAIN(MemoryTest)
+WARPSCOPE_QTEST(MemoryTest)
 #include "memory_test.moc"

@@ -18,6 +18,7 @@
 #include "profiling/run_file/stored_spans.h"
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_inside_run.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/sanitizers.h"
 
 using namespace ws;
@@ -25,8 +26,8 @@ using namespace ws::app;
 
 namespace {
 
-struct Shown {
-  explicit Shown(const test::MadeKernel& kernel = {}, QSize size = {1200, 760}, bool live = false)
+struct ShownMultiprocessors {
+  explicit ShownMultiprocessors(const test::MadeKernel& kernel = {}, QSize size = {1200, 760}, bool live = false)
       : run(test::made_inside_run(kernel, live)) {
     panel.resize(size);
     panel.show();
@@ -34,7 +35,7 @@ struct Shown {
     if (!QTest::qWaitFor([this] { return report().any(); }, 20'000)) qFatal("no report");
     QCoreApplication::processEvents();
   }
-  ~Shown() { panel.setRun(nullptr); }
+  ~ShownMultiprocessors() { panel.setRun(nullptr); }
   const prof::MultiprocessorReport& report() { return *panel.reader()->report(); }
   // The bar of this part in the chosen step.
   prof::InnerBar bar(size_t row, const std::string& part) {
@@ -81,17 +82,17 @@ class MultiprocessorsTest : public QObject, FilledWindow {
 };
 
 void MultiprocessorsTest::theFindingIsTheHeadline() {
-  Shown shown;
+  ShownMultiprocessors shown;
   const QString said = shown.panel.headline();
   QCOMPARE(said.mid(1), QString::fromStdString(late_text(shown.report().late[0])).mid(1) + ".");
   QVERIFY2(said.startsWith(QString::fromUtf8("Multiprocessor 17 ends fc1 forward 0.40 µs later than the median in 90 %")),
            qPrintable(said));
-  Shown even(test::MadeKernel{.late = -1});
+  ShownMultiprocessors even(test::MadeKernel{.late = -1});
   QCOMPARE(even.panel.headline(), QString("No multiprocessor is late by more than the usual spread."));
 }
 
 void MultiprocessorsTest::theTableHasTheNumbersOfTheReport() {
-  Shown shown;
+  ShownMultiprocessors shown;
   const QAbstractItemModel& table = *shown.panel.parts()->model();
   QCOMPARE(table.rowCount(), static_cast<int>(shown.report().phases.size()));
   QCOMPARE(table.rowCount(), 10);
@@ -106,7 +107,7 @@ void MultiprocessorsTest::theTableHasTheNumbersOfTheReport() {
 }
 
 void MultiprocessorsTest::aBarLiesWhereItsTimeIs() {
-  Shown shown;
+  ShownMultiprocessors shown;
   MultiprocessorView& view = *shown.panel.view();
   const auto& step = shown.report().steps[view.step()];
   const QRectF first = view.boxOf(shown.bar(0, "rows of the next step")), last = view.boxOf(shown.bar(131, "wait for gradient sums of the other blocks"));
@@ -127,7 +128,7 @@ void MultiprocessorsTest::aBarLiesWhereItsTimeIs() {
 }
 
 void MultiprocessorsTest::theLateEndIsColoured() {
-  Shown shown;
+  ShownMultiprocessors shown;
   MultiprocessorView& view = *shown.panel.view();
   const QRectF late = view.boxOf(shown.bar(17, "fc1 forward"));
   QCOMPARE(shown.colour({late.right() - 4, late.center().y()}), theme().worse);
@@ -140,7 +141,7 @@ void MultiprocessorsTest::theLateEndIsColoured() {
 }
 
 void MultiprocessorsTest::hoverNamesPartAndTime() {
-  Shown shown;
+  ShownMultiprocessors shown;
   MultiprocessorView& view = *shown.panel.view();
   const prof::InnerBar late = shown.bar(17, "fc1 forward"), wait = shown.bar(3, "wait for partial sums of the other blocks");
   const QString tip = view.tipAt(view.boxOf(late).center());
@@ -155,7 +156,7 @@ void MultiprocessorsTest::hoverNamesPartAndTime() {
 }
 
 void MultiprocessorsTest::stepsAreChosen() {
-  Shown shown;
+  ShownMultiprocessors shown;
   MultiprocessorView& view = *shown.panel.view();
   QCOMPARE(view.step(), shown.report().typical);
   QTest::mouseClick(&view, Qt::LeftButton, {}, view.stepBox(44).center().toPoint());
@@ -171,7 +172,7 @@ void MultiprocessorsTest::stepsAreChosen() {
 
 // The chosen step stays while others come.
 void MultiprocessorsTest::aLiveRunGrows() {
-  Shown shown({.steps = 20}, {1200, 760}, true);
+  ShownMultiprocessors shown({.steps = 20}, {1200, 760}, true);
   QCOMPARE(shown.report().steps.size(), size_t{20});
   shown.panel.view()->chooseStep(7);
   const prof::TimeNs begin = shown.report().steps[7].begin;
@@ -185,7 +186,7 @@ void MultiprocessorsTest::aLiveRunGrows() {
 void MultiprocessorsTest::aFileSaysTheSame() {
   QTemporaryDir folder;
   const QString path = folder.filePath("a.wsrun");
-  Shown live;
+  ShownMultiprocessors live;
   {
     prof::RunFileWriter writer(path.toStdString(), {});
     writer.add(live.run->trace);
@@ -325,7 +326,7 @@ void MultiprocessorsTest::theReportHasASection() {
 }
 
 void MultiprocessorsTest::aPictureIsDrawnInAFrame() {
-  Shown shown;
+  ShownMultiprocessors shown;
   QWidget& view = *shown.panel.view();
   QImage picture(view.size(), QImage::Format_RGB32);
   std::vector<double> ms;
@@ -362,5 +363,5 @@ void MultiprocessorsTest::nothingIsCutOff() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-QTEST_MAIN(MultiprocessorsTest)
+WARPSCOPE_QTEST(MultiprocessorsTest)
 #include "multiprocessors_test.moc"

@@ -16,6 +16,7 @@
 #include "app/widgets/pane.h"
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/made_ranks.h"
+#include "tests/app/support/window_tests.h"
 #include "tests/support/sanitizers.h"
 
 using namespace ws;
@@ -37,8 +38,8 @@ QString at_name(const QTableView& table, int row, const QString& name) {
   return cell(table, row, column_named(table, name));
 }
 
-struct Shown {
-  explicit Shown(prof::RankReport report = test::made_report(), QSize size = {1300, 860}) {
+struct ShownRanks {
+  explicit ShownRanks(prof::RankReport report = test::made_report(), QSize size = {1300, 860}) {
     panel.resize(size);
     panel.show();
     panel.showReport(std::move(report));
@@ -90,7 +91,7 @@ class RanksTest : public QObject, FilledWindow {
 
 void RanksTest::theFindingIsTheHeadline() {
   prof::RankReport report = test::made_report();
-  Shown shown(report);
+  ShownRanks shown(report);
   QCOMPARE(shown.panel.headline().toLower().toStdString(),
            QString::fromStdString(straggler_text(report)).toLower().toStdString());
   QVERIFY(shown.panel.headline().startsWith("Rank 5 "));
@@ -102,7 +103,7 @@ void RanksTest::theFindingIsTheHeadline() {
 
 void RanksTest::tablesHaveTheNumbersOfTheReport() {
   const prof::RankReport report = test::made_report();
-  Shown shown(report);
+  ShownRanks shown(report);
   const QTableView& ranks = *shown.panel.ranks();
   QCOMPARE(ranks.model()->rowCount(), 8);
   for (int r = 0; r < 8; ++r) {
@@ -129,7 +130,7 @@ void RanksTest::tablesHaveTheNumbersOfTheReport() {
 }
 
 void RanksTest::aSortedTableKeepsItsSum() {
-  Shown shown;
+  ShownRanks shown;
   QTableView& calls = *shown.panel.collectives();
   for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
     calls.sortByColumn(column_named(calls, "wait"), order);
@@ -144,7 +145,7 @@ void RanksTest::aSortedTableKeepsItsSum() {
 void RanksTest::onlyLatenessAboveTheClockErrorIsColoured() {
   prof::RankReport report = test::made_report();
   report.lateness[0] = 13.9F, report.lateness[1] = 14.1F, report.lateness[2] = 0;
-  Shown shown(report);
+  ShownRanks shown(report);
   const FigureInk ink = window_ink();
   QCOMPARE(shown.colour(0, 0), colour_of(ink.grid));
   QCOMPARE(shown.colour(0, 2), colour_of(ink.grid));
@@ -155,7 +156,7 @@ void RanksTest::onlyLatenessAboveTheClockErrorIsColoured() {
 void RanksTest::hoverNamesRankStepAndLateness() {
   prof::RankReport report = test::made_report();
   report.lateness[3] = 9;
-  Shown shown(report);
+  ShownRanks shown(report);
   const auto tip = [&](size_t rank, size_t step) {
     return shown.panel.map()->tipAt(shown.panel.map()->cellOf(rank, step).center());
   };
@@ -173,7 +174,7 @@ void RanksTest::oneLateCellOfAThousandRanksIsSeen() {
   report.straggler = {};
   std::fill(report.lateness.begin(), report.lateness.end(), 1.0F);
   report.lateness[777 * 200 + 123] = 500;
-  Shown shown(report, {700, 600});
+  ShownRanks shown(report, {700, 600});
   QVERIFY(shown.panel.map()->height() < 1024);
   report.straggler.rank = 777;
   shown.panel.showReport(test::made_report());
@@ -212,7 +213,7 @@ void RanksTest::aLargeMapIsDrawnInAFrame() {
 
 void RanksTest::bandwidthIsThereIfItIsKnown() {
   prof::RankReport report = test::made_report();
-  Shown shown(report);
+  ShownRanks shown(report);
   QVERIFY(shown.panel.bandwidthPane()->isVisible());
   const auto said = [&] {
     QStringList all;
@@ -245,7 +246,7 @@ void RanksTest::aRankWithoutAFileIsNamed() {
   report.ranks[2].recorded = false;
   for (size_t s = 0; s < report.steps.size(); ++s)
     report.lateness[2 * report.steps.size() + s] = std::numeric_limits<float>::quiet_NaN();
-  Shown shown(report);
+  ShownRanks shown(report);
   QCOMPARE(at_name(*shown.panel.ranks(), 2, "late"), QString::fromUtf8("—"));
   QVERIFY(shown.panel.map()->tipAt(shown.panel.map()->cellOf(2, 7).center()).contains("not recorded"));
   const auto texts = painted_texts(*shown.panel.map());
@@ -254,7 +255,7 @@ void RanksTest::aRankWithoutAFileIsNamed() {
 
 void RanksTest::picturesAndTablesAreWritten() {
   const prof::RankReport report = test::made_report();
-  Shown shown(report);
+  ShownRanks shown(report);
   QTemporaryDir folder;
   write_chart(shown.panel.mapPicture(), folder.filePath("map.svg"));
   QVERIFY(QSvgRenderer(folder.filePath("map.svg")).isValid());
@@ -394,5 +395,5 @@ void RanksTest::nothingIsCutOff() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-QTEST_MAIN(RanksTest)
+WARPSCOPE_QTEST(RanksTest)
 #include "ranks_test.moc"

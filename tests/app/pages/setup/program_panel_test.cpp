@@ -9,6 +9,7 @@
 #include "app/window/top_bar.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -99,5 +100,5 @@ void ProgramPanelTest::itTakesThePlaceOfSetup() {
   QTRY_VERIFY(setup->isVisibleTo(window.get()));
 }
 
-QTEST_MAIN(ProgramPanelTest)
+WARPSCOPE_QTEST(ProgramPanelTest)
 #include "program_panel_test.moc"

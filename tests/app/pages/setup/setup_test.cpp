@@ -12,6 +12,7 @@
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 using namespace ws::app;
 
@@ -325,5 +326,5 @@ void SetupTest::editedLayersTrain() {
   QCOMPARE(layers_of_plan, 1);
 }
 
-QTEST_MAIN(SetupTest)
+WARPSCOPE_QTEST(SetupTest)
 #include "setup_test.moc"

@@ -1,0 +1,27 @@
+// All tests of the window are one program: Qt and the window are then linked once, and headers are read for several tests at
+// a time. The program's first argument names the class to run, as FitTest or fit_test; the others are Qt Test's.
+#pragma once
+
+#include <QApplication>
+#include <QtTest>
+
+namespace ws::test {
+
+using RunTest = int (*)(int argc, char** argv);
+
+// Adds a test class to the program.
+struct InWindowTests {
+  InWindowTests(const char* name, RunTest run);
+};
+
+template <class Test, class Application = QApplication>
+int run_test(int argc, char** argv) {
+  Application application(argc, argv);
+  Application::setAttribute(Qt::AA_Use96Dpi, true);
+  Test test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+}  // namespace ws::test
+
+#define WARPSCOPE_QTEST(Test) const ws::test::InWindowTests in_window_tests_##Test(#Test, ws::test::run_test<Test>);

@@ -15,7 +15,9 @@ namespace ws::prof {
 namespace {
 
 constexpr int64_t kEach = 1'000'000, kLongest = 100'000'000;  // time between samples, longest span of one sample; ns
-constexpr int64_t kShareOfCore = 20;                          // sampling uses at most 1/20 of a core
+constexpr int64_t kShareOfCore = 20;                          // sampling uses at most 1/20 of a core in the long run
+// New names cost much once. Sampling then goes on at this pace, unless it owes more than a moment of names.
+constexpr int64_t kWhileLearning = 20'000'000, kMostOwed = 2'000'000'000;
 constexpr size_t kMostStacks = 100'000;
 
 uint64_t mixed(uint64_t hash, uint64_t more) {
@@ -59,13 +61,14 @@ void HostSampler::stop() {
 
 void HostSampler::run() {
   pthread_setname_np(pthread_self(), kOwnThread);
-  int64_t wait = kEach;
+  int64_t owed = 0, wait = kEach;  // owed: how long sampling must rest for its share of a core
   last_ = steady_ns();
   while (!stopping_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(wait));
     const int64_t begin = worked_ns();
     sample();
-    wait = std::clamp((worked_ns() - begin) * kShareOfCore, kEach, kLongest);
+    owed = std::max<int64_t>(0, owed - wait) + (worked_ns() - begin) * kShareOfCore;
+    wait = std::clamp(owed, kEach, owed > kMostOwed ? kLongest : kWhileLearning);
   }
 }
 

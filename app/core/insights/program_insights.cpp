@@ -40,14 +40,30 @@ const std::pair<const std::string, Cost>* largest(const Costs& costs) {
   return most == costs.end() ? nullptr : &*most;
 }
 
-// The range from the first step to the last: the start of a program is not judged.
+// How many of the first steps are warm-up: libraries load, kernels are chosen and compiled.
+size_t warm_up(const std::vector<prof::TimeRange>& steps) {
+  constexpr size_t kFewest = 8;
+  constexpr int64_t kLonger = 5;  // times the median
+  if (steps.size() < kFewest) return 0;
+  std::vector<int64_t> lengths;
+  for (const prof::TimeRange& step : steps) lengths.push_back(step.length());
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::ranges::nth_element(lengths, middle);
+  size_t first = 0;
+  while (first < steps.size() / 4 && steps[first].length() > kLonger * *middle) ++first;
+  return first;
+}
+
+// The range from the first step to the last: the start of a program and its warm-up are not judged.
 prof::TimeRange steps_of(const TraceLook& look) {
-  prof::TimeRange range{look.end, look.begin};
+  std::vector<prof::TimeRange> steps;
   for (const Track& track : look.trace->tracks())
     if (track.kind == TrackKind::Steps)
-      prof::each_span(track, look.begin, look.end, [&](const Span& span) {
-        range = {std::min(range.begin, span.start), std::max(range.end, span.end())};
-      });
+      prof::each_span(track, look.begin, look.end, [&](const Span& span) { steps.push_back({span.start, span.end()}); });
+  std::ranges::sort(steps, {}, &prof::TimeRange::begin);
+  prof::TimeRange range{look.end, look.begin};
+  for (size_t i = warm_up(steps); i < steps.size(); ++i)
+    range = {std::min(range.begin, steps[i].begin), std::max(range.end, steps[i].end)};
   return range.end > range.begin ? prof::TimeRange{std::max(range.begin, look.begin), std::min(range.end, look.end)}
                                  : prof::TimeRange{look.begin, look.end};
 }
@@ -124,7 +140,10 @@ class Program {
   explicit Program(const TraceLook& look) : trace_(*look.trace), judged_(steps_of(look)) {
     const auto& tracks = trace_.tracks();
     for (size_t i = 0; i < tracks.size(); ++i)
-      if (tracks[i].kind == TrackKind::Phases && tracks[i].name.ends_with(" ranges")) see_ranges(i);
+      if (tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
+    for (size_t i = 0; i < tracks.size(); ++i)
+      if (tracks[i].kind == TrackKind::Phases && tracks[i].name.ends_with(kRanges)) see_ranges(i);
+    see_other_waits();
     data_time_ = prof::CoveredTime(std::move(data_ranges_));
     for (size_t i = 0; i < tracks.size(); ++i) {
       if (tracks[i].kind == TrackKind::Steps) see_steps(i);
@@ -149,6 +168,59 @@ class Program {
  private:
   using Found = std::optional<Insight>;
 
+  static constexpr std::string_view kCalls = " calls", kRanges = " ranges";
+
+  // A call in which the host waited for the GPU, with the copy that it waited for.
+  struct Wait {
+    prof::TimeRange time;
+    size_t track = 0;
+    Span call;
+    bool told = false;  // a range of Python's own call has it
+  };
+  using Waits = std::vector<Wait>;
+
+  std::string thread_of(size_t track, std::string_view ending) const {
+    const Track& row = trace_.tracks()[track];
+    return row.name.substr(0, row.name.size() - ending.size()) + " " + std::to_string(row.rank);
+  }
+
+  void see_calls(size_t track) {
+    constexpr TimeNs kRightAfter = 20'000;
+    Waits& waits = waits_[thread_of(track, kCalls)];
+    std::optional<Span> before;
+    prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
+      if (span.span_kind() == prof::SpanKind::Sync && trace_.name(span.name).find("Synchronize") != std::string::npos) {
+        const bool copied = before && before->op == span.op && span.start - before->end() < kRightAfter &&
+                            trace_.name(before->name).find("Memcpy") != std::string::npos;
+        waits.push_back({{copied ? before->start : span.start, span.end()}, track, span});
+      }
+      before = span;
+    });
+  }
+
+  // True if the host waited for the GPU during this range: .item() of a tensor on the CPU does not wait.
+  bool waits_in(size_t track, const Span& range) {
+    const auto thread = waits_.find(thread_of(track, kRanges));
+    if (thread == waits_.end()) return waits_.empty();  // without calls, we cannot know
+    auto at = std::ranges::lower_bound(thread->second, range.start, {}, [](const Wait& wait) { return wait.time.begin; });
+    bool any = false;
+    for (; at != thread->second.end() && at->time.begin < range.end(); ++at) any = at->told = true;
+    return any;
+  }
+
+  // Waits that no call of Python's names, such as float(loss), print(loss), loss > 1 or x.to("cpu").
+  void see_other_waits() {
+    for (const auto& [thread, waits] : waits_)
+      for (const Wait& wait : waits) {
+        const prof::OpTag op = wait.call.op;
+        if (wait.told || op >= trace_.ops.size() || prof::line_of(trace_.ops[op]).empty()) continue;
+        const std::string& name = trace_.ops[op].name;
+        Span all = wait.call;
+        all.start = wait.time.begin, all.duration = static_cast<uint64_t>(wait.time.length());
+        syncs_[prof::line_of(trace_.ops[op]) + "\n" + (name.empty() ? trace_.name(wait.call.name) : name)].add(wait.track, all, within(judged_, all));
+      }
+  }
+
   void see_ranges(size_t track) {
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
       if (span.op == prof::kNoOp || span.op >= trace_.ops.size()) return;
@@ -158,7 +230,7 @@ class Program {
         data_[line].add(track, span, within(judged_, span));
         data_ranges_.push_back({span.start, span.end()});
       }
-      if (op.phase == "sync" && !line.empty()) syncs_[line + "\n" + op.name].add(track, span, within(judged_, span));
+      if (op.phase == "sync" && !line.empty() && waits_in(track, span)) syncs_[line + "\n" + op.name].add(track, span, within(judged_, span));
     });
   }
 
@@ -235,9 +307,11 @@ class Program {
         const std::string_view python = without_native(stack);
         at->second = {own_line(python.substr(0, python.find(kBetween))), innermost_own_line(python)};
       }
-      const TimeNs in_data = data_time_.within({span.start, span.end()});
-      if (in_data > 0 && !at->second.second.empty()) loading_[at->second.second].add(track, span, in_data);
-      if (in_data == 0 && !at->second.first.empty()) hot_[at->second.first].add(track, span, within(judged_, span));
+      // A sample stands for the time until the next one, which may be long after the range in which it was taken.
+      const bool in_data = data_time_.within({span.start, span.start + 1}) > 0;
+      if (in_data) loading_all_ += within(judged_, span);
+      if (in_data && !at->second.second.empty()) loading_[at->second.second].add(track, span, within(judged_, span));
+      if (!in_data && !at->second.first.empty()) hot_[at->second.first].add(track, span, within(judged_, span));
     });
   }
 
@@ -280,8 +354,8 @@ class Program {
     if (!worth_saying(all.time)) return {};
     std::string where;
     const auto* line = largest(workers_ > 0 ? made_ : loading_);  // if workers load, the main thread only waits
-    if (line && (workers_ > 0 || line->second.time * 2 > all.time))
-      where = "Most of it is " + line->first + ". ";
+    if (line && (workers_ > 0 || line->second.time * 3 > loading_all_))
+      where = "The most expensive line is " + line->first + ". ";
     else if (const auto* loop = largest(data_); loop && !loop->first.empty())
       where = "The batches are taken at " + loop->first + ". ";
     return insight("waits for data", "the step waits for data: " + text(all.time, all.count) + " a batch, " + share(all.time),
@@ -294,13 +368,16 @@ class Program {
 
   Found waits_for_gpu() const {
     const auto* most = largest(syncs_);
-    if (!most || !worth_saying(most->second.time)) return {};
+    if (!most || !worth_a_card(most->second.time)) return {};
     const size_t cut = most->first.find('\n');
+    const bool copies = most->first.substr(cut + 1) == "aten::copy_";
     return insight("waits by a line",
                    most->first.substr(0, cut) + " calls " + most->first.substr(cut + 1) + ": it waits " +
                        text(most->second.time, most->second.count) + " each time, " + share(most->second.time),
-                   "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
-                   "and read it every hundred steps.",
+                   copies ? "A copy of pageable memory waits until the GPU is done. Then the GPU waits for the host. Use pinned memory and "
+                            "non_blocking=True, or copy less often."
+                          : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
+                            "and read it every hundred steps.",
                    prof::Meaning::Sync, most->second);
   }
 
@@ -464,7 +541,9 @@ class Program {
   int64_t steps_ = 0;
   std::vector<TimeNs> begins_;  // of the steps
   Costs data_, syncs_;      // by line
+  std::map<std::string, Waits> waits_;  // by thread
   Costs loading_, hot_;     // samples: by own line
+  TimeNs loading_all_ = 0;  // samples in which the program waits for data
   Costs made_;              // batches of workers, by the worker's line
   std::vector<prof::TimeRange> data_ranges_;  // while the ranges are read
   prof::CoveredTime data_time_;

@@ -36,6 +36,9 @@ class Recorded : public ::testing::Test {
   void range(TimeNs begin, TimeNs length, OpTag tag) {
     add("thread 5 ranges", TrackKind::Phases, SpanKind::Phase, begin, length, "range", tag);
   }
+  void call(TimeNs begin, TimeNs length, const char* name, SpanKind kind, OpTag tag) {
+    add("thread 5 calls", TrackKind::Api, kind, begin, length, name, tag);
+  }
   void sample(TimeNs begin, TimeNs length, const char* stack) {
     add("samples of MainThread", TrackKind::Other, SpanKind::Other, begin, length, stack, kNoOp);
   }
@@ -73,6 +76,44 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits by a line");
   EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the time");
+}
+
+// As a recording on a GPU has it: the range of .item(), and in it the copy and the wait of CUDA.
+TEST_F(Recorded, ItemOfATensorOnTheCpuIsNoWait) {
+  const OpTag cpu = op(".item()", "sync", "train.py:39 in main"), gpu = op(".item()", "sync", "train.py:52 in main");
+  const OpTag reads = op("aten::_local_scalar_dense", "", "train.py:52 in main");
+  for (int step = 0; step < 20; ++step) {
+    range(start(step), 3 * kMillisecond, cpu);
+    range(start(step) + 4 * kMillisecond, kMillisecond, gpu);
+    call(start(step) + 4 * kMillisecond + 10'000, 900'000, "cudaMemcpyAsync", SpanKind::Copy, reads);
+    call(start(step) + 4 * kMillisecond + 912'000, 50'000, "cudaStreamSynchronize", SpanKind::Sync, reads);
+  }
+  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms each time, 10 % of the time");
+}
+
+TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
+  const OpTag reads = op("aten::_local_scalar_dense", "", "train.py:60 in main"), copies = op("aten::copy_", "", "train.py:35 in main");
+  for (int step = 0; step < 20; ++step) {
+    call(start(step), 100'000, "cudaMemcpyAsync", SpanKind::Copy, copies);
+    call(start(step) + 101'000, 500'000, "cudaStreamSynchronize", SpanKind::Sync, copies);
+    call(start(step) + 2 * kMillisecond, kMillisecond, "cudaMemcpyAsync", SpanKind::Copy, reads);
+    call(start(step) + 3 * kMillisecond + 1000, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
+    call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Sync, reads);  // the host does not wait
+  }
+  EXPECT_EQ(first().headline, "train.py:60 in main calls aten::_local_scalar_dense: it waits 3.00 ms each time, 30 % of the time");
+}
+
+// On an H100 the first step of a small program took as long as a hundred others.
+TEST_F(Recorded, WarmUpIsNotJudged) {
+  Trace recorded;
+  std::swap(trace, recorded);
+  const OpTag item = op(".item()", "sync", "train.py:52 in main");
+  add("steps", TrackKind::Steps, SpanKind::Step, 0, start(0), "step", kNoOp);
+  for (int step = 0; step < 20; ++step) {
+    add("steps", TrackKind::Steps, SpanKind::Step, start(step), 10 * kMillisecond, "step", kNoOp);
+    range(start(step), 3 * kMillisecond, item);
+  }
+  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the time"));
 }
 
 TEST_F(Recorded, ALineOfPythonThatTakesLongIsNamed) {

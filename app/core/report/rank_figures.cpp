@@ -451,7 +451,8 @@ Drawing bandwidth_figure(const RankReport& report, double width, double height, 
     const double at_x = x(static_cast<double>(c.bytes)), at_y = y(c.bus_gb_s), r = picked ? kRadius + 2 : kRadius;
     drawing.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink.point), hex_colour(picked ? ink.text : ink.ground));
     const std::string label =
-        (c.name.size() > 24 ? c.name.substr(0, 23) + "…" : c.name) + ": " + significant(c.bus_gb_s);
+        (c.name.size() > 24 ? c.name.substr(0, 23) + "…" : c.name) + ": " + significant(c.bus_gb_s) +
+        (c.peak_gb_s > 0 ? " of " + significant(c.peak_gb_s) : std::string());
     const double wide = static_cast<double>(label.size()) * kLetter;
     const auto free = [&](const Box& box) {
       return box.x >= kLeft && box.x + box.width <= width - 2 && box.y >= 0 && box.y + box.height <= bottom &&

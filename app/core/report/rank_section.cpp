@@ -49,7 +49,7 @@ std::string ranks_html(const std::vector<ReportRun>& runs) {
     for (const ReportFigure& f : rank_figures_of(runs, i))
       html += "<p><b>" + escape_xml(f.title) + "</b></p>\n<figure>" + to_svg(f.drawing) + "<figcaption>" +
               escape_xml(f.caption) + "</figcaption></figure>\n";
-    html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + to_html(collectives_table(runs[i].ranks)) +
+    html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + to_html(collectives_table(runs[i].ranks, true)) +
             "<p class=\"note\">" + escape_xml(kCollectivesNote) + "</p>\n<p><b>Ranks</b>, mean of a step, µs</p>\n" +
             to_html(ranks_table(runs[i].ranks));
     for (const auto& lines : {prof::more_late_texts(runs[i].ranks), runs[i].ranks.notes})

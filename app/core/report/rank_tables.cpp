@@ -16,7 +16,7 @@ double share_of_peak(const prof::CollectiveRow& row) { return row.peak_gb_s > 0 
 
 const char* const kCollectivesNote = "wait: for the last rank · exposed: transfer not under computation";
 
-FigureTable collectives_table(const prof::RankReport& report) {
+FigureTable collectives_table(const prof::RankReport& report, bool wide) {
   FigureTable table;
   table.columns = {{"name", "", Kind::Text, 0, "Calls with the same name and size."},
                    {"bytes", "B", Kind::Bytes, 0, "Size of one call."},
@@ -25,7 +25,7 @@ FigureTable collectives_table(const prof::RankReport& report) {
                    {"transfer", "us", Kind::Number, 1, "Time from the last arrival to the end."},
                    {"exposed", "us", Kind::Number, 1, "Part of the transfer that no computation hides."},
                    {"µs a step", "us", Kind::Number, 1, "Waiting and exposed transfer: what a step loses."}};
-  const bool peaks = std::ranges::any_of(report.collectives, [](const auto& c) { return share_of_peak(c) > 0; });
+  const bool peaks = wide && std::ranges::any_of(report.collectives, [](const auto& c) { return share_of_peak(c) > 0; });
   if (peaks)
     table.columns.push_back({"% of peak", "%", Kind::Number, 0,
                              "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."});

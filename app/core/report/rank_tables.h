@@ -5,7 +5,8 @@
 
 namespace ws::app {
 
-FigureTable collectives_table(const prof::RankReport& report);
+// `wide`: also the share of the peak that each collective reaches, where it is known.
+FigureTable collectives_table(const prof::RankReport& report, bool wide);
 FigureTable ranks_table(const prof::RankReport& report);
 extern const char* const kCollectivesNote;  // how to read the columns
 

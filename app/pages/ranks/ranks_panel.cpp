@@ -211,7 +211,7 @@ void RanksPanel::fill() {
   arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
   bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s against message size"), tr("bus GB/s"));
   ranks_model_.setTable(ranks_table(shown));
-  collectives_model_.setTable(collectives_table(shown));
+  collectives_model_.setTable(collectives_table(shown, false));
   arrivals_->setFigure([this](double width, double height, const FigureInk& ink) {
     return arrivals_figure(report(), width, height, ink);
   });

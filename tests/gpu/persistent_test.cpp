@@ -106,6 +106,12 @@ TEST(Persistent, ImagesInCopiesOfLayers) {
   expect_images_as_oracle(64, Optimizer::Momentum, {Precision::Fp16}, {64, 100});
 }
 
+TEST(Persistent, ImagesInSeveralClusters) {
+  NEEDS_GPU();
+  expect_images_as_oracle(512, Optimizer::Sgd, {Precision::Tf32});
+  expect_images_as_oracle(200, Optimizer::Momentum, {Precision::Tf32, Precision::Bf16});
+}
+
 constexpr Activation kActivations[] = {Activation::None, Activation::Relu, Activation::Sigmoid, Activation::Tanh,
                                        Activation::Gelu};
 constexpr Optimizer kOptimizers[] = {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam};
@@ -180,6 +186,10 @@ TEST(Persistent, EveryChoiceInCopiesOfLayers) {
   expect_every_choice({50, 120, 30}, 60, 10, 50, {Precision::Fp16, Precision::Bf16}, 3);
   expect_every_choice({100, 40}, 300, 5, 20, {Precision::Bf16, Precision::Fp16}, 4);
 }
+TEST(Persistent, EveryChoiceInSeveralClusters) {
+  NEEDS_GPU();
+  expect_every_choice({50}, 300, 5, 200, {Precision::Tf32, Precision::Bf16}, 4);
+}
 
 TEST(Persistent, EveryChoiceInADeepGrid) {
   NEEDS_GPU();
@@ -204,11 +214,12 @@ TEST(Persistent, ALineInOneBlockAndInAll) {
 
 TEST(Persistent, TwoRunsAreTheSameBits) {
   NEEDS_GPU();
-  // In a cluster, with copies of layers (in 16 bits), and on all multiprocessors.
-  const std::vector<int64_t> networks[] = {{128}, {64, 64}, {160, 160}};
+  // In one cluster, in several, with copies of layers (in 16 bits), and on all multiprocessors.
+  const std::pair<std::vector<int64_t>, int64_t> networks[] = {{{128}, 64}, {{128}, 200}, {{64, 64}, 64}, {{160, 160}, 64}};
   for (const Precision precision : kPrecisions)
-    for (const std::vector<int64_t>& hidden : networks) {
-      Training t = persistent_training(hidden, 64, random_data(2000, 784, 10, true));
+    for (const auto& [hidden, batch] : networks) {
+      if (batch > 128 && (precision == Precision::Fp32 || precision == Precision::Fp16)) continue;  // in no cluster
+      Training t = persistent_training(hidden, batch, random_data(2000, 784, 10, true));
       t.spec.exec.precision = precision;
       t.spec.train.optimizer = Optimizer::Momentum;
       t.spec.train.lr = 0.001;
@@ -220,27 +231,27 @@ TEST(Persistent, TwoRunsAreTheSameBits) {
 // A training that was saved and continues in another process ends with the same bits.
 TEST(Persistent, ARestartEndsWithTheSameBits) {
   NEEDS_GPU();
-  const std::pair<std::vector<int64_t>, Precision> cases[] = {
-      {{160, 160}, Precision::Tf32}, {{160, 160}, Precision::Bf16}, {{160, 160}, Precision::Fp16},
-      {{128}, Precision::Tf32},      {{64, 64}, Precision::Fp16}};
-  for (const auto& [hidden, precision] : cases) {
-    SCOPED_TRACE(std::string(to_string(precision)) + " " + std::to_string(hidden.front()));
-    Training t = persistent_training(hidden, 64, random_data(64 * 60, 784, 10, true));
+  const std::tuple<std::vector<int64_t>, Precision, int64_t> cases[] = {
+      {{160, 160}, Precision::Tf32, 64}, {{160, 160}, Precision::Bf16, 64}, {{160, 160}, Precision::Fp16, 64},
+      {{128}, Precision::Tf32, 64},      {{128}, Precision::Tf32, 200},     {{64, 64}, Precision::Fp16, 64}};
+  for (const auto& [hidden, precision, batch] : cases) {
+    SCOPED_TRACE(std::string(to_string(precision)) + " " + std::to_string(hidden.front()) + " " + std::to_string(batch));
+    Training t = persistent_training(hidden, batch, random_data(batch * 60, 784, 10, true));
     t.spec.exec.precision = precision;
     t.spec.train.optimizer = Optimizer::Momentum;
     t.spec.train.lr = 0.005;
     const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
     const std::vector<float> rates(60, static_cast<float>(t.spec.train.lr));
-    const auto run = [&](const TrainState& from, int64_t step) {
+    const auto run = [&, rows = batch](const TrainState& from, int64_t step) {
       const auto executor = cuda::make_cuda_executor(device_info().name);
       executor->load(model, t.data, t.spec);
       executor->set_state(from);
-      executor->begin_epoch(shuffled(64 * 60, 1));
-      executor->bind(compile(t.spec, model, 64).plan);
+      executor->begin_epoch(shuffled(rows * 60, 1));
+      executor->bind(compile(t.spec, model, rows).plan);
       std::vector<TrainState> states;
       for (const int64_t end : {20, 60})
         if (step < end) {
-          executor->run(step, step * 64, std::span(rates).subspan(static_cast<size_t>(step), static_cast<size_t>(end - step)));
+          executor->run(step, step * rows, std::span(rates).subspan(static_cast<size_t>(step), static_cast<size_t>(end - step)));
           states.push_back(executor->state());
           step = end;
         }
@@ -256,12 +267,12 @@ TEST(Persistent, ARestartEndsWithTheSameBits) {
 // Small enough for compute-sanitizer's racecheck.
 TEST(Persistent, AFewStepsInEachResidency) {
   NEEDS_GPU();
-  const std::pair<std::vector<int64_t>, Precision> cases[] = {
-      {{5}, Precision::Fp32},       {{40, 24}, Precision::Tf32},  {{120}, Precision::Tf32},
-      {{120}, Precision::Fp16},     {{50, 120}, Precision::Bf16}, {{72, 200, 40}, Precision::Tf32},
-      {{72, 200}, Precision::Fp16}, {{72, 200}, Precision::Bf16}};
-  for (const auto& [hidden, precision] : cases) {
-    Training t = persistent_training(hidden, 64, random_data(128, 60, 10, true));
+  const std::tuple<std::vector<int64_t>, Precision, int64_t> cases[] = {
+      {{5}, Precision::Fp32, 64},       {{40, 24}, Precision::Tf32, 64},      {{120}, Precision::Tf32, 64},
+      {{120}, Precision::Fp16, 64},     {{120}, Precision::Tf32, 200},        {{50, 120}, Precision::Bf16, 64},
+      {{72, 200, 40}, Precision::Tf32, 64}, {{72, 200}, Precision::Fp16, 64}, {{72, 200}, Precision::Bf16, 64}};
+  for (const auto& [hidden, precision, batch] : cases) {
+    Training t = persistent_training(hidden, batch, random_data(2 * batch, 60, 10, true));
     t.spec.exec.precision = precision;
     t.spec.train.optimizer = Optimizer::Momentum;
     expect_as_oracle(t);
@@ -307,15 +318,16 @@ TEST(Persistent, ModesChangeInMidRun) {
   }
 }
 
-void expect_end_after_a_lost_message(std::vector<int64_t> hidden, Precision precision = Precision::Fp32) {
-  Training t = persistent_training(std::move(hidden), 64, random_data(640, 784, 10, true));
+void expect_end_after_a_lost_message(std::vector<int64_t> hidden, Precision precision = Precision::Fp32,
+                                     int64_t batch = 64) {
+  Training t = persistent_training(std::move(hidden), batch, random_data(10 * batch, 784, 10, true));
   t.spec.exec.precision = precision;
   const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
   const auto executor = cuda::make_cuda_executor(device_info().name);
   executor->load(model, t.data, t.spec);
   executor->set_state(initial_state(model, t.spec));
-  executor->begin_epoch(shuffled(640, 0));
-  executor->bind(compile(t.spec, model, 64).plan);
+  executor->begin_epoch(shuffled(10 * batch, 0));
+  executor->bind(compile(t.spec, model, batch).plan);
   const TrainState before = executor->state();
   const std::vector<float> rates(10, 0.001f);
   std::vector<StepResult> results;
@@ -340,6 +352,10 @@ void expect_end_after_a_lost_message(std::vector<int64_t> hidden, Precision prec
 TEST(Persistent, ALostMessageEndsTheClusterWithASentence) {
   NEEDS_GPU();
   expect_end_after_a_lost_message({128});
+}
+TEST(Persistent, ALostMessageEndsSeveralClustersWithASentence) {
+  NEEDS_GPU();
+  expect_end_after_a_lost_message({128}, Precision::Tf32, 512);
 }
 TEST(Persistent, ALostMessageEndsCopiesWithASentence) {
   NEEDS_GPU();

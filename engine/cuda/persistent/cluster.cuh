@@ -8,6 +8,9 @@
 //      sends dz2 and the slopes of the activation to all blocks.
 //   3. Backward: each block recomputes dz1 of all rows in registers, multiplies it by its slice of the batch and
 //      updates its weights. The sums have the layout of the weights in registers.
+// A batch of more than 128 rows is shared by several clusters, which all keep the same weights. They add their gradients
+// through the L2 cache, in the same order.
+//
 // W2 is split by hidden units: a helper warp group computes its gradient, updates it and sends it to all blocks. The
 // same group loads the rows of the next step.
 //
@@ -19,6 +22,7 @@
 namespace ws::cuda::persistent {
 
 constexpr int B = choice::batch, R = B / kBlocks, H = choice::hidden_padded, O = choice::outputs;
+constexpr int kClusters = choice::clusters, kAllBlocks = kClusters * kBlocks;
 constexpr int kMathGroups = H / 64, kMathThreads = 128 * kMathGroups, kMathWarps = 4 * kMathGroups;
 constexpr int kThreads = kMathThreads + 128;
 constexpr int OW = choice::outputs_padded;  // floats per row of dz2
@@ -70,15 +74,161 @@ enum Barriers {
 
 struct Block {
   uint shared, rank;
+  int cluster;
   volatile int* verdict;  // fp16: nonzero if a gradient of this step is not finite
   Watch watch;
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
+  // The row of the batch that this block owns as number `row`.
+  WS_DEVICE int own_row(int row) const { return first_row() + static_cast<int>(rank) + kBlocks * row; }
+  WS_DEVICE int first_row() const { return kClusters == 1 ? 0 : cluster * B; }
+  WS_DEVICE int number() const { return (kClusters == 1 ? 0 : cluster * kBlocks) + static_cast<int>(rank); }
   // The target of this block's row `row` of a step: number i.
   WS_DEVICE uint target(int step, int row, int i) const {
     return at(choice::at_targets + (((step & 3) * R + row) * kTargets + i) * 4);
   }
 };
+
+// ---- gradients of several clusters ----
+// Sums go in pairs: (own + far 1) + (far 2 + far 3), where far i is the cluster whose number differs in the bits of i.
+// As a + b = b + a, all clusters get the same bits.
+constexpr int kFar = kClusters > 1 ? kClusters - 1 : 1;  // unused with one cluster
+// Where the block of this rank in a cluster leaves its gradients of a step.
+WS_DEVICE char* gradients_of(const Arguments& a, const Block& block, int step, int cluster) {
+  const int at = ((step & 1) * kClusters + cluster) * kBlocks + static_cast<int>(block.rank);
+  return static_cast<char*>(a.exchange) + kFlagBytes + static_cast<size_t>(at) * choice::gradient_bytes;
+}
+WS_DEVICE float sum_of_clusters(const float (&v)[kClusters]) {
+  static_assert(kClusters == 1 || kClusters == 2 || kClusters == 4 || kClusters == 8, "pairs of pairs");
+  float sum[kClusters];
+#pragma unroll
+  for (int i = 0; i < kClusters; ++i) sum[i] = v[i];
+#pragma unroll
+  for (int n = kClusters / 2; n > 0; n /= 2)
+#pragma unroll
+    for (int i = 0; i < n; ++i) sum[i] = sum[2 * i] + sum[2 * i + 1];
+  return sum[0];
+}
+// Adds the sums of the other clusters to those of this block. One value of four carries the tag of its step in its last
+// bits, and loses them.
+class GradientExchange {
+ public:
+  WS_DEVICE GradientExchange(const Arguments& a, const Block& b, int step)
+      : block_(b), step_(step), tag_(tag_of(a.exchange_base + static_cast<uint>(step) + 1)) {
+#pragma unroll
+    for (int i = 0; i < kClusters; ++i)
+      at_[i] = reinterpret_cast<uint4*>(gradients_of(a, b, step, b.cluster ^ i)) + threadIdx.x;
+  }
+  // Returns false if the wait was given up.
+  WS_DEVICE bool run(float (&sums)[4 * kTiles]) const {
+    publish(sums);
+    // What was written last has probably arrived last.
+    if (!warp_waits_until(block_.watch, kWaitSums, step_, [&] {
+          bool all = true;
+#pragma unroll
+          for (int i = 1; i < kClusters; ++i)
+            all &= has_tag(read_word(&at_[i][(kTiles - 1) * kMathThreads].w));
+          return all;
+        }))
+      return false;
+    return add_at_once(sums) || add_slowly(sums);
+  }
+
+ private:
+  static constexpr uint kKept = ~255u;
+  static constexpr int kAhead = kMoves ? 2 : 4;  // tiles whose loads are in flight
+
+  WS_DEVICE bool has_tag(uint word) const { return ((word ^ tag_) & ~kKept) == 0; }
+  WS_DEVICE void publish(float (&sums)[4 * kTiles]) const {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      const uint last = bits(sums[4 * j + 3]) & kKept;
+      sums[4 * j + 3] = __uint_as_float(last);
+      write_quad(at_[0] + j * kMathThreads, make_uint4(bits(sums[4 * j]), bits(sums[4 * j + 1]), bits(sums[4 * j + 2]), last | tag_));
+    }
+  }
+  WS_DEVICE static void add(float* sums, const uint4 (&far)[kFar]) {
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      float v[kClusters];
+      v[0] = sums[k];
+#pragma unroll
+      for (int i = 1; i < kClusters; ++i) {
+        const uint4& q = far[i - 1];
+        v[i] = __uint_as_float(k == 0 ? q.x : k == 1 ? q.y : k == 2 ? q.z : q.w & kKept);
+      }
+      sums[k] = sum_of_clusters(v);
+    }
+  }
+  // Returns false if some values had not arrived; then sums are lost.
+  WS_DEVICE bool add_at_once(float (&sums)[4 * kTiles]) const {
+    uint4 far[kAhead][kFar];
+    bool all = true;
+#pragma unroll
+    for (int j = 0; j < kTiles + kAhead; ++j) {
+      uint4 (&turn)[kFar] = far[j % kAhead];
+      if (j >= kAhead) {
+#pragma unroll
+        for (int i = 0; i < kFar; ++i) all &= has_tag(turn[i].w);
+        add(sums + 4 * (j - kAhead), turn);
+      }
+      if (j < kTiles) {
+#pragma unroll
+        for (int i = 0; i < kFar; ++i) turn[i] = read_quad(at_[i + 1] + j * kMathThreads);
+      }
+    }
+    return __all_sync(~0u, all);
+  }
+  WS_DEVICE bool add_slowly(float (&sums)[4 * kTiles]) const {
+    bool well = true;
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j) {
+      const uint4 own = read_quad(at_[0] + j * kMathThreads);
+      uint4 far[kFar];
+      well &= warp_waits_until(block_.watch, kWaitSums, step_, [&] {
+        bool all = true;
+#pragma unroll
+        for (int i = 0; i < kFar; ++i) far[i] = read_quad(at_[i + 1] + j * kMathThreads);
+#pragma unroll
+        for (int i = 0; i < kFar; ++i) all &= has_tag(far[i].w);
+        return all;
+      });
+      sums[4 * j] = __uint_as_float(own.x), sums[4 * j + 1] = __uint_as_float(own.y);
+      sums[4 * j + 2] = __uint_as_float(own.z), sums[4 * j + 3] = __uint_as_float(own.w & kKept);
+      add(sums + 4 * j, far);
+    }
+    return well;
+  }
+
+  const Block& block_;
+  int step_;
+  uint tag_;
+  uint4* at_[kClusters];  // this thread's values of this cluster and of the others
+};
+// The same for a weight and a bias of this helper thread.
+WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, bool has_weight, float& weight, bool has_bias,
+                            float& bias) {
+  const uint number = a.exchange_base + static_cast<uint>(step) + 1;
+  const int thread = static_cast<int>(threadIdx.x) - kMathThreads;
+  const auto place = [&](int i) {
+    return reinterpret_cast<uint2*>(gradients_of(a, block, step, block.cluster ^ i) + kTiles * kMathThreads * 16);
+  };
+  if (has_weight) write_numbered(place(0) + thread, weight, number);
+  if (has_bias) write_numbered(place(0) + 128, bias, number);
+  float weights[kClusters] = {weight}, biases[kClusters] = {bias};
+  const bool well = warp_waits_until(block.watch, kWaitSums, step, [&] {
+    bool all = true;
+#pragma unroll
+    for (int i = 1; i < kClusters; ++i) {
+      if (has_weight) all &= peek_numbered(place(i) + thread, number, weights[i]);
+      if (has_bias) all &= peek_numbered(place(i) + 128, number, biases[i]);
+    }
+    return all;
+  });
+  if (has_weight) weight = sum_of_clusters(weights);
+  if (has_bias) bias = sum_of_clusters(biases);
+  return well;
+}
 
 // ---- the middle: the owner's rows ----
 struct Middle {
@@ -91,7 +241,7 @@ struct Middle {
 
   WS_DEVICE Middle(const Arguments& args, const Block& b, int w, int l)
       : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(g & (R - 1)), part(R == 4 ? g >> 2 : 0) {
-    valid = static_cast<int>(block.rank) + kBlocks * row < a.batch;
+    valid = block.own_row(row) < a.batch;
   }
 
   // Loads what this warp needs of W2 in the middle.
@@ -385,14 +535,14 @@ WS_DEVICE void note_loss(const Arguments& a, const Block& block, int step, int l
     loss += __shfl_xor_sync(~0u, loss, 1);
     loss += __shfl_xor_sync(~0u, loss, 2);
   }
-  if (static_cast<int>(block.rank) + kBlocks * row >= a.batch) loss = correct = 0.f;
+  if (block.own_row(row) >= a.batch) loss = correct = 0.f;
 #pragma unroll
   for (int d = 4; d < 4 * R; d *= 2) {
     loss += __shfl_xor_sync(~0u, loss, d);
     correct += __shfl_xor_sync(~0u, correct, d);
   }
   if (lane != 0) return;
-  float* out = a.partials + (static_cast<size_t>(step) * kBlocks + block.rank) * 2;
+  float* out = a.partials + (static_cast<size_t>(step) * kAllBlocks + block.number()) * 2;
   out[0] = loss, out[1] = correct;
 }
 
@@ -600,7 +750,8 @@ struct Rows {
 
   WS_DEVICE int batch_row(int k) const {
     const int place = warp * (B / 4) + (lane & 7) + 8 * k;
-    return ((8 * (place / (8 * R)) + (place & 7)) ^ static_cast<int>(block.rank)) + kBlocks * ((place >> 3) % R);
+    return block.first_row() + ((8 * (place / (8 * R)) + (place & 7)) ^ static_cast<int>(block.rank)) +
+           kBlocks * ((place >> 3) % R);
   }
   WS_DEVICE void find(int step) {
 #pragma unroll
@@ -608,7 +759,7 @@ struct Rows {
       const int b = batch_row(k);
       find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), row[k]);
     }
-    const int i = 32 * warp + lane, b = static_cast<int>(block.rank) + kBlocks * (i / kTargets);
+    const int i = 32 * warp + lane, b = block.own_row(i / kTargets);
     if (i < R * kTargets) find_row(a, a.first_row + step * a.rows_onward + (b < a.batch ? b : 0), target_row);
   }
   WS_DEVICE uint tile(int step) const {
@@ -739,10 +890,17 @@ struct SmallLayer {
     const uint from = block.at(choice::at_small) + o * 48 + column * 4;
     return load_f(from) + load_f(from + 768) + load_f(from + 1536) + load_f(from + 2304);
   }
-  WS_DEVICE void move(const StepFactors& f, bool skip) {
-    if (skip) return;
-    if (has_weight) persistent::move(a, f, true, w, m, v, sum_of(out, thread % kOwn));
-    if (has_bias) persistent::move(a, f, false, b, bm, bv, sum_of(static_cast<int>(block.rank), 8));
+  // Returns false if the wait for other clusters was given up.
+  WS_DEVICE bool move(int step, const StepFactors& f, bool skip) {
+    if (skip) return true;
+    float weight = has_weight ? sum_of(out, thread % kOwn) : 0.f;
+    float bias = has_bias ? sum_of(static_cast<int>(block.rank), 8) : 0.f;
+    bool well = true;
+    if constexpr (kClusters > 1) well = add_clusters(a, block, step, has_weight, weight, has_bias, bias);
+    if (has_weight) persistent::move(a, f, true, w, m, v, weight);
+    if (has_bias) persistent::move(a, f, false, b, bm, bv, bias);
+    __syncwarp();
+    return well;
   }
   // Four adjacent lanes collect four hidden units of one output, and each lane sends them to four blocks.
   WS_DEVICE void send() const {
@@ -804,7 +962,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
   const Rows rows{a, block, 0, 0};
   const float per_row = 1.f / static_cast<float>(a.batch);
   Rates rates(a);
-  StampLane stamps(a, 2 * static_cast<int>(block.rank), leads);
+  StampLane stamps(a, 2 * block.number(), leads);
   bool alive = true;
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
@@ -859,12 +1017,16 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
+    if constexpr (kClusters > 1) {
+      stamps.begin(s, kPartWait, kWaitSums);
+      alive &= GradientExchange(a, block, s).run(sums);
+    }
     stamps.begin(s, kPartUpdate, 0);
     if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
     if (lost) break;
   }
   stamps.end(a.steps);
-  if (!*block.watch.dead) layer.store();
+  if (block.cluster == 0 && !*block.watch.dead) layer.store();
 }
 
 WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& scaling) {
@@ -872,7 +1034,7 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   Rows rows{a, block, warp, lane};
   SmallLayer layer(a, block, thread);
   Rates rates(a);
-  StampLane stamps(a, 2 * static_cast<int>(block.rank) + 1, kept(thread == 0));
+  StampLane stamps(a, 2 * block.number() + 1, kept(thread == 0));
   bool alive = true;
   const auto load = [&](int step) {
     if (step < a.steps) rows.load(step);
@@ -911,21 +1073,21 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
       scaling.decide(skip);
     }
     stamps.begin(s, kPartUpdate, 1);
-    layer.move(step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
+    alive &= layer.move(s, step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
     layer.send();
     if (lost) break;
   }
   stamps.end(a.steps);
-  if (!*block.watch.dead) layer.store();
+  if (block.cluster == 0 && !*block.watch.dead) layer.store();
 }
 
 // Adds the sums of the blocks, always in the same order.
 WS_DEVICE void write_metrics(const Arguments& a) {
   for (int s = static_cast<int>(threadIdx.x); s < a.steps; s += kThreads) {
     float loss = 0.f, correct = 0.f;
-    for (int i = 0; i < kBlocks; ++i) {
-      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2);
-      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kBlocks + i) * 2 + 1);
+    for (int i = 0; i < kAllBlocks; ++i) {
+      loss += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2);
+      correct += __ldcg(a.partials + (static_cast<size_t>(s) * kAllBlocks + i) * 2 + 1);
     }
     float* out = a.metrics + 3 * ((a.first_step + s) % a.ring);
     out[0] = loss, out[1] = correct, out[2] = static_cast<float>(a.batch);
@@ -936,6 +1098,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   extern __shared__ __align__(1024) unsigned char memory[];
   const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
                     static_cast<uint>(kept(static_cast<int>(cluster_rank()))),
+                    kClusters == 1 ? 0 : kept(static_cast<int>(blockIdx.x) / kBlocks),
                     reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
                     {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
   prepare_block(a, block, reinterpret_cast<float*>(memory));
@@ -952,6 +1115,18 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   __syncwarp();
   cluster_meets();
   if (block.rank != 0) return;
+  if constexpr (kClusters > 1) {
+    // The first block adds the losses of all clusters.
+    uint* flags = static_cast<uint*>(a.exchange);
+    const uint number = a.exchange_base + static_cast<uint>(a.steps) + 1;
+    if (block.cluster != 0) {
+      if (threadIdx.x == 0) raise(flags + block.cluster, number);
+      return;
+    }
+    if (threadIdx.x > 0 && threadIdx.x < kClusters)
+      wait_for_flag(block.watch, flags + threadIdx.x, number, kWaitSums, a.steps);
+    __syncthreads();
+  }
   write_metrics(a);
   if (choice::precision == kFp16 && threadIdx.x == 0 && !*block.watch.dead)
     *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};

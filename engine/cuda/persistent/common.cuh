@@ -194,6 +194,47 @@ WS_DEVICE bool peek_packet(const uint4* from, uint number, float& x, float& y, f
       : "memory");
   return found == number;
 }
+// Four values that are written and read together.
+WS_DEVICE void write_quad(uint4* to, const uint4& q) {
+  asm volatile(
+      "{\n.reg .b64 l, h;\n.reg .b128 q;\nmov.b64 l, {%1,%2};\nmov.b64 h, {%3,%4};\nmov.b128 q, {l,h};\n"
+      "st.relaxed.gpu.global.b128 [%0], q;\n}"
+      :
+      : "l"(to), "r"(q.x), "r"(q.y), "r"(q.z), "r"(q.w)
+      : "memory");
+}
+WS_DEVICE uint4 read_quad(const uint4* from) {
+  uint4 q;
+  asm volatile(
+      "{\n.reg .b64 l, h;\n.reg .b128 q;\nld.relaxed.gpu.global.b128 q, [%4];\nmov.b128 {l,h}, q;\n"
+      "mov.b64 {%0,%1}, l;\nmov.b64 {%2,%3}, h;\n}"
+      : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w)
+      : "l"(from)
+      : "memory");
+  return q;
+}
+WS_DEVICE uint read_word(const uint* from) {
+  uint v;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");
+  return v;
+}
+// Like wait_until, for a whole warp: its lanes leave together. Products on tensor cores and barriers of the block need
+// that; lanes that leave one after the other can hang them.
+template <class Ready>
+WS_DEVICE bool warp_waits_until(const Watch& watch, int what, int step, Ready ready) {
+  long long begin = 0;
+#pragma unroll 1
+  for (int i = 0; !__all_sync(~0u, ready()); ++i) {
+    if ((i & 63) != 63) continue;
+    if (__any_sync(~0u, *watch.dead)) return false;
+    if (begin == 0) begin = clock64();
+    if (!__any_sync(~0u, static_cast<ulong>(clock64() - begin) >= watch.limit)) continue;
+    give_up(watch.dead, watch.report, what, step);
+    __syncwarp();
+    return false;
+  }
+  return true;
+}
 // A flag holds the number of the last step whose data is ready. One thread writes it after a barrier of its block.
 WS_DEVICE void raise(uint* flag, uint number) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(number) : "memory");

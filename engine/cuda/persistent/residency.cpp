@@ -1,6 +1,7 @@
 #include "engine/cuda/persistent/residency.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 
@@ -104,15 +105,19 @@ int64_t widest_hidden(const Network& n) {
 }
 
 struct ClusterShape : Slices {
-  int64_t hidden, outputs, batch, rows_each;
-  int math_groups, threads;
+  int64_t hidden, outputs, batch, rows_each;  // batch: rows of a cluster
+  int clusters, math_groups, threads;
   bool half_partials;
 };
 
-ClusterShape cluster_shape(const Network& n) {
+ClusterShape cluster_shape(const Network& n, const Limits& limits) {
   ClusterShape s{slices_of(n)};
   s.hidden = n.widths[1], s.outputs = n.widths[2];
-  s.batch = up(n.batch, 64);
+  // Clusters that share a batch add their gradients through the L2 cache. Some values lose their last bits, which fp32
+  // needs, and in fp16 all clusters would have to agree about values that are not finite.
+  const bool shares = n.precision == Precision::Tf32 || n.precision == Precision::Bf16;
+  s.clusters = n.batch <= 128 || !shares ? 1 : limits.clusters_of_16;
+  s.batch = up((n.batch + s.clusters - 1) / s.clusters, 64);
   s.rows_each = s.batch / kBlocks;
   s.math_groups = static_cast<int>(up(s.hidden, 64) / 64);
   s.threads = 128 * (s.math_groups + 1);
@@ -150,6 +155,7 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   out.shared_bytes = memory.bytes();
   add_slices(n, s, out.constants);
   for (const Constant& c : std::vector<Constant>{{"batch", batch},
+                                                 {"clusters", s.clusters},
                                                  {"hidden_padded", hidden},
                                                  {"outputs_padded", outputs_padded},
                                                  {"rows_bytes", rows_bytes},
@@ -199,17 +205,27 @@ Placement place_cluster(const Network& n, const Limits& limits) {
   if (n.widths.size() != 3)
     out.why_not = "a cluster holds networks of one hidden layer, this one has " + std::to_string(n.widths.size() - 2);
   if (!out.why_not.empty()) return out;
-  const ClusterShape s = cluster_shape(n);
+  const ClusterShape s = cluster_shape(n, limits);
   out.why_not = too_large(
-      "a cluster", {{"hidden units", s.hidden, 128}, {"outputs", s.outputs, 16}, {"rows of a batch", n.batch, 128}});
+      "a cluster",
+      {{"hidden units", s.hidden, 128}, {"outputs", s.outputs, 16}, {"rows of a batch", n.batch, 128 * s.clusters}});
   if (!out.why_not.empty()) return out;
-  out.blocks = out.cluster = kBlocks, out.threads = s.threads, out.row_bytes = kBlocks * s.row_bytes;
+  out.cluster = kBlocks, out.blocks = kBlocks * s.clusters, out.threads = s.threads;
+  out.row_bytes = kBlocks * s.row_bytes;
   add_choices(n, out.constants);
   share_cluster_memory(n, s, out);
   const int64_t registers = cluster_registers(n, s), most = most_registers(limits, s.threads);
   out.budget.push_back(line("registers a thread (weights, state, sums)", registers, most, false));
   out.budget.push_back(
       line("shared memory a block (rows, messages, output weights)", out.shared_bytes, limits.shared_bytes, true));
+  // Gradients of the first layer, of the output layer, and their biases, for two steps.
+  const int64_t gradient_bytes = 128 * s.math_groups * s.tiles * 16 + 128 * 16;
+  out.constants.push_back({"gradient_bytes", gradient_bytes});
+  if (s.clusters > 1) {
+    out.exchange_bytes = kFlagBytes + 2 * out.blocks * gradient_bytes;
+    out.budget.push_back(line("L2 cache (gradients of " + std::to_string(s.clusters) + " clusters)", out.exchange_bytes,
+                              limits.l2_bytes, true));
+  }
   out.why_not = too_much("of the cluster", registers, most, 32, out.shared_bytes, limits);
   if (out.why_not.empty()) out.residency = Residency::Cluster;
   return out;
@@ -524,6 +540,7 @@ Limits limits_of(const DeviceInfo& device) {
           device.multiprocessors,
           std::max(1, device.multiprocessors / 4 - 3),
           std::max(1, device.multiprocessors / 8 - 1),
+          static_cast<int>(std::bit_floor(static_cast<unsigned>(std::clamp(device.multiprocessors / 16 - 2, 1, 4)))),
           device.l2_bytes};
 }
 

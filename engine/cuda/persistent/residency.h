@@ -15,7 +15,7 @@ enum class Residency {
   None,     // does not fit
   Rows,     // every thread holds all weights and some rows of the batch
   Block,    // weights in the shared memory of one block
-  Cluster,  // weights in the registers of 16 blocks
+  Cluster,  // weights in the registers of 16 blocks; several such clusters share a larger batch
   Copies,   // first layer as in Cluster, the other layers in every block
   Grid,     // weights in the shared memory of all multiprocessors
 };
@@ -43,6 +43,7 @@ struct Limits {
   // Maximum number of clusters of four and of eight blocks that run at the same time, with one block per
   // multiprocessor. Some multiprocessors of a group stay unused: an H200 with 132 multiprocessors runs 30 and 15.
   int clusters_of_4 = 30, clusters_of_8 = 15;
+  int clusters_of_16 = 4;  // a power of two; an H100 with 132 multiprocessors would run 7
   int64_t l2_bytes = 50 << 20;
 };
 

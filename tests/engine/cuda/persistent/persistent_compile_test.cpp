@@ -43,6 +43,14 @@ TEST(PersistentCompile, ClustersForHopper) {
   }
 }
 
+TEST(PersistentCompile, ClustersThatShareABatch) {
+  Network n = network({784, 128, 10}, 512, false);
+  n.precision = Precision::Tf32;
+  expect_compiles(n, 90, true);
+  n.widths = {60, 50, 4}, n.batch = 200, n.precision = Precision::Bf16, n.optimizer = Optimizer::Adam;
+  expect_compiles(n, 90);
+}
+
 TEST(PersistentCompile, CopiesForHopper) {
   Network n = network({784, 128, 128, 128, 10}, 32, false);
   n.precision = Precision::Fp16;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/cuda/persistent/kernel_source.h"
 #include "engine/cuda/persistent/residency.h"
@@ -69,8 +70,8 @@ TEST(PersistentRule, NamesTheLimitThatBinds) {
   const std::string advice = ". Choose launch graph, or a smaller network or batch.";
   EXPECT_EQ(reason(network({784, 128, 10}, 512, Precision::Fp16)),
             "persistent: a cluster holds at most 128 rows of a batch, this network has 512" + advice);
-  EXPECT_EQ(reason(network({784, 128, 10}, 129, Precision::Tf32)),
-            "persistent: a cluster holds at most 128 rows of a batch, this network has 129" + advice);
+  EXPECT_EQ(reason(network({784, 128, 10}, 513, Precision::Tf32)),
+            "persistent: a cluster holds at most 512 rows of a batch, this network has 513" + advice);
   EXPECT_EQ(reason(network({784, 300, 10}, 200, Precision::Tf32)),
             "persistent: a grid holds at most 128 rows of a batch, this network has 200" + advice);
   EXPECT_EQ(reason(network({784, 128, 128, 40}, 64, Precision::Tf32)),
@@ -80,6 +81,19 @@ TEST(PersistentRule, NamesTheLimitThatBinds) {
   EXPECT_THAT(reason(network({784, 128, 10}, 64, Precision::Tf32), 80), HasSubstr("one block would need"));
   EXPECT_EQ(reason(network({784, 128, 10}, 64, Precision::Fp16), 80),
             "persistent: without clusters one block computes in fp32 or tf32 only" + advice);
+}
+
+TEST(PersistentRule, SeveralClustersShareALargerBatch) {
+  for (const auto& [batch, precision, clusters, rows] : {std::tuple{128, Precision::Tf32, 1, 128},
+                                                         {129, Precision::Tf32, 4, 64},
+                                                         {256, Precision::Bf16, 4, 64},
+                                                         {512, Precision::Tf32, 4, 128}}) {
+    const Placement made = place(network({784, 128, 10}, batch, precision), Limits{});
+    ASSERT_EQ(made.residency, Residency::Cluster) << made.why_not;
+    EXPECT_EQ(made.blocks, 16 * clusters) << batch;
+    EXPECT_EQ(std::ranges::find(made.constants, "batch", &Constant::name)->value, rows) << batch;
+    EXPECT_EQ(made.exchange_bytes > 0, clusters > 1);
+  }
 }
 
 TEST(PersistentRule, NarrowLayersAreCopiedToEveryBlock) {

@@ -144,25 +144,27 @@ struct Product {
   static WS_BOTH constexpr int tasks_of(TaskShape s) {
     return (kRows + s.rows - 1) / s.rows * ((kColumns + s.columns - 1) / s.columns);
   }
-  // Cycles for each k in tf32. Loads from shared memory cost one each; a tile costs 7 on the tensor cores of its quarter
-  // of the multiprocessor; a warp also waits for its own loads.
+  // Cycles in tf32, fitted to times of an H100. For each step of k, loads from shared memory cost one each; a tile costs 7
+  // on the tensor cores of its quarter of the multiprocessor; a warp also waits for its own loads. Then a warp hands out
+  // its tiles one by one.
   static WS_BOTH constexpr int cost(TaskShape s) {
-    const int tasks = tasks_of(s), loads = 4 * s.rows + 2 * s.columns, tiles = 7 * s.rows * s.columns;
-    const int memory = tasks * loads, tensor = (tasks + 3) / 4 * tiles,
-              latency = (tasks + kWarps - 1) / kWarps * (tiles + loads + 10);
+    const int tasks = tasks_of(s), loads = 4 * s.rows + 2 * s.columns, tiles = 7 * s.rows * s.columns,
+              rounds = (tasks + kWarps - 1) / kWarps;
+    const int memory = tasks * loads, tensor = (tasks + 3) / 4 * tiles, latency = rounds * (tiles + loads + 25);
     const int most = memory > tensor ? memory : tensor;
-    return most > latency ? most : latency;
+    return (K + 7) / 8 * (most > latency ? most : latency) + rounds * s.rows * s.columns * 100;
   }
   // Other precisions need more registers for each tile, so their tasks are as small as the warps allow.
   static WS_BOTH constexpr TaskShape best() {
     if (choice::precision != kTf32) {
-      for (int columns = 1; columns < 8; ++columns)
+      for (int columns = 1; columns < 8 && columns < kColumns; ++columns)
         if (tasks_of({1, columns}) <= kWarps) return {1, columns};
-      return {1, 8};
+      return {1, kColumns < 8 ? kColumns : 8};
     }
     TaskShape found{1, 1};
-    for (int rows = 1; rows <= (kRows % 2 == 0 ? 2 : 1); ++rows)
-      for (int columns = 1; rows * columns <= 8; ++columns)
+    // Two rows of tiles whose values lie across need too many registers.
+    for (int rows = 1; rows <= (kRows % 2 == 0 && LiesA == kAlong ? 2 : 1); ++rows)
+      for (int columns = 1; rows * columns <= 8 && columns <= kColumns; ++columns)
         if (cost({rows, columns}) < cost(found)) found = {rows, columns};
     return found;
   }
@@ -174,9 +176,15 @@ struct Product {
       2 * kUp * passes(LiesA, StrideA, false) + kTogether * passes(LiesB, StrideB, false);
   using Sums = float[kUp][kTogether][4];
 
+  // The last task of a row begins earlier if there are too few columns for it, and hands out only those that are left. A
+  // branch for each column would cost more than the columns that two tasks compute.
+  static WS_DEVICE int first_column(int task) {
+    const int first = task / kTaskRows * kTogether;
+    return kColumns % kTogether == 0 ? first : min(first, kColumns - kTogether);
+  }
   static WS_DEVICE void multiply_task(int task, const float* a, const float* b, Sums& c) {
     const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
-    const int row = task % kTaskRows * (16 * kUp), first = task / kTaskRows * kTogether;
+    const int row = task % kTaskRows * (16 * kUp), first = first_column(task);
 #pragma unroll
     for (int u = 0; u < kUp; ++u)
 #pragma unroll
@@ -204,7 +212,6 @@ struct Product {
       }
 #pragma unroll
       for (int n = 0; n < kTogether; ++n) {
-        if (kColumns % kTogether != 0 && first + n >= kColumns) break;
         float v[kEach];
         load_values<LiesB, StrideB, kPairs>(v, b, (first + n) * 8 + g, k0, t);
         if constexpr (RoundsB && choice::precision == kTf32) v[0] = to_tf32(v[0]), v[1] = to_tf32(v[1]);
@@ -224,10 +231,10 @@ struct Product {
   template <class Done>
   static WS_DEVICE void hand_out(int task, const Sums& c, Done done) {
     const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
-    const int row = task % kTaskRows * (16 * kUp), first = task / kTaskRows * kTogether;
+    const int row = task % kTaskRows * (16 * kUp), first = first_column(task);
 #pragma unroll
     for (int n = 0; n < kTogether; ++n) {
-      if (kColumns % kTogether != 0 && first + n >= kColumns) break;
+      if (kColumns % kTogether != 0 && first + n < task / kTaskRows * kTogether) continue;
 #pragma unroll
       for (int u = 0; u < kUp; ++u) {
         const float (&q)[4] = c[u][n];
@@ -602,12 +609,7 @@ struct Training {
   // once in between.
   template <int L>
   WS_DEVICE void move_tile(int at) {
-    move_tile_if<L>(at, [] {
-      // Other warps may still multiply gradients by this tile. fp32 has met before it raised its flag; in fp16 the
-      // update comes a step later.
-      if constexpr (L > 1 && kTagged && !kScales) __syncthreads();
-      return true;
-    });
+    move_tile_if<L>(at, [] { return true; });
   }
   template <int L, class Allowed>
   WS_DEVICE void move_tile_if(int at, Allowed allowed) {
@@ -671,10 +673,9 @@ struct Training {
                 if (to < kG)
                   set_far(far_partials<L>(to, block.cluster, row, unit % units(L - 1)), v, tag_of(number));
               });
-        if constexpr (!kTagged) {
-          __syncthreads();
-          if (well && thread == 0) raise(block.partial_flag(L, static_cast<int>(block.rank), block.cluster), number);
-        }
+        // Other warps may still multiply gradients by this tile. In fp16 the update comes a step later.
+        if constexpr (!kScales) __syncthreads();
+        if (!kTagged && well && thread == 0) raise(block.partial_flag(L, static_cast<int>(block.rank), block.cluster), number);
         if constexpr (!kScales) move_tile<L>(turn);
         if constexpr (L == kHiddenLayers) fetch_next(next_step);
         stamps.begin(s, kPartWait, kWaitSums);

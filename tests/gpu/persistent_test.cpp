@@ -215,7 +215,8 @@ TEST(Persistent, ALineInOneBlockAndInAll) {
 TEST(Persistent, TwoRunsAreTheSameBits) {
   NEEDS_GPU();
   // In one cluster, in several, with copies of layers (in 16 bits), and on all multiprocessors.
-  const std::pair<std::vector<int64_t>, int64_t> networks[] = {{{128}, 64}, {{128}, 200}, {{64, 64}, 64}, {{160, 160}, 64}};
+  const std::pair<std::vector<int64_t>, int64_t> networks[] = {
+      {{128}, 64}, {{128}, 200}, {{64, 64}, 64}, {{160, 160}, 64}};
   for (const Precision precision : kPrecisions)
     for (const auto& [hidden, batch] : networks) {
       if (batch > 128 && (precision == Precision::Fp32 || precision == Precision::Fp16)) continue;  // in no cluster
@@ -235,7 +236,8 @@ TEST(Persistent, ARestartEndsWithTheSameBits) {
       {{160, 160}, Precision::Tf32, 64}, {{160, 160}, Precision::Bf16, 64}, {{160, 160}, Precision::Fp16, 64},
       {{128}, Precision::Tf32, 64},      {{128}, Precision::Tf32, 200},     {{64, 64}, Precision::Fp16, 64}};
   for (const auto& [hidden, precision, batch] : cases) {
-    SCOPED_TRACE(std::string(to_string(precision)) + " " + std::to_string(hidden.front()) + " " + std::to_string(batch));
+    SCOPED_TRACE(std::string(to_string(precision)) + " " + std::to_string(hidden.front()) + " " +
+                 std::to_string(batch));
     Training t = persistent_training(hidden, batch, random_data(batch * 60, 784, 10, true));
     t.spec.exec.precision = precision;
     t.spec.train.optimizer = Optimizer::Momentum;
@@ -251,7 +253,8 @@ TEST(Persistent, ARestartEndsWithTheSameBits) {
       std::vector<TrainState> states;
       for (const int64_t end : {20, 60})
         if (step < end) {
-          executor->run(step, step * rows, std::span(rates).subspan(static_cast<size_t>(step), static_cast<size_t>(end - step)));
+          executor->run(step, step * rows,
+                        std::span(rates).subspan(static_cast<size_t>(step), static_cast<size_t>(end - step)));
           states.push_back(executor->state());
           step = end;
         }

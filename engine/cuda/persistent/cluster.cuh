@@ -8,8 +8,8 @@
 //      sends dz2 and the slopes of the activation to all blocks.
 //   3. Backward: each block recomputes dz1 of all rows in registers, multiplies it by its slice of the batch and
 //      updates its weights. The sums have the layout of the weights in registers.
-// A batch of more than 128 rows is shared by several clusters, which all keep the same weights. They add their gradients
-// through the L2 cache, in the same order.
+// A batch of more than 128 rows is shared by several clusters, which all keep the same weights. They add their
+// gradients through the L2 cache.
 //
 // W2 is split by hidden units: a helper warp group computes its gradient, updates it and sends it to all blocks. The
 // same group loads the rows of the next step.
@@ -91,7 +91,7 @@ struct Block {
 
 // ---- gradients of several clusters ----
 // Sums go in pairs: (own + far 1) + (far 2 + far 3), where far i is the cluster whose number differs in the bits of i.
-// As a + b = b + a, all clusters get the same bits.
+// As a + b = b + a, clusters that each add the same values get the same bits.
 constexpr int kFar = kClusters > 1 ? kClusters - 1 : 1;  // unused with one cluster
 // Where the block of this rank in a cluster leaves its gradients of a step.
 WS_DEVICE char* gradients_of(const Arguments& a, const Block& block, int step, int cluster) {
@@ -109,105 +109,136 @@ WS_DEVICE float sum_of_clusters(const float (&v)[kClusters]) {
     for (int i = 0; i < n; ++i) sum[i] = sum[2 * i] + sum[2 * i + 1];
   return sum[0];
 }
-// Adds the sums of the other clusters to those of this block. One value of four carries the tag of its step in its last
-// bits, and loses them.
+// Adds the sums of all clusters. Cluster c adds those of tiles c, c + kClusters..., and sends the totals to the others.
+// One value of four carries the tag of its step in its last bits, and loses them.
 class GradientExchange {
  public:
   WS_DEVICE GradientExchange(const Arguments& a, const Block& b, int step)
-      : block_(b), step_(step), tag_(tag_of(a.exchange_base + static_cast<uint>(step) + 1)) {
-#pragma unroll
-    for (int i = 0; i < kClusters; ++i)
-      at_[i] = reinterpret_cast<uint4*>(gradients_of(a, b, step, b.cluster ^ i)) + threadIdx.x;
-  }
-  // Returns false if the wait was given up.
+      : block_(b),
+        step_(step),
+        lane_(static_cast<int>(threadIdx.x) & 31),
+        tag_(tag_of(a.exchange_base + static_cast<uint>(step) + 1)),
+        first_(reinterpret_cast<uint4*>(gradients_of(a, b, step, 0)) + threadIdx.x) {}
+  // Returns false if a wait was given up.
   WS_DEVICE bool run(float (&sums)[4 * kTiles]) const {
-    publish(sums);
-    // What was written last has probably arrived last.
-    if (!warp_waits_until(block_.watch, kWaitSums, step_, [&] {
-          bool all = true;
+    float v[4 * kTiles];  // other registers than those of the products, which would else wait for each other
 #pragma unroll
-          for (int i = 1; i < kClusters; ++i)
-            all &= has_tag(read_word(&at_[i][(kTiles - 1) * kMathThreads].w));
-          return all;
-        }))
-      return false;
-    return add_at_once(sums) || add_slowly(sums);
+    for (int i = 0; i < 4 * kTiles; ++i) {
+      v[i] = sums[i];
+      asm volatile("" : "+f"(v[i]));
+    }
+    bool well = true;
+    if (block_.cluster == 0) well = exchange<0>(v);
+    if (kClusters > 1 && block_.cluster == 1) well = exchange<1 % kClusters>(v);
+    if (kClusters > 2 && block_.cluster == 2) well = exchange<2 % kClusters>(v);
+    if (kClusters > 2 && block_.cluster == 3) well = exchange<3 % kClusters>(v);
+#pragma unroll
+    for (int i = 0; i < 4 * kTiles; ++i) sums[i] = v[i];
+    return well;
   }
 
  private:
+  static_assert(kClusters <= 4, "run names each cluster");
   static constexpr uint kKept = ~255u;
-  static constexpr int kAhead = kMoves ? 2 : 4;  // tiles whose loads are in flight
+  static constexpr uint kPause = 200;                                 // cycles before the first poll
+  static constexpr int kMost = (kTiles + kClusters - 1) / kClusters;  // tiles that a cluster adds
 
   WS_DEVICE bool has_tag(uint word) const { return ((word ^ tag_) & ~kKept) == 0; }
-  WS_DEVICE void publish(float (&sums)[4 * kTiles]) const {
+  WS_DEVICE uint4* place(int cluster, int tile) const {
+    return first_ + (cluster * kBlocks * choice::gradient_bytes / 16 + tile * kMathThreads);
+  }
+  // The last of the tiles that a cluster adds; -1: it has none.
+  static WS_BOTH constexpr int last_of(int cluster) {
+    return kTiles <= cluster ? -1 : cluster + (kTiles - 1 - cluster) / kClusters * kClusters;
+  }
+  // The value that stays loses the same bits.
+  WS_DEVICE void send(int cluster, int tile, float* v) const {
+    const uint last = bits(v[3]) & kKept;
+    v[3] = __uint_as_float(last);
+    write_quad(place(cluster, tile), make_uint4(bits(v[0]), bits(v[1]), bits(v[2]), last | tag_));
+  }
+  // Waits until one word from each other cluster has its tag: that of the tile `last` says. One lane asks for each, as
+  // more questions would slow the messages. What was sent before has then probably arrived, too.
+  template <class Last>
+  WS_DEVICE bool expect(int own, Last last) const {
+    const int tile = lane_ < kClusters ? last(lane_) : -1;
+    const bool asks = lane_ < kClusters && lane_ != own && tile >= 0;
+    const uint* word = &(place(asks ? lane_ : own, asks ? tile : 0) - lane_)->w;
+    for (const uint begin = cycles(); cycles() - begin < kPause;) {
+    }
+    return warp_waits_until(block_.watch, kWaitSums, step_, [&] { return !asks || has_tag(read_word(word)); });
+  }
+  template <int Own>
+  WS_DEVICE bool exchange(float (&sums)[4 * kTiles]) const {
+#pragma unroll
+    for (int j = 0; j < kTiles; ++j)
+      if (j % kClusters != Own) send(Own, j, sums + 4 * j);
+    bool well = last_of(Own) < 0 || (expect(Own, [](int) { return last_of(Own); }) && add_own_tiles<Own>(sums));
+#pragma unroll
+    for (int j = Own; j < kTiles; j += kClusters) send(Own, j, sums + 4 * j);
+    return well && expect(Own, [](int cluster) { return last_of(cluster); }) && read_totals<Own>(sums);
+  }
+  template <int Own>
+  WS_DEVICE bool add_own_tiles(float (&sums)[4 * kTiles]) const {
+    uint4 far[kMost][kFar];
+    const bool well = warp_waits_until(block_.watch, kWaitSums, step_, [&] {
+      bool all = true;
+#pragma unroll
+      for (int j = Own; j < kTiles; j += kClusters)
+#pragma unroll
+        for (int i = 0; i < kFar; ++i) far[j / kClusters][i] = read_quad(place(Own ^ (i + 1), j));
+#pragma unroll
+      for (int j = Own; j < kTiles; j += kClusters)
+#pragma unroll
+        for (int i = 0; i < kFar; ++i) all &= has_tag(far[j / kClusters][i].w);
+      return all;
+    });
+#pragma unroll
+    for (int j = Own; j < kTiles; j += kClusters)
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        float v[kClusters];
+        v[0] = sums[4 * j + k];
+#pragma unroll
+        for (int i = 1; i < kClusters; ++i) {
+          const uint4& q = far[j / kClusters][i - 1];
+          v[i] = __uint_as_float(k == 0 ? q.x : k == 1 ? q.y : k == 2 ? q.z : q.w & kKept);
+        }
+        sums[4 * j + k] = sum_of_clusters(v);
+      }
+    return well;
+  }
+  template <int Own>
+  WS_DEVICE bool read_totals(float (&sums)[4 * kTiles]) const {
+    uint4 totals[kTiles];
+    const bool well = warp_waits_until(block_.watch, kWaitSums, step_, [&] {
+      bool all = true;
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j)
+        if (j % kClusters != Own) totals[j] = read_quad(place(j % kClusters, j));
+#pragma unroll
+      for (int j = 0; j < kTiles; ++j)
+        if (j % kClusters != Own) all &= has_tag(totals[j].w);
+      return all;
+    });
 #pragma unroll
     for (int j = 0; j < kTiles; ++j) {
-      const uint last = bits(sums[4 * j + 3]) & kKept;
-      sums[4 * j + 3] = __uint_as_float(last);
-      write_quad(at_[0] + j * kMathThreads, make_uint4(bits(sums[4 * j]), bits(sums[4 * j + 1]), bits(sums[4 * j + 2]), last | tag_));
-    }
-  }
-  WS_DEVICE static void add(float* sums, const uint4 (&far)[kFar]) {
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      float v[kClusters];
-      v[0] = sums[k];
-#pragma unroll
-      for (int i = 1; i < kClusters; ++i) {
-        const uint4& q = far[i - 1];
-        v[i] = __uint_as_float(k == 0 ? q.x : k == 1 ? q.y : k == 2 ? q.z : q.w & kKept);
-      }
-      sums[k] = sum_of_clusters(v);
-    }
-  }
-  // Returns false if some values had not arrived; then sums are lost.
-  WS_DEVICE bool add_at_once(float (&sums)[4 * kTiles]) const {
-    uint4 far[kAhead][kFar];
-    bool all = true;
-#pragma unroll
-    for (int j = 0; j < kTiles + kAhead; ++j) {
-      uint4 (&turn)[kFar] = far[j % kAhead];
-      if (j >= kAhead) {
-#pragma unroll
-        for (int i = 0; i < kFar; ++i) all &= has_tag(turn[i].w);
-        add(sums + 4 * (j - kAhead), turn);
-      }
-      if (j < kTiles) {
-#pragma unroll
-        for (int i = 0; i < kFar; ++i) turn[i] = read_quad(at_[i + 1] + j * kMathThreads);
-      }
-    }
-    return __all_sync(~0u, all);
-  }
-  WS_DEVICE bool add_slowly(float (&sums)[4 * kTiles]) const {
-    bool well = true;
-#pragma unroll
-    for (int j = 0; j < kTiles; ++j) {
-      const uint4 own = read_quad(at_[0] + j * kMathThreads);
-      uint4 far[kFar];
-      well &= warp_waits_until(block_.watch, kWaitSums, step_, [&] {
-        bool all = true;
-#pragma unroll
-        for (int i = 0; i < kFar; ++i) far[i] = read_quad(at_[i + 1] + j * kMathThreads);
-#pragma unroll
-        for (int i = 0; i < kFar; ++i) all &= has_tag(far[i].w);
-        return all;
-      });
-      sums[4 * j] = __uint_as_float(own.x), sums[4 * j + 1] = __uint_as_float(own.y);
-      sums[4 * j + 2] = __uint_as_float(own.z), sums[4 * j + 3] = __uint_as_float(own.w & kKept);
-      add(sums + 4 * j, far);
+      if (j % kClusters == Own) continue;
+      const uint4& q = totals[j];
+      sums[4 * j] = __uint_as_float(q.x), sums[4 * j + 1] = __uint_as_float(q.y);
+      sums[4 * j + 2] = __uint_as_float(q.z), sums[4 * j + 3] = __uint_as_float(q.w & kKept);
     }
     return well;
   }
 
   const Block& block_;
-  int step_;
+  int step_, lane_;
   uint tag_;
-  uint4* at_[kClusters];  // this thread's values of this cluster and of the others
+  uint4* first_;  // this thread's values of the first cluster
 };
 // The same for a weight and a bias of this helper thread.
-WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, bool has_weight, float& weight, bool has_bias,
-                            float& bias) {
+WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, bool has_weight, float& weight,
+                            bool has_bias, float& bias) {
   const uint number = a.exchange_base + static_cast<uint>(step) + 1;
   const int thread = static_cast<int>(threadIdx.x) - kMathThreads;
   const auto place = [&](int i) {

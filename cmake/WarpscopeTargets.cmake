@@ -72,6 +72,13 @@ endfunction()
 set(WARPSCOPE_COMMON_HEADERS <algorithm> <chrono> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
   <sstream> <string> <thread> <vector>)
 
+# warpscope_inline(TARGET): with level 1, calls of small functions are inlined, too. That is most of what level 2 gains.
+function(warpscope_inline target)
+  foreach(_flag -finline-functions -finline-small-functions -fpartial-inlining -fstrict-aliasing)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:${_flag}>)
+  endforeach()
+endfunction()
+
 # warpscope_test(NAME SOURCES... ): a GoogleTest program; each of its cases becomes a CTest test.
 function(warpscope_test name)
   cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "LIBS" ${ARGN})

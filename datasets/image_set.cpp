@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <future>
 #include <optional>
-#include <regex>
+#include <string_view>
 
 #include "datasets/idx.h"
 #include "datasets/locate.h"
@@ -27,14 +27,37 @@ struct FileName {
   std::string part, kind;  // "train" or "test", "images" or "labels"
 };
 
+bool is_letter(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
+
+// True if the name has the word as a whole: "latest" is not "test".
+bool has_word(std::string_view name, std::string_view word) {
+  for (size_t at = name.find(word); at != name.npos; at = name.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    if ((at == 0 || !is_letter(name[at - 1])) && (end == name.size() || !is_letter(name[end]))) return true;
+  }
+  return false;
+}
+
+// True for "-idx3-ubyte.gz", ".idx1": a rank, and one word at most behind it.
+bool is_idx(std::string_view name) {
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  const auto is_one_of = [](char c, std::string_view of) { return of.find(c) != of.npos; };
+  const auto in_word = [](char c) { return is_letter(c) || std::isdigit(static_cast<unsigned char>(c)); };
+  for (size_t at = name.find("idx", 1); at != name.npos; at = name.find("idx", at + 1)) {
+    const std::string_view rest = name.substr(at + 3);
+    if (!is_one_of(name[at - 1], "-._") || rest.empty() || !is_one_of(rest[0], "1234")) continue;
+    if (rest.size() == 1) return true;
+    if (rest.size() > 2 && is_one_of(rest[1], "-_") && std::ranges::all_of(rest.substr(2), in_word)) return true;
+  }
+  return false;
+}
+
 std::optional<FileName> read_name(std::string name) {
-  static const std::regex rank(".*[-._]idx[1-4]([-_][a-z0-9]+)?(\\.gz)?");
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto has = [&name](const char* word) {  // matches whole words only: "latest" is not "test"
-    return std::regex_search(name, std::regex("(^|[^a-z])(" + std::string(word) + ")([^a-z]|$)"));
-  };
-  if (!std::regex_match(name, rank)) return {};
-  const bool train = has("train|training"), test = has("t10k|test"), images = has("images?"), labels = has("labels?");
+  if (!is_idx(name)) return {};
+  const auto has = [&name](const char* word) { return has_word(name, word); };
+  const bool train = has("train") || has("training"), test = has("t10k") || has("test");
+  const bool images = has("image") || has("images"), labels = has("label") || has("labels");
   if (train == test || images == labels) return {};
   return FileName{train ? "train" : "test", images ? "images" : "labels"};
 }

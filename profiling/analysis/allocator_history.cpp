@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profiling/base/safe_text.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -16,7 +17,7 @@ double us(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
 std::string op_table(const Trace& trace, const AllocatorHistory& calls) {
   std::vector<std::pair<OpTag, AllocatorHistory::OpCalls>> rows(calls.by_op().begin(), calls.by_op().end());
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second.all.ns > b.second.all.ns; });
+  sort_rows(rows, [](const auto& a, const auto& b) { return a.second.all.ns > b.second.all.ns; });
   std::string text = formatted("\n{:>10} {:>10} {:>12} {:>12} {:>10}  {}\n", "allocated", "freed", "total µs",
                                "µs a call", "MB", "allocator calls of");
   for (const auto& [op, sums] : rows) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -52,7 +53,7 @@ std::vector<Span> kernels_since(const Trace& trace, const std::string& group, Ti
       if (is_kernel(span)) kernels.push_back(span);
     });
   }
-  std::ranges::sort(kernels, {}, [](const Span& span) { return TimeNs{span.start}; });
+  order_by_start(kernels);
   return kernels;
 }
 

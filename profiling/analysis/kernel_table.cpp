@@ -8,6 +8,7 @@
 
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
@@ -211,7 +212,7 @@ void give_shares(std::vector<KernelRow>& rows) {
   int64_t all = 0;
   for (const KernelRow& row : rows) all += row.time.total;
   for (KernelRow& row : rows) row.share = all > 0 ? static_cast<double>(row.time.total) / static_cast<double>(all) : 0;
-  std::ranges::sort(rows, [](const KernelRow& a, const KernelRow& b) {
+  sort_rows(rows, [](const KernelRow& a, const KernelRow& b) {
     return a.time.total != b.time.total ? a.time.total > b.time.total : a.key < b.key;
   });
 }

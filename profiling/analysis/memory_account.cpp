@@ -4,6 +4,7 @@
 #include <map>
 
 #include "profiling/base/safe_text.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -76,7 +77,7 @@ std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& 
   });
   std::vector<MemoryHolder> holders;
   for (auto& [name, row] : rows) holders.push_back(std::move(row));
-  std::ranges::stable_sort(holders, std::greater<>{}, &MemoryHolder::bytes);
+  sort_rows(holders, [](const MemoryHolder& a, const MemoryHolder& b) { return a.bytes > b.bytes; });
   return holders;
 }
 

@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "profiling/analysis/inner_parts.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -59,7 +61,7 @@ class Comparison {
       out_.phases.push_back(phase(part));
       if (std::get<Meaning>(parts_[part]) != Meaning::Sync) find_late(part);
     }
-    std::ranges::stable_sort(out_.late, std::greater(), &LateMultiprocessor::cost_us);
+    sort_rows(out_.late, [](const auto& a, const auto& b) { return a.cost_us > b.cost_us; });
     out_.typical = typical_step();
     return std::move(out_);
   }
@@ -89,7 +91,7 @@ class Comparison {
       if (spans.size() == before && blocks[block - 1].count > 0) break;
       --block;
     }
-    std::ranges::stable_sort(spans, {}, [](const Span& span) { return TimeNs{span.start}; });
+    order_by_start(spans);
     return {std::move(spans), part_ || block > 0};
   }
 
@@ -127,7 +129,7 @@ class Comparison {
       if (trace_.tracks()[t].kind == TrackKind::Stream && trace_.tracks()[t].group == gpu)
         add_kernels(t, begin, since, kernels);
     since = begin;
-    std::ranges::sort(kernels, {}, [](const Span& span) { return TimeNs{span.start}; });
+    order_by_start(kernels);
     return kernels;
   }
 

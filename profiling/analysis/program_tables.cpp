@@ -10,6 +10,7 @@
 #include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/memory_history.h"
 #include "profiling/base/safe_text.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/kernel_names.h"
@@ -81,7 +82,7 @@ std::vector<KernelRow> range_table(const Trace& trace, TimeNs begin, TimeNs end,
   }
   for (KernelRow& row : table)
     row.share = all > 0 ? static_cast<double>(row.time.total) / static_cast<double>(all) : 0;
-  std::ranges::stable_sort(table, std::greater<>{}, [](const KernelRow& row) { return row.time.total; });
+  sort_rows(table, [](const KernelRow& a, const KernelRow& b) { return a.time.total > b.time.total; });
   return table;
 }
 
@@ -144,7 +145,7 @@ struct Tree {
   }
   void list(const std::string& path, int depth, std::vector<ModuleNode>& out) {
     std::vector<std::string> order = inside[path];
-    std::ranges::stable_sort(order, [this](const std::string& a, const std::string& b) {
+    sort_rows(order, [this](const std::string& a, const std::string& b) {
       const ModuleTimes &x = nodes[a].all, &y = nodes[b].all;
       return x.gpu_ns() != y.gpu_ns() ? x.gpu_ns() > y.gpu_ns() : x.host_ns > y.host_ns;
     });
@@ -324,7 +325,7 @@ std::string host_text(const HostStacks& stacks) {
     for (const std::string& frame : std::set<std::string>(frames.begin(), frames.end())) functions[frame].second += ns;
   }
   std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> rows(functions.begin(), functions.end());
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
+  sort_rows(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   constexpr size_t kMost = 60;
   std::string text = formatted("\n{:>10} {:>7} {:>10}  host time by function and line\n", "alone ms", "%", "with calls");
   for (const auto& [name, times] : rows) {

@@ -13,7 +13,9 @@
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/step_finder.h"
 #include "profiling/base/json_input.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -157,7 +159,7 @@ class RankComparison {
       std::vector<Span> steps;
       for (size_t b = 0; b < track.blocks.size(); ++b)
         read_(t, b, [&](std::span<const Span> spans) { steps.insert(steps.end(), spans.begin(), spans.end()); });
-      std::ranges::stable_sort(steps, {}, &Span::start);  // blocks of a file may overlap
+      order_by_start(steps);  // blocks of a file may overlap
       for (const Span& step : steps) add_mark(marks_[track.rank], step);
       note_breaks(steps);
     }
@@ -424,8 +426,9 @@ class RankComparison {
     for (const auto& [kind, sum] : rows)
       report_.collectives.push_back({kind.first, kind.second, sum.calls / each, sum.wait / each, sum.transfer / each,
                                      sum.exposed / each, sum.bandwidths.empty() ? 0 : median(sum.bandwidths)});
-    std::ranges::stable_sort(report_.collectives, std::greater(),
-                             [](const CollectiveRow& row) { return row.wait + row.transfer; });
+    sort_rows(report_.collectives, [](const CollectiveRow& a, const CollectiveRow& b) {
+      return a.wait + a.transfer > b.wait + b.transfer;
+    });
   }
 
   // The same call in each step: the k-th of its kind. Calls that fewer than half of the steps make are left out.
@@ -481,7 +484,7 @@ class RankComparison {
     for (const auto& [key, one] : worst)
       if (one.rank >= 0) all.push_back(one);
     if (all.empty()) return;
-    std::ranges::stable_sort(all, std::greater(), &Straggler::cost_us);
+    sort_rows(all, [](const Straggler& a, const Straggler& b) { return a.cost_us > b.cost_us; });
     all.resize(std::min(all.size(), kMost));
     report_.straggler = all[0];
     report_.more_late.assign(all.begin() + 1, all.end());

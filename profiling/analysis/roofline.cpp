@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "profiling/base/sort_rows.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -99,7 +100,7 @@ std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end
     rate(point, ceilings);
     points.push_back(std::move(point));
   }
-  std::ranges::sort(points, [](const RooflinePoint& a, const RooflinePoint& b) { return a.time_ns > b.time_ns; });
+  sort_rows(points, [](const RooflinePoint& a, const RooflinePoint& b) { return a.time_ns > b.time_ns; });
   return points;
 }
 

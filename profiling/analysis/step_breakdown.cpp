@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -280,7 +281,7 @@ std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, 
       if (span.span_kind() == SpanKind::Step) steps.push_back(span);
     });
   }
-  std::ranges::stable_sort(steps, {}, &Span::start);
+  order_by_start(steps);
   std::vector<StepTimes> result;
   for (size_t i = 0; i < steps.size() && (most == 0 || i < most); ++i) {
     const TimeNs next = i + 1 < steps.size() ? steps[i + 1].start : steps[i].end();

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/base/sort_rows.h"
 
 namespace ws::prof {
 
@@ -36,8 +37,7 @@ MeaningTimes per_step_ps(const Breakdown& b) {
 bool is_op(const Cause& cause) { return !cause.op.empty(); }
 
 void sort_by_change(std::vector<Cause>& causes) {
-  std::ranges::stable_sort(
-      causes, [](const Cause& p, const Cause& q) { return std::abs(p.delta_ps()) > std::abs(q.delta_ps()); });
+  sort_rows(causes, [](const Cause& p, const Cause& q) { return std::abs(p.delta_ps()) > std::abs(q.delta_ps()); });
 }
 
 // Adds the parts of one run in the order of its meanings, so that the ops of a meaning sum to the meaning after
@@ -126,7 +126,7 @@ std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b)
     row.name = name;
     result.push_back(std::move(row));
   }
-  std::ranges::stable_sort(result, [](const KernelDelta& p, const KernelDelta& q) {
+  sort_rows(result, [](const KernelDelta& p, const KernelDelta& q) {
     return std::abs(p.delta_us()) > std::abs(q.delta_us());
   });
   return result;

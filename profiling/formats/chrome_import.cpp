@@ -418,22 +418,25 @@ class ChromeReader final : public ChromeSink {
   bool cycles_ = false;                                           // times inside kernels are clock cycles
 };
 
+// One kind of input only: for each, the library brings its readers of six binary formats.
 bool read(Handler& handler, std::istream& stream) { return Json::sax_parse(stream, &handler); }
-bool read(Handler& handler, const char* begin, const char* end) {
-  return Json::sax_parse(std::string_view(begin, static_cast<size_t>(end - begin)), &handler);
-}
 
-template <class... Input>
-RunData parse(Input&&... input) {
+RunData parse(std::istream& stream) {
   ChromeReader reader;
   Handler handler(reader);
-  const bool good = read(handler, std::forward<Input>(input)...);
-  if (!good)
+  if (!read(handler, stream))
     throw Failure(
         "The trace cannot be read: " + (handler.error.empty() ? std::string("it is damaged") : handler.error) + ".");
   if (!handler.found_events) throw Failure("The file is JSON, but holds no traceEvents.");
   return reader.finish();
 }
+
+struct TextBuffer : std::streambuf {
+  explicit TextBuffer(std::string_view text) {
+    char* const begin = const_cast<char*>(text.data());
+    setg(begin, begin, begin + text.size());
+  }
+};
 
 }  // namespace
 
@@ -451,7 +454,11 @@ RunData read_events(const std::function<void(ChromeSink&)>& source) {
   return reader.finish();
 }
 
-RunData parse_chrome(const char* begin, const char* end) { return parse(begin, end); }
+RunData parse_chrome(std::string_view text) {
+  TextBuffer buffer(text);
+  std::istream stream(&buffer);
+  return parse(stream);
+}
 
 RunData import_chrome(const std::string& path) {
   if (!std::filesystem::is_regular_file(path)) throw Failure("There is no file " + path + ".");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "profiling/analysis/step_finder.h"
+#include "profiling/trace/span_order.h"
 
 namespace ws::prof {
 
@@ -19,7 +20,7 @@ std::vector<Span> ranges(const Trace& trace, const SpansOfRows& rows, Wanted wan
     if (row.kind != TrackKind::Phases || row.group != "CPU") continue;
     std::ranges::copy_if(spans, std::back_inserter(found), [&](const Span& s) { return wanted(trace.name(s.name)); });
   }
-  std::ranges::stable_sort(found, {}, &Span::start);
+  order_by_start(found);
   return found;
 }
 

@@ -14,6 +14,7 @@
 #include "profiling/analysis/ranks.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/formats/chrome_handler.h"
@@ -391,7 +392,7 @@ RunData joined(const std::vector<RunSummary>& ranks, const OpenRanks& open, cons
 
 template <class Item, class Summary>
 std::vector<RunSummary> in_order(std::vector<Item>& items, Summary summary) {
-  std::ranges::stable_sort(items, {}, [&](const Item& item) { return rank_of(summary(item)).rank; });
+  sort_rows(items, [&](const Item& a, const Item& b) { return rank_of(summary(a)).rank < rank_of(summary(b)).rank; });
   std::vector<RunSummary> all;
   for (const Item& item : items) all.push_back(summary(item));
   return all;

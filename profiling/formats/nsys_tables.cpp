@@ -8,6 +8,7 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/safe_text.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
@@ -59,7 +60,7 @@ std::vector<Named> by_name(const Trace& trace, const NameOf& name_of) {
     all += static_cast<double>(rows.back().time.total);
   }
   for (Named& row : rows) row.share = all > 0 ? static_cast<double>(row.time.total) / all : 0;
-  std::ranges::sort(rows, [](const Named& a, const Named& b) { return a.time.total > b.time.total; });
+  sort_rows(rows, [](const Named& a, const Named& b) { return a.time.total > b.time.total; });
   return rows;
 }
 

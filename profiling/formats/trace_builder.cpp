@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "profiling/trace/batch_codec.h"
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/formats/guess_steps.h"
 
@@ -134,7 +135,7 @@ void TraceBuilder::find_steps() {
     steps = rows_[{TrackKind::Steps, "steps", "CPU"}] = std::move(guess.steps);
     on_gpu = guess.on_gpu;
   }
-  std::ranges::sort(steps, {}, &Span::start);
+  order_by_start(steps);
   const auto step_at = [&steps](TimeNs time) -> uint32_t {
     const auto after = std::ranges::upper_bound(steps, time, {}, &Span::start);
     return after == steps.begin() || std::prev(after)->end() <= time ? 0 : std::prev(after)->step;

@@ -13,6 +13,7 @@
 #include "profiling/run_file/span_codec.h"
 #include "profiling/trace/batch_codec.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/span_order.h"
 
 namespace ws::prof {
 
@@ -527,7 +528,7 @@ std::vector<Span> RunFileReader::Impl::gathered(const Track& track, size_t index
   for (const StoredRow& row : about)
     std::ranges::copy_if(decoded(row.key), std::back_inserter(spans),
                          [&](const Span& s) { return s.start >= begin && s.start <= end; });
-  std::ranges::stable_sort(spans, {}, &Span::start);
+  order_by_start(spans);
   const auto at_begin = static_cast<size_t>(std::ranges::count(spans, begin, &Span::start));
   const auto at_end = begin == end ? 0 : static_cast<size_t>(std::ranges::count(spans, end, &Span::start));
   const size_t inside = spans.size() - at_begin - at_end;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/base/failure.h"
 
@@ -45,7 +46,7 @@ void StoredSpans::each(size_t track, TimeNs begin, TimeNs end, const Visit& visi
   for (auto b = static_cast<size_t>(from - blocks.begin()); b <= blocks.size() && !given_up(); ++b) {
     const bool over = b == blocks.size() || blocks[b].first >= end;
     const TimeNs sure = over ? end : blocks[b].first;  // all spans that start before this are here
-    std::ranges::stable_sort(waiting, {}, &Span::start);
+    order_by_start(waiting);
     auto span = waiting.begin();
     for (; span != waiting.end() && span->start < sure; ++span)
       if ((span->end() > begin || span->start >= begin) && !visit(*span)) return;

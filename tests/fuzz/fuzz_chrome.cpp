@@ -7,7 +7,7 @@
 int fuzz_one(const uint8_t* bytes, size_t count) {
   try {
     const auto* text = reinterpret_cast<const char*>(bytes);
-    ws::fuzz::check_trace(ws::prof::parse_chrome(text, text + count).trace);
+    ws::fuzz::check_trace(ws::prof::parse_chrome({text, count}).trace);
   } catch (const ws::Failure&) {
   }
   return 0;

@@ -8,7 +8,7 @@ int fuzz_one(const uint8_t* bytes, size_t count) {
   const auto* text = reinterpret_cast<const char*>(bytes);
   ws::prof::RunData run;
   try {
-    run = ws::prof::parse_chrome(text, text + count);
+    run = ws::prof::parse_chrome({text, count});
   } catch (const ws::Failure&) {
     return 0;
   }

@@ -7,6 +7,7 @@
 #include "engine/passes/lifetimes.h"
 #include "engine/passes/passes.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -237,7 +238,7 @@ std::vector<Insight> insights(const RunFacts& facts) {
   for (const auto rule : kRules)
     if (auto insight = rule(facts)) found.push_back(std::move(*insight));
   const auto gain = [&](const Insight& i) { return i.predicted_us > 0 ? facts.step_us - i.predicted_us : 0; };
-  std::ranges::stable_sort(found, [&](const Insight& a, const Insight& b) { return gain(a) > gain(b); });
+  sort_rows(found, [&](const Insight& a, const Insight& b) { return gain(a) > gain(b); });
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profiling/analysis/covered_time.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
@@ -159,7 +160,7 @@ class Program {
          {waits_for_data(), waits_for_gpu(), hot_line(), pageable_copies(), many_optimizer_kernels(), fp32_products(),
           zeroed_gradients(), transposed_images(), pointwise_chains()})
       if (found) all.push_back(std::move(*found));
-    std::ranges::stable_sort(all, std::greater<>{}, &Insight::cost_ns);
+    sort_rows(all, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });
     // It costs no time until it ends the program.
     if (auto found = memory_grows()) all.insert(all.begin(), std::move(*found));
     return all;

@@ -8,6 +8,7 @@
 #include "app/core/insights/program_insights.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -282,7 +283,7 @@ std::vector<Insight> trace_insights(const TraceLook& look) {
   const Judged judged{look, seen, facts, prof::activity(*look.trace, look.begin, look.end)};
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
-  std::ranges::stable_sort(found, std::greater<>{}, &Insight::cost_ns);
+  sort_rows(found, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });
   // Advice with a source line comes first, because it says what to change.
   std::vector<Insight> by_line = program_insights(look);
   found.insert(found.begin(), std::make_move_iterator(by_line.begin()), std::make_move_iterator(by_line.end()));

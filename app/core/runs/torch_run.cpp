@@ -26,6 +26,7 @@
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/formats/convert.h"
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -159,7 +160,7 @@ void find_steps(prof::Trace& trace) {
     });
   }
   if (steps.empty()) return;
-  std::ranges::stable_sort(steps, {}, &prof::Span::start);
+  prof::order_by_start(steps);
   const prof::TrackId track = trace.track(prof::TrackKind::Steps, "steps", "CPU");
   const prof::NameId name = trace.intern("step");
   for (prof::Span& step : steps) step.name = name, trace.append(track, step);

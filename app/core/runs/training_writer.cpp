@@ -13,6 +13,7 @@
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/process.h"
+#include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -42,7 +43,7 @@ std::vector<prof::Span> marks_in(const prof::Trace& trace, prof::TimeNs begin, p
       if (span.span_kind() == prof::SpanKind::Step) marks.push_back(span);
     });
   }
-  std::ranges::stable_sort(marks, {}, &prof::Span::start);
+  prof::order_by_start(marks);
   return marks;
 }
 

@@ -16,7 +16,7 @@
 namespace ws::prof {
 namespace {
 
-RunData parse(const std::string& text) { return parse_chrome(text.data(), text.data() + text.size()); }
+RunData parse(const std::string& text) { return parse_chrome(text); }
 
 TEST(HostileChrome, IsRefusedWithASentence) {
   const std::string deep(1'000'000, '[');

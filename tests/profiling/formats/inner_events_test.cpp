@@ -12,7 +12,7 @@ namespace {
 
 RunData parsed(const std::string& events) {
   const std::string text = R"({"displayTimeUnit": "ns", "traceEvents": [)" + events + "]}";
-  return parse_chrome(text.data(), text.data() + text.size());
+  return parse_chrome(text);
 }
 
 std::map<std::string, std::vector<Span>> lanes(const Trace& trace) {

@@ -29,7 +29,7 @@ RunData without(std::string text, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     for (size_t at = text.find(name); at != std::string::npos; at = text.find(name)) text.replace(at, 4, "None");
   }
-  return parse_chrome(text.data(), text.data() + text.size());
+  return parse_chrome(text);
 }
 
 TEST(TorchTrace, HasTheCountsThatPyTorchItselfGives) {
@@ -60,7 +60,7 @@ TEST(TorchTrace, KnowsDeviceAndWallClock) {
   EXPECT_EQ(run.summary.created.substr(0, 10), "2026-11-21");
   EXPECT_EQ(run.trace.first_time(), 0);
   const std::string named = R"({"traceName": "/home/me/torch.json", "traceEvents": []})";
-  EXPECT_EQ(parse_chrome(named.data(), named.data() + named.size()).summary.name, "torch.json");
+  EXPECT_EQ(parse_chrome(named).summary.name, "torch.json");
   EXPECT_LT(run.trace.last_time(), 10'000'000);
 }
 
@@ -122,7 +122,7 @@ TEST(TorchTrace, KernelsBelongToTheOpsThatLaunchedThem) {
   std::string other = text.str();  // of a program that names no ops
   for (const std::string_view key : {"\"origin\"", "\"op\""})
     for (size_t at = other.find(key); at != std::string::npos; at = other.find(key, at)) other[at + 1] = '_';
-  EXPECT_EQ(kernels(parse_chrome(other.data(), other.data() + other.size())), truth);
+  EXPECT_EQ(kernels(parse_chrome(other)), truth);
 }
 
 // Recorded without a schedule, such a trace has no ProfilerStep ranges: the optimizer's calls end the steps.

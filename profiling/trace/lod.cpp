@@ -312,17 +312,6 @@ bool in_memory(const Track& track, TimeNs begin, TimeNs end) {
   return all_blocks(track, begin, end, [](const SpanBlock& block) { return block.resident(); });
 }
 
-const Span* find_at(const Track& track, TimeNs time) {
-  for (Place at = first_ending_after(track, time); at.block < track.blocks.size(); at = {at.block + 1, 0}) {
-    const SpanBlock& block = track.blocks[at.block];
-    if (block.first > time) return nullptr;
-    for (size_t i = at.index; i < block.spans.size() && block.spans[i].start <= time; ++i) {
-      if (block.spans[i].end() > time) return &block.spans[i];
-    }
-  }
-  return nullptr;
-}
-
 const Span* next_named(const Track& track, NameId name, TimeNs after) {
   for (Place at = seek(track, after + 1); at.block < track.blocks.size(); at = {at.block + 1, 0}) {
     const auto& spans = track.blocks[at.block].spans;

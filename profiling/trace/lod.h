@@ -31,7 +31,6 @@ bool in_memory(const Track& track, TimeNs begin, TimeNs end);
 size_t spans_out_of_memory(const Track& track, TimeNs begin, TimeNs end);  // in the blocks that touch the range
 size_t spans_about(const Track& track, TimeNs begin, TimeNs end);          // in memory or evicted
 
-const Span* find_at(const Track& track, TimeNs time);                   // the span that covers `time`
 const Span* next_named(const Track& track, NameId name, TimeNs after);  // the first with start > after
 const Span* previous_named(const Track& track, NameId name, TimeNs before);
 

@@ -86,7 +86,6 @@ class RemoteLink {
   void take_event(std::string_view text);
   void took_follow(uint32_t number, const nlohmann::json& ok, const std::string& error);
   void send_waiting();
-  void send_request(const nlohmann::json& request);
   void queue(LineKind kind, std::string_view payload);
   void set(LineState state, const std::string& sentence = {});
   void give_up(const std::string& sentence, bool copy_helps);

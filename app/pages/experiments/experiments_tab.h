@@ -28,7 +28,6 @@ class ExperimentsTab : public QWidget {
   ExperimentChart* chart() const { return chart_; }
   QSpinBox* repeats() const { return repeats_; }
   QPushButton* runButton() const { return run_; }
-  QPushButton* nextButton() const { return next_; }
   QString conclusion() const;  // empty if there are no results yet
   const ExperimentResult& result() const { return result_; }
   bool running() const { return job_->running(); }

@@ -94,8 +94,7 @@ std::vector<char> CompiledKernel::code(const std::string& source, int compute) {
   const std::filesystem::path path = folder.empty() ? folder : folder / kernel_cache_name(source, compute);
   if (!path.empty()) {
     std::vector<char> found = read_file(path);
-    from_cache_ = found.size() > 64 && std::equal(found.begin(), found.begin() + 4, "\177ELF");
-    if (from_cache_) return found;
+    if (found.size() > 64 && std::equal(found.begin(), found.begin() + 4, "\177ELF")) return found;
   }
   std::vector<char> made = compile_source(source, compute);
   if (!path.empty()) prof::write_shared(path.string(), {made.data(), made.size()});

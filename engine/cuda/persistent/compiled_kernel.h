@@ -32,7 +32,6 @@ class CompiledKernel {
   void launch(cudaStream_t stream, void* arguments) const;
   // Converts rows to the layout that the kernel reads. Call it only if the placement has row_bytes.
   void prepare_rows(cudaStream_t stream, const float* from, void* to, int64_t rows) const;
-  bool from_cache() const { return from_cache_; }
   double seconds() const { return seconds_; }  // to compile or to load from the cache
   int compute() const { return compute_; }
   int registers() const { return registers_; }
@@ -48,7 +47,6 @@ class CompiledKernel {
   Handle<cudaLibrary_t, cudaLibraryUnload> library_;
   cudaKernel_t train_ = nullptr, prepare_ = nullptr;
   int compute_ = 0;
-  bool from_cache_ = false;
   double seconds_ = 0;
   int registers_ = 0, local_bytes_ = 0;
 };

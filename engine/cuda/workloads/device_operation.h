@@ -23,8 +23,6 @@ class Operation {
   // Enqueues elements [first, first + count) of an elementwise operation.
   void launch_chunk(cudaStream_t stream, int64_t first, int64_t count);
   bool has_second() const { return second_elements_ > 0; }
-  int64_t first_elements() const { return first_elements_; }
-  int64_t second_elements() const { return second_elements_; }
   int64_t output_elements() const { return output_elements_; }
   float* first() const { return inputs_.data(); }
   float* second() const { return inputs_.data() + second_begin(); }

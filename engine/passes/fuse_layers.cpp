@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace ws {
 namespace {
@@ -53,17 +54,19 @@ bool begins_output_layer(const Plan& plan, size_t at) {
 // another op reads it.
 using Makers = std::map<BufferId, size_t>;
 std::optional<Makers> gradient_makers(const Plan& plan, const std::vector<UpdateItem>& items) {
+  std::set<BufferId> gradients;
+  for (const UpdateItem& item : items) gradients.insert(item.gradient);
   Makers makers;
-  for (const UpdateItem& item : items) {
-    const auto made = find_op(plan, [&](const Op& op) { return std::ranges::count(op.out, item.gradient) > 0; });
-    if (!made || plan.ops[*made].kind != OpKind::MatMul || !plan.ops[*made].transpose_a) return std::nullopt;
-    for (const Op& op : plan.ops) {
-      const bool reads = std::ranges::count(op.in, item.gradient) > 0;
-      if (reads && op.kind != OpKind::UpdateAll && op.kind != OpKind::Update && op.kind != OpKind::CheckFinite)
-        return std::nullopt;
-    }
-    makers[item.gradient] = *made;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const Op& op = plan.ops[i];
+    const bool is_product = op.kind == OpKind::MatMul && op.transpose_a;
+    const bool may_read = op.kind == OpKind::UpdateAll || op.kind == OpKind::Update || op.kind == OpKind::CheckFinite;
+    for (const BufferId id : op.out)
+      if (gradients.contains(id) && makers.try_emplace(id, i).second && !is_product) return std::nullopt;
+    for (const BufferId id : op.in)
+      if (gradients.contains(id) && !may_read) return std::nullopt;
   }
+  if (makers.size() < gradients.size()) return std::nullopt;
   return makers;
 }
 
@@ -148,15 +151,14 @@ bool fuse_gradient_update(Plan& plan, size_t at, std::string_view rule) {
   fused.name = "dW " + std::string(to_string(plan.spec.train.optimizer));
   fused.in.clear();
   fused.out.clear();
-  std::vector<size_t> vanished;
+  std::set<size_t> vanished;
   std::vector<BufferId> checked;
   for (const UpdateItem& item : items) {
     const size_t maker = makers->at(item.gradient);
     const Op& product = plan.ops[maker];
-    if (std::ranges::count(vanished, maker) == 0) {  // for the weight; the same op makes its bias, which comes next
+    if (vanished.insert(maker).second) {  // for the weight; the same op makes its bias, which comes next
       fused.in.insert(fused.in.end(), {product.in[0], product.in[1]});
       checked.push_back(product.in[1]);
-      vanished.push_back(maker);
     }
     append_item(fused, item);
   }
@@ -164,8 +166,8 @@ bool fuse_gradient_update(Plan& plan, size_t at, std::string_view rule) {
   plan.ops[at] = fused;
   for (Op& op : plan.ops)
     if (op.kind == OpKind::CheckFinite) op.in = checked;
-  std::ranges::sort(vanished, std::greater<>());
-  for (size_t maker : vanished) erase_op(plan, maker);
+  size_t op = 0;
+  std::erase_if(plan.ops, [&](const Op&) { return vanished.contains(op++); });
   return true;
 }
 

@@ -45,9 +45,10 @@ fi
 
 # A terminal that is closed is an interrupt, unless the program was started to outlive it, as this test may be (nohup).
 hears=(env --default-signal=HUP)
+until_true() { for _ in {1..600}; do eval "$1" && return; sleep 0.05; done; }
 "${hears[@]}" "$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
 pid=$!
-sleep 1; kill -HUP $pid; wait $pid; code=$?
+until_true '[[ -s h/metrics.csv ]]'; kill -HUP $pid; wait $pid; code=$?
 check "SIGHUP leaves what SIGINT leaves" '[[ $code == 0 && -s h/checkpoint.wsck ]] && grep -q "\"status\": \"stopped\"" h/summary.json'
 
 cat >long.json <<'JSON'
@@ -55,16 +56,16 @@ cat >long.json <<'JSON'
  "spec": {"data": {"name": "iris"}, "train": {"epochs": 200, "eval_every": 0}, "exec": {"device": "cpu"}}}
 JSON
 "${hears[@]}" "$program" experiment long.json --out long >long.txt 2>&1 & pid=$!
-for ((i = 0; i < 300; ++i)); do [[ -s long/results.jsonl ]] && break; sleep 0.1; done
+until_true '[[ -s long/results.jsonl ]]'
 kill -HUP $pid; wait $pid; code=$?
 check "also an experiment" '[[ $code == 0 && -s long/results.jsonl && -s long/table.csv ]] && grep -q "start it again to go on" long.txt'
 "${hears[@]}" "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
-sleep 1; kill -HUP $pid; wait $pid; code=$?
+until_true 'grep -qs "plain loops" long.txt'; kill -HUP $pid; wait $pid; code=$?
 check "a sweep" '[[ $code == 0 ]] && grep -q "points kept" long.txt && "$program" lab long.wsrun | grep -q "CPU, plain loops"'
 if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
   as_a_driver='import ctypes, os, time; ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection(); time.sleep(2)'
   "${hears[@]}" "$program" record --out hung.wsrun -- python3 -c "$as_a_driver" >hung.txt 2>&1 & pid=$!
-  sleep 1; kill -HUP $pid; wait $pid; code=$?
+  until_true '[[ -s hung.wsrun ]]'; sleep 0.3; kill -HUP $pid; wait $pid; code=$?
   check "and a recording, which ends with its program" '[[ $code == 0 ]] && grep -q "recorded in hung.wsrun" hung.txt && "$program" stats hung.wsrun >/dev/null'
 fi
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -412,6 +413,8 @@ constexpr std::chrono::milliseconds kPatience{20};
 // The op of the open call that launches, or that adds a node to a graph. At a node itself the driver may hold a lock, so
 // the op cannot be asked for there: that may wait for the interpreter.
 thread_local OpTag t_op_of_call = kNoOp;
+// The op of the newest launch, until the call around it is recorded: its kernels keep their native frames.
+thread_local std::optional<OpTag> t_launched;
 
 // Runs inside a call of the program, which must not see an error.
 OpTag op_at_launch(MarkedThread& thread) noexcept {
@@ -436,7 +439,8 @@ void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver,
   event.start = static_cast<int64_t>(*call.correlationData);
   event.end = steady_ns();
   event.b = id;
-  event.op = op_at_launch(thread);  // the same as at the begin of the call
+  event.op = t_launched ? *t_launched : op_at_launch(thread);
+  t_launched.reset();
   event.step = thread.step;
   event.correlation = call.correlationId;
   event.what = driver;
@@ -453,6 +457,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
     NcclCalls::launch_ends();
     t_op_of_call = kNoOp;
     if (draw && thread.call_switches == switches) push_call(id, call, true, thread);
+    if (thread.runtime_calls == 0) t_launched.reset();
     return;
   }
   thread.enter(switches);
@@ -461,6 +466,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   const OpTag op = op_at_launch(thread);
   const OpAt at{kernels ? with_native_frames(op) : op, thread.step};
   t_op_of_call = at.op;
+  t_launched = at.op;
   const NcclWork work = NcclCalls::instance().launch_begins(call.symbolName);
   if ((at == OpAt{} && !work.any()) || !kernels) return;
   HostEvent event;
@@ -478,6 +484,7 @@ void CuptiSession::on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData
   const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_ENTER) {
     thread.enter(switches);
+    t_launched.reset();
     ++thread.runtime_calls;
     *call.correlationData = static_cast<uint64_t>(steady_ns());
     return;

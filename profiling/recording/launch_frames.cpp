@@ -88,9 +88,16 @@ std::vector<CodeFrame> named(const std::vector<NativeCode::Frame>& frames) {
   return named;
 }
 
+// False for CUDA's runtime, which may be linked into the program's own file.
+bool is_own_function(const CodeFrame& frame) {
+  for (const char* begin : {"cuda", "__cuda", "libcudart_static", "__device_stub"})
+    if (frame.function.starts_with(begin)) return false;
+  return frame.path == own_file();
+}
+
 // A program without Python: the op is the innermost function of the program's own file.
 void stand_for_own_function(OpInfo& op, CodeStack& stack) {
-  const auto own = std::ranges::find(stack.frames.rbegin(), stack.frames.rend(), own_file(), &CodeFrame::path);
+  const auto own = std::ranges::find_if(stack.frames.rbegin(), stack.frames.rend(), is_own_function);
   stack.own = own == stack.frames.rend() ? stack.frames.size() : static_cast<size_t>(stack.frames.rend() - own) - 1;
   if (op.name.empty()) op.name = (own == stack.frames.rend() ? stack.frames.back() : *own).function;
 }
@@ -118,8 +125,41 @@ OpTag op_with(OpTag op, std::vector<CodeFrame> native) {
     return address >= begin && address + sizeof(uint64_t) <= end ? word_at(address) : 0;
   });
 }
+
+// True if code returns to this address from a call.
+bool follows_a_call(uint64_t address) {
+  const auto* const code = reinterpret_cast<const uint8_t*>(address);
+  if (code[-5] == 0xe8) return true;
+  for (const int bytes : {2, 3, 4, 6, 7})
+    if (code[-bytes] == 0xff && (code[1 - bytes] & 0x38) == 0x10) return true;
+  return false;
+}
+
+// The driver's files may not describe their frames. The program's frames are then the first on the stack that can be
+// followed: from an address behind a call, outside the driver, up to the interpreter or through several functions.
+std::vector<NativeCode::Frame> frames_behind_driver(uint64_t from, uint64_t end) {
+  constexpr uint64_t kSearched = 32'768;
+  constexpr size_t kFewest = 3;
+  NativeCode& code = NativeCode::instance();
+  for (uint64_t place = (from + 7) & ~uint64_t{7}; place + sizeof(uint64_t) <= std::min(end, from + kSearched); place += 8) {
+    const uint64_t address = word_at(place);
+    const std::string file = address > 0xffff ? code.file(address - 1) : std::string();
+    if (file.empty() || is_driver(file) || !follows_a_call(address)) continue;
+    NativeCode::Registers registers{};
+    registers[kStackRegister] = place + sizeof(uint64_t), registers[kReturnRegister] = address - 1;
+    std::vector<NativeCode::Frame> frames = code.follow(registers, [=](uint64_t at) {
+      return at >= place && at + sizeof(uint64_t) <= end ? word_at(at) : 0;
+    });
+    frames.front().place = place;
+    const bool python = std::ranges::any_of(frames, [&](const NativeCode::Frame& one) { return code.is_interpreter(one.code); });
+    const bool driver = std::ranges::any_of(frames, [&](const NativeCode::Frame& one) { return is_driver(code.file(one.code)); });
+    if (!driver && (python || frames.size() >= kFewest)) return frames;
+  }
+  return {};
+}
 #else
 std::vector<NativeCode::Frame> frames_here(uint64_t) { return {}; }
+std::vector<NativeCode::Frame> frames_behind_driver(uint64_t, uint64_t) { return {}; }
 #endif
 
 // From the call into the driver up to the interpreter, which stands for Python's own frames.
@@ -128,7 +168,9 @@ Variant learn(OpTag op, uint64_t frame, uint64_t end) {
   std::vector<NativeCode::Frame> frames = frames_here(end);
   std::erase_if(frames, [=](const NativeCode::Frame& one) { return one.place < frame; });  // ours
   const auto first = std::ranges::find_if(frames, [&](const NativeCode::Frame& one) { return !is_driver(code.file(one.code)); });
+  const uint64_t searched = frames.empty() ? frame : frames.back().place;
   frames.erase(frames.begin(), first);
+  if (frames.empty()) frames = frames_behind_driver(searched, end);
   const auto python = std::ranges::find_if(frames, [&](const NativeCode::Frame& one) { return code.is_interpreter(one.code); });
   Variant variant{{}, op};
   for (auto one = frames.begin(); one != frames.end(); ++one) {

@@ -57,6 +57,8 @@ void work() {
 
 }  // namespace ws::prof::spinning
 
+extern "C" unsigned short call_in_driver(unsigned short (*called)(unsigned short), unsigned short op);
+
 namespace ws::prof {
 namespace {
 
@@ -122,6 +124,24 @@ TEST(LaunchFrames, AProgramWithoutPythonHasItsOwnFunctionAsLine) {
   launches_from_here(kNoOp);
   EXPECT_THAT(op_info(g_op).name, testing::HasSubstr("launches"));
   EXPECT_THAT(line_of(op_info(g_op)), testing::HasSubstr("profiling_collector_test in "));
+}
+
+// CUDA's own files stand between: NVIDIA's driver for an H100 does not describe all of its frames.
+[[gnu::noipa]] void launches_through_driver(OpTag op) {
+  g_op = call_in_driver(with_native_frames, op);
+  asm volatile("" ::: "memory");
+}
+TEST(LaunchFrames, FramesBehindADriverThatDescribesNoneAreFound) {
+  if (!NativeCode::kFollows) GTEST_SKIP() << "stacks of this processor are not followed";
+  const OpTag line = ProgramRanges::instance().line(*stack_from_text("train.py:12 in step"));
+  launches_through_driver(line);
+  EXPECT_THAT(functions_of(g_op), testing::StartsWith("step;"));
+  EXPECT_THAT(functions_of(g_op), testing::EndsWith("launches_through_driver;"));
+  const OpTag here = g_op;
+  launches_through_driver(line);
+  EXPECT_EQ(g_op, here);
+  launches_through_driver(kNoOp);
+  EXPECT_THAT(line_of(op_info(g_op)), testing::HasSubstr("launches_through_driver"));
 }
 
 // A look at the addresses, not at the tables: most of the time that a program launches.

@@ -40,7 +40,7 @@ app::ComparedRun compared(const std::string& path) {
 }
 
 struct TwoFiles {
-  std::string a, b;
+  std::string a, b, by;
   bool json = false;
 };
 
@@ -92,12 +92,15 @@ std::string heading(const prof::RunSummary& s) {
   return text.empty() ? text : text + "\n\n";
 }
 
+const std::map<std::string, prof::GroupBy> kDiffGroups{
+    {"op", prof::GroupBy::Op}, {"module", prof::GroupBy::Layer}, {"line", prof::GroupBy::Line}};
+
 int diff(const TwoFiles& files) {
   app::Comparison comparison = app::compare(compared(files.a), compared(files.b));
   if (files.json) return std::printf("%s\n", app::to_json(comparison).c_str()), kDone;
   for (auto [name, file] : {std::pair{&comparison.a_name, &files.a}, {&comparison.b_name, &files.b}})
     if (*name != *file) *name = *file + (name->empty() ? "" : " · " + *name);
-  print_table(app::to_text(comparison));
+  print_table(files.by.empty() ? app::to_text(comparison) : app::to_text(comparison, kDiffGroups.at(files.by)));
   return kDone;
 }
 
@@ -248,8 +251,10 @@ Run add_diff(CLI::App& program) {
   add_limit(command);
   command.add_option("A", files->a, "the baseline: a run file or another tool's trace")->required();
   command.add_option("B", files->b, "the run to compare with it")->required();
+  command.add_option("--by", files->by, "only where the kernels of recorded programs differ: by op, module or line")
+      ->check(CLI::IsMember({"op", "module", "line"}));
   command.add_flag("--json", files->json, "print one JSON object");
-  command.footer("Example:\n  warpscope-cli diff a.wsrun b.wsrun");
+  command.footer("Examples:\n  warpscope-cli diff a.wsrun b.wsrun\n  warpscope-cli diff --by line before.wsrun after.wsrun");
   return [files] { return diff(*files); };
 }
 

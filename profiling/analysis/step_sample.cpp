@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
@@ -137,6 +138,7 @@ bool allocates(const Trace& trace, const Span& span, bool gpu) {
 
 struct Totals {
   std::map<std::string, std::pair<uint64_t, int64_t>> work, all;  // count, ns
+  std::map<OpTag, std::pair<uint64_t, int64_t>> ops;
   uint64_t kernels = 0, allocations = 0;
   size_t spans = 0;
 };
@@ -157,9 +159,17 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
       if (!is_work(span, gpu)) return;
       auto& mine = work[span.name];
       ++mine.first, mine.second += static_cast<int64_t>(span.duration);
+      auto& op = totals.ops[span.op];
+      ++op.first, op.second += static_cast<int64_t>(span.duration);
       totals.kernels += computes(span, gpu);
     });
   }
+  if (!gpu && work.empty())
+    each_own_range(trace, begin, end, [&](const Span& span, int64_t own) {
+      if (span.start < begin) return;
+      auto& op = totals.ops[span.op];
+      ++op.first, op.second += own;
+    });
   const auto merge = [](Sum& into, const Sum& from) { into.first += from.first, into.second += from.second; };
   for (const auto& [name, sum] : work) merge(totals.work[work_name(trace, name)], sum);
   for (const auto& [key, sum] : all) merge(totals.all[work_key(trace, sum.first)], sum.second);
@@ -177,12 +187,24 @@ bool has_work(const Trace& trace) {
   });
 }
 
-void give_rates(StepSample& sample, const Totals& totals) {
+void group(StepSample& sample, const Trace& trace, const Totals& totals, double steps) {
+  for (const GroupBy by : {GroupBy::Op, GroupBy::Layer, GroupBy::Line}) {
+    auto& uses = sample.grouped[by];
+    for (const auto& [op, sum] : totals.ops) {
+      WorkUse& use = uses[group_name(op < trace.ops.size() ? trace.ops[op] : OpInfo{}, by)];
+      use.count += static_cast<double>(sum.first) / steps, use.us += static_cast<double>(sum.second) * 1e-3 / steps;
+    }
+    if (std::ranges::all_of(uses, [](const auto& use) { return use.first.starts_with("(no "); })) sample.grouped.erase(by);
+  }
+}
+
+void give_rates(StepSample& sample, const Trace& trace, const Totals& totals) {
   const auto steps = static_cast<double>(sample.parts.steps);
   for (const auto& [name, sum] : totals.work)
     sample.work[name] = {static_cast<double>(sum.first) / steps, static_cast<double>(sum.second) * 1e-3 / steps};
   for (const auto& [name, sum] : totals.all)
     sample.mean_us[name] = static_cast<double>(sum.second) * 1e-3 / static_cast<double>(sum.first);
+  group(sample, trace, totals, steps);
   sample.kernels_per_step = static_cast<double>(totals.kernels) / steps;
   sample.allocations_per_step = static_cast<double>(totals.allocations) / steps;
 }
@@ -274,7 +296,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   }
   if (sample.parts.steps == 0) return sample;
   if (gpu && &marks != &trace) idle_is_launch(sample.parts);
-  give_rates(sample, totals);
+  give_rates(sample, trace, totals);
   sample.median_step = middle_step(steps, rows);
   sample.row = long_row(steps, rows);
   return sample;

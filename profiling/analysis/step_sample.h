@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
 
 namespace ws::prof {
@@ -24,6 +25,8 @@ struct StepSample {
   Breakdown parts;                      // all rows of steps; end - begin is the sum of their wall times
   std::vector<double> step_us;          // time from one step's start to the next, if they are consecutive
   std::map<std::string, WorkUse> work;  // kernels by name, and kWholeGraphs; on a CPU ops
+  // Kernels by op, module (Layer) and line; without a GPU, ops or the program's ranges without inner ones. Only what is named.
+  std::map<GroupBy, std::map<std::string, WorkUse>> grouped;
   // Share of each op, by its work_key, in the part of its meaning: ns, summed over all rows.
   std::map<std::pair<Meaning, std::string>, int64_t> op_parts;
   std::map<std::string, double> mean_us;  // mean time of one span by its work_key; colours of differences use it

@@ -117,10 +117,14 @@ double driver_calls_per_step(const RunSummary& run) {
                                                  : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b) {
+namespace {
+
+using Uses = std::map<std::string, WorkUse>;
+
+std::vector<KernelDelta> deltas(const Uses& a, const Uses& b) {
   std::map<std::string, KernelDelta> rows;
-  for (const auto& [name, use] : a.work) rows[name].a_count = use.count, rows[name].a_us = use.us;
-  for (const auto& [name, use] : b.work) rows[name].b_count = use.count, rows[name].b_us = use.us;
+  for (const auto& [name, use] : a) rows[name].a_count = use.count, rows[name].a_us = use.us;
+  for (const auto& [name, use] : b) rows[name].b_count = use.count, rows[name].b_us = use.us;
   std::vector<KernelDelta> result;
   for (auto& [name, row] : rows) {
     row.name = name;
@@ -130,6 +134,20 @@ std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b)
     return std::abs(p.delta_us()) > std::abs(q.delta_us());
   });
   return result;
+}
+
+const Uses& uses_of(const StepSample& sample, GroupBy by) {
+  static const Uses none;
+  const auto at = sample.grouped.find(by);
+  return at == sample.grouped.end() ? none : at->second;
+}
+
+}  // namespace
+
+std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b) { return deltas(a.work, b.work); }
+
+std::vector<KernelDelta> grouped_deltas(const StepSample& a, const StepSample& b, GroupBy by) {
+  return deltas(uses_of(a, by), uses_of(b, by));
 }
 
 }  // namespace ws::prof

@@ -38,5 +38,7 @@ struct KernelDelta {
   double delta_us() const { return b_us - a_us; }
 };
 std::vector<KernelDelta> kernel_deltas(const StepSample& a, const StepSample& b);  // largest difference first
+// The same by op, module or line. Empty if neither run names any.
+std::vector<KernelDelta> grouped_deltas(const StepSample& a, const StepSample& b, GroupBy by);
 
 }  // namespace ws::prof

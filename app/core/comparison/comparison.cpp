@@ -99,6 +99,8 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
     c.by_op = prof::waterfall_by_op(a.sample, b.sample);
     c.kernels = prof::kernel_deltas(a.sample, b.sample);
   }
+  for (const prof::GroupBy by : {prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Line})
+    if (auto rows = prof::grouped_deltas(a.sample, b.sample, by); a.traced == b.traced && !rows.empty()) c.grouped[by] = std::move(rows);
   c.choices_known = a.spec && b.spec;
   if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
   c.warnings = warnings_of(a, b);

@@ -1,6 +1,7 @@
 // The comparison of two runs: what differs, by how much, whether that is more than noise, and why. The command line,
 // the Compare page and reports all show this comparison.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct Comparison {
   prof::Waterfall by_kind, by_op;          // from means per step; the parts sum exactly to their difference
   bool causes_explain = false;             // false if mean and median change in opposite directions, beyond noise
   std::vector<prof::KernelDelta> kernels;  // largest difference first
+  // The same by op, module (Layer) and line of a recorded program; only what a run names.
+  std::map<prof::GroupBy, std::vector<prof::KernelDelta>> grouped;
   std::vector<FieldChange> choices;        // only choices that differ
   bool choices_known = false;              // for both runs
   std::vector<std::string> warnings;       // what makes it unfair, and what is left out

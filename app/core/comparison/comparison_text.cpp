@@ -49,15 +49,30 @@ nlohmann::json cause_json(const Cause& cause) {
           {"delta_us", us_of_ps(cause.delta_ps())}};
 }
 
-std::string kernels_text(const std::vector<KernelDelta>& kernels) {
+std::string deltas_text(const std::vector<KernelDelta>& kernels) {
   std::string text =
-      "\nKernels a step, or the ops of a CPU\n" +
       formatted("  {:>8} {:>8} {:>11} {:>11} {:>11}  {}\n", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
   for (const KernelDelta& k : kernels) {
     text += formatted("  {:8.2f} {:8.2f} {:11.3f} {:11.3f} {:+11.3f}  {}\n", k.a_count, k.b_count, k.a_us, k.b_us,
                       k.delta_us(), prof::shortened(k.name));
   }
   return text;
+}
+
+std::string kernels_text(const std::vector<KernelDelta>& kernels) {
+  return "\nKernels a step, or the ops of a CPU\n" + deltas_text(kernels);
+}
+
+nlohmann::json deltas_json(const std::vector<KernelDelta>& deltas) {
+  auto rows = nlohmann::json::array();
+  for (const KernelDelta& k : deltas)
+    rows.push_back({{"name", k.name},
+                    {"a_count", k.a_count},
+                    {"b_count", k.b_count},
+                    {"a_us", k.a_us},
+                    {"b_us", k.b_us},
+                    {"delta_us", k.delta_us()}});
+  return rows;
 }
 
 std::string measure_text(const ComparedMeasure& m) {
@@ -185,6 +200,17 @@ std::string answer_text(const Comparison& c, const std::string& a, const std::st
   return c.asked.time && c.speed != Speed::Unknown ? result + "; " + speed_text(c, a, b) : result;
 }
 
+std::string to_text(const Comparison& c, prof::GroupBy by) {
+  std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + answer_text(c) + "\n";
+  const auto rows = c.grouped.find(by);
+  const std::string what = by == prof::GroupBy::Layer ? "module" : to_string(by);
+  if (rows == c.grouped.end()) {
+    const std::string level = by == prof::GroupBy::Layer ? "modules" : by == prof::GroupBy::Op ? "ops" : "lines";
+    return text + "\nNeither run names a " + what + ". Record the program again with --level " + level + ".\n";
+  }
+  return text + "\nKernels a step by " + what + ", or the ranges of a CPU\n" + deltas_text(rows->second);
+}
+
 std::string to_text(const Comparison& c) {
   std::string text = "A: " + c.a_name + "\nB: " + c.b_name + "\n" + answer_text(c) + "\n";
   for (const FieldChange& choice : c.choices)
@@ -219,14 +245,8 @@ std::string to_json(const Comparison& c) {
   }
   for (const ComparedMeasure& m : c.measures)
     if (m.delta.known()) json["metrics"].push_back(measure_json(m));
-  for (const KernelDelta& k : c.kernels) {
-    json["kernels"].push_back({{"name", k.name},
-                               {"a_count", k.a_count},
-                               {"b_count", k.b_count},
-                               {"a_us", k.a_us},
-                               {"b_us", k.b_us},
-                               {"delta_us", k.delta_us()}});
-  }
+  json["kernels"] = deltas_json(c.kernels);
+  for (const auto& [by, rows] : c.grouped) json[by == prof::GroupBy::Layer ? "modules" : std::string(to_string(by)) + "s"] = deltas_json(rows);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

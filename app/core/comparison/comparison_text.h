@@ -18,6 +18,7 @@ std::string result_text(const Comparison& comparison, const std::string& a = "A"
 // The main answer first: the result if data, model or training differ, the time if execution differs.
 std::string answer_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 std::string to_text(const Comparison& comparison);
+std::string to_text(const Comparison& comparison, prof::GroupBy by);  // only the table by op, module or line
 std::string to_json(const Comparison& comparison);
 
 }  // namespace ws::app

@@ -1,5 +1,6 @@
 #include "app/pages/compare/compare_tables.h"
 
+#include <QComboBox>
 #include <QHeaderView>
 #include <QRegularExpression>
 #include <QTableWidget>
@@ -100,7 +101,8 @@ CompareTables::CompareTables(QWidget* parent)
     : PagedPane(tr("Numbers"), parent),
       measures_(new QTableWidget(0, 6, this)),
       kernels_(new QTableWidget(0, 6, this)),
-      choices_(new QTableWidget(0, 2, this)) {
+      choices_(new QTableWidget(0, 2, this)),
+      groups_(new QComboBox(this)) {
   style_table(*measures_, tr("Measures"));
   style_table(*kernels_, tr("Kernels by difference"));
   style_table(*choices_, tr("Choices that differ"));
@@ -113,7 +115,13 @@ CompareTables::CompareTables(QWidget* parent)
     connect(table->horizontalHeader(), &QHeaderView::sectionResized, this, &CompareTables::elideHeads, Qt::QueuedConnection);
   measures_->viewport()->installEventFilter(this);
   addPage(tr("Measures"), measures_);
-  addPage(tr("Kernels by Δ"), kernels_);
+  addOption(addPage(tr("Kernels by Δ"), kernels_), groups_);
+  setOptionVisible(groups_, false);
+  groups_->setAccessibleName(tr("What a row stands for"));
+  connect(groups_, &QComboBox::currentIndexChanged, this, [this] {
+    group_ = groups_->currentData().toInt();
+    fillKernels();
+  });
   addPage(tr("Choices"), choices_);
 }
 
@@ -237,15 +245,37 @@ void CompareTables::showRunColumns(const ComparedRuns& compared, int row, const 
 }
 
 void CompareTables::showKernels(const ComparedRuns& compared) {
-  const std::vector<prof::KernelDelta>& all = compared.comparison.kernels;
-  const QString a = compared.baseline ? run_letter(compared.baseline->slot) : QString("–"),
-                b = compared.candidate ? run_letter(compared.candidate->slot) : QString("–");
-  kernels_->setHorizontalHeaderLabels({tr("Kernel"), tr("%1 calls").arg(a), tr("%1 calls").arg(b), tr("%1, µs").arg(a),
+  baseline_ = compared.baseline ? run_letter(compared.baseline->slot) : QString("–");
+  candidate_ = compared.candidate ? run_letter(compared.candidate->slot) : QString("–");
+  deltas_ = compared.comparison.grouped;
+  deltas_[prof::GroupBy::Name] = compared.comparison.kernels;
+  offerGroups(compared.comparison);
+  fillKernels();
+}
+
+// The chosen group is taken again as soon as runs have it.
+void CompareTables::offerGroups(const Comparison& comparison) {
+  const QSignalBlocker quiet(groups_);
+  groups_->clear();
+  const std::pair<prof::GroupBy, QString> all[] = {{prof::GroupBy::Name, tr("by kernel")}, {prof::GroupBy::Op, tr("by op")},
+                                                   {prof::GroupBy::Layer, tr("by module")}, {prof::GroupBy::Line, tr("by line")}};
+  for (const auto& [by, name] : all)
+    if (by == prof::GroupBy::Name || comparison.grouped.contains(by)) groups_->addItem(name, static_cast<int>(by));
+  groups_->setCurrentIndex(std::max(0, groups_->findData(group_)));
+  setOptionVisible(groups_, groups_->count() > 1);
+}
+
+void CompareTables::fillKernels() {
+  const auto by = static_cast<prof::GroupBy>(groups_->currentData().toInt());
+  const std::vector<prof::KernelDelta>& all = deltas_[by];
+  const QString &a = baseline_, &b = candidate_;
+  const QString heads[] = {tr("Kernel"), tr("Op"), tr("Module"), tr("Phase"), tr("Shape"), tr("Line")};
+  kernels_->setHorizontalHeaderLabels({heads[static_cast<size_t>(by)], tr("%1 calls").arg(a), tr("%1 calls").arg(b), tr("%1, µs").arg(a),
                                        tr("%1, µs").arg(b), tr("%1 − %2, µs").arg(b, a)});
   kernels_->setRowCount(static_cast<int>(all.size()));
   for (int row = 0; row < kernels_->rowCount(); ++row) {
     const prof::KernelDelta& k = all[static_cast<size_t>(row)];
-    QTableWidgetItem* cells[] = {table_item(QString::fromStdString(prof::plain_kernel_name(k.name))),
+    QTableWidgetItem* cells[] = {table_item(QString::fromStdString(by == prof::GroupBy::Name ? prof::plain_kernel_name(k.name) : k.name)),
                                  table_item(fixed_text(k.a_count, 1), true),
                                  table_item(fixed_text(k.b_count, 1), true),
                                  table_item(fixed_text(k.a_us, 2), true),

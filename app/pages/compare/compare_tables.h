@@ -3,6 +3,7 @@
 #include "app/core/comparison/comparison.h"
 #include "app/widgets/paged_pane.h"
 
+class QComboBox;
 class QTableWidget;
 
 namespace ws::app {
@@ -17,6 +18,7 @@ class CompareTables : public PagedPane {
   QTableWidget* measures() const { return measures_; }
   QTableWidget* kernels() const { return kernels_; }
   QTableWidget* choices() const { return choices_; }
+  QComboBox* kernelGroups() const { return groups_; }  // what a row of kernels() is: a kernel, op, module or line
   static QByteArray measuresCsv(const ComparedRuns& compared);
   static QByteArray kernelsCsv(const Comparison& comparison);
 
@@ -32,10 +34,16 @@ class CompareTables : public PagedPane {
   void fitRows();
   void elideHeads();
   void showKernels(const ComparedRuns& compared);
+  void offerGroups(const Comparison& comparison);
+  void fillKernels();
   void showChoices(const ComparedRuns& compared);
 
   size_t runs_ = 0;
   QTableWidget *measures_, *kernels_, *choices_;
+  QComboBox* groups_;
+  int group_ = 0;  // a prof::GroupBy
+  std::map<prof::GroupBy, std::vector<prof::KernelDelta>> deltas_;  // Name: by kernel
+  QString baseline_, candidate_;                                    // letters
 };
 
 }  // namespace ws::app

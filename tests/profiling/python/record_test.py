@@ -478,6 +478,8 @@ class Memory(Recorded):
                                          text=True).stdout)["memory"][0]["held_at_peak"]
         self.assertTrue(held[0]["line"].startswith(f"keeps.py:{line} "), held)
         self.assertEqual((held[0]["bytes"], held[0]["blocks"]), (40_000_000, 40))
+        same = subprocess.run([CLI, "diff", "--by", "line", "r.wsrun", "r.wsrun"], cwd=self.folder, capture_output=True, text=True).stdout
+        self.assertRegex(same, rf"\n +([0-9.]+) +\1 +([0-9.]+) +\2 +\+0.000  keeps.py:{line} in")
         causes = subprocess.run([CLI, "stats", "r.wsrun", "--by", "cause"], cwd=self.folder, capture_output=True, text=True)
         first = " ".join(causes.stdout.split("\n\n")[1].split())
         self.assertIn(f"keeps.py:{line}", first)

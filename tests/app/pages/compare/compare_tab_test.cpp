@@ -13,6 +13,7 @@
 #include "app/charts/flame_view.h"
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"
+#include "app/pages/compare/compare_tables.h"
 #include "app/workspace/compared_live_run.h"
 #include "app/workspace/run_loader.h"
 #include "profiling/formats/convert.h"
@@ -387,6 +388,26 @@ void CompareTabTest::launchingStacksAreCompared() {
   strip->setCurrentIndex(page);
   if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
     QVERIFY(t.tab.grab().save(folder + "/compare-launches-dark.png"));
+  // The table of kernels by line has the same times.
+  auto* tables = t.tab.findChild<CompareTables*>();
+  QComboBox* const groups = tables->kernelGroups();
+  tables->setPage(1);
+  QVERIFY(groups->isVisible());
+  groups->setCurrentText("by line");
+  QCOMPARE(groups->currentText(), QString("by line"));
+  const QTableWidget& table = *tables->kernels();
+  QStringList lines;
+  double sums[2] = {0, 0};
+  for (int row = 0; row < table.rowCount(); ++row) {
+    lines << table.item(row, 0)->text();
+    for (int run = 0; run < 2; ++run) sums[run] += table.item(row, 3 + run)->text().remove(QChar(0x2009)).toDouble();
+  }
+  QVERIFY2(lines.contains("net.py:12 in Net.forward") && lines.contains("train.py:33 in update"), qPrintable(lines.join(", ")));
+  QVERIFY(std::abs(sums[0] - (swapped ? b : a)) < 0.5 && std::abs(sums[1] - (swapped ? a : b)) < 0.5);
+  compare_anew();
+  QCOMPARE(groups->currentText(), QString("by line"));
+  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+    QVERIFY(t.tab.grab().save(folder + "/compare-lines-dark.png"));
 }
 
 void CompareTabTest::memoryIsDrawnOnOneScale() {

@@ -120,7 +120,7 @@ constexpr FieldValue kComms[] = {
     {"overlap",
      "The same on its own stream, during the backward phase of earlier layers. Look at transfers beside kernels."}};
 constexpr FieldValue kCommBys[] = {
-    {"auto", "Peer for two GPUs of one process that NVLink connects, otherwise NCCL. Look at the Plan: it names which."},
+    {"auto", "Peer for up to four GPUs of one process that NVLink connects, otherwise NCCL. Look at the Plan: it names which."},
     {"nccl", "NVIDIA's library, also between processes and hosts. Look at the time of its kernel for small networks."},
     {"peer",
      "Our own kernel: each GPU reads and writes the memory of the others. Look at the time of its kernel under Kernels."}};

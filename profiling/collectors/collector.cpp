@@ -230,7 +230,7 @@ void Collector::Impl::begin() {
     gpu_refused = "the program has not started CUDA";
   else
     begin_gpu();
-  if (options.untraced_share > 0)
+  if (options.untraced_share > 0 && !options.gpu_is_rank)
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
   if (options.hardware_counters && !options.gpu_later) prepare_counters();
   context.before_buffer = [this] { take_marks(); };

@@ -27,7 +27,8 @@ struct CollectorOptions {
   int64_t node_window = 0, node_every = 0;
   // The level applies while this window is open, and level Steps between windows. For programs that mark no steps.
   ClockWindow clock;
-  // Share of the time that runs untraced, in short stretches, to measure the cost of tracing; 0: never.
+  // Share of the time that runs untraced, in short stretches, to measure the cost of tracing; 0: never. Ranks have none:
+  // when records go off and on, the driver loses track of the calls that other threads are inside of.
   double untraced_share = 0;
   bool hardware_counters = false;
   int64_t counter_interval_ns = 1'000'000;

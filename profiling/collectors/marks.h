@@ -56,6 +56,7 @@ struct MarkedThread {
   int row = 0;            // order among the marked threads
   std::atomic<bool> finished{false};
 
+  uint64_t called_in = 0;      // number of the last session in which it called the driver
   uint32_t call_switches = 0;  // value of the callbacks' switch counter when a call was last entered
   std::unordered_map<std::string, OpTag> range_tags;  // tags of ranges that this thread marked
   std::shared_ptr<RangesOfThread> ranges;

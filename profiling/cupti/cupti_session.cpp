@@ -109,6 +109,7 @@ void CuptiSession::begin(TraceContext& context) {
   dropped_ = 0;
   buffers_.discard_filled();
   ++sessions_;
+  callers_ = 0, ending_ = false;
   context.call_name = call_name;
   context_ = &context;
   whole_refused_ = whole_by_node_ = node_limit_ = false;
@@ -155,9 +156,20 @@ void CuptiSession::enable(CUpti_ActivityKind kind, bool on) {
 
 void CuptiSession::enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on,
                                     bool& was_on) {
-  if (on == was_on) return;
+  if (!switches(on, was_on)) return;
   was_on = on;
   for (CUpti_CallbackId id : ids) cuptiEnableCallback(on, subscriber_, domain, id);
+}
+
+// A thread that is inside a call when its callbacks go off never reports its end: see apply_locked(). With several
+// threads that call the driver they stay on until the session ends, and flags keep them silent.
+bool CuptiSession::switches(bool on, bool was_on) const {
+  return on != was_on && (on || ending_ || callers_.load(std::memory_order_relaxed) <= 1);
+}
+
+void CuptiSession::note_caller(MarkedThread& thread) {
+  const uint64_t session = sessions_.load(std::memory_order_relaxed);
+  if (std::exchange(thread.called_in, session) != session) callers_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void CuptiSession::apply(const GpuKinds& kinds, bool may_wait) {
@@ -189,9 +201,10 @@ void CuptiSession::end_graph_kernels() {
   {
     std::lock_guard lock(kinds_mutex_);
     if (!subscriber_) return;
-    GpuKinds kernels = kinds_;
-    kernels.calls = false;
-    apply_locked(kernels);
+    GpuKinds silent = kinds_;
+    silent.resting = true;
+    apply_locked(silent);
+    enable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, false);
   }
   {
     const std::jthread flushing([](const std::stop_token& waited) {
@@ -213,8 +226,11 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   const bool any = kinds.allocations || kinds.kernels;
   if (!any) pools_.forget();
   const bool launches = kinds.kernels, calls = kinds.calls;
-  enable_callbacks(allocator_calls(), CUPTI_CB_DOMAIN_DRIVER_API, any, allocations_on_);
-  if (launches_on_ != launches || waits_on_ != calls || runtime_on_ != calls) ++call_switches_;
+  if (any != allocations_on_) {
+    allocations_on_ = any;
+    for (CUpti_CallbackId id : allocator_calls()) cuptiEnableCallback(any, subscriber_, CUPTI_CB_DOMAIN_DRIVER_API, id);
+  }
+  if (switches(launches, launches_on_) || switches(calls, waits_on_) || switches(calls, runtime_on_)) ++call_switches_;
   enable_callbacks(launch_calls(), CUPTI_CB_DOMAIN_DRIVER_API, launches, launches_on_);
   enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, calls, waits_on_);
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
@@ -277,6 +293,10 @@ void CuptiSession::finish() {
   if (context_seen_.load(std::memory_order_relaxed)) cudaDeviceSynchronize();
   RingCopier::instance().copy(true);
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  {
+    std::lock_guard lock(kinds_mutex_);
+    ending_ = true;
+  }
   apply({}, false);
   cuptiActivityFlushAll(0);
   count_dropped();
@@ -460,6 +480,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
     if (thread.runtime_calls == 0) t_launched.reset();
     return;
   }
+  note_caller(thread);
   thread.enter(switches);
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
   const bool kernels = kernels_on_.load(std::memory_order_relaxed);
@@ -483,6 +504,7 @@ void CuptiSession::on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData
   MarkedThread& thread = Marks::thread();
   const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_ENTER) {
+    note_caller(thread);
     thread.enter(switches);
     t_launched.reset();
     ++thread.runtime_calls;
@@ -508,7 +530,8 @@ void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackDa
   MarkedThread& thread = Marks::thread();
   HostEvent event;
   event.type = HostEventType::Allocation;
-  event.start = static_cast<int64_t>(*call.correlationData);
+  const auto begin = static_cast<int64_t>(*call.correlationData);
+  event.start = begin > 0 ? begin : now;  // the driver did not report the begin: its length is not known
   event.end = now;
   event.a = request->address;
   event.b = request->bytes;

@@ -54,6 +54,8 @@ class CuptiSession final : public GpuTracer {
   void enable(CUpti_ActivityKind kind, bool on);
   void enable_graph_runs(bool on);
   void enable_callbacks(std::span<const CUpti_CallbackId> ids, CUpti_CallbackDomain domain, bool on, bool& was_on);
+  void note_caller(MarkedThread& thread);
+  bool switches(bool on, bool was_on) const;
   void drain_nodes();
   void cut_graph_kernels(uint64_t time, bool counts);
   void count_dropped();
@@ -104,6 +106,8 @@ class CuptiSession final : public GpuTracer {
   KnownPools pools_;
   std::function<void()> first_call_;
   std::atomic<uint64_t> sessions_{0};
+  std::atomic<int> callers_{0};  // threads that have called the driver in this session
+  bool ending_ = false;          // of this session; guarded by kinds_mutex_
   std::mutex nodes_mutex_;
   std::vector<NodeNote> nodes_;
   std::vector<GraphCut> cuts_;            // not yet passed to the parser; guarded by nodes_mutex_

@@ -265,6 +265,38 @@ TEST_F(CollectorGpuTest, EndsWhileAnotherThreadLaunches) {
   EXPECT_EQ(failures, 0);
 }
 
+// As a rank does, while another one changes what is traced.
+TEST_F(CollectorGpuTest, AThreadThatWaitsWhileTheLevelChangesKeepsItsOps) {
+  constexpr int kSteps = 50;
+  const OpTag first = ops("beside", kOps);
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  const Gathered g = gather({.level = TraceLevel::Full}, [&](Collector& collector) {
+    launch_other(stream_);
+    cudaStreamSynchronize(stream_);
+    std::jthread beside([&] {
+      cudaStream_t stream = nullptr;
+      cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+      launch_spin(stream, 1'200'000'000);
+      cudaStreamSynchronize(stream);
+      eager_steps(stream, first, 0, kSteps);
+      void* block = nullptr;
+      cudaMalloc(&block, 4096);
+      cudaFree(block);
+      cudaStreamSynchronize(stream);
+      cudaStreamDestroy(stream);
+    });
+    pause();
+    collector.set_level(TraceLevel::Steps);
+    pause();
+    collector.set_level(TraceLevel::Full);
+  });
+  expect_clean(g);
+  std::vector<Span> kernels = g.spans(TrackKind::Stream);
+  std::erase_if(kernels, [&](const Span& span) { return span.op < first || span.op >= first + kOps; });
+  expect_complete(kernels, first, 0, kSteps);
+  for (const Span& call : g.named(TrackKind::Api, "cudaFree")) EXPECT_LT(call.duration, 2'000'000'000);
+}
+
 TEST_F(CollectorGpuTest, WaitsStandWithTheirStream) {
   const OpTag first = ops("waits", kOps);
   const Gathered g = gather({.level = TraceLevel::Full}, [&](Collector&) {

@@ -435,6 +435,9 @@ Drawing bandwidth_figure(const RankReport& report, double width, double height, 
     if (const double rate = peak(std::exp2(power)); rate > 0) curve.emplace_back(x(std::exp2(power)), y(rate));
   if (curve.size() > 1) {
     drawing.polyline(curve, hex_colour(ink.secondary), 1.5, {4, 3});
+    for (size_t i = 1; i < curve.size(); ++i)
+      taken.push_back({curve[i - 1].first, curve[i].second - 2, curve[i].first - curve[i - 1].first,
+                       std::max(0.0, curve[i - 1].second - curve[i].second) + 4});
     const Box box{kLeft + 8, kTop, kLetter * static_cast<double>(std::size(kPeak) - 1), 14};
     drawing.text(box.x, box.y + 11, kPeak, Anchor::Start, 11, hex_colour(ink.secondary));
     drawing.polyline({{box.x + box.width + 4, box.y + 7}, {box.x + box.width + 28, box.y + 7}}, hex_colour(ink.secondary),
@@ -458,7 +461,7 @@ Drawing bandwidth_figure(const RankReport& report, double width, double height, 
       return box.x >= kLeft && box.x + box.width <= width - 2 && box.y >= 0 && box.y + box.height <= bottom &&
              std::ranges::none_of(taken, [&](const Box& other) { return box.meets(other); });
     };
-    for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0}) {
+    for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0, -52.0, -67.0}) {
       Box box{at_x + 10, at_y + down, wide, 14};
       if (!free(box)) box.x = at_x - 10 - wide;
       if (!free(box)) continue;

@@ -346,14 +346,23 @@ TEST(Collector, OnlyOneGathersAtATime) {
 }
 
 // Between 32 and 64 steps of this length the meter rests.
+void train_slowly(Collector&) {
+  for (int step = 0; step < 48; ++step) {
+    const StepScope step_scope(step);
+    const OpScope op(test_ops());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+TEST(Collector, RanksAreTracedWithoutRests) {
+  const Trace trace =
+      gather({.level = TraceLevel::Kernels, .untraced_share = 0.5, .gpu_is_rank = true}, train_slowly);
+  EXPECT_EQ(spans(trace, TrackKind::CpuThread), 48u);
+  for (const Track& track : trace.tracks()) EXPECT_NE(track.name, kUntracedTrack);
+}
+
 TEST(Collector, ARestThatTheEndCutsShortIsDrawnToo) {
-  const Trace trace = gather({.level = TraceLevel::Kernels, .untraced_share = 0.5}, [](Collector&) {
-    for (int step = 0; step < 48; ++step) {
-      const StepScope step_scope(step);
-      const OpScope op(test_ops());
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-  });
+  const Trace trace = gather({.level = TraceLevel::Kernels, .untraced_share = 0.5}, train_slowly);
   TimeNs last_op = 0, rest = 0;
   for (const Track& track : trace.tracks())
     each_span(track, trace.first_time(), trace.last_time() + 1, [&](const Span& span) {

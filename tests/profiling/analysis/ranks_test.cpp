@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/step_lanes.h"
@@ -353,19 +353,20 @@ TEST(Ranks, TheJsonHasTheSameNumbers) {
 double seconds_of(const MadeRanks& made, size_t& spans) {
   const Trace trace = made.joined();
   spans = trace.span_count();
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();
   EXPECT_EQ(rank_report(trace).straggler.rank, made.late_rank);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
 
 TEST(Ranks, ManyRanksAndManySpansTakeLinearTime) {
+  const double slower = test::busy() * (test::kSanitized ? 5 : 1);
   MadeRanks wide;
   wide.ranks = 1024, wide.steps = 200;
   size_t spans = 0;
-  EXPECT_LT(seconds_of(wide, spans), 2 * test::busy()) << spans;
+  EXPECT_LT(seconds_of(wide, spans), 2 * slower) << spans;
   MadeRanks long_run;
   long_run.steps = 5000, long_run.kernels = 50;
-  EXPECT_LT(seconds_of(long_run, spans), test::busy()) << spans;
+  EXPECT_LT(seconds_of(long_run, spans), slower) << spans;
   EXPECT_GT(spans, 2'000'000u);
 }
 

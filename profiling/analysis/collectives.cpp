@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
@@ -22,11 +23,17 @@ TimeNs first_communication(const Track& track) {
 }
 
 // "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)" is "AllReduce_Sum_f32_RING_LL".
-std::string plain_name(std::string name) {
-  if (const size_t arguments = name.find('('); arguments != name.npos) name.resize(arguments);
+std::string plain_name(const std::string& name) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  std::string plain;
+  for (size_t from = 0, open = 0; open != name.npos; from = open + kAnonymous.size()) {
+    open = name.find('(', from);
+    plain.append(name, from, open - from);
+    if (open != name.npos && name.compare(open, kAnonymous.size(), kAnonymous) != 0) break;
+  }
   for (const std::string_view begin : {"ncclDevKernel_", "ncclKernel_"})
-    if (name.starts_with(begin)) return name.substr(begin.size());
-  return name;
+    if (plain.starts_with(begin)) return plain.substr(begin.size());
+  return plain;
 }
 
 CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& stream) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "profiling/base/text.h"
@@ -430,13 +431,14 @@ Drawing bandwidth_figure(const RankReport& report, double width, double height, 
     drawing.text(x(std::exp2(power)), bottom + 16, size_tick(std::exp2(power)), Anchor::Middle, 11,
                  hex_colour(ink.secondary));
   std::vector<Box> taken;
+  std::vector<Box> line;  // of the peak
   std::vector<std::pair<double, double>> curve;
   for (double power = low; power <= high; power += 0.5)
     if (const double rate = peak(std::exp2(power)); rate > 0) curve.emplace_back(x(std::exp2(power)), y(rate));
   if (curve.size() > 1) {
     drawing.polyline(curve, hex_colour(ink.secondary), 1.5, {4, 3});
     for (size_t i = 1; i < curve.size(); ++i)
-      taken.push_back({curve[i - 1].first, curve[i].second - 2, curve[i].first - curve[i - 1].first,
+      line.push_back({curve[i - 1].first, curve[i].second - 2, curve[i].first - curve[i - 1].first,
                        std::max(0.0, curve[i - 1].second - curve[i].second) + 4});
     const Box box{kLeft + 8, kTop, kLetter * static_cast<double>(std::size(kPeak) - 1), 14};
     drawing.text(box.x, box.y + 11, kPeak, Anchor::Start, 11, hex_colour(ink.secondary));
@@ -457,19 +459,22 @@ Drawing bandwidth_figure(const RankReport& report, double width, double height, 
         (c.name.size() > 24 ? c.name.substr(0, 23) + "…" : c.name) + ": " + significant(c.bus_gb_s) +
         (c.peak_gb_s > 0 ? " of " + significant(c.peak_gb_s) : std::string());
     const double wide = static_cast<double>(label.size()) * kLetter;
-    const auto free = [&](const Box& box) {
+    const auto free = [&](const Box& box, bool may_cross) {
+      const auto meets = [&](const Box& other) { return box.meets(other); };
       return box.x >= kLeft && box.x + box.width <= width - 2 && box.y >= 0 && box.y + box.height <= bottom &&
-             std::ranges::none_of(taken, [&](const Box& other) { return box.meets(other); });
+             std::ranges::none_of(taken, meets) && (may_cross || std::ranges::none_of(line, meets));
     };
-    for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0, -52.0, -67.0}) {
-      Box box{at_x + 10, at_y + down, wide, 14};
-      if (!free(box)) box.x = at_x - 10 - wide;
-      if (!free(box)) continue;
-      taken.push_back(box);
-      drawing.text(box.x, box.y + 11, label, Anchor::Start, 11, hex_colour(picked ? ink.text : ink.secondary),
-                   picked ? 600 : 400);
-      break;
-    }
+    const auto place = [&]() -> std::optional<Box> {
+      for (const bool may_cross : {false, true})
+        for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0})
+          for (const double left : {at_x + 10, at_x - 10 - wide})
+            if (const Box box{left, at_y + down, wide, 14}; free(box, may_cross)) return box;
+      return std::nullopt;
+    }();
+    if (!place) continue;
+    taken.push_back(*place);
+    drawing.text(place->x, place->y + 11, label, Anchor::Start, 11, hex_colour(picked ? ink.text : ink.secondary),
+                 picked ? 600 : 400);
   }
   return drawing;
 }

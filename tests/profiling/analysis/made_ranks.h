@@ -27,11 +27,11 @@ struct MadeRanks {
   bool numbered = false;  // spans know their step
   int64_t evaluate_every = 0;  // steps; 0: never
   uint64_t bytes = 25 << 20;
+  std::string all_reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
   std::function<TimeNs(int rank, TimeNs)> clock = [](int, TimeNs time) { return time; };
 
   static constexpr TimeNs kForward = 1'000'000, kBucket = 158'000, kBackward = 101'000;
   static constexpr TimeNs kEvaluation = 6'000'000;  // some steps long
-  static constexpr const char* kAllReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
 
   // Calls trace_of(rank) for the trace that gets the rank, and rank_of(rank) for the rank of its tracks.
   void add(const std::function<Trace&(int)>& trace_of, const std::function<int(int)>& rank_of) const {
@@ -76,7 +76,7 @@ struct MadeRanks {
              {},
              trace.intern("gemm"),
              trace.intern("gemm_backward"),
-             trace.intern(kAllReduce),
+             trace.intern(all_reduce),
              trace.intern("step"),
              trace.intern(detail)};
     if (marks) made.marks = trace.track(TrackKind::Steps, "steps", group + "CPU", 0, rank);

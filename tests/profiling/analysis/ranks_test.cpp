@@ -116,6 +116,16 @@ TEST(Ranks, TimesOfAStepAddUp) {
   EXPECT_NEAR(report.wait_us, 7 * 301 / 8.0, 2);
 }
 
+TEST(Ranks, NameAKernelWithoutItsArguments) {
+  MadeRanks made;
+  for (const auto& [kernel, name] : {std::pair{"ws::(anonymous namespace)::all_reduce(ws::(anonymous namespace)::Peer)", "ws::all_reduce"},
+                                     {"all_reduce", "all_reduce"},
+                                     {"(anonymous namespace)::all_reduce", "all_reduce"}}) {
+    made.all_reduce = kernel;
+    EXPECT_EQ(rank_report(made.joined()).collectives.at(0).name, name);
+  }
+}
+
 TEST(Ranks, StandBesideThePeakOfTheirLinks) {
   const std::vector<BusRate> measured{{2, 1 << 20, 90}, {8, 1 << 20, 100}, {8, 25 << 20, 300}};
   RunData run;

@@ -114,7 +114,7 @@ void print_ceilings(const LabResult& result) {
   add("sine", c.sine_per_s, "/s"), add("short sine", c.short_sine_per_s, "/s");
   std::printf("%s\n", text.c_str());
   for (const BusRate& rate : c.bus_rates)
-    std::printf("%d GPUs average %9s: bus %s\n", rate.ranks, bytes_text(rate.bytes).c_str(),
+    std::printf("all-reduce of %s on %d GPUs: bus %s\n", bytes_text(rate.bytes).c_str(), rate.ranks,
                 rate_text(rate.gb_s * 1e9, "B/s").c_str());
 }
 

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "profiling/analysis/kernel_table.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
@@ -23,17 +24,11 @@ TimeNs first_communication(const Track& track) {
 }
 
 // "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)" is "AllReduce_Sum_f32_RING_LL".
-std::string plain_name(const std::string& name) {
-  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-  std::string plain;
-  for (size_t from = 0, open = 0; open != name.npos; from = open + kAnonymous.size()) {
-    open = name.find('(', from);
-    plain.append(name, from, open - from);
-    if (open != name.npos && name.compare(open, kAnonymous.size(), kAnonymous) != 0) break;
-  }
+std::string plain_name(const std::string& kernel) {
+  std::string name = plain_kernel_name(kernel);
   for (const std::string_view begin : {"ncclDevKernel_", "ncclKernel_"})
-    if (plain.starts_with(begin)) return plain.substr(begin.size());
-  return plain;
+    if (name.starts_with(begin)) return name.substr(begin.size());
+  return name;
 }
 
 CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& stream) {

@@ -90,18 +90,23 @@ const char* to_string(GroupBy by) {
   return kNames[static_cast<size_t>(by)];
 }
 
-std::string group_name(const OpInfo& op, GroupBy by) {
-  if (op.name.empty()) return "(no op)";
+std::string group_of(const OpInfo& op, GroupBy by) {
+  if (op.name.empty()) return "";
   switch (by) {
     case GroupBy::Layer:
-      return op.layer.empty() ? "(no layer)" : op.layer;
+      return op.layer;
     case GroupBy::Phase:
-      return op.phase.empty() ? "(no phase)" : op.phase;
+      return op.phase;
     case GroupBy::Line:
-      return line_of(op).empty() ? "(no line)" : line_of(op);
+      return line_of(op);
     default:
       return op.layer.empty() || op.layer == op.name ? op.name : op.layer + " · " + op.name;
   }
+}
+
+std::string group_name(const OpInfo& op, GroupBy by) {
+  if (std::string known = group_of(op, by); !known.empty()) return known;
+  return op.name.empty() ? "(no op)" : "(no " + std::string(to_string(by)) + ")";
 }
 
 std::string shortened(const std::string& name, size_t most) {
@@ -114,9 +119,13 @@ std::string shortened(const std::string& name, size_t most) {
 }
 
 std::string plain_kernel_name(const std::string& name) {
-  std::string plain = name.starts_with("void ") ? name.substr(5) : name;
-  for (const std::string_view part : {"(anonymous namespace)::", "ws::cuda::", "at::native::"})
-    for (size_t at = plain.find(part); at != std::string::npos; at = plain.find(part, at)) plain.erase(at, part.size());
+  constexpr std::string_view kShared[] = {"(anonymous namespace)::", "ws::cuda::", "at::native::"};
+  std::string plain;
+  for (std::string_view rest = std::string_view(name).substr(name.starts_with("void ") ? 5 : 0); !rest.empty();) {
+    const auto* const part = std::ranges::find_if(kShared, [&](std::string_view one) { return rest.starts_with(one); });
+    if (part == std::end(kShared)) plain += rest[0];
+    rest.remove_prefix(part == std::end(kShared) ? 1 : part->size());
+  }
   int depth = 0;
   for (size_t i = 1; i < plain.size(); ++i) {
     depth += (plain[i] == '<') - (plain[i] == '>');

@@ -20,7 +20,8 @@ DurationStats stats_of(std::vector<int64_t>& durations);
 
 enum class GroupBy : uint8_t { Name, Op, Layer, Phase, Shape, Line };  // Shape: name, grid and block
 const char* to_string(GroupBy by);
-// What a row by op, layer, phase or line is called; "(no layer)" and so on.
+std::string group_of(const OpInfo& op, GroupBy by);  // by op, layer, phase or line; empty: not known
+// The same for a table: "(no layer)" where it is not known.
 std::string group_name(const OpInfo& op, GroupBy by);
 
 struct KernelRow {

@@ -93,7 +93,9 @@ std::vector<SizeBin> size_histogram(const MemoryHistory& history) {
   return sizes.bins();
 }
 
-static size_t power_of(uint64_t bytes) { return bytes == 0 ? 0 : static_cast<size_t>(std::bit_width(bytes)) - 1; }
+namespace {
+size_t power_of(uint64_t bytes) { return bytes == 0 ? 0 : static_cast<size_t>(std::bit_width(bytes)) - 1; }
+}  // namespace
 
 void SizeBins::add(uint64_t bytes) {
   Sum& sum = sums_[power_of(bytes)];

@@ -189,12 +189,15 @@ bool has_work(const Trace& trace) {
 
 void group(StepSample& sample, const Trace& trace, const Totals& totals, double steps) {
   for (const GroupBy by : {GroupBy::Op, GroupBy::Layer, GroupBy::Line}) {
-    auto& uses = sample.grouped[by];
+    std::map<std::string, WorkUse> uses;
+    bool known = false;
     for (const auto& [op, sum] : totals.ops) {
-      WorkUse& use = uses[group_name(op < trace.ops.size() ? trace.ops[op] : OpInfo{}, by)];
+      const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
+      known |= !group_of(info, by).empty();
+      WorkUse& use = uses[group_name(info, by)];
       use.count += static_cast<double>(sum.first) / steps, use.us += static_cast<double>(sum.second) * 1e-3 / steps;
     }
-    if (std::ranges::all_of(uses, [](const auto& use) { return use.first.starts_with("(no "); })) sample.grouped.erase(by);
+    if (known) sample.grouped[by] = std::move(uses);
   }
 }
 

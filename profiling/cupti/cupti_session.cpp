@@ -109,7 +109,11 @@ void CuptiSession::begin(TraceContext& context) {
   dropped_ = 0;
   buffers_.discard_filled();
   ++sessions_;
-  callers_ = 0, ending_ = false;
+  callers_ = 0;
+  {
+    std::lock_guard lock(kinds_mutex_);
+    ending_ = false;
+  }
   context.call_name = call_name;
   context_ = &context;
   whole_refused_ = whole_by_node_ = node_limit_ = false;

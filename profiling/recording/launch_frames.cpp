@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/native_code.h"
+#include "profiling/recording/safe_copy.h"
 
 namespace ws::prof {
 namespace {
@@ -126,12 +128,15 @@ OpTag op_with(OpTag op, std::vector<CodeFrame> native) {
   });
 }
 
-// True if code returns to this address from a call.
+// True if code returns to this address from a call. The word may be an old one of a library that is gone.
 bool follows_a_call(uint64_t address) {
-  const auto* const code = reinterpret_cast<const uint8_t*>(address);
-  if (code[-5] == 0xe8) return true;
-  for (const int bytes : {2, 3, 4, 6, 7})
-    if (code[-bytes] == 0xff && (code[1 - bytes] & 0x38) == 0x10) return true;
+  constexpr size_t kLongestCall = 7;  // bytes
+  std::array<uint8_t, kLongestCall> code;
+  if (!read_safely(reinterpret_cast<const char*>(address) - kLongestCall, code.data(), kLongestCall)) return false;
+  const auto before = [&](size_t bytes) { return code[kLongestCall - bytes]; };
+  if (before(5) == 0xe8) return true;
+  for (const size_t bytes : {2, 3, 4, 6, 7})
+    if (before(bytes) == 0xff && (before(bytes - 1) & 0x38) == 0x10) return true;
   return false;
 }
 

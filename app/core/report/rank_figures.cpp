@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "profiling/analysis/kernel_table.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -269,6 +270,114 @@ std::string arrivals_note(const RankReport& report, size_t shown) {
   return hidden + (hidden.empty() || unsure.empty() ? "" : " · ") + unsure;
 }
 
+bool has_bandwidth_of(const prof::CollectiveRow& row) { return row.bus_gb_s > 0 && row.bytes > 0; }
+
+// Bus bandwidth against message size, on a log axis.
+class BandwidthChart {
+ public:
+  BandwidthChart(const RankReport& report, double width, double height, const FigureInk& ink)
+      : report_(report), ink_(ink), right_(width - kRight), bottom_(height - kFoot) {
+    drawing_.width = width, drawing_.height = height;
+    double least = 1e30, most = 1;
+    for (const auto& c : report.collectives) {
+      if (!has_bandwidth_of(c)) continue;
+      const auto bytes = static_cast<double>(c.bytes);
+      least = std::min(least, bytes), most = std::max(most, bytes), most_gb_s_ = std::max(most_gb_s_, c.bus_gb_s);
+    }
+    if (most_gb_s_ <= 0) return;
+    low_ = std::floor(std::log2(least) / kDoublings) * kDoublings;
+    high_ = std::max(low_ + kDoublings, std::ceil((std::log2(most) + 0.3) / kDoublings) * kDoublings);
+    most_gb_s_ = std::max(most_gb_s_, peak(std::exp2(high_)));
+  }
+
+  Drawing draw(int chosen) {
+    if (most_gb_s_ <= 0) return std::move(drawing_);
+    add_axes();
+    add_peak();
+    for (const auto& c : report_.collectives)
+      if (has_bandwidth_of(c)) taken_.push_back({x(static_cast<double>(c.bytes)) - 5, y(c.bus_gb_s) - 5, 10, 10});
+    for (size_t i = 0; i < report_.collectives.size(); ++i)
+      if (has_bandwidth_of(report_.collectives[i])) add_collective(report_.collectives[i], static_cast<int>(i) == chosen);
+    return std::move(drawing_);
+  }
+
+ private:
+  static constexpr double kLeft = 44, kRight = 24, kTop = 12, kFoot = 24;
+  static constexpr int kDoublings = 5;  // from one tick to the next
+
+  double x(double bytes) const { return kLeft + (std::log2(bytes) - low_) / (high_ - low_) * (right_ - kLeft); }
+  double y(double gb_s) const { return bottom_ - gb_s / top_gb_s_ * (bottom_ - kTop); }
+  double peak(double bytes) const { return bus_rate(report_.peak, static_cast<int>(report_.ranks.size()), bytes); }
+
+  void add_axes() {
+    const std::vector<double> lines = ticks(0, most_gb_s_ * 1.1, false, 4);
+    top_gb_s_ = std::max(most_gb_s_ * 1.1, lines.back());
+    for (const double value : lines) {
+      drawing_.line(kLeft, std::round(y(value)) + 0.5, right_, std::round(y(value)) + 0.5,
+                    hex_colour(value > 0 ? ink_.grid : ink_.axis));
+      drawing_.text(kLeft - 6, y(value) + 4, tick_text(value), Anchor::End, 11, hex_colour(ink_.secondary));
+    }
+    drawing_.line(kLeft + 0.5, kTop, kLeft + 0.5, bottom_, hex_colour(ink_.axis));
+    const bool narrow = (right_ - kLeft) / (high_ - low_) * kDoublings < 56;
+    for (double power = low_; power <= high_; power += narrow ? 2 * kDoublings : kDoublings)
+      drawing_.text(x(std::exp2(power)), bottom_ + 16, size_tick(std::exp2(power)), Anchor::Middle, 11,
+                    hex_colour(ink_.secondary));
+  }
+
+  // The measured line, and what it is.
+  void add_peak() {
+    static constexpr char kWords[] = "peak when nothing else runs";
+    constexpr double kThick = 1.5, kSample = 24;
+    const std::vector<double> dash{4, 3};
+    std::vector<std::pair<double, double>> curve;
+    for (double power = low_; power <= high_; power += 0.5)
+      if (const double rate = peak(std::exp2(power)); rate > 0) curve.emplace_back(x(std::exp2(power)), y(rate));
+    if (curve.size() < 2) return;
+    drawing_.polyline(curve, hex_colour(ink_.secondary), kThick, dash);
+    for (size_t i = 1; i < curve.size(); ++i)
+      line_.push_back({curve[i - 1].first, curve[i].second - 2, curve[i].first - curve[i - 1].first,
+                       std::max(0.0, curve[i - 1].second - curve[i].second) + 4});
+    const Box box{kLeft + 8, kTop, kLetter * static_cast<double>(std::size(kWords) - 1), 14};
+    const double sample = box.x + box.width + 4;
+    drawing_.text(box.x, box.y + 11, kWords, Anchor::Start, 11, hex_colour(ink_.secondary));
+    drawing_.polyline({{sample, box.y + 7}, {sample + kSample, box.y + 7}}, hex_colour(ink_.secondary), kThick, dash);
+    taken_.push_back({box.x, box.y, sample + kSample - box.x, box.height});
+  }
+
+  void add_collective(const prof::CollectiveRow& row, bool chosen) {
+    const double at_x = x(static_cast<double>(row.bytes)), at_y = y(row.bus_gb_s), r = chosen ? 6.5 : 4.5;
+    drawing_.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink_.point), hex_colour(chosen ? ink_.text : ink_.ground));
+    const std::string label = prof::shortened(row.name, 24) + ": " + significant(row.bus_gb_s) +
+                              (row.peak_gb_s > 0 ? " of " + significant(row.peak_gb_s) : std::string());
+    const auto place = place_beside(at_x, at_y, static_cast<double>(label.size()) * kLetter);
+    if (!place) return;
+    taken_.push_back(*place);
+    drawing_.text(place->x, place->y + 11, label, Anchor::Start, 11, hex_colour(chosen ? ink_.text : ink_.secondary),
+                  chosen ? 600 : 400);
+  }
+
+  // A label crosses the line of the peak only where there is no other place.
+  std::optional<Box> place_beside(double at_x, double at_y, double wide) const {
+    for (const bool may_cross : {false, true})
+      for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0})
+        for (const double left : {at_x + 10, at_x - 10 - wide})
+          if (const Box box{left, at_y + down, wide, 14}; is_free(box, may_cross)) return box;
+    return std::nullopt;
+  }
+  bool is_free(const Box& box, bool may_cross) const {
+    const auto meets = [&](const Box& other) { return box.meets(other); };
+    return box.x >= kLeft && box.x + box.width <= drawing_.width - 2 && box.y >= 0 && box.y + box.height <= bottom_ &&
+           std::ranges::none_of(taken_, meets) && (may_cross || std::ranges::none_of(line_, meets));
+  }
+
+  const RankReport& report_;
+  const FigureInk& ink_;
+  Drawing drawing_;
+  double right_, bottom_, low_ = 0, high_ = 1;  // low, high: powers of two
+  double most_gb_s_ = 0, top_gb_s_ = 1;
+  std::vector<Box> taken_, line_;  // line: of the peak
+};
+
 }  // namespace
 
 std::string rank_headline(const RankReport& report) {
@@ -395,88 +504,11 @@ Drawing arrivals_figure(const RankReport& report, double width, double height, c
 }
 
 bool has_bandwidth(const RankReport& report) {
-  return std::ranges::any_of(report.collectives, [](const auto& c) { return c.bus_gb_s > 0 && c.bytes > 0; });
+  return std::ranges::any_of(report.collectives, has_bandwidth_of);
 }
 
 Drawing bandwidth_figure(const RankReport& report, double width, double height, const FigureInk& ink, int chosen) {
-  constexpr double kLeft = 44, kRight = 24, kTop = 12, kFoot = 24, kRadius = 4.5;
-  constexpr int kDoublings = 5;  // from one tick to the next
-  static constexpr char kPeak[] = "peak: nothing else runs";
-  Drawing drawing;
-  drawing.width = width, drawing.height = height;
-  double least = 1e30, most_bytes = 1, most = 0;
-  for (const auto& c : report.collectives) {
-    if (!(c.bus_gb_s > 0 && c.bytes > 0)) continue;
-    const auto bytes = static_cast<double>(c.bytes);
-    least = std::min(least, bytes), most_bytes = std::max(most_bytes, bytes), most = std::max(most, c.bus_gb_s);
-  }
-  if (most <= 0) return drawing;
-  const double low = std::floor(std::log2(least) / kDoublings) * kDoublings,
-               high = std::max(low + kDoublings, std::ceil((std::log2(most_bytes) + 0.3) / kDoublings) * kDoublings);
-  const auto peak = [&](double bytes) { return bus_rate(report.peak, static_cast<int>(report.ranks.size()), bytes); };
-  most = std::max(most, peak(std::exp2(high)));
-  const double bottom = height - kFoot, right = width - kRight;
-  const std::vector<double> lines = ticks(0, most * 1.1, false, 4);
-  const double top_value = std::max(most * 1.1, lines.back());
-  const auto x = [&](double bytes) { return kLeft + (std::log2(bytes) - low) / (high - low) * (right - kLeft); };
-  const auto y = [&](double value) { return bottom - value / top_value * (bottom - kTop); };
-  for (const double value : lines) {
-    drawing.line(kLeft, std::round(y(value)) + 0.5, right, std::round(y(value)) + 0.5,
-                 hex_colour(value > 0 ? ink.grid : ink.axis));
-    drawing.text(kLeft - 6, y(value) + 4, tick_text(value), Anchor::End, 11, hex_colour(ink.secondary));
-  }
-  drawing.line(kLeft + 0.5, kTop, kLeft + 0.5, bottom, hex_colour(ink.axis));
-  const bool narrow = (right - kLeft) / (high - low) * kDoublings < 56;
-  for (double power = low; power <= high; power += narrow ? 2 * kDoublings : kDoublings)
-    drawing.text(x(std::exp2(power)), bottom + 16, size_tick(std::exp2(power)), Anchor::Middle, 11,
-                 hex_colour(ink.secondary));
-  std::vector<Box> taken;
-  std::vector<Box> line;  // of the peak
-  std::vector<std::pair<double, double>> curve;
-  for (double power = low; power <= high; power += 0.5)
-    if (const double rate = peak(std::exp2(power)); rate > 0) curve.emplace_back(x(std::exp2(power)), y(rate));
-  if (curve.size() > 1) {
-    drawing.polyline(curve, hex_colour(ink.secondary), 1.5, {4, 3});
-    for (size_t i = 1; i < curve.size(); ++i)
-      line.push_back({curve[i - 1].first, curve[i].second - 2, curve[i].first - curve[i - 1].first,
-                       std::max(0.0, curve[i - 1].second - curve[i].second) + 4});
-    const Box box{kLeft + 8, kTop, kLetter * static_cast<double>(std::size(kPeak) - 1), 14};
-    drawing.text(box.x, box.y + 11, kPeak, Anchor::Start, 11, hex_colour(ink.secondary));
-    drawing.polyline({{box.x + box.width + 4, box.y + 7}, {box.x + box.width + 28, box.y + 7}}, hex_colour(ink.secondary),
-                     1.5, {4, 3});
-    taken.push_back({box.x, box.y, box.width + 28, box.height});
-  }
-  for (const auto& c : report.collectives)
-    if (c.bus_gb_s > 0 && c.bytes > 0)
-      taken.push_back({x(static_cast<double>(c.bytes)) - 5, y(c.bus_gb_s) - 5, 10, 10});
-  for (size_t i = 0; i < report.collectives.size(); ++i) {
-    const auto& c = report.collectives[i];
-    if (!(c.bus_gb_s > 0 && c.bytes > 0)) continue;
-    const bool picked = static_cast<int>(i) == chosen;
-    const double at_x = x(static_cast<double>(c.bytes)), at_y = y(c.bus_gb_s), r = picked ? kRadius + 2 : kRadius;
-    drawing.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink.point), hex_colour(picked ? ink.text : ink.ground));
-    const std::string label =
-        (c.name.size() > 24 ? c.name.substr(0, 23) + "…" : c.name) + ": " + significant(c.bus_gb_s) +
-        (c.peak_gb_s > 0 ? " of " + significant(c.peak_gb_s) : std::string());
-    const double wide = static_cast<double>(label.size()) * kLetter;
-    const auto free = [&](const Box& box, bool may_cross) {
-      const auto meets = [&](const Box& other) { return box.meets(other); };
-      return box.x >= kLeft && box.x + box.width <= width - 2 && box.y >= 0 && box.y + box.height <= bottom &&
-             std::ranges::none_of(taken, meets) && (may_cross || std::ranges::none_of(line, meets));
-    };
-    const auto place = [&]() -> std::optional<Box> {
-      for (const bool may_cross : {false, true})
-        for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0})
-          for (const double left : {at_x + 10, at_x - 10 - wide})
-            if (const Box box{left, at_y + down, wide, 14}; free(box, may_cross)) return box;
-      return std::nullopt;
-    }();
-    if (!place) continue;
-    taken.push_back(*place);
-    drawing.text(place->x, place->y + 11, label, Anchor::Start, 11, hex_colour(picked ? ink.text : ink.secondary),
-                 picked ? 600 : 400);
-  }
-  return drawing;
+  return BandwidthChart(report, width, height, ink).draw(chosen);
 }
 
 }  // namespace ws::app

@@ -231,7 +231,7 @@ void RanksTest::bandwidthIsThereIfItIsKnown() {
   for (prof::RankRow& row : report.ranks) row.host.clear();
   add_peak(report, measured);
   shown.panel.showReport(report);
-  QVERIFY2(said().contains("peak: nothing else runs"), qPrintable(said()));
+  QVERIFY2(said().contains("peak when nothing else runs"), qPrintable(said()));
   const prof::CollectiveRow& first = report.collectives[0];
   QVERIFY2(said().contains(QString(": %1 of %2").arg(text(significant(first.bus_gb_s)), text(significant(first.peak_gb_s)))), qPrintable(said()));
   QCOMPARE(collectives_table(report, true).columns.back().name, std::string("% of peak"));

@@ -138,7 +138,10 @@ struct PointwiseChain {
 
 class Program {
  public:
-  explicit Program(const TraceLook& look) : trace_(*look.trace), judged_(steps_of(look)) {
+  explicit Program(const TraceLook& look)
+      : trace_(*look.trace),
+        judged_(steps_of(look)),
+        all_judged_(judged_.begin == look.begin && judged_.end == look.end) {
     const auto& tracks = trace_.tracks();
     for (size_t i = 0; i < tracks.size(); ++i)
       if (tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
@@ -329,7 +332,8 @@ class Program {
     return static_cast<double>(time) >= kShareOfSteps * static_cast<double>(judged_.length());
   }
   std::string share(TimeNs time) const {
-    return percent(static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(judged_.length(), 1)), 0) + " of the time";
+    return percent(static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(judged_.length(), 1)), 0) +
+           (all_judged_ ? " of the time" : " of the steps' time");
   }
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
@@ -531,6 +535,7 @@ class Program {
 
   const prof::Trace& trace_;
   const prof::TimeRange judged_;
+  const bool all_judged_;  // the steps fill all that is looked at
   Costs pageable_;  // copies to the GPU, by line
   std::map<std::string, uint64_t> pageable_bytes_;
   Cost optimizer_, fp32_products_;  // kernels

@@ -112,7 +112,9 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18),
                      Qt::AlignLeft | Qt::AlignVCenter,
                      (whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step"))
-                         .arg(ws::app::meaning_name(part.meaning), time_axis_text(part.us))
+                         .arg(whole_trace_ && part.meaning == Meaning::Idle ? tr("idle, host outside CUDA")
+                                                                           : ws::app::meaning_name(part.meaning),
+                              time_axis_text(part.us))
                          .arg(std::lround(100 * part.us / rows_[0].us)));
   }
 }

@@ -151,7 +151,13 @@ QPointF RooflineView::placeOf(const prof::RooflinePoint& point) const {
   return {x(point.intensity), y(point.flops_per_s)};
 }
 
-void RooflineView::paintRoof(QPainter& painter) const {
+std::vector<QRectF> RooflineView::pointBoxes() const {
+  std::vector<QRectF> boxes;
+  for (const auto& point : points_) boxes.emplace_back(placeOf(point) - QPointF(4, 4), QSizeF(8, 8));
+  return boxes;
+}
+
+void RooflineView::paintRoof(QPainter& painter, std::vector<QRectF>& taken) const {
   const prof::Ceilings& ceilings = roof_.ceilings;
   if (ceilings.flops_per_s <= 0 || ceilings.bytes_per_s <= 0) return;
   const Theme& t = theme();
@@ -166,31 +172,45 @@ void RooflineView::paintRoof(QPainter& painter) const {
   painter.restore();
   painter.setPen(t.secondary);
   painter.setFont(ui_font(11));
+  QRectF words;
   painter.drawText(QRectF(area().left(), y(ceilings.flops_per_s) - 18, area().width() - 4, 16), Qt::AlignRight,
                    significant_text(ceilings.flops_per_s / 1e12) + " TFLOP/s · " +
-                       significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")");
+                       significant_text(ceilings.bytes_per_s / 1e12) + " TB/s (" + roof_.whose + ")", &words);
+  taken.push_back(words);
+}
+
+// As far right as there is room: above the line, or below it.
+std::optional<QRectF> RooflineView::placeAt(double line, double width, const std::vector<QRectF>& taken) const {
+  constexpr double kHigh = 16, kOnward = 24;
+  const QRectF room = area().adjusted(0, -kChartTop / 2.0, -4, 0);
+  for (double right = room.right(); right - width > room.left(); right -= kOnward)
+    for (const double top : {line - kHigh - 1, line + 1}) {
+      const QRectF words(right - width, top, width, kHigh);
+      if (room.contains(words) && std::ranges::none_of(taken, [&](const QRectF& r) { return r.intersects(words); }))
+        return words;
+    }
+  return std::nullopt;
 }
 
 // Thin lines: the peak rates of other number formats, and the bandwidth of data in the L2 cache.
-void RooflineView::paintOtherCeilings(QPainter& painter) const {
+void RooflineView::paintOtherCeilings(QPainter& painter, std::vector<QRectF>& taken) const {
   if (roof_.ceilings.flops_per_s <= 0 || roof_.ceilings.bytes_per_s <= 0) return;
   const Theme& t = theme();
   const QRectF box = area();
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setFont(ui_font(11));
-  std::vector<double> taken{y(roof_.ceilings.flops_per_s) - 10};
   for (const auto& [name, flops] : roof_.products) {
     if (flops == roof_.ceilings.flops_per_s) continue;
     painter.setPen(QPen(t.strong_border, 1, Qt::DashLine));
     painter.drawLine(QPointF(std::max(box.left(), x(flops / std::max(1.0, roof_.ceilings.bytes_per_s))), y(flops)),
                      QPointF(box.right(), y(flops)));
-    const double middle = y(flops) - 9;
-    if (middle < box.top() || std::ranges::any_of(taken, [&](double at) { return std::abs(at - middle) < 16; })) continue;
-    taken.push_back(middle);
+    const QString text = tr("%1 · %2 TFLOP/s").arg(name, significant_text(flops / 1e12));
+    const auto words = placeAt(y(flops), painter.fontMetrics().horizontalAdvance(text) + 4, taken);
+    if (!words) continue;
+    taken.push_back(*words);
     painter.setPen(t.quiet);
-    painter.drawText(QRectF(box.left(), middle - 8, box.width() - 4, 16), Qt::AlignRight | Qt::AlignVCenter,
-                     tr("%1 · %2 TFLOP/s").arg(name, significant_text(flops / 1e12)));
+    painter.drawText(*words, Qt::AlignRight | Qt::AlignVCenter, text);
   }
   if (roof_.l2_bytes_per_s > roof_.ceilings.bytes_per_s) {
     const double low = std::pow(10, x_low_), ridge = roof_.ceilings.flops_per_s / roof_.l2_bytes_per_s;
@@ -255,8 +275,9 @@ void RooflineView::paintEvent(QPaintEvent*) {
     painter.drawText(box, Qt::AlignCenter, words);
     return;
   }
-  paintOtherCeilings(painter);
-  paintRoof(painter);
+  std::vector<QRectF> taken = pointBoxes();
+  paintRoof(painter, taken);
+  paintOtherCeilings(painter, taken);
   painter.setRenderHint(QPainter::Antialiasing);
   paintCounted(painter);
   const auto* chosen = selection_->get<OpChoice>();
@@ -269,16 +290,11 @@ void RooflineView::paintEvent(QPaintEvent*) {
     const double radius = selected ? 7 : 5;
     painter.drawEllipse(at, radius, radius);
   }
-  paintNames(painter, box);
+  paintNames(painter, box, std::move(taken));
 }
 
 // Draws a name beside its point where no other name or point is. A name without space appears on hover.
-void RooflineView::paintNames(QPainter& painter, const QRectF& box) const {
-  std::vector<QRectF> taken;
-  for (const auto& point : points_) {
-    const QPointF at = placeOf(point);
-    taken.emplace_back(at.x() - 4, at.y() - 4, 8, 8);
-  }
+void RooflineView::paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const {
   painter.setPen(theme().secondary);
   for (size_t i = 0; i < points_.size(); ++i) {
     const QPointF at = placeOf(points_[i]);

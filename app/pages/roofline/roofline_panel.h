@@ -3,6 +3,8 @@
 #pragma once
 #include <QTimer>
 #include <QWidget>
+#include <optional>
+#include <vector>
 
 #include "app/widgets/pane.h"
 #include "app/workspace/job.h"
@@ -44,10 +46,13 @@ class RooflineView : public QWidget {
   QRectF area() const;
   double x(double intensity) const;
   double y(double flops) const;
-  void paintRoof(QPainter&) const;
-  void paintOtherCeilings(QPainter& painter) const;
+  std::vector<QRectF> pointBoxes() const;
+  std::optional<QRectF> placeAt(double line, double width, const std::vector<QRectF>& taken) const;
+  // Both add the places of their words to `taken`.
+  void paintRoof(QPainter& painter, std::vector<QRectF>& taken) const;
+  void paintOtherCeilings(QPainter& painter, std::vector<QRectF>& taken) const;
   void paintCounted(QPainter& painter) const;
-  void paintNames(QPainter& painter, const QRectF& box) const;
+  void paintNames(QPainter& painter, const QRectF& box, std::vector<QRectF> taken) const;
   int pointAt(QPointF at) const;
   QString tipAt(QPointF at) const;
 

@@ -57,7 +57,7 @@ TEST_F(Recorded, AStepThatWaitsForDataSaysWhoIsSlow) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits for data");
-  EXPECT_THAT(found.headline, HasSubstr("5.00 ms a batch, 50 % of the time"));
+  EXPECT_THAT(found.headline, HasSubstr("5.00 ms a batch, 50 % of the steps' time"));
   EXPECT_THAT(found.why, HasSubstr("data.py:7 in __getitem__"));
   ASSERT_TRUE(found.place);
   EXPECT_EQ(found.place->span.op, wait);
@@ -75,7 +75,7 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   range(start(3) + 5 * kMillisecond, kMillisecond, other);
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits by a line");
-  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the time");
+  EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' time");
 }
 
 // As a recording on a GPU has it: the range of .item(), and in it the copy and the wait of CUDA.
@@ -88,7 +88,7 @@ TEST_F(Recorded, ItemOfATensorOnTheCpuIsNoWait) {
     call(start(step) + 4 * kMillisecond + 10'000, 900'000, "cudaMemcpyAsync", SpanKind::Copy, reads);
     call(start(step) + 4 * kMillisecond + 912'000, 50'000, "cudaStreamSynchronize", SpanKind::Sync, reads);
   }
-  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms each time, 10 % of the time");
+  EXPECT_EQ(first().headline, "train.py:52 in main calls .item(): it waits 1.00 ms each time, 10 % of the steps' time");
 }
 
 TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
@@ -100,7 +100,7 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
     call(start(step) + 3 * kMillisecond + 1000, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
     call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Sync, reads);  // the host does not wait
   }
-  EXPECT_EQ(first().headline, "train.py:60 in main calls aten::_local_scalar_dense: it waits 3.00 ms each time, 30 % of the time");
+  EXPECT_EQ(first().headline, "train.py:60 in main calls aten::_local_scalar_dense: it waits 3.00 ms each time, 30 % of the steps' time");
 }
 
 // On an H100 the first step of a small program took as long as a hundred others.
@@ -113,7 +113,7 @@ TEST_F(Recorded, WarmUpIsNotJudged) {
     add("steps", TrackKind::Steps, SpanKind::Step, start(step), 10 * kMillisecond, "step", kNoOp);
     range(start(step), 3 * kMillisecond, item);
   }
-  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the time"));
+  EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the steps' time"));
 }
 
 TEST_F(Recorded, ALineOfPythonThatTakesLongIsNamed) {
@@ -125,7 +125,7 @@ TEST_F(Recorded, ALineOfPythonThatTakesLongIsNamed) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "hot line");
-  EXPECT_THAT(found.headline, HasSubstr("train.py:12 in augment takes 40 % of the time"));
+  EXPECT_THAT(found.headline, HasSubstr("train.py:12 in augment takes 40 % of the steps' time"));
 }
 
 TEST_F(Recorded, ALineThatKeepsMemoryIsNamedFirst) {
@@ -177,7 +177,7 @@ TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
               HasSubstr("train.py:20 in main copies 4.00 MiB from pageable memory: 2.00 ms each time, 20 %"));
   EXPECT_THAT(said["pageable copies"], HasSubstr("at most 2.00 ms a step"));
   EXPECT_THAT(said["many kernels of the optimizer"], HasSubstr("launches 40 kernels a step: 800.0 µs"));
-  EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the time"));
+  EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the steps' time"));
 }
 
 // What PyTorch can be told to leave out: each card has its gain, and the line and span where it is.
@@ -205,7 +205,7 @@ TEST_F(Recorded, ZeroedGradientsTransposedImagesAndPointwiseChainsHaveTheirGain)
   for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found;
   EXPECT_THAT(said["zeroed gradients"].headline, HasSubstr("at train.py:30 in step, and the backward pass adds to them: 700.0 µs a step, 7 %"));
   EXPECT_THAT(said["zeroed gradients"].why, HasSubstr("saves at most 700.0 µs a step"));
-  EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms a step, 10 % of the time"));
+  EXPECT_THAT(said["channels last"].headline, HasSubstr("1.00 ms a step, 10 % of the steps' time"));
   EXPECT_THAT(said["channels last"].why, HasSubstr("Most of it is net.py:8 in forward"));
   EXPECT_THAT(said["pointwise chains"].headline, HasSubstr("4 pointwise kernels a step run in chains: as one kernel for each chain, they would take 930.0 µs less"));
   EXPECT_THAT(said["pointwise chains"].why, HasSubstr("net.py:12 in forward"));

@@ -37,5 +37,10 @@ TEST(BusRates, OfADamagedListAreLeftOut) {
   EXPECT_TRUE(bus_rates_from_json(nlohmann::json::parse(R"({"ranks": 2})")).empty());
 }
 
+TEST(BusRates, OfAHostileListAreFew) {
+  const std::vector<BusRate> many(100'000, BusRate{2, 4096, 1});
+  EXPECT_LE(bus_rates_from_json(to_json(many)).size(), 4096u);
+}
+
 }  // namespace
 }  // namespace ws

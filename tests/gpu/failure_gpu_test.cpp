@@ -234,7 +234,7 @@ TEST(FailureGpuZ, AStickyErrorEndsTheRunAndTheProcessGoesOn) {
     EXPECT_TRUE(same_bits(train_on(*executor, t), want)) << "after the reset";
   } catch (const Failure& problem) {
     EXPECT_FALSE(again) << problem.what();
-    EXPECT_THAT(problem.what(), HasSubstr("start the program again"));
+    EXPECT_THAT(problem.what(), HasSubstr("Start the program again"));
   }
   const auto cpu = make_cpu_executor();
   Training plain = t;

@@ -321,10 +321,11 @@ TEST_P(LineTest, ItRunsOnWhenNobodyIsThereAndSeveralMayWatch) {
 }
 
 // A program that a person starts in a shell, after eval "$(warpscope-cli record --environment)".
-class StartedBySomebody {
+class StartedBySomebody {  // with interrupts, which scripts turn off for what they start in the background
  public:
   StartedBySomebody(const std::string& runs, const std::string& arguments)
-      : program_({"sh", "-c", "eval \"$(" WARPSCOPE_CLI " record --environment --library -)\"; exec " RECORDED_PROGRAM " " + arguments},
+      : program_({"env", "--default-signal=INT", "sh", "-c",
+                  "eval \"$(" WARPSCOPE_CLI " record --environment --library -)\"; exec " RECORDED_PROGRAM " " + arguments},
                  Process::Output::Ours, {{"WARPSCOPE_RUNS", runs}}) {}
   ~StartedBySomebody() { program_.signal(SIGKILL); }
   std::optional<int> wait(int most_ms) { return program_.wait(most_ms); }

@@ -101,11 +101,13 @@ function(warpscope_test name)
   endif()
 endfunction()
 
-# warpscope_share_cores([WAITS TESTS...] [TIMES TESTS...] [LONG TESTS...]): last in a folder of tests, tells ctest what runs
-# beside what. tests/run gives out two slots a core. A test takes two; one that mostly waits takes one. TIMES have bounds
-# that are times: they run one after the other. LONG ones, over 20 s, begin first, or the end waits for one of them.
+# warpscope_share_cores([WAITS TESTS...] [TIMES TESTS...] [LONG TESTS...] [THOROUGH TESTS...]): last in a folder of tests,
+# tells ctest what runs beside what. tests/run gives out two slots a core. A test takes two; one that mostly waits takes
+# one. TIMES have bounds that are times: they run one after the other. LONG ones, over 20 s, begin first, or the end waits
+# for one of them. THOROUGH ones repeat what others check, at more places or for a longer time: only tests/run --ci has
+# time for them.
 function(warpscope_share_cores)
-  cmake_parse_arguments(arg "" "" "WAITS;TIMES;LONG" ${ARGN})
+  cmake_parse_arguments(arg "" "" "WAITS;TIMES;LONG;THOROUGH" ${ARGN})
   get_property(_all DIRECTORY PROPERTY TESTS)
   foreach(_test IN LISTS _all)
     get_test_property(${_test} RUN_SERIAL _alone)
@@ -121,5 +123,8 @@ function(warpscope_share_cores)
   endforeach()
   foreach(_test IN LISTS arg_LONG)
     set_tests_properties(${_test} PROPERTIES COST 1)
+  endforeach()
+  foreach(_test IN LISTS arg_THOROUGH)
+    set_property(TEST ${_test} APPEND PROPERTY LABELS thorough)
   endforeach()
 endfunction()

@@ -202,6 +202,15 @@ BatchBuilder::Shape& RecordParser::new_shape(const CUpti_ActivityKernel10& k, co
   return context_.batch.shape(detail);
 }
 
+// The driver runs each branch of a graph on a stream of its own that no program knows. All work of one launch is drawn
+// where its first record is; branches that run at the same time get rows below each other.
+uint32_t RecordParser::stream_of(uint32_t stream, uint32_t correlation, uint64_t node) {
+  if (node == 0) return stream;
+  if (const uint32_t* first = graph_streams_.find(correlation)) return *first;
+  graph_streams_.put(correlation, stream);
+  return stream;
+}
+
 BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uint32_t stream) {
   const uint64_t key = (uint64_t{static_cast<uint8_t>(kind)} << 56) | (uint64_t{device} << 32) | stream;
   if (last_row_ && key == last_row_key_) return *last_row_;
@@ -227,7 +236,7 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   span.correlation = k.correlationId;
   span.flags = k.graphNodeId != 0 ? kInGraph : 0;
   join(span, k.graphNodeId);
-  BatchBuilder::Row& row = stream_row(TrackKind::Stream, k.deviceId, k.streamId);
+  BatchBuilder::Row& row = stream_row(TrackKind::Stream, k.deviceId, stream_of(k.streamId, k.correlationId, k.graphNodeId));
   if (k.contextId != last_context_) device_of_[last_context_ = k.contextId] = k.deviceId;
   keep_for_stamps(span, k.deviceId);
   if (span.op == kNoOp && context_.expects_ops && waiting_.size() < kMostWaiting) {
@@ -287,7 +296,7 @@ void RecordParser::put_transfer(Span& span, TrackKind kind, uint32_t device, uin
   span.flags = node != 0 ? kInGraph : 0;
   join(span, node);
   span.detail = context_.batch.id(context_.batch.shape(detail));
-  put(span, stream_row(kind, device, stream));
+  put(span, stream_row(kind, device, stream_of(stream, static_cast<uint32_t>(span.correlation), node)));
 }
 
 void RecordParser::copy(const CUpti_ActivityMemcpy6& m) {

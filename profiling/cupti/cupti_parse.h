@@ -73,6 +73,7 @@ class RecordParser {
   KernelName& kernel_name(const char* pointer);
   BatchBuilder::Shape& kernel_shape(KernelName& known, const CUpti_ActivityKernel10& record);
   BatchBuilder::Shape& new_shape(const CUpti_ActivityKernel10& record, const NcclWork& work);
+  uint32_t stream_of(uint32_t stream, uint32_t correlation, uint64_t node);
   BatchBuilder::Row& stream_row(TrackKind kind, uint32_t device, uint32_t stream);
   void put_transfer(Span& span, TrackKind kind, uint32_t device, uint32_t stream, const Detail& detail, uint64_t node);
 
@@ -81,6 +82,7 @@ class RecordParser {
   std::deque<GraphCut> cuts_;  // the newest ones
   std::array<KernelName, 1024> kernel_names_;
   std::unordered_map<uint64_t, BatchBuilder::Row*> rows_;
+  RecentTable<uint32_t> graph_streams_{14};  // by graph launch: the stream of its first record
   uint64_t last_row_key_ = 0;
   BatchBuilder::Row* last_row_ = nullptr;
   std::vector<Waiting> waiting_;

@@ -1,6 +1,8 @@
 #include "profiling/trace/trace_batch.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "profiling/trace/span_walk.h"
 
@@ -164,21 +166,48 @@ size_t BatchBuilder::spans() const {
   return count;
 }
 
-// Kernels of one stream can overlap (programmatic dependent launch, branches of a graph). The overlapping kernel moves
-// to the row below, so spans of one row never overlap.
+// Work of one stream can overlap (programmatic dependent launch, branches of a graph). What overlaps moves to the row
+// below, so spans of one row never overlap. Beside computation it is the communication that moves: then a step's
+// computation stays in one row.
 void BatchBuilder::spread_overlaps(Row& row) {
-  size_t kept = 0;
-  for (Span& span : row.spans) {
-    const bool overlaps = span.start < row.end && row.depth + 1 < kMaxLanes;
-    if (!overlaps) {
-      row.end = std::max(row.end, span.end());
-      row.spans[kept++] = span;
-      continue;
-    }
+  if (row.depth + 1 == kMaxLanes) return;
+  TimeNs end = row.end;
+  const bool fits = std::ranges::all_of(row.spans, [&end](const Span& span) {
+    return span.start >= std::exchange(end, std::max(end, span.end()));
+  });
+  if (fits) {
+    row.end = end;
+    return;
+  }
+  const auto lower = [&](const Span& span) {
     if (!row.overflow) row.overflow = &this->row(row.kind, row.name, row.group, row.depth + 1, row.rank);
     row.overflow->spans.push_back(span);
+  };
+  const auto gives_way = [](const Span& span) { return span.meaning == static_cast<uint64_t>(Meaning::Communication); };
+  std::vector<Span> first, second;  // in order of time, both without overlaps
+  end = row.end;
+  for (const Span& span : row.spans) {
+    if (gives_way(span)) continue;
+    if (span.start < end) {
+      lower(span);
+    } else {
+      first.push_back(span), end = span.end();
+    }
   }
-  row.spans.resize(kept);
+  auto next = first.begin();
+  for (const Span& span : row.spans) {
+    if (!gives_way(span)) continue;
+    next = std::find_if(next, first.end(), [&](const Span& other) { return other.end() > span.start; });
+    const TimeNs before = second.empty() ? row.end : second.back().end();
+    if (span.start < before || (next != first.end() && next->start < span.end())) {
+      lower(span);
+    } else {
+      second.push_back(span);
+    }
+  }
+  row.spans.clear();
+  std::ranges::merge(first, second, std::back_inserter(row.spans), {}, &Span::start, &Span::start);
+  for (const Span& span : row.spans) row.end = std::max(row.end, span.end());
 }
 
 TraceBatch BatchBuilder::finish() {
@@ -186,7 +215,8 @@ TraceBatch BatchBuilder::finish() {
     Row& row = *rows_[i];
     if (row.spans.empty()) continue;
     if (!std::ranges::is_sorted(row.spans, {}, &Span::start)) std::ranges::stable_sort(row.spans, {}, &Span::start);
-    if (row.kind == TrackKind::Stream) spread_overlaps(row);
+    const bool branches = std::ranges::any_of(row.spans, [](const Span& span) { return (span.flags & kInGraph) != 0; });
+    if (row.kind == TrackKind::Stream || (row.kind == TrackKind::Copies && branches)) spread_overlaps(row);
     const size_t usual = row.spans.size();
     current_.tracks.push_back({row.kind, row.name, row.group, row.depth, std::move(row.spans), row.rank});
     row.spans = {};

@@ -5,7 +5,7 @@
 #include "profiling/collectors/stamp_spans.h"
 #include "profiling/trace/kernel_names.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +13,7 @@
 
 #include "tests/profiling/cupti/fake_records.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 namespace {
@@ -153,6 +154,43 @@ TEST_F(Parsed, OverlappingKernelsOfAStreamTakeAFurtherRow) {
   EXPECT_EQ(trace.tracks()[0].spans, 2u);
   EXPECT_EQ(trace.tracks()[1].depth, 1);
   EXPECT_EQ(trace.tracks()[1].spans, 1u);
+}
+
+// The communication is the first to begin, and moves nevertheless.
+TEST_F(Parsed, CommunicationGivesWayToComputation) {
+  records.kernel("ncclDevKernel_AllReduce", 10, 20, 1);
+  records.kernel("ncclDevKernel_AllReduce", 100, 900, 2);
+  for (uint64_t start : {150, 300, 450, 950}) records.kernel("gemm", start, start + 100, 3);
+  records.kernel("ncclDevKernel_AllReduce", 1060, 1070, 4);
+  records.kernel("ncclDevKernel_AllReduce", 1065, 1080, 5);
+  const Trace trace = finish();
+  ASSERT_EQ(trace.tracks().size(), 2u);
+  std::vector<std::vector<TimeNs>> starts(2);
+  for (const Track& track : trace.tracks())
+    each_span(track, -kAlways, kAlways, [&](const Span& span) { starts[track.depth].push_back(span.start); });
+  const TimeNs origin = starts[0].front() - 10;
+  for (auto& row : starts)
+    for (TimeNs& start : row) start -= origin;
+  EXPECT_THAT(starts[0], ::testing::ElementsAre(10, 150, 300, 450, 950, 1060));
+  EXPECT_THAT(starts[1], ::testing::ElementsAre(100, 1065));
+}
+
+// The driver gives each branch a stream of its own, here 50, 51 and so on.
+TEST_F(Parsed, BranchesOfAGraphAreDrawnWithItsFirstKernel) {
+  const auto kernel = [this](uint32_t stream, uint64_t start, uint64_t end, uint32_t correlation, uint64_t node) {
+    records.kernel("k", start, end, correlation, node).streamId = stream;
+  };
+  kernel(50, 100, 200, 30, 71), kernel(51, 150, 250, 30, 72), kernel(52, 210, 300, 30, 73);
+  kernel(53, 400, 500, 31, 74);  // another launch
+  kernel(9, 600, 700, 32, 0);    // not in a graph
+  auto& copy = records.add<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
+  copy.start = 310, copy.end = 320, copy.streamId = 54, copy.correlationId = 30, copy.graphNodeId = 75;
+  const Trace trace = finish();
+  std::vector<std::string> rows;
+  for (const Track& track : trace.tracks())
+    rows.push_back(track.name + " " + std::to_string(track.depth) + ": " + std::to_string(track.spans));
+  EXPECT_THAT(rows, ::testing::UnorderedElementsAre("stream 50 0: 2", "stream 50 1: 1", "stream 53 0: 1", "stream 9 0: 1",
+                                                  "stream 50 copies 0: 1"));
 }
 
 TEST_F(Parsed, RecordsWithoutSensibleTimesAreCountedNotDrawn) {

@@ -56,6 +56,14 @@ Activity activity(const Trace& trace, TimeNs begin, TimeNs end) {
   return result;
 }
 
+CoveredTime untraced_time(const Trace& trace, TimeNs begin, TimeNs end) {
+  std::vector<TimeRange> stretches;
+  for (const Track& track : trace.tracks())
+    if (untraced(track))
+      each_span(track, begin, end, [&](const Span& span) { stretches.push_back({span.start, span.end()}); });
+  return CoveredTime(std::move(stretches));
+}
+
 DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end) {
   std::unordered_map<uint32_t, TimeNs> calls;
   for (const Track& track : trace.tracks()) {

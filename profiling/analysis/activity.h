@@ -1,5 +1,6 @@
 // Measures how busy the GPU was, how late its work began, and how much of the copying overlapped with kernels.
 #pragma once
+#include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/trace/trace.h"
 
@@ -16,6 +17,7 @@ struct Activity {
   double hidden_copies() const { return copies > 0 ? static_cast<double>(overlap) / static_cast<double>(copies) : 0; }
 };
 Activity activity(const Trace& trace, TimeNs begin, TimeNs end);
+CoveredTime untraced_time(const Trace& trace, TimeNs begin, TimeNs end);  // stretches that were left untraced on purpose
 
 // Delay from the start of each call to the start of the first work that it launched (same correlation).
 DurationStats launch_delay(const Trace& trace, TimeNs begin, TimeNs end);

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "profiling/analysis/activity.h"
 #include "profiling/analysis/covered_time.h"
+#include "profiling/analysis/flame_tree.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
@@ -21,7 +23,7 @@ using prof::TimeNs;
 using prof::Track;
 using prof::TrackKind;
 
-constexpr double kShareOfSteps = 0.10;  // share of the steps' time
+constexpr double kShareOfSteps = 0.10, kShareOfKernels = 0.05;  // shares of the steps' time that are worth a card
 
 struct Cost {
   TimeNs time = 0;
@@ -29,6 +31,7 @@ struct Cost {
   std::optional<prof::FoundSpan> longest;
 
   void add(size_t track, const Span& span, TimeNs length) {
+    if (length <= 0) return;
     time += length;
     ++count;
     if (!longest || span.duration > longest->span.duration) longest = prof::FoundSpan{track, span};
@@ -69,40 +72,9 @@ prof::TimeRange steps_of(const TraceLook& look) {
                                  : prof::TimeRange{look.begin, look.end};
 }
 
-TimeNs within(const prof::TimeRange& range, const Span& span) {
-  return std::max<TimeNs>(0, std::min(range.end, span.end()) - std::max(range.begin, span.start));
-}
-
-// Turns "hot (a.py:3)" into "a.py:3 in hot". Empty for a frame of Python itself or of an installed package.
-std::string own_line(std::string_view frame) {
-  const size_t open = frame.rfind(" (");
-  if (open == std::string_view::npos || !frame.ends_with(')')) return {};
-  const std::string_view place = frame.substr(open + 2, frame.size() - open - 3);
-  if (place.find(':') == std::string_view::npos) return {};  // native code
-  for (const std::string_view other : {"site-packages/", "dist-packages/", "/lib/python", "<frozen"})
-    if (place.find(other) != std::string_view::npos) return {};
-  return std::string(place) + " in " + std::string(frame.substr(0, open));
-}
-
-constexpr std::string_view kBetween = " < ";
-
-// Leaves out the native frames inside the innermost Python frame: they have no line.
-std::string_view without_native(std::string_view stack) {
-  while (true) {
-    const size_t cut = stack.find(kBetween);
-    if (cut == std::string_view::npos || stack.substr(0, cut).find(':', stack.substr(0, cut).rfind(" (")) != std::string_view::npos)
-      return stack;
-    stack.remove_prefix(cut + kBetween.size());
-  }
-}
-
-std::string innermost_own_line(std::string_view stack) {
-  while (!stack.empty()) {
-    const size_t cut = stack.find(kBetween);
-    if (std::string line = own_line(stack.substr(0, cut)); !line.empty()) return line;
-    stack = cut == std::string_view::npos ? std::string_view{} : stack.substr(cut + kBetween.size());
-  }
-  return {};
+// "a.py:3 in hot". Empty for a frame of Python itself or of an installed package, and for native code.
+std::string own_line(const prof::CodeFrame& frame) {
+  return frame.line > 0 && prof::is_own_path(frame.path) ? prof::place_text(frame) : std::string();
 }
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -141,7 +113,9 @@ class Program {
   explicit Program(const TraceLook& look)
       : trace_(*look.trace),
         judged_(steps_of(look)),
-        all_judged_(judged_.begin == look.begin && judged_.end == look.end) {
+        all_judged_(judged_.begin == look.begin && judged_.end == look.end),
+        untraced_(prof::untraced_time(trace_, judged_.begin, judged_.end)),
+        untraced_ns_(untraced_.within(judged_)) {
     const auto& tracks = trace_.tracks();
     for (size_t i = 0; i < tracks.size(); ++i)
       if (tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
@@ -183,6 +157,14 @@ class Program {
   };
   using Waits = std::vector<Wait>;
 
+  // The time of a span that counts: between trace windows, only its host is known, and shares would not be comparable.
+  TimeNs within(const Span& span) const { return traced(all_within(span)); }
+  prof::TimeRange all_within(const Span& span) const {
+    return {std::max(judged_.begin, span.start), std::min(judged_.end, span.end())};
+  }
+  TimeNs traced(const prof::TimeRange& part) const { return std::max<TimeNs>(0, part.length()) - untraced_.within(part); }
+  TimeNs traced_ns() const { return judged_.length() - untraced_ns_; }
+
   std::string thread_of(size_t track, std::string_view ending) const {
     const Track& row = trace_.tracks()[track];
     return row.name.substr(0, row.name.size() - ending.size()) + " " + std::to_string(row.rank);
@@ -221,7 +203,7 @@ class Program {
         const std::string& name = trace_.ops[op].name;
         Span all = wait.call;
         all.start = wait.time.begin, all.duration = static_cast<uint64_t>(wait.time.length());
-        syncs_[prof::line_of(trace_.ops[op]) + "\n" + (name.empty() ? trace_.name(wait.call.name) : name)].add(wait.track, all, within(judged_, all));
+        syncs_[prof::line_of(trace_.ops[op]) + "\n" + (name.empty() ? trace_.name(wait.call.name) : name)].add(wait.track, all, within(all));
       }
   }
 
@@ -231,16 +213,23 @@ class Program {
       const prof::OpInfo& op = trace_.ops[span.op];
       const std::string line = prof::line_of(op);
       if (op.name == "wait for data" && op.phase == "data") {
-        data_[line].add(track, span, within(judged_, span));
+        data_[line].add(track, span, within(span));
         data_ranges_.push_back({span.start, span.end()});
       }
-      if (op.phase == "sync" && !line.empty() && waits_in(track, span)) syncs_[line + "\n" + op.name].add(track, span, within(judged_, span));
+      if (op.phase != "sync" || line.empty()) return;
+      const prof::TimeRange part = all_within(span);
+      if (untraced_.within(part) > 0)
+        untraced_syncs_[line + "\n" + op.name].add(track, span, part.length());
+      else if (waits_in(track, span))
+        syncs_[line + "\n" + op.name].add(track, span, part.length());
     });
   }
 
   void see_steps(size_t track) {
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
-      if (span.start >= judged_.begin) begins_.push_back(span.start), ++steps_;
+      if (span.start < judged_.begin) return;
+      begins_.push_back(span.start);
+      if (untraced_.within({span.start, span.start + 1}) == 0) ++steps_;
     });
   }
 
@@ -252,15 +241,15 @@ class Program {
         const prof::Detail& detail = trace_.detail(span.detail);
         if (!op || !detail.copy_kind.starts_with("pageable →")) return;
         const std::string line = prof::line_of(*op);
-        pageable_[line].add(track, span, within(judged_, span));
+        pageable_[line].add(track, span, within(span));
         pageable_bytes_[line] += detail.bytes;
       } else if (span.span_kind() == prof::SpanKind::Memset) {
-        if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(judged_, span));
+        if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(span));
       } else if (prof::is_kernel(span)) {
         see_kernel(track, span, op);
         see_chain(track, chain, span, op);
-        if (op && op->phase == "optimizer") optimizer_.add(track, span, within(judged_, span));
-        if (kernel_named(span.name).sgemm) fp32_products_.add(track, span, within(judged_, span));
+        if (op && op->phase == "optimizer") optimizer_.add(track, span, within(span));
+        if (kernel_named(span.name).sgemm) fp32_products_.add(track, span, within(span));
       }
     });
     keep(track, chain);
@@ -269,9 +258,9 @@ class Program {
   void see_kernel(size_t track, const Span& span, const prof::OpInfo* op) {
     const NamedKernel named = kernel_named(span.name);
     if (named.transposes)
-      transposed_[op ? prof::line_of(*op) : std::string()].add(track, span, within(judged_, span));
-    if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(judged_, span));
-    if (op && adds_to_gradient(*op)) added_.add(track, span, within(judged_, span));
+      transposed_[op ? prof::line_of(*op) : std::string()].add(track, span, within(span));
+    if (op && zeroes_gradients(*op)) zeroed_.add(track, span, within(span));
+    if (op && adds_to_gradient(*op)) added_.add(track, span, within(span));
     compiled_ = compiled_ || named.triton;
   }
 
@@ -307,15 +296,18 @@ class Program {
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
       const auto [at, fresh] = known.try_emplace(static_cast<uint32_t>(span.name));
       if (fresh) {
-        const std::string& stack = trace_.name(span.name);
-        const std::string_view python = without_native(stack);
-        at->second = {own_line(python.substr(0, python.find(kBetween))), innermost_own_line(python)};
+        const std::vector<prof::CodeFrame> frames = prof::sampled_frames(trace_, span.name);
+        const auto own = [](const prof::CodeFrame& frame) { return !own_line(frame).empty(); };
+        const auto python = std::ranges::find_if(frames.rbegin(), frames.rend(), [](const auto& frame) { return frame.line > 0; });
+        const auto innermost = std::find_if(python, frames.rend(), own);
+        if (python != frames.rend()) at->second.first = own_line(*python);
+        if (innermost != frames.rend()) at->second.second = own_line(*innermost);
       }
       // A sample stands for the time until the next one, which may be long after the range in which it was taken.
       const bool in_data = data_time_.within({span.start, span.start + 1}) > 0;
-      if (in_data) loading_all_ += within(judged_, span);
-      if (in_data && !at->second.second.empty()) loading_[at->second.second].add(track, span, within(judged_, span));
-      if (!in_data && !at->second.first.empty()) hot_[at->second.first].add(track, span, within(judged_, span));
+      if (in_data) loading_all_ += within(span);
+      if (in_data && !at->second.second.empty()) loading_[at->second.second].add(track, span, within(span));
+      if (!in_data && !at->second.first.empty()) hot_[at->second.first].add(track, span, within(span));
     });
   }
 
@@ -324,16 +316,16 @@ class Program {
     ++workers_;
     prof::each_span(trace_.tracks()[track], judged_.begin, judged_.end, [&](const Span& span) {
       const std::string& line = trace_.name(span.name);
-      if (line.find(':') != std::string::npos) made_[line].add(track, span, within(judged_, span));
+      if (line.find(':') != std::string::npos) made_[line].add(track, span, within(span));
     });
   }
 
   bool worth_saying(TimeNs time) const {
-    return static_cast<double>(time) >= kShareOfSteps * static_cast<double>(judged_.length());
+    return static_cast<double>(time) >= kShareOfSteps * static_cast<double>(traced_ns());
   }
   std::string share(TimeNs time) const {
-    return percent(static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(judged_.length(), 1)), 0) +
-           (all_judged_ ? " of the time" : " of the steps' time");
+    return percent(static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(traced_ns(), 1)), 0) + " of the " +
+           (all_judged_ ? "" : "steps' ") + (untraced_ns_ > 0 ? "traced time" : "time");
   }
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
@@ -371,14 +363,35 @@ class Program {
                    prof::Meaning::Idle, all);
   }
 
+  // Lines that waited between trace windows only. There, no call of CUDA tells that they did: a value of the CPU is read in
+  // less time.
+  const std::pair<const std::string, Cost>* waits_between_windows() const {
+    constexpr TimeNs kWaits = 100'000;
+    const std::pair<const std::string, Cost>* most = nullptr;
+    for (const auto& entry : untraced_syncs_) {
+      const bool counts = !syncs_.contains(entry.first) && !entry.first.ends_with(".tolist()") &&
+                          entry.second.time > kWaits * static_cast<TimeNs>(entry.second.count);
+      if (counts && (!most || entry.second.time > most->second.time)) most = &entry;
+    }
+    return most;
+  }
+
   Found waits_for_gpu() const {
     const auto* most = largest(syncs_);
-    if (!most || !worth_a_card(most->second.time)) return {};
+    const auto* between = waits_between_windows();
+    const auto share_of = [](const auto* wait, TimeNs all) {
+      return wait ? static_cast<double>(wait->second.time) / static_cast<double>(std::max<TimeNs>(all, 1)) : 0;
+    };
+    const double traced_share = share_of(most, traced_ns()), untraced_share = share_of(between, untraced_ns_);
+    const bool in_windows = traced_share >= untraced_share;
+    if (!in_windows) most = between;
+    if (!most || std::max(traced_share, untraced_share) < kShareOfKernels || begins_.empty()) return {};
     const size_t cut = most->first.find('\n');
     const bool copies = most->first.substr(cut + 1) == "aten::copy_";
     return insight("waits by a line",
                    most->first.substr(0, cut) + " calls " + most->first.substr(cut + 1) + ": it waits " +
-                       text(most->second.time, most->second.count) + " each time, " + share(most->second.time),
+                       text(most->second.time, most->second.count) + " each time, " +
+                       (in_windows ? share(most->second.time) : percent(untraced_share, 0) + " of the time between trace windows"),
                    copies ? "A copy of pageable memory waits until the GPU is done. Then the GPU waits for the host. Use pinned memory and "
                             "non_blocking=True, or copy less often."
                           : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
@@ -417,7 +430,7 @@ class Program {
     constexpr double kMany = 20, kShare = 0.05;  // a fused optimizer launches a few
     if (steps_ == 0) return {};
     const double kernels = static_cast<double>(optimizer_.count) / static_cast<double>(std::max<int64_t>(steps_, 1));
-    if (kernels < kMany || static_cast<double>(optimizer_.time) < kShare * static_cast<double>(judged_.length()))
+    if (kernels < kMany || static_cast<double>(optimizer_.time) < kShare * static_cast<double>(traced_ns()))
       return {};
     return insight(
         "many kernels of the optimizer",
@@ -438,8 +451,7 @@ class Program {
 
   std::string saves(TimeNs time) const { return "This saves at most " + time_text(per_step(time)) + " a step."; }
   bool worth_a_card(TimeNs time) const {
-    constexpr double kShareOfKernels = 0.05;
-    return steps_ > 0 && static_cast<double>(time) >= kShareOfKernels * static_cast<double>(judged_.length());
+    return steps_ > 0 && static_cast<double>(time) >= kShareOfKernels * static_cast<double>(traced_ns());
   }
   static Cost sum_of(const Costs& costs) {
     Cost all;
@@ -519,14 +531,14 @@ class Program {
     }
     const auto most = std::ranges::max_element(by_line, {}, [](const auto& entry) { return entry.second.late_bytes; });
     constexpr int kFewest = 4;
-    if (most == by_line.end() || most->first.second.empty() || most->second.blocks < kFewest || steps_ < kFewest)
+    if (most == by_line.end() || most->first.second.empty() || most->second.blocks < kFewest || std::ssize(begins_) < kFewest)
       return {};
     const Kept& kept = most->second;
     if (3 * kept.late_bytes < kept.bytes || static_cast<double>(kept.bytes) < kShareOfPeak * static_cast<double>(used))
       return {};
     return insight("memory grows",
                    most->first.second + " keeps " +
-                       bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(steps_)) +
+                       bytes_text(static_cast<double>(kept.bytes) / static_cast<double>(begins_.size())) +
                        " more each step: " + bytes_text(static_cast<double>(kept.bytes)) + " so far",
                    "The program still holds these tensors, often in a list of losses with their graphs. Keep "
                    "loss.item() or loss.detach() instead, or delete what is not needed.",
@@ -536,6 +548,8 @@ class Program {
   const prof::Trace& trace_;
   const prof::TimeRange judged_;
   const bool all_judged_;  // the steps fill all that is looked at
+  const prof::CoveredTime untraced_;
+  const TimeNs untraced_ns_;  // of judged_
   Costs pageable_;  // copies to the GPU, by line
   std::map<std::string, uint64_t> pageable_bytes_;
   Cost optimizer_, fp32_products_;  // kernels
@@ -544,9 +558,9 @@ class Program {
   uint64_t chained_ = 0;
   bool compiled_ = false;
   std::unordered_map<uint32_t, NamedKernel> kernels_;
-  int64_t steps_ = 0;
-  std::vector<TimeNs> begins_;  // of the steps
-  Costs data_, syncs_;      // by line
+  int64_t steps_ = 0;           // traced
+  std::vector<TimeNs> begins_;  // of all steps
+  Costs data_, syncs_, untraced_syncs_;  // by line
   std::map<std::string, Waits> waits_;  // by thread
   Costs loading_, hot_;     // samples: by own line
   TimeNs loading_all_ = 0;  // samples in which the program waits for data

@@ -83,7 +83,8 @@ void see_call(Seen& seen, const Track& track, size_t index, const Span& span) {
     seen.waits.add(index, span);
 }
 
-// Finds the longest gap over all streams together, from the end of all work to the next start.
+// Finds the longest gap over all streams together, from the end of all work to the next start. What is idle between two
+// trace windows is not known.
 void find_gap(Seen& seen, const TraceLook& look) {
   std::vector<prof::FoundSpan> work;
   const auto& tracks = look.trace->tracks();
@@ -94,9 +95,10 @@ void find_gap(Seen& seen, const TraceLook& look) {
         return true;
       });
   std::ranges::sort(work, {}, [](const prof::FoundSpan& place) { return place.span.start; });
+  const prof::CoveredTime untraced = prof::untraced_time(*look.trace, look.begin, look.end);
   TimeNs done = work.empty() ? 0 : work.front().span.start;
   for (const prof::FoundSpan& place : work) {
-    if (place.span.start - done > seen.gap.length) seen.gap = {place.span.start - done, place};
+    if (place.span.start - done > seen.gap.length && untraced.within({done, place.span.start}) == 0) seen.gap = {place.span.start - done, place};
     done = std::max(done, place.span.end());
   }
 }
@@ -161,11 +163,11 @@ struct Judged {
   const Seen& seen;
   const RunFacts& facts;
   prof::Activity activity;
-  double wall() const { return static_cast<double>(look.end - look.begin); }
+  double wall() const { return static_cast<double>(activity.wall); }  // traced
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
   // "3.2 ms, 12 % of the time"
-  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + " of the time"; }
+  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + (activity.untraced > 0 ? " of the traced time" : " of the time"); }
   Place gap() const { return {seen.gap.next, seen.gap.length}; }
 };
 
@@ -184,7 +186,7 @@ std::string why_idle(const Judged& j) {
 }
 
 Found idle_gpu(const Judged& j) {
-  const double idle = j.wall() - static_cast<double>(j.activity.busy + j.activity.untraced);
+  const double idle = j.wall() - static_cast<double>(j.activity.busy);
   if (j.seen.kernels == 0 || idle < kIdle * j.wall()) return {};
   return insight("idle GPU", "the GPU does nothing for " + percent(idle / j.wall(), 0) + " of " + time(j.wall()),
                  why_idle(j) + " “Show” goes to the longest gap.", Meaning::Idle, idle, j.gap());

@@ -103,6 +103,50 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
   EXPECT_EQ(first().headline, "train.py:60 in main calls aten::_local_scalar_dense: it waits 3.00 ms each time, 30 % of the steps' time");
 }
 
+// record --trace-window: calls and kernels are known in the windows only, here in every fifth step; ranges always.
+TEST_F(Recorded, SharesAreOfTheTracedTime) {
+  Trace recorded;
+  std::swap(trace, recorded);
+  const OpTag item = op(".item()", "sync", "train.py:52 in main"), reads = op("aten::_local_scalar_dense", "", "train.py:52 in main");
+  const OpTag wait = op("wait for data", "data", "train.py:22 in main");
+  for (int step = 0; step < 20; ++step) {
+    add("steps", TrackKind::Steps, SpanKind::Step, start(step), 10 * kMillisecond, "step", kNoOp);
+    range(start(step), kMillisecond, wait);
+    range(start(step) + kMillisecond, 3 * kMillisecond, item);
+    if (step % 5 == 0) {
+      call(start(step) + kMillisecond, 2'900'000, "cudaStreamSynchronize", SpanKind::Sync, reads);
+      add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step) + 6 * kMillisecond, 4 * kMillisecond, "sgemm", kNoOp);
+    } else {
+      add(kUntracedTrack, TrackKind::Overhead, SpanKind::Overhead, start(step), 10 * kMillisecond, "untraced on purpose", kNoOp);
+    }
+  }
+  std::map<std::string, std::string> said;
+  for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
+  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the traced time");
+  EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms a batch, 10 % of the traced time");
+  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the traced time");
+  EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of 40.0 ms");
+  EXPECT_EQ(said["slowest gap"], "") << "nobody knows what was between two windows";
+}
+
+// A line may wait between the windows only, for example in an evaluation every 5 s.
+TEST_F(Recorded, AWaitThatNoWindowSawIsNamed) {
+  const OpTag item = op(".item()", "sync", "train.py:70 in evaluate"), cpu = op(".item()", "sync", "train.py:39 in main"),
+              list = op(".tolist()", "sync", "train.py:40 in main"), reads = op("aten::mm", "", "train.py:5 in main");
+  for (int step = 0; step < 20; ++step) {
+    range(start(step), 20'000, cpu);  // reads a value of the CPU
+    if (step % 5 == 0) {
+      call(start(step) + 6 * kMillisecond, 1000, "cudaStreamSynchronize", SpanKind::Sync, reads);
+      continue;
+    }
+    add(kUntracedTrack, TrackKind::Overhead, SpanKind::Overhead, start(step), 10 * kMillisecond, "untraced on purpose", kNoOp);
+    range(start(step) + kMillisecond, 3 * kMillisecond, list);
+    if (step % 5 == 4) range(start(step) + 4 * kMillisecond, 4 * kMillisecond, item);
+  }
+  EXPECT_EQ(first().headline,
+            "train.py:70 in evaluate calls .item(): it waits 4.00 ms each time, 10 % of the time between trace windows");
+}
+
 // On an H100 the first step of a small program took as long as a hundred others.
 TEST_F(Recorded, WarmUpIsNotJudged) {
   Trace recorded;

@@ -11,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-constexpr const char* kHidden = "hiddenOption";
+constexpr const char *kHidden = "hiddenOption", *kGivesWay = "givesWay";
 
 }  // namespace
 
@@ -48,12 +48,25 @@ void PagedPane::addOption(int page, QWidget* option) {
   row_->addWidget(option);
   options_.emplace_back(page, option);
   option->setVisible(page == this->page() && !option->property(kHidden).toBool());
+  fit();
+}
+
+void PagedPane::addExplanation(int page, QWidget* option) {
+  option->setProperty(kGivesWay, true);
+  addOption(page, option);
+}
+
+void PagedPane::setPageVisible(int page, bool visible) {
+  if (strip_->isTabVisible(page) == visible) return;
+  strip_->setTabVisible(page, visible);
+  fit();
 }
 
 void PagedPane::setOptionVisible(QWidget* option, bool visible) {
   option->setProperty(kHidden, !visible);
   for (const auto& [owner, each] : options_)
     if (each == option) option->setVisible(visible && owner == page());
+  fit();
 }
 
 int PagedPane::page() const { return strip_->currentIndex(); }
@@ -63,6 +76,20 @@ void PagedPane::setPage(int page) { strip_->setCurrentIndex(page); }
 void PagedPane::show(int page) {
   pages_->setCurrentIndex(page);
   for (const auto& [owner, option] : options_) option->setVisible(owner == page && !option->property(kHidden).toBool());
+  fit();
+}
+
+// Qt 6.4 does not ask again for the size of a strip whose tabs were shown or hidden.
+void PagedPane::fit() {
+  strip_->setMinimumWidth(strip_->sizeHint().width());
+  strip_->updateGeometry();
+  const QMargins around = row_->contentsMargins();
+  int left = width() - 2 - around.left() - around.right() - strip_->minimumWidth();
+  const auto shown = [this](QWidget* option, int owner) { return owner == page() && !option->property(kHidden).toBool(); };
+  for (const auto& [owner, option] : options_)
+    if (shown(option, owner) && !option->property(kGivesWay).toBool()) left -= option->sizeHint().width() + row_->spacing();
+  for (const auto& [owner, option] : options_)
+    if (option->property(kGivesWay).toBool()) option->setVisible(shown(option, owner) && option->sizeHint().width() + row_->spacing() <= left);
 }
 
 void PagedPane::paintEvent(QPaintEvent*) {

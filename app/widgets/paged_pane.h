@@ -1,4 +1,5 @@
-// A pane with several pages: tabs replace the title, and the options of the current page are on the right.
+// A pane with several pages: tabs replace the title, and the options of the current page are on the right. The names of all
+// pages always have their room. An option that only explains gives way when the row is too narrow.
 #pragma once
 #include <QWidget>
 #include <vector>
@@ -15,6 +16,8 @@ class PagedPane : public QWidget {
   explicit PagedPane(const QString& name, QWidget* parent = nullptr);
   int addPage(const QString& name, QWidget* page);
   void addOption(int page, QWidget* option);
+  void addExplanation(int page, QWidget* option);  // gives way
+  void setPageVisible(int page, bool visible);
   void setOptionVisible(QWidget* option, bool visible);
   void setPage(int page);
   int page() const;
@@ -22,9 +25,11 @@ class PagedPane : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent*) override;
+  void resizeEvent(QResizeEvent*) override { fit(); }
 
  private:
   void show(int page);
+  void fit();
 
   QTabBar* strip_;
   QStackedWidget* pages_;

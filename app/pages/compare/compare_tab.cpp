@@ -98,7 +98,7 @@ QWidget* CompareTab::buildViews() {
   views_->addPage(tr("Bars"), bars_);
   const auto add = [this](const QString& title, FlameView*& view, const QString& empty) {
     const int page = views_->addPage(title, buildFlame(view, empty));
-    views_->strip()->setTabVisible(page, false);
+    views_->setPageVisible(page, false);
     return page;
   };
   host_page_ = add(tr("Host"), host_, tr("Only one of these runs has sampled stacks."));
@@ -149,7 +149,8 @@ void CompareTab::buildTimelineOptions() {
   fit->setProperty("small", true);
   fit->setToolTip(tr("Show the aligned step (F)"));
   connect(fit, &QPushButton::clicked, step_, &StepView::fit);
-  for (QWidget* option : std::initializer_list<QWidget*>{legend_, tint, align_, step_number_, fit})
+  views_->addExplanation(0, legend_);
+  for (QWidget* option : std::initializer_list<QWidget*>{tint, align_, step_number_, fit})
     views_->addOption(0, option);
 }
 
@@ -176,19 +177,11 @@ double traced_steps(const prof::Trace& trace) {
 
 }  // namespace
 
-// Qt 6.4 lays the tabs out at each setTabVisible(), in the width that the strip had before.
-void CompareTab::offer(int page, bool offered) {
-  QTabBar* strip = views_->strip();
-  if (strip->isTabVisible(page) == offered) return;
-  strip->setTabVisible(page, offered);
-  strip->updateGeometry();
-}
-
 // Recorded programs can have stacks. If neither run has any, this page is hidden.
 void CompareTab::showHost() {
   prof::HostStacks stacks[2];
   if (compared_.pair()) stacks[0] = prof::host_stacks(baseline_->trace), stacks[1] = prof::host_stacks(candidate_->trace);
-  offer(host_page_, !stacks[0].empty() || !stacks[1].empty());
+  views_->setPageVisible(host_page_, !stacks[0].empty() || !stacks[1].empty());
   if (stacks[0].empty() || stacks[1].empty()) return host_->setTree({});
   host_->setTree(prof::flame_difference(stacks[0], static_cast<double>(baseline_->stepsMade()), stacks[1],
                                         static_cast<double>(candidate_->stepsMade())));
@@ -201,7 +194,7 @@ void CompareTab::showLaunches() {
                                                                    : prof::HostStacks();
   };
   const prof::HostStacks baseline = stacks(baseline_), candidate = stacks(candidate_);
-  offer(launches_page_, !baseline.empty() || !candidate.empty());
+  views_->setPageVisible(launches_page_, !baseline.empty() || !candidate.empty());
   if (baseline.empty() || candidate.empty()) return launches_->setTree({});
   launches_->setTree(prof::flame_difference(baseline, traced_steps(baseline_->trace), candidate, traced_steps(candidate_->trace)));
 }

@@ -73,7 +73,6 @@ class CompareTab : public QWidget {
   void showBars();
   void showHost();
   void showLaunches();
-  void offer(int page, bool offered);
 
   std::vector<QPointer<Run>> runs_;
   QPointer<Run> baseline_, candidate_;

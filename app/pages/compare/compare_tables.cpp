@@ -20,7 +20,7 @@ namespace ws::app {
 namespace {
 
 constexpr int kNameWidth = 150, kRunWidth = 160, kNarrowRun = 72, kMeasureRow = 22, kLeastColumn = 44,
-              kVerdictWidth = 108, kDifference = 3;  // a column for pairs
+              kVerdictWidth = 98, kDifference = 3;  // a column for pairs
 
 QString with_sign(double value, int decimals) {
   const QString text = fixed_text(value, decimals);

@@ -14,6 +14,8 @@
 #include <fstream>
 
 #include "app/pages/experiments/experiments_tab.h"
+#include "app/pages/compare/compare_tab.h"
+#include "profiling/annotate/code_stack.h"
 #include "app/widgets/paged_pane.h"
 #include "app/pages/library/library_tab.h"
 #include "app/widgets/section.h"
@@ -56,6 +58,8 @@ class FitTest : public QObject, FilledWindow {
   void besideBothDocksNothingScrollsSideways_data();
   void besideBothDocksNothingScrollsSideways();
   void insideKernelsAndBetweenRanks();
+  void recordedProgramsCompared_data();
+  void recordedProgramsCompared();
   void whatIsPointedAtAndChosen();
   void boxesThatComeUp();
 };
@@ -192,6 +196,54 @@ void FitTest::insideKernelsAndBetweenRanks() {
       settle();
       check(*window, QString("filled %1, %2").arg(name).arg(size.width()), wrong);
     }
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+void FitTest::recordedProgramsCompared_data() {
+  QTest::addColumn<QString>("theme");  // init() changes it
+  for (const char* name : {"one", "the other"}) QTest::newRow(name) << QString(name);
+}
+
+// Compare has two more pages for programs that were recorded with their stacks.
+void FitTest::recordedProgramsCompared() {
+  auto window = open();
+  window->resize(1366, 768);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const auto stack = std::make_shared<ws::prof::CodeStack>(ws::prof::CodeStack{{{"train.py", 60, "main"}, {"net.py", 12, "forward"}}, 1});
+  for (const char* name : {"before", "after"}) {
+    Run* run = made(name, StepStyle::EagerDirect, 0).release();
+    for (size_t op = 1; op < run->trace.ops.size(); ++op) run->trace.ops[op].stack = stack;
+    ws::prof::Span sample;
+    sample.duration = 1'000'000, sample.name = run->trace.intern(stack);
+    run->trace.append(run->trace.track(ws::prof::TrackKind::Other, "samples of MainThread", "CPU"), sample);
+    run->slot = -1, run->created = QDateTime::currentDateTime();
+    window->workspace()->library()->adopt(run);
+    window->workspace()->library()->setTicked(run, true);
+  }
+  for (const char* dock : {"Setup", "Runs"}) openDock(*window, dock);
+  QVERIFY(show_tab(*window, "Compare"));
+  auto* views = window->findChild<CompareTab*>()->views();
+  QTabBar* strip = views->strip();
+  const auto visible = [strip] {
+    int count = 0;
+    for (int tab = 0; tab < strip->count(); ++tab) count += strip->isTabVisible(tab);
+    return count;
+  };
+  QTRY_COMPARE(visible(), 5);
+  QStringList wrong;
+  for (int page = 0; page < strip->count(); ++page) {
+    views->setPage(page);
+    settle();
+    for (QToolButton* arrow : strip->findChildren<QToolButton*>()) QVERIFY(!arrow->isVisible());
+    for (int tab = 0; tab < strip->count(); ++tab) {
+      if (!strip->isTabVisible(tab)) continue;
+      QVERIFY2(strip->tabRect(tab).left() >= 0 && strip->tabRect(tab).right() <= strip->rect().right(),
+               qPrintable(QString("page %1: %2 ends at %3 of %4").arg(page).arg(strip->tabText(tab)).arg(strip->tabRect(tab).right()).arg(strip->width())));
+      QVERIFY(strip->tabRect(tab).width() >= strip->fontMetrics().horizontalAdvance(strip->tabText(tab)));
+    }
+    QVERIFY(views->rect().contains(strip->mapTo(views, strip->rect().topRight())));
+    check(*window, QString("compared programs, page %1%2").arg(page).arg(theme().dark() ? "" : ", light"), wrong);
   }
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }

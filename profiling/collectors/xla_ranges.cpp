@@ -1,5 +1,6 @@
 #include "profiling/collectors/xla_ranges.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace ws::prof {
@@ -38,13 +39,21 @@ std::string_view program_name(std::string_view part) {
   return part;
 }
 
+// "transpose(jvp(Net))": no operation, but what JAX applied to the program's function.
+bool is_applied(std::string_view part) {
+  if (!part.ends_with(')')) return false;
+  for (const std::string_view way : {"jvp(", "transpose(", "vmap(", "jit(", "pjit("})
+    if (part.starts_with(way)) return true;
+  return false;
+}
+
 void set_path(std::string_view path, bool with_op, XlaRange& range) {
   if (path.find("transpose(") != std::string_view::npos)
     range.phase = "backward";
   else if (path.find("jvp(") != std::string_view::npos)
     range.phase = "forward";
   auto parts = parts_of(path);
-  if (with_op) {
+  if (with_op && !is_applied(parts.back())) {
     range.name = parts.back().substr(0, parts.back().find('['));
     parts.pop_back();
   }
@@ -54,6 +63,55 @@ void set_path(std::string_view path, bool with_op, XlaRange& range) {
 }
 
 }  // namespace
+
+namespace {
+
+struct HloLine {
+  std::string path;  // its op_name
+  bool product, result;
+};
+
+// One instruction a line: "ROOT add.3 = f32[8]{0} add(a, b), metadata={op_name=\"jit(f)/jvp(net)/add\"}".
+std::vector<HloLine> hlo_lines(std::string_view text) {
+  constexpr std::string_view kName = "op_name=\"";
+  constexpr size_t kMostLines = 10'000;
+  std::vector<HloLine> lines;
+  while (!text.empty() && lines.size() < kMostLines) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t name = line.find(kName);
+    if (name == std::string_view::npos) continue;
+    std::string path;
+    for (size_t i = name + kName.size(); i < line.size() && line[i] != '"'; ++i) {
+      if (line[i] == '\\' && i + 1 < line.size()) ++i;
+      path += line[i];
+    }
+    const std::string_view code = line.substr(0, name);
+    const auto calls = [code](std::string_view op) { return code.find(op) != std::string_view::npos; };
+    if (!path.empty()) lines.push_back({std::move(path), calls(" dot(") || calls(" custom-call(") || calls(" convolution("), calls("ROOT ")});
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string xla_text_with_path(std::string_view text, std::string_view hlo, std::string_view called) {
+  constexpr std::string_view kThunk = "Thunk:#";
+  if (!text.starts_with(kThunk) || !text.ends_with('#')) return {};
+  const std::string_view keys = text.substr(kThunk.size(), text.size() - kThunk.size() - 1);
+  const std::string_view path = value_of(keys, "name=", ",hlo_op="), op = value_of(keys, "hlo_op=", "");
+  if (op.empty() || (!path.empty() && !is_applied(parts_of(path).back()))) return {};
+  std::vector<HloLine> lines = hlo_lines(called);
+  for (HloLine& own : hlo_lines(hlo)) lines.push_back({std::move(own.path), false, false});
+  const auto backward = [](const HloLine& line) { return line.path.find("transpose(") != std::string::npos; };
+  if (std::ranges::any_of(lines, backward)) std::erase_if(lines, [&](const HloLine& line) { return !backward(line); });
+  auto chosen = std::ranges::find_if(lines, &HloLine::product);
+  if (chosen == lines.end()) chosen = std::ranges::find_if(lines, &HloLine::result);
+  if (chosen == lines.end()) chosen = lines.begin();
+  if (chosen == lines.end()) return {};
+  return std::string(kThunk) + "name=" + chosen->path + ",hlo_op=" + std::string(op) + "#";
+}
 
 std::optional<XlaRange> xla_range(std::string_view text) {
   constexpr std::string_view kModule = "XlaModule:#", kThunk = "Thunk:#";

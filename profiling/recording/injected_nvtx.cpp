@@ -16,6 +16,7 @@ namespace {
 
 using ws::prof::NcclCalls;
 using ws::prof::ProgramRanges;
+using ws::prof::registered;
 
 std::string narrow(const wchar_t* wide) {
   std::string text;
@@ -34,11 +35,6 @@ std::string narrow(const wchar_t* wide) {
 }
 
 std::string_view or_range(const char* text) { return text ? text : "range"; }
-
-// We choose the handles: a handle is the registered text itself, which is never freed.
-nvtxStringHandle_t registered(std::string text) {
-  return reinterpret_cast<nvtxStringHandle_t>(new std::string(std::move(text)));
-}
 
 template <class Use>
 auto with_text(const nvtxEventAttributes_t* event, Use use) {
@@ -89,7 +85,7 @@ void end(nvtxRangeId_t id) {
 
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   return with_text(event, [=](std::string_view text) {
-    if (!ws::prof::is_nccl_domain(domain)) return push(text, number(domain));
+    if (!ws::prof::is_nccl_domain(domain)) return push(ws::prof::text_with_payload(domain, event, text), number(domain));
     if (!ws::prof::in_forked_child()) NcclCalls::instance().begin(text, ws::prof::payload_of(domain, event));
     return 0;
   });

@@ -11,9 +11,12 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "profiling/collectors/program_ranges.h"
+#include "profiling/collectors/xla_ranges.h"
 #include "profiling/recording/injected.h"
 
 namespace ws::prof {
@@ -31,6 +34,7 @@ struct Field {
 };
 struct Schema {
   std::vector<Field> fields;
+  size_t hlo = 0, called = 0;  // of XLA: the end of handles of texts, 0: none
   size_t bytes = 0;  // of a payload; 0: not said
 };
 
@@ -55,6 +59,7 @@ size_t bytes_of(uint64_t type) {
     case NVTX_PAYLOAD_ENTRY_TYPE_INT64:
     case NVTX_PAYLOAD_ENTRY_TYPE_UINT64:
     case NVTX_PAYLOAD_ENTRY_TYPE_SIZE:
+    case NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE:
       return 8;
     default:
       return 0;
@@ -74,7 +79,13 @@ Schema schema_of(const nvtxPayloadSchemaAttr_t& attributes) {
     if (!end_known) continue;
     const size_t offset = entry.offset != 0 ? entry.offset : (end + bytes - 1) / bytes * bytes;
     end = offset + bytes;
-    if (const auto to = entry.name ? meaning_of(entry.name) : nullptr) schema.fields.push_back({to, offset, bytes});
+    if (!entry.name) continue;
+    if (entry.type == NVTX_PAYLOAD_ENTRY_TYPE_NVTX_REGISTERED_STRING_HANDLE) {
+      if (entry.name == std::string_view("HLO")) schema.hlo = end;
+      if (entry.name == std::string_view("Called HLO")) schema.called = end;
+    } else if (const auto to = meaning_of(entry.name)) {
+      schema.fields.push_back({to, offset, bytes});
+    }
   }
   return schema;
 }
@@ -90,7 +101,8 @@ class Schemas {
     const std::lock_guard lock(mutex_);
     const bool numbered = attributes.fieldMask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
     const uint64_t id = numbered ? attributes.schemaId : NVTX_PAYLOAD_SCHEMA_ID_DYNAMIC_START + next_++;
-    if (is_nccl_domain(domain) && schemas_.size() < kMostSchemas) schemas_[{domain, id}] = schema_of(attributes);
+    if (schemas_.size() >= kMostSchemas) return id;
+    if (Schema schema = schema_of(attributes); is_nccl_domain(domain) || schema.called > 0) schemas_[{domain, id}] = std::move(schema);
     return id;
   }
 
@@ -108,9 +120,46 @@ class Schemas {
     }
   }
 
+  // The two texts of a range of XLA, or empty ones.
+  std::pair<std::string_view, std::string_view> texts(nvtxDomainHandle_t domain, const nvtxPayloadData_t& data) const {
+    const std::lock_guard lock(mutex_);
+    const auto schema = schemas_.find({domain, data.schemaId});
+    if (schema == schemas_.end() || !data.payload) return {};
+    const size_t size = data.size == SIZE_MAX ? schema->second.bytes : data.size;
+    const auto text_at = [&](size_t end) -> std::string_view {
+      if (end < sizeof(const std::string*) || end > size) return {};
+      const std::string* handle = nullptr;
+      std::memcpy(&handle, static_cast<const char*>(data.payload) + end - sizeof handle, sizeof handle);
+      return strings_.contains(handle) ? std::string_view(*handle) : std::string_view();
+    };
+    return {text_at(schema->second.hlo), text_at(schema->second.called)};
+  }
+
+  const std::string* keep(std::string text) {
+    const auto* kept = new std::string(std::move(text));  // never freed: it is a handle of the program
+    const std::lock_guard lock(mutex_);
+    strings_.insert(kept);
+    return kept;
+  }
+
+  // What was found for this text, which is at the same place each time.
+  template <class Find>
+  std::string_view known(std::string_view text, const Find& find) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto at = fuller_.find(text.data()); at != fuller_.end()) return at->second.empty() ? text : std::string_view(at->second);
+    }
+    std::string fuller = find();
+    const std::lock_guard lock(mutex_);
+    const std::string& kept = fuller_.try_emplace(text.data(), std::move(fuller)).first->second;
+    return kept.empty() ? text : std::string_view(kept);
+  }
+
  private:
   mutable std::mutex mutex_;
   std::map<std::pair<nvtxDomainHandle_t, uint64_t>, Schema> schemas_;
+  std::unordered_set<const std::string*> strings_;
+  std::unordered_map<const char*, std::string> fuller_;  // by a registered text
   uint64_t next_ = 0;
 };
 
@@ -179,6 +228,23 @@ NcclPayload payload_of(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* e
   if (!event || event->payloadType != NVTX_PAYLOAD_TYPE_EXT || event->reserved0 <= 0) return {};
   return read(domain, reinterpret_cast<const nvtxPayloadData_t*>(static_cast<uintptr_t>(event->payload.ullValue)),
               static_cast<size_t>(event->reserved0));
+}
+
+nvtxStringHandle_t registered(std::string text) {
+  return reinterpret_cast<nvtxStringHandle_t>(const_cast<std::string*>(Schemas::instance().keep(std::move(text))));
+}
+
+std::string_view text_with_payload(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event, std::string_view text) {
+  const bool of_xla = event && event->payloadType == NVTX_PAYLOAD_TYPE_EXT && event->reserved0 > 0 &&
+                      event->messageType == NVTX_MESSAGE_TYPE_REGISTERED && text.starts_with("Thunk:#");
+  if (!of_xla || in_forked_child()) return text;
+  return Schemas::instance().known(text, [&] {
+    const auto* data = reinterpret_cast<const nvtxPayloadData_t*>(static_cast<uintptr_t>(event->payload.ullValue));
+    for (size_t i = 0; data && i < std::min(static_cast<size_t>(event->reserved0), kMostPayloads); ++i)
+      if (const auto [hlo, called] = Schemas::instance().texts(domain, data[i]); !hlo.empty() || !called.empty())
+        return xla_text_with_path(text, hlo, called);
+    return std::string();
+  });
 }
 
 }  // namespace ws::prof

@@ -11,6 +11,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/collectors/marks.h"
+#include "profiling/collectors/xla_ranges.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
@@ -98,9 +99,47 @@ TEST(ProgramRanges, WhatXlaLaunchesHasItsScopePhaseAndOperation) {
   EXPECT_EQ(backward.phase, "backward");
   EXPECT_EQ(inside("Thunk:#hlo_op=copy.7#").name, "copy.7");
   EXPECT_EQ(inside("Thunk:#name=jvp(jit(relu))/max,hlo_op=loop_fusion#").layer, "model");
+  const OpInfo fused = inside("Thunk:#name=transpose(jvp(encoder)),hlo_op=gemm_fusion_dot#");
+  EXPECT_EQ(fused.name, "gemm_fusion_dot") << "what the fused operations have in common";
+  EXPECT_EQ(fused.layer, "model/encoder");
+  EXPECT_EQ(fused.phase, "backward");
   EXPECT_EQ(inside("Thunk:#cut off").name, "Thunk:#cut off");
   EXPECT_EQ(inside("Thunk:#name=,hlo_op=#").name, "Thunk:#name=,hlo_op=#");
   ranges().pop(), ranges().pop();
+}
+
+// HLO as XLA prints it for the payload of a range.
+TEST(XlaRanges, AFusedKernelIsNamedByItsProduct) {
+  const std::string own = "gemm_fusion_dot.3 = f32[512,16]{1,0} fusion(p.1, p.2), kind=kCustom, calls=gemm_fusion_dot.3_computation";
+  const std::string backward =
+      "\ngemm_fusion_dot.3_computation {\n"
+      "  parameter_0 = f32[256,512]{1,0} parameter(0)\n"
+      "  tanh.1 = f32[256,512]{1,0} tanh(parameter_0), metadata={op_name=\"jit(step)/jit(main)/jvp(encoder)/tanh\" source_line=7}\n"
+      "  dot.4 = f32[512,16]{1,0} dot(tanh.1, parameter_1), metadata={op_name=\"jit(step)/jit(main)/transpose(jvp(head))/dot_general\"}\n"
+      "  ROOT mul.2 = f32[512,16]{1,0} multiply(dot.4, parameter_2), metadata={op_name=\"jit(step)/jit(main)/mul\"}\n}\n";
+  const std::string text = xla_text_with_path("Thunk:#name=,hlo_op=gemm_fusion_dot.3#", own, backward);
+  const auto range = xla_range(text);
+  ASSERT_TRUE(range) << text;
+  EXPECT_EQ(range->name, "dot_general · gemm_fusion_dot.3");
+  EXPECT_EQ(range->scope, "head");
+  EXPECT_EQ(range->phase, "backward");
+  EXPECT_EQ(xla_text_with_path("Thunk:#hlo_op=gemm_fusion_dot.3#", own, backward), text);
+  EXPECT_EQ(xla_text_with_path("Thunk:#name=jvp(head)/dot_general,hlo_op=dot.1#", own, backward), "") << "it says enough";
+}
+
+TEST(XlaRanges, WithoutAProductTheResultNamesAFusedKernel) {
+  const auto phase_and_name = [](const std::string& called) {
+    const auto range = xla_range(xla_text_with_path("Thunk:#hlo_op=loop_fusion#", "x = f32[] fusion()", called));
+    return range ? range->phase + " " + range->scope + " " + range->name : std::string();
+  };
+  const std::string forward = "a = f32[8]{0} add(b, c), metadata={op_name=\"jit(f)/jvp(net)/add\"}\n";
+  const std::string result = "ROOT m = f32[8]{0} multiply(a, b), metadata={op_name=\"jit(f)/jvp(net)/\\\"odd\\\"/mul\"}\n";
+  EXPECT_EQ(phase_and_name(forward + result), "forward net/\"odd\" mul · loop_fusion");
+  EXPECT_EQ(phase_and_name(forward + "n = f32[8]{0} negate(a), metadata={op_name=\"jit(f)/transpose(jvp(net))/neg\"}\n" + result),
+            "backward net neg · loop_fusion") << "it can only run in the backward pass";
+  EXPECT_EQ(phase_and_name("ROOT t = (f32[8]{0}) tuple(a)\n"), "");
+  EXPECT_EQ(phase_and_name("x op_name=\"cut off\\"), "  cut off\\ · loop_fusion");
+  EXPECT_EQ(xla_text_with_path("XlaModule:#hlo_module=jit_f#", forward, forward), "");
 }
 
 OpTag g_line_now = kNoOp;

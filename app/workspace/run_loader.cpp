@@ -224,13 +224,13 @@ void read_summary(Run& run, const QString& path) {
     run.record_level = QString::fromStdString(level->second);
   if (const auto folder = file.extra.find(prof::kFolderKey); folder != file.extra.end())
     run.record_folder = QString::fromStdString(folder->second);
+  run.loaded = false;
   run.takeAccount(file);
   if (const auto letter = file.extra.find("letter"); letter != file.extra.end() && run.letter < 0)
     run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, kLastLetter);
   if (const auto said = file.extra.find("counters"); said != file.extra.end())
     run.counters_note = QString::fromStdString(said->second);
   run.counters_refused = file.extra.contains("counters_refused");
-  run.loaded = false;
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
     run.time_marks = marks_from(marks->second);
   if (has_choices(file)) run.spec = parse_spec(file.spec);

@@ -155,6 +155,7 @@ FoundSteps StepFinder::find() {
   const bool known = apart || calls_seen_ == allocator_calls_;
   if (calls_seen_ > 0 && known && !(found.by_ranges && let_go_)) calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;
+  found.untraced = untraced_, found.kernels = !kernels_.empty();
   found.allocator_calls_each = calls / count;
   return found;
 }

@@ -13,7 +13,9 @@ namespace ws::prof {
 
 struct FoundSteps {
   std::vector<FoundStep> steps;
+  std::vector<FoundStep> untraced;  // stretches between them of which nothing is known
   bool by_ranges = false;  // true: from the program's ranges; false: from the repeating pattern of kernels
+  bool kernels = false;    // false: of the host alone
   double us_each = 0, allocator_calls_each = 0;
 
   const char* from() const { return by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }

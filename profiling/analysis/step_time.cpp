@@ -40,6 +40,21 @@ StepTime step_time(const RunData& run, const StepSample& sample) {
   return step_time(sample, losses.seen(), run.summary.us_per_step);
 }
 
+StepTime step_time(const FoundSteps& found) {
+  if (!found.kernels) return {};
+  Trace trace;
+  const NameId none = trace.intern("");
+  trace.append(trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(none));
+  for (const FoundStep& stretch : found.untraced) {
+    Span span;
+    span.start = stretch.start, span.duration = static_cast<uint64_t>(stretch.end - stretch.start), span.name = none;
+    trace.append(trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), span);
+  }
+  StepSample sample = sample_steps(trace, trace, 0, {.lengths_only = true});
+  sample.marks_only = false;
+  return step_time(sample, {}, found.us_each);
+}
+
 bool machine_busy(const StepTime& time) {
   constexpr double kWide = 0.5;  // share of the median; on a quiet machine p5 to p95 differ by a few per cent
   return time.has_spread() && time.p95_us - time.p5_us > kWide * time.us.value;

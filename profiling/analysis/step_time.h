@@ -1,6 +1,7 @@
 // Computes the time of a step when a run ends. The result is stored in its file.
 #pragma once
 #include "profiling/analysis/pace.h"
+#include "profiling/analysis/step_finder.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/trace/run_data.h"
 
@@ -11,6 +12,9 @@ namespace ws::prof {
 StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us);
 // Returns the step time stored with the run, or computes it. The sample also begins at steady_since().
 StepTime step_time(const RunData& run, const StepSample& sample);
+
+// Of a recorded program, as opening its file would compute it. Not known if only the host's marks were recorded.
+StepTime step_time(const FoundSteps& found);
 
 // The first step with the final execution settings. Steps before it say nothing about the current speed.
 int64_t steady_since(const std::vector<ChangeMark>& marks);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "profiling/analysis/ranks.h"
+#include "profiling/analysis/step_time.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/launched_rank.h"
 #include "profiling/base/process.h"
@@ -122,6 +123,7 @@ void ProgramWriter::write_steps() {
   keep(builder.finish());
   summary_.steps = static_cast<int64_t>(found.steps.size());
   summary_.us_per_step = found.us_each;
+  summary_.step_time = step_time(found);
   summary_.allocator_calls_per_step = found.allocator_calls_each;
   summary_.extra["steps_from"] = found.from();
 }

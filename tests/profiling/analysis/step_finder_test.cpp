@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "profiling/collectors/clock_window.h"
+#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
+#include "profiling/collectors/clock_window.h"
 
 namespace ws::prof {
 namespace {
@@ -73,6 +75,38 @@ TEST(StepFinder, FindsTheStepsOfKernels) {
   ASSERT_EQ(spans.size(), 100u);
   EXPECT_EQ(spans[41].step, 42u);
   EXPECT_TRUE(spans[41].flags & kEstimated);
+}
+
+// The list of runs shows it without reading the trace.
+TEST(StepFinder, TheStepTimeIsTheOneThatOpeningTheRunComputes) {
+  Program program;
+  program.step();
+  program.now += 400'000;  // a warm-up
+  for (int i = 0; i < 100; ++i) program.step();
+  program.untraced(50);
+  for (int i = 0; i < 100; ++i) program.step();
+  const FoundSteps found = program.finder.find();
+  const StepTime time = step_time(found);
+  EXPECT_NEAR(time.us.value, 4.3, 0.05);
+  EXPECT_TRUE(time.has_spread());
+  RunData run;
+  run.summary.us_per_step = found.us_each;
+  run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(run.trace.intern("step")));
+  run.trace.append(run.trace.track(TrackKind::Stream, "stream 7", "GPU 0"), span_at(SpanKind::Kernel, 0, 0, program.now));
+  for (const FoundStep& rest : found.untraced)
+    run.trace.append(run.trace.track(TrackKind::Overhead, kUntracedTrack, "CPU"), span_at(SpanKind::Overhead, 0, rest.start, rest.end));
+  EXPECT_DOUBLE_EQ(run_stats(run).step_time.us.value, time.us.value);
+  EXPECT_DOUBLE_EQ(run_stats(run).step_time.p95_us, time.p95_us);
+}
+
+TEST(StepFinder, TheHostsMarksAloneAreNoStepTime) {
+  StepFinder finder;
+  std::vector<Span> ranges;
+  for (int i = 0; i < 20; ++i) ranges.push_back(span_at(SpanKind::Phase, 0, i * 200, i * 200 + 150));
+  finder.take(TrackKind::Phases, "CPU ranges", ranges, std::vector<std::string>{"step"});
+  const FoundSteps found = finder.find();
+  EXPECT_EQ(found.steps.size(), 20u);
+  EXPECT_FALSE(step_time(found).known());
 }
 
 // Of windows in which 20 steps and the end of another were recorded.

@@ -80,6 +80,7 @@ class LibraryTest : public QObject {
     QDir().mkpath(folder_.path());
   }
   void twoHundredRunsOpenInUnderASecond();
+  void recordedRunsHaveAStepTimeBeforeTheyAreOpened();
   void namesTagsAndNotesAreKept();
   void whatIsDeletedComesBack();
   void aRunKeepsItsLetterForLife();
@@ -120,6 +121,37 @@ void LibraryTest::twoHundredRunsOpenInUnderASecond() {
   timer.restart();
   library.refresh();  // nothing is new
   QVERIFY(timer.elapsed() < 300 * kSlower * ws::test::busy());
+}
+
+// From the summary alone. A file of an older version has the mean only, until the run is opened.
+void LibraryTest::recordedRunsHaveAStepTimeBeforeTheyAreOpened() {
+  prof::RunSummary s;
+  s.origin = "record", s.status = "finished", s.steps = 5, s.us_per_step = 3000;
+  const auto write = [&](const char* name) {
+    prof::RunFileWriter writer(at(name).toStdString(), s);
+    prof::Trace trace;
+    test::add_steps(trace, test::StepStyle::GraphArena, 0, 5);
+    writer.add(trace);
+    writer.finish();
+  };
+  s.name = "old", write("old.wsrun");
+  s.name = "new", s.step_time = {{2500, 20}, 2400, 2700}, write("new.wsrun");
+  s.name = "none", s.step_time = {}, s.us_per_step = 0, write("none.wsrun");
+  RunLibrary library(folder_.path());
+  library.refresh();
+  LibraryModel model(&library);
+  std::map<QString, QString> shown;
+  for (int row = 0; row < model.rowCount({}); ++row) {
+    QVERIFY(!model.run(row)->loaded);
+    shown[model.run(row)->title] = model.index(row, LibraryModel::StepTime).data().toString();
+  }
+  QCOMPARE(shown["old"], step_time_text(3000));
+  QCOMPARE(shown["new"], step_time_text(2500));
+  QCOMPARE(shown["none"], step_time_text(std::nan("")));
+  Run* old = library.byPath(at("old.wsrun"));
+  library.setTicked(old, true);
+  QTRY_VERIFY(old->loaded);
+  QVERIFY(old->step_time.known() && old->stepUs() < 1000);
 }
 
 void LibraryTest::namesTagsAndNotesAreKept() {

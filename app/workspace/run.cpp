@@ -8,6 +8,7 @@
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "profiling/analysis/step_time.h"
+#include "profiling/recording/record_program.h"
 #include "profiling/trace/lod.h"
 
 namespace ws::app {
@@ -113,6 +114,10 @@ void Run::takeAccount(const prof::RunSummary& account) {
   // The account of a training is final, even if it has no step time.
   const bool of_training = origin == RunOrigin::Live && !account.created.empty();
   if (of_training || account.step_time.known()) step_time = account.step_time;
+  // Until its details are read, the mean stands for the step time that is computed then.
+  else if (!loaded && account.us_per_step > 0) step_time = prof::step_time({}, {}, account.us_per_step);
+  for (const auto& [key, text] : account.extra)
+    if (key.starts_with(prof::kSourceKey)) sources[key.substr(std::string_view(prof::kSourceKey).size())] = text;
   if (account.tracing_cost.known()) tracing_cost = account.tracing_cost;
 }
 

@@ -61,6 +61,7 @@ class Run : public QObject {
   QStringList command;   // command of a recorded program, which can be recorded again
   QString record_level;  // how much of its Python was recorded
   QString record_folder;  // where it was started: its source files are below
+  std::map<std::string, std::string> sources;  // of its code that is in no file, by path: cells of a notebook
   RunOrigin origin = RunOrigin::Live;
   QDateTime created;
   RunSpec spec;  // its current choices: takeChange() puts the changes made during the run into them

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 namespace ws::prof {
 
@@ -18,6 +19,13 @@ std::optional<SourcePlace> source_place(std::string_view place) {
   if (std::from_chars(where.data() + colon + 1, end, found.line).ptr != end || found.line < 1) return {};
   found.path = where.substr(0, colon);
   return found;
+}
+
+SourceFile source_of_text(std::string_view text) {
+  SourceFile file;
+  std::istringstream in{std::string(text)};
+  for (std::string line; std::getline(in, line);) file.lines.push_back(line);
+  return file;
 }
 
 SourceFile read_source(const std::string& folder, const std::string& path, int64_t recorded_s) {

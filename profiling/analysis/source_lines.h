@@ -21,6 +21,7 @@ struct SourceFile {
   bool changed = false;  // since it was recorded
 };
 // `folder`: where the program ran. `recorded_s`: when, in seconds since 1970.
+SourceFile source_of_text(std::string_view text);  // of code that is in no file
 SourceFile read_source(const std::string& folder, const std::string& path, int64_t recorded_s);
 
 }  // namespace ws::prof

@@ -215,11 +215,12 @@ WARPSCOPE_SHOWN int warpscope_learn_frames(const int64_t* said, unsigned long th
   });
 }
 
-// `thread_name`: a Python function that is called with the number of a thread. `native`: with native frames.
-WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, int native) {
+// Python functions: `thread_name` is called with the number of a thread, `learned` after code was seen for the first time.
+// `native`: with native frames.
+WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, void* learned, int native) {
   const std::lock_guard one(g_sampling);
   if (g_sampling_over || g_sampler || !recorder() || !python().has_frames()) return;
-  python().increase(thread_name);
+  python().increase(thread_name), python().increase(learned);
   const auto name_of = [thread_name](unsigned long thread) {
     const int lock = python().lock();
     void* name = python().call(thread_name, "k", thread);
@@ -230,7 +231,15 @@ WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, int native) {
     python().unlock(lock);
     return copy;
   };
-  g_sampler = new HostSampler({.thread_name = name_of, .native = native != 0, .notes = notes_of_recorder});
+  const auto tell_learned = [learned] {
+    const int lock = python().lock();
+    if (void* none = python().call(learned, nullptr))
+      python().decrease(none);
+    else
+      python().clear();
+    python().unlock(lock);
+  };
+  g_sampler = new HostSampler({.thread_name = name_of, .learned = tell_learned, .native = native != 0, .notes = notes_of_recorder});
 }
 
 // Call it before the interpreter ends, without the interpreter's lock.

@@ -68,6 +68,7 @@ inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kPythonLevelKey = "record_level";
 inline constexpr const char* kFolderKey = "record_folder";  // where the program was started
+inline constexpr const char* kSourceKey = "source:";         // before a path: the text of code that is in no file
 // Sentences on what this Python or PyTorch did not let us record.
 inline constexpr const char* kNotRecorded[] = {"program_lines", "program_ops", "program_memory"};
 inline constexpr const char* kExitStatusKey = "exit_status";  // of a program that ended by exit()

@@ -367,8 +367,7 @@ void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
   for (const prof::Track& track : run_->trace.tracks())
     if (track.kind == prof::TrackKind::Steps)
       prof::for_each_span(track, range.begin, range.end, [&](const prof::Span&) { return ++steps, true; });
-  source_->showLine(run_->record_folder, run_->created.toSecsSinceEpoch(), *place,
-                    prof::time_by_line(run_->trace, range, place->path), steps);
+  source_->showLine(*run_, *place, prof::time_by_line(run_->trace, range, place->path), steps);
 }
 
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {

@@ -8,6 +8,7 @@
 
 #include "app/text/units.h"
 #include "app/widgets/table_style.h"
+#include "app/workspace/run.h"
 
 namespace ws::app {
 
@@ -52,9 +53,20 @@ SourceView::SourceView(QWidget* parent) : QWidget(parent), table_(new QTableView
 
 QString SourceView::note() const { return note_->isHidden() ? QString() : note_->text(); }
 
-void SourceView::showLine(const QString& folder, qint64 recorded_s, const prof::SourcePlace& place, std::map<int, int64_t> times,
-                          int64_t steps) {
-  prof::SourceFile file = prof::read_source(folder.toStdString(), place.path, recorded_s);
+namespace {
+
+prof::SourceFile source_of(const Run& run, const std::string& path) {
+  const std::string folder = run.record_folder.toStdString();
+  for (const std::string& name : {path, folder + "/" + path})
+    if (const auto typed = run.sources.find(name); typed != run.sources.end()) return prof::source_of_text(typed->second);
+  const qint64 recorded_s = run.created.toSecsSinceEpoch();
+  return prof::read_source(folder, path, recorded_s);
+}
+
+}  // namespace
+
+void SourceView::showLine(const Run& run, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps) {
+  prof::SourceFile file = source_of(run, place.path);
   if (!file.problem.empty())
     note_->setText(QString::fromStdString(file.problem));
   else if (file.changed)

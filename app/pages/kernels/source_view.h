@@ -10,6 +10,8 @@ class QLabel;
 
 namespace ws::app {
 
+class Run;
+
 class SourceModel : public QAbstractTableModel {
   Q_OBJECT
  public:
@@ -32,8 +34,8 @@ class SourceView : public QWidget {
   Q_OBJECT
  public:
   explicit SourceView(QWidget* parent = nullptr);
-  // If the file is gone or was changed since, a note says so.
-  void showLine(const QString& folder, qint64 recorded_s, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps);
+  // A note tells if the file is gone or was changed since it was recorded.
+  void showLine(const Run& run, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps);
   QTableView* table() const { return table_; }
   QString note() const;
 

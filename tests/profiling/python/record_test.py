@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ def python_with(module):
 
 
 TORCH = python_with("torch")
+JUPYTER = python_with("ipykernel, nbclient")
 needs_torch = unittest.skipUnless(TORCH, "no python3 here has PyTorch (Debian: python3-torch)")
 
 
@@ -158,11 +160,18 @@ print("%.9f" % loss.item())
 """
 
 
-NOTEBOOK = """
-import code, sys
-console = code.InteractiveConsole()
+# Cells are compiled as IPython does it: each has a name of its own, and linecache has its text.
+CELLS = """
+import linecache, sys
+names, cells = {"__name__": "__main__"}, 0
 def cell(text):
-    console.push(text + chr(10))
+    global cells
+    cells += 1
+    path = f"<ipython-input-{cells}-0a1b2c>"
+    linecache.cache[path] = (len(text), None, text.splitlines(True), path)
+    exec(compile(text, path, "exec"), names)
+"""
+NOTEBOOK = CELLS + """
 cell("import torch, warpscope")
 cell("net = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))")
 cell("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)")
@@ -174,10 +183,19 @@ cell("print(warpscope.recorded())")
 cell("train(20)")
 cell("warpscope.attach('twice.wsrun')")
 """
+# A client of Jupyter starts a kernel and sends it two cells.
+JUPYTER_NOTEBOOK = """
+import nbclient, nbformat
+cell = nbformat.v4.new_code_cell
+work = "# a cell\\nimport time, warpscope\\n\\ndef work():\\n    with warpscope.range('augment'):\\n        time.sleep(0.5)\\n    return 7"
+book = nbformat.v4.new_notebook(cells=[cell(work), cell("work()")])
+nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute()
+print(book.cells[1].outputs[0]["data"]["text/plain"])
+"""
 
 
-@needs_torch
 class Notebook(Recorded):
+    @needs_torch
     def test_a_cell_begins_a_recording_of_the_models_that_are_there(self):
         done = self.run_plain([TORCH, self.write("cells.py", NOTEBOOK), CLI], PYTHONPATH=PACKAGE)
         self.assertEqual(done.stdout, "False\nTrue\n", done.stderr)
@@ -189,7 +207,37 @@ class Notebook(Recorded):
         self.assertEqual(counts[("", "SGD.step", "optimizer")], 20, "the optimizer was made before")
         self.assertEqual(sum(row[-2:-1] == [str(step)] for row in self.scalars() for step in range(1, 21)), 20)
         lines = {arguments.get("line") for _, name, arguments, _ in self.events() if name == "aten::addmm"}
-        self.assertEqual(lines, {"<console>:4 in train"})
+        self.assertEqual(lines, {"<ipython-input-4-0a1b2c>:4 in train"})
+        kept = self.sources()
+        self.assertIn("loss = net(torch.ones(8, 16)).sum()", kept["<ipython-input-4-0a1b2c>"].split("\n")[3])
+
+    def test_cells_of_a_recorded_program_keep_their_source(self):
+        text = CELLS + (
+            'cell("import time, warpscope\\ndef work():\\n  with warpscope.range(\'augment\'):\\n    time.sleep(0.5)")\n'
+            'cell("work()")\nprint(cells)\nimport code\n'
+            "code.InteractiveConsole(names).push(\"with warpscope.range('typed'): pass\\n\")\n"
+        )
+        done = self.record(["python3", self.write("cells.py", text)], PYTHONPATH=PACKAGE)
+        self.assertEqual((done.returncode, done.stdout), (0, "2\n"), done.stderr)
+        lines = {name: arguments.get("line") for _, name, arguments, _ in self.events() if name in ("augment", "typed")}
+        self.assertEqual(lines, {"augment": "<ipython-input-1-0a1b2c>:3 in work", "typed": "<console>:1 in <module>"})
+        self.assertEqual(self.sources()["<ipython-input-2-0a1b2c>"], "work()")
+
+    @unittest.skipUnless(JUPYTER, "no python3 here has Jupyter (Debian: python3-ipykernel, python3-nbclient)")
+    def test_a_notebook_of_jupyter(self):
+        self.write("notebook.py", JUPYTER_NOTEBOOK)
+        done = self.record([JUPYTER, "notebook.py"], PYTHONPATH=PACKAGE, HOME=self.folder, IPYTHONDIR=self.folder)
+        self.assertEqual((done.returncode, done.stdout), (0, "7\n"), done.stderr)
+        (line,) = {arguments.get("line") for _, name, arguments, _ in self.events() if name == "augment"}
+        self.assertRegex(line, r"^\S*ipykernel_[0-9]+/[0-9]+\.py:5 in work$")
+        path = line.split(":")[0]
+        self.assertEqual([text.split("\n")[4] for name, text in self.sources().items() if name.endswith(path)],
+                         ["    with warpscope.range('augment'):"])
+
+    def sources(self):
+        with sqlite3.connect(os.path.join(self.folder, "r.wsrun")) as file:
+            kept = dict(file.execute("SELECT key, value FROM meta"))
+        return {key[len("source:"):]: value for key, value in kept.items() if key.startswith("source:")}
 
     def test_what_is_missing_is_said(self):
         text = "import warpscope\ntry:\n    warpscope.attach('n.wsrun', program='/no/such/cli')\nexcept RuntimeError as e:\n    print(e)\n"
@@ -367,8 +415,6 @@ class Torch(Recorded):
 
     def test_the_command_is_kept_for_record_again(self):
         self.recorded("ops")
-        import sqlite3
-
         with sqlite3.connect(os.path.join(self.folder, "r.wsrun")) as file:
             kept = dict(file.execute("SELECT key, value FROM meta"))
         command = json.loads(kept["record_command"])
@@ -730,10 +776,18 @@ class Strange(Recorded):
     def test_a_virtual_environment_with_spaces_in_its_path(self):
         python = os.path.join(self.folder, "its own ü", "bin", "python3")
         subprocess.run(["python3", "-m", "venv", "--without-pip", os.path.dirname(os.path.dirname(python))], check=True)
-        path = self.write("a folder/spin ü.py", "import time\ndef hot():\n    time.sleep(0.7)\nhot()\n")
-        self.assertEqual(self.record([python, path]).returncode, 0)
-        stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
-        self.assertTrue(any("hot (a folder/spin ü.py:3)" in stack for stack in stacks), stacks)
+        name = "a < b; c > d (e:1)/spin ü.py"  # what stands between frames where stacks are text
+        path = self.write(name, "import time, warpscope\ndef hot():\n    with warpscope.range('augment'): time.sleep(0.7)\nhot()\n")
+        self.assertEqual(self.record([python, path], PYTHONPATH=PACKAGE).returncode, 0)
+        subprocess.run([CLI, "convert", "r.wsrun", "a.speedscope.json"], cwd=self.folder, check=True, capture_output=True)
+        with open(os.path.join(self.folder, "a.speedscope.json")) as file:
+            frames = {(frame["name"], frame.get("file"), frame.get("line")) for frame in json.load(file)["shared"]["frames"]}
+        self.assertIn((f"hot ({name}:3)", name, 3), frames)
+        lines = {arguments.get("line") for _, name, arguments, _ in self.events() if name == "augment"}
+        self.assertEqual(lines, {f"{name}:3 in hot"})
+        subprocess.run([CLI, "convert", "r.json", "again.collapsed"], cwd=self.folder, check=True, capture_output=True)
+        with open(os.path.join(self.folder, "again.collapsed")) as file:
+            self.assertIn(f";<module> ({name}:4);hot ({name}:3)".replace(name, name.replace(";", ",")), file.read())
 
     def test_a_program_with_python_inside_is_heard(self):
         config = shutil.which("/usr/bin/python3-config")

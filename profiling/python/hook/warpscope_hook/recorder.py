@@ -164,11 +164,11 @@ class Recorder:
 
         return outer()
 
-    def sample(self, thread_name, native):
+    def sample(self, thread_name, learned, native):
         if self._library:
             start = ctypes.PyDLL(self._path).warpscope_sampler_start
-            start.argtypes = [ctypes.py_object, ctypes.c_int]
-            start(thread_name, native)
+            start.argtypes = [ctypes.py_object, ctypes.py_object, ctypes.c_int]
+            start(thread_name, learned, native)
 
     def stop_sampling(self):
         if self._library:

@@ -6,6 +6,8 @@ import sys
 import threading
 import time
 
+from . import sources
+
 SETTLE = 0.2  # seconds; a helper process that ends sooner leaves no recording
 SETTLE_BEFORE_TORCH = 3.0
 
@@ -16,6 +18,7 @@ _over = False  # the interpreter is ending: its lock must not be waited for any 
 def start(api):
     # Registered here: a program may end while the thread below begins.
     atexit.register(_stop, api)
+    atexit.register(sources.Sources(api.recorder).keep)  # runs before the line above
     _thread.start_new_thread(_run, (api,))  # not in threading.enumerate() of the program
 
 
@@ -51,7 +54,7 @@ def _run(api):
         if api.begin() and api.reads_frames:
             with _lock:
                 if not _over:
-                    api.recorder.sample(_thread_name, api.level >= 3)
+                    api.recorder.sample(_thread_name, sources.Sources(api.recorder).keep, api.level >= 3)
     except BaseException:
         return  # the interpreter is ending
 

@@ -81,6 +81,16 @@ void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
   panel.refresh();
   QVERIFY2(panel.source()->note().contains("is not there any more"), qPrintable(panel.source()->note()));
   QCOMPARE(lines.rowCount(), 0);
+  // A cell of a notebook is in no file: its text came with the run.
+  for (prof::OpInfo& op : run->trace.ops) op.stack = prof::stack_from_text("<ipython-input-3-ab>:2 in train");
+  prof::RunSummary account;
+  account.extra["source:<ipython-input-3-ab>"] = "def train():\n    net(x)\n";
+  run->takeAccount(account);
+  panel.refresh();
+  QVERIFY(panel.source()->note().isEmpty());
+  QCOMPARE(lines.rowCount(), 2);
+  QCOMPARE(panel.source()->table()->currentIndex().row(), 1);
+  QCOMPARE(lines.index(1, SourceModel::Text).data().toString(), "    net(x)");
 }
 
 void KernelsTest::aLineHasTheTimeOfWhatItCalls() {

@@ -150,11 +150,11 @@ QString FlameView::tip(uint32_t index) const {
     return text;
   }
   text += "\n" + tr("%1, %2 % of what is shown; alone %3").arg(time(node.ns), fixed_text(100 * node.ns / all, 1), time(node.alone));
-  std::vector<std::pair<std::string, double>> lines(node.lines.begin(), node.lines.end());
-  std::ranges::stable_sort(lines, std::greater<>{}, &std::pair<std::string, double>::second);
+  std::vector<std::pair<int, double>> lines(node.lines.begin(), node.lines.end());
+  std::ranges::stable_sort(lines, std::greater<>{}, &std::pair<int, double>::second);
   constexpr size_t kLines = 5;
   for (size_t i = 0; i < std::min(kLines, lines.size()); ++i)
-    text += "\n" + tr("line %1: %2").arg(QString::fromStdString(lines[i].first), time(lines[i].second));
+    text += "\n" + tr("line %1: %2").arg(QString::number(lines[i].first), time(lines[i].second));
   return text;
 }
 

@@ -1,25 +1,12 @@
 #include "profiling/analysis/flame_tree.h"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
-#include <unordered_map>
+#include <tuple>
 
 namespace ws::prof {
 namespace {
-
-struct StackFrame {
-  std::string function, path, line;
-};
-
-// "Net.forward (net.py:12)"
-StackFrame stack_frame(std::string_view text) {
-  const size_t open = text.rfind(" (");
-  if (open == std::string_view::npos || !text.ends_with(')')) return {std::string(text), {}, {}};
-  const std::string_view place = text.substr(open + 2, text.size() - open - 3);
-  const size_t colon = place.rfind(':');
-  if (colon == std::string_view::npos) return {std::string(text.substr(0, open)), std::string(place), {}};
-  return {std::string(text.substr(0, open)), std::string(place.substr(0, colon)), std::string(place.substr(colon + 1))};
-}
 
 class FlameBuilder {
  public:
@@ -37,23 +24,19 @@ class FlameBuilder {
   }
 
  private:
-  void add(std::string_view stack, double ns, double FlameNode::*to) {
+  void add(const FrameStack& stack, double ns, double FlameNode::*to) {
     uint32_t at = 0;
     tree_[0].*to += ns;
-    std::string line;
-    while (!stack.empty()) {
-      const size_t cut = std::min(stack.find(';'), stack.size());
-      const StackFrame frame = stack_frame(stack.substr(0, cut));
-      stack.remove_prefix(std::min(cut + 1, stack.size()));
+    for (const CodeFrame& frame : stack) {
       at = inside(at, frame);
       tree_[at].*to += ns;
-      if (to == &FlameNode::ns && !frame.line.empty()) tree_[at].lines[frame.line] += ns;
+      if (to == &FlameNode::ns && frame.line > 0) tree_[at].lines[frame.line] += ns;
     }
     if (to == &FlameNode::ns) tree_[at].alone += ns;
   }
-  uint32_t inside(uint32_t outer, const StackFrame& frame) {
+  uint32_t inside(uint32_t outer, const CodeFrame& frame) {
     const auto [at, fresh] =
-        places_.try_emplace(std::to_string(outer) + '\n' + frame.function + '\n' + frame.path, static_cast<uint32_t>(tree_.size()));
+        places_.try_emplace({outer, frame.function, frame.path}, static_cast<uint32_t>(tree_.size()));
     if (!fresh) return at->second;
     FlameNode node;
     node.function = frame.function, node.path = frame.path;
@@ -64,7 +47,7 @@ class FlameBuilder {
   }
 
   FlameTree tree_;
-  std::unordered_map<std::string, uint32_t> places_;
+  std::map<std::tuple<uint32_t, std::string, std::string>, uint32_t> places_;  // by the outer node
 };
 
 }  // namespace
@@ -84,9 +67,10 @@ FlameTree flame_difference(const HostStacks& baseline, double baseline_steps, co
 
 bool is_own_path(const std::string& path) {
   if (path.empty()) return false;
-  for (const std::string_view other : {"site-packages/", "dist-packages/", "/lib/python", "<frozen", ".so"})
+  for (const std::string_view other : {"site-packages/", "dist-packages/", "/lib/python", "<frozen"})
     if (path.find(other) != std::string::npos) return false;
-  return true;
+  const std::string_view file = std::string_view(path).substr(path.rfind('/') + 1);
+  return !file.ends_with(".so") && file.find(".so.") == std::string_view::npos;
 }
 
 }  // namespace ws::prof

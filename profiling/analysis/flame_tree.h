@@ -17,7 +17,7 @@ struct FlameNode {
   uint32_t parent = 0;
   int depth = 0;              // 0 for the root
   std::vector<uint32_t> inside;     // most time first
-  std::map<std::string, double> lines;  // time by line inside the function: "12" → ns
+  std::map<int, double> lines;      // time by line inside the function, in ns
 };
 using FlameTree = std::vector<FlameNode>;  // [0]: the root with all time. Empty if there are no samples
 

@@ -49,11 +49,6 @@ class LaunchedTimes {
   std::unordered_map<uint64_t, int64_t> times_;
 };
 
-std::string plain(std::string text) {
-  std::ranges::replace(text, ';', ',');
-  return text;
-}
-
 // Each line once, however often it is in the stack.
 std::vector<std::string> lines_of_stack(const OpInfo& op) {
   std::vector<std::string> lines;
@@ -70,7 +65,7 @@ void tree_text(const FlameTree& tree, uint32_t node, std::string& text) {
   for (const uint32_t i : tree[node].inside) {
     const FlameNode& inner = tree[i];
     if (inner.ns < kLeastShare * tree[0].ns) continue;
-    const std::string lines = inner.lines.size() == 1 ? ":" + inner.lines.begin()->first : "";
+    const std::string lines = inner.lines.size() == 1 ? ":" + std::to_string(inner.lines.begin()->first) : "";
     text += table_row("{:10.2f} {:7.2f}  {}{}{}", inner.ns * 1e-6, 100 * inner.ns / tree[0].ns,
                       std::string(static_cast<size_t>(2 * (inner.depth - 1)), ' '), inner.function,
                       inner.path.empty() ? "" : " (" + inner.path + lines + ")");
@@ -83,18 +78,17 @@ void tree_text(const FlameTree& tree, uint32_t node, std::string& text) {
 HostStacks launch_stacks(const Trace& trace, TimeRange range) {
   HostStacks stacks;
   LaunchedTimes(trace, range).each([&](const OpInfo& op, const std::string& name, int64_t ns) {
-    std::string text;
-    const std::string op_text = plain(op.name.empty() ? "(no op)" : op.name) + ";";
+    FrameStack stack;
+    const CodeFrame op_frame{"", 0, op.name.empty() ? "(no op)" : op.name};
     bool named = false;
     for (const CodeFrame& frame : stack_of(op)) {
-      if (frame.line == 0 && !named) text += op_text, named = true;  // its native frames follow it
-      text += plain(frame_text(frame)) + ";";
+      if (frame.line == 0 && !named) stack.push_back(op_frame), named = true;  // its native frames follow it
+      stack.push_back(frame);
     }
-    if (text.empty()) text = "(no line);";
-    if (!named) text += op_text;
-    text.pop_back();
-    if (name != op.name) text += ";" + plain(short_kernel_name(name));
-    if (ns > 0) stacks[text] += ns;
+    if (stack.empty()) stack.push_back({"", 0, "(no line)"});
+    if (!named) stack.push_back(op_frame);
+    if (name != op.name) stack.push_back({"", 0, short_kernel_name(name)});
+    if (ns > 0) stacks[std::move(stack)] += ns;
   });
   return stacks;
 }

@@ -13,7 +13,7 @@
 
 namespace ws::prof {
 
-// Each stack ends with the op and the kernel: "main (train.py:60);forward (net.py:12);aten::addmm;gemm". What the backward
+// Each stack ends with the op and the kernel: main (train.py:60), forward (net.py:12), aten::addmm, gemm. What the backward
 // pass launches has the stack of the forward op.
 HostStacks launch_stacks(const Trace& trace, TimeRange range);
 bool has_launch_stacks(const Trace& trace);  // false for runs recorded below level lines

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <ranges>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -205,23 +204,12 @@ std::string to_json(const std::vector<ModuleNode>& tree) {
 
 namespace {
 
-// Converts "inner < outer" to "outer;inner".
-std::string outermost_first(std::string_view stack) {
-  constexpr std::string_view kCalledBy = " < ";
-  std::vector<std::string> frames;
-  while (!stack.empty() && frames.size() < kMostStackFrames) {
-    const size_t cut = std::min(stack.find(kCalledBy), stack.size());
-    std::string& frame = frames.emplace_back(stack.substr(0, cut));
-    if (frame.starts_with("_Z")) {  // a symbol that the recorder could not read
-      const size_t place = std::min(frame.rfind(" ("), frame.size());
-      frame = short_function_name(frame.substr(0, place)) + frame.substr(place);
-    }
-    std::ranges::replace(frame, ';', ',');
-    stack.remove_prefix(std::min(cut + kCalledBy.size(), stack.size()));
-  }
-  std::string turned;
-  for (const std::string& frame : frames | std::views::reverse) turned.append(turned.empty() ? "" : ";").append(frame);
-  return turned;
+// Symbols that the recorder could not read are made short.
+FrameStack shown_frames(const Trace& trace, NameId name) {
+  FrameStack frames = sampled_frames(trace, name);
+  for (CodeFrame& frame : frames)
+    if (frame.function.starts_with("_Z")) frame.function = short_function_name(frame.function);
+  return frames;
 }
 
 CoveredTime gpu_time(const Trace& trace) {
@@ -232,16 +220,6 @@ CoveredTime gpu_time(const Trace& trace) {
   return CoveredTime(std::move(busy));
 }
 
-std::vector<std::string> frames_of(std::string_view stack) {
-  std::vector<std::string> frames;
-  while (!stack.empty()) {
-    const size_t cut = std::min(stack.find(';'), stack.size());
-    frames.emplace_back(stack.substr(0, cut));
-    stack.remove_prefix(std::min(cut + 1, stack.size()));
-  }
-  return frames;
-}
-
 }  // namespace
 
 bool has_samples(const Trace& trace) { return std::ranges::any_of(trace.tracks(), is_sample_row); }
@@ -250,7 +228,7 @@ HostStacks host_stacks(const Trace& trace) { return host_stacks(trace, {}); }
 
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
   HostStacks stacks;
-  std::unordered_map<uint32_t, std::string> turned;
+  std::unordered_map<uint32_t, FrameStack> known;
   const CoveredTime busy = options.gaps_only ? gpu_time(trace) : CoveredTime();
   for (const Track& track : trace.tracks()) {
     if (!is_sample_row(track)) continue;
@@ -261,17 +239,30 @@ HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
     });
     const std::string thread = track.name.substr(std::string_view("samples of ").size());
     for (const auto& [name, ns] : times) {
-      const auto [at, fresh] = turned.try_emplace(name);
-      if (fresh) at->second = outermost_first(trace.name(NameId{name}));
-      if (ns > 0) stacks[thread + (at->second.empty() ? "" : ";" + at->second)] += ns;
+      const auto [at, fresh] = known.try_emplace(name);
+      if (fresh) at->second = shown_frames(trace, NameId{name});
+      if (ns <= 0) continue;
+      FrameStack stack{{"", 0, thread}};
+      stack.insert(stack.end(), at->second.begin(), at->second.end());
+      stacks[std::move(stack)] += ns;
     }
   }
   return stacks;
 }
 
 std::string collapsed_text(const HostStacks& stacks) {
+  std::map<std::string, int64_t> lines;
+  for (const auto& [stack, ns] : stacks) {
+    std::string line;
+    for (const CodeFrame& frame : stack) {
+      std::string text = frame_text(frame);
+      std::ranges::replace(text, ';', ',');
+      line.append(line.empty() ? "" : ";").append(text);
+    }
+    lines[std::move(line)] += ns;
+  }
   std::string text;
-  for (const auto& [stack, ns] : stacks) text += table_row("{} {}", stack, (ns + 500) / 1000);
+  for (const auto& [line, ns] : lines) text += table_row("{} {}", line, (ns + 500) / 1000);
   return text;
 }
 
@@ -279,14 +270,16 @@ namespace {
 
 // Adds new frames to `frames`; `numbers` has their indices.
 nlohmann::ordered_json speedscope_profile(const HostStacks& stacks, const std::string& name, nlohmann::ordered_json& frames,
-                                          std::map<std::string, size_t>& numbers) {
+                                          std::map<CodeFrame, size_t>& numbers) {
   auto samples = nlohmann::ordered_json::array(), weights = nlohmann::ordered_json::array();
   int64_t all = 0;
   for (const auto& [stack, ns] : stacks) {
     auto sample = nlohmann::ordered_json::array();
-    for (const std::string& frame : frames_of(stack)) {
+    for (const CodeFrame& frame : stack) {
       const auto [at, fresh] = numbers.try_emplace(frame, numbers.size());
-      if (fresh) frames.push_back({{"name", frame}});
+      if (fresh) frames.push_back({{"name", frame_text(frame)}});
+      if (fresh && !frame.path.empty()) frames.back()["file"] = frame.path;
+      if (fresh && frame.line > 0) frames.back()["line"] = frame.line;
       sample.push_back(at->second);
     }
     samples.push_back(std::move(sample));
@@ -301,7 +294,7 @@ nlohmann::ordered_json speedscope_profile(const HostStacks& stacks, const std::s
 
 std::string speedscope_json(const std::vector<std::pair<std::string, HostStacks>>& profiles) {
   auto frames = nlohmann::ordered_json::array(), list = nlohmann::ordered_json::array();
-  std::map<std::string, size_t> numbers;
+  std::map<CodeFrame, size_t> numbers;
   for (const auto& [name, stacks] : profiles) list.push_back(speedscope_profile(stacks, name, frames, numbers));
   const nlohmann::ordered_json file{{"$schema", "https://www.speedscope.app/file-format-schema.json"},
                                     {"shared", {{"frames", frames}}},
@@ -315,24 +308,24 @@ std::string speedscope_json(const HostStacks& stacks, const std::string& name) {
 
 std::string host_text(const HostStacks& stacks) {
   if (stacks.empty()) return "\nNo stacks were sampled: the program ran no Python, or not for long enough.\n";
-  std::map<std::string, std::pair<int64_t, int64_t>> functions;  // excluding and including called functions
+  std::map<CodeFrame, std::pair<int64_t, int64_t>> functions;  // excluding and including called functions
   int64_t all = 0;
   for (const auto& [stack, ns] : stacks) {
     all += ns;
-    std::vector<std::string> frames = frames_of(stack);
-    if (frames.size() > 1) frames.erase(frames.begin());  // removes the thread
-    functions[frames.back()].first += ns;
-    for (const std::string& frame : std::set<std::string>(frames.begin(), frames.end())) functions[frame].second += ns;
+    if (stack.empty()) continue;
+    functions[stack.back()].first += ns;
+    const auto first = stack.begin() + (stack.size() > 1 ? 1 : 0);  // without the thread
+    for (const CodeFrame& frame : std::set<CodeFrame>(first, stack.end())) functions[frame].second += ns;
   }
-  std::vector<std::pair<std::string, std::pair<int64_t, int64_t>>> rows(functions.begin(), functions.end());
+  std::vector<std::pair<CodeFrame, std::pair<int64_t, int64_t>>> rows(functions.begin(), functions.end());
   sort_rows(rows, [](const auto& a, const auto& b) { return a.second > b.second; });
   constexpr size_t kMost = 60;
   std::string text = formatted("\n{:>10} {:>7} {:>10}  host time by function and line\n", "alone ms", "%", "with calls");
-  for (const auto& [name, times] : rows) {
-    if (&rows[std::min(kMost, rows.size() - 1)].first == &name && rows.size() > kMost) break;
+  for (const auto& [frame, times] : rows) {
+    if (&rows[std::min(kMost, rows.size() - 1)].first == &frame && rows.size() > kMost) break;
     text += table_row("{:10.2f} {:7.2f} {:10.2f}  {}", static_cast<double>(times.first) * 1e-6,
                       100 * static_cast<double>(times.first) / static_cast<double>(std::max<int64_t>(all, 1)),
-                      static_cast<double>(times.second) * 1e-6, name);
+                      static_cast<double>(times.second) * 1e-6, frame_text(frame));
   }
   return text;
 }

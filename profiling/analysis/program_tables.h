@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/time_range.h"
 
 namespace ws::prof {
@@ -35,8 +36,9 @@ std::vector<ModuleNode> module_tree(const Trace& trace);
 std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps);
 std::string to_json(const std::vector<ModuleNode>& tree);
 
-// Time by stack, outermost frame first, with ";" between frames: "main (train.py:9);forward (net.py:3)".
-using HostStacks = std::map<std::string, int64_t>;
+// Time by stack, outermost frame first. The first one is the thread; a frame without a path is a thread, an op or a kernel.
+using FrameStack = std::vector<CodeFrame>;
+using HostStacks = std::map<FrameStack, int64_t>;
 struct HostStackOptions {
   bool gaps_only = false;  // only the time while the GPU waited
   TimeRange range{-kAlways, kAlways};
@@ -44,7 +46,8 @@ struct HostStackOptions {
 bool has_samples(const Trace& trace);  // of the host's stacks
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options);
 HostStacks host_stacks(const Trace& trace);
-std::string collapsed_text(const HostStacks& stacks);  // one line per stack: "stack µs", as flamegraph.pl reads it
+// One line per stack, as flamegraph.pl reads it: "main (train.py:9);forward (net.py:3) 120", in µs.
+std::string collapsed_text(const HostStacks& stacks);
 // `profiles`: stacks with a name each; speedscope lets one choose between them.
 std::string speedscope_json(const std::vector<std::pair<std::string, HostStacks>>& profiles);
 std::string speedscope_json(const HostStacks& stacks, const std::string& name);

@@ -208,7 +208,7 @@ TimeNs step_period(const Trace& marks) {
 
 void copy_trace(const Trace& from, TimeRange range, Trace& to) {
   // Interns names and details in the same order, so that the ids stay valid.
-  for (size_t i = 0; i < from.name_count(); ++i) to.intern(from.name(static_cast<NameId>(i)));
+  for (size_t i = 0; i < from.name_count(); ++i) to.intern(from, static_cast<NameId>(i));
   for (size_t i = 1; i < from.detail_count(); ++i) to.intern(from.detail(static_cast<DetailId>(i)));
   to.ops = from.ops, to.memory_sources = from.memory_sources;
   for (const Track& track : from.tracks()) {

@@ -1,5 +1,6 @@
 // The source lines and functions through which a program reached an op.
 #pragma once
+#include <compare>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@ struct CodeFrame {
   std::string path;  // of a source file; of a library, if the line is not known
   int line = 0;      // 0: not known
   std::string function;
-  bool operator==(const CodeFrame&) const = default;
+  auto operator<=>(const CodeFrame&) const = default;
 };
 
 struct CodeStack {

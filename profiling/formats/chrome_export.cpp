@@ -97,17 +97,34 @@ class ChromeWriter {
 
   // Stacks with common callers share their frames, as the format asks.
   void stack_frames() {
-    std::map<std::pair<size_t, std::string>, size_t> numbers;  // by caller and text
-    stacks_.resize(trace_.ops.size());
-    for (size_t op = 0; op < trace_.ops.size(); ++op)
-      for (const CodeFrame& frame : stack_of(trace_.ops[op])) {
-        const size_t caller = stacks_[op];
-        const auto [at, fresh] = numbers.try_emplace({caller, frame_text(frame)}, numbers.size() + 1);
-        stacks_[op] = at->second;
-        if (!fresh) continue;
-        out_.put(std::string(at->second > 1 ? "," : "") + "\n\"" + std::to_string(at->second) + "\": {\"category\": \"program\", \"name\": " +
-                 json_text(at->first.second) + (caller ? ", \"parent\": \"" + std::to_string(caller) + "\"" : "") + "}");
+    std::map<std::pair<size_t, CodeFrame>, size_t> numbers;  // by caller and frame
+    const auto innermost = [&](const std::vector<CodeFrame>& frames) {
+      size_t caller = 0;
+      for (const CodeFrame& frame : frames) {
+        const auto [at, fresh] = numbers.try_emplace({caller, frame}, numbers.size() + 1);
+        if (fresh)
+          out_.put(std::string(at->second > 1 ? "," : "") + "\n\"" + std::to_string(at->second) + "\": {\"category\": \"program\", \"name\": " +
+                   json_text(frame_text(frame)) + frame_keys(frame) +
+                   (caller ? ", \"parent\": \"" + std::to_string(caller) + "\"" : "") + "}");
+        caller = at->second;
       }
+      return caller;
+    };
+    for (const OpInfo& op : trace_.ops) stacks_.push_back(innermost(stack_of(op)));
+    for (size_t i = 0; i < trace_.name_count(); ++i)
+      if (const CodeStack* stack = trace_.stack(static_cast<NameId>(i)))
+        sampled_[static_cast<NameId>(i)] = innermost(stack->frames);
+  }
+
+  // What our importer cannot read in the name.
+  static std::string frame_keys(const CodeFrame& frame) {
+    if (frame_from_text(frame_text(frame)) == frame) return {};
+    return ", \"file\": " + json_text(frame.path) + ", \"line\": \"" + std::to_string(frame.line) + "\", \"function\": " + json_text(frame.function);
+  }
+
+  size_t stack_number(const Span& span) const {
+    if (const auto at = sampled_.find(span.name); at != sampled_.end()) return at->second;
+    return span.op < stacks_.size() ? stacks_[span.op] : 0;
   }
 
   std::string device_properties() const {
@@ -225,11 +242,12 @@ class ChromeWriter {
     if (span.span_kind() == SpanKind::Step && span.step > 0) name = "ProfilerStep#" + std::to_string(span.step - 1);
     const std::string where = place.text(), category = chrome_category(track, span, name);
     std::string more = args(track, span, detail);
+    const size_t stack = stack_number(span);
     if (class_of_chrome(category, name).kind != span.span_kind())
       more += ", \"kind\": " + json_text(kind_word(span.span_kind()));
     event("\"ph\": \"X\", \"cat\": \"" + category + "\", \"name\": " + json_name(name) + ", " + where +
           ", \"ts\": " + microseconds(span.start) + ", \"dur\": " + microseconds(static_cast<int64_t>(span.duration)) +
-          (span.op < stacks_.size() && stacks_[span.op] ? ", \"sf\": \"" + std::to_string(stacks_[span.op]) + "\"" : "") +
+          (stack > 0 ? ", \"sf\": \"" + std::to_string(stack) + "\"" : "") +
           ", \"args\": {" + more + "}");
     if (span.correlation != 0 && has_flows(track)) flow(track, span, where);
   }
@@ -388,6 +406,7 @@ class ChromeWriter {
   const ScalarTimes times_;
   PackedWriter out_;
   std::vector<size_t> stacks_;  // the innermost frame, by op; 0: none
+  std::unordered_map<NameId, size_t> sampled_;  // the same by the name of a sample
   std::unordered_map<size_t, std::string> kernel_args_;  // by detail
   std::vector<Place> places_;
   std::map<std::tuple<TrackKind, std::string, std::string, int>, Place> threads_;  // rows of all depths share a place

@@ -80,8 +80,12 @@ class ChromeReader final : public ChromeSink {
   void set_frame(const std::string& number, const std::string& key, const std::string& value) override {
     if (!kept_.contains("origin")) return;  // frames of other programs have no common form
     builder_.take_memory(200 + number.size() + value.size());
-    if (key == "name") frames_[number].frame = frame_from_text(value);
-    if (key == "parent") frames_[number].caller = value;
+    Frame& known = frames_[number];
+    if (key == "name" && known.frame == CodeFrame()) known.frame = frame_from_text(value);
+    if (key == "file") known.frame.path = value;
+    if (key == "line") known.frame.line = as_int(number_in(value, 0));
+    if (key == "function") known.frame.function = value;
+    if (key == "parent") known.caller = value;
   }
   void set_device(const std::string& key, const std::string& value) override {
     if (key == "name" && card_.name.empty()) card_.name = value;
@@ -271,17 +275,34 @@ class ChromeReader final : public ChromeSink {
     d.copy_kind = e.text("Process Group Name") + " " + e.text("Process Group Ranks");
   }
 
+  CodeStack frames_of_event(const Event& e) const {
+    CodeStack stack;
+    for (auto frame = frames_.find(e.stack); frame != frames_.end() && stack.frames.size() < kMostStackFrames;
+         frame = frames_.find(frame->second.caller))
+      stack.frames.push_back(frame->second.frame);
+    std::ranges::reverse(stack.frames);
+    stack.own = stack.frames.size();
+    return stack;
+  }
+
+  // A sample has a stack but neither an op nor a line.
+  std::shared_ptr<const CodeStack> sample_of_event(const Event& e) {
+    if (e.stack.empty() || e.texts.contains("op") || e.texts.contains("line")) return nullptr;
+    const auto [at, fresh] = stacks_.try_emplace(e.stack);
+    if (!fresh) return at->second;
+    CodeStack stack = frames_of_event(e);
+    if (stack.frames.empty()) return nullptr;
+    builder_.take_memory(200 + at->first.size() + stack.frames.size() * 200);
+    return at->second = std::make_shared<CodeStack>(std::move(stack));
+  }
+
   // The frame of the event's line is its own.
   std::shared_ptr<const CodeStack> stack_of_event(const Event& e) {
     const std::string line = e.text("line");
     if (line.empty()) return nullptr;
     const auto [at, fresh] = stacks_.try_emplace(e.stack + '\n' + line);
     if (!fresh) return at->second;
-    CodeStack stack;
-    for (auto frame = frames_.find(e.stack); frame != frames_.end() && stack.frames.size() < kMostStackFrames;
-         frame = frames_.find(frame->second.caller))
-      stack.frames.push_back(frame->second.frame);
-    std::ranges::reverse(stack.frames);
+    CodeStack stack = frames_of_event(e);
     const auto own = std::ranges::find(stack.frames.rbegin(), stack.frames.rend(), line, place_text);
     if (own == stack.frames.rend()) stack.frames = {frame_from(line)};
     else stack.own = static_cast<size_t>(stack.frames.rend() - own) - 1;
@@ -303,7 +324,8 @@ class ChromeReader final : public ChromeSink {
     if (kind == SpanKind::Copy) name = "copy " + builder_.trace().detail(span.detail).copy_kind;
     if (kind == SpanKind::Memset) name = "memset";
     if (kind == SpanKind::Step) name = "step";
-    span.name = builder_.name(name);
+    const auto sample = sample_of_event(e);
+    span.name = sample ? builder_.name(sample) : builder_.name(name);
     if (e.phase == "X" && !e.has_duration) return builder_.leave_out("without a duration");
     const int64_t external = e.integer("External id", e.integer("external id"));
     if (e.category == "cpu_op") builder_.add_external(external, span.name, time, duration);

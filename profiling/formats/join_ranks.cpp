@@ -238,7 +238,7 @@ class RankJoin {
 
   void renumber(const Trace& from) {
     names_.clear(), details_.clear(), ops_.clear();
-    for (size_t i = 0; i < from.name_count(); ++i) names_.push_back(trace_.intern(from.name(static_cast<NameId>(i))));
+    for (size_t i = 0; i < from.name_count(); ++i) names_.push_back(trace_.intern(from, static_cast<NameId>(i)));
     for (size_t i = 0; i < from.detail_count(); ++i)
       details_.push_back(trace_.intern(from.detail(static_cast<DetailId>(i))));
     for (const OpInfo& op : from.ops) ops_.push_back(joined_op(op));

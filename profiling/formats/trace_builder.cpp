@@ -47,6 +47,13 @@ NameId TraceBuilder::name(std::string_view text) {
   return trace_.intern(text);
 }
 
+NameId TraceBuilder::name(const std::shared_ptr<const CodeStack>& stack) {
+  const size_t before = trace_.name_count();
+  const NameId name = trace_.intern(stack);
+  if (trace_.name_count() > before) budget_.take(kNameBytes + 3 * trace_.name(name).size());
+  return name;
+}
+
 bool TraceBuilder::add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external) {
   if (duration < 0) return leave_out("with a negative duration"), false;
   if (!possible(start)) return leave_out("with a time out of range"), false;

@@ -33,6 +33,7 @@ class TraceBuilder {
   const std::map<Row, std::vector<Span>>& rows() const { return rows_; }
   OpTag op(const OpInfo& info);
   NameId name(std::string_view text);  // takes the memory of a new name from the budget first
+  NameId name(const std::shared_ptr<const CodeStack>& stack);
   // Returns false if the times are impossible; such spans are counted and left out. `external`: number of the op that
   // launched the span, 0: unknown. It determines the op of a span without one.
   bool add(const Row& row, Span span, int64_t start, int64_t duration, int64_t external = 0);

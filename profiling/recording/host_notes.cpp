@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "profiling/base/clock.h"
+#include "profiling/trace/batch_codec.h"
 
 namespace ws::prof {
 
@@ -49,18 +50,25 @@ void HostNotes::scalar(std::string_view name, double value, int64_t step) {
   waiting_.scalars.push_back({now, step, value, std::string(name)});
 }
 
-uint32_t HostNotes::stack(std::string_view text) {
+uint32_t HostNotes::number(std::string key, std::variant<std::string, std::shared_ptr<const CodeStack>> name) {
   std::lock_guard lock(mutex_);
-  if (stacks_.size() >= kMostStacks) text = "(other stacks)";
-  const auto [at, fresh] = stacks_.try_emplace(std::string(text), static_cast<uint32_t>(stacks_.size()));
-  if (fresh) waiting_.stacks.emplace_back(text);
+  if (numbers_.size() >= kMostNames) key = "(other stacks)", name = key;
+  const auto [at, fresh] = numbers_.try_emplace(std::move(key), static_cast<uint32_t>(numbers_.size()));
+  if (fresh) waiting_.names.push_back(std::move(name));
   return at->second;
 }
 
-void HostNotes::sample(std::string_view row, uint32_t stack, int64_t begin, int64_t end) {
+uint32_t HostNotes::name(std::string_view text) { return number(std::string(text), std::string(text)); }
+
+uint32_t HostNotes::stack(CodeStack stack) {
+  std::string key = '\0' + encode_stack(stack);  // no text begins like this
+  return number(std::move(key), std::make_shared<CodeStack>(std::move(stack)));
+}
+
+void HostNotes::sample(std::string_view row, uint32_t name, int64_t begin, int64_t end) {
   std::lock_guard lock(mutex_);
-  if (waiting_.samples.size() >= kMostWaiting || stack >= stacks_.size()) return void(++refused_);
-  waiting_.samples.push_back({begin, std::max(begin, end), stack, std::string(row)});
+  if (waiting_.samples.size() >= kMostWaiting || name >= numbers_.size()) return void(++refused_);
+  waiting_.samples.push_back({begin, std::max(begin, end), name, std::string(row)});
 }
 
 void HostNotes::fact(std::string_view key, std::string_view value) {
@@ -125,14 +133,15 @@ NotesReader::Rows NotesReader::read(HostNotes::Taken&& notes, int64_t origin, Ru
   for (auto& [key, value] : notes.facts) summary.extra[key] = std::move(value);
   for (const HostNotes::Scalar& scalar : notes.scalars)
     read(scalar, static_cast<double>(scalar.time - origin) * 1e-9, rows, summary);
-  for (std::string& stack : notes.stacks) stacks_.push_back(std::move(stack));
+  for (const auto& name : notes.names)
+    sample_names_.push_back(std::visit([this](const auto& one) { return &builder_.name(one); }, name));
   for (const HostNotes::Sample& sample : notes.samples) {
     Span span;
     span.start = sample.begin - origin;
     span.duration = static_cast<uint64_t>(sample.end - sample.begin);
     span.kind = static_cast<uint64_t>(SpanKind::Other);
     span.meaning = static_cast<uint64_t>(Meaning::Other);
-    span.name = builder_.id(builder_.name(stacks_[sample.stack]));
+    span.name = builder_.id(*sample_names_[sample.name]);
     builder_.row(TrackKind::Other, sample.row, "CPU").spans.push_back(span);
   }
   rows.batch = builder_.finish();

@@ -3,19 +3,21 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace_batch.h"
 
 namespace ws::prof {
 
-// Rows with stack samples of a thread. The name of each span is a stack, innermost frame first, with " < " between
-// frames.
+// Rows with stack samples of a thread. The name of each span is a stack.
 inline constexpr const char* kSamplesTrack = "samples of ";
 
 // What a scalar measures, judged by its name: "train/loss", "val_acc".
@@ -32,29 +34,32 @@ class HostNotes {
   };
   struct Sample {
     int64_t begin = 0, end = 0;  // steady clock
-    uint32_t stack = 0;
+    uint32_t name = 0;
     std::string row;
   };
   struct Taken {
     std::vector<Scalar> scalars;
     std::vector<Sample> samples;
-    std::vector<std::string> stacks;  // only the new ones
+    std::vector<std::variant<std::string, std::shared_ptr<const CodeStack>>> names;  // only the new ones
     std::map<std::string, std::string> facts;
-    bool empty() const { return scalars.empty() && samples.empty() && stacks.empty() && facts.empty(); }
+    bool empty() const { return scalars.empty() && samples.empty() && names.empty() && facts.empty(); }
   };
 
   void scalar(std::string_view name, double value, int64_t step);
-  uint32_t stack(std::string_view text);  // returns a number for sample(); equal texts have equal numbers
-  void sample(std::string_view row, uint32_t stack, int64_t begin, int64_t end);
+  // Return a number for sample(). Equal names and equal stacks have equal numbers.
+  uint32_t name(std::string_view text);
+  uint32_t stack(CodeStack stack);
+  void sample(std::string_view row, uint32_t name, int64_t begin, int64_t end);
   void fact(std::string_view key, std::string_view value);
   Taken take();
   uint64_t refused() const;  // notes refused for lack of space since the beginning
 
  private:
-  static constexpr size_t kMostWaiting = 1'000'000, kMostStacks = 100'000;
+  static constexpr size_t kMostWaiting = 1'000'000, kMostNames = 100'000;
+  uint32_t number(std::string key, std::variant<std::string, std::shared_ptr<const CodeStack>> name);
   mutable std::mutex mutex_;
   Taken waiting_;
-  std::unordered_map<std::string, uint32_t> stacks_;
+  std::unordered_map<std::string, uint32_t> numbers_;
   uint64_t refused_ = 0;
 };
 
@@ -76,7 +81,7 @@ class NotesReader {
   bool is_first_of(ScalarRole role, const std::string& name);
 
   std::map<ScalarRole, std::string> names_;  // the first name of each role; scalars with other names are counters
-  std::vector<std::string> stacks_;
+  std::vector<BatchBuilder::Name*> sample_names_;  // by number
   std::vector<Metric> open_metric_;  // zero or one
   std::vector<Evaluation> open_evaluation_;
   BatchBuilder builder_;

@@ -10,6 +10,7 @@
 
 #include "profiling/base/clock.h"
 #include "profiling/recording/native_code.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
@@ -77,23 +78,28 @@ bool HostSampler::known(const StackOfThread& stack) {
          std::ranges::all_of(stack.frames, [](const CodeAt& at) { return known_frame(at) != nullptr; });
 }
 
-// Of the frames without a name only the innermost is shown.
-std::string HostSampler::native_text(const std::vector<uint64_t>& code) {
-  std::string text;
-  for (const uint64_t at : code)
-    if (const std::string name = NativeCode::instance().name(at); !name.empty() && (text.empty() || !name.starts_with('?')))
-      text += (text.empty() ? "" : " < ") + name;
-  return text;
+// Innermost first. Of the native frames without a name only the innermost is shown.
+std::vector<CodeFrame> HostSampler::frames_of(const StackOfThread& stack, const std::vector<uint64_t>& native) {
+  std::vector<CodeFrame> frames;
+  for (const uint64_t at : native)
+    if (CodeFrame frame = NativeCode::instance().frame(at); !frame.path.empty() && (frames.empty() || !frame.function.empty())) {
+      if (frame.function.empty()) frame.function = "?";
+      frames.push_back(std::move(frame));
+    }
+  for (const CodeAt& at : stack.frames)
+    if (const CodeFrame* frame = known_frame(at); frame && *frame != CodeFrame()) frames.push_back(*frame);
+  if (frames.size() > kMostStackFrames) frames.resize(kMostStackFrames);
+  return frames;
 }
 
 uint32_t HostSampler::number(const StackOfThread& stack, const std::vector<uint64_t>& native) {
   const uint64_t key = mixed(stack, native);
   if (const auto at = numbers_.find(key); at != numbers_.end()) return at->second;
-  std::string text = native.empty() ? "" : native_text(native);
-  for (const CodeAt& at : stack.frames)
-    if (const std::string* name = known_frame(at); name && !name->empty()) text += (text.empty() ? "" : " < ") + *name;
+  CodeStack frames{frames_of(stack, native)};
+  std::ranges::reverse(frames.frames);
+  frames.own = frames.frames.size();
   if (numbers_.size() > kMostStacks) numbers_.clear();
-  return numbers_[key] = text.empty() ? kNowhere : notes_->stack(text);
+  return numbers_[key] = frames.frames.empty() ? kNowhere : notes_->stack(std::move(frames));
 }
 
 // The native frames inside the innermost Python frame, if that is still the one in which they were seen.
@@ -136,6 +142,7 @@ void HostSampler::sample() {
   const auto strange = [this](const StackOfThread& stack) { return !known(stack) || !open_.contains(stack.thread); };
   if (std::ranges::any_of(stacks_, strange)) {
     learn_names(stacks_);
+    if (options_.learned) options_.learned();
     for (const StackOfThread& stack : stacks_)
       if (!open_.contains(stack.thread)) open_[stack.thread].name = options_.thread_name(stack.thread);
   }

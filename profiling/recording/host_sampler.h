@@ -22,6 +22,7 @@ class HostSampler {
   struct Options {
     // Returns the name of a thread of Python; called without the interpreter's lock, which it takes itself.
     std::function<std::string(unsigned long)> thread_name;
+    std::function<void()> learned;  // called when code was seen for the first time; in the same way
     bool native = false;
     std::function<HostNotes*()> notes;  // where samples go; nullptr: not now
     pid_t left_out = 0;                 // a thread that is not sampled
@@ -45,7 +46,7 @@ class HostSampler {
   bool known(const StackOfThread& stack);
   uint32_t number(const StackOfThread& stack, const std::vector<uint64_t>& native);
   std::vector<uint64_t> native_of(const StackOfThread& stack);
-  std::string native_text(const std::vector<uint64_t>& code);
+  static std::vector<CodeFrame> frames_of(const StackOfThread& stack, const std::vector<uint64_t>& native);
   void sample_natives(int64_t now);
   void keep(Open& open, uint32_t stack, int64_t now);
   void tell(const Open& open, int64_t end) const;

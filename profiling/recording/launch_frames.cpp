@@ -84,8 +84,8 @@ const std::string& own_file() {
 std::vector<CodeFrame> named(const std::vector<NativeCode::Frame>& frames) {
   std::vector<CodeFrame> named;
   for (const NativeCode::Frame& frame : frames)
-    if (const std::string text = NativeCode::instance().name(frame.code); !text.empty() && !text.starts_with('?'))
-      if (named.size() < kMostNativeFrames) named.push_back(frame_from_text(text));
+    if (CodeFrame known = NativeCode::instance().frame(frame.code); !known.function.empty())
+      if (named.size() < kMostNativeFrames) named.push_back(std::move(known));
   std::ranges::reverse(named);
   return named;
 }

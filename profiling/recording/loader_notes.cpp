@@ -32,7 +32,7 @@ void take_line(std::string_view line, HostNotes& notes) {
   const auto worker = whole_number(parts[0]), begin = whole_number(parts[1]), end = whole_number(parts[2]);
   if (!worker || !begin || !end || *end < *begin) return;
   const std::string_view what = parts[3].empty() ? "makes a batch" : parts[3];
-  notes.sample(kLoaderTrack + std::to_string(*worker), notes.stack(what), *begin, *end);
+  notes.sample(kLoaderTrack + std::to_string(*worker), notes.name(what), *begin, *end);
 }
 
 }  // namespace

@@ -120,18 +120,18 @@ std::vector<NativeCode::Frame> NativeCode::follow(Registers values, const Word& 
   return frames;
 }
 
-std::string NativeCode::name(uint64_t code) {
+CodeFrame NativeCode::frame(uint64_t code) {
   const std::lock_guard lock(mutex_);
   const auto known = names_.find(code);
   if (known != names_.end()) return known->second;
   if (names_.size() > kMostRemembered) names_.clear();
-  std::string text;
+  CodeFrame frame;
   if (Library* const library = library_of(code)) {
     const ElfFile* const file = file_of(*library);
     const std::string function = file ? file->function_at(code - library->base) : std::string();
-    text = (function.empty() ? "?" : short_function_name(function)) + " (" + file_name(library->path) + ")";
+    frame = {file_name(library->path), 0, function.empty() ? function : short_function_name(function)};
   }
-  return names_[code] = std::move(text);
+  return names_[code] = std::move(frame);
 }
 
 std::string NativeCode::file(uint64_t code) {

@@ -14,6 +14,7 @@
 
 #include "profiling/recording/elf_file.h"
 #include "profiling/recording/unwind_rules.h"
+#include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 
@@ -44,7 +45,7 @@ class NativeCode {
   static NativeCode& instance();  // never destroyed: threads may ask until the process ends
 
   std::vector<Frame> follow(Registers values, const Word& word);  // innermost first
-  std::string name(uint64_t code);  // "at::native::add (libtorch_cpu.so)"; empty for code that belongs to no file
+  CodeFrame frame(uint64_t code);   // without a function if its name is not known; empty for code that belongs to no file
   std::string file(uint64_t code);  // "libtorch_cpu.so"
   bool is_interpreter(uint64_t code);  // Python's own code, which its frames stand for
 
@@ -65,7 +66,7 @@ class NativeCode {
   int64_t looked_for_libraries_ = 0;
   std::vector<std::unique_ptr<Library>> libraries_;                  // by address
   std::unordered_map<uint64_t, std::unique_ptr<UnwindRule>> rules_;  // empty: cannot be followed
-  std::unordered_map<uint64_t, std::string> names_;
+  std::unordered_map<uint64_t, CodeFrame> names_;
 };
 
 }  // namespace ws::prof

@@ -147,7 +147,7 @@ struct CodeHash {
 struct Names {
   std::shared_mutex mutex;
   std::unordered_map<const char*, KnownCode> codes;
-  std::unordered_map<CodeAt, std::string, CodeHash> frames;  // "hot (train.py:3)"
+  std::unordered_map<CodeAt, CodeFrame, CodeHash> frames;
   std::unordered_map<CodeAt, OpTag, CodeHash> lines;
   std::unordered_map<uint64_t, OpTag> stacks;  // by hash_of_stack()
 };
@@ -178,7 +178,7 @@ std::string text_attribute(const char* object, const char* name) {
 }
 
 // What a person has typed, also in a notebook.
-bool is_typed(const std::string& path) { return path == "<stdin>" || path == "<console>" || path.starts_with("<ipython-input"); }
+bool is_typed(const std::string& path) { return path == "<stdin>" || path == "<console>" || path.starts_with("<ipython-input") || path.starts_with("<python-input"); }
 
 bool is_own(const std::string& path) {
   if (is_typed(path)) return true;
@@ -440,7 +440,7 @@ bool stands_still(const StackOfThread& stack) {
   return now.thread == stack.thread && !now.frames.empty() && !stack.frames.empty() && now.frames[0] == stack.frames[0];
 }
 
-const std::string* known_frame(const CodeAt& at) {
+const CodeFrame* known_frame(const CodeAt& at) {
   const std::shared_lock lock(names().mutex);
   const auto found = names().frames.find(at);
   return found == names().frames.end() ? nullptr : &found->second;
@@ -459,9 +459,9 @@ void learn_names(std::vector<StackOfThread>& stacks) {
         continue;
       }
       const KnownCode& code = known_code(at.code);
-      std::string text = code.hidden ? "" : code.name + " (" + code.path + ":" + std::to_string(line_at(at)) + ")";
+      CodeFrame frame = code.hidden ? CodeFrame() : code_frame(code, at);
       const std::unique_lock keep(names().mutex);
-      names().frames.try_emplace(at, std::move(text));
+      names().frames.try_emplace(at, std::move(frame));
     }
 }
 

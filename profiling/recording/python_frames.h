@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
@@ -43,8 +44,8 @@ struct StackOfThread {
 // Frames may change while they are read, but no invalid memory is accessed. Overwrites `stacks`.
 void read_all_stacks(std::vector<StackOfThread>& stacks);
 bool stands_still(const StackOfThread& stack);  // its innermost frame is still the same
-// "hot (train.py:3)", empty for a frame to skip; nullptr: not known yet. Does not call the interpreter.
-const std::string* known_frame(const CodeAt& at);
+// Empty for a frame to skip; nullptr: not known yet. Does not call the interpreter.
+const CodeFrame* known_frame(const CodeAt& at);
 // Reads the frames of all threads and learns new names. Waits for the interpreter's lock and holds it briefly.
 void learn_names(std::vector<StackOfThread>& stacks);
 

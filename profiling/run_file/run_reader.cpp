@@ -20,6 +20,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kMostIds = 1 << 22, kLongestName = 1 << 16;
+constexpr uint64_t kStackCopies = 8;  // its bytes, its frames, its text
 constexpr uint64_t kRowCopies = 3;  // while a list grows, its old and its new room exist
 
 double real_or_nan(const Statement& row, int column) {
@@ -119,6 +120,7 @@ struct RunFileReader::Impl {
   Losses losses;
   std::vector<std::pair<std::string, int>> problems;  // with the number of occurrences
   std::vector<std::string> names;
+  std::unordered_map<size_t, std::shared_ptr<const CodeStack>> name_stacks;
   std::vector<Detail> details;
   std::vector<OpInfo> ops{{}};
   std::vector<StoredTrack> tracks;
@@ -188,6 +190,14 @@ void RunFileReader::Impl::read_names() {
     names.resize(std::max(names.size(), static_cast<size_t>(row.integer(0)) + 1));
     names[static_cast<size_t>(row.integer(0))] = name_in(row, 1);
   });
+  if (db.has_table("name_stacks"))
+    each_row("The stacks of samples", "name_stacks", "frames", [&](Statement& row) {
+      if (!fits(row.integer(0)) || name_stacks.contains(static_cast<size_t>(row.integer(0)))) return;
+      guard("A stack of samples", [&] {
+        budget.take(kStackCopies * row.blob(1).size());
+        name_stacks[static_cast<size_t>(row.integer(0))] = std::make_shared<CodeStack>(decode_stack(row.blob(1)));
+      });
+    });
   details.resize(1);
   each_row(
       "The launch configurations", "details",
@@ -416,7 +426,10 @@ const StoredTrack* RunFileReader::Impl::find(const Track& track) const {
 
 RunFileReader::Impl::Renumbering RunFileReader::Impl::renumber(Trace& trace) const {
   Renumbering to;
-  for (const std::string& name : names) to.names.push_back(trace.intern(name));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto stack = name_stacks.find(i);
+    to.names.push_back(stack == name_stacks.end() ? trace.intern(names[i]) : trace.intern(stack->second));
+  }
   for (const Detail& detail : details) to.details.push_back(trace.intern(detail));
   return to;
 }

@@ -33,6 +33,7 @@ class TraceSaver {
  public:
   explicit TraceSaver(Database& db)
       : name_(db.prepare("INSERT OR REPLACE INTO names VALUES(?, ?)")),
+        name_stack_(db.prepare("INSERT OR REPLACE INTO name_stacks VALUES(?, ?)")),
         detail_(db.prepare("INSERT OR REPLACE INTO details VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         op_(db.prepare("INSERT OR REPLACE INTO ops VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")),
         stack_(db.prepare("INSERT OR REPLACE INTO stacks VALUES(?, ?)")),
@@ -60,7 +61,7 @@ class TraceSaver {
  private:
   void save_names(const Trace& trace) {
     for (; saved_.names < trace.name_count(); ++saved_.names)
-      name_.run(saved_.names, trace.name(static_cast<NameId>(saved_.names)));
+      save_name(trace, static_cast<NameId>(saved_.names));
     for (; saved_.details < trace.detail_count(); ++saved_.details) {
       const Detail& d = trace.detail(static_cast<DetailId>(saved_.details));
       detail_.run(saved_.details, d.grid[0], d.grid[1], d.grid[2], d.block[0], d.block[1], d.block[2], d.registers,
@@ -74,6 +75,12 @@ class TraceSaver {
     for (; saved_.sources < trace.memory_sources.size(); ++saved_.sources) {
       source_.run(saved_.sources, trace.memory_sources[saved_.sources]);
     }
+  }
+
+  void save_name(const Trace& trace, NameId id) {
+    const CodeStack* const stack = trace.stack(id);
+    if (stack) name_stack_.run(static_cast<int64_t>(id), Blob{encode_stack(*stack)});
+    name_.run(static_cast<int64_t>(id), stack ? std::string() : trace.name(id));
   }
 
   // Returns 0 for no stack. Ops share most stacks.
@@ -128,7 +135,7 @@ class TraceSaver {
     }
   }
 
-  Statement name_, detail_, op_, stack_, track_, block_, data_, counter_, points_, source_, memory_;
+  Statement name_, name_stack_, detail_, op_, stack_, track_, block_, data_, counter_, points_, source_, memory_;
   Saved saved_;
   std::unordered_map<std::shared_ptr<const CodeStack>, int64_t> stacks_;  // numbers in the file
 };

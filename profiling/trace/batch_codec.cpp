@@ -81,6 +81,7 @@ std::string encode_batch(const TraceBatch& batch) {
   ByteWriter to;
   const auto text = [&to](const std::string& one) { to.text(one); };
   to.each(batch.names, text);
+  to.each(batch.stacks, [&to](const auto& one) { to.value(one.first), to.text(encode_stack(*one.second)); });
   to.each(batch.details, [&to](const Detail& one) { write(to, one); });
   to.each(batch.tracks, [&to](const BatchTrack& track) {
     to.value(static_cast<uint8_t>(track.kind));
@@ -177,6 +178,11 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
   TraceBatch batch;
   batch.details.clear();
   from.each(1, "names", [&] { batch.names.emplace_back(from.text("names")); });
+  from.each(sizeof(NameId) + sizeof(uint64_t), "stacks", [&] {
+    const auto name = from.value<NameId>("stacks");
+    if (static_cast<size_t>(name) >= batch.names.size()) from.fail("refers to a name that it lacks");
+    batch.stacks.emplace_back(name, std::make_shared<CodeStack>(decode_stack(from.text("stacks"))));
+  });
   from.each(sizeof(PlainDetail), "details", [&] { batch.details.push_back(read_detail(from)); });
   from.each(1, "tracks", [&] {
     BatchTrack& track = batch.tracks.emplace_back();

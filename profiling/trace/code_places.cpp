@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 
 namespace ws::prof {
 
@@ -12,7 +13,7 @@ std::string place_text(const CodeFrame& frame) {
 
 std::string frame_text(const CodeFrame& frame) {
   const std::string where = frame.line > 0 ? frame.path + ":" + std::to_string(frame.line) : frame.path;
-  return frame.function.empty() ? where : frame.function + " (" + where + ")";
+  return frame.function.empty() ? where : where.empty() ? frame.function : frame.function + " (" + where + ")";
 }
 
 std::string line_of(const OpInfo& op) {
@@ -25,6 +26,13 @@ const std::vector<CodeFrame>& stack_of(const OpInfo& op) {
 }
 
 bool same_stack(const OpInfo& a, const OpInfo& b) { return a.stack == b.stack || (a.stack && b.stack && *a.stack == *b.stack); }
+
+uint64_t stack_hash(const CodeStack& stack) {
+  uint64_t hash = mixed(stack.own, stack.frames.size());
+  for (const CodeFrame& frame : stack.frames)
+    hash = mixed(mixed(mixed(hash, static_cast<uint64_t>(frame.line)), frame.path), frame.function);
+  return hash;
+}
 
 CodeFrame frame_from(std::string_view place) {
   const size_t in = place.rfind(" in ");
@@ -66,6 +74,29 @@ size_t next_frame(std::string_view rest, bool calls) {
 }
 
 }  // namespace
+
+std::string stack_text(const CodeStack& stack) {
+  constexpr size_t kLongest = 1 << 16;
+  std::string text;
+  for (const CodeFrame& frame : stack.frames | std::views::reverse) {
+    text.append(text.empty() ? "" : kCalledBy).append(frame_text(frame));
+    if (text.size() > kLongest) return text.substr(0, kLongest);
+  }
+  return text;
+}
+
+std::vector<CodeFrame> sampled_frames(const Trace& trace, NameId name) {
+  if (const CodeStack* stack = trace.stack(name)) return stack->frames;
+  std::vector<CodeFrame> frames;
+  std::string_view text = trace.name(name);
+  while (!text.empty() && frames.size() < kMostStackFrames) {
+    const size_t cut = std::min(text.find(kCalledBy), text.size());
+    frames.push_back(frame_from_text(text.substr(0, cut)));
+    text.remove_prefix(std::min(cut + kCalledBy.size(), text.size()));
+  }
+  std::ranges::reverse(frames);
+  return frames;
+}
 
 std::shared_ptr<const CodeStack> stack_from_text(std::string_view text) {
   std::vector<CodeFrame> inner, callers;

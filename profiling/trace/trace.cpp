@@ -5,6 +5,8 @@
 #include <map>
 #include <queue>
 
+#include "profiling/annotate/code_stack.h"
+#include "profiling/trace/code_places.h"
 #include "profiling/trace/meaning_times.h"
 
 namespace ws::prof {
@@ -106,6 +108,26 @@ NameId Trace::intern(std::string_view name) {
   names_.emplace_back(name);
   name_ids_.emplace(names_.back(), id);
   return id;
+}
+
+NameId Trace::intern(const std::shared_ptr<const CodeStack>& stack) {
+  if (const auto at = stack_names_.find(stack.get()); at != stack_names_.end()) return at->second;
+  const uint64_t hash = stack_hash(*stack);
+  const int64_t known =
+      stack_places_.find(hash, [&](size_t name) { return *stacks_.at(static_cast<uint32_t>(name)) == *stack; });
+  if (known >= 0) return static_cast<NameId>(known);
+  const auto id = static_cast<NameId>(names_.size());
+  names_.push_back(stack_text(*stack));
+  stacks_.emplace(static_cast<uint32_t>(id), stack);
+  stack_names_.emplace(stack.get(), id);
+  stack_places_.add(hash, static_cast<size_t>(id));
+  return id;
+}
+
+const std::shared_ptr<const CodeStack>& Trace::shared_stack(NameId id) const {
+  static const std::shared_ptr<const CodeStack> none;
+  const auto at = stacks_.find(static_cast<uint32_t>(id));
+  return at == stacks_.end() ? none : at->second;
 }
 
 size_t Trace::DetailHash::operator()(const Detail& d) const {

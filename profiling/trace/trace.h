@@ -156,10 +156,19 @@ class Trace {
   Trace& operator=(Trace&&) = default;
 
   NameId intern(std::string_view name);
+  // A name that is a stack, of a sample. Its text is stack_text(). Equal stacks have the same name.
+  NameId intern(const std::shared_ptr<const CodeStack>& stack);
   bool knows(std::string_view name) const { return name_ids_.contains(name); }
   const std::string& name(NameId id) const {  // empty for a span without a name
     static const std::string none;
     return static_cast<size_t>(id) < names_.size() ? names_[static_cast<size_t>(id)] : none;
+  }
+  // The stack that this name is, or nullptr. shared_stack(): to give it to another trace.
+  const CodeStack* stack(NameId id) const { return shared_stack(id).get(); }
+  const std::shared_ptr<const CodeStack>& shared_stack(NameId id) const;
+  NameId intern(const Trace& other, NameId name) {  // a name of another trace
+    const auto& stack = other.shared_stack(name);
+    return stack ? intern(stack) : intern(other.name(name));
   }
   size_t name_count() const { return names_.size(); }
   DetailId intern(const Detail& detail);
@@ -213,6 +222,9 @@ class Trace {
   };
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, NameId> name_ids_;
+  std::unordered_map<uint32_t, std::shared_ptr<const CodeStack>> stacks_;  // by name
+  std::unordered_map<const CodeStack*, NameId> stack_names_;               // of the stacks in stacks_
+  LookUp stack_places_;                                                    // names, by the stack's hash
   std::deque<Detail> details_{Detail{}};
   std::unordered_map<Detail, DetailId, DetailHash> detail_ids_;
   std::vector<Track> tracks_;

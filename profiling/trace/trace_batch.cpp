@@ -52,7 +52,10 @@ size_t TraceBatch::span_count() const {
 void append(Trace& trace, TraceBatch&& batch) {
   copy_ops(trace, batch);
   std::vector<NameId> names;
-  for (const std::string& name : batch.names) names.push_back(trace.intern(name));
+  std::vector<std::shared_ptr<const CodeStack>> stacks(batch.names.size());
+  for (auto& [name, stack] : batch.stacks) stacks[static_cast<size_t>(name)] = std::move(stack);
+  for (size_t i = 0; i < batch.names.size(); ++i)
+    names.push_back(stacks[i] ? trace.intern(stacks[i]) : trace.intern(batch.names[i]));
   std::vector<DetailId> details;
   for (const Detail& detail : batch.details) details.push_back(trace.intern(detail));
   for (BatchTrack& track : batch.tracks) {
@@ -74,6 +77,12 @@ BatchBuilder::Name& BatchBuilder::name(std::string_view text) {
   const auto [at, fresh] = names_.try_emplace(std::string(text));
   if (fresh) at->second.text = &at->first;
   return at->second;
+}
+
+BatchBuilder::Name& BatchBuilder::name(const std::shared_ptr<const CodeStack>& stack) {
+  Name& name = stacks_[stack.get()];
+  name.stack = stack;
+  return name;
 }
 
 size_t BatchBuilder::DetailHash::operator()(const Detail& d) const {
@@ -115,7 +124,8 @@ BatchBuilder::Row& BatchBuilder::row(TrackKind kind, std::string_view name, std:
 NameId BatchBuilder::add(Name& name) {
   name.batch = batch_;
   name.id = static_cast<NameId>(current_.names.size());
-  current_.names.push_back(*name.text);
+  if (name.stack) current_.stacks.emplace_back(name.id, name.stack);
+  current_.names.push_back(name.text ? *name.text : std::string());
   return name.id;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "profiling/trace/trace.h"
@@ -37,6 +38,7 @@ struct BatchCounter {
 
 struct TraceBatch {
   std::vector<std::string> names;  // indexed by the NameId of the spans
+  std::vector<std::pair<NameId, std::shared_ptr<const CodeStack>>> stacks;  // names that are stacks; their text is empty
   std::vector<Detail> details{Detail{}};
   std::vector<BatchTrack> tracks;
   std::vector<BatchCounter> counters;
@@ -56,7 +58,8 @@ void append(Trace& trace, TraceBatch&& batch);
 class BatchBuilder {
  public:
   struct Name {
-    const std::string* text = nullptr;
+    const std::string* text = nullptr;  // nullptr: a stack
+    std::shared_ptr<const CodeStack> stack;
     uint32_t batch = 0;
     NameId id{};
   };
@@ -76,6 +79,7 @@ class BatchBuilder {
   };
 
   Name& name(std::string_view text);
+  Name& name(const std::shared_ptr<const CodeStack>& stack);
   Shape& shape(const Detail& detail);
   Row& row(TrackKind kind, std::string_view name, std::string_view group, int depth = 0, int rank = -1);
   NameId id(Name& name) { return name.batch == batch_ ? name.id : add(name); }
@@ -101,6 +105,7 @@ class BatchBuilder {
   uint32_t batch_ = 1;
   TraceBatch current_;
   std::unordered_map<std::string, Name> names_;
+  std::unordered_map<const CodeStack*, Name> stacks_;
   std::unordered_map<Detail, Shape, DetailHash> shapes_;
   std::vector<std::unique_ptr<Row>> rows_;
   LookUp row_places_, counter_places_;

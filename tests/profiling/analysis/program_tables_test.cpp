@@ -5,6 +5,7 @@
 #include "profiling/analysis/source_lines.h"
 
 #include "profiling/analysis/flame_tree.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/trace/code_places.h"
 
@@ -14,6 +15,18 @@
 
 namespace ws::prof {
 namespace {
+
+using StackTexts = std::map<std::string, int64_t>;  // "main (a.py:9);hot (a.py:3)"
+
+StackTexts texts(const HostStacks& stacks) {
+  StackTexts all;
+  for (const auto& [stack, ns] : stacks) {
+    std::string text;
+    for (const CodeFrame& frame : stack) text += (text.empty() ? "" : ";") + frame_text(frame);
+    all[text] += ns;
+  }
+  return all;
+}
 
 class ProgramTables : public ::testing::Test {
  protected:
@@ -35,6 +48,13 @@ class ProgramTables : public ::testing::Test {
   }
   void sample(TimeNs begin, TimeNs end, const char* stack) {
     span(TrackKind::Other, "samples of MainThread", 0, SpanKind::Other, begin, end, stack, kNoOp);
+  }
+  void sample(TimeNs begin, TimeNs end, std::vector<CodeFrame> frames) {
+    Span span;
+    span.start = begin, span.duration = static_cast<uint64_t>(end - begin), span.kind = static_cast<uint64_t>(SpanKind::Other);
+    const size_t count = frames.size();
+    span.name = trace.intern(std::make_shared<CodeStack>(CodeStack{std::move(frames), count}));
+    trace.append(trace.track(TrackKind::Other, "samples of MainThread", "CPU"), span);
   }
   Trace trace;
 };
@@ -146,7 +166,7 @@ TEST_F(ProgramTables, KernelsStandInTheStackThatLaunchedThem) {
   const OpTag backward = op("MmBackward0", "a", "backward", "net.py:3 in Net.forward < train.py:9 in <module>");
   kernel(0, 10, forward), kernel(20, 50, backward), kernel(60, 90, forward), kernel(95, 96, kNoOp);
   const HostStacks stacks = launch_stacks(trace, {-kAlways, kAlways});
-  EXPECT_EQ(stacks, (HostStacks{{"<module> (train.py:9);Net.forward (net.py:3);aten::mm;gemm", 40},
+  EXPECT_EQ(texts(stacks), (StackTexts{{"<module> (train.py:9);Net.forward (net.py:3);aten::mm;gemm", 40},
                                 {"<module> (train.py:9);Net.forward (net.py:3);MmBackward0;gemm", 30},
                                 {"(no line);(no op);gemm", 1}}));
   const std::string text = launch_text(stacks);
@@ -173,23 +193,45 @@ TEST_F(ProgramTables, StacksOfTheHostAndThoseWhileTheGpuWaited) {
   sample(3'000'000, 4'000'000, "hot (a.py:3) < main (a.py:9)");
   kernel(500'000, 2'000'000, kNoOp), kernel(1'500'000, 2'500'000, kNoOp);
   const HostStacks all = host_stacks(trace);
-  EXPECT_EQ(all, (HostStacks{{"MainThread;main (a.py:9)", 2'000'000}, {"MainThread;main (a.py:9);hot (a.py:3)", 2'000'000}}));
+  EXPECT_EQ(texts(all), (StackTexts{{"MainThread;main (a.py:9)", 2'000'000}, {"MainThread;main (a.py:9);hot (a.py:3)", 2'000'000}}));
   const HostStacks gaps = host_stacks(trace, {.gaps_only = true});
-  EXPECT_EQ(gaps, (HostStacks{{"MainThread;main (a.py:9)", 500'000}, {"MainThread;main (a.py:9);hot (a.py:3)", 1'500'000}}));
+  EXPECT_EQ(texts(gaps), (StackTexts{{"MainThread;main (a.py:9)", 500'000}, {"MainThread;main (a.py:9);hot (a.py:3)", 1'500'000}}));
   EXPECT_EQ(collapsed_text(all), "MainThread;main (a.py:9) 2000\nMainThread;main (a.py:9);hot (a.py:3) 2000\n");
   const std::string text = host_text(all);
   EXPECT_NE(text.find("      2.00   50.00       4.00  main (a.py:9)"), std::string::npos) << text;
   EXPECT_EQ(text.find("MainThread"), std::string::npos) << "a thread is no function";
 }
 
+// A folder may have any name.
+TEST_F(ProgramTables, NoPathIsCut) {
+  const std::string path = "/a < b > c;d (e:7) in f/train.py";
+  sample(0, 100, {{path, 9, "main"}, {path, 3, "hot"}});
+  sample(100, 150, {{path, 9, "main"}, {path, 3, "hot"}});
+  const HostStacks stacks = host_stacks(trace);
+  EXPECT_EQ(stacks, (HostStacks{{{{"", 0, "MainThread"}, {path, 9, "main"}, {path, 3, "hot"}}, 150}}));
+  const FlameTree tree = flame_tree(stacks);
+  ASSERT_EQ(tree.size(), 4u);
+  EXPECT_EQ(tree[3].path, path);
+  EXPECT_EQ(tree[3].lines, (std::map<int, double>{{3, 150}}));
+  EXPECT_NE(host_text(stacks).find("hot (" + path + ":3)"), std::string::npos);
+  const auto frames = nlohmann::json::parse(speedscope_json(stacks, "x"))["shared"]["frames"];
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_EQ(frames[2]["file"], path);
+  EXPECT_EQ(std::ranges::count(collapsed_text(stacks), ';'), 2) << "between frames only";
+  Trace part;
+  copy_trace(trace, {0, 100}, part);
+  EXPECT_EQ(host_stacks(part).begin()->first, stacks.begin()->first);
+}
+
 TEST_F(ProgramTables, SymbolsThatTheRecorderCouldNotReadAreShort) {
   sample(0, 1'000'000, "_ZN3c1012function_refIFvPPcPKlllEE11callback_fnIZ (libtorch_cpu.so) < main (a.py:9)");
-  EXPECT_EQ(host_stacks(trace), (HostStacks{{"MainThread;main (a.py:9);c10::function_ref<…> (libtorch_cpu.so)", 1'000'000}}));
+  EXPECT_EQ(texts(host_stacks(trace)), (StackTexts{{"MainThread;main (a.py:9);c10::function_ref<…> (libtorch_cpu.so)", 1'000'000}}));
 }
 
 TEST_F(ProgramTables, SpeedscopeReadsFramesOnceAndWeights) {
-  const auto json = nlohmann::json::parse(speedscope_json({{"T;a;b", 2000}, {"T;a", 1000}}, "train.py"));
-  EXPECT_EQ(json["shared"]["frames"].size(), 3u);
+  const auto json = nlohmann::json::parse(speedscope_json({{{{"", 0, "T"}, {"a.py", 3, "a"}, {"", 0, "b"}}, 2000}, {{{"", 0, "T"}, {"a.py", 3, "a"}}, 1000}}, "train.py"));
+  ASSERT_EQ(json["shared"]["frames"].size(), 3u);
+  EXPECT_EQ(json["shared"]["frames"][1], (nlohmann::json{{"name", "a (a.py:3)"}, {"file", "a.py"}, {"line", 3}}));
   EXPECT_EQ(json["profiles"][0]["samples"].size(), 2u);
   EXPECT_EQ(json["profiles"][0]["endValue"], 3.0);
   double sum = 0;
@@ -236,7 +278,7 @@ TEST_F(ProgramTables, AFlameTreeHasTheTimeOfWhatIsCalled) {
   const FlameNode& hot = tree[main.inside[0]];
   EXPECT_EQ(hot.function, "hot") << "most time first, its lines together";
   EXPECT_EQ(hot.ns, 160);
-  EXPECT_EQ(hot.lines, (std::map<std::string, double>{{"3", 100}, {"4", 60}}));
+  EXPECT_EQ(hot.lines, (std::map<int, double>{{3, 100}, {4, 60}}));
   EXPECT_TRUE(is_own_path(hot.path));
   EXPECT_FALSE(is_own_path(tree[main.inside[1]].path));
   int64_t all = 0;  // one source: what the export has
@@ -255,6 +297,7 @@ TEST_F(ProgramTables, NativeFramesStandInsideTheLineThatCalledThem) {
   EXPECT_EQ(tree[tree[4].parent].function, "hot");
   EXPECT_FALSE(is_own_path(tree[4].path));
   EXPECT_TRUE(is_own_path("trainer")) << "a program of one's own";
+  EXPECT_TRUE(is_own_path("my.software/train.py"));
 }
 
 TEST(SourceLines, APlaceIsAPathAndALine) {
@@ -278,13 +321,14 @@ TEST_F(ProgramTables, StacksOfARangeAreCutAtItsEnds) {
   sample(0, 100, "hot (train.py:3)");
   sample(100, 200, "cold (train.py:4)");
   const HostStacks part = host_stacks(trace, {.range = {50, 120}});
-  EXPECT_EQ(part, (HostStacks{{"MainThread;cold (train.py:4)", 20}, {"MainThread;hot (train.py:3)", 50}}));
+  EXPECT_EQ(texts(part), (StackTexts{{"MainThread;cold (train.py:4)", 20}, {"MainThread;hot (train.py:3)", 50}}));
   EXPECT_TRUE(flame_tree(host_stacks(trace, {.range = {300, 400}})).empty());
 }
 
 TEST(FlameTree, ADifferenceIsAStep) {
-  const HostStacks before{{"main;hot (a.py:1)", 1000}, {"main;gone (a.py:2)", 500}};
-  const HostStacks after{{"main;hot (a.py:1)", 300}, {"main;fresh (a.py:3)", 200}};
+  const CodeFrame main{"", 0, "main"};
+  const HostStacks before{{{main, {"a.py", 1, "hot"}}, 1000}, {{main, {"a.py", 2, "gone"}}, 500}};
+  const HostStacks after{{{main, {"a.py", 1, "hot"}}, 300}, {{main, {"a.py", 3, "fresh"}}, 200}};
   const FlameTree tree = flame_difference(before, 10, after, 5);
   std::map<std::string, std::pair<double, double>> times;
   for (const FlameNode& node : tree) times[node.function] = {node.before, node.ns};

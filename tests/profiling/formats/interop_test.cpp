@@ -104,6 +104,27 @@ for e in trace["traceEvents"][-9:]:
   }
 }
 
+TEST_F(Interop, StacksOfSamplesComeBackFromAChromeTrace) {
+  RunData few;
+  few.summary.origin = "recorded";
+  const std::string at = "/a < b > c (d:5)/";
+  const auto stack = std::make_shared<CodeStack>(
+      CodeStack{{{at + "train.py", 60, "main"}, {at + "train.py", 7, "hot"}, {"libtorch.so", 0, "at::mm (x)"}}, 3});
+  for (int i = 0; i < 3; ++i) {
+    Span span;
+    span.start = i * 1000, span.duration = 500, span.kind = static_cast<uint8_t>(SpanKind::Other);
+    span.name = i == 1 ? few.trace.intern("makes a batch") : few.trace.intern(stack);
+    few.trace.append(few.trace.track(TrackKind::Other, "samples of MainThread", "CPU"), span);
+  }
+  export_run(few, path("samples.json"));
+  const RunData back = import_run(path("samples.json"));
+  const auto spans = sorted_spans(back.trace, SpanKind::Other);
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_EQ(sampled_frames(back.trace, spans[0].name), stack->frames);
+  EXPECT_EQ(spans[2].name, spans[0].name);
+  EXPECT_EQ(back.trace.name(spans[1].name), "makes a batch");
+}
+
 // The seconds spent training begin after the trace does, and stand still in a pause.
 TEST_F(Interop, ALossStandsWhereItsStepEndsInAChromeTrace) {
   RunData late;

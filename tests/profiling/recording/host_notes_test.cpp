@@ -64,8 +64,10 @@ TEST(HostNotes, ASecondLossIsACounterOfItsOwn) {
 
 TEST(HostNotes, SamplesAreSpansNamedByTheirStack) {
   HostNotes notes;
-  const uint32_t stack = notes.stack("hot (a.py:3) < main (a.py:9)");
-  EXPECT_EQ(notes.stack("hot (a.py:3) < main (a.py:9)"), stack);
+  const CodeStack frames{{{"a < b.py", 9, "main"}, {"a < b.py", 3, "hot"}}, 2};
+  const uint32_t stack = notes.stack(frames);
+  EXPECT_EQ(notes.stack(frames), stack);
+  EXPECT_NE(notes.name("hot"), stack);
   notes.sample("samples of MainThread", stack, 1500, 2500);
   notes.sample("samples of MainThread", stack + 7, 1500, 2500);  // of no stack
   NotesReader reader;
@@ -75,7 +77,9 @@ TEST(HostNotes, SamplesAreSpansNamedByTheirStack) {
   EXPECT_EQ(rows.batch.tracks[0].name, "samples of MainThread");
   ASSERT_EQ(rows.batch.tracks[0].spans.size(), 1u);
   const Span& span = rows.batch.tracks[0].spans[0];
-  EXPECT_EQ(rows.batch.names[static_cast<size_t>(span.name)], "hot (a.py:3) < main (a.py:9)");
+  ASSERT_EQ(rows.batch.stacks.size(), 1u);
+  EXPECT_EQ(rows.batch.stacks[0].first, span.name);
+  EXPECT_EQ(*rows.batch.stacks[0].second, frames);
   EXPECT_EQ(span.start, 500);
   EXPECT_EQ(span.duration, 1000u);
   EXPECT_EQ(notes.refused(), 1u);

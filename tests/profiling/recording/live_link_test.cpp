@@ -156,6 +156,38 @@ TEST(Following, OpsAndLossesComeLive) {
   EXPECT_EQ(curves.evaluations[0].test_accuracy, 0.75);
 }
 
+TEST(BatchBytes, StacksOfSamplesAreWhole) {
+  const auto stack = std::make_shared<CodeStack>(CodeStack{{{"/a < b > c/train.py", 9, "main"}, {"net.py", 3, "hot"}}, 2});
+  BatchBuilder builder;
+  Span span;
+  span.duration = 1;
+  span.name = builder.id(builder.name("hot (net.py:3) < main (/a < b > c/train.py:9)"));  // a name may look like a stack
+  builder.row(TrackKind::Other, "ranges", "CPU").spans.push_back(span);
+  for (int i = 0; i < 2; ++i) {
+    span.start = i, span.name = builder.id(builder.name(stack));
+    builder.row(TrackKind::Other, "samples of MainThread", "CPU").spans.push_back(span);
+  }
+  const std::string bytes = encode_batch(builder.finish());
+  Trace trace;
+  append(trace, decode_batch(bytes)), append(trace, decode_batch(bytes));
+  ASSERT_EQ(trace.span_count(), 6u);
+  EXPECT_EQ(trace.name_count(), 2u) << "each name once";
+  EXPECT_EQ(trace.stack(trace.tracks()[0].blocks[0].spans[0].name), nullptr);
+  const NameId sampled = trace.tracks()[1].blocks[0].spans[3].name;
+  ASSERT_TRUE(trace.stack(sampled));
+  EXPECT_EQ(*trace.stack(sampled), *stack);
+  EXPECT_EQ(trace.name(sampled), "hot (net.py:3) < main (/a < b > c/train.py:9)");
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
+    Trace other;
+    try {
+      append(other, decode_batch(damaged));
+    } catch (const Failure&) {
+    }
+  }
+}
+
 TEST(BatchBytes, CutOrChangedOpsAreRefused) {
   const std::string good = encode_ops(3, {{"a", "b", "c", "d", Meaning::Loss, 1, 2}, {"e", "", "", "", Meaning::Other}});
   std::vector<OpTag> tags;

@@ -71,7 +71,7 @@ std::set<std::string> stacks_of(NativeStacks& natives, pid_t task, int rounds) {
     natives.ask();
     for (const NativeStack& stack : natives.take()) {
       std::string text;
-      for (const uint64_t code : stack.code) text += NativeCode::instance().name(code) + " < ";
+      for (const uint64_t code : stack.code) text += frame_text(NativeCode::instance().frame(code)) + " < ";
       if (stack.task == task) stacks.insert(text);
     }
   }

@@ -309,6 +309,45 @@ TEST_F(RunFile, KeepsTheStacksOfOps) {
   EXPECT_EQ(line_of(back.ops[1]), "net.py:12 in Net.forward");
 }
 
+TEST_F(RunFile, KeepsTheStacksOfSamples) {
+  const auto stack = std::make_shared<CodeStack>(CodeStack{{{"/a > b < c/train.py", 60, "main"}, {"net.py", 12, "f (x)"}}, 2});
+  Trace trace;
+  const TrackId row = trace.track(TrackKind::Other, "samples of MainThread", "CPU");
+  for (int i = 0; i < 3; ++i) {
+    Span span;
+    span.start = i, span.duration = 1, span.name = i == 1 ? trace.intern("makes a batch") : trace.intern(stack);
+    trace.append(row, span);
+  }
+  write_run(path, trace);
+  const auto spans_of = [&](const Trace& back) { return back.tracks().at(0).blocks.at(0).spans; };
+  {
+    RunFileReader reader(path);
+    Trace back = reader.trace();
+    reader.fill(back);
+    EXPECT_EQ(sampled_frames(back, spans_of(back)[2].name), stack->frames);
+    EXPECT_EQ(back.name(spans_of(back)[0].name), stack_text(*stack));
+    EXPECT_EQ(back.stack(spans_of(back)[1].name), nullptr);
+    EXPECT_TRUE(reader.problems().empty());
+  }
+  Database(path, Database::Mode::Update).exec("UPDATE name_stacks SET frames = x'00ffffffff0f'");
+  {
+    RunFileReader reader(path);
+    Trace back = reader.trace();
+    reader.fill(back);
+    EXPECT_EQ(spans_of(back).size(), 3u);
+    EXPECT_TRUE(sampled_frames(back, spans_of(back)[0].name).empty());
+    EXPECT_FALSE(reader.problems().empty());
+  }
+  // Files before version 4 have a text.
+  Database(path, Database::Mode::Update)
+      .exec("DROP TABLE name_stacks; UPDATE names SET value = 'hot (a.py:3) < main (a.py:9)' WHERE value = ''");
+  RunFileReader reader(path);
+  Trace back = reader.trace();
+  reader.fill(back);
+  EXPECT_EQ(sampled_frames(back, spans_of(back)[0].name), (std::vector<CodeFrame>{{"a.py", 9, "main"}, {"a.py", 3, "hot"}}));
+  EXPECT_TRUE(reader.problems().empty());
+}
+
 // Files before version 3 have the stack as text, in the detail of the op.
 TEST_F(RunFile, ReadsTheStacksOfOlderFiles) {
   Trace trace;

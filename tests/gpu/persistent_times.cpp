@@ -60,6 +60,8 @@ std::vector<Case> all_cases() {
   for (const Precision p : {Precision::Tf32, Precision::Fp16})
     cases.push_back({"mnist 784-128-10 b128 " + std::string(to_string(p)), network({128}, 128, p)});
   cases.push_back({"mnist 784-128-10 b512 tf32", network({128}, 512, Precision::Tf32)});
+  for (const Precision p : {Precision::Tf32, Precision::Bf16})
+    cases.push_back({"mnist 784-128-10 full " + std::string(to_string(p)), network({128}, 0, p)});
   for (const Optimizer o : {Optimizer::Momentum, Optimizer::Adam}) {
     RunSpec spec = network({128}, 64, Precision::Tf32);
     spec.train.optimizer = o;

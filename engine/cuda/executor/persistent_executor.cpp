@@ -1,6 +1,7 @@
 #include "engine/cuda/executor/persistent_executor.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/persistent/kernel_source.h"
@@ -29,7 +30,8 @@ void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   const persistent::Limits limits = persistent::limits_of(device);
   bound.all_rows = bound.rows() >= data_.train.rows;
   bound.feed = Feed::Whole;
-  const persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);
+  persistent::Network network = persistent::network_of(bound.plan.spec, bound.plan, data_.train.rows);
+  if (network.all_rows && network.precision == Precision::Tf32) find_input_range(network);
   Bound made{persistent::place(network, limits), nullptr, nullptr};
   if (made.placement.residency == persistent::Residency::None) throw Failure(made.placement.why_not);
   if (only_if_fastest && !made.placement.why_slow.empty()) throw Failure(made.placement.why_slow);
@@ -50,12 +52,31 @@ void PersistentExecutor::bind(DevicePlan& bound, bool only_if_fastest) {
   bound_[bound.plan.id] = std::move(made);
 }
 
+// Rows in fp16 are scaled by the largest of their values.
+void PersistentExecutor::find_input_range(persistent::Network& network) {
+  if (largest_input_ < 0) {
+    const auto inputs = static_cast<size_t>(data_.features);
+    std::vector<float> largest(inputs);
+    for (size_t at = 0; at + inputs <= data_.train.x.size(); at += inputs)
+      for (size_t i = 0; i < inputs; ++i) largest[i] = std::max(largest[i], std::abs(data_.train.x[at + i]));
+    largest_input_ = smallest_input_ = 0;
+    for (const float size : largest) {
+      largest_input_ = std::max(largest_input_, size);
+      if (size > 0 && (smallest_input_ == 0 || size < smallest_input_)) smallest_input_ = size;
+    }
+  }
+  network.largest_input = largest_input_, network.smallest_input = smallest_input_;
+}
+
 const void* PersistentExecutor::rows_for(const Bound& bound, Precision precision) {
-  const int64_t row_bytes = bound.placement.row_bytes;
+  const persistent::Placement& placement = bound.placement;
+  const int64_t row_bytes = placement.row_bytes, group = placement.row_group;
   if (row_bytes == 0) return place_.feed.resident_x(Part::Train);
   for (const PreparedRows& p : prepared_)
-    if (p.precision == precision && p.row_bytes == row_bytes) return p.bytes.data();
-  PreparedRows made{precision, row_bytes, DeviceBlock<char>::device(static_cast<size_t>(row_bytes * data_.train.rows))};
+    if (p.precision == precision && p.residency == placement.residency && p.row_bytes == row_bytes) return p.bytes.data();
+  const int64_t rows = (data_.train.rows + group - 1) / group * group;
+  PreparedRows made{precision, placement.residency, row_bytes,
+                    DeviceBlock<char>::device(static_cast<size_t>(row_bytes * rows))};
   bound.kernel->prepare_rows(place_.stream, place_.feed.resident_x(Part::Train), made.bytes.data(), data_.train.rows);
   prepared_.push_back(std::move(made));
   return prepared_.back().bytes.data();

@@ -42,11 +42,13 @@ class PersistentExecutor {
   };
   struct PreparedRows {
     Precision precision;
+    persistent::Residency residency;
     int64_t row_bytes;
     DeviceBlock<char> bytes;
   };
   void bind(DevicePlan& bound, bool only_if_fastest);
   const persistent::CompiledKernel& kernel_of(Bound& found, bool stamped);
+  void find_input_range(persistent::Network& network);
   const void* rows_for(const Bound& bound, Precision precision);
   void make_buffers(const persistent::Placement& placement);
   persistent::Arguments arguments(const DevicePlan& bound, const Bound& found) const;
@@ -57,6 +59,7 @@ class PersistentExecutor {
   std::map<std::string, std::shared_ptr<persistent::CompiledKernel>> kernels_;  // by source
   std::map<std::string, Bound> bound_;                                          // by plan id
   std::vector<PreparedRows> prepared_;
+  float largest_input_ = -1, smallest_input_ = 0;  // see Network; found when first asked for
   DeviceBlock<float> partials_;
   DeviceBlock<char> exchange_;
   unsigned exchanged_ = 0;  // steps whose messages went through exchange_

@@ -63,14 +63,27 @@ std::string copy_gradients(const Placement& placement, Precision precision) {
   return out;
 }
 
+// The products of flow.cuh. Operands have 16 bits, also with tf32.
+std::string flow_products(const Placement& placement) {
+  const auto chosen = static_cast<Precision>(value_of(placement, "precision"));
+  const Precision precision = chosen == Precision::Bf16 ? Precision::Bf16 : Precision::Fp16;
+  return wgmma_in_memory("forward_product", 128, precision, false, false) +
+         wgmma_function("top_product", 16, precision, true) + wgmma_function("hidden_product", 64, precision, false) +
+         wgmma_in_memory("top_gradient", 16, precision, true, true) +
+         wgmma_in_memory("input_gradient", static_cast<int>(value_of(placement, "slice_columns")), precision, true, true);
+}
+
 // The small functions around wgmma, and the products of the residencies that use it.
 std::string wgmma_functions(const Placement& placement) {
   const auto precision = static_cast<Precision>(value_of(placement, "precision"));
   const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
-  const auto batch = static_cast<int>(value_of(placement, "batch"));
-  const int inputs = 8 * static_cast<int>(value_of(placement, "tiles"));
+  const bool flows = placement.residency == Residency::Flow;
+  const auto batch = flows ? 0 : static_cast<int>(value_of(placement, "batch"));
+  const int inputs = flows ? 0 : 8 * static_cast<int>(value_of(placement, "tiles"));
   std::string products;
-  if (placement.residency == Residency::Cluster)
+  if (flows)
+    products = flow_products(placement);
+  else if (placement.residency == Residency::Cluster)
     products = wgmma_function("forward_product", batch / 2, precision, false) +
                wgmma_function("hidden_product", batch, Precision::Tf32, false) +
                wgmma_function("backward_product", inputs, precision, halves);
@@ -129,6 +142,8 @@ std::string kernel_source(const Placement& placement, bool stamps) {
       return out + text_of("widths.cuh") + text_of("block.cuh");
     case Residency::Grid:
       return out + text_of("widths.cuh") + text_of("grid.cuh");
+    case Residency::Flow:
+      return out + wgmma_functions(placement) + text_of("flow.cuh");
     case Residency::None:
       break;
   }

@@ -465,6 +465,118 @@ Placement place_grid(const Network& n, const Limits& limits) {
   return out;
 }
 
+// ---- all rows as one batch: kernel flow.cuh ----
+
+// Slices of the inputs for the backward pass: as few as the registers allow, each a multiple of 8, together of 32.
+struct FlowSlices {
+  int64_t count, columns;
+};
+FlowSlices flow_slices(int64_t columns) {
+  constexpr int64_t kMost = 208;
+  for (int64_t count = 1;; ++count)
+    for (int64_t each = up((columns + count - 1) / count, 8); each <= kMost; each += 8)
+      if (count * each % 32 == 0) return {count, each};
+}
+
+std::string why_no_flow(const Network& n, const Limits& limits) {
+  if (limits.compute < 90) return "a flow of rows needs compute capability 9.0";
+  if (!n.all_rows) return "rows flow only if the batch is the whole data set";
+  if (n.widths.size() != 3)
+    return "a flow of rows needs one hidden layer, this network has " + std::to_string(n.widths.size() - 2);
+  if (n.precision != Precision::Tf32 && n.precision != Precision::Bf16)
+    return "a batch of " + std::to_string(n.batch) + " rows needs tf32 or bf16, this network computes in " +
+           std::string(to_string(n.precision));
+  if (n.precision == Precision::Tf32 && n.loss != LossKind::CrossEntropy)
+    return "a batch of " + std::to_string(n.batch) +
+           " rows in tf32 needs the cross-entropy loss, whose gradients have a limit";
+  // An fp16 value has all its bits down to 2^-29 of the largest. This leaves ten powers of two for each input.
+  constexpr float kMostApart = 1 << 19;
+  if (n.precision == Precision::Tf32 && !(n.largest_input <= kMostApart * n.smallest_input))
+    return "a batch of " + std::to_string(n.batch) +
+           " rows needs inputs in 16 bits, and the inputs of this data set differ by a factor of " +
+           std::to_string(static_cast<int64_t>(n.largest_input / n.smallest_input)) + " (at most " +
+           std::to_string(static_cast<int64_t>(kMostApart)) + ")";
+  return too_large("a flow of rows",
+                   {{"hidden units", n.widths[1], 128}, {"outputs", n.widths[2], 16}, {"inputs", n.widths[0], 1600}});
+}
+
+Placement place_flow(const Network& n, const Limits& limits) {
+  constexpr int64_t kHidden = 128, kOutputs = 16, kMath = 256, kGroup = 64, kStageBytes = 172032, kMostBlocks = 512;
+  Placement out;
+  out.why_not = why_no_flow(n, limits);
+  if (!out.why_not.empty()) return out;
+  const FlowSlices slices = flow_slices(n.widths[0] + (n.bias ? 1 : 0));
+  const int64_t columns = slices.count * slices.columns, groups = up(n.batch, kGroup) / kGroup;
+  const int64_t parts = std::min(std::min<int64_t>(limits.multiprocessors, kMostBlocks) / slices.count, groups),
+                blocks = slices.count * parts;
+  if (parts < 1) {
+    out.why_not = "a flow of rows needs " + std::to_string(slices.count) + " multiprocessors, this GPU has " +
+                  std::to_string(limits.multiprocessors);
+    return out;
+  }
+  const int64_t copies = 1 + moments_of(n.optimizer), pairs = columns * kHidden / 2,
+                own_pairs = (pairs + blocks - 1) / blocks, own_top_rows = (kHidden + blocks) / blocks,
+                hidden_bytes = kGroup * kHidden * 2, stages = kStageBytes / (kGroup * slices.columns * 2 + hidden_bytes);
+  out.blocks = static_cast<int>(blocks), out.threads = static_cast<int>(kMath) + 128;
+  out.row_bytes = columns * 2, out.row_group = kGroup;
+  add_choices(n, out.constants);
+  SharedMemory memory(out.constants);
+  memory.part("at_stages", kStageBytes);
+  memory.part("at_hidden", 2 * hidden_bytes);
+  memory.part("at_outputs", 2 * kGroup * kOutputs * 2);
+  memory.part("at_top", kHidden * kOutputs * 2 + kOutputs * 4);
+  memory.part("at_state", copies * own_pairs * 2 * 4);
+  memory.part("at_top_state", copies * own_top_rows * kOutputs * 4);
+  memory.part("at_small", kMath * 4);
+  memory.part("at_barriers", (2 * (kStageBytes / 24576 + stages) + 2) * 8);
+  memory.part("at_dead", 8);
+  out.shared_bytes = memory.bytes();
+  int64_t far = kFlagBytes;
+  const auto far_part = [&](const char* name, int64_t bytes) {
+    out.constants.push_back({name, far});
+    far += up(bytes, 128);
+  };
+  far += kMostBlocks * 8;  // the largest weights of each block
+  far_part("far_first", columns * kHidden * 2);
+  far_part("far_top", kHidden * kOutputs * 2 + kOutputs * 4);
+  far_part("far_top_sums", blocks * (kHidden + 1) * kOutputs * 4);
+  far_part("far_sums", parts * pairs * 8);
+  far_part("far_gradients", groups * hidden_bytes);
+  out.exchange_bytes = far;
+  const float largest = std::max(n.largest_input, n.bias ? 1.f : 0.f);
+  for (const Constant& c :
+       std::vector<Constant>{{"inputs", n.widths[0]},
+                             {"hidden", n.widths[1]},
+                             {"outputs", n.widths[2]},
+                             {"blocks", blocks},
+                             {"slices", slices.count},
+                             {"slice_columns", slices.columns},
+                             {"row_parts", parts},
+                             {"columns", columns},
+                             {"groups", groups},
+                             {"stage_bytes", kStageBytes},
+                             {"top_bytes", kHidden * kOutputs * 2 + kOutputs * 4},
+                             {"row_exponent", largest > 0 ? std::ilogb(largest) + 1 : 0}})
+    out.constants.push_back(c);
+  out.budget.push_back(
+      line("shared memory of a block (rows under way, state)", out.shared_bytes, limits.shared_bytes, true));
+  if (out.shared_bytes > limits.shared_bytes) {
+    out.why_not = "a block of the flow would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
+                  kilobytes(limits.shared_bytes);
+    return out;
+  }
+  // Two passes over the rows.
+  const double microseconds = 10 + 2 * static_cast<double>(n.batch * out.row_bytes) / 3e6;
+  if (microseconds > 20e3) {
+    out.why_not = "a step over " + std::to_string(n.batch) + " rows would take about " +
+                  std::to_string(std::lround(microseconds / 1e3)) + " ms, and a launch may take 20 ms";
+    return out;
+  }
+  out.most_steps = std::clamp<int64_t>(static_cast<int64_t>(20e3 / microseconds), 1, 2048);
+  out.residency = Residency::Flow;
+  return out;
+}
+
 // ---- one block: kernel block.cuh ----
 
 Placement place_block(const Network& n, const Limits& limits) {
@@ -520,16 +632,18 @@ Placement place_block(const Network& n, const Limits& limits) {
   return out;
 }
 
-// A cluster and all multiprocessors refuse the network. Returns the reason of the one whose shape it has.
-std::string larger_reason(const Network& network, const Placement& cluster, const Placement& grid) {
+// A cluster, all multiprocessors and a flow refuse the network. Returns the reason of the one whose shape it has.
+std::string larger_reason(const Network& network, const Placement& cluster, const Placement& grid,
+                          const Placement& flow) {
   const bool fits_cluster = network.widths.size() == 3 && network.widths[1] <= 128 && network.widths[2] <= 16;
+  if (fits_cluster && network.all_rows) return flow.why_not;
   return fits_cluster ? cluster.why_not : grid.why_not;
 }
 
 }  // namespace
 
 std::string_view to_string(Residency residency) {
-  constexpr std::string_view names[] = {"none", "rows", "block", "cluster", "copies", "grid"};
+  constexpr std::string_view names[] = {"none", "rows", "block", "cluster", "copies", "grid", "flow"};
   return names[static_cast<size_t>(residency)];
 }
 
@@ -577,10 +691,12 @@ Placement place(const Network& network, const Limits& limits) {
   if (copies.residency != Residency::None) return copies;
   Placement grid = place_grid(network, limits);
   if (grid.residency != Residency::None) return grid;
+  Placement flow = place_flow(network, limits);
+  if (flow.residency != Residency::None) return flow;
   // The reason is the limit of the residency that holds most: all multiprocessors, or without clusters one block.
   Placement none;
   none.why_not = network.widths.size() == 2 ? rows.why_not
-                 : limits.compute >= 90     ? larger_reason(network, cluster, grid)
+                 : limits.compute >= 90     ? larger_reason(network, cluster, grid, flow)
                  : halved                   ? "without clusters one block computes in fp32 or tf32 only"
                                             : block.why_not + ", and " + kNeedsClusters;
   none.why_not = "persistent: " + none.why_not + ". Choose launch graph" +

@@ -18,6 +18,7 @@ enum class Residency {
   Cluster,  // weights in the registers of 16 blocks; several such clusters share a larger batch
   Copies,   // first layer as in Cluster, the other layers in every block
   Grid,     // weights in the shared memory of all multiprocessors
+  Flow,     // weights in the L2 cache, and the rows of the whole data set flow through all multiprocessors
 };
 std::string_view to_string(Residency residency);
 
@@ -32,6 +33,8 @@ struct Network {
   Optimizer optimizer = Optimizer::Sgd;
   Precision precision = Precision::Fp32;
   bool decays = false;
+  // The largest magnitude of each input over the rows: the largest of these, and the smallest that is not zero.
+  float largest_input = 1, smallest_input = 1;
 };
 Network network_of(const RunSpec& spec, const Plan& plan, int64_t train_rows);
 
@@ -69,6 +72,7 @@ struct Placement {
   int64_t shared_bytes = 0;
   int64_t exchange_bytes = 0;       // size of the buffer through which clusters communicate
   int64_t row_bytes = 0;            // size of a prepared row over all blocks; 0: the kernel reads rows in place
+  int64_t row_group = 1;            // prepared rows come in groups of so many
   std::vector<Constant> constants;  // constants in the source
   std::vector<BudgetLine> budget;
   int64_t most_steps = 2048;  // maximum per launch, so that a launch ends within about 20 ms

@@ -60,6 +60,15 @@ TEST(PersistentCompile, CopiesForHopper) {
   expect_compiles(n, 90);
 }
 
+TEST(PersistentCompile, FlowsForHopper) {
+  Network n = network({784, 128, 10}, 60'000, true);
+  n.precision = Precision::Tf32, n.optimizer = Optimizer::Adam;
+  expect_compiles(n, 90, true);
+  n.widths = {60, 50, 16}, n.batch = 3000, n.precision = Precision::Bf16, n.loss = LossKind::MeanSquared;
+  n.activation = Activation::Gelu, n.bias = false, n.decays = true;
+  expect_compiles(n, 90);
+}
+
 TEST(PersistentCompile, GridsForHopper) {
   for (const Precision p : {Precision::Fp32, Precision::Fp16}) {
     Network n = network({60, 300, 50, 21}, 50, false);

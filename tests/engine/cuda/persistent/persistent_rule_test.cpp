@@ -96,6 +96,71 @@ TEST(PersistentRule, SeveralClustersShareALargerBatch) {
   }
 }
 
+Network whole_set(std::vector<int64_t> widths, int64_t rows, Precision precision) {
+  Network n = network(std::move(widths), rows, precision);
+  n.all_rows = true;
+  return n;
+}
+
+TEST(PersistentRule, AWholeSetFlowsThroughAllMultiprocessors) {
+  const auto constant = [](const Placement& made, const char* name) {
+    return std::ranges::find(made.constants, name, &Constant::name)->value;
+  };
+  for (const Precision p : {Precision::Tf32, Precision::Bf16}) {
+    const Placement made = place(whole_set({784, 128, 10}, 60'000, p), Limits{});
+    ASSERT_EQ(made.residency, Residency::Flow) << made.why_not;
+    EXPECT_EQ(made.why_slow, "");
+    EXPECT_EQ(made.blocks, 132);
+    EXPECT_EQ(made.cluster, 1);
+    EXPECT_EQ(made.row_bytes, 1600);
+    EXPECT_EQ(constant(made, "slices") * constant(made, "slice_columns"), 800) << "784 inputs, a bias, and padding";
+    EXPECT_EQ(constant(made, "slices") * constant(made, "row_parts"), made.blocks);
+    EXPECT_GE(constant(made, "groups") * made.row_group, 60'000);
+  }
+  for (const int64_t inputs : {1, 31, 60, 300, 784, 1000, 1600}) {
+    const Placement made = place(whole_set({inputs, 100, 16}, 3000, Precision::Tf32), Limits{});
+    if (made.residency != Residency::Flow) continue;  // few inputs fit in one block
+    EXPECT_GE(constant(made, "columns"), inputs + 1);
+    EXPECT_EQ(constant(made, "columns") % 32, 0);
+    EXPECT_LE(constant(made, "slice_columns"), 208);
+    EXPECT_LE(made.shared_bytes, Limits{}.shared_bytes);
+    EXPECT_FALSE(kernel_source(made).empty());
+  }
+  // A launch takes at most 20 ms.
+  EXPECT_LT(place(whole_set({784, 128, 10}, 1'000'000, Precision::Tf32), Limits{}).most_steps, 25);
+}
+
+TEST(PersistentRule, SaysWhyAWholeSetDoesNotFlow) {
+  const auto reason = [](Network n) { return place(n, Limits{}).why_not; };
+  EXPECT_THAT(reason(whole_set({784, 128, 10}, 60'000, Precision::Fp32)),
+              HasSubstr("a batch of 60000 rows needs tf32 or bf16, this network computes in fp32"));
+  Network squares = whole_set({784, 128, 10}, 60'000, Precision::Tf32);
+  squares.loss = LossKind::MeanSquared;
+  EXPECT_THAT(reason(squares), HasSubstr("60000 rows in tf32 needs the cross-entropy loss"));
+  squares.precision = Precision::Bf16;
+  EXPECT_EQ(residency_of(squares), Residency::Flow);
+  Network apart = whole_set({784, 128, 10}, 60'000, Precision::Tf32);
+  apart.largest_input = 1024, apart.smallest_input = 1.f / 1024;
+  EXPECT_THAT(reason(apart), HasSubstr("differ by a factor of 1048576 (at most 524288)"));
+  apart.smallest_input = 1.f / 512;
+  EXPECT_EQ(residency_of(apart), Residency::Flow);
+  EXPECT_THAT(reason(whole_set({2000, 128, 10}, 60'000, Precision::Tf32)),
+              HasSubstr("holds at most 1600 inputs, this network has 2000"));
+  EXPECT_THAT(reason(whole_set({784, 128, 10}, 100'000'000, Precision::Tf32)), HasSubstr("ms, and a launch may take 20 ms"));
+  EXPECT_THAT(reason(network({784, 128, 10}, 30'000, Precision::Tf32)), HasSubstr("a cluster holds at most 512 rows"));
+}
+
+// The power of two above the largest input, which scales the rows.
+TEST(PersistentRule, RowsAreScaledByTheLargestInput) {
+  for (const auto& [largest, exponent] : {std::pair{1.f, 1}, {0.3f, 1}, {255.f, 8}, {256.f, 9}}) {
+    Network n = whole_set({784, 128, 10}, 60'000, Precision::Tf32);
+    n.largest_input = n.smallest_input = largest;
+    const Placement made = place(n, Limits{});
+    EXPECT_EQ(std::ranges::find(made.constants, "row_exponent", &Constant::name)->value, exponent)
+        << largest << "; the bias is an input of 1";
+  }
+}
+
 TEST(PersistentRule, NarrowLayersAreCopiedToEveryBlock) {
   for (const Network& n : {network({784, 128, 128, 128, 10}, 32, Precision::Fp16),
                            network({784, 16, 16, 16, 10}, 64, Precision::Bf16, Optimizer::Momentum),

@@ -227,8 +227,8 @@ TEST(Persistent, EveryChoiceInSeveralClusters) {
 // Both losses in turn: a flow in tf32 computes cross-entropy only.
 TEST(Persistent, EveryChoiceInAFlow) {
   NEEDS_GPU();
-  expect_every_choice({120}, 60, 10, 700, {Precision::Tf32, Precision::Bf16}, 1, true);
-  expect_every_choice({50}, 300, 16, 5000, {Precision::Tf32, Precision::Bf16}, 7, true);
+  expect_every_choice({120}, 60, 10, 700, {Precision::Tf32, Precision::Bf16}, 3, true);
+  expect_every_choice({50}, 300, 16, 3001, {Precision::Tf32, Precision::Bf16}, 9, true);
 }
 
 TEST(Persistent, EveryChoiceInADeepGrid) {

@@ -37,7 +37,11 @@ constexpr int kTopRows = H + 1, kOwnTopRows = (kTopRows + kBlocks - 1) / kBlocks
 constexpr int kMoments = kMoves + kSquares;
 constexpr int kSenders = kRounds < kBlocks ? kRounds : kBlocks;  // blocks that run rows forward
 constexpr bool kScaled = choice::precision == kTf32;
+constexpr bool kRelus = choice::activation == kRelu, kSlopes = !kRelus && choice::activation != kNone;
 constexpr bool kBounded = choice::activation == kSigmoid || choice::activation == kTanh;
+
+// What backward needs of the 64 units of a thread: pairs of slopes in fp16, or with relu the units.
+using Slopes = uint[H / 16][4];
 
 enum Meetings { kBegin, kBeginAgain, kForwardEnds, kBackwardEnds, kMoved, kMovedAgain, kEnd, kMeetings = 8 };
 
@@ -46,6 +50,18 @@ WS_DEVICE void copy_bulk(uint to, const void* from, int bytes, uint barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
                "l"(from), "r"(bytes), "r"(barrier)
                : "memory");
+}
+// The same for rows, which leave the L2 cache before other data does.
+WS_DEVICE void copy_rows(uint to, const void* from, int bytes, uint barrier, ulong policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+      "l"(from), "r"(bytes), "r"(barrier), "l"(policy)
+      : "memory");
+}
+WS_DEVICE ulong leaves_first() {
+  ulong policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
 }
 // Makes ordinary stores visible to the bulk engine and the tensor cores, in shared and in global memory.
 WS_DEVICE void stores_for_copies() { asm volatile("fence.proxy.async;" ::: "memory"); }
@@ -71,6 +87,7 @@ WS_DEVICE void store_matrices(uint address, const uint (&r)[4]) {
 WS_DEVICE float power_of_two(int e) { return __int_as_float((min(max(e, -126), 127) + 127) << 23); }
 // The smallest e for which the value is below 2^e.
 WS_DEVICE int exponent_above(uint bits) { return max(static_cast<int>(bits >> 23) - 126, -60); }
+WS_BOTH constexpr int min_of(int a, int b) { return a < b ? a : b; }
 WS_BOTH constexpr int ceil_log2(int n) { return n <= 1 ? 0 : 1 + ceil_log2((n + 1) / 2); }
 
 // Factors that bring operands into the range of fp16, and take the powers out of the sums.
@@ -95,6 +112,24 @@ constexpr float kOutputFactor = kScaled ? 16384.f : 1.f;          // 2^14
 constexpr float kUnitFactor = kScaled ? 1.f / 65536.f : 1.f;  // 2^(13 - t) / 2^(14 + 15 - t)
 WS_DEVICE uint pair_of(float low, float high) {
   return choice::precision == kBf16 ? half_pair(low, high) : fp16_pair(low, high);
+}
+// Relu of a pair. What is not a number stays.
+WS_DEVICE uint above_zero(uint pair) {
+  uint out;
+  if constexpr (choice::precision == kBf16)
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(out) : "r"(pair), "r"(0u));
+  else
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(out) : "r"(pair), "r"(0u));
+  return out;
+}
+// Keeps the values of `pair` where the units are above zero.
+WS_DEVICE uint where_above_zero(uint pair, uint units) {
+  uint mask;
+  if constexpr (choice::precision == kBf16)
+    asm("set.gt.u32.bf16x2 %0, %1, %2;" : "=r"(mask) : "r"(units), "r"(0u));
+  else
+    asm("set.gt.u32.f16x2 %0, %1, %2;" : "=r"(mask) : "r"(units), "r"(0u));
+  return pair & mask;
 }
 
 struct Block {
@@ -127,9 +162,9 @@ struct Block {
   // The rows of the backward pass.
   WS_DEVICE int slice() const { return number % kSlices; }
   WS_DEVICE int part() const { return number / kSlices; }
-  WS_DEVICE static int first_group(int part) {
-    return static_cast<int>(static_cast<long long>(part) * kGroups / kParts);
-  }
+  // Backward takes the groups from the last to the first: the last ones may still lie in the L2 cache.
+  WS_DEVICE int backward_groups() const { return (kGroups - 1 - part()) / kParts + 1; }
+  WS_DEVICE int backward_group(int i) const { return kGroups - 1 - part() - i * kParts; }
 };
 
 // The next stage of a ring, and the parity of its use.
@@ -146,6 +181,7 @@ struct Ring {
 struct Copies {
   const Arguments& a;
   const Block& block;
+  const ulong policy;
   Ring<kForwardStages> forward;
   Ring<kBackwardStages> backward;
   uint go_parity = 0;
@@ -168,8 +204,8 @@ struct Copies {
     const int groups = min(4, kGroups - 4 * round);
     barrier_expect(block.forward_full(at.stage), groups * kForwardRows + kForwardWeights);
     for (int i = 0; i < groups; ++i)
-      copy_bulk(block.forward_stage(at.stage) + i * kForwardRows, rows(4 * round + i) + k * kForwardRows, kForwardRows,
-                block.forward_full(at.stage));
+      copy_rows(block.forward_stage(at.stage) + i * kForwardRows, rows(4 * round + i) + k * kForwardRows, kForwardRows,
+                block.forward_full(at.stage), policy);
   }
   WS_DEVICE void forward_weights(const Ring<kForwardStages>& at, int k) const {
     copy_bulk(block.forward_stage(at.stage) + 4 * kForwardRows, block.first_weights() + k * kForwardWeights,
@@ -179,8 +215,8 @@ struct Copies {
     wait_for(block.backward_empty(at.stage), at.parity ^ 1, step);
     if (!well) return;
     barrier_expect(block.backward_full(at.stage), kBackwardBytes);
-    copy_bulk(block.backward_stage(at.stage), rows(group) + block.slice() * kBackwardRows, kBackwardRows,
-              block.backward_full(at.stage));
+    copy_rows(block.backward_stage(at.stage), rows(group) + block.slice() * kBackwardRows, kBackwardRows,
+              block.backward_full(at.stage), policy);
   }
   WS_DEVICE void backward_gradients(const Ring<kBackwardStages>& at, int group) const {
     copy_bulk(block.backward_stage(at.stage) + kBackwardRows, block.gradients(group), kHiddenBytes,
@@ -202,8 +238,10 @@ struct Copies {
     for (int i = 0; i < early && well; ++i, at.next()) forward_rows(at, round(i), i % kForwardSteps, step);
     wait_to_go(step);
     if (!well) return;
-    barrier_expect(block.top_full(), choice::top_bytes);
-    copy_bulk(block.at(choice::at_top), block.top_weights(), choice::top_bytes, block.top_full());
+    if (kRounds >= kBlocks || block.number < kRounds) {  // others do not wait for them
+      barrier_expect(block.top_full(), choice::top_bytes);
+      copy_bulk(block.at(choice::at_top), block.top_weights(), choice::top_bytes, block.top_full());
+    }
     for (int i = 0; i < all && well; ++i, forward.next()) {
       if (i >= early) forward_rows(forward, round(i), i % kForwardSteps, step);
       if (well) forward_weights(forward, i % kForwardSteps);
@@ -211,14 +249,13 @@ struct Copies {
   }
   WS_DEVICE void run_backward(int step) {
     all_free(forward, kForwardStages, step);
-    const int first = Block::first_group(block.part()), all = Block::first_group(block.part() + 1) - first,
-              early = min(all, kBackwardStages);
+    const int all = block.backward_groups(), early = min(all, kBackwardStages);
     Ring<kBackwardStages> at = backward;
-    for (int i = 0; i < early && well; ++i, at.next()) backward_rows(at, first + i, step);
+    for (int i = 0; i < early && well; ++i, at.next()) backward_rows(at, block.backward_group(i), step);
     wait_to_go(step);
     for (int i = 0; i < all && well; ++i, backward.next()) {
-      if (i >= early) backward_rows(backward, first + i, step);
-      if (well) backward_gradients(backward, first + i);
+      if (i >= early) backward_rows(backward, block.backward_group(i), step);
+      if (well) backward_gradients(backward, block.backward_group(i));
     }
   }
 };
@@ -335,29 +372,17 @@ struct Training {
   }
 
   // From z1 of 64 rows to the gradients of their units.
-  WS_DEVICE void run_middle(int rows, const int (&label)[2], float (&z)[H / 2]) {
+  WS_DEVICE void run_middle(int rows, const int (&label)[2], const float (&z)[H / 2]) {
     const uint hidden = block.at(choice::at_hidden + group * kHiddenBytes),
                outputs = block.at(choice::at_outputs + group * 2 * kChunk), weights = block.at(choice::at_top);
     // This lane's row of the matrices that its warp stores: chunk of columns, row.
     const uint mine = static_cast<uint>((lane >> 4) * kChunk + (16 * (warp & 3) + (lane & 15)) * 16);
     warps_meet(2 + group, 128);  // the products with the last units have ended
     uint h[H / 16][4];
+    Slopes slopes;
+    activate(z, h, slopes);
 #pragma unroll
-    for (int s = 0; s < H / 16; ++s) {
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        float value[2];
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-          float& x = z[8 * s + 2 * e + i];
-          const float sum = x * scales.sums;
-          value[i] = activated(sum);
-          x = slope_at(sum, value[i]);
-        }
-        h[s][e] = pair_of(value[0] * scales.units, value[1] * scales.units);
-      }
-      store_matrices(hidden + 2 * s * kChunk + mine, h[s]);
-    }
+    for (int s = 0; s < H / 16; ++s) store_matrices(hidden + 2 * s * kChunk + mine, h[s]);
     float c[8];
 #pragma unroll
     for (int s = 0; s < H / 16; ++s)
@@ -390,13 +415,13 @@ struct Training {
     wgmma_commit();
     wgmma_wait<1>();
     sums_are_ready(dh);
-    write_gradients(rows, 0, z, dh);
+    write_gradients(rows, 0, kRelus ? h : slopes, dh);
     wgmma_fence();
     hidden_product(dh, d[0], d[1], d[2], d[3], matrix(weights + H / 2 * 16, H * 16, 128), 0);
     wgmma_commit();
     wgmma_wait<0>();
     sums_are_ready(dh), sums_are_ready(top[0]), sums_are_ready(top[1]);
-    write_gradients(rows, 1, z, dh);
+    write_gradients(rows, 1, kRelus ? h : slopes, dh);
   }
 
   // c: outputs 2t, 2t + 1 of rows g and g + 8, then outputs 8 + 2t, 9 + 2t. d: their gradients as an operand.
@@ -417,7 +442,7 @@ struct Training {
         z[e] = output(e) < O ? c[2 * r + (e & 1) + 4 * (e >> 1)] * scales.top_sums + b[e] : nothing;
       float row_loss = 0.f, is_correct = 0.f;
       if constexpr (kClasses) {
-        float best = fmaxf(fmaxf(z[0], z[1]), fmaxf(z[2], z[3])), sum = 0.f, at_label = 0.f;
+        float best = fmaxf(fmaxf(z[0], z[1]), fmaxf(z[2], z[3])), sum = 0.f;
 #pragma unroll
         for (int k = 1; k < 4; k *= 2) best = fmaxf(best, __shfl_xor_sync(~0u, best, k));
         int at = O;
@@ -426,20 +451,19 @@ struct Training {
           const bool is = output(e) < O;
           dz[e] = is ? exp_of(z[e] - best) : 0.f;
           sum += dz[e];
-          if (output(e) == label[r]) at_label = z[e];
+          if (output(e) == label[r]) row_loss -= z[e];
           if (is && z[e] == best) at = output(e);
         }
 #pragma unroll
         for (int k = 1; k < 4; k *= 2) {
           sum += __shfl_xor_sync(~0u, sum, k);
-          at_label += __shfl_xor_sync(~0u, at_label, k);
           at = min(at, __shfl_xor_sync(~0u, at, k));
         }
         const float factor = __fdividef(1.f, sum);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
           dz[e] = valid && output(e) < O ? dz[e] * factor - (output(e) == label[r] ? 1.f : 0.f) : 0.f;
-        row_loss = log_of(sum) + best - at_label, is_correct = at == label[r];
+        if (t == 0) row_loss += log_of(sum) + best, is_correct = at == label[r];
       } else {
         const float* targets = static_cast<const float*>(a.targets) + static_cast<size_t>(row_of(rows, r)) * O;
 #pragma unroll
@@ -448,10 +472,8 @@ struct Training {
           dz[e] = off * 2.f / static_cast<float>(O);
           row_loss += off * off / static_cast<float>(O);
         }
-#pragma unroll
-        for (int k = 1; k < 4; k *= 2) row_loss += __shfl_xor_sync(~0u, row_loss, k);
       }
-      if (valid && t == 0) loss += row_loss, correct += is_correct;
+      if (valid) loss += row_loss, correct += is_correct;
 #pragma unroll
       for (int e = 0; e < 4; ++e) bias[e] += dz[e];
       d[r] = pair_of(dz[0] * kOutputFactor, dz[1] * kOutputFactor);
@@ -459,16 +481,36 @@ struct Training {
     }
   }
 
-  // Writes the gradients of half of the units: dh times the slopes, which are in z.
-  WS_DEVICE void write_gradients(int rows, int half, const float (&z)[H / 2], const float (&dh)[H / 4]) const {
+  WS_DEVICE void activate(const float (&z)[H / 2], uint (&h)[H / 16][4], Slopes& slopes) const {
+    [[maybe_unused]] const float both = scales.sums * scales.units;
+#pragma unroll
+    for (int at = 0; at < H / 4; ++at) {
+      uint& pair = h[at / 4][at % 4];
+      if constexpr (kRelus) {
+        pair = above_zero(pair_of(z[2 * at] * both, z[2 * at + 1] * both));
+      } else {
+        const float z0 = z[2 * at] * scales.sums, z1 = z[2 * at + 1] * scales.sums;
+        const float h0 = activated(z0), h1 = activated(z1);
+        if constexpr (kSlopes) slopes[at / 4][at % 4] = fp16_pair(slope_at(z0, h0), slope_at(z1, h1));
+        pair = pair_of(h0 * scales.units, h1 * scales.units);
+      }
+    }
+  }
+
+  // Writes the gradients of half of the units.
+  WS_DEVICE void write_gradients(int rows, int half, const Slopes& slopes, const float (&dh)[H / 4]) const {
     char* to = block.gradients(rows) + half * (H / 16) * kChunk + (16 * (warp & 3) + g) * 16 + 4 * t;
 #pragma unroll
     for (int j = 0; j < H / 16; ++j)
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const int from = 4 * j + 2 * r, slope = from + half * (H / 4);
-        *reinterpret_cast<uint*>(to + j * kChunk + r * 128) =
-            pair_of(dh[from] * z[slope] * kUnitFactor, dh[from + 1] * z[slope + 1] * kUnitFactor);
+        const int from = 4 * j + 2 * r, at = (from + half * (H / 4)) / 2;
+        float d0 = dh[from] * kUnitFactor, d1 = dh[from + 1] * kUnitFactor;
+        const uint slope = slopes[at / 4][at % 4];
+        if constexpr (kSlopes) d0 *= fp16_low(slope), d1 *= fp16_high(slope);
+        uint pair = pair_of(d0, d1);
+        if constexpr (kRelus) pair = where_above_zero(pair, slope);
+        *reinterpret_cast<uint*>(to + j * kChunk + r * 128) = pair;
       }
   }
 
@@ -515,7 +557,7 @@ struct Training {
   // ---- backward ----
   WS_DEVICE void run_backward(int step) {
     stamps.begin(step, kPartBackward, 0);
-    const int all = Block::first_group(block.part() + 1) - Block::first_group(block.part());
+    const int all = block.backward_groups();
     float sums[kSlice / 2] = {};
 #pragma unroll 1
     for (int i = 0; i < all; ++i) {
@@ -541,7 +583,7 @@ struct Training {
 
   // ---- weights ----
   // The state of this block's weights lies in shared memory: kinds weight, first and second moment.
-  WS_DEVICE uint own(int kind, int pair, int i) const { return block.at(choice::at_state + ((kind * 2 + i) * kOwnPairs + pair) * 4); }
+  WS_DEVICE uint own_weight(int kind, int pair, int i) const { return block.at(choice::at_state + ((kind * 2 + i) * kOwnPairs + pair) * 4); }
   WS_DEVICE uint own_top(int kind, int row) const {
     return block.at(choice::at_top_state + ((kind * kOwnTopRows + row) * kOutputs + thread) * 4);
   }
@@ -574,7 +616,7 @@ struct Training {
       for (int kind = 0; kind <= kMoments; ++kind)
 #pragma unroll
         for (int i = 0; i < 2; ++i)
-          f(own(kind, pair, i), number < kPairs && place.in[i] ? place.element(of_kind(a.layers[0], kind, false),
+          f(own_weight(kind, pair, i), number < kPairs && place.in[i] ? place.element(of_kind(a.layers[0], kind, false),
                                                                                of_kind(a.layers[0], kind, true), i)
                                                                : nullptr);
     }
@@ -604,7 +646,7 @@ struct Training {
     uint first = 0, top = 0;
     for (int pair = thread; pair < kOwnPairs; pair += kMath)
 #pragma unroll
-      for (int i = 0; i < 2; ++i) first = max(first, load_u(own(0, pair, i)) & 0x7fffffffu);
+      for (int i = 0; i < 2; ++i) first = max(first, load_u(own_weight(0, pair, i)) & 0x7fffffffu);
     if (thread < kOutputs)
       for (int r = 0; r < kOwnTopRows; ++r)
         if (block.number + r * kBlocks < H) top = max(top, load_u(own_top(0, r)) & 0x7fffffffu);
@@ -638,7 +680,7 @@ struct Training {
       const int number = block.number * kOwnPairs + pair;
       if (number >= kPairs) break;
       const Place place(number);
-      const uint two = pair_of(load_f(own(0, pair, 0)) * scales.weights, load_f(own(0, pair, 1)) * scales.weights);
+      const uint two = pair_of(load_f(own_weight(0, pair, 0)) * scales.weights, load_f(own_weight(0, pair, 1)) * scales.weights);
       *reinterpret_cast<uint*>(block.first_weights() + place.input / 8 * (H * 16) + place.hidden * 16 +
                                place.input % 8 * 2) = two;
     }
@@ -677,6 +719,37 @@ struct Training {
       if (kMoves) store_f(m, first);
       if (kSquares) store_f(v, second);
     };
+    // All loads of a thread are in flight at once, as far as the registers allow.
+    constexpr int own = (kOwnPairs + kMath - 1) / kMath, at_once = own > 34 ? 1 : min_of(kParts, 68 / own);
+    float2 sums[own];
+#pragma unroll
+    for (int k = 0; k < own; ++k) sums[k] = make_float2(0.f, 0.f);
+#pragma unroll 1
+    for (int first = 0; first < kParts; first += at_once) {
+      float2 one[own][at_once];
+#pragma unroll
+      for (int k = 0; k < own; ++k)
+#pragma unroll
+        for (int i = 0; i < at_once; ++i)
+          one[k][i] = __ldcg(block.sums(min(first + i, kParts - 1)) +
+                             min(block.number * kOwnPairs + thread + k * kMath, kPairs - 1));
+#pragma unroll
+      for (int k = 0; k < own; ++k)
+#pragma unroll
+        for (int i = 0; i < at_once; ++i)
+          if (first + i < kParts) sums[k].x += one[k][i].x, sums[k].y += one[k][i].y;
+    }
+#pragma unroll
+    for (int k = 0; k < own; ++k) {
+      const int pair = thread + k * kMath, number = block.number * kOwnPairs + pair;
+      if (pair >= kOwnPairs || number >= kPairs) break;
+      const Place place(number);
+#pragma unroll
+      for (int i = 0; i < 2; ++i)
+        if (place.in[i])
+          change(own_weight(0, pair, i), own_weight(1, pair, i), own_weight(2, pair, i), !place.is_bias[i],
+                 (i ? sums[k].y : sums[k].x) * per_row * scales.gradient);
+    }
     const int output = thread % kOutputs, sender = thread / kOutputs;
     for (int r = 0; r < kOwnTopRows; ++r) {
       const int row = block.number + r * kBlocks;
@@ -693,24 +766,6 @@ struct Training {
         change(own_top(0, r), own_top(1, r), own_top(2, r), row < H, sum * factor);
       }
     }
-    for (int pair = thread; pair < kOwnPairs; pair += kMath) {
-      const int number = block.number * kOwnPairs + pair;
-      if (number >= kPairs) break;
-      float2 sum = make_float2(0.f, 0.f);
-      const float2* from = block.sums(0) + number;
-#pragma unroll 11
-      for (int i = 0; i < kParts; ++i) {
-        const float2 one = __ldcg(from + static_cast<size_t>(i) * kPairs);
-        sum.x += one.x, sum.y += one.y;
-      }
-      const Place place(number);
-#pragma unroll
-      for (int i = 0; i < 2; ++i)
-        if (place.in[i])
-          change(own(0, pair, i), own(1, pair, i), own(2, pair, i), !place.is_bias[i],
-                 (i ? sum.y : sum.x) * per_row * scales.gradient);
-    }
-    warps_meet(1, kMath);
   }
 };
 
@@ -770,9 +825,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   }
   __syncthreads();
   if (thread >= kMath) {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (thread == kMath) {
-      Copies copies{a, block};
+      Copies copies{a, block, leaves_first()};
       for (int s = 0; s < a.steps && copies.well; ++s) copies.run_forward(s), copies.run_backward(s);
       // Copies that are under way must not outlive the block.
       if (!copies.well)
@@ -780,7 +835,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
         }
     }
   } else {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     if (compute(a, block, thread) && block.number == 0) write_metrics(a);
   }
   __syncthreads();

@@ -120,9 +120,9 @@ std::string waited_for(unsigned code) {
   constexpr const char* names[] = {"",
                                    "the rows of the batch",
                                    "partial sums of the other blocks",
-                                   "output gradients of the other blocks",
+                                   "gradients of the other blocks",
                                    "hidden units of the other blocks",
-                                   "output weights of the other blocks",
+                                   "weights of the other blocks",
                                    "a buffer of the batch",
                                    "gradient sums of the other blocks"};
   return code < std::size(names) ? names[code] : "something unknown";

@@ -67,6 +67,7 @@ struct Placement {
   Residency residency = Residency::None;
   std::string why_not;   // one sentence if nothing fits
   std::string why_slow;  // one sentence if a CUDA graph is at least as fast
+  std::string remark;    // a line for text() about how the kernel computes
   int blocks = 1, threads = 0;
   int cluster = 1;  // blocks per cluster
   int64_t shared_bytes = 0;

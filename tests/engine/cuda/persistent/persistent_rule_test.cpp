@@ -126,6 +126,10 @@ TEST(PersistentRule, AWholeSetFlowsThroughAllMultiprocessors) {
     EXPECT_LE(made.shared_bytes, Limits{}.shared_bytes);
     EXPECT_FALSE(kernel_source(made).empty());
   }
+  EXPECT_EQ(place(whole_set({784, 16, 10}, 10'000, Precision::Tf32), Limits{}).why_slow, "");
+  EXPECT_EQ(place(whole_set({20, 16, 10}, 1000, Precision::Tf32), Limits{}).why_slow, "");
+  EXPECT_EQ(place(whole_set({784, 16, 10}, 1000, Precision::Tf32), Limits{}).why_slow,
+            "persistent: with 1000 rows of 784 inputs a CUDA graph is at least as fast.");
   // A launch takes at most 20 ms.
   EXPECT_LT(place(whole_set({784, 128, 10}, 1'000'000, Precision::Tf32), Limits{}).most_steps, 25);
 }
@@ -148,6 +152,12 @@ TEST(PersistentRule, SaysWhyAWholeSetDoesNotFlow) {
               HasSubstr("holds at most 1600 inputs, this network has 2000"));
   EXPECT_THAT(reason(whole_set({784, 128, 10}, 100'000'000, Precision::Tf32)), HasSubstr("ms, and a launch may take 20 ms"));
   EXPECT_THAT(reason(network({784, 128, 10}, 30'000, Precision::Tf32)), HasSubstr("a cluster holds at most 512 rows"));
+}
+
+TEST(PersistentRule, AFlowSaysHowItComputes) {
+  EXPECT_THAT(text(place(whole_set({784, 128, 10}, 60'000, Precision::Tf32), Limits{})),
+              AllOf(HasSubstr("residency flow, 132 blocks of 384 threads"), HasSubstr("as many bits as tf32")));
+  EXPECT_THAT(text(place(whole_set({784, 128, 10}, 60'000, Precision::Bf16), Limits{})), Not(HasSubstr("tf32")));
 }
 
 // The power of two above the largest input, which scales the rows.

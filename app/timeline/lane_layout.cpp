@@ -158,8 +158,8 @@ void halve_overlapping(Lane& lane, const std::vector<prof::Track>& tracks) {
   if (lane.track_kind != TrackKind::Stream) return;
   size_t below = 0;
   for (size_t k = 1; k < lane.tracks.size(); ++k) below += tracks[lane.tracks[k]].spans;
-  lane.halves = below * kOverlapsFrom > tracks[lane.tracks[0]].spans;
-  if (lane.halves) lane.height = std::max(lane.height, kTwoRows);
+  lane.upper = below * kOverlapsFrom > tracks[lane.tracks[0]].spans ? 1 : 0;
+  if (lane.upper > 0) lane.height = std::max(lane.height, kTwoRows);
 }
 
 // The lanes are sorted: those that share one stand beside each other.
@@ -295,7 +295,12 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   return lanes;
 }
 
-bool communicates(const prof::Track& track) { return track.time_of(prof::Meaning::Communication) > 0; }
+// Most of the time. What nothing overlaps stands in the row of the computation.
+bool communicates(const prof::Track& track) {
+  int64_t busy = 0;
+  for (size_t m = 0; m < prof::kMeanings; ++m) busy += track.time_of(static_cast<prof::Meaning>(m));
+  return 2 * track.time_of(prof::Meaning::Communication) > busy;
+}
 
 // One lane for a whole rank: computation above, and below it what communicates beside it.
 Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool small) {
@@ -309,7 +314,8 @@ Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool sm
     if (!found.empty()) lane.tracks = std::move(found), lane.track_kind = kind;
   }
   std::ranges::stable_sort(lane.tracks, {}, [&](size_t i) { return communicates(tracks[i]); });
-  lane.halves = lane.tracks.size() > 1 && communicates(tracks[lane.tracks.back()]);
+  const auto below = std::ranges::count_if(lane.tracks, [&](size_t i) { return communicates(tracks[i]); });
+  if (below > 0) lane.upper = lane.tracks.size() - static_cast<size_t>(below);
   return lane;
 }
 
@@ -435,8 +441,10 @@ bool allocates(const prof::Track& track) {
 
 RowInLane row_in(const Lane& lane, size_t track) {
   const double half = lane.height / 2.0;
-  if (!lane.halves) return {0, static_cast<double>(lane.height)};
-  return track == lane.tracks[0] ? RowInLane{0, half + 1.5} : RowInLane{half - 1.5, half + 1.5};
+  if (lane.upper == 0) return {0, static_cast<double>(lane.height)};
+  const auto first_below = lane.tracks.begin() + static_cast<std::ptrdiff_t>(lane.upper);
+  const bool above = std::find(lane.tracks.begin(), first_below, track) != first_below;
+  return above ? RowInLane{0, half + 1.5} : RowInLane{half - 1.5, half + 1.5};
 }
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings) {

@@ -44,7 +44,7 @@ struct Lane {
   bool of_rank = false;                  // the group of one rank
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
-  bool halves = false;     // its tracks often overlap: the first is in the upper half, the others in the lower
+  size_t upper = 0;        // its tracks often overlap: so many are in the upper half, the others in the lower; 0: no halves
   int bottom() const { return y + height; }
 };
 

@@ -45,7 +45,7 @@ bool may_be_quiet(const Lane& lane) {
 // Some rows are empty most of the time: streams used only for preparation, a thread with two calls, the profiler
 // itself. They share one row at the bottom until the user asks for them.
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small) {
-  constexpr size_t kOfSteps = 50, kOfBusiest = 20, kOfStream = 10;
+  constexpr size_t kOfSteps = 50, kOfBusiest = 20, kOfStream = 10, kOfPreparation = 2;
   const prof::Trace& trace = *source.trace;
   std::map<TrackKind, Weight> busiest;
   size_t steps = 0;
@@ -61,6 +61,15 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
   };
   const bool any_numbered = std::ranges::any_of(
       lanes, [&](const Lane& lane) { return lane.track_kind == TrackKind::Stream && numbered(lane); });
+  // Threads that share steps do not number them all: then the work of a stream must tell.
+  const bool others_numbered = std::ranges::any_of(trace.tracks(), [](const prof::Track& track) {
+    return track.kind == TrackKind::Stream && has_step_numbers(track);
+  });
+  const auto communicates = [&](const Lane& lane) {
+    return std::ranges::any_of(lane.tracks, [&](size_t track) {
+      return trace.tracks()[track].time_of(prof::Meaning::Communication) > 0;
+    });
+  };
   const auto quiet = [&](const Lane& lane) {
     if (lane.gpu_steps) return false;
     if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr;
@@ -68,6 +77,9 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
     if (lane.track_kind == TrackKind::Overhead) return true;
     if (any_numbered && lane.track_kind == TrackKind::Stream && !numbered(lane)) return true;  // took part in no step
     const Weight own = weight_of(lane, trace), most = busiest[lane.track_kind];
+    if (others_numbered && !any_numbered && lane.track_kind == TrackKind::Stream && !communicates(lane) &&
+        own.spans * kOfPreparation < most.spans && own.busy * static_cast<int64_t>(kOfPreparation) < most.busy)
+      return true;
     if (own.spans * kOfSteps < steps) return true;
     // Waits of a stream, or the second row of a thread: fewer than one in two steps tells nothing about a step.
     if (lane.track_kind == TrackKind::Other && own.spans * kOfStream < busiest[TrackKind::Stream].spans) return true;

@@ -27,6 +27,7 @@ class TimelinePartsTest : public QObject {
   void lanesStandInOrder();
   void streamsStandByTheirNumbers();
   void callsOfTwoThreadsAreToldApart();
+  void ranksThatDoNotNumberTheirSteps();
   void filterFoldPinAndOrder();
   void rowsGrowInOrder();
   void poolsHaveALaneOfTheirOwn();
@@ -161,6 +162,41 @@ void TimelinePartsTest::lanesStandInOrder() {
   lanes = build_lanes({{&trace, "run/x", "x", 0}}, small);
   QCOMPARE(lanes[3].tracks.size(), size_t{2});  // copies join the stream
   QCOMPARE(lanes[3].height, 30);
+}
+
+// The second thread of a training does not number its steps. Its kernels of preparation share a row nevertheless, its
+// communication does not; and a rank's summary shows below what mostly communicates.
+void TimelinePartsTest::ranksThatDoNotNumberTheirSteps() {
+  prof::Trace trace;
+  const auto add = [&trace](int rank, const char* stream, int depth, int spans, prof::Meaning meaning, bool numbered) {
+    const prof::TrackId track =
+        trace.track(prof::TrackKind::Stream, stream, "GPU " + std::to_string(rank), depth, rank);
+    for (int i = 0; i < spans; ++i) {
+      prof::Span span{.start = i * 20'000, .duration = 9000};
+      span.meaning = static_cast<uint64_t>(meaning), span.step = numbered ? static_cast<uint32_t>(i + 1) : 0;
+      trace.append(track, span);
+    }
+  };
+  for (const int rank : {0, 1}) {
+    add(rank, "stream 7", 0, 100, prof::Meaning::Matrix, rank == 0);
+    add(rank, "stream 7", 1, 30, prof::Meaning::Communication, rank == 0);
+    add(rank, "stream 8", 0, 20, prof::Meaning::Communication, rank == 0);
+    add(rank, "stream 9", 0, 20, prof::Meaning::Matrix, false);
+  }
+  QStringList titles;
+  for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) titles << lane.title;
+  titles.removeFirst();
+  QCOMPARE(titles, QStringList({"rank 0", "stream 7", "stream 8", "1 quiet row", "rank 1", "stream 7", "stream 8",
+                                "1 quiet row"}));
+  LaneSettings settings;
+  settings.folded.insert("run/x/rank 1");
+  const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, settings);
+  const Lane& summary = lanes.back();
+  QVERIFY(summary.folded);
+  QCOMPARE(summary.tracks.size(), size_t{4});
+  QCOMPARE(summary.upper, size_t{2});
+  for (const size_t track : summary.tracks)
+    QCOMPARE(row_in(summary, track).top > 0, trace.tracks()[track].time_of(prof::Meaning::Communication) > 0);
 }
 
 void TimelinePartsTest::filterFoldPinAndOrder() {

@@ -356,7 +356,7 @@ void RanksTest::ranksAreLanesThatOpen() {
   const std::vector<Lane> folded = build_lanes(sources, settings);
   QCOMPARE(titles(folded), QStringList({"x", "step", "rank 0", "rank 1", "rank 2", "rank 3"}));
   for (size_t i = 2; i < 6; ++i) {
-    QVERIFY(folded[i].kind == LaneKind::Spans && folded[i].folded && folded[i].halves);
+    QVERIFY(folded[i].kind == LaneKind::Spans && folded[i].folded && folded[i].upper > 0);
     QCOMPARE(folded[i].tracks.size(), size_t{2});
     for (const size_t track : folded[i].tracks) QCOMPARE(run->trace.tracks()[track].rank, static_cast<int>(i) - 2);
     QCOMPARE(run->trace.tracks()[folded[i].tracks[0]].name, std::string("stream 7"));  // computation is above

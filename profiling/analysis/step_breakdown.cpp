@@ -261,37 +261,6 @@ Breakdown breakdown(const Trace& trace) {
   return {};
 }
 
-namespace {
-
-// A mark may stand for the many steps of one graph. The number of the next mark tells how many; the last mark uses the
-// same count as the one before.
-int64_t steps_of_mark(const std::vector<Span>& marks, size_t i) {
-  if (marks.size() < 2) return 1;
-  const size_t at = std::min(i, marks.size() - 2);
-  return std::max<int64_t>(1, int64_t{marks[at + 1].step} - int64_t{marks[at].step});
-}
-
-}  // namespace
-
-std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, size_t most) {
-  std::vector<Span> steps;
-  for (const Track& track : tracks_of_steps(trace)) {
-    if (track.kind != TrackKind::Steps) continue;
-    each_span(track, begin, end, [&](const Span& span) {
-      if (span.span_kind() == SpanKind::Step) steps.push_back(span);
-    });
-  }
-  order_by_start(steps);
-  std::vector<StepTimes> result;
-  for (size_t i = 0; i < steps.size() && (most == 0 || i < most); ++i) {
-    const TimeNs next = i + 1 < steps.size() ? steps[i + 1].start : steps[i].end();
-    Breakdown parts = breakdown(trace, steps[i].start, next);
-    parts.steps = steps_of_mark(steps, i);
-    result.push_back({steps[i].step == 0 ? static_cast<int64_t>(i) : int64_t{steps[i].step} - 1, parts});
-  }
-  return result;
-}
-
 const char* meaning_name(Meaning meaning) {
   constexpr const char* kNames[] = {"matrix product", "pointwise", "loss",        "optimizer", "copies",
                                     "allocation",     "sync",      "launch gaps", "idle",      "other kernels",

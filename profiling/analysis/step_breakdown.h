@@ -46,15 +46,6 @@ Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, T
                     WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step or span to the last
 
-// One stretch per host mark: from its start to the start of the next mark. parts.steps is the number of steps that it
-// covers, for example the steps of one graph. Returns the first `most` stretches, 0: all. For means per step use
-// sample_steps.
-struct StepTimes {
-  int64_t step;
-  Breakdown parts;
-};
-std::vector<StepTimes> step_times(const Trace& trace, TimeNs begin, TimeNs end, size_t most = 0);
-
 const char* meaning_name(Meaning meaning);  // name as a part of a step: "matrix product", "launch gaps"
 
 }  // namespace ws::prof

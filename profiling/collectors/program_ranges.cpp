@@ -288,8 +288,6 @@ OpTag ProgramRanges::op_at_launch(MarkedThread& thread) {
   return tag;
 }
 
-void ProgramRanges::at_line(OpTag line) { Marks::thread().line = line; }
-
 void ProgramRanges::step(int64_t number) {
   const int64_t now = Marks::instance().range_time();
   const int64_t began = step_began_.exchange(now, std::memory_order_relaxed);

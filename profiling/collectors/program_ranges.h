@@ -61,8 +61,6 @@ class ProgramRanges {
   // The op of a launch on this thread now, on its current line where lines are found.
   OpTag op_at_launch(MarkedThread& thread);
 
-  // Sets the current line of this thread, until the next call; kNoOp: none.
-  void at_line(OpTag line);
   // The line of the program that a stack stands for; its function is the name.
   OpTag line(CodeStack stack);
   // A place in code that torch.compile generated from these ops. The stack may be empty.

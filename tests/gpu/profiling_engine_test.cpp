@@ -13,6 +13,7 @@
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/base/clock.h"
 #include "tests/gpu/profiling_support.h"
+#include "tests/support/step_times.h"
 #include "tests/support/gpu.h"
 #include "tests/support/one_step.h"
 #include "tests/support/small_data.h"
@@ -216,7 +217,7 @@ TEST_P(StepParts, SumToTheTimeThatAClockBesideThemMeasures) {
   ASSERT_EQ(g.status.losses.dropped_records, 0u);
   double sum = 0, work = 0;
   int64_t steps = 0;
-  for (const StepTimes& step : step_times(g.trace, -kAlways, kAlways)) {
+  for (const StepTimes& step : step_times(g.trace)) {
     if (step.step < first || step.step >= last) continue;
     for (const int64_t part : step.parts.times) {
       EXPECT_GE(part, 0);

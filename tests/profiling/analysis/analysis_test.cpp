@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "tests/support/step_times.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/waterfall.h"
 #include "profiling/analysis/kernel_table.h"
@@ -218,7 +219,7 @@ TEST(Breakdown, PartsSumExactlyOverRandomTraces) {
 
 TEST(Breakdown, StepsFollowEachOther) {
   const MadeTrace made(100);
-  const auto steps = step_times(made.trace, -kAlways, kAlways);
+  const auto steps = step_times(made.trace);
   ASSERT_EQ(steps.size(), 100u);
   int64_t whole = 0;
   for (const StepTimes& step : steps) {

@@ -6,6 +6,7 @@
 #include "profiling/analysis/gpu_steps.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
+#include "tests/support/step_times.h"
 #include "tests/support/graph_run.h"
 
 namespace ws::prof {
@@ -67,7 +68,7 @@ TEST(StepSample, StepsOfGraphsAreThoseOfTheGpu) {
 TEST(StepSample, AMarkOfTheHostStandsForTheStepsOfItsGraph) {
   Trace trace;
   test::add_graph_run(trace, {}, 1);
-  const auto marks = step_times(trace, -kAlways, kAlways);
+  const auto marks = step_times(trace);
   ASSERT_EQ(marks.size(), 50u);
   for (const StepTimes& mark : marks) EXPECT_EQ(mark.parts.steps, 16);
 }

@@ -66,13 +66,13 @@ TEST(ProgramRanges, AnInnerRangeHasThePathOfThoseAround) {
 
 TEST(ProgramRanges, WhatIsMarkedOnALineHasTheLine) {
   const OpTag module = ranges().place({"Linear", "", "fc", "forward", Meaning::Other});
-  ranges().at_line(line_at("net.py:12 in Net.forward"));
+  Marks::thread().line = line_at("net.py:12 in Net.forward");
   EXPECT_EQ(open_range().name, "Net.forward") << "a launch outside of any range belongs to the line";
   ranges().push(module), ranges().push("aten::addmm, seq = 3");
   EXPECT_EQ(line_of(open_range()), "net.py:12 in Net.forward");
   EXPECT_EQ(open_range().layer, "fc");
   ranges().pop(), ranges().pop();
-  ranges().at_line(kNoOp);
+  Marks::thread().line = kNoOp;
   ranges().push(module);
   EXPECT_EQ(line_of(open_range()), "");
   ranges().pop();
@@ -177,9 +177,9 @@ TEST(ProgramRanges, ALaunchOfAGeneratedKernelHasItsSourceOps) {
   EXPECT_EQ(launched().layer, "net");
   EXPECT_EQ(line_of(launched()), "k.py:9 in step");
   ranges().pop();
-  ranges().at_line(line_at("k.py:9 in step"));
+  Marks::thread().line = line_at("k.py:9 in step");
   ranges().push_op("aten::addmm", 77, 3), ranges().pop(3);
-  ranges().at_line(kNoOp);
+  Marks::thread().line = kNoOp;
   g_line_now = ranges().generated("aten.mul", {});  // on a thread of autograd: no line of the program
   ranges().push_op("CompiledFunctionBackward", 77, 3);
   EXPECT_EQ(launched().name, "aten.mul");

@@ -30,6 +30,8 @@ def python_with(module):
     return None
 
 
+# Without the shell script that pyenv puts before it; one test starts the program by its name.
+PYTHON = subprocess.run(["python3", "-c", "import sys; print(sys.executable)"], capture_output=True, text=True).stdout.strip()
 TORCH = python_with("torch")
 JUPYTER = python_with("ipykernel, nbclient")
 needs_torch = unittest.skipUnless(TORCH, "no python3 here has PyTorch (Debian: python3-torch)")
@@ -106,12 +108,12 @@ warpscope.log(step=99, val_loss=0.25, note="no number")
 class Package(Recorded):
     def test_does_nothing_when_nobody_records(self):
         path = self.write("p.py", PACKAGE_PROGRAM)
-        done = self.run_plain(["python3", path], PYTHONPATH=PACKAGE)
+        done = self.run_plain([PYTHON, path], PYTHONPATH=PACKAGE)
         self.assertEqual((done.stdout, done.stderr, done.returncode), ("False\n7\n", "", 0))
 
     def test_scalars_steps_and_ranges_are_in_the_run_file(self):
         path = self.write("p.py", PACKAGE_PROGRAM)
-        done = self.record(["python3", path], PYTHONPATH=PACKAGE)
+        done = self.record([PYTHON, path], PYTHONPATH=PACKAGE)
         self.assertEqual(done.stdout, "True\n7\n", done.stderr)
         self.assertEqual(done.returncode, 0)
         self.assertIn("4 steps", done.stderr, "the first call of step() begins the second step")
@@ -217,7 +219,7 @@ class Notebook(Recorded):
             'cell("work()")\nprint(cells)\nimport code\n'
             "code.InteractiveConsole(names).push(\"with warpscope.range('typed'): pass\\n\")\n"
         )
-        done = self.record(["python3", self.write("cells.py", text)], PYTHONPATH=PACKAGE)
+        done = self.record([PYTHON, self.write("cells.py", text)], PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "2\n"), done.stderr)
         lines = {name: arguments.get("line") for _, name, arguments, _ in self.events() if name in ("augment", "typed")}
         self.assertEqual(lines, {"augment": "<ipython-input-1-0a1b2c>:3 in work", "typed": "<console>:1 in <module>"})
@@ -241,7 +243,7 @@ class Notebook(Recorded):
 
     def test_what_is_missing_is_said(self):
         text = "import warpscope\ntry:\n    warpscope.attach('n.wsrun', program='/no/such/cli')\nexcept RuntimeError as e:\n    print(e)\n"
-        done = self.run_plain(["python3", self.write("p.py", text)], PYTHONPATH=PACKAGE)
+        done = self.run_plain([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE)
         self.assertIn("/no/such/cli cannot be started: No such file or directory", done.stdout, done.stderr)
 
 
@@ -346,7 +348,7 @@ class Torch(Recorded):
     def test_a_call_that_is_no_python_function_is_heard_too(self):
         for name, text in STAND_IN_TORCH.items():
             self.write(name, text)
-        done = self.record(["python3", self.write("p.py", "import torch\nclass M(torch.nn.Module): pass\nfor i in range(3): print(M()(i))\n")])
+        done = self.record([PYTHON, self.write("p.py", "import torch\nclass M(torch.nn.Module): pass\nfor i in range(3): print(M()(i))\n")])
         self.assertEqual((done.returncode, done.stdout), (0, "0\n1\n2\n"), done.stderr)
         self.assertEqual(self.ranges().get(("M", "M", "forward")), 3)
 
@@ -443,6 +445,12 @@ class Torch(Recorded):
         with open(os.path.join(self.folder, "a.speedscope.json")) as file:
             self.assertEqual(json.load(file)["profiles"][0]["type"], "sampled")
 
+    def test_without_a_profiler_there_are_no_blocks_on_the_cpu(self):
+        self.recorded("ops")
+        told = self.run_plain([CLI, "stats", "r.wsrun", "--json"]).stdout
+        self.assertEqual(json.loads(told).get("memory", []), [])
+        self.assertNotIn("PyTorch CPU", told)
+
     def test_level_off_leaves_python_alone(self):
         path = self.write("train.py", TRAIN)
         done = self.record([TORCH, path], "off")
@@ -452,21 +460,22 @@ class Torch(Recorded):
     def test_sampling_a_busy_program_does_not_end_it(self):
         # Frames come and go in two threads while they are sampled: CPython 3.11 crashes where Python code walks them.
         text = (
-            "import threading, time, torch\nend = time.time() + 1.5\ndef f(n): return f(n - 1) if n else 0\n"
+            "import threading, time, warpscope\nwarpscope.log(begins=1)\nend = time.time() + 1.2\ndef f(n): return f(n - 1) if n else 0\n"
             "def work():\n    while time.time() < end: f(60)\n"
             "t = [threading.Thread(target=work) for _ in range(2)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
         )
-        self.assertEqual(self.record([TORCH, self.write("busy.py", text)]).returncode, 0)
+        self.assertEqual(self.record([TORCH, self.write("busy.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
+        self.assertTrue(any(name.startswith("f (busy.py:4)") for row, name, _, _ in self.events() if row.startswith("samples")))
 
     def test_samples_say_what_the_host_did(self):
-        path = self.write("spin.py", "import torch, time\ndef hot():\n    end = time.time() + 1\n    while time.time() < end: pass\nhot()\n")
+        path = self.write("spin.py", "import torch, time\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n")
         self.assertEqual(self.record([TORCH, path]).returncode, 0)
         time_by_function = {}
         for row, name, _, event in self.events():
             if row.startswith("samples of MainThread"):
                 function = name.split(" (")[0]
                 time_by_function[function] = time_by_function.get(function, 0) + event["dur"]
-        self.assertGreater(time_by_function.get("hot", 0), 7e5, time_by_function)
+        self.assertGreater(time_by_function.get("hot", 0), 3e5, time_by_function)
 
 
 PLANTED = """
@@ -531,11 +540,6 @@ class Memory(Recorded):
         self.assertIn(f"keeps.py:{line}", first)
         self.assertIn("more each step", first)
 
-    def test_without_a_profiler_there_are_no_blocks_on_the_cpu(self):
-        self.record([TORCH, "-c", "import torch; torch.ones(100)"])
-        told = subprocess.run([CLI, "stats", "r.wsrun", "--json"], cwd=self.folder, capture_output=True, text=True).stdout
-        self.assertNotIn("PyTorch CPU", told)
-
 
 @needs_torch
 class Planted(Recorded):
@@ -574,8 +578,8 @@ SPIN = """
 import threading, time, warpscope
 def inner(end):
     while time.time() < end: pass
-def hot(): inner(time.time() + 0.7)
-other = threading.Thread(target=lambda: inner(time.time() + 0.6), name="second")
+def hot(): inner(time.time() + 0.35)
+other = threading.Thread(target=lambda: inner(time.time() + 0.3), name="second")
 other.start()
 with warpscope.range("augment"): hot()
 other.join()
@@ -609,16 +613,16 @@ class Frames(Recorded):
                     times[row, inner] = times.get((row, inner), 0) + event["dur"]
                 if name == "augment":
                     lines.add(arguments.get("line"))
-            self.assertGreater(times.get(("samples of MainThread", "inner"), 0), 5e4, (version, times))
-            self.assertGreater(times.get(("samples of second", "inner"), 0), 5e4, (version, times))
+            self.assertGreater(times.get(("samples of MainThread", "inner"), 0), 2e4, (version, times))
+            self.assertGreater(times.get(("samples of second", "inner"), 0), 2e4, (version, times))
             self.assertEqual(lines, {f"spin.py:{line} in <module>"}, version)
 
 
     def test_native_frames_stand_inside_the_line_that_called_them(self):
-        text = "import hashlib, time\ndata = bytes(3_000_000)\nend = time.time() + 1.2\ndef work(): hashlib.sha256(data)\n"
+        text = "import hashlib, time\ndata = bytes(3_000_000)\nend = time.time() + 0.8\ndef work(): hashlib.sha256(data)\n"
         path = self.write("native.py", text + "while time.time() < end: work()\n")
         for level in ("lines", "modules"):
-            self.assertEqual(self.record(["python3", path], level).returncode, 0)
+            self.assertEqual(self.record([PYTHON, path], level).returncode, 0)
             native = {name for row, name, _, _ in self.events() if re.search(r"\(lib[a-z]+\.so[.0-9]*\)", name)}
             within = {name for name in native if re.search(r"\.so[.0-9]*\) < work \(native.py:4\)", name)}
             self.assertEqual(bool(within), level == "lines", native)
@@ -667,7 +671,7 @@ class Loggers(Recorded):
     def caught(self, logger):
         for name, text in STAND_INS.items():
             self.write(name, text)
-        done = self.record(["python3", self.write("p.py", LOGS[logger])])
+        done = self.record([PYTHON, self.write("p.py", LOGS[logger])])
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = self.scalars()
         values = [cell for row in rows for cell in row]
@@ -680,7 +684,7 @@ class Loggers(Recorded):
     def test_a_bar_that_counts_late_has_a_step_for_each_value(self):
         self.write("tqdm/__init__.py", STAND_INS["tqdm/__init__.py"])
         self.write("tqdm/std.py", STAND_INS["tqdm/std.py"].replace("self.n += 1", "pass"))
-        self.assertEqual(self.record(["python3", self.write("p.py", LOGS["tqdm"])]).returncode, 0)
+        self.assertEqual(self.record([PYTHON, self.write("p.py", LOGS["tqdm"])]).returncode, 0)
         self.assertEqual([(row[1], float(row[2])) for row in self.scalars()[1:]], [("0", 0.5), ("1", 1.5), ("2", 2.5)])
 
     def test_wandb(self):
@@ -706,7 +710,7 @@ PROGRAMS = {
     "forks": "import os\np = os.fork()\nif p == 0:\n    print('child', flush=True); os._exit(0)\nos.waitpid(p, 0); print('parent')",
     "forks and goes on": "import os, sys\np = os.fork()\nif p: os.waitpid(p, 0)\nprint('child' if p == 0 else 'parent', flush=True)",
     "starts a process": "import subprocess, sys; print(subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True).stdout)",
-    "spawns": "import multiprocessing as m\ndef f(x): return x * 2\nif __name__ == '__main__':\n    with m.get_context('spawn').Pool(2) as p: print(p.map(f, [1, 2]))",
+    "spawns": "import multiprocessing as m\ndef f(x): return x * 2\nif __name__ == '__main__':\n    with m.get_context('spawn').Pool(1) as p: print(p.map(f, [1, 2]))",
     "forks a pool": "import multiprocessing as m\ndef f(x): return x * 2\nif __name__ == '__main__':\n    with m.get_context('fork').Pool(2) as p: print(p.map(f, [1, 2]))",
     "replaces itself": "import os, sys; os.execv(sys.executable, [sys.executable, '-c', 'print(5)'])",
     "threads": "import threading\nt = [threading.Thread(target=print, args=(1,)) for _ in range(3)]\nfor x in t: x.start(); x.join()\nprint(threading.active_count())",
@@ -723,11 +727,13 @@ PROGRAMS = {
 
 
 class Unharmed(Recorded):
-    def check(self, name, python, prefix=""):
-        path = self.write("program.py", prefix + PROGRAMS[name])
-        command = [python, path]
+    def check(self, name, module="sys"):
+        command = [TORCH if module == "torch" else PYTHON, "program.py"]
+        self.write("program.py", "import sys\n" + PROGRAMS[name])  # PyTorch says nothing
         plain = self.run_plain(command)
-        for level in ("modules", "lines"):  # lines have all that ops have
+        self.write("program.py", f"import {module}\n" + PROGRAMS[name])
+        plain.stderr = plain.stderr.replace("import sys", f"import {module}")
+        for level in ("modules", "lines") if module == "torch" else LEVELS:
             done = self.record(command, level)
             self.assertEqual(done.stdout, plain.stdout, (name, level, done.stderr))
             status = plain.returncode if plain.returncode >= 0 else 128 - plain.returncode
@@ -738,12 +744,12 @@ class Unharmed(Recorded):
     def test_a_hidden_sitecustomize_still_runs(self):
         other = self.write("other/sitecustomize.py", "print('theirs')\n")
         path = self.write("program.py", "import sys; print(sys.modules['sitecustomize'].__file__)")
-        done = self.record(["python3", path], PYTHONPATH=os.path.dirname(other))
+        done = self.record([PYTHON, path], PYTHONPATH=os.path.dirname(other))
         self.assertEqual(done.stdout, f"theirs\n{other}\n")
 
     def test_a_library_that_cannot_be_loaded_is_left_out(self):
         path = self.write("program.py", "import time; time.sleep(0.4); print('on')")
-        done = self.run_plain([CLI, "record", "--no-live", "--library", "/no/library.so", "--", "python3", path])
+        done = self.run_plain([CLI, "record", "--no-live", "--library", "/no/library.so", "--", PYTHON, path])
         self.assertEqual(done.stdout, "on\n")
         self.assertIn("Nothing was recorded", done.stderr)
 
@@ -766,7 +772,7 @@ print(net(torch.ones(1)).item())
 
 class Strange(Recorded):
     def test_a_deep_stack_of_a_file_that_is_gone(self):
-        done = self.record(["python3", self.write("deep.py", DEEP)], "lines")
+        done = self.record([PYTHON, self.write("deep.py", DEEP)], "lines")
         self.assertEqual((done.returncode, done.stdout), (0, "deep\n"), done.stderr)
         stacks = [name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")]
         deepest = max(stacks, key=len)
@@ -775,7 +781,7 @@ class Strange(Recorded):
 
     def test_a_virtual_environment_with_spaces_in_its_path(self):
         python = os.path.join(self.folder, "its own ü", "bin", "python3")
-        subprocess.run(["python3", "-m", "venv", "--without-pip", os.path.dirname(os.path.dirname(python))], check=True)
+        subprocess.run([PYTHON, "-m", "venv", "--without-pip", os.path.dirname(os.path.dirname(python))], check=True)
         name = "a < b; c > d (e:1)/spin ü.py"  # what stands between frames where stacks are text
         path = self.write(name, "import time, warpscope\ndef hot():\n    with warpscope.range('augment'): time.sleep(0.7)\nhot()\n")
         self.assertEqual(self.record([python, path], PYTHONPATH=PACKAGE).returncode, 0)
@@ -814,7 +820,7 @@ class Strange(Recorded):
         )
         path = self.write("frozen.py", text)
         for flags, named in ((["-I"], True), ([], False)):
-            done = self.record(["python3", *flags, path])
+            done = self.record([PYTHON, *flags, path])
             self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
             self.assertEqual("this Python ignores PYTHONPATH" in done.stderr, named, done.stderr)
 
@@ -822,7 +828,7 @@ class Strange(Recorded):
         # An interpreter of an unknown version: its frames are elsewhere.
         text = "import sys\nsys.version_info = (3, 99, 0)\nimport time, warpscope\nwarpscope.log(loss=1.0)\nend = time.time() + 0.5\nwhile time.time() < end: pass\nprint('end')\n"
         path = self.write("unknown.py", text.replace("(3, 99, 0)", "type('Unknown', (), {'__getitem__': lambda s, i: (3, 10 if sys.hexversion >= 0x30b0000 else 12)[i]})()"))
-        done = self.record(["python3", path], "lines", PYTHONPATH=PACKAGE)
+        done = self.record([PYTHON, path], "lines", PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
         self.assertEqual(done.stderr.count("No source lines and no stacks"), 1, done.stderr)
 
@@ -837,7 +843,7 @@ class Strange(Recorded):
 
     def test_without_write_access_the_program_is_not_started(self):
         path = self.write("program.py", "open('ran', 'w')")
-        record = [CLI, "record", "--no-live", "--run", "/proc/r.wsrun", "--", "python3", path]
+        record = [CLI, "record", "--no-live", "--run", "/proc/r.wsrun", "--", PYTHON, path]
         done = self.run_plain(record)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("/proc/r.wsrun: cannot be written", done.stderr)
@@ -847,8 +853,9 @@ class Strange(Recorded):
     def test_a_hundred_thousand_modules(self):
         done = self.record([TORCH, self.write("many.py", MANY_MODULES)])
         self.assertEqual((done.returncode, done.stdout), (0, "1.0\n"), done.stderr)
-        ranges = self.ranges()
-        self.assertEqual(sum(count for (_, name, _), count in ranges.items() if name == "Identity"), 100_000)
+        with sqlite3.connect(os.path.join(self.folder, "r.wsrun")) as file:
+            ((count,),) = file.execute("SELECT sum(count) FROM blocks JOIN tracks ON track = tracks.id WHERE name LIKE '% ranges'")
+        self.assertEqual(count, 100_002, "each module, the model around them, and .item()")
 
 
 DDP = """
@@ -917,17 +924,17 @@ class Ranks(Recorded):
         self.assertEqual([one["rank"] for one in json.loads(stats.stdout)["ranks"]], [0, 1], stats.stdout)
 
 
-def _unharmed(name, torch):
+def _unharmed(name, module):
     def test(self):
-        self.check(name, TORCH if torch else "python3", "import torch\n" if torch else "")
+        self.check(name, module)
 
-    return needs_torch(test) if torch else test
+    return needs_torch(test) if module == "torch" else test
 
 
 for _name in PROGRAMS:
-    setattr(Unharmed, "test_" + _name.replace(" ", "_"), _unharmed(_name, False))
+    setattr(Unharmed, "test_" + _name.replace(" ", "_"), _unharmed(_name, "sys"))
 for _name in ("exception", "forks a pool", "threads", "leaves at once", "crashes", "spawns"):
-    setattr(Unharmed, "test_torch_" + _name.replace(" ", "_"), _unharmed(_name, True))
+    setattr(Unharmed, "test_torch_" + _name.replace(" ", "_"), _unharmed(_name, "torch"))
 
 def tests_of(suite):
     for one in suite:

@@ -756,12 +756,30 @@ class Unharmed(Recorded):
 
 # 20,000 calls deep, in a file that is gone when its names are read.
 DEEP = """
-import os, sys, time
+import os, sys, time, warpscope
 sys.setrecursionlimit(30_000)
 os.remove(__file__)
-def fall(n): return fall(n - 1) if n else time.sleep(2.5)
+def fall(n):
+    if n: return fall(n - 1)
+    with warpscope.range("bottom"): time.sleep(0.7)
 fall(20_000)
 print("deep")
+"""
+TWO_INTERPRETERS = """
+import threading, time, warpscope
+try:
+    import _interpreters as other
+except ImportError:
+    import _xxsubinterpreters as other
+code = "import time\\nend = time.time() + 0.5\\nwhile time.time() < end: pass\\nprint(9, flush=True)"
+def spin(end):
+    while time.time() < end: pass
+warpscope.log(begins=1)
+one = other.create()
+thread = threading.Thread(target=lambda: other.run_string(one, code))
+thread.start(), spin(time.time() + 0.5), thread.join()
+other.destroy(one)
+print("end")
 """
 MANY_MODULES = """
 import torch
@@ -772,12 +790,20 @@ print(net(torch.ones(1)).item())
 
 class Strange(Recorded):
     def test_a_deep_stack_of_a_file_that_is_gone(self):
-        done = self.record([PYTHON, self.write("deep.py", DEEP)], "lines")
+        done = self.record([PYTHON, self.write("deep.py", DEEP)], "lines", PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "deep\n"), done.stderr)
         stacks = [name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")]
         deepest = max(stacks, key=len)
-        self.assertIn("fall (deep.py:5)", deepest)
+        self.assertIn("fall (deep.py:7)", deepest)
         self.assertLess(deepest.count("fall"), 1000)
+        self.assertEqual({arguments.get("line") for _, name, arguments, _ in self.events() if name == "bottom"}, {"deep.py:7 in fall"})
+
+    def test_a_second_interpreter_runs_while_the_first_is_sampled(self):
+        version, python = max(pythons().items())  # since 3.12 it may have a lock of its own
+        done = self.record([python, self.write("two.py", TWO_INTERPRETERS)], "lines", PYTHONPATH=PACKAGE)
+        self.assertEqual((done.returncode, done.stdout), (0, "9\nend\n"), (version, done.stderr))
+        stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
+        self.assertTrue(any("spin (two.py:9)" in stack for stack in stacks), (version, stacks))
 
     def test_a_virtual_environment_with_spaces_in_its_path(self):
         python = os.path.join(self.folder, "its own ü", "bin", "python3")
@@ -840,6 +866,18 @@ class Strange(Recorded):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([name for name in os.listdir(self.folder) if name.endswith(".wsrun")], ["r.wsrun"])
         self.assertIn("3 steps", done.stderr)
+
+    def test_a_full_disk_ends_the_recording_and_not_the_program(self):
+        text = (
+            "import resource, time, warpscope\nwarpscope.log(begins=1)\ntime.sleep(0.4)\n"
+            "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
+            "for i in range(30_000):\n    with warpscope.range('r%d' % i): pass\n"
+            "time.sleep(0.6)\nprint('end')\n"
+        )
+        done = self.record([PYTHON, self.write("full.py", text)], PYTHONPATH=PACKAGE)
+        self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
+        self.assertEqual(done.stderr.count("nothing more is recorded"), 1, done.stderr)
+        self.assertEqual(self.run_plain([CLI, "stats", "r.wsrun"]).returncode, 0, "what was written before is there")
 
     def test_without_write_access_the_program_is_not_started(self):
         path = self.write("program.py", "open('ran', 'w')")

@@ -113,10 +113,26 @@ std::string xla_text_with_path(std::string_view text, std::string_view hlo, std:
   return std::string(kThunk) + "name=" + chosen->path + ",hlo_op=" + std::string(op) + "#";
 }
 
+namespace {
+
+std::optional<XlaRange> compiler_range(std::string_view text) {
+  const size_t keys = text.find(":#");
+  if (!text.starts_with("Xla") || keys == std::string_view::npos || !text.ends_with('#') || keys + 2 >= text.size()) return {};
+  XlaRange range;
+  range.name = text.substr(0, keys);
+  text = text.substr(keys + 2, text.size() - keys - 3);
+  for (const std::string_view key : {"name=", "module="})
+    if (const std::string_view what = value_of(text, key, ""); !what.empty()) return range.name.append(" ").append(what), range;
+  return range;
+}
+
+}  // namespace
+
 std::optional<XlaRange> xla_range(std::string_view text) {
   constexpr std::string_view kModule = "XlaModule:#", kThunk = "Thunk:#";
   const bool module = text.starts_with(kModule);
-  if ((!module && !text.starts_with(kThunk)) || !text.ends_with('#')) return {};
+  if (!module && !text.starts_with(kThunk)) return compiler_range(text);
+  if (!text.ends_with('#')) return {};
   text = text.substr((module ? kModule : kThunk).size());
   text.remove_suffix(1);
   XlaRange range;

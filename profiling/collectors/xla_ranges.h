@@ -1,5 +1,6 @@
 // Reads the texts of the NVTX ranges that XLA sets around what it launches for JAX, such as
-// "Thunk:#name=transpose(jvp(Net))/Dense_0/dot_general,hlo_op=gemm.4,unique_hlo_op_id=12#".
+// "Thunk:#name=transpose(jvp(Net))/Dense_0/dot_general,hlo_op=gemm.4,unique_hlo_op_id=12#", and around each of the
+// hundreds of steps of its compiler, such as "XlaPass:#name=algsimp,module=jit_step,program_id=0#".
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +9,7 @@
 namespace ws::prof {
 
 struct XlaRange {
-  std::string name;   // "dot_general · gemm.4"; for a compiled function "jit_step"
+  std::string name;   // "dot_general · gemm.4"; for a compiled function "jit_step"; of the compiler "XlaPass algsimp"
   std::string scope;  // "Net/Dense_0": names that the program gave, without the functions that JAX applied
   std::string phase;  // "forward", "backward" or empty: not said
 };

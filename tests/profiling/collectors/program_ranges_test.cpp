@@ -103,6 +103,16 @@ TEST(ProgramRanges, WhatXlaLaunchesHasItsScopePhaseAndOperation) {
   EXPECT_EQ(fused.name, "gemm_fusion_dot") << "what the fused operations have in common";
   EXPECT_EQ(fused.layer, "model/encoder");
   EXPECT_EQ(fused.phase, "backward");
+  // As jaxlib 0.11 named them on an H100.
+  EXPECT_EQ(inside("Thunk:#name=jit(step),hlo_op=gemm_fusion_dot.3,unique_hlo_op_id=77#").name, "gemm_fusion_dot.3");
+  const OpInfo pass = inside("XlaPass:#name=zero_sized_hlo_elimination,module=jit_stage,program_id=0#");
+  EXPECT_EQ(pass.name, "XlaPass zero_sized_hlo_elimination");
+  EXPECT_EQ(pass.layer, "model");
+  ranges().push("XlaCompile:#module=jit_stage#");
+  EXPECT_EQ(open_range().name, "XlaCompile jit_stage");
+  EXPECT_EQ(inside("XlaPass:#name=algsimp,module=jit_stage,program_id=0#").layer, "model") << "no module of the program";
+  ranges().pop();
+  EXPECT_EQ(inside("XlaBufferAssignment:#").name, "XlaBufferAssignment:#");
   EXPECT_EQ(inside("Thunk:#cut off").name, "Thunk:#cut off");
   EXPECT_EQ(inside("Thunk:#name=,hlo_op=#").name, "Thunk:#name=,hlo_op=#");
   ranges().pop(), ranges().pop();

@@ -123,6 +123,7 @@ class Program {
       if (tracks[i].kind == TrackKind::Phases && tracks[i].name.ends_with(kRanges)) see_ranges(i);
     see_other_waits();
     data_time_ = prof::CoveredTime(std::move(data_ranges_));
+    for (auto& [line, ranges] : wait_ranges_) wait_times_.emplace(line, prof::CoveredTime(std::move(ranges)));
     for (size_t i = 0; i < tracks.size(); ++i) {
       if (tracks[i].kind == TrackKind::Steps) see_steps(i);
       if (prof::on_gpu(tracks[i])) see_gpu(i);
@@ -201,6 +202,7 @@ class Program {
         const prof::OpTag op = wait.call.op;
         if (wait.told || op >= trace_.ops.size() || prof::line_of(trace_.ops[op]).empty()) continue;
         const std::string& name = trace_.ops[op].name;
+        wait_ranges_[prof::line_of(trace_.ops[op])].push_back(wait.time);
         Span all = wait.call;
         all.start = wait.time.begin, all.duration = static_cast<uint64_t>(wait.time.length());
         syncs_[prof::line_of(trace_.ops[op]) + "\n" + (name.empty() ? trace_.name(wait.call.name) : name)].add(wait.track, all, within(all));
@@ -218,10 +220,10 @@ class Program {
       }
       if (op.phase != "sync" || line.empty()) return;
       const prof::TimeRange part = all_within(span);
-      if (untraced_.within(part) > 0)
-        untraced_syncs_[line + "\n" + op.name].add(track, span, part.length());
-      else if (waits_in(track, span))
-        syncs_[line + "\n" + op.name].add(track, span, part.length());
+      if (untraced_.within(part) > 0) return untraced_syncs_[line + "\n" + op.name].add(track, span, part.length());
+      if (!waits_in(track, span)) return;
+      syncs_[line + "\n" + op.name].add(track, span, part.length());
+      wait_ranges_[line].push_back(part);
     });
   }
 
@@ -307,7 +309,10 @@ class Program {
       const bool in_data = data_time_.within({span.start, span.start + 1}) > 0;
       if (in_data) loading_all_ += within(span);
       if (in_data && !at->second.second.empty()) loading_[at->second.second].add(track, span, within(span));
-      if (!in_data && !at->second.first.empty()) hot_[at->second.first].add(track, span, within(span));
+      if (in_data || at->second.first.empty()) return;
+      const auto waits = wait_times_.find(at->second.first);  // of this line: Python does nothing meanwhile
+      const TimeNs waited = waits == wait_times_.end() ? 0 : waits->second.within(all_within(span));
+      hot_[at->second.first].add(track, span, within(span) - waited);
     });
   }
 
@@ -566,7 +571,9 @@ class Program {
   TimeNs loading_all_ = 0;  // samples in which the program waits for data
   Costs made_;              // batches of workers, by the worker's line
   std::vector<prof::TimeRange> data_ranges_;  // while the ranges are read
+  std::map<std::string, std::vector<prof::TimeRange>> wait_ranges_;  // the same, by line
   prof::CoveredTime data_time_;
+  std::map<std::string, prof::CoveredTime> wait_times_;
   int64_t workers_ = 0;
 };
 

@@ -78,6 +78,22 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' time");
 }
 
+TEST_F(Recorded, ALineThatWaitsIsNotHot) {
+  const OpTag item = op(".item()", "sync", "train.py:52 in main"), reads = op("aten::_local_scalar_dense", "", "train.py:60 in main");
+  const OpTag read = op("aten::_local_scalar_dense", "", "train.py:52 in main");
+  for (int step = 0; step < 20; ++step) {
+    range(start(step), 3 * kMillisecond, item);
+    call(start(step) + 100'000, 2'800'000, "cudaStreamSynchronize", SpanKind::Sync, read);
+    sample(start(step) + 10'000, 2'900'000, "cudaStreamSynchronize (libcudart.so.12) < main (train.py:52)");
+    call(start(step) + 4 * kMillisecond, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
+    sample(start(step) + 4 * kMillisecond, 4 * kMillisecond, "main (train.py:60)");
+  }
+  std::map<std::string, std::string> said;
+  for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] += insight.headline;
+  EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' time");
+  EXPECT_EQ(said["hot line"], "train.py:60 in main takes 20 % of the steps' time") << "without its wait";
+}
+
 // As a recording on a GPU has it: the range of .item(), and in it the copy and the wait of CUDA.
 TEST_F(Recorded, ItemOfATensorOnTheCpuIsNoWait) {
   const OpTag cpu = op(".item()", "sync", "train.py:39 in main"), gpu = op(".item()", "sync", "train.py:52 in main");

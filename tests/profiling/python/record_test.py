@@ -468,8 +468,8 @@ class Torch(Recorded):
         self.assertTrue(any(name.startswith("f (busy.py:4)") for row, name, _, _ in self.events() if row.startswith("samples")))
 
     def test_samples_say_what_the_host_did(self):
-        path = self.write("spin.py", "import torch, time\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n")
-        self.assertEqual(self.record([TORCH, path]).returncode, 0)
+        text = "import time, warpscope\nwarpscope.log(begins=1)\ntime.sleep(0.3)\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n"
+        self.assertEqual(self.record([PYTHON, self.write("spin.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         time_by_function = {}
         for row, name, _, event in self.events():
             if row.startswith("samples of MainThread"):
@@ -726,6 +726,14 @@ PROGRAMS = {
 }
 
 
+STARTS_ALL = """
+import json, subprocess, sys
+for number in range(int(sys.argv[1])):
+    done = subprocess.run([sys.executable, f"{number}.py"], capture_output=True, text=True, errors="replace")
+    print(json.dumps([done.returncode, done.stdout, done.stderr]))
+"""
+
+
 class Unharmed(Recorded):
     def check(self, name, module="sys"):
         command = [TORCH if module == "torch" else PYTHON, "program.py"]
@@ -733,13 +741,28 @@ class Unharmed(Recorded):
         plain = self.run_plain(command)
         self.write("program.py", f"import {module}\n" + PROGRAMS[name])
         plain.stderr = plain.stderr.replace("import sys", f"import {module}")
-        for level in ("modules", "lines") if module == "torch" else LEVELS:
+        for level in ("modules", "lines") if module == "torch" else ("lines",):
             done = self.record(command, level)
             self.assertEqual(done.stdout, plain.stdout, (name, level, done.stderr))
             status = plain.returncode if plain.returncode >= 0 else 128 - plain.returncode
             if "Nothing was recorded" not in done.stderr:
                 self.assertEqual(done.returncode, status, (name, level, done.stderr))
             self.assertTrue(done.stderr.startswith(plain.stderr), (name, level, plain.stderr, done.stderr))
+
+    def test_all_together_at_each_level(self):
+        """One recording of a program that starts them all: each process is recorded."""
+        for number, text in enumerate(PROGRAMS.values()):
+            self.write(f"{number}.py", "import sys\n" + text)
+        command = [PYTHON, self.write("all.py", STARTS_ALL), str(len(PROGRAMS))]
+        plain = self.run_plain(command).stdout.splitlines()
+        self.assertEqual(len(plain), len(PROGRAMS))
+        for level in LEVELS:
+            done = self.record(command, level)
+            self.assertEqual("Nothing was recorded" in done.stderr, level == "off", done.stderr)
+            told = done.stdout.splitlines()
+            self.assertEqual(len(told), len(PROGRAMS), level)
+            for name, said, once in zip(PROGRAMS, told, plain):
+                self.assertEqual(said, once, (name, level))
 
     def test_a_hidden_sitecustomize_still_runs(self):
         other = self.write("other/sitecustomize.py", "print('theirs')\n")

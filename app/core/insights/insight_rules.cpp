@@ -146,6 +146,7 @@ Found low_occupancy(const RunFacts& f) {
   if (f.kernels_per_step > 0 && f.kernels_per_step < 0.5) return {};
   for (size_t i = 0; i < f.kernels.size() && i < f.occupancy.size(); ++i) {
     const prof::KernelRow& row = f.kernels[i];
+    if (row.meaning == Meaning::Communication) continue;  // its links limit it, and few blocks saturate them
     if (row.share < 0.3 || f.occupancy[i] < 0 || f.occupancy[i] >= 0.25 || f.kernel_us() < 0.5 * f.step_us) continue;
     return Insight{
         "low occupancy",

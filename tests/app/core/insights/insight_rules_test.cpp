@@ -109,6 +109,20 @@ TEST(Insights, LossRules) {
   EXPECT_THAT(rules(f), testing::Contains("zero weights"));
 }
 
+TEST(Insights, LowOccupancyIsNoAdviceForAKernelThatTransfersGradients) {
+  RunFacts f;
+  f.gpu = true, f.step_us = 100, f.kernels_per_step = 10;
+  f.part_us[static_cast<size_t>(Meaning::Matrix)] = 90;
+  prof::KernelRow large;
+  large.key = "all-reduce fc2", large.share = 0.5, large.meaning = Meaning::Communication;
+  prof::KernelRow next;
+  next.key = "output_layer_kernel", next.share = 0.4, next.meaning = Meaning::Loss;
+  f.kernels = {large, next}, f.occupancy = {0.12, 0.9};
+  EXPECT_THAT(rules(f), testing::Not(testing::Contains("low occupancy")));
+  f.occupancy[1] = 0.12;
+  EXPECT_THAT(named(insights(f), "low occupancy").headline, testing::HasSubstr("output_layer_kernel"));
+}
+
 TEST(Insights, TensorCoresAndTracing) {
   RunFacts f = naive();
   f.part_us[static_cast<size_t>(Meaning::Matrix)] = 300;

@@ -51,7 +51,7 @@ struct Job {
 };
 
 Job resumed_job(const TrainArguments& a) {
-  if (a.out.empty()) throw UsageError("--resume needs --out DIR: the folder of the run to continue");
+  if (a.out.empty()) throw UsageError("--resume needs --out FOLDER: the folder of the run to continue");
   Job job;
   job.folder = a.out;
   job.options.resume_from = app::TrainingFolder::checkpoint_path(a.out);
@@ -326,6 +326,8 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);
+  if (leads && a.run_file.empty() && (a.trace != "off" || !a.window.empty()))
+    std::fprintf(stderr, "The trace is not kept: name a run file with --run FILE.\n");
   record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
   // To measure the cost of tracing. The transfers of processes are matched one by one, so none may be missing.
   record.trace.untraced_share = ranks ? 0 : 0.03;

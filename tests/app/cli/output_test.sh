@@ -26,6 +26,15 @@ for name in metrics.csv summary.json checkpoint.wsck; do
   rm f/$name
 done
 "$program" report r.wsrun --out /dev/stdout >page.txt 2>/dev/null; check "a page goes through a device" 'grep -q "</html>" page.txt'
+cp r.wsrun kept.wsrun
+"$program" report r.wsrun --out kept.wsrun >/dev/null 2>err.txt
+check "a report never replaces a run file: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]] && cmp r.wsrun kept.wsrun && grep -q "written as .html or .pdf" err.txt'
+"$program" report r.wsrun --out page.html --figures new/figures >/dev/null 2>&1
+check "the folder of the figures is made" '[[ $? == 0 && -s page.html ]] && ls new/figures/*.svg >/dev/null'
+"$program" "${short[@]}" --no-output --trace steps >/dev/null 2>err.txt
+check "a trace that no file keeps is told" '[[ $? == 0 ]] && grep -q "not kept: name a run file with --run FILE" err.txt'
+"$program" "${short[@]}" --no-output --run k.wsrun --trace steps >/dev/null 2>err.txt
+check "and only then" '! grep -q "not kept" err.txt'
 
 # A disk that takes no more, a limit, no folder for temporary files.
 (ulimit -f 200; "$program" train mnist --set exec.device=cpu --set train.epochs=1 --set data.limit=640 --out u >out.txt 2>err.txt); code=$?

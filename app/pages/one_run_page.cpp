@@ -30,7 +30,7 @@ Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, s
   const auto show_runs = [&workspace, menu, take, chosen](const std::vector<Run*>& runs) {
     menu->clear();
     for (Run* run : runs)
-      menu->addAction(badge_icon(run->slot), run->title, menu, [take, chosen, run] { *chosen = run, take(run); });
+      menu->addAction(badge_icon(run->slot), title_among(*run, {runs.begin(), runs.end()}), menu, [take, chosen, run] { *chosen = run, take(run); });
     for (Run* run : {chosen->data(), workspace.shownRun()})
       if (run && std::find(runs.begin(), runs.end(), run) != runs.end()) return take(run);
     take(runs.empty() ? nullptr : runs.front());

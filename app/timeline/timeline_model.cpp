@@ -170,7 +170,7 @@ std::vector<Lane> TimelineModel::built() const {
   std::vector<LaneSource> sources;
   for (size_t i = 0; i < runs_.size(); ++i) {
     const Run& run = *runs_[i];
-    sources.push_back({&run.trace, "run/" + run.id, run.title, run.slot, !curves_[i].empty(),
+    sources.push_back({&run.trace, "run/" + run.id, title_among(run, {runs_.begin(), runs_.end()}), run.slot, !curves_[i].empty(),
                        run.hasGpuSteps() ? &run.marks() : nullptr});
   }
   std::vector<Lane> lanes = build_lanes(sources, settings_);

@@ -47,17 +47,21 @@ const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
   return (span - 1)->step == step ? &*(span - 1) : nullptr;
 }
 
-// "direct ← arena"; a value that does not explain itself gets its name: "lr 0.01 ← 0.05".
-QString changed_value(const FieldChange& change) {
-  const Field& f = field(change.key);
+QString words_of(const Field& f, const std::string& value) {
   const bool zero_is_all = f.key == "data.limit" || f.key == "train.batch";
-  const auto words = [&](const std::string& value) {
-    return value.empty() ? QObject::tr("none") : zero_is_all && value == "0" ? QObject::tr("all") : QString::fromStdString(value);
-  };
-  const QString label = f.kind == FieldKind::Choice && change.to != "off" && change.from != "off"
-                            ? QString()
-                            : QString::fromUtf8(f.label.data()) + ' ';
-  return label + words(change.to) + QString::fromUtf8(" ← ") + words(change.from);
+  return value.empty() ? QObject::tr("none") : zero_is_all && value == "0" ? QObject::tr("all") : QString::fromStdString(value);
+}
+
+// "direct"; a value that does not explain itself gets its name: "lr 0.01".
+QString new_value(const FieldChange& change) {
+  const Field& f = field(change.key);
+  const bool explains_itself = f.kind == FieldKind::Choice && change.to != "off" && change.from != "off";
+  return (explains_itself ? QString() : QString::fromUtf8(f.label.data()) + ' ') + words_of(f, change.to);
+}
+
+// "direct ← arena"
+QString changed_value(const FieldChange& change) {
+  return new_value(change) + QString::fromUtf8(" ← ") + words_of(field(change.key), change.from);
 }
 
 }  // namespace
@@ -313,6 +317,17 @@ QString changes_between(const RunSpec& before, const RunSpec& spec, qsizetype mo
 QString title_after(const RunSpec& spec, const RunSpec* before) {
   const QString changes = before ? changes_between(*before, spec) : QString();
   return changes.isEmpty() ? short_title(spec) : changes;
+}
+
+QString title_among(const Run& run, const std::vector<const Run*>& runs) {
+  constexpr qsizetype kMost = 2;
+  QStringList values;
+  for (const Run* other : runs) {
+    if (!other || other == &run || other->title != run.title || !other->hasChoices() || !run.hasChoices()) continue;
+    for (const FieldChange& change : diff(other->spec, run.spec))
+      if (const QString value = new_value(change); !values.contains(value)) values << value;
+  }
+  return values.isEmpty() ? run.title : run.title + QStringLiteral(" · ") + values.mid(0, kMost).join(QStringLiteral(", "));
 }
 
 QString spec_subtitle(const RunSpec& spec) {

@@ -169,6 +169,8 @@ QString short_title(const RunSpec& spec);
 QString changes_between(const RunSpec& before, const RunSpec& spec, qsizetype most = 2);
 inline constexpr qsizetype kAllChanges = std::numeric_limits<qsizetype>::max();
 QString title_after(const RunSpec& spec, const RunSpec* before);  // its changes, otherwise its short title
+// Its title; beside runs of the same title with what differs: "mnist · peer".
+QString title_among(const Run& run, const std::vector<const Run*>& runs);
 QString spec_subtitle(const RunSpec& spec);
 QString run_caption(const Run& run);            // "A direct · MNIST, batch 64, fp32 · NVIDIA H200"
 QString weights_path(const QString& run_path);  // file with the final weights of a run

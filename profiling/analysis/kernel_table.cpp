@@ -9,6 +9,7 @@
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/base/sort_rows.h"
+#include "profiling/trace/meaning_times.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
@@ -81,6 +82,7 @@ struct Group {
   KernelRow row;
   DetailId first_shape{};
   std::vector<int64_t> durations;
+  MeaningTimes by_meaning{};
 };
 
 }  // namespace
@@ -215,6 +217,7 @@ void add_span(Group& group, bool fresh, const Trace& trace, const Grouping& grou
   }
   group.row.several_shapes |= span.detail != group.first_shape;
   group.durations.push_back(static_cast<int64_t>(span.duration));
+  add_time(group.by_meaning, span);
 }
 
 void give_shares(std::vector<KernelRow>& rows) {
@@ -254,6 +257,8 @@ std::vector<KernelRow> kernel_table(const Trace& trace, TimeNs begin, TimeNs end
   std::vector<KernelRow> rows;
   for (auto& [number, group] : groups) {
     group.row.time = stats_of(group.durations);
+    const auto most = std::ranges::max_element(group.by_meaning);
+    if (*most > 0) group.row.meaning = static_cast<Meaning>(most - group.by_meaning.begin());
     rows.push_back(std::move(group.row));
   }
   give_shares(rows);

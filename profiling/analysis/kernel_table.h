@@ -27,7 +27,7 @@ std::string group_name(const OpInfo& op, GroupBy by);
 struct KernelRow {
   std::string key;    // "(no op)" for kernels without an op
   NameId name{};      // taken from the first kernel in the group
-  Meaning meaning{};  // taken from the first kernel
+  Meaning meaning{};  // of most of its time: a kernel that is tried before the training belongs to no op
   OpTag op = kNoOp;   // taken from the first kernel
   Detail detail;      // taken from the first kernel
   DurationStats time;

@@ -278,7 +278,7 @@ void CompareTab::fillPickers() {
   for (auto [combo, chosen] : {std::pair{baseline_box_, baseline_.data()}, {candidate_box_, candidate_.data()}}) {
     combo->clear();
     for (const auto& run : runs_)
-      if (run) combo->addItem(badge_icon(run->slot), run->title);
+      if (run) combo->addItem(badge_icon(run->slot), title_among(*run, {runs_.begin(), runs_.end()}));
     combo->setCurrentIndex(-1);  // empty: one more run must be ticked
     for (size_t i = 0; i < runs_.size(); ++i)
       if (chosen && runs_[i] == chosen) combo->setCurrentIndex(static_cast<int>(i));

@@ -143,9 +143,11 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   const double room = plot.width() * 0.6;
+  std::vector<const Run*> all;
+  for (const auto& one : shown_.runs) all.push_back(one.run);
   painter.drawText(QRectF(plot.left() - SteppedRuns::kGutter + 30, top, room, SteppedRuns::kHead),
                    Qt::AlignLeft | Qt::AlignVCenter,
-                   QFontMetricsF(painter.font()).elidedText(run.title, Qt::ElideRight, room));
+                   QFontMetricsF(painter.font()).elidedText(title_among(run, all), Qt::ElideRight, room));
   QStringList parts;
   const prof::StepWindowNs& window = shown_.windows[index];
   if (window.end > window.begin) {

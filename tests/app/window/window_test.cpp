@@ -62,6 +62,7 @@ class WindowTest : public QObject, WindowHome {
   void windowsFitTheirScreens();
   void pauseStepResumeStop();
   void changesInMidRunAreMarked();
+  void runsOfOneTitleAreToldApart();
   void manyChangesAreCounted();
   void thePickedRunStays();
   void theRunJustTrainedIsShown();
@@ -299,6 +300,21 @@ void WindowTest::changesInMidRunAreMarked() {
   QVERIFY2(!again->title.contains("from step"), qPrintable(again->title));
   window->workspace()->session()->stop();
   QTRY_VERIFY_WITH_TIMEOUT(!window->workspace()->session()->busy(), 10'000);
+}
+
+void WindowTest::runsOfOneTitleAreToldApart() {
+  Run first, second, third, program;
+  first.title = second.title = program.title = "mnist", third.title = "iris";
+  program.origin = RunOrigin::Imported;
+  second.spec.exec.allocator = ws::Allocator::Direct, second.spec.train.lr = 0.25;
+  third.spec.train.batch = 7;
+  const std::vector<const Run*> all{&first, &second, &third, &program};
+  const QString as_first = title_among(first, all), as_second = title_among(second, all);
+  QVERIFY2(as_first.startsWith(QString::fromUtf8("mnist · ")) && as_first.contains("0.05"), qPrintable(as_first));
+  QVERIFY2(as_second.contains("direct") && as_second.contains("0.25"), qPrintable(as_second));
+  QCOMPARE(title_among(third, all), QString("iris"));
+  QCOMPARE(title_among(program, all), QString("mnist"));
+  QCOMPARE(title_among(first, {&first}), QString("mnist"));
 }
 
 void WindowTest::manyChangesAreCounted() {

@@ -42,6 +42,17 @@ TEST(KernelTable, KnowsTheStatisticsOfKnownNumbers) {
   EXPECT_DOUBLE_EQ(rows[0].share, 1);
 }
 
+// Algorithms are tried before the training, without an op.
+TEST(KernelTable, AKernelHasTheMeaningOfMostOfItsTime) {
+  Made made;
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Other, 0, 30, "gemm");
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 100, 20, "gemm");
+  made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, 200, 20, "gemm");
+  const auto rows = kernel_table(made.trace, -kAlways, kAlways);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].meaning, Meaning::Matrix);
+}
+
 TEST(KernelTable, GroupsByLayerAndOp) {
   const MadeTrace made(10);
   const auto layers = kernel_table(made.trace, -kAlways, kAlways, GroupBy::Layer);

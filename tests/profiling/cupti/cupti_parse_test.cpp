@@ -255,6 +255,18 @@ TEST_F(Parsed, GarbageEndsTheBufferWithoutHarm) {
   EXPECT_EQ(trace.losses.invalid_records, 1u);
 }
 
+TEST_F(Parsed, AKernelIsWhatItsOpIsOrElseWhatItsNameSays) {
+  const OpTag tries = register_ops({{"try algorithms", "", "", "", Meaning::Other}});
+  const OpTag loss = register_ops({{"output layer", "", "", "", Meaning::Loss}});
+  context.join.launched(11, {tries, 0});
+  context.join.launched(12, {loss, 0});
+  for (const uint32_t call : {11u, 12u}) records.kernel("sm90_xmma_gemm_f32", 100 * call, 100 * call + 50, call);
+  const auto kernels = spans(finish(), TrackKind::Stream);
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].span_meaning(), Meaning::Matrix);
+  EXPECT_EQ(kernels[1].span_meaning(), Meaning::Loss);
+}
+
 TEST_F(Parsed, KernelsWaitForTheirOpAndAreJoinedWhenItComes) {
   const OpTag op = register_ops({{"gemm", "", "fc1", "forward", Meaning::Matrix}});
   context.expects_ops = true;

@@ -58,7 +58,7 @@ void must_be_there(const std::string& source) {
     names += (names.empty() ? "" : ", ") + info.name;
   }
   if (!std::filesystem::exists(source))
-    throw Failure(source + ": not a file or a shipped experiment. Shipped: " + names);
+    throw UsageError("experiment: " + source + " is not a file or a shipped experiment (" + names + ")");
 }
 
 int exit_code(const ExperimentResult& result) {

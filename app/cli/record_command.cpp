@@ -110,17 +110,17 @@ std::string process_of(const std::string& path) {
          at->second.substr(0, space);
 }
 
-// Says what was recorded, and how to look at it.
+// Says what was recorded, and how to look at it. A program without GPU work has its host's time only.
 std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
   if (paths.size() == 1)
-    return "recorded in " + a.out + ": " + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + a.out +
-           ", or open it in the window";
+    return "recorded in " + a.out + ": " + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + shell_word(a.out) +
+           (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window";
   std::string text = "recorded " + std::to_string(paths.size()) + " processes, each in a file of its own:";
   for (const std::string& path : paths) {
     const auto shown = std::filesystem::path(a.out).parent_path() / std::filesystem::path(path).filename();
     text += "\n" + shown.string() + " (" + process_of(path) + "): " + contents(path, a);
   }
-  return text + "\nto look at one: warpscope-cli stats " + a.out + ", or open them in the window";
+  return text + "\nto look at one: warpscope-cli stats " + shell_word(a.out) + ", or open them in the window";
 }
 
 std::string nothing_recorded(const RecordArguments& a, int exit_status) {
@@ -199,10 +199,8 @@ int record_there(const RecordArguments& a) {
 
 // For eval in a shell: programs that it starts from then on become jobs.
 int print_environment(const RecordArguments& a) {
-  for (auto [name, value] : prof::serving_environment(options_of(a), program_file().string())) {
-    for (size_t at = 0; (at = value.find('\'', at)) != value.npos; at += 4) value.replace(at, 1, "'\\''");
-    std::printf("export %s='%s'\n", name.c_str(), value.c_str());
-  }
+  for (const auto& [name, value] : prof::serving_environment(options_of(a), program_file().string()))
+    std::printf("export %s=%s\n", name.c_str(), shell_quoted(value).c_str());
   return kDone;
 }
 

@@ -32,6 +32,8 @@ const std::map<std::string, int (*)(const AttachedJob&)> kAttach{{"train", attac
                                                                  {"torch", attach_torch}};
 
 int attach(const AttachArguments& a) {
+  if (a.job.empty())
+    throw UsageError("attach: name the job with --job; warpscope-cli list --on " + shell_word(a.remote.on) + " shows the jobs there");
   app::RemoteLink link(a.remote.address(a.run_file));
   const nlohmann::json request = link.ask({{"do", "job"}, {"run", a.job}});  // fails if there is no such job
   const std::string kind = JsonInput(request, "").at("kind").text();
@@ -70,8 +72,7 @@ Run add_attach(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("attach", "follow a job that runs on another machine");
   command.add_option("MACHINE", arguments->remote.on, "ssh://user@host[:port][/folder], or pipe:COMMAND")->required();
   command.add_option("--job", arguments->job, "name of the job, as printed by train --on and list --on")
-      ->type_name("NAME")
-      ->required();
+      ->type_name("NAME");
   command.add_option("--run", arguments->run_file, "copy the run file here when the job has ended")->type_name("FILE");
   command.add_option("--out", arguments->folder, "copy the results of an experiment here when it has ended")
       ->type_name("FOLDER");

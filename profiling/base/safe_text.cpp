@@ -65,4 +65,17 @@ std::string csv_cell(std::string_view text) {
   return cell + '"';
 }
 
+std::string shell_quoted(std::string_view word) {
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string_view("'\\''") : std::string_view(&c, 1);
+  return text + "'";
+}
+
+std::string shell_word(std::string_view word) {
+  const bool plain = !word.empty() && std::ranges::all_of(word, [](const char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::string_view("_-./:@%+=,").find(c) != std::string_view::npos;
+  });
+  return plain ? std::string(word) : shell_quoted(word);
+}
+
 }  // namespace ws

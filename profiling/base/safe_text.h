@@ -20,5 +20,9 @@ std::string table_row(fmt::format_string<Values...> pattern, Values&&... values)
 }
 // Makes a text a cell of a CSV file: quoted if necessary, and never a formula.
 std::string csv_cell(std::string_view text);
+// One word of a shell's command line, in single quotes.
+std::string shell_quoted(std::string_view word);
+// The same for people to read: in quotes only if a shell would take it for something else.
+std::string shell_word(std::string_view word);
 
 }  // namespace ws

@@ -175,6 +175,21 @@ Found idle_tensor_cores(const RunFacts& f) {
           Meaning::Matrix});
 }
 
+// In the split, communication is what no computation hides.
+Found exposed_communication(const RunFacts& f) {
+  const double spent = f.part(Meaning::Communication);
+  if (spent < kWorthSaying * f.step_us) return {};
+  Insight insight{"exposed communication", part_text(f, spent) + " average gradients while no GPU computes"};
+  insight.look_at = Meaning::Communication;
+  if (f.spec.exec.comm == Comm::Overlap) {
+    insight.why = "The transfers already begin as early as possible. A larger batch gives each rank more to compute for the same gradients.";
+  } else {
+    insight.why = "They begin when the backward phase has ended. Overlapped, the gradients of a layer travel while earlier layers still go backwards.";
+    insight.change = {{"exec.comm", "overlap"}};
+  }
+  return offer(f, std::move(insight));
+}
+
 Found bad_first_weights(const RunFacts& f) {
   if (f.classes < 2 || f.spec.model.kind != ModelKind::Mlp || f.spec.model.hidden.empty()) return {};
   const double blind = std::log(static_cast<double>(f.classes));
@@ -213,7 +228,8 @@ Found heavy_tracing(const RunFacts& f) {
 
 constexpr Found (*kRules[])(const RunFacts&) = {diverging,    bad_first_weights, allocator_stalls,  needless_sync,
                                                 launch_bound, unfused_chains,    pageable_copies,   tiny_batch,
-                                                memory_peak,  low_occupancy,     idle_tensor_cores, heavy_tracing};
+                                                memory_peak,  low_occupancy,     idle_tensor_cores, exposed_communication,
+                                                heavy_tracing};
 
 }  // namespace
 

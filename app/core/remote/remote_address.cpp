@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
 
 namespace ws::app {
@@ -28,12 +29,6 @@ void check_word(const std::string& text, const std::string& word, const char* wh
   for (const unsigned char c : word)
     if (c <= ' ' || c == 0x7f || std::string_view("'\"`$\\;|&<>()*?!").find(static_cast<char>(c)) != std::string_view::npos)
       refuse(text, std::string("the ") + what + " holds a letter that no " + what + " has");
-}
-
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 // "host", "host:22", "host:a.wsrun", "[::1]:22"
@@ -93,8 +88,8 @@ std::vector<std::string> RemoteAddress::command() const {
   // A copied program has our version.
   if (program == kProgram) there = "PATH=\"$HOME\"/" + copy_folder() + "/bin:\"$PATH\" " + there;
   // Only the shell there knows its home directory.
-  if (folder.starts_with("~/")) there += " --folder \"$HOME\"/" + quoted(folder.substr(2));
-  else if (!folder.empty()) there += " --folder " + quoted(folder);
+  if (folder.starts_with("~/")) there += " --folder \"$HOME\"/" + shell_quoted(folder.substr(2));
+  else if (!folder.empty()) there += " --folder " + shell_quoted(folder);
   return ssh(there);
 }
 

@@ -59,12 +59,6 @@ std::string last_words(const std::string& text) {
   return printable(last);
 }
 
-std::string shell_word(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 // A temporary folder that the destructor deletes.
 class Stage {
  public:
@@ -89,7 +83,7 @@ class Stage {
 
 ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::move(to)) {
   if (!to_.pipe.empty()) throw Failure("A copy goes to ssh://user@host only.");
-  const Heard seen = heard(to_.ssh(std::string("sh -c ") + shell_word(kLook)));
+  const Heard seen = heard(to_.ssh(std::string("sh -c ") + shell_quoted(kLook)));
   if (seen.text.find("warpscope end") == seen.text.npos) refuse(to_, "it cannot be read: " + last_words(seen.text));
   std::vector<std::string> known;
   double room_kib = 0;
@@ -157,9 +151,9 @@ void ServerCopy::copy() const {
   std::ofstream(place("bin/warpscope-cli")) << kStarter;
   fs::permissions(stage.path() / "bin/warpscope-cli", fs::perms::owner_all);
   std::string take = kTake;
-  take.replace(take.find("COPY"), 4, shell_word(copy_folder()));
-  std::string line = "cd " + shell_word(stage.path().string()) + " && find -L . -type f ! -name MANIFEST | xargs -d '\\n' sha256sum > MANIFEST && tar -chf - . |";
-  for (const std::string& word : to_.ssh("sh -c " + shell_word(take))) line += " " + shell_word(word);
+  take.replace(take.find("COPY"), 4, shell_quoted(copy_folder()));
+  std::string line = "cd " + shell_quoted(stage.path().string()) + " && find -L . -type f ! -name MANIFEST | xargs -d '\\n' sha256sum > MANIFEST && tar -chf - . |";
+  for (const std::string& word : to_.ssh("sh -c " + shell_quoted(take))) line += " " + shell_quoted(word);
   const Heard done = heard({"sh", "-c", line});
   if (done.text.find("warpscope end") == done.text.npos) refuse(to_, "the copy did not succeed: " + last_words(done.text));
 }

@@ -32,6 +32,9 @@ check "its steps go on without a gap" "awk -F, 'NR > 1 && \$1 != NR - 1 { bad = 
 "$program" frobnicate >/dev/null 2>err.txt; check "no such command: 2, and which there are" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]] && grep -q "train, plan" err.txt'
 check "and only those that a person may start" '! grep -qE "follow|job" err.txt'
 "$program" train iris --frob >/dev/null 2>err.txt; check "no such option: 2, and where to look" '[[ $? == 2 ]] && grep -q "warpscope-cli train --help" err.txt'
+for what in experiment lab; do
+  "$program" $what frobnicate >/dev/null 2>err.txt; check "$what of nothing that is known: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]]'
+done
 "$program" >/dev/null 2>err.txt; check "nothing at all: 2 and the help" '[[ $? == 2 ]] && grep -q "^  train " err.txt'
 for command in train plan list bench experiment lab report convert diff stats record torch; do
   "$program" $command --help >help.txt; check "help of $command fits a terminal" '[[ $? == 0 ]] && (( $(LC_ALL=C.UTF-8 wc -L <help.txt) <= 100 ))'

@@ -35,6 +35,7 @@ check "nothing is copied unasked" '[[ $? == 2 && ! -e home/.local/share/warpscop
 HOME="$folder/home" over_ssh "$program" install --on ssh://host --yes >out.txt 2>err.txt && HOME="$folder/home" over_ssh "$program" list --on ssh://host >list.txt 2>&1
 check "a copy of it serves" '[[ $? == 0 ]] && grep -q installed out.txt'
 
+"$program" attach "$there" >/dev/null 2>err.txt; check "no job named: 2, and where their names are" '[[ $? == 2 && $(<err.txt) == *"list --on "*" shows the jobs there"* ]]'
 "$program" attach "$there" --job none >/dev/null 2>err.txt; check "a job that is none: 1 and a sentence" '[[ $? == 1 && $(<err.txt) == "warpscope-cli: There is no job none there." ]]'
 
 # Killed here, it runs on there, and who attaches sees all of it.

@@ -57,6 +57,18 @@ TEST(SafeText, NoCellIsAFormula) {
     EXPECT_EQ(csv_cell(text), std::string("\"'") + text + "\"");
 }
 
+TEST(SafeText, AShellTakesAWordAsItIs) {
+  EXPECT_EQ(shell_word("out/a-1.wsrun"), "out/a-1.wsrun");
+  for (const std::string word : {"", "two words", "it's", "$HOME `x` \"y\" \\", "*", "a;b", "#", "~x", "ü\n"}) {
+    std::string said;
+    FILE* shell = popen(("printf %s " + shell_word(word) + " && printf %s " + shell_quoted(word)).c_str(), "r");
+    ASSERT_TRUE(shell);
+    for (int c; (c = fgetc(shell)) != EOF;) said += static_cast<char>(c);
+    EXPECT_EQ(pclose(shell), 0);
+    EXPECT_EQ(said, word + word);
+  }
+}
+
 TEST(SafeText, ANameLeadsNowhereElse) {
   for (const char* text : {"../../../x", "/etc/passwd", ".hidden", "a/b", "a\nb", "..", "."}) {
     const std::string name = file_name_of(text);

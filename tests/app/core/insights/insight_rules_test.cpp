@@ -123,6 +123,27 @@ TEST(Insights, LowOccupancyIsNoAdviceForAKernelThatTransfersGradients) {
   EXPECT_THAT(named(insights(f), "low occupancy").headline, testing::HasSubstr("output_layer_kernel"));
 }
 
+TEST(Insights, CommunicationThatNothingHides) {
+  RunFacts f;
+  f.gpu = true, f.step_us = 100;
+  f.spec.exec.device = Device::Cuda, f.spec.exec.gpus = 2, f.spec.exec.precision = Precision::Tf32;
+  f.part_us[static_cast<size_t>(Meaning::Communication)] = 25, f.part_us[static_cast<size_t>(Meaning::Matrix)] = 75;
+  const auto only = [&] {
+    std::vector<Insight> found = insights(f);
+    std::erase_if(found, [](const Insight& i) { return i.rule != "exposed communication"; });
+    return found;
+  };
+  ASSERT_EQ(only().size(), 1u);
+  EXPECT_THAT(only()[0].headline, testing::HasSubstr(" of a mean step of "));
+  using Change = std::pair<std::string, std::string>;
+  EXPECT_THAT(only()[0].change, testing::ElementsAre(Change("exec.comm", "overlap")));
+  f.spec.exec.comm = Comm::Overlap;
+  ASSERT_EQ(only().size(), 1u);
+  EXPECT_TRUE(only()[0].change.empty());
+  f.part_us[static_cast<size_t>(Meaning::Communication)] = 5;
+  EXPECT_TRUE(only().empty());
+}
+
 TEST(Insights, TensorCoresAndTracing) {
   RunFacts f = naive();
   f.part_us[static_cast<size_t>(Meaning::Matrix)] = 300;

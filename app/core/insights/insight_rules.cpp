@@ -178,7 +178,7 @@ Found idle_tensor_cores(const RunFacts& f) {
 // In the split, communication is what no computation hides.
 Found exposed_communication(const RunFacts& f) {
   const double spent = f.part(Meaning::Communication);
-  if (spent < kWorthSaying * f.step_us) return {};
+  if (spent <= 0 || spent < kWorthSaying * f.step_us) return {};
   Insight insight{"exposed communication", part_text(f, spent) + " average gradients while no GPU computes"};
   insight.look_at = Meaning::Communication;
   if (f.spec.exec.comm == Comm::Overlap) {

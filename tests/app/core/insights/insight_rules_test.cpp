@@ -142,6 +142,8 @@ TEST(Insights, CommunicationThatNothingHides) {
   EXPECT_TRUE(only()[0].change.empty());
   f.part_us[static_cast<size_t>(Meaning::Communication)] = 5;
   EXPECT_TRUE(only().empty());
+  f = {};  // an untraced run
+  EXPECT_TRUE(only().empty());
 }
 
 TEST(Insights, TensorCoresAndTracing) {

@@ -11,6 +11,7 @@
 
 #include "app/widgets/primary_button.h"
 #include "app/widgets/theme.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 
@@ -47,7 +48,7 @@ void offer_password_dialog(const QString& program) {
   static const QTemporaryDir folder;  // only this user may access it
   QFile script(folder.filePath("ask"));
   if (!folder.isValid() || !script.open(QIODevice::WriteOnly)) return;
-  script.write("#!/bin/sh\nexec '" + QFile::encodeName(QString(program).replace('\'', "'\\''")) + "' --ask-password \"$1\"\n");
+  script.write(("#!/bin/sh\nexec " + shell_quoted(QFile::encodeName(program).toStdString()) + " --ask-password \"$1\"\n").c_str());
   script.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
   qputenv("SSH_ASKPASS", QFile::encodeName(script.fileName()));
   qputenv("SSH_ASKPASS_REQUIRE", "prefer");  // the user does not look at a terminal that started the window

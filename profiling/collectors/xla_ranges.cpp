@@ -62,10 +62,6 @@ void set_path(std::string_view path, bool with_op, XlaRange& range) {
       range.scope += (range.scope.empty() ? "" : "/") + std::string(name);
 }
 
-}  // namespace
-
-namespace {
-
 struct HloLine {
   std::string path;  // its op_name
   bool product, result;

@@ -179,7 +179,10 @@ std::vector<std::string_view> nsys_reports() {
 std::string_view nsys_report_of(std::string_view path) {
   for (const Report& report : kReports)
     if (path.ends_with(std::string(report.name) + ".csv")) return report.name;
-  return kReports.front().name;
+  if (!path.ends_with("_sum.csv") && !path.ends_with("_trace.csv")) return kReports.front().name;
+  std::string names;
+  for (const Report& report : kReports) names.append(names.empty() ? "" : ", ").append(report.name);
+  throw Failure("No table has the name of " + std::string(path) + ". There are: " + names + ".");
 }
 
 void export_nsys_table(const RunData& run, const std::string& path, std::string_view report) {

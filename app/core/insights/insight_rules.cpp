@@ -179,12 +179,12 @@ Found idle_tensor_cores(const RunFacts& f) {
 Found exposed_communication(const RunFacts& f) {
   const double spent = f.part(Meaning::Communication);
   if (spent <= 0 || spent < kWorthSaying * f.step_us) return {};
-  Insight insight{"exposed communication", part_text(f, spent) + " average gradients while no GPU computes"};
+  Insight insight{"exposed communication", part_text(f, spent) + " are communication that no computation hides"};
   insight.look_at = Meaning::Communication;
   if (f.spec.exec.comm == Comm::Overlap) {
-    insight.why = "The transfers already begin as early as possible. A larger batch gives each rank more to compute for the same gradients.";
+    insight.why = "The transfers begin as early as they can. With a larger batch each GPU computes more for the same transfer.";
   } else {
-    insight.why = "They begin when the backward phase has ended. Overlapped, the gradients of a layer travel while earlier layers still go backwards.";
+    insight.why = "The gradients are averaged when the backward phase has ended. With overlap, those of a layer are averaged while the backward phase of earlier layers runs.";
     insight.change = {{"exec.comm", "overlap"}};
   }
   return offer(f, std::move(insight));

@@ -185,16 +185,25 @@ int64_t most_registers(const Limits& limits, int threads) {
   return std::min<int64_t>(255, limits.registers / threads / 8 * 8);
 }
 
+// Returns one sentence if there is not enough shared memory, or nothing.
+std::string lacks_shared_memory(const std::string& who, int64_t bytes, const Limits& limits) {
+  if (bytes <= limits.shared_bytes) return {};
+  return who + " would need " + kilobytes(bytes) + " of shared memory and has " + kilobytes(limits.shared_bytes);
+}
+// Puts the shared memory of a block into the budget. False, with the reason, if there is not enough.
+bool fits_shared_memory(const std::string& who, const std::string& use, const Limits& limits, Placement& out) {
+  out.budget.push_back(line("shared memory of " + use, out.shared_bytes, limits.shared_bytes, true));
+  out.why_not = lacks_shared_memory(who, out.shared_bytes, limits);
+  return out.why_not.empty();
+}
+
 // Returns one sentence about a thread or a block that would need more than it has, or nothing. `in_memory`: so many
 // values of a thread may be in local memory, which still costs less than another launch mode.
 std::string too_much(const std::string& whose, int64_t registers, int64_t most, int64_t in_memory, int64_t shared_bytes,
                      const Limits& limits) {
   if (registers > most + in_memory)
     return "a thread " + whose + " would need " + std::to_string(registers) + " registers and has " + std::to_string(most);
-  if (shared_bytes > limits.shared_bytes)
-    return "a block " + whose + " would need " + kilobytes(shared_bytes) + " of shared memory and has " +
-           kilobytes(limits.shared_bytes);
-  return {};
+  return lacks_shared_memory("a block " + whose, shared_bytes, limits);
 }
 
 constexpr const char* kNeedsClusters = "clusters of blocks need compute capability 9.0";
@@ -451,13 +460,7 @@ Placement place_grid(const Network& n, const Limits& limits) {
     if (out.shared_bytes <= limits.shared_bytes) break;
   }
   out.cluster = kGridCluster, out.blocks = static_cast<int>(clusters) * kGridCluster, out.threads = kGridThreads;
-  out.budget.push_back(
-      line("shared memory of a block (weights, rows, messages)", out.shared_bytes, limits.shared_bytes, true));
-  if (out.shared_bytes > limits.shared_bytes) {
-    out.why_not = "a block of the grid would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
-                  kilobytes(limits.shared_bytes);
-    return out;
-  }
+  if (!fits_shared_memory("a block of the grid", "a block (weights, rows, messages)", limits, out)) return out;
   out.budget.push_back(
       line("L2 cache (units and gradients between clusters)", out.exchange_bytes, limits.l2_bytes, true));
   out.residency = Residency::Grid;
@@ -494,77 +497,92 @@ std::string why_no_flow(const Network& n, const Limits& limits) {
   if (n.precision == Precision::Tf32 && !(n.largest_input <= kMostApart * n.smallest_input))
     return "a batch of " + std::to_string(n.batch) +
            " rows needs inputs in 16 bits, and the inputs of this data set differ by a factor of " +
-           std::to_string(static_cast<int64_t>(n.largest_input / n.smallest_input)) + " (at most " +
+           std::to_string(static_cast<int64_t>(std::min(n.largest_input / n.smallest_input, 1e18f))) + " (at most " +
            std::to_string(static_cast<int64_t>(kMostApart)) + ")";
   return too_large("a flow of rows",
                    {{"hidden units", n.widths[1], 128}, {"outputs", n.widths[2], 16}, {"inputs", n.widths[0], 1600}});
 }
 
-Placement place_flow(const Network& n, const Limits& limits) {
-  constexpr int64_t kHidden = 128, kOutputs = 16, kMath = 256, kGroup = 64, kStageBytes = 172032, kMostBlocks = 512;
-  Placement out;
-  out.why_not = why_no_flow(n, limits);
-  if (!out.why_not.empty()) return out;
-  const FlowSlices slices = flow_slices(n.widths[0] + (n.bias ? 1 : 0));
-  const int64_t columns = slices.count * slices.columns, groups = up(n.batch, kGroup) / kGroup;
-  const int64_t parts = std::min(std::min<int64_t>(limits.multiprocessors, kMostBlocks) / slices.count, groups),
-                blocks = slices.count * parts;
-  if (parts < 1) {
-    out.why_not = "a flow of rows needs " + std::to_string(slices.count) + " multiprocessors, this GPU has " +
-                  std::to_string(limits.multiprocessors);
-    return out;
-  }
-  const int64_t copies = 1 + moments_of(n.optimizer), pairs = columns * kHidden / 2,
-                own_pairs = (pairs + blocks - 1) / blocks, own_top_rows = (kHidden + blocks) / blocks,
-                hidden_bytes = kGroup * kHidden * 2, stages = kStageBytes / (kGroup * slices.columns * 2 + hidden_bytes);
-  out.blocks = static_cast<int>(blocks), out.threads = static_cast<int>(kMath) + 128;
-  out.row_bytes = columns * 2, out.row_group = kGroup;
-  add_choices(n, out.constants);
+constexpr int64_t kFlowHidden = 128, kFlowOutputs = 16, kFlowMath = 256, kFlowGroup = 64, kFlowStageBytes = 172032,
+                  kMostFlowBlocks = 512, kFlowTopBytes = kFlowHidden * kFlowOutputs * 2 + kFlowOutputs * 4,
+                  kFlowGroupHiddenBytes = kFlowGroup * kFlowHidden * 2;
+
+// `parts`: of the rows, each of which has a block for each slice.
+struct FlowShape {
+  FlowSlices slices;
+  int64_t columns, groups, parts, blocks;
+};
+FlowShape flow_shape(const Network& n, const Limits& limits) {
+  FlowShape shape{};
+  shape.slices = flow_slices(n.widths[0] + (n.bias ? 1 : 0));
+  shape.columns = shape.slices.count * shape.slices.columns, shape.groups = up(n.batch, kFlowGroup) / kFlowGroup;
+  shape.parts = std::min(std::min<int64_t>(limits.multiprocessors, kMostFlowBlocks) / shape.slices.count, shape.groups);
+  shape.blocks = shape.slices.count * shape.parts;
+  return shape;
+}
+
+void share_flow_memory(const Network& n, const FlowShape& shape, Placement& out) {
+  const int64_t copies = 1 + moments_of(n.optimizer), pairs = shape.columns * kFlowHidden / 2,
+                own_pairs = (pairs + shape.blocks - 1) / shape.blocks,
+                own_top_rows = (kFlowHidden + shape.blocks) / shape.blocks,
+                stages = kFlowStageBytes / (kFlowGroup * shape.slices.columns * 2 + kFlowGroupHiddenBytes);
   SharedMemory memory(out.constants);
-  memory.part("at_stages", kStageBytes);
-  memory.part("at_hidden", 2 * hidden_bytes);
-  memory.part("at_outputs", 2 * kGroup * kOutputs * 2);
-  memory.part("at_top", kHidden * kOutputs * 2 + kOutputs * 4);
+  memory.part("at_stages", kFlowStageBytes);
+  memory.part("at_hidden", 2 * kFlowGroupHiddenBytes);
+  memory.part("at_outputs", 2 * kFlowGroup * kFlowOutputs * 2);
+  memory.part("at_top", kFlowTopBytes);
   memory.part("at_state", copies * own_pairs * 2 * 4);
-  memory.part("at_top_state", copies * own_top_rows * kOutputs * 4);
-  memory.part("at_small", kMath * 4);
-  memory.part("at_barriers", (2 * (kStageBytes / 24576 + stages) + 2) * 8);
+  memory.part("at_top_state", copies * own_top_rows * kFlowOutputs * 4);
+  memory.part("at_small", kFlowMath * 4);
+  memory.part("at_barriers", (2 * (kFlowStageBytes / 24576 + stages) + 2) * 8);
   memory.part("at_dead", 8);
   out.shared_bytes = memory.bytes();
-  int64_t far = kFlagBytes;
+  int64_t far = kFlagBytes + kMostFlowBlocks * 8;  // flags, and the largest weights of each block
   const auto far_part = [&](const char* name, int64_t bytes) {
     out.constants.push_back({name, far});
     far += up(bytes, 128);
   };
-  far += kMostBlocks * 8;  // the largest weights of each block
-  far_part("far_first", columns * kHidden * 2);
-  far_part("far_top", kHidden * kOutputs * 2 + kOutputs * 4);
-  far_part("far_top_sums", blocks * (kHidden + 1) * kOutputs * 4);
-  far_part("far_sums", parts * pairs * 8);
-  far_part("far_gradients", groups * hidden_bytes);
+  far_part("far_first", shape.columns * kFlowHidden * 2);
+  far_part("far_top", kFlowTopBytes);
+  far_part("far_top_sums", shape.blocks * (kFlowHidden + 1) * kFlowOutputs * 4);
+  far_part("far_sums", shape.parts * pairs * 8);
+  far_part("far_gradients", shape.groups * kFlowGroupHiddenBytes);
   out.exchange_bytes = far;
+}
+
+void add_flow_constants(const Network& n, const FlowShape& shape, Placement& out) {
   const float largest = std::max(n.largest_input, n.bias ? 1.f : 0.f);
-  for (const Constant& c :
-       std::vector<Constant>{{"inputs", n.widths[0]},
-                             {"hidden", n.widths[1]},
-                             {"outputs", n.widths[2]},
-                             {"blocks", blocks},
-                             {"slices", slices.count},
-                             {"slice_columns", slices.columns},
-                             {"row_parts", parts},
-                             {"columns", columns},
-                             {"groups", groups},
-                             {"stage_bytes", kStageBytes},
-                             {"top_bytes", kHidden * kOutputs * 2 + kOutputs * 4},
-                             {"row_exponent", largest > 0 ? std::ilogb(largest) + 1 : 0}})
-    out.constants.push_back(c);
-  out.budget.push_back(
-      line("shared memory of a block (rows under way, state)", out.shared_bytes, limits.shared_bytes, true));
-  if (out.shared_bytes > limits.shared_bytes) {
-    out.why_not = "a block of the flow would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
-                  kilobytes(limits.shared_bytes);
+  const Constant all[] = {{"inputs", n.widths[0]},
+                          {"hidden", n.widths[1]},
+                          {"outputs", n.widths[2]},
+                          {"blocks", shape.blocks},
+                          {"slices", shape.slices.count},
+                          {"slice_columns", shape.slices.columns},
+                          {"row_parts", shape.parts},
+                          {"columns", shape.columns},
+                          {"groups", shape.groups},
+                          {"stage_bytes", kFlowStageBytes},
+                          {"top_bytes", kFlowTopBytes},
+                          {"row_exponent", largest > 0 ? std::ilogb(largest) + 1 : 0}};
+  out.constants.insert(out.constants.end(), std::begin(all), std::end(all));
+}
+
+Placement place_flow(const Network& n, const Limits& limits) {
+  Placement out;
+  out.why_not = why_no_flow(n, limits);
+  if (!out.why_not.empty()) return out;
+  const FlowShape shape = flow_shape(n, limits);
+  if (shape.parts < 1) {
+    out.why_not = "a flow of rows needs " + std::to_string(shape.slices.count) + " multiprocessors, this GPU has " +
+                  std::to_string(limits.multiprocessors);
     return out;
   }
+  out.blocks = static_cast<int>(shape.blocks), out.threads = static_cast<int>(kFlowMath) + 128;
+  out.row_bytes = shape.columns * 2, out.row_group = kFlowGroup;
+  add_choices(n, out.constants);
+  share_flow_memory(n, shape, out);
+  add_flow_constants(n, shape, out);
+  if (!fits_shared_memory("a block of the flow", "a block (rows under way, state)", limits, out)) return out;
   // Three meetings of all blocks and two passes over the rows, as measured on an H100.
   const double microseconds = 30 + 2 * static_cast<double>(n.batch * out.row_bytes) / 3e6;
   if (microseconds > 20e3) {
@@ -580,7 +598,7 @@ Placement place_flow(const Network& n, const Limits& limits) {
                    " inputs a CUDA graph is at least as fast.";
   if (n.precision == Precision::Tf32)
     out.remark =
-        "rows, weights, units and gradients are fp16 in the products, which has as many bits as tf32; "
+        "the products take rows, weights, units and gradients in fp16, which has as many bits as tf32; factors that are "
         "powers of two keep them in its range";
   out.residency = Residency::Flow;
   return out;
@@ -614,13 +632,7 @@ Placement place_block(const Network& n, const Limits& limits) {
   memory.part("at_places", 2 * batch * 4);
   out.threads = parameters > 1024 ? 512 : 256;
   out.shared_bytes = memory.bytes();
-  out.budget.push_back(
-      line("shared memory of the block (weights, state, activations)", out.shared_bytes, limits.shared_bytes, true));
-  if (out.shared_bytes > limits.shared_bytes) {
-    out.why_not = "one block would need " + kilobytes(out.shared_bytes) + " of shared memory and has " +
-                  kilobytes(limits.shared_bytes);
-    return out;
-  }
+  if (!fits_shared_memory("one block", "the block (weights, state, activations)", limits, out)) return out;
   // Measured on an H200: 2-64-64-3 with a batch of 64 takes 18 µs per step, and 17 µs in a CUDA graph.
   const double microseconds = 3 + static_cast<double>(work) / 56e3;
   if (microseconds > 12) {

@@ -69,6 +69,7 @@ assert [float(row["Start (ns)"]) for row in rows] == sorted(float(row["Start (ns
 // Any other name gives the kernels, as before there were more.
 TEST_F(NsysTables, OtherNamesGiveTheKernels) {
   EXPECT_EQ(nsys_report_of("a.csv"), "cuda_gpu_kern_sum");
+  for (const char* typo : {"cuda_gpu_kernel_sum.csv", "a_cuda_gpus_trace.csv"}) EXPECT_THROW(nsys_report_of(typo), Failure) << typo;
   EXPECT_EQ(nsys_report_of("cuda_api_sum.csv"), "cuda_api_sum");
   EXPECT_THROW(export_nsys_table(run, path("a.csv"), "no_such_table"), Failure);
 }

@@ -18,10 +18,12 @@ Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, s
   picker->setIconSize(kBadgeBesideText);
   auto* menu = new QMenu(picker);
   picker->setMenu(menu);
-  const auto take = [show = std::move(show), picker](Run* run) {
+  const auto take = [show = std::move(show), picker, &workspace](Run* run) {
     show(run);
-    picker->setText(run ? run->title : QObject::tr("No run"));
-    picker->setAccessibleDescription(run ? run_letter(run->slot) + " " + run->title : QString());
+    const std::vector<Run*> ticked = workspace.library()->ticked();
+    const QString name = run ? title_among(*run, {ticked.begin(), ticked.end()}) : QString();
+    picker->setText(run ? name : QObject::tr("No run"));
+    picker->setAccessibleDescription(run ? run_letter(run->slot) + " " + name : QString());
     picker->setIcon(run ? badge_icon(run->slot) : QIcon());
   };
   const auto chosen = std::make_shared<QPointer<Run>>();

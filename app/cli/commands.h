@@ -41,6 +41,11 @@ Run add_job(CLI::App& program);
 
 void add_limit(CLI::App& command);  // --limit, for commands that read files
 
+// Throws UsageError if a file to write has none of the endings: a wrong one is most often another file, which would be
+// lost. A device or a pipe takes anything. `written_as`: "points are written as".
+void check_ending(const std::string& option, const std::string& file, const std::string& written_as,
+                  const std::vector<std::string>& endings);
+
 prof::TraceLevel trace_level(const std::string& name);  // parses --trace; throws UsageError
 
 // PRESET|FILE and --set, which several commands share.

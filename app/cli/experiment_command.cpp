@@ -158,7 +158,8 @@ Run add_experiment(CLI::App& program) {
       ->type_name("FOLDER");
   command.add_option("--repeats", arguments->repeats, "number of trainings of each combination")
       ->type_name("N")
-      ->check(CLI::Range(1, 1000));
+      ->check(CLI::Range(1, 1000))
+      ->default_str("as the experiment says");
   arguments->remote.add_to(command);
   command.add_flag("--json", arguments->json, "print the result as one JSON object");
   command.add_flag("--list", arguments->list, "list the shipped experiments");

@@ -5,8 +5,11 @@
 
 #include <cstdio>
 #include <cstring>
+#include <regex>
+#include <sstream>
 
 #include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
 
 namespace ws::cli {
 namespace {
@@ -54,7 +57,32 @@ std::string command_names(const CLI::App& program) {
   return names;
 }
 
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, at);) parts.push_back(part);
+  return parts;
+}
+
+// CLI11 says "--by: foo not in {op,module,line}" and "--limit: Value 0 not in range 0.100000 to 100000.000000".
+std::string plain_refusal(const std::string& text) {
+  std::smatch found;
+  static const std::regex member("(.*?): (.*) not in \\{(.*)\\}"), range("(.*?): Value (.*) not in range (.*) to (.*)");
+  const auto number = [](const std::string& digits) { return formatted("{}", std::strtod(digits.c_str(), nullptr)); };
+  if (std::regex_match(text, found, member))
+    return found.str(1) + ": choose " + one_of(split(found.str(3), ',')) + ", not " + found.str(2);
+  if (std::regex_match(text, found, range))
+    return found.str(1) + ": expected a number from " + number(found.str(3)) + " to " + number(found.str(4)) + ", not " + found.str(2);
+  return text;
+}
+
 }  // namespace
+
+std::string one_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
 
 std::optional<size_t> terminal_width() {
   winsize size{};
@@ -118,7 +146,7 @@ std::string Help::make_footer(const CLI::App* app) const {
 
 std::string complaint(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv) {
   const CLI::App* command = chosen_command(program);
-  std::string text = problem.what();
+  std::string text = plain_refusal(problem.what());
   if (!command && argc > 1 && argv[1][0] == '-')
     return std::string(argv[1]) + " was not expected; see: " + program.get_name() + " --help";
   if (!command && argc > 1)

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ws::cli {
 
@@ -17,6 +18,7 @@ class Help : public CLI::Formatter {
 // Returns the error in the command line as one line, with where to look.
 std::string complaint(const CLI::App& program, const CLI::ParseError& problem, int argc, char** argv);
 
+std::string one_of(const std::vector<std::string>& names);  // "op, module or line"
 std::optional<size_t> terminal_width();  // width of standard output; nullopt if it is no terminal
 // Wraps text to at most 100 columns, or to a narrower terminal. Lines after the first are indented by `indent` columns.
 std::string wrapped(const std::string& text, size_t first, size_t indent);

@@ -18,7 +18,9 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
 namespace {
@@ -29,10 +31,9 @@ using nlohmann::json;
 struct LabArguments {
   std::string source, expression, csv, run_file, point;
   std::vector<std::string> sizes, ways;
-  int depth = 0, repeats = 0;
-  std::optional<int> warm_up;
+  std::optional<int> depth, repeats, warm_up;
   int64_t m = 0, k = 0;
-  double seconds = -1;
+  std::optional<double> seconds;
   std::optional<uint64_t> seed;
   std::string python = "python3", script;
   RemoteArguments remote;
@@ -72,10 +73,10 @@ LabSpec spec_of(const LabArguments& a, json object) {
   if (!a.ways.empty()) object["ways"] = a.ways;
   if (a.m) object["m"] = a.m;
   if (a.k) object["k"] = a.k;
-  if (a.depth) object["depth"] = a.depth;
-  if (a.repeats) object["repeats"] = a.repeats;
+  if (a.depth) object["depth"] = *a.depth;
+  if (a.repeats) object["repeats"] = *a.repeats;
   if (a.warm_up) object["warm_up"] = *a.warm_up;
-  if (a.seconds >= 0) object["seconds_per_point"] = a.seconds;
+  if (a.seconds) object["seconds_per_point"] = *a.seconds;
   if (a.cold_cache) object["cold_cache"] = true;
   if (a.seed) object["seed"] = *a.seed;
   return lab_spec_from_json(object);
@@ -194,7 +195,9 @@ int run_lab(const LabArguments& a) {
   const json experiment = starting_point(a);
   const LabSpec spec = spec_of(a, experiment);
   if (a.print_source) return print_source(spec);
-  if (!a.csv.empty()) prof::check_writable(a.csv);  // fail now, not after a sweep of minutes
+  // Fail now, not after a sweep of minutes.
+  if (!a.csv.empty()) check_ending("--csv", a.csv, "points are written as", {".csv"}), prof::check_writable(a.csv);
+  if (!a.run_file.empty()) prof::check_run_file(a.run_file);
   CancelOnInterrupt interrupt;
   const std::atomic<bool>& cancel = interrupt.cancel;
   print_page(a.json ? stderr : stdout, experiment);
@@ -220,6 +223,9 @@ int attach_lab(const AttachedJob& job) {
 }
 
 Run add_lab(CLI::App& program) {
+  std::vector<std::string> variants;
+  for (const WayInfo& way : ways()) variants.emplace_back(way.name);
+  const LabSpec usual;
   auto a = std::make_shared<LabArguments>();
   CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes, in several variants");
   add_limit(command);
@@ -233,8 +239,9 @@ Run add_lab(CLI::App& program) {
       ->delimiter(',');
   command.add_option("--variants", a->ways, "variants, separated by commas: cpu, gpu, gpu-pinned, …")
       ->type_name("NAME,NAME")
-      ->delimiter(',');
-  command.add_option("--ways", a->ways)->delimiter(',')->group("");  // its former name
+      ->delimiter(',')
+      ->check(CLI::IsMember(variants));
+  command.add_option("--ways", a->ways)->delimiter(',')->group("")->check(CLI::IsMember(variants));  // its former name
   command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20));
@@ -246,13 +253,25 @@ Run add_lab(CLI::App& program) {
   command
       .add_option("--point", a->point, "show the calls of one point of a recorded sweep, for example gpu-pinned:1024")
       ->type_name("POINT");
-  command.add_option("--depth", a->depth, "depth of the nested sine")->type_name("N")->check(CLI::Range(1, 64));
-  command.add_option("--repeats", a->repeats, "largest number of calls per point")->type_name("N");
+  command.add_option("--depth", a->depth, "depth of the nested sine")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64))
+      ->default_str(std::to_string(usual.depth));
+  command.add_option("--repeats", a->repeats, "largest number of calls per point")
+      ->type_name("N")
+      ->check(CLI::Range(3, 10000))
+      ->default_str(std::to_string(usual.repeats));
   command.add_option("--warm-up", a->warm_up, "warm-up calls per point, which are not timed")
       ->type_name("N")
-      ->check(CLI::Range(0, 1000));
-  command.add_option("--seconds", a->seconds, "longest time per point")->type_name("S");
-  command.add_option("--seed", a->seed, "seed of the input values")->type_name("N");
+      ->check(CLI::Range(0, 1000))
+      ->default_str(std::to_string(usual.warm_up));
+  command.add_option("--seconds", a->seconds, "longest time per point")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->default_str(formatted("{}", usual.seconds_per_point));
+  command.add_option("--seed", a->seed, "seed of the input values")
+      ->type_name("N")
+      ->default_str(std::to_string(usual.seed));
   command.add_flag("--cold-cache", a->cold_cache, "evict the inputs from the caches before each call");
   command.add_option("--csv", a->csv, "write the points to this file")->type_name("FILE");
   command.add_flag("--ceilings", a->ceilings,

@@ -65,8 +65,16 @@ int watch(prof::RecordedProgram& run, bool live) {
   return *status;
 }
 
+prof::PythonLevel python_level(const std::string& name) {
+  try {
+    return prof::python_level(name);
+  } catch (const Failure& failure) {
+    throw UsageError(std::string("--level: ") + failure.what());
+  }
+}
+
 prof::RecordOptions options_of(const RecordArguments& a) {
-  const prof::RecordOptions options{trace_level(a.level), a.library, a.counters, prof::python_level(a.python), a.window};
+  const prof::RecordOptions options{trace_level(a.level), a.library, a.counters, python_level(a.python), a.window};
   try {
     prof::check_window(options);
   } catch (const Failure& failure) {
@@ -211,6 +219,7 @@ int record(RecordArguments a) {
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
+  if (!run.recorded() && run.began()) throw Failure("Nothing was recorded. The reason stands above.");
   if (!run.recorded()) throw Failure(nothing_recorded(a, status));
   for (const std::string& path : run.paths())
     if (!prof::is_still_written(path)) app::keep_ceilings(path);

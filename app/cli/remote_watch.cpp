@@ -12,7 +12,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
-#include "profiling/base/whole_file.h"
+#include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
 namespace {
@@ -79,7 +79,7 @@ void RemoteArguments::add_interrupt_to(CLI::App& command) {
 }
 
 app::RemoteAddress RemoteArguments::address(const std::string& copy) const {
-  if (!copy.empty()) prof::check_writable(copy);
+  if (!copy.empty()) prof::check_run_file(copy);
   try {
     return app::parse_remote(on);
   } catch (const Failure& failure) {

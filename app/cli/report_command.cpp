@@ -39,16 +39,6 @@ int write_pdf(const ReportArguments& a) {
   return status;
 }
 
-// A wrong ending is most often a run file that would be lost. A device or a pipe takes any page.
-void check_endings(const ReportArguments& a) {
-  std::error_code none;
-  const std::filesystem::file_status there = std::filesystem::status(a.out, none);
-  const bool special = a.out.starts_with("/dev/") ||  // /dev/stdout may lead to a file
-                       (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there));
-  if (!special && !a.out.ends_with(".html") && !a.out.ends_with(".htm") && !a.out.ends_with(".pdf"))
-    throw UsageError("--out " + a.out + ": a report is written as .html or .pdf");
-}
-
 void make_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -56,7 +46,7 @@ void make_folder(const std::string& folder) {
 }
 
 int report(const ReportArguments& a) {
-  check_endings(a);
+  check_ending("--out", a.out, "a report is written as", {".html", ".htm", ".pdf"});
   if (!a.figures.empty()) make_folder(a.figures);
   std::vector<ws::app::ReportRun> runs;
   const bool pdf = a.out.ends_with(".pdf");

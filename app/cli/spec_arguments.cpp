@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 #include "app/cli/commands.h"
+#include "app/cli/help.h"
 #include "engine/devices/devices.h"
 
 namespace ws::cli {
@@ -17,10 +19,12 @@ void SpecArguments::add_to(CLI::App& command, bool source_required) {
 
 RunSpec SpecArguments::spec() const { return fit(asked()); }
 
-RunSpec SpecArguments::asked() const {
+RunSpec SpecArguments::asked() const try {
   RunSpec spec = load_spec(source);
   override_in(spec);
   return spec;
+} catch (const NoSuchSpec& unknown) {
+  throw UsageError(unknown.what());
 }
 
 void SpecArguments::override_in(RunSpec& spec) const {
@@ -33,6 +37,16 @@ void SpecArguments::override_in(RunSpec& spec) const {
       throw UsageError(std::string("--set ") + problem.what());
     }
   }
+}
+
+void check_ending(const std::string& option, const std::string& file, const std::string& written_as,
+                  const std::vector<std::string>& endings) {
+  std::error_code none;
+  const std::filesystem::file_status there = std::filesystem::status(file, none);
+  const bool special = file.starts_with("/dev/") ||  // /dev/stdout may lead to a file
+                       (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there));
+  if (special || std::ranges::any_of(endings, [&file](const std::string& end) { return file.ends_with(end); })) return;
+  throw UsageError(option + " " + file + ": " + written_as + " " + one_of(endings));
 }
 
 prof::TraceLevel trace_level(const std::string& name) {

@@ -312,8 +312,26 @@ std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const Launche
   return ranks;
 }
 
+app::RecorderOptions recorder_options(const TrainArguments& a, const RunSpec& spec, const RankProcesses* ranks) {
+  const bool leads = !ranks || ranks->rank() == 0;
+  app::RecorderOptions record;
+  record.title = spec.name;
+  record.trace.level = trace_level(a.trace);
+  record.trace.hardware_counters = a.counters;
+  set_window(record.trace, a);
+  if (leads && a.run_file.empty() && (a.trace != "off" || !a.window.empty()))
+    std::fprintf(stderr, "The trace is not kept: name a run file with --run FILE.\n");
+  record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
+  if (!record.path.empty()) prof::check_run_file(record.path);
+  // To measure the cost of tracing. The transfers of processes are matched one by one, so none may be missing.
+  record.trace.untraced_share = ranks ? 0 : 0.03;
+  record.keep_traces = false;
+  return record;
+}
+
 int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   const bool leads = !ranks || ranks->rank() == 0;
+  app::RecorderOptions record = recorder_options(a, job.spec, ranks);  // reports wrong options before the data is read
   const data::Dataset data = data::load(job.spec.data);
   job.options.processes = ranks;
   std::unique_ptr<app::TrainingFolder> output;
@@ -321,17 +339,6 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   if (!job.folder.empty()) job.options.checkpoint = app::TrainingFolder::checkpoint_path(job.folder);
   if (!job.folder.empty())
     output = std::make_unique<app::TrainingFolder>(job.folder, steps_per_epoch(job.spec, data), job.steps_done);
-  app::RecorderOptions record;
-  record.title = job.spec.name;
-  record.trace.level = trace_level(a.trace);
-  record.trace.hardware_counters = a.counters;
-  set_window(record.trace, a);
-  if (leads && a.run_file.empty() && (a.trace != "off" || !a.window.empty()))
-    std::fprintf(stderr, "The trace is not kept: name a run file with --run FILE.\n");
-  record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
-  // To measure the cost of tracing. The transfers of processes are matched one by one, so none may be missing.
-  record.trace.untraced_share = ranks ? 0 : 0.03;
-  record.keep_traces = false;
   if (output) record.at_start = [&output] { output->begin(); };
   app::TracedTraining run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
@@ -350,6 +357,8 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
 
 int train(const TrainArguments& a) {
   const LaunchedRank self = launched_rank();
+  if (const std::string wrong = incomplete_rank(); self.rank < 0 && !wrong.empty())
+    std::fprintf(stderr, "This process trains alone: a launcher sets a rank and the number of ranks, but %s.\n", printable(wrong).c_str());
   if (!a.remote.on.empty() && self.rank >= 0)
     throw UsageError("--on trains on one other machine; leave out torchrun, mpirun or srun");
   if (!a.remote.on.empty()) return train_there(a);

@@ -178,7 +178,7 @@ RunSpec load_spec(const std::string& path_or_preset) {
   if (!fs::exists(path_or_preset, error)) {
     std::string names;
     for (const Preset& preset : presets()) names += (names.empty() ? "" : ", ") + preset.name;
-    throw Failure(path_or_preset + ": neither a file nor a preset; presets are " + names);
+    throw NoSuchSpec(path_or_preset + ": neither a file nor a preset; presets are " + names);
   }
   try {
     return spec_from_json(read_json(path_or_preset));

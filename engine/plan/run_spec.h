@@ -102,6 +102,12 @@ class SpecError : public Failure {
   using Failure::Failure;
 };
 
+// Thrown for a name that is neither a preset nor a file.
+class NoSuchSpec : public Failure {
+ public:
+  using Failure::Failure;
+};
+
 enum class FieldKind { Choice, Integer, Number, Flag, Text, IntegerList };
 
 struct FieldValue {

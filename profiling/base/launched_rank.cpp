@@ -32,4 +32,17 @@ LaunchedRank launched_rank() {
   return {};
 }
 
+std::string incomplete_rank() {
+  const auto said = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(name) + (value ? "=" + std::string(value) : " is not set");
+  };
+  for (const RankNames& names : kLaunchers) {
+    const bool rank = number(names.rank) >= 0, several = number(names.ranks) > 1;
+    const bool other_rank = std::getenv(names.rank) && number(names.rank) != 0;  // rank 0 of one may be alone
+    if ((several && !rank) || (other_rank && !several)) return said(names.rank) + ", " + said(names.ranks);
+  }
+  return {};
+}
+
 }  // namespace ws

@@ -1,5 +1,6 @@
 // The rank of this process, as its launcher says: torchrun, mpirun or srun.
 #pragma once
+#include <string>
 
 namespace ws {
 
@@ -12,5 +13,7 @@ struct LaunchedRank {
 
 // Reads the variables that the launchers set.
 LaunchedRank launched_rank();
+// Says what is wrong with a launcher's variables, if one of rank and number of ranks is missing; "" if nothing is.
+std::string incomplete_rank();
 
 }  // namespace ws

@@ -125,6 +125,7 @@ void export_to(const RunData& run, const std::string& path) {
 
 void export_run(const RunData& run, const std::string& path) {
   if (std::filesystem::is_directory(path) && is_events_file(path)) return export_tensorboard(run, path);
+  if (path.ends_with(".wsrun")) check_run_file(path);
   write_whole_file(path, [&](const std::string& part) { export_to(run, part); });
 }
 
@@ -140,6 +141,7 @@ std::vector<std::string> convert(const std::vector<std::string>& from, const std
     if (std::filesystem::equivalent(source, to, ignored))
       throw Failure("The result would replace its source, " + source + ".");
   }
+  if (to.ends_with(".wsrun")) check_run_file(to);  // before the work
   const RunData run = import_ranks(from);
   export_run(run, to);
   return run.problems;

@@ -35,7 +35,7 @@ void must_be_ours(const fs::path& out) {
   const fs::path folder = out.parent_path();
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     throw Failure("Cannot record into " + folder.string() + ": " + std::strerror(errno) + ".");
-  file_to_write(out);
+  check_run_file(out);
   if (const std::string owner = owner_of(out); !owner.empty())
     throw Failure("Cannot record into " + out.string() + ": process " + owner + " writes it. Choose another name.");
 }
@@ -266,6 +266,7 @@ FollowStatus RecordedProgram::status() const { return impl_->follower.status(); 
 const std::string& RecordedProgram::path() const { return impl_->path; }
 const std::string& RecordedProgram::follower() const { return impl_->follower.address(); }
 bool RecordedProgram::recorded() const { return holds_something(impl_->path); }
+bool RecordedProgram::began() const { return fs::exists(impl_->path); }
 std::vector<std::string> RecordedProgram::paths() const { return impl_->files(); }
 
 void RecordedProgram::interrupt() { impl_->signal(SIGINT); }

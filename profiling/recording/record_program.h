@@ -45,6 +45,7 @@ class RecordedProgram {
   // it is empty.
   std::optional<int> wait(int most_ms);
   void interrupt();       // like Ctrl+C
+  bool began() const;     // true if the program started CUDA or ran Python: it made the file, maybe without content
   bool recorded() const;  // true if a run file exists: the program started CUDA
   const std::string& path() const;
   const std::string& follower() const;  // its processes connect here

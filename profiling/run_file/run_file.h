@@ -66,6 +66,10 @@ class RunFileReader {
   std::unique_ptr<Impl> impl_;
 };
 
+// Throws Failure if the file cannot be written, or if it holds something else than a run: such a file is never replaced.
+// Writers check this themselves; call it before the work whose run goes there.
+void check_run_file(const std::string& path);
+
 RunSummary read_run_summary(const std::string& path);
 // Name, tags and notes can be changed at any time, even while the file is being written.
 void rename_run(const std::string& path, const std::string& name);

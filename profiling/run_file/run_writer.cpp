@@ -1,5 +1,6 @@
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -160,11 +161,36 @@ Database create(const std::string& path) {
   return db;
 }
 
+// SQLite keeps the number of the application at byte 68, the highest byte first.
+bool holds_run(std::ifstream& file) {
+  constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+  constexpr size_t kNumber = 68;
+  char head[kNumber + 4] = {};
+  file.read(head, sizeof head);
+  uint32_t number = 0;
+  for (size_t i = kNumber; i < sizeof head; ++i) number = number << 8 | static_cast<unsigned char>(head[i]);
+  return std::string_view(head, kMagic.size()) == kMagic && number == kApplicationId;
+}
+
+std::string path_for_run(const std::string& wanted) {
+  check_run_file(wanted);
+  return file_to_write(wanted);
+}
+
 }  // namespace
+
+void check_run_file(const std::string& path) {
+  check_writable(path);
+  file_to_write(path);
+  std::ifstream file(path, std::ios::binary);
+  const bool holds_something = file && file.peek() != std::ifstream::traits_type::eof();
+  if (holds_something && !holds_run(file))
+    throw Failure(path + ": cannot be written: a file that is no run file has this name, and is not replaced");
+}
 
 struct RunFileWriter::Impl {
   explicit Impl(const std::string& wanted)
-      : path(file_to_write(wanted)),
+      : path(path_for_run(wanted)),
         owned(is_part(path) ? nullptr : std::make_unique<Ownership>(path)),
         db(create(path)),
         keeper(std::in_place, path),

@@ -292,6 +292,7 @@ void merge_torch_run(const TorchRequest& request, const std::string& folder, con
 void run_torch(const TorchRequest& request, const TorchTools& tools, const std::atomic<bool>& cancel,
                const std::function<void(const std::string&)>& said) {
   if (!tools.problem.empty()) throw Failure(tools.problem);
+  if (request.out.ends_with(".wsrun")) prof::check_run_file(request.out);
   const Ownership claim(prof::file_to_write(request.out), kMaker);
   const Workplace place;
   write_torch_data(request.spec, (place.path / "data").string());

@@ -28,7 +28,19 @@ steps="$(sed -n 's/.*"steps": \([0-9]*\).*/\1/p' b/summary.json)"
 "$program" train --resume --out b --set train.time_limit_s=1000 --set train.epochs=$((steps / 8 + 3)) >/dev/null 2>&1; check "a resumed run ends with 0" '[[ $? == 0 ]]'
 check "its steps go on without a gap" "awk -F, 'NR > 1 && \$1 != NR - 1 { bad = 1 } END { exit bad }' b/metrics.csv"
 
+echo 'print("hello")' >mine.py; cp mine.py kept.py
+for command in "train iris --no-output --run mine.py" "record --run mine.py -- true" "lab add --sizes 8 --run mine.py" "lab add --sizes 8 --csv mine.py"; do
+  "$program" $command >out.txt 2>err.txt
+  check "$command: a file that is no run is not replaced" '[[ $? != 0 && ! -s out.txt && $(wc -l <err.txt) == 1 ]] && cmp mine.py kept.py'
+done
+RANK=1 "$program" train iris "${cpu[@]}" --no-output >/dev/null 2>err.txt; check "a rank without their number trains alone, and says so" '[[ $? == 0 ]] && grep -q "RANK=1, WORLD_SIZE is not set" err.txt'
+RANK=0 "$program" train iris "${cpu[@]}" --no-output >/dev/null 2>err.txt; check "the only rank says nothing" '[[ $? == 0 ]] && ! grep -q WORLD_SIZE err.txt'
+
 "$program" train >/dev/null 2>&1; check "no preset: 2" '[[ $? == 2 ]]'
+"$program" train frobnicate >/dev/null 2>err.txt; check "a preset that is not known: 2, and which there are" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]] && grep -q "iris, mnist" err.txt'
+"$program" record --level frob -- true 2>err.txt; check "a level that is not known: 2" '[[ $? == 2 ]] && grep -q "off, modules, ops or lines" err.txt'
+"$program" lab --variants frob 2>err.txt; check "a variant that is not known: 2, in the words of the option" '[[ $? == 2 ]] && grep -q -- "--variants: choose .* or .*, not frob" err.txt'
+"$program" stats --limit 0 none.wsrun 2>err.txt; check "a number out of its range: 2, in plain digits" '[[ $? == 2 ]] && grep -q "from 0.1 to 100000, not 0" err.txt'
 "$program" frobnicate >/dev/null 2>err.txt; check "no such command: 2, and which there are" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]] && grep -q "train, plan" err.txt'
 check "and only those that a person may start" '! grep -qE "follow|job" err.txt'
 "$program" train iris --frob >/dev/null 2>err.txt; check "no such option: 2, and where to look" '[[ $? == 2 ]] && grep -q "warpscope-cli train --help" err.txt'

@@ -28,7 +28,7 @@ done
 "$program" report r.wsrun --out /dev/stdout >page.txt 2>/dev/null; check "a page goes through a device" 'grep -q "</html>" page.txt'
 cp r.wsrun kept.wsrun
 "$program" report r.wsrun --out kept.wsrun >/dev/null 2>err.txt
-check "a report never replaces a run file: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]] && cmp r.wsrun kept.wsrun && grep -q "written as .html or .pdf" err.txt'
+check "a report never replaces a run file: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]] && cmp r.wsrun kept.wsrun && grep -q "written as .html, .htm or .pdf" err.txt'
 "$program" report r.wsrun --out page.html --figures new/figures >/dev/null 2>&1
 check "the folder of the figures is made" '[[ $? == 0 && -s page.html ]] && ls new/figures/*.svg >/dev/null'
 "$program" "${short[@]}" --no-output --trace steps >/dev/null 2>err.txt

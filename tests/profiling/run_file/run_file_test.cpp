@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <span>
 
 #include "profiling/base/failure.h"
@@ -54,6 +55,23 @@ TEST_F(RunFile, KeepsEverything) {
   EXPECT_EQ(trace.memory()[9].address, made.trace.memory()[9].address);
   EXPECT_EQ(trace.counters()[0].points.back().value, made.trace.counters()[0].points.back().value);
   EXPECT_TRUE(reader.problems().empty());
+}
+
+TEST_F(RunFile, ReplacesARunAndNothingElse) {
+  const auto write = [this] { RunFileWriter(path, summary_of_test()).finish(); };
+  write();
+  write();  // an older run
+  std::ofstream(path).close();
+  write();  // the empty file of a program that ended at once
+  for (const char* other : {"print('a program')\n", "S", "SQLite format 3"}) {
+    std::ofstream(path, std::ios::binary) << other;
+    EXPECT_THROW(write(), Failure);
+    std::ifstream file(path, std::ios::binary);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), other);
+  }
+  std::filesystem::remove(path);
+  Database(path, Database::Mode::Create).exec("CREATE TABLE contacts(name TEXT)");
+  EXPECT_THROW(write(), Failure);
 }
 
 // SQLite cannot remove some files that it keeps beside a database.

@@ -8,6 +8,7 @@ import threading
 import time
 
 EACH = 0.005  # seconds between samples of a worker
+_LETTER = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 _FRAME = re.compile(rb'  File "(.*)", line ([0-9]+) in (.*)')
 
 
@@ -39,6 +40,11 @@ def install(program, torch):
 
 def _folder():
     return os.path.dirname(os.environ.get("WARPSCOPE_RECORD_FOLLOWER", ""))
+
+
+def _text(written):
+    """faulthandler writes a letter beyond ASCII as its number: \\xfc, \\u706b or \\U0001f600."""
+    return _LETTER.sub(lambda found: chr(int(found[found.lastindex], 16)), written.decode("ascii", "replace"))
 
 
 class _Worker:
@@ -92,10 +98,10 @@ class _Worker:
             if mark not in head:
                 continue
             for path, line, name in _FRAME.findall(stack):
-                path = path.decode("utf-8", "replace")
+                path = _text(path)
                 outside = path.startswith("<") or "site-packages" in path or "dist-packages" in path
                 if not outside and not os.path.realpath(path).startswith(self._others):
                     here = os.getcwd() + os.sep
                     shown = path[len(here):] if path.startswith(here) else path
-                    return f"{shown}:{line.decode()} in {name.decode('utf-8', 'replace')}"
+                    return f"{shown}:{line.decode()} in {_text(name)}"
         return ""

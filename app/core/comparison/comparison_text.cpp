@@ -80,7 +80,7 @@ std::string measure_text(const ComparedMeasure& m) {
   const std::string text =
       formatted("  {:<34} {:>13} {:>13} {:>13} {:>10}", name, fixed(m.a.value.value, m.a.decimals),
                 fixed(m.b.value.value, m.b.decimals), signed_fixed(m.delta.delta, m.a.decimals),
-                std::isfinite(m.delta.noise) ? formatted("{:.2g}", m.delta.noise) : "–");
+                std::isfinite(m.delta.noise) ? significant(m.delta.noise, 2) : "–");
   const double percent = m.delta.percent;
   if (m.delta.verdict == Verdict::WithinNoise) return text + "  within noise\n";
   if (!std::isfinite(percent) || percent == 0) return text + "  " + verdict_text(m.delta.verdict) + "\n";

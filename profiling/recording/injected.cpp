@@ -36,13 +36,16 @@ std::string environment(const char* name, const char* otherwise) {
   return value ? value : otherwise;
 }
 
-// Python that is frozen into a program, or isolated, does not look where our hook is.
+// Python that is frozen into a program, or isolated, does not look where our hook is. In one without ctypes the hook fails.
 void note_python_without_hook(ProgramWriter& writer) {
   const bool wanted = !environment(kRecordPython, "").empty() && environment(kRecordPython, "") != to_string(PythonLevel::Off);
-  if (!wanted || !dlsym(RTLD_DEFAULT, "PyCode_Type") || environment(kRecordHooked, "") == std::to_string(getpid())) return;
+  const std::string hooked = environment(kRecordHooked, ""), own = std::to_string(getpid());
+  if (!wanted || !dlsym(RTLD_DEFAULT, "PyCode_Type") || hooked == own) return;
   writer.notes().fact("program_lines",
-                      "No modules, ops or lines: this Python ignores PYTHONPATH, as in a program made by PyInstaller, or with "
-                      "python -I or -E.");
+                      hooked.starts_with(own + " ")
+                          ? "No modules, ops or lines: our hook did not start in this Python: " + hooked.substr(own.size() + 1) + "."
+                          : "No modules, ops or lines: this Python ignores PYTHONPATH, as in a program made by PyInstaller, or "
+                            "with python -I or -E.");
 }
 
 void finish_at_exit() {

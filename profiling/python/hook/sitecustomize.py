@@ -17,8 +17,9 @@ def _begin():
         sys.modules["_warpscope_hook"] = hook
         spec.loader.exec_module(hook)
         hook.install()
-    except Exception:
+    except Exception as error:
         sys.modules.pop("_warpscope_hook", None)
+        os.putenv("WARPSCOPE_RECORD_HOOKED", f"{os.getpid()} {error}")  # for our library, if CUDA loads it
     ours = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # noqa: F401 - the hidden one

@@ -21,7 +21,7 @@ def install(attached=False):
         return
     os.putenv("WARPSCOPE_RECORD_HOOKED", str(os.getpid()))  # for our library; os.environ stays as it is
     global api
-    from . import program, samples
+    from . import forks, program, samples
 
     api = program.Program(recorder.Recorder(os.environ["WARPSCOPE_RECORD_LIBRARY"]), LEVELS.index(level))
     api.attached = attached
@@ -33,6 +33,7 @@ def install(attached=False):
     samples.start(api)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_forget)
+        forks.watch()
     _hide_frames()
 
 

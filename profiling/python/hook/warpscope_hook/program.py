@@ -130,6 +130,9 @@ def not_own():
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     folders = {os.path.realpath(paths[name]) + os.sep for name in names if name in paths}
     folders |= {paths[name] + os.sep for name in names if name in paths}
+    if getattr(sys, "frozen", False):  # by PyInstaller: paths begin with their package
+        packages = (*getattr(sys, "stdlib_module_names", ()), "torch", "lightning", "transformers", "jax", "numpy", "tqdm")
+        folders |= {package + ending for package in packages for ending in (".py", "/")}
     return (*sorted(folders), os.path.dirname(os.path.abspath(__file__)) + os.sep, "/usr/lib/python3/")
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 
-from . import sources
+from . import forks, sources
 
 SETTLE = 0.2  # seconds; a helper process that ends sooner leaves no recording
 SETTLE_BEFORE_TORCH = 3.0
@@ -19,6 +19,7 @@ def start(api):
     # Registered here: a program may end while the thread below begins.
     atexit.register(_stop, api)
     atexit.register(sources.Sources(api.recorder).keep)  # runs before the line above
+    forks.starts_thread()
     _thread.start_new_thread(_run, (api,))  # not in threading.enumerate() of the program
 
 
@@ -46,6 +47,7 @@ def _may_import_torch():
 
 def _run(api):
     try:
+        forks.name_thread()
         time.sleep(SETTLE)
         if not api.recorder.begun and _may_import_torch():
             end = time.monotonic() + SETTLE_BEFORE_TORCH

@@ -44,34 +44,6 @@ const std::pair<const std::string, Cost>* largest(const Costs& costs) {
   return most == costs.end() ? nullptr : &*most;
 }
 
-// How many of the first steps are warm-up: libraries load, kernels are chosen and compiled.
-size_t warm_up(const std::vector<prof::TimeRange>& steps) {
-  constexpr size_t kFewest = 8;
-  constexpr int64_t kLonger = 5;  // times the median
-  if (steps.size() < kFewest) return 0;
-  std::vector<int64_t> lengths;
-  for (const prof::TimeRange& step : steps) lengths.push_back(step.length());
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::ranges::nth_element(lengths, middle);
-  size_t first = 0;
-  while (first < steps.size() / 4 && steps[first].length() > kLonger * *middle) ++first;
-  return first;
-}
-
-// The range from the first step to the last: the start of a program and its warm-up are not judged.
-prof::TimeRange steps_of(const TraceLook& look) {
-  std::vector<prof::TimeRange> steps;
-  for (const Track& track : look.trace->tracks())
-    if (track.kind == TrackKind::Steps)
-      prof::each_span(track, look.begin, look.end, [&](const Span& span) { steps.push_back({span.start, span.end()}); });
-  std::ranges::sort(steps, {}, &prof::TimeRange::begin);
-  prof::TimeRange range{look.end, look.begin};
-  for (size_t i = warm_up(steps); i < steps.size(); ++i)
-    range = {std::min(range.begin, steps[i].begin), std::max(range.end, steps[i].end)};
-  return range.end > range.begin ? prof::TimeRange{std::max(range.begin, look.begin), std::min(range.end, look.end)}
-                                 : prof::TimeRange{look.begin, look.end};
-}
-
 // "a.py:3 in hot". Empty for a frame of Python itself or of an installed package, and for native code.
 std::string own_line(const prof::CodeFrame& frame) {
   return frame.line > 0 && prof::is_own_path(frame.path) ? prof::place_text(frame) : std::string();
@@ -326,7 +298,7 @@ class Program {
   }
 
   bool worth_saying(TimeNs time) const {
-    return static_cast<double>(time) >= kShareOfSteps * static_cast<double>(traced_ns());
+    return time > 0 && static_cast<double>(time) >= kShareOfSteps * static_cast<double>(traced_ns());
   }
   std::string share(TimeNs time) const {
     return percent(static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(traced_ns(), 1)), 0) + " of the " +
@@ -394,7 +366,7 @@ class Program {
     const size_t cut = most->first.find('\n');
     const bool copies = most->first.substr(cut + 1) == "aten::copy_";
     return insight("waits by a line",
-                   most->first.substr(0, cut) + " calls " + most->first.substr(cut + 1) + ": it waits " +
+                   most->first.substr(0, cut) + does(most->first.substr(cut + 1)) + ": it waits " +
                        text(most->second.time, most->second.count) + " each time, " +
                        (in_windows ? share(most->second.time) : percent(untraced_share, 0) + " of the time between trace windows"),
                    copies ? "A copy of pageable memory waits until the GPU is done. Then the GPU waits for the host. Use pinned memory and "
@@ -402,6 +374,11 @@ class Program {
                           : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
                    prof::Meaning::Sync, most->second);
+  }
+
+  // PyTorch's op of float(loss), loss > 1 or print(loss).
+  static std::string does(const std::string& call) {
+    return call == "aten::_local_scalar_dense" ? " reads a value from the GPU" : " calls " + call;
   }
 
   Found hot_line() const {
@@ -456,7 +433,7 @@ class Program {
 
   std::string saves(TimeNs time) const { return "This saves at most " + time_text(per_step(time)) + " a step."; }
   bool worth_a_card(TimeNs time) const {
-    return steps_ > 0 && static_cast<double>(time) >= kShareOfKernels * static_cast<double>(traced_ns());
+    return steps_ > 0 && time > 0 && static_cast<double>(time) >= kShareOfKernels * static_cast<double>(traced_ns());
   }
   static Cost sum_of(const Costs& costs) {
     Cost all;

@@ -165,6 +165,9 @@ struct Judged {
   prof::Activity activity;
   double wall() const { return static_cast<double>(activity.wall); }  // traced
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
+  double idle() const { return wall() - static_cast<double>(activity.busy); }
+  // The split of the time takes the time between trace windows for a gap.
+  double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
   // "3.2 ms, 12 % of the time"
   std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + (activity.untraced > 0 ? " of the traced time" : " of the time"); }
@@ -178,7 +181,8 @@ std::string why_idle(const Judged& j) {
   const std::pair<Meaning, const char*> causes[] = {
       {Meaning::Allocation, "Most of that time, the host is in the allocator."},
       {Meaning::Sync, "Most of that time, the host waits for finished work, and only then prepares the next launch."},
-      {Meaning::Launch, "Most of that time, the next launch is on its way from the host."},
+      {Meaning::Launch, "Most of that time, the next launch is on its way from the host. Launch more at once: larger batches, "
+                        "fused kernels, a CUDA graph (in PyTorch: torch.compile with mode=\"reduce-overhead\")."},
       {Meaning::Idle, "Most of that time, the host does work outside CUDA. Look at its own code there, at data "
                       "loading, or at Python."}};
   const auto most = std::ranges::max_element(causes, {}, [&](const auto& cause) { return j.part(cause.first); });
@@ -186,10 +190,10 @@ std::string why_idle(const Judged& j) {
 }
 
 Found idle_gpu(const Judged& j) {
-  const double idle = j.wall() - static_cast<double>(j.activity.busy);
+  const double idle = j.idle();
   if (j.seen.kernels == 0 || idle < kIdle * j.wall()) return {};
-  return insight("idle GPU", "the GPU does nothing for " + percent(idle / j.wall(), 0) + " of " + time(j.wall()),
-                 why_idle(j) + " “Show” goes to the longest gap.", Meaning::Idle, idle, j.gap());
+  return insight("idle GPU", "the GPU does nothing for " + percent(idle / j.wall(), 0) + " of " + (j.look.whole ? "" : "the steps, ") + time(j.wall()),
+                 why_idle(j), Meaning::Idle, idle, j.gap());
 }
 
 Found tiny_kernels(const Judged& j) {
@@ -201,7 +205,7 @@ Found tiny_kernels(const Judged& j) {
       "The host needs as long to launch such a kernel as the GPU to run it. Fuse neighbours, raise the "
       "batch, or launch many at once as a CUDA graph (in PyTorch: torch.compile with mode=\"reduce-overhead\"). The "
       "gaps between kernels take " +
-          j.share(j.part(Meaning::Launch)) + ".",
+          j.share(j.launch_gaps()) + ".",
       Meaning::Launch, tiny * kTiny, {j.seen.commonest_tiny});
 }
 
@@ -248,6 +252,20 @@ Found allocator_traffic(const Judged& j) {
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,
                                                    slowest_gap, bare_copies,  allocator_traffic};
 
+// How many of the first steps are warm-up: libraries load, kernels are chosen and compiled.
+size_t warm_up(const std::vector<prof::TimeRange>& steps) {
+  constexpr size_t kFewest = 8;
+  constexpr int64_t kLonger = 5;  // times the median
+  if (steps.size() < kFewest) return 0;
+  std::vector<int64_t> lengths;
+  for (const prof::TimeRange& step : steps) lengths.push_back(step.length());
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::ranges::nth_element(lengths, middle);
+  size_t first = 0;
+  while (first < steps.size() / 4 && steps[first].length() > kLonger * *middle) ++first;
+  return first;
+}
+
 // Only spans in memory are judged: they start after the newest block that is only in the file.
 TimeNs in_memory_since(const prof::Trace& trace) {
   TimeNs since = trace.first_time();
@@ -269,6 +287,19 @@ TraceLook look_of(const prof::Trace& trace) {
   return look;
 }
 
+prof::TimeRange steps_of(const TraceLook& look) {
+  std::vector<prof::TimeRange> steps;
+  for (const Track& track : look.trace->tracks())
+    if (track.kind == TrackKind::Steps)
+      prof::each_span(track, look.begin, look.end, [&](const Span& span) { steps.push_back({span.start, span.end()}); });
+  std::ranges::sort(steps, {}, &prof::TimeRange::begin);
+  prof::TimeRange range{look.end, look.begin};
+  for (size_t i = warm_up(steps); i < steps.size(); ++i)
+    range = {std::min(range.begin, steps[i].begin), std::max(range.end, steps[i].end)};
+  return range.end > range.begin ? prof::TimeRange{std::max(range.begin, look.begin), std::min(range.end, look.end)}
+                                 : prof::TimeRange{look.begin, look.end};
+}
+
 RunFacts facts_of(const TraceLook& look) {
   prof::Breakdown parts = prof::breakdown(*look.trace, look.begin, look.end);
   parts.steps = look.end > look.begin ? 1 : 0;
@@ -280,9 +311,11 @@ RunFacts facts_of(const TraceLook& look) {
 std::vector<Insight> trace_insights(const TraceLook& look) {
   std::vector<Insight> found;
   if (look.end <= look.begin) return found;
-  const Seen seen = look_at(look);
-  const RunFacts facts = facts_of(look);
-  const Judged judged{look, seen, facts, prof::activity(*look.trace, look.begin, look.end)};
+  const prof::TimeRange steps = steps_of(look);
+  const TraceLook part{look.trace, steps.begin, steps.end, look.whole && steps == prof::TimeRange{look.begin, look.end}};
+  const Seen seen = look_at(part);
+  const RunFacts facts = facts_of(part);
+  const Judged judged{part, seen, facts, prof::activity(*part.trace, part.begin, part.end)};
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
   sort_rows(found, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });

@@ -12,6 +12,9 @@ struct TraceLook {
   bool whole = true;
 };
 TraceLook look_of(const prof::Trace& trace);
+// The range from the first step to the last, or all if there are no steps: the start of a program and its warm-up are not
+// judged.
+prof::TimeRange steps_of(const TraceLook& look);
 
 // The split of that time, as if it were one long step.
 RunFacts facts_of(const TraceLook& look);

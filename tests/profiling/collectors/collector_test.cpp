@@ -71,7 +71,7 @@ class LateGpu final : public GpuTracer {
  public:
   std::string open(bool inside_driver_start) override { return opened += inside_driver_start, ""; }
   void begin(TraceContext& now) override { context = &now; }
-  void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels; }
+  void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels, resting = kinds.resting; }
   bool graph_kernels_recorded() const override { return false; }
   bool graphs_unsettled() const override { return false; }
   bool graphs_seen() const override { return false; }
@@ -95,7 +95,7 @@ class LateGpu final : public GpuTracer {
   void end() override { context = nullptr; }
   void detach() override {}
   int opened = 0, finished = 0;
-  bool kernels = false;
+  bool kernels = false, resting = false;
   TraceContext* context = nullptr;
 };
 LateGpu& late_gpu() {
@@ -104,6 +104,7 @@ LateGpu& late_gpu() {
 }
 
 TEST(Collector, AGpuThatComesLaterIsRecordedFromThen) {
+  late_gpu() = LateGpu();
   CollectorOptions options{.level = TraceLevel::Full, .inside_driver_start = true, .gpu_later = true};
   options.gpu.tracer = []() -> GpuTracer* { return &late_gpu(); };
   const Trace trace = gather(options, [](Collector& collector) {
@@ -121,6 +122,20 @@ TEST(Collector, AGpuThatComesLaterIsRecordedFromThen) {
   EXPECT_EQ(late_gpu().finished, 1);
   EXPECT_EQ(spans(trace, TrackKind::Steps), 20u) << "nothing of before is lost";
   EXPECT_EQ(spans(trace, TrackKind::Stream), 1u);
+}
+
+// The first work on the GPU begins the clock: in a shut window nobody would see it.
+TEST(Collector, AGpuThatComesLaterFindsTheWindowOpen) {
+  late_gpu() = LateGpu();
+  CollectorOptions options{.level = TraceLevel::Full, .inside_driver_start = true, .gpu_later = true};
+  options.flush_ms = 5;
+  options.gpu.tracer = []() -> GpuTracer* { return &late_gpu(); };
+  options.clock = clock_window("10ms/5s");
+  gather(options, [](Collector& collector) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it shuts
+    collector.add_gpu();
+    EXPECT_FALSE(late_gpu().resting);
+  });
 }
 
 TEST(Collector, StepsLevelLeavesOpsOut) {

@@ -116,7 +116,7 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
     call(start(step) + 3 * kMillisecond + 1000, 2 * kMillisecond, "cudaStreamSynchronize", SpanKind::Sync, reads);
     call(start(step) + 6 * kMillisecond, kMillisecond, "cudaStreamWaitEvent", SpanKind::Sync, reads);  // the host does not wait
   }
-  EXPECT_EQ(first().headline, "train.py:60 in main calls aten::_local_scalar_dense: it waits 3.00 ms each time, 30 % of the steps' time");
+  EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms each time, 30 % of the steps' time");
 }
 
 // record --trace-window: calls and kernels are known in the windows only, here in every fifth step; ranges always.
@@ -172,8 +172,13 @@ TEST_F(Recorded, WarmUpIsNotJudged) {
   for (int step = 0; step < 20; ++step) {
     add("steps", TrackKind::Steps, SpanKind::Step, start(step), 10 * kMillisecond, "step", kNoOp);
     range(start(step), 3 * kMillisecond, item);
+    add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step) + 6 * kMillisecond, 4 * kMillisecond, "gemm", kNoOp);
   }
   EXPECT_THAT(first().headline, HasSubstr("it waits 3.00 ms each time, 30 % of the steps' time"));
+  std::map<std::string, std::string> said;
+  for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
+  EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of the steps, 200.00 ms");
+  EXPECT_EQ(said["slowest gap"], "") << "the start of the program is no gap";
 }
 
 TEST_F(Recorded, ALineOfPythonThatTakesLongIsNamed) {

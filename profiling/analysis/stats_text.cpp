@@ -124,8 +124,7 @@ std::string step_text(const StepSample& step, bool of_windows) {
   const auto add = [&](double ns, const std::string& name) {
     text += formatted("{:>12} {:7.2f}  {}\n", us_number(ns / steps), wall > 0 ? 100 * ns / wall : 0, name);
   };
-  for (size_t m = 0; m < kMeanings; ++m)
-    if (step.parts.times[m] > 0) add(static_cast<double>(step.parts.times[m]), meaning_name(static_cast<Meaning>(m)));
+  for (const BreakdownPart& part : parts_of(step.parts)) add(static_cast<double>(part.ns), part_name(part.id));
   add(wall, "wall time, their sum");
   return text;
 }
@@ -179,13 +178,16 @@ std::string to_text(const TraceStats& s, const std::vector<std::string>& columns
   const auto add = [&text](const char* what, uint64_t count, double amount, const char* unit) {
     text += formatted("{:<12} {:12}", what, count) + (*unit ? formatted(" {:14.3f} {}\n", amount, unit) : "\n");
   };
+  const auto add_some = [&add](const char* what, uint64_t count, double amount, const char* unit) {
+    if (count > 0) add(what, count, amount, unit);
+  };
   add("steps", s.steps, 0, "");
-  add("kernels", s.kernels, static_cast<double>(s.kernel_ns) * 1e-6, "ms");
-  if (s.graphs > 0) add("graphs", s.graphs, static_cast<double>(s.graph_ns) * 1e-6, "ms   each recorded as a whole");
-  add("copies", s.copies, static_cast<double>(s.copied_bytes) * 1e-6, "MB");
-  add("memsets", s.memsets, 0, "");
-  add("API calls", s.api_calls, 0, "");
-  add("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
+  add_some("kernels", s.kernels, static_cast<double>(s.kernel_ns) * 1e-6, "ms");
+  add_some("graphs", s.graphs, static_cast<double>(s.graph_ns) * 1e-6, "ms   each recorded as a whole");
+  add_some("copies", s.copies, static_cast<double>(s.copied_bytes) * 1e-6, "MB");
+  add_some("memsets", s.memsets, 0, "");
+  add_some("API calls", s.api_calls, 0, "");
+  add_some("allocations", s.allocations, static_cast<double>(s.allocated_bytes) * 1e-6, "MB");
   text += time_text(s.step_time);
   if (const std::string cost = tracing_cost_text(s.tracing_cost); !cost.empty()) text += "tracing cost " + cost + "\n";
   text += gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "profiling/trace/span_order.h"
@@ -159,7 +160,8 @@ Meaning cause_now(const Active& active, bool gpu, bool has_steps, bool between) 
 void add_gap(Breakdown& result, Meaning cause, const Active& active, TimeNs ns) {
   if ((cause != Meaning::Launch && cause != Meaning::Idle) || active[kQueued] > 0) return;
   for (size_t work = 0; work < kHostWorks; ++work)
-    if (active[kHost + work] > 0) return void(result.gaps[work] += ns);
+    if (active[kHost + work] > 0)
+      return void((cause == Meaning::Launch ? result.gaps[work].launch : result.gaps[work].idle) += ns);
 }
 
 bool is_kernels(Meaning meaning) {
@@ -259,6 +261,49 @@ Breakdown breakdown(const Trace& trace) {
     if (begin < end) return breakdown(trace, begin, end);
   }
   return {};
+}
+
+std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
+  constexpr std::tuple<HostWork, PartId> kHostParts[] = {
+      {HostWork::Forward, {Meaning::Other, PartKind::HostForward}},
+      {HostWork::Backward, {Meaning::Other, PartKind::HostBackward}},
+      {HostWork::Optimizer, {Meaning::Optimizer, PartKind::HostOptimizer}},
+      {HostWork::Data, {Meaning::Idle, PartKind::HostData}}};
+  const bool host_alone = breakdown.busy == 0;
+  MeaningTimes left = breakdown.times;
+  std::vector<BreakdownPart> host, parts;
+  for (const auto& [work, id] : kHostParts) {
+    const HostGap& gap = breakdown.gaps[static_cast<size_t>(work)];
+    if (gap.launch + gap.idle <= 0 || (!host_alone && work != HostWork::Data)) continue;
+    host.push_back({id, gap.launch + gap.idle});
+    left[static_cast<size_t>(Meaning::Launch)] -= gap.launch, left[static_cast<size_t>(Meaning::Idle)] -= gap.idle;
+  }
+  const auto add = [&](const PartId& id) {
+    if (const int64_t ns = left[static_cast<size_t>(id.meaning)]; ns > 0) parts.push_back({id, ns});
+  };
+  for (size_t m = 0; m < kMeanings; ++m)
+    if (static_cast<Meaning>(m) != Meaning::Idle) add({static_cast<Meaning>(m)});
+  parts.insert(parts.end(), host.begin(), host.end());
+  add({Meaning::Idle, host_alone && !host.empty() ? PartKind::HostOther : PartKind::OfMeaning});
+  return parts;
+}
+
+const char* part_name(const PartId& part) {
+  switch (part.kind) {
+    case PartKind::HostForward:
+      return "forward, on the host";
+    case PartKind::HostBackward:
+      return "backward, on the host";
+    case PartKind::HostOptimizer:
+      return "optimizer, on the host";
+    case PartKind::HostData:
+      return "waits for data";
+    case PartKind::HostOther:
+      return "other work of the host";
+    case PartKind::OfMeaning:
+      break;
+  }
+  return meaning_name(part.meaning);
 }
 
 const char* meaning_name(Meaning meaning) {

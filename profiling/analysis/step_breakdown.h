@@ -13,6 +13,10 @@ namespace ws::prof {
 // What a recorded program does according to its phases. If several phases overlap, the first in this list wins.
 enum class HostWork : uint8_t { Data, Optimizer, Backward, Forward };
 constexpr size_t kHostWorks = 4;
+// ns of Launch and of Idle in which the host did one kind of work.
+struct HostGap {
+  int64_t launch = 0, idle = 0;
+};
 
 // times[Meaning]: Matrix, Pointwise, Loss, Optimizer, Other and Communication are kernels. Copy, Allocation and Sync
 // are copies and calls. Launch: the GPU waits for its next work inside a step. Idle: the rest.
@@ -21,7 +25,7 @@ struct Breakdown {
   int64_t steps = 0;
   MeaningTimes times{};
   int64_t busy = 0;                        // ns in which a kernel or a copy ran, what waits inside of a kernel as well
-  std::array<int64_t, kHostWorks> gaps{};  // ns of Launch and Idle in which the host did this
+  std::array<HostGap, kHostWorks> gaps{};
   int64_t wall() const { return end - begin; }
   int64_t kernels() const;
   double busy_share() const { return wall() > 0 ? static_cast<double>(busy) / static_cast<double>(wall()) : 0; }
@@ -46,6 +50,22 @@ Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, T
                     WorkTimes* by_work = nullptr);
 Breakdown breakdown(const Trace& trace);  // from the first step or span to the last
 
+// A part of a step, as every view names it. What the host did is a part of its own: waiting for data always, the phases
+// of a program only if no kernel ran.
+enum class PartKind : uint8_t { OfMeaning, HostForward, HostBackward, HostOptimizer, HostData, HostOther };
+struct PartId {
+  Meaning meaning;  // gives the colour
+  PartKind kind = PartKind::OfMeaning;
+  bool operator==(const PartId&) const = default;
+};
+struct BreakdownPart {
+  PartId id;
+  int64_t ns = 0;
+};
+// The parts that are not empty; they sum to the wall time. Always in the same order, what is idle at the end.
+std::vector<BreakdownPart> parts_of(const Breakdown& breakdown);
+
 const char* meaning_name(Meaning meaning);  // name as a part of a step: "matrix product", "launch gaps"
+const char* part_name(const PartId& part);  // the same, and "waits for data", "backward, on the host"
 
 }  // namespace ws::prof

@@ -239,6 +239,7 @@ StepWindowNs long_row(const std::vector<Span>& steps, const std::vector<Row>& ro
 void idle_is_launch(Breakdown& parts) {
   auto& idle = parts.times[static_cast<size_t>(Meaning::Idle)];
   parts.times[static_cast<size_t>(Meaning::Launch)] += idle, idle = 0;
+  for (HostGap& gap : parts.gaps) gap.launch += gap.idle, gap.idle = 0;
 }
 
 std::string key_of(const Trace& trace, NameId name, OpTag op) {
@@ -263,7 +264,10 @@ void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, 
   const Breakdown parts = breakdown(trace, inner, begin, end, &by_work);
   for (size_t m = 0; m < kMeanings; ++m) sample.parts.times[m] += parts.times[m];
   sample.parts.busy += parts.busy;
-  for (size_t work = 0; work < kHostWorks; ++work) sample.parts.gaps[work] += parts.gaps[work];
+  for (size_t work = 0; work < kHostWorks; ++work) {
+    sample.parts.gaps[work].launch += parts.gaps[work].launch;
+    sample.parts.gaps[work].idle += parts.gaps[work].idle;
+  }
   sample.parts.end += parts.wall();
   for (const auto& [work, ns] : by_work) sample.op_parts[{work.meaning, key_of(trace, work.name, work.op)}] += ns;
 }

@@ -40,8 +40,8 @@ StepTime step_time(const RunData& run, const StepSample& sample) {
   return step_time(sample, losses.seen(), run.summary.us_per_step);
 }
 
-StepTime step_time(const FoundSteps& found) {
-  if (!found.kernels) return {};
+StepTime step_time(const FoundSteps& found, bool gpu) {
+  if (gpu && !found.kernels) return {};
   Trace trace;
   const NameId none = trace.intern("");
   trace.append(trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(none));

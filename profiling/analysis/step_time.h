@@ -13,8 +13,9 @@ StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, do
 // Returns the step time stored with the run, or computes it. The sample also begins at steady_since().
 StepTime step_time(const RunData& run, const StepSample& sample);
 
-// Of a recorded program, as opening its file would compute it. Not known if only the host's marks were recorded.
-StepTime step_time(const FoundSteps& found);
+// Of a recorded program, as opening its file would compute it. Where a GPU worked, it is not known if only the host's
+// marks were recorded.
+StepTime step_time(const FoundSteps& found, bool gpu = true);
 
 // The first step with the final execution settings. Steps before it say nothing about the current speed.
 int64_t steady_since(const std::vector<ChangeMark>& marks);

@@ -84,8 +84,7 @@ StatsJson rows_json(const std::vector<KernelRow>& rows, SpanKind kind) {
 StatsJson step_json(const StepSample& step) {
   const auto steps = static_cast<double>(step.parts.steps);
   StatsJson parts;
-  for (size_t m = 0; m < kMeanings; ++m)
-    if (step.parts.times[m] > 0) parts[meaning_name(static_cast<Meaning>(m))] = us_of_ns(step.parts.times[m]) / steps;
+  for (const BreakdownPart& part : parts_of(step.parts)) parts[part_name(part.id)] = us_of_ns(part.ns) / steps;
   return {{"steps", step.parts.steps}, {"wall_us", step.mean_step_us()}, {"parts_us", parts}};
 }
 

@@ -27,11 +27,17 @@ class PerStep {
   int64_t steps_, carried_ = 0;
 };
 
-MeaningTimes per_step_ps(const Breakdown& b) {
+// Adds a part of one run to the cause of the same part.
+void add_part(std::vector<Cause>& causes, const PartId& id, int64_t Cause::*side, int64_t ps) {
+  const auto same = [&id](const Cause& c) { return c.op.empty() && c.meaning == id.meaning && c.kind == id.kind; };
+  auto at = std::ranges::find_if(causes, same);
+  if (at == causes.end()) at = causes.insert(at, {id.meaning, 0, 0, {}, id.kind});
+  (*at).*side += ps;
+}
+
+void add_parts(std::vector<Cause>& causes, const Breakdown& b, int64_t Cause::*side) {
   PerStep per_step(b.steps);
-  MeaningTimes parts{};
-  for (size_t m = 0; m < kMeanings; ++m) parts[m] = per_step.ps(b.times[m]);
-  return parts;
+  for (const BreakdownPart& part : parts_of(b)) add_part(causes, part.id, side, per_step.ps(part.ns));
 }
 
 bool is_op(const Cause& cause) { return !cause.op.empty(); }
@@ -40,56 +46,56 @@ void sort_by_change(std::vector<Cause>& causes) {
   sort_rows(causes, [](const Cause& p, const Cause& q) { return std::abs(p.delta_ps()) > std::abs(q.delta_ps()); });
 }
 
-// Adds the parts of one run in the order of its meanings, so that the ops of a meaning sum to the meaning after
-// rounding.
-void add_by_op(const StepSample& sample, int64_t Cause::*side, std::map<std::string, Cause>& ops, MeaningTimes& rest) {
+// The ops of a part, among those of all parts.
+auto ops_of(const StepSample& sample, const PartId& id) {
+  const auto& ops = sample.op_parts;
+  if (id.kind != PartKind::OfMeaning) return std::pair(ops.end(), ops.end());
+  return std::pair(ops.lower_bound({id.meaning, ""}), ops.lower_bound({static_cast<Meaning>(static_cast<size_t>(id.meaning) + 1), ""}));
+}
+
+// Adds the parts of one run in their order, so that the ops of a part sum to the part after rounding.
+void add_by_op(const StepSample& sample, int64_t Cause::*side, std::map<std::string, Cause>& ops,
+               std::vector<Cause>& rest) {
   PerStep per_step(sample.parts.steps);
-  auto op = sample.op_parts.begin();
-  for (size_t m = 0; m < kMeanings; ++m) {
-    const auto meaning = static_cast<Meaning>(m);
-    int64_t left = sample.parts.times[m];
-    for (; op != sample.op_parts.end() && op->first.first == meaning; ++op) {
+  for (const auto& [id, ns] : parts_of(sample.parts)) {
+    int64_t left = ns;
+    const auto [first, last] = ops_of(sample, id);
+    for (auto op = first; op != last; ++op) {
       const std::string& key = op->first.second;
       const std::string name = key.starts_with(kOpKey) ? key.substr(kOpKey.size()) : short_kernel_name(key);
-      Cause& cause = ops.try_emplace(name, Cause{meaning, 0, 0, name.empty() ? "(no name)" : name}).first->second;
+      Cause& cause = ops.try_emplace(name, Cause{id.meaning, 0, 0, name.empty() ? "(no name)" : name}).first->second;
       cause.*side += per_step.ps(op->second);
       left -= op->second;
     }
-    rest[m] = per_step.ps(left);
+    if (const int64_t ps = per_step.ps(left); ps != 0) add_part(rest, id, side, ps);
   }
 }
 
-int64_t sum(const MeaningTimes& times) {
-  int64_t total = 0;
-  for (const int64_t time : times) total += time;
-  return total;
+// The times per step are the sums of the causes.
+Waterfall made_of(std::vector<Cause> causes) {
+  Waterfall result{0, 0, std::move(causes)};
+  for (const Cause& cause : result.causes) result.a_ps += cause.a_ps, result.b_ps += cause.b_ps;
+  sort_by_change(result.causes);
+  return result;
 }
 
 }  // namespace
 
 Waterfall waterfall(const Breakdown& a, const Breakdown& b) {
-  const MeaningTimes x = per_step_ps(a), y = per_step_ps(b);
-  Waterfall result{sum(x), sum(y), {}};
-  for (size_t m = 0; m < kMeanings; ++m) {
-    if (x[m] != 0 || y[m] != 0) result.causes.push_back({static_cast<Meaning>(m), x[m], y[m]});
-  }
-  sort_by_change(result.causes);
-  return result;
+  std::vector<Cause> causes;
+  add_parts(causes, a, &Cause::a_ps);
+  add_parts(causes, b, &Cause::b_ps);
+  return made_of(std::move(causes));
 }
 
 Waterfall waterfall_by_op(const StepSample& a, const StepSample& b) {
   std::map<std::string, Cause> ops;
-  MeaningTimes x{}, y{};
-  add_by_op(a, &Cause::a_ps, ops, x);
-  add_by_op(b, &Cause::b_ps, ops, y);
-  Waterfall result{0, 0, {}};
-  for (auto& [name, cause] : ops) result.causes.push_back(std::move(cause));
-  for (size_t m = 0; m < kMeanings; ++m) {
-    if (x[m] != 0 || y[m] != 0) result.causes.push_back({static_cast<Meaning>(m), x[m], y[m]});
-  }
-  for (const Cause& cause : result.causes) result.a_ps += cause.a_ps, result.b_ps += cause.b_ps;
-  sort_by_change(result.causes);
-  return result;
+  std::vector<Cause> rest, causes;
+  add_by_op(a, &Cause::a_ps, ops, rest);
+  add_by_op(b, &Cause::b_ps, ops, rest);
+  for (auto& [name, cause] : ops) causes.push_back(std::move(cause));
+  causes.insert(causes.end(), rest.begin(), rest.end());
+  return made_of(std::move(causes));
 }
 
 Waterfall folded(Waterfall by_op, size_t most) {
@@ -108,7 +114,7 @@ Waterfall folded(Waterfall by_op, size_t most) {
   return by_op;
 }
 
-std::string cause_name(const Cause& cause) { return is_op(cause) ? cause.op : meaning_name(cause.meaning); }
+std::string cause_name(const Cause& cause) { return is_op(cause) ? cause.op : part_name({cause.meaning, cause.kind}); }
 
 double driver_calls_per_step(const RunSummary& run) {
   const auto counted = run.extra.find("driver_calls_per_step");

@@ -14,6 +14,7 @@ struct Cause {
   Meaning meaning;
   int64_t a_ps, b_ps;
   std::string op = {};  // in a waterfall by op: the op, a kernel without an op, or "5 other ops"
+  PartKind kind = PartKind::OfMeaning;
   int64_t delta_ps() const { return b_ps - a_ps; }
 };
 struct Waterfall {
@@ -25,7 +26,7 @@ Waterfall waterfall(const Breakdown& a, const Breakdown& b);
 Waterfall waterfall_by_op(const StepSample& a, const StepSample& b);
 // Keeps one bar for each of the `most` ops with the largest change, and one bar after them for the remaining ops.
 Waterfall folded(Waterfall by_op, size_t most);
-std::string cause_name(const Cause& cause);  // the op, or the name of the meaning as a part of a step
+std::string cause_name(const Cause& cause);  // the op, or the name of the part
 
 // Calls of the driver's allocator per step: for a recorded program all calls, for our own run only those that its
 // allocator could not serve. NaN: not known.

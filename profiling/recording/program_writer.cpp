@@ -123,7 +123,7 @@ void ProgramWriter::write_steps() {
   keep(builder.finish());
   summary_.steps = static_cast<int64_t>(found.steps.size());
   summary_.us_per_step = found.us_each;
-  summary_.step_time = step_time(found);
+  summary_.step_time = step_time(found, collector_.status().gpu);
   summary_.allocator_calls_per_step = found.allocator_calls_each;
   summary_.extra["steps_from"] = found.from();
 }

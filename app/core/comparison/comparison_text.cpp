@@ -20,12 +20,12 @@ constexpr size_t kMostOps = 12;  // ops with a line of their own; JSON has all
 
 std::string causes_text(const Waterfall& w) {
   std::string text =
-      "\nMean time of a step (µs)\n" + formatted("  {:<18} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
+      "\nMean time of a step (µs)\n" + formatted("  {:<22} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
   for (const Cause& cause : w.causes) {
-    text += formatted("  {:<18} {:12.3f} {:12.3f} {:+12.3f}\n", prof::meaning_name(cause.meaning), us_of_ps(cause.a_ps),
+    text += formatted("  {:<22} {:12.3f} {:12.3f} {:+12.3f}\n", prof::cause_name(cause), us_of_ps(cause.a_ps),
                       us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
   }
-  text += formatted("  {:<18} {:12.3f} {:12.3f} {:+12.3f}\n", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
+  text += formatted("  {:<22} {:12.3f} {:12.3f} {:+12.3f}\n", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
                     us_of_ps(w.b_ps - w.a_ps));
   return text;
 }
@@ -217,8 +217,11 @@ std::string to_text(const Comparison& c) {
     text += "Choice: " + std::string(field(choice.key).label) + " " + choice.from + " -> " + choice.to + "\n";
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   text += measures_text(c);
-  if (c.split) text += causes_text(c.by_kind) + ops_text(prof::folded(c.by_op, kMostOps)) + kernels_text(c.kernels);
-  return text;
+  if (!c.split) return text;
+  text += causes_text(c.by_kind);
+  const bool ops = std::ranges::any_of(c.by_op.causes, [](const Cause& cause) { return !cause.op.empty(); });
+  if (ops) text += ops_text(prof::folded(c.by_op, kMostOps));
+  return text + (c.kernels.empty() ? "" : kernels_text(c.kernels));
 }
 
 std::string to_json(const Comparison& c) {

@@ -95,8 +95,9 @@ void add_times(List& list, const ComparedRun& run, double reached) {
 }
 
 void add_gpu(List& list, const ComparedRun& run) {
-  const bool traced = run.sample.traced() && !run.one_step;
-  const double busy = run.busy_percent();
+  const bool works = run.sample.parts.busy > 0;  // a recorded program may use the host only
+  const bool traced = run.sample.traced() && !run.one_step && works;
+  const double busy = works ? run.busy_percent() : kUnknown;
   list.group("GPU and host");
   list.add(MeasureKind::Kernels, "kernels a step", "", {traced ? run.sample.kernels_per_step : kUnknown},
            Better::Lower, 1);

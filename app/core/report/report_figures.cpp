@@ -76,9 +76,10 @@ std::vector<Point> smoothed(const std::vector<Point>& points) {
 }
 
 // A name that fits under a bar: "matrix", "launch gaps".
-std::string short_name(prof::Meaning meaning) {
-  const std::string name = prof::meaning_name(meaning);
-  return meaning == prof::Meaning::Launch ? name : name.substr(0, name.find(' '));
+std::string short_name(const prof::Cause& cause) {
+  const std::string name = prof::cause_name(cause);
+  const bool whole = cause.meaning == prof::Meaning::Launch || cause.kind == prof::PartKind::HostData;
+  return whole ? name : name.substr(0, name.find_first_of(" ,"));
 }
 
 double us_of(int64_t ps) { return static_cast<double>(ps) * 1e-6; }
@@ -170,15 +171,14 @@ Drawing curves(const std::vector<std::vector<Point>>& curves, const std::vector<
   return drawing;
 }
 
-void legend(Drawing& drawing, double y, const Meanings& shown) {
+void legend(Drawing& drawing, double y, const std::vector<prof::PartId>& shown) {
   constexpr double kLeft = 28, kRight = 656;
   double x = kLeft;
-  for (size_t m = 0; m < prof::kMeanings; ++m) {
-    if (!shown[m]) continue;
-    const std::string name = prof::meaning_name(static_cast<prof::Meaning>(m));
+  for (const prof::PartId& id : shown) {
+    const std::string name = prof::part_name(id);
     const double width = 12 + 5.8 * static_cast<double>(name.size());
     if (x + width > kRight) x = kLeft, y += 13;
-    drawing.rect(x, y, 9, 9, kMeaningColour[m], kEdge);
+    drawing.rect(x, y, 9, 9, kMeaningColour[static_cast<size_t>(id.meaning)], kEdge);
     drawing.text(x + 12, y + 8, name, Anchor::Start, 9.5);
     x += width + 14;
   }
@@ -191,6 +191,7 @@ Drawing split(const std::vector<ReportRun>& runs) {
       most = std::max(
           most, static_cast<double>(run.run.sample.parts.wall()) * 1e-3 / static_cast<double>(run.run.sample.parts.steps));
   Drawing drawing{660, 30.0 * static_cast<double>(runs.size()) + 44};
+  std::vector<prof::PartId> shown;
   double y = 8;
   for (size_t i = 0; i < runs.size(); ++i, y += 30) {
     drawing.text(8, y + 15, letter(runs, i), Anchor::Start, 12, mark(runs, i).colour, 700);
@@ -200,17 +201,15 @@ Drawing split(const std::vector<ReportRun>& runs) {
     }
     const double per_step = 1e-3 / static_cast<double>(runs[i].run.sample.parts.steps);
     double x = 28;
-    for (size_t m = 0; m < prof::kMeanings; ++m) {
-      const double width = static_cast<double>(runs[i].run.sample.parts.times[m]) * per_step / most * 540;
-      if (width > 0) drawing.rect(x, y, width, 20, kMeaningColour[m], kEdge);
+    for (const auto& [id, ns] : prof::parts_of(runs[i].run.sample.parts)) {
+      const double width = static_cast<double>(ns) * per_step / most * 540;
+      drawing.rect(x, y, width, 20, kMeaningColour[static_cast<size_t>(id.meaning)], kEdge);
       x += width;
+      if (std::ranges::find(shown, id) == shown.end()) shown.push_back(id);
     }
     drawing.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].run.sample.parts.wall()) * per_step, 1) + " µs",
                  Anchor::Start, 12, kInk, 600);
   }
-  Meanings shown{};
-  for (size_t m = 0; m < prof::kMeanings; ++m)
-    shown[m] = std::ranges::any_of(runs, [m](const ReportRun& r) { return r.run.sample.parts.times[m] > 0; });
   legend(drawing, y + 8, shown);
   return drawing;
 }
@@ -233,7 +232,7 @@ Drawing waterfall(const prof::Waterfall& w, const RunMark& baseline, const RunMa
   for (size_t i = 0; i < causes.size(); ++i) {
     const double change = us_of(causes[i].delta_ps());
     bar(i + 1, at, at + change, kMeaningColour[static_cast<size_t>(causes[i].meaning)], 1, signed_fixed(change, 1),
-        short_name(causes[i].meaning));
+        short_name(causes[i]));
     at += change;
   }
   bar(causes.size() + 1, 0, us_of(w.b_ps), candidate.colour, 0.22, fixed(us_of(w.b_ps), 1), candidate.letter);

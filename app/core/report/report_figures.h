@@ -26,8 +26,7 @@ std::string signed_fixed(double value, int decimals);
 std::string grouped(double value);     // whole, "3 418 765" with thin spaces; "–" if unknown
 std::string bytes_text(double bytes);  // "4.1 KiB"; "–" if unknown
 
-using Meanings = std::array<bool, prof::kMeanings>;
-void legend(Drawing& drawing, double y, const Meanings& shown);  // one line of 13 units, or two
+void legend(Drawing& drawing, double y, const std::vector<prof::PartId>& shown);  // one line of 13 units, or two
 
 std::vector<ReportRun::Point> usable(std::vector<ReportRun::Point> points, bool log_y);
 Drawing curves(const std::vector<std::vector<ReportRun::Point>>& curves, const std::vector<RunMark>& marks, bool log_y,

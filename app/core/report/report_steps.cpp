@@ -1,5 +1,6 @@
 // Draws a typical step of each run, one below the other on one time scale.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "app/core/report/drawing.h"
@@ -141,11 +142,14 @@ Drawing steps(const std::vector<ReportRun>& runs) {
   draw_ruler(drawing, scale, height - 42);
   double y = kRuler;
   for (size_t i = 0; i < runs.size(); ++i) y = draw_run(drawing, runs, i, scale, y);
-  Meanings shown{};
+  std::array<bool, prof::kMeanings> drawn{};
   for (const ReportRun& run : runs)
     for (const StepPicture::Lane& lane : run.step.lanes)
       for (const StepPicture::Block& block : lane.blocks)
-        if (lane.kind != prof::TrackKind::Phases) shown[static_cast<size_t>(block.meaning)] = true;
+        if (lane.kind != prof::TrackKind::Phases) drawn[static_cast<size_t>(block.meaning)] = true;
+  std::vector<prof::PartId> shown;
+  for (size_t m = 0; m < prof::kMeanings; ++m)
+    if (drawn[m]) shown.push_back({static_cast<prof::Meaning>(m)});
   legend(drawing, height - 30, shown);
   return drawing;
 }

@@ -57,7 +57,7 @@ struct Causes {
 
  private:
   void add(const prof::Cause& cause, double share) {
-    const QString name = ws::app::meaning_name(cause.meaning);
+    const QString name = QString::fromUtf8(prof::part_name({cause.meaning, cause.kind}));
     if (changes.size() < 3 && std::abs(share) > 0.05)
       changes << QString("%1 %2%3 µs").arg(name, cause.delta_ps() < 0 ? "−" : "+",
                                            us_text(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));

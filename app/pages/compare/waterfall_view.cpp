@@ -16,7 +16,7 @@ namespace {
 constexpr double kBarRow = 18, kBarNumber = 62;
 
 QString bar_name(const prof::Cause& cause) {
-  return cause.op.empty() ? ws::app::meaning_name(cause.meaning) : text(cause.op);
+  return text(prof::cause_name(cause));
 }
 
 // Kernel names are longer than op names. A wide pane has space for them.

@@ -99,7 +99,7 @@ TEST(StepFinder, TheStepTimeIsTheOneThatOpeningTheRunComputes) {
   EXPECT_DOUBLE_EQ(run_stats(run).step_time.p95_us, time.p95_us);
 }
 
-TEST(StepFinder, TheHostsMarksAloneAreNoStepTime) {
+TEST(StepFinder, TheHostsMarksAreAStepTimeOnlyWhereNoGpuWorks) {
   StepFinder finder;
   std::vector<Span> ranges;
   for (int i = 0; i < 20; ++i) ranges.push_back(span_at(SpanKind::Phase, 0, i * 200, i * 200 + 150));
@@ -107,6 +107,7 @@ TEST(StepFinder, TheHostsMarksAloneAreNoStepTime) {
   const FoundSteps found = finder.find();
   EXPECT_EQ(found.steps.size(), 20u);
   EXPECT_FALSE(step_time(found).known());
+  EXPECT_DOUBLE_EQ(step_time(found, false).us.value, 0.2);
 }
 
 // Of windows in which 20 steps and the end of another were recorded.

@@ -22,6 +22,9 @@ StepSample random_sample(std::mt19937& random) {
   sample.parts.steps = 1 + random() % 997;
   for (const Meaning meaning : {Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Launch, Meaning::Idle})
     sample.parts.times[static_cast<size_t>(meaning)] = random() % 100'000'000;
+  sample.parts.busy = random() % 2;
+  for (HostGap& gap : sample.parts.gaps)
+    gap = {sample.parts.times[static_cast<size_t>(Meaning::Launch)] / 5, sample.parts.times[static_cast<size_t>(Meaning::Idle)] / 7};
   for (const Meaning meaning : kKernels)
     for (unsigned op = random() % 6; op > 0; --op) {
       const auto ns = static_cast<int64_t>(random() % 10'000'000);
@@ -38,7 +41,9 @@ int64_t change(const Waterfall& w) {
   return delta;
 }
 
-bool busy(const Cause& cause) { return std::ranges::count(kKernels, cause.meaning) > 0; }
+bool busy(const Cause& cause) {
+  return cause.kind == PartKind::OfMeaning && std::ranges::count(kKernels, cause.meaning) > 0;
+}
 
 TEST(Waterfall, CausesSumToTheDifferenceExactly) {
   std::mt19937 random(9);
@@ -53,6 +58,44 @@ TEST(Waterfall, CausesSumToTheDifferenceExactly) {
     EXPECT_EQ(delta, w.b_ps - w.a_ps);
     EXPECT_EQ(w.a_ps, sum(a.times) * 1000 / a.steps);
   }
+}
+
+std::string names_of(const std::vector<BreakdownPart>& parts) {
+  std::string text;
+  for (const BreakdownPart& part : parts) text += part_name(part.id) + (" " + std::to_string(part.ns)) + "; ";
+  return text;
+}
+
+int64_t& gap(Breakdown& b, HostWork work, bool launch) {
+  HostGap& gap = b.gaps[static_cast<size_t>(work)];
+  return launch ? gap.launch : gap.idle;
+}
+
+// Waiting for data is a cause of its own. What else the host does is one only if nothing else is known of the step.
+TEST(Waterfall, NamesWhatTheHostDid) {
+  Breakdown gpu;
+  gpu.steps = 2, gpu.end = 1000, gpu.busy = 500;
+  gpu.times[static_cast<size_t>(Meaning::Matrix)] = 500;
+  gpu.times[static_cast<size_t>(Meaning::Launch)] = 300, gap(gpu, HostWork::Data, true) = 90;
+  gpu.times[static_cast<size_t>(Meaning::Idle)] = 200, gap(gpu, HostWork::Data, false) = 150;
+  gap(gpu, HostWork::Forward, true) = 200;
+  EXPECT_EQ(names_of(parts_of(gpu)), "matrix product 500; launch gaps 210; waits for data 240; idle 50; ");
+
+  Breakdown cpu;
+  cpu.steps = 1, cpu.end = 1000;
+  cpu.times[static_cast<size_t>(Meaning::Idle)] = 1000;
+  EXPECT_EQ(names_of(parts_of(cpu)), "idle 1000; ") << "nothing is known of the host";
+  gap(cpu, HostWork::Forward, false) = 400, gap(cpu, HostWork::Backward, false) = 300;
+  gap(cpu, HostWork::Data, false) = 200;
+  EXPECT_EQ(names_of(parts_of(cpu)),
+            "forward, on the host 400; backward, on the host 300; waits for data 200; other work of the host 100; ");
+
+  const Waterfall w = waterfall(cpu, gpu);
+  EXPECT_EQ(change(w), w.b_ps - w.a_ps);
+  const auto data = std::ranges::find(w.causes, PartKind::HostData, &Cause::kind);
+  ASSERT_NE(data, w.causes.end());
+  EXPECT_EQ(data->delta_ps(), 120'000 - 200'000);
+  EXPECT_EQ(cause_name(*data), "waits for data");
 }
 
 TEST(Waterfall, DriverCallsOfRecordedAndOwnRunsAreTheSameThing) {
@@ -75,12 +118,12 @@ TEST(Waterfall, CausesByOpSumToTheSameDifference) {
     EXPECT_EQ(ops.b_ps, kinds.b_ps);
     EXPECT_EQ(change(ops), kinds.b_ps - kinds.a_ps);
     int64_t by_kind = 0, by_op = 0;
-    std::map<Meaning, int64_t> rest;
+    std::map<std::string, int64_t> rest;
     for (const Cause& cause : kinds.causes)
-      busy(cause) ? by_kind += cause.a_ps : rest[cause.meaning] = cause.delta_ps();
+      busy(cause) ? by_kind += cause.a_ps : rest[cause_name(cause)] = cause.delta_ps();
     for (const Cause& cause : ops.causes) {
       if (cause.op.empty()) {
-        EXPECT_EQ(cause.delta_ps(), rest[cause.meaning]) << meaning_name(cause.meaning);
+        EXPECT_EQ(cause.delta_ps(), rest[cause_name(cause)]) << cause_name(cause);
       } else {
         by_op += cause.a_ps;
       }

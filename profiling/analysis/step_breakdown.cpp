@@ -291,15 +291,15 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
 const char* part_name(const PartId& part) {
   switch (part.kind) {
     case PartKind::HostForward:
-      return "forward, on the host";
+      return "forward (CPU)";
     case PartKind::HostBackward:
-      return "backward, on the host";
+      return "backward (CPU)";
     case PartKind::HostOptimizer:
-      return "optimizer, on the host";
+      return "optimizer (CPU)";
     case PartKind::HostData:
       return "waits for data";
     case PartKind::HostOther:
-      return "other work of the host";
+      return "other CPU work";
     case PartKind::OfMeaning:
       break;
   }

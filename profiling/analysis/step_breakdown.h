@@ -66,6 +66,6 @@ struct BreakdownPart {
 std::vector<BreakdownPart> parts_of(const Breakdown& breakdown);
 
 const char* meaning_name(Meaning meaning);  // name as a part of a step: "matrix product", "launch gaps"
-const char* part_name(const PartId& part);  // the same, and "waits for data", "backward, on the host"
+const char* part_name(const PartId& part);  // the same, and "waits for data", "backward (CPU)"
 
 }  // namespace ws::prof

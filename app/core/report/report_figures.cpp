@@ -79,7 +79,7 @@ std::vector<Point> smoothed(const std::vector<Point>& points) {
 std::string short_name(const prof::Cause& cause) {
   const std::string name = prof::cause_name(cause);
   const bool whole = cause.meaning == prof::Meaning::Launch || cause.kind == prof::PartKind::HostData;
-  return whole ? name : name.substr(0, name.find_first_of(" ,"));
+  return whole ? name : name.substr(0, name.find(' '));
 }
 
 double us_of(int64_t ps) { return static_cast<double>(ps) * 1e-6; }

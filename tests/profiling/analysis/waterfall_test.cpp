@@ -88,7 +88,7 @@ TEST(Waterfall, NamesWhatTheHostDid) {
   gap(cpu, HostWork::Forward, false) = 400, gap(cpu, HostWork::Backward, false) = 300;
   gap(cpu, HostWork::Data, false) = 200;
   EXPECT_EQ(names_of(parts_of(cpu)),
-            "forward, on the host 400; backward, on the host 300; waits for data 200; other work of the host 100; ");
+            "forward (CPU) 400; backward (CPU) 300; waits for data 200; other CPU work 100; ");
 
   const Waterfall w = waterfall(cpu, gpu);
   EXPECT_EQ(change(w), w.b_ps - w.a_ps);

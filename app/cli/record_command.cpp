@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
-  std::string out, level = "full", python = "modules", window, library;
+  std::string out, level = "full", python, window, library;
   bool counters = false, serve = false, environment = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
@@ -65,16 +65,28 @@ int watch(prof::RecordedProgram& run, bool live) {
   return *status;
 }
 
-prof::PythonLevel python_level(const std::string& name) {
+prof::TraceLevel level_of(const RecordArguments& a) {
   try {
-    return prof::python_level(name);
+    return prof::record_level(a.level);
+  } catch (const Failure& failure) {
+    throw UsageError(std::string("--trace: ") + failure.what());
+  }
+}
+
+prof::PythonLevel python_level_of(const RecordArguments& a, prof::TraceLevel level) {
+  if (a.python.empty()) return prof::usual_python_level(level);
+  try {
+    return prof::python_level(a.python);
   } catch (const Failure& failure) {
     throw UsageError(std::string("--level: ") + failure.what());
   }
 }
 
 prof::RecordOptions options_of(const RecordArguments& a) {
-  const prof::RecordOptions options{trace_level(a.level), a.library, a.counters, python_level(a.python), a.window};
+  const prof::TraceLevel level = level_of(a);
+  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window};
+  if (a.counters && level == prof::TraceLevel::Collectives)
+    throw UsageError("--counters: level collectives has none, because it does not attach CUPTI; choose another --trace");
   try {
     prof::check_window(options);
   } catch (const Failure& failure) {
@@ -248,15 +260,15 @@ Run add_record(CLI::App& program) {
                    "let windows and other terminals attach and detach at any time; continues if this terminal closes");
   command.add_flag("--environment", arguments->environment,
                    "print variables for a shell: each CUDA or Python program that it starts then becomes such a job");
-  command.add_option("--trace", arguments->level, "how much is traced: steps, graph, kernels, full")
+  command.add_option("--trace", arguments->level, "how much is traced: steps, collectives (steps and NCCL's collectives, without CUPTI: costs least of the levels "
+                                                                  "that see the GPU), graph, kernels, full")
       ->type_name("LEVEL")
       ->capture_default_str();
   command
       .add_option("--level", arguments->python,
-                  "what to record of a Python program: off, modules (PyTorch modules and phases), ops (also PyTorch "
-                  "ops), lines (also source lines)")
-      ->type_name("LEVEL")
-      ->capture_default_str();
+                  "what to record of a Python program: off, steps (optimizer steps, logged values), modules (also PyTorch "
+                  "modules and phases), ops (also PyTorch ops), lines (also source lines) [modules; steps at --trace collectives]")
+      ->type_name("LEVEL");
   command
       .add_option(
           "--trace-window", arguments->window,
@@ -271,7 +283,7 @@ Run add_record(CLI::App& program) {
       ->type_name("FILE");
   command.footer(
       "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --trace-window "
-      "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\nEach process "
+      "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\n  warpscope-cli record --trace collectives -- torchrun --nproc-per-node 8 train.py\nEach process "
       "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun.\nThe ranks of one program become one run.");
   command.add_flag("--live,!--no-live", arguments->live,
                    "print progress while the program runs (default on a terminal)");

@@ -89,6 +89,8 @@ void RecordDialog::buildLevels() {
   level_ = new SegmentedRow(
       tr("Trace level"),
       {{"steps", tr("Steps only"), tr("Steps, NVTX ranges and allocator calls. No work of the GPU.")},
+       {"collectives", tr("Collectives"),
+        tr("Steps and the collectives of NCCL, for programs with several ranks. Costs least of all levels that see the GPU.")},
        {"graph", tr("Graphs"), tr("CUDA graph launches as a whole; other kernels, copies and memsets one by one.")},
        {"kernels", tr("Kernels"), tr("Every kernel, also inside CUDA graphs.")},
        {"full", tr("Kernels + API"), tr("Every kernel, the CUDA calls that launch and wait, and memory pools.")}},
@@ -111,7 +113,8 @@ QStringList RecordDialog::command() const { return QProcess::splitCommand(comman
 
 prof::RecordOptions RecordDialog::options() const {
   prof::RecordOptions options;
-  options.level = prof::trace_level(level_->value().toStdString());
+  options.level = prof::record_level(level_->value().toStdString());
+  options.python = prof::usual_python_level(options.level);
   options.counters = counters_->isChecked();
   options.window = window_->text().simplified().remove(' ').toStdString();
   return options;

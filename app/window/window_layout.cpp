@@ -81,7 +81,7 @@ void WindowLayout::remember() {
   settings.setValue("window/right", parts_.docks->saveState());
   settings.setValue("window/compact", compact_);
   settings.setValue("window/tab", parts_.tabs->currentIndex());
-  settings.setValue("window/trace", parts_.bar->traceChoices());
+  settings.setValue("window/trace_level", parts_.bar->traceChoices());
   settings.setValue("window/sides", parts_.docks->openDocks());
   settings.setValue("window/setup", parts_.setup->isChecked());
   for (const Remembered& kept : remembered_) settings.setValue(settings_key(kept), kept.save());
@@ -102,7 +102,7 @@ void WindowLayout::restore() {
   parts_.window->restoreGeometry(settings.value("window/geometry").toByteArray());
   if (settings.value("window/compact").toBool() == narrow()) restoreSizes();
   restorePages(false);
-  parts_.bar->setTraceChoices(settings.value("window/trace").toList());
+  parts_.bar->setTraceChoices(settings.value("window/trace_level").toList());
   parts_.tabs->setCurrentIndex(settings.value("window/tab").toInt());
   restoreRuns();
 }

@@ -12,11 +12,12 @@
 namespace ws::prof {
 
 enum class TraceLevel : uint8_t {
-  Off,      // nothing, not even marks
-  Steps,    // steps, phases, allocator calls; no GPU records: the cheapest level that records
-  Graph,    // one record per graph launch, eager kernel, copy and memset; ops on the host
-  Kernels,  // every kernel, also inside graphs
-  Full      // also calls, waits and memory pools
+  Off,          // nothing, not even marks
+  Steps,        // steps, phases, allocator calls; no GPU records
+  Collectives,  // steps, ranges and NCCL's collectives, without CUPTI: only for recorded programs
+  Graph,        // one record per graph launch, eager kernel, copy and memset; ops on the host
+  Kernels,      // every kernel, also inside graphs
+  Full          // also calls, waits and memory pools
 };
 
 struct CollectorOptions {
@@ -98,6 +99,7 @@ class Collector {
 };
 
 const char* to_string(TraceLevel level);
-TraceLevel trace_level(std::string_view name);  // throws Failure
+TraceLevel trace_level(std::string_view name);   // of a training; throws Failure
+TraceLevel record_level(std::string_view name);  // of a recorded program; throws Failure
 
 }  // namespace ws::prof

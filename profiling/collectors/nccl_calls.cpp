@@ -48,6 +48,7 @@ struct NcclThread {
   std::array<OpenRange, kOpenRanges> open;
   size_t calls, depth;
   int groups;
+  bool held;
   NcclWork current;
 };
 thread_local NcclThread t_nccl;
@@ -92,7 +93,7 @@ void NcclCalls::end(const NcclPayload& payload) {
   if (own.depth == 0 || --own.depth >= kOpenRanges) return;
   const OpenRange& range = own.open[own.depth];
   own.groups = std::max(0, own.groups + range.group);
-  if (own.groups == 0 && own.depth == 0) own.calls = 0;  // they needed no kernel
+  if (own.groups == 0 && own.depth == 0 && !own.held) own.calls = 0;  // they needed no kernel
   if (range.start == 0) return;
   const int depth = Marks::thread().op_depth + static_cast<int>(own.depth);
   Marks::instance().range(range.op, range.start, steady_ns(), depth);
@@ -123,6 +124,20 @@ NcclWork NcclCalls::launch_begins(const char* symbol) noexcept {
 
 void NcclCalls::launch_ends() noexcept { t_nccl.current = {}; }
 NcclWork NcclCalls::current() noexcept { return t_nccl.current; }
+
+void NcclCalls::hold() noexcept { t_nccl.held = true, t_nccl.calls = 0; }
+bool NcclCalls::held() noexcept { return t_nccl.held; }
+
+NcclCalls::Works NcclCalls::release() noexcept {
+  NcclThread& own = t_nccl;
+  Works works{};
+  try {
+    for (size_t i = 0; i < works.size() && own.calls > 0; ++i) works[i] = work_of_first_communicator();
+  } catch (const std::exception&) {  // out of memory: these calls stay without
+  }
+  own.held = false, own.calls = 0;
+  return works;
+}
 
 // What a point-to-point call sends another one receives: of a group of them the larger side counts.
 NcclWork NcclCalls::work_of_first_communicator() {

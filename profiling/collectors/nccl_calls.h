@@ -4,6 +4,7 @@
 // that do not block) stays without. NCCL's profiler plugin would say the same and costs as much, within what could be
 // measured (tests/bench/results/README.md).
 #pragma once
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -36,6 +37,14 @@ class NcclCalls {
   NcclWork launch_begins(const char* symbol) noexcept;
   static void launch_ends() noexcept;
   static NcclWork current() noexcept;
+
+  // Instead of a launch, for who wraps NCCL's calls: between hold() and release() the calls of this thread stay, also when
+  // their ranges end. release() returns their work by communicator, in the order of their first calls.
+  static constexpr size_t kMostWorks = 16;
+  using Works = std::array<NcclWork, kMostWorks>;
+  static void hold() noexcept;
+  static bool held() noexcept;
+  Works release() noexcept;
 
   std::string text(const NcclWork& work) const;  // "AllReduce · 2 ranks · communicator 9f1c"; empty: not known
 

@@ -1,22 +1,39 @@
 #include "profiling/collectors/trace_levels.h"
 
 #include <array>
+#include <optional>
 
 #include "profiling/base/failure.h"
 
 namespace ws::prof {
 
 namespace {
-constexpr std::array<const char*, 5> kLevels{"off", "steps", "graph", "kernels", "full"};
+
+constexpr std::array<const char*, 6> kLevels{"off", "steps", "collectives", "graph", "kernels", "full"};
+
+std::optional<TraceLevel> level_named(std::string_view name) {
+  for (size_t i = 0; i < kLevels.size(); ++i)
+    if (name == kLevels[i]) return static_cast<TraceLevel>(i);
+  return std::nullopt;
 }
+
+}  // namespace
 
 const char* to_string(TraceLevel level) { return kLevels[static_cast<size_t>(level)]; }
 
 TraceLevel trace_level(std::string_view name) {
-  for (size_t i = 0; i < kLevels.size(); ++i) {
-    if (name == kLevels[i]) return static_cast<TraceLevel>(i);
-  }
-  throw Failure("There is no trace level \"" + std::string(name) + "\": choose off, steps, graph, kernels or full.");
+  const auto level = level_named(name);
+  if (level == TraceLevel::Collectives)
+    throw Failure("collectives is a level for recorded programs. For a training, choose off, steps, graph, kernels or full.");
+  if (!level) throw Failure("There is no trace level \"" + std::string(name) + "\": choose off, steps, graph, kernels or full.");
+  return *level;
+}
+
+TraceLevel record_level(std::string_view name) {
+  const auto level = level_named(name);
+  if (!level)
+    throw Failure("There is no trace level \"" + std::string(name) + "\": choose off, steps, collectives, graph, kernels or full.");
+  return *level;
 }
 
 GpuKinds kinds_of(TraceLevel level, bool node_window) {
@@ -46,6 +63,8 @@ std::string describe_level(const CollectorOptions& options, TraceLevel level) {
   switch (level) {
     case TraceLevel::Steps:
       return "Traces steps, phases and allocator calls; no kernels.";
+    case TraceLevel::Collectives:
+      return "Traces steps, ranges and the collectives of NCCL; no kernels and no calls.";
     case TraceLevel::Graph:
       if (options.node_every > 0) return describe_window(options);
       return "Traces eager kernels, copies and each graph launch as a whole, not its kernels.";

@@ -20,6 +20,7 @@
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/launch_frames.h"
 #include "profiling/recording/native_stacks.h"
+#include "profiling/recording/nccl_hooks.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
 
@@ -80,7 +81,7 @@ CollectorOptions collector_options() {
   options.inside_driver_start = true;
   options.program_ranges = true;
   options.libraries_loaded = finish_when_it_exits;
-  options.gpu = cupti_gpu_source();
+  options.gpu = asked.level == TraceLevel::Collectives ? nccl_source() : cupti_gpu_source();
   return options;
 }
 

@@ -10,6 +10,7 @@
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
+#include "profiling/recording/nccl_hooks.h"
 #include "profiling/recording/nvtx_payloads.h"
 
 namespace {
@@ -83,10 +84,15 @@ void end(nvtxRangeId_t id) {
   if (!ws::prof::in_forked_child()) ProgramRanges::instance().end(id);
 }
 
+void nccl_begins(std::string_view function, const ws::prof::NcclPayload& payload) {
+  ws::prof::nccl_range_begins(function, payload.message);
+  NcclCalls::instance().begin(function, payload);
+}
+
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   return with_text(event, [=](std::string_view text) {
     if (!ws::prof::is_nccl_domain(domain)) return push(ws::prof::text_with_payload(domain, event, text), number(domain));
-    if (!ws::prof::in_forked_child()) NcclCalls::instance().begin(text, ws::prof::payload_of(domain, event));
+    if (!ws::prof::in_forked_child()) nccl_begins(text, ws::prof::payload_of(domain, event));
     return 0;
   });
 }

@@ -23,8 +23,8 @@ constexpr unsigned kCallSlot = ~0U, kDataSlot = ~0U;  // nothing is redirected
 #endif
 
 struct Wanted {
-  const char* symbol;
-  const void* instead;
+  std::span<const Redirect> calls;
+  std::string_view needed;  // empty: in every library
   int found = 0;
 };
 
@@ -34,6 +34,7 @@ struct Calls {
   const char* names = nullptr;
   const ElfW(Rela) * lists[2] = {};
   size_t bytes[2] = {};
+  bool needs = false;  // the wanted library
 };
 
 // The loader has already turned these offsets into addresses, except in the kernel's own library.
@@ -44,8 +45,9 @@ const T* address(const dl_phdr_info& library, const ElfW(Dyn) & entry) {
   return reinterpret_cast<const T*>(at);
 }
 
-Calls calls_of(const dl_phdr_info& library, const ElfW(Dyn) * entry) {
+Calls calls_of(const dl_phdr_info& library, const ElfW(Dyn) * entry, std::string_view needed) {
   Calls calls;
+  const ElfW(Dyn)* const first = entry;
   for (; entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == DT_SYMTAB) calls.symbols = address<ElfW(Sym)>(library, *entry);
     if (entry->d_tag == DT_STRTAB) calls.names = address<char>(library, *entry);
@@ -54,6 +56,9 @@ Calls calls_of(const dl_phdr_info& library, const ElfW(Dyn) * entry) {
     if (entry->d_tag == DT_RELA) calls.lists[1] = address<ElfW(Rela)>(library, *entry);
     if (entry->d_tag == DT_RELASZ) calls.bytes[1] = entry->d_un.d_val;
   }
+  calls.needs = needed.empty();
+  for (entry = first; calls.names && !calls.needs && entry->d_tag != DT_NULL; ++entry)
+    calls.needs = entry->d_tag == DT_NEEDED && std::string_view(calls.names + entry->d_un.d_val).starts_with(needed);
   return calls;
 }
 
@@ -86,16 +91,18 @@ int redirect_in(dl_phdr_info* library, size_t, void* given) {
     if (library->dlpi_phdr[i].p_type == PT_DYNAMIC)
       dynamic = reinterpret_cast<const ElfW(Dyn)*>(library->dlpi_addr + library->dlpi_phdr[i].p_vaddr);
   if (!dynamic) return 0;
-  const Calls calls = calls_of(*library, dynamic);
-  if (!calls.symbols || !calls.names) return 0;
+  const Calls calls = calls_of(*library, dynamic, wanted.needed);
+  if (!calls.symbols || !calls.names || !calls.needs) return 0;
   bool found = false;
   for (int list = 0; list < 2; ++list)
     for (size_t i = 0; calls.lists[list] && i < calls.bytes[list] / sizeof(ElfW(Rela)); ++i) {
       const ElfW(Rela)& call = calls.lists[list][i];
       const unsigned kind = static_cast<unsigned>(ELF64_R_TYPE(call.r_info));
       if (kind != kCallSlot && kind != kDataSlot) continue;
-      if (std::strcmp(calls.names + calls.symbols[ELF64_R_SYM(call.r_info)].st_name, wanted.symbol) != 0) continue;
-      found |= write_slot(*library, library->dlpi_addr + call.r_offset, wanted.instead);
+      const char* const name = calls.names + calls.symbols[ELF64_R_SYM(call.r_info)].st_name;
+      for (const Redirect& each : wanted.calls)
+        if (std::strcmp(name, each.symbol) == 0)
+          found |= write_slot(*library, library->dlpi_addr + call.r_offset, each.instead);
     }
   wanted.found += found;
   return 0;
@@ -123,10 +130,26 @@ void* loaded_function(std::string_view library, const char* symbol) {
   return found ? dlsym(found, symbol) : nullptr;
 }
 
-int redirect_calls(const char* symbol, const void* instead) {
-  Wanted wanted{symbol, instead};
+int redirect_calls(std::span<const Redirect> calls, std::string_view needed) {
+  Wanted wanted{calls, needed};
   dl_iterate_phdr(redirect_in, &wanted);
   return wanted.found;
+}
+
+int redirect_calls(const char* symbol, const void* instead) {
+  const Redirect call{symbol, instead};
+  return redirect_calls({&call, 1}, "");
+}
+
+uint64_t libraries_loaded_so_far() {
+  uint64_t loaded = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, size_t, void* result) {
+        *static_cast<uint64_t*>(result) = library->dlpi_adds;
+        return 1;
+      },
+      &loaded);
+  return loaded;
 }
 
 }  // namespace ws::prof

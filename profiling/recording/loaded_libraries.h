@@ -1,5 +1,7 @@
 // Functions of the libraries that a recorded program has loaded: finds them, and redirects the calls to them.
 #pragma once
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace ws::prof {
@@ -11,5 +13,13 @@ void* loaded_function(std::string_view library, const char* symbol);
 // Every library that is loaded now and calls `symbol` through its own table of addresses calls `instead` from now on.
 // Returns how many libraries do so. `instead` calls the function itself, which stays where it is.
 int redirect_calls(const char* symbol, const void* instead);
+
+struct Redirect {
+  const char* symbol;
+  const void* instead;
+};
+// The same for several functions, in libraries that ask for one whose file name begins with `needed`.
+int redirect_calls(std::span<const Redirect> calls, std::string_view needed);
+uint64_t libraries_loaded_so_far();  // grows with each library
 
 }  // namespace ws::prof

@@ -12,7 +12,7 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<const char*, 4> kPythonLevels{"off", "modules", "ops", "lines"};
+constexpr std::array<const char*, 5> kPythonLevels{"off", "steps", "modules", "ops", "lines"};
 constexpr std::array<const char*, 2> kInjections{"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
 
 std::string find_library(const RecordOptions& options) {
@@ -47,18 +47,24 @@ const char* to_string(PythonLevel level) { return kPythonLevels[static_cast<size
 PythonLevel python_level(std::string_view name) {
   for (size_t i = 0; i < kPythonLevels.size(); ++i)
     if (name == kPythonLevels[i]) return static_cast<PythonLevel>(i);
-  throw Failure("There is no level \"" + std::string(name) + "\": choose off, modules, ops or lines.");
+  throw Failure("There is no level \"" + std::string(name) + "\": choose off, steps, modules, ops or lines.");
+}
+
+PythonLevel usual_python_level(TraceLevel level) {
+  return level == TraceLevel::Collectives ? PythonLevel::Steps : PythonLevel::Modules;
 }
 
 void check_window(const RecordOptions& options) {
   if (options.window.empty()) return;
-  if (options.level <= TraceLevel::Steps)
+  if (options.level <= TraceLevel::Collectives)
     throw Failure(std::string("goes with the levels graph, kernels and full; ") + to_string(options.level) +
                   " records no kernels");
   clock_window(options.window);
 }
 
 Process::Environment record_environment(const RecordOptions& options, const std::string& out) {
+  if (options.counters && options.level == TraceLevel::Collectives)
+    throw Failure("Level collectives has no hardware counters, because it does not attach CUPTI. Choose another level for them.");
   const std::string library = find_library(options);
   Process::Environment all{{kRecordLibrary, library},
                            {kRecordFile, out},
@@ -79,7 +85,7 @@ Process::Environment serving_environment(const RecordOptions& options, const std
 }
 
 RecordOptions options_of_environment() {
-  return {.level = trace_level(variable(kRecordLevel, "full")),
+  return {.level = record_level(variable(kRecordLevel, "full")),
           .library = variable(kRecordLibrary, ""),
           .counters = variable(kRecordCounters, "0") == "1",
           .python = python_level(variable(kRecordPython, "off")),

@@ -8,10 +8,12 @@
 
 namespace ws::prof {
 
-// How much of a Python program is recorded; each level includes the previous ones: modules of PyTorch, its ops, lines.
-enum class PythonLevel : uint8_t { Off, Modules, Ops, Lines };
+// How much of a Python program is recorded; each level includes the previous ones: optimizer steps and logged values,
+// modules of PyTorch, its ops, lines.
+enum class PythonLevel : uint8_t { Off, Steps, Modules, Ops, Lines };
 const char* to_string(PythonLevel level);
 PythonLevel python_level(std::string_view name);  // throws Failure
+PythonLevel usual_python_level(TraceLevel level);
 
 struct RecordOptions {
   TraceLevel level = TraceLevel::Full;

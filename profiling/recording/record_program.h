@@ -70,8 +70,11 @@ inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kPythonLevelKey = "record_level";
 inline constexpr const char* kFolderKey = "record_folder";  // where the program was started
 inline constexpr const char* kSourceKey = "source:";         // before a path: the text of code that is in no file
-// Sentences on what this Python or PyTorch did not let us record.
-inline constexpr const char* kNotRecorded[] = {"program_lines", "program_ops", "program_memory"};
+// Sentences on what this program, Python or PyTorch did not let us record.
+inline constexpr const char* kCollectivesInGraphs = "program_collectives_in_graphs";
+inline constexpr const char* kCollectivesUnseen = "program_collectives_unseen";
+inline constexpr const char* kNotRecorded[] = {"program_lines", "program_ops", "program_memory", kCollectivesInGraphs,
+                                               kCollectivesUnseen};
 inline constexpr const char* kExitStatusKey = "exit_status";  // of a program that ended by exit()
 
 }  // namespace ws::prof

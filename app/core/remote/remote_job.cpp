@@ -153,7 +153,7 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
   if (in.at("process").there()) return {in.at("process").text(), job.run_file()};
   return {words_of(in.required("command")),
           job.run_file(),
-          {.level = prof::trace_level(in.at("trace").text("full")),
+          {.level = prof::record_level(in.at("trace").text("full")),
            .library = in.at("library").text(),
            .counters = in.at("counters").flag(false),
            .python = prof::python_level(in.at("python").text("modules")),

@@ -52,7 +52,7 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
   recorded.words = command_of(summary);
   if (recorded.words.isEmpty()) return std::nullopt;
   try {
-    if (const std::string level = said(prof::kTraceLevelKey); !level.empty()) recorded.options.level = prof::trace_level(level);
+    if (const std::string level = said(prof::kTraceLevelKey); !level.empty()) recorded.options.level = prof::record_level(level);
     if (const std::string level = said(prof::kPythonLevelKey); !level.empty())
       recorded.options.python = prof::python_level(level);
   } catch (const Failure&) {  // newer version: use defaults
@@ -66,7 +66,7 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
 QString level_costs_text(const std::vector<LevelCost>& costs) {
   QStringList parts;
   double first = 0;
-  for (const char* level : {"off", "modules", "ops", "lines"}) {
+  for (const char* level : {"off", "steps", "modules", "ops", "lines"}) {
     const auto at = std::ranges::find(costs, QString(level), &LevelCost::level);
     if (at == costs.end() || !(at->step_us > 0)) continue;
     QString part = at->level + " " + step_time_text(at->step_us);
@@ -87,6 +87,7 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   column->addWidget(heading(tr("Record level"), this));
   level_ = new SegmentedRow(tr("Record level"),
                             {{"off", tr("off"), tr("Work of the GPU and NVTX ranges.")},
+                             {"steps", tr("steps"), tr("Optimizer steps and logged values, too.")},
                              {"modules", tr("modules"), tr("Modules of PyTorch, phases, steps, losses and stacks.")},
                              {"ops", tr("ops"), tr("Each PyTorch op, too.")},
                              {"lines", tr("lines"), tr("The source line of each, too.")}},

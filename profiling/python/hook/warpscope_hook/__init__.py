@@ -7,8 +7,8 @@ import os
 import sys
 
 from . import imports, recorder
+from .levels import LEVELS
 
-LEVELS = ("off", "modules", "ops", "lines")
 api = None  # the package `warpscope` calls it; None: not recorded
 
 

@@ -1,14 +1,16 @@
 """Has the library observe PyTorch's ops, forward and backward, and the modules of the backward pass."""
 
+from .levels import OPS
+
 
 def install(program, torch):
     recorder = program.recorder
-    if program.level < 2 and _followed(recorder, torch):
+    if program.level < OPS and _followed(recorder, torch):
         return recorder.fact("program_backward_heard", "in autograd's engine")
-    if _observed(recorder, torch, program.level >= 2):
+    if _observed(recorder, torch, program.level >= OPS):
         return recorder.fact("program_backward_heard", "by PyTorch's observers")
     recorder.fact("program_ops", "No modules of the backward pass: this PyTorch has no observers that are known here.")
-    if program.level >= 2 and (torch.version.cuda or getattr(torch.version, "hip", None)):
+    if program.level >= OPS and (torch.version.cuda or getattr(torch.version, "hip", None)):
         _when_cuda_begins(program, torch)
 
 

@@ -6,6 +6,7 @@ import sys
 import sysconfig
 
 from . import torch_hooks
+from .levels import LINES, MODULES
 
 
 class Program:
@@ -48,8 +49,10 @@ class Program:
             return False
         if self.reads_frames is None:
             self.reads_frames = False
+            if self.level < MODULES:
+                return True
             try:
-                self.reads_frames = recorder.learn_frames("\n".join(self.not_own), self.level >= 3)
+                self.reads_frames = recorder.learn_frames("\n".join(self.not_own), self.level >= LINES)
             except Exception:
                 pass
             if not self.reads_frames:

@@ -7,6 +7,7 @@ import threading
 import time
 
 from . import forks, sources
+from .levels import LINES
 
 SETTLE = 0.2  # seconds; a helper process that ends sooner leaves no recording
 SETTLE_BEFORE_TORCH = 3.0
@@ -53,10 +54,10 @@ def _run(api):
             end = time.monotonic() + SETTLE_BEFORE_TORCH
             while time.monotonic() < end and not api.recorder.begun and not api.recorder.loaded_by_cuda():
                 time.sleep(0.02)
-        if api.begin() and api.reads_frames:
+        if api.begin() and api.reads_frames:  # not at level steps
             with _lock:
                 if not _over:
-                    api.recorder.sample(_thread_name, sources.Sources(api.recorder).keep, api.level >= 3)
+                    api.recorder.sample(_thread_name, sources.Sources(api.recorder).keep, api.level >= LINES)
     except BaseException:
         return  # the interpreter is ending
 

@@ -1,4 +1,5 @@
-"""Marks what PyTorch does: modules with their paths, phases, steps, data loaders. At level ops also each op.
+"""Marks what PyTorch does: modules with their paths, phases, steps, data loaders. At level ops also each op,
+at level steps only the steps.
 
 Possible ways, with the CPU time that they add to the program's thread (CPython 3.11, PyTorch 1.13, best of nine, a shared core):
 
@@ -24,10 +25,14 @@ import platform
 import weakref
 
 from . import loaders, ops
+from .levels import MODULES
 
 
 def install(program, torch):
-    for part in (ops.install, _memory, _modules, _backward, _optimizers, _loaders, loaders.install, _waits, _ranks):
+    parts = [_optimizers, _ranks]
+    if program.level >= MODULES:
+        parts += [ops.install, _memory, _modules, _backward, _loaders, loaders.install, _waits]
+    for part in parts:
         try:
             part(program, torch)
         except Exception:

@@ -1,0 +1,191 @@
+#include "profiling/recording/nccl_hooks.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "profiling/collectors/nccl_calls.h"
+#include "profiling/recording/injected.h"
+#include "profiling/recording/loaded_libraries.h"
+#include "profiling/recording/nccl_timer.h"
+#include "profiling/recording/record_program.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr int kSuccess = 0;
+constexpr size_t kMostInGroup = 16;  // communicators; more of them are not timed
+
+NcclTimer& timer() {
+  static auto* timer = new NcclTimer;  // never destroyed: the program calls until the process ends
+  return *timer;
+}
+
+// Calls between ncclGroupStart() and ncclGroupEnd() begin when the group ends: one kernel for each communicator.
+struct Group {
+  struct Member {
+    void *communicator, *stream;
+  };
+  int depth;
+  size_t members;
+  std::array<Member, kMostInGroup> member;
+};
+thread_local Group t_group;
+
+bool is_recorded() { return timer().active() && recorder(); }
+
+// The default stream belongs to the context that is current, which in a group need not be that of the communicator.
+bool is_default_stream(const void* stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+
+void join_group(void* communicator, void* stream) {
+  Group& group = t_group;
+  for (size_t i = 0; i < group.members; ++i)
+    if (group.member[i].communicator == communicator) return;
+  if (group.members < kMostInGroup) group.member[group.members] = {communicator, stream};
+  ++group.members;
+}
+
+// Calls that return before they are launched give another result than success.
+template <class Real>
+int end_group(Real real) {
+  Group& group = t_group;
+  const size_t members = std::exchange(group.members, 0);
+  std::array<NcclTimer::Call, kMostInGroup> calls{};
+  const bool timed = members > 0 && members <= kMostInGroup;
+  for (size_t i = 0; timed && i < members; ++i)
+    if (members == 1 || !is_default_stream(group.member[i].stream)) calls[i] = timer().begin_call(group.member[i].stream);
+  const int result = real();
+  NcclCalls::Works works = NcclCalls::instance().release();
+  for (size_t i = 0; timed && i < members; ++i)
+    result == kSuccess ? timer().end_call(calls[i], works[i]) : timer().forget_call(calls[i]);
+  return result;
+}
+
+template <class Real>
+int call(void* communicator, void* stream, Real real) {
+  if (!is_recorded()) return real();
+  if (t_group.depth > 0) {
+    join_group(communicator, stream);
+    return real();
+  }
+  NcclCalls::hold();
+  t_group.members = 0;
+  join_group(communicator, stream);
+  return end_group(real);
+}
+
+struct Redirected {
+  const char* name;
+  const void* wrapper;
+};
+constexpr size_t kFunctions = 13;
+std::array<std::atomic<void*>, kFunctions> g_real;
+
+template <class Function>
+auto real(size_t function) {
+  return reinterpret_cast<Function>(g_real[function].load(std::memory_order_acquire));
+}
+
+// The last arguments of each of these are the communicator and the stream.
+template <size_t kFunction, class... Arguments>
+int timed(Arguments... arguments) {
+  const auto all = std::make_tuple(arguments...);
+  constexpr size_t kCount = sizeof...(Arguments);
+  return call(std::get<kCount - 2>(all), std::get<kCount - 1>(all),
+              [=] { return real<int (*)(Arguments...)>(kFunction)(arguments...); });
+}
+
+constexpr size_t kGroupStart = 0, kGroupEnd = 1;
+
+int group_start() {
+  const int result = real<int (*)()>(kGroupStart)();
+  Group& group = t_group;
+  if (result != kSuccess || !is_recorded()) return result;
+  if (group.depth++ == 0) NcclCalls::hold(), group.members = 0;
+  return result;
+}
+
+int group_end() {
+  const auto end = real<int (*)()>(kGroupEnd);
+  Group& group = t_group;
+  if (group.depth == 0 || --group.depth > 0) return end();
+  return end_group(end);
+}
+
+template <size_t kFunction, class... Arguments>
+Redirected redirected(const char* name) {
+  return {name, reinterpret_cast<const void*>(timed<kFunction, Arguments...>)};
+}
+
+using Address = const void*;
+using Target = void*;
+
+// As declared in nccl.h. Data types, operations and ranks are int, results are int.
+const std::array<Redirected, kFunctions>& functions() {
+  static const std::array<Redirected, kFunctions> all{{
+      {"ncclGroupStart", reinterpret_cast<const void*>(group_start)},
+      {"ncclGroupEnd", reinterpret_cast<const void*>(group_end)},
+      redirected<2, Address, Target, size_t, int, int, Target, Target>("ncclAllReduce"),
+      redirected<3, Address, Target, size_t, int, int, Target, Target>("ncclBroadcast"),
+      redirected<4, Target, size_t, int, int, Target, Target>("ncclBcast"),
+      redirected<5, Address, Target, size_t, int, int, int, Target, Target>("ncclReduce"),
+      redirected<6, Address, Target, size_t, int, int, Target, Target>("ncclReduceScatter"),
+      redirected<7, Address, Target, size_t, int, Target, Target>("ncclAllGather"),
+      redirected<8, Address, size_t, int, int, Target, Target>("ncclSend"),
+      redirected<9, Target, size_t, int, int, Target, Target>("ncclRecv"),
+      redirected<10, Address, Target, size_t, int, Target, Target>("ncclAlltoAll"),
+      redirected<11, Address, Target, size_t, int, int, Target, Target>("ncclGather"),
+      redirected<12, Address, Target, size_t, int, int, Target, Target>("ncclScatter"),
+  }};
+  return all;
+}
+
+std::atomic<bool> g_unseen{false}, g_captured{false};
+
+void note_once(std::atomic<bool>& noted, const char* key, const char* sentence) {
+  if (noted.exchange(true, std::memory_order_relaxed)) return;
+  if (ProgramWriter* writer = recorder()) writer->notes().fact(key, sentence);
+}
+
+// Returns true if there were libraries to look into.
+bool hook_nccl() {
+  static std::mutex hooking;
+  static uint64_t seen = 0;
+  const std::lock_guard one(hooking);
+  const uint64_t loaded = libraries_loaded_so_far();
+  if (std::exchange(seen, loaded) == loaded) return false;
+  std::array<Redirect, kFunctions> calls;
+  size_t count = 0;
+  for (size_t i = 0; i < kFunctions; ++i) {
+    void* const function = loaded_function("libnccl.so", functions()[i].name);
+    if (!function) continue;  // an older NCCL
+    g_real[i].store(function, std::memory_order_release);
+    calls[count++] = {functions()[i].name, functions()[i].wrapper};
+  }
+  return redirect_calls({calls.data(), count}, "libnccl.so") > 0;
+}
+
+}  // namespace
+
+GpuSource nccl_source() {
+  return {[]() -> GpuTracer* { return &timer(); }, nullptr};
+}
+
+// A communicator is made before its first call. If a recording begins later, the first call is missed.
+void nccl_range_begins(std::string_view function, bool moves) {
+  if (!is_recorded()) return;
+  const bool unseen = moves && !NcclCalls::held();
+  if ((unseen || function.starts_with("ncclComm")) && hook_nccl()) return;
+  if (timer().saw_captures())
+    note_once(g_captured, kCollectivesInGraphs,
+              "Collectives in CUDA graphs are not seen at level collectives; record with --trace kernels to see them.");
+  if (unseen)
+    note_once(g_unseen, kCollectivesUnseen,
+              "Some calls of NCCL were not timed: the program takes NCCL's functions in a way that level collectives does not "
+              "see; record with --trace graph to see them.");
+}
+
+}  // namespace ws::prof

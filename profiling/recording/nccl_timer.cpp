@@ -1,0 +1,286 @@
+#include "profiling/recording/nccl_timer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "profiling/base/clock.h"
+#include "profiling/collectors/marks.h"
+#include "profiling/collectors/nccl_calls.h"
+#include "profiling/collectors/trace_context.h"
+
+namespace ws::prof {
+
+namespace {
+
+constexpr size_t kMostEvents = 32'768;  // of a GPU that does not complete its calls
+constexpr size_t kMostAnchors = 64;
+constexpr int kTries = 8;
+constexpr int64_t kCalibrateEvery = 250'000'000, kPatience = 2'000'000, kUnknownWidth = 1'000'000;
+
+}  // namespace
+
+// One CUDA context. The driver tells only differences between events. So a stream of ours records anchors, whose times on
+// the host's clock lie between two reads of it, and each call is placed by the anchor before it.
+struct NcclTimer::Gpu {
+  struct Anchor {
+    void* event;
+    int64_t host;  // steady clock
+    double gpu;    // ns since the first anchor
+  };
+
+  void* context = nullptr;
+  void* own_stream = nullptr;
+  int number = 0;
+  std::atomic<bool> failed{false};
+  std::vector<void*> spare;    // events; guarded by mutex_
+  size_t made = 0;             // events; guarded by mutex_
+  std::vector<Timed> ended;    // calls that were made since the last read; guarded by mutex_
+  // Only the collector's thread uses what follows.
+  std::deque<Timed> waiting;
+  std::deque<Anchor> anchors;
+  std::vector<void*> streams;
+  int64_t offset = 0;  // steady clock = ns since the first anchor + offset
+  int64_t calibrated = 0;
+};
+
+NcclTimer::NcclTimer() = default;
+NcclTimer::NcclTimer(const CudaEvents& cuda) : cuda_(cuda), found_(true) {}
+NcclTimer::~NcclTimer() = default;
+
+std::string NcclTimer::open(bool) {
+  if (!found_) found_ = find_cuda_events(cuda_);
+  return found_ ? "" : "the CUDA driver lacks a call that times collectives";
+}
+
+void NcclTimer::begin(TraceContext& context) {
+  context_ = &context;
+  active_.store(true, std::memory_order_release);
+}
+
+NcclTimer::Gpu* NcclTimer::gpu_of(void* stream) {
+  void* context = nullptr;
+  if (cuda_.stream_context(stream, &context) != 0 || !context) return nullptr;
+  const std::lock_guard lock(mutex_);
+  for (const auto& known : gpus_)
+    if (known->context == context) return known.get();
+  auto fresh = std::make_unique<Gpu>();
+  fresh->context = context;
+  const InContext inside(cuda_, context);
+  void* first = nullptr;
+  const int64_t now = steady_ns();
+  if (!inside.entered() || cuda_.context_device(&fresh->number) != 0 ||
+      cuda_.stream_create(&fresh->own_stream, CudaEvents::kBesideOthers) != 0 ||
+      cuda_.event_create(&first, CudaEvents::kTimed) != 0 || cuda_.event_record(first, fresh->own_stream) != 0)
+    fresh->failed = true;
+  else
+    fresh->anchors.push_back({first, now, 0});
+  fresh->offset = now;
+  gpus_.push_back(std::move(fresh));
+  return gpus_.back().get();
+}
+
+bool NcclTimer::take_events(Gpu& gpu, Call& call) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (void** event : {&call.begin, &call.end}) {
+      if (gpu.spare.empty()) break;
+      *event = gpu.spare.back();
+      gpu.spare.pop_back();
+    }
+    gpu.made += static_cast<size_t>(!call.begin) + static_cast<size_t>(!call.end);
+    if (gpu.made > kMostEvents) return ++refused_, false;
+  }
+  if (call.begin && call.end) return true;
+  const InContext inside(cuda_, gpu.context);
+  for (void** event : {&call.begin, &call.end})
+    if (!*event && (!inside.entered() || cuda_.event_create(event, CudaEvents::kTimed) != 0)) return false;
+  return true;
+}
+
+// A captured call runs later, perhaps many times, and an event in a graph would keep only its last time.
+NcclTimer::Call NcclTimer::begin_call(void* stream) noexcept {
+  if (!active()) return {};
+  int captures = 0;
+  if (cuda_.stream_captures(stream, &captures) != 0) return {};
+  if (captures != 0) return captures_.store(true, std::memory_order_relaxed), Call{};
+  try {
+    Call call{gpu_of(stream), stream, nullptr, nullptr, steady_ns()};
+    if (!call.gpu || call.gpu->failed.load(std::memory_order_relaxed)) return {};
+    if (!take_events(*call.gpu, call)) return forget_call(call), Call{};
+    if (cuda_.event_record(call.begin, stream) == 0) return call;
+    forget_call(call);
+  } catch (const std::exception&) {  // out of memory: nobody times this call
+  }
+  return {};
+}
+
+void NcclTimer::end_call(const Call& call, const NcclWork& work) noexcept {
+  if (!call.gpu) return;
+  if (cuda_.event_record(call.end, call.stream) != 0) return forget_call(call);
+  try {
+    const OpAt at = Marks::thread().at();
+    const std::lock_guard lock(mutex_);
+    call.gpu->ended.push_back({call, work, at});
+  } catch (const std::exception&) {
+    ++refused_;
+  }
+}
+
+void NcclTimer::forget_call(const Call& call) noexcept {
+  if (!call.gpu) return;
+  try {
+    const std::lock_guard lock(mutex_);
+    for (void* event : {call.begin, call.end})
+      if (event) call.gpu->spare.push_back(event);
+  } catch (const std::exception&) {  // out of memory: the events are lost
+  }
+}
+
+void NcclTimer::drain(bool last) {
+  if (!context_) return;
+  std::vector<Gpu*> gpus;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : gpus_)
+      if (!each->failed) gpus.push_back(each.get());
+  }
+  for (Gpu* gpu : gpus) {
+    const InContext inside(cuda_, gpu->context);
+    if (!inside.entered()) {
+      give_up(*gpu);
+      continue;
+    }
+    if (steady_ns() - gpu->calibrated > kCalibrateEvery) calibrate(*gpu);
+    read(*gpu, last);
+  }
+  context_->batch.losses().dropped_records += refused_.exchange(0, std::memory_order_relaxed);
+}
+
+// Records an event on our own stream and asks until it is complete. Returns false if that takes long: the stream may wait
+// behind work of the program.
+bool NcclTimer::try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t& width) {
+  Call call;
+  if (!take_events(gpu, call)) return false;
+  void* const event = std::exchange(call.begin, nullptr);
+  call.gpu = &gpu;
+  const int64_t before = steady_ns();
+  int64_t after = before;
+  int answer = cuda_.event_record(event, gpu.own_stream);
+  while (answer == 0 && (answer = cuda_.event_query(event), after = steady_ns(), answer) == CudaEvents::kNotReady &&
+         after - before < kPatience)
+    answer = 0;
+  const bool complete = answer == 0 && after - before < kPatience;
+  const bool better = complete && after - before < width;
+  call.begin = better ? best : event;
+  if (better) best = event, middle = before + (after - before) / 2, width = after - before;
+  forget_call(call);
+  return complete;
+}
+
+void NcclTimer::calibrate(Gpu& gpu) {
+  gpu.calibrated = steady_ns();
+  void* best = nullptr;
+  int64_t middle = 0, width = kUnknownWidth;
+  for (int i = 0; i < kTries; ++i)
+    if (!try_calibration(gpu, best, middle, width)) break;
+  float ms = 0;
+  if (!best) return;
+  const Gpu::Anchor& newest = gpu.anchors.back();
+  if (cuda_.event_elapsed(&ms, newest.event, best) != 0) return give_up(gpu);
+  const double since = newest.gpu + std::round(1e6 * static_cast<double>(ms));
+  gpu.anchors.push_back({best, middle, since});
+  gpu.offset = middle - static_cast<int64_t>(since);
+  clock_width_.store(width, std::memory_order_relaxed);
+  if (gpu.anchors.size() <= kMostAnchors) return;
+  forget_call({&gpu, nullptr, gpu.anchors.front().event, nullptr, 0});
+  gpu.anchors.pop_front();
+}
+
+// Calls of one stream are complete in their order.
+void NcclTimer::read(Gpu& gpu, bool last) {
+  {
+    const std::lock_guard lock(mutex_);
+    gpu.waiting.insert(gpu.waiting.end(), gpu.ended.begin(), gpu.ended.end());
+    gpu.ended.clear();
+  }
+  std::vector<void*> busy;
+  std::deque<Timed> later;
+  for (const Timed& timed : gpu.waiting) {
+    const Call& call = timed.call;
+    if (std::ranges::find(busy, call.stream) != busy.end()) {
+      later.push_back(timed);
+      continue;
+    }
+    const int answer = cuda_.event_query(call.end);
+    if (answer == CudaEvents::kNotReady) {
+      busy.push_back(call.stream);
+      later.push_back(timed);
+      continue;
+    }
+    const auto after = std::ranges::find_if(gpu.anchors, [&](const auto& a) { return a.host > call.made; });
+    const Gpu::Anchor& anchor = after == gpu.anchors.begin() ? *after : *std::prev(after);
+    float since = 0, lasts = 0;
+    if (answer != 0 || cuda_.event_elapsed(&since, anchor.event, call.begin) != 0 ||
+        cuda_.event_elapsed(&lasts, call.begin, call.end) != 0)
+      return give_up(gpu);
+    draw(gpu, timed, gpu.offset + static_cast<int64_t>(anchor.gpu + 1e6 * static_cast<double>(since)), lasts);
+    forget_call(call);
+  }
+  if (last) context_->batch.losses().dropped_records += later.size();
+  gpu.waiting = std::move(later);
+}
+
+void NcclTimer::draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms) {
+  auto at = std::ranges::find(gpu.streams, timed.call.stream);
+  if (at == gpu.streams.end()) at = gpu.streams.insert(at, timed.call.stream);
+  const std::string number = std::to_string(at - gpu.streams.begin() + 1);
+  Detail detail;
+  detail.bytes = timed.work.bytes;
+  detail.copy_kind = NcclCalls::instance().text(timed.work);
+  const std::string name = detail.copy_kind.substr(0, detail.copy_kind.find(" · "));
+  BatchBuilder& batch = context_->batch;
+  Span span;
+  span.start = context_->from_steady(begin);
+  span.duration = static_cast<uint64_t>(std::max(0.0, 1e6 * static_cast<double>(ms)));
+  span.kind = static_cast<uint64_t>(SpanKind::Kernel);
+  span.meaning = static_cast<uint64_t>(Meaning::Communication);
+  span.op = timed.at.op;
+  span.step = timed.at.step;
+  span.name = batch.id(batch.name(name.empty() ? "NCCL" : name));
+  span.detail = batch.id(batch.shape(detail));
+  batch.row(TrackKind::Stream, "stream " + number, "GPU " + std::to_string(gpu.number)).spans.push_back(span);
+  read_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// After an error of the GPU or the end of its context no event says anything more.
+void NcclTimer::give_up(Gpu& gpu) {
+  gpu.failed = true;
+  const std::lock_guard lock(mutex_);
+  context_->batch.losses().dropped_records += gpu.waiting.size() + gpu.ended.size();
+  gpu.waiting.clear(), gpu.ended.clear();
+}
+
+int NcclTimer::device_number() const {
+  const std::lock_guard lock(mutex_);
+  return gpus_.empty() ? 0 : gpus_[0]->number;
+}
+
+GpuTracer::Device NcclTimer::device() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (gpus_.empty()) return {};
+  }
+  char name[256] = {};
+  int driver = 0, major = 0, minor = 0;
+  const int device = device_number();
+  if (cuda_.device_name(name, sizeof name, device) != 0) return {};
+  cuda_.driver_version(&driver);
+  cuda_.device_attribute(&major, CudaEvents::kMajor, device);
+  cuda_.device_attribute(&minor, CudaEvents::kMinor, device);
+  return {name, std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10),
+          std::to_string(major) + "." + std::to_string(minor)};
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,83 @@
+// The GPU side of a collector at level collectives: times each call of NCCL by two events on its stream, without CUPTI.
+// A call costs two event records on the program's thread. The collector's thread reads the events when they are complete.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "profiling/collectors/gpu_tracer.h"
+#include "profiling/collectors/op_join.h"
+#include "profiling/recording/cuda_events.h"
+
+namespace ws::prof {
+
+class NcclTimer final : public GpuTracer {
+ public:
+  NcclTimer();
+  explicit NcclTimer(const CudaEvents& cuda);  // instead of those of the loaded driver
+  ~NcclTimer() override;
+
+  struct Gpu;
+  // A call that has begun. Without a GPU nobody times it.
+  struct Call {
+    Gpu* gpu = nullptr;
+    void *stream = nullptr, *begin = nullptr, *end = nullptr;
+    int64_t made = 0;  // steady clock
+  };
+  // Both on the program's thread, right before the call and right after it. They wait for nothing.
+  Call begin_call(void* stream) noexcept;
+  void end_call(const Call& call, const NcclWork& work) noexcept;
+  void forget_call(const Call& call) noexcept;  // it failed
+  bool active() const { return active_.load(std::memory_order_acquire); }
+  bool saw_captures() const { return captures_.load(std::memory_order_relaxed); }
+
+  std::string open(bool inside_driver_start) override;
+  void begin(TraceContext& context) override;
+  void apply(const GpuKinds&, bool) override {}
+  bool graph_kernels_recorded() const override { return false; }
+  bool graphs_unsettled() const override { return false; }
+  bool graphs_seen() const override { return false; }
+  bool kernels_refused() const override { return false; }
+  bool graphs_refused() const override { return false; }
+  void flush() override {}
+  void finish() override {}
+  void drain(bool last) override;
+  std::optional<MemoryReading> read_memory() override { return std::nullopt; }
+  GpuTracer::Device device() const override;
+  int device_number() const override;
+  void at_first_call(std::function<void()>) override {}
+  ClockOffset calibrate_clock() override { return {0, clock_width_.load(std::memory_order_relaxed)}; }
+  GpuCounts counts() const override { return {read_.load(std::memory_order_relaxed), 0, 0}; }
+  void end() override { active_ = false, context_ = nullptr; }
+  void detach() override {}
+
+ private:
+  struct Timed {
+    Call call;
+    NcclWork work;
+    OpAt at;
+  };
+  Gpu* gpu_of(void* stream);
+  bool take_events(Gpu& gpu, Call& call);
+  void calibrate(Gpu& gpu);
+  bool try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t& width);
+  void read(Gpu& gpu, bool last);
+  void draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms);
+  void give_up(Gpu& gpu);
+
+  CudaEvents cuda_;
+  bool found_ = false;
+  TraceContext* context_ = nullptr;  // only the collector's thread uses it
+  std::atomic<bool> active_{false}, captures_{false};
+  std::atomic<uint64_t> refused_{0}, read_{0};
+  std::atomic<int64_t> clock_width_{0};
+  mutable std::mutex mutex_;  // guards the list of GPUs, and what each says it guards
+  std::vector<std::unique_ptr<Gpu>> gpus_;
+};
+
+}  // namespace ws::prof

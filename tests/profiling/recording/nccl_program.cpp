@@ -1,0 +1,56 @@
+// A rank of a made-up training, on stand-ins for CUDA and NCCL, that starts its recording as the driver would.
+// usage: nccl_program BEGIN. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce in
+// a group and broadcast alone. Rank 1 comes 3 ms late in every tenth step.
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "tests/profiling/recording/cuda_stand_in.h"
+#include "tests/profiling/recording/nccl_stand_in.h"
+
+namespace {
+
+constexpr int64_t kStep = 5'000'000, kLate = 3'000'000, kTransfer = 200'000, kSteps = 60;
+
+void step(int64_t begin, bool late, bool mine, void* communicator, void* stream) {
+  char data[4] = {};
+  stand_in_busy_until(stream, begin + (late && mine ? kLate : 0));
+  const int64_t end = begin + (late ? kLate : 0) + kTransfer;
+  stand_in_ends_at(end);
+  ncclGroupStart(), ncclGroupStart();
+  ncclAllReduce(data, data, 1 << 20, 7, 0, communicator, stream);
+  ncclAllReduce(data, data, 1 << 18, 7, 0, communicator, stream);
+  ncclGroupEnd(), ncclGroupEnd();
+  stand_in_busy_until(stream, end + kTransfer);
+  stand_in_ends_at(end + 2 * kTransfer);
+  ncclBroadcast(data, data, 16, 7, 0, communicator, stream);
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  void* library = dlopen(std::getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
+  auto* initialize = library ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
+  if (!initialize || initialize() != 1) return 3;
+  const int rank = std::atoi(std::getenv("RANK"));
+  const int64_t begin = std::atoll(arguments[1]);
+  void *communicator = nullptr, *stream = stand_in_stream(), *captured = stand_in_stream();
+  ncclCommInitRank(&communicator, 2, 0x9f1c, rank);
+  for (int64_t i = 0; i < kSteps; ++i) step(begin + i * kStep, i % 10 == 0, rank == 1, communicator, stream);
+  const int timed = stand_in_recorded();
+  stand_in_capture(captured, 1);
+  ncclBroadcast(nullptr, nullptr, 16, 7, 0, communicator, captured);
+  stand_in_answer(7);  // in progress
+  ncclBroadcast(nullptr, nullptr, 16, 7, 0, communicator, stream);
+  stand_in_answer(0);
+  if (rank == 1) {  // by a way that no table of addresses names
+    auto* broadcast = reinterpret_cast<decltype(&ncclBroadcast)>(dlsym(RTLD_DEFAULT, "ncclBroadcast"));
+    broadcast(nullptr, nullptr, 16, 7, 0, communicator, stream);
+  }
+  const auto last = std::chrono::nanoseconds(begin + kSteps * kStep);
+  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(last));
+  return timed == 4 * kSteps ? 0 : 4;
+}

@@ -1,0 +1,150 @@
+// Level collectives: a program of two ranks on stand-ins for CUDA and NCCL is recorded without CUPTI.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "profiling/analysis/ranks.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/failure.h"
+#include "profiling/recording/nccl_timer.h"
+#include "profiling/recording/record_environment.h"
+#include "profiling/recording/record_program.h"
+#include "profiling/run_file/run_file.h"
+#include "profiling/trace/span_walk.h"
+#include "tests/profiling/recording/cuda_stand_in.h"
+
+namespace ws::prof {
+namespace {
+
+TEST(RecordCollectives, TwoRanksAreOneRunThatNamesTheLateRank) {
+  const std::string file = ::testing::TempDir() + "collectives-" + std::to_string(getpid()) + ".wsrun";
+  const std::string begin = std::to_string(steady_ns() + 500'000'000);
+  const std::string rank = std::string(NCCL_PROGRAM) + " " + begin;
+  const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
+  RecordedProgram program({"sh", "-c", "export WORLD_SIZE=2; RANK=0 " + rank + " & RANK=1 " + rank + " && wait $!"}, file, options);
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  ASSERT_EQ(*status, 0);
+  ASSERT_EQ(program.paths(), std::vector{file});
+  RunFileReader reader(file);
+  RunData run;
+  run.trace = reader.trace(), run.summary = reader.summary();
+  reader.fill(run.trace);
+  EXPECT_EQ(run.summary.device, "2 × Stand-in");
+  EXPECT_EQ(run.summary.extra["traced"], "Traces steps, ranges and the collectives of NCCL; no kernels and no calls.");
+  EXPECT_TRUE(run.summary.extra.contains(kCollectivesInGraphs));
+  size_t calls = 0;
+  for (const Track& track : run.trace.tracks()) {
+    if (track.kind != TrackKind::Stream) continue;
+    EXPECT_EQ(track.name, "stream 1");
+    calls += track.spans;
+  }
+  EXPECT_EQ(calls, 2u * 2 * 60) << "what was captured, was in progress or was called by another way is not there";
+  const RankReport report = rank_report(run);
+  ASSERT_EQ(report.collectives.size(), 2u);
+  const bool first = report.collectives[0].name == "AllReduce";
+  const CollectiveRow& reduce = report.collectives[first ? 0 : 1];
+  EXPECT_EQ(reduce.name, "AllReduce");
+  EXPECT_EQ(reduce.bytes, (4u << 20) + (4u << 18)) << "a group is one kernel";
+  EXPECT_NEAR(reduce.transfer, 200, 20 + 2 * report.clock_error_us) << "the ranks' clocks";
+  EXPECT_EQ(report.straggler.rank, 1);
+  EXPECT_EQ(report.straggler.every, 10);
+  EXPECT_NEAR(report.straggler.late_us, 3000, 60 + 2 * report.clock_error_us);
+  EXPECT_GT(report.clock_error_us, 0);
+  std::filesystem::remove(file);
+}
+
+TEST(RecordCollectives, WhatNeedsCuptiIsRefused) {
+  RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .counters = true};
+  EXPECT_THROW(record_environment(options, "/tmp/none.wsrun"), Failure);
+  options.counters = false, options.window = "200ms/5s";
+  EXPECT_THROW(check_window(options), Failure);
+  EXPECT_EQ(usual_python_level(TraceLevel::Collectives), PythonLevel::Steps);
+  EXPECT_EQ(record_level("collectives"), TraceLevel::Collectives);
+  EXPECT_THROW(trace_level("collectives"), Failure) << "a training has other levels";
+}
+
+// The stand-in driver of this process.
+class Timer : public ::testing::Test {
+ protected:
+  Timer() {
+    EXPECT_TRUE(find_cuda_events(cuda_));
+    context_.origin = steady_ns();
+  }
+  std::vector<Span> drawn() {
+    Trace trace;
+    append(trace, context_.batch.finish());
+    std::vector<Span> spans;
+    for (const Track& track : trace.tracks()) each_span(track, -kAlways, kAlways, [&](const Span& span) { spans.push_back(span); });
+    losses_ += trace.losses.dropped_records;
+    return spans;
+  }
+  CudaEvents cuda_;
+  TraceContext context_;
+  uint64_t losses_ = 0;
+};
+
+TEST_F(Timer, PlacesCallsOnTheClockOfTheHost) {
+  NcclTimer timer(cuda_);
+  EXPECT_FALSE(timer.begin_call(stand_in_stream()).gpu) << "nothing is recorded yet";
+  EXPECT_EQ(timer.open(true), "");
+  timer.begin(context_);
+  void* const stream = stand_in_stream();
+  const int64_t at = steady_ns() + 20'000'000;
+  for (int i = 0; i < 3; ++i) {
+    stand_in_busy_until(stream, at + i * 10'000'000);
+    const NcclTimer::Call call = timer.begin_call(stream);
+    stand_in_busy_until(stream, at + i * 10'000'000 + 500'000);
+    timer.end_call(call, {});
+  }
+  timer.drain(false);
+  EXPECT_TRUE(drawn().empty()) << "none is complete";
+  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(std::chrono::nanoseconds(at + 21'000'000)));
+  timer.drain(true);
+  const std::vector<Span> spans = drawn();
+  ASSERT_EQ(spans.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    const Span& span = spans[static_cast<size_t>(i)];
+    EXPECT_NEAR(static_cast<double>(span.start + context_.origin - at), i * 1e7, 1e6);
+    EXPECT_NEAR(static_cast<double>(span.duration), 5e5, 1e3);
+    EXPECT_EQ(span.span_meaning(), Meaning::Communication);
+  }
+  EXPECT_NEAR(static_cast<double>(spans[2].start - spans[0].start), 2e7, 1e3) << "differences do not depend on the host";
+  EXPECT_EQ(timer.device().compute, "9.0");
+  timer.end();
+  EXPECT_FALSE(timer.begin_call(stream).gpu);
+}
+
+TEST_F(Timer, AfterAnErrorOfTheGpuItAsksNothingMore) {
+  static int queries = 0;
+  cuda_.event_query = [](void*) { return ++queries, 700; };
+  NcclTimer timer(cuda_);
+  timer.begin(context_);
+  void* const stream = stand_in_stream();
+  timer.end_call(timer.begin_call(stream), {});
+  for (int i = 0; i < 5; ++i) timer.drain(false);
+  EXPECT_TRUE(drawn().empty());
+  EXPECT_EQ(losses_, 1u);
+  EXPECT_LE(queries, 2);
+  EXPECT_FALSE(timer.begin_call(stream).gpu);
+}
+
+TEST_F(Timer, AGpuThatCompletesNothingGetsABoundedNumberOfEvents) {
+  static int made = 0;
+  cuda_.event_query = [](void*) { return CudaEvents::kNotReady; };
+  cuda_.event_create = [](void** event, unsigned) { return *event = new std::int64_t(++made), 0; };
+  cuda_.event_record = [](void*, void*) { return 0; };
+  NcclTimer timer(cuda_);
+  timer.begin(context_);
+  void* const stream = stand_in_stream();
+  for (int i = 0; i < 40'000; ++i) timer.end_call(timer.begin_call(stream), {});
+  timer.drain(true);
+  EXPECT_TRUE(drawn().empty());
+  EXPECT_LT(made, 33'000);
+  EXPECT_GE(losses_, 39'000u);
+}
+
+}  // namespace
+}  // namespace ws::prof

@@ -87,7 +87,7 @@ void add_calls(const Trace& trace, const ReadBlock& read, const std::vector<size
     const Track& track = trace.tracks()[t];
     const size_t order = streams.try_emplace({track.group, track.name}, streams.size()).first->second;
     // Threads of the host take the calls in turn, so that they say nothing about communicators.
-    const std::string stream = track.kind == TrackKind::Stream ? "stream " + std::to_string(order + 1) : "";
+    const std::string stream = track.kind != TrackKind::CpuThread && track.kind != TrackKind::Phases ? "stream " + std::to_string(order + 1) : "";
     std::map<std::tuple<NameId, DetailId, OpTag>, uint32_t> known;
     for (size_t b = 0; b < track.blocks.size(); ++b) {
       if (!communicates(track.blocks[b])) continue;
@@ -245,7 +245,7 @@ void Collectives::add(const Trace& trace, const ReadBlock& read, int rank) {
     const auto place = at - ranks.begin();
     if (at == ranks.end() || *at != each) ranks.insert(at, each), calls.emplace(calls.begin() + place);
     std::vector<size_t> tracks;
-    for (const TrackKind kind : {TrackKind::Stream, TrackKind::CpuThread, TrackKind::Phases})
+    for (const TrackKind kind : {TrackKind::Stream, TrackKind::Other, TrackKind::CpuThread, TrackKind::Phases})
       if (tracks.empty()) tracks = communicating(trace, std::move(by_kind[kind]));
     add_calls(trace, read, tracks, known, calls[static_cast<size_t>(place)]);
   }

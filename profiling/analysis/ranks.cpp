@@ -349,8 +349,14 @@ class RankComparison {
   }
 
   void add_exposed() {
+    report_.computation = std::ranges::none_of(trace_.tracks(), [](const Track& track) { return times_collectives(track); });
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       auto transfers = std::exchange(transfers_[r], {});
+      if (!report_.computation) {
+        row(r).exposed = std::numeric_limits<double>::quiet_NaN();
+        for (const Transfer& transfer : transfers) sums_[transfer.kind].exposed = std::numeric_limits<double>::quiet_NaN();
+        continue;
+      }
       std::ranges::sort(transfers, {}, &Transfer::begin);
       const CoveredTime busy = computing(found_.ranks[r], transfers);
       for (const Transfer& transfer : transfers) {

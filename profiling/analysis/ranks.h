@@ -23,7 +23,7 @@ struct RankRow {
   double late = 0;      // after the first rank
   double wait = 0;      // for the last rank
   double transfer = 0;  // from the last arrival to the end
-  double exposed = 0;   // the part of the transfer that no computation of this rank hides
+  double exposed = 0;   // the part of the transfer that no computation of this rank hides; NaN: not known
   double caused = 0;    // what a rank waits for this one, while this one is the last
   uint64_t collectives = 0;
 };
@@ -57,6 +57,7 @@ struct RankReport {
   std::vector<Straggler> more_late;    // what costs less
   double step_us = 0;                  // mean
   double wait_us = 0, exposed_us = 0;  // means of a step and rank
+  bool computation = true;             // false: only collectives were recorded, so that what hides a transfer is not known
   double clock_error_us = 0;           // a lateness below it says nothing
   std::vector<BusRate> peak;           // of so many GPUs of this machine, by message size; empty: not known
   std::vector<std::string> notes;      // what could not be compared, and why
@@ -86,6 +87,7 @@ void add_summary(RankReport& report, const RunSummary& summary);  // hosts, note
 void add_peak(RankReport& report, std::span<const BusRate> measured);
 
 // "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (12 %)". Empty without a straggler.
+std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "one clock"; empty: not known
 std::string straggler_text(const RankReport& report);
 std::vector<std::string> more_late_texts(const RankReport& report);
 std::string to_text(const RankReport& report);  // for `stats --by rank`

@@ -29,37 +29,46 @@ size_t host_count(const RankReport& report) {
   return hosts.size();
 }
 
+constexpr double kSurelyOneClock = 0.05;  // µs
+
 std::string heading(const RankReport& report) {
   std::string text = std::to_string(report.ranks.size()) + " ranks";
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
   text += " · " + std::to_string(report.steps.size()) + " steps · " + time_text(report.step_us) + " a step";
-  text += " · wait " + time_text(report.wait_us) + " · exposed transfer " + time_text(report.exposed_us);
-  if (report.clock_error_us > 0) text += " · clocks ± " + time_text(report.clock_error_us);
+  text += " · wait " + time_text(report.wait_us);
+  if (report.computation) text += " · exposed transfer " + time_text(report.exposed_us);
+  if (const std::string clocks = clocks_text(report); !clocks.empty()) text += " · " + clocks;
   return text + "\n";
 }
 
+// A column that is not known is left out.
+std::string exposed_column(const RankReport& report, const std::string& text) {
+  return report.computation ? formatted("{:>11} ", text) : std::string();
+}
+
 std::string rank_rows(const RankReport& report) {
-  std::string text = formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {:>11} {:>10} {:>12}  {}\n", "rank", "step µs",
-                               "late µs", "wait µs", "transfer µs", "exposed µs", "caused µs", "collectives", "host");
+  std::string text = formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {}{:>10} {:>12}  {}\n", "rank", "step µs", "late µs", "wait µs",
+                               "transfer µs", exposed_column(report, "exposed µs"), "caused µs", "collectives", "host");
   for (const RankRow& row : report.ranks) {
     if (!row.recorded) {
       text += formatted("{:>6}   not recorded\n", row.rank);
       continue;
     }
-    text += formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {:>11} {:>10} {:>12}  {}\n", row.rank, fixed(row.step, 1),
-                      fixed(row.late, 1), fixed(row.wait, 1), fixed(row.transfer, 1), fixed(row.exposed, 1),
-                      fixed(row.caused, 1), row.collectives, row.host.empty() ? "–" : row.host);
+    text += formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {}{:>10} {:>12}  {}\n", row.rank, fixed(row.step, 1),
+                      fixed(row.late, 1), fixed(row.wait, 1), fixed(row.transfer, 1),
+                      exposed_column(report, fixed(row.exposed, 1)), fixed(row.caused, 1), row.collectives,
+                      row.host.empty() ? "–" : row.host);
   }
   return text;
 }
 
 std::string collective_rows(const RankReport& report) {
-  std::string text = formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9} {:>10}  {}\n", "bytes", "count", "wait µs",
-                               "transfer µs", "exposed µs", "bus GB/s", "peak GB/s", "collective");
+  std::string text = formatted("{:>12} {:>10} {:>10} {:>12} {}{:>9} {:>10}  {}\n", "bytes", "count", "wait µs", "transfer µs",
+                               exposed_column(report, "exposed µs"), "bus GB/s", "peak GB/s", "collective");
   for (const CollectiveRow& row : report.collectives)
-    text += formatted("{:>12} {:>10} {:>10} {:>12} {:>11} {:>9} {:>10}  {}\n",
+    text += formatted("{:>12} {:>10} {:>10} {:>12} {}{:>9} {:>10}  {}\n",
                       row.bytes == 0 ? "–" : bytes_text(static_cast<double>(row.bytes)), significant(row.count),
-                      fixed(row.wait, 1), fixed(row.transfer, 1), fixed(row.exposed, 1),
+                      fixed(row.wait, 1), fixed(row.transfer, 1), exposed_column(report, fixed(row.exposed, 1)),
                       row.bus_gb_s > 0 ? significant(row.bus_gb_s) : "–",
                       row.peak_gb_s > 0 ? significant(row.peak_gb_s) : "–", row.name);
   if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
@@ -92,6 +101,11 @@ nlohmann::json json_of(const Straggler& s) {
 
 }  // namespace
 
+std::string clocks_text(const RankReport& report) {
+  if (report.clock_error_us <= 0) return "";
+  return report.clock_error_us < kSurelyOneClock ? "one clock" : "clocks ± " + time_text(report.clock_error_us);
+}
+
 std::string straggler_text(const RankReport& report) { return text_of(report.straggler); }
 
 std::vector<std::string> more_late_texts(const RankReport& report) {
@@ -106,8 +120,9 @@ std::string to_text(const RankReport& report) {
   std::string text = (straggler.empty() ? "no rank is late by more than the usual spread" : straggler) + "\n";
   for (const std::string& also : more_late_texts(report)) text += also + "\n";
   text += "\n";
-  text += heading(report) + "\nMeans of a step. A rank waits for the last one. Exposed transfer is not hidden by "
-                            "computation.\n" +
+  text += heading(report) + "\nMeans of a step. A rank waits for the last one. " +
+          (report.computation ? "Exposed transfer is not hidden by computation.\n"
+                              : "Only collectives were recorded, so what hides a transfer is not known.\n") +
           rank_rows(report);
   if (!report.collectives.empty()) text += "\n" + collective_rows(report);
   for (const std::string& note : report.notes) text += "\n" + note;
@@ -125,7 +140,7 @@ std::string to_json(const RankReport& report) {
                      {"late_us", row.late},
                      {"wait_us", row.wait},
                      {"transfer_us", row.transfer},
-                     {"exposed_us", row.exposed},
+                     {"exposed_us", number_or_null(row.exposed)},
                      {"caused_us", row.caused},
                      {"collectives", row.collectives},
                      {"late_us_by_step", lateness_json(report, r)}});
@@ -136,7 +151,7 @@ std::string to_json(const RankReport& report) {
                            {"count", row.count},
                            {"wait_us", row.wait},
                            {"transfer_us", row.transfer},
-                           {"exposed_us", row.exposed},
+                           {"exposed_us", number_or_null(row.exposed)},
                            {"bus_gb_s", row.bus_gb_s},
                            {"peak_gb_s", row.peak_gb_s}});
   nlohmann::json json{{"ranks", ranks},
@@ -144,7 +159,7 @@ std::string to_json(const RankReport& report) {
                       {"collectives", collectives},
                       {"step_us", report.step_us},
                       {"wait_us", report.wait_us},
-                      {"exposed_us", report.exposed_us},
+                      {"exposed_us", number_or_null(report.exposed_us)},
                       {"clock_error_us", report.clock_error_us},
                       {"bus_peak", ws::to_json(report.peak)},
                       {"notes", report.notes}};

@@ -1,5 +1,6 @@
 #include "profiling/analysis/step_finder.h"
 #include "profiling/base/statistics.h"
+#include "profiling/trace/span_walk.h"
 
 #include <algorithm>
 
@@ -48,7 +49,8 @@ void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Sp
       allocations_.push_back(span.start), ++kept_, ++calls_seen_;
     if (kind == TrackKind::Api && span.span_meaning() == Meaning::Launch && span.correlation != 0 && !let_go_)
       launches_.push_back({span.correlation, span.start});
-    if (span.span_kind() != SpanKind::Kernel && span.span_kind() != SpanKind::GraphRun) continue;
+    const bool collective = kind == TrackKind::Other && span.span_meaning() == Meaning::Communication;
+    if (!is_kernel(span) && !collective) continue;
     if (numbers[at] < 0) numbers[at] = number(names[at]);
     if (!stream) stream = &kernels_[row];
     stream->push_back({span.start, span.end(), static_cast<uint32_t>(numbers[at]), span.correlation});

@@ -82,7 +82,7 @@ void NcclCalls::begin(std::string_view function, const NcclPayload& payload) {
     own.waiting[own.calls++] = {payload.communicator, payload.bytes, operation_of(function)};
   learn(payload);
   if (own.depth++ >= kOpenRanges) return;
-  const int64_t now = Marks::instance().range_time();
+  const int64_t now = own.held ? 0 : Marks::instance().range_time();
   const OpTag op = now == 0 ? kNoOp : ProgramRanges::instance().inside(function, Marks::thread().op());
   own.open[own.depth - 1] = {now, op, group_of(function)};
 }

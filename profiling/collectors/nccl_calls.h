@@ -38,8 +38,8 @@ class NcclCalls {
   static void launch_ends() noexcept;
   static NcclWork current() noexcept;
 
-  // Instead of a launch, for who wraps NCCL's calls: between hold() and release() the calls of this thread stay, also when
-  // their ranges end. release() returns their work by communicator, in the order of their first calls.
+  // Instead of a launch, for who wraps NCCL's calls and draws them: between hold() and release() the calls of this thread
+  // stay, also when their ranges end, and their ranges are not drawn. release() returns their work by communicator, in the order of their first calls.
   static constexpr size_t kMostWorks = 16;
   using Works = std::array<NcclWork, kMostWorks>;
   static void hold() noexcept;

@@ -291,6 +291,7 @@ OpTag ProgramRanges::op_at_launch(MarkedThread& thread) {
 void ProgramRanges::step(int64_t number) {
   const int64_t now = Marks::instance().range_time();
   const int64_t began = step_began_.exchange(now, std::memory_order_relaxed);
+  if (now != 0) open_step_.fetch_add(1, std::memory_order_relaxed);
   if (began != 0 && now != 0) Marks::instance().program_step(number, began, now);
 }
 

@@ -67,6 +67,8 @@ class ProgramRanges {
   OpTag generated(std::string_view ops, CodeStack stack);
   // Ends a step of the program and begins the next. No step is open before the first call.
   void step(int64_t number);
+  // Number of the open step + 1, counted from the first one that was recorded; 0: none is open. From any thread.
+  uint32_t open_step() const { return open_step_.load(std::memory_order_relaxed); }
 
   // Returns the tag of a named place in the program: a module with its path as layer, an op, or a line. Equal places
   // share one tag. With very many places, numbers in paths are dropped, later the paths.
@@ -112,6 +114,7 @@ class ProgramRanges {
   std::unordered_map<uint64_t, Started> started_;
   uint64_t last_id_ = 0;
   std::atomic<int64_t> backward_ended_{0}, step_began_{0};
+  std::atomic<uint32_t> open_step_{0};
 };
 
 }  // namespace ws::prof

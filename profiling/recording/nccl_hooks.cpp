@@ -101,10 +101,12 @@ int timed(Arguments... arguments) {
 constexpr size_t kGroupStart = 0, kGroupEnd = 1;
 
 int group_start() {
-  const int result = real<int (*)()>(kGroupStart)();
+  const auto start = real<int (*)()>(kGroupStart);
+  if (!is_recorded()) return start();
   Group& group = t_group;
-  if (result != kSuccess || !is_recorded()) return result;
   if (group.depth++ == 0) NcclCalls::hold(), group.members = 0;
+  const int result = start();
+  if (result != kSuccess && --group.depth == 0) NcclCalls::instance().release();
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/nccl_calls.h"
+#include "profiling/collectors/program_ranges.h"
 #include "profiling/collectors/trace_context.h"
 
 namespace ws::prof {
@@ -120,7 +121,8 @@ void NcclTimer::end_call(const Call& call, const NcclWork& work) noexcept {
   if (!call.gpu) return;
   if (cuda_.event_record(call.end, call.stream) != 0) return forget_call(call);
   try {
-    const OpAt at = Marks::thread().at();
+    OpAt at = Marks::thread().at();
+    if (at.step == 0) at.step = ProgramRanges::instance().open_step();  // PyTorch calls from threads of its own
     const std::lock_guard lock(mutex_);
     call.gpu->ended.push_back({call, work, at});
   } catch (const std::exception&) {
@@ -235,7 +237,7 @@ void NcclTimer::read(Gpu& gpu, bool last) {
 void NcclTimer::draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms) {
   auto at = std::ranges::find(gpu.streams, timed.call.stream);
   if (at == gpu.streams.end()) at = gpu.streams.insert(at, timed.call.stream);
-  const std::string number = std::to_string(at - gpu.streams.begin() + 1);
+  const auto stream = at - gpu.streams.begin();
   Detail detail;
   detail.bytes = timed.work.bytes;
   detail.copy_kind = NcclCalls::instance().text(timed.work);
@@ -244,13 +246,14 @@ void NcclTimer::draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms) {
   Span span;
   span.start = context_->from_steady(begin);
   span.duration = static_cast<uint64_t>(std::max(0.0, 1e6 * static_cast<double>(ms)));
-  span.kind = static_cast<uint64_t>(SpanKind::Kernel);
+  span.kind = static_cast<uint64_t>(SpanKind::Op);
   span.meaning = static_cast<uint64_t>(Meaning::Communication);
   span.op = timed.at.op;
   span.step = timed.at.step;
   span.name = batch.id(batch.name(name.empty() ? "NCCL" : name));
   span.detail = batch.id(batch.shape(detail));
-  batch.row(TrackKind::Stream, "stream " + number, "GPU " + std::to_string(gpu.number)).spans.push_back(span);
+  const std::string row = "collectives" + (stream > 0 ? ", stream " + std::to_string(stream + 1) : std::string());
+  batch.row(TrackKind::Other, row, "GPU " + std::to_string(gpu.number)).spans.push_back(span);
   read_.fetch_add(1, std::memory_order_relaxed);
 }
 

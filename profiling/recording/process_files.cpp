@@ -17,7 +17,7 @@ namespace {
 
 bool works_on_gpu(const std::string& path) {
   const Trace trace = RunFileReader(path).outline();
-  return std::ranges::any_of(trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
+  return std::ranges::any_of(trace.tracks(), [](const Track& track) { return (on_gpu(track) || times_collectives(track)) && track.spans > 0; });
 }
 
 // True if the program marked modules, ops, steps or losses: a launcher does not.

@@ -45,6 +45,10 @@ inline bool untraced(const Track& track) { return track.kind == TrackKind::Overh
 inline bool is_stream_wait(const Track& track, const Span& span) {
   return track.kind == TrackKind::Other && span.span_kind() == SpanKind::Sync;
 }
+// True for a row of collectives whose kernels were not recorded.
+inline bool times_collectives(const Track& track) {
+  return track.kind == TrackKind::Other && track.time_of(Meaning::Communication) > 0;
+}
 inline bool is_kernel(const Span& span) {
   return span.span_kind() == SpanKind::Kernel || span.span_kind() == SpanKind::GraphRun;
 }

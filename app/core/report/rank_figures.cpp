@@ -387,8 +387,8 @@ std::string rank_headline(const RankReport& report) {
   }
   if (report.collectives.empty() || report.steps.empty())
     return "No collective was found that all ranks take part in, so lateness is not known.";
-  const std::string error = report.clock_error_us > 0 ? " (clocks ± " + time_text(report.clock_error_us) + ")" : "";
-  return "No rank is late by more than the usual spread" + error + ".";
+  const std::string clocks = clocks_text(report);
+  return "No rank is late by more than the usual spread" + (clocks.empty() ? clocks : " (" + clocks + ")") + ".";
 }
 
 std::string rank_name(const RankReport& report, size_t row) { return "rank " + std::to_string(report.ranks[row].rank); }
@@ -398,7 +398,8 @@ std::string rank_caption(const RankReport& report) {
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
   const size_t steps = report.steps.size();
   text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
-  return report.clock_error_us > 0 ? text + " · clocks ± " + time_text(report.clock_error_us) : text;
+  const std::string clocks = clocks_text(report);
+  return clocks.empty() ? text : text + " · " + clocks;
 }
 
 LatenessGrid lateness_grid(const RankReport& report, size_t most_rows, size_t most_columns) {

@@ -14,7 +14,9 @@ double share_of_peak(const prof::CollectiveRow& row) { return row.peak_gb_s > 0 
 
 }  // namespace
 
-const char* const kCollectivesNote = "wait: for the last rank · exposed: transfer not under computation";
+std::string collectives_note(const prof::RankReport& report) {
+  return report.computation ? "wait: for the last rank · exposed: transfer not under computation" : "wait: for the last rank";
+}
 
 FigureTable collectives_table(const prof::RankReport& report, bool wide) {
   FigureTable table;
@@ -22,9 +24,11 @@ FigureTable collectives_table(const prof::RankReport& report, bool wide) {
                    {"bytes", "B", Kind::Bytes, 0, "Size of one call."},
                    {"count", "", Kind::Number, 0, "Calls of a step."},
                    {"wait", "us", Kind::Number, 1, "Time until the last rank arrives."},
-                   {"transfer", "us", Kind::Number, 1, "Time from the last arrival to the end."},
-                   {"exposed", "us", Kind::Number, 1, "Part of the transfer that no computation hides."},
-                   {"µs a step", "us", Kind::Number, 1, "Waiting and exposed transfer: what a step loses."}};
+                   {"transfer", "us", Kind::Number, 1, "Time from the last arrival to the end."}};
+  if (report.computation) {
+    table.columns.push_back({"exposed", "us", Kind::Number, 1, "Part of the transfer that no computation hides."});
+    table.columns.push_back({"µs a step", "us", Kind::Number, 1, "Waiting and exposed transfer: what a step loses."});
+  }
   const bool peaks = wide && std::ranges::any_of(report.collectives, [](const auto& c) { return share_of_peak(c) > 0; });
   if (peaks)
     table.columns.push_back({"% of peak", "%", Kind::Number, 0,
@@ -32,13 +36,15 @@ FigureTable collectives_table(const prof::RankReport& report, bool wide) {
   double bytes = 0, count = 0, wait = 0, transfer = 0, exposed = 0;
   for (const prof::CollectiveRow& c : report.collectives) {
     const double size = c.bytes > 0 ? static_cast<double>(c.bytes) : kUnknown;
-    table.rows.push_back({c.name, size, c.count, c.wait, c.transfer, c.exposed, c.wait + c.exposed});
+    table.rows.push_back({c.name, size, c.count, c.wait, c.transfer});
+    if (report.computation) table.rows.back().insert(table.rows.back().end(), {c.exposed, c.wait + c.exposed});
     if (peaks) table.rows.back().emplace_back(share_of_peak(c) > 0 ? 100 * share_of_peak(c) : kUnknown);
     bytes += size * c.count, count += c.count, wait += c.wait, transfer += c.transfer, exposed += c.exposed;
   }
   if (table.rows.size() > 1) {
     table.sum = true;
-    table.rows.push_back({std::string("all"), bytes, count, wait, transfer, exposed, wait + exposed});
+    table.rows.push_back({std::string("all"), bytes, count, wait, transfer});
+    if (report.computation) table.rows.back().insert(table.rows.back().end(), {exposed, wait + exposed});
     if (peaks) table.rows.back().emplace_back(kUnknown);
   }
   choose_decimals(table);
@@ -50,18 +56,22 @@ FigureTable ranks_table(const prof::RankReport& report) {
   const bool hosts = std::ranges::any_of(report.ranks, [](const auto& r) { return !r.host.empty(); });
   table.columns = {{"rank", "", Kind::Number, 0, ""}};
   if (hosts) table.columns.push_back({"host", "", Kind::Text, 0, ""});
-  for (const auto& [name, tip] : {std::pair{"step", "Length of a step."},
-                                  {"late", "Arrives after the first rank."},
-                                  {"wait", "Waits for the last rank."},
-                                  {"transfer", "Time from the last arrival to the end."},
-                                  {"exposed", "Part of the transfer that no computation hides."},
-                                  {"caused", "What a rank waits for this one, while this one is the last."}})
-    table.columns.push_back({name, "us", Kind::Number, 1, tip});
+  struct Column {
+    const char *name, *tip;
+    double prof::RankRow::*value;
+  };
+  std::vector<Column> columns{{"step", "Mean from the last collective of a step to that of the next.", &prof::RankRow::step},
+                              {"late", "Arrives after the first rank.", &prof::RankRow::late},
+                              {"wait", "Waits for the last rank.", &prof::RankRow::wait},
+                              {"transfer", "Time from the last arrival to the end.", &prof::RankRow::transfer},
+                              {"exposed", "Part of the transfer that no computation hides.", &prof::RankRow::exposed},
+                              {"caused", "What a rank waits for this one, while this one is the last.", &prof::RankRow::caused}};
+  if (!report.computation) std::erase_if(columns, [](const Column& c) { return c.value == &prof::RankRow::exposed; });
+  for (const Column& column : columns) table.columns.push_back({column.name, "us", Kind::Number, 1, column.tip});
   for (const prof::RankRow& r : report.ranks) {
     std::vector<FigureTable::Cell> row{static_cast<double>(r.rank)};
     if (hosts) row.emplace_back(r.host);
-    for (const double value : {r.step, r.late, r.wait, r.transfer, r.exposed, r.caused})
-      row.emplace_back(r.recorded ? value : kUnknown);
+    for (const Column& column : columns) row.emplace_back(r.recorded ? r.*column.value : kUnknown);
     table.rows.push_back(std::move(row));
   }
   choose_decimals(table);

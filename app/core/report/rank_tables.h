@@ -8,6 +8,6 @@ namespace ws::app {
 // `wide`: also the share of the peak that each collective reaches, where it is known.
 FigureTable collectives_table(const prof::RankReport& report, bool wide);
 FigureTable ranks_table(const prof::RankReport& report);
-extern const char* const kCollectivesNote;  // how to read the columns
+std::string collectives_note(const prof::RankReport& report);  // how to read the columns
 
 }  // namespace ws::app

@@ -206,7 +206,7 @@ void RanksPanel::fill() {
                                            : tr("Tick a run of several ranks."));
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
   ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
-  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(kCollectivesNote)),
+  collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(collectives_note(shown))),
                               tr("mean of a step · µs"));
   arrivals_pane_->setTitle(tr("Arrival by rank"), tr("steps by lateness after the first rank"));
   bandwidth_pane_->setTitle(tr("Bandwidth"), tr("bus GB/s against message size"), tr("bus GB/s"));

@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
 #include "profiling/analysis/ranks.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
+#include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/nccl_timer.h"
 #include "profiling/recording/record_environment.h"
 #include "profiling/recording/record_program.h"
@@ -37,8 +39,9 @@ TEST(RecordCollectives, TwoRanksAreOneRunThatNamesTheLateRank) {
   EXPECT_TRUE(run.summary.extra.contains(kCollectivesInGraphs));
   size_t calls = 0;
   for (const Track& track : run.trace.tracks()) {
-    if (track.kind != TrackKind::Stream) continue;
-    EXPECT_EQ(track.name, "stream 1");
+    EXPECT_FALSE(on_gpu(track)) << "nothing is said of kernels";
+    if (!times_collectives(track)) continue;
+    EXPECT_EQ(track.name, "collectives");
     calls += track.spans;
   }
   EXPECT_EQ(calls, 2u * 2 * 60) << "what was captured, was in progress or was called by another way is not there";
@@ -53,6 +56,9 @@ TEST(RecordCollectives, TwoRanksAreOneRunThatNamesTheLateRank) {
   EXPECT_EQ(report.straggler.every, 10);
   EXPECT_NEAR(report.straggler.late_us, 3000, 60 + 2 * report.clock_error_us);
   EXPECT_GT(report.clock_error_us, 0);
+  EXPECT_FALSE(report.computation);
+  EXPECT_TRUE(std::isnan(report.exposed_us));
+  EXPECT_EQ(to_text(report).find("exposed"), std::string::npos);
   std::filesystem::remove(file);
 }
 
@@ -93,11 +99,14 @@ TEST_F(Timer, PlacesCallsOnTheClockOfTheHost) {
   timer.begin(context_);
   void* const stream = stand_in_stream();
   const int64_t at = steady_ns() + 20'000'000;
+  const uint32_t first_step = ProgramRanges::instance().open_step();
+  Marks::instance().configure({.ranges = true});
   for (int i = 0; i < 3; ++i) {
     stand_in_busy_until(stream, at + i * 10'000'000);
     const NcclTimer::Call call = timer.begin_call(stream);
     stand_in_busy_until(stream, at + i * 10'000'000 + 500'000);
     timer.end_call(call, {});
+    if (i == 0) ProgramRanges::instance().step(-1);
   }
   timer.drain(false);
   EXPECT_TRUE(drawn().empty()) << "none is complete";
@@ -110,9 +119,11 @@ TEST_F(Timer, PlacesCallsOnTheClockOfTheHost) {
     EXPECT_NEAR(static_cast<double>(span.start + context_.origin - at), i * 1e7, 1e6);
     EXPECT_NEAR(static_cast<double>(span.duration), 5e5, 1e3);
     EXPECT_EQ(span.span_meaning(), Meaning::Communication);
+    EXPECT_EQ(span.step, i == 0 ? 0u : 1u + first_step) << "as the program counts, whatever thread calls";
   }
   EXPECT_NEAR(static_cast<double>(spans[2].start - spans[0].start), 2e7, 1e3) << "differences do not depend on the host";
   EXPECT_EQ(timer.device().compute, "9.0");
+  Marks::instance().configure({});
   timer.end();
   EXPECT_FALSE(timer.begin_call(stream).gpu);
 }

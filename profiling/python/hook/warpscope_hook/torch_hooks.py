@@ -223,6 +223,8 @@ def _optimizers(program, torch):
     def __init__(self, *args, **kwargs):
         original(self, *args, **kwargs)
         try:
+            if program.level < MODULES:
+                program.begin_step()  # nothing else says that the program works
             wrap(type(self))
         except Exception:
             pass

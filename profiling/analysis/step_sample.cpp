@@ -148,7 +148,9 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
   std::map<NameId, Sum> work;
   std::map<std::pair<NameId, OpTag>, std::pair<Span, Sum>> all;
   for (const Track& track : tracks_of_steps(trace)) {
-    if (track.kind == TrackKind::Steps || track.kind == TrackKind::Phases || track.kind == TrackKind::Inner) continue;
+    if (track.kind == TrackKind::Steps || track.kind == TrackKind::Phases || track.kind == TrackKind::Inner ||
+        times_collectives(track))
+      continue;
     each_span(track, begin, end, [&](const Span& span) {
       if (span.start < begin) return;
       ++totals.spans;

@@ -62,6 +62,8 @@ class Listener {
   virtual void op_begin(OpTag op) = 0;
   virtual void op_end() = 0;
   virtual void memory(const MemoryNote& note) = 0;
+  // This thread works for a step that another thread marks; -1: for none.
+  virtual void step_joined(int64_t step) = 0;
   // A launch of a CUDA graph that runs `count` steps, beginning with `first`. Its ops are found by graph node.
   virtual void steps_launched(int64_t first, int64_t count) = 0;
 };
@@ -76,7 +78,8 @@ void set_listener(Listener* listener);  // nullptr: no listener
 extern std::atomic<Listener*> g_listener;
 inline Listener* listener() { return g_listener.load(std::memory_order_acquire); }
 
-// True if this thread marks steps and phases. If threads share a step, only one of them does; the others mark ops only.
+// True if this thread marks steps and phases. If threads share a step, only one of them does; the others mark ops only, and
+// say which step they work for.
 inline bool& marks_steps() {
   thread_local bool marks = true;
   return marks;
@@ -105,17 +108,18 @@ class OpScope {
 
 class StepScope {
  public:
-  explicit StepScope(int64_t step) : listener_(marks_steps() ? listener() : nullptr) {
-    if (listener_) listener_->step_begin(step);
+  explicit StepScope(int64_t step) : listener_(listener()), marks_(marks_steps()) {
+    if (listener_) marks_ ? listener_->step_begin(step) : listener_->step_joined(step);
   }
   ~StepScope() {
-    if (listener_) listener_->step_end();
+    if (listener_) marks_ ? listener_->step_end() : listener_->step_joined(-1);
   }
   StepScope(const StepScope&) = delete;
   StepScope& operator=(const StepScope&) = delete;
 
  private:
   Listener* listener_;
+  bool marks_;
 };
 
 class PhaseScope {

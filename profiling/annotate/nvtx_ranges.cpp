@@ -51,6 +51,7 @@ class Echo final : public Listener {
   void op_begin(OpTag op) override { push_op(op); }
   void op_end() override { pop(); }
   void memory(const MemoryNote&) override {}
+  void step_joined(int64_t) override {}
   void steps_launched(int64_t, int64_t) override {}
 };
 Echo g_echo;

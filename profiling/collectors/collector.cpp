@@ -373,7 +373,7 @@ void Collector::set_level(TraceLevel level) {
   if (!impl_->gpu && level != TraceLevel::Off && impl_->gpu_refused.empty())
     impl_->gpu_refused = "tracing began switched off";
   constexpr int64_t kWithin = 250'000'000;  // a run that pauses has no next step
-  if (impl_->gpu && impl_->gpu->graph_kernels_recorded())
+  if (impl_->gpu && impl_->gpu->graph_kernels_recorded() && !impl_->options.gpu_is_rank)
     impl_->relevel_by = steady_ns() + kWithin;
   else
     impl_->relevel(false);

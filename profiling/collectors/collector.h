@@ -84,7 +84,8 @@ class Collector {
   CollectorStatus start(const CollectorOptions& options);
   // Waits for the last records of the device. Afterwards, call take() until it is empty.
   void stop();
-  void set_level(TraceLevel level);  // takes effect within a flush period
+  // Takes effect within a flush period. With gpu_is_rank it takes effect at once: call it while no rank works.
+  void set_level(TraceLevel level);
   CollectorStatus status() const;
 
   // Returns what was gathered since the last call; empty if nothing is new. Cheap: moves one batch.

@@ -39,7 +39,7 @@ MarkedThread* Marks::adopt() {
   for (auto& old : threads_) {
     if (!old->finished.load(std::memory_order_acquire)) continue;
     old->op_depth = old->phase_depth = 0;
-    old->step = 0;
+    old->step = old->joined = 0;
     old->line = kNoOp;
     old->step_open = false;
     old->launch_count = 0;
@@ -130,7 +130,7 @@ void Marks::op_end() {
   event.start = open.start;
   event.end = steady_ns();
   event.op = open.op;
-  event.step = t.step;
+  event.step = t.work_step();
   event.rank = static_cast<int16_t>(rank_of_thread());
   event.b = static_cast<uint64_t>(depth);
   t.events.push(event);
@@ -196,9 +196,11 @@ void Marks::memory(const MemoryNote& note) {
   t.events.push(event);
 }
 
+void Marks::step_joined(int64_t step) { thread().joined = step_number(step); }
+
 void Marks::steps_launched(int64_t first, int64_t count) {
   MarkedThread& t = thread();
-  if (step_hook_) step_hook_(first);
+  if (step_hook_ && marks_steps()) step_hook_(first);
   t.launch_first = step_number(first);
   t.launch_count = static_cast<uint32_t>(count);
 }

@@ -46,7 +46,8 @@ struct MarkedThread {
   SpscRing<HostEvent> events{16};
   Open ops[kDepth], phases[kDepth];
   int op_depth = 0, phase_depth = 0;
-  uint32_t step = 0;  // step + 1; 0 in work that belongs to no step (an evaluation)
+  uint32_t step = 0;    // step + 1; 0 in work that belongs to no step (an evaluation)
+  uint32_t joined = 0;  // the same for a thread that marks no steps: the step that it works for
   bool step_open = false;
   int64_t step_start = 0;
   uint32_t launch_first = 0, launch_count = 0;  // for the next graph launch
@@ -67,7 +68,8 @@ struct MarkedThread {
     call_switches = switches;
   }
   OpTag op() const { return op_depth > 0 ? ops[std::min(op_depth, kDepth) - 1].op : line; }
-  OpAt at() const { return {op(), step}; }
+  uint32_t work_step() const { return step != 0 ? step : joined; }
+  OpAt at() const { return {op(), work_step()}; }
 };
 
 class Marks final : public Listener {
@@ -104,6 +106,7 @@ class Marks final : public Listener {
   void op_begin(OpTag op) override;
   void op_end() override;
   void memory(const MemoryNote& note) override;
+  void step_joined(int64_t step) override;
   void steps_launched(int64_t first, int64_t count) override;
 
   // The program's own ranges: joined like ops, drawn on their own rows. range_end() ends the newest range of its

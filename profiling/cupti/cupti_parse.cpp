@@ -237,7 +237,7 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   span.flags = k.graphNodeId != 0 ? kInGraph : 0;
   join(span, k.graphNodeId);
   BatchBuilder::Row& row = stream_row(TrackKind::Stream, k.deviceId, stream_of(k.streamId, k.correlationId, k.graphNodeId));
-  if (k.contextId != last_context_) device_of_[last_context_ = k.contextId] = k.deviceId;
+  learn_device(k.contextId, k.deviceId);
   keep_for_stamps(span, k.deviceId);
   if (span.op == kNoOp && context_.expects_ops && waiting_.size() < kMostWaiting) {
     // Ids of a batch are not valid after it. So a waiting span has no ids until it is put into a batch.
@@ -251,6 +251,10 @@ void RecordParser::kernel(const CUpti_ActivityKernel10& k) {
   span.name = context_.batch.id(*known.name);
   span.detail = context_.batch.id(kernel_shape(known, k));
   put(span, row);
+}
+
+void RecordParser::learn_device(uint32_t context, uint32_t device) {
+  if (context != last_context_) device_of_[last_context_ = context] = device;
 }
 
 void RecordParser::keep_for_stamps(const Span& kernel, uint32_t device) {
@@ -301,6 +305,7 @@ void RecordParser::put_transfer(Span& span, TrackKind kind, uint32_t device, uin
 
 void RecordParser::copy(const CUpti_ActivityMemcpy6& m) {
   if (cut_off(m) || OwnStreams::contain(m.contextId, m.streamId)) return;
+  learn_device(m.contextId, m.deviceId);
   Span span;
   if (!begin_work(span, m.start, m.end, SpanKind::Copy, Meaning::Copy)) return;
   Detail detail;
@@ -325,6 +330,7 @@ void RecordParser::peer_copy(const CUpti_ActivityMemcpyPtoP4& m) {
 
 void RecordParser::memset(const CUpti_ActivityMemset4& m) {
   if (cut_off(m)) return;
+  learn_device(m.contextId, m.deviceId);
   Span span;
   if (!begin_work(span, m.start, m.end, SpanKind::Memset, Meaning::Copy)) return;
   Detail detail;

@@ -54,6 +54,7 @@ class RecordParser {
 
   void dispatch(const CUpti_Activity& record);
   void kernel(const CUpti_ActivityKernel10& record);
+  void learn_device(uint32_t context, uint32_t device);
   void keep_for_stamps(const Span& kernel, uint32_t device);
   void graph_run(const CUpti_ActivityGraphTrace2& record);
   void copy(const CUpti_ActivityMemcpy6& record);
@@ -86,7 +87,7 @@ class RecordParser {
   uint64_t last_row_key_ = 0;
   BatchBuilder::Row* last_row_ = nullptr;
   std::vector<Waiting> waiting_;
-  std::unordered_map<uint32_t, uint32_t> device_of_;  // device by context, learned from its kernels
+  std::unordered_map<uint32_t, uint32_t> device_of_;  // device by context, learned from its work
   uint32_t last_context_ = 0;
 };
 

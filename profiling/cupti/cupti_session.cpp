@@ -465,7 +465,7 @@ void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver,
   event.b = id;
   event.op = t_launched ? *t_launched : op_at_launch(thread);
   t_launched.reset();
-  event.step = thread.step;
+  event.step = thread.work_step();
   event.correlation = call.correlationId;
   event.what = driver;
   if (event.start != 0) thread.events.push(event);
@@ -489,7 +489,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
   const bool kernels = kernels_on_.load(std::memory_order_relaxed);
   const OpTag op = op_at_launch(thread);
-  const OpAt at{kernels ? with_native_frames(op) : op, thread.step};
+  const OpAt at{kernels ? with_native_frames(op) : op, thread.work_step()};
   t_op_of_call = at.op;
   t_launched = at.op;
   const NcclWork work = NcclCalls::instance().launch_begins(call.symbolName);
@@ -569,7 +569,7 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
   if (!kernels_on_.load(std::memory_order_relaxed)) return;
   HostEvent event;
   event.type = HostEventType::GraphLaunch;
-  event.a = told ? thread.launch_first : thread.step;
+  event.a = told ? thread.launch_first : thread.work_step();
   event.b = told ? told : 1;
   event.correlation = call.correlationId;
   thread.events.push(event);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <map>
+#include <unordered_set>
 #include <utility>
 
 #include "profiling/base/clock.h"
@@ -17,18 +19,21 @@ namespace {
 
 constexpr size_t kMostEvents = 32'768;  // of a GPU that does not complete its calls
 constexpr size_t kMostAnchors = 64;
-constexpr int kTries = 8;
-constexpr int64_t kCalibrateEvery = 250'000'000, kPatience = 2'000'000, kUnknownWidth = 1'000'000;
+constexpr int kTries = 5;
+// Rarely: each question to the driver may hold up a thread of the program that launches at that moment.
+constexpr int64_t kReadEvery = 500'000'000;
+constexpr int64_t kPatience = 2'000'000, kUnknownWidth = 1'000'000;
 
 }  // namespace
 
 // One CUDA context. The driver tells only differences between events. So a stream of ours records anchors, whose times on
-// the host's clock lie between two reads of it, and each call is placed by the anchor before it.
+// the host's clock lie between two reads of it, and each call is placed between the anchors around it.
 struct NcclTimer::Gpu {
   struct Anchor {
     void* event;
     int64_t host;  // steady clock
     double gpu;    // ns since the first anchor
+    bool sure;     // `host` was measured
   };
 
   void* context = nullptr;
@@ -42,9 +47,19 @@ struct NcclTimer::Gpu {
   std::deque<Timed> waiting;
   std::deque<Anchor> anchors;
   std::vector<void*> streams;
-  int64_t offset = 0;  // steady clock = ns since the first anchor + offset
-  int64_t calibrated = 0;
+  int64_t host_time(double gpu) const;
 };
+
+// The clocks drift apart by some µs in a second.
+int64_t NcclTimer::Gpu::host_time(double gpu) const {
+  const auto after = std::ranges::find_if(anchors, [gpu](const Anchor& a) { return a.sure && a.gpu > gpu; });
+  const Anchor& near = after == anchors.end() ? anchors.back() : *after;
+  const bool between = after != anchors.begin() && after != anchors.end() && std::prev(after)->sure;
+  if (!between) return near.host + static_cast<int64_t>(gpu - near.gpu);
+  const Anchor& before = *std::prev(after);
+  const double rate = static_cast<double>(near.host - before.host) / (near.gpu - before.gpu);
+  return before.host + static_cast<int64_t>(rate * (gpu - before.gpu));
+}
 
 NcclTimer::NcclTimer() = default;
 NcclTimer::NcclTimer(const CudaEvents& cuda) : cuda_(cuda), found_(true) {}
@@ -76,8 +91,7 @@ NcclTimer::Gpu* NcclTimer::gpu_of(void* stream) {
       cuda_.event_create(&first, CudaEvents::kTimed) != 0 || cuda_.event_record(first, fresh->own_stream) != 0)
     fresh->failed = true;
   else
-    fresh->anchors.push_back({first, now, 0});
-  fresh->offset = now;
+    fresh->anchors.push_back({first, now, 0, false});
   gpus_.push_back(std::move(fresh));
   return gpus_.back().get();
 }
@@ -141,7 +155,9 @@ void NcclTimer::forget_call(const Call& call) noexcept {
 }
 
 void NcclTimer::drain(bool last) {
-  if (!context_) return;
+  const int64_t now = steady_ns();
+  if (!context_ || (!last && now - last_read_ < kReadEvery)) return;
+  last_read_ = now;
   std::vector<Gpu*> gpus;
   {
     const std::lock_guard lock(mutex_);
@@ -154,7 +170,7 @@ void NcclTimer::drain(bool last) {
       give_up(*gpu);
       continue;
     }
-    if (steady_ns() - gpu->calibrated > kCalibrateEvery) calibrate(*gpu);
+    calibrate(*gpu);
     read(*gpu, last);
   }
   context_->batch.losses().dropped_records += refused_.exchange(0, std::memory_order_relaxed);
@@ -182,7 +198,6 @@ bool NcclTimer::try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t&
 }
 
 void NcclTimer::calibrate(Gpu& gpu) {
-  gpu.calibrated = steady_ns();
   void* best = nullptr;
   int64_t middle = 0, width = kUnknownWidth;
   for (int i = 0; i < kTries; ++i)
@@ -192,51 +207,60 @@ void NcclTimer::calibrate(Gpu& gpu) {
   const Gpu::Anchor& newest = gpu.anchors.back();
   if (cuda_.event_elapsed(&ms, newest.event, best) != 0) return give_up(gpu);
   const double since = newest.gpu + std::round(1e6 * static_cast<double>(ms));
-  gpu.anchors.push_back({best, middle, since});
-  gpu.offset = middle - static_cast<int64_t>(since);
+  gpu.anchors.push_back({best, middle, since, true});
   clock_width_.store(width, std::memory_order_relaxed);
   if (gpu.anchors.size() <= kMostAnchors) return;
   forget_call({&gpu, nullptr, gpu.anchors.front().event, nullptr, 0});
   gpu.anchors.pop_front();
 }
 
-// Calls of one stream are complete in their order.
+// Calls of one stream are complete in their order. Returns how many are, or nullopt after an error of the GPU.
+std::optional<size_t> NcclTimer::completed(const std::vector<const Timed*>& of_stream) const {
+  bool failed = false;
+  const auto complete = [&](const Timed* timed) {
+    const int answer = failed ? 0 : cuda_.event_query(timed->call.end);
+    failed = failed || (answer != 0 && answer != CudaEvents::kNotReady);
+    return answer == 0;
+  };
+  const bool all = complete(of_stream.back());
+  const auto end = all ? of_stream.end() : std::ranges::partition_point(of_stream, complete);
+  return failed ? std::nullopt : std::optional(static_cast<size_t>(end - of_stream.begin()));
+}
+
 void NcclTimer::read(Gpu& gpu, bool last) {
   {
     const std::lock_guard lock(mutex_);
     gpu.waiting.insert(gpu.waiting.end(), gpu.ended.begin(), gpu.ended.end());
     gpu.ended.clear();
   }
-  std::vector<void*> busy;
-  std::deque<Timed> later;
-  for (const Timed& timed : gpu.waiting) {
-    const Call& call = timed.call;
-    if (std::ranges::find(busy, call.stream) != busy.end()) {
-      later.push_back(timed);
-      continue;
+  std::map<void*, std::vector<const Timed*>> streams;
+  for (const Timed& timed : gpu.waiting) streams[timed.call.stream].push_back(&timed);
+  std::unordered_set<const Timed*> drawn;
+  for (const auto& [stream, calls] : streams) {
+    const auto complete = completed(calls);
+    if (!complete) return give_up(gpu);
+    for (size_t i = 0; i < *complete; ++i) {
+      if (!draw(gpu, *calls[i])) return give_up(gpu);
+      forget_call(calls[i]->call);
+      drawn.insert(calls[i]);
     }
-    const int answer = cuda_.event_query(call.end);
-    if (answer == CudaEvents::kNotReady) {
-      busy.push_back(call.stream);
-      later.push_back(timed);
-      continue;
-    }
-    const auto after = std::ranges::find_if(gpu.anchors, [&](const auto& a) { return a.host > call.made; });
-    const Gpu::Anchor& anchor = after == gpu.anchors.begin() ? *after : *std::prev(after);
-    float since = 0, lasts = 0;
-    if (answer != 0 || cuda_.event_elapsed(&since, anchor.event, call.begin) != 0 ||
-        cuda_.event_elapsed(&lasts, call.begin, call.end) != 0)
-      return give_up(gpu);
-    draw(gpu, timed, gpu.offset + static_cast<int64_t>(anchor.gpu + 1e6 * static_cast<double>(since)), lasts);
-    forget_call(call);
   }
+  std::deque<Timed> later;
+  for (const Timed& timed : gpu.waiting)
+    if (!drawn.contains(&timed)) later.push_back(timed);
   if (last) context_->batch.losses().dropped_records += later.size();
   gpu.waiting = std::move(later);
 }
 
-void NcclTimer::draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms) {
-  auto at = std::ranges::find(gpu.streams, timed.call.stream);
-  if (at == gpu.streams.end()) at = gpu.streams.insert(at, timed.call.stream);
+bool NcclTimer::draw(Gpu& gpu, const Timed& timed) {
+  const Call& call = timed.call;
+  const auto after = std::ranges::find_if(gpu.anchors, [&](const auto& a) { return a.host > call.made; });
+  const Gpu::Anchor& anchor = after == gpu.anchors.begin() ? *after : *std::prev(after);
+  float since = 0, lasts = 0;
+  if (cuda_.event_elapsed(&since, anchor.event, call.begin) != 0 || cuda_.event_elapsed(&lasts, call.begin, call.end) != 0)
+    return false;
+  auto at = std::ranges::find(gpu.streams, call.stream);
+  if (at == gpu.streams.end()) at = gpu.streams.insert(at, call.stream);
   const auto stream = at - gpu.streams.begin();
   Detail detail;
   detail.bytes = timed.work.bytes;
@@ -244,8 +268,8 @@ void NcclTimer::draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms) {
   const std::string name = detail.copy_kind.substr(0, detail.copy_kind.find(" · "));
   BatchBuilder& batch = context_->batch;
   Span span;
-  span.start = context_->from_steady(begin);
-  span.duration = static_cast<uint64_t>(std::max(0.0, 1e6 * static_cast<double>(ms)));
+  span.start = context_->from_steady(gpu.host_time(anchor.gpu + 1e6 * static_cast<double>(since)));
+  span.duration = static_cast<uint64_t>(std::max(0.0, 1e6 * static_cast<double>(lasts)));
   span.kind = static_cast<uint64_t>(SpanKind::Op);
   span.meaning = static_cast<uint64_t>(Meaning::Communication);
   span.op = timed.at.op;
@@ -255,6 +279,7 @@ void NcclTimer::draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms) {
   const std::string row = "collectives" + (stream > 0 ? ", stream " + std::to_string(stream + 1) : std::string());
   batch.row(TrackKind::Other, row, "GPU " + std::to_string(gpu.number)).spans.push_back(span);
   read_.fetch_add(1, std::memory_order_relaxed);
+  return true;
 }
 
 // After an error of the GPU or the end of its context no event says anything more.

@@ -67,12 +67,14 @@ class NcclTimer final : public GpuTracer {
   void calibrate(Gpu& gpu);
   bool try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t& width);
   void read(Gpu& gpu, bool last);
-  void draw(Gpu& gpu, const Timed& timed, int64_t begin, float ms);
+  std::optional<size_t> completed(const std::vector<const Timed*>& of_stream) const;
+  bool draw(Gpu& gpu, const Timed& timed);  // false after an error of the GPU
   void give_up(Gpu& gpu);
 
   CudaEvents cuda_;
   bool found_ = false;
-  TraceContext* context_ = nullptr;  // only the collector's thread uses it
+  TraceContext* context_ = nullptr;  // only the collector's thread uses this and the next one
+  int64_t last_read_ = 0;
   std::atomic<bool> active_{false}, captures_{false};
   std::atomic<uint64_t> refused_{0}, read_{0};
   std::atomic<int64_t> clock_width_{0};

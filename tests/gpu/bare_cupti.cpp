@@ -74,6 +74,7 @@ class PushedOps final : public Listener {
     cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &op);
   }
   void memory(const MemoryNote&) override {}
+  void step_joined(int64_t) override {}
   void steps_launched(int64_t, int64_t) override {}
 };
 PushedOps g_pushed_ops;

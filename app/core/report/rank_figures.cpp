@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "profiling/analysis/kernel_table.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -196,6 +195,17 @@ std::string size_tick(double bytes) {
   return dot == text.npos ? text : text.substr(0, dot) + text.substr(space);  // powers of two have no decimals
 }
 
+// Names often begin alike, and end with what tells them apart.
+std::string name_of_label(const std::string& name) {
+  constexpr size_t kLongest = 24, kEnd = 11;
+  const auto letter_at = [&](size_t at) {
+    while (at < name.size() && (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80) ++at;
+    return at;
+  };
+  if (name.size() <= kLongest) return name;
+  return name.substr(0, letter_at(kLongest - kEnd - 1)) + "…" + name.substr(letter_at(name.size() - kEnd));
+}
+
 struct Box {
   double x, y, width, height;
   bool meets(const Box& o) const {
@@ -347,7 +357,7 @@ class BandwidthChart {
   void add_collective(const prof::CollectiveRow& row, bool chosen) {
     const double at_x = x(static_cast<double>(row.bytes)), at_y = y(row.bus_gb_s), r = chosen ? 6.5 : 4.5;
     drawing_.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink_.point), hex_colour(chosen ? ink_.text : ink_.ground));
-    const std::string label = prof::shortened(row.name, 24) + ": " + significant(row.bus_gb_s) +
+    const std::string label = name_of_label(row.name) + ": " + significant(row.bus_gb_s) +
                               (row.peak_gb_s > 0 ? " of " + significant(row.peak_gb_s) : std::string());
     const auto place = place_beside(at_x, at_y, static_cast<double>(label.size()) * kLetter);
     if (!place) return;
@@ -359,7 +369,7 @@ class BandwidthChart {
   // A label crosses the line of the peak only where there is no other place.
   std::optional<Box> place_beside(double at_x, double at_y, double wide) const {
     for (const bool may_cross : {false, true})
-      for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0})
+      for (const double down : {-7.0, 8.0, -22.0, 23.0, -37.0, 38.0, -52.0, 53.0})
         for (const double left : {at_x + 10, at_x - 10 - wide})
           if (const Box box{left, at_y + down, wide, 14}; is_free(box, may_cross)) return box;
     return std::nullopt;
@@ -398,6 +408,7 @@ std::string rank_caption(const RankReport& report) {
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
   const size_t steps = report.steps.size();
   text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
+  if (report.step_us > 0) text += " · mean step " + time_text(report.step_us);
   const std::string clocks = clocks_text(report);
   return clocks.empty() ? text : text + " · " + clocks;
 }

@@ -10,7 +10,7 @@ namespace ws::app {
 // "Rank 5 comes 3.0 ms late …", or why no rank is named.
 std::string rank_headline(const prof::RankReport& report);
 std::string rank_name(const prof::RankReport& report, size_t row);  // "rank 5"
-// "8 ranks on 2 hosts · 100 steps · clocks ±14.0 µs"
+// "8 ranks on 2 hosts · 100 steps · mean step 701.5 µs · clocks ± 14.0 µs"
 std::string rank_caption(const prof::RankReport& report);
 
 // When `all` elements share `parts` cells: the first element of a cell, and the cell of an element.

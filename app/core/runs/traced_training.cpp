@@ -104,6 +104,20 @@ struct TracedTraining::Impl final : TrainSink {
     sample_host(training && options.trace.level == prof::TraceLevel::Full);
   }
 
+  // The threads of ranks call the driver at any moment but between two steps. The driver must not begin or end its
+  // records while a thread is inside of a call.
+  bool rank_threads_work() {
+    const std::lock_guard lock(sampling);
+    return trains && spec.exec.gpus != 1 && !train.processes;
+  }
+  void apply_level(prof::TraceLevel level) {
+    if (auto* source = tracer())
+      source->set_level(level);
+    else if (level != prof::TraceLevel::Off)
+      start_tracing(level);
+    sample_host(level == prof::TraceLevel::Full);
+  }
+
   // Once set, it stays until the end of the run.
   prof::Collector* tracer() const {
     std::lock_guard lock(mutex);
@@ -223,11 +237,10 @@ RunUpdate TracedTraining::take() {
 }
 
 void TracedTraining::set_trace_level(prof::TraceLevel level) {
-  if (auto* tracer = impl_->tracer())
-    tracer->set_level(level);
-  else if (level != prof::TraceLevel::Off)
-    impl_->start_tracing(level);
-  impl_->sample_host(level == prof::TraceLevel::Full);
+  if (impl_->rank_threads_work())
+    impl_->control.ask([impl = impl_.get(), level](Executor&) { impl->apply_level(level); });
+  else
+    impl_->apply_level(level);
 }
 
 prof::CollectorStatus TracedTraining::trace_status() const {

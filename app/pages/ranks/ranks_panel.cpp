@@ -109,6 +109,7 @@ void RanksPanel::buildTop() {
 QTableView* RanksPanel::addTable(Pane* pane, FigureModel& model, FigureSorter& sorter, const QString& name) {
   QTableView* table = figure_table(pane, model, sorter, name);
   table->viewport()->installEventFilter(this);
+  table->setTextElideMode(Qt::ElideMiddle);  // names often begin alike
   pane->setBody(table);
   connect(table->horizontalHeader(), &QHeaderView::sortIndicatorChanged, this, &RanksPanel::fitColumns);
   return table;

@@ -64,7 +64,7 @@ void GraphExecutor::launch(DevicePlan& bound, AllocatorStack& memory, int64_t fi
   const bool first_time = std::ranges::find(bound.graphs, key, &CapturedGraph::key) == bound.graphs.end();
   const cudaGraphExec_t exec = find_or_capture(bound, memory, key);
   place_.tables.set_clock({stream}, {first_step, row});
-  if (auto* listener = prof::listener(); listener && prof::marks_steps()) listener->steps_launched(first_step, steps);
+  if (auto* listener = prof::listener()) listener->steps_launched(first_step, steps);
   const prof::StepScope scope(first_step);
   CUDA_CHECK(cudaGraphLaunch(exec, stream));
   if (first_time) memory.graph_launched();

@@ -7,12 +7,15 @@
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "app/core/runs/training_folder.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/recording/native_stacks.h"
 #include "profiling/run_file/run_file.h"
+#include "profiling/trace/span_walk.h"
 #include "tests/support/small_data.h"
 
 namespace ws::app {
@@ -84,6 +87,40 @@ TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
     for (int64_t part : w.times) sum += part;
     EXPECT_EQ(sum, w.end - w.begin);
   }
+}
+
+// While several ranks train, their threads may be inside of any call: another level begins between two steps.
+TEST_F(Recording, AnotherLevelBeginsBetweenTwoStepsOfAllRanks) {
+  RunSpec spec = small();
+  spec.exec.gpus = 2, spec.train.epochs = 1'000'000;
+  RecorderOptions options;
+  options.path = path("a.wsrun");
+  options.trace.level = prof::TraceLevel::Kernels;
+  TracedTraining run(spec, options);
+  std::jthread changes([&run] {
+    for (int i = 0; i < 60; ++i) {
+      run.set_trace_level(i % 2 ? prof::TraceLevel::Kernels : prof::TraceLevel::Steps);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    run.control().stop();
+  });
+  EXPECT_EQ(run.run(data_).status, RunStatus::Stopped);
+  prof::RunFileReader reader(options.path);
+  prof::Trace trace = reader.trace();
+  reader.fill(trace);
+  std::map<uint32_t, std::map<int, size_t>> ops;  // of each step, by rank
+  std::set<uint32_t> steps;
+  for (const prof::Track& track : trace.tracks())
+    prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
+      if (track.kind == prof::TrackKind::Steps) steps.insert(span.step);
+      if (span.span_kind() == prof::SpanKind::Op && span.step > 0) ++ops[span.step][track.rank];
+    });
+  std::set<size_t> counts;
+  for (const auto& [step, by_rank] : ops)
+    for (const auto& [rank, count] : by_rank) counts.insert(count);
+  EXPECT_EQ(counts.size(), 1u) << "each step has all of its ops";
+  EXPECT_LT(ops.size(), steps.size()) << "or none";
+  EXPECT_GT(ops.size(), 10u);
 }
 
 // What the host did: our own trainer's threads are sampled as those of a recorded program.

@@ -216,6 +216,7 @@ struct Notes : prof::Listener {
   void op_begin(prof::OpTag) override {}
   void op_end() override {}
   void memory(const prof::MemoryNote& note) override { all.push_back(note); }
+  void step_joined(int64_t) override {}
   void steps_launched(int64_t, int64_t) override {}
 };
 

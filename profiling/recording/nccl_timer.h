@@ -51,7 +51,7 @@ class NcclTimer final : public GpuTracer {
   GpuTracer::Device device() const override;
   int device_number() const override;
   void at_first_call(std::function<void()>) override {}
-  ClockOffset calibrate_clock() override { return {0, clock_width_.load(std::memory_order_relaxed)}; }
+  ClockOffset calibrate_clock() override;
   GpuCounts counts() const override { return {read_.load(std::memory_order_relaxed), 0, 0}; }
   void end() override { active_ = false, context_ = nullptr; }
   void detach() override {}
@@ -77,7 +77,6 @@ class NcclTimer final : public GpuTracer {
   int64_t last_read_ = 0;
   std::atomic<bool> active_{false}, captures_{false};
   std::atomic<uint64_t> refused_{0}, read_{0};
-  std::atomic<int64_t> clock_width_{0};
   mutable std::mutex mutex_;  // guards the list of GPUs, and what each says it guards
   std::vector<std::unique_ptr<Gpu>> gpus_;
 };

@@ -116,8 +116,10 @@ TEST_F(Recording, AnotherLevelBeginsBetweenTwoStepsOfAllRanks) {
       if (span.span_kind() == prof::SpanKind::Op && span.step > 0) ++ops[span.step][track.rank];
     });
   std::set<size_t> counts;
-  for (const auto& [step, by_rank] : ops)
+  for (const auto& [step, by_rank] : ops) {
+    EXPECT_EQ(by_rank.size(), 2u) << "the work of every rank has its step";
     for (const auto& [rank, count] : by_rank) counts.insert(count);
+  }
   EXPECT_EQ(counts.size(), 1u) << "each step has all of its ops";
   EXPECT_LT(ops.size(), steps.size()) << "or none";
   EXPECT_GT(ops.size(), 10u);

@@ -8,6 +8,9 @@
 #include "profiling/trace/track_names.h"
 
 namespace ws::app {
+
+bool is_range_row(const prof::Track& track) { return track.kind == prof::TrackKind::Phases && track.name.ends_with(" ranges"); }
+
 namespace {
 
 using prof::TrackKind;
@@ -61,7 +64,6 @@ QString call_row_title(CallRow row) {
 }
 
 constexpr std::string_view kSamples = "samples of ";
-bool is_range_row(const prof::Track& track) { return track.kind == TrackKind::Phases && track.name.ends_with(" ranges"); }
 bool is_sample_row(const prof::Track& track) { return track.kind == TrackKind::Other && track.name.starts_with(kSamples); }
 
 bool has_spans_of(TrackKind kind, const prof::Trace& trace) {
@@ -72,10 +74,18 @@ bool is_program_step_row(const prof::Track& track) {
   return track.kind == TrackKind::Phases && track.name == "steps of the program";
 }
 
+// Threads of one name are told apart by their number. It comes first: the end of a long title is cut off.
+QString sample_row_title(const QString& thread) {
+  const QString number = thread.section(' ', -1), name = thread.section(' ', 0, -2);
+  bool numbered = false;
+  number.toLongLong(&numbered);
+  return numbered ? QStringLiteral("stacks %1 · %2").arg(number, name) : QStringLiteral("stacks · ") + thread;
+}
+
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
   if (is_range_row(track)) return track.depth > 0 ? QString() : QStringLiteral("ranges");
-  if (is_sample_row(track)) return QStringLiteral("stacks · ") + QString::fromStdString(track.name.substr(kSamples.size()));
+  if (is_sample_row(track)) return sample_row_title(QString::fromStdString(track.name.substr(kSamples.size())));
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
   if (track.kind == TrackKind::Phases)
     return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");

@@ -50,6 +50,7 @@ struct Lane {
 
 std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const LaneSettings& settings);
 void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool small);
+bool is_range_row(const prof::Track& track);  // NVTX ranges, or modules and ops of a recorded program
 constexpr int kMostMemory = 180, kFlatRow = 20;
 // Sets y from 0 on, lets rows grow if `viewport` has more space, and returns the total height.
 int place_lanes(std::vector<Lane>& lanes, int viewport);

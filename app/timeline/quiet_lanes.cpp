@@ -3,6 +3,7 @@
 #include <map>
 
 #include "app/timeline/lane_layout.h"
+#include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
 namespace {
@@ -40,6 +41,14 @@ bool may_be_quiet(const Lane& lane) {
   }
 }
 
+// The begin of the middle step, by number: a first step that compiles takes most of the time. 0: few steps.
+prof::TimeNs middle_step(const prof::Trace& trace) {
+  constexpr uint32_t kFewest = 4;
+  const prof::Span* last = nearest_step(trace, INT32_MAX);
+  const prof::Span* middle = last && last->step >= kFewest ? nearest_step(trace, last->step / 2) : nullptr;
+  return middle ? middle->start : 0;
+}
+
 }  // namespace
 
 // Some rows are empty most of the time: streams used only for preparation, a thread with two calls, the profiler
@@ -70,8 +79,14 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
       return trace.tracks()[track].time_of(prof::Meaning::Communication) > 0;
     });
   };
+  const prof::TimeNs middle = middle_step(trace);
   const auto quiet = [&](const Lane& lane) {
     if (lane.gpu_steps) return false;
+    // Deeply nested ranges of the first steps, such as those of a compiler.
+    if (std::ranges::all_of(lane.tracks, [&](size_t track) {
+          return is_range_row(trace.tracks()[track]) && trace.tracks()[track].last_start < middle;
+        }))
+      return !lane.tracks.empty();
     if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr;
     if (!may_be_quiet(lane)) return false;
     if (lane.track_kind == TrackKind::Overhead) return true;

@@ -12,6 +12,7 @@ namespace ws::app {
 namespace {
 
 using prof::TimeNs;
+using prof::TrackKind;
 
 constexpr double kStepsShown = 4.2;
 constexpr TimeNs kShortestFollowed = 20'000, kLongestFollowed = 10'000'000'000, kWithoutSteps = 2'000'000;
@@ -31,6 +32,18 @@ TimeNs traced_end(const prof::Trace& trace, TimeNs last, TimeNs width) {
   for (auto pause = pauses.rbegin(); pause != pauses.rend(); ++pause)
     if (pause->end > last - width && pause->begin - width > trace.first_time()) last = std::min(last, pause->begin);
   return last;
+}
+
+// Where the newest steps are worth a look. The last step of a recorded program may also hold its end, without a kernel.
+// Only some steps of a persistent kernel show its inside.
+TimeNs newest_end(const prof::Trace& trace, const prof::Trace& marks, TimeNs width) {
+  const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a tracing pause may follow it
+  if (!newest) return trace.last_time();
+  const TimeNs end = newest->end() - newest->start > width ? newest->start + width / 2 : newest->end();
+  TimeNs inside = 0;
+  for (const prof::Track& track : trace.tracks())
+    if (track.kind == TrackKind::Inner && track.spans > 0) inside = std::max(inside, track.last_start);
+  return inside > 0 ? std::min(end, inside) : end;
 }
 
 bool has_trace(const Run& run) { return run.trace.last_time() > run.trace.first_time(); }
@@ -203,11 +216,27 @@ void TimelineModel::rebuild() {
 void TimelineModel::onRunChanged() {
   curves_.resize(runs_.size());
   for (size_t i = 0; i < runs_.size(); ++i) curves_[i].update(runs_[i]->trace);
+  const int index = leader();
+  const std::optional<TimeNs> before = leaderOffset();
   if (align_ != Align::Step || offsets_.size() != runs_.size()) updateOffsets();
   if (auto lanes = built(); shape_of(lanes) != shape_) updateOffsets(), place(std::move(lanes));
+  keepInPlace(index, before);
   lookOnce();
   follow();
   emit dataChanged();
+}
+
+std::optional<TimeNs> TimelineModel::leaderOffset() const {
+  const int index = leader();
+  if (index < 0 || static_cast<size_t>(index) >= offsets_.size()) return std::nullopt;
+  return offset(index);
+}
+
+// View time is the time of the first run. When that run is read after the leader, the leader gets another offset.
+void TimelineModel::keepInPlace(int leading, std::optional<TimeNs> before) {
+  const std::optional<TimeNs> now = leaderOffset();
+  if (!looked_ || leading != leader() || !before || !now || *before == *now) return;
+  moveTo({range().begin + *before - *now, range().end + *before - *now});
 }
 
 // A run from a file may get its trace later. A run that ended while it was followed shows its last steps.
@@ -252,9 +281,8 @@ QString TimelineModel::emptyText() const {
 
 TimeRange TimelineModel::firstLook(int index) const {
   const prof::Trace &trace = run(index)->trace, &marks = run(index)->marks();
-  const prof::Span* newest = nearest_step(marks, INT32_MAX);  // an evaluation or a tracing pause may follow it
   const TimeNs width = followed_width(marks);
-  const TimeNs last = traced_end(trace, newest ? newest->end() : trace.last_time(), width);
+  const TimeNs last = traced_end(trace, newest_end(trace, marks, width), width);
   const prof::Span* step = step_at(marks, last - width);
   TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
   if (last - begin > width) begin = last - width;  // an evaluation was between the last steps

@@ -86,6 +86,8 @@ class TimelineModel : public QObject {
   void place(std::vector<Lane> lanes);
   void rebuild();
   void onRunChanged();
+  std::optional<prof::TimeNs> leaderOffset() const;
+  void keepInPlace(int leading, std::optional<prof::TimeNs> before);  // `before`: offset of the leader
   void lookOnce();
   int tracedLeader() const;            // −1: not known yet
   TimeRange firstLook(int run) const;  // the first range to show, if the user chose none: a few steps

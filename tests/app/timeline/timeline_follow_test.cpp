@@ -88,9 +88,11 @@ class TimelineFollowTest : public QObject {
   void theEndShowsTheLastSteps();
   void theShownRunLeads();
   void theOneShownIsReadLater();
+  void theFirstRunIsReadLast();
   void aPauseOfTracingIsNotShown();
   void endedRunsLieOverEachOther();
   void quietRowsShareOne();
+  void rangesOfTheFirstStepsAreQuiet();
   void constantAndEmptyRowsTakeNoRoom();
   void overlappingKernelsAreOneRow();
   void evaluationIsNoPartOfAStep();
@@ -346,6 +348,22 @@ void TimelineFollowTest::quietRowsShareOne() {
   QCOMPARE(build_lanes({{&trace, "run/x", "x", 0}}, wanted).size(), size_t{2});
 }
 
+// A compiler nests its ranges deeply in the first step. Later steps would have empty rows above their kernels.
+void TimelineFollowTest::rangesOfTheFirstStepsAreQuiet() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 300);
+  const auto usual = build_lanes({{&trace, "run/x", "x", 0}}, {}).size();
+  const TimeNs first = trace.first_time(), last = trace.last_time();
+  for (const int depth : {0, 1, 2, 3}) {
+    const auto row = trace.track(TrackKind::Phases, "thread 1 ranges", "CPU", depth);
+    trace.append(row, span_at(trace, first + depth, 900, SpanKind::Phase, "compile", 0));
+    if (depth < 2) trace.append(row, span_at(trace, last - 5000 + depth, 900, SpanKind::Phase, "forward", 0));
+  }
+  const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
+  QCOMPARE(lanes.size(), usual + 3);  // two rows of ranges, and the one of quiet rows
+  QVERIFY(std::ranges::any_of(lanes, [](const Lane& lane) { return lane.title == "2 quiet rows"; }));
+}
+
 // A constant counter is one low row with its value, an empty one is no row.
 void TimelineFollowTest::constantAndEmptyRowsTakeNoRoom() {
   TwoRuns t;
@@ -417,6 +435,26 @@ void TimelineFollowTest::theShownRunLeads() {
   QVERIFY2(shown.contains(t.slow.trace.last_time() - shown.length() / 2), "its newest steps");
   t.pane.setRuns({&t.fast});
   QCOMPARE(t.model().leader(), 0);
+}
+
+// View time is the time of the first run. Before it is read, the shown run is placed without it.
+void TimelineFollowTest::theFirstRunIsReadLast() {
+  TwoRuns t;
+  t.pane.setRuns({});
+  t.pane.setShown(&t.slow);
+  prof::Trace late;
+  std::swap(t.fast.trace, late);
+  t.fast.loaded = false;
+  t.pane.setRuns({&t.fast, &t.slow});
+  const TimeRange before = t.model().runRange(1, t.range());
+  QVERIFY(kernels_in(t.slow.trace, before) > 0);
+  std::swap(t.fast.trace, late);
+  t.fast.loaded = true;
+  t.fast.announce();
+  const TimeRange slow = t.model().runRange(1, t.range()), fast = t.model().runRange(0, t.range());
+  QCOMPARE(slow.begin, before.begin);
+  QVERIFY(kernels_in(t.slow.trace, slow) > 0);
+  QVERIFY(kernels_in(t.fast.trace, fast) > 0);
 }
 
 void TimelineFollowTest::marksStayWithTheRun() {

@@ -63,10 +63,13 @@ void add_steps(List& list, const ComparedRun& run) {
     if (busy) value.half_width = kUnknown;
     return value;
   };
-  const double mean_noise = sampled && !busy ? interval_of_blocks(run.sample.step_us).half_width : kUnknown;
+  const double of_means = sampled ? interval_of_blocks(run.sample.step_us).half_width : 0;
+  const double mean_noise = sampled && !busy ? of_means : kUnknown;
   const double mean = run.sample.traced() ? run.sample.mean_step_us() : kUnknown;
   const double whole = run.whole_run_us > 0 ? run.whole_run_us : kUnknown;
   const MeasureValue time = step_time_measure(run.time);
+  // Single long steps hardly move the median, but they move a mean.
+  const double whole_noise = std::isnan(time.value.half_width) ? kUnknown : std::max(time.value.half_width, of_means);
   list.add(time);
   list.add(MeasureKind::StepP5, "step time, 5th percentile", "µs", {run.time.p5_us, tail(0.05).half_width},
            Better::Lower, 1);
@@ -74,7 +77,7 @@ void add_steps(List& list, const ComparedRun& run) {
            Better::Lower, 1);
   list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
   list.add(MeasureKind::SampleMean, "mean of the traced steps", "µs", {mean, mean_noise}, Better::Lower, 1);
-  list.add(MeasureKind::WholeRunMean, "mean of the whole run", "µs", {whole, time.value.half_width}, Better::Lower, 1);
+  list.add(MeasureKind::WholeRunMean, "mean of the whole run", "µs", {whole, whole_noise}, Better::Lower, 1);
 }
 
 void add_times(List& list, const ComparedRun& run, double reached) {

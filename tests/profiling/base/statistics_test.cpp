@@ -39,6 +39,12 @@ TEST(Statistics, BlocksSeeWhatSingleSamplesDoNot) {
   EXPECT_GT(interval_of_blocks(drifting).half_width, 2);
   EXPECT_GT(interval_of_blocks(drifting).half_width, 5 * mean_with_interval(drifting).half_width);
   EXPECT_EQ(interval_of_blocks({}).half_width, 0);
+  // One step of a short run contains the end of the program. The median of the steps is known all the same.
+  std::vector<double> short_run(50, 64);
+  for (size_t i = 0; i < short_run.size(); ++i) short_run[i] += 0.1 * static_cast<double>(i % 7);
+  short_run.back() = 24'000;
+  EXPECT_LT(percentile_of_blocks(short_run, 0.5).half_width, 1);
+  EXPECT_GT(interval_of_blocks(short_run).half_width, 100);
 }
 
 // Two runs without a difference, 400 times: the rule finds one in about 5 %.

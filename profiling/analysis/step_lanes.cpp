@@ -57,8 +57,8 @@ bool works_in(const Track& track, StepWindowNs step) {
 }
 
 std::string lane_name(const Track& track) {
-  if (track.kind == TrackKind::Phases) return "phase";
   if (track.depth > 0) return {};
+  if (track.kind == TrackKind::Phases) return track.name.ends_with(" ranges") ? "ranges" : "phase";
   return track.kind == TrackKind::Api ? "CUDA API" : track.name;
 }
 
@@ -91,6 +91,11 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
     return std::tuple(lane_rank(l.track->kind), ~weight, l.track->name, l.track->depth);
   });
   name_only_thread(lanes);
+  // A recorded program may have many rows of nested ranges. Two of them leave room for its kernels and calls.
+  constexpr std::ptrdiff_t kMostRanges = 2;
+  const auto ranges = [](const StepLane& lane) { return lane.track->kind == TrackKind::Phases; };
+  if (const auto others = std::ranges::find_if_not(lanes, ranges); others - lanes.begin() > kMostRanges)
+    lanes.erase(lanes.begin() + kMostRanges, others);
   if (lanes.size() > most) lanes.resize(most);
   return lanes;
 }

@@ -124,12 +124,6 @@ nlohmann::json measure_json(const ComparedMeasure& m) {
           {"verdict", verdict_text(m.delta.verdict)}};
 }
 
-// Within so much noise, even a large difference would not be seen: nobody is "as fast".
-bool noise_hides_all(const ComparedMeasure& m) {
-  constexpr double kLarge = 0.2;
-  return m.delta.noise > kLarge * std::min(m.a.value.value, m.b.value.value);
-}
-
 }  // namespace
 
 const char* verdict_text(Verdict verdict) {
@@ -146,6 +140,11 @@ const char* verdict_text(Verdict verdict) {
       break;
   }
   return "";
+}
+
+bool noise_hides_all(const MeasureValue& a, const MeasureValue& b) {
+  constexpr double kLarge = 0.2;
+  return delta_of(a, b).noise > kLarge * std::min(a.value.value, b.value.value);
 }
 
 // Ratios below two are given in percent, as in the table.
@@ -172,8 +171,9 @@ std::string speed_text(const Comparison& c, const std::string& a, const std::str
     case Speed::OtherBatch:
       return samples_text(c.of(MeasureKind::Throughput), a, b);
     case Speed::WithinNoise:
-      return noise_hides_all(c.of(MeasureKind::StepTime)) ? "Too much noise to compare " + a + " and " + b
-                                                          : b + " is as fast as " + a + ": within noise";
+      return noise_hides_all(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b)
+                 ? "Too much noise to compare " + a + " and " + b
+                 : b + " is as fast as " + a + ": within noise";
     case Speed::Differs:
       return b + " is " + pace_text(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b, " a step");
     case Speed::Unknown:

@@ -7,6 +7,8 @@
 namespace ws::app {
 
 const char* verdict_text(Verdict verdict);  // "better", "within noise", "noise unknown"; empty if neutral
+// True if the noise is so large that even a large difference would not be seen: nobody is "as fast".
+bool noise_hides_all(const MeasureValue& a, const MeasureValue& b);
 // How the candidate's step time differs, in the words of all views: "21.7 % slower", "2.30× faster", each with `than`
 // after it (" a step"), and " (noise unknown)" where it is. "within noise"; empty if a step time is unknown.
 std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);

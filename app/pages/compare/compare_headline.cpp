@@ -2,6 +2,8 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QRegularExpression>
+#include <QResizeEvent>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -28,6 +30,12 @@ QLabel* rich_label(QWidget* parent, double size) {
 
 QString coloured(const QString& text, const QColor& colour) {
   return QString("<span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
+}
+
+// A number keeps its unit on its line.
+QString with_units(QString text) {
+  static const QRegularExpression unit(QStringLiteral("(\\d) (%|µs|ms|s|KiB|MiB|GiB)\\b|(\\d) (%)"));
+  return text.replace(unit, QStringLiteral("\\1\\3\u00a0\\2\\4"));
 }
 
 QString letter(const Run* run) { return run_letter(run->slot); }
@@ -134,6 +142,7 @@ CompareHeadline::CompareHeadline(QWidget* parent) : QWidget(parent), top_(new QH
   times_ = new QLabel(this);
   times_->setFont(ui_font(12));
   times_->setForegroundRole(QPalette::PlaceholderText);
+  times_->setWordWrap(true);
   left->addWidget(verdict_);
   left->addWidget(times_);
   causes_ = rich_label(this, 12);
@@ -154,6 +163,18 @@ void CompareHeadline::setRuns(const ComparedRuns& compared) {
   showCauses(compared);
   showChoices(compared);
   showWarnings(compared);
+  fitHeight();
+}
+
+// The nested layouts keep heights for a width from before a label was shown. Then a line would be cut off.
+void CompareHeadline::fitHeight() {
+  for (QLayout* nested : findChildren<QLayout*>()) nested->invalidate();
+  setMinimumHeight(layout()->totalHeightForWidth(width()));
+}
+
+void CompareHeadline::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  if (event->size().width() != event->oldSize().width()) fitHeight();
 }
 
 void CompareHeadline::showVerdict(const ComparedRuns& compared) {
@@ -161,12 +182,16 @@ void CompareHeadline::showVerdict(const ComparedRuns& compared) {
   if (!compared.pair()) return verdict_->setText(tr("Tick two runs to compare them"));
   const Comparison& c = compared.comparison;
   const std::string a = letter(compared.baseline).toStdString(), b = letter(compared.candidate).toStdString();
-  verdict_->setText(QString::fromStdString(answer_text(c, a, b)));
+  verdict_->setText(with_units(QString::fromStdString(answer_text(c, a, b))));
   const ComparedMeasure& time = c.of(MeasureKind::StepTime);
   if (!time.delta.known()) return times_->setText(tr("The step time of one is not known."));
+  const bool told = !noise_hides_all(time.a, time.b) || time.delta.verdict != Verdict::WithinNoise;
   const double delta = time.delta.delta;
   const auto number = [&](double value) { return fixed_text(value, time.a.decimals); };
   const auto rounded = [&](double noise) { return noise < 100 ? number(noise) : count_text(std::llround(noise / 10) * 10); };
+  if (!told)
+    return times_->setText(tr("Step time, median: %1 and %2 %3. The steps vary so much that no difference can be told.")
+                               .arg(number(time.a.value.value), number(time.b.value.value), QString::fromStdString(time.a.unit)));
   times_->setText(tr("Step time, median: %1 → %2 %5, %3%4 %5")
                       .arg(number(time.a.value.value), number(time.b.value.value), delta > 0 ? "+" : "", number(delta),
                            QString::fromStdString(time.a.unit)) +
@@ -186,7 +211,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
   lines << where_recorded(compared);
   if (!compared.pair()) lines << tr("Train a run, change one choice, train again: both are in the Runs list.");
   lines.removeAll(QString());
-  causes_->setText(lines.join("<br>"));
+  causes_->setText(with_units(lines.join("<br>")));
 }
 
 void CompareHeadline::showChoices(const ComparedRuns& compared) {

@@ -16,7 +16,11 @@ class CompareHeadline : public QWidget {
   void setRuns(const ComparedRuns& compared);
   void addButton(QWidget* button);  // to the right of the verdict
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
+  void fitHeight();
   void showVerdict(const ComparedRuns& compared);
   void showCauses(const ComparedRuns& compared);
   void showChoices(const ComparedRuns& compared);

@@ -16,7 +16,8 @@ void CompareDelegate::paint(QPainter* painter, const QStyleOptionViewItem& optio
   // In a narrow column the secondary text is below the number, not beside it.
   const bool number = static_cast<Qt::Alignment>(index.data(Qt::TextAlignmentRole).toInt()) & Qt::AlignRight,
              stacked = number && option.rect.height() >= kStackedHeight;
-  QRect box = stacked ? option.rect.adjusted(2, 3, -6, -kStackedHeight / 2) : option.rect.adjusted(8, 0, -8, 0);
+  QRect box = stacked ? option.rect.adjusted(2, 3, -6, -kStackedHeight / 2)
+                      : option.rect.adjusted(8, 0, number ? -8 : -4, 0);
   const QVariant colour = index.data(kColourRole);
   const QString beside = index.data(kBesideRole).toString();
   painter->setFont(ui_font(section ? 11.5 : 12, section || index.data(kStrongRole).toBool() ? 600 : 400));

@@ -305,7 +305,9 @@ void StepPainter::paintRuns(StepCanvas& canvas, double top) const {
   for (size_t i = 0; i < shown_.runs.size(); ++i) {
     if (!shown_.runs[i].run) continue;
     if (i > 0 && shown_.runs[i - 1].run) {
-      paintRibbons(canvas, y, ribbonHeight(i), phasesOf(canvas, i - 1), phasesOf(canvas, i));
+      // A phase of a kernel that runs many steps is not the phase of one step.
+      if (shown_.runs[i].sample.stride == shown_.runs[i - 1].sample.stride)
+        paintRibbons(canvas, y, ribbonHeight(i), phasesOf(canvas, i - 1), phasesOf(canvas, i));
       y += ribbonHeight(i);
     }
     y = paintRun(canvas, y, i);

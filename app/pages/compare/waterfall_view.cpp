@@ -60,11 +60,15 @@ WaterfallView::Unit WaterfallView::unit() const {
 QString WaterfallView::axisCaption() const { return tr("mean %1 a step").arg(QString::fromUtf8(unit().name)); }
 
 std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
+  constexpr double kLeastShown = 0.05;
   const auto in_unit = [ps = unit().ps](int64_t time) { return static_cast<double>(time) / ps; };
   std::vector<Bar> all{{tr("baseline"), 0, in_unit(w.a_ps), prof::Meaning::Other, true, baseline_slot_}};
   int64_t at = w.a_ps;
   for (const prof::Cause& cause : w.causes) {
-    if (cause.delta_ps() == 0) continue;
+    if (std::abs(in_unit(cause.delta_ps())) < kLeastShown) {  // its number would be 0.0
+      at += cause.delta_ps();
+      continue;
+    }
     all.push_back({bar_name(cause), in_unit(at), in_unit(at + cause.delta_ps()), cause.meaning, false, -1,
                    in_unit(cause.a_ps), in_unit(cause.b_ps)});
     at += cause.delta_ps();

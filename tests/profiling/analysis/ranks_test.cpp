@@ -351,6 +351,23 @@ TEST(Ranks, ATypicalStepIsThatOfOneRank) {
   for (const StepLane& lane : lanes) EXPECT_EQ(lane.track->rank, 0) << lane.name;
 }
 
+// Nested ranges of a recorded program take two rows at most: the rows left are for its kernels and calls.
+TEST(Ranks, RangesLeaveRoomForKernels) {
+  Trace trace;
+  const auto add = [&trace](TrackKind kind, const char* name, int depth, SpanKind span_kind) {
+    Span span;
+    span.start = 1000, span.duration = 100, span.kind = static_cast<uint64_t>(span_kind), span.name = trace.intern(name);
+    trace.append(trace.track(kind, name, "CPU", depth), span);
+  };
+  for (int depth = 0; depth < 6; ++depth) add(TrackKind::Phases, "thread 1 ranges", depth, SpanKind::Phase);
+  add(TrackKind::Stream, "stream 7", 0, SpanKind::Kernel);
+  const std::vector<StepLane> lanes = step_lanes(trace, trace, {}, 5);
+  ASSERT_EQ(lanes.size(), 3u);
+  EXPECT_EQ(lanes[0].name, "ranges");
+  EXPECT_EQ(lanes[1].name, "");
+  EXPECT_EQ(lanes[2].name, "stream 7");
+}
+
 TEST(Ranks, TheJsonHasTheSameNumbers) {
   const RankReport report = rank_report(MadeRanks{}.joined());
   const auto json = nlohmann::json::parse(to_json(report));

@@ -332,6 +332,11 @@ TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
   EXPECT_EQ(pace(run(100, 0.5), run(30, 0.5)), "3.33× faster than A");
   EXPECT_EQ(pace(run(100, 5), run(103, 5)), "within noise");
   EXPECT_EQ(pace(run(100, 5), ComparedRun{}), "");
+  const auto hides = [](const ComparedRun& a, const ComparedRun& b) {
+    return noise_hides_all(step_time_measure(a.time), step_time_measure(b.time));
+  };
+  EXPECT_TRUE(hides(run(111.6, 8480), run(63.8, 1)));
+  EXPECT_FALSE(hides(run(100, 5), run(103, 5)));
   ComparedRun other = run(100, 0.5);
   other.spec->data.name = "iris";
   EXPECT_EQ(said(run(100, 0.5), other), "A and B train different things");

@@ -96,7 +96,7 @@ QStringList said_by_diff(const QString& a, const QString& b) {
 }
 
 // Without thin spaces and the true minus, as the command line prints.
-QString plain(QString text) { return text.remove(QChar(0x202F)).remove(QChar(0x2009)).replace(QChar(0x2212), '-').trimmed(); }
+QString plain(QString text) { return text.remove(QChar(0x202F)).remove(QChar(0x2009)).replace(QChar(0x00A0), ' ').replace(QChar(0x2212), '-').trimmed(); }
 
 // "step time, median, µs" of the window is "step time, median (µs)" there.
 QString line_of(const QStringList& printed, const QString& name) {
@@ -116,6 +116,7 @@ class CompareTabTest : public QObject {
   void oneRunIsNotComparedWithItself();
   void theShownRunIsTheCandidate();
   void onlyRunsOfTheSameWorkAreRanked();
+  void theHeadlineIsWholeAtAnyWidth();
   void theTableKnowsEveryRun();
   void timelinesZoomTogether();
   void timelinesAlignAtAStep();
@@ -193,6 +194,30 @@ void CompareTabTest::onlyRunsOfTheSameWorkAreRanked() {
   runs[2]->spec.data.name = "iris";
   tab.setRuns({});
   QVERIFY2(!said().contains("Fastest"), qPrintable(said()));
+  tab.setRuns({});
+}
+
+// Its sentences take one line or several; none is cut off.
+void CompareTabTest::theHeadlineIsWholeAtAnyWidth() {
+  const auto slow = made("slow", test::StepStyle::EagerDirect, 0), fast = made("fast", test::StepStyle::GraphArena, 1);
+  slow->device = "NVIDIA H200", fast->device = "2 × NVIDIA H100 80GB HBM3";
+  fast->spec.model.hidden = {784, 784, 784, 784}, fast->spec.exec.precision = Precision::Tf32, fast->spec.train.epochs = 3;
+  CompareTab tab;
+  tab.resize(1500, 800);
+  tab.show();
+  tab.setRuns({});
+  tab.setRuns({slow.get(), fast.get()});
+  settle(tab);
+  QVERIFY(tab.headline()->findChildren<QLabel*>()[0]->text().contains(QChar(0x00A0)) ||
+          !tab.headline()->findChildren<QLabel*>()[0]->text().contains(" %"));
+  for (const int width : {1500, 1018, 860, 1300}) {
+    tab.resize(width, 800);
+    QCoreApplication::processEvents();
+    for (const QLabel* label : tab.headline()->findChildren<QLabel*>())
+      if (label->isVisible())
+        QVERIFY2(label->height() >= label->heightForWidth(label->width()),
+                 qPrintable(QString("%1: %2").arg(width).arg(label->text())));
+  }
   tab.setRuns({});
 }
 
@@ -456,7 +481,7 @@ void CompareTabTest::theCommandLineSaysTheSame() {
     tab.setPair(of_a.get(), of_b.get());
     settle(tab);
     const QStringList printed = said_by_diff(files[a], files[b]);
-    QCOMPARE(printed.value(2), tab.headline()->findChild<QLabel*>()->text());
+    QCOMPARE(printed.value(2), plain(tab.headline()->findChild<QLabel*>()->text()));
     for (int row = 0; row < tab.measures()->rowCount(); ++row) {
       const auto cell = [&](int column) {
         const QTableWidgetItem* item = tab.measures()->item(row, column);

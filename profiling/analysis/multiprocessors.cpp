@@ -217,7 +217,11 @@ class Comparison {
     if (op == kNoOp || op >= trace_.ops.size()) return name;
     const OpInfo& info = trace_.ops[op];
     const std::string& said = name.empty() ? info.name : name;
-    return info.meaning == Meaning::Sync && !info.detail.empty() ? said + " " + info.detail : said;  // "wait for ..."
+    if (info.meaning != Meaning::Sync || info.detail.empty()) return said;
+    constexpr std::string_view kWhose = " of the other blocks";  // a block waits for no others
+    std::string_view what = info.detail;
+    if (what.ends_with(kWhose)) what.remove_suffix(kWhose.size());
+    return said + " " + std::string(what);  // "wait for hidden units"
   }
 
   InnerPhase phase(size_t part) const {

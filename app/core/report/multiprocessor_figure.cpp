@@ -5,8 +5,10 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/step_breakdown.h"
 #include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
 
@@ -17,7 +19,7 @@ using prof::InnerBar;
 using prof::Meaning;
 using prof::MultiprocessorReport;
 
-constexpr double kRulerTop = 16, kNamesTop = 20, kNamesHigh = 18, kLegendGap = 10, kMargin = 10, kLetterWide = 6.3;
+constexpr double kRulerTop = 16, kNamesTop = 20, kPhaseHigh = 15, kNamesHigh = 33, kLegendGap = 10, kMargin = 10, kLetterWide = 6.3;
 constexpr double kLegendLine = 16, kRowText = 13, kApart = 5;
 
 bool waits(const MultiprocessorReport& report, size_t part) { return report.phases[part].meaning == Meaning::Sync; }
@@ -27,23 +29,36 @@ double text_width(const std::string& text) {
   return static_cast<double>(letters) * kLetterWide;
 }
 
+// "fc1 forward": the head names the layer, the tail the phase. The tail may be empty.
+std::pair<std::string, std::string> split_name(const std::string& name) {
+  const size_t space = name.find(' ');
+  if (space == std::string::npos) return {name, {}};
+  return {name.substr(0, space), name.substr(space + 1)};
+}
+
 struct LegendEntry {
   std::string name;
   size_t part;
 };
 
-// Parts of this step in their order; all waits are one entry.
+// Parts of this step in their order. Parts of one meaning are one entry, as the names above the picture tell them apart.
+// A range that a program named has no meaning: each has its entry. All waits are one.
 std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t step) {
   std::vector<bool> seen(report.phases.size(), false);
   for (const InnerBar& bar : report.bars_of(step)) seen[bar.part] = true;
   std::vector<LegendEntry> entries;
   std::optional<size_t> wait;
+  std::vector<Meaning> named;
   for (size_t part = 0; part < seen.size(); ++part) {
+    const Meaning meaning = report.phases[part].meaning;
     if (!seen[part]) continue;
-    if (waits(report, part))
+    if (waits(report, part)) {
       wait = part;
-    else
+    } else if (meaning == Meaning::Other) {
       entries.push_back({prof::shortened(report.phases[part].name, 28), part});
+    } else if (std::ranges::find(named, meaning) == named.end()) {
+      named.push_back(meaning), entries.push_back({prof::meaning_name(meaning), part});
+    }
   }
   if (wait) entries.push_back({"waits", *wait});
   return entries;
@@ -73,24 +88,58 @@ void add_ruler(const StepMap& map, const FigureInk& ink, Drawing& drawing) {
   }
 }
 
-// The name of each part over the time in which half of the multiprocessors do it.
-void add_names(const MultiprocessorReport& report, const StepMap& map, const FigureInk& ink, Drawing& drawing) {
+struct PlacedPart {
+  size_t part;
+  double from, to;  // where half of the multiprocessors do it
+  std::string head, tail;
+};
+
+// In their order in time, without waits.
+std::vector<PlacedPart> placed_parts(const MultiprocessorReport& report, const StepMap& map) {
   std::map<size_t, std::pair<std::vector<double>, std::vector<double>>> times;  // by part: begins and ends
   for (const InnerBar& bar : report.bars_of(map.step)) {
     if (waits(report, bar.part)) continue;
     times[bar.part].first.push_back(map.x(bar.begin)), times[bar.part].second.push_back(map.x(bar.end));
   }
+  std::vector<PlacedPart> parts;
+  for (auto& [part, both] : times) {
+    auto [head, tail] = split_name(report.phases[part].name);
+    parts.push_back({part, median(both.first), median(both.second), std::move(head), std::move(tail)});
+  }
+  std::ranges::stable_sort(parts, {}, &PlacedPart::from);
+  return parts;
+}
+
+// A phase over its layers: "forward" over "fc1", "fc2" and "fc3". Where it does not fit, the layers stand alone.
+void add_phase_name(const std::vector<PlacedPart>& parts, size_t first, size_t last, const FigureInk& ink, Drawing& drawing) {
+  const std::string& name = parts[first].tail;
+  const double from = parts[first].from, to = parts[last].to, wide = text_width(name), y = kNamesTop + kPhaseHigh - 8;
+  if (wide + 4 > to - from) return;
+  drawing.text((from + to - wide) / 2, y, name, Anchor::Start, 10.5, hex_colour(ink.secondary));
+  drawing.line(from, y + 4.5, to, y + 4.5, hex_colour(ink.grid));
+}
+
+// The name of each part over the time in which half of the multiprocessors do it.
+void add_names(const MultiprocessorReport& report, const StepMap& map, const FigureInk& ink, Drawing& drawing) {
+  const std::vector<PlacedPart> parts = placed_parts(report, map);
   constexpr double kOver = 6;  // a name may be wider than its part
   double free_from = map.left;
-  for (auto& [part, both] : times) {
-    const double from = median(both.first), to = median(both.second);
-    drawing.rect(from, kNamesTop + kNamesHigh - 4, std::max(1.0, to - from - 1), 2,
-                 hex_colour(part_colour(report, part, ink)));
-    const std::string& name = report.phases[part].name;
-    const double wide = text_width(name), at = (from + to - wide) / 2;
-    if (at < std::max(free_from, from - kOver) || at + wide > map.right) continue;
-    drawing.text(at, kNamesTop + kNamesHigh - 7, name, Anchor::Start, 10.5, hex_colour(ink.secondary));
-    free_from = at + wide + 8;
+  size_t last = 0;
+  for (size_t i = 0; i < parts.size(); i = last + 1) {
+    for (last = i; last + 1 < parts.size() && !parts[i].tail.empty() && parts[last + 1].tail == parts[i].tail;) ++last;
+    const bool phase = last > i;
+    if (phase) add_phase_name(parts, i, last, ink, drawing);
+    for (size_t at = i; at <= last; ++at) {
+      const PlacedPart& one = parts[at];
+      drawing.rect(one.from, map.top - 4, std::max(1.0, one.to - one.from - 1), 2, hex_colour(part_colour(report, one.part, ink)));
+      for (const std::string& name : {phase ? one.head : report.phases[one.part].name, one.head}) {
+        const double wide = text_width(name), x = (one.from + one.to - wide) / 2;
+        if (x < std::max(free_from, one.from - kOver) || x + wide > map.right) continue;
+        drawing.text(x, map.top - 7, name, Anchor::Start, 10.5, hex_colour(ink.secondary));
+        free_from = x + wide + 8;
+        break;
+      }
+    }
   }
 }
 
@@ -224,9 +273,9 @@ BarBox bar_box(const MultiprocessorReport& report, const StepMap& map, const Inn
   return {from, map.row_top(place) + lane * bar.lane + inset, std::max(0.4, to - from - apart), lane - 2 * inset};
 }
 
-// Parts of one meaning differ by their shade.
+// Neighbours of one meaning alternate between two shades that differ clearly. Their names stand above the picture.
 uint32_t part_colour(const MultiprocessorReport& report, size_t part, const FigureInk& ink) {
-  constexpr double kShades[] = {1, 0.76, 0.58, 0.42};
+  constexpr double kShades[] = {1, 0.55};
   const Meaning meaning = report.phases[part].meaning;
   size_t before = 0;
   for (size_t other = 0; other < part; ++other) before += report.phases[other].meaning == meaning;

@@ -90,7 +90,7 @@ void ShippedRunsTest::oneShowsTheInsideOfAKernel() {
   QVERIFY(report.steps.size() >= 16);
   QStringList parts;
   for (const auto& phase : report.phases) parts << QString::fromStdString(phase.name);
-  for (const char* part : {"fc1 forward", "fc3 backward", "wait for hidden units of the other blocks"})
+  for (const char* part : {"fc1 forward", "fc3 backward", "wait for hidden units"})
     QVERIFY2(parts.contains(part), qPrintable(parts.join(", ")));
   if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
     QVERIFY(window->grab().save(folder + "/shipped-multiprocessors.png"));

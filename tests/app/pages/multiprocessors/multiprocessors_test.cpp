@@ -5,7 +5,9 @@
 #include <QTableView>
 #include <QtTest>
 #include <ctime>
+#include <optional>
 
+#include "app/core/report/multiprocessor_figure.h"
 #include "app/core/report/multiprocessor_section.h"
 #include "app/pages/insights/insights_tab.h"
 #include "app/pages/multiprocessors/multiprocessor_view.h"
@@ -76,6 +78,7 @@ class MultiprocessorsTest : public QObject, FilledWindow {
   void aClickMovesTheTimeline();
   void aSpanOfTheTimelineIsShown();
   void aCardNamesTheLateOneAndJumpsThere();
+  void neighboursAreToldApart();
   void theReportHasASection();
   void aPictureIsDrawnInAFrame();
   void nothingIsCutOff();
@@ -110,7 +113,7 @@ void MultiprocessorsTest::aBarLiesWhereItsTimeIs() {
   ShownMultiprocessors shown;
   MultiprocessorView& view = *shown.panel.view();
   const auto& step = shown.report().steps[view.step()];
-  const QRectF first = view.boxOf(shown.bar(0, "rows of the next step")), last = view.boxOf(shown.bar(131, "wait for gradient sums of the other blocks"));
+  const QRectF first = view.boxOf(shown.bar(0, "rows of the next step")), last = view.boxOf(shown.bar(131, "wait for gradient sums"));
   const double wide = last.right() - first.left();
   for (const prof::InnerBar& bar : shown.report().bars_of(view.step())) {
     const QRectF box = view.boxOf(bar);
@@ -143,12 +146,12 @@ void MultiprocessorsTest::theLateEndIsColoured() {
 void MultiprocessorsTest::hoverNamesPartAndTime() {
   ShownMultiprocessors shown;
   MultiprocessorView& view = *shown.panel.view();
-  const prof::InnerBar late = shown.bar(17, "fc1 forward"), wait = shown.bar(3, "wait for partial sums of the other blocks");
+  const prof::InnerBar late = shown.bar(17, "fc1 forward"), wait = shown.bar(3, "wait for partial sums");
   const QString tip = view.tipAt(view.boxOf(late).center());
   QVERIFY2(tip.startsWith("multiprocessor 17: fc1 forward takes 1.3"), qPrintable(tip));
   QVERIFY2(tip.contains(QString::fromStdString(
                late_text(shown.report(), shown.report().steps[view.step()].late[0]))), qPrintable(tip));
-  QVERIFY2(view.tipAt(view.boxOf(wait).center()).startsWith("multiprocessor 3: wait for partial sums of the other blocks"),
+  QVERIFY2(view.tipAt(view.boxOf(wait).center()).startsWith("multiprocessor 3: wait for partial sums"),
            "a wait says for what");
   const QString step = view.tipAt(view.stepBox(31).center());
   QVERIFY2(step.startsWith(QString::fromUtf8("step 31 of warpscope_persistent · ")), qPrintable(step));
@@ -301,6 +304,33 @@ void MultiprocessorsTest::aCardNamesTheLateOneAndJumpsThere() {
   QCOMPARE(window->tabs()->currentIndex(), 0);
 }
 
+// Parts of one meaning have one colour in the legend; their names above the picture and their shades tell them apart.
+void MultiprocessorsTest::neighboursAreToldApart() {
+  ShownMultiprocessors shown;
+  const prof::MultiprocessorReport& report = shown.report();
+  const QStringList words = words_of(*shown.panel.view());
+  QCOMPARE(words.count("matrix product"), 1);
+  QVERIFY2(words.contains("forward") && words.contains("fc1") && words.contains("fc2"), qPrintable(words.join(" | ")));
+  const auto apart = [](uint32_t a, uint32_t b) {
+    int most = 0;
+    for (const int shift : {0, 8, 16})
+      most = std::max(most, std::abs(static_cast<int>(a >> shift & 0xFF) - static_cast<int>(b >> shift & 0xFF)));
+    return most;
+  };
+  for (const ThemeName name : {ThemeName::Dark, ThemeName::Light}) {
+    set_theme(*qApp, name);
+    std::optional<size_t> before;
+    for (size_t part = 0; part < report.phases.size(); ++part) {
+      if (report.phases[part].meaning != prof::Meaning::Matrix) continue;
+      if (before)
+        QVERIFY(apart(part_colour(report, *before, window_ink()), part_colour(report, part, window_ink())) > 50);
+      before = part;
+    }
+    QVERIFY(before);
+  }
+  set_theme(*qApp, ThemeName::Dark);
+}
+
 void MultiprocessorsTest::theReportHasASection() {
   const auto run = test::made_inside_run();
   const ReportRun of_run = report_run(*run);
@@ -308,7 +338,7 @@ void MultiprocessorsTest::theReportHasASection() {
   const std::string html = report_html({of_run});
   for (const std::string& words :
        {std::string("Inside the kernel"), late_text(expected.late[0]), step_caption(expected, expected.typical),
-        std::string("fc1 backward"), std::string("wait for gradient sums of the other blocks"), caption(expected)})
+        std::string("fc1 backward"), std::string("wait for gradient sums"), caption(expected)})
     QVERIFY2(html.find(words) != html.npos, words.c_str());
   const std::vector<ReportFigure> figures = multiprocessor_figures({of_run});
   QCOMPARE(figures.size(), size_t{1});

@@ -38,8 +38,10 @@ class RowDelegate : public QStyledItemDelegate {
     if (number)
       draw_number(*painter, box, Qt::AlignRight | Qt::AlignVCenter, text);
     else
+      // Instances of one template differ at the end of their names.
       painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
-                        painter->fontMetrics().elidedText(text, Qt::ElideRight, box.width()));
+                        painter->fontMetrics().elidedText(
+                            text, text.contains('<') ? option.textElideMode : Qt::ElideRight, box.width()));
   }
 };
 

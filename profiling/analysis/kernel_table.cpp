@@ -163,6 +163,20 @@ std::string torch_functor(const std::string& name) {
   return {};
 }
 
+// "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x32x8_stage3_warpsize2x2x1_ffma_…_cublas": what tells kernels of
+// cuBLAS apart stands in the middle. Layout and sizes come first, the types last. Empty for another name.
+std::string cublas_name(const std::string& name) {
+  constexpr std::string_view kGemm = "_xmma_gemm_", kTile = "_tilesize", kWarps = "_warpsize";
+  const size_t gemm = name.find(kGemm), tile = name.find(kTile);
+  if (gemm == std::string::npos || tile == std::string::npos || tile < gemm + kGemm.size()) return {};
+  const size_t types = gemm + kGemm.size(), layout = name.rfind('_', name.rfind('_', tile - 1) - 1);
+  if (layout == std::string::npos || layout <= types) return {};
+  const size_t warps = name.find(kWarps, tile), sizes = tile + kTile.size();
+  const size_t end = warps == std::string::npos ? name.size() : std::min(name.size(), name.find('_', warps + 1));
+  return name.substr(0, types - 1) + name.substr(layout, tile - layout) + "_" + name.substr(sizes, end - sizes) + " " +
+         name.substr(types, layout - types);
+}
+
 }  // namespace
 
 std::string short_kernel_name(const std::string& name) {
@@ -182,6 +196,7 @@ std::string short_kernel_name(const std::string& name) {
   if (name.find("at::native::") != std::string::npos)
     if (const std::string does = torch_functor(name); !does.empty())
       return without(bare, {"vectorized_", "unrolled_"}, {"_kernel_impl", "_kernel"}) + " " + does;
+  if (const std::string gemm = cublas_name(bare); !gemm.empty()) return gemm;
   return bare.empty() ? name : bare;
 }
 

@@ -410,10 +410,14 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
                                    (bins.log_x ? tr(" · log axis") : QString());
   histogram_->setData(std::move(bins), theme().of(row.meaning));
   const size_t kept = std::min(kInstances, all.size());
-  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
-                    [](const auto& a, const auto& b) { return a.span.duration > b.span.duration; });
-  all.resize(kept);
   const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
+  // Training steps first: an evaluation has larger batches, and its executions would fill the top of the list.
+  const auto in_evaluation = [own](const InstanceModel::Row& one) { return own && one.span.step == 0; };
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
+                    [&](const InstanceModel::Row& a, const InstanceModel::Row& b) {
+                      return std::pair(in_evaluation(a), b.span.duration) < std::pair(in_evaluation(b), a.span.duration);
+                    });
+  all.resize(kept);
   // Kernels of a recorded program have no step number. Take it from the detected steps.
   for (auto& one : all) {
     const prof::Span* step = own || one.span.step != 0 ? nullptr : step_at(trace, one.span.start);

@@ -177,6 +177,11 @@ TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
   EXPECT_EQ(short_kernel_name("unsigned int scan<int>(int*)"), "scan");
   EXPECT_EQ(short_kernel_name("void plain"), "plain");
   EXPECT_EQ(short_kernel_name("ws::plain"), "plain");
+  const std::string types = "sm80_xmma_gemm_f32f32_tf32f32_f32", rest = "_ffma_aligna4_alignc4_execute_kernel__5x_cublas";
+  EXPECT_EQ(short_kernel_name(types + "_nn_n_tilesize64x32x8_stage3_warpsize2x2x1" + rest),
+            "sm80_xmma_gemm_nn_n_64x32x8_stage3_warpsize2x2x1 f32f32_tf32f32_f32");
+  EXPECT_EQ(short_kernel_name("sm90_xmma_gemm_tilesize"), "sm90_xmma_gemm_tilesize");
+  EXPECT_EQ(short_kernel_name("sm90_xmma_gemm_nn_tilesize8"), "sm90_xmma_gemm_nn_tilesize8");
   EXPECT_EQ(short_kernel_name("void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int)"),
             "elementwise add");
   EXPECT_EQ(short_kernel_name("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float>>>(R)"), "reduce MeanOps");

@@ -402,6 +402,8 @@ void CurvePane::refreshLegend() {
   for (const CurveData& curve : curves_) {
     // The recorded loss, as in the top bar; smoothing is for the eye.
     const MinMaxSeries& series = measure_ == Gauge::Loss ? curve.raw() : curve.shown();
+    // A finished program that logged no such value needs no dash.
+    if (series.empty() && curve.run() && !curve.run()->hasChoices() && curve.run()->loaded && !curve.run()->live()) continue;
     const Point* p = series.empty() ? nullptr : at ? series.nearest(*at) : &series.at(series.size() - 1);
     items.push_back({curve.run() ? curve.run()->slot : 0, p ? valueText(p->y) : QStringLiteral("—")});
   }
@@ -445,16 +447,6 @@ void CurvePane::refreshOverlay() {
   plot_->setOverlay(std::move(dots), std::move(marks), std::move(notes));
 }
 
-namespace {
-
-QString no_loss_text(const std::vector<CurveData>& curves) {
-  const bool programs = std::ranges::none_of(curves, [](const CurveData& c) { return c.run()->hasChoices(); });
-  return programs ? QObject::tr("The program logged no loss: use SummaryWriter, or warpscope.log(loss=…)")
-                  : QObject::tr("No loss was recorded");
-}
-
-}  // namespace
-
 QString CurvePane::emptyText() const {
   if (curves_.empty()) return tr("Tick a run, or press Train");
   for (const CurveData& curve : curves_)
@@ -466,7 +458,7 @@ QString CurvePane::emptyText() const {
                   [](const CurveData& c) { return c.run()->loaded && !c.run()->live(); }))
     return measure_ == Gauge::Memory     ? tr("No memory was recorded")
            : measure_ == Gauge::Accuracy ? tr("No test was recorded")
-           : measure_ == Gauge::Loss     ? no_loss_text(curves_)
+           : measure_ == Gauge::Loss     ? tr("No loss was recorded")
                                          : tr("This was not recorded");
   if (measure_ == Gauge::Accuracy) return tr("Filled at the end of the first epoch");
   return tr("Filled with the first steps");

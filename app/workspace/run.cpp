@@ -90,6 +90,11 @@ double Run::trainLoss() const {
   return summary ? summary->final_train_loss : kUnknown;
 }
 
+bool Run::hasLoss() const {
+  const auto finite = [](const auto& point) { return std::isfinite(point.loss); };
+  return hasChoices() || std::isfinite(trainLoss()) || std::ranges::any_of(steps, finite) || std::ranges::any_of(evals, finite);
+}
+
 double Run::testLoss() const {
   if (!evals.empty()) return evals.back().loss;
   return summary ? summary->test_loss : kUnknown;

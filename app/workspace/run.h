@@ -107,6 +107,7 @@ class Run : public QObject {
   double samplesPerSecond() const;
   double meanUs() const;     // mean step of the whole run so far
   double trainLoss() const;  // from the last batch
+  bool hasLoss() const;      // false: another program that logged none
   double testLoss() const, testAccuracy() const;  // from the last test
   double peakBytes() const;
   double driverCalls() const;  // calls to the driver's allocator, per step

@@ -68,6 +68,11 @@ Run* Workspace::shownRun() const {
   return ticked.empty() ? nullptr : ticked.front();
 }
 
+const Run* Workspace::shownProgram() const {
+  const Run* run = session_.busy() ? nullptr : shownRun();
+  return run && !run->command.isEmpty() ? run : nullptr;
+}
+
 void Workspace::pick(Run* run) {
   picked_ = run, picked_ticked_ = run && run->slot >= 0;
   emit picked(run);

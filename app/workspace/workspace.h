@@ -33,6 +33,7 @@ class Workspace : public QObject {
   void trainAnew();       // ends the current training and starts one with the current choices
   void stop();            // the training or the recording
   Run* shownRun() const;  // the live run, else the picked one or the last that ended, else the first ticked
+  const Run* shownProgram() const;  // the shown run if it is a recorded program and nothing trains
   void pick(Run* run);    // in the list of runs; nullptr for none
   Run* pickedRun() const { return picked_; }
 

@@ -155,7 +155,7 @@ void LivePage::swapLossAndNetwork() {
   charts_->setSizes(sizes);
 }
 
-// An arena calls no allocator, and another program's trace has no network to draw. Those panes are hidden.
+// An arena calls no allocator. Another program may have logged no loss, and has no network to draw. Those panes are hidden.
 void LivePage::fitPanes() {
   const auto calls = [](const Run* run) {
     return run->hasChoices() ? run->spec.exec.allocator != Allocator::Arena || !run->changes.empty()
@@ -164,6 +164,7 @@ void LivePage::fitPanes() {
   const auto accuracy = [](const Run* run) { return run->hasChoices() || has_accuracy(*run); };
   const bool show_accuracy = runs_.empty() || std::ranges::any_of(runs_, accuracy);
   const bool show_calls = (!compact_ || !show_accuracy) && std::ranges::any_of(runs_, calls);
+  loss_->setVisible(runs_.empty() || std::ranges::any_of(runs_, &Run::hasLoss));
   accuracy_->setVisible(show_accuracy), calls_->setVisible(show_calls);
   small_->setVisible(show_accuracy || show_calls);
   network_->setVisible(network_->useful());

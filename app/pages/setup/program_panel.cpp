@@ -1,5 +1,7 @@
 #include "app/pages/setup/program_panel.h"
 
+#include <QGridLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -7,6 +9,7 @@
 
 #include "app/text/units.h"
 #include "app/widgets/primary_button.h"
+#include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -27,10 +30,26 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"program_memory_retries", "PyTorch cache flushes"},
     {"program_memory_errors", "out-of-memory errors"}};
 
-QLabel* heading(const QString& text, QWidget* parent) {
-  auto* label = new QLabel(text, parent);
-  label->setFont(ui_font(12.5, 600));
-  return label;
+QWidget* header(const QString& text, QWidget* parent) {
+  auto* header = new QWidget(parent);
+  style_ground(*header, "header");
+  header->setFixedHeight(28);
+  auto* row = new QHBoxLayout(header);
+  row->setContentsMargins(10, 0, 8, 0);
+  auto *title = new QLabel(text, header), *kind = new QLabel(QObject::tr("recorded"), header);
+  title->setFont(ui_font(12.5, 600));
+  kind->setFont(ui_font(11));
+  kind->setForegroundRole(QPalette::PlaceholderText);
+  row->addWidget(title);
+  row->addStretch();
+  row->addWidget(kind);
+  return header;
+}
+
+QVBoxLayout* section(const QString& title, QVBoxLayout* column, QWidget* parent) {
+  auto* section = new Section(title, parent);
+  column->addWidget(section);
+  return section->body();
 }
 
 QLabel* plain_text(QWidget* parent) {
@@ -80,11 +99,16 @@ QString level_costs_text(const std::vector<LevelCost>& costs) {
 ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   style_ground(*this, "panel");
   auto* column = new QVBoxLayout(this);
-  column->addWidget(heading(tr("Program"), this));
-  column->addWidget(command_ = plain_text(this));
-  column->addWidget(heading(tr("Environment"), this));
-  column->addWidget(environment_ = plain_text(this));
-  column->addWidget(heading(tr("Record level"), this));
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  column->addWidget(header(tr("Program"), this));
+  section(tr("Command"), column, this)->addWidget(command_ = plain_text(this));
+  command_->setFont(mono_font(12));
+  environment_ = new QGridLayout;
+  environment_->setHorizontalSpacing(12);
+  environment_->setColumnStretch(1, 1);
+  section(tr("Environment"), column, this)->addLayout(environment_);
+  QVBoxLayout* levels = section(tr("Record level"), column, this);
   level_ = new SegmentedRow(tr("Record level"),
                             {{"off", tr("off"), tr("Work of the GPU and NVTX ranges.")},
                              {"steps", tr("steps"), tr("Optimizer steps and logged values, too.")},
@@ -92,13 +116,23 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
                              {"ops", tr("ops"), tr("Each PyTorch op, too.")},
                              {"lines", tr("lines"), tr("The source line of each, too.")}},
                             this);
-  column->addWidget(level_);
-  column->addWidget(costs_ = plain_text(this));
+  levels->addWidget(level_);
+  levels->addWidget(costs_ = plain_text(this));
+  costs_->setFont(ui_font(11));
   costs_->setForegroundRole(QPalette::PlaceholderText);
   auto* again = new QPushButton(tr("Record again"), this);
   again->setToolTip(tr("Runs the program again and records it at this level."));
   make_primary(*again);
-  column->addWidget(again);
+  levels->addWidget(again);
+  column->addSpacing(8);
+  auto* hint = new QHBoxLayout;
+  hint->setContentsMargins(10, 0, 8, 0);
+  hint->addWidget(loss_hint_ = plain_text(this));
+  loss_hint_->setText(tr("The program logged no loss. To see one, use SummaryWriter, or warpscope.log(loss=…)."));
+  loss_hint_->setFont(ui_font(11));
+  loss_hint_->setForegroundRole(QPalette::PlaceholderText);
+  loss_hint_->hide();
+  column->addLayout(hint);
   column->addStretch();
   connect(again, &QPushButton::clicked, this, &ProgramPanel::recordAgain);
 }
@@ -115,11 +149,40 @@ void ProgramPanel::showProgram(const RecordedCommand& recorded, const std::vecto
                                      : tr("Step time at each level: %1").arg(measured));
   recorded_ = recorded;
   command_->setText(recorded.words.join(' '));
-  QStringList lines;
-  for (const auto& [name, value] : recorded.environment)
-    lines << tr("%1: %2").arg(QString::fromStdString(name), QString::fromStdString(value));
-  environment_->setText(lines.isEmpty() ? tr("not known") : lines.join('\n'));
+  showEnvironment();
   level_->setValue(prof::to_string(recorded.options.python));
+}
+
+void ProgramPanel::watch(const Run* run) {
+  if (run_ != run) {
+    if (run_) disconnect(run_, nullptr, this, nullptr);
+    run_ = run;
+    if (run) connect(run, &Run::changed, this, &ProgramPanel::showLossHint);
+  }
+  showLossHint();
+}
+
+void ProgramPanel::showLossHint() { loss_hint_->setVisible(run_ && run_->loaded && !run_->recording && !run_->hasLoss()); }
+
+void ProgramPanel::showEnvironment() {
+  while (QLayoutItem* item = environment_->takeAt(0)) {
+    delete item->widget();
+    delete item;
+  }
+  int line = 0;
+  for (const auto& [name, value] : recorded_.environment) {
+    auto *left = plain_text(this), *right = plain_text(this);
+    left->setText(QString::fromStdString(name)), right->setText(QString::fromStdString(value));
+    left->setWordWrap(false);
+    left->setForegroundRole(QPalette::PlaceholderText);
+    right->setAlignment(Qt::AlignRight | Qt::AlignTop);
+    environment_->addWidget(left, line, 0, Qt::AlignTop);
+    environment_->addWidget(right, line++, 1);
+  }
+  if (line > 0) return;
+  auto* unknown = plain_text(this);
+  unknown->setText(tr("not known"));
+  environment_->addWidget(unknown, 0, 0);
 }
 
 }  // namespace ws::app

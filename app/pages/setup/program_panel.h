@@ -1,15 +1,18 @@
 // Replaces Setup while a recorded program is shown: the command, the environment, the
 // recording level, and Record again.
 #pragma once
+#include <QPointer>
 #include <QStringList>
 #include <QWidget>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "app/workspace/run.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/trace/run_data.h"
 
+class QGridLayout;
 class QLabel;
 
 namespace ws::app {
@@ -38,14 +41,20 @@ class ProgramPanel : public QWidget {
   explicit ProgramPanel(QWidget* parent = nullptr);
   // `costs`: the step times of recordings of this program at each level.
   void showProgram(const RecordedCommand& recorded, const std::vector<LevelCost>& costs);
+  void watch(const Run* run);  // says how to log a loss while this run has none; nullptr: no run
   void recordAgain();
 
  signals:
   void recordWanted(const QStringList& command, const ws::prof::RecordOptions& options);
 
  private:
+  void showEnvironment();
+  void showLossHint();
+
   RecordedCommand recorded_;
-  QLabel *command_, *environment_, *costs_;
+  QPointer<const Run> run_;
+  QLabel *command_, *costs_, *loss_hint_;
+  QGridLayout* environment_;
   SegmentedRow* level_;
 };
 

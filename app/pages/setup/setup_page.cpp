@@ -12,29 +12,30 @@
 namespace ws::app {
 namespace {
 
-// Passes the live run and the first other ticked run with choices.
+// Passes the live run, and the run with choices that Setup compares with: the shown one, else the first other ticked one.
 void show_runs(SetupPanel* panel, Workspace& workspace) {
   TrainingSession* session = workspace.session();
   const Run* live = session->busy() ? session->run() : nullptr;
   panel->setLive(live ? std::optional(live->spec) : std::nullopt);
-  std::optional<RunSpec> other;
-  QString letter;
-  for (const Run* run : workspace.library()->ticked())
-    if (run != live && !other && run->origin != RunOrigin::Imported) other = run->spec, letter = run_letter(run->slot);
-  panel->setOther(other, letter);
+  std::vector<Run*> candidates = workspace.library()->ticked();
+  candidates.insert(candidates.begin(), workspace.shownRun());
+  for (const Run* run : candidates)
+    if (run && run != live && run->slot >= 0 && run->hasChoices()) return panel->setOther(run->spec, run_letter(run->slot));
+  panel->setOther(std::nullopt, {});
 }
 
-// The recorded program of the first ticked run. nullopt during a training, or if a ticked run has choices or no file.
-std::optional<RecordedCommand> recorded_program(Workspace& workspace) {
-  const std::vector<Run*> runs = workspace.library()->ticked();
-  if (workspace.session()->busy() || runs.empty()) return std::nullopt;
-  for (const Run* run : runs)
-    if (run->hasChoices() || run->path.isEmpty()) return std::nullopt;
+// What is known of the shown program: from its file, else from the recording itself. nullopt: Setup is shown.
+std::optional<RecordedCommand> shown_program(const Workspace& workspace) {
+  const Run* run = workspace.shownProgram();
+  if (!run) return std::nullopt;
   try {
-    return recorded_command(prof::read_run_summary(runs.front()->path.toStdString()));
-  } catch (const Failure&) {
-    return std::nullopt;  // the file is gone
+    if (!run->path.isEmpty())
+      if (const auto recorded = recorded_command(prof::read_run_summary(run->path.toStdString()))) return recorded;
+  } catch (const Failure&) {  // the file is gone, or not yet there
   }
+  RecordedCommand recorded;
+  recorded.words = run->command;
+  return recorded;
 }
 
 // Uses the newest recording of the program at each level.
@@ -51,8 +52,9 @@ std::vector<LevelCost> level_costs(Workspace& workspace, const QStringList& comm
 }
 
 void show_program(QStackedWidget* stack, ProgramPanel* program, Workspace& workspace) {
-  const auto recorded = recorded_program(workspace);
+  const auto recorded = shown_program(workspace);
   if (recorded) program->showProgram(*recorded, level_costs(workspace, recorded->words));
+  program->watch(recorded ? workspace.shownProgram() : nullptr);
   stack->setCurrentIndex(recorded ? 1 : 0);
 }
 
@@ -81,6 +83,7 @@ Page setup_page(Workspace& workspace) {
   QObject::connect(panel, &SetupPanel::anewWanted, &workspace, &Workspace::trainAnew);
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, panel, refresh);
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, panel, refresh);
+  QObject::connect(&workspace, &Workspace::picked, panel, refresh);
   Page page;
   page.title = QObject::tr("Setup"), page.widget = stack;
   page.set_compact = [panel](bool narrow) { panel->setCompact(narrow); };

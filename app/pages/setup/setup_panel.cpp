@@ -20,6 +20,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/choices.h"
+#include "app/workspace/run.h"
 
 namespace ws::app {
 namespace {
@@ -61,6 +62,7 @@ void SetupPanel::build() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   column->addWidget(buildHeader());
+  column->addWidget(buildDifference());
   auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -107,6 +109,25 @@ QWidget* SetupPanel::buildHeader() {
   row->addStretch(1);
   row->addWidget(preset_button_);
   return header;
+}
+
+QWidget* SetupPanel::buildDifference() {
+  difference_ = new QWidget(this);
+  style_ground(*difference_, "panel");
+  auto* row = new QHBoxLayout(difference_);
+  row->setContentsMargins(10, 2, 8, 0);
+  differs_ = new QLabel(difference_);
+  differs_->setFont(ui_font(11));
+  differs_->setMinimumWidth(10);
+  take_ = new QPushButton(difference_);
+  take_->setProperty("link", true);
+  take_->setFont(ui_font(11));
+  connect(take_, &QPushButton::clicked, this, [this] {
+    if (other_) choices_->setSpec(*other_);
+  });
+  row->addWidget(differs_, 1);
+  row->addWidget(take_);
+  return difference_;
 }
 
 QWidget* SetupPanel::buildFooter() {
@@ -306,9 +327,23 @@ void SetupPanel::refreshNotes() {
   sections_["Model"]->setNotes(e.parameters, e.short_chain);
   sections_["Training"]->setNotes(e.steps, e.training);
   sections_["Execution"]->setNotes(executionNote(), executionNote());
+  refreshDifference();
   const bool shows = explained_["Execution"] && choices_->cuda();
   budget_->setText(shows ? QString::fromStdString(plan_budget(choices_->spec())).trimmed() : QString());
   budget_->setVisible(!budget_->text().isEmpty());
+}
+
+// Setup holds the choices of the next training. An opened run may have had others.
+void SetupPanel::refreshDifference() {
+  const auto count = other_ ? diff(*other_, choices_->spec()).size() : 0;
+  difference_->setVisible(!running_ && count > 0);
+  if (count == 0) return;
+  differs_->setText(count == 1 ? tr("Next training: 1 differs from %1").arg(other_letter_)
+                               : tr("Next training: %1 differ from %2").arg(count).arg(other_letter_));
+  differs_->setToolTip(tr("These are the choices of the next training. %1 had: %2")
+                           .arg(other_letter_, changes_between(choices_->spec(), *other_, kAllChanges)));
+  take_->setText(tr("Take those of %1").arg(other_letter_));
+  take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
 }
 
 QString SetupPanel::executionNote() const {

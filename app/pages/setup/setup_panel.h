@@ -25,7 +25,7 @@ class SetupPanel : public QWidget {
   QSize minimumSizeHint() const override;  // wide enough for every row, shown or not: the dock keeps its width
   // While a run trains, choices that cannot change apply to the next run. The others wait for Apply.
   void setLive(std::optional<RunSpec> running);
-  void setOther(std::optional<RunSpec> other, const QString& letter);  // the run that the title of Execution compares with
+  void setOther(std::optional<RunSpec> other, const QString& letter);  // the run whose choices Setup compares with its own
   void setCompact(bool compact);                              // folds Training and Data
   void editJson();
   FieldRow* row(std::string_view key) const;
@@ -41,6 +41,7 @@ class SetupPanel : public QWidget {
  private:
   void build();
   QWidget* buildHeader();
+  QWidget* buildDifference();
   QWidget* buildFooter();
   void buildSection(const QString& group);
   void addRow(const Field& field, Section* section);
@@ -51,6 +52,7 @@ class SetupPanel : public QWidget {
   void refresh();
   void relayout(const QString& group);
   void refreshNotes();
+  void refreshDifference();
   QString executionNote() const;
   void refreshFooter();
   void refreshVerdict();
@@ -68,6 +70,9 @@ class SetupPanel : public QWidget {
   std::map<QString, QLabel*> hints_;  // explain the number field that was focused last
   std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
+  QWidget* difference_ = nullptr;  // tells that an ended run had other choices, and offers to take them
+  QLabel* differs_ = nullptr;
+  QPushButton* take_ = nullptr;
   QLabel* chain_ = nullptr;
   QLabel* budget_ = nullptr;  // where a persistent kernel would keep the network
   QLabel* estimate_ = nullptr;

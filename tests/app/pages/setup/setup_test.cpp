@@ -55,6 +55,7 @@ class SetupTest : public QObject, WindowHome {
   void explanationsComeWhenAsked();
   void executionSaysWhatAPersistentKernelTakes();
   void aChangedPresetSaysSo();
+  void whatDiffersFromTheShownRunIsSaid();
   void executionIsFirstAndAboveTheFold();
   void theDockKeepsItsWidth();
   void whatDoesNotFitIsSaidBesideTheField();
@@ -154,6 +155,31 @@ void SetupTest::aChangedPresetSaysSo() {
   QTRY_COMPARE(preset->text(), QString("Iris, changed"));
   window->workspace()->choices()->set("train.epochs", epochs);
   QTRY_COMPARE(preset->text(), QString("Preset: Iris"));
+}
+
+// Setup holds the choices of the next training. Beside a run with others it says so, and offers them.
+void SetupTest::whatDiffersFromTheShownRunIsSaid() {
+  ws::RunSpec spec;
+  const auto panel_says = [](SetupPanel& panel, const QString& words) {
+    for (const QLabel* label : panel.findChildren<QLabel*>())
+      if (label->isVisibleTo(&panel) && label->text() == words) return true;
+    return false;
+  };
+  Choices choices;
+  SetupPanel panel(&choices);
+  spec.exec.allocator = ws::Allocator::Caching, spec.train.epochs = 7;
+  panel.setOther(spec, "B");
+  QVERIFY(panel_says(panel, "Next training: 2 differ from B"));
+  panel.setLive(choices.spec());
+  QVERIFY2(!panel_says(panel, "Next training: 2 differ from B"), "while a run trains, Setup holds its choices");
+  panel.setLive(std::nullopt);
+  choices.set("train.epochs", "7");
+  QVERIFY(panel_says(panel, "Next training: 1 differs from B"));
+  auto* take = static_cast<QPushButton*>(named(&panel, "Take those of B"));
+  QVERIFY(take && take->isVisibleTo(&panel));
+  take->click();
+  QVERIFY(choices.spec() == spec);
+  QVERIFY(!take->isVisibleTo(&panel));
 }
 
 void SetupTest::executionIsFirstAndAboveTheFold() {

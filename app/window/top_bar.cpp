@@ -14,6 +14,7 @@
 
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/workspace/rank_count.h"
 #include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/analysis/trace_stats.h"
@@ -382,6 +383,8 @@ void TopBar::showFigures(const Run& run) {
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');
   memory_->setValue(memory.front(), bytes == bytes ? memory.back() : "");
+  const int ranks = rank_count(run);
+  memory_->setCaption(ranks > 1 ? tr("peak memory, %1 ranks").arg(ranks) : tr("peak memory"), false);
   gpu_busy_->setValue(fixed_text(run.split.busy * 100, 0), "%");
   kernels_->setValue(count_text(std::lround(run.split.kernels)), {});
   const bool cost = prof::tracing_cost_seen(run.tracing_cost);

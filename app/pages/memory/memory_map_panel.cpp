@@ -10,6 +10,7 @@
 
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "app/workspace/rank_count.h"
 
 namespace ws::app {
 namespace {
@@ -196,6 +197,7 @@ void MemoryMapPanel::refresh() {
                        : run_    ? event_story(run_->trace)
                                  : MemoryStory(),
                        run_ ? run_->slot : 0);
+  over_time_->parentWidget()->setVisible(!map.empty());  // both pictures below the map
   view_->setMap(std::move(map), run_ ? run_->slot : 0);
   refreshBelow();
   if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
@@ -246,10 +248,13 @@ void MemoryMapPanel::showFigures() {
   const MemoryMap& map = view_->map();
   if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed")}});
   std::vector<Figure> figures;
+  const int ranks = run_ && map.by_op ? rank_count(*run_) : 1;  // the plan of each rank is the same
   if (map.reserved)
-    figures.push_back(bytes_figure(tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
+    figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
   figures.push_back(bytes_figure(tr("peak used"), map.peak,
                                  map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
+  if (const double all = run_ ? run_->peakBytes() : 0; ranks > 1 && all > 0)
+    figures.push_back(bytes_figure(tr("peak of all %1 ranks").arg(ranks), static_cast<uint64_t>(all), {}));
   if (map.by_op)
     figures.push_back({tr("unused between blocks at the peak"), fixed_text(holes_at(map, map.peak_x) * 100, 1),
                        tr("% of the bytes that they span")});

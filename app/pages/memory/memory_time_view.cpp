@@ -24,7 +24,7 @@ QString fragmented_text(const MemoryStory& story, int decimals) {
 }
 
 QString short_text(const MemoryStory& story) {
-  return QObject::tr("fragmented %1 % of free, %2 % at worst").arg(fixed_text(story.at_peak * 100, 0), fixed_text(story.worst * 100, 0));
+  return QObject::tr("fragmented %1 % of free, %2 % at worst").arg(fixed_text(story.at_peak * 100, 1), fixed_text(story.worst * 100, 1));
 }
 
 // Powers of two have no decimals.
@@ -81,7 +81,7 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   painter.setPen(t.secondary);
   const QString caption = story_.empty()
                               ? tr("no allocation was recorded")
-                              : fragmented_text(story_, 0);
+                              : fragmented_text(story_, 1);
   const bool fits = story_.empty() || painter.fontMetrics().horizontalAdvance(caption) <= width() - 20;
   painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(fits ? caption : short_text(story_), Qt::ElideRight, width() - 20));
@@ -139,8 +139,9 @@ void MemoryTimeView::paintScale(QPainter& painter) const {
     draw_number(painter, QRectF(0, rowTop(classes_[i]), kLabels - 6, rowHeight()), Qt::AlignRight | Qt::AlignVCenter,
                 class_text(classes_[i]));
   const QRectF foot(area.left(), area.bottom() + 1, area.width(), kFoot - 1);
+  const auto about = std::max<prof::TimeNs>(1000, static_cast<prof::TimeNs>((story_.x_end - story_.x_begin) / 1000));
   const auto text = [&](double at) {
-    return story_.by_op ? tr("op %1").arg(static_cast<int>(at)) : offset_time(static_cast<prof::TimeNs>(at), 1000);
+    return story_.by_op ? tr("op %1").arg(static_cast<int>(at)) : offset_time(static_cast<prof::TimeNs>(at), about);
   };
   draw_number(painter, foot, Qt::AlignLeft | Qt::AlignVCenter, text(story_.x_begin));
   draw_number(painter, foot, Qt::AlignRight | Qt::AlignVCenter, text(story_.by_op ? story_.x_end - 1 : story_.x_end));

@@ -1,0 +1,18 @@
+#include "app/workspace/rank_count.h"
+
+#include <algorithm>
+#include <set>
+
+#include "app/workspace/run.h"
+
+namespace ws::app {
+
+int rank_count(const Run& run) {
+  std::set<int> ranks;
+  for (const prof::Track& track : run.trace.tracks())
+    if (track.rank >= 0) ranks.insert(track.rank);
+  if (!ranks.empty()) return static_cast<int>(ranks.size());
+  return run.hasChoices() ? std::max(1, static_cast<int>(run.spec.exec.gpus)) : 1;
+}
+
+}  // namespace ws::app

@@ -55,12 +55,18 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) return {};
   const Row& row = rows_[static_cast<size_t>(index.row())];
   if (role == HeadingRole) return row.heading;
-  if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return row.run ? row.run->title : row.heading;
+  if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return row.run ? nameOf(*row.run) : row.heading;
   if (!row.run) return {};
   if (role == RunRole) return QVariant::fromValue<QObject*>(row.run);
   if (role == Qt::CheckStateRole) return row.run->slot >= 0 ? Qt::Checked : Qt::Unchecked;
   if (role == Qt::ToolTipRole) return tip_of(*row.run);
   return {};
+}
+
+// Ticked runs of one title are told apart by what differs, as in the timeline and the menus.
+QString RunsModel::nameOf(const Run& run) const {
+  const std::vector<Run*> ticked = library_->ticked();
+  return run.slot >= 0 ? title_among(run, {ticked.begin(), ticked.end()}) : run.title;
 }
 
 bool RunsModel::setData(const QModelIndex& index, const QVariant& value, int role) {

@@ -33,6 +33,8 @@ class RunsModel : public QAbstractListModel {
     QPointer<Run> run;
     QString heading;
   };
+  QString nameOf(const Run& run) const;
+
   RunLibrary* library_;
   QString filter_;
   RunOrder order_ = RunOrder::Newest;

@@ -60,7 +60,7 @@ class RunDelegate : public QStyledItemDelegate {
       painter->setPen(t.quiet);
       painter->drawText(option.rect.adjusted(10, 0, -8, 0), Qt::AlignVCenter, heading);
     } else if (auto* run = static_cast<Run*>(index.data(RunsModel::RunRole).value<QObject*>())) {
-      paintRun(*painter, option, *run);
+      paintRun(*painter, option, *run, index.data().toString());
     }
     painter->restore();
   }
@@ -86,7 +86,7 @@ class RunDelegate : public QStyledItemDelegate {
     if (on) theme_icon("check", Qt::white).paint(&painter, box.toRect().adjusted(1, 1, 0, 0));
   }
 
-  static void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run) {
+  static void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name) {
     const Theme& t = theme();
     const QRectF r = option.rect;
     const bool selected = option.state & QStyle::State_Selected;
@@ -105,7 +105,7 @@ class RunDelegate : public QStyledItemDelegate {
     painter.setFont(ui_font(12.5, 500));
     const QRectF title(r.left() + 55, r.top() + 3, r.width() - 55 - value_width - 14, 17);
     painter.drawText(title, Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(run.title, Qt::ElideRight, title.width()));
+                     QFontMetricsF(painter.font()).elidedText(name, Qt::ElideRight, title.width()));
     painter.setFont(ui_font(11));
     painter.setPen(selected ? t.secondary : t.quiet);
     painter.drawText(QRectF(r.right() - 70, r.top() + 19, 60, 15), Qt::AlignRight | Qt::AlignVCenter,

@@ -192,7 +192,9 @@ std::string why_idle(const Judged& j) {
 Found idle_gpu(const Judged& j) {
   const double idle = j.idle();
   if (j.seen.kernels == 0 || idle < kIdle * j.wall()) return {};
-  return insight("idle GPU", "the GPU does nothing for " + percent(idle / j.wall(), 0) + " of " + (j.look.whole ? "" : "the steps, ") + time(j.wall()),
+  // A GPU that worked was not idle for 100 %.
+  const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
+  return insight("idle GPU", "the GPU does nothing for " + share + " of " + (j.look.whole ? "" : "the steps, ") + time(j.wall()),
                  why_idle(j), Meaning::Idle, idle, j.gap());
 }
 

@@ -12,7 +12,7 @@ QString swatch(const QColor& colour) { return QString("<span style='color:%1'>â–
 QString heading(const QColor& colour, const QString& title, const QString& value, int slot) {
   const QString badge =
       slot < 0 ? QString()
-               : QString("&nbsp;<span style='background-color:%1;color:%2;font-weight:700'>&nbsp;%3&nbsp;</span>")
+               : QString("&nbsp;&nbsp;<span style='background-color:%1;color:%2;font-weight:700'>&nbsp;%3&nbsp;</span>")
                      .arg(theme().run[slot % 8].name(), theme().dark() ? theme().fill_ink.name() : "#ffffff",
                           run_letter(slot));
   return QString(

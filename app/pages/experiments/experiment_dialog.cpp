@@ -123,13 +123,16 @@ void ExperimentDialog::addAxis(const Field& f, QVBoxLayout& column) {
     axis.text->setAccessibleName(text(f.label));
     const QString now = QString::fromStdString(field_text(base_, f.key));
     axis.text->setPlaceholderText(f.kind == FieldKind::IntegerList ? tr("now %1; several: 64,64; 128,128").arg(now)
-                                                                   : tr("now %1; several: 16; 64; 256").arg(now));
+                                                                   : tr("now %1; write several with ; between").arg(now));
     connect(axis.text, &QLineEdit::textChanged, this, &ExperimentDialog::refresh);
     row->addWidget(axis.text, 1);
   } else {
     line->addStretch(1);
     row->addLayout(lines.release(), 1);
   }
+  // The label stands beside the first line of values.
+  const QWidget* first = axis.text ? static_cast<QWidget*>(axis.text) : axis.buttons.front();
+  label->setFixedHeight(first->sizeHint().height());
   column.addLayout(row);
   axes_.push_back(std::move(axis));
 }

@@ -136,8 +136,9 @@ void TrialTable::fitColumns() {
   }
   setHorizontalHeaderItem(0, new QTableWidgetItem(column_title(0, narrow)));
   setColumnWidth(0, narrow ? std::max(kLeastChoice, left) : kChoiceWidth);
-  emit noteChanged(hidden > 0 ? tr("%1 more columns in the tooltips of the choices").arg(hidden)
-                              : tr("double-click: open a run"));
+  emit noteChanged(hidden == 0   ? tr("double-click: open a run")
+                   : hidden == 1 ? tr("1 more column in the tooltips of the choices")
+                                 : tr("%1 more columns in the tooltips of the choices").arg(hidden));
 }
 
 int TrialTable::widthOfNumbers(int column) const {

@@ -152,8 +152,9 @@ QPointF RooflineView::placeOf(const prof::RooflinePoint& point) const {
 }
 
 std::vector<QRectF> RooflineView::pointBoxes() const {
+  constexpr double kReach = 6.5;  // a ring with its rim: a name beside it does not cut it
   std::vector<QRectF> boxes;
-  for (const auto& point : points_) boxes.emplace_back(placeOf(point) - QPointF(4, 4), QSizeF(8, 8));
+  for (const auto& point : points_) boxes.emplace_back(placeOf(point) - QPointF(kReach, kReach), QSizeF(2 * kReach, 2 * kReach));
   return boxes;
 }
 

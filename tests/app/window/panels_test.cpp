@@ -258,6 +258,13 @@ void PanelsTest::rooflineStaysUnderTheRoof() {
   QVERIFY(panel.view()->points().size() >= 5);
   for (const auto& point : panel.view()->points())
     QVERIFY(panel.view()->rect().contains(panel.view()->placeOf(point).toPoint()));
+  // The ground of a name cuts no point.
+  for (const PaintedText& text : painted_texts(*panel.view()))
+    for (const auto& point : panel.view()->points()) {
+      const auto named = std::ranges::any_of(panel.view()->points(), [&](const auto& p) { return text.text == QString::fromStdString(p.name); });
+      const QRectF rim(panel.view()->placeOf(point) - QPointF(6, 6), QSizeF(12, 12));
+      QVERIFY2(!named || !text.box.intersects(rim), qPrintable(text.text));
+    }
   QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->placeOf(panel.view()->points()[0]).toPoint());
   QVERIFY(selection.get<OpChoice>());
   QCOMPARE(roof_of("a card nobody knows", Precision::Fp32).ceilings.flops_per_s, 0.0);

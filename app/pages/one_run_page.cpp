@@ -12,7 +12,8 @@
 
 namespace ws::app {
 
-Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, std::function<void(Run*)> show) {
+Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, std::function<void(Run*)> show,
+                  std::function<bool(const Run&)> suits) {
   QPushButton* picker = option_button(QObject::tr("Run of this page"), widget);
   picker->setText(QObject::tr("No run"));
   picker->setIconSize(kBadgeBesideText);
@@ -29,13 +30,19 @@ Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, s
   const auto chosen = std::make_shared<QPointer<Run>>();
   Page page;
   page.title = title, page.widget = widget, page.picker = picker;
-  const auto show_runs = [&workspace, menu, take, chosen](const std::vector<Run*>& runs) {
+  page.suits = suits;
+  const auto show_runs = [&workspace, menu, take, chosen, suits = std::move(suits)](const std::vector<Run*>& runs) {
     menu->clear();
     for (Run* run : runs)
       menu->addAction(badge_icon(run->slot), title_among(*run, {runs.begin(), runs.end()}), menu, [take, chosen, run] { *chosen = run, take(run); });
-    for (Run* run : {chosen->data(), workspace.shownRun()})
-      if (run && std::find(runs.begin(), runs.end(), run) != runs.end()) return take(run);
-    take(runs.empty() ? nullptr : runs.front());
+    const auto ticked = [&runs](Run* run) { return run && std::ranges::find(runs, run) != runs.end(); };
+    Run* shown = workspace.shownRun();
+    if (ticked(*chosen)) return take(*chosen);
+    if (ticked(shown) && (!suits || suits(*shown))) return take(shown);
+    if (suits)
+      if (const auto first = std::ranges::find_if(runs, [&](Run* run) { return suits(*run); }); first != runs.end())
+        return take(*first);
+    take(ticked(shown) ? shown : runs.empty() ? nullptr : runs.front());
   };
   page.show_runs = show_runs;
   QObject::connect(&workspace, &Workspace::picked, widget, [&workspace, widget, show_runs, chosen] {

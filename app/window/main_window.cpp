@@ -296,15 +296,16 @@ void MainWindow::showRuns() {
   refreshBars();
 }
 
-// A recorded program has no plan and none of our weights. Most runs have one rank.
+// A recorded program has no plan and none of our weights. Most runs have one rank. A page shows the ticked run that suits it.
 void MainWindow::offerPages(bool program) {
-  const Run* run = workspace_.shownRun();
+  std::vector<Run*> runs = workspace_.library()->ticked();
+  if (Run* shown = workspace_.shownRun()) runs.push_back(shown);
   std::vector<int> kept;  // shown after the others are hidden: one of them may be in front
   for (size_t i = 0; i < tab_list_.size(); ++i) {
     const Page& page = tab_list_[i];
     const bool kind = (!page.of_training && !page.of_program) || page.of_program == program;
     const int tab = static_cast<int>(i);
-    const bool offered = kind && (!page.suits || (run && page.suits(*run))), fresh = offered && !strip_->offered(tab);
+    const bool offered = kind && (!page.suits || std::ranges::any_of(runs, [&page](const Run* run) { return page.suits(*run); })), fresh = offered && !strip_->offered(tab);
     strip_->setOffered(tab, offered);
     if (fresh && page.comes_forward) kept.push_back(tab);
   }

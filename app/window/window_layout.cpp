@@ -17,7 +17,7 @@ namespace ws::app {
 namespace {
 
 constexpr int kCompactBelow = 1500, kFrame = 30;  // height of a title bar
-constexpr QSize kLeast(1100, 680), kUsual(1600, 960);
+constexpr QSize kLeast(1100, 680), kUsualSize(1600, 960);
 
 QString settings_key(const Remembered& kept) { return (kept.layout ? "window/" : "kept/") + kept.key; }
 
@@ -31,6 +31,8 @@ WindowLayout::WindowLayout(Workspace& workspace, const Parts& parts, const AllPa
   parts_.columns->setStretchFactor(1, 1);
   parts_.columns->installEventFilter(this);
   connect(parts_.columns, &QSplitter::splitterMoved, this, [this] { kept_widths_ = true; });
+  for (const Page& page : pages.tabs) folds_setup_.push_back(page.folds_setup);
+  connect(parts_.tabs, &QTabBar::currentChanged, this, &WindowLayout::showTab);
   for (const Page* page : pages.each()) {
     remembered_.insert(remembered_.end(), page->remembered.begin(), page->remembered.end());
     if (page->set_compact) set_compact_.push_back(page->set_compact);
@@ -43,7 +45,7 @@ void WindowLayout::fitScreen() {
   const bool real = screen && QGuiApplication::platformName() != "offscreen";
   const QSize room = real ? screen->availableSize() : QSize(1 << 14, 1 << 14);
   parts_.window->setMinimumSize(fitting(kLeast, room));
-  parts_.window->resize(fitting(kUsual, room));
+  parts_.window->resize(fitting(kUsualSize, room));
 }
 
 bool WindowLayout::narrow() const { return parts_.window->width() < kCompactBelow; }
@@ -69,6 +71,21 @@ void WindowLayout::setCompact(bool compact) {
   emit compactChanged(compact);
 }
 
+void WindowLayout::showTab(int tab) {
+  if (tab < 0 || tab == tab_) return;
+  setup_open_[placeOf(tab_)] = parts_.setup->isChecked();
+  tab_ = tab;
+  foldSetup();
+}
+
+void WindowLayout::foldSetup() {
+  const auto kept = setup_open_.find(placeOf(tab_));
+  if (kept != setup_open_.end())
+    parts_.setup->setChecked(kept->second);
+  else if (compact_ && placeOf(tab_) != kUsual)
+    parts_.setup->setChecked(false);
+}
+
 void WindowLayout::shareWidth() {
   const int left = compact_ ? 284 : 312, right = compact_ ? 214 : 296;
   parts_.columns->setSizes({left, parts_.columns->width() - left - right, right});
@@ -83,7 +100,9 @@ void WindowLayout::remember() {
   settings.setValue("window/tab", parts_.tabs->currentIndex());
   settings.setValue("window/trace_level", parts_.bar->traceChoices());
   settings.setValue("window/sides", parts_.docks->openDocks());
-  settings.setValue("window/setup", parts_.setup->isChecked());
+  const auto usual = setup_open_.find(kUsual);
+  const bool beside = placeOf(tab_) != kUsual && usual != setup_open_.end();
+  settings.setValue("window/setup", beside ? usual->second : parts_.setup->isChecked());
   for (const Remembered& kept : remembered_) settings.setValue(settings_key(kept), kept.save());
   rememberRuns();
 }

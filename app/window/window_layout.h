@@ -1,6 +1,8 @@
 // How the window adapts to its size, and what it stores from one start to the next.
 #pragma once
 #include <QObject>
+#include <map>
+#include <vector>
 
 #include "app/window/all_pages.h"
 
@@ -45,6 +47,9 @@ class WindowLayout : public QObject {
 
  private:
   void setCompact(bool compact);
+  void showTab(int tab);
+  void foldSetup();
+  int placeOf(int tab) const { return tab >= 0 && folds_setup_[static_cast<size_t>(tab)] ? tab : kUsual; }
   void shareWidth();
   bool narrow() const;
   void rememberRuns() const;
@@ -56,6 +61,10 @@ class WindowLayout : public QObject {
   Parts parts_;
   std::vector<Remembered> remembered_;
   std::vector<std::function<void(bool)>> set_compact_;
+  static constexpr int kUsual = -1;      // the tabs beside which Setup stands
+  std::vector<bool> folds_setup_;        // by tab
+  std::map<int, bool> setup_open_;       // as the user left it: beside the usual tabs, and beside each tab that folds it
+  int tab_ = 0;
   bool compact_ = false, keep_ = true;
   bool kept_widths_ = false;  // dragged by the user, or restored
 };

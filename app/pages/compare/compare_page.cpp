@@ -32,7 +32,7 @@ Page compare_page(Workspace& workspace) {
     tab->setPair(baseline, candidate);
   });
   Page page;
-  page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker();
+  page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker(), page.folds_setup = true;
   page.show_runs = [&workspace, tab](const std::vector<Run*>& runs) {
     tab->setRuns(runs);
     tab->setShown(workspace.shownRun());

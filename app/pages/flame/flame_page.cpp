@@ -8,8 +8,8 @@ namespace ws::app {
 Page flame_page(Workspace& workspace) {
   auto* panel = new FlamePanel(workspace.selection());
   QObject::connect(panel, &FlamePanel::said, &workspace, &Workspace::say);
-  Page page = one_run_page(workspace, QObject::tr("Flame graph"), panel, [panel](Run* run) { panel->setRun(run); });
-  page.suits = [](const Run& run) { return !run.hasChoices() || has_samples(run.trace); };
+  Page page = one_run_page(workspace, QObject::tr("Flame graph"), panel, [panel](Run* run) { panel->setRun(run); },
+                           [](const Run& run) { return !run.hasChoices() || has_samples(run.trace); });
   return page;
 }
 

@@ -5,7 +5,9 @@ namespace ws::app {
 
 Page memory_page(Workspace& workspace) {
   auto* panel = new MemoryMapPanel(workspace.selection());
-  return one_run_page(workspace, QObject::tr("Memory"), panel, [panel](Run* run) { panel->setRun(run); });
+  Page page = one_run_page(workspace, QObject::tr("Memory"), panel, [panel](Run* run) { panel->setRun(run); });
+  page.folds_setup = true;
+  return page;
 }
 
 }  // namespace ws::app

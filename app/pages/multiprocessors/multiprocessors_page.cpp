@@ -23,8 +23,8 @@ Page multiprocessors_page(Workspace& workspace) {
   QObject::connect(workspace.selection(), &Selection::changed, panel, [&workspace, panel] {
     if (const auto* span = workspace.selection()->get<SpanChoice>()) panel->showSpan(*span);
   });
-  Page page = one_run_page(workspace, QObject::tr("Multiprocessors"), panel, [panel](Run* run) { panel->setRun(run); });
-  page.suits = [](const Run& run) { return prof::shows_inside(run.trace); };
+  Page page = one_run_page(workspace, QObject::tr("Multiprocessors"), panel, [panel](Run* run) { panel->setRun(run); },
+                           [](const Run& run) { return prof::shows_inside(run.trace); });
   page.comes_forward = true;
   return page;
 }

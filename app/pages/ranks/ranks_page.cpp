@@ -39,8 +39,8 @@ Page ranks_page(Workspace& workspace) {
                    [&workspace](Run* run, int64_t step, prof::TimeRange range, bool show) {
                      show_step(workspace, run, step, range, show);
                    });
-  Page page = one_run_page(workspace, QObject::tr("Ranks"), panel, [panel](Run* run) { panel->setRun(run); });
-  page.suits = [](const Run& run) { return several_ranks(run.trace); };
+  Page page = one_run_page(workspace, QObject::tr("Ranks"), panel, [panel](Run* run) { panel->setRun(run); },
+                           [](const Run& run) { return several_ranks(run.trace); });
   page.comes_forward = true;
   return page;
 }

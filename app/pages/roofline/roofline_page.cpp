@@ -5,7 +5,8 @@ namespace ws::app {
 
 Page roofline_page(Workspace& workspace) {
   auto* panel = new RooflinePanel(workspace.selection());
-  return one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); });
+  return one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); },
+                      [](const Run& run) { return run.hasChoices(); });
 }
 
 }  // namespace ws::app

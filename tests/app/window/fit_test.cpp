@@ -60,6 +60,7 @@ class FitTest : public QObject, FilledWindow {
   void insideKernelsAndBetweenRanks();
   void recordedProgramsCompared_data();
   void recordedProgramsCompared();
+  void aNarrowWindowFoldsSetup();
   void whatIsPointedAtAndChosen();
   void boxesThatComeUp();
 };
@@ -146,6 +147,7 @@ void FitTest::besideBothDocksNothingScrollsSideways() {
   for (const char* name : {"Experiments", "Compare", "Library"}) {
     for (int tab = 0; tab < window->tabs()->count(); ++tab)
       if (window->tabs()->tabText(tab).startsWith(name)) window->tabs()->setCurrentIndex(tab);
+    openDock(*window, "Setup");  // a narrow window folds it beside Compare
     settle();
     if (experiments->isVisible()) {
       const QString file = window->workspace()->library()->folder() + "/tiny.json";
@@ -206,6 +208,36 @@ void FitTest::recordedProgramsCompared_data() {
 }
 
 // Compare has two more pages for programs that were recorded with their stacks.
+// Compare, Memory and Lab take the room of Setup in a narrow window. Where the user opens it again, it stays open.
+void FitTest::aNarrowWindowFoldsSetup() {
+  auto window = open();
+  window->resize(1366, 768);
+  settle();
+  const auto* setup = window->findChild<SetupPanel*>();
+  const auto beside = [&](const QString& tab) {
+    const bool shown = show_tab(*window, tab);
+    settle();
+    return shown && setup->isVisible();
+  };
+  QVERIFY(beside("Live"));
+  for (const char* tab : {"Compare", "Memory", "Lab"}) QVERIFY2(!beside(tab), tab);
+  QVERIFY(beside("Plan"));
+  QVERIFY(!beside("Compare"));
+  openDock(*window, "Setup");
+  QVERIFY(beside("Plan") && beside("Compare"));
+  QVERIFY(!beside("Memory"));
+  window->resize(1920, 1080);
+  settle();
+  QVERIFY(!beside("Memory"));  // as it was left
+  QVERIFY(beside("Live"));
+  window.reset();
+  auto wide = open();
+  wide->resize(1920, 1080);
+  settle();
+  QVERIFY(show_tab(*wide, "Compare"));
+  QVERIFY(wide->findChild<SetupPanel*>()->isVisible());
+}
+
 void FitTest::recordedProgramsCompared() {
   auto window = open();
   window->resize(1366, 768);
@@ -221,8 +253,8 @@ void FitTest::recordedProgramsCompared() {
     window->workspace()->library()->adopt(run);
     window->workspace()->library()->setTicked(run, true);
   }
-  for (const char* dock : {"Setup", "Runs"}) openDock(*window, dock);
   QVERIFY(show_tab(*window, "Compare"));
+  for (const char* dock : {"Setup", "Runs"}) openDock(*window, dock);
   auto* views = window->findChild<CompareTab*>()->views();
   QTabBar* strip = views->strip();
   const auto visible = [strip] {

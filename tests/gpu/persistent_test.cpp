@@ -98,6 +98,7 @@ TEST(Persistent, ImagesInAGrid) {
   NEEDS_GPU();
   expect_images_as_oracle(32, Optimizer::Momentum, {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16},
                           {160, 160});
+  expect_images_as_oracle(64, Optimizer::Sgd, {Precision::Tf32}, {400, 400});
 }
 
 TEST(Persistent, ImagesInCopiesOfLayers) {
@@ -268,7 +269,7 @@ TEST(Persistent, TwoRunsAreTheSameBits) {
   NEEDS_GPU();
   // In one cluster, in several, with copies of layers (in 16 bits), and on all multiprocessors.
   const std::pair<std::vector<int64_t>, int64_t> networks[] = {
-      {{128}, 64}, {{128}, 200}, {{64, 64}, 64}, {{160, 160}, 64}};
+      {{128}, 64}, {{128}, 200}, {{64, 64}, 64}, {{600, 600}, 64}};
   for (const Precision precision : kPrecisions)
     for (const auto& [hidden, batch] : networks) {
       if (batch > 128 && (precision == Precision::Fp32 || precision == Precision::Fp16)) continue;  // in no cluster
@@ -352,6 +353,9 @@ TEST(Persistent, AFewStepsInAFlow) {
 TEST(Persistent, AFewStepsInAGrid) {
   NEEDS_GPU();
   expect_a_few_steps_as_oracle({72, 200, 40}, Precision::Tf32);
+  // More than 64 units and values in a block's tile, and moments that do not fit on the chip.
+  expect_a_few_steps_as_oracle({1000, 900}, Precision::Tf32);
+  expect_a_few_steps_as_oracle({784, 784, 784, 784}, Precision::Tf32);
   expect_a_few_steps_as_oracle({72, 200}, Precision::Fp16);
   expect_a_few_steps_as_oracle({72, 200}, Precision::Bf16);
 }

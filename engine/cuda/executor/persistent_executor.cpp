@@ -179,6 +179,7 @@ void PersistentExecutor::check_fault() {
   CUDA_CHECK(cudaStreamSynchronize(place_.stream));
   const persistent::FaultReport report = fault_[0];
   fault_[0] = {};
+  exchanging_.clear();  // some messages of this launch were never written
   throw Failure("The persistent kernel stopped itself: block " + std::to_string(report.block) + " waited too long for " +
                 persistent::waited_for(report.code) + " in step " + std::to_string(report.step) +
                 " of its launch. The weights are those before this launch. Choose launch graph, and report this.");

@@ -34,6 +34,8 @@ constexpr int kChunkStride = B * 16, kChunks = choice::row_bytes / 16;
 constexpr int kHalfRows = 8 / R;        // groups of lanes that share a row in the middle: 2 or 1
 constexpr int kValues = 4 / kHalfRows;  // hidden units per lane in the middle
 constexpr int kW2Stride = H + 4;
+constexpr int kW2Bytes = 16 * kW2Stride * 4, kOutputBytes = kW2Bytes + 64;  // W2; W2 and b2
+constexpr bool kJudges = choice::precision == kFp16;  // a step whose gradients are not all finite changes no weight
 constexpr bool kSlopes = choice::activation != kNone && choice::activation != kRelu;
 constexpr bool kBits = choice::activation == kRelu;
 
@@ -62,8 +64,8 @@ enum Barriers {
   kGradients,
   kHidden,
   kWeights,
-  kMiddle,
-  kVerdict,
+  kJudged0,
+  kJudged1,
   kRows0,
   kRows1,
   kTurned0,
@@ -75,10 +77,31 @@ enum Barriers {
 struct Block {
   uint shared, rank;
   int cluster;
-  volatile int* verdict;  // fp16: nonzero if a gradient of this step is not finite
+  volatile int* verdicts;  // fp16, of even and odd steps: 1 + the last step with a gradient that is not finite
   Watch watch;
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
+  // W2, and b2 behind it. Where gradients are judged there are two copies: the weights of this step and of the next.
+  WS_DEVICE uint output_weights(uint copy) const { return at(choice::at_w2) + (kJudges ? copy * kOutputBytes : 0); }
+  // fp16: a warp says if one of its gradients of the step is not finite.
+  WS_DEVICE void judge(int step, int lane, bool bad) const {
+    if constexpr (!kJudges) return;
+    if (bad) verdicts[step & 1] = step + 1;
+    __syncwarp();
+    if (lane == 0) barrier_arrive(barrier(kJudged0 + (step & 1)));
+  }
+  // fp16: returns true if a gradient of the step is not finite. Every block sees all gradients, so all find the same.
+  // Waits for the warps of this block only, and calls no function: products may be in flight.
+  WS_DEVICE bool is_bad(int step, bool& alive) const {
+    if constexpr (!kJudges) return false;
+    while (!barrier_passed(barrier(kJudged0 + (step & 1)), (step >> 1) & 1))
+      if (*watch.dead) {
+        alive = false;
+        break;
+      }
+    __syncwarp();
+    return verdicts[step & 1] == step + 1;
+  }
   // The row of the batch that this block owns as number `row`.
   WS_DEVICE int own_row(int row) const { return first_row() + static_cast<int>(rank) + kBlocks * row; }
   WS_DEVICE int first_row() const { return kClusters == 1 ? 0 : cluster * B; }
@@ -276,8 +299,8 @@ struct Middle {
   }
 
   // Loads what this warp needs of W2 in the middle.
-  WS_DEVICE void load_weights() {
-    const uint w = block.at(choice::at_w2) + 64u * static_cast<uint>(warp);
+  WS_DEVICE void load_weights(uint copy) {
+    const uint w = block.output_weights(copy) + 64u * static_cast<uint>(warp);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       const int first = unit_of_product(k, 0), second = unit_of_product(k, 1);
@@ -286,12 +309,12 @@ struct Middle {
       w2[k][2] = load_f(w + (g * kW2Stride + second) * 4);
       w2[k][3] = load_f(w + ((g + 8) * kW2Stride + second) * 4);
     }
-    const float4 b = load_f4(block.at(choice::at_b2) + 16 * t);
+    const float4 b = load_f4(block.output_weights(copy) + kW2Bytes + 16 * t);
     bias[0] = b.x, bias[1] = b.y, bias[2] = b.z, bias[3] = b.w;
   }
   // Loads what this warp needs of W2 in the backward product. W2 of the next step can arrive once the gradients are sent.
-  WS_DEVICE void load_turned_weights() {
-    const uint w = block.at(choice::at_w2) + 64u * static_cast<uint>(warp) + 4u * static_cast<uint>(g);
+  WS_DEVICE void load_turned_weights(uint copy) {
+    const uint w = block.output_weights(copy) + 64u * static_cast<uint>(warp) + 4u * static_cast<uint>(g);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
       const int first = kPasses == 3 ? 4 * t + 2 * k : 8 * k + t, second = kPasses == 3 ? first + 1 : first + 4;
@@ -492,7 +515,6 @@ struct Middle {
     if (warp == kMathWarps - 1 && part == 0)
       store_f4(block.at(choice::at_outputs) + row * 64 + t * 16, z[0], z[1], z[2], z[3]);
     __syncwarp();
-    if (lane == 0) barrier_arrive(block.barrier(kMiddle));
     send_hidden(h);
     if constexpr (kClasses) {
       const float top = top_of(z, t);
@@ -690,15 +712,15 @@ struct BigLayer : InputWeights {
     float c[B / 8][4];  // the products of W2 and the gradients, then dz1
     bool bad = false;
     uint check[4] = {};
-    if constexpr (choice::precision == kFp16) {
-      // Each thread looks at a part of the gradients.
+    constexpr int together = kPasses == 3 ? 4 : B / 8;  // tiles at a time: first all loads, then all products
+    if constexpr (kPasses != 3) begin_on_tensor_cores(w2t, c);
+    if constexpr (kJudges) {
+      // Each thread looks at a part of the outputs' gradients.
       for (int i = 32 * warp + lane; i < B * OW / 4; i += kMathThreads) {
         const float4 d = load_f4(block.at(choice::at_gradients) + i / B * kGradientStride + i % B * 16);
         bad |= !(fabsf(d.x) + fabsf(d.y) + fabsf(d.z) + fabsf(d.w) < 4e5f);
       }
     }
-    constexpr int together = kPasses == 3 ? 4 : B / 8;  // tiles at a time: first all loads, then all products
-    if constexpr (kPasses != 3) begin_on_tensor_cores(w2t, c);
 #pragma unroll
     for (int first = 0; first < B / 8; first += together) {
       Slopes slopes[together];
@@ -711,7 +733,7 @@ struct BigLayer : InputWeights {
         const int tile = first + j;
         apply_slopes(tile, slopes[j], c[tile]);
         operand_of(tile, c[tile], high, low);
-        if constexpr (choice::precision == kFp16) {
+        if constexpr (kJudges) {
           // Zero times a value that is not finite is NaN, and NaN stays in every further sum.
           add_zero_times(check[2 * (j & 1)], high.v[tile / 2][2 * (j & 1)]);
           add_zero_times(check[2 * (j & 1) + 1], high.v[tile / 2][2 * (j & 1) + 1]);
@@ -871,7 +893,9 @@ struct SmallLayer {
   const Block& block;
   int thread, warp, lane, g, t, out, unit;  // out, unit: the weight that this thread updates
   bool has_weight, has_bias;
-  float w = 0.f, m = 0.f, v = 0.f, b = 0.f, bm = 0.f, bv = 0.f;
+  struct Values {
+    float w = 0.f, m = 0.f, v = 0.f, b = 0.f, bm = 0.f, bv = 0.f;
+  } now;
 
   WS_DEVICE SmallLayer(const Arguments& args, const Block& bl, int th)
       : a(args), block(bl), thread(th), warp(th >> 5), lane(th & 31), g(lane >> 2), t(lane & 3) {
@@ -884,14 +908,14 @@ struct SmallLayer {
   WS_DEVICE void each(F f) {
     const LayerState& l = a.layers[1];
     if (has_weight) {
-      f(w, l.w + unit * O + out);
-      if constexpr (kMoves) f(m, l.w_m + unit * O + out);
-      if constexpr (kSquares) f(v, l.w_v + unit * O + out);
+      f(now.w, l.w + unit * O + out);
+      if constexpr (kMoves) f(now.m, l.w_m + unit * O + out);
+      if constexpr (kSquares) f(now.v, l.w_v + unit * O + out);
     }
     if (has_bias) {
-      f(b, l.b + block.rank);
-      if constexpr (kMoves) f(bm, l.b_m + block.rank);
-      if constexpr (kSquares) f(bv, l.b_v + block.rank);
+      f(now.b, l.b + block.rank);
+      if constexpr (kMoves) f(now.bm, l.b_m + block.rank);
+      if constexpr (kSquares) f(now.bv, l.b_v + block.rank);
     }
   }
   WS_DEVICE void store() {
@@ -922,25 +946,25 @@ struct SmallLayer {
     return load_f(from) + load_f(from + 768) + load_f(from + 1536) + load_f(from + 2304);
   }
   // Returns false if the wait for other clusters was given up.
-  WS_DEVICE bool move(int step, const StepFactors& f, bool skip) {
-    if (skip) return true;
+  WS_DEVICE bool move(int step, const StepFactors& f) {
     float weight = has_weight ? sum_of(out, thread % kOwn) : 0.f;
     float bias = has_bias ? sum_of(static_cast<int>(block.rank), 8) : 0.f;
     bool well = true;
     if constexpr (kClusters > 1) well = add_clusters(a, block, step, has_weight, weight, has_bias, bias);
-    if (has_weight) persistent::move(a, f, true, w, m, v, weight);
-    if (has_bias) persistent::move(a, f, false, b, bm, bv, bias);
+    if (has_weight) persistent::move(a, f, true, now.w, now.m, now.v, weight);
+    if (has_bias) persistent::move(a, f, false, now.b, now.bm, now.bv, bias);
     __syncwarp();
     return well;
   }
   // Four adjacent lanes collect four hidden units of one output, and each lane sends them to four blocks.
-  WS_DEVICE void send() const {
-    const float value = has_weight ? rounded(w) : 0.f;
+  WS_DEVICE void send(uint copy) const {
+    const float value = has_weight ? rounded(now.w) : 0.f;
+    const uint weights = block.output_weights(copy);
     const int first = lane & ~3;
     const float v0 = __shfl_sync(~0u, value, first), v1 = __shfl_sync(~0u, value, first + 1),
                 v2 = __shfl_sync(~0u, value, first + 2), v3 = __shfl_sync(~0u, value, first + 3);
     if (out < O) {
-      const uint where = block.at(choice::at_w2) + (out * kW2Stride + block.rank * kOwn + (thread % kOwn & ~3)) * 4;
+      const uint where = weights + (out * kW2Stride + block.rank * kOwn + (thread % kOwn & ~3)) * 4;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const uint to = static_cast<uint>((thread & 3) * 4 + i) ^ block.rank,
@@ -949,9 +973,9 @@ struct SmallLayer {
       }
     }
     if (choice::bias && block.rank < O && thread < kBlocks) {
-      const float bias = __shfl_sync(0xffffu, b, 0);
+      const float bias = __shfl_sync(0xffffu, now.b, 0);
       const uint to = static_cast<uint>(thread) ^ block.rank, base = in_block(block.shared, to) - block.shared;
-      persistent::send(base + block.at(choice::at_b2) + block.rank * 4, base + block.barrier(kWeights), bias);
+      persistent::send(base + weights + kW2Bytes + block.rank * 4, base + block.barrier(kWeights), bias);
     }
   }
 };
@@ -963,12 +987,11 @@ WS_DEVICE void prepare_block(const Arguments& a, const Block& block, float* memo
   float* w2 = memory + choice::at_w2 / 4;
   for (int i = static_cast<int>(threadIdx.x); i < O * choice::hidden; i += kThreads)
     w2[i % O * kW2Stride + i / O] = rounded(a.layers[1].w[i]);
-  if (choice::bias && threadIdx.x < O) memory[choice::at_b2 / 4 + threadIdx.x] = a.layers[1].b[threadIdx.x];
+  if (choice::bias && threadIdx.x < O) w2[kW2Bytes / 4 + threadIdx.x] = a.layers[1].b[threadIdx.x];
   if (threadIdx.x == 0) {
     for (int i = kPartials; i <= kWeights; ++i) barrier_init(block.barrier(i), 1);
-    barrier_init(block.barrier(kMiddle), kMathWarps);
-    barrier_init(block.barrier(kVerdict), 1);
     for (int i = 0; i < 2; ++i) {
+      barrier_init(block.barrier(kJudged0 + i), kMathWarps);
       barrier_init(block.barrier(kRows0 + i), 128);
       barrier_init(block.barrier(kTurned0 + i), 128);
       barrier_init(block.barrier(kFree0 + i), kMathWarps);
@@ -995,6 +1018,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
   Rates rates(a);
   StampLane stamps(a, 2 * block.number(), leads);
   bool alive = true;
+  uint copy = 0;  // of W2
 #pragma unroll 1
   for (int s = 0; s < a.steps; ++s) {
     const float rate = rates.take();
@@ -1004,7 +1028,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     layer.forward(s, rows.tile(s), rows.rest(s), warp);
     stamps.begin(s, kPartWait, kWaitWeights);
     if (s > 0) alive &= wait(block.watch, block.barrier(kWeights), (s - 1) & 1, kWaitWeights, s);
-    middle.load_weights(), middle.load_turned_weights();
+    middle.load_weights(copy), middle.load_turned_weights(copy);
     stamps.begin(s, kPartWait, kWaitPartials);
     alive &= wait(block.watch, block.barrier(kPartials), s & 1, kWaitPartials, s);
     stamps.begin(s, kPartLosses, 1);
@@ -1022,7 +1046,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
       if (s > 0) barrier_expect(block.barrier(kWeights), kWeightBytes);
     }
     Operand high, low;
-    const bool bad = layer.hidden_gradient(middle.w2t, warp, high, low);
+    block.judge(s, lane, layer.hidden_gradient(middle.w2t, warp, high, low));
     if constexpr (!kHalves)
       alive &= wait(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
     float sums[4 * kTiles];
@@ -1036,15 +1060,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     }
     layer.multiply_gradient(sums, high, x, kPasses == 1);
     wgmma_commit();
-    bool skip = false;
-    if constexpr (choice::precision == kFp16) {
-      skip = warps_meet_any(3, kMathThreads, bad);
-      if (leads) {
-        *block.verdict = skip;
-        barrier_arrive(block.barrier(kVerdict));
-      }
-      scaling.decide(skip);
-    }
+    const bool skip = block.is_bad(s, alive);
     wgmma_wait<0>();
     __syncwarp();
     if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
@@ -1053,7 +1069,9 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
       alive &= GradientExchange(a, block, s).run(sums);
     }
     stamps.begin(s, kPartUpdate, 0);
-    if (!skip) layer.move_weights(sums, step_factors(a, rate, scaling.inverse, a.first_step + s));
+    const StepFactors factors = step_factors(a, rate, scaling.inverse_of_scale(), a.first_step + s);
+    if (!skip) layer.move_weights(sums, factors);
+    if constexpr (kJudges) scaling.decide(skip), copy ^= skip ? 0u : 1u;
     if (lost) break;
   }
   stamps.end(a.steps);
@@ -1067,6 +1085,7 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
   Rates rates(a);
   StampLane stamps(a, 2 * block.number() + 1, kept(thread == 0));
   bool alive = true;
+  uint copy = 0;  // of W2
   const auto load = [&](int step) {
     if (step < a.steps) rows.load(step);
     copies_commit();
@@ -1082,30 +1101,29 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
     if (s > 0)
       alive &= wait(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
     stamps.begin(s, kPartRows);
-    if constexpr (choice::load_at == 0) load(s + 2);
-    copies_wait<choice::load_at == 0 ? 1 : 0>();
+    load(s + 2);
+    copies_wait<1>();
     if (s + 1 < a.steps) rows.hand_over(s + 1), rows.hand_over_turned(s + 1);
-    stamps.begin(s, kPartWait, kWaitPartials);
-    alive &= wait(block.watch, block.barrier(kMiddle), s & 1, kWaitPartials, s);
-    if constexpr (choice::load_at == 1) load(s + 2);
     stamps.begin(s, kPartWait, kWaitGradients);
     alive &= wait(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
-    if constexpr (choice::load_at == 2) load(s + 2);
     stamps.begin(s, kPartWait, kWaitHidden);
     alive &= wait(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
     stamps.begin(s, kPartBackward, 1);
     layer.sum_quarter();
     const bool lost = warps_meet_any(2, 128, !alive);
     if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
-    bool skip = false;
-    if constexpr (choice::precision == kFp16) {
-      alive &= wait(block.watch, block.barrier(kVerdict), s & 1, kWaitGradients, s);
-      skip = *block.verdict;
-      scaling.decide(skip);
-    }
     stamps.begin(s, kPartUpdate, 1);
-    alive &= layer.move(s, step_factors(a, rate, scaling.inverse, a.first_step + s), skip);
-    layer.send();
+    const SmallLayer::Values before = layer.now;
+    alive &= layer.move(s, step_factors(a, rate, scaling.inverse_of_scale(), a.first_step + s));
+    layer.send(copy ^ 1u);
+    if constexpr (kJudges) {
+      // All blocks have the new weights before it is known that they may use them.
+      stamps.begin(s, kPartWait, kWaitGradients);
+      const bool skip = block.is_bad(s, alive);
+      if (skip) layer.now = before;
+      scaling.decide(skip);
+      copy ^= skip ? 0u : 1u;
+    }
     if (lost) break;
   }
   stamps.end(a.steps);

@@ -265,20 +265,51 @@ WS_DEVICE void set_far(float* p, float4 v, uint tag) {
   if constexpr (kTagged) v = make_float4(tagged(v.x, tag), tagged(v.y, tag), tagged(v.z, tag), tagged(v.w, tag));
   asm volatile("st.relaxed.gpu.global.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(p), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w) : "memory");
 }
-// Reads N times four values at `from(i)`, which returns an address or null. Returns false if the wait was given up.
-template <int N, class From>
-WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, uint4 (&words)[N], From from) {
-  return wait_until(watch, what, step, [&] {
-    bool all = true;
+// The same in half the bytes, rounded to bf16: the range of a float, eight bits of precision. The last bits of two
+// values carry a tag.
+WS_DEVICE void set_far(uint2* p, const float4& v, uint number) {
+  uint x, y;
+  asm("cvt.rn.bf16x2.f32 %0,%1,%2;" : "=r"(x) : "f"(v.y), "f"(v.x));
+  asm("cvt.rn.bf16x2.f32 %0,%1,%2;" : "=r"(y) : "f"(v.w), "f"(v.z));
+  x = (x & ~1u) | (number & 1u), y = (y & ~1u) | (number >> 1 & 1u);
+  asm volatile("{\n.reg .b64 q;\nmov.b64 q, {%1,%2};\nst.relaxed.gpu.global.b64 [%0], q;\n}" ::"l"(p), "r"(x), "r"(y)
+               : "memory");
+}
+WS_DEVICE bool has_tag(const uint2& q, uint number) { return ((q.x ^ number) & 1u) == 0 && ((q.y ^ number >> 1) & 1u) == 0; }
+WS_DEVICE uint2 far_words(const uint2* p) {
+  uint2 q;
+  asm volatile("{\n.reg .b64 q;\nld.relaxed.gpu.global.b64 q, [%2];\nmov.b64 {%0,%1}, q;\n}" : "=r"(q.x), "=r"(q.y) : "l"(p) : "memory");
+  return q;
+}
+WS_DEVICE float4 values_of(const uint2& q) {
+  return make_float4(__uint_as_float((q.x & 0xfffeu) << 16), __uint_as_float(q.x & 0xffff0000u),
+                     __uint_as_float((q.y & 0xfffeu) << 16), __uint_as_float(q.y & 0xffff0000u));
+}
+// Reads N times four values at `from(i)`, which returns an address or null.
+template <class Words, int N, class From>
+WS_DEVICE void load_far(Words (&words)[N], From from) {
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      words[i] = make_uint4(0, 0, 0, 0);
-      if (const float* p = from(i)) words[i] = far_words(p);
-    }
+  for (int i = 0; i < N; ++i) {
+    words[i] = Words{};
+    if (const auto* p = from(i)) words[i] = far_words(p);
+  }
+}
+template <class Words, int N, class From>
+WS_DEVICE bool have_tag(const Words (&words)[N], uint tag, From from) {
+  bool all = true;
 #pragma unroll
-    for (int i = 0; i < N; ++i)
-      if (kTagged && from(i)) all &= has_tag(words[i], tag);
-    return all;
+  for (int i = 0; i < N; ++i)
+    if (kTagged && from(i)) all &= has_tag(words[i], tag);
+  return all;
+}
+// Reads until all values of a warp have the tag. `loaded`: load_far has read them before. Returns false if the wait was given up.
+template <class Words, int N, class From>
+WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, Words (&words)[N], From from, bool loaded = false) {
+  if (!loaded) load_far(words, from);
+  return warp_waits_until(watch, what, step, [&] {
+    if (have_tag(words, tag, from)) return true;
+    load_far(words, from);
+    return false;
   });
 }
 // Drops the tags. They count the steps of this process, so a training that resumes would else end with other bits.
@@ -301,6 +332,11 @@ WS_DEVICE void copies_wait() {
 }
 // Makes ordinary stores to shared memory visible to wgmma.
 WS_DEVICE void stores_for_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Describes an operand of wgmma in shared memory. `along_k`, `across_k`: bytes from one core matrix to the next.
+WS_DEVICE ulong matrix(uint address, uint along_k, uint across_k) {
+  return static_cast<ulong>((address & 0x3FFFF) >> 4) | (static_cast<ulong>(along_k >> 4) << 16) |
+         (static_cast<ulong>(across_k >> 4) << 32);
+}
 #endif
 
 // Keeps a value in its register. Otherwise the compiler would read the special register again in every step, which
@@ -491,6 +527,11 @@ WS_DEVICE StepFactors step_factors(const Arguments& a, float lr, float unscale, 
 }
 WS_DEVICE void move(const Arguments& a, const StepFactors& f, bool decays, float& w, float& m, float& v,
                     float gradient) {
+  if constexpr (choice::precision == kFp16 && choice::optimizer == kSgd && !choice::decays) {
+    // The same bits as below, as unscale is a power of two.
+    w -= f.lr * f.unscale * gradient;
+    return;
+  }
   float g = choice::precision == kFp16 ? gradient * f.unscale : gradient;
   if constexpr (choice::decays) g += decays ? a.weight_decay * w : 0.f;
   if constexpr (choice::optimizer == kSgd) w -= f.lr * g;

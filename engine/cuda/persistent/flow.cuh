@@ -66,11 +66,6 @@ WS_DEVICE ulong leaves_first() {
 // Makes ordinary stores visible to the bulk engine and the tensor cores, in shared and in global memory.
 WS_DEVICE void stores_for_copies() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
-// Describes an operand of wgmma in shared memory. `along_k`, `across_k`: bytes from one core matrix to the next.
-WS_DEVICE ulong matrix(uint address, uint along_k, uint across_k) {
-  return static_cast<ulong>((address & 0x3FFFF) >> 4) | (static_cast<ulong>(along_k >> 4) << 16) |
-         (static_cast<ulong>(across_k >> 4) << 32);
-}
 // Keeps code that reads sums behind the wait for their product.
 template <int N>
 WS_DEVICE void sums_are_ready(float (&sums)[N]) {

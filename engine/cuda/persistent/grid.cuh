@@ -8,7 +8,7 @@
 //   2. Output: the owners multiply their rows of the last hidden layer by their slice of the output weights. Owners of
 //      the same rows in all clusters exchange these sums. Each computes the loss and dz of the last hidden layer.
 //   3. Backward: the owners send dz to their cluster, and each block multiplies it by its tile. It writes partial sums
-//      of the layer below through the L2 cache to the owners there. Meanwhile it updates its tile.
+//      of the layer below through the L2 cache to the owners there, and updates its tile.
 //   4. The output weights are split by hidden units inside a cluster: a block adds the gradients of some units and
 //      sends the new weights to its cluster.
 // In fp16 all tiles are updated at the end of the step, when every block knows that no gradient was infinite.
@@ -21,39 +21,60 @@ namespace ws::cuda::persistent {
 
 constexpr int kC = choice::cluster, kG = choice::clusters, kBlocks = kC * kG, kThreads = choice::threads;
 constexpr int kWarps = kThreads / 32, B = choice::batch, R = B / kC, kHiddenLayers = choice::layers - 1;
-constexpr int O = choice::outputs, kDepth = kHalves ? 16 : 8;
+constexpr int O = choice::outputs;
 constexpr bool kScales = choice::precision == kFp16;
+// wgmma in tf32, which holds all values of fp16 and bf16. fp32 is split, for which the second operand would have to lie in
+// shared memory twice.
+constexpr bool kWide = choice::wide;
+// wgmma drops the last 13 bits of an operand in shared memory. Weights in a tile are larger by half a unit of the last
+// kept bit, so that they are rounded. fp16 keeps as many bits as tf32, bf16 fewer.
+constexpr bool kRaised = kWide && choice::precision != kBf16;
+WS_DEVICE float raised(float w) { return kRaised ? to_tf32(w) : w; }
+WS_DEVICE float lowered(float w) { return kRaised ? __uint_as_float(__float_as_uint(w) - 0x1000u) : w; }
 constexpr int kExchanges = 2 * kHiddenLayers;
 constexpr int kSlots = kScales ? kHiddenLayers + 1 : (kHiddenLayers > 1 ? kHiddenLayers : 2);
 constexpr int kTargets = kClasses ? 1 : O;
 static_assert((2 * kHiddenLayers + 7) * kBlocks * 4 <= kFlagBytes);
 
-// Hidden layer l = 1, 2...: units per cluster, values per row that a block reads, and the strides of a tile and of
-// rows.
+// Hidden layer l = 1, 2...: units per cluster, values per row that a block reads.
 WS_BOTH constexpr int units(int l) {
   return l == 1 ? choice::units1 : l == 2 ? choice::units2 : l == 3 ? choice::units3 : l == 4 ? choice::units4 : choice::units5;
 }
 WS_BOTH constexpr int values(int l) {
   return l == 1 ? choice::inputs_each : ((width(l - 1) + kC - 1) / kC + 3) / 4 * 4;
 }
-// These strides put most fragments of the tensor cores into different banks.
-WS_BOTH constexpr int stride_of(int n) { return n % 16 == 0 ? n + 4 : n; }
-WS_BOTH constexpr int tile_stride(int l) { return stride_of(units(l)); }
-WS_BOTH constexpr int row_stride(int l) { return stride_of(values(l)); }
-WS_BOTH constexpr int tile_at(int l) { return l == 1 ? 0 : tile_at(l - 1) + values(l - 1) * tile_stride(l - 1); }
-WS_BOTH constexpr int bias_at(int l) { return l == 1 ? 0 : bias_at(l - 1) + units(l - 1); }
+// A tile lies in chunks of four inputs of all units.
+WS_BOTH constexpr int tile_chunk(int l) { return 4 * units(l); }
+WS_BOTH constexpr int in_tile(int l, int input, int unit) { return (input >> 2) * tile_chunk(l) + unit * 4 + (input & 3); }
+template <int L>
+constexpr int kTileAt = kTileAt<L - 1> + values(L - 1) * units(L - 1);
+template <>
+constexpr int kTileAt<1> = 0;
+template <int L>
+constexpr int kBiasAt = kBiasAt<L - 1> + units(L - 1);
+template <>
+constexpr int kBiasAt<1> = 0;
+// Rows and gradients lie in chunks of four values of all rows, as wgmma reads them. Gradients that are turned lie in
+// chunks of four rows of all units. Partial sums of one block lie by units.
+constexpr int kChunk = 4 * B + 4;
+WS_BOTH constexpr int turned_chunk(int l) { return 4 * units(l) + 4; }
+WS_BOTH constexpr int inbox_stride(int l) { return units(l) * R + 4; }
 constexpr int kTop = units(kHiddenLayers);             // units of the last hidden layer in this cluster
 // Rows of the output weights that a block updates; the last row is the bias.
 constexpr int kOwnRows = (kTop + 1 + kC - 1) / kC;
-constexpr int kBiases = bias_at(kHiddenLayers) + kTop;
+constexpr int kBiases = kBiasAt<kHiddenLayers + 1>;
+// Partial sums of gradients travel in bf16, which has the range of float. fp32 keeps all bits.
+constexpr bool kShort = kWide;
 // Offsets in the exchange buffer, in floats after the flags.
-WS_BOTH constexpr long long hidden_at(int l) {
-  return l == 1 ? 0 : hidden_at(l - 1) + static_cast<long long>(B) * kG * units(l - 1);
-}
-WS_BOTH constexpr long long partials_at(int l) {
-  return l == 2 ? hidden_at(kHiddenLayers + 1) : partials_at(l - 1) + static_cast<long long>(kG) * kG * B * units(l - 2);
-}
-constexpr long long kOutputsAt = kHiddenLayers > 1 ? partials_at(kHiddenLayers + 1) : hidden_at(kHiddenLayers + 1);
+template <int L>
+constexpr long long kHiddenAt = kHiddenAt<L - 1> + static_cast<long long>(B) * kG * units(L - 1);
+template <>
+constexpr long long kHiddenAt<1> = 0;
+template <int L>
+constexpr long long kPartialsAt = kPartialsAt<L - 1> + static_cast<long long>(kG) * kG * B * units(L - 2) / (kShort ? 2 : 1);
+template <>
+constexpr long long kPartialsAt<2> = kHiddenAt<kHiddenLayers + 1>;
+constexpr long long kOutputsAt = kPartialsAt<kHiddenLayers + 1>;
 
 enum Barriers { kOutputGradients = kExchanges, kOutputWeights, kBarriers };
 
@@ -66,7 +87,10 @@ struct Block {
   Watch watch;
 
   WS_DEVICE float* part(int at) const { return reinterpret_cast<float*>(memory + at); }
-  WS_DEVICE float* tile(int l) const { return part(choice::at_tiles) + tile_at(l); }
+  template <int L>
+  WS_DEVICE float* tile() const {
+    return part(choice::at_tiles) + kTileAt<L>;
+  }
   WS_DEVICE float* slot(int layer, int turn) const {
     return part(choice::at_slots) + (layer - 1 + turn) % kSlots * choice::slot_floats;
   }
@@ -88,195 +112,314 @@ struct Block {
 };
 
 // ---- products ----
-// Layout of an operand in shared memory: k along a row, or across rows.
-enum Lies { kAlong, kAcross };
-
-constexpr int kEach = kDepth / 4;  // values of k per lane and row
-
-// The order of k does not matter if both operands use the same. A lane takes every fourth value, or pairs.
-WS_BOTH constexpr int k_of(int t, int j, bool pairs) { return pairs ? 2 * t + (j & 1) + 8 * (j >> 1) : t + 4 * j; }
-
-// Counts the passes through the shared-memory banks that a warp needs for one fragment of 8 rows or columns.
-WS_BOTH constexpr int passes(Lies lies, int stride, bool pairs) {
-  const bool wide = lies == kAlong && pairs;  // loads of 8 bytes, half a warp at a time
-  int all = 0;
-  for (int part = 0; part < (wide ? 2 : 1); ++part) {
-    int used[32] = {}, most = 0;
-    for (int g = 4 * part; g < (wide ? 4 * part + 4 : 8); ++g)
-      for (int t = 0; t < 4; ++t)
-        for (int word = 0; word < (wide ? 2 : 1); ++word) {
-          const int k = k_of(t, word, pairs), at = (lies == kAlong ? g * stride + k : k * stride + g) % 32;
-          used[at] += 1;
-          most = used[at] > most ? used[at] : most;
-        }
-    all += most;
-  }
-  return wide ? all : 2 * all;  // 2 * all: for two values of k
-}
-
-// Loads this lane's values of k for row or column `i` of the operand.
-template <Lies L, int Stride, bool Pairs>
-WS_DEVICE void load_values(float (&v)[kEach], const float* from, int i, int k0, int t) {
-#pragma unroll
-  for (int j = 0; j < kEach; j += 2) {
-    const int k = k0 + k_of(t, j, Pairs), next = k0 + k_of(t, j + 1, Pairs);
-    if constexpr (L == kAlong && Pairs) {
-      const float2 q = *reinterpret_cast<const float2*>(from + i * Stride + k);
-      v[j] = q.x, v[j + 1] = q.y;
-    } else if constexpr (L == kAlong) {
-      v[j] = from[i * Stride + k], v[j + 1] = from[i * Stride + next];
-    } else {
-      v[j] = from[k * Stride + i], v[j + 1] = from[next * Stride + i];
-    }
-  }
-}
-
-// Tiles of 16 rows and 8 columns that a warp computes together.
-struct TaskShape {
-  int rows, columns;
+// Where operands lie. `i` is a row of the first or a column of the second operand. row(eight, g): the row that a warp takes
+// as row g of its eight; the products may take the rows in any order.
+template <int L>
+struct UnitsOfTile {  // k: input
+  const float* from;
+  WS_DEVICE static int row(int eight, int g) { return 8 * eight + g; }
+  WS_DEVICE float at(int i, int k) const { return from[in_tile(L, k, i)]; }
+};
+template <int L>
+struct InputsOfTile {  // k: unit
+  const float* from;
+  WS_DEVICE static int row(int eight, int g) { return 8 * eight + g; }
+  WS_DEVICE float at(int i, int k) const { return from[in_tile(L, i, k)]; }
+};
+template <int Chunk>
+struct AlongChunks {  // each chunk has four values of k
+  static constexpr int kStride = Chunk;
+  const float* from;
+  WS_DEVICE float at(int i, int k) const { return from[(k >> 2) * Chunk + i * 4 + (k & 3)]; }
+};
+struct AcrossChunks {  // each chunk has four values of i
+  const float* from;
+  // Eight rows that lie in different banks: four of a chunk and four of the fourth chunk after it.
+  WS_DEVICE static int row(int eight, int g) { return (eight >> 2) * 32 + (eight & 3) * 4 + (g >> 2) * 16 + (g & 3); }
+  WS_DEVICE float at(int i, int k) const { return from[(i >> 2) * kChunk + k * 4 + (i & 3)]; }
 };
 
-// c (M, N) = a (M, K) · b (K, N), computed by all warps of the block. Rows beyond M and columns beyond N in the last
-// tiles are computed from the memory that follows, and dropped.
-template <int M, int N, int K, Lies LiesA, int StrideA, Lies LiesB, int StrideB, bool RoundsB>
-struct Product {
-  static constexpr int kRows = (M + 15) / 16, kColumns = (N + 7) / 8;
-  static WS_BOTH constexpr int tasks_of(TaskShape s) {
-    return (kRows + s.rows - 1) / s.rows * ((kColumns + s.columns - 1) / s.columns);
-  }
-  // Cycles in tf32, fitted to times of an H100. For each step of k, loads from shared memory cost one each; a tile costs 7
-  // on the tensor cores of its quarter of the multiprocessor; a warp also waits for its own loads. Then a warp hands out
-  // its tiles one by one.
-  static WS_BOTH constexpr int cost(TaskShape s) {
-    const int tasks = tasks_of(s), loads = 4 * s.rows + 2 * s.columns, tiles = 7 * s.rows * s.columns,
-              rounds = (tasks + kWarps - 1) / kWarps;
-    const int memory = tasks * loads, tensor = (tasks + 3) / 4 * tiles, latency = rounds * (tiles + loads + 25);
-    const int most = memory > tensor ? memory : tensor;
-    return (K + 7) / 8 * (most > latency ? most : latency) + rounds * s.rows * s.columns * 100;
-  }
-  // Other precisions need more registers for each tile, so their tasks are as small as the warps allow.
-  static WS_BOTH constexpr TaskShape best() {
-    if (choice::precision != kTf32) {
-      for (int columns = 1; columns < 8 && columns < kColumns; ++columns)
-        if (tasks_of({1, columns}) <= kWarps) return {1, columns};
-      return {1, kColumns < 8 ? kColumns : 8};
-    }
-    TaskShape found{1, 1};
-    // Two rows of tiles whose values lie across need too many registers.
-    for (int rows = 1; rows <= (kRows % 2 == 0 && LiesA == kAlong ? 2 : 1); ++rows)
-      for (int columns = 1; rows * columns <= 8 && columns <= kColumns; ++columns)
-        if (cost({rows, columns}) < cost(found)) found = {rows, columns};
-    return found;
-  }
-  static constexpr TaskShape kShape = best();
-  static constexpr int kUp = kShape.rows, kTogether = kShape.columns, kTasks = tasks_of(kShape),
-                       kTaskRows = (kRows + kUp - 1) / kUp;
-  static constexpr bool kPairs =
-      2 * kUp * passes(LiesA, StrideA, true) + kTogether * passes(LiesB, StrideB, true) <
-      2 * kUp * passes(LiesA, StrideA, false) + kTogether * passes(LiesB, StrideB, false);
-  using Sums = float[kUp][kTogether][4];
+// Passes sums of a tile of 8 columns to `done`: each lane four adjacent elements of one of its two rows.
+template <int M, int N, class Done>
+WS_DEVICE void hand_out(int t, const float* q, int first, int second, int column, Done done) {
+  const bool odd = t & 1;
+  const float x = __shfl_xor_sync(~0u, odd ? q[0] : q[2], 1), y = __shfl_xor_sync(~0u, odd ? q[1] : q[3], 1);
+  const float4 four = odd ? make_float4(x, y, q[2], q[3]) : make_float4(q[0], q[1], x, y);
+  const int row = odd ? second : first;
+  column += (t & 2) * 2;
+  if (row < M && column < N) done(row, column, four);
+}
 
+// c (M, N) = a (M, K) · b (K, N), computed by all warps of the block with wgmma. A task of a group of four warps is 64
+// rows and a part of the columns. The group reads `a` into registers, which `prepare` does ahead for the first task.
+template <int M, int N, int K, class A, class Second, bool Rounds>
+struct WideProduct {
+  static constexpr int kTiles = (M + 63) / 64, kParts = kTiles == 1 ? 4 : 2, kPart = (N + 8 * kParts - 1) / (8 * kParts) * 8;
+  static constexpr int kTasks = kParts * kTiles, kGroups = kWarps / 4;
+  static constexpr int kSteps = (K + 7) / 8, kBatches = (kSteps + 13) / 14, kBatch = (kSteps + kBatches - 1) / kBatches;
+  using Sums = float[kPart / 2];
+  A a;
+  int thread;
+  uint v[kBatch][4];
+
+  WS_DEVICE int group() const { return __shfl_sync(~0u, thread >> 7, 0); }
+  // This lane's two rows.
+  WS_DEVICE int row(int task, int second) const {
+    return task % kTiles * 64 + A::row((thread >> 5 & 3) * 2 + second, thread >> 2 & 7);
+  }
+  WS_DEVICE static uint part(float x) {
+    if constexpr (!Rounds) return bits(x);
+    return bits(rounded(x));
+  }
+  // Loads a part of the steps of a batch.
+  WS_DEVICE void load(int task, int batch, int from = 0, int to = kBatch) {
+    const int t = thread & 3, first = min(row(task, 0), M - 1), second = min(row(task, 1), M - 1);
+#pragma unroll
+    for (int s = 0; s < kBatch; ++s) {
+      if (s < from || s >= to) continue;
+      const int k = (batch * kBatch + s) * 8;
+      v[s][0] = k < K ? part(a.at(first, k + t)) : 0u, v[s][1] = k < K ? part(a.at(second, k + t)) : 0u;
+      v[s][2] = k + 4 < K ? part(a.at(first, k + 4 + t)) : 0u, v[s][3] = k + 4 < K ? part(a.at(second, k + 4 + t)) : 0u;
+    }
+  }
+  WS_DEVICE WideProduct(const float* from, int thread_of, uint = 0) : a{from}, thread(thread_of) {}
+  WS_DEVICE void prepare() { load(group(), 0); }
+  WS_DEVICE void prepare_half(int half) { load(group(), 0, half * (kBatch / 2), half ? kBatch : kBatch / 2); }
+  WS_DEVICE void multiply(int task, bool prepared, uint b, Sums& c) {
+#pragma unroll
+    for (int batch = 0; batch < kBatches; ++batch) {
+      if (batch > 0 || !prepared) load(task, batch);
+#pragma unroll
+      for (int s = 0; s < kBatch; ++s)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) asm volatile("" : "+r"(v[s][i]));
+      const uint from = b + static_cast<uint>(task / kTiles * kPart * 16);
+      wgmma_fence();
+#pragma unroll
+      for (int s = 0; s < kBatch; ++s) {
+        const int step = batch * kBatch + s;
+        constexpr uint chunk = Second::kStride * 4;
+        // The last chunk of an odd number is multiplied by zeros, too.
+        if (step < kSteps)
+          grid_product(c, v[s][0], v[s][1], v[s][2], v[s][3],
+                       matrix(from + 2 * static_cast<uint>(step) * chunk, 8 * step + 4 < K ? chunk : 0, 128), step > 0);
+      }
+      wgmma_commit();
+      wgmma_wait<0>();
+    }
+  }
+  template <class Done>
+  WS_DEVICE void hand_out_all(int task, const Sums& c, Done done) const {
+#pragma unroll
+    for (int j = 0; j < kPart / 8; ++j) hand_out<M, N>(thread & 3, c + 4 * j, row(task, 0), row(task, 1), task / kTiles * kPart + 8 * j, done);
+  }
+  // Passes four adjacent rows of a column to `done`. Four lanes hold four rows of four columns: they turn them.
+  template <class Done>
+  WS_DEVICE void hand_out_turned(int task, const Sums& c, Done done) const {
+    const bool odd = thread & 4, high = thread & 8;
+    const int row = task % kTiles * 64 + A::row((thread >> 5 & 3) * 2 + (high ? 1 : 0), thread >> 2 & 4);
+#pragma unroll
+    for (int j = 0; j < kPart / 8; ++j) {
+      const float* q = c + 4 * j;
+      const float x = __shfl_xor_sync(~0u, odd ? q[0] : q[1], 4), y = __shfl_xor_sync(~0u, odd ? q[2] : q[3], 4);
+      const float a0 = odd ? x : q[0], a1 = odd ? q[1] : x, b0 = odd ? y : q[2], b1 = odd ? q[3] : y;
+      const float u = __shfl_xor_sync(~0u, high ? a0 : b0, 8), v = __shfl_xor_sync(~0u, high ? a1 : b1, 8);
+      const int column = task / kTiles * kPart + 8 * j + 2 * (thread & 3) + (odd ? 1 : 0);
+      if (row < M && column < N) done(row, column, high ? make_float4(u, v, b0, b1) : make_float4(a0, a1, u, v));
+    }
+  }
+  // Passes nothing to `done` before `allowed` returns true. Every thread calls `allowed` once.
+  template <bool Turned = false, class Allowed, class Done>
+  WS_DEVICE void run_if(const float* b, Allowed allowed, Done done) {
+    const uint second = shared_address(b);
+    int task = group();
+    Sums c;
+    multiply(task, true, second, c);
+    if (!allowed()) return;
+    const auto hand = [&](int of) {
+      if constexpr (Turned)
+        hand_out_turned(of, c, done);
+      else
+        hand_out_all(of, c, done);
+    };
+    hand(task);
+    if constexpr (kTasks > kGroups) {
+#pragma unroll 1
+      for (task += kGroups; task < kTasks + group(); task += kGroups) {
+        // A group without a task computes the last one again: products in a branch need many registers.
+        const int real = min(task, kTasks - 1);
+        multiply(real, false, second, c);
+        if (task < kTasks) hand(real);
+      }
+    }
+  }
+};
+
+// The same with both operands in shared memory. One group takes 64 rows and all columns, which reads each operand once.
+template <int M, int N, int K, class First, class Second>
+struct MemoryProduct {
+  static constexpr int kTiles = (M + 63) / 64, kGroups = kWarps / 4;
+  const float* a;
+  int thread;
+  uint zeros;  // a chunk of zeros behind all tiles
+
+  WS_DEVICE MemoryProduct(const float* from, int thread_of, uint zeros_at) : a(from), thread(thread_of), zeros(zeros_at) {}
+  WS_DEVICE void prepare_half(int) {}
+  template <class Allowed, class Done>
+  WS_DEVICE void run_if(const float* b, Allowed allowed, Done done) const {
+    const int group = __shfl_sync(~0u, thread >> 7, 0);
+    const uint first = shared_address(a), second = shared_address(b);
+    constexpr uint first_chunk = First::kStride * 4, second_chunk = Second::kStride * 4;
+    if (!allowed()) return;
+#pragma unroll 1
+    for (int tile = group; tile < kTiles; tile += kGroups) {
+      float c[N / 2];
+      wgmma_fence();
+#pragma unroll
+      for (int step = 0; step < (K + 7) / 8; ++step) {
+        const uint at = 2 * static_cast<uint>(step), from = first + at * first_chunk;
+        // The last chunk of an odd number comes twice, the second time multiplied by zeros.
+        const bool both = 8 * step + 4 < K;
+        grid_forward(c, matrix(from + static_cast<uint>(tile) * 1024, both ? first_chunk : zeros - from, 128),
+                     matrix(second + at * second_chunk, both ? second_chunk : 0, 128), step > 0);
+      }
+      wgmma_commit();
+      wgmma_wait<0>();
+      const int row = tile * 64 + (thread >> 5 & 3) * 16 + (thread >> 2 & 7);
+#pragma unroll
+      for (int j = 0; j < N / 8; ++j) hand_out<M, N>(thread & 3, c + 4 * j, row, row + 8, 8 * j, done);
+    }
+  }
+};
+
+// The same with mma.sync, for fp32 and for GPUs without wgmma.
+template <int M, int N, int K, class A, class Second, bool Rounds>
+struct SplitProduct {
+  static constexpr int kRows = (M + 15) / 16, kColumns = (N + 7) / 8;
+  static WS_BOTH constexpr int together() {
+    for (int columns = 1; columns < 8 && columns < kColumns; ++columns)
+      if (kRows * ((kColumns + columns - 1) / columns) <= kWarps) return columns;
+    return kColumns < 8 ? kColumns : 8;
+  }
+  static constexpr int kTogether = together(), kTasks = kRows * ((kColumns + kTogether - 1) / kTogether);
+  using Sums = float[kTogether][4];
+  A a;
+  int thread;
+
+  WS_DEVICE SplitProduct(const float* from, int thread_of, uint = 0) : a{from}, thread(thread_of) {}
+  WS_DEVICE void prepare() {}
+  WS_DEVICE void prepare_half(int) {}
   // The last task of a row begins earlier if there are too few columns for it, and hands out only those that are left. A
   // branch for each column would cost more than the columns that two tasks compute.
-  static WS_DEVICE int first_column(int task) {
-    const int first = task / kTaskRows * kTogether;
-    return kColumns % kTogether == 0 ? first : min(first, kColumns - kTogether);
-  }
-  static WS_DEVICE void multiply_task(int task, const float* a, const float* b, Sums& c) {
-    const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
-    const int row = task % kTaskRows * (16 * kUp), first = first_column(task);
-#pragma unroll
-    for (int u = 0; u < kUp; ++u)
-#pragma unroll
-      for (int n = 0; n < kTogether; ++n)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) c[u][n][i] = 0.f;
-#pragma unroll(kUp == 1 ? 4 : 2)
-    for (int k0 = 0; k0 < K; k0 += kDepth) {
-      float a0[kUp][kEach], a1[kUp][kEach];
-      uint halves[kUp][4];
-#pragma unroll
-      for (int u = 0; u < kUp; ++u) {
-        load_values<LiesA, StrideA, kPairs>(a0[u], a, row + 16 * u + g, k0, t);
-        load_values<LiesA, StrideA, kPairs>(a1[u], a, row + 16 * u + g + 8, k0, t);
-        if (K % kDepth != 0 && k0 + kDepth > K) {
-#pragma unroll
-          for (int j = 0; j < kEach; ++j)
-            if (k0 + k_of(t, j, kPairs) >= K) a0[u][j] = a1[u][j] = 0.f;
-        }
-        if constexpr (kHalves) {
-          halves[u][0] = half_pair(a0[u][0], a0[u][1]), halves[u][1] = half_pair(a1[u][0], a1[u][1]);
-          halves[u][2] = half_pair(a0[u][kEach - 2], a0[u][kEach - 1]);
-          halves[u][3] = half_pair(a1[u][kEach - 2], a1[u][kEach - 1]);
-        }
-      }
-#pragma unroll
-      for (int n = 0; n < kTogether; ++n) {
-        float v[kEach];
-        load_values<LiesB, StrideB, kPairs>(v, b, (first + n) * 8 + g, k0, t);
-        if constexpr (RoundsB && choice::precision == kTf32) v[0] = to_tf32(v[0]), v[1] = to_tf32(v[1]);
-#pragma unroll
-        for (int u = 0; u < kUp; ++u) {
-          if constexpr (kHalves) {
-            mma_halves(c[u][n], halves[u], half_pair(v[0], v[1]), half_pair(v[kEach - 2], v[kEach - 1]));
-          } else {
-            const float both[4] = {a0[u][0], a1[u][0], a0[u][1], a1[u][1]};
-            multiply(c[u][n], both, v[0], v[1]);
-          }
-        }
-      }
-    }
-  }
-  // Each lane passes four adjacent elements of a row of c to `done`.
-  template <class Done>
-  static WS_DEVICE void hand_out(int task, const Sums& c, Done done) {
-    const int lane = static_cast<int>(threadIdx.x) & 31, g = lane >> 2, t = lane & 3;
-    const int row = task % kTaskRows * (16 * kUp), first = first_column(task);
+  static WS_DEVICE int first_column(int task) { return min(task / kRows * kTogether, kColumns - kTogether); }
+  WS_DEVICE void multiply(int task, const Second& b, Sums& c) const {
+    const int g = thread >> 2 & 7, t = thread & 3;
+    const int first = min(task % kRows * 16 + g, M - 1), second = min(task % kRows * 16 + g + 8, M - 1);
+    int columns[kTogether];
 #pragma unroll
     for (int n = 0; n < kTogether; ++n) {
-      if (kColumns % kTogether != 0 && first + n < task / kTaskRows * kTogether) continue;
+      columns[n] = min((first_column(task) + n) * 8 + g, N - 1);
 #pragma unroll
-      for (int u = 0; u < kUp; ++u) {
-        const float (&q)[4] = c[u][n];
-        const bool odd = t & 1;
-        const float x = __shfl_xor_sync(~0u, odd ? q[0] : q[2], 1), y = __shfl_xor_sync(~0u, odd ? q[1] : q[3], 1);
-        const float4 four = odd ? make_float4(x, y, q[2], q[3]) : make_float4(q[0], q[1], x, y);
-        const int r = row + 16 * u + g + (odd ? 8 : 0), column = (first + n) * 8 + (t & 2) * 2;
-        if ((M % (16 * kUp) == 0 || r < M) && (N % 8 == 0 || column < N)) done(r, column, four);
-      }
+      for (int i = 0; i < 4; ++i) c[n][i] = 0.f;
+    }
+#pragma unroll 4
+    for (int k = 0; k < K; k += 8) {
+      const bool whole = k + 4 < K;
+      const auto part = [&](int i, int at) { return Rounds ? rounded(a.at(i, at)) : a.at(i, at); };
+      const float values[4] = {part(first, k + t), part(second, k + t), whole ? part(first, k + 4 + t) : 0.f,
+                               whole ? part(second, k + 4 + t) : 0.f};
+#pragma unroll
+      for (int n = 0; n < kTogether; ++n)
+        persistent::multiply(c[n], values, b.at(columns[n], k + t), whole ? b.at(columns[n], k + 4 + t) : 0.f);
     }
   }
   template <class Done>
-  static WS_DEVICE void run(const float* a, const float* b, Done done) {
-#pragma unroll 1
-    for (int task = static_cast<int>(threadIdx.x) >> 5; task < kTasks; task += kWarps) {
-      Sums c;
-      multiply_task(task, a, b, c);
-      hand_out(task, c, done);
+  WS_DEVICE void hand_out_all(int task, const Sums& c, Done done) const {
+    const int row = task % kRows * 16 + (thread >> 2 & 7), first = first_column(task);
+#pragma unroll
+    for (int n = 0; n < kTogether; ++n) {
+      if (kColumns % kTogether != 0 && first + n < task / kRows * kTogether) continue;
+      hand_out<M, N>(thread & 3, c[n], row, row + 8, (first + n) * 8, done);
     }
   }
-  // Like run, but passes nothing to `done` before `allowed` returns true. Every thread calls `allowed` once.
-  template <class Allowed, class Done>
-  static WS_DEVICE void run_if(const float* a, const float* b, Allowed allowed, Done done) {
-    const int task = static_cast<int>(threadIdx.x) >> 5;
-    Sums c;
-    if (task < kTasks) multiply_task(task, a, b, c);
+  template <bool Turned = false, class Allowed, class Done>
+  WS_DEVICE void run_if(const float* b, Allowed allowed, Done done) {
     if (!allowed()) return;
-    if (task < kTasks) hand_out(task, c, done);
-    for (int more = task + kWarps; more < kTasks; more += kWarps) {
-      multiply_task(more, a, b, c);
-      hand_out(more, c, done);
+#pragma unroll 1
+    for (int task = thread >> 5; task < kTasks; task += kWarps) {
+      Sums c;
+      multiply(task, Second{b}, c);
+      hand_out_all(task, c, done);
     }
   }
 };
+template <bool Wide, int M, int N, int K, class A, class Second, bool Rounds>
+struct ProductOf {
+  using Type = SplitProduct<M, N, K, A, Second, Rounds>;
+};
+template <int M, int N, int K, class A, class Second, bool Rounds>
+struct ProductOf<true, M, N, K, A, Second, Rounds> {
+  using Type = WideProduct<M, N, K, A, Second, Rounds>;
+};
+template <bool Same, class A, class Otherwise>
+struct Either {
+  using Type = A;
+};
+template <class A, class Otherwise>
+struct Either<false, A, Otherwise> {
+  using Type = Otherwise;
+};
+// Partial sums of units of layer L by rows, of gradients of its inputs by rows, and gradients of its tile.
+template <int L>
+using Forward =
+    typename Either<kRaised && choice::forward_in_memory,
+                    MemoryProduct<units(L), B, values(L), AlongChunks<tile_chunk(L)>, AlongChunks<kChunk>>,
+                    typename ProductOf<kWide, units(L), B, values(L), UnitsOfTile<L>, AlongChunks<kChunk>, !kRaised>::Type>::Type;
+template <int L>
+using Backward = typename ProductOf<kWide, values(L), B, units(L), InputsOfTile<L>, AlongChunks<kChunk>, !kRaised>::Type;
+template <int L>
+using TileGradient =
+    typename ProductOf<kWide, values(L), units(L), B, AcrossChunks,
+                       typename Either<kWide, AlongChunks<turned_chunk(L)>, AcrossChunks>::Type, false>::Type;
+// The first product of the backward pass of a layer.
+template <int L>
+using FirstProduct = typename Either<(L > 1), Backward<(L > 1 ? L : 2)>, TileGradient<L>>::Type;
+WS_DEVICE bool always() { return true; }
+// Cycles from the end of the outputs' sums to the first question for those of other clusters. Earlier questions slow the
+// messages: without the pause 784x5 takes 1.3 µs more, three layers of 1024 take 1.0.
+constexpr uint kPause = 700;
+using FarSums = Either<kShort, uint2, float>::Type;  // four of them, or one
+using FarWords = Either<kShort, uint2, uint4>::Type;
 
 WS_DEVICE float4 at4(const float* p) { return *reinterpret_cast<const float4*>(p); }
 WS_DEVICE void set4(float* p, const float4& v) { *reinterpret_cast<float4*>(p) = v; }
 WS_DEVICE float4 sum(const float4& a, const float4& b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
-WS_DEVICE float4 add_lanes(float4 v, int d) {
-  return sum(v, make_float4(__shfl_xor_sync(~0u, v.x, d), __shfl_xor_sync(~0u, v.y, d), __shfl_xor_sync(~0u, v.z, d),
-                            __shfl_xor_sync(~0u, v.w, d)));
+WS_DEVICE float4 either(bool first, const float4& a, const float4& b) {
+  return make_float4(first ? a.x : b.x, first ? a.y : b.y, first ? a.z : b.z, first ? a.w : b.w);
 }
+// Sixteen lanes share four units and four rows: lane 4q + p owns unit q and row p.
+// Adds what the four lanes of a unit hold for the four rows, and returns the sum of this lane's row.
+WS_DEVICE float sum_of_row(int lane, const float4& v) {
+  const bool high = lane & 2, odd = lane & 1;
+  const float x = (high ? v.z : v.x) + __shfl_xor_sync(~0u, high ? v.x : v.z, 2);
+  const float y = (high ? v.w : v.y) + __shfl_xor_sync(~0u, high ? v.y : v.w, 2);
+  return (odd ? y : x) + __shfl_xor_sync(~0u, odd ? x : y, 1);
+}
+// Returns the values of the four units of this lane's row.
+WS_DEVICE float4 units_of_row(int lane, float v) {
+  const float next = __shfl_xor_sync(~0u, v, 4);
+  const float x = lane & 4 ? next : v, y = lane & 4 ? v : next;
+  const float z = __shfl_xor_sync(~0u, x, 8), w = __shfl_xor_sync(~0u, y, 8);
+  return lane & 8 ? make_float4(z, w, x, y) : make_float4(x, y, z, w);
+}
+constexpr int kRowQuads = R / 4;
+// Rounds of the loop in which sixteen lanes take four units of four own rows.
+WS_BOTH constexpr int rounds(int l) { return (units(l) / 4 * kRowQuads * 16 + kThreads - 1) / kThreads; }
+template <int L>
+constexpr int kSlopeAt = kSlopeAt<L - 1> + rounds(L - 1);
+template <>
+constexpr int kSlopeAt<1> = 0;
+constexpr bool kBits = choice::activation == kRelu, kSlopes = !kBits && choice::activation != kNone;
 
 struct OutputOwner {
   float w = 0.f, m = 0.f, v = 0.f;  // of the output weight that this thread updates
@@ -295,26 +438,29 @@ struct Training {
 
   WS_DEVICE float* biases() const { return block.part(choice::at_biases); }
   WS_DEVICE float* bias_moments(int i) const { return biases() + (1 + i) * kBiases; }
-  // The slopes of four units of an own row. A slope of relu takes one byte.
-  WS_DEVICE void* slopes(int l, int r, int j) const {
-    return block.memory + choice::at_slopes + choice::slope_bytes * (R * bias_at(l) + r * units(l) + j);
-  }
+  // Slopes of the own rows, in the lanes of for_own_units. A slope of relu takes one bit.
+  uint on[kHiddenLayers] = {};
+  float slope[kSlopes ? kSlopeAt<kHiddenLayers + 1> : 1] = {};
   template <int L>
-  WS_DEVICE void keep_slopes(int r, int j, const float (&slope)[4]) const {
-    if constexpr (choice::slope_bytes == 4)
-      *static_cast<float4*>(slopes(L, r, j)) = make_float4(slope[0], slope[1], slope[2], slope[3]);
-    else
-      *static_cast<uchar4*>(slopes(L, r, j)) =
-          make_uchar4(slope[0] != 0.f, slope[1] != 0.f, slope[2] != 0.f, slope[3] != 0.f);
+  WS_DEVICE void keep_slope(int round, float v) {
+    if constexpr (kBits) on[L - 1] = (on[L - 1] & ~(1u << round)) | (v != 0.f ? 1u << round : 0u);
+    if constexpr (kSlopes) slope[kSlopeAt<L> + round] = v;
   }
-  template <int L>
-  WS_DEVICE float4 kept_slopes(int r, int j) const {
-    if constexpr (choice::slope_bytes == 4) return *static_cast<const float4*>(slopes(L, r, j));
-    const uchar4 q = *static_cast<const uchar4*>(slopes(L, r, j));
-    return make_float4(q.x, q.y, q.z, q.w);
+  // Calls f(round, r, j, exists) in all lanes: sixteen lanes share four units and four own rows. r and j are this
+  // lane's own.
+  template <int L, class F>
+  WS_DEVICE void for_own_units(F f) {
+    constexpr int groups = units(L) / 4 * kRowQuads;
+#pragma unroll
+    for (int round = 0; round < rounds(L); ++round) {
+      const int group = (thread + round * kThreads) / 16;
+      if (thread / 32 * 2 + round * (kThreads / 16) >= groups) break;  // a whole warp
+      const int i = min(group, groups - 1);
+      f(round, i % kRowQuads * 4 + (thread & 3), i / kRowQuads * 4 + (thread >> 2 & 3), group < groups);
+    }
   }
   WS_DEVICE float* top() const { return block.part(choice::at_top); }             // own rows of the last hidden layer
-  WS_DEVICE float* output_weights() const { return block.part(choice::at_output); }  // (units, O), then the biases
+  WS_DEVICE float* output_weights() const { return block.part(choice::at_output); }  // (units, O), rounded; then the biases
   WS_DEVICE float* output_gradients() const { return block.part(choice::at_dz); }  // own rows (R, O)
   WS_DEVICE int* places(int step) const { return reinterpret_cast<int*>(block.part(choice::at_places)) + (step & 1) * B; }
   WS_DEVICE float* targets(int step) const { return block.part(choice::at_targets) + (step & 1) * R * kTargets; }
@@ -328,6 +474,8 @@ struct Training {
   WS_DEVICE void hear(int barrier, int bytes, int what, int step) {
     stamps.begin(s, kPartWait, what);
     well &= wait(block.watch, block.barrier(barrier), step & 1, what, step);
+    __syncwarp();
+    if constexpr (kWide) stores_for_tensor_cores();  // what other blocks sent
     if (!meet()) return;
     stamps.resume();
     if (thread == 0) barrier_expect(block.barrier(barrier), bytes);
@@ -344,32 +492,40 @@ struct Training {
         places(step)[r] = static_cast<int>(place);
     }
   }
+  // Starts loading rows, a part of them in each call. Each thread copies some chunks of 16 bytes.
+  template <int Part, int Parts>
   WS_DEVICE void fetch_rows(int step, float* to) const {
-    constexpr int each = choice::inputs_each / 4;
-    for (int i = thread; i < B * each; i += kThreads) {
-      const int r = i / each, k = i % each * 4;
-      copy16(shared_address(to + r * row_stride(1) + k),
-             static_cast<const float*>(a.rows) + (static_cast<size_t>(places(step)[r]) * kC + block.rank) * choice::inputs_each + k);
+    constexpr int each = choice::inputs_each / 4, rounds = (B * each + kThreads - 1) / kThreads, first = rounds * Part / Parts,
+                  last = rounds * (Part + 1) / Parts;
+#pragma unroll
+    for (int k = first; k < last; ++k) {
+      const int i = thread + k * kThreads, r = i / each, q = i % each;
+      if (i >= B * each) break;
+      copy16(shared_address(to + q * kChunk + r * 4),
+             static_cast<const float*>(a.rows) + (static_cast<size_t>(places(step)[r]) * kC + block.rank) * choice::inputs_each + 4 * q);
     }
+    if (Part + 1 < Parts) return;
     for (int i = thread; i < R * kTargets; i += kThreads) {
       const int r = static_cast<int>(block.rank) * R + i / kTargets;
       asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(targets(step) + i)),
                    "l"(static_cast<const float*>(a.targets) + static_cast<size_t>(places(step)[r]) * kTargets + i % kTargets)
                    : "memory");
     }
+    copies_commit();
   }
 
   // ---- forward ----
-  // Sends four partial sums of a row to the owner of the row.
+  // Sends partial sums of a unit, of four rows, to the owner of the rows.
   template <int L>
-  WS_DEVICE void send_partials(int row, int column, const float4& v) const {
+  WS_DEVICE void send_partials(int unit, int row, const float4& v) const {
     const uint to = static_cast<uint>(row / R);
     const uint base = in_block(block.shared, to) - block.shared;
-    send4(base + shared_address(block.region(L - 1) + (static_cast<int>(block.rank) * R + row % R) * tile_stride(L) + column),
+    send4(base + shared_address(block.region(L - 1) + static_cast<int>(block.rank) * inbox_stride(L) + unit * R + row % R),
           base + block.barrier(L - 1), bits(v.x), bits(v.y), bits(v.z), bits(v.w));
   }
-  template <int L>
-  WS_DEVICE void read_hidden() {
+  // Calls `meanwhile` while the first loads are on their way.
+  template <int L, class Meanwhile>
+  WS_DEVICE void read_hidden(Meanwhile meanwhile) {
     stamps.begin(s, kPartWait, kWaitHidden);
     // The clusters that own some of the units that this block reads.
     const int begin = static_cast<int>(block.rank) * values(L), first = begin / units(L - 1),
@@ -380,50 +536,54 @@ struct Training {
       if (!meet()) return;
     }
     constexpr int each = values(L) / 4, pitch = kG * units(L - 1), together = (B * each + kThreads - 1) / kThreads;
-    const float* from = block.far + hidden_at(L - 1) + begin;
+    const float* from = block.far + kHiddenAt<L - 1> + begin;
     float* to = block.slot(L, turn);
     uint4 words[together];
     const auto is = [&](int k) { return thread + k * kThreads < B * each && begin + (thread + k * kThreads) % each * 4 < pitch; };
-    well &= read_far(block.watch, tag_of(number), kWaitHidden, s, words, [&](int k) {
+    const auto place = [&](int k) -> const float* {
       const int i = thread + k * kThreads;
       return is(k) ? from + i / each * pitch + i % each * 4 : nullptr;
-    });
+    };
+    load_far(words, place);
+    meanwhile();
+    well &= read_far(block.watch, tag_of(number), kWaitHidden, s, words, place, true);
 #pragma unroll
     for (int k = 0; k < together; ++k) {
       const int i = thread + k * kThreads;
-      if (is(k)) set4(to + i / each * row_stride(L) + i % each * 4, values_of(words[k]));
+      if (is(k)) set4(to + i % each * kChunk + i / each * 4, values_of(words[k]));
     }
+    if constexpr (kWide) stores_for_tensor_cores();
     meet();
     stamps.resume();
   }
   // The owners add the partial sums of their rows and activate.
   template <int L>
   WS_DEVICE void add_partials() {
+    // The new output weights came long ago.
+    if constexpr (L == kHiddenLayers)
+      if (s > 0) well &= wait(block.watch, block.barrier(kOutputWeights), (s - 1) & 1, kWaitWeights, s - 1);
     hear(L - 1, kC * R * units(L) * 4, kWaitPartials, s);
-    constexpr int fours = units(L) / 4;
-    for (int i = thread; i < R * fours; i += kThreads) {
-      const int r = i / fours, j = i % fours * 4;
-      const float* from = block.region(L - 1) + r * tile_stride(L) + j;
-      float4 z = at4(biases() + bias_at(L) + j);
+    if constexpr (L == kHiddenLayers)
+      if (s > 0 && well && thread == 0) barrier_expect(block.barrier(kOutputWeights), (kTop + 1) * O * 4);
+    for_own_units<L>([&](int round, int r, int j, bool exists) {
+      const float* from = block.region(L - 1) + j * R + (r & ~3);
+      float4 sums = at4(from + (thread & 3) * inbox_stride(L));
 #pragma unroll
-      for (int k = 0; k < kC; ++k) z = sum(z, at4(from + k * R * tile_stride(L)));
-      const float zs[4] = {z.x, z.y, z.z, z.w};
-      float h[4], slope[4];
-#pragma unroll
-      for (int q = 0; q < 4; ++q) {
-        const bool is = block.cluster * units(L) + j + q < width(L);
-        const float exact = activated(zs[q]);
-        h[q] = is ? rounded(exact) : 0.f, slope[q] = is ? slope_at(zs[q], exact) : 0.f;
-      }
-      keep_slopes<L>(r, j, slope);
+      for (int k = 4; k < kC; k += 4) sums = sum(sums, at4(from + ((thread & 3) + k) * inbox_stride(L)));
+      const float z = sum_of_row(thread, sums) + biases()[kBiasAt<L> + j];
+      const bool is = block.cluster * units(L) + j < width(L);
+      const float exact = activated(z);
+      keep_slope<L>(round, is ? slope_at(z, exact) : 0.f);
+      const float4 h = units_of_row(thread, is ? rounded(exact) : 0.f);
+      if (!exists || (thread & 12) != 0) return;
       if constexpr (L == kHiddenLayers) {
-        set4(top() + r * kTop + j, make_float4(h[0], h[1], h[2], h[3]));
+        set4(top() + r * kTop + j, h);
       } else {
-        float* to = block.far + hidden_at(L) + static_cast<long long>(static_cast<int>(block.rank) * R + r) * kG * units(L) +
+        float* to = block.far + kHiddenAt<L> + static_cast<long long>(static_cast<int>(block.rank) * R + r) * kG * units(L) +
                     block.cluster * units(L) + j;
-        set_far(to, make_float4(h[0], h[1], h[2], h[3]), tag_of(number));
+        set_far(to, h, tag_of(number));
       }
-    }
+    });
     __syncthreads();
     if (!kTagged && L < kHiddenLayers && thread == 0) raise(block.hidden_flag(L, block.cluster, static_cast<int>(block.rank)), number);
   }
@@ -431,14 +591,20 @@ struct Training {
   WS_DEVICE void forward() {
     if constexpr (L <= kHiddenLayers) {
       stamps.begin(s, kPartForward, L - 1);
-      if constexpr (L > 1) {
-        if constexpr (kScales)
-          if (owed) move_tile<L>(turn + 1);
-        read_hidden<L>();
+      thread = kept(thread);
+      if constexpr (L > 1 && kScales) {
+        if (owed) move_tile<L>(turn + 1);
+        if constexpr (kWide) stores_for_tensor_cores();
+        __syncthreads();
       }
+      Forward<L> product(block.template tile<L>(), thread, block.shared + choice::at_zeros);
+      product.prepare_half(0);
+      if constexpr (L > 1) read_hidden<L>([&] { product.prepare_half(1); });
+      if constexpr (L == 1) product.prepare_half(1);
       if (well && !(L == 1 && a.lose_message_at == s && blockIdx.x == 1))
-        Product<B, units(L), values(L), kAlong, row_stride(L), kAcross, tile_stride(L), true>::run(
-            block.slot(L, turn), block.tile(L), [&](int r, int c, const float4& v) { send_partials<L>(r, c, v); });
+        product.run_if(block.slot(L, turn), always, [&](int unit, int row, const float4& v) { send_partials<L>(unit, row, v); });
+      if constexpr (L == 1)
+        if (s > 0) move_output(s - 1), stamps.begin(s, kPartForward, 0);
       add_partials<L>();
       forward<L + 1>();
     }
@@ -449,18 +615,28 @@ struct Training {
     return reinterpret_cast<uint2*>(block.far + kOutputsAt) +
            (static_cast<long long>(((s & 1) * kC + static_cast<int>(block.rank)) * kG + cluster) * R) * O;
   }
+  // A warp computes 16 outputs of 8 rows: the last warps, as the first ones have the losses of a row.
   WS_DEVICE void output_sums() {
-    for (int i = thread; i < up4(R * O * 4); i += kThreads) {
-      const int entry = min(i / 4, R * O - 1), r = entry / O, o = entry % O, part = i % 4;
-      float z = 0.f;
-#pragma unroll 4
-      for (int k = part; k < kTop; k += 4) z += top()[r * kTop + k] * operand(output_weights()[k * O + o]);
-      z += __shfl_xor_sync(~0u, z, 1);
-      z += __shfl_xor_sync(~0u, z, 2);
-      if (part == 0 && i / 4 < R * O) write_numbered(far_outputs(block.cluster) + entry, z, number);
+    constexpr int tiles = (O + 15) / 16, tasks = tiles * ((R + 7) / 8);
+    const int task = kWarps - 1 - (thread >> 5), g = thread >> 2 & 7, t = thread & 3;
+    if (task >= tasks) return;
+    const int o = task % tiles * 16 + g, r = task / tiles * 8;
+    const float *first = output_weights() + min(o, O - 1), *second = output_weights() + min(o + 8, O - 1);
+    const float* units = top() + min(r + g, R - 1) * kTop;
+    float c[4] = {};
+#pragma unroll 9
+    for (int k = 0; k < kTop; k += 8) {
+      const bool whole = k + 4 < kTop;
+      const float w[4] = {first[(k + t) * O], second[(k + t) * O], whole ? first[(k + 4 + t) * O] : 0.f,
+                          whole ? second[(k + 4 + t) * O] : 0.f};
+      multiply(c, w, units[k + t], whole ? units[k + 4 + t] : 0.f);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int row = r + 2 * t + (i & 1), output = o + (i & 2) * 4;
+      if (row < R && output < O) write_numbered(far_outputs(block.cluster) + row * O + output, c[i], number);
     }
   }
-  WS_BOTH static constexpr int up4(int n) { return (n + 31) / 32 * 32; }
   // Weights of the small products are rounded in the same way as weights of the large ones.
   WS_DEVICE static float operand(float w) { return choice::precision == kTf32 ? __uint_as_float(bits(to_tf32(w)) & 0xffffe000u) : rounded(w); }
 
@@ -478,6 +654,8 @@ struct Training {
         if (o >= O) continue;
         float parts[kG];
         stamps.begin(s, kPartWait, kWaitPartials);
+        for (const uint begin = cycles(); cycles() - begin < kPause;) {
+        }
         well &= wait_until(block.watch, kWaitPartials, s, [&] {
           bool all = true;
 #pragma unroll
@@ -534,7 +712,7 @@ struct Training {
       if (lane == 0) sums[0] = valid ? loss : 0.f, sums[1] = valid ? correct : 0.f;
     }
     meet();
-    if (block.cluster == 0 && thread == 0) {
+    if (block.cluster == 0 && thread == kThreads - 1) {
       float loss = 0.f, correct = 0.f;
       for (int r = 0; r < R; ++r) loss += block.part(choice::at_sums)[2 * r], correct += block.part(choice::at_sums)[2 * r + 1];
       float* out = a.partials + (static_cast<size_t>(s) * kC + block.rank) * 2;
@@ -542,10 +720,9 @@ struct Training {
     }
   }
 
-  WS_DEVICE void check(const float4& v) {
+  WS_DEVICE void check(float v) {
     if constexpr (kScales) {
-      const float sum = fabsf(v.x) + fabsf(v.y) + fabsf(v.z) + fabsf(v.w);
-      if (!(sum < 3e38f)) infinite = true;
+      if (!(fabsf(v) < 3e38f)) infinite = true;
     }
   }
   bool infinite = false;
@@ -555,40 +732,52 @@ struct Training {
   WS_DEVICE void send_gradient(int r, int j, const float4& dz, int first) const {
     constexpr int e = 2 * kHiddenLayers - L;
     const uint where =
-        shared_address(block.region(e) + (static_cast<int>(block.rank) * R + r) * tile_stride(L) + j);
+        shared_address(block.region(e) + j / 4 * kChunk + (static_cast<int>(block.rank) * R + r) * 4);
 #pragma unroll
     for (int i = 0; i < Share; ++i) {
       const uint to = static_cast<uint>(first + i) ^ block.rank, base = in_block(block.shared, to) - block.shared;
       send4(base + where, base + block.barrier(e), bits(dz.x), bits(dz.y), bits(dz.z), bits(dz.w));
     }
   }
+  // Multiplies the gradient of a unit by the slope, and sends dz. The four lanes of a row send to a quarter of the
+  // cluster each.
   template <int L>
-  WS_DEVICE float4 times_slope(int r, int j, const float4& v) {
-    const float4 slope = kept_slopes<L>(r, j);
-    const auto part = [](float sum, float by) { return by == 0.f ? 0.f : rounded(sum * by); };
-    const float4 dz = make_float4(part(v.x, slope.x), part(v.y, slope.y), part(v.z, slope.z), part(v.w, slope.w));
+  WS_DEVICE void send_times_slope(int round, int r, int j, bool exists, float gradient) {
+    const float by = kBits ? static_cast<float>(on[L - 1] >> round & 1u) : kSlopes ? slope[kSlopes ? kSlopeAt<L> + round : 0] : 1.f;
+    const bool is = block.cluster * units(L) + j < width(L);
+    const float dz = by == 0.f || !is ? 0.f : rounded(gradient * by);
     check(dz);
-    return dz;
+    const float4 four = units_of_row(thread, dz);
+    if (exists) send_gradient<L, kC / 4>(r, j & ~3, four, (thread >> 2 & 3) * (kC / 4));
   }
-  // Computes dz of the last hidden layer. Four lanes share four units, and each sends them to a quarter of the cluster.
+  // Where the first product of the backward pass of layer L has its first operand.
+  template <int L>
+  WS_DEVICE const float* first_operand() const {
+    return L > 1 ? block.template tile<L>() : block.slot(1, turn);
+  }
+  // Computes dz of the last hidden layer.
   WS_DEVICE void top_gradient() {
-    constexpr int fours = kTop / 4;
-    for (int i = thread; i < R * fours * 4; i += kThreads) {
-      const int r = i / 4 / fours, j = i / 4 % fours * 4;
-      float v[4] = {};
+    for_own_units<kHiddenLayers>([&](int round, int r, int j, bool exists) {
+      float v = 0.f;
+      const float *dz = output_gradients() + r * O, *w = output_weights() + j * O;
+      if constexpr (O % 2 == 0) {
 #pragma unroll 5
-      for (int o = 0; o < O; ++o) {
-        const float d = output_gradients()[r * O + o];
-#pragma unroll
-        for (int q = 0; q < 4; ++q) v[q] += d * operand(output_weights()[(j + q) * O + o]);
+        for (int o = 0; o < O; o += 2) {
+          const float2 d = *reinterpret_cast<const float2*>(dz + o), by = *reinterpret_cast<const float2*>(w + o);
+          v += d.x * by.x, v += d.y * by.y;
+        }
+      } else {
+#pragma unroll 5
+        for (int o = 0; o < O; ++o) v += dz[o] * w[o];
       }
-      send_gradient<kHiddenLayers, kC / 4>(r, j, times_slope<kHiddenLayers>(r, j, make_float4(v[0], v[1], v[2], v[3])),
-                                           i % 4 * (kC / 4));
-    }
+      send_times_slope<kHiddenLayers>(round, r, j, exists, v);
+    });
     if constexpr (kScales)
       for (int i = thread; i < R * O; i += kThreads)
         if (!(fabsf(output_gradients()[i]) < 3e38f)) infinite = true;
-    __syncthreads();  // all have read the output weights, so their owners may send new ones
+  }
+  // Sends the gradients of the output weights to their owners, after all threads have read the old weights.
+  WS_DEVICE void send_output_gradients() {
     for (int i = thread; i < (kTop + 1) * O; i += kThreads) {
       const int j = i / O, o = i % O;
       float gradient = 0.f;
@@ -601,53 +790,99 @@ struct Training {
 
   // ---- backward ----
   template <int L>
-  WS_DEVICE float* far_partials(int to_cluster, int from_cluster, int row, int j) const {
-    return block.far + partials_at(L) +
-           ((static_cast<long long>(to_cluster) * kG + from_cluster) * B + row) * units(L - 1) + j;
+  WS_DEVICE FarSums* far_partials(int to_cluster, int from_cluster, int row, int j) const {
+    const int rows = ((to_cluster * kG + from_cluster) * kC + row / R) * units(L - 1) + j;
+    return reinterpret_cast<FarSums*>(block.far + kPartialsAt<L>) + (static_cast<long long>(rows) * R + row % R) / (kShort ? 4 : 1);
   }
   // Computes the gradients of a tile and updates its weights. `at`: the turn of the step. move_tile_if calls `allowed`
   // once in between.
   template <int L>
   WS_DEVICE void move_tile(int at) {
-    move_tile_if<L>(at, [] { return true; });
+    move_tile_if<L>(at, always);
   }
   template <int L, class Allowed>
   WS_DEVICE void move_tile_if(int at, Allowed allowed) {
+    TileGradient<L> product(block.slot(L, at), thread);
+    product.prepare();
+    update_tile<L>(product, allowed);
+  }
+  // Four weights that update_tile moves together.
+  WS_DEVICE static void load_four(float (&v)[4], const float* from) {
+    if constexpr (kWide) {
+      const float4 q = at4(from);
+      v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
+    } else {
+#pragma unroll
+      for (int q = 0; q < 4; ++q) v[q] = from[4 * q];
+    }
+  }
+  WS_DEVICE static void store_four(float* to, const float (&v)[4]) {
+    if constexpr (kWide) {
+      set4(to, make_float4(v[0], v[1], v[2], v[3]));
+    } else {
+#pragma unroll
+      for (int q = 0; q < 4; ++q) to[4 * q] = v[q];
+    }
+  }
+  template <int L, class Allowed>
+  WS_DEVICE void update_tile(TileGradient<L>& product, Allowed allowed) {
     constexpr int e = 2 * kHiddenLayers - L;
     const LayerState& state = a.layers[L - 1];
-    float* tile = block.tile(L);
+    float* tile = block.template tile<L>();
     bool moves = true;
-    Product<values(L), units(L), B, kAcross, row_stride(L), kAcross, tile_stride(L), false>::run_if(
-        block.slot(L, at), block.region(e), [&] { return moves = allowed(); },
+    // Products with wgmma pass four inputs of a unit, which lie side by side in the tile; others four units of an input.
+    product.template run_if<kWide>(
+        block.region(e), [&] { return moves = allowed(); },
         [&](int row, int column, const float4& gradient) {
+          constexpr int inputs = kWide ? 1 : 0, columns = kWide ? 0 : 1;
           const float g[4] = {gradient.x, gradient.y, gradient.z, gradient.w};
-          float* w = tile + row * tile_stride(L) + column;
-          [[maybe_unused]] float* m = block.part(choice::at_moments) + (w - block.part(choice::at_tiles));
+          // What other layers left in these rows is no input. All other inputs and units that do not exist are zero.
+          if (L > 1 && input_of<L>(row) >= width(L - 1)) return;
+          float* stored = tile + in_tile(L, row, column);
+          [[maybe_unused]] float* m = block.part(choice::at_moments) + (stored - block.part(choice::at_tiles));
           [[maybe_unused]] float* v = m + (choice::state_shared ? choice::tile_floats : 0);
-          const int input = input_of<L>(row), unit = block.cluster * units(L) + column;
+          constexpr bool shared = choice::state_shared || choice::optimizer == kSgd;
+          float w[4], first[4] = {}, second[4] = {};
+          load_four(w, stored);
+          if constexpr (shared && kMoves) load_four(first, m);
+          if constexpr (shared && kSquares) load_four(second, v);
 #pragma unroll
           for (int q = 0; q < 4; ++q) {
-            const bool is = input < width(L - 1) && unit + q < width(L);
-            if constexpr (choice::state_shared || choice::optimizer == kSgd) {
-              float none = 0.f;
-              persistent::move(a, factors, true, w[q], kMoves ? m[q] : none, kSquares ? v[q] : none, is ? g[q] : 0.f);
+            const int input = input_of<L>(row + q * inputs), unit = block.cluster * units(L) + column + q * columns;
+            const bool is = !(kSquares || !shared) || (input < width(L - 1) && unit < width(L));
+            w[q] = lowered(w[q]);
+            if constexpr (shared) {
+              if (is) persistent::move(a, factors, true, w[q], first[q], second[q], g[q]);
             } else if (is) {
-              const long long at = static_cast<long long>(input) * width(L) + unit + q;
-              float first = __ldcg(state.w_m + at), second = kSquares ? __ldcg(state.w_v + at) : 0.f;
-              persistent::move(a, factors, true, w[q], first, second, g[q]);
-              state.w_m[at] = first;
-              if constexpr (kSquares) state.w_v[at] = second;
+              const long long at = static_cast<long long>(input) * width(L) + unit;
+              float one = __ldcg(state.w_m + at), two = kSquares ? __ldcg(state.w_v + at) : 0.f;
+              persistent::move(a, factors, true, w[q], one, two, g[q]);
+              state.w_m[at] = one;
+              if constexpr (kSquares) state.w_v[at] = two;
             }
+            w[q] = raised(w[q]);
           }
+          store_four(stored, w);
+          if constexpr (shared && kMoves) store_four(m, first);
+          if constexpr (shared && kSquares) store_four(v, second);
         });
+    if constexpr (kWide) stores_for_tensor_cores();
     if constexpr (choice::bias) {
       if (!moves) return;
       for (int j = thread; j < units(L); j += kThreads) {
         float gradient = 0.f;
+        if constexpr (kWide) {
+#pragma unroll 4
+          for (int r = 0; r < B / 4; ++r) {
+            const float4 q = at4(block.region(e) + r * turned_chunk(L) + 4 * j);
+            gradient += (q.x + q.y) + (q.z + q.w);
+          }
+        } else {
 #pragma unroll 8
-        for (int r = 0; r < B; ++r) gradient += block.region(e)[r * tile_stride(L) + j];
+          for (int r = 0; r < B; ++r) gradient += block.region(e)[(j >> 2) * kChunk + 4 * r + (j & 3)];
+        }
         float none = 0.f;
-        const int i = bias_at(L) + j;
+        const int i = kBiasAt<L> + j;
         persistent::move(a, factors, false, biases()[i], kMoves ? bias_moments(0)[i] : none, kSquares ? bias_moments(1)[i] : none,
                          gradient);
       }
@@ -659,69 +894,126 @@ struct Training {
     if (L == 1 && row >= choice::inputs_own) return 1 << 24;
     return static_cast<int>(block.rank) * (L == 1 ? choice::inputs_own : values(L)) + row;
   }
-  template <int L>
-  WS_DEVICE void backward(int next_step) {
-    if constexpr (L >= 1) {
-      constexpr int e = 2 * kHiddenLayers - L;
-      stamps.begin(s, kPartBackward, L - 1);
+  // `product`: the first product of the layer, prepared.
+  template <int L, class Product>
+  WS_DEVICE void backward(int next_step, Product& product) {
+    constexpr int e = 2 * kHiddenLayers - L;
+    stamps.begin(s, kPartBackward, L - 1);
+    thread = kept(thread);
+    use_wait<L>(next_step);
+    if constexpr (L > 1) {
+      TileGradient<L> gradient(block.slot(L, turn), thread);
+      if constexpr (!kScales) gradient.prepare();
       hear(e, B * units(L) * 4, kWaitGradients, s);
-      if constexpr (L > 1) {
-        if (well)
-          Product<B, values(L), units(L), kAlong, tile_stride(L), kAlong, tile_stride(L), true>::run(
-              block.region(e), block.tile(L), [&](int row, int column, const float4& v) {
-                const int unit = static_cast<int>(block.rank) * values(L) + column, to = unit / units(L - 1);
-                if (to < kG)
-                  set_far(far_partials<L>(to, block.cluster, row, unit % units(L - 1)), v, tag_of(number));
-              });
-        // Other warps may still multiply gradients by this tile. In fp16 the update comes a step later.
-        if constexpr (!kScales) __syncthreads();
-        if (!kTagged && well && thread == 0) raise(block.partial_flag(L, static_cast<int>(block.rank), block.cluster), number);
-        if constexpr (!kScales) move_tile<L>(turn);
-        if constexpr (L == kHiddenLayers) fetch_next(next_step);
-        stamps.begin(s, kPartWait, kWaitSums);
-        // The ranks that read some of the units that this cluster owns.
-        const int begin = block.cluster * units(L - 1), first = begin / values(L),
-                  last = min((begin + units(L - 1) - 1) / values(L), kC - 1);
-        if (!kTagged && thread < (last - first + 1) * kG)
-          well &= wait_for_flag(block.watch, block.partial_flag(L, first + thread / kG, thread % kG), number, kWaitSums, s);
-        if (meet()) add_gradients<L - 1>();
-        stamps.resume();
-      } else {
-        if constexpr (!kScales) move_tile<1>(turn);
-        if constexpr (kHiddenLayers == 1) fetch_next(next_step);
-      }
-      backward<L - 1>(next_step);
+      if (well)
+        product.run_if(block.region(e), always, [&](int input, int row, const float4& v) {
+          const int unit = static_cast<int>(block.rank) * values(L) + input, to = unit / units(L - 1);
+          if (to >= kG) return;
+          set_far(far_partials<L>(to, block.cluster, row, unit % units(L - 1)), v, kShort ? number : tag_of(number));
+        });
+      // Other warps may still multiply gradients by this tile.
+      turn_gradients<L>();
+      if (!kTagged && well && thread == 0) raise(block.partial_flag(L, static_cast<int>(block.rank), block.cluster), number);
+      // In fp16 the update comes a step later.
+      if constexpr (!kScales) update_tile<L>(gradient, always);
+      // The messages that others sent meanwhile arrive while the next product is prepared.
+      FarWords words[kFarEach];
+      if constexpr (kTagged) load_far(words, gradients_from<L - 1>(0));
+      FirstProduct<L - 1> next(first_operand<L - 1>(), thread);
+      if constexpr (!kScales || L > 2) next.prepare();
+      stamps.begin(s, kPartWait, kWaitSums);
+      // The ranks that read some of the units that this cluster owns.
+      const int begin = block.cluster * units(L - 1), first = begin / values(L),
+                last = min((begin + units(L - 1) - 1) / values(L), kC - 1);
+      if (!kTagged && thread < (last - first + 1) * kG)
+        well &= wait_for_flag(block.watch, block.partial_flag(L, first + thread / kG, thread % kG), number, kWaitSums, s);
+      if (meet()) add_gradients<L - 1>(words);
+      stamps.resume();
+      backward<L - 1>(next_step, next);
+    } else {
+      hear(e, B * units(L) * 4, kWaitGradients, s);
+      if constexpr (kHiddenLayers == 1) send_output_gradients();
+      turn_gradients<1>();
+      if constexpr (!kScales) update_tile<1>(product, always);
+      if constexpr (kHiddenLayers == 1) __syncthreads(), fetch_next<0, 1>(next_step);
     }
   }
-  // Starts loading the next rows: the last hidden layer no longer needs its input, or there is one more buffer.
-  WS_DEVICE void fetch_next(int next_step) {
-    if (!kScales) __syncthreads();
-    if (next_step < a.steps) fetch_rows(next_step, block.slot(1, turn + kSlots - 1));
-    copies_commit();
-  }
-  // The owners of layer L add the partial sums that the clusters of the layer above computed.
+  // Turns the gradients of layer L, so that rows lie along k of the product for the tile. Ends with a barrier.
   template <int L>
-  WS_DEVICE void add_gradients() {
-    constexpr int fours = units(L) / 4;
-    for (int i = thread; i < (R * fours * 4 + 31) / 32 * 32; i += kThreads) {
-      const int entry = min(i / 4, R * fours - 1), r = entry / fours, j = entry % fours * 4, part = i % 4;
-      constexpr int each = (kG + 3) / 4;
-      const bool is = block.cluster * units(L) + j < kC * values(L + 1);
-      uint4 words[each];
-      well &= read_far(block.watch, tag_of(number), kWaitSums, s, words, [&](int k) {
-        const int from = part + 4 * k;
-        return is && from < kG ? far_partials<L + 1>(block.cluster, from, static_cast<int>(block.rank) * R + r, j) : nullptr;
-      });
+  WS_DEVICE void turn_gradients() {
+    constexpr int chunks = units(L) / 4, quads = chunks * (B / 4), each = (quads + kThreads - 1) / kThreads;
+    if constexpr (kWide) {
+      float* region = block.region(2 * kHiddenLayers - L);
+      float4 q[each][4];
+#pragma unroll
+      for (int n = 0; n < each; ++n) {
+        const int i = thread + n * kThreads;
+        if (i >= quads) continue;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) q[n][k] = at4(region + i % chunks * kChunk + (i / chunks * 4 + k) * 4);
+      }
+      __syncthreads();
+#pragma unroll
+      for (int n = 0; n < each; ++n) {
+        const int i = thread + n * kThreads;
+        if (i >= quads) continue;
+        float* to = region + i / chunks * turned_chunk(L) + i % chunks * 16;
+        const float4 turned[4] = {make_float4(q[n][0].x, q[n][1].x, q[n][2].x, q[n][3].x),
+                                  make_float4(q[n][0].y, q[n][1].y, q[n][2].y, q[n][3].y),
+                                  make_float4(q[n][0].z, q[n][1].z, q[n][2].z, q[n][3].z),
+                                  make_float4(q[n][0].w, q[n][1].w, q[n][2].w, q[n][3].w)};
+        // Lanes begin with different units, so that they write to different banks.
+        const int shift = i % chunks >> 1 & 3;
+        float4 by_two[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) by_two[k] = either(shift & 2, turned[k ^ 2], turned[k]);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) set4(to + 4 * (k ^ shift), either(shift & 1, by_two[k ^ 1], by_two[k]));
+      }
+      stores_for_tensor_cores();
+    }
+    __syncthreads();
+  }
+  // Starts loading a part of the next rows: the last hidden layer no longer needs its input, or there is one more buffer.
+  template <int Part, int Parts>
+  WS_DEVICE void fetch_next(int next_step) {
+    if (next_step < a.steps) fetch_rows<Part, Parts>(next_step, block.slot(1, turn + kSlots - 1));
+  }
+  // What a block does while the gradients of layer L are on their way.
+  template <int L>
+  WS_DEVICE void use_wait(int next_step) {
+    constexpr int parts = kHiddenLayers > 3 ? kHiddenLayers - 2 : 1;
+    if constexpr (L == kHiddenLayers - 1) send_output_gradients();
+    if constexpr (L <= parts && L < kHiddenLayers) fetch_next<parts - L, parts>(next_step);
+  }
+  // Returns where this lane finds the partial sums of a round: every fourth cluster's, of a unit and four rows. Null
+  // if there are none.
+  static constexpr int kFarEach = (kG + 3) / 4;
+  template <int L>
+  WS_DEVICE auto gradients_from(int round) const {
+    constexpr int groups = units(L) / 4 * kRowQuads;
+    const int i = min((thread + round * kThreads) / 16, groups - 1), j = i / kRowQuads * 4 + (thread >> 2 & 3), part = thread & 3;
+    const bool is = thread / 32 * 2 + round * (kThreads / 16) < groups && block.cluster * units(L) + j < kC * values(L + 1);
+    const FarSums* first = far_partials<L + 1>(block.cluster, part, static_cast<int>(block.rank) * R + i % kRowQuads * 4, j);
+    return [=](int k) -> const FarSums* {
+      return is && part + 4 * k < kG ? first + k * (4 * B * units(L) / (kShort ? 4 : 1)) : nullptr;
+    };
+  }
+  // The owners of layer L add the partial sums that the clusters of the layer above computed. `words`: what was read
+  // for the first round.
+  template <int L>
+  WS_DEVICE void add_gradients(FarWords (&words)[kFarEach]) {
+    for_own_units<L>([&](int round, int r, int j, bool exists) {
+      well &= read_far(block.watch, kShort ? number : tag_of(number), kWaitSums, s, words, gradients_from<L>(round), kTagged && round == 0);
       float4 v = values_of(words[0]);
 #pragma unroll
-      for (int k = 1; k < each; ++k) v = sum(v, values_of(words[k]));
-      const float4 all = add_lanes(add_lanes(v, 1), 2);
-      if (i / 4 < R * fours) send_gradient<L, kC / 4>(r, j, times_slope<L>(r, j, all), part * (kC / 4));
-    }
+      for (int k = 1; k < kFarEach; ++k) v = sum(v, values_of(words[k]));
+      send_times_slope<L>(round, r, j, exists, sum_of_row(thread, v));
+    });
   }
 
   // fp16: tiles above the first layer are updated when the next step needs them.
-  bool owed = false;
+  bool owed = false, skips = false;
   template <int L>
   WS_DEVICE void move_owed_tiles() {
     if constexpr (kScales && L <= kHiddenLayers) {
@@ -748,24 +1040,28 @@ struct Training {
     return any;
   }
 
-  // The owners of output weights add the gradients of the cluster, update their weights and send them.
-  WS_DEVICE void move_output(bool skip) {
+  // The owners of output weights add the gradients of the cluster, update their weights and send them. They do so in
+  // the next step, while partial sums are on their way.
+  WS_DEVICE void move_output(int step) {
     constexpr int most = kOwnRows * O;
     stamps.begin(s, kPartUpdate, kHiddenLayers);
     const int rows = max(0, min(kOwnRows, kTop + 1 - static_cast<int>(block.rank) * kOwnRows));
-    hear(kOutputGradients, kC * rows * O * 4, kWaitSums, s);
+    // Without rows no message comes: the barrier would complete at once each time, and threads could miss that.
+    if (rows == 0) return;
+    well &= wait(block.watch, block.barrier(kOutputGradients), step & 1, kWaitSums, step);
+    if (well && thread == 0) barrier_expect(block.barrier(kOutputGradients), kC * rows * O * 4);
     if (!well || thread >= rows * O) return;
     const int j = static_cast<int>(block.rank) * kOwnRows + thread / O;
     float gradient = 0.f;
 #pragma unroll
     for (int k = 0; k < kC; ++k) gradient += block.part(choice::at_output_inbox)[k * most + thread];
     const bool is_bias = j == kTop;
-    if (!skip && (is_bias ? choice::bias : block.cluster * kTop + j < width(kHiddenLayers)))
+    if (!skips && (is_bias ? choice::bias : block.cluster * kTop + j < width(kHiddenLayers)))
       persistent::move(a, factors, !is_bias, own.w, own.m, own.v, gradient);
 #pragma unroll
     for (int i = 0; i < kC; ++i) {
       const uint base = in_block(block.shared, static_cast<uint>(i) ^ block.rank) - block.shared;
-      send(base + shared_address(output_weights() + j * O + thread % O), base + block.barrier(kOutputWeights), own.w);
+      send(base + shared_address(output_weights() + j * O + thread % O), base + block.barrier(kOutputWeights), is_bias ? own.w : operand(own.w));
     }
   }
 
@@ -791,11 +1087,11 @@ struct Training {
       float* const offsets[3] = {l.b, l.b_m, l.b_v};
 #pragma unroll
       for (int copy = 0; copy < copies; ++copy) {
-        float* tile = copy == 0 ? block.tile(L) : block.part(choice::at_moments) + (copy - 1) * choice::tile_floats + tile_at(L);
+        float* tile = copy == 0 ? block.template tile<L>() : block.part(choice::at_moments) + (copy - 1) * choice::tile_floats + kTileAt<L>;
         for (int i = thread; i < values(L) * units(L); i += kThreads) {
           const int row = i / units(L), column = i % units(L), input = input_of<L>(row), unit = block.cluster * units(L) + column;
           if (input < width(L - 1) && unit < width(L))
-            f(tile[row * tile_stride(L) + column], weights[copy] + static_cast<long long>(input) * width(L) + unit);
+            f(tile[in_tile(L, row, column)], weights[copy] + static_cast<long long>(input) * width(L) + unit, copy == 0);
         }
       }
       if constexpr (choice::bias) {
@@ -803,7 +1099,7 @@ struct Training {
         for (int copy = 0; copy < 1 + kMoves + kSquares; ++copy)
           for (int j = thread; j < units(L); j += kThreads) {
             const int unit = block.cluster * units(L) + j;
-            if (unit < width(L)) f(biases()[copy * kBiases + bias_at(L) + j], offsets[copy] + unit);
+            if (unit < width(L)) f(biases()[copy * kBiases + kBiasAt<L> + j], offsets[copy] + unit, false);
           }
       }
       each_parameter<L + 1>(f);
@@ -812,12 +1108,14 @@ struct Training {
   WS_DEVICE void begin() {
     for (int i = thread; i < choice::shared_bytes / 4; i += kThreads) block.part(0)[i] = 0.f;
     __syncthreads();
-    each_parameter<1>([](float& here, const float* there) { here = *there; });
+    for (int i = thread; i < choice::tile_floats; i += kThreads) block.part(choice::at_tiles)[i] = raised(0.f);
+    __syncthreads();
+    each_parameter<1>([](float& here, const float* there, bool in_tile) { here = in_tile ? raised(*there) : *there; });
     each_output([](float& here, const float* there) { here = *there; });
     const LayerState& l = a.layers[kHiddenLayers];
     for (int i = thread; i < kTop * O; i += kThreads)
       if (block.cluster * kTop + i / O < width(kHiddenLayers))
-        output_weights()[i] = l.w[static_cast<long long>(block.cluster * kTop + i / O) * O + i % O];
+        output_weights()[i] = operand(l.w[static_cast<long long>(block.cluster * kTop + i / O) * O + i % O]);
     if (choice::bias)
       for (int o = thread; o < O; o += kThreads) output_weights()[kTop * O + o] = l.b[o];
     if (thread == 0) {
@@ -832,9 +1130,8 @@ struct Training {
     find_rows(0);
     copies_commit(), copies_wait<0>();
     __syncthreads();
-    fetch_rows(0, block.slot(1, 0));
     if (a.steps > 1) find_rows(1);
-    copies_commit();
+    fetch_rows<0, 1>(0, block.slot(1, 0));
     cluster_meets();
   }
   template <int L>
@@ -850,7 +1147,7 @@ struct Training {
     if (well && thread == 0) raise(block.end_flag(static_cast<int>(blockIdx.x)), number);
     if (well && thread < kBlocks) well &= wait_for_flag(block.watch, block.end_flag(thread), number, kWaitWeights, a.steps);
     if (meet()) {
-      each_parameter<1>([](float& here, float* there) { *there = here; });
+      each_parameter<1>([](float& here, float* there, bool in_tile) { *there = in_tile ? lowered(here) : here; });
       each_output([](float& here, float* there) { *there = here; });
     }
   }
@@ -886,36 +1183,39 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
 #pragma unroll 1
   for (; training.s < a.steps && training.well; ++training.s) {
     const int s = training.s;
+    // The compiler would compute addresses of all layers before the loop, for which there are no registers.
+    training.thread = kept(training.thread);
     training.number = a.exchange_base + static_cast<uint>(s) + 1;
     const float rate = rates.take();
     training.stamps.begin(s, kPartRows);
     copies_wait<0>();
+    if constexpr (kWide) stores_for_tensor_cores();
     __syncthreads();
     if (s + 2 < a.steps) training.find_rows(s + 2);
     training.forward<1>();
-    if (s > 0) training.hear(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, s - 1);
     training.stamps.begin(s, kPartLosses, kHiddenLayers);
     training.output_sums();
+    FirstProduct<kHiddenLayers> product(training.first_operand<kHiddenLayers>(), training.thread);
+    if constexpr (!kScales || kHiddenLayers > 1) product.prepare();
     training.losses(scaling.scale * per_row);
     training.stamps.begin(s, kPartBackward, kHiddenLayers);
     training.top_gradient();
     training.factors = step_factors(a, rate, scaling.inverse_of_scale(), a.first_step + s);
-    training.backward<kHiddenLayers>(s + 1);
-    bool skip = false;
+    training.backward<kHiddenLayers>(s + 1, product);
     if constexpr (kScales) {
       training.tell_infinite();
       training.move_tile_if<1>(training.turn, [&] {
-        skip = training.any_infinite();
-        return !skip;
+        training.skips = training.any_infinite();
+        return !training.skips;
       });
-      scaling.decide(skip);
-      training.owed = !skip;
+      scaling.decide(training.skips);
+      training.owed = !training.skips;
     }
-    training.move_output(skip);
     training.turn = training.turn == 0 ? kSlots - 1 : training.turn - 1;
   }
   training.stamps.end(a.steps);
   training.move_owed_tiles<2>();
+  if (a.steps > 0 && training.well) training.move_output(a.steps - 1);
   // No block may leave while messages are in flight.
   if (a.steps > 0) training.hear(kOutputWeights, (kTop + 1) * O * 4, kWaitWeights, a.steps - 1);
   training.end();

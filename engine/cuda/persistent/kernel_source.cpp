@@ -73,25 +73,41 @@ std::string flow_products(const Placement& placement) {
          wgmma_in_memory("input_gradient", static_cast<int>(value_of(placement, "slice_columns")), precision, true, true);
 }
 
+// One overload for each number of columns that a task of WideProduct in grid.cuh can have.
+std::string grid_products(const Placement& placement) {
+  if (!value_of(placement, "wide")) return {};
+  std::set<int> columns;
+  const auto add = [&](int64_t all) {
+    for (const int64_t parts : {2, 4}) columns.insert(static_cast<int>((all + 8 * parts - 1) / (8 * parts) * 8));
+  };
+  add(value_of(placement, "batch"));
+  for (int64_t l = 1; l < value_of(placement, "layers"); ++l) add(value_of(placement, "units" + std::to_string(l)));
+  std::string out = wgmma_in_memory("grid_forward", static_cast<int>(value_of(placement, "batch")), Precision::Tf32, false, false);
+  for (const int n : columns) out += wgmma_function("grid_product", n, Precision::Tf32, false);
+  return out;
+}
+
 // The small functions around wgmma, and the products of the residencies that use it.
 std::string wgmma_functions(const Placement& placement) {
   const auto precision = static_cast<Precision>(value_of(placement, "precision"));
   const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
   const bool flows = placement.residency == Residency::Flow;
   const auto batch = flows ? 0 : static_cast<int>(value_of(placement, "batch"));
-  const int inputs = flows ? 0 : 8 * static_cast<int>(value_of(placement, "tiles"));
+  const auto inputs = [&] { return 8 * static_cast<int>(value_of(placement, "tiles")); };
   std::string products;
   if (flows)
     products = flow_products(placement);
+  else if (placement.residency == Residency::Grid)
+    products = grid_products(placement);
   else if (placement.residency == Residency::Cluster)
     products = wgmma_function("forward_product", batch / 2, precision, false) +
                wgmma_function("hidden_product", batch, Precision::Tf32, false) +
-               wgmma_function("backward_product", inputs, precision, halves);
+               wgmma_function("backward_product", inputs(), precision, halves);
   else
     products = wgmma_function("forward_product", batch, precision, false) +
                wgmma_in_memory("layer_product", batch, precision, false, false) +
                wgmma_in_memory("back_product", batch, precision, true, false) +
-               wgmma_in_memory("input_gradient", inputs, precision, true, true) + copy_gradients(placement, precision);
+               wgmma_in_memory("input_gradient", inputs(), precision, true, true) + copy_gradients(placement, precision);
   return "namespace ws::cuda::persistent {\n"
          "__device__ __forceinline__ void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); "
          "}\n"
@@ -112,8 +128,9 @@ std::string wgmma_function(const std::string& name, int columns, Precision preci
 
 std::string wgmma_in_memory(const std::string& name, int columns, Precision precision, bool first_is_transposed,
                             bool second_is_transposed) {
-  return wgmma_text(name, columns, precision, {"unsigned long long a"},
-                    std::string(first_is_transposed ? ", 1" : ", 0") + (second_is_transposed ? ", 1" : ", 0"));
+  const bool halves = precision == Precision::Bf16 || precision == Precision::Fp16;
+  const std::string orders = std::string(first_is_transposed ? ", 1" : ", 0") + (second_is_transposed ? ", 1" : ", 0");
+  return wgmma_text(name, columns, precision, {"unsigned long long a"}, halves ? orders : "");
 }
 
 std::string waited_for(unsigned code) {
@@ -141,7 +158,7 @@ std::string kernel_source(const Placement& placement, bool stamps) {
     case Residency::Block:
       return out + text_of("widths.cuh") + text_of("block.cuh");
     case Residency::Grid:
-      return out + text_of("widths.cuh") + text_of("grid.cuh");
+      return out + wgmma_functions(placement) + text_of("widths.cuh") + text_of("grid.cuh");
     case Residency::Flow:
       return out + wgmma_functions(placement) + text_of("flow.cuh");
     case Residency::None:

@@ -16,7 +16,7 @@ std::string waited_for(unsigned code);
 // Returns the source of a device function with one wgmma whose first operand is in registers. `columns` is a multiple
 // of 8.
 std::string wgmma_function(const std::string& name, int columns, Precision precision, bool second_is_transposed);
-// The same with both operands of 16 bits in shared memory.
+// The same with both operands in shared memory. Only operands of 16 bits can be transposed.
 std::string wgmma_in_memory(const std::string& name, int columns, Precision precision, bool first_is_transposed,
                             bool second_is_transposed);
 

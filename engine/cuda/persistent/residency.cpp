@@ -49,16 +49,17 @@ BudgetLine line(std::string what, int64_t used, int64_t limit, bool bytes) {
 // Assigns parts of the shared memory one after the other.
 class SharedMemory {
  public:
-  explicit SharedMemory(std::vector<Constant>& constants) : constants_(constants) {}
+  explicit SharedMemory(std::vector<Constant>& constants, int64_t alignment = 128)
+      : constants_(constants), alignment_(alignment) {}
   void part(const char* name, int64_t bytes) {
     constants_.push_back({name, bytes_});
-    bytes_ += up(bytes, 128);
+    bytes_ += up(bytes, alignment_);
   }
   int64_t bytes() const { return bytes_; }
 
  private:
   std::vector<Constant>& constants_;
-  int64_t bytes_ = 0;
+  int64_t alignment_, bytes_ = 0;
 };
 
 // Slices of the inputs, one for each block of a cluster of 16. With biases, an input that is always 1 follows the last.
@@ -146,9 +147,8 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   memory.part("at_targets", 4 * rows * (n.loss == LossKind::CrossEntropy ? 1 : s.outputs) * 4);
   memory.part("at_outputs", rows * 64);
   memory.part("at_hidden", batch * own * 4);
-  memory.part("at_w2", 16 * (hidden + 4) * 4);
-  memory.part("at_b2", 64 + 8);
-  out.constants.push_back({"at_dead", out.constants.back().value + 64});
+  memory.part("at_w2", (n.precision == Precision::Fp16 ? 2 : 1) * (16 * (hidden + 4) * 4 + 64));
+  memory.part("at_dead", 12);
   memory.part("at_sums", warps * rows * 64);
   memory.part("at_small", 4 * 16 * 48);
   memory.part("at_barriers", 16 * 8);
@@ -165,8 +165,7 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
                                                  {"half_partials", s.half_partials},
                                                  {"shared_bytes", out.shared_bytes},
                                                  {"gradient_stride", gradient_stride},
-                                                 {"output_steps", output_steps},
-                                                 {"load_at", n.precision == Precision::Fp16 ? 2 : 0}})
+                                                 {"output_steps", output_steps}})
     out.constants.push_back(c);
 }
 
@@ -369,42 +368,56 @@ Placement place_rows(const Network& n, const Limits& limits) {
 
 constexpr int kGridCluster = 8, kGridThreads = 512;
 
-// Same as in grid.cuh.
-int64_t stride_of(int64_t n) { return n % 16 == 0 ? n + 4 : n; }
+// Units of a layer that one of so many clusters owns.
+int64_t grid_units(int64_t width, int64_t clusters) { return up(up(width, clusters) / clusters, 4); }
+
+// As few clusters as give each the same units: fewer take part in each exchange.
+int64_t grid_clusters(const Network& n, const Limits& limits) {
+  int64_t clusters = limits.clusters_of_8;
+  const auto same = [&](int64_t fewer) {
+    return std::all_of(n.widths.begin() + 1, n.widths.end() - 1,
+                       [&](int64_t width) { return grid_units(width, fewer) == grid_units(width, clusters); });
+  };
+  int64_t found = clusters;
+  while (limits.compute >= 90 && found > 1 && same(found - 1)) --found;
+  return found;
+}
 
 // Computes the slices of the layers and the parts of the shared memory.
-void share_grid_memory(const Network& n, int64_t clusters, bool state_shared, Placement& out) {
-  const int64_t layers = static_cast<int64_t>(n.widths.size()) - 2, batch = up(n.batch, 16),
+// `in_memory`: wgmma reads the weights of the forward products from shared memory, which takes a few zeros there.
+void share_grid_memory(const Network& n, const Limits& limits, bool state_shared, bool in_memory, Placement& out) {
+  const int64_t layers = static_cast<int64_t>(n.widths.size()) - 2, batch = up(n.batch, 32), clusters = grid_clusters(n, limits),
                 rows = batch / kGridCluster, outputs = n.widths.back(), moments = moments_of(n.optimizer);
+  const bool wide = limits.compute == 90 && n.precision != Precision::Fp32;  // products with wgmma
   const int64_t inputs_own = up(n.widths[0], kGridCluster) / kGridCluster;
-  int64_t values = up(inputs_own, 4), tile = 0, row = 0, region = 0, biases = 0, top = 0, exchange = 0;
+  int64_t values = up(inputs_own, 4), tile = 0, zeros = 0, row = 0, region = 0, biases = 0, top = 0, exchange = 0;
   out.constants.push_back({"inputs_own", inputs_own});
   out.constants.push_back({"inputs_each", values});
   out.row_bytes = kGridCluster * values * 4;
   for (int64_t l = 1; l <= 5; ++l) {
-    const int64_t units = l <= layers ? up(up(n.widths[static_cast<size_t>(l)], clusters) / clusters, 4) : 0;
+    const int64_t units = l <= layers ? grid_units(n.widths[static_cast<size_t>(l)], clusters) : 0;
     out.constants.push_back({"units" + std::to_string(l), units});
     if (l > layers) continue;
-    tile += values * stride_of(units);
-    row = std::max(row, batch * stride_of(values));
-    region = std::max(region, batch * stride_of(units));
-    if (l > 1) exchange += clusters * clusters * batch * top;
+    tile += values * units;
+    zeros = values / 4 % 2 ? std::max(zeros, units * 16) : zeros;
+    row = std::max(row, values / 4 * (4 * batch + 4));
+    region = std::max({region, units / 4 * (4 * batch + 4), batch / 4 * (4 * units + 4), kGridCluster * (units * rows + 4)});
+    if (l > 1) exchange += clusters * clusters * batch * top / (wide ? 2 : 1);
     exchange += batch * clusters * units;
     biases += units, top = units;
     values = up(up(n.widths[static_cast<size_t>(l)], kGridCluster) / kGridCluster, 4);
   }
   exchange += 2 * clusters * batch * outputs * 2;
   const bool scales = n.precision == Precision::Fp16;
-  const int64_t slope_bytes = n.activation == Activation::Relu || n.activation == Activation::None ? 1 : 4;
   const int64_t own_rows = up(top + 1, kGridCluster) / kGridCluster;
   const int64_t targets = n.loss == LossKind::CrossEntropy ? 1 : outputs;
-  SharedMemory memory(out.constants);
+  SharedMemory memory(out.constants, 16);
   memory.part("at_tiles", tile * 4);
+  memory.part("at_zeros", in_memory ? zeros : 0);
   memory.part("at_moments", state_shared ? tile * moments * 4 : 0);
   memory.part("at_slots", (scales ? layers + 1 : std::max<int64_t>(layers, 2)) * row * 4);
   memory.part("at_regions", (scales ? 2 + layers : 2) * region * 4);
   memory.part("at_biases", (1 + moments) * biases * 4);
-  memory.part("at_slopes", rows * biases * slope_bytes);
   memory.part("at_top", rows * top * 4);
   memory.part("at_output", (top + 1) * outputs * 4);
   memory.part("at_output_inbox", kGridCluster * own_rows * outputs * 4);
@@ -422,7 +435,8 @@ void share_grid_memory(const Network& n, int64_t clusters, bool state_shared, Pl
                                                  {"cluster", kGridCluster},
                                                  {"clusters", clusters},
                                                  {"state_shared", state_shared},
-                                                 {"slope_bytes", slope_bytes},
+                                                 {"forward_in_memory", in_memory},
+                                                 {"wide", wide},
                                                  {"tile_floats", tile},
                                                  {"slot_floats", row},
                                                  {"region_floats", region},
@@ -433,7 +447,7 @@ void share_grid_memory(const Network& n, int64_t clusters, bool state_shared, Pl
 Placement place_grid(const Network& n, const Limits& limits) {
   Placement out;
   const auto layers = static_cast<int64_t>(n.widths.size()) - 2;
-  const int64_t clusters = limits.clusters_of_8;
+  const int64_t clusters = grid_clusters(n, limits);
   if (limits.compute < 90)
     out.why_not = kNeedsClusters;
   else if (layers < 1)
@@ -443,7 +457,7 @@ Placement place_grid(const Network& n, const Limits& limits) {
         "a grid", {{"hidden layers", layers, 5}, {"outputs", n.widths.back(), 32}, {"rows of a batch", n.batch, 128}});
   if (!out.why_not.empty()) return out;
   // The last row of a block's output weights holds the biases. A thread updates one of these weights.
-  const int64_t top = up(up(n.widths[n.widths.size() - 2], clusters) / clusters, 4),
+  const int64_t top = grid_units(n.widths[n.widths.size() - 2], clusters),
                 moved = up(top + 1, kGridCluster) / kGridCluster * n.widths.back();
   if (moved > kGridThreads) {
     out.why_not = "a block of the grid moves at most " + std::to_string(kGridThreads) +
@@ -451,12 +465,13 @@ Placement place_grid(const Network& n, const Limits& limits) {
     return out;
   }
   const bool moments = moments_of(n.optimizer) > 0;
-  for (const bool state_shared : {true, false}) {
+  constexpr std::pair<bool, bool> tries[] = {{true, true}, {true, false}, {false, true}, {false, false}};
+  for (const auto& [state_shared, in_memory] : tries) {
     if (!state_shared && !moments) break;
     out = Placement{};
     add_choices(n, out.constants);
     add_widths(n, out.constants);
-    share_grid_memory(n, clusters, state_shared && moments, out);
+    share_grid_memory(n, limits, state_shared && moments, in_memory, out);
     if (out.shared_bytes <= limits.shared_bytes) break;
   }
   out.cluster = kGridCluster, out.blocks = static_cast<int>(clusters) * kGridCluster, out.threads = kGridThreads;

@@ -17,7 +17,7 @@ enum class Residency {
   Block,    // weights in the shared memory of one block
   Cluster,  // weights in the registers of 16 blocks; several such clusters share a larger batch
   Copies,   // first layer as in Cluster, the other layers in every block
-  Grid,     // weights in the shared memory of all multiprocessors
+  Grid,     // weights in the shared memory of most multiprocessors
   Flow,     // weights in the L2 cache, and the rows of the whole data set flow through all multiprocessors
 };
 std::string_view to_string(Residency residency);

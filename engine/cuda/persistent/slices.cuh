@@ -9,12 +9,6 @@ constexpr int kTiles = choice::tiles;     // tiles of 8 inputs
 constexpr int kDepth = kHalves ? 16 : 8;  // inputs per wgmma
 constexpr int kForwardSteps = choice::row_values / kDepth;
 
-// Describes an operand of wgmma in shared memory. `along_k`, `across_k`: bytes from one core matrix to the next.
-WS_DEVICE ulong matrix(uint address, uint along_k, uint across_k) {
-  return static_cast<ulong>((address & 0x3FFFF) >> 4) | (static_cast<ulong>(along_k >> 4) << 16) |
-         (static_cast<ulong>(across_k >> 4) << 32);
-}
-
 // The register operands of some products.
 template <int Steps>
 struct Operands {

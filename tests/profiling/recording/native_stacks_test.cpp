@@ -98,7 +98,8 @@ OpTag g_op = kNoOp;
 
 std::string functions_of(OpTag op) {
   std::string text;
-  for (const CodeFrame& frame : stack_of(op_info(op))) text += frame.function + ";";
+  const OpInfo info = op_info(op);
+  for (const CodeFrame& frame : stack_of(info)) text += frame.function + ";";
   return text;
 }
 

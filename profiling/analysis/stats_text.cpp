@@ -192,7 +192,7 @@ std::string to_text(const TraceStats& s, const std::vector<std::string>& columns
   if (const std::string cost = tracing_cost_text(s.tracing_cost); !cost.empty()) text += "tracing cost " + cost + "\n";
   text += gpu_text(s) + step_text(s.step, s.graphs > 0 && !s.step.work.contains(kWholeGraphs));
   if (!s.by_name.empty()) text += rows_text(s.by_name, "kernels", columns);
-  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops on the CPU", columns);
+  if (!s.cpu_ops.empty()) text += rows_text(s.cpu_ops, "ops", columns);
   return text + s.call_tables + s.memory_tables;
 }
 

@@ -102,10 +102,10 @@ function(warpscope_test name)
 endfunction()
 
 # warpscope_share_cores([WAITS TESTS...] [TIMES TESTS...] [LONG TESTS...] [THOROUGH TESTS...]): last in a folder of tests,
-# tells ctest what runs beside what. tests/run gives out two slots a core. A test takes two; one that mostly waits takes
-# one. TIMES have bounds that are times: they run one after the other. LONG ones, over 20 s, begin first, or the end waits
-# for one of them. THOROUGH ones repeat what others check, at more places or for a longer time: only tests/run --ci has
-# time for them.
+# tells ctest which tests may run at the same time. tests/run has six slots, for two cores. A test takes two, because many wait
+# now and then; one that mostly waits takes one. TIMES have limits of time: they run one after the other. LONG ones take
+# over 20 s and begin first, so that no core waits for them at the end. THOROUGH ones repeat what other tests check, at
+# more places or for a longer time: only tests/run --ci runs them.
 function(warpscope_share_cores)
   cmake_parse_arguments(arg "" "" "WAITS;TIMES;LONG;THOROUGH" ${ARGN})
   get_property(_all DIRECTORY PROPERTY TESTS)

@@ -1,4 +1,4 @@
-# Finds the CUDA toolkit and picks the architectures: those of the machine's GPU, else a short list that ends in PTX.
+# Finds the CUDA toolkit and picks the architectures: that of the machine's GPU, or a short list that ends in PTX.
 set(WARPSCOPE_HAVE_CUDA OFF)
 if(WARPSCOPE_CUDA)
   include(CheckLanguage)
@@ -30,10 +30,10 @@ if(WARPSCOPE_CUDA)
   endif()
 endif()
 
-# Whether this compiler is known to keep every kernel of ours in registers on every GPU that the build is for.
+# True if this compiler is known to keep every kernel of ours in registers, on every GPU that the build is for.
 function(warpscope_knows_no_spills out)
   set(_made_for ${CMAKE_CUDA_ARCHITECTURES})
-  if(_made_for STREQUAL "native")  # which that is, the driver says; several kinds of GPU are none that is known
+  if(_made_for STREQUAL "native")  # the GPUs that the driver reports; with several kinds we cannot know
     find_program(NVIDIA_SMI nvidia-smi)
     if(NVIDIA_SMI)
       execute_process(COMMAND ${NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
@@ -51,10 +51,10 @@ function(warpscope_knows_no_spills out)
   endif()
 endfunction()
 
-# warpscope_report_spills(TARGET [warn-on-local-memory-usage]): registers of a kernel that spill into local memory are
-# reported by the compiler for every architecture of the build, and with the option arrays that it keeps there, too.
-# Where it is known to find none that is an error; elsewhere (another GPU of a machine's own, a newer compiler) a kernel
-# is only slower, and the build goes on with a warning.
+# warpscope_report_spills(TARGET [warn-on-local-memory-usage]): the compiler reports registers of a kernel that spill into
+# local memory, for every architecture of the build. With the option it also reports arrays that it keeps there.
+# This is an error where the compiler is known to find none. Elsewhere (another GPU, a newer compiler) a kernel is only
+# slower, so the build goes on with a warning.
 function(warpscope_report_spills target)
   warpscope_knows_no_spills(_known)
   if(NOT _known)
@@ -67,8 +67,8 @@ function(warpscope_report_spills target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=${_more}--warn-on-spills>)
 endfunction()
 
-# warpscope_cuda_unit(OUT NAME SOURCES...): appends to OUT the sources as one unit, because reading CUDA's headers takes 3 s of
-# each. (CMake's own unity builds leave CUDA out before 3.31.)
+# warpscope_cuda_unit(OUT NAME SOURCES...): appends the sources to OUT as one unit, because CUDA's headers take 3 s of each
+# source. (Before 3.31, CMake's own unity builds leave CUDA out.)
 function(warpscope_cuda_unit out name)
   set(_unit ${ARGN})
   if(WARPSCOPE_UNITY)

@@ -1,6 +1,6 @@
-# Sets of heavy headers, each parsed once and shared by all folders of its kind: plain, the same for code that is compiled
-# with more optimization (GCC cannot mix the two), with Qt's widgets. A header must be worth it: what its inline functions
-# use of templates is instantiated in every source, 1.5 s for <qcustomplot.h>, 0.4 s for <nlohmann/json.hpp>.
+# Sets of heavy headers. Each is parsed once and shared by all folders of its kind: plain, fast (plain with more
+# optimization, because GCC cannot mix two levels), widgets (Qt's). A header must be worth it: each source instantiates the
+# templates that its inline functions use, for 1.5 s with <qcustomplot.h> and 0.4 s with <nlohmann/json.hpp>.
 function(_warpscope_headers kind)
   cmake_parse_arguments(arg "FAST" "" "LIBRARIES;HEADERS" ${ARGN})
   add_library(headers_${kind} OBJECT ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)

@@ -35,16 +35,16 @@ if(WARPSCOPE_SANITIZE)
   add_link_options(-fsanitize=${_sanitizers})
 endif()
 
-# warpscope_unity(TARGET): its sources are compiled a dozen at a time, because reading the headers is most of the work.
+# warpscope_unity(TARGET): compiles a dozen of its sources at once, because headers and their templates are most of the work.
 function(warpscope_unity target)
   if(WARPSCOPE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-    # A class of one source with a member of an unnamed namespace of the same source: there, the compiler thinks of a header.
+    # GCC takes an included source for a header, and warns of a class with a member from an unnamed namespace.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# warpscope_optimize(TARGET LEVEL): in release builds. Code that waits for disks, people or the GPU is not worth more than 1.
+# warpscope_optimize(TARGET LEVEL): in release builds. Level 1 does for code that waits for disks, people or the GPU.
 function(warpscope_optimize target level)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O${level}>)
 endfunction()
@@ -68,7 +68,7 @@ function(warpscope_precompile target)
   endif()
 endfunction()
 
-# What nearly every source file of the Qt-free libraries reads.
+# Headers that nearly every source of the libraries without Qt includes.
 set(WARPSCOPE_COMMON_HEADERS <algorithm> <chrono> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
   <sstream> <string> <thread> <vector>)
 

@@ -1,4 +1,4 @@
-# Shared by app/run and tests/run: what must be installed, where the build lies, one line for each thing that is left out.
+# Shared by app/run and tests/run: installs packages, configures and builds, and says in one line what is left out.
 # Sourced, not run. The caller has set `root`.
 
 readonly tools=(g++ cmake ninja-build ccache pkg-config)
@@ -18,7 +18,7 @@ as_root() {
   fi
 }
 
-# Debian 12 and Ubuntu 24.04 name Qt's SVG headers differently from one another's older releases.
+# The package of Qt's SVG headers: older releases have another name for it.
 svg_package() {
   local name
   for name in qt6-svg-dev libqt6svg6-dev; do
@@ -27,8 +27,8 @@ svg_package() {
   echo qt6-svg-dev
 }
 
-# What opens exported pages in a test: none where a browser is there, or where the distribution has none as a package
-# (the test says so, then).
+# The browser that opens exported pages in a test. Empty if one is installed, or if the distribution has no package of one:
+# then the test says so.
 browser_package() {
   local name
   for name in chromium chromium-browser chromium-headless-shell google-chrome chrome; do
@@ -71,7 +71,7 @@ find_cuda() {
 }
 
 has_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
-# GPU code for the GPU that is here. Without one nothing can run it: then PTX, which is the quickest to make.
+# GPU code for the GPU of this machine. Without a GPU nothing runs it here: PTX is the quickest to make.
 gpu_options() { has_gpu && echo -DCMAKE_CUDA_ARCHITECTURES=native || echo -DCMAKE_CUDA_ARCHITECTURES=90-virtual; }
 # Without a GPU, the tests that need one are not built.
 test_options() { echo -DWARPSCOPE_TESTS=ON; has_gpu && echo -DWARPSCOPE_GPU_TESTS=ON || echo -DWARPSCOPE_GPU_TESTS=OFF; }
@@ -87,7 +87,7 @@ jobs() {
   echo $((cores < fit ? cores : fit))
 }
 
-# configure PRESET CMAKE_ARGUMENTS...: only when there is a reason to; ninja itself re-runs CMake when a CMakeLists changes.
+# configure PRESET CMAKE_ARGUMENTS...: only if the arguments changed; ninja runs CMake again when a CMakeLists.txt changes.
 configure() {
   local preset="$1" folder="$root/build/$1"
   shift

@@ -310,7 +310,9 @@ void SplitPane::paintEvent(QPaintEvent* event) {
                      runs_.empty() ? tr("Tick a run, or press Train")
                      : runs_.front()->live()
                          ? tr("Filled with the first traced steps")
-                         : tr("No step of this run was traced. Choose a trace level and train again."));
+                     : runs_.front()->command.isEmpty()
+                         ? tr("No step of this run was traced. Choose a trace level and train again.")
+                         : tr("No steps were found in this program. Mark them with warpscope.step()."));
     return;
   }
   paintTable(painter, paintBars(painter, kBarsTop) + 2);

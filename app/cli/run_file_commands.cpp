@@ -181,6 +181,11 @@ int multiprocessor_stats(const StatsArguments& a) {
       [](prof::StoredSpans& spans) { return spans.multiprocessors(); });
 }
 
+// A program that did nothing but run Python: all figures of its steps and kernels would be zero.
+bool only_host(const prof::TraceStats& stats) {
+  return stats.steps == 0 && stats.by_name.empty() && stats.cpu_ops.empty() && stats.api_calls == 0 && stats.activity.untraced == 0;
+}
+
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
   const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause";
@@ -198,6 +203,10 @@ int stats(const StatsArguments& a) {
   const prof::RunData run = read(a.files);
   if (print_program(run, a)) return kDone;
   prof::TraceStats stats = prof::run_stats(run, by->second);
+  if (!a.json && only_host(stats) && prof::has_samples(run.trace)) {
+    print_table(heading(run.summary) + prof::host_text(prof::host_stacks(run.trace)));
+    return kDone;
+  }
   if (!a.json && terminal_width())  // the end of a name fits only without its namespaces
     for (prof::KernelRow& row : stats.by_name) row.key = prof::plain_kernel_name(row.key);
   if (a.json) return std::printf("%s\n", prof::to_json(stats, a.by).c_str()), kDone;

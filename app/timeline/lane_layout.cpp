@@ -209,7 +209,9 @@ void number_callers(std::vector<Lane>& lanes, const std::vector<prof::Track>& tr
 
 // Numbers the range rows if there are several: PyTorch runs backward functions on their own thread.
 void number_ranges(std::vector<Lane>& lanes, const std::vector<prof::Track>& tracks) {
-  const auto first = [&tracks](const Lane& lane) { return is_range_row(tracks[lane.tracks[0]]) && !lane.title.isEmpty(); };
+  const auto first = [&tracks](const Lane& lane) {
+    return lane.track_kind == TrackKind::Phases && is_range_row(tracks[lane.tracks[0]]) && !lane.title.isEmpty();
+  };
   if (std::ranges::count_if(lanes, first) < 2) return;
   int number = 0;
   for (Lane& lane : lanes)
@@ -298,9 +300,9 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   join_rows(lanes, tracks);
   name_only_thread(lanes, style.streams);
   number_callers(lanes, tracks);
-  if (!source.gpu_steps) number_ranges(lanes, tracks);
   keep_some_inner(lanes, settings);
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
+  if (!source.gpu_steps) number_ranges(lanes, tracks);
   if (settings.small) join_copies(lanes);
   return lanes;
 }

@@ -60,7 +60,7 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     const bool counted = run->summary->steps > 0;  // else it is a trace that does not say how many
     if (counted) weak_ = tr(" · %1 steps in %2").arg(steps, duration_text(run->summary->wall_s));
     if (counted) shorter_ = tr(" · %1 steps").arg(steps);
-    if (!counted && run->origin == RunOrigin::Imported) strong_ = tr("imported");
+    if (!counted && run->origin == RunOrigin::Imported) strong_ = run->command.isEmpty() ? tr("imported") : tr("recorded");
     if (run->shipped) shortest_ = shorter_, shorter_ = weak_, weak_ += " · " + origin_text(*run);
     done_ = run->summary->status == RunStatus::Finished ? 1 : 0;
   }

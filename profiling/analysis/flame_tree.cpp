@@ -20,6 +20,8 @@ class FlameBuilder {
     for (FlameNode& node : tree_)
       std::ranges::stable_sort(node.inside, std::greater<>{},
                                [this](uint32_t i) { return std::max(tree_[i].ns, tree_[i].before); });
+    // Threads that wait all the time have the most samples.
+    std::ranges::stable_partition(tree_[0].inside, [this](uint32_t i) { return tree_[i].function == "MainThread"; });
     return std::move(tree_);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <unordered_map>
@@ -177,17 +178,43 @@ std::string cublas_name(const std::string& name) {
          name.substr(types, layout - types);
 }
 
+constexpr std::string_view kGenericNames[] = {"Kernel", "Kernel2", "kernel", "device_kernel"};
+bool is_generic(std::string_view name) { return std::ranges::find(kGenericNames, name) != std::end(kGenericNames); }
+
+// "ImplicitGemmConvolution" for "_ZN7cutlass6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS1_…": a symbol that no
+// demangler reads.
+std::string name_in_symbol(std::string_view symbol) {
+  std::string_view last;
+  for (size_t at = 2; at < symbol.size();) {
+    size_t length = 0;
+    const char c = symbol[at];
+    if (c >= '1' && c <= '9') {
+      const auto [end, failed] = std::from_chars(symbol.data() + at, symbol.data() + symbol.size(), length);
+      at = static_cast<size_t>(end - symbol.data());
+      if (failed != std::errc() || length > symbol.size() - at) break;
+      last = symbol.substr(at, length), at += length;
+    } else if (c == 'S') {  // a name that stood there before: S_, S1_
+      at = std::min(symbol.find('_', at), symbol.size() - 1) + 1;
+    } else if ((c == 'I' || c == 'E') && !last.empty() && !is_generic(last)) {
+      break;
+    } else {
+      ++at;
+    }
+  }
+  return std::string(last.empty() ? symbol : last);
+}
+
 }  // namespace
 
 std::string short_kernel_name(const std::string& name) {
+  if (name.starts_with("_Z")) return name_in_symbol(name);
   std::string bare = without_brackets(name);
   while (!bare.empty() && bare.back() == ' ') bare.pop_back();
   const bool words = bare == name && !name.starts_with("void ");  // not a signature: "graph 2", "copy pinned → device"
   if (auto space = bare.find_last_of(' '); space != std::string::npos && !words) bare = bare.substr(space + 1);
   if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
   // "Kernel<sm90_gemm_bias>": the argument says more than the name.
-  static constexpr std::string_view kGeneric[] = {"Kernel", "Kernel2", "kernel", "device_kernel"};
-  if (std::find(std::begin(kGeneric), std::end(kGeneric), bare) != std::end(kGeneric))
+  if (is_generic(bare))
     if (const auto open = name.find('<'); open != std::string::npos) {
       std::string argument = name.substr(open + 1, name.find_first_of("<>,(", open + 1) - open - 1);
       if (const auto colon = argument.rfind("::"); colon != std::string::npos) argument = argument.substr(colon + 2);

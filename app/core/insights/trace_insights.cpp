@@ -7,6 +7,7 @@
 
 #include "app/core/insights/program_insights.h"
 #include "profiling/analysis/activity.h"
+#include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
@@ -176,17 +177,15 @@ struct Judged {
 
 using Found = std::optional<Insight>;
 
-// Says what the host did while the GPU was idle.
-std::string why_idle(const Judged& j) {
+// What the host did while the GPU was idle.
+std::pair<Meaning, const char*> why_idle(const Judged& j) {
   const std::pair<Meaning, const char*> causes[] = {
       {Meaning::Allocation, "Most of that time, the host is in the allocator."},
       {Meaning::Sync, "Most of that time, the host waits for finished work, and only then prepares the next launch."},
-      {Meaning::Launch, "Most of that time, the next launch is on its way from the host. Launch more at once: larger batches, "
-                        "fused kernels, a CUDA graph (in PyTorch: torch.compile with mode=\"reduce-overhead\")."},
+      {Meaning::Launch, "Most of that time, the next launch is on its way from the host."},
       {Meaning::Idle, "Most of that time, the host does work outside CUDA. Look at its own code there, at data "
                       "loading, or at Python."}};
-  const auto most = std::ranges::max_element(causes, {}, [&](const auto& cause) { return j.part(cause.first); });
-  return most->second;
+  return *std::ranges::max_element(causes, {}, [&](const auto& cause) { return j.part(cause.first); });
 }
 
 Found idle_gpu(const Judged& j) {
@@ -194,8 +193,12 @@ Found idle_gpu(const Judged& j) {
   if (j.seen.kernels == 0 || idle < kIdle * j.wall()) return {};
   // A GPU that worked was not idle for 100 %.
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
+  const auto [cause, advice] = why_idle(j);
   return insight("idle GPU", "the GPU does nothing for " + share + " of " + (j.look.whole ? "" : "the steps, ") + time(j.wall()),
-                 why_idle(j), Meaning::Idle, idle, j.gap());
+                 advice + std::string(prof::has_samples(*j.look.trace)
+                                          ? " The flame graph “While the GPU waited” (stats --by gaps) shows what the host did."
+                                          : ""),
+                 cause, idle, j.gap());
 }
 
 Found tiny_kernels(const Judged& j) {
@@ -302,6 +305,11 @@ prof::TimeRange steps_of(const TraceLook& look) {
                                  : prof::TimeRange{look.begin, look.end};
 }
 
+TraceLook judged_part(const TraceLook& look) {
+  const prof::TimeRange steps = steps_of(look);
+  return {look.trace, steps.begin, steps.end, look.whole && steps == prof::TimeRange{look.begin, look.end}};
+}
+
 RunFacts facts_of(const TraceLook& look) {
   prof::Breakdown parts = prof::breakdown(*look.trace, look.begin, look.end);
   parts.steps = look.end > look.begin ? 1 : 0;
@@ -313,8 +321,7 @@ RunFacts facts_of(const TraceLook& look) {
 std::vector<Insight> trace_insights(const TraceLook& look) {
   std::vector<Insight> found;
   if (look.end <= look.begin) return found;
-  const prof::TimeRange steps = steps_of(look);
-  const TraceLook part{look.trace, steps.begin, steps.end, look.whole && steps == prof::TimeRange{look.begin, look.end}};
+  const TraceLook part = judged_part(look);
   const Seen seen = look_at(part);
   const RunFacts facts = facts_of(part);
   const Judged judged{part, seen, facts, prof::activity(*part.trace, part.begin, part.end)};

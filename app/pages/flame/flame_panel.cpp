@@ -23,10 +23,21 @@ namespace ws::app {
 namespace {
 
 constexpr int kSoonMs = 150, kLiveMs = 1000;
-constexpr FlameTime kTimes[] = {FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
+constexpr FlameTime kTimes[] = {FlameTime::InSteps, FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
 
 bool has_gpu(const Run& run) {
   return std::ranges::any_of(run.trace.tracks(), [](const prof::Track& track) { return on_gpu(track) && track.spans > 0; });
+}
+
+// From the first step to the last: a program's start often takes longer. Empty if it has no steps.
+TimeRange steps_of(const Run& run) {
+  TimeRange range{prof::kAlways, -prof::kAlways};
+  for (const prof::Track& track : run.trace.tracks())
+    if (track.kind == prof::TrackKind::Steps)
+      prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& step) {
+        range = {std::min(range.begin, step.start), std::max(range.end, step.end())};
+      });
+  return range;
 }
 
 }  // namespace
@@ -85,15 +96,22 @@ void FlamePanel::setRun(Run* run) {
   refresh();
 }
 
-void FlamePanel::setTime(FlameTime time) { time_ = time, refresh(); }
+void FlamePanel::setTime(FlameTime time) { chosen_ = time, refresh(); }
+
+FlameTime FlamePanel::time() const {
+  if (chosen_ && offers(*chosen_)) return *chosen_;
+  return offers(FlameTime::InSteps) ? FlameTime::InSteps : FlameTime::Host;
+}
 
 bool FlamePanel::offers(FlameTime time) const {
-  if (!run_ || time == FlameTime::Host) return true;
+  if (!run_ || time == FlameTime::Host) return time == FlameTime::Host;
+  if (time == FlameTime::InSteps) return steps_of(*run_).length() > 0 && prof::has_samples(run_->trace);
   return time == FlameTime::WhileGpuWaited ? has_gpu(*run_) : prof::has_launch_stacks(run_->trace);
 }
 
 QString FlamePanel::timeText(FlameTime time) const {
   if (time == FlameTime::Launched) return run_ && has_gpu(*run_) ? tr("Kernels by launching stack") : tr("Ops by stack");
+  if (time == FlameTime::InSteps) return tr("In the steps");
   return time == FlameTime::Host ? tr("All time") : tr("While the GPU waited");
 }
 
@@ -101,38 +119,43 @@ void FlamePanel::refreshSoon() {
   if (isVisible() && !soon_.isActive()) soon_.start(run_ && run_->live() ? kLiveMs : kSoonMs);
 }
 
-TimeRange FlamePanel::range() const {
+std::optional<TimeRange> FlamePanel::selected() const {
   for (const RunRange& part : selection_->ranges())
     if (part.run == run_) return part.range;
-  return {-prof::kAlways, prof::kAlways};
+  return {};
+}
+
+TimeRange FlamePanel::range() const {
+  if (const auto part = selected()) return *part;
+  return time() == FlameTime::InSteps ? steps_of(*run_) : TimeRange{-prof::kAlways, prof::kAlways};
 }
 
 prof::HostStacks FlamePanel::stacks() const {
   if (!run_) return {};
-  if (time_ == FlameTime::Launched) return prof::launch_stacks(run_->trace, range());
-  return prof::host_stacks(run_->trace, {.gaps_only = time_ == FlameTime::WhileGpuWaited, .range = range()});
+  if (time() == FlameTime::Launched) return prof::launch_stacks(run_->trace, range());
+  return prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuWaited, .range = range()});
 }
 
 QString FlamePanel::emptyText() const {
   if (!run_) return tr("Tick a recorded program.");
-  if (time_ == FlameTime::Launched) return tr("Nothing was launched in the selected range. Clear the selection in the timeline.");
-  if (range().begin != -prof::kAlways)
+  if (time() == FlameTime::Launched) return tr("Nothing was launched in the selected range. Clear the selection in the timeline.");
+  if (selected())
     return tr("No stack was sampled in the selected range. Clear the selection in the timeline.");
-  return time_ == FlameTime::WhileGpuWaited ? tr("No stack was sampled while the GPU waited.")
+  return time() == FlameTime::WhileGpuWaited ? tr("No stack was sampled while the GPU waited.")
                                             : tr("No stacks were sampled. Record a Python program at level modules or above.");
 }
 
 void FlamePanel::refresh() {
-  if (!offers(time_)) time_ = FlameTime::Host;
-  mode_->setVisible(run_ && (offers(FlameTime::WhileGpuWaited) || offers(FlameTime::Launched)));
-  mode_->setText(timeText(time_));
+  const FlameTime shown = time();
+  mode_->setVisible(std::ranges::count_if(kTimes, [this](FlameTime one) { return offers(one); }) > 1);
+  mode_->setText(timeText(shown));
   prof::FlameTree tree = prof::flame_tree(stacks());
-  const QString scope = range().begin != -prof::kAlways ? tr("of the selected range") : tr("of the whole run");
-  const QString amount = time_ != FlameTime::Launched ? tr("%1 sampled, %2") : has_gpu(*run_) ? tr("%1 of kernels, %2") : tr("%1 of ops, %2");
+  const QString scope = selected() ? tr("of the selected range") : shown == FlameTime::InSteps ? tr("of the steps") : tr("of the whole run");
+  const QString amount = shown != FlameTime::Launched ? tr("%1 sampled, %2") : has_gpu(*run_) ? tr("%1 of kernels, %2") : tr("%1 of ops, %2");
   note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
   pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is ticked"), note_);
   view_->setEmptyText(emptyText());
-  view_->setRootText(time_ != FlameTime::Launched ? tr("all threads") : has_gpu(*run_) ? tr("all kernels") : tr("all ops"));
+  view_->setRootText(shown != FlameTime::Launched ? tr("all threads") : has_gpu(*run_) ? tr("all kernels") : tr("all ops"));
   view_->setTree(std::move(tree));
 }
 

@@ -17,7 +17,7 @@ namespace ws::app {
 class FlameView;
 class Pane;
 
-enum class FlameTime { Host, WhileGpuWaited, Launched };
+enum class FlameTime { InSteps, Host, WhileGpuWaited, Launched };
 
 class FlamePanel : public QWidget {
   Q_OBJECT
@@ -42,7 +42,9 @@ class FlamePanel : public QWidget {
   void refreshSoon();
   void showMatches();
   void askForFile();
+  std::optional<TimeRange> selected() const;
   TimeRange range() const;
+  FlameTime time() const;  // the chosen one; if this run does not offer it, the steps, or all time
   prof::HostStacks stacks() const;
   bool offers(FlameTime time) const;
   QString timeText(FlameTime time) const;
@@ -57,7 +59,7 @@ class FlamePanel : public QWidget {
   QPushButton* mode_;
   QTimer soon_;
   QString note_;
-  FlameTime time_ = FlameTime::Host;
+  std::optional<FlameTime> chosen_;
 };
 
 }  // namespace ws::app

@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <cmath>
 
 #include "app/widgets/table_style.h"
@@ -74,8 +75,9 @@ void EvidenceBars::paintRow(QPainter& painter, const Row& row, const QRectF& box
                    nameOf(row.kind));
   double x = box.left() + kNameWidth;
   const QRectF bar(x, box.top() + 4, row.us * scale, box.height() - 8);
+  const bool all = std::ranges::none_of(row.parts, [this](const Part& part) { return part.meaning == look_at_; });
   for (const Part& part : row.parts) {
-    painter.setOpacity(part.meaning == look_at_ || look_at_ == Meaning::Other ? 1.0 : static_cast<double>(kAside));
+    painter.setOpacity(all || part.meaning == look_at_ ? 1.0 : static_cast<double>(kAside));
     draw_fill(painter, QRectF(x, bar.top(), part.us * scale, bar.height()), meaning_brush(part.meaning));
     x += part.us * scale;
   }

@@ -41,7 +41,7 @@ namespace {
 std::vector<Insight> found_in_steps(const Run& run, RunFacts& facts) {
   if (!run.hasChoices()) {
     const TraceLook look = look_of(run.trace);
-    facts = facts_of(look);
+    facts = facts_of(judged_part(look));
     return trace_insights(look);
   }
   facts = facts_of_run(run);

@@ -176,6 +176,13 @@ TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
   EXPECT_EQ(short_kernel_name("void ws::cuda::relu(float*)"), "relu");
   EXPECT_EQ(short_kernel_name("unsigned int scan<int>(int*)"), "scan");
   EXPECT_EQ(short_kernel_name("void plain"), "plain");
+  // Symbols that no demangler reads.
+  EXPECT_EQ(short_kernel_name("_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS1_11threadblock22ImplicitG"),
+            "ImplicitGemmConvolution");
+  EXPECT_EQ(short_kernel_name("_Z4gemmILi3EXX"), "gemm");
+  EXPECT_EQ(short_kernel_name("_ZN6KernelI"), "Kernel");
+  EXPECT_EQ(short_kernel_name("_ZN99999"), "_ZN99999");
+  EXPECT_EQ(short_kernel_name("_Z"), "_Z");
   EXPECT_EQ(short_kernel_name("ws::plain"), "plain");
   const std::string types = "sm80_xmma_gemm_f32f32_tf32f32_f32", rest = "_ffma_aligna4_alignc4_execute_kernel__5x_cublas";
   EXPECT_EQ(short_kernel_name(types + "_nn_n_tilesize64x32x8_stage3_warpsize2x2x1" + rest),

@@ -475,6 +475,8 @@ class Torch(Recorded):
                 function = name.split(" (")[0]
                 time_by_function[function] = time_by_function.get(function, 0) + event["dur"]
         self.assertGreater(time_by_function.get("hot", 0), 3e5, time_by_function)
+        told = self.run_plain([CLI, "stats", "r.wsrun"]).stdout
+        self.assertRegex(told, r"host time by function and line\n(.*\n)*.* hot \(spin.py:[0-9]+\)", "there is nothing else to tell of it")
 
 
 PLANTED = """
@@ -577,7 +579,7 @@ class Planted(Recorded):
 SPIN = """
 import threading, time, warpscope
 def inner():
-    while time.thread_time() < 0.35: pass
+    while time.thread_time() < 0.5: pass
 def hot(): inner()
 other = threading.Thread(target=inner, name="second")
 other.start()
@@ -686,6 +688,14 @@ class Loggers(Recorded):
         self.write("tqdm/std.py", STAND_INS["tqdm/std.py"].replace("self.n += 1", "pass"))
         self.assertEqual(self.record([PYTHON, self.write("p.py", LOGS["tqdm"])]).returncode, 0)
         self.assertEqual([(row[1], float(row[2])) for row in self.scalars()[1:]], [("0", 0.5), ("1", 1.5), ("2", 2.5)])
+
+    def test_bars_of_two_epochs_have_the_steps_of_the_program(self):
+        for name in ("tqdm/__init__.py", "tqdm/std.py"):
+            self.write(name, STAND_INS[name])
+        text = "import tqdm, warpscope\nfor epoch in range(2):\n    bar = tqdm.tqdm(range(3))\n    for i in bar:\n"
+        text += "        warpscope.step()\n        bar.set_postfix(loss=epoch + i)\n"
+        self.assertEqual(self.record([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
+        self.assertEqual([row[1] for row in self.scalars()[1:]], ["1", "2", "3", "4", "5", "6"])
 
     def test_wandb(self):
         self.caught("wandb")

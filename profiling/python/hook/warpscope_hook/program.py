@@ -49,6 +49,7 @@ class Program:
             return False
         if self.reads_frames is None:
             self.reads_frames = False
+            recorder.fact("program_python", platform.python_version())
             if self.level < MODULES:
                 return True
             try:
@@ -98,7 +99,6 @@ class Program:
 
     def say_facts(self, torch):
         facts = {
-            "python": platform.python_version(),
             "torch": torch.__version__,
             "torch_cuda": torch.version.cuda or "no",
             "threads": torch.get_num_threads(),
@@ -208,10 +208,11 @@ def _lightning(program, module):
 
 def _tqdm(program, module):
     def shown(self, ordered_dict=None, refresh=True, **values):
-        # A bar counts late: between its updates of the screen, its number stays the same.
+        # A bar counts late: between its updates of the screen, its number stays the same. The bar of the next epoch begins
+        # at 0 again, so steps that are known otherwise are better.
         step = max(getattr(self, "n", 0), getattr(self, "_warpscope_step", -1) + 1)
         self._warpscope_step = step
-        program.log(_numbers({**(ordered_dict or {}), **values}), step)
+        program.log(_numbers({**(ordered_dict or {}), **values}), None if program.steps else step)
 
     _after(module.tqdm, "set_postfix", shown)
 

@@ -55,6 +55,7 @@ class FlameTest : public QObject {
   void theSelectionOfTheTimelineIsShown();
   void whatIsExportedIsWhatIsShown();
   void kernelsStandInTheStackThatLaunchedThem();
+  void theStepsAreShownBeforeTheStartOfTheProgram();
 };
 
 void FlameTest::functionsAreAsWideAsTheirTime() {
@@ -130,6 +131,19 @@ void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
   QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 1000.0);
   const QByteArray folder = qgetenv("WARPSCOPE_PICTURES");
   if (!folder.isEmpty()) shown.panel.grab().save(QString::fromLocal8Bit(folder) + "/flame-launched.png");
+}
+
+void FlameTest::theStepsAreShownBeforeTheStartOfTheProgram() {
+  ShownFlames shown;
+  QVERIFY(shown.panel.note().endsWith("of the whole run"));
+  prof::Span step;
+  step.start = 3000, step.duration = 1000, step.kind = static_cast<uint64_t>(prof::SpanKind::Step);
+  shown.run.trace.append(shown.run.trace.track(prof::TrackKind::Steps, "steps", "CPU"), step);
+  shown.panel.setRun(&shown.run);
+  QVERIFY(shown.panel.note().endsWith("of the steps"));
+  QCOMPARE(shown.panel.view()->tree().at(0).ns, 1000.0);
+  shown.panel.setTime(FlameTime::Host);
+  QCOMPARE(shown.panel.view()->tree().at(0).ns, 4000.0);
 }
 
 WARPSCOPE_QTEST(FlameTest)

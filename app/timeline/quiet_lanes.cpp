@@ -25,20 +25,6 @@ Weight weight_of(const Lane& lane, const prof::Trace& trace) {
   return weight;
 }
 
-// Ranges inside ranges have lanes of their own.
-size_t spans_of_thread(const Lane& lane, const prof::Trace& trace) {
-  size_t spans = 0;
-  const auto of_lane = [&](const prof::Track& track) {
-    return std::ranges::any_of(lane.tracks, [&](size_t i) {
-      const prof::Track& own = trace.tracks()[i];
-      return own.kind == track.kind && own.name == track.name && own.rank == track.rank;
-    });
-  };
-  for (const prof::Track& track : trace.tracks())
-    if (of_lane(track)) spans += track.spans;
-  return spans;
-}
-
 bool has_step_numbers(const prof::Track& track) {
   return !track.blocks.empty() &&
          std::ranges::any_of(track.blocks.back().spans, [](const prof::Span& s) { return s.step > 0; });
@@ -101,8 +87,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
           return is_range_row(trace.tracks()[track]) && trace.tracks()[track].last_start < middle;
         }))
       return !lane.tracks.empty();
-    // Ranges of a thread that takes part in fewer than one in two steps, such as a thread of a compiler.
-    if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr || spans_of_thread(lane, trace) * 2 < steps;
+    if (lane.track_kind == TrackKind::Phases) return source.gpu_steps != nullptr;
     if (!may_be_quiet(lane)) return false;
     if (lane.track_kind == TrackKind::Overhead) return true;
     if (any_numbered && lane.track_kind == TrackKind::Stream && !numbered(lane)) return true;  // took part in no step

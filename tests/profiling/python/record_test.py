@@ -456,6 +456,11 @@ class Torch(Recorded):
         self.assertEqual(json.loads(told).get("memory", []), [])
         self.assertNotIn("PyTorch CPU", told)
 
+    def test_level_off_leaves_python_alone(self):
+        done = self.record([TORCH, self.write("train.py", TRAIN)], "off")
+        self.assertEqual(done.returncode, 1, "nothing was recorded: no CUDA here")
+        self.assertIn("Nothing was recorded", done.stderr)
+
     def test_sampling_a_busy_program_does_not_end_it(self):
         # Frames come and go in two threads while they are sampled: CPython 3.11 crashes where Python code walks them.
         text = (

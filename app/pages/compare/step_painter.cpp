@@ -223,7 +223,7 @@ std::vector<StepPainter::Phase> StepPainter::phasesOf(const StepCanvas& canvas, 
   if (shown_.align == StepAlign::Start || window.end <= window.begin) return all;
   const prof::Trace& marks = shown_.runs[index].run->marks();
   for (const prof::Track& track : marks.tracks()) {
-    if (track.kind != prof::TrackKind::Phases) continue;
+    if (track.kind != prof::TrackKind::Phases || track.depth > 0) continue;  // a range inside of another one is part of it
     prof::each_span(track, window.begin, window.end, [&](const prof::Span& span) {
       if (span.start < window.begin || all.size() >= 12) return;
       const auto x = [&](prof::TimeNs t) {

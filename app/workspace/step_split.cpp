@@ -24,12 +24,15 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::Tim
   const prof::Breakdown& parts = sample.parts;
   if (parts.steps == 0 || parts.wall() <= 0) return {};
   prof::MeaningTimes times{};
-  for (const auto& [id, ns] : prof::parts_of(parts))
-    if (id.kind == prof::PartKind::OfMeaning) times[static_cast<size_t>(id.meaning)] = ns;
+  std::vector<SplitPart> of_host;
+  for (const auto& [id, ns] : prof::parts_of(parts)) {
+    if (id.kind == prof::PartKind::OfMeaning)
+      times[static_cast<size_t>(id.meaning)] = ns;
+    else
+      of_host.push_back({id.meaning, QString::fromUtf8(prof::part_name(id)), static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps)});
+  }
   StepSplit split = split_from(times, parts.wall(), parts.steps);
-  for (const auto& [id, ns] : prof::parts_of(parts))
-    if (id.kind != prof::PartKind::OfMeaning)
-      split.parts.push_back({id.meaning, QString::fromUtf8(prof::part_name(id)), static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps)});
+  split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
   split.busy = parts.busy_share();
   return split;

@@ -1,4 +1,4 @@
-// Interfaces for the GPU side of a collector. profiling/cupti implements them.
+// Interfaces for the GPU side of a collector. profiling/cupti implements them; what only CUPTI has is empty here.
 #pragma once
 #include <functional>
 #include <memory>
@@ -33,17 +33,17 @@ class GpuTracer {
   virtual void begin(TraceContext& context) = 0;  // from now on records go to `context`
   // Can be called from any thread. `may_wait`: true if nothing is launched or captured meanwhile, so that graphs with
   // kernel records can finish first. If false, kernels of such graphs that have not ended are left out.
-  virtual void apply(const GpuKinds& kinds, bool may_wait) = 0;
-  virtual bool graph_kernels_recorded() const = 0;  // at this moment
+  virtual void apply([[maybe_unused]] const GpuKinds& kinds, [[maybe_unused]] bool may_wait) {}
+  virtual bool graph_kernels_recorded() const { return false; }  // at this moment
   // Graphs that ran with node records stay slow until they ran once without records. True if that has to happen before
   // graph_runs is switched on.
-  virtual bool graphs_unsettled() const = 0;
-  virtual bool graphs_seen() const = 0;      // true if the program made a graph since begin()
-  virtual bool kernels_refused() const = 0;  // the driver cannot hold more kernel records of graphs
-  virtual bool graphs_refused() const = 0;   // true if graph_runs was requested and a graph could not have it
-  virtual void flush() = 0;                  // can wait long while the program launches: not for the draining thread
-  virtual void finish() = 0;                 // collects the last records, then stops recording
-  virtual void drain(bool last) = 0;         // passes completed records to the context
+  virtual bool graphs_unsettled() const { return false; }
+  virtual bool graphs_seen() const { return false; }      // true if the program made a graph since begin()
+  virtual bool kernels_refused() const { return false; }  // the driver cannot hold more kernel records of graphs
+  virtual bool graphs_refused() const { return false; }   // true if graph_runs was requested and a graph could not have it
+  virtual void flush() {}   // can wait long while the program launches: not for the draining thread
+  virtual void finish() {}  // collects the last records, then stops recording
+  virtual void drain(bool last) = 0;  // passes completed records to the context
   // Memory sizes as the driver reports them now. The driver can take long to answer while work is launched, so do not
   // call this on a thread that must not wait.
   struct MemoryReading {
@@ -51,7 +51,7 @@ class GpuTracer {
     double used_on_device = 0;  // by all processes
     std::vector<PoolAnswer> pools;
   };
-  virtual std::optional<MemoryReading> read_memory() = 0;
+  virtual std::optional<MemoryReading> read_memory() { return std::nullopt; }
   // The card and the CUDA version of its driver. Empty until the program uses the card, because a starting driver must
   // not be called.
   struct Device {
@@ -60,11 +60,11 @@ class GpuTracer {
   virtual Device device() const = 0;
   virtual int device_number() const = 0;  // the first device that the program uses; 0 until it is known
   // Runs `what` once, on the program's own thread, right before its first allocation or launch.
-  virtual void at_first_call(std::function<void()> what) = 0;
+  virtual void at_first_call([[maybe_unused]] std::function<void()> what) {}
   virtual ClockOffset calibrate_clock() = 0;
   virtual GpuCounts counts() const = 0;
   virtual void end() = 0;     // releases the context
-  virtual void detach() = 0;  // leaves the driver, so that the program runs as if untraced
+  virtual void detach() {}    // leaves the driver, so that the program runs as if untraced
 };
 
 // Samples hardware counters (SM active, tensor pipe, DRAM) of one card while everything runs. One per process.

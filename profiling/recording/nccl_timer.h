@@ -38,23 +38,12 @@ class NcclTimer final : public GpuTracer {
 
   std::string open(bool inside_driver_start) override;
   void begin(TraceContext& context) override;
-  void apply(const GpuKinds&, bool) override {}
-  bool graph_kernels_recorded() const override { return false; }
-  bool graphs_unsettled() const override { return false; }
-  bool graphs_seen() const override { return false; }
-  bool kernels_refused() const override { return false; }
-  bool graphs_refused() const override { return false; }
-  void flush() override {}
-  void finish() override {}
   void drain(bool last) override;
-  std::optional<MemoryReading> read_memory() override { return std::nullopt; }
   GpuTracer::Device device() const override;
   int device_number() const override;
-  void at_first_call(std::function<void()>) override {}
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override { return {read_.load(std::memory_order_relaxed), 0, 0}; }
   void end() override { active_ = false, context_ = nullptr; }
-  void detach() override {}
 
  private:
   struct Timed {

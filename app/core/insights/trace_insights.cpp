@@ -10,6 +10,7 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/sort_rows.h"
+#include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -264,10 +265,9 @@ size_t warm_up(const std::vector<prof::TimeRange>& steps) {
   if (steps.size() < kFewest) return 0;
   std::vector<int64_t> lengths;
   for (const prof::TimeRange& step : steps) lengths.push_back(step.length());
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::ranges::nth_element(lengths, middle);
+  const int64_t middle = middle_value(lengths);
   size_t first = 0;
-  while (first < steps.size() / 4 && steps[first].length() > kLonger * *middle) ++first;
+  while (first < steps.size() / 4 && steps[first].length() > kLonger * middle) ++first;
   return first;
 }
 

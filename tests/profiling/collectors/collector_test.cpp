@@ -72,12 +72,6 @@ class LateGpu final : public GpuTracer {
   std::string open(bool inside_driver_start) override { return opened += inside_driver_start, ""; }
   void begin(TraceContext& now) override { context = &now; }
   void apply(const GpuKinds& kinds, bool) override { kernels = kinds.kernels, resting = kinds.resting; }
-  bool graph_kernels_recorded() const override { return false; }
-  bool graphs_unsettled() const override { return false; }
-  bool graphs_seen() const override { return false; }
-  bool kernels_refused() const override { return false; }
-  bool graphs_refused() const override { return false; }
-  void flush() override {}
   void finish() override { ++finished; }
   void drain(bool last) override {
     if (!last) return;
@@ -86,14 +80,11 @@ class LateGpu final : public GpuTracer {
     span.name = context->batch.id(context->batch.name("kernel"));
     context->batch.row(TrackKind::Stream, "stream 7", "GPU 0").spans.push_back(span);
   }
-  std::optional<MemoryReading> read_memory() override { return std::nullopt; }
   Device device() const override { return {"a card", "13.0", "9.0"}; }
   int device_number() const override { return 0; }
-  void at_first_call(std::function<void()>) override {}
   ClockOffset calibrate_clock() override { return {}; }
   GpuCounts counts() const override { return {}; }
   void end() override { context = nullptr; }
-  void detach() override {}
   int opened = 0, finished = 0;
   bool kernels = false, resting = false;
   TraceContext* context = nullptr;

@@ -329,7 +329,7 @@ class RankComparison {
   }
 
   // A step lasts from the last collective of the step before it to its own last one. Steps after a pause or an
-  // evaluation do not count, as in every mean step.
+  // evaluation do not count, as in every mean step. Nor does the last one before it: its batch can be a smaller one.
   void add_step_lengths() {
     const auto& steps = report_.steps;
     int64_t stride = std::numeric_limits<int64_t>::max();
@@ -337,7 +337,8 @@ class RankComparison {
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       std::vector<double> lengths;
       for (size_t s = 1; s < steps.size(); ++s)
-        if (steps[s] - steps[s - 1] == stride && !is_after_break(steps[s]) && ends_[r][s - 1] != -kAlways &&
+        if (steps[s] - steps[s - 1] == stride && !is_after_break(steps[s]) &&
+            (s + 1 == steps.size() || !is_after_break(steps[s + 1])) && ends_[r][s - 1] != -kAlways &&
             ends_[r][s] > ends_[r][s - 1])
           lengths.push_back(micros(ends_[r][s] - ends_[r][s - 1]));
       const TimeNs begin = report_.step_begins.back(), end = std::max(begin, ends_[r].back());

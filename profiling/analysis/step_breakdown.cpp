@@ -71,6 +71,7 @@ std::optional<uint8_t> cause_of(const Track& track, const Span& span, bool gpu) 
   if (work && on_gpu(track)) return static_cast<uint8_t>(work_meaning(span));
   if (is_stream_wait(track, span)) return std::nullopt;
   if (const auto call = call_meaning(span)) return static_cast<uint8_t>(*call);
+  if (!gpu && times_collectives(track)) return static_cast<uint8_t>(Meaning::Communication);
   if (!gpu && track.kind == TrackKind::CpuThread && (kind == SpanKind::Op || work)) {
     const Meaning meaning = span.span_meaning();
     return static_cast<uint8_t>(meaning <= Meaning::Sync || meaning == Meaning::Communication ? meaning : Meaning::Other);
@@ -222,6 +223,7 @@ Breakdown breakdown(const Trace& trace, const InnerParts& inner, TimeNs begin, T
   Breakdown result{begin, std::max(begin, end), 0, {}};
   const std::vector<Edge> edges = edges_of(trace, begin, end);
   const bool gpu = has_gpu_work(trace);
+  result.only_collectives = !gpu && std::ranges::any_of(trace.tracks(), times_collectives);
   bool has_steps = false;
   TimeNs last_work = begin;
   for (const Edge& edge : edges) {
@@ -284,7 +286,9 @@ std::vector<BreakdownPart> parts_of(const Breakdown& breakdown) {
   for (size_t m = 0; m < kMeanings; ++m)
     if (static_cast<Meaning>(m) != Meaning::Idle) add({static_cast<Meaning>(m)});
   parts.insert(parts.end(), host.begin(), host.end());
-  add({Meaning::Idle, host_alone && !host.empty() ? PartKind::HostOther : PartKind::OfMeaning});
+  add({Meaning::Idle, breakdown.only_collectives          ? PartKind::NotRecorded
+                      : host_alone && !host.empty() ? PartKind::HostOther
+                                                     : PartKind::OfMeaning});
   return parts;
 }
 
@@ -300,6 +304,8 @@ const char* part_name(const PartId& part) {
       return "waits for data";
     case PartKind::HostOther:
       return "other CPU work";
+    case PartKind::NotRecorded:
+      return "not recorded";
     case PartKind::OfMeaning:
       break;
   }

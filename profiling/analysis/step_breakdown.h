@@ -24,6 +24,7 @@ struct Breakdown {
   TimeNs begin = 0, end = 0;
   int64_t steps = 0;
   MeaningTimes times{};
+  bool only_collectives = false;           // computation was not recorded
   int64_t busy = 0;                        // ns in which a kernel or a copy ran, what waits inside of a kernel as well
   std::array<HostGap, kHostWorks> gaps{};
   int64_t wall() const { return end - begin; }
@@ -52,7 +53,7 @@ Breakdown breakdown(const Trace& trace);  // from the first step or span to the 
 
 // A part of a step, as every view names it. What the host did is a part of its own: waiting for data always, the phases
 // of a program only if no kernel ran.
-enum class PartKind : uint8_t { OfMeaning, HostForward, HostBackward, HostOptimizer, HostData, HostOther };
+enum class PartKind : uint8_t { OfMeaning, HostForward, HostBackward, HostOptimizer, HostData, HostOther, NotRecorded };
 struct PartId {
   Meaning meaning;  // gives the colour
   PartKind kind = PartKind::OfMeaning;

@@ -266,6 +266,7 @@ void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, 
   const Breakdown parts = breakdown(trace, inner, begin, end, &by_work);
   for (size_t m = 0; m < kMeanings; ++m) sample.parts.times[m] += parts.times[m];
   sample.parts.busy += parts.busy;
+  sample.parts.only_collectives |= parts.only_collectives;
   for (size_t work = 0; work < kHostWorks; ++work) {
     sample.parts.gaps[work].launch += parts.gaps[work].launch;
     sample.parts.gaps[work].idle += parts.gaps[work].idle;

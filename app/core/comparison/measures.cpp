@@ -98,7 +98,8 @@ void add_times(List& list, const ComparedRun& run, double reached) {
 }
 
 void add_gpu(List& list, const ComparedRun& run) {
-  const bool works = run.sample.parts.busy > 0;  // a recorded program may use the host only
+  // A recorded program may use the host only, or only its collectives were recorded.
+  const bool works = run.sample.parts.busy > 0 && !run.sample.parts.only_collectives;
   const bool traced = run.sample.traced() && !run.one_step && works;
   const double busy = works ? run.busy_percent() : kUnknown;
   list.group("GPU and host");

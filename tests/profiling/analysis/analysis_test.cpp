@@ -204,6 +204,19 @@ TEST(KernelNames, NcclCommunicatesWhateverItReduces) {
   EXPECT_EQ(meaning_of_kernel("reduce_kernel<512, 1>"), Meaning::Pointwise);
 }
 
+// What the GPU computed is not known then. It was not idle.
+TEST(Breakdown, CollectivesAloneLeaveTheRestUnrecorded) {
+  Made made;
+  made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);
+  made.add(TrackKind::Other, SpanKind::Op, Meaning::Communication, 100, 400);
+  const std::vector<BreakdownPart> parts = parts_of(breakdown(made.trace, 0, 1000));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_STREQ(part_name(parts[0].id), "communication");
+  EXPECT_EQ(parts[0].ns, 300);
+  EXPECT_STREQ(part_name(parts[1].id), "not recorded");
+  EXPECT_EQ(parts[1].ns, 700);
+}
+
 TEST(Breakdown, WithoutAGpuNothingWaitsForLaunches) {
   Made made;
   made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 1000);

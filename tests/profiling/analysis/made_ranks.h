@@ -26,6 +26,7 @@ struct MadeRanks {
   bool marks = true;      // each rank marks its steps
   bool numbered = false;  // spans know their step
   int64_t evaluate_every = 0;  // steps; 0: never
+  bool small_last_batch = false;  // before an evaluation
   uint64_t bytes = 25 << 20;
   std::string all_reduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
   std::function<TimeNs(int rank, TimeNs)> clock = [](int, TimeNs time) { return time; };
@@ -108,13 +109,15 @@ struct MadeRanks {
       begins.push_back(now + by_burst + static_cast<TimeNs>(random() % static_cast<unsigned>(jitter + 1)) + (is_late ? late : usual) +
                        (hiccup == hiccups.end() ? 0 : hiccup->second));
     }
-    const TimeNs last = *std::ranges::max_element(begins) + kForward;
+    const bool small = small_last_batch && evaluate_every > 0 && (step + 1) % evaluate_every == 0;
+    const TimeNs forward = small ? kForward / 4 : kForward;
+    const TimeNs last = *std::ranges::max_element(begins) + forward;
     for (size_t r = 0; r < rows.size(); ++r) {
       const Row& to = rows[r];
-      const TimeNs ready = begins[r] + kForward;
+      const TimeNs ready = begins[r] + forward;
       for (int k = 0; k < kernels; ++k)
-        put(to, to.compute, SpanKind::Kernel, Meaning::Matrix, to.gemm, begins[r] + kForward * k / kernels,
-            begins[r] + kForward * (k + 1) / kernels, step);
+        put(to, to.compute, SpanKind::Kernel, Meaning::Matrix, to.gemm, begins[r] + forward * k / kernels,
+            begins[r] + forward * (k + 1) / kernels, step);
       const auto reduce = [&](TimeNs begin, TimeNs end) {
         put(to, to.communication, SpanKind::Kernel, Meaning::Communication, to.reduce, begin, end, step, to.detail);
       };

@@ -41,8 +41,8 @@ EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
 
 QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
 
-QString EvidenceBars::nameOf(RowKind kind) {
-  return kind == RowKind::Now ? tr("mean now") : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
+QString EvidenceBars::nameOf(RowKind kind) const {
+  return kind == RowKind::Now ? (whole_trace_ ? tr("all steps") : tr("mean now")) : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
@@ -53,7 +53,9 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
-    rows_.push_back(std::move(now));
+    // A program without a GPU has nothing to split here.
+    const bool idle_only = whole_trace_ && now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
+    if (!idle_only) rows_.push_back(std::move(now));
     const auto against_now = [&](RowKind kind, double us) {
       if (us > 0) rows_.push_back({kind, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
     };
@@ -114,10 +116,10 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18),
                      Qt::AlignLeft | Qt::AlignVCenter,
                      (whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step"))
-                         .arg(whole_trace_ && part.meaning == Meaning::Idle ? tr("idle, host outside CUDA")
-                                                                           : ws::app::meaning_name(part.meaning),
-                              time_axis_text(part.us))
-                         .arg(std::lround(100 * part.us / rows_[0].us)));
+                         .arg(whole_trace_ && part.meaning == Meaning::Idle   ? tr("idle, host outside CUDA")
+                              : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
+                                                                             : ws::app::meaning_name(part.meaning),
+                              time_axis_text(part.us), part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us))));
   }
 }
 

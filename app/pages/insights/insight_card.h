@@ -43,7 +43,7 @@ class EvidenceBars : public QWidget {
     std::vector<Part> parts;
     QString change;  // compared with now
   };
-  static QString nameOf(RowKind kind);
+  QString nameOf(RowKind kind) const;
   void paintRow(QPainter& painter, const Row& row, const QRectF& box, double scale) const;
   std::vector<Row> rows_;
   prof::Meaning look_at_ = prof::Meaning::Other;

@@ -1,4 +1,4 @@
-// Runs any CUDA program, records what it does, and reports progress meanwhile.
+// Runs a CUDA or Python program, records what it does, and reports progress meanwhile.
 #include <unistd.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
-  std::string out, level = "full", python, window, library;
+  std::string out, level = "full", python, window, library, folder;
   bool counters = false, serve = false, environment = false;
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
@@ -84,7 +84,7 @@ prof::PythonLevel python_level_of(const RecordArguments& a, prof::TraceLevel lev
 
 prof::RecordOptions options_of(const RecordArguments& a) {
   const prof::TraceLevel level = level_of(a);
-  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window};
+  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.folder};
   if (a.counters && level == prof::TraceLevel::Collectives)
     throw UsageError("--counters: level collectives has none, because it does not attach CUPTI; choose another --trace");
   try {
@@ -252,10 +252,12 @@ int attach_recording(const AttachedJob& job) {
 
 Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
-  CLI::App& command = *program.add_subcommand("record", "run any CUDA program and record what it does");
+  CLI::App& command = *program.add_subcommand("record", "run a CUDA or Python program and record what it does");
   command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
   command.add_option("--out", arguments->out)->group("");  // its former name
   arguments->remote.add_to(command);
+  command.add_option("--folder", arguments->folder, "start the program in this folder; with --on, a folder of that machine")
+      ->type_name("FOLDER");
   command.add_flag("--serve", arguments->serve,
                    "let windows and other terminals attach and detach at any time; continues if this terminal closes");
   command.add_flag("--environment", arguments->environment,

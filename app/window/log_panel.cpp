@@ -21,6 +21,7 @@ LogPanel::LogPanel(Workspace& workspace, QWidget* parent) : QWidget(parent), wor
     if (!sentence.isEmpty()) lines_->appendPlainText(now_text() + sentence);
   });
   connect(workspace.session(), &TrainingSession::started, this, &LogPanel::runStarted);
+  connect(workspace.recording(), &ProgramRecording::started, this, &LogPanel::watch);
   connect(workspace.session(), &TrainingSession::ended, this, [this](Run* run) { runEnded(*run); });
 }
 
@@ -45,14 +46,19 @@ void LogPanel::build() {
 }
 
 void LogPanel::runStarted(Run* run) {
-  if (watched_) disconnect(watched_, &Run::changed, this, nullptr);
-  watched_ = run, shown_ = 0;
-  connect(run, &Run::changed, this, [this, run] { showNew(*run); });
+  watch(run);
   lines_->appendPlainText(tr("%1  started: %2").arg(run->created.toString("HH:mm:ss"), run->title));
 }
 
+void LogPanel::watch(Run* run) {
+  shown_[run] = 0;
+  connect(run, &Run::changed, this, [this, run] { showNew(*run); });
+  connect(run, &QObject::destroyed, this, [this, run] { shown_.erase(run); });
+}
+
 void LogPanel::runEnded(const Run& run) {
-  if (&run == watched_) showNew(run);
+  showNew(run);
+  shown_.erase(&run);
   const Summary& s = *run.summary;
   lines_->appendPlainText(now_text() + tr("%1: %2, %3 steps, step time %4")
                                            .arg(run.title, QString::fromUtf8(to_string(s.status).data()),
@@ -61,8 +67,10 @@ void LogPanel::runEnded(const Run& run) {
 
 // Shows lines as they arrive, so that a full disk is known while the user can still act.
 void LogPanel::showNew(const Run& run) {
-  for (; shown_ < run.log.size(); ++shown_) {
-    const LogLine& line = run.log[shown_];
+  const auto known = shown_.find(&run);
+  if (known == shown_.end()) return;
+  for (size_t& shown = known->second; shown < run.log.size(); ++shown) {
+    const LogLine& line = run.log[shown];
     line.problem ? workspace_.say(line.text, true) : lines_->appendPlainText("          " + line.text);
   }
 }

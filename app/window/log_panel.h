@@ -1,7 +1,7 @@
 // The Log dock: starts, changes and problems, with the time.
 #pragma once
-#include <QPointer>
 #include <QWidget>
+#include <map>
 
 #include "app/pages/page.h"
 
@@ -19,13 +19,13 @@ class LogPanel : public QWidget {
  private:
   void build();
   void runStarted(Run* run);
+  void watch(Run* run);
   void runEnded(const Run& run);
   void showNew(const Run& run);
 
   Workspace& workspace_;
   QPlainTextEdit* lines_;
-  QPointer<Run> watched_;
-  size_t shown_ = 0;  // lines of the watched run
+  std::map<const Run*, size_t> shown_;  // lines of each run that is going on
 };
 
 }  // namespace ws::app

@@ -214,6 +214,7 @@ void MainWindow::connectStart() {
   connect(start_, &StartPage::start, lessons_, &LessonRunner::start);
   connect(start_, &StartPage::openFile, this, &MainWindow::chooseFile);
   connect(start_, &StartPage::commands, this, &MainWindow::showKeys);
+  connect(start_, &StartPage::recordWanted, programs_, &ProgramActions::askForProgram);
   connect(start_, &StartPage::connectWanted, machines_, &MachineActions::askForMachine);
   connect(start_, &StartPage::ownData, this, [this] {
     setup_button_->setChecked(true);

@@ -40,7 +40,7 @@ ProgramActions::ProgramActions(QWidget* window, Workspace& workspace, NoticeBar*
 }
 
 void ProgramActions::askForProgram() {
-  RecordDialog dialog(window_);
+  RecordDialog dialog(workspace_.recording()->machinePlace(), window_);
   if (dialog.exec() == QDialog::Accepted) record(dialog.command(), dialog.options());
 }
 
@@ -64,7 +64,9 @@ void ProgramActions::recorded(Run* run, const QString& path) {
     workspace_.library()->remove(run);
   }
   if (path.isEmpty()) return;
-  workspace_.say(tr("Recorded in %1.").arg(QFileInfo(path).fileName()), false);
+  const QString kept_in = tr("Recorded in %1.").arg(QFileInfo(path).fileName());
+  const QString& failure = workspace_.recording()->failure();
+  workspace_.say(failure.isEmpty() ? kept_in : kept_in + " " + failure, !failure.isEmpty());
   Run* kept = workspace_.library()->open(path);
   if (kept && shown) workspace_.library()->setTicked(kept, true);
   if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty()) {

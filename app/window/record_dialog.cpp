@@ -2,14 +2,20 @@
 
 #include <QCheckBox>
 #include <QDialogButtonBox>
+#include <QDir>
+#include <QFileDialog>
+#include <QFileInfo>
 #include <QFormLayout>
+#include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QProcess>
 #include <QPushButton>
 #include <QSettings>
 #include <QVBoxLayout>
+#include <utility>
 
+#include "app/pages/setup/program_panel.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
@@ -25,14 +31,16 @@ QString sentence_of(const char* words) {
 
 }  // namespace
 
-RecordDialog::RecordDialog(QWidget* parent)
+RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
     : QDialog(parent),
+      machine_(machine),
       command_(new QLineEdit(this)),
+      folder_(new QLineEdit(this)),
       window_(new QLineEdit(this)),
       counters_(new QCheckBox(tr("Sample hardware counters too"), this)),
       form_(new QFormLayout),
       verdict_(new QLabel(this)) {
-  setWindowTitle(tr("Record a program"));
+  setWindowTitle(machine.isEmpty() ? tr("Record a program") : tr("Record a program on %1").arg(machine));
   setMinimumWidth(620);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
@@ -43,8 +51,10 @@ RecordDialog::RecordDialog(QWidget* parent)
   command_->setAccessibleName(tr("Program"));
   command_->setPlaceholderText("python3 train.py --epochs 1");
   form_->addRow(tr("Program"), command_);
-  form_->addRow(QString(), hint(tr("Any program that uses CUDA, with its arguments: words and quotes as in a shell.")));
+  form_->addRow(QString(), hint(tr("A program that uses CUDA or Python, with its arguments: words and quotes as in a shell.")));
+  buildFolder();
   buildLevels();
+  buildPython();
   window_->setAccessibleName(tr("Trace windows"));
   window_->setPlaceholderText(tr("all the time; or some of it, such as 200ms/5s"));
   form_->addRow(tr("Trace windows"), window_);
@@ -72,7 +82,9 @@ RecordDialog::RecordDialog(QWidget* parent)
   recall();
   connect(command_, &QLineEdit::textChanged, this, &RecordDialog::check);
   connect(window_, &QLineEdit::textChanged, this, &RecordDialog::check);
-  connect(level_, &SegmentedRow::picked, this, &RecordDialog::check);
+  connect(folder_, &QLineEdit::textChanged, this, &RecordDialog::check);
+  connect(level_, &SegmentedRow::picked, this, &RecordDialog::followTraceLevel);
+  connect(python_, &SegmentedRow::picked, this, &RecordDialog::check);
   check();
 }
 
@@ -83,6 +95,41 @@ QLabel* RecordDialog::hint(const QString& sentence) {
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setMargin(4);
   return label;
+}
+
+void RecordDialog::buildFolder() {
+  folder_->setFont(mono_font(12));
+  folder_->setAccessibleName(tr("Folder"));
+  auto* row = new QHBoxLayout;
+  row->addWidget(folder_);
+  if (machine_.isEmpty()) {
+    auto* choose = new QPushButton(tr("Choose…"), this);
+    choose->setAutoDefault(false);
+    row->addWidget(choose);
+    connect(choose, &QPushButton::clicked, this, [this] {
+      const QString chosen = QFileDialog::getExistingDirectory(this, tr("Folder in which the program starts"), folder_->text());
+      if (!chosen.isEmpty()) folder_->setText(chosen);
+    });
+  } else {
+    folder_->setPlaceholderText(tr("the home folder there"));
+  }
+  form_->addRow(tr("Folder"), row);
+  form_->addRow(QString(), hint(machine_.isEmpty() ? tr("The program starts here.") : tr("A folder on %1 in which the program starts.").arg(machine_)));
+}
+
+void RecordDialog::buildPython() {
+  python_ = new SegmentedRow(tr("Python level"), python_level_values(), this);
+  form_->addRow(tr("Python level"), python_);
+  form_->addRow(QString(), python_hint_ = hint({}));
+}
+
+// Until one is chosen, the level of Python is the usual one beside this trace level.
+void RecordDialog::followTraceLevel() {
+  const auto usual = [](prof::TraceLevel level) { return QString(prof::to_string(prof::usual_python_level(level))); };
+  const prof::TraceLevel now = prof::record_level(level_->value().toStdString());
+  if (python_->value() == usual(before_)) python_->setValue(usual(now));
+  before_ = now;
+  check();
 }
 
 void RecordDialog::buildLevels() {
@@ -107,14 +154,22 @@ void RecordDialog::recall() {
   counters_->setChecked(kept.value("record/counters", false).toBool());
   level_->setValue("full");
   level_->setValue(kept.value("record/level").toString());
+  before_ = prof::record_level(level_->value().toStdString());
+  python_->setValue(prof::to_string(prof::usual_python_level(before_)));
+  python_->setValue(kept.value("record/python").toString());
+  folder_->setText(kept.value(folderKey()).toString());
+  if (machine_.isEmpty() && !QFileInfo(folder_->text()).isDir()) folder_->setText(QDir::currentPath());
 }
+
+QString RecordDialog::folderKey() const { return machine_.isEmpty() ? "record/folder" : "record/folder on " + machine_; }
 
 QStringList RecordDialog::command() const { return QProcess::splitCommand(command_->text()); }
 
 prof::RecordOptions RecordDialog::options() const {
   prof::RecordOptions options;
   options.level = prof::record_level(level_->value().toStdString());
-  options.python = prof::usual_python_level(options.level);
+  options.python = prof::python_level(python_->value().toStdString());
+  options.folder = folder_->text().trimmed().toStdString();
   options.counters = counters_->isChecked();
   options.window = window_->text().simplified().remove(' ').toStdString();
   return options;
@@ -127,8 +182,11 @@ void RecordDialog::check() {
   } catch (const std::exception& failure) {
     problem = tr("Trace windows: %1").arg(sentence_of(failure.what()));
   }
-  for (const Segment* segment : level_->segments())
-    if (segment->isChecked()) level_hint_->setText(segment->explanation());
+  if (problem.isEmpty() && machine_.isEmpty() && !QFileInfo(QString::fromStdString(options().folder)).isDir())
+    problem = tr("There is no such folder.");
+  for (const auto& [row, hint] : {std::pair{level_, level_hint_}, {python_, python_hint_}})
+    for (const Segment* segment : row->segments())
+      if (segment->isChecked()) hint->setText(segment->explanation());
   verdict_->setText(problem.isEmpty() ? problem : QStringLiteral("▲ ") + problem);
   verdict_->setVisible(!problem.isEmpty());
   record_->setEnabled(problem.isEmpty() && !command().isEmpty());
@@ -140,6 +198,8 @@ void RecordDialog::accept() {
   kept.setValue("record/window", window_->text());
   kept.setValue("record/counters", counters_->isChecked());
   kept.setValue("record/level", level_->value());
+  kept.setValue("record/python", python_->value());
+  kept.setValue(folderKey(), folder_->text());
   QDialog::accept();
 }
 

@@ -1,4 +1,4 @@
-// The dialog to record any CUDA program, with the same options as `warpscope-cli record`.
+// The dialog to record a CUDA or Python program, with the same options as `warpscope-cli record`.
 #pragma once
 #include <QDialog>
 #include <QStringList>
@@ -18,22 +18,29 @@ class SegmentedRow;
 class RecordDialog : public QDialog {
   Q_OBJECT
  public:
-  explicit RecordDialog(QWidget* parent = nullptr);
+  // `machine`: another machine, on which the program will run; empty: it runs here.
+  explicit RecordDialog(const QString& machine = {}, QWidget* parent = nullptr);
   QStringList command() const;
   prof::RecordOptions options() const;
   void accept() override;  // also stores the choices
 
  private:
+  void buildFolder();
   void buildLevels();
+  void buildPython();
+  void followTraceLevel();
   QLabel* hint(const QString& sentence);
   void recall();
+  QString folderKey() const;
   void check();
 
-  QLineEdit *command_, *window_;
-  SegmentedRow* level_ = nullptr;
+  QString machine_;
+  QLineEdit *command_, *folder_, *window_;
+  SegmentedRow *level_ = nullptr, *python_ = nullptr;
+  prof::TraceLevel before_ = prof::TraceLevel::Full;
   QCheckBox* counters_;
   QFormLayout* form_;
-  QLabel *level_hint_ = nullptr, *verdict_;
+  QLabel *level_hint_ = nullptr, *python_hint_ = nullptr, *verdict_;
   QPushButton* record_;
 };
 

@@ -202,9 +202,10 @@ QWidget* StartPage::buildElsewhere() {
   };
   add(1, tr("Open a run file…"), "Ctrl O", &StartPage::openFile);
   add(2, tr("Your own data: CSV or IDX…"), {}, &StartPage::ownData);
-  add(3, tr("Connect to another machine…"), {}, &StartPage::connectWanted);
-  add(4, tr("Keyboard shortcuts"), "?", &StartPage::commands);
-  grid->setRowStretch(5, 1);
+  add(3, tr("Record a CUDA or Python program…"), {}, &StartPage::recordWanted);
+  add(4, tr("Connect to another machine…"), {}, &StartPage::connectWanted);
+  add(5, tr("Keyboard shortcuts"), "?", &StartPage::commands);
+  grid->setRowStretch(6, 1);
   return box;
 }
 

@@ -43,6 +43,7 @@ class StartPage : public QWidget {
   void start(int index);
   void openFile();
   void ownData();
+  void recordWanted();   // another program
   void connectWanted();  // to another machine
   void commands();
 

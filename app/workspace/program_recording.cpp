@@ -4,6 +4,7 @@
 #include <QFileInfo>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "app/core/remote/job_request.h"
@@ -14,6 +15,7 @@
 namespace ws::app {
 namespace {
 
+constexpr size_t kMostOutput = 4u << 20;
 constexpr const char* kUnfinished = ".recording";  // a folder that the library ignores
 
 }  // namespace
@@ -35,6 +37,8 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
   for (const QString& word : command) words.push_back(word.toStdString());
   const QString name = QString::fromStdString(prof::name_of_command(words));
   options_ = options;
+  stopped_ = false;
+  failure_.clear();
   try {
     if (machine_) {
       const std::string id = RemoteRun::new_name(name.toStdString());
@@ -42,11 +46,17 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
       return begin(QString::fromStdString(id), name, {});
     }
     QDir(folder_).mkpath(kUnfinished);
-    const QString path = folder_ + "/" + kUnfinished + "/" +
+    const QString path = QFileInfo(folder_).absoluteFilePath() + "/" + kUnfinished + "/" +
                          QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-") + name + ".wsrun";
-    program_ = std::make_unique<prof::RecordedProgram>(words, path.toStdString(), options);
+    output_path_ = path + ".log";
+    prof::RecordOptions here = options;
+    here.output = output_path_.toStdString();
+    program_ = std::make_unique<prof::RecordedProgram>(words, path.toStdString(), here);
+    printed_.open(here.output, std::ios::binary);
+    output_ = ShownOutput(ShortLog(kMostOutput, "are not shown"));
     Run* run = begin(QFileInfo(path).completeBaseName(), name, path);
-    run->command = command, run->record_level = prof::to_string(options.python), run->record_folder = QDir::currentPath();
+    run->command = command, run->record_level = prof::to_string(options.python);
+    run->record_folder = options.folder.empty() ? QDir::currentPath() : QString::fromStdString(options.folder);
     return run;
   } catch (const std::exception& problem) {
     emit failed(QString::fromUtf8(problem.what()));
@@ -66,10 +76,12 @@ Run* ProgramRecording::begin(const QString& id, const QString& title, const QStr
   run_->created = QDateTime::currentDateTime(), run_->origin = RunOrigin::Imported, run_->recording = true;
   if (there_) run_->device = machine_->device() + tr(" on %1").arg(machine_->place());
   timer_.start();
+  emit started(run_);
   return run_;
 }
 
 void ProgramRecording::stop() {
+  stopped_ = true;
   if (program_) program_->interrupt();
   if (there_) there_->stop();
 }
@@ -83,22 +95,37 @@ void ProgramRecording::detach() {
   run_.clear();
 }
 
-void ProgramRecording::drain() {
+std::string ProgramRecording::printed() {
+  constexpr std::streamsize kMost = 1 << 20;
+  std::string text(kMost, '\0');
+  printed_.clear();  // the program may have added to what was the end
+  printed_.read(text.data(), kMost);
+  text.resize(static_cast<size_t>(printed_.gcount()));
+  return text;
+}
+
+void ProgramRecording::drain(bool over) {
   RunUpdate update = take_update(*program_);
-  if (run_ && (!update.traces.empty() || !update.steps.empty() || !update.epochs.empty())) run_->apply(std::move(update));
+  std::string text = printed();
+  for (; over && !text.empty(); text = printed()) output_.add(text, false, update.messages);
+  output_.add(text, over, update.messages);
+  const bool told = !update.traces.empty() || !update.steps.empty() || !update.epochs.empty() || !update.messages.empty();
+  if (run_ && told) run_->apply(std::move(update));
 }
 
 void ProgramRecording::poll() {
   if (there_) return pollThere();
-  drain();
+  drain(false);
   const std::optional<int> status = program_->wait(0);
   if (!status) return;
   timer_.stop();
-  drain();
+  drain(true);
+  printed_.close();
+  QFile::remove(output_path_);
   const QString problem = QString::fromStdString(program_->status().problem);
   const QString path = keep();
   program_.reset();
-  finish(path, *status, problem);
+  finish(path, *status, problem, output_.lastLine());
 }
 
 void ProgramRecording::pollThere() {
@@ -117,8 +144,9 @@ void ProgramRecording::pollThere() {
 void ProgramRecording::fetchNext() {
   if (unfetched_.empty()) {
     const int status = there_->exitStatus();
+    const QString last_line = there_->lastLine();
     there_.reset();
-    return finish(first_, status, problem_);
+    return finish(first_, status, problem_, last_line);
   }
   const std::string file = unfetched_.back();
   unfetched_.pop_back();
@@ -136,7 +164,16 @@ void ProgramRecording::fetchNext() {
       });
 }
 
-void ProgramRecording::finish(const QString& path, int status, const QString& problem) {
+QString ProgramRecording::endText(int status, const QString& last_line) const {
+  const QString name = run_ ? run_->title : tr("The program");
+  if (status < 0) return tr("%1 was killed.").arg(name);
+  const QString end = status > 128 ? tr("%1 was ended by signal %2 (%3)").arg(name).arg(status - 128).arg(strsignal(status - 128))
+                                   : tr("%1 ended with status %2").arg(name).arg(status);
+  return last_line.isEmpty() ? end + "." : end + ": " + last_line;
+}
+
+void ProgramRecording::finish(const QString& path, int status, const QString& problem, const QString& last_line) {
+  if (status != 0 && !stopped_) failure_ = endText(status, last_line);
   if (run_) {
     run_->recording = false;
     run_->summary.emplace().status = path.isEmpty() ? RunStatus::Failed : RunStatus::Finished;
@@ -144,9 +181,9 @@ void ProgramRecording::finish(const QString& path, int status, const QString& pr
   if (!problem.isEmpty())
     emit failed(problem);
   else if (path.isEmpty())
-    emit failed(tr("%1 ended with status %2 and nothing was recorded: it did not start CUDA.")
-                    .arg(run_ ? run_->title : tr("The program"))
-                    .arg(status));
+    emit failed(failure_.isEmpty() ? tr("Nothing was recorded: %1 did not start CUDA, and no Python ran in it for long enough.")
+                                         .arg(run_ ? run_->title : tr("the program"))
+                                   : tr("Nothing was recorded. %1").arg(failure_));
   Run* run = run_;
   run_.clear();
   emit ended(run, path);

@@ -15,7 +15,7 @@ RunUpdate RemoteRecording::take() {
   if (update.exit_status) exit_status_ = update.exit_status;
   if (update.recording) status_ = *update.recording;
   if (!update.files.empty()) files_ = update.files;
-  if (const std::string said = log_.add(run_.take_log(), over); !said.empty()) update.run.messages.push_back({said});
+  output_.add(run_.take_log(), over, update.run.messages);
   return std::move(update.run);
 }
 

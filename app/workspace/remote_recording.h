@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/core/remote/remote_run.h"
-#include "app/core/remote/short_log.h"
+#include "app/workspace/printed_lines.h"
 #include "app/workspace/remote_machine.h"
 #include "profiling/recording/record_program.h"
 
@@ -24,13 +24,14 @@ class RemoteRecording {
   // Valid once it is over.
   int exitStatus() const { return exit_status_.value_or(-1); }
   const std::vector<std::string>& files() const { return files_; }  // remote files, the first process first
+  const QString& lastLine() const { return output_.lastLine(); }  // of what the program printed
   const prof::FollowStatus& status() const { return status_; }
   const std::shared_ptr<RemoteMachine>& machine() const { return machine_; }
 
  private:
   std::shared_ptr<RemoteMachine> machine_;
   RemoteRun run_;
-  ShortLog log_;
+  ShownOutput output_;
   std::optional<int> exit_status_;
   std::vector<std::string> files_;
   prof::FollowStatus status_;

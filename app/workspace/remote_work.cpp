@@ -27,20 +27,6 @@ void RemoteWork::stop() {
   run_.stop();
 }
 
-void RemoteWork::takeLog() {
-  constexpr size_t kLongestLine = 64u << 10;
-  rest_ += run_.take_log();
-  size_t begin = 0;
-  for (size_t end = rest_.find('\n'); end != rest_.npos; begin = end + 1, end = rest_.find('\n', begin)) {
-    const QString line = QString::fromUtf8(rest_.data() + begin, static_cast<qsizetype>(end - begin));
-    if (line.trimmed().isEmpty()) continue;
-    last_line_ = line.trimmed();
-    emit printed(line);
-  }
-  rest_.erase(0, begin);
-  if (rest_.size() > kLongestLine) rest_.clear();
-}
-
 void RemoteWork::take(const RemoteUpdate& update) {
   if (!update.told.empty()) emit told(update.told);
   for (const RunMessage& message : update.run.messages) {
@@ -48,7 +34,7 @@ void RemoteWork::take(const RemoteUpdate& update) {
     if (message.problem) problem_ = text;
     emit printed(text);
   }
-  takeLog();
+  for (const QString& line : lines_.add(run_.take_log())) emit printed(line);
   if (!update.files.empty()) files_ = update.files;
   if (update.exit_status) exit_status_ = update.exit_status;
 }
@@ -63,9 +49,10 @@ void RemoteWork::poll() {
     emit ended(QString::fromStdString(refused));
   } else if (over) {
     timer_.stop();
+    for (const QString& last : lines_.end()) emit printed(last);
     if (!exit_status_) problem_ = tr("It was killed on %1. The results so far are kept.").arg(place());
     if (exit_status_.value_or(0) != 0 && problem_.isEmpty() && !stopped_)
-      problem_ = last_line_.isEmpty() ? tr("It ended with exit code %1.").arg(*exit_status_) : last_line_;
+      problem_ = lines_.last().isEmpty() ? tr("It ended with exit code %1.").arg(*exit_status_) : lines_.last();
     copyFiles();
   }
 }

@@ -12,6 +12,7 @@
 
 #include "app/core/remote/remote_run.h"
 #include "app/workspace/job.h"
+#include "app/workspace/printed_lines.h"
 #include "app/workspace/remote_machine.h"
 
 namespace ws::app {
@@ -43,7 +44,6 @@ class RemoteWork : public QObject {
  private:
   void poll();
   void take(const RemoteUpdate& update);
-  void takeLog();
   void copyFiles();
 
   std::shared_ptr<RemoteMachine> machine_;
@@ -51,8 +51,8 @@ class RemoteWork : public QObject {
   Copies copies_;
   QTimer timer_;
   Job copying_;
-  QString problem_, last_line_;
-  std::string rest_;  // bytes of a line that is not complete
+  QString problem_;
+  PrintedLines lines_;
   std::vector<std::string> files_;
   std::optional<int> exit_status_;
   bool stopped_ = false;

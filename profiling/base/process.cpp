@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -51,7 +52,9 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 }  // namespace
 
-Process::Process(const std::vector<std::string>& command, Output output, const Environment& more) {
+Process::Process(const std::vector<std::string>& command, Output output, const Environment& more, const Place& place) {
+  if (std::error_code none; !place.folder.empty() && !std::filesystem::is_directory(place.folder, none))
+    throw Failure(command[0] + " cannot be started: there is no folder " + place.folder + ".");
   std::vector<std::string> words = command, settings;
   for (char** own = environ; *own; ++own) {
     const std::string entry = *own;
@@ -65,6 +68,12 @@ Process::Process(const std::vector<std::string>& command, Output output, const E
   posix_spawn_file_actions_init(&actions);
   if (output != Output::Ours) posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   if (output == Output::HeardWithErrors) posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  if (!place.output.empty()) {
+    constexpr int kAdd = O_WRONLY | O_CREAT | O_APPEND;
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, place.output.c_str(), kAdd, 0600);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  }
+  if (!place.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, place.folder.c_str());
   const int error =
       posix_spawnp(&child_, words[0].c_str(), &actions, nullptr, pointers(words).data(), pointers(settings).data());
   posix_spawn_file_actions_destroy(&actions);

@@ -14,8 +14,14 @@ class Process {
   enum class Output { Ours, Heard, HeardWithErrors };  // where it writes to; Heard: output() returns it
   using Environment = std::map<std::string, std::string>;
 
+  struct Place {
+    std::string folder;  // it starts there; empty: in ours
+    std::string output;  // file to which it adds what it prints; empty: as Output says
+  };
+
   // Looks for command[0] in PATH. `more` adds to our environment or overrides it. Throws Failure.
-  explicit Process(const std::vector<std::string>& command, Output output = Output::Ours, const Environment& more = {});
+  explicit Process(const std::vector<std::string>& command, Output output = Output::Ours, const Environment& more = {},
+                   const Place& place = {});
   ~Process();  // neither ends the program nor waits for it
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

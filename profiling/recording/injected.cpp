@@ -115,6 +115,7 @@ void begin(bool by_driver) {
   };
   g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
   keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
+  keep(kTraceWindowKey, kRecordWindow), keep(kCountersKey, kRecordCounters);
   std::error_code none;
   g_recorder->notes().fact(kFolderKey, std::filesystem::current_path(none).string());
   g_usable = g_recorder;

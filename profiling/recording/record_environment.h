@@ -21,6 +21,8 @@ struct RecordOptions {
   bool counters = false;  // also sample hardware counters
   PythonLevel python = PythonLevel::Modules;
   std::string window;     // "200ms/5s", see clock_window(): traces that part of the time; empty: always
+  std::string folder;     // where the program starts; empty: here
+  std::string output;     // absolute path of a file to which the program adds what it prints; empty: it prints where we do
 };
 
 // Throws Failure if the window cannot be read, or if this level records nothing that a window could switch.

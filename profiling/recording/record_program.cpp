@@ -240,7 +240,9 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   environment[kRecordFollower] = impl_->follower.address();
   environment[kRecordCommand] =
       nlohmann::json(command).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  impl_->child.emplace(command, Process::Output::Ours, environment);
+  // Python keeps back what it prints if it prints into a file.
+  if (!options.output.empty() && !std::getenv("PYTHONUNBUFFERED")) environment["PYTHONUNBUFFERED"] = "1";
+  impl_->child.emplace(command, Process::Output::Ours, environment, Process::Place{options.folder, options.output});
 }
 
 RecordedProgram::RecordedProgram(const std::string& mark, const std::string& out_path) {

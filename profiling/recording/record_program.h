@@ -1,4 +1,4 @@
-// Records any CUDA program into a run file: the driver loads our collector into the program's process.
+// Records a CUDA or Python program into a run file: the driver or Python loads our collector into the program's process.
 #pragma once
 #include <signal.h>
 
@@ -68,6 +68,8 @@ bool is_still_written(const std::string& path);  // true while a process writes 
 inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kPythonLevelKey = "record_level";
+inline constexpr const char* kTraceWindowKey = "record_window";
+inline constexpr const char* kCountersKey = "record_counters";  // "1": hardware counters were asked for
 inline constexpr const char* kFolderKey = "record_folder";  // where the program was started
 inline constexpr const char* kSourceKey = "source:";         // before a path: the text of code that is in no file
 // Sentences on what this program, Python or PyTorch did not let us record.

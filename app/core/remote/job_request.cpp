@@ -34,7 +34,8 @@ json record_request(const std::vector<std::string>& command, const prof::RecordO
           {"counters", options.counters},
           {"python", prof::to_string(options.python)},
           {"window", options.window},
-          {"library", options.library}};
+          {"library", options.library},
+          {"folder", options.folder}};
 }
 
 json experiment_request(const std::string& title, json experiment, json rows) {

@@ -157,7 +157,8 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
            .library = in.at("library").text(),
            .counters = in.at("counters").flag(false),
            .python = prof::python_level(in.at("python").text("modules")),
-           .window = in.at("window").text()}};
+           .window = in.at("window").text(),
+           .folder = in.at("folder").text()}};
 }
 
 void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {

@@ -26,7 +26,7 @@ std::string ShortLog::add(std::string_view printed, bool over) {
     end_.erase(0, end_.size() - most_);
   }
   if (!over || end_.empty()) return now;
-  if (left_out_ > 0) now += "\n… " + bytes_text(static_cast<double>(left_out_)) + " are only in the log there …\n";
+  if (left_out_ > 0) now += "\n… " + bytes_text(static_cast<double>(left_out_)) + " " + where_ + " …\n";
   left_out_ = 0;
   return now + std::exchange(end_, {});
 }

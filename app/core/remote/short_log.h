@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace ws::app {
 
@@ -12,14 +13,16 @@ size_t whole_letters(std::string_view text);
 
 class ShortLog {
  public:
-  explicit ShortLog(size_t most = 4u << 20) : most_(most) {}  // bytes of the beginning, and of the end
+  // `most`: bytes of the beginning, and of the end; `where`: "6.8 KiB " + where is said of the rest.
+  explicit ShortLog(size_t most = 4u << 20, std::string where = "are only in the log there")
+      : most_(most), where_(std::move(where)) {}
   // Returns what to show now.
   std::string add(std::string_view printed, bool over);
 
  private:
   size_t most_, shown_ = 0;
   uint64_t left_out_ = 0;
-  std::string end_;
+  std::string where_, end_;
 };
 
 }  // namespace ws::app

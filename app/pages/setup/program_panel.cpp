@@ -10,7 +10,6 @@
 #include "app/text/units.h"
 #include "app/widgets/primary_button.h"
 #include "app/widgets/section.h"
-#include "app/widgets/segmented_row.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/run_loader.h"
@@ -76,10 +75,21 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
       recorded.options.python = prof::python_level(level);
   } catch (const Failure&) {  // newer version: use defaults
   }
+  recorded.options.window = said(prof::kTraceWindowKey);
+  recorded.options.counters = said(prof::kCountersKey) == "1";
+  recorded.options.folder = said(prof::kFolderKey);
   for (const auto& [key, name] : kEnvironment)
     if (const std::string value = said(key); !value.empty()) recorded.environment[name] = value;
   if (!summary.device.empty()) recorded.environment["device"] = summary.device;
   return recorded;
+}
+
+std::vector<SegmentedRow::Value> python_level_values() {
+  return {{"off", QObject::tr("off"), QObject::tr("Work of the GPU and NVTX ranges.")},
+          {"steps", QObject::tr("steps"), QObject::tr("Optimizer steps and logged values, too.")},
+          {"modules", QObject::tr("modules"), QObject::tr("Modules of PyTorch, phases, steps, losses and stacks.")},
+          {"ops", QObject::tr("ops"), QObject::tr("Each PyTorch op, too.")},
+          {"lines", QObject::tr("lines"), QObject::tr("The source line of each, too.")}};
 }
 
 QString level_costs_text(const std::vector<LevelCost>& costs) {
@@ -109,13 +119,7 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   environment_->setColumnStretch(1, 1);
   section(tr("Environment"), column, this)->addLayout(environment_);
   QVBoxLayout* levels = section(tr("Record level"), column, this);
-  level_ = new SegmentedRow(tr("Record level"),
-                            {{"off", tr("off"), tr("Work of the GPU and NVTX ranges.")},
-                             {"steps", tr("steps"), tr("Optimizer steps and logged values, too.")},
-                             {"modules", tr("modules"), tr("Modules of PyTorch, phases, steps, losses and stacks.")},
-                             {"ops", tr("ops"), tr("Each PyTorch op, too.")},
-                             {"lines", tr("lines"), tr("The source line of each, too.")}},
-                            this);
+  level_ = new SegmentedRow(tr("Record level"), python_level_values(), this);
   levels->addWidget(level_);
   levels->addWidget(costs_ = plain_text(this));
   costs_->setFont(ui_font(11));

@@ -7,7 +7,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "app/widgets/segmented_row.h"
 #include "app/workspace/run.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/trace/run_data.h"
@@ -17,14 +19,14 @@ class QLabel;
 
 namespace ws::app {
 
-class SegmentedRow;
-
 // The recorded command as stored in a run file.
 struct RecordedCommand {
   QStringList words;
   prof::RecordOptions options;
   std::map<std::string, std::string> environment;  // "PyTorch" → "2.11"
 };
+// Off to lines, with what each records.
+std::vector<SegmentedRow::Value> python_level_values();
 // The step time of a recording of the same program at one level.
 struct LevelCost {
   QString level;

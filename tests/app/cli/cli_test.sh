@@ -111,6 +111,8 @@ if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records
   check "an earlier recording outlives a program that records nothing" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun && [[ ! -e before.wsrun.before ]] && grep -q "did not start CUDA" err.txt'
   "$program" record --out before.wsrun -- sh -c ': >"$WARPSCOPE_RECORD_FILE"' >/dev/null 2>&1
   check "and one that ends before anything is written" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun'
+  mkdir "a folder"; "$program" record --folder "a folder" --out ../x.wsrun -- touch here >/dev/null 2>&1; check "a program starts in the folder that is named" '[[ -e "a folder/here" ]]'
+  "$program" record --folder none --out x.wsrun -- touch ran 2>err.txt; check "a folder that is not there" '[[ $? == 1 && ! -e ran ]] && grep -q "there is no folder none" err.txt'
   "$program" record --out /no/x.wsrun -- touch ran 2>err.txt; check "a file that cannot be written is said before the program runs" '[[ $? == 1 && ! -e ran ]] && grep -q "Cannot record into /no" err.txt'
   mkdir -p moved/bin moved/share/warpscope/python; cp "$program" "$(dirname "$program")/libwarpscope_inject.so" moved/bin
   moved/bin/warpscope-cli record --level ops -- touch ran 2>err.txt; check "and so are ops without the part that knows Python" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpscope-cli: Cannot record ops: .*/hook is not there" err.txt'

@@ -21,7 +21,7 @@ namespace ws::test {
 inline std::vector<std::unique_ptr<QDialog>> all_dialogs(app::MainWindow& window) {
   using namespace app;
   Workspace& workspace = *window.workspace();
-  auto record = std::make_unique<RecordDialog>(&window), refused = std::make_unique<RecordDialog>(&window);
+  auto record = std::make_unique<RecordDialog>(QString(), &window), refused = std::make_unique<RecordDialog>(QString(), &window);
   for (QLineEdit* edit : record->findChildren<QLineEdit*>())
     edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");
   for (QLineEdit* edit : refused->findChildren<QLineEdit*>()) edit->setText("5s/200ms");

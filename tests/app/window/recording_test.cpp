@@ -3,13 +3,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <QPlainTextEdit>
 #include <QTemporaryDir>
 #include <QtTest>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 #include "app/widgets/segmented_row.h"
+#include "app/workspace/printed_lines.h"
 #include "app/widgets/theme.h"
 #include "app/window/main_window.h"
 #include "app/window/program_actions.h"
@@ -39,6 +43,14 @@ prof::TraceBatch batch(int number) {
     row.spans.push_back(span);
   }
   return builder.finish();
+}
+
+// It prints as a script with a progress bar does, and fails.
+int failing_program() {
+  std::printf("in %s\n 50 %%\r100 %%\r\n\x1b[31mred\x1b[0m", std::filesystem::current_path().c_str());
+  std::fflush(stdout);
+  std::fprintf(stderr, "\nTraceback\nValueError: \xC2\xB5 is no number");
+  return 3;
 }
 
 int recorded_program() {
@@ -92,6 +104,8 @@ class RecordingTest : public QObject {
   void whatCannotBeRecordedIsSaid();
   void aProgramIsToldHowCloselyToRecord();
   void theDialogAsksForAllOfIt();
+  void whatAProgramPrintsIsInTheLog();
+  void linesAreWhole();
 };
 
 void RecordingTest::aProgramIsShownWhileItRuns() {
@@ -160,7 +174,7 @@ void RecordingTest::whatCannotBeRecordedIsSaid() {
   QVERIFY2(window.notice()->text().contains("/not/there"), qPrintable(window.notice()->text()));
   const size_t before = window.workspace()->library()->runs().size();
   QVERIFY(window.programs()->record({"true"}, fake()));
-  QTRY_VERIFY_WITH_TIMEOUT(window.notice()->text().contains("nothing was recorded"), 5000);
+  QTRY_VERIFY_WITH_TIMEOUT(window.notice()->text().contains("Nothing was recorded"), 5000);
   QCOMPARE(window.workspace()->library()->runs().size(), before);
 }
 
@@ -204,6 +218,11 @@ void RecordingTest::theDialogAsksForAllOfIt() {
   auto* counters = dialog.findChild<QCheckBox*>();
   QVERIFY(program && window && level && counters && record);
   QVERIFY(!record->isEnabled());  // no program yet
+  QLineEdit* folder = line("Folder");
+  SegmentedRow* python = dialog.findChildren<SegmentedRow*>().at(1);
+  QVERIFY(folder && python->accessibleName() == "Python level");
+  QCOMPARE(folder->text(), QDir::currentPath());
+  QCOMPARE(dialog.options().python, prof::PythonLevel::Modules);
   program->setText("python3 train.py --name \"two words\"");
   QVERIFY(record->isEnabled());
   QCOMPARE(dialog.command(), QStringList({"python3", "train.py", "--name", "two words"}));
@@ -219,6 +238,13 @@ void RecordingTest::theDialogAsksForAllOfIt() {
   for (Segment* segment : level->segments())
     if (segment->value() == "graph") segment->click();
   QVERIFY(record->isEnabled());
+  folder->setText(home_.path() + "/no such folder");
+  QVERIFY(!record->isEnabled() && said("There is no such folder"));
+  folder->setText(home_.path());
+  QVERIFY(record->isEnabled() && !said("There is no such folder"));
+  for (Segment* segment : python->segments())
+    if (segment->value() == "lines") segment->click();
+  QVERIFY(said("The source line of each"));
   counters->setChecked(true);
   record->click();
   QCOMPARE(dialog.options().window, std::string("200ms/5s"));
@@ -226,6 +252,41 @@ void RecordingTest::theDialogAsksForAllOfIt() {
   QCOMPARE(next.command(), dialog.command());
   QVERIFY(next.options().counters && next.options().window == "200ms/5s");
   QCOMPARE(next.options().level, prof::TraceLevel::Graph);
+  QCOMPARE(next.options().python, prof::PythonLevel::Lines);
+  QCOMPARE(next.options().folder, home_.path().toStdString());
+  RecordDialog there("gpu7");  // its folders are not known here
+  QVERIFY(there.windowTitle().contains("gpu7") && there.options().folder.empty());
+}
+
+void RecordingTest::whatAProgramPrintsIsInTheLog() {
+  MainWindow window(home_.path() + "/prints");
+  window.windowLayout()->setKeep(false);
+  window.show();
+  prof::RecordOptions options = fake();
+  QDir(home_.path()).mkpath("with space");
+  options.folder = (home_.path() + "/with space").toStdString();
+  QVERIFY2(window.programs()->record(self("--failing"), options), qPrintable(window.notice()->text()));
+  QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy(), 15'000);
+  QString log;
+  for (const QPlainTextEdit* edit : window.findChildren<QPlainTextEdit*>())
+    if (edit->accessibleName() == "Log") log = edit->toPlainText();
+  QVERIFY2(log.contains("in " + QFileInfo(home_.path()).canonicalFilePath() + "/with space\n"), qPrintable(log));
+  QVERIFY2(log.contains("          100 %\n") && !log.contains("50 %"), qPrintable(log));
+  QVERIFY2(log.contains("          red\n"), qPrintable(log));
+  QVERIFY2(log.contains("ended with status 3: ValueError: µ is no number"), qPrintable(log));
+  QCOMPARE(QDir(home_.path() + "/prints/.recording").entryList(QDir::Files), QStringList());
+}
+
+void RecordingTest::linesAreWhole() {
+  PrintedLines lines;
+  QCOMPARE(lines.add("one\ntw"), QStringList("one"));
+  QCOMPARE(lines.add("o\n\n  \n\xC2"), QStringList("two"));
+  QCOMPARE(lines.add("\xB5\r\n"), QStringList("µ"));
+  QCOMPARE(lines.add("a\x1b[2Kb\x1b]c\n\x1b"), QStringList("abc"));
+  QCOMPARE(lines.end(), QStringList());
+  QCOMPARE(lines.last(), QString("abc"));
+  lines.add(std::string(200'000, 'x') + "\rend");  // a progress bar that never ends its line stays small
+  QCOMPARE(lines.end(), QStringList("end"));
 }
 
 namespace {
@@ -233,6 +294,7 @@ namespace {
 int run_either(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--recorded") return recorded_program();
   if (argc > 1 && std::string_view(argv[1]) == "--recorded-twice") return recorded_twice();
+  if (argc > 1 && std::string_view(argv[1]) == "--failing") return failing_program();
   return ws::test::run_test<RecordingTest>(argc, argv);
 }
 

@@ -15,12 +15,20 @@ using prof::TimeNs;
 using prof::TrackKind;
 
 constexpr double kStepsShown = 4.2;
-constexpr TimeNs kShortestFollowed = 20'000, kLongestFollowed = 10'000'000'000, kWithoutSteps = 2'000'000;
+constexpr TimeNs kShortestFollowed = 20'000, kLongestFollowed = 10'000'000'000;
+constexpr TimeNs kWithoutSteps = 2'000'000, kStacksOnly = 500'000'000;  // for a period that is not known
 
-TimeNs followed_width(const prof::Trace& marks) {
-  const TimeNs period = step_period(marks);
-  return std::clamp(static_cast<TimeNs>(static_cast<double>(period > 0 ? period : kWithoutSteps) * kStepsShown),
-                    kShortestFollowed, kLongestFollowed);
+bool used_gpu(const prof::Trace& trace) {
+  return std::ranges::any_of(trace.tracks(), [](const prof::Track& track) {
+    const bool of_gpu = track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches || track.kind == TrackKind::Copies;
+    return of_gpu && track.spans > 0;
+  });
+}
+
+TimeNs followed_width(const prof::Trace& trace, const prof::Trace& marks) {
+  TimeNs period = step_period(marks);
+  if (period <= 0) period = used_gpu(trace) ? kWithoutSteps : kStacksOnly;
+  return std::clamp(static_cast<TimeNs>(static_cast<double>(period) * kStepsShown), kShortestFollowed, kLongestFollowed);
 }
 
 // The end of the newest `width` before `last` that was traced: tracing pauses leave empty lanes.
@@ -281,7 +289,9 @@ QString TimelineModel::emptyText() const {
 
 TimeRange TimelineModel::firstLook(int index) const {
   const prof::Trace &trace = run(index)->trace, &marks = run(index)->marks();
-  const TimeNs width = followed_width(marks);
+  if (step_period(marks) <= 0 && !run(index)->live())
+    return padded({trace.first_time() - offset(index), trace.last_time() - offset(index)}, 0.01);
+  const TimeNs width = followed_width(trace, marks);
   const TimeNs last = traced_end(trace, newest_end(trace, marks, width), width);
   const prof::Span* step = step_at(marks, last - width);
   TimeNs begin = step ? step->start : std::max(trace.first_time(), last - width);
@@ -298,7 +308,7 @@ void TimelineModel::follow() {
   const prof::Trace &trace = run(index)->trace, &marks = run(index)->marks();
   if (trace.last_time() <= trace.first_time()) return;
   looked_ = true;
-  const TimeNs width = own_width_ ? followed_width(marks) : range().length();
+  const TimeNs width = own_width_ ? followed_width(trace, marks) : range().length();
   // While tracing pauses, there are only marks.
   const TimeNs end = std::min(run(index)->arrived(), prof::recorded_until(trace));
   const prof::Span* step = step_at(marks, end - width);

@@ -114,7 +114,7 @@ void RecordDialog::buildFolder() {
     folder_->setPlaceholderText(tr("the home folder there"));
   }
   form_->addRow(tr("Folder"), row);
-  form_->addRow(QString(), hint(machine_.isEmpty() ? tr("The program starts here.") : tr("A folder on %1 in which the program starts.").arg(machine_)));
+  form_->addRow(QString(), hint(machine_.isEmpty() ? tr("The program starts in this folder.") : tr("A folder on %1 in which the program starts.").arg(machine_)));
 }
 
 void RecordDialog::buildPython() {

@@ -22,9 +22,11 @@ inline std::vector<std::unique_ptr<QDialog>> all_dialogs(app::MainWindow& window
   using namespace app;
   Workspace& workspace = *window.workspace();
   auto record = std::make_unique<RecordDialog>(QString(), &window), refused = std::make_unique<RecordDialog>(QString(), &window);
-  for (QLineEdit* edit : record->findChildren<QLineEdit*>())
-    edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : "200ms/5s");
-  for (QLineEdit* edit : refused->findChildren<QLineEdit*>()) edit->setText("5s/200ms");
+  const auto fill = [](const RecordDialog& dialog, const QString& windows) {
+    for (QLineEdit* edit : dialog.findChildren<QLineEdit*>())
+      if (edit->accessibleName() != "Folder") edit->setText(edit->accessibleName() == "Program" ? "python3 train.py --epochs 1" : windows);
+  };
+  fill(*record, "200ms/5s"), fill(*refused, "5s/200ms");
   refused->setObjectName("refused");
   const auto unreachable = std::make_shared<RemoteMachine>("ssh://127.0.0.1:1");  // no server listens there
   std::vector<std::unique_ptr<QDialog>> all;

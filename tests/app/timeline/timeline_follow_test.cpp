@@ -98,7 +98,30 @@ class TimelineFollowTest : public QObject {
   void evaluationIsNoPartOfAStep();
   void marksStayWithTheRun();
   void lanesComeBack();
+  void aRunWithoutStepsIsShownWhole();
 };
+
+// Stacks of a Python program, a tenth of a second each: nothing tells how long a step takes.
+void TimelineFollowTest::aRunWithoutStepsIsShownWhole() {
+  Run run;
+  run.id = "plain", run.title = "plain.py", run.slot = 0, run.loaded = true;
+  const auto row = run.trace.track(TrackKind::CpuThread, "MainThread", "stacks");
+  const auto add = [&] {
+    for (int i = 0; i < 100; ++i)
+      run.trace.append(row, span_at(run.trace, run.trace.last_time(), 100'000'000, SpanKind::Op, "<module>", 0));
+  };
+  add();
+  TimeCursor cursor;
+  TimelineModel model(&cursor);
+  cursor.setFollow(true);
+  model.setRuns({&run});
+  const TimeRange live = model.range();
+  QVERIFY(live.length() > 1'000'000'000 && live.length() < 5'000'000'000);
+  run.summary = Summary{};
+  run.announce();
+  const TimeRange whole = model.range();
+  QVERIFY(whole.begin <= run.trace.first_time() && whole.end >= run.trace.last_time());
+}
 
 void TimelineFollowTest::followStandsStill() {
   TwoRuns t;

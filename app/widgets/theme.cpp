@@ -34,7 +34,7 @@ Theme dark() {
   t.window = 0x15171C, t.base = 0x1B1E24, t.header = 0x1F2329, t.raised = 0x282D36, t.button = 0x252A32;
   t.input = 0x121419, t.border = 0x2B303A, t.strong_border = 0x414957, t.field_outline = 0x6E7787;
   t.grid = 0x272C35, t.minor_grid = 0x21252C, t.text = 0xE7EAF0, t.secondary = 0xAAB2C0, t.quiet = 0x8F98A8;
-  t.focus = 0x6AA8FF, t.primary = 0x2F6FDE, t.chosen = 0x2A4B7C, t.selected_row = 0x22344F;
+  t.focus = 0x6AA8FF, t.primary = 0x2F6FDE, t.chosen = 0x2A4B7C, t.selected_row = 0x20314B;
   t.better = 0x6CC5AA, t.worse = 0xE89553, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
   const QRgb meanings[prof::kMeanings] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6, 0xEA3A3A,
                                           0x7B7F85, 0x7B7F85, 0x464D5A, 0x8F98A8, 0x12A0C0};
@@ -50,7 +50,7 @@ Theme light() {
   t.window = 0xECEEF1, t.base = 0xFFFFFF, t.header = 0xF6F7F9, t.raised = 0xFFFFFF, t.button = 0xFBFCFD;
   t.input = 0xFFFFFF, t.border = 0xD6DAE1, t.strong_border = 0xB4BBC7, t.field_outline = 0x858D9A;
   t.grid = 0xE6E9EE, t.minor_grid = 0xF0F2F5, t.text = 0x191C22, t.secondary = 0x48505D, t.quiet = 0x5F6772;
-  t.focus = 0x1F6FEB, t.primary = 0x1F6FEB, t.chosen = 0xD5E5FC, t.selected_row = 0xE0ECFD;
+  t.focus = 0x1C69E0, t.primary = 0x1F6FEB, t.chosen = 0xD5E5FC, t.selected_row = 0xE0ECFD;
   t.better = 0x125E4C, t.worse = 0xA8480B, t.fill_ink = 0x12151A, t.fill_edge = QColor(0x12, 0x15, 0x1A, 115);
   const QRgb meanings[prof::kMeanings] = {0x3D82E2, 0x6DCB92, 0xF9D632, 0xD29DF3, 0xBCE6F8, 0xEC3A38,
                                           0x8D9098, 0x8D9098, 0xBAC1CC, 0x5F6772, 0x12A0C0};
@@ -147,12 +147,12 @@ QFont sized(const QString& family, double px, int weight) {
   return font;
 }
 
+}  // namespace
+
 double luminance(const QColor& c) {
   const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
   return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
 }
-
-}  // namespace
 
 const Theme& theme() { return current(); }
 

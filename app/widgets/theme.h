@@ -31,6 +31,7 @@ struct Theme {
   QColor ink_on(const QColor& fill) const;  // for text on a fill; contrast at least 4.5 : 1
 };
 
+double luminance(const QColor& colour);             // relative, as WCAG defines it
 const Theme& theme();                               // the current one
 void set_theme(QApplication& app, ThemeName name);  // palette and style sheet; widgets get a PaletteChange event
 

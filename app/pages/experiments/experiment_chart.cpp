@@ -18,12 +18,6 @@ QColor mixed(const QColor& from, const QColor& to, double share) {
   return {part(from.red(), to.red()), part(from.green(), to.green()), part(from.blue(), to.blue())};
 }
 
-// Returns the ink with more contrast on this background.
-QColor ink_on(const QColor& ground) {
-  return 0.299 * ground.red() + 0.587 * ground.green() + 0.114 * ground.blue() > 128 ? QColor(0x0B, 0x0E, 0x13)
-                                                                                     : QColor(Qt::white);
-}
-
 void draw_left(QPainter& painter, const QRectF& box, const QString& text) {
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(box.width())));
@@ -242,7 +236,7 @@ void ExperimentChart::paintCell(QPainter& painter, const QRectF& box, int group,
   }
   const QColor fill = mixed(theme().header, theme().focus, 0.08 + 0.82 * share_of(value->median, all.least, all.most));
   painter.fillRect(box, fill);
-  painter.setPen(ink_on(fill));
+  painter.setPen(theme().ink_on(fill));
   painter.setFont(ui_font(12.5, 600));
   draw_number(painter, box, Qt::AlignCenter, valueText(value->median));
 }

@@ -47,7 +47,26 @@ class ThemeTest : public QObject, FilledWindow {
   void everyWidgetIsStyledOnce();
   void aChangeIsQuick();
   void nothingMoves();
+  void textIsReadable();
 };
+
+// Text of 12 px needs a contrast of 4.5 : 1.
+void ThemeTest::textIsReadable() {
+  const auto contrast = [](const QColor& a, const QColor& b) {
+    return (std::max(luminance(a), luminance(b)) + 0.05) / (std::min(luminance(a), luminance(b)) + 0.05);
+  };
+  for (const ThemeName name : {ThemeName::Dark, ThemeName::Light}) {
+    const PaintTheme paint(name);
+    const Theme& t = theme();
+    for (const QColor& ground : {t.window, t.base, t.header, t.raised, t.button, t.input, t.selected_row})
+      for (const QColor& text : {t.text, t.secondary, t.quiet, t.better, t.worse})
+        QVERIFY2(contrast(text, ground) >= 4.5, qPrintable(text.name() + " on " + ground.name()));
+    for (const QColor& ground : {t.base, t.header}) QVERIFY2(contrast(t.focus, ground) >= 4.5, "a link");
+    QVERIFY(contrast(t.text, t.chosen) >= 4.5 && contrast(Qt::white, t.primary) >= 4.5);
+    for (const QColor& run : t.run) QVERIFY2(contrast(run, t.base) >= 4.5, qPrintable(run.name()));
+    for (const QColor& fill : t.meaning) QVERIFY2(contrast(t.ink_on(fill), fill) >= 4.5, qPrintable(fill.name()));
+  }
+}
 
 // Once without and once with the style sheet. Qt styles a widget again for each of its ancestors where one sheet replaces
 // another: ten times as often.

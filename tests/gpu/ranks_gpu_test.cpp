@@ -57,6 +57,25 @@ TEST(RanksGpu, TrainAsOneHoweverTheyAverageAndLaunch) {
         }
 }
 
+// The first layer's transfer is long, and the output layer's gradients are made beside it: their transfer need not wait.
+TEST(RanksGpu, AShortTransferRunsBesideALongOne) {
+  NEEDS_GPUS(2);
+  Training t = training_of(2);
+  t.spec.model.hidden = {1200};
+  t.spec.exec.comm = Comm::Overlap, t.spec.exec.comm_by = CommBy::Peer;
+  t.spec.exec.graph_steps = 4;
+  t.data = random_data(330, 1000, 10, true);
+  Training alone = t;
+  alone.spec.exec.gpus = 1;
+  const Outcome oracle = train_on_oracle(alone);
+  for (const Launch launch : {Launch::Eager, Launch::Graph}) {
+    t.spec.exec.launch = launch;
+    const Outcome got = train(t);
+    EXPECT_LT(distance(got, oracle, t), tolerance(Precision::Fp32));
+    EXPECT_TRUE(same_bits(got, train(t))) << "two runs differ";
+  }
+}
+
 // Two ranks on one GPU, each with its stream: the kernels meet as those of two GPUs do.
 TEST(PeerAverage, SumsSharesOfGradientsOfEverySize) {
   NEEDS_GPU();
@@ -86,7 +105,7 @@ TEST(PeerAverage, SumsSharesOfGradientsOfEverySize) {
       for (size_t rank = 0; rank < 2; ++rank) {
         std::vector<cuda::Gradient> gradients;
         for (size_t g = 0; g < sizes.size(); ++g) gradients.push_back({data[rank][g].data(), sizes[g]});
-        cuda::average_with_peers(peers[rank], streams[rank], rank == 0 ? 0.75f : 0.25f, gradients, blocks);
+        cuda::average_with_peers(peers[rank], streams[rank], rank == 0 ? 0.75f : 0.25f, gradients, blocks, nullptr);
       }
     CUDA_CHECK(cudaDeviceSynchronize());
     for (size_t g = 0; g < sizes.size(); ++g) {
@@ -219,7 +238,7 @@ void expect_release(cuda::Ranks joined) {
   struct Broken final : cuda::RankLink {
     int device() const override { return 1; }
     std::string_view name() const override { return "broken"; }
-    void average(CUstream_st*, double, std::span<const cuda::Gradient>, bool) override {
+    void average_beside(CUstream_st*, double, std::span<const cuda::Gradient>, cuda::Beside, CUevent_st*) override {
       throw Failure("the link is broken");
     }
   };

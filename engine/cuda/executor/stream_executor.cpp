@@ -35,15 +35,33 @@ void RankAverages::start(cudaStream_t stream, const DevicePlan& bound, size_t at
   for (BufferId id : op.in)
     gradients.push_back({static_cast<float*>(bound.address[index(id)]),
                          static_cast<size_t>(bound.plan.buffer(id).elements())});
-  if (bound.plan.spec.exec.comm != Comm::Overlap) return link->average(stream, bound.plan.share(), gradients, false);
-  if (!beside) beside = make_urgent_stream(), ready = make_event();
+  if (bound.plan.spec.exec.comm != Comm::Overlap)
+    return link->average(stream, bound.plan.share(), gradients);
+  if (!ready) {
+    long_ones = make_urgent_stream(), short_ones = make_urgent_stream();
+    ready = make_event(), begun = make_event();
+  }
+  const bool short_one = overtakes(bytes(bound.plan, op) / 2);
+  const Stream& beside = short_one ? short_ones : long_ones;
   auto free = std::ranges::find(transfers, false, &Transfer::running);
   if (free == transfers.end()) free = transfers.insert(free, Transfer{make_event(), {}, false});
   CUDA_CHECK(cudaEventRecord(ready, stream));
   CUDA_CHECK(cudaStreamWaitEvent(beside, ready, 0));
-  link->average(beside, bound.plan.share(), gradients, products_are_longer(bound.plan, at));
+  if (short_one) {
+    // An update that comes first would keep it from the multiprocessors.
+    link->average_beside(beside, bound.plan.share(), gradients, Beside::Average, begun);
+    CUDA_CHECK(cudaStreamWaitEvent(stream, begun, 0));
+  } else {
+    link->average_beside(beside, bound.plan.share(), gradients,
+                         products_are_longer(bound.plan, at) ? Beside::Products : Beside::Updates, nullptr);
+  }
   CUDA_CHECK(cudaEventRecord(free->done, beside));
   free->gradients = op.in, free->running = true;
+}
+
+bool RankAverages::overtakes(int64_t bytes) const {
+  constexpr int64_t kShort = 1 << 20;
+  return bytes <= kShort && link->takes_two() && std::ranges::count(transfers, true, &Transfer::running) > 0;
 }
 
 void RankAverages::wait(cudaStream_t stream, const Op& op) {

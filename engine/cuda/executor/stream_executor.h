@@ -16,14 +16,15 @@ struct RankAverages {
   struct Transfer {
     Event done;
     std::vector<BufferId> gradients;
-    bool running = false;  // runs on `beside` and nobody has waited for it yet
+    bool running = false;  // runs beside the step and nobody has waited for it yet
   };
-  Stream beside;
-  Event ready;
+  Stream long_ones, short_ones;
+  Event ready, begun;
   std::vector<Transfer> transfers;
 
   void start(cudaStream_t stream, const DevicePlan& bound, size_t op);
   void wait(cudaStream_t stream, const Op& op);  // waits for the gradients that the op reads
+  bool overtakes(int64_t bytes) const;           // true if a transfer of these bytes need not wait for a running one
 };
 
 // What all launch modes share: the stream, and everything that outlives a plan.

@@ -29,12 +29,12 @@ class Member {
   // The calling thread must use the GPU of the rank.
   double seconds(size_t bytes, int calls, double share, std::barrier<>& all) {
     const Gradient message{message_.data(), bytes / sizeof(float)};
-    link_.average(stream_, share, {&message, 1}, false);
+    link_.average(stream_, share, {&message, 1});
     CUDA_CHECK(cudaStreamSynchronize(stream_));
     all.arrive_and_wait();
-    link_.average(stream_, share, {&message, 1}, false);  // after it, all ranks are there
+    link_.average(stream_, share, {&message, 1});  // after it, all ranks are there
     CUDA_CHECK(cudaEventRecord(begin_, stream_));
-    for (int i = 0; i < calls; ++i) link_.average(stream_, share, {&message, 1}, false);
+    for (int i = 0; i < calls; ++i) link_.average(stream_, share, {&message, 1});
     CUDA_CHECK(cudaEventRecord(end_, stream_));
     CUDA_CHECK(cudaStreamSynchronize(stream_));
     float ms = 0;

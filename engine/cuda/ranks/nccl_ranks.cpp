@@ -137,7 +137,7 @@ class Link : public RankLink {
   int device() const override { return device_; }
   std::string_view name() const override { return "NCCL"; }
   // How many blocks NCCL takes beside products was set when the ranks were connected.
-  void average(cudaStream_t stream, double share, std::span<const Gradient> gradients, bool) override {
+  void average_beside(cudaStream_t stream, double share, std::span<const Gradient> gradients, Beside, cudaEvent_t) override {
     all_->average(member_, stream, share, gradients);
   }
 

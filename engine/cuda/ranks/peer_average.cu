@@ -4,6 +4,7 @@
 #include <cuda_pipeline.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/cuda/ranks/peer_average.h"
 #include "engine/cuda/runtime/check.h"
@@ -123,12 +124,32 @@ __global__ __launch_bounds__(512, 1) void peer_all_reduce(Work work) {
 
 }  // namespace
 
+namespace {
+
+void launch_average(const Work& work, int blocks, int threads, cudaStream_t stream, cudaEvent_t begun) {
+  cudaLaunchAttribute when_begun{};
+  when_begun.id = cudaLaunchAttributeLaunchCompletionEvent;
+  when_begun.val.launchCompletionEvent.event = begun;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = kRingBytes;
+  config.stream = stream;
+  config.attrs = &when_begun;
+  config.numAttrs = begun ? 1 : 0;
+  CUDA_CHECK(cudaLaunchKernelEx(&config, peer_all_reduce, work));
+}
+
+}  // namespace
+
+int peer_average_shared_bytes() { return kRingBytes + static_cast<int>(sizeof(PeerMessage)) * kMostPeers; }
+
 void prepare_peer_average() {
   CUDA_CHECK(cudaFuncSetAttribute(peer_all_reduce, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes));
 }
 
 void average_with_peers(const Peer& peer, cudaStream_t stream, float share, std::span<const Gradient> gradients,
-                        int blocks) {
+                        int blocks, cudaEvent_t begun) {
   for (; !gradients.empty(); gradients = gradients.subspan(std::min<size_t>(gradients.size(), kMostPeerGradients))) {
     const auto these = gradients.first(std::min<size_t>(gradients.size(), kMostPeerGradients));
     Work work{};
@@ -149,8 +170,7 @@ void average_with_peers(const Peer& peer, cudaStream_t stream, float share, std:
       const auto tasks = (part.end - part.first + work.vectors_of_task - 1) / work.vectors_of_task;
       work.first_task[g + 1] = work.first_task[g] + static_cast<int>(tasks);
     }
-    peer_all_reduce<<<grid, threads, kRingBytes, stream>>>(work);
-    CUDA_CHECK(cudaGetLastError());
+    launch_average(work, grid, threads, stream, std::exchange(begun, nullptr));
   }
 }
 

@@ -34,12 +34,15 @@ struct Peer {
   const volatile int* stop = nullptr;       // host memory. If not zero, no kernel waits any longer
 };
 
+int peer_average_shared_bytes();  // shared memory that a block needs
+
 // Call once for each GPU, before its first average.
 void prepare_peer_average();
 
 // Enqueues the average on the stream of this rank's GPU: each element becomes the sum over the ranks of share · value.
-// Every rank must make the same calls, with as many blocks. Gradients must be aligned to 16 bytes.
+// Every rank must make the same calls, with as many blocks. Gradients must be aligned to 16 bytes. `begun`, if not null, is
+// recorded when all blocks of the first kernel run.
 void average_with_peers(const Peer& peer, cudaStream_t stream, float share, std::span<const Gradient> gradients,
-                        int blocks);
+                        int blocks, cudaEvent_t begun);
 
 }  // namespace ws::cuda

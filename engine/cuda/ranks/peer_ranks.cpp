@@ -10,9 +10,30 @@
 namespace ws::cuda {
 namespace {
 
-// Blocks of one average. Beside products it takes few multiprocessors. On two H100 the overlapped step of 784-2048-2048 at
-// batch 8,192 takes 759 µs with 2 blocks, 702 with 3, 709 with 4, 703 with 8.
-constexpr int kPeerBlocks = 64, kPeerBlocksBesideProducts = 3;
+// Most blocks of one average. Beside other work it takes few multiprocessors. On two H100 the overlapped step of
+// 784-2048-2048 at batch 8,192 takes 759 µs with 2 blocks beside products, 702 with 3, 709 with 4, 703 with 8; and 692 µs
+// with 8 blocks beside updates, 690 with 16, 691 with 32.
+constexpr int kPeerBlocks = 64, kPeerBlocksBesideUpdates = 16, kPeerBlocksBesideProducts = 3, kPeerBlocksBesideAverage = 8;
+
+// Two averages wait for each other's partners. So both must find room at the same time, with a multiprocessor for each
+// block.
+bool all_have_room_for_two(int ranks) {
+  for (int device = 0; device < ranks; ++device) {
+    int multiprocessors = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    if (multiprocessors < kPeerBlocks + kPeerBlocksBesideAverage) return false;
+  }
+  return true;
+}
+
+bool all_have_shared_memory(int ranks) {
+  for (int device = 0; device < ranks; ++device) {
+    int bytes = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    if (bytes < peer_average_shared_bytes()) return false;
+  }
+  return true;
+}
 
 bool all_pairs(int ranks, cudaDeviceP2PAttr attribute) {
   for (int a = 0; a < ranks; ++a)
@@ -38,22 +59,24 @@ void map_memory_of(int device, int ranks) {
 
 class Peers final : public RankGroup {
  public:
-  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)) {
+  explicit Peers(int ranks) : stop_(PinnedBlock<int>::pinned(1)), takes_two_(all_have_room_for_two(ranks)) {
     stop_[0] = 0;
     for (int rank = 0; rank < ranks; ++rank) {
       map_memory_of(rank, ranks);
       prepare_peer_average();
-      mailboxes_.push_back(DeviceBlock<PeerMailbox>::filled(1));
+      mailboxes_.push_back(DeviceBlock<PeerMailbox>::filled(2));
     }
     CUDA_CHECK(cudaSetDevice(0));
   }
 
-  void average(int rank, cudaStream_t stream, double share, std::span<const Gradient> gradients, bool beside_products) {
+  bool takes_two() const { return takes_two_; }
+
+  void average(int rank, cudaStream_t stream, double share, std::span<const Gradient> gradients, Beside beside,
+               cudaEvent_t begun) {
     if (const std::string why = abandoned(); !why.empty()) throw Failure(why);
     Peer peer{rank, static_cast<int>(mailboxes_.size()), {}, stop_.data()};
-    for (size_t i = 0; i < mailboxes_.size(); ++i) peer.mailboxes[i] = mailboxes_[i].data();
-    average_with_peers(peer, stream, static_cast<float>(share), gradients,
-                       beside_products ? kPeerBlocksBesideProducts : kPeerBlocks);
+    for (size_t i = 0; i < mailboxes_.size(); ++i) peer.mailboxes[i] = mailboxes_[i].data() + (beside == Beside::Average);
+    average_with_peers(peer, stream, static_cast<float>(share), gradients, most_blocks(beside), begun);
   }
 
   // Also ends the kernels that wait for the failed rank.
@@ -64,13 +87,19 @@ class Peers final : public RankGroup {
   }
 
  private:
+  static int most_blocks(Beside beside) {
+    if (beside == Beside::Nothing) return kPeerBlocks;
+    if (beside == Beside::Updates) return kPeerBlocksBesideUpdates;
+    return beside == Beside::Products ? kPeerBlocksBesideProducts : kPeerBlocksBesideAverage;
+  }
   std::string abandoned() {
     const std::lock_guard lock(mutex_);
     return why_;
   }
 
   PinnedBlock<int> stop_;
-  std::vector<DeviceBlock<PeerMailbox>> mailboxes_;  // by rank
+  std::vector<DeviceBlock<PeerMailbox>> mailboxes_;  // by rank; the second one is for averages beside an average
+  bool takes_two_;
   std::mutex mutex_;
   std::string why_;
 };
@@ -80,8 +109,10 @@ class PeerLink final : public RankLink {
   PeerLink(std::shared_ptr<Peers> all, int rank) : all_(std::move(all)), rank_(rank) {}
   int device() const override { return rank_; }
   std::string_view name() const override { return "peer memory"; }
-  void average(cudaStream_t stream, double share, std::span<const Gradient> gradients, bool beside_products) override {
-    all_->average(rank_, stream, share, gradients, beside_products);
+  bool takes_two() const override { return all_->takes_two(); }
+  void average_beside(cudaStream_t stream, double share, std::span<const Gradient> gradients, Beside beside,
+                      cudaEvent_t begun) override {
+    all_->average(rank_, stream, share, gradients, beside, begun);
   }
 
  private:
@@ -93,7 +124,7 @@ class PeerLink final : public RankLink {
 
 bool peers_have_nvlink(int ranks) {
   // Only NVLink has atomics between two GPUs.
-  return ranks <= kMostPeers && all_pairs(ranks, cudaDevP2PAttrNativeAtomicSupported);
+  return ranks <= kMostPeers && all_pairs(ranks, cudaDevP2PAttrNativeAtomicSupported) && all_have_shared_memory(ranks);
 }
 
 Ranks make_peer_ranks(int ranks) {
@@ -101,6 +132,8 @@ Ranks make_peer_ranks(int ranks) {
     throw Failure("peer: at most " + std::to_string(kMostPeers) + " GPUs map each other's memory; choose nccl.");
   if (!all_pairs(ranks, cudaDevP2PAttrAccessSupported))
     throw Failure("peer: these GPUs cannot map each other's memory; choose nccl.");
+  if (!all_have_shared_memory(ranks))
+    throw Failure("peer: these GPUs have too little shared memory; choose nccl.");
   const auto all = std::make_shared<Peers>(ranks);
   Ranks made{all, {}};
   for (int rank = 0; rank < ranks; ++rank) made.links.push_back(std::make_unique<PeerLink>(all, rank));

@@ -33,8 +33,8 @@ std::vector<std::vector<float>> averaged(std::vector<Part> parts) {
       const auto link = process.connect();
       EXPECT_EQ(link->device(), rank % 2);
       const Gradient gradient{mine.values.data(), mine.values.size()};
-      link->average(nullptr, mine.share, {&gradient, 1}, false);
-      link->average(nullptr, mine.share, {&gradient, 1}, false);
+      link->average(nullptr, mine.share, {&gradient, 1});
+      link->average(nullptr, mine.share, {&gradient, 1});
     });
   threads.clear();
   std::vector<std::vector<float>> results;
@@ -82,7 +82,7 @@ TEST(NcclProcessRanks, RefuseToAverageOnceTheyAreAbandoned) {
   float value = 1;
   const Gradient gradient{&value, 1};
   try {
-    links[0]->average(nullptr, 0.5, {&gradient, 1}, false);
+    links[0]->average(nullptr, 0.5, {&gradient, 1});
     FAIL() << "averaged with nobody";
   } catch (const Failure& problem) {
     EXPECT_STREQ(problem.what(), "Rank 1 is gone.");

@@ -145,10 +145,17 @@ class RankedExecutor final : public Executor {
   }
 
   void run(int64_t first_step, int64_t first_row, std::span<const float> lrs) override {
-    const auto steps = [&](int rank, Rank& r) {
-      r.executor->run(first_step, first_row / full_rows_ * rank_rows(rank, full_rows_).count, lrs);
-    };
-    each(steps, true);
+    const int64_t rows_onward = full_rows_ < data_->train.rows ? full_rows_ : 0;
+    for (size_t done = 0; done < lrs.size();) {
+      const auto before = static_cast<int64_t>(done);
+      const auto part = lrs.subspan(done, steps_at_once(first_step + before, lrs.size() - done));
+      const int64_t row = first_row + before * rows_onward;
+      const auto steps = [&](int rank, Rank& r) {
+        r.executor->run(first_step + before, row / full_rows_ * rank_rows(rank, full_rows_).count, part);
+      };
+      each(steps, true);
+      done += part.size();
+    }
   }
 
   void results(std::vector<StepResult>& out, bool wait) override {
@@ -224,6 +231,13 @@ class RankedExecutor final : public Executor {
     if (group_->patience() && of_steps) give_up_on_late(*group_->patience());
     for (auto& thread : threads_) thread->wait();
     if (const auto problem = std::exchange(first_problem_, nullptr)) std::rethrow_exception(problem);
+  }
+
+  // The ranks meet where the trace begins or ends to record: otherwise it would hold a part of a step of some ranks.
+  static size_t steps_at_once(int64_t step, size_t left) {
+    auto* listener = prof::listener();
+    const int64_t alike = listener ? listener->steps_traced_alike(step) : static_cast<int64_t>(left);
+    return std::min(left, static_cast<size_t>(std::max<int64_t>(1, alike)));
   }
 
   void give_up_on_late(std::chrono::milliseconds patience) {

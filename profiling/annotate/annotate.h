@@ -66,6 +66,9 @@ class Listener {
   virtual void step_joined(int64_t step) = 0;
   // A launch of a CUDA graph that runs `count` steps, beginning with `first`. Its ops are found by graph node.
   virtual void steps_launched(int64_t first, int64_t count) = 0;
+  // All threads that share steps wait, and this step is next. Returns how many steps from it on may run before they wait
+  // again: what is traced changes only while they wait.
+  virtual int64_t steps_traced_alike(int64_t step) = 0;
 };
 
 // Registers ops and returns the tag of the first; the rest follow in order.

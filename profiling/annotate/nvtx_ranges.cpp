@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -53,6 +54,7 @@ class Echo final : public Listener {
   void memory(const MemoryNote&) override {}
   void step_joined(int64_t) override {}
   void steps_launched(int64_t, int64_t) override {}
+  int64_t steps_traced_alike(int64_t) override { return std::numeric_limits<int64_t>::max(); }
 };
 Echo g_echo;
 

@@ -73,6 +73,7 @@ struct Collector::Impl {
   void start_counters() noexcept;
   void take_samples(bool last);
   void on_step(int64_t step);
+  int64_t steps_alike(int64_t step);
   void set_quiet(bool nothing, int64_t now);
   void follow_clock(int64_t since_begin);
   bool sleep_until_cycle();  // returns true for the last cycle
@@ -149,6 +150,14 @@ void Collector::Impl::on_step(int64_t step) {
   paused = pause;
   window_open = window;
   relevel_by != 0 ? relevel(true) : configure(true);
+}
+
+int64_t Collector::Impl::steps_alike(int64_t step) {
+  on_step(step);
+  if (settle_steps != 0) return 1;
+  if (options.node_every <= 0) return std::numeric_limits<int64_t>::max();
+  const int64_t at = step % options.node_every;
+  return (at < options.node_window ? options.node_window : options.node_every) - at;
 }
 
 // The caller holds switch_mutex.
@@ -314,6 +323,7 @@ CollectorStatus Collector::start(const CollectorOptions& options) {
   impl_->running = true;
   Marks& marks = Marks::instance();
   marks.on_step([impl = impl_.get()](int64_t step) { impl->on_step(step); });
+  marks.on_shared_steps([impl = impl_.get()](int64_t step) { return impl->steps_alike(step); });
   impl_->listened_before = listener();
   if (options.level != TraceLevel::Off) set_listener(&marks);
   try {

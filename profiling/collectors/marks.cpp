@@ -3,6 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <limits>
+
 #include "profiling/base/clock.h"
 #include "profiling/annotate/nvtx_ranges.h"
 
@@ -194,6 +196,10 @@ void Marks::memory(const MemoryNote& note) {
   event.step = t.step;
   event.what = static_cast<uint8_t>(note.action);
   t.events.push(event);
+}
+
+int64_t Marks::steps_traced_alike(int64_t step) {
+  return shared_steps_hook_ ? shared_steps_hook_(step) : std::numeric_limits<int64_t>::max();
 }
 
 void Marks::step_joined(int64_t step) { thread().joined = step_number(step); }

@@ -85,6 +85,8 @@ class Marks final : public Listener {
   void configure(const Config& config);
   // `hook` is called with the step number, on the marking thread, when a step begins or is launched.
   void on_step(std::function<void(int64_t)> hook) { step_hook_ = std::move(hook); }
+  // `hook` answers steps_traced_alike().
+  void on_shared_steps(std::function<int64_t(int64_t)> hook) { shared_steps_hook_ = std::move(hook); }
   bool ops_seen() const { return ops_seen_.load(std::memory_order_relaxed); }
 
   // Calls use(thread, event) for all queued events. Returns how many events full queues refused.
@@ -108,6 +110,7 @@ class Marks final : public Listener {
   void memory(const MemoryNote& note) override;
   void step_joined(int64_t step) override;
   void steps_launched(int64_t first, int64_t count) override;
+  int64_t steps_traced_alike(int64_t step) override;
 
   // The program's own ranges: joined like ops, drawn on their own rows. range_end() ends the newest range of its
   // `domain`.
@@ -124,7 +127,8 @@ class Marks final : public Listener {
   static void push_range(MarkedThread& thread, OpTag op, int64_t begin, int64_t end, int depth);
 
   std::atomic<bool> time_ops_{false}, time_ranges_{false}, nvtx_{false}, ops_seen_{false};
-  std::function<void(int64_t)> step_hook_;  // set before the listener is set
+  std::function<void(int64_t)> step_hook_;             // set before the listener is set
+  std::function<int64_t(int64_t)> shared_steps_hook_;  // likewise
   std::mutex threads_mutex_;
   std::vector<std::unique_ptr<MarkedThread>> threads_;
 };

@@ -89,6 +89,40 @@ TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
   }
 }
 
+// Ops of each step, by rank.
+std::map<uint32_t, std::map<int, size_t>> ops_of_steps(const std::string& file) {
+  prof::RunFileReader reader(file);
+  prof::Trace trace = reader.trace();
+  reader.fill(trace);
+  std::map<uint32_t, std::map<int, size_t>> ops;
+  for (const prof::Track& track : trace.tracks())
+    prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
+      if (span.span_kind() == prof::SpanKind::Op && span.step > 0) ++ops[span.step][track.rank];
+    });
+  return ops;
+}
+
+TEST_F(Recording, AWindowOfStepsHoldsWholeStepsOfAllRanks) {
+  RunSpec spec = small();
+  spec.exec.gpus = 2, spec.train.epochs = 300;
+  RecorderOptions options;
+  options.path = path("a.wsrun");
+  options.trace.level = prof::TraceLevel::Graph;
+  options.trace.node_every = 11, options.trace.node_window = 4;
+  TracedTraining run(spec, options);
+  const Summary summary = run.run(data_);
+  ASSERT_EQ(summary.status, RunStatus::Finished) << summary.message;
+  const auto ops = ops_of_steps(options.path);
+  EXPECT_GT(ops.size(), 100u);
+  std::set<size_t> counts;
+  for (const auto& [step, by_rank] : ops) {
+    EXPECT_LT((step - 1) % 11, 4u);
+    EXPECT_EQ(by_rank.size(), 2u) << "step " << step - 1;
+    for (const auto& [rank, count] : by_rank) counts.insert(count);
+  }
+  EXPECT_EQ(counts.size(), 1u) << "each step has all of its ops";
+}
+
 // While several ranks train, their threads may be inside of any call: another level begins between two steps.
 TEST_F(Recording, AnotherLevelBeginsBetweenTwoStepsOfAllRanks) {
   RunSpec spec = small();

@@ -218,6 +218,7 @@ struct Notes : prof::Listener {
   void memory(const prof::MemoryNote& note) override { all.push_back(note); }
   void step_joined(int64_t) override {}
   void steps_launched(int64_t, int64_t) override {}
+  int64_t steps_traced_alike(int64_t) override { return 1; }
 };
 
 TEST(Counting, TellsTheProfilerWhatWhereAndForWhichOp) {

@@ -257,6 +257,8 @@ void CurvePane::resizeEvent(QResizeEvent* event) {
   refreshOptions();
 }
 
+bool CurvePane::canUndoZoom() const { return plot_->canUndoZoom(); }
+
 void CurvePane::undoZoom() { plot_->undoZoom(); }
 
 std::optional<double> CurvePane::cursorX() const {

@@ -28,6 +28,7 @@ class CurvePane : public Pane {
   bool dirty() const { return dirty_; }
   void redraw();  // takes the new points and paints
   Plot* plot() const { return plot_; }
+  bool canUndoZoom() const;
   void undoZoom();
   void renderTo(QPainter& painter, const QRectF& area);  // draws a picture for export; call redraw() afterwards
   QByteArray csv() const;                                // the raw points of the curves

@@ -1,6 +1,7 @@
 #include "app/report/report_pages.h"
 
 #include <QBuffer>
+#include <QPageSize>
 #include <QPainter>
 #include <QPdfWriter>
 #include <algorithm>

@@ -8,6 +8,7 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
+#include <QPageSize>
 #include <QPainter>
 #include <QPdfWriter>
 #include <QSpinBox>

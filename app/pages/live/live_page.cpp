@@ -11,7 +11,6 @@
 #include <cmath>
 #include <memory>
 
-#include "app/charts/plot.h"
 #include "app/timeline/range_export.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/workspace/last_seconds.h"
@@ -122,7 +121,7 @@ LivePage::LivePage(TimeCursor* cursor, TrainingSession* session, QWidget* parent
   column->setContentsMargins(5, 5, 5, 5);
   column->addWidget(rows_);
   for (CurvePane* pane : {loss_, accuracy_, calls_}) {
-    addZoom({pane, [pane] { return pane->plot()->canUndoZoom(); }, [pane] { pane->undoZoom(); }});
+    addZoom({pane, [pane] { return pane->canUndoZoom(); }, [pane] { pane->undoZoom(); }});
     connect(pane, &CurvePane::cursorMoved, this, [this](double step) {
       if (!runs_.empty()) cursor_->setCursor(runs_.front()->timeOfStep(step));
     });

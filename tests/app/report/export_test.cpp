@@ -10,7 +10,7 @@
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 #include <QXmlStreamReader>
-#include <QtTest>
+#include <QTest>
 #include <nlohmann/json.hpp>
 
 #include "app/charts/curve_pane.h"

@@ -2,6 +2,7 @@
 // the CPU.
 #pragma once
 #include <QDateTime>
+#include <QSignalSpy>
 #include <map>
 #include <utility>
 

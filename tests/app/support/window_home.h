@@ -10,7 +10,7 @@
 #include <QSettings>
 #include <QTabBar>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <memory>
 
 #include "app/pages/setup/setup_panel.h"

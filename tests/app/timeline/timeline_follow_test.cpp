@@ -1,7 +1,7 @@
 // What the timeline shows while a run trains and once it has ended: the newest steps whose records are all in.
 #include <QSignalSpy>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "app/widgets/theme.h"
 #include "app/workspace/step_split.h"

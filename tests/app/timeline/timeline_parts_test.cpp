@@ -1,5 +1,5 @@
 // What the pure parts of the timeline say: scale, labels, lanes, curves, questions to a trace.
-#include <QtTest>
+#include <QTest>
 
 #include "app/widgets/theme.h"
 #include "app/timeline/timeline_pane.h"

@@ -1,7 +1,7 @@
 // The timeline, driven as a person would.
 #include <QSignalSpy>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "app/pages/details/details_panel.h"
 #include "app/widgets/theme.h"

@@ -2,7 +2,7 @@
 #include <QFontDatabase>
 #include <QPainter>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "app/widgets/fonts.h"
 #include "app/widgets/theme.h"

@@ -1,7 +1,8 @@
 // What the window does with what can go wrong around it: each is a sentence, nothing is lost, nothing freezes.
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 #include <csignal>
 
 #include <sys/resource.h>

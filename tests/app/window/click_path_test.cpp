@@ -2,7 +2,8 @@
 // sight, counted. app/run opens the window with nothing in it. With WARPSCOPE_PICTURES=folder each click leaves a picture
 // of what is in sight before it, and the answer one of the end.
 #include <QPushButton>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"

@@ -10,7 +10,7 @@
 #include <QTabBar>
 #include <QTableView>
 #include <QToolButton>
-#include <QtTest>
+#include <QTest>
 #include <fstream>
 
 #include "app/pages/experiments/experiments_tab.h"

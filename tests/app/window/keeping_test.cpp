@@ -1,5 +1,6 @@
 // What a person keeps of a run: its last seconds as a run of their own, a copy with its weights.
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 
 #include "app/timeline/timeline_pane.h"
 #include "app/window/notice_bar.h"

@@ -9,7 +9,8 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QPushButton>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 
 #include "app/charts/plot.h"
 #include "app/pages/setup/field_row.h"

@@ -4,8 +4,9 @@
 #include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QSignalSpy>
 #include <QTableView>
-#include <QtTest>
+#include <QTest>
 
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/lab/lab_tab.h"

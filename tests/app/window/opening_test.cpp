@@ -4,7 +4,7 @@
 #include <QDropEvent>
 #include <QMimeData>
 #include <QTextBoundaryFinder>
-#include <QtTest>
+#include <QTest>
 
 #include "app/text/units.h"
 #include "app/timeline/timeline_pane.h"

@@ -5,7 +5,8 @@
 #include <QMenuBar>
 #include <QSignalSpy>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
+#include <QToolTip>
 
 #include "app/widgets/command_palette.h"
 #include "app/pages/details/details_panel.h"

@@ -3,7 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <QPushButton>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 #include <atomic>
 #include <chrono>
 #include <fstream>

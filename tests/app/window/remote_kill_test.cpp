@@ -4,7 +4,8 @@
 
 #include <QDir>
 #include <QProcess>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 #include <nlohmann/json.hpp>
 #include <random>
 

@@ -1,5 +1,5 @@
 // From an event on another machine to its pixel in the timeline here, over a slow line.
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>

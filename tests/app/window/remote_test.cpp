@@ -7,8 +7,9 @@
 #include <QLineEdit>
 #include <QListWidget>
 #include <QProcess>
+#include <QSignalSpy>
 #include <QSpinBox>
-#include <QtTest>
+#include <QTest>
 #include <nlohmann/json.hpp>
 
 #include "app/core/lab/recorded_lab.h"

@@ -4,7 +4,8 @@
 #include <QListView>
 #include <QMenu>
 #include <QMenuBar>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 
 #include "app/pages/compare/compare_headline.h"
 #include "app/pages/compare/compare_tab.h"

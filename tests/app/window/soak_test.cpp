@@ -2,7 +2,8 @@
 // 150 seconds of it (WARPSCOPE_SOAK=7200 for so many). What the heap holds may not rise from one half to the next.
 #include <malloc.h>
 
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 #include <algorithm>
 
 #include "app/window/status_line.h"

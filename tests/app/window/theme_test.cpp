@@ -1,5 +1,5 @@
 // A change of the theme styles every widget once and moves nothing.
-#include <QtTest>
+#include <QTest>
 #include <ctime>
 #include <map>
 

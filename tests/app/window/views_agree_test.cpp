@@ -4,8 +4,9 @@
 #include <QListView>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QSignalSpy>
 #include <QTableWidget>
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +15,7 @@
 #include <set>
 
 #include "app/charts/curve_pane.h"
+#include "app/charts/plot.h"
 #include "app/charts/split_pane.h"
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/report/report.h"

@@ -7,7 +7,8 @@
 #include <QMenuBar>
 #include <QPlainTextEdit>
 #include <QPushButton>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTest>
 #include <nlohmann/json.hpp>
 
 #include "app/charts/curve_pane.h"

@@ -2,7 +2,8 @@
 #include "app/workspace/job.h"
 #include "tests/app/support/window_tests.h"
 
-#include <QtTest>
+#include <QTest>
+#include <QThread>
 #include <thread>
 
 using namespace ws::app;

@@ -5,7 +5,7 @@
 #include <QSignalSpy>
 #include <QTableWidget>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <QTabBar>
 #include <cmath>
 #include <ctime>

@@ -1,6 +1,6 @@
 // What the Compare tab is made of: samples of runs, and differences with their noise.
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <cmath>
 
 #include "app/core/comparison/comparison.h"

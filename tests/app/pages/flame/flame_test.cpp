@@ -2,7 +2,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 
 #include "app/charts/flame_view.h"
 #include "app/pages/flame/flame_panel.h"

@@ -4,9 +4,10 @@
 #include <QLabel>
 #include <QListWidget>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableWidget>
-#include <QtTest>
+#include <QTest>
 
 #include "app/pages/experiments/experiments_tab.h"
 #include "app/pages/insights/insights_tab.h"

@@ -2,7 +2,9 @@
 #include <QAbstractItemModelTester>
 #include <QLineEdit>
 #include <QMenu>
-#include <QtTest>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
 #include <algorithm>
 
 #include "app/pages/kernels/kernels_panel.h"

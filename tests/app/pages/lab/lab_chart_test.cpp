@@ -1,6 +1,6 @@
 // What the laboratory's chart draws of known figures: clocks, throughput, ceilings, crossovers, and what it says.
 #include <QApplication>
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 
 #include "app/pages/lab/lab_chart.h"

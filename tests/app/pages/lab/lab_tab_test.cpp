@@ -13,7 +13,7 @@
 #include <QStandardPaths>
 #include <QTabBar>
 #include <QTemporaryDir>
-#include <QtTest>
+#include <QTest>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 // The map of memory, memory over time, the driver's calls by op and by step, and where a step's time goes: what the
 // panels say is what was recorded.
 #include <QAbstractItemModelTester>
-#include <QtTest>
+#include <QTest>
 
 #include "app/charts/curve_pane.h"
 #include "app/charts/driver_calls.h"

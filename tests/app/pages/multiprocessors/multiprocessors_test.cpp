@@ -3,7 +3,7 @@
 #include <QPushButton>
 #include <QSvgRenderer>
 #include <QTableView>
-#include <QtTest>
+#include <QTest>
 #include <ctime>
 #include <optional>
 

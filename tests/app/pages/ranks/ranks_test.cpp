@@ -3,7 +3,7 @@
 #include <QHeaderView>
 #include <QSvgRenderer>
 #include <QTableView>
-#include <QtTest>
+#include <QTest>
 #include <ctime>
 
 #include "app/core/report/rank_section.h"

@@ -2,7 +2,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QSignalSpy>
-#include <QtTest>
+#include <QTest>
 #include <nlohmann/json.hpp>
 
 #include "app/pages/live/live_page.h"

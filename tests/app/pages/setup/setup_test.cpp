@@ -2,8 +2,9 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QToolButton>
-#include <QtTest>
+#include <QTest>
 
 #include "app/pages/setup/field_row.h"
 #include "app/pages/setup/layer_editor.h"

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 
 namespace ws::app {
@@ -71,7 +72,7 @@ bool has_spans_of(TrackKind kind, const prof::Trace& trace) {
 }
 
 bool is_program_step_row(const prof::Track& track) {
-  return track.kind == TrackKind::Phases && track.name == "steps of the program";
+  return track.kind == TrackKind::Phases && track.name == prof::kProgramSteps;
 }
 
 // Threads of one name are told apart by their number. It comes first: the end of a long title is cut off.
@@ -319,10 +320,12 @@ Lane rank_summary(const LaneSource& source, const Lane& group, int rank, bool sm
   const auto& tracks = source.trace->tracks();
   Lane lane = group;
   lane.kind = LaneKind::Spans, lane.height = small ? 24 : 30;
-  for (const TrackKind kind : {TrackKind::CpuThread, TrackKind::Stream}) {
+  for (const TrackKind kind : {TrackKind::Other, TrackKind::CpuThread, TrackKind::Stream}) {
     std::vector<size_t> found;
-    for (size_t i = 0; i < tracks.size(); ++i)
-      if (tracks[i].rank == rank && tracks[i].kind == kind && tracks[i].spans > 0) found.push_back(i);
+    for (size_t i = 0; i < tracks.size(); ++i) {
+      const bool works = kind != TrackKind::Other || prof::times_collectives(tracks[i]);
+      if (tracks[i].rank == rank && tracks[i].kind == kind && tracks[i].spans > 0 && works) found.push_back(i);
+    }
     if (!found.empty()) lane.tracks = std::move(found), lane.track_kind = kind;
   }
   std::ranges::stable_sort(lane.tracks, {}, [&](size_t i) { return communicates(tracks[i]); });
@@ -421,22 +424,44 @@ struct Builder {
     if (!group.folded) std::move(lanes.begin(), lanes.end(), std::back_inserter(rest));
   }
 
-  // Many ranks begin as one lane each.
+  // Many ranks begin as one lane each, and so do two in a narrow pane. What a user then opens has a key of its own, so that
+  // it stays open when the pane gets wider.
   void add_ranks(const LaneSource& source, int run, const std::vector<int>& ranks) {
-    constexpr size_t kShownWhole = 2;
+    const size_t shown_whole = settings.small ? 1 : 2;
+    const bool begins_folded = ranks.size() > shown_whole;
     for (const int rank : ranks) {
       LaneSource part = source;
       part.key += QString("/rank %1").arg(rank);
-      if (settings.hidden.contains(part.key)) continue;
-      Lane group = group_lane(part.key, QString("rank %1").arg(rank), run, settings);
+      const QString key = begins_folded ? part.key + "/open" : part.key;
+      if (settings.hidden.contains(part.key) || settings.hidden.contains(part.key + "/open")) continue;
+      Lane group = group_lane(key, QString("rank %1").arg(rank), run, settings);
       group.of_rank = true;
-      group.folded = settings.filter.isEmpty() && group.folded != (ranks.size() > kShownWhole);
+      group.folded = settings.filter.isEmpty() && group.folded != begins_folded;
       Lane summary = rank_summary(source, group, rank, settings.small);
       if (group.folded && !summary.tracks.empty())
         rest.push_back(std::move(summary));
       else
         add(group, lanes_of(part, run, settings, {ranks, rank}));
     }
+  }
+
+  // With several ranks, calls and stacks of the whole program come last: they would push the ranks out of sight.
+  void add_run(const Lane& group, const LaneSource& source, int run, const std::vector<int>& ranks) {
+    std::vector<Lane> lanes = lanes_of(source, run, settings, {ranks}), host;
+    if (!ranks.empty()) {
+      const auto first = std::stable_partition(lanes.begin(), lanes.end(), [](const Lane& lane) {
+        return lane.track_kind == TrackKind::Steps || lane.track_kind == TrackKind::Phases;
+      });
+      std::move(first, lanes.end(), std::back_inserter(host));
+      lanes.erase(first, lanes.end());
+    }
+    add(group, std::move(lanes));
+    if (group.folded || ranks.empty()) return;
+    add_ranks(source, run, ranks);
+    if (host.empty()) return;
+    Lane of_all = group_lane(source.key + "/host", QStringLiteral("all ranks"), run, settings);
+    of_all.of_rank = true;
+    add(of_all, std::move(host));
   }
 };
 
@@ -463,10 +488,8 @@ std::vector<Lane> build_lanes(const std::vector<LaneSource>& sources, const Lane
   Builder builder{settings};
   for (size_t i = 0; i < sources.size(); ++i) {
     const int run = static_cast<int>(i);
-    const std::vector<int> ranks = ranks_in(*sources[i].trace);
     const Lane group = group_lane(sources[i].key, sources[i].title, run, settings);
-    builder.add(group, lanes_of(sources[i], run, settings, {ranks}));
-    if (!group.folded) builder.add_ranks(sources[i], run, ranks);
+    builder.add_run(group, sources[i], run, ranks_in(*sources[i].trace));
   }
   if (auto counters = counter_lanes(sources, settings); !counters.empty())
     builder.add(group_lane("shared", "Counters and memory", -1, settings), std::move(counters));

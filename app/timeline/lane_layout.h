@@ -41,7 +41,7 @@ struct Lane {
   QString key, title, detail;
   int y = 0, height = 0;
   bool folded = false, pinned = false;  // a folded lane of spans sums up its rank
-  bool of_rank = false;                  // the group of one rank
+  bool of_rank = false;                  // the group of one rank, or of what all ranks share
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
   size_t upper = 0;        // its tracks often overlap: so many are in the upper half, the others in the lower; 0: no halves

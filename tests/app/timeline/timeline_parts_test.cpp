@@ -28,6 +28,7 @@ class TimelinePartsTest : public QObject {
   void streamsStandByTheirNumbers();
   void callsOfTwoThreadsAreToldApart();
   void ranksThatDoNotNumberTheirSteps();
+  void ranksComeBeforeTheCallsOfAll();
   void filterFoldPinAndOrder();
   void rowsGrowInOrder();
   void poolsHaveALaneOfTheirOwn();
@@ -197,6 +198,43 @@ void TimelinePartsTest::ranksThatDoNotNumberTheirSteps() {
   QCOMPARE(summary.upper, size_t{2});
   for (const size_t track : summary.tracks)
     QCOMPARE(row_in(summary, track).top > 0, trace.tracks()[track].time_of(prof::Meaning::Communication) > 0);
+}
+
+void TimelinePartsTest::ranksComeBeforeTheCallsOfAll() {
+  prof::Trace trace;
+  const auto add = [&trace](prof::TrackKind kind, const char* name, int rank) {
+    const prof::TrackId track = trace.track(kind, name, "CPU", 0, rank);
+    for (int i = 0; i < 20; ++i) trace.append(track, {.start = i * 20'000, .duration = 9000, .step = static_cast<uint32_t>(i + 1)});
+  };
+  add(prof::TrackKind::Api, "thread 1", -1);
+  add(prof::TrackKind::Steps, "steps", -1);
+  for (const int rank : {0, 1}) add(prof::TrackKind::Stream, "stream 7", rank);
+  const std::vector<LaneSource> sources{{&trace, "run/x", "x", 0}};
+  const auto titles = [&sources](const LaneSettings& settings) {
+    QStringList all;
+    for (const Lane& lane : build_lanes(sources, settings)) all << lane.title;
+    return all;
+  };
+  const QStringList whole{"x", "step", "rank 0", "stream 7", "rank 1", "stream 7", "all ranks", "CUDA API"};
+  LaneSettings settings;
+  QCOMPARE(titles(settings), whole);
+  settings.small = true;
+  QCOMPARE(titles(settings), QStringList({"x", "step", "rank 0", "rank 1", "all ranks", "CUDA API"}));
+  settings.folded.insert(build_lanes(sources, settings)[2].key);
+  QCOMPARE(titles(settings), QStringList({"x", "step", "rank 0", "stream 7", "rank 1", "all ranks", "CUDA API"}));
+  settings.small = false;  // what was opened stays open
+  QCOMPARE(titles(settings), whole);
+
+  prof::Trace collectives;  // without kernels
+  for (const int rank : {0, 1}) {
+    prof::Span span{.start = 0, .duration = 9000};
+    span.meaning = static_cast<uint64_t>(prof::Meaning::Communication);
+    collectives.append(collectives.track(prof::TrackKind::Other, "collectives", "GPU 0", 0, rank), span);
+  }
+  settings.small = true;
+  const auto lanes = build_lanes({{&collectives, "run/y", "y", 0}}, settings);
+  QCOMPARE(lanes.size(), size_t{3});
+  QVERIFY(lanes[2].kind == LaneKind::Spans && lanes[2].folded && lanes[2].tracks.size() == 1);
 }
 
 void TimelinePartsTest::filterFoldPinAndOrder() {

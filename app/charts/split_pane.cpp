@@ -76,11 +76,13 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
   table.in_ms = most >= 10'000 && least >= 1000;  // the shortest step must keep its digits
   const double unit = table.in_ms ? 1000 : 1;
   for (double& wall : table.wall) wall /= unit;
+  std::vector<Meaning> kernels;
   for (Meaning meaning : kOrder) {
     if (meaning == Meaning::Idle)
       for (SplitRow& row : named_rows(splits, unit)) table.rows.push_back(std::move(row));
     SplitRow row{meaning, row_name(meaning), {}};
     for (const StepSplit* split : splits) row.us.push_back(part_of(*split, meaning) / unit);
+    if (is_kernel(meaning) && std::ranges::any_of(row.us, [](double us) { return us > 0; })) kernels.push_back(meaning);
     if (merged && is_kernel(meaning) && !table.rows.empty()) {
       for (size_t i = 0; i < row.us.size(); ++i) table.rows.front().us[i] += row.us[i];
       continue;
@@ -88,6 +90,8 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
     if (merged && is_kernel(meaning)) row.name = QObject::tr("kernels");
     table.rows.push_back(std::move(row));
   }
+  // Kernels of one kind, such as the collectives where nothing else was recorded, keep their name.
+  if (merged && kernels.size() == 1) table.rows.front().meaning = kernels[0], table.rows.front().name = row_name(kernels[0]);
   if (merged) merge_small(table);
   std::erase_if(table.rows, [](const SplitRow& row) {
     return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; });

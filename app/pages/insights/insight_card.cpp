@@ -29,6 +29,15 @@ QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
   return label;
 }
 
+// The name of a kernel may be wider than the card: it may break after an underscore.
+QString with_breaks(const QString& text) {
+  constexpr qsizetype kLong = 30;
+  QStringList words = text.split(' ');
+  for (QString& word : words)
+    if (word.size() > kLong) word.replace('_', QStringLiteral("_\u200b"));
+  return words.join(' ');
+}
+
 QString change_in_time(double before, double after) {
   return (after > before ? "+" : "") + fixed_text(100 * (after - before) / before, 0) + " %";
 }
@@ -55,6 +64,9 @@ void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, con
       if (facts.part_us[m] > 0) now.parts.push_back({static_cast<Meaning>(m), facts.part_us[m]});
     // A program without a GPU has nothing to split here.
     const bool idle_only = whole_trace_ && now.parts.size() == 1 && now.parts[0].meaning == Meaning::Idle;
+    // Inside of steps, a GPU without work has launch gaps.
+    const bool inside = whole_trace_ && facts.part(Meaning::Launch) > facts.part(Meaning::Idle);
+    if (inside && look_at_ == Meaning::Idle) look_at_ = Meaning::Launch;
     if (!idle_only) rows_.push_back(std::move(now));
     const auto against_now = [&](RowKind kind, double us) {
       if (us > 0) rows_.push_back({kind, time_axis_text(us), us, {}, change_in_time(facts.step_us, us)});
@@ -136,7 +148,7 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   const QString headline = QString::fromStdString(insight.headline);
   const bool names_op = insight.rule == "low occupancy";  // its headline begins with the name of an op
   words->addWidget(text_label(names_op ? headline : with_capital(headline), ui_font(14, 600), this));
-  QLabel* why = text_label(QString::fromStdString(insight.why), ui_font(12.5), this);
+  QLabel* why = text_label(with_breaks(QString::fromStdString(insight.why)), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));

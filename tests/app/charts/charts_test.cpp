@@ -140,7 +140,12 @@ void ChartsTest::splitTableAddsUpAndMerges() {
       QVERIFY(std::abs(sum - table.wall[column]) < 0.051);
     }
     QCOMPARE(table.rows.size(), size_t(merged ? 3 : 4));
+    QCOMPARE(table.rows.front().name, merged ? QString("kernels") : meaning_name(Meaning::Matrix));
   }
+  const StepSplit collectives{{{Meaning::Communication, {}, 5}, {Meaning::Idle, "not recorded", 2}}, 7, 10};
+  const SplitRow only = split_table({&collectives}, true).rows.front();
+  QCOMPARE(only.name, meaning_name(Meaning::Communication));
+  QCOMPARE(only.meaning, Meaning::Communication);
 }
 
 void ChartsTest::tickLabelsDoNotTouch() {

@@ -476,6 +476,7 @@ class RankComparison {
 
   void find_stragglers() {
     constexpr size_t kMost = 4;
+    constexpr double kLeastShare = 0.0005;  // "0.0 %" is no finding
     std::map<std::pair<size_t, bool>, Straggler> worst;  // by rank, and whether there is a pattern
     const std::span<const int64_t> numbers = std::span(report_.steps).subspan(first_used_);
     for (const std::vector<size_t>& place : matches_by_place()) {
@@ -489,7 +490,7 @@ class RankComparison {
     }
     std::vector<Straggler> all;
     for (const auto& [key, one] : worst)
-      if (one.rank >= 0) all.push_back(one);
+      if (one.rank >= 0 && (report_.step_us <= 0 || one.share >= kLeastShare)) all.push_back(one);
     if (all.empty()) return;
     sort_rows(all, [](const Straggler& a, const Straggler& b) { return a.cost_us > b.cost_us; });
     all.resize(std::min(all.size(), kMost));

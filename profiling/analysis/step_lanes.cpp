@@ -5,14 +5,16 @@
 #include <tuple>
 
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {
 
 constexpr int kNotShown = 9;
 
-int lane_rank(TrackKind kind) {
-  switch (kind) {
+int lane_rank(const Track& track) {
+  if (times_collectives(track)) return 1;
+  switch (track.kind) {
     case TrackKind::Phases:
       return 0;
     case TrackKind::Stream:
@@ -29,7 +31,7 @@ int lane_rank(TrackKind kind) {
 }
 
 bool shown_in_step(const Track& track, bool gpu) {
-  if (track.spans == 0 || lane_rank(track.kind) == kNotShown || track.kind == TrackKind::Phases) return false;
+  if (track.spans == 0 || lane_rank(track) == kNotShown || track.kind == TrackKind::Phases) return false;
   return track.kind != TrackKind::CpuThread || (track.depth == 0 && !gpu);
 }
 
@@ -76,7 +78,7 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
   const bool gpu = std::ranges::any_of(tracks, [](const Track& t) { return t.kind == TrackKind::Stream && t.spans > 0; });
   std::vector<StepLane> lanes;
   for (const Track& track : tracks_of_steps(marks))
-    if (track.kind == TrackKind::Phases && track.spans > 0) lanes.push_back({&marks, &track, lane_name(track)});
+    if (track.kind == TrackKind::Phases && track.spans > 0 && track.name != kProgramSteps) lanes.push_back({&marks, &track, lane_name(track)});
   for (const Track& track : tracks)
     if (shown_in_step(track, gpu)) lanes.push_back({&trace, &track, lane_name(track)});
   leave_out_quiet(lanes);
@@ -88,7 +90,7 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
   }
   std::ranges::stable_sort(lanes, {}, [&](const StepLane& l) {
     const uint64_t weight = spans[{l.track->kind, l.track->name}];
-    return std::tuple(lane_rank(l.track->kind), ~weight, l.track->name, l.track->depth);
+    return std::tuple(lane_rank(*l.track), ~weight, l.track->name, l.track->depth);
   });
   name_only_thread(lanes);
   // A recorded program may have many rows of nested ranges. Two of them leave room for its kernels and calls.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profiling/trace/kernel_names.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -154,7 +155,7 @@ void HostSpans::program_step(const HostEvent& event) {
   Span span = span_of(event, SpanKind::Phase, Meaning::Other);
   const std::string name = event.a < kNumberedSteps ? "step " + std::to_string(event.a) : "step #";
   span.name = context_.batch.id(context_.batch.name(name));
-  context_.batch.row(TrackKind::Phases, "steps of the program", "CPU").spans.push_back(span);
+  context_.batch.row(TrackKind::Phases, kProgramSteps, "CPU").spans.push_back(span);
 }
 
 // Counts are exact even if no more spans can be stored.

@@ -78,6 +78,13 @@ TEST(Ranks, RanksThatAreLateInTurnByChanceAreNotNamed) {
   EXPECT_EQ(rank_report(made.joined()).straggler.rank, -1);
 }
 
+TEST(Ranks, ADelayThatCostsNothingIsNotSaid) {
+  MadeRanks made{.ranks = 2, .steps = 321, .late = 4'000, .late_rank = 1, .jitter = 100};
+  EXPECT_EQ(rank_report(made.joined()).straggler.rank, -1);
+  made.late = 20'000;
+  EXPECT_EQ(rank_report(made.joined()).straggler.rank, 1);
+}
+
 // Two GPUs are never equally fast. What is said is what costs more.
 TEST(Ranks, ASlowerRankIsLateInEveryStepUnlessSomeStepsCostMore) {
   MadeRanks made{.ranks = 2, .steps = 321, .late = 100'000, .late_rank = 1};
@@ -370,6 +377,23 @@ TEST(Ranks, RangesLeaveRoomForKernels) {
   EXPECT_EQ(lanes[0].name, "ranges");
   EXPECT_EQ(lanes[1].name, "");
   EXPECT_EQ(lanes[2].name, "stream 7");
+}
+
+// Of a recording of collectives only, a typical step shows these, and not its own mark.
+TEST(Ranks, ATypicalStepHasItsTimedCollectives) {
+  Trace trace;
+  const auto add = [&trace](TrackKind kind, std::string_view name, SpanKind span_kind, Meaning meaning) {
+    Span span;
+    span.start = 1000, span.duration = 100, span.kind = static_cast<uint64_t>(span_kind);
+    span.meaning = static_cast<uint64_t>(meaning), span.name = trace.intern(std::string(name));
+    trace.append(trace.track(kind, std::string(name), "CPU", 0), span);
+  };
+  add(TrackKind::Phases, "steps of the program", SpanKind::Phase, Meaning::Other);
+  add(TrackKind::Other, "collectives", SpanKind::Op, Meaning::Communication);
+  add(TrackKind::Other, "stream 7 waits", SpanKind::Sync, Meaning::Sync);
+  const std::vector<StepLane> lanes = step_lanes(trace, trace, {}, 5);
+  ASSERT_EQ(lanes.size(), 1u);
+  EXPECT_EQ(lanes[0].name, "collectives");
 }
 
 TEST(Ranks, TheJsonHasTheSameNumbers) {

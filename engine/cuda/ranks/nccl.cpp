@@ -20,13 +20,14 @@ std::string version_text(int version) {
          std::to_string(version % 100);
 }
 
-Nccl open_library() {
-  void* library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+}  // namespace
+
+Nccl open_nccl(const char* name) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    throw Failure(
-        "NCCL (libnccl.so.2) was not found, and training on several GPUs needs it: install libnccl2, or name its "
-        "folder "
-        "in LD_LIBRARY_PATH.");
+    throw Failure(std::string("NCCL (") + name +
+                  ") was not found, and training on several GPUs needs it: install libnccl2, or name its folder in "
+                  "LD_LIBRARY_PATH.");
   Nccl nccl{};
   find(library, "ncclGetVersion", nccl.get_version);
   find(library, "ncclGetErrorString", nccl.get_error_string);
@@ -47,14 +48,12 @@ Nccl open_library() {
   return nccl;
 }
 
-}  // namespace
-
 void Nccl::check(int result, const char* call) const {
   if (result != 0) throw CallFailure(call, get_error_string(result), "the ranks cannot exchange their gradients");
 }
 
 const Nccl& nccl() {
-  static const Nccl loaded = open_library();
+  static const Nccl loaded = open_nccl("libnccl.so.2");
   return loaded;
 }
 

@@ -34,7 +34,8 @@ struct Nccl {
   void check(int result, const char* call) const;  // throws CallFailure
 };
 
-// Throws Failure if NCCL is missing or too old.
-const Nccl& nccl();
+// Throws Failure if the library is missing or too old.
+Nccl open_nccl(const char* name);
+const Nccl& nccl();  // of this machine
 
 }  // namespace ws::cuda

@@ -15,10 +15,14 @@
 #include "engine/cpu/cpu_executor.h"
 #include "engine/cpu/host_ranks.h"
 #include "engine/executor/ranked_executor.h"
+#include "engine/ranks/rank_channel.h"
+#include "engine/ranks/rank_meeting.h"
 #include "engine/ranks/rank_worker.h"
 #include "engine/ranks/remote_rank.h"
 #include "engine/train/schedule.h"
 #include "engine/train/trainer.h"
+#include "profiling/base/byte_reader.h"
+#include "profiling/base/version.h"
 #include "tests/engine/train/train_support.h"
 #include "tests/support/small_data.h"
 
@@ -188,6 +192,32 @@ TEST_F(RankProcessesTest, RefuseOtherChoicesAndOtherData) {
   const Trained other = train_ranks(2, small_spec(), [](int rank) { return classes(rank == 1 ? 91 : 90); });
   EXPECT_EQ(other.summary.message,
             "Rank 1: its data set random is not the one of rank 0. Give every host the same data.");
+}
+
+TEST_F(RankProcessesTest, RefuseAnotherVersion) {
+  std::string heard;
+  std::jthread other([&heard] {
+    RankChannel channel(connect_to(rank_meeting({1, 2, 1, 2})).release(), "Rank 0");
+    ByteWriter hello;
+    for (const char* text : {"Warpscope rank", "0.0.1", "far", ""}) hello.text(text);
+    hello.value(int32_t{1}), hello.value(int32_t{2}), hello.value(int64_t{7});
+    channel.send(MessageKind::Hello, hello.take());
+    try {
+      channel.receive();
+    } catch (const Failure& problem) {
+      heard = problem.what();
+    }
+  });
+  const std::string wanted = "Rank 1 (process 7 on far) is Warpscope 0.0.1, and rank 0 is Warpscope " + std::string(version()) +
+                             ": install one version everywhere.";
+  try {
+    RankProcesses({0, 2, 0, 2}, "", small_spec());
+    ADD_FAILURE() << "it was let in";
+  } catch (const Failure& problem) {
+    EXPECT_EQ(problem.what(), wanted);
+  }
+  other.join();
+  EXPECT_EQ(heard, wanted);
 }
 
 TEST_F(RankProcessesTest, NeedEveryRankBeforeOneConnects) {

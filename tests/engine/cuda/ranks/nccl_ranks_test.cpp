@@ -5,13 +5,25 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <functional>
 #include <future>
 #include <thread>
 
+#include "engine/cuda/ranks/nccl.h"
+#include "engine/cuda/ranks/peer_ranks.h"
 #include "profiling/base/failure.h"
 
-// There is no GPU. This definition comes before that of the CUDA runtime.
-extern "C" cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+namespace {
+int g_peer_access = 0, g_shared_bytes = 0;  // of the made GPUs
+}
+
+// There is no GPU. These definitions come before those of the CUDA runtime.
+extern "C" {
+cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) { return *value = g_peer_access, cudaSuccess; }
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) { return *value = g_shared_bytes, cudaSuccess; }
+}
 
 namespace ws::cuda {
 namespace {
@@ -40,6 +52,38 @@ std::vector<std::vector<float>> averaged(std::vector<Part> parts) {
   std::vector<std::vector<float>> results;
   for (Part& part : parts) results.push_back(part.values);
   return results;
+}
+
+std::string problem_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Failure& problem) {
+    return problem.what();
+  }
+  return "none";
+}
+
+TEST(Nccl, IsMissingTooOldOrAnotherLibrary) {
+  EXPECT_EQ(problem_of([] { open_nccl("libnccl.so.none"); }),
+            "NCCL (libnccl.so.none) was not found, and training on several GPUs needs it: install libnccl2, or name its "
+            "folder in LD_LIBRARY_PATH.");
+  EXPECT_EQ(problem_of([] { open_nccl("libm.so.6"); }), "NCCL has no function ncclGetVersion: install NCCL 2.11 or newer.");
+  setenv("FAKE_NCCL_VERSION", "20804", 1);
+  EXPECT_EQ(problem_of([] { open_nccl("libnccl.so.2"); }),
+            "NCCL 2.8.4 is too old: training on several GPUs needs 2.11 or newer.");
+  unsetenv("FAKE_NCCL_VERSION");
+  EXPECT_EQ(problem_of([] { open_nccl("libnccl.so.2"); }), "none");
+}
+
+TEST(PeerRanks, NeedPeerAccessAndSharedMemory) {
+  EXPECT_FALSE(peers_have_nvlink(2));
+  EXPECT_EQ(problem_of([] { make_peer_ranks(2); }), "peer: these GPUs cannot map each other's memory; choose nccl.");
+  g_peer_access = 1, g_shared_bytes = 100 << 10;
+  EXPECT_FALSE(peers_have_nvlink(2)) << "auto takes NCCL";
+  EXPECT_EQ(problem_of([] { make_peer_ranks(2); }), "peer: these GPUs have too little shared memory; choose nccl.");
+  g_shared_bytes = 227 << 10;
+  EXPECT_TRUE(peers_have_nvlink(2));
+  EXPECT_EQ(problem_of([] { make_peer_ranks(9); }), "peer: at most 8 GPUs map each other's memory; choose nccl.");
 }
 
 TEST(NcclProcessRanks, AverageByTheirShares) {

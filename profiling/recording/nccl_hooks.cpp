@@ -38,7 +38,7 @@ thread_local Group t_group;
 bool is_recorded() { return timer().active() && recorder(); }
 
 // The default stream belongs to the context that is current, which in a group need not be that of the communicator.
-bool is_default_stream(const void* stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+bool is_default_stream(const void* stream) { return reinterpret_cast<uintptr_t>(stream) <= CudaEvents::kLastDefaultStream; }
 
 void join_group(void* communicator, void* stream) {
   Group& group = t_group;

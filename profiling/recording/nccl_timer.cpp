@@ -78,10 +78,28 @@ void NcclTimer::begin(TraceContext& context) {
   active_.store(true, std::memory_order_release);
 }
 
+// The driver is asked once for each stream. A default stream belongs to the context that is current.
 NcclTimer::Gpu* NcclTimer::gpu_of(void* stream) {
+  constexpr size_t kMostStreams = 64;
+  const bool one_context = reinterpret_cast<uintptr_t>(stream) > CudaEvents::kLastDefaultStream;
+  if (one_context) {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = std::ranges::find(streams_, stream, &KnownStream::stream); known != streams_.end()) return known->gpu;
+  }
   void* context = nullptr;
   if (cuda_.stream_context(stream, &context) != 0 || !context) return nullptr;
   const std::lock_guard lock(mutex_);
+  Gpu* const gpu = gpu_of_context(context);
+  if (one_context && streams_.size() < kMostStreams) streams_.push_back({stream, gpu});
+  return gpu;
+}
+
+void NcclTimer::forget_stream(void* stream) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(streams_, [stream](const KnownStream& known) { return known.stream == stream; });
+}
+
+NcclTimer::Gpu* NcclTimer::gpu_of_context(void* context) {
   for (const auto& known : gpus_)
     if (known->context == context) return known.get();
   auto fresh = std::make_unique<Gpu>();
@@ -124,11 +142,14 @@ NcclTimer::Call NcclTimer::begin_call(void* stream) noexcept {
   if (cuda_.stream_captures(stream, &captures) != 0) return {};
   if (captures != 0) return captures_.store(true, std::memory_order_relaxed), Call{};
   try {
-    Call call{gpu_of(stream), stream, nullptr, nullptr, steady_ns()};
-    if (!call.gpu || call.gpu->failed.load(std::memory_order_relaxed)) return {};
-    if (!take_events(*call.gpu, call)) return forget_call(call), Call{};
-    if (cuda_.event_record(call.begin, stream) == 0) return call;
-    forget_call(call);
+    for (int tries = 0; tries < 2; ++tries) {
+      Call call{gpu_of(stream), stream, nullptr, nullptr, steady_ns()};
+      if (!call.gpu || call.gpu->failed.load(std::memory_order_relaxed)) return {};
+      if (!take_events(*call.gpu, call)) return forget_call(call), Call{};
+      if (cuda_.event_record(call.begin, stream) == 0) return call;
+      forget_call(call);
+      forget_stream(stream);  // it may have ended, and another context may have a new one of this address
+    }
   } catch (const std::exception&) {  // out of memory: nobody times this call
   }
   return {};

@@ -51,7 +51,13 @@ class NcclTimer final : public GpuTracer {
     NcclWork work;
     OpAt at;
   };
+  struct KnownStream {
+    void* stream;
+    Gpu* gpu;
+  };
   Gpu* gpu_of(void* stream);
+  Gpu* gpu_of_context(void* context);  // with mutex_ held
+  void forget_stream(void* stream);
   bool take_events(Gpu& gpu, Call& call);
   void calibrate(Gpu& gpu);
   bool try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t& width);
@@ -66,8 +72,9 @@ class NcclTimer final : public GpuTracer {
   int64_t last_read_ = 0;
   std::atomic<bool> active_{false}, captures_{false};
   std::atomic<uint64_t> refused_{0}, read_{0};
-  mutable std::mutex mutex_;  // guards the list of GPUs, and what each says it guards
+  mutable std::mutex mutex_;  // guards the lists of GPUs and streams, and what each GPU says it guards
   std::vector<std::unique_ptr<Gpu>> gpus_;
+  std::vector<KnownStream> streams_;
 };
 
 }  // namespace ws::prof

@@ -128,6 +128,26 @@ TEST_F(Timer, PlacesCallsOnTheClockOfTheHost) {
   EXPECT_FALSE(timer.begin_call(stream).gpu);
 }
 
+TEST_F(Timer, AsksForTheContextOfAStreamOnceUntilARecordFails) {
+  static int asked = 0, failures = 0;
+  static decltype(cuda_.stream_context) real_context = cuda_.stream_context;
+  static decltype(cuda_.event_record) real_record = cuda_.event_record;
+  cuda_.stream_context = [](void* stream, void** context) { return ++asked, real_context(stream, context); };
+  cuda_.event_record = [](void* event, void* stream) { return failures > 0 ? --failures, 400 : real_record(event, stream); };
+  NcclTimer timer(cuda_);
+  timer.begin(context_);
+  void* const stream = stand_in_stream();
+  for (int i = 0; i < 3; ++i) timer.end_call(timer.begin_call(stream), {});
+  EXPECT_EQ(asked, 1);
+  failures = 1;  // as if the stream had ended
+  EXPECT_TRUE(timer.begin_call(stream).gpu);
+  EXPECT_EQ(asked, 2);
+  failures = 2;
+  EXPECT_FALSE(timer.begin_call(stream).gpu);
+  EXPECT_TRUE(timer.begin_call(stream).gpu);
+  EXPECT_EQ(asked, 4);
+}
+
 TEST_F(Timer, AfterAnErrorOfTheGpuItAsksNothingMore) {
   static int queries = 0;
   cuda_.event_query = [](void*) { return ++queries, 700; };

@@ -300,6 +300,15 @@ class Module:
 """,
 }
 
+STAND_IN_DYNAMO = {
+    "torch/_dynamo/__init__.py": "left_out = []\nfrom . import trace_rules\n",
+    "torch/_dynamo/trace_rules.py": """
+from importlib.util import find_spec
+from . import left_out
+def add(name): left_out.append(find_spec(name).origin)
+""",
+}
+
 
 @needs_torch
 class Torch(Recorded):
@@ -351,6 +360,14 @@ class Torch(Recorded):
         done = self.record([PYTHON, self.write("p.py", "import torch\nclass M(torch.nn.Module): pass\nfor i in range(3): print(M()(i))\n")])
         self.assertEqual((done.returncode, done.stdout), (0, "0\n1\n2\n"), done.stderr)
         self.assertEqual(self.ranges().get(("M", "M", "forward")), 3)
+
+    def test_torch_compile_leaves_our_code_out(self):
+        for name, text in {**STAND_IN_TORCH, **STAND_IN_DYNAMO}.items():
+            self.write(name, text)
+        path = self.write("p.py", "import torch, torch._dynamo\nprint(torch._dynamo.left_out)\n")
+        self.assertEqual(self.run_plain([PYTHON, path]).stdout, "[]\n")
+        done = self.record([PYTHON, path])
+        self.assertRegex(done.stdout, r"^\['/.*/warpscope_hook/__init__.py'\]\n$", done.stderr)
 
     def test_ops_stand_in_their_modules_forward_and_backward(self):
         self.recorded("ops")

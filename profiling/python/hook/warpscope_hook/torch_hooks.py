@@ -24,12 +24,12 @@ import atexit
 import platform
 import weakref
 
-from . import loaders, ops
+from . import imports, loaders, ops
 from .levels import MODULES
 
 
 def install(program, torch):
-    parts = [_optimizers, _ranks]
+    parts = [_compiler, _optimizers, _ranks]
     if program.level >= MODULES:
         parts += [ops.install, _memory, _modules, _backward, _loaders, loaders.install, _waits]
     for part in parts:
@@ -37,6 +37,12 @@ def install(program, torch):
             part(program, torch)
         except Exception:
             pass  # a version with a different layout: the other parts still work
+
+
+def _compiler(program, torch):
+    """torch.compile takes all Python that runs inside a compiled call. Our code would be graph breaks there."""
+    for rules in ("torch._dynamo.trace_rules", "torch._dynamo.skipfiles"):
+        imports.watch(rules, lambda module: module.add(__package__))
 
 
 def _memory(program, torch):

@@ -27,6 +27,12 @@ MemoryAccount account_of(const Trace& trace, const std::string& name, const Memo
   return account;
 }
 
+MemoryFilter by_driver(const Trace& trace) {
+  return [&names = trace.memory_sources](const MemoryEvent& event) {
+    return event.source < names.size() && is_driver_source(names[event.source]);
+  };
+}
+
 // An arena reserves its block and allocates nothing in a step: its plan places everything.
 std::string share_text(const MemoryAccount& account, const MemoryMoment& moment) {
   return account.history.allocations == 0 ? "planned" : percent(moment.fragmentation());
@@ -50,6 +56,15 @@ std::string sizes_text(const std::vector<MemoryAccount>& accounts) {
     text += "\n";
   }
   return text;
+}
+
+std::string gap_text(const MemoryAccount& account) {
+  const MemoryGap& gap = account.gap;
+  if (!gap.known()) return "";
+  const auto bytes = [](uint64_t number) { return bytes_text(static_cast<double>(number)); };
+  return table_row("{}: {} live at the peak, in {} of the driver's memory ({} at most).", account.allocator, bytes(gap.live),
+                   bytes(gap.taken), bytes(gap.most_taken)) +
+         table_row("Unused of it: {} beside live blocks, {} in segments without one.", bytes(gap.beside), bytes(gap.empty));
 }
 
 std::string held_text(const MemoryAccount& account) {
@@ -86,6 +101,34 @@ GroupBy memory_grouping(const Trace& trace, GroupBy by) {
   return std::ranges::any_of(trace.ops, [](const OpInfo& op) { return !op.layer.empty(); }) ? GroupBy::Layer : GroupBy::Op;
 }
 
+MemoryHistory driver_history(const Trace& trace) { return memory_history(trace, by_driver(trace)); }
+
+MemoryGap memory_gap(const MemoryHistory& own, const MemoryHistory& driver) {
+  struct Segment {
+    uint64_t end, used = 0;
+  };
+  const bool reports = own.peak_reserved > 0;
+  std::map<uint64_t, Segment> segments;  // by address
+  for (const MemoryBlock& block : (reports ? own : driver).blocks)
+    if (block.reserved == reports && block.begin <= own.peak_time && (!block.freed || block.end > own.peak_time))
+      segments[block.address] = {block.address + block.bytes};
+  uint64_t inside = 0, live = 0;
+  each_live_at_peak(own, [&](const MemoryBlock& block) {
+    live += block.bytes;
+    const auto after = segments.upper_bound(block.address);
+    if (after == segments.begin()) return;
+    Segment& segment = std::prev(after)->second;
+    if (block.address + block.bytes <= segment.end) segment.used += block.bytes, inside += block.bytes;
+  });
+  if (live == 0 || inside < live) return {};
+  MemoryGap gap{.live = live, .most_taken = reports ? own.peak_reserved : driver.peak_live};
+  for (const auto& [address, segment] : segments) {
+    gap.taken += segment.end - address;
+    (segment.used > 0 ? gap.beside : gap.empty) += segment.end - address - segment.used;
+  }
+  return gap;
+}
+
 std::vector<MemoryAccount> memory_accounts(const Trace& trace, GroupBy by, size_t moments) {
   std::vector<MemoryAccount> accounts;
   const auto& names = trace.memory_sources;
@@ -93,12 +136,12 @@ std::vector<MemoryAccount> memory_accounts(const Trace& trace, GroupBy by, size_
     if (!is_driver_source(names[i]))
       accounts.push_back(account_of(
           trace, names[i], [i](const MemoryEvent& event) { return event.source == i; }, by, moments));
-  const auto by_driver = [&](const MemoryEvent& event) {
-    return event.source < names.size() && is_driver_source(names[event.source]);
-  };
   if (std::ranges::any_of(names, is_driver_source))
-    accounts.push_back(account_of(trace, MemoryAccount::kDriver, by_driver, by, moments));
+    accounts.push_back(account_of(trace, MemoryAccount::kDriver, by_driver(trace), by, moments));
   std::erase_if(accounts, [](const MemoryAccount& account) { return account.history.points.empty(); });
+  const MemoryHistory none, &driver = !accounts.empty() && accounts.back().driver() ? accounts.back().history : none;
+  for (MemoryAccount& account : accounts)
+    if (!account.driver()) account.gap = memory_gap(account.history, driver);
   return accounts;
 }
 
@@ -127,6 +170,7 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
       text += std::string(name) + ", at most: " + bytes_text(most) + "\n";
   if (!accounts.empty())
     text += "Fragmented: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
+  for (const MemoryAccount& account : accounts) text += gap_text(account);
   for (const MemoryAccount& account : accounts)
     text += held_text(account);
   return text + sizes_text(accounts);

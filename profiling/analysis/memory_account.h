@@ -19,11 +19,24 @@ std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& 
 // Blocks have no kernel's name: then rows are by layer, or by op where no layers are known.
 GroupBy memory_grouping(const Trace& trace, GroupBy by);
 
+// What an allocator holds of the driver's memory when its live blocks are at their peak, and what of it no block uses.
+struct MemoryGap {
+  uint64_t live = 0, taken = 0;  // taken: its segments; where it does not report them, the driver's blocks
+  uint64_t most_taken = 0;       // at any time
+  uint64_t beside = 0;           // free in segments that also hold live blocks: fragmentation
+  uint64_t empty = 0;            // segments without a live block: its cache, or memory of other libraries
+  bool known() const { return taken > 0; }
+};
+// Not known if the blocks do not lie in such memory, as those of the CPU.
+MemoryGap memory_gap(const MemoryHistory& own, const MemoryHistory& driver);
+MemoryHistory driver_history(const Trace& trace);
+
 struct MemoryAccount {
   std::string allocator;  // "caching", "arena"; "driver": cudaMalloc and similar calls together
   MemoryHistory history;
   MemoryMoment at_peak;  // when the most bytes were live
   MemoryMoment worst;    // when fragmentation was highest, among the moments examined
+  MemoryGap gap;         // of the driver: not known
   std::vector<SizeBin> sizes;
   GroupBy held_by = GroupBy::Op;
   std::vector<MemoryHolder> held;  // at the peak; empty if no block has an op

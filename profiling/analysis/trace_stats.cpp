@@ -136,6 +136,11 @@ StatsJson memory_json(const std::vector<MemoryAccount>& accounts) {
                     {"fragmentation_at_worst", a.worst.fragmentation()},
                     {"sizes", sizes},
                     {"held_at_peak", held_json(a)}});
+    if (a.gap.known())
+      list.back().update({{"taken_at_peak", a.gap.taken},
+                          {"most_taken", a.gap.most_taken},
+                          {"unused_beside_blocks", a.gap.beside},
+                          {"unused_segments", a.gap.empty}});
   }
   return list;
 }

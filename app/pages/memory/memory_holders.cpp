@@ -11,7 +11,7 @@ namespace ws::app {
 void MemoryHoldersModel::setRun(const Run* run, prof::GroupBy by) {
   beginResetModel();
   rows_.clear(), meanings_.clear(), allocator_.clear();
-  peak_ = 0;
+  peak_ = 0, gap_ = {};
   const std::vector<std::string> none, &names = run ? run->trace.memory_sources : none;
   for (size_t i = 0; i < names.size(); ++i) {
     if (prof::is_driver_source(names[i])) continue;
@@ -19,6 +19,7 @@ void MemoryHoldersModel::setRun(const Run* run, prof::GroupBy by) {
     if (history.peak_live <= peak_) continue;
     peak_ = history.peak_live, allocator_ = QString::fromStdString(names[i]);
     rows_ = prof::held_at_peak(run->trace, history, by);
+    gap_ = prof::memory_gap(history, prof::driver_history(run->trace));
   }
   for (const prof::MemoryHolder& row : rows_) {
     const prof::OpInfo* op = op_of(run->trace, row.op);

@@ -17,6 +17,7 @@ class MemoryHoldersModel : public QAbstractTableModel {
   void setRun(const Run* run, prof::GroupBy by);
   const QString& allocator() const { return allocator_; }
   uint64_t peak() const { return peak_; }
+  const prof::MemoryGap& gap() const { return gap_; }
   prof::OpTag op(int row) const { return rows_[static_cast<size_t>(row)].op; }  // kNoOp: none is known
 
   int rowCount(const QModelIndex& parent = {}) const override;
@@ -31,6 +32,7 @@ class MemoryHoldersModel : public QAbstractTableModel {
   std::vector<prof::Meaning> meanings_;
   QString allocator_, by_;
   uint64_t peak_ = 0;
+  prof::MemoryGap gap_;
 };
 
 }  // namespace ws::app

@@ -244,6 +244,18 @@ void MemoryMapPanel::refreshBelow() {
                                        us_text(static_cast<double>(calls.in_steps().ns) * 1e-3 / steps)));
 }
 
+// The peak of the live blocks, what was taken from the driver for them, and what lies between the two.
+void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
+  const auto text = [](uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  figures.push_back(bytes_figure(tr("peak of live blocks"), holders_.peak(), tr(" of %1").arg(holders_.allocator())));
+  const prof::MemoryGap& gap = holders_.gap();
+  if (!gap.known()) return;
+  figures.push_back(bytes_figure(tr("taken from the driver then"), gap.taken,
+                                 gap.most_taken > gap.taken ? tr(", at most %1").arg(text(gap.most_taken)) : tr(", its peak")));
+  figures.push_back(bytes_figure(tr("taken, but unused"), gap.beside + gap.empty,
+                                 tr(": %1 beside live blocks, %2 in empty segments").arg(text(gap.beside), text(gap.empty))));
+}
+
 void MemoryMapPanel::showFigures() {
   const MemoryMap& map = view_->map();
   if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed")}});
@@ -251,8 +263,11 @@ void MemoryMapPanel::showFigures() {
   const int ranks = run_ && map.by_op ? rank_count(*run_) : 1;  // the plan of each rank is the same
   if (map.reserved)
     figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
-  figures.push_back(bytes_figure(tr("peak used"), map.peak,
-                                 map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
+  const bool known = !map.by_op && holders_.peak() > 0;
+  if (known) addPeaks(figures);
+  if (!known || map.peak < holders_.peak())
+    figures.push_back(bytes_figure(known ? tr("peak in the part shown") : tr("peak used"), map.peak,
+                                   map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (const double all = run_ ? run_->peakBytes() : 0; ranks > 1 && all > 0)
     figures.push_back(bytes_figure(tr("peak of all %1 ranks").arg(ranks), static_cast<uint64_t>(all), {}));
   if (map.by_op)

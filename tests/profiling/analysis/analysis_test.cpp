@@ -397,6 +397,50 @@ TEST(MemoryHistory, HolesWithoutSegmentsLieBetweenTheBlocks) {
   EXPECT_NE(text.find("< 512 B"), std::string::npos) << text;
 }
 
+// PyTorch's cache holds three blocks of cudaMalloc: one is full, one half full, one without a tensor.
+TEST(MemoryHistory, WhatIsTakenAndUnusedIsBesideBlocksOrInEmptySegments) {
+  Trace trace;
+  trace.memory_sources = {"cudaMalloc", "PyTorch", "PyTorch CPU"};
+  trace.append_memory({0, 1000, 100, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({1, 2000, 100, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({2, 3000, 70, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({3, 1000, 100, 1, 0, MemoryAction::Allocate, 1});
+  trace.append_memory({4, 3000, 20, 1, 0, MemoryAction::Allocate, 1});
+  trace.append_memory({5, 3000, 0, 1, 0, MemoryAction::Free, 1});
+  trace.append_memory({6, 2040, 50, 1, 0, MemoryAction::Allocate, 1});  // the peak: 150
+  trace.append_memory({7, 90'000, 64, 1, 0, MemoryAction::Allocate, 2});
+  trace.append_memory({8, 1000, 0, 1, 0, MemoryAction::Free, 1});
+  trace.append_memory({9, 4000, 500, 1, 0, MemoryAction::Allocate, 0});  // after the peak of the tensors
+  const auto accounts = memory_accounts(trace);
+  ASSERT_EQ(accounts.size(), 3u);
+  const MemoryGap& gap = accounts[0].gap;
+  EXPECT_EQ(gap.live, 150u);
+  EXPECT_EQ(gap.taken, 270u);
+  EXPECT_EQ(gap.most_taken, 770u);
+  EXPECT_EQ(gap.beside, 50u);
+  EXPECT_EQ(gap.empty, 70u);
+  EXPECT_EQ(gap.taken, gap.live + gap.beside + gap.empty);
+  EXPECT_FALSE(accounts[1].gap.known()) << "memory of the CPU lies in no block of the driver";
+  EXPECT_FALSE(accounts[2].gap.known());
+  const std::string text = memory_text(trace, accounts);
+  EXPECT_NE(text.find("PyTorch: 150 B live at the peak, in 270 B of the driver's memory (770 B at most)."), std::string::npos) << text;
+  EXPECT_NE(text.find("Unused of it: 50 B beside live blocks, 70 B in segments without one."), std::string::npos) << text;
+}
+
+// A pool that reports its segments is measured by them.
+TEST(MemoryHistory, UnusedIsMeasuredByTheSegmentsOfAPoolThatReportsThem) {
+  Trace trace;
+  trace.memory_sources = {"caching"};
+  trace.append_memory({1, 4096, 4096, 1, 0, MemoryAction::Reserve, 0});
+  trace.append_memory({2, 5120, 1024, 1, 0, MemoryAction::Allocate, 0});
+  trace.append_memory({3, 16384, 512, 1, 0, MemoryAction::Reserve, 0});
+  trace.append_memory({4, 6144, 1024, 1, 0, MemoryAction::Allocate, 0});
+  const MemoryGap gap = memory_accounts(trace)[0].gap;
+  EXPECT_EQ(gap.taken, 4608u);
+  EXPECT_EQ(gap.beside, 2048u);
+  EXPECT_EQ(gap.empty, 512u);
+}
+
 // Three ops of two layers. At the peak, the second block of "a" is given back, and the driver's segment is no block.
 TEST(MemoryHistory, HoldersAtThePeakAreByLayerOpOrLine) {
   Trace trace;

@@ -27,6 +27,7 @@ class MemoryTest : public QObject {
   void mapOfEventsWithoutStepsSaysTimes();
   void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
+  void thePeaksOfTensorsAndOfTheDriverAreBothNamed();
   void theProgramsOwnAllocatorSpeaksFirst();
   void anArenaIsToldByItsPlan();
   void theLargestHoldersAtThePeakComeFirst();
@@ -176,6 +177,24 @@ void MemoryTest::holesAndSizesOverTime() {
   QTRY_VERIFY(!QToolTip::isVisible());
 }
 
+void MemoryTest::thePeaksOfTensorsAndOfTheDriverAreBothNamed() {
+  Run run;
+  run.summary = Summary{};
+  run.trace.memory_sources = {"cudaMalloc", "PyTorch"};
+  remember(run.trace, 1, 1 << 20, 3 << 20, MemoryAction::Allocate);
+  remember(run.trace, 2, 8 << 20, 2 << 20, MemoryAction::Allocate);
+  remember(run.trace, 3, 2 << 20, 1 << 20, MemoryAction::Allocate, 1);
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1330, 700);
+  panel.setRun(&run);
+  panel.show();
+  const QString figures = panel.figures()->accessibleName();
+  for (const char* text : {"peak of live blocks 1.00 MiB of PyTorch", "taken from the driver then 5.00 MiB, its peak",
+                           "taken, but unused 4.00 MiB: 2.00 MiB beside live blocks, 2.00 MiB in empty segments"})
+    QVERIFY2(figures.contains(text), qPrintable(figures));
+}
+
 void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {
   Run run;
   run.summary = Summary{};
@@ -232,6 +251,8 @@ void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
   const prof::MemoryAccount account = prof::memory_accounts(run->trace)[0];
   QCOMPARE(panel.overTime()->story().at_peak, account.at_peak.fragmentation());
   QCOMPARE(panel.overTime()->story().worst, account.worst.fragmentation());
+  const QString figures = panel.figures()->accessibleName();
+  QVERIFY2(figures.contains("peak of live blocks 4.00 MiB of PyTorch") && !figures.contains("driver"), qPrintable(figures));
   panel.setRun(nullptr);
   QCOMPARE(holders.rowCount(), 0);
 }

@@ -26,6 +26,7 @@
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 #include "profiling/analysis/launch_stacks.h"
+#include "profiling/analysis/waiting_threads.h"
 
 namespace ws::app {
 
@@ -103,6 +104,7 @@ QWidget* CompareTab::buildViews() {
   };
   host_page_ = add(tr("Host"), host_, tr("Only one of these runs has sampled stacks."));
   launches_page_ = add(tr("Launches"), launches_, tr("Only one of these runs was recorded at level lines."));
+  host_->setRootText(tr("all threads that work"));
   launches_->setRootText(tr("all kernels"));
   launches_->setObjectName("launches");
   buildTimelineOptions();
@@ -180,7 +182,9 @@ double traced_steps(const prof::Trace& trace) {
 // Recorded programs can have stacks. If neither run has any, this page is hidden.
 void CompareTab::showHost() {
   prof::HostStacks stacks[2];
-  if (compared_.pair()) stacks[0] = prof::host_stacks(baseline_->trace), stacks[1] = prof::host_stacks(candidate_->trace);
+  if (compared_.pair())
+    for (size_t i = 0; i < 2; ++i)
+      stacks[i] = prof::without_waits(prof::host_stacks((i == 0 ? baseline_ : candidate_)->trace)).stacks;
   views_->setPageVisible(host_page_, !stacks[0].empty() || !stacks[1].empty());
   if (stacks[0].empty() || stacks[1].empty()) return host_->setTree({});
   host_->setTree(prof::flame_difference(stacks[0], static_cast<double>(baseline_->stepsMade()), stacks[1],

@@ -66,11 +66,7 @@ void FlamePanel::build() {
   mode_ = option_button(tr("Which time"), pane_);
   mode_->setObjectName("flame time");
   auto* menu = new QMenu(mode_);
-  connect(menu, &QMenu::aboutToShow, this, [this, menu] {
-    menu->clear();
-    for (const FlameTime time : kTimes)
-      if (offers(time)) menu->addAction(timeText(time), this, [this, time] { setTime(time); });
-  });
+  connect(menu, &QMenu::aboutToShow, this, [this, menu] { fillMenu(*menu); });
   mode_->setMenu(menu);
   auto* out = new QPushButton(theme_icon("export"), tr("Export…"), pane_);
   out->setProperty("small", true);
@@ -96,7 +92,19 @@ void FlamePanel::setRun(Run* run) {
   refresh();
 }
 
+void FlamePanel::fillMenu(QMenu& menu) {
+  menu.clear();
+  for (const FlameTime time : kTimes)
+    if (offers(time)) menu.addAction(timeText(time), this, [this, time] { setTime(time); });
+  if (!has_waits_) return;
+  menu.addSeparator();
+  QAction* waits = menu.addAction(tr("Waiting threads"), this, &FlamePanel::showWaits);
+  waits->setCheckable(true);
+  waits->setChecked(show_waits_);
+}
+
 void FlamePanel::setTime(FlameTime time) { chosen_ = time, refresh(); }
+void FlamePanel::showWaits(bool shown) { show_waits_ = shown, refresh(); }
 
 FlameTime FlamePanel::time() const {
   if (chosen_ && offers(*chosen_)) return *chosen_;
@@ -130,10 +138,13 @@ TimeRange FlamePanel::range() const {
   return time() == FlameTime::InSteps ? steps_of(*run_) : TimeRange{-prof::kAlways, prof::kAlways};
 }
 
-prof::HostStacks FlamePanel::stacks() const {
+prof::WorkingStacks FlamePanel::stacks() const {
   if (!run_) return {};
-  if (time() == FlameTime::Launched) return prof::launch_stacks(run_->trace, range());
-  return prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuWaited, .range = range()});
+  if (time() == FlameTime::Launched) return {prof::launch_stacks(run_->trace, range())};
+  prof::HostStacks all = prof::host_stacks(run_->trace, {.gaps_only = time() == FlameTime::WhileGpuWaited, .range = range()});
+  if (!show_waits_) return prof::without_waits(std::move(all));
+  const prof::WorkingStacks told = prof::without_waits(all);
+  return {std::move(all), told.waiting, told.waited_ns};
 }
 
 QString FlamePanel::emptyText() const {
@@ -147,12 +158,16 @@ QString FlamePanel::emptyText() const {
 
 void FlamePanel::refresh() {
   const FlameTime shown = time();
-  mode_->setVisible(std::ranges::count_if(kTimes, [this](FlameTime one) { return offers(one); }) > 1);
+  const prof::WorkingStacks stacks = this->stacks();
+  has_waits_ = stacks.waiting > 0;
+  mode_->setVisible(has_waits_ || std::ranges::count_if(kTimes, [this](FlameTime one) { return offers(one); }) > 1);
   mode_->setText(timeText(shown));
-  prof::FlameTree tree = prof::flame_tree(stacks());
+  prof::FlameTree tree = prof::flame_tree(stacks.stacks);
   const QString scope = selected() ? tr("of the selected range") : shown == FlameTime::InSteps ? tr("of the steps") : tr("of the whole run");
   const QString amount = shown != FlameTime::Launched ? tr("%1 sampled, %2") : has_gpu(*run_) ? tr("%1 of kernels, %2") : tr("%1 of ops, %2");
   note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
+  if (has_waits_)
+    note_ += (show_waits_ ? tr(", with %1") : tr(", and not shown: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
   pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is ticked"), note_);
   view_->setEmptyText(emptyText());
   view_->setRootText(shown != FlameTime::Launched ? tr("all threads") : has_gpu(*run_) ? tr("all kernels") : tr("all ops"));
@@ -166,8 +181,8 @@ void FlamePanel::showMatches() {
 
 void FlamePanel::exportTo(const QString& path) {
   if (!run_) return;
-  prof::write_whole(path.toStdString(), path.endsWith(".json") ? prof::speedscope_json(stacks(), run_->title.toStdString())
-                                                              : prof::collapsed_text(stacks()));
+  prof::write_whole(path.toStdString(), path.endsWith(".json") ? prof::speedscope_json(stacks().stacks, run_->title.toStdString())
+                                                              : prof::collapsed_text(stacks().stacks));
 }
 
 void FlamePanel::askForFile() {

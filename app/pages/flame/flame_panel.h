@@ -5,10 +5,11 @@
 #include <QTimer>
 
 #include "app/workspace/selection.h"
-#include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/waiting_threads.h"
 
 class QLabel;
 class QLineEdit;
+class QMenu;
 class QPushButton;
 class QScrollArea;
 
@@ -25,7 +26,9 @@ class FlamePanel : public QWidget {
   explicit FlamePanel(Selection* selection, QWidget* parent = nullptr);
   void setRun(Run* run);
   void setTime(FlameTime time);
+  void showWaits(bool shown);
   FlameView* view() const { return view_; }
+  QPushButton* choice() const { return mode_; }
   QString note() const { return note_; }
   void exportTo(const QString& path);  // .collapsed or .speedscope.json; throws Failure
 
@@ -45,10 +48,11 @@ class FlamePanel : public QWidget {
   std::optional<TimeRange> selected() const;
   TimeRange range() const;
   FlameTime time() const;  // the chosen one; if this run does not offer it, the steps, or all time
-  prof::HostStacks stacks() const;
+  prof::WorkingStacks stacks() const;  // with the waiting threads, if they are to be shown
   bool offers(FlameTime time) const;
   QString timeText(FlameTime time) const;
   QString emptyText() const;
+  void fillMenu(QMenu& menu);
 
   Selection* selection_;
   QPointer<Run> run_;
@@ -60,6 +64,7 @@ class FlamePanel : public QWidget {
   QTimer soon_;
   QString note_;
   std::optional<FlameTime> chosen_;
+  bool show_waits_ = false, has_waits_ = false;
 };
 
 }  // namespace ws::app

@@ -6,6 +6,7 @@
 
 #include "profiling/analysis/flame_tree.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/waiting_threads.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/trace/code_places.h"
 
@@ -336,6 +337,37 @@ TEST(FlameTree, ADifferenceIsAStep) {
   EXPECT_EQ(times["gone"], (std::pair<double, double>{50, 0}));
   EXPECT_EQ(times["fresh"], (std::pair<double, double>{0, 40}));
   EXPECT_EQ(times["main"], (std::pair<double, double>{150, 100}));
+}
+
+// The main thread keeps its waits: they are the program's. Nothing of the time is lost.
+TEST(WaitingThreads, WaitsOfOtherThreadsAreTakenOutByTheirInnermostFrame) {
+  const std::string lib = "/usr/lib/python3.11/";
+  const CodeFrame feed{"data.py", 3, "feed"};
+  const auto stack = [&](const char* thread, std::vector<CodeFrame> inner) {
+    FrameStack all{{"", 0, thread}, feed};
+    all.insert(all.end(), inner.begin(), inner.end());
+    return all;
+  };
+  const HostStacks waits{{stack("feeder", {{lib + "threading.py", 320, "Condition.wait"}}), 1},
+                         {stack("feeder", {{lib + "threading.py", 320, "wait"}}), 2},
+                         {stack("feeder", {{lib + "threading.py", 320, "Condition.wait"}, {"python3.11", 0, "acquire_timed"}}), 4},
+                         {stack("pin", {{lib + "multiprocessing/connection.py", 930, "wait"}}), 8},
+                         {{{{"", 0, "pool 7"}, {"libgomp.so.1", 0, "gomp_barrier"}, {"libc.so.6", 0, "__futex_abstimed_wait"}}}, 16},
+                         {{{{"", 0, "pool 8"}, {"/lib/libc.so.6", 0, "poll@@GLIBC_2.2.5"}}}, 32},
+                         {{{{"", 0, "pool 9"}, {"libc.so.6", 0, "sched_yield"}}}, 64}};
+  const HostStacks works{{stack("MainThread", {{lib + "threading.py", 320, "Condition.wait"}}), 128},
+                         {stack("feeder", {{lib + "threading.py", 90, "Thread.run"}}), 256},
+                         {stack("feeder", {{"own/threading.py", 9, "wait"}}), 512},
+                         {stack("feeder", {{"libc.so.6", 0, "memcpy"}}), 1024},
+                         {{{{"", 0, "pool 7"}, {"libown.so", 0, "poll"}}}, 2048}};
+  HostStacks all = waits;
+  all.insert(works.begin(), works.end());
+  const WorkingStacks found = without_waits(all);
+  EXPECT_EQ(texts(found.stacks), texts(works));
+  EXPECT_EQ(found.waited_ns, 127);
+  EXPECT_EQ(found.waiting, 5u);
+  EXPECT_EQ(waiting_text(found), "5 waiting threads, 0.1 µs");
+  EXPECT_EQ(waiting_text(without_waits(works)), "");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The flame graph of a recorded program: what is as wide as its time, zoomed, found, and what the timeline's selection does to it.
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
@@ -15,11 +16,11 @@ using namespace ws::app;
 
 namespace {
 
-void sample(prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end, const char* stack) {
+void sample(prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end, const char* stack, const char* row = "samples of MainThread") {
   prof::Span span;
   span.start = begin, span.duration = static_cast<uint64_t>(end - begin);
   span.kind = static_cast<uint64_t>(prof::SpanKind::Other), span.name = trace.intern(stack);
-  trace.append(trace.track(prof::TrackKind::Other, "samples of MainThread", "CPU"), span);
+  trace.append(trace.track(prof::TrackKind::Other, row, "CPU"), span);
 }
 
 struct ShownFlames {
@@ -56,7 +57,27 @@ class FlameTest : public QObject {
   void whatIsExportedIsWhatIsShown();
   void kernelsStandInTheStackThatLaunchedThem();
   void theStepsAreShownBeforeTheStartOfTheProgram();
+  void threadsThatWaitAreNotShownButCounted();
 };
+
+void FlameTest::threadsThatWaitAreNotShownButCounted() {
+  ShownFlames shown;
+  QVERIFY2(!shown.panel.choice()->isVisible(), "there is nothing to choose");
+  sample(shown.run.trace, 0, 3500, "wait (/usr/lib/python3.10/threading.py:320) < feed (data.py:3)", "samples of feeder");
+  sample(shown.run.trace, 3500, 4000, "pickle (data.py:8) < feed (data.py:4)", "samples of feeder");
+  shown.panel.setRun(&shown.run);
+  QCOMPARE(shown.panel.view()->tree().at(0).ns, 4500.0);
+  QVERIFY(shown.node("wait") == 0 && shown.node("pickle") != 0);
+  QVERIFY2(shown.panel.note().endsWith(", and not shown: 1 waiting thread, 3.5 µs"), qPrintable(shown.panel.note()));
+  QVERIFY(shown.panel.choice()->isVisible());
+  QMenu* menu = shown.panel.choice()->menu();
+  emit menu->aboutToShow();
+  QCOMPARE(menu->actions().last()->text(), QString("Waiting threads"));
+  menu->actions().last()->trigger();
+  QCOMPARE(shown.panel.view()->tree().at(0).ns, 8000.0);
+  QVERIFY(shown.node("wait") != 0);
+  QVERIFY2(shown.panel.note().endsWith(", with 1 waiting thread, 3.5 µs"), qPrintable(shown.panel.note()));
+}
 
 void FlameTest::functionsAreAsWideAsTheirTime() {
   ShownFlames shown;

@@ -1,9 +1,11 @@
 #include "profiling/recording/module_calls.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <unordered_map>
 
 #include "profiling/collectors/program_ranges.h"
@@ -17,9 +19,9 @@ using Object = Interpreter::Object;
 using Call = Object (*)(Object function, Object const* arguments, size_t count, Object names);
 
 constexpr int kPhases = 3;
-// Guarded by the interpreter's lock, like everything here.
+std::mutex g_mutex;  // of the places. Not held while Python is called
 std::unordered_map<const void*, std::array<OpTag, kPhases>> g_places;
-std::array<int, kPhases> g_open{};  // phases that are open now
+std::array<std::atomic<int>, kPhases> g_open{};  // phases that are open now
 Object g_learn = nullptr;
 Call g_call = nullptr;
 
@@ -35,14 +37,19 @@ OpTag learn_place(Object module, int phase) {
   const long place = number ? python.as_long(number) : -1;
   if (place < 0) python.clear();
   if (number) python.decrease(number);
-  return place > 0 ? g_places[module][static_cast<size_t>(phase)] = static_cast<OpTag>(place) : kNoOp;
+  if (place <= 0) return kNoOp;
+  const std::lock_guard lock(g_mutex);
+  return g_places[module][static_cast<size_t>(phase)] = static_cast<OpTag>(place);
 }
 
 OpTag place_of(Object module) {
   const int phase = phase_now();
-  const auto at = g_places.find(module);
-  const OpTag known = at == g_places.end() ? kNoOp : at->second[static_cast<size_t>(phase)];
-  return known != kNoOp ? known : learn_place(module, phase);
+  {
+    const std::lock_guard lock(g_mutex);
+    const auto at = g_places.find(module);
+    if (at != g_places.end() && at->second[static_cast<size_t>(phase)] != kNoOp) return at->second[static_cast<size_t>(phase)];
+  }
+  return learn_place(module, phase);
 }
 
 Object module_called(Object function, Object const* arguments, size_t count, Object names) {
@@ -81,7 +88,10 @@ bool hear_modules(Object function, Object learn) {
   return true;
 }
 
-void forget_module(const void* module) { g_places.erase(module); }
+void forget_module(const void* module) {
+  const std::lock_guard lock(g_mutex);
+  g_places.erase(module);
+}
 
 void enter_module(Object module) {
   OpTag place = kNoOp;

@@ -399,8 +399,10 @@ bool learn_frames(const SaidFrame (&said)[3], unsigned long thread, int minor_ve
   Layout layout;
   layout.whole_frames = minor_version < 11;
   const char* frames[3];
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < 3; ++i) {
     frames[i] = layout.whole_frames ? said[i].frame : word_at(said[i].frame, layout.inner_frame);
+    if (!frames[i]) return false;
+  }
   const auto same = [&](size_t offset, auto value) {
     return unmarked(word_at(frames[0], offset)) == value(0) && unmarked(word_at(frames[1], offset)) == value(1);
   };

@@ -1066,6 +1066,22 @@ class Strange(Recorded):
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
         self.assertEqual(done.stderr.count("No source lines and no stacks"), 1, done.stderr)
 
+    def test_a_free_threaded_python_says_what_is_left_out(self):
+        # A stand-in: only its configuration is that of a free-threaded one.
+        text = (
+            "import sysconfig\nknown = sysconfig.get_config_var\n"
+            "sysconfig.get_config_var = lambda name: 1 if name == 'Py_GIL_DISABLED' else known(name)\n"
+            "import threading, time, warpscope\n"
+            "def work():\n    for i in range(200):\n        with warpscope.range('augment'): warpscope.log(loss=1.0)\n"
+            "t = [threading.Thread(target=work) for _ in range(4)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
+            "time.sleep(0.4)\nprint('end')\n"
+        )
+        done = self.record([PYTHON, self.write("free.py", text)], "lines", PYTHONPATH=PACKAGE)
+        self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
+        self.assertEqual(done.stderr.count("the frames of a free-threaded Python are not read"), 1, done.stderr)
+        self.assertEqual(self.ranges(), {("", "augment", ""): 800})
+        self.assertFalse([row for row, *_ in self.events() if row.startswith("samples")])
+
     def test_a_launcher_leaves_no_file_beside_its_program(self):
         # As accelerate launch does: it imports torch itself, then starts the program.
         write = self.write("steps.py", "import warpscope\nfor i in range(4):\n    warpscope.log(loss=1.0 / (i + 1))\n    warpscope.step()\n")

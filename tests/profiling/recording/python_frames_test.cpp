@@ -23,7 +23,7 @@ struct Code : Object {
   const char *name, *path;
   char rest[144], instructions[200];
 };
-char g_state[640];
+char g_state[640], g_frame_type[128];
 
 }  // namespace
 
@@ -61,6 +61,7 @@ struct Version {
   int bytes_each = 0;                    // whole frames count instructions of so many bytes
   uintptr_t flags = 0;                   // in references to code
   bool known = true;
+  size_t header = 16;  // of each object; 32 in a free-threaded Python
 };
 
 const Version kVersions[] = {
@@ -71,6 +72,7 @@ const Version kVersions[] = {
     {"3.13", 13, false, 0, 8, 56, 72},
     {"3.14", 14, false, 0, 8, 56, 72, kNone, 0, 1},
     {"3.15, fields moved", 15, false, 0, 8, 64, 80, kNone, 0, 1},
+    {"3.13t", 13, false, 0, 8, 56, 72, kNone, 0, 0, false, 32},
     {"unknown, frames are numbered", 99, false, 0, kNone, 56, 72, kNone, 0, 0, false},
     {"unknown, an extra struct", 99, false, 0, 8, 56, 56, 8, 0, 0, false},
 };
@@ -94,7 +96,7 @@ struct Calls {
         put(frame, version.instruction, static_cast<int>(last[i]) / version.bytes_each);
       else
         put(frame, version.instruction, codes[i].instructions + last[i]);
-      put(objects[i].data(), 24, frame);
+      put(objects[i].data(), version.header - 8, g_frame_type), put(objects[i].data(), version.header + 8, frame);
       said[i] = {version.whole ? frame : objects[i].data(), reinterpret_cast<const char*>(&codes[i]), last[i]};
     }
     if (version.between == kNone) {

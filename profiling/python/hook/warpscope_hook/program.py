@@ -49,8 +49,12 @@ class Program:
             return False
         if self.reads_frames is None:
             self.reads_frames = False
-            recorder.fact("program_python", platform.python_version())
+            free = sysconfig.get_config_var("Py_GIL_DISABLED")
+            recorder.fact("program_python", platform.python_version() + (", free-threaded" if free else ""))
             if self.level < MODULES:
+                return True
+            if free:  # frames would change while they are read
+                recorder.fact("program_lines", "No source lines and no stacks: the frames of a free-threaded Python are not read.")
                 return True
             try:
                 self.reads_frames = recorder.learn_frames("\n".join(self.not_own), self.level >= LINES)

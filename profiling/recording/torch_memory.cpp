@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdint>
+#include <mutex>
+#include <unordered_set>
 
 #include "profiling/collectors/marks.h"
 #include "profiling/recording/injected.h"
@@ -26,8 +28,18 @@ const char* owner_of(Device device) {
   return kGpus[static_cast<size_t>(device.index < 0 ? 0 : device.index) % kGpus.size()];
 }
 
+// Memory that processes share, as for the batches of loader workers, is reported even where the CPU's other blocks are
+// not. It says that nothing is allocated, but all of it reserved.
+bool is_shared(void* address, int64_t bytes, size_t allocated, size_t reserved) {
+  static std::mutex mutex;
+  static std::unordered_set<void*> shared;
+  const std::lock_guard lock(mutex);
+  if (bytes < 0) return shared.erase(address) > 0;
+  return allocated == 0 && reserved == static_cast<size_t>(bytes) && (shared.insert(address), true);
+}
+
 void block_reported(void* address, int64_t bytes, size_t allocated, size_t reserved, Device device) {
-  if (recorder() && bytes != 0) {
+  if (recorder() && bytes != 0 && !(device.type == 0 && is_shared(address, bytes, allocated, reserved))) {
     const auto size = static_cast<uint64_t>(bytes < 0 ? -bytes : bytes);
     Marks::instance().memory({bytes < 0 ? MemoryAction::Free : MemoryAction::Allocate,
                               reinterpret_cast<uintptr_t>(address), size, kNoOp, owner_of(device)});

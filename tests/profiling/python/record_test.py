@@ -592,6 +592,8 @@ class Planted(Recorded):
             self.assertEqual(len([name for name in os.listdir(self.folder) if name.endswith(".wsrun")]), 1, way)
             rows = {row for row, *_ in self.events()}
             self.assertIn("loader worker 0", rows, way)
+            told = self.run_plain([CLI, "stats", "r.wsrun", "--json"]).stdout
+            self.assertEqual(json.loads(told).get("memory", []), [], "shared batches are not the memory of the program")
 
     def test_the_hot_line_is_named(self):
         cause, text = self.first_cause(LOADER=0, HOT=300000)

@@ -22,28 +22,13 @@ namespace {
 
 using test::Recorder;
 using test::small_spec;
+using test::Trained;
+using test::trained;
 
 RunSpec spec_of(int ranks) {
   RunSpec spec = small_spec();
   spec.exec.gpus = ranks;
   return spec;
-}
-
-struct Trained {
-  Summary summary;
-  std::vector<float> losses;
-};
-
-Trained run(const RunSpec& spec, const data::Dataset& data, const TrainOptions& options = {}, size_t stop_after = 0) {
-  TrainControl control;
-  Recorder sink;
-  if (stop_after)
-    sink.on_steps = [&] {
-      if (sink.losses.size() >= stop_after) control.stop();
-    };
-  Trained out{train(spec, data, control, sink, options), {}};
-  out.losses = sink.losses;
-  return out;
 }
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -215,15 +200,15 @@ TEST(Ranks, KeepTheLossesOfOneRankOver200Steps) {
       RunSpec spec = spec_of(1);
       spec.train.epochs = 20;
       spec.train.optimizer = optimizer, spec.exec.fusion = fusion;
-      const Trained one = run(spec, data);
+      const Trained one = trained(spec, data);
       for (int ranks : {2, 3, 4, 8}) {
         spec.exec.gpus = ranks;
-        const Trained many = run(spec, data);
+        const Trained many = trained(spec, data);
         EXPECT_EQ(many.summary.status, RunStatus::Finished) << many.summary.message;
         EXPECT_LT(largest_difference(many.losses, one.losses), 1e-5);
         EXPECT_NEAR(many.summary.test_loss, one.summary.test_loss, 1e-5);
         EXPECT_DOUBLE_EQ(many.summary.test_accuracy, one.summary.test_accuracy);
-        EXPECT_EQ(run(spec, data).losses, many.losses) << "two runs differ";
+        EXPECT_EQ(trained(spec, data).losses, many.losses) << "two runs differ";
       }
     }
 }
@@ -233,14 +218,14 @@ TEST(Ranks, ShareWholeSetsAndHalfPrecision) {
   RunSpec spec = spec_of(1);
   spec.train.batch = 0;
   spec.train.epochs = 30;
-  const Trained whole = run(spec, data);
+  const Trained whole = trained(spec, data);
   spec.exec.precision = Precision::Fp16;
-  const Trained half = run(spec, data);
+  const Trained half = trained(spec, data);
   for (int ranks : {2, 4}) {
     spec.exec.gpus = ranks;
-    EXPECT_LT(largest_difference(run(spec, data).losses, half.losses), 3e-3);
+    EXPECT_LT(largest_difference(trained(spec, data).losses, half.losses), 3e-3);
     spec.exec.precision = Precision::Fp32;
-    EXPECT_LT(largest_difference(run(spec, data).losses, whole.losses), 1e-5);
+    EXPECT_LT(largest_difference(trained(spec, data).losses, whole.losses), 1e-5);
     spec.exec.precision = Precision::Fp16;
   }
 }
@@ -250,13 +235,13 @@ TEST(Ranks, GoOnFromACheckpointWithOthers) {
   const std::string file = (std::filesystem::path(testing::TempDir()) / "ranks.wsckpt").string();
   RunSpec spec = spec_of(1);
   spec.train.epochs = 12;
-  const Trained one = run(spec, data);
+  const Trained one = trained(spec, data);
   TrainOptions options;
   options.checkpoint = file;
   std::vector<float> joined;
   for (const auto& [ranks, stop] : {std::pair{2, 20}, std::pair{4, 20}, std::pair{1, 0}}) {
     spec.exec.gpus = ranks;
-    const Trained part = run(spec, data, options, static_cast<size_t>(stop));
+    const Trained part = trained(spec, data, options, static_cast<size_t>(stop));
     joined.insert(joined.end(), part.losses.begin(), part.losses.end());
     options.resume_from = file;
   }
@@ -266,7 +251,7 @@ TEST(Ranks, GoOnFromACheckpointWithOthers) {
 TEST(Ranks, RefuseABatchThatTheyCannotShare) {
   RunSpec spec = spec_of(4);
   spec.train.batch = 16;
-  const Trained rest = run(spec, test::random_data(34, 6, 3, true));  // 2 rows are left over
+  const Trained rest = trained(spec, test::random_data(34, 6, 3, true));  // 2 rows are left over
   EXPECT_EQ(rest.summary.status, RunStatus::Failed);
   EXPECT_EQ(rest.summary.message,
             "The last batch of an epoch has 2 rows, fewer than the 4 ranks: choose another batch or fewer GPUs.");

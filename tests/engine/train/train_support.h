@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/train/train_control.h"
 #include "engine/train/trainer.h"
 
 namespace ws::test {
@@ -56,6 +57,24 @@ inline RunSpec small_spec() {
   spec.train.epochs = 3;
   spec.train.lr = 0.05;
   return spec;
+}
+
+struct Trained {
+  Summary summary;
+  std::vector<float> losses;
+};
+
+// Trains until the end, or stops once this many results have come.
+inline Trained trained(const RunSpec& spec, const data::Dataset& data, const TrainOptions& options = {}, size_t stop_after = 0) {
+  TrainControl control;
+  Recorder sink;
+  if (stop_after)
+    sink.on_steps = [&] {
+      if (sink.losses.size() >= stop_after) control.stop();
+    };
+  Trained out{train(spec, data, control, sink, options), {}};
+  out.losses = sink.losses;
+  return out;
 }
 
 }  // namespace ws::test

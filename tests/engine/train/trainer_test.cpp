@@ -21,34 +21,16 @@ namespace {
 
 using test::Recorder;
 using test::small_spec;
+using test::Trained;
+using test::trained;
 
 std::string temporary(const char* name) { return (std::filesystem::path(testing::TempDir()) / name).string(); }
 
-struct Trained {
-  Summary summary;
-  std::vector<float> losses;
-};
-
-Trained run(const RunSpec& spec, const data::Dataset& data, const TrainOptions& options = {}) {
-  TrainControl control;
-  Recorder sink;
-  Trained out{train(spec, data, control, sink, options), {}};
-  out.losses = sink.losses;
-  return out;
-}
-
 // Stops when `steps` results have come, leaving a checkpoint.
-Trained run_until(const RunSpec& spec, const data::Dataset& data, size_t steps, const std::string& checkpoint) {
-  TrainControl control;
-  Recorder sink;
-  sink.on_steps = [&] {
-    if (sink.losses.size() >= steps) control.stop();
-  };
+Trained trained_until(const RunSpec& spec, const data::Dataset& data, size_t steps, const std::string& checkpoint) {
   TrainOptions options;
   options.checkpoint = checkpoint;
-  Trained out{train(spec, data, control, sink, options), {}};
-  out.losses = sink.losses;
-  return out;
+  return trained(spec, data, options, steps);
 }
 
 TEST(LearningRate, WarmsUpThenFollowsItsSchedule) {
@@ -113,7 +95,7 @@ TEST(Trainer, TrainsOnTheRowsLeftOverByHand) {
   spec.train.shuffle = false;
   TrainOptions options;
   options.checkpoint = temporary("left-over.wsck");
-  run(spec, data, options);
+  trained(spec, data, options);
   const Model model = make_model(spec.model, 6, 3);
   auto executor = make_cpu_executor();
   executor->load(model, data, spec);
@@ -130,10 +112,10 @@ TEST(Trainer, TrainsOnTheRowsLeftOverByHand) {
 
 TEST(Trainer, IsTheSameForTheSameSeed) {
   const auto data = test::random_data(50, 6, 3, true);
-  EXPECT_EQ(run(small_spec(), data).losses, run(small_spec(), data).losses);
+  EXPECT_EQ(trained(small_spec(), data).losses, trained(small_spec(), data).losses);
   RunSpec other = small_spec();
   other.train.seed = 43;
-  EXPECT_NE(run(small_spec(), data).losses, run(other, data).losses);
+  EXPECT_NE(trained(small_spec(), data).losses, trained(other, data).losses);
 }
 
 class Resume : public testing::TestWithParam<Optimizer> {};
@@ -144,14 +126,14 @@ TEST_P(Resume, GoesOnBitForBit) {
   spec.train.optimizer = GetParam();
   spec.train.schedule = Schedule::Cosine;
   spec.train.epochs = 6;
-  const auto whole = run(spec, data);
+  const auto whole = trained(spec, data);
   for (const size_t stop_after : {1u, 4u, 6u, 11u}) {
     const std::string path = temporary("resume.wsck");
-    auto part = run_until(spec, data, stop_after, path);
+    auto part = trained_until(spec, data, stop_after, path);
     EXPECT_EQ(part.summary.status, RunStatus::Stopped);
     TrainOptions options;
     options.resume_from = path;
-    const auto rest = run(spec, data, options);
+    const auto rest = trained(spec, data, options);
     EXPECT_EQ(rest.summary.status, RunStatus::Finished) << rest.summary.message;
     part.losses.insert(part.losses.end(), rest.losses.begin(), rest.losses.end());
     ASSERT_EQ(part.losses.size(), whole.losses.size());
@@ -164,18 +146,18 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Resume, testing::Values(Optimizer::Sgd, Opt
 TEST(Trainer, RefusesTheCheckpointOfAnotherRun) {
   const auto data = test::random_data(50, 6, 3, true);
   const std::string path = temporary("other.wsck");
-  run_until(small_spec(), data, 2, path);
+  trained_until(small_spec(), data, 2, path);
   TrainOptions options;
   options.resume_from = path;
   RunSpec spec = small_spec();
   spec.model.hidden = {9};
-  const auto result = run(spec, data, options);
+  const auto result = trained(spec, data, options);
   EXPECT_EQ(result.summary.status, RunStatus::Failed);
   EXPECT_NE(result.summary.message.find("model.hidden"), std::string::npos) << result.summary.message;
   spec = small_spec();
   spec.exec.fusion = Fusion::Off;  // how it runs may differ
   spec.train.epochs = 7;
-  EXPECT_EQ(run(spec, data, options).summary.status, RunStatus::Finished);
+  EXPECT_EQ(trained(spec, data, options).summary.status, RunStatus::Finished);
 }
 
 TEST(Trainer, StopsAtATargetAndAtATimeLimit) {
@@ -184,14 +166,14 @@ TEST(Trainer, StopsAtATargetAndAtATimeLimit) {
   spec.exec.device = Device::Cpu;
   spec.train.epochs = 5000;
   spec.train.target_accuracy = 0.9;
-  const auto reached = run(spec, data).summary;
+  const auto reached = trained(spec, data).summary;
   EXPECT_EQ(reached.status, RunStatus::TargetReached);
   EXPECT_GE(reached.test_accuracy, 0.9);
   EXPECT_LT(reached.epochs, 5000);
   spec.train.target_accuracy = 0;
   spec.train.epochs = 1'000'000;
   spec.train.time_limit_s = 0.2;
-  const auto timed = run(spec, data).summary;
+  const auto timed = trained(spec, data).summary;
   EXPECT_EQ(timed.status, RunStatus::TimeUp);
   EXPECT_NEAR(timed.wall_s, 0.2, 0.15);
 }
@@ -200,7 +182,7 @@ TEST(Trainer, SaysWhyAModelDoesNotFit) {
   const auto data = test::random_data(50, 6, 3, true);
   RunSpec spec = small_spec();
   spec.model.hidden = std::vector<int64_t>(1000, 65536);
-  const auto result = run(spec, data).summary;
+  const auto result = trained(spec, data).summary;
   EXPECT_EQ(result.status, RunStatus::Failed);
   EXPECT_NE(result.message.find("GiB"), std::string::npos) << result.message;
 }
@@ -215,7 +197,7 @@ TEST(Trainer, EveryPairOfDataLossAndModelTrainsOrSaysWhatToChoose) {
     names << i << ',' << i % 3 << ',' << (i % 2 ? "odd" : "even") << '\n';
   }
   numbers.close(), names.close();
-  int trained = 0, refused = 0;
+  int well = 0, refused = 0;
   for (const std::string name : {"iris", "line", "blobs", "spirals", "circles", "xor", "decimals", "words"})
     for (const LossKind loss : {LossKind::CrossEntropy, LossKind::MeanSquared})
       for (const ModelKind kind : {ModelKind::Mlp, ModelKind::Linear}) {
@@ -224,20 +206,20 @@ TEST(Trainer, EveryPairOfDataLossAndModelTrainsOrSaysWhatToChoose) {
         if (name == "decimals" || name == "words")
           spec.data.name = "csv", spec.data.path = name == "words" ? words : decimals, spec.data.label_column = "y";
         spec.model.loss = loss, spec.model.kind = kind, spec.train.epochs = 1, spec.train.lr = 1e-3;
-        const Summary result = run(spec, data::load(spec.data)).summary;
+        const Summary result = trained(spec, data::load(spec.data)).summary;
         const bool failed = result.status == RunStatus::Failed;
-        ++(failed ? refused : trained);
+        ++(failed ? refused : well);
         EXPECT_TRUE(failed ? result.message.find("choose") != std::string::npos : std::isfinite(result.final_train_loss))
             << name << ' ' << to_string(loss) << ' ' << to_string(kind) << ": " << result.message;
       }
-  EXPECT_EQ(trained, 6 + 2 * 2) << "classes with cross-entropy and mlp; numbers with both models";
-  EXPECT_EQ(refused, 32 - trained);
+  EXPECT_EQ(well, 6 + 2 * 2) << "classes with cross-entropy and mlp; numbers with both models";
+  EXPECT_EQ(refused, 32 - well);
 }
 
 TEST(Trainer, SaysThatThereAreNoRows) {
   auto data = test::random_data(50, 6, 3, true);
   data.train = {};
-  EXPECT_EQ(run(small_spec(), data).summary.status, RunStatus::Failed);
+  EXPECT_EQ(trained(small_spec(), data).summary.status, RunStatus::Failed);
 }
 
 }  // namespace

@@ -118,10 +118,10 @@ TEST(Comparison, NothingIsSplitUnlessBothWereTracedAlike) {
     EXPECT_FALSE(c.split);
     EXPECT_TRUE(c.kernels.empty());
     EXPECT_TRUE(c.by_kind.causes.empty());
-    const std::string text = to_text(c), json = to_json(c);
+    const std::string text = to_text(c), as_json = to_json(c);
     EXPECT_EQ(text.find("sum = wall time"), std::string::npos);
     EXPECT_NE(text.find("the causes are not known"), std::string::npos);
-    EXPECT_NE(json.find("\"step\": null"), std::string::npos);
+    EXPECT_NE(as_json.find("\"step\": null"), std::string::npos);
   }
   EXPECT_TRUE(compared(traced, bare).of(MeasureKind::WholeRunMean).delta.known()) << "what both know is compared";
 }

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-json small() {
+json small_experiment() {
   return {{"name", "small"},
           {"spec",
            {{"data", {{"name", "iris"}}},
@@ -39,16 +39,16 @@ struct Count : ExperimentSink {
   std::atomic<bool>* cancel = nullptr;
 };
 
-struct Folder {
-  Folder() : path((fs::temp_directory_path() / ("warpscope-experiment-" + std::to_string(::getpid()))).string()) {
+struct TemporaryFolder {
+  TemporaryFolder() : path((fs::temp_directory_path() / ("warpscope-experiment-" + std::to_string(::getpid()))).string()) {
     fs::remove_all(path);
   }
-  ~Folder() { fs::remove_all(path); }
+  ~TemporaryFolder() { fs::remove_all(path); }
   std::string path;
 };
 
 TEST(Experiment, TrialsAreAllCombinationsAndInvalidOnesSaySo) {
-  const auto trials = trials_of(experiment_from_json(small()), false);
+  const auto trials = trials_of(experiment_from_json(small_experiment()), false);
   ASSERT_EQ(trials.size(), 6u);
   std::set<std::string> labels;
   for (const Trial& t : trials) labels.insert(t.label);
@@ -67,15 +67,15 @@ TEST(Experiment, ALadderKeepsWhatTheRungsBeforeSet) {
 }
 
 TEST(Experiment, OrderIsShuffledCompleteAndRepeatable) {
-  const auto spec = experiment_from_json(small());
+  const auto spec = experiment_from_json(small_experiment());
   const auto order = run_order(spec, trials_of(spec, false));
   EXPECT_EQ(order, run_order(spec, trials_of(spec, false)));
   EXPECT_EQ(std::set(order.begin(), order.end()).size(), 8u);
 }
 
 TEST(Experiment, GoesOnWhereItWasStopped) {
-  const Folder folder;
-  const auto spec = experiment_from_json(small());
+  const TemporaryFolder folder;
+  const auto spec = experiment_from_json(small_experiment());
   std::atomic<bool> cancel{false};
   Count first;
   first.stop_after = 3;
@@ -99,8 +99,8 @@ TEST(Experiment, GoesOnWhereItWasStopped) {
 }
 
 TEST(Experiment, TheFirstRowIsNotGluedToHalfARow) {
-  const Folder folder;
-  json asked = small();
+  const TemporaryFolder folder;
+  json asked = small_experiment();
   asked["repeats"] = 1;
   asked["axes"] = {{"exec.fusion", {"off", "epilogue"}}};
   fs::create_directories(folder.path);
@@ -114,8 +114,8 @@ TEST(Experiment, TheFirstRowIsNotGluedToHalfARow) {
 }
 
 TEST(Experiment, AFolderHasOneOwner) {
-  const Folder folder;
-  const auto spec = experiment_from_json(small());
+  const TemporaryFolder folder;
+  const auto spec = experiment_from_json(small_experiment());
   const std::atomic<bool> cancel{false};
   Count none;
   {
@@ -128,13 +128,13 @@ TEST(Experiment, AFolderHasOneOwner) {
 
 TEST(Experiment, APipeInTheFolderIsRefusedBeforeTraining) {
   for (const char* name : {"experiment.json", "results.jsonl", "table.csv", "chart.svg"}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     fs::create_directories(folder.path);
     const std::string pipe = folder.path + "/" + name;
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
     const std::atomic<bool> cancel{false};
     Count none;
-    EXPECT_THROW(run_experiment(experiment_from_json(small()), folder.path, cancel, none), Failure) << name;
+    EXPECT_THROW(run_experiment(experiment_from_json(small_experiment()), folder.path, cancel, none), Failure) << name;
     EXPECT_TRUE(none.seen.empty());
     EXPECT_TRUE(fs::is_fifo(pipe));
   }
@@ -145,8 +145,8 @@ TEST(Experiment, EndsWhereTheGpuIsLostAndANewProcessGoesOn) {
   struct Losing : Count {
     bool goes_on() const override { return seen.size() < 3; }
   };
-  const Folder folder;
-  const auto spec = experiment_from_json(small());
+  const TemporaryFolder folder;
+  const auto spec = experiment_from_json(small_experiment());
   std::atomic<bool> cancel{false};
   Losing first;
   EXPECT_FALSE(run_experiment(spec, folder.path, cancel, first).complete);
@@ -157,9 +157,9 @@ TEST(Experiment, EndsWhereTheGpuIsLostAndANewProcessGoesOn) {
 }
 
 TEST(Experiment, AnEditedOneTakesOnlyResultsOfWhatItAsksFor) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::atomic<bool> cancel{false};
-  json asked = small();
+  json asked = small_experiment();
   asked["repeats"] = 1;
   asked["axes"] = {{"exec.fusion", {"off", "epilogue"}}};
   Count first, moved, other, base, back;
@@ -185,9 +185,9 @@ TEST(Experiment, AnEditedOneTakesOnlyResultsOfWhatItAsksFor) {
 }
 
 TEST(Experiment, ResultsOfAnOlderVersionBelongToWhatTheFolderSays) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::atomic<bool> cancel{false};
-  json asked = small();
+  json asked = small_experiment();
   asked["repeats"] = 1;
   asked["axes"] = {{"exec.fusion", {"off", "epilogue"}}};
   Count first, same, edited;
@@ -260,7 +260,7 @@ TEST(Experiment, ALadderSetsEachKeyOnce) {
 }
 
 TEST(Experiment, ABrokenFileAmongTheShippedOnesIsNamedWithItsProblem) {
-  const Folder folder;
+  const TemporaryFolder folder;
   fs::create_directories(folder.path + "/experiments");
   std::ofstream(folder.path + "/experiments/broken.json") << "{\"title\": ";
   std::ofstream(folder.path + "/experiments/whole.json") << R"({"title": "Whole"})";

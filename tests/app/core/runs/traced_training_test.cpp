@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-RunSpec small() {
+RunSpec small_spec() {
   RunSpec spec;
   spec.name = "small";
   spec.exec.device = Device::Cpu;
@@ -45,7 +45,7 @@ class Recording : public testing::Test {
 TEST_F(Recording, TheInboxGetsEverythingOnce) {
   RecorderOptions options;
   options.trace.level = prof::TraceLevel::Full;
-  TracedTraining run(small(), options);
+  TracedTraining run(small_spec(), options);
   auto result = std::async(std::launch::async, [&] { return run.run(data_); });
   size_t steps = 0, epochs = 0, spans = 0, plans = 0;
   std::optional<Summary> summary;
@@ -70,13 +70,13 @@ TEST_F(Recording, TheRunFileHoldsLossesTraceAndSummary) {
   options.path = path("a.wsrun");
   options.title = "A title";
   options.trace.level = prof::TraceLevel::Full;
-  TracedTraining run(small(), options);
+  TracedTraining run(small_spec(), options);
   EXPECT_EQ(run.run(data_).status, RunStatus::Finished);
   prof::RunFileReader reader(options.path);
   EXPECT_EQ(reader.summary().name, "A title");
   EXPECT_EQ(reader.summary().status, "finished");
   EXPECT_EQ(reader.summary().steps, 80);
-  EXPECT_EQ(parse_spec(reader.summary().spec), small());
+  EXPECT_EQ(parse_spec(reader.summary().spec), small_spec());
   EXPECT_EQ(reader.metrics().size(), 80u);
   EXPECT_EQ(reader.evaluations().size(), 20u);
   prof::Trace trace = reader.trace();
@@ -103,7 +103,7 @@ std::map<uint32_t, std::map<int, size_t>> ops_of_steps(const std::string& file) 
 }
 
 TEST_F(Recording, AWindowOfStepsHoldsWholeStepsOfAllRanks) {
-  RunSpec spec = small();
+  RunSpec spec = small_spec();
   spec.exec.gpus = 2, spec.train.epochs = 300;
   RecorderOptions options;
   options.path = path("a.wsrun");
@@ -125,7 +125,7 @@ TEST_F(Recording, AWindowOfStepsHoldsWholeStepsOfAllRanks) {
 
 // While several ranks train, their threads may be inside of any call: another level begins between two steps.
 TEST_F(Recording, AnotherLevelBeginsBetweenTwoStepsOfAllRanks) {
-  RunSpec spec = small();
+  RunSpec spec = small_spec();
   spec.exec.gpus = 2, spec.train.epochs = 1'000'000;
   RecorderOptions options;
   options.path = path("a.wsrun");
@@ -161,7 +161,7 @@ TEST_F(Recording, AnotherLevelBeginsBetweenTwoStepsOfAllRanks) {
 
 // What the host did: our own trainer's threads are sampled as those of a recorded program.
 TEST_F(Recording, LevelFullHasStacksOfTheTrainersThreads) {
-  RunSpec spec = small();
+  RunSpec spec = small_spec();
   spec.model.hidden = {512};
   spec.train.epochs = 1'000'000;
   size_t left_out = 0;  // threads that the sampler leaves out
@@ -204,7 +204,7 @@ TEST_F(Recording, LevelFullHasStacksOfTheTrainersThreads) {
 TEST_F(Recording, AFileThatCannotBeWrittenIsSaidBeforeTraining) {
   RecorderOptions options;
   options.path = path("no/such/folder/a.wsrun");
-  TracedTraining run(small(), options);
+  TracedTraining run(small_spec(), options);
   const Summary summary = run.run(data_);
   EXPECT_EQ(summary.status, RunStatus::Failed);
   EXPECT_EQ(summary.steps, 0);
@@ -214,8 +214,8 @@ TEST_F(Recording, AFileThatCannotBeWrittenIsSaidBeforeTraining) {
 TEST_F(Recording, ARefusedTrainingLeavesTheOlderRunFile) {
   RecorderOptions options;
   options.path = path("a.wsrun");
-  EXPECT_EQ(TracedTraining(small(), options).run(data_).status, RunStatus::Finished);
-  RunSpec refused = small();
+  EXPECT_EQ(TracedTraining(small_spec(), options).run(data_).status, RunStatus::Finished);
+  RunSpec refused = small_spec();
   refused.exec.launch = Launch::Graph;  // the CPU has no graphs
   EXPECT_EQ(TracedTraining(refused, options).run(data_).status, RunStatus::Failed);
   prof::RunFileReader reader(options.path);
@@ -241,7 +241,7 @@ std::vector<Row> rows_of(const std::string& csv) {
 }
 
 TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
-  TracedTraining run(small(), {});
+  TracedTraining run(small_spec(), {});
   TrainingFolder output(folder_.string(), 4, 0);
   const Summary summary = run.run(data_);
   const RunUpdate update = run.take();
@@ -261,11 +261,11 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
     EXPECT_EQ(rows[i].tested, (i + 1) % 4 == 0) << i;
   }
   std::ifstream in(path("summary.json"));
-  const auto json = nlohmann::json::parse(in);
+  const auto kept = nlohmann::json::parse(in);
   for (const char* key : {"status", "steps", "epochs", "final_train_loss", "test_loss", "test_accuracy", "step_time_us",
                           "samples_per_s", "peak_bytes", "spec", "machine"})
-    EXPECT_TRUE(json.contains(key)) << key;
-  EXPECT_EQ(json["status"], "finished");
+    EXPECT_TRUE(kept.contains(key)) << key;
+  EXPECT_EQ(kept["status"], "finished");
   // Going on from step 41 keeps what was before it, once there is something to write.
   {
     TrainingFolder again(folder_.string(), 4, 41);
@@ -276,7 +276,7 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
 }
 
 TEST_F(Recording, ARunWithoutAStepLeavesTheEarlierOneAlone) {
-  TracedTraining run(small(), {});
+  TracedTraining run(small_spec(), {});
   const Summary summary = run.run(data_);
   const RunUpdate update = run.take();
   {

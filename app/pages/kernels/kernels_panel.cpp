@@ -17,6 +17,7 @@
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -37,7 +38,7 @@ constexpr Grouping kGroupings[] = {{prof::GroupBy::Name, "By name"},
 
 bool is_work(const prof::Track& track) {
   return track.kind == prof::TrackKind::Stream || track.kind == prof::TrackKind::GraphLaunches ||
-         track.kind == prof::TrackKind::CpuThread;
+         track.kind == prof::TrackKind::CpuThread || prof::times_collectives(track);
 }
 
 constexpr int kNameWidth = 300, kLeastNameWidth = 220;

@@ -198,7 +198,10 @@ void MemoryMapPanel::refresh() {
                                  : MemoryStory(),
                        run_ ? run_->slot : 0);
   over_time_->parentWidget()->setVisible(!map.empty());  // both pictures below the map
-  view_->setMap(std::move(map), run_ ? run_->slot : 0);
+  const bool recorded = run_ && run_->origin == RunOrigin::Imported;
+  view_->setMap(std::move(map), run_ ? run_->slot : 0,
+                recorded ? tr("No allocation was recorded. Trace level collectives records none.")
+                         : tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see allocations."));
   refreshBelow();
   if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
   showFigures();
@@ -228,9 +231,11 @@ void MemoryMapPanel::refreshBelow() {
   calls_.setRun(run_);
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);
-  no_calls_->setText(run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without "
-                               "a GPU there is none.")
-                          : tr("Tick a run to see its calls of cudaMalloc and cudaFree, by op."));
+  no_calls_->setText(run_ && run_->origin == RunOrigin::Imported
+                         ? tr("No call of cudaMalloc or cudaFree was recorded.")
+                     : run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without "
+                                 "a GPU there is none.")
+                            : tr("Tick a run to see its calls of cudaMalloc and cudaFree, by op."));
   const auto& calls = run_ ? run_->allocator_calls : prof::AllocatorHistory();
   const double steps = run_ ? static_cast<double>(run_->stepsMade()) : 0;
   const double in_steps = static_cast<double>(calls.in_steps().calls());

@@ -31,8 +31,8 @@ MemoryMapView::MemoryMapView(QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("Memory map: address by time"));
 }
 
-void MemoryMapView::setMap(MemoryMap map, int slot) {
-  map_ = std::move(map), slot_ = slot;
+void MemoryMapView::setMap(MemoryMap map, int slot, const QString& why_empty) {
+  map_ = std::move(map), slot_ = slot, why_empty_ = why_empty;
   cursor_.reset();
   update();
 }
@@ -64,9 +64,7 @@ void MemoryMapView::paintEvent(QPaintEvent*) {
   if (map_.empty()) {
     painter.setPen(t.quiet);
     painter.setFont(ui_font(12.5));
-    painter.drawText(
-        rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap,
-        tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see allocations."));
+    painter.drawText(rect().adjusted(24, 0, -24, 0), Qt::AlignCenter | Qt::TextWordWrap, why_empty_);
     return;
   }
   painter.setBrushOrigin(mapArea().topLeft());

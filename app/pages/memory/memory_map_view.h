@@ -12,7 +12,7 @@ class MemoryMapView : public QWidget {
   Q_OBJECT
  public:
   explicit MemoryMapView(QWidget* parent = nullptr);
-  void setMap(MemoryMap map, int slot);
+  void setMap(MemoryMap map, int slot, const QString& why_empty);
   const MemoryMap& map() const { return map_; }
   void setSelected(BufferId buffer);
   void setCursorX(double x);
@@ -53,6 +53,7 @@ class MemoryMapView : public QWidget {
   void paintPeak(QPainter&, const UseScale& at) const;
 
   MemoryMap map_;
+  QString why_empty_;
   int slot_ = 0;
   BufferId selected_ = BufferId::None;
   std::optional<double> cursor_;

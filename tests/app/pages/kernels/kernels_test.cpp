@@ -46,6 +46,7 @@ class KernelsTest : public QObject {
   void kernelsSumToTheTrace();
   void kernelsSortAndFilter();
   void slowestExecutionComesFirst();
+  void collectivesWithoutKernelsHaveExecutions();
   void executionsOutsideOfStepsAreEvaluations();
   void columnsFitOrAreChosen();
   void statisticsAndOccupancyAreColumns();
@@ -179,6 +180,22 @@ void KernelsTest::slowestExecutionComesFirst() {
   panel.instances()->setCurrentIndex(panel.instances()->model()->index(0, 0));
   QCOMPARE(revealed.size(), 1);
   QCOMPARE(static_cast<int64_t>(selection.get<SpanChoice>()->span.duration), row->time.max);
+}
+
+void KernelsTest::collectivesWithoutKernelsHaveExecutions() {
+  Kernels kernels;
+  kernels.run = std::make_unique<Run>();
+  prof::Trace& trace = kernels.run->trace;
+  const prof::TrackId track = trace.track(prof::TrackKind::Other, "collectives", "GPU 0");
+  for (int i = 0; i < 7; ++i) {
+    prof::Span span{.start = i * 10'000, .duration = 4000};
+    span.kind = static_cast<uint64_t>(prof::SpanKind::Op), span.name = trace.intern("AllReduce");
+    span.meaning = static_cast<uint64_t>(prof::Meaning::Communication);
+    trace.append(track, span);
+  }
+  kernels.show();
+  QCOMPARE(kernels.panel.model()->rowAt(0)->time.count, uint64_t{7});
+  QCOMPARE(kernels.panel.instances()->model()->rowCount(), 7);
 }
 
 // What a run does outside of its steps is evaluation; of another program's trace nobody knows.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <exception>
 
@@ -50,6 +51,18 @@ struct NcclThread {
   int groups;
   bool held;
   NcclWork current;
+
+  // Calls of one kind become one entry: an exchange between many ranks has two calls for each of them.
+  void wait_for_kernel(const NcclPayload& payload, const Operation* operation) {
+    const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(calls);
+    const auto same = std::find_if(waiting.begin(), end, [&](const WaitingCall& call) {
+      return call.communicator == payload.communicator && call.operation == operation;
+    });
+    if (same != end)
+      same->bytes += payload.bytes;
+    else if (calls < kWaitingCalls)
+      waiting[calls++] = {payload.communicator, payload.bytes, operation};
+  }
 };
 thread_local NcclThread t_nccl;
 
@@ -78,8 +91,7 @@ NcclCalls& NcclCalls::instance() {
 
 void NcclCalls::begin(std::string_view function, const NcclPayload& payload) {
   NcclThread& own = t_nccl;
-  if (payload.message && own.calls < kWaitingCalls)
-    own.waiting[own.calls++] = {payload.communicator, payload.bytes, operation_of(function)};
+  if (payload.message) own.wait_for_kernel(payload, operation_of(function));
   learn(payload);
   if (own.depth++ >= kOpenRanges) return;
   const int64_t now = own.held ? 0 : Marks::instance().range_time();

@@ -48,6 +48,13 @@ void join_group(void* communicator, void* stream) {
   ++group.members;
 }
 
+std::atomic<bool> g_unseen{false}, g_captured{false}, g_untimed{false};
+
+void note_once(std::atomic<bool>& noted, const char* key, const char* sentence) {
+  if (noted.exchange(true, std::memory_order_relaxed)) return;
+  if (ProgramWriter* writer = recorder()) writer->notes().fact(key, sentence);
+}
+
 // Calls that return before they are launched give another result than success.
 template <class Real>
 int end_group(Real real) {
@@ -55,8 +62,16 @@ int end_group(Real real) {
   const size_t members = std::exchange(group.members, 0);
   std::array<NcclTimer::Call, kMostInGroup> calls{};
   const bool timed = members > 0 && members <= kMostInGroup;
-  for (size_t i = 0; timed && i < members; ++i)
-    if (members == 1 || !is_default_stream(group.member[i].stream)) calls[i] = timer().begin_call(group.member[i].stream);
+  bool all = timed || members == 0;
+  for (size_t i = 0; timed && i < members; ++i) {
+    const bool on_known_gpu = members == 1 || !is_default_stream(group.member[i].stream);
+    if (on_known_gpu) calls[i] = timer().begin_call(group.member[i].stream);
+    all = all && on_known_gpu;
+  }
+  if (!all)
+    note_once(g_untimed, kCollectivesUntimed,
+              "Some groups of NCCL calls were not timed: of several communicators in one group, level collectives times up to 16, "
+              "and none on a default stream; record with --trace graph to see them.");
   const int result = real();
   NcclCalls::Works works = NcclCalls::instance().release();
   for (size_t i = 0; timed && i < members; ++i)
@@ -143,13 +158,6 @@ const std::array<Redirected, kFunctions>& functions() {
       redirected<12, Address, Target, size_t, int, int, Target, Target>("ncclScatter"),
   }};
   return all;
-}
-
-std::atomic<bool> g_unseen{false}, g_captured{false};
-
-void note_once(std::atomic<bool>& noted, const char* key, const char* sentence) {
-  if (noted.exchange(true, std::memory_order_relaxed)) return;
-  if (ProgramWriter* writer = recorder()) writer->notes().fact(key, sentence);
 }
 
 // Returns true if there were libraries to look into.

@@ -118,21 +118,26 @@ NcclTimer::Gpu* NcclTimer::gpu_of_context(void* context) {
 }
 
 bool NcclTimer::take_events(Gpu& gpu, Call& call) {
+  size_t missing = 2;
   {
     const std::lock_guard lock(mutex_);
+    missing -= std::min(missing, gpu.spare.size());
+    if (gpu.made + missing > kMostEvents) return ++refused_, false;
+    gpu.made += missing;
     for (void** event : {&call.begin, &call.end}) {
       if (gpu.spare.empty()) break;
       *event = gpu.spare.back();
       gpu.spare.pop_back();
     }
-    gpu.made += static_cast<size_t>(!call.begin) + static_cast<size_t>(!call.end);
-    if (gpu.made > kMostEvents) return ++refused_, false;
   }
-  if (call.begin && call.end) return true;
+  if (missing == 0) return true;
   const InContext inside(cuda_, gpu.context);
   for (void** event : {&call.begin, &call.end})
-    if (!*event && (!inside.entered() || cuda_.event_create(event, CudaEvents::kTimed) != 0)) return false;
-  return true;
+    if (!*event && inside.entered() && cuda_.event_create(event, CudaEvents::kTimed) == 0) --missing;
+  if (missing == 0) return true;
+  const std::lock_guard lock(mutex_);
+  gpu.made -= missing;
+  return false;
 }
 
 // A captured call runs later, perhaps many times, and an event in a graph would keep only its last time.
@@ -264,7 +269,10 @@ void NcclTimer::read(Gpu& gpu, bool last) {
     const auto complete = completed(calls);
     if (!complete) return give_up(gpu);
     for (size_t i = 0; i < *complete; ++i) {
-      if (!draw(gpu, *calls[i])) return give_up(gpu);
+      const int answer = draw(gpu, *calls[i]);
+      // One handle may stand for the default stream of each thread: a later call may be complete before an earlier one.
+      if (answer == CudaEvents::kNotReady) continue;
+      if (answer != 0) return give_up(gpu);
       forget_call(calls[i]->call);
       drawn.insert(calls[i]);
     }
@@ -276,13 +284,13 @@ void NcclTimer::read(Gpu& gpu, bool last) {
   gpu.waiting = std::move(later);
 }
 
-bool NcclTimer::draw(Gpu& gpu, const Timed& timed) {
+int NcclTimer::draw(Gpu& gpu, const Timed& timed) {
   const Call& call = timed.call;
   const auto after = std::ranges::find_if(gpu.anchors, [&](const auto& a) { return a.host > call.made; });
   const Gpu::Anchor& anchor = after == gpu.anchors.begin() ? *after : *std::prev(after);
   float since = 0, lasts = 0;
-  if (cuda_.event_elapsed(&since, anchor.event, call.begin) != 0 || cuda_.event_elapsed(&lasts, call.begin, call.end) != 0)
-    return false;
+  if (const int answer = cuda_.event_elapsed(&since, anchor.event, call.begin); answer != 0) return answer;
+  if (const int answer = cuda_.event_elapsed(&lasts, call.begin, call.end); answer != 0) return answer;
   auto at = std::ranges::find(gpu.streams, call.stream);
   if (at == gpu.streams.end()) at = gpu.streams.insert(at, call.stream);
   const auto stream = at - gpu.streams.begin();
@@ -303,7 +311,7 @@ bool NcclTimer::draw(Gpu& gpu, const Timed& timed) {
   const std::string row = "collectives" + (stream > 0 ? ", stream " + std::to_string(stream + 1) : std::string());
   batch.row(TrackKind::Other, row, "GPU " + std::to_string(gpu.number)).spans.push_back(span);
   read_.fetch_add(1, std::memory_order_relaxed);
-  return true;
+  return 0;
 }
 
 // After an error of the GPU or the end of its context no event says anything more.

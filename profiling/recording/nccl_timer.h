@@ -63,7 +63,7 @@ class NcclTimer final : public GpuTracer {
   bool try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t& width);
   void read(Gpu& gpu, bool last);
   std::optional<size_t> completed(const std::vector<const Timed*>& of_stream) const;
-  bool draw(Gpu& gpu, const Timed& timed);  // false after an error of the GPU
+  int draw(Gpu& gpu, const Timed& timed);  // the driver's answer: 0, not ready, or an error of the GPU
   void give_up(Gpu& gpu);
 
   CudaEvents cuda_;

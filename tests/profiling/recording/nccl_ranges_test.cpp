@@ -163,6 +163,15 @@ TEST_F(NcclRanges, OfAnExchangeTheLargerSideCounts) {
   EXPECT_EQ(trace.detail(spans_.at(0).detail).copy_kind, "Send + Recv · communicator c");
 }
 
+TEST_F(NcclRanges, AnExchangeBetweenManyRanksIsCountedWhole) {
+  group(
+      [] {
+        for (int rank = 0; rank < 32; ++rank) call("ncclSend", 100, 0xc), call("ncclRecv", 70, 0xc);
+      },
+      [&] { launch(1); });
+  EXPECT_EQ(finish().detail(spans_.at(0).detail).bytes, 3200u);
+}
+
 TEST_F(NcclRanges, ACallWithoutAKernelLeavesNothingForTheNextOne) {
   call("ncclAllReduce", 4096, 0xd);
   group([] { call("ncclAllReduce", 4096, 0xd); }, [] {});

@@ -66,7 +66,7 @@ TEST(RecordCollectives, WhatNeedsCuptiIsRefused) {
   RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .counters = true};
   EXPECT_THROW(record_environment(options, "/tmp/none.wsrun"), Failure);
   options.counters = false, options.window = "200ms/5s";
-  EXPECT_THROW(check_window(options), Failure);
+  EXPECT_THROW(check_options(options), Failure);
   EXPECT_EQ(usual_python_level(TraceLevel::Collectives), PythonLevel::Steps);
   EXPECT_EQ(record_level("collectives"), TraceLevel::Collectives);
   EXPECT_THROW(trace_level("collectives"), Failure) << "a training has other levels";
@@ -175,6 +175,44 @@ TEST_F(Timer, AGpuThatCompletesNothingGetsABoundedNumberOfEvents) {
   EXPECT_TRUE(drawn().empty());
   EXPECT_LT(made, 33'000);
   EXPECT_GE(losses_, 39'000u);
+}
+
+TEST_F(Timer, AfterABurstOfCallsTheNextOnesAreTimed) {
+  static bool complete = false;
+  cuda_.event_query = [](void*) { return complete ? 0 : CudaEvents::kNotReady; };
+  cuda_.event_record = [](void*, void*) { return 0; };
+  cuda_.event_elapsed = [](float* ms, void*, void*) { return *ms = 1, 0; };
+  NcclTimer timer(cuda_);
+  timer.begin(context_);
+  void* const stream = stand_in_stream();
+  const auto burst = [&] {
+    for (int i = 0; i < 20'000; ++i) timer.end_call(timer.begin_call(stream), {});
+    timer.drain(true);
+    return timer.counts().records;
+  };
+  EXPECT_EQ(burst(), 0u) << "nothing is complete yet";
+  complete = true;
+  timer.drain(true);
+  const uint64_t first = timer.counts().records;
+  EXPECT_GT(first, 16'000u);
+  EXPECT_GT(burst(), first + 16'000) << "their events are free again";
+}
+
+TEST_F(Timer, ACallThatIsNotCompleteYetWaits) {
+  static void* late = nullptr;
+  cuda_.event_query = [](void*) { return 0; };
+  cuda_.event_record = [](void*, void*) { return 0; };
+  cuda_.event_elapsed = [](float* ms, void*, void* end) { return *ms = 1, end == late ? CudaEvents::kNotReady : 0; };
+  NcclTimer timer(cuda_);
+  timer.begin(context_);
+  const NcclTimer::Call first = timer.begin_call(stand_in_stream()), second = timer.begin_call(first.stream);
+  late = first.begin;
+  timer.end_call(first, {}), timer.end_call(second, {});
+  timer.drain(true);
+  EXPECT_EQ(timer.counts().records, 1u);
+  late = nullptr;
+  timer.drain(true);
+  EXPECT_EQ(timer.counts().records, 2u);
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ class Program {
  public:
   explicit Program(const TraceLook& look)
       : trace_(*look.trace),
-        judged_(steps_of(look)),
-        all_judged_(judged_.begin == look.begin && judged_.end == look.end),
+        part_(judged_part(look)),
+        judged_{part_.begin, part_.end},
         untraced_(prof::untraced_time(trace_, judged_.begin, judged_.end)),
         untraced_ns_(untraced_.within(judged_)) {
     const auto& tracks = trace_.tracks();
@@ -302,7 +302,7 @@ class Program {
   }
   std::string share(TimeNs time) const {
     return percent(static_cast<double>(time) / static_cast<double>(std::max<TimeNs>(traced_ns(), 1)), 0) + " of the " +
-           (all_judged_ ? "" : "steps' ") + (untraced_ns_ > 0 ? "traced time" : "time");
+           (part_.steps ? "steps' " : "") + (untraced_ns_ > 0 ? "traced time" : "time");
   }
   static std::string text(TimeNs time, uint64_t count) {
     return time_text(static_cast<double>(time) * 1e-3 / static_cast<double>(std::max<uint64_t>(count, 1)));
@@ -528,8 +528,8 @@ class Program {
   }
 
   const prof::Trace& trace_;
+  const TraceLook part_;
   const prof::TimeRange judged_;
-  const bool all_judged_;  // the steps fill all that is looked at
   const prof::CoveredTime untraced_;
   const TimeNs untraced_ns_;  // of judged_
   Costs pageable_;  // copies to the GPU, by line

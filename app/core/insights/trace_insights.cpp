@@ -172,7 +172,7 @@ struct Judged {
   double launch_gaps() const { return std::min(part(Meaning::Launch), idle()); }
   bool worth_saying(double ns) const { return ns >= kShareWorthSaying * wall(); }
   // "3.2 ms, 12 % of the time"
-  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + (activity.untraced > 0 ? " of the traced time" : " of the time"); }
+  std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + " of the " + (look.steps ? "steps' " : "") + (activity.untraced > 0 ? "traced time" : "time"); }
   Place gap() const { return {seen.gap.next, seen.gap.length}; }
 };
 
@@ -195,7 +195,7 @@ Found idle_gpu(const Judged& j) {
   // A GPU that worked was not idle for 100 %.
   const std::string share = idle > 0.99 * j.wall() ? "more than 99 %" : percent(idle / j.wall(), 0);
   const auto [cause, advice] = why_idle(j);
-  return insight("idle GPU", "the GPU does nothing for " + share + " of " + (j.look.whole ? "" : "the steps, ") + time(j.wall()),
+  return insight("idle GPU", "the GPU does nothing for " + share + " of " + (j.look.steps ? "the steps, " : "") + time(j.wall()),
                  advice + std::string(prof::has_samples(*j.look.trace)
                                           ? " The flame graph “While the GPU waited” (stats --by gaps) shows what the host did."
                                           : ""),
@@ -307,14 +307,14 @@ prof::TimeRange steps_of(const TraceLook& look) {
 
 TraceLook judged_part(const TraceLook& look) {
   const prof::TimeRange steps = steps_of(look);
-  return {look.trace, steps.begin, steps.end, look.whole && steps == prof::TimeRange{look.begin, look.end}};
+  return {look.trace, steps.begin, steps.end, look.whole, steps != prof::TimeRange{look.begin, look.end}};
 }
 
 RunFacts facts_of(const TraceLook& look) {
   prof::Breakdown parts = prof::breakdown(*look.trace, look.begin, look.end);
   parts.steps = look.end > look.begin ? 1 : 0;
   RunFacts facts = facts_of(RunSpec{}, parts, true);
-  facts.whole_trace = true;
+  facts.whole_trace = true, facts.of_steps = look.steps;
   return facts;
 }
 

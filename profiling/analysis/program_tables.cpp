@@ -1,7 +1,9 @@
 #include "profiling/analysis/program_tables.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <queue>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -38,17 +40,36 @@ std::map<std::string, std::vector<OwnTime>> ranges_by_thread(const Trace& trace,
   return threads;
 }
 
-// Subtracts the time of each range from the range around it.
+// Each moment belongs to the range that began last and is still open. Ranges of one thread may overlap without nesting:
+// the backward range of a module begins inside of the op that calls its hook, and ends after it.
 void leave_inner_out(std::vector<OwnTime>& ranges) {
   std::ranges::stable_sort(ranges, [](const OwnTime& a, const OwnTime& b) {
     return a.span.start != b.span.start ? a.span.start < b.span.start : a.span.duration > b.span.duration;
   });
-  std::vector<size_t> open;
+  using End = std::pair<TimeNs, size_t>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends;
+  std::vector<size_t> open;  // by their begin; those that have ended are removed once they are last
+  std::vector<bool> ended(ranges.size());
+  TimeNs now = 0;
+  const auto advance = [&](TimeNs to) {
+    if (!open.empty()) ranges[open.back()].own += to - now;
+    now = to;
+  };
+  const auto end_until = [&](TimeNs to) {
+    for (; !ends.empty() && ends.top().first <= to; ends.pop()) {
+      advance(ends.top().first);
+      ended[ends.top().second] = true;
+      while (!open.empty() && ended[open.back()]) open.pop_back();
+    }
+  };
   for (size_t i = 0; i < ranges.size(); ++i) {
-    while (!open.empty() && ranges[open.back()].span.end() < ranges[i].span.end()) open.pop_back();
-    if (!open.empty()) ranges[open.back()].own -= static_cast<int64_t>(ranges[i].span.duration);
+    end_until(ranges[i].span.start);
+    advance(ranges[i].span.start);
+    ranges[i].own = 0;
     open.push_back(i);
+    ends.emplace(ranges[i].span.end(), i);
   }
+  end_until(kAlways);
 }
 
 }  // namespace
@@ -56,7 +77,7 @@ void leave_inner_out(std::vector<OwnTime>& ranges) {
 void each_own_range(const Trace& trace, TimeNs begin, TimeNs end, const std::function<void(const Span&, int64_t)>& take) {
   for (auto& [thread, ranges] : ranges_by_thread(trace, begin, end)) {
     leave_inner_out(ranges);
-    for (const OwnTime& range : ranges) take(range.span, std::max<int64_t>(range.own, 0));
+    for (const OwnTime& range : ranges) take(range.span, range.own);
   }
 }
 
@@ -109,6 +130,12 @@ std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
         (op.phase == "forward" ? times.forward_ns : op.phase == "backward" ? times.backward_ns : times.other_ns) +=
             static_cast<int64_t>(span.duration);
       });
+  for (const Track& track : trace.tracks())  // our own training: its ops on the CPU, or their launches
+    if (track.kind == TrackKind::CpuThread)
+      each_span(track, -kAlways, kAlways, [&](const Span& span) {
+        if (const OpInfo& op = op_of(span); span.span_kind() == SpanKind::Op && !op.layer.empty())
+          own[op.layer].host_ns += static_cast<int64_t>(span.duration);
+      });
   each_own_range(trace, -kAlways, kAlways, [&](const Span& span, int64_t host) {
     if (const OpInfo& op = op_of(span); !op.layer.empty()) own[op.layer].host_ns += host;
   });
@@ -121,7 +148,35 @@ std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
   return own;
 }
 
+// The module that calls each outermost module, if it is always the same one: the root of a model has the name of its class,
+// and the paths below it do not begin with that name.
+std::map<std::string, std::string> roots(const Trace& trace) {
+  std::map<std::string, std::set<std::string>> callers;
+  for (auto& [thread, ranges] : ranges_by_thread(trace, -kAlways, kAlways)) {
+    std::ranges::sort(ranges, [](const OwnTime& a, const OwnTime& b) {
+      return a.span.start != b.span.start ? a.span.start < b.span.start : a.span.duration > b.span.duration;
+    });
+    std::vector<std::pair<TimeNs, const std::string*>> open;  // end and module
+    for (const OwnTime& range : ranges) {
+      while (!open.empty() && open.back().first < range.span.end()) open.pop_back();
+      const OpInfo& op = trace.ops[range.span.op < trace.ops.size() ? range.span.op : 0];
+      if (op.layer.empty() || op.phase != "forward") continue;
+      if (last_separator(op.layer) == std::string::npos && !open.empty()) {
+        const std::string& caller = *open.back().second;
+        if (caller != op.layer) callers[op.layer].insert(caller);
+      }
+      open.emplace_back(range.span.end(), &op.layer);
+    }
+  }
+  std::map<std::string, std::string> found;
+  for (const auto& [path, by] : callers)
+    if (by.size() == 1 && last_separator(*by.begin()) == std::string::npos && !callers.contains(*by.begin()))
+      found[path] = *by.begin();
+  return found;
+}
+
 struct Tree {
+  std::map<std::string, std::string> root_of;              // of an outermost path
   std::map<std::string, std::vector<std::string>> inside;  // by path; "": the outermost modules
   std::map<std::string, ModuleNode> nodes;
 
@@ -129,7 +184,8 @@ struct Tree {
     const auto [at, fresh] = nodes.try_emplace(path);
     if (!fresh) return at->second;
     const size_t cut = last_separator(path);
-    const std::string outer = cut == std::string::npos ? "" : path.substr(0, cut);
+    const auto root = root_of.find(path);
+    const std::string outer = cut != std::string::npos ? path.substr(0, cut) : root != root_of.end() ? root->second : "";
     at->second.path = path;
     at->second.name = cut == std::string::npos ? path : path.substr(cut + 1);
     if (!outer.empty()) node(outer);
@@ -160,7 +216,7 @@ struct Tree {
 
 std::vector<ModuleNode> module_tree(const Trace& trace) {
   constexpr size_t kDeepest = 1000;  // limit for paths in untrusted files
-  Tree tree;
+  Tree tree{.root_of = roots(trace)};
   for (const auto& [path, times] : own_times(trace)) {
     if (std::ranges::count_if(path, [](char c) { return c == '.' || c == '/'; }) > static_cast<long>(kDeepest)) continue;
     tree.node(path).own = times;

@@ -543,22 +543,17 @@ RankReport rank_report(const RunData& run) {
 }
 
 double clock_error_of(const RunSummary& summary) {
-  const auto at = summary.extra.find(kClockErrorKey);
-  return at == summary.extra.end() ? 0 : std::max(0.0, std::strtod(at->second.c_str(), nullptr));
+  return std::max(0.0, std::strtod(summary.said(kClockErrorKey).c_str(), nullptr));
 }
 
 void add_summary(RankReport& report, const RunSummary& summary) {
-  const auto text_of = [&](const char* key) {
-    const auto at = summary.extra.find(key);
-    return at == summary.extra.end() ? std::string() : at->second;
-  };
-  if (const std::string notes = text_of(kRankNotesKey); !notes.empty()) report.notes.push_back(notes);
-  const auto hosts = parse_json_or_null(text_of(kHostsKey));
+  if (const std::string notes = summary.said(kRankNotesKey); !notes.empty()) report.notes.push_back(notes);
+  const auto hosts = parse_json_or_null(summary.said(kHostsKey));
   for (RankRow& row : report.ranks)
     if (hosts.is_array() && static_cast<size_t>(row.rank) < hosts.size() &&
         hosts[static_cast<size_t>(row.rank)].is_string())
       row.host = hosts[static_cast<size_t>(row.rank)];
-  add_peak(report, bus_rates_from_json(parse_json_or_null(text_of(kBusRatesKey))));
+  add_peak(report, bus_rates_from_json(parse_json_or_null(summary.said(kBusRatesKey))));
 }
 
 void add_peak(RankReport& report, std::span<const BusRate> measured) {

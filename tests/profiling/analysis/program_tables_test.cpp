@@ -104,6 +104,42 @@ TEST_F(ProgramTables, AModuleHasTheTimeOfThoseInside) {
   EXPECT_NE(to_text(tree, 1).find("fc1"), std::string::npos);
 }
 
+// The root of a model has the name of its class; the paths below do not begin with it.
+TEST_F(ProgramTables, TheRootOfAModelHoldsItsModules) {
+  const OpTag net = op("Net", "Net", "forward"), stem = op("Linear", "stem", "forward"), body = op("Linear", "body", "forward");
+  const OpTag other = op("Critic", "Critic", "forward");
+  for (TimeNs at : {0, 10'000}) {
+    range(0, at, at + 1000, net);
+    range(1, at + 100, at + 300, stem);
+    range(1, at + 400, at + 900, body);
+    range(0, at + 2000, at + 2400, other);
+  }
+  range(0, 30'000, 30'100, op("backward of Linear", "stem", "backward"));
+  const auto tree = module_tree(trace);
+  ASSERT_EQ(tree.size(), 4u);
+  EXPECT_EQ(tree[0].name, "Net");
+  EXPECT_EQ(tree[0].all.host_ns, 2100);
+  EXPECT_EQ(tree[0].own.host_ns, 600);
+  EXPECT_EQ(tree[1].path, "body");
+  EXPECT_EQ(tree[1].depth, 1);
+  EXPECT_EQ(tree[2].path, "stem");
+  EXPECT_EQ(tree[3].name, "Critic");
+  EXPECT_EQ(tree[3].depth, 0);
+}
+
+// As PyTorch's backward pass: a hook opens the range of the module inside of an op, and a later op closes it.
+TEST_F(ProgramTables, EachMomentOfRangesThatOverlapCountsOnce) {
+  const OpTag outer = op("evaluate_function", "", "backward"), module = op("Linear", "fc", "backward"), inner = op("mm", "", "backward");
+  range(0, 0, 600, outer);
+  range(1, 100, 1000, module);
+  range(2, 150, 400, inner), range(2, 700, 800, inner);
+  std::map<std::string, int64_t> own;
+  each_own_range(trace, -kAlways, kAlways, [&](const Span& span, int64_t ns) { own[trace.ops[span.op].name] += ns; });
+  EXPECT_EQ(own["evaluate_function"], 100);
+  EXPECT_EQ(own["mm"], 350);
+  EXPECT_EQ(own["Linear"], 550);
+}
+
 TEST_F(ProgramTables, AModuleHasTheMemoryOfThoseInside) {
   const OpTag fc1 = op("aten::addmm", "encoder.fc1", "forward"), fc2 = op("aten::addmm", "encoder.fc2", "forward");
   trace.memory_sources = {"cudaMalloc", "PyTorch"};

@@ -93,9 +93,13 @@ std::string experiment_table(const ExperimentResult& result) {
       text += "skipped: " + t.trial.skipped + "\n";
       continue;
     }
+    if (t.runs.empty()) {
+      text += "not trained yet\n";
+      continue;
+    }
     if (first == 0) first = t.us_per_step;
     for (const std::string& value :
-         {cell(t.us_per_step, 1), cell(t.low, 1) + "–" + cell(t.high, 1),
+         {cell(t.us_per_step, 1), t.runs.size() > 1 ? cell(t.low, 1) + "–" + cell(t.high, 1) : "-",
           t.us_per_step > 0 ? cell(first / t.us_per_step, 2) + "×" : "-", cell(t.first_loss, 3),
           cell(100 * t.test_accuracy, 2), cell(t.allocator_calls_per_step, 1), bytes_text(static_cast<double>(t.peak_bytes))})
       text += formatted("{:>12}  ", value);
@@ -108,11 +112,15 @@ std::string experiment_csv(const ExperimentResult& result) {
   std::ostringstream out;
   out << "trial,label,repeats,us_per_step,us_low,us_high,samples_per_s,first_loss,final_loss,test_accuracy,allocator_"
          "calls_per_step,peak_bytes,skipped\n";
-  for (const TrialResult& t : result.trials)
-    out << t.trial.index << "," << csv_cell(t.trial.label) << ',' << t.runs.size() << ',' << t.us_per_step << ',' << t.low
-        << ',' << t.high << ',' << t.samples_per_s << ',' << t.first_loss << ',' << t.final_loss << ','
-        << t.test_accuracy << ',' << t.allocator_calls_per_step << ',' << t.peak_bytes << ',' << csv_cell(t.trial.skipped)
-        << '\n';
+  for (const TrialResult& t : result.trials) {
+    out << t.trial.index << "," << csv_cell(t.trial.label) << ',' << t.runs.size() << ',';
+    if (t.runs.empty())
+      out << ",,,,,,,,,";
+    else
+      out << t.us_per_step << ',' << t.low << ',' << t.high << ',' << t.samples_per_s << ',' << t.first_loss << ','
+          << t.final_loss << ',' << t.test_accuracy << ',' << t.allocator_calls_per_step << ',' << t.peak_bytes << ',';
+    out << csv_cell(t.trial.skipped) << '\n';
+  }
   return out.str();
 }
 

@@ -80,7 +80,10 @@ TEST(Experiment, GoesOnWhereItWasStopped) {
   Count first;
   first.stop_after = 3;
   first.cancel = &cancel;
-  EXPECT_FALSE(run_experiment(spec, folder.path, cancel, first).complete);
+  const ExperimentResult begun = run_experiment(spec, folder.path, cancel, first);
+  EXPECT_FALSE(begun.complete);
+  EXPECT_THAT(experiment_table(begun), testing::HasSubstr("not trained yet"));
+  EXPECT_THAT(experiment_csv(begun), testing::HasSubstr(",0,,,,,,,,,,"));
   std::ofstream(folder.path + "/results.jsonl", std::ios::app) << "{\"trial\": 1, \"rep";  // what a kill leaves
   cancel = false;
   Count second;

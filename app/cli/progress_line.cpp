@@ -75,8 +75,7 @@ void ProgressLine::bar(const Progress& p) {
   std::string line = "epoch " + std::to_string(p.epoch) + "/" + std::to_string(p.epochs) + " " + drawn_bar(share, 24) +
                      formatted(" loss {:.4g}", loss_) + accuracy_text("accuracy", accuracy_) + "  " +
                      count_text(p.samples_per_s) + " samples/s  " + duration_text(p.left_s) + " left";
-  const int width = static_cast<int>(terminal_width(out_)) - 1;
-  std::fprintf(out_, "\r\033[K%.*s", width, line.c_str());
+  std::fprintf(out_, "\r\033[K%s", formatted("{:.{}}", line, terminal_width(out_) - 1).c_str());
   std::fflush(out_);
   drawn_ = true;
 }

@@ -29,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 struct RecordArguments {
   std::string out, level = "full", python, window, library, folder;
   bool counters = false, serve = false, environment = false;
+  bool replaces = false;  // an earlier recording
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
   RemoteArguments remote;
@@ -40,6 +41,8 @@ std::string counted(uint64_t number, const char* what) { return count_text(numbe
 std::string news(const prof::FollowStatus& now, double seconds) {
   std::string line = duration_text(seconds);
   if (now.steps > 0) line += " · " + counted(now.steps, "steps");
+  if (now.programs > 0 && now.kernels + now.copies + now.calls + now.allocations == 0)
+    return line + " · " + counted(now.spans, "ranges and stacks") + " · no CUDA yet";
   line += " · " + counted(now.kernels, "kernels") + " · " + counted(now.copies, "copies") + " · " +
           counted(now.calls, "calls") + " · " + counted(now.allocations, "allocations");
   if (now.programs > 1) line += " · " + counted(static_cast<uint64_t>(now.running), "processes");
@@ -85,12 +88,10 @@ prof::PythonLevel python_level_of(const RecordArguments& a, prof::TraceLevel lev
 prof::RecordOptions options_of(const RecordArguments& a) {
   const prof::TraceLevel level = level_of(a);
   const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.folder};
-  if (a.counters && level == prof::TraceLevel::Collectives)
-    throw UsageError("--counters: level collectives has none, because it does not attach CUPTI; choose another --trace");
   try {
-    prof::check_window(options);
+    prof::check_options(options);
   } catch (const Failure& failure) {
-    throw UsageError(std::string("--trace-window: ") + failure.what());
+    throw UsageError(failure.what());
   }
   return options;
 }
@@ -98,42 +99,39 @@ prof::RecordOptions options_of(const RecordArguments& a) {
 // Describes what a file contains.
 std::string contents(const std::string& path, const RecordArguments& a) {
   const prof::RunSummary run = prof::read_run_summary(path);
-  const auto said = [&run](const char* key) {
-    const auto at = run.extra.find(key);
-    return at == run.extra.end() ? std::string() : at->second;
-  };
   std::string text;
   if (prof::is_still_written(path))
     text += "still being written: its process goes on";
   else if (run.steps > 0)
-    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + " on average, found in " + said("steps_from");
+    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + " on average, found in " + run.said("steps_from");
   else
-    text += "no steps were found";
+    text += run.said("program_python").empty() ? "no steps were found"
+                                               : "no steps were found; to mark them: warpscope.step(), after pip install " +
+                                                     shell_word(python_folder().string());
   const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };
-  add(said("message"));
-  if (run.extra.contains("cpu_only")) add(said("traced"));
-  if (const std::string lost = said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
-  add(said("kernel_ranges"));
-  for (const char* missing : prof::kNotRecorded) add(said(missing));
+  add(run.said("message"));
+  if (run.extra.contains("cpu_only")) add(run.said("traced"));
+  if (const std::string lost = run.said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
+  add(run.said("kernel_ranges"));
+  for (const char* missing : prof::kNotRecorded) add(run.said(missing));
   if (a.counters)
-    add(said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
-                                 : said("counters"));
+    add(run.said("counters").empty() ? "No hardware counters: the program ended before they were sampled."
+                                 : run.said("counters"));
   return text;
 }
 
 std::string process_of(const std::string& path) {
   const prof::RunSummary run = prof::read_run_summary(path);
-  const auto at = run.extra.find(prof::kRecordProcess);
-  if (at == run.extra.end()) return "of an unknown process";
-  const size_t space = at->second.find(' ');
-  return at->second.substr(space == std::string::npos ? at->second.size() : space + 1) + ", process " +
-         at->second.substr(0, space);
+  const std::string process = run.said(prof::kRecordProcess);
+  if (process.empty()) return "of an unknown process";
+  const size_t space = process.find(' ');
+  return process.substr(space == std::string::npos ? process.size() : space + 1) + ", process " + process.substr(0, space);
 }
 
 // Says what was recorded, and how to look at it. A program without GPU work has its host's time only.
 std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
   if (paths.size() == 1)
-    return "recorded in " + a.out + ": " + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + shell_word(a.out) +
+    return "recorded in " + a.out + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + shell_word(a.out) +
            (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window";
   std::string text = "recorded " + std::to_string(paths.size()) + " processes, each in a file of its own:";
   for (const std::string& path : paths) {
@@ -144,8 +142,11 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
 }
 
 std::string nothing_recorded(const RecordArguments& a, int exit_status) {
+  if (python_level_of(a, level_of(a)) == prof::PythonLevel::Off)
+    return "Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(exit_status) +
+           ") did not start CUDA, and level off records nothing of Python.";
   return "Nothing was recorded: " + a.command[0] + " (exit status " + std::to_string(exit_status) +
-         ") did not start CUDA, and no Python ran in it for long enough.";
+         ") " + prof::kNothingToRecord + ".";
 }
 
 // Prints every second how much was recorded on the other machine.
@@ -226,6 +227,9 @@ int print_environment(const RecordArguments& a) {
 
 int record(RecordArguments a) {
   if (a.out.empty()) a.out = unowned("recorded.wsrun");
+  check_ending("--run", a.out, "a run file is written as", {".wsrun"});
+  std::error_code none;
+  a.replaces = std::filesystem::exists(a.out, none) && std::filesystem::file_size(a.out, none) > 0;
   if (a.serve && !a.remote.on.empty()) throw UsageError("--serve records on this machine; leave out --on");
   if (a.serve || !a.remote.on.empty()) return record_there(a);
   prof::RecordedProgram run(a.command, a.out, options_of(a));

@@ -58,6 +58,9 @@ Job resumed_job(const TrainArguments& a) {
   const Checkpoint checkpoint = load_checkpoint(job.options.resume_from);
   job.spec = checkpoint.spec;
   job.steps_done = checkpoint.state.step;
+  if (!a.spec.source.empty())
+    if (const RunSpec named = a.spec.asked(); named.data.name != job.spec.data.name)
+      throw UsageError("--resume: " + a.out + " holds a training of " + job.spec.data.name + ", not of " + named.data.name);
   a.spec.override_in(job.spec);
   job.spec = fit(std::move(job.spec));
   return job;
@@ -322,7 +325,7 @@ app::RecorderOptions recorder_options(const TrainArguments& a, const RunSpec& sp
   if (leads && a.run_file.empty() && (a.trace != "off" || !a.window.empty()))
     std::fprintf(stderr, "The trace is not kept: name a run file with --run FILE.\n");
   record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
-  if (!record.path.empty()) prof::check_run_file(record.path);
+  if (!record.path.empty()) check_ending("--run", record.path, "a run file is written as", {".wsrun"}), prof::check_run_file(record.path);
   // To measure the cost of tracing. The transfers of processes are matched one by one, so none may be missing.
   record.trace.untraced_share = ranks ? 0 : 0.03;
   record.keep_traces = false;
@@ -339,7 +342,12 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   if (!job.folder.empty()) job.options.checkpoint = app::TrainingFolder::checkpoint_path(job.folder);
   if (!job.folder.empty())
     output = std::make_unique<app::TrainingFolder>(job.folder, steps_per_epoch(job.spec, data), job.steps_done);
-  if (output) record.at_start = [&output] { output->begin(); };
+  const bool replaces = output && !a.resume && std::filesystem::exists(job.options.checkpoint);
+  if (output)
+    record.at_start = [&output, &job, replaces] {
+      if (replaces) std::fprintf(stderr, "The earlier training in %s is replaced; --resume would continue it.\n", job.folder.c_str());
+      output->begin();
+    };
   app::TracedTraining run(job.spec, record, job.options);
   ProgressLine line(a.json ? stderr : stdout);
   const Summary summary = follow(run, data, output.get(), ranks, line);

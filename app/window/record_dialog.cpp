@@ -85,6 +85,7 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
   connect(folder_, &QLineEdit::textChanged, this, &RecordDialog::check);
   connect(level_, &SegmentedRow::picked, this, &RecordDialog::followTraceLevel);
   connect(python_, &SegmentedRow::picked, this, &RecordDialog::check);
+  connect(counters_, &QCheckBox::toggled, this, &RecordDialog::check);
   check();
 }
 
@@ -178,9 +179,9 @@ prof::RecordOptions RecordDialog::options() const {
 void RecordDialog::check() {
   QString problem;
   try {
-    prof::check_window(options());
+    prof::check_options(options());
   } catch (const std::exception& failure) {
-    problem = tr("Trace windows: %1").arg(sentence_of(failure.what()));
+    problem = sentence_of(failure.what());
   }
   if (problem.isEmpty() && machine_.isEmpty() && !QFileInfo(QString::fromStdString(options().folder)).isDir())
     problem = tr("There is no such folder.");

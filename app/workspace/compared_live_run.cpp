@@ -35,6 +35,7 @@ ComparedRun compared_run(const Run& run) {
   out.name = run.title.toStdString(), out.device = run.device.toStdString();
   if (run.hasChoices()) out.spec = run.spec;
   out.imported = run.origin == RunOrigin::Imported;
+  out.python_level = run.record_level.toStdString();
   out.steps = run.summary ? run.summary->steps : 0;
   if (run.summary && run.summary->wall_s > 0) out.wall_s = run.summary->wall_s;
   out.whole_run_us = run.meanUs();

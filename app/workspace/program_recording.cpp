@@ -37,8 +37,6 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
   for (const QString& word : command) words.push_back(word.toStdString());
   const QString name = QString::fromStdString(prof::name_of_command(words));
   options_ = options;
-  stopped_ = false;
-  failure_.clear();
   try {
     if (machine_) {
       const std::string id = RemoteRun::new_name(name.toStdString());
@@ -50,7 +48,7 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
                          QDateTime::currentDateTime().toString("yyyyMMdd-HHmmss-") + name + ".wsrun";
     output_path_ = path + ".log";
     prof::RecordOptions here = options;
-    here.output = output_path_.toStdString();
+    here.output = output_path_.toStdString(), here.prompt_output = true;
     program_ = std::make_unique<prof::RecordedProgram>(words, path.toStdString(), here);
     printed_.open(here.output, std::ios::binary);
     output_ = ShownOutput(ShortLog(kMostOutput, "are not shown"));
@@ -59,6 +57,7 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
     run->record_folder = options.folder.empty() ? QDir::currentPath() : QString::fromStdString(options.folder);
     return run;
   } catch (const std::exception& problem) {
+    if (!machine_) QFile::remove(output_path_);
     emit failed(QString::fromUtf8(problem.what()));
     return nullptr;
   }
@@ -66,11 +65,14 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
 
 Run* ProgramRecording::attach(const RemoteJobInfo& job) {
   if (busy() || !machine_) return nullptr;
+  options_ = {};
   there_ = std::make_unique<RemoteRecording>(machine_, job.name.toStdString(), nlohmann::json());
   return begin(job.name, job.title, {});
 }
 
 Run* ProgramRecording::begin(const QString& id, const QString& title, const QString& path) {
+  stopped_ = false;
+  failure_.clear();
   run_ = new Run(this);
   run_->id = id, run_->title = title, run_->path = path;
   run_->created = QDateTime::currentDateTime(), run_->origin = RunOrigin::Imported, run_->recording = true;
@@ -89,6 +91,8 @@ void ProgramRecording::stop() {
 void ProgramRecording::detach() {
   if (!there_) return;
   timer_.stop();
+  fetching_.drop();
+  unfetched_.clear();
   there_.reset();
   if (run_) run_->recording = false, run_->unfinished = true, run_->summary.emplace().status = RunStatus::Stopped;
   emit ended(run_.data(), {});
@@ -167,8 +171,9 @@ void ProgramRecording::fetchNext() {
 QString ProgramRecording::endText(int status, const QString& last_line) const {
   const QString name = run_ ? run_->title : tr("The program");
   if (status < 0) return tr("%1 was killed.").arg(name);
-  const QString end = status > 128 ? tr("%1 was ended by signal %2 (%3)").arg(name).arg(status - 128).arg(strsignal(status - 128))
-                                   : tr("%1 ended with status %2").arg(name).arg(status);
+  const bool by_signal = status > 128 && sigabbrev_np(status - 128);
+  const QString end = by_signal ? tr("%1 was ended by signal %2 (%3)").arg(name).arg(status - 128).arg(strsignal(status - 128))
+                                : tr("%1 ended with status %2").arg(name).arg(status);
   return last_line.isEmpty() ? end + "." : end + ": " + last_line;
 }
 
@@ -181,8 +186,7 @@ void ProgramRecording::finish(const QString& path, int status, const QString& pr
   if (!problem.isEmpty())
     emit failed(problem);
   else if (path.isEmpty())
-    emit failed(failure_.isEmpty() ? tr("Nothing was recorded: %1 did not start CUDA, and no Python ran in it for long enough.")
-                                         .arg(run_ ? run_->title : tr("the program"))
+    emit failed(failure_.isEmpty() ? tr("Nothing was recorded: %1 %2.").arg(run_ ? run_->title : tr("the program"), prof::kNothingToRecord)
                                    : tr("Nothing was recorded. %1").arg(failure_));
   Run* run = run_;
   run_.clear();

@@ -40,7 +40,7 @@ Summary summary_of(const prof::RunSummary& file, const RunSpec& spec, bool elsew
   if (file.status == "running")
     s.message = elsewhere ? "Trains in another window. The part written so far is shown."
                           : "The program ended before the run. The written part is shown.";
-  if (const auto message = file.extra.find("message"); message != file.extra.end()) s.message = message->second;
+  if (const std::string message = file.said("message"); !message.empty()) s.message = message;
   s.steps = file.steps;
   s.wall_s = file.wall_s;
   s.us_per_step = file.us_per_step;
@@ -220,16 +220,13 @@ void read_summary(Run& run, const QString& path) {
   run.origin = file.origin == "run" ? RunOrigin::File : RunOrigin::Imported;
   run.lab = file.origin == "lab";
   run.command = command_of(file);
-  if (const auto level = file.extra.find(prof::kPythonLevelKey); level != file.extra.end())
-    run.record_level = QString::fromStdString(level->second);
-  if (const auto folder = file.extra.find(prof::kFolderKey); folder != file.extra.end())
-    run.record_folder = QString::fromStdString(folder->second);
+  run.record_level = QString::fromStdString(file.said(prof::kPythonLevelKey));
+  run.record_folder = QString::fromStdString(file.said(prof::kFolderKey));
   run.loaded = false;
   run.takeAccount(file);
   if (const auto letter = file.extra.find("letter"); letter != file.extra.end() && run.letter < 0)
     run.letter = std::clamp(std::atoi(letter->second.c_str()), 0, kLastLetter);
-  if (const auto said = file.extra.find("counters"); said != file.extra.end())
-    run.counters_note = QString::fromStdString(said->second);
+  if (const std::string said = file.said("counters"); !said.empty()) run.counters_note = QString::fromStdString(said);
   run.counters_refused = file.extra.contains("counters_refused");
   if (const auto marks = file.extra.find("time_marks"); marks != file.extra.end())
     run.time_marks = marks_from(marks->second);

@@ -94,7 +94,10 @@ std::string gradients_text(const Plan& plan, const Op& op) {
   return text;
 }
 
-std::string flops_text(int64_t n) { return n == 0 ? "-" : fixed(static_cast<double>(n) / 1e6, 2) + " M"; }
+std::string flops_text(int64_t n) {
+  if (n < 10'000) return n == 0 ? "-" : std::to_string(n);
+  return fixed(static_cast<double>(n) / 1e6, 2) + " M";
+}
 
 std::string row(const std::string& number, const std::string& phase, const std::string& layer, const std::string& op,
                 const std::string& bytes, const std::string& flops) {

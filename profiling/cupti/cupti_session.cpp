@@ -29,7 +29,8 @@ std::string explain(const char* call, CUptiResult result) {
 
 // Do not call CUPTI without a driver: some of its calls crash.
 std::string device_missing() {
-  int devices = 0;
+  int devices = 0, driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) return "no NVIDIA driver is installed";
   const cudaError_t result = cudaGetDeviceCount(&devices);
   if (result != cudaSuccess) {
     cudaGetLastError();

@@ -54,17 +54,18 @@ PythonLevel usual_python_level(TraceLevel level) {
   return level == TraceLevel::Collectives ? PythonLevel::Steps : PythonLevel::Modules;
 }
 
-void check_window(const RecordOptions& options) {
+void check_options(const RecordOptions& options) {
+  if (options.counters && options.level == TraceLevel::Collectives)
+    throw Failure("Level collectives has no hardware counters, because it does not attach CUPTI. Choose another level for them.");
   if (options.window.empty()) return;
   if (options.level <= TraceLevel::Collectives)
-    throw Failure(std::string("goes with the levels graph, kernels and full; ") + to_string(options.level) +
-                  " records no kernels");
+    throw Failure(std::string("A trace window goes with the levels graph, kernels and full; ") + to_string(options.level) +
+                  " records no kernels.");
   clock_window(options.window);
 }
 
 Process::Environment record_environment(const RecordOptions& options, const std::string& out) {
-  if (options.counters && options.level == TraceLevel::Collectives)
-    throw Failure("Level collectives has no hardware counters, because it does not attach CUPTI. Choose another level for them.");
+  check_options(options);
   const std::string library = find_library(options);
   Process::Environment all{{kRecordLibrary, library},
                            {kRecordFile, out},

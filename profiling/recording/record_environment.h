@@ -23,10 +23,11 @@ struct RecordOptions {
   std::string window;     // "200ms/5s", see clock_window(): traces that part of the time; empty: always
   std::string folder;     // where the program starts; empty: here
   std::string output;     // absolute path of a file to which the program adds what it prints; empty: it prints where we do
+  bool prompt_output = false;  // Python prints at once, also into a file
 };
 
-// Throws Failure if the window cannot be read, or if this level records nothing that a window could switch.
-void check_window(const RecordOptions& options);
+// Throws Failure if the window cannot be read, or if the level records nothing that the window or the counters could use.
+void check_options(const RecordOptions& options);
 
 // The variables.
 inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";

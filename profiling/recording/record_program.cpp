@@ -231,7 +231,7 @@ struct RecordedProgram::Impl {
 RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
-  check_window(options);  // here, so that the caller sees the failure
+  check_options(options);  // here, so that the caller sees the failure
   const fs::path out = fs::absolute(out_path);
   auto environment = record_environment(options, out.string());
   must_be_ours(out);
@@ -240,8 +240,7 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   environment[kRecordFollower] = impl_->follower.address();
   environment[kRecordCommand] =
       nlohmann::json(command).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  // Python keeps back what it prints if it prints into a file.
-  if (!options.output.empty() && !std::getenv("PYTHONUNBUFFERED")) environment["PYTHONUNBUFFERED"] = "1";
+  if (options.prompt_output && !std::getenv("PYTHONUNBUFFERED")) environment["PYTHONUNBUFFERED"] = "1";
   impl_->child.emplace(command, Process::Output::Ours, environment, Process::Place{options.folder, options.output});
 }
 

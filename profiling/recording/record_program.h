@@ -46,16 +46,18 @@ class RecordedProgram {
   std::optional<int> wait(int most_ms);
   void interrupt();       // like Ctrl+C
   bool began() const;     // true if the program started CUDA or ran Python: it made the file, maybe without content
-  bool recorded() const;  // true if a run file exists: the program started CUDA
+  bool recorded() const;  // true if the run file has content
   const std::string& path() const;
   const std::string& follower() const;  // its processes connect here
-  // Files of all its processes that started CUDA, path() first. Each process writes its own file.
+  // Files of all its processes that were recorded, path() first. Each process writes its own file.
   std::vector<std::string> paths() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+inline constexpr const char* kNothingToRecord = "did not start CUDA, and no Python ran in it for long enough";
 
 // Creates an empty file for this process and returns its name: `wanted` for the first process, name.PROCESS.wsrun for
 // the others. Returns "" if all these names are taken. Throws Failure if the file cannot be created.
@@ -67,7 +69,6 @@ bool is_still_written(const std::string& path);  // true while a process writes 
 // Keys of RunSummary::extra: the command as a JSON list, and the recording levels.
 inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
-inline constexpr const char* kPythonLevelKey = "record_level";
 inline constexpr const char* kTraceWindowKey = "record_window";
 inline constexpr const char* kCountersKey = "record_counters";  // "1": hardware counters were asked for
 inline constexpr const char* kFolderKey = "record_folder";  // where the program was started
@@ -75,8 +76,9 @@ inline constexpr const char* kSourceKey = "source:";         // before a path: t
 // Sentences on what this program, Python or PyTorch did not let us record.
 inline constexpr const char* kCollectivesInGraphs = "program_collectives_in_graphs";
 inline constexpr const char* kCollectivesUnseen = "program_collectives_unseen";
+inline constexpr const char* kCollectivesUntimed = "program_collectives_untimed";
 inline constexpr const char* kNotRecorded[] = {"program_lines", "program_ops", "program_memory", kCollectivesInGraphs,
-                                               kCollectivesUnseen};
+                                               kCollectivesUnseen, kCollectivesUntimed};
 inline constexpr const char* kExitStatusKey = "exit_status";  // of a program that ended by exit()
 
 }  // namespace ws::prof

@@ -49,6 +49,8 @@ struct RunSummary {
   }
 };
 
+inline constexpr const char* kPythonLevelKey = "record_level";  // key of `extra`: how closely a Python program was recorded
+
 struct Metric {
   int64_t step;
   double wall_s, loss, accuracy;

@@ -71,6 +71,7 @@ ComparedRun compared_run(const prof::RunData& data) {
   run.spec = spec_of(s);
   if (run.spec) run.spec = with_changes(*run.spec, data.marks);
   run.imported = s.origin != "run";
+  run.python_level = s.said(prof::kPythonLevelKey);
   run.whole_run_us = s.us_per_step;
   run.wall_s = s.wall_s > 0 ? s.wall_s : ComparedRun::kUnknown;
   if (s.peak_bytes > 0) run.peak_bytes = static_cast<double>(s.peak_bytes);

@@ -21,6 +21,7 @@ struct ComparedRun {
   std::string name, device;
   std::optional<RunSpec> spec;  // nullopt if its choices are unknown
   bool imported = false;        // from another program
+  std::string python_level;     // of a recorded Python program; empty if unknown
   int64_t steps = 0;            // 0 if unknown
   Traced traced = Traced::No;
   prof::StepSample sample;      // the newest complete steps

@@ -39,7 +39,9 @@ std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b) 
   if (a.traced != b.traced)
     out.push_back("one was " + text_of(a.traced) + ", the other " + text_of(b.traced) + ": tracing costs time");
   if ((a.imported && !a.spec) || (b.imported && !b.spec))
-    out.emplace_back("recorded by another program: its choices are not known here");
+    out.emplace_back("trained by another program: its choices are not known here");
+  if (!a.python_level.empty() && !b.python_level.empty() && a.python_level != b.python_level)
+    out.push_back("recorded at level " + a.python_level + " and at level " + b.python_level + ": a higher level slows Python more");
   return out;
 }
 

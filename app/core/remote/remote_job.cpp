@@ -158,7 +158,8 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
            .counters = in.at("counters").flag(false),
            .python = prof::python_level(in.at("python").text("modules")),
            .window = in.at("window").text(),
-           .folder = in.at("folder").text()}};
+           .folder = in.at("folder").text(),
+           .prompt_output = true}};
 }
 
 void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {

@@ -62,7 +62,7 @@ TrainingFolder::TrainingFolder(const std::string& folder, int64_t steps_per_epoc
       steps_per_epoch_(std::max<int64_t>(1, steps_per_epoch)),
       keep_steps_(keep_steps) {
   std::error_code error;
-  made_ = fs::create_directories(folder, error) || fs::is_empty(folder, error);
+  made_ = fs::create_directories(folder, error) || (!error && fs::is_empty(folder, error));
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
   // Report it before the training, not after it.
   if (access(folder.c_str(), W_OK | X_OK) != 0) throw Failure(folder + ": cannot be written: " + std::strerror(errno));

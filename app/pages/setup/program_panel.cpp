@@ -14,6 +14,7 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
 
 namespace ws::app {
 namespace {
@@ -26,6 +27,9 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"program_lines", "lines"},
     {"program_ops", "ops"},
     {"program_memory", "memory"},
+    {prof::kCollectivesInGraphs, "collectives"},
+    {prof::kCollectivesUnseen, "collectives"},
+    {prof::kCollectivesUntimed, "collectives"},
     {"program_memory_retries", "PyTorch cache flushes"},
     {"program_memory_errors", "out-of-memory errors"}};
 
@@ -62,24 +66,23 @@ QLabel* plain_text(QWidget* parent) {
 }  // namespace
 
 std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary) {
-  const auto said = [&summary](const char* key) {
-    const auto at = summary.extra.find(key);
-    return at == summary.extra.end() ? std::string() : at->second;
-  };
   RecordedCommand recorded;
   recorded.words = command_of(summary);
   if (recorded.words.isEmpty()) return std::nullopt;
   try {
-    if (const std::string level = said(prof::kTraceLevelKey); !level.empty()) recorded.options.level = prof::record_level(level);
-    if (const std::string level = said(prof::kPythonLevelKey); !level.empty())
+    if (const std::string level = summary.said(prof::kTraceLevelKey); !level.empty()) recorded.options.level = prof::record_level(level);
+    if (const std::string level = summary.said(prof::kPythonLevelKey); !level.empty())
       recorded.options.python = prof::python_level(level);
   } catch (const Failure&) {  // newer version: use defaults
   }
-  recorded.options.window = said(prof::kTraceWindowKey);
-  recorded.options.counters = said(prof::kCountersKey) == "1";
-  recorded.options.folder = said(prof::kFolderKey);
+  recorded.options.window = summary.said(prof::kTraceWindowKey);
+  recorded.options.counters = summary.said(prof::kCountersKey) == "1";
+  recorded.options.folder = summary.said(prof::kFolderKey);
   for (const auto& [key, name] : kEnvironment)
-    if (const std::string value = said(key); !value.empty()) recorded.environment[name] = value;
+    if (const std::string value = summary.said(key); !value.empty()) {
+      std::string& text = recorded.environment[name];
+      text += (text.empty() ? "" : " ") + value;
+    }
   if (!summary.device.empty()) recorded.environment["device"] = summary.device;
   return recorded;
 }
@@ -132,7 +135,9 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   auto* hint = new QHBoxLayout;
   hint->setContentsMargins(10, 0, 8, 0);
   hint->addWidget(loss_hint_ = plain_text(this));
-  loss_hint_->setText(tr("The program logged no loss. To see one, use SummaryWriter, or warpscope.log(loss=…)."));
+  loss_hint_->setText(tr("The program logged no loss. To see one, use SummaryWriter, or warpscope.log(loss=…), after "
+                         "pip install %1.")
+                          .arg(QString::fromStdString(python_folder().string())));
   loss_hint_->setFont(ui_font(11));
   loss_hint_->setForegroundRole(QPalette::PlaceholderText);
   loss_hint_->hide();

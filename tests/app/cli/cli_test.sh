@@ -12,6 +12,8 @@ cp -r a before
 "$program" train iris "${cpu[@]}" --set exec.launch=graph --out a >/dev/null 2>&1; check "a refused run: 1" '[[ $? == 1 ]]'
 "$program" train iris "${cpu[@]}" --set model.hidden="$(printf '65536,%.0s' {1..300})65536" --out a >/dev/null 2>err.txt
 check "a model that cannot fit: 1 and a sentence" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]] && grep -q "GiB" err.txt'
+"$program" train mnist --resume --out a >/dev/null 2>err.txt; check "another data set is not resumed" '[[ $? == 2 ]] && grep -q "holds a training of iris, not of mnist" err.txt'
+"$program" train iris --run a.txt --no-output >/dev/null 2>err.txt; check "a run file has its ending" '[[ $? == 2 && ! -e a.txt ]] && grep -q "written as .wsrun" err.txt'
 "$program" train --resume --out a >/dev/null 2>&1; check "nothing is left to train" '[[ $? == 0 ]]'
 check "the earlier run in the same folder is as it was" 'diff -r before a'
 "$program" train iris "${cpu[@]}" --set exec.launch=graph --out n >/dev/null 2>&1; check "a refused run leaves no folder" '[[ ! -e n ]]'
@@ -123,7 +125,7 @@ fi
 "$program" diff r.wsrun r.wsrun | tail -n +3 >self.txt; "$program" diff r.wsrun r.json | tail -n +3 >trace.txt
 check "a run and its own trace differ in nothing" '[[ -s self.txt ]] && cmp self.txt trace.txt'
 grep -v "^\"warpscope\": " r.json >other.json
-"$program" report r.wsrun other.json --out j.html >/dev/null; check "another program's trace is a run of a report" '[[ $? == 0 ]] && grep -q "recorded by another program" j.html && grep -q "From A to B" j.html'
+"$program" report r.wsrun other.json --out j.html >/dev/null; check "another program's trace is a run of a report" '[[ $? == 0 ]] && grep -q "trained by another program" j.html && grep -q "From A to B" j.html'
 "$program" report r.wsrun --out r.pdf >/dev/null 2>err.txt; code=$?
 check "a page for the printer, or why not" '[[ $code == 0 ]] && head -c 4 r.pdf | grep -q "%PDF" || { [[ $code == 1 && ! -e r.pdf ]] && grep -q "not installed beside" err.txt; }'
 "$program" torch iris --python /no/such/python3 --out t.wsrun >/dev/null 2>err.txt

@@ -15,19 +15,15 @@ Segment::Segment(const QString& value, const QString& label, QWidget* parent) : 
   setFocusPolicy(Qt::StrongFocus);
   setFont(ui_font(12));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  const auto width = [&](double px) { return static_cast<int>(QFontMetricsF(ui_font(px, 600)).horizontalAdvance(label)); };
+  wanted_width_ = width(12) + 10;
+  least_width_ = width(11) + 4;
 }
 
 void Segment::setBlocked(bool blocked) {
   if (blocked_ == blocked) return;
   blocked_ = blocked;
   update();
-}
-
-QSize Segment::sizeHint() const {
-  return {static_cast<int>(QFontMetricsF(ui_font(12, 600)).horizontalAdvance(text())) + 10, 23};
-}
-QSize Segment::minimumSizeHint() const {
-  return {static_cast<int>(QFontMetricsF(ui_font(11, 600)).horizontalAdvance(text())) + 4, 23};
 }
 
 void Segment::paintEvent(QPaintEvent*) {

@@ -20,8 +20,8 @@ class Segment : public QAbstractButton {
   bool blocked() const { return blocked_; }
   void setBlocked(bool blocked);
   void setEnds(bool first, bool last) { first_ = first, last_ = last; }
-  QSize sizeHint() const override;
-  QSize minimumSizeHint() const override;
+  QSize sizeHint() const override { return {wanted_width_, 23}; }
+  QSize minimumSizeHint() const override { return {least_width_, 23}; }
 
  signals:
   void hovered(const QString& value);
@@ -37,6 +37,7 @@ class Segment : public QAbstractButton {
 
  private:
   QString value_, explain_;
+  int wanted_width_, least_width_;  // measured once: layouts ask for them all the time
   bool blocked_ = false, first_ = false, last_ = false;
 };
 

@@ -108,6 +108,11 @@ function(warpscope_test name)
   endif()
 endfunction()
 
+# warpscope_only_thorough(TARGETS...): only thorough tests need them, so only the target `thorough` builds them.
+function(warpscope_only_thorough)
+  set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON)
+endfunction()
+
 # warpscope_share_cores([WAITS TESTS...] [TIMES TESTS...] [LONG TESTS...] [THOROUGH TESTS...]): last in a folder of tests,
 # tells ctest which tests may run at the same time. tests/run has six slots, for two cores. A test takes two, because many wait
 # now and then; one that mostly waits takes one. TIMES have limits of time: they run one after the other. LONG ones take
@@ -133,5 +138,9 @@ function(warpscope_share_cores)
   endforeach()
   foreach(_test IN LISTS arg_THOROUGH)
     set_property(TEST ${_test} APPEND PROPERTY LABELS thorough)
+    if(TARGET ${_test})
+      warpscope_only_thorough(${_test})
+      add_dependencies(thorough ${_test})
+    endif()
   endforeach()
 endfunction()

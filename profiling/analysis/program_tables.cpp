@@ -114,6 +114,7 @@ void add(ModuleTimes& to, const ModuleTimes& more) {
 }
 
 size_t last_separator(std::string_view path) { return path.find_last_of("./"); }
+std::string outermost(const std::string& path) { return path.substr(0, path.find_first_of("./")); }
 
 std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
   std::map<std::string, ModuleTimes> own;
@@ -161,10 +162,9 @@ std::map<std::string, std::string> roots(const Trace& trace) {
       while (!open.empty() && open.back().first < range.span.end()) open.pop_back();
       const OpInfo& op = trace.ops[range.span.op < trace.ops.size() ? range.span.op : 0];
       if (op.layer.empty() || op.phase != "forward") continue;
-      if (last_separator(op.layer) == std::string::npos && !open.empty()) {
-        const std::string& caller = *open.back().second;
-        if (caller != op.layer) callers[op.layer].insert(caller);
-      }
+      if (!open.empty())  // a list of modules is never called itself: "body.0" stands for "body"
+        if (const std::string first = outermost(op.layer); first != outermost(*open.back().second))
+          callers[first].insert(*open.back().second);
       open.emplace_back(range.span.end(), &op.layer);
     }
   }

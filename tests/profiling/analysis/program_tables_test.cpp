@@ -106,7 +106,7 @@ TEST_F(ProgramTables, AModuleHasTheTimeOfThoseInside) {
 
 // The root of a model has the name of its class; the paths below do not begin with it.
 TEST_F(ProgramTables, TheRootOfAModelHoldsItsModules) {
-  const OpTag net = op("Net", "Net", "forward"), stem = op("Linear", "stem", "forward"), body = op("Linear", "body", "forward");
+  const OpTag net = op("Net", "Net", "forward"), stem = op("Linear", "stem", "forward"), body = op("Linear", "body.0", "forward");
   const OpTag other = op("Critic", "Critic", "forward");
   for (TimeNs at : {0, 10'000}) {
     range(0, at, at + 1000, net);
@@ -116,15 +116,16 @@ TEST_F(ProgramTables, TheRootOfAModelHoldsItsModules) {
   }
   range(0, 30'000, 30'100, op("backward of Linear", "stem", "backward"));
   const auto tree = module_tree(trace);
-  ASSERT_EQ(tree.size(), 4u);
+  ASSERT_EQ(tree.size(), 5u);
   EXPECT_EQ(tree[0].name, "Net");
   EXPECT_EQ(tree[0].all.host_ns, 2100);
   EXPECT_EQ(tree[0].own.host_ns, 600);
   EXPECT_EQ(tree[1].path, "body");
   EXPECT_EQ(tree[1].depth, 1);
-  EXPECT_EQ(tree[2].path, "stem");
-  EXPECT_EQ(tree[3].name, "Critic");
-  EXPECT_EQ(tree[3].depth, 0);
+  EXPECT_EQ(tree[2].path, "body.0");
+  EXPECT_EQ(tree[3].path, "stem");
+  EXPECT_EQ(tree[4].name, "Critic");
+  EXPECT_EQ(tree[4].depth, 0);
 }
 
 // As PyTorch's backward pass: a hook opens the range of the module inside of an op, and a later op closes it.

@@ -159,7 +159,7 @@ void MemoryMapPanel::setRun(Run* run) {
   if (run_) disconnect(run_, nullptr, this, nullptr);
   run_ = run;
   plan_->setRun(run);
-  plan_->setVisible(!run || run->hasChoices());  // another program has no plan
+  plan_->setVisible(!isRecorded());
   if (run)
     connect(run, &Run::changed, this, [this] {
       if (isVisible() && view_->map().empty()) refresh();
@@ -172,6 +172,7 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
   refresh();
 }
 
+bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
 void MemoryMapPanel::setSource(Source source) { source_ = source, refresh(); }
 void MemoryMapPanel::setTable(Table table) { table_ = table, refreshBelow(); }
 
@@ -198,9 +199,11 @@ void MemoryMapPanel::refresh() {
                                  : MemoryStory(),
                        run_ ? run_->slot : 0);
   over_time_->parentWidget()->setVisible(!map.empty());  // both pictures below the map
-  const bool recorded = run_ && run_->origin == RunOrigin::Imported;
+  const bool recorded = isRecorded();
+  source_button_->setVisible(!recorded);
   view_->setMap(std::move(map), run_ ? run_->slot : 0,
-                recorded ? tr("No allocation was recorded. Trace level collectives records none.")
+                recorded ? tr("No allocation was recorded. Trace level collectives records none. On the CPU, PyTorch reports "
+                              "its blocks only to its own profiler (profile_memory=True).")
                          : tr("Nothing is placed yet. Train with the arena to see its plan, or with tracing on to see allocations."));
   refreshBelow();
   if (cursor && was_by_op == view_->map().by_op && was_by_op) view_->setCursorX(*cursor);
@@ -231,7 +234,7 @@ void MemoryMapPanel::refreshBelow() {
   calls_.setRun(run_);
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);
-  no_calls_->setText(run_ && run_->origin == RunOrigin::Imported
+  no_calls_->setText(isRecorded()
                          ? tr("No call of cudaMalloc or cudaFree was recorded.")
                      : run_ ? tr("No driver allocation was counted. An arena or a pool makes none in a step, and without "
                                  "a GPU there is none.")
@@ -263,7 +266,8 @@ void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
 
 void MemoryMapPanel::showFigures() {
   const MemoryMap& map = view_->map();
-  if (map.empty()) return figures_->setFigures({{tr("memory"), QStringLiteral("—"), tr("nothing placed")}});
+  if (map.empty())
+    return figures_->setFigures({{tr("memory"), QStringLiteral("—"), isRecorded() ? tr("no allocation recorded") : tr("nothing placed")}});
   std::vector<Figure> figures;
   const int ranks = run_ && map.by_op ? rank_count(*run_) : 1;  // the plan of each rank is the same
   if (map.reserved)

@@ -40,6 +40,7 @@ class MemoryMapPanel : public QWidget {
   // The table below. Best: who held the memory, where the program's allocator told of its blocks.
   enum class Table { Best, Layers, Lines, Ops, Calls };
   void showFigures();
+  bool isRecorded() const;  // another program: it has no plan
   void addPeaks(std::vector<Figure>& figures) const;
   void chooseBlock(const MapBlock& block);
   void setSource(Source source);

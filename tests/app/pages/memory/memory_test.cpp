@@ -28,6 +28,7 @@ class MemoryTest : public QObject {
   void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
   void thePeaksOfTensorsAndOfTheDriverAreBothNamed();
+  void aRecordedProgramIsNotOfferedAPlan();
   void theProgramsOwnAllocatorSpeaksFirst();
   void anArenaIsToldByItsPlan();
   void theLargestHoldersAtThePeakComeFirst();
@@ -193,6 +194,21 @@ void MemoryTest::thePeaksOfTensorsAndOfTheDriverAreBothNamed() {
   for (const char* text : {"peak of live blocks 1.00 MiB of PyTorch", "taken from the driver then 5.00 MiB, its peak",
                            "taken, but unused 4.00 MiB: 2.00 MiB beside live blocks, 2.00 MiB in empty segments"})
     QVERIFY2(figures.contains(text), qPrintable(figures));
+}
+
+void MemoryTest::aRecordedProgramIsNotOfferedAPlan() {
+  Run trained, recorded;
+  recorded.origin = RunOrigin::Imported, recorded.summary = Summary{};
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.show();
+  for (Run* run : {&trained, &recorded}) {
+    panel.setRun(run);
+    QCOMPARE(panel.figures()->accessibleName().contains("no allocation recorded"), run == &recorded);
+    bool offers_a_plan = false;
+    for (const auto* button : panel.findChildren<QPushButton*>()) offers_a_plan |= button->isVisible() && button->text() == "Plan";
+    QCOMPARE(offers_a_plan, run == &trained);
+  }
 }
 
 void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {

@@ -492,7 +492,7 @@ class Torch(Recorded):
         self.assertTrue(any(name.startswith("f (busy.py:4)") for row, name, _, _ in self.events() if row.startswith("samples")))
 
     def test_samples_say_what_the_host_did(self):
-        text = "import time, warpscope\nwarpscope.log(begins=1)\ntime.sleep(0.3)\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n"
+        text = "import _thread, time, warpscope\nwarpscope.log(begins=1)\n_thread.start_new_thread(lambda: time.sleep(0.8), ())\ntime.sleep(0.3)\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n"
         self.assertEqual(self.record([PYTHON, self.write("spin.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         time_by_function = {}
         for row, name, _, event in self.events():
@@ -500,6 +500,7 @@ class Torch(Recorded):
                 function = name.split(" (")[0]
                 time_by_function[function] = time_by_function.get(function, 0) + event["dur"]
         self.assertGreater(time_by_function.get("hot", 0), 3e5, time_by_function)
+        self.assertIn("samples of thread 1", {row for row, *_ in self.events()}, "it has no name")
         told = self.run_plain([CLI, "stats", "r.wsrun"]).stdout
         self.assertRegex(told, r"host time by function and line\n(.*\n)*.* hot \(spin.py:[0-9]+\)", "there is nothing else to tell of it")
 

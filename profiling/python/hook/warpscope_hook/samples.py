@@ -13,6 +13,7 @@ SETTLE = 0.2  # seconds; a helper process that ends sooner leaves no recording
 SETTLE_BEFORE_TORCH = 3.0
 
 _lock = threading.Lock()
+_numbers = {}  # of threads without a name: their own has 15 digits
 _over = False  # the interpreter is ending: its lock must not be waited for any more
 
 
@@ -66,4 +67,4 @@ def _thread_name(ident):
     for thread in list(threading._active.values()):
         if thread.ident == ident:
             return thread.name
-    return "thread %d" % ident
+    return "thread %d" % _numbers.setdefault(ident, len(_numbers) + 1)

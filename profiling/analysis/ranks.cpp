@@ -344,7 +344,7 @@ class RankComparison {
       const TimeNs begin = report_.step_begins.back(), end = std::max(begin, ends_[r].back());
       if (lengths.empty()) lengths.push_back(micros(end - begin));
       const double longest = kPauseFactor * median(lengths);
-      std::erase_if(lengths, [&](double length) { return length > longest; });
+      report_.pauses = std::max(report_.pauses, std::erase_if(lengths, [&](double length) { return length > longest; }));
       for (const double length : lengths) row(r).step += length / static_cast<double>(lengths.size());
     }
   }

@@ -170,6 +170,16 @@ TEST(Ranks, AnEvaluationIsNoPartOfAStep) {
       << "half of the delays lie in an evaluation; 8 of 10 steps count";
 }
 
+TEST(Ranks, APauseIsNoPartOfTheMeanStepAndIsCounted) {
+  MadeRanks made;
+  made.late_rank = -1;
+  const double alone = rank_report(made.joined()).step_us;
+  made.late_rank = 1, made.late = 100'000'000, made.every = 50;
+  const RankReport report = rank_report(made.joined());
+  EXPECT_NEAR(report.step_us, alone, 0.01 * alone);
+  EXPECT_EQ(report.pauses, 2u);
+}
+
 TEST(Ranks, TheSentenceSaysWhatEveryRankLoses) {
   MadeRanks made;
   made.jitter = 0;

@@ -89,6 +89,33 @@ TEST(Persistent, ImagesWithAdam) {
   NEEDS_GPU();
   expect_images_as_oracle(64, Optimizer::Adam, {Precision::Tf32, Precision::Fp16});
 }
+// Expects as many skipped steps as in a CUDA graph: each halves the scale and leaves the weights as they are.
+void expect_skipped_steps(Training t, int64_t skipped) {
+  t.spec.exec.precision = Precision::Fp16;
+  const Outcome got = train_on_gpu(t);
+  Training other = t;
+  other.spec.exec.launch = Launch::Graph;
+  const Outcome want = train_on_gpu(other);
+  std::printf("loss scale %g, in graphs %g; weights %.2e apart\n", got.state.loss_scale, want.state.loss_scale,
+              distance(got, want, t));
+  EXPECT_EQ(got.state.loss_scale, std::ldexp(65536., -static_cast<int>(skipped)));
+  EXPECT_EQ(want.state.loss_scale, got.state.loss_scale);
+  EXPECT_LT(distance(got, want, t), 0.02);
+}
+TEST(Persistent, StepsThatOverflowAreSkipped) {
+  NEEDS_GPU();
+  // One row is so large that its hidden units overflow: the outputs' gradients are NaN.
+  Training t = persistent_training({128}, 64, random_data(640, 784, 10, true));
+  for (int64_t i = 0; i < 784; ++i) t.data.train.x[static_cast<size_t>(200 * 784 + i)] = i % 2 ? 6e4f : 3e4f;
+  t.epochs = 2;
+  expect_skipped_steps(t, 2);
+  // Large weights of the output layer and few rows: only gradients of hidden units overflow.
+  Training large = persistent_training({128}, 2, random_data(40, 784, 10, true));
+  large.spec.model.init = Init::Normal;
+  large.spec.train.lr = 1e-6;
+  expect_skipped_steps(large, 2);
+}
+
 TEST(Persistent, ImagesInLargerBatches) {
   NEEDS_GPU();
   expect_images_as_oracle(128, Optimizer::Sgd, {Precision::Tf32, Precision::Fp16});
@@ -99,6 +126,7 @@ TEST(Persistent, ImagesInAGrid) {
   expect_images_as_oracle(32, Optimizer::Momentum, {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16},
                           {160, 160});
   expect_images_as_oracle(64, Optimizer::Sgd, {Precision::Tf32}, {400, 400});
+  expect_images_as_oracle(64, Optimizer::Sgd, {Precision::Tf32}, {784, 784, 784, 784});
 }
 
 TEST(Persistent, ImagesInCopiesOfLayers) {

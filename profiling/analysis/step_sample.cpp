@@ -177,11 +177,6 @@ void add_spans(Totals& totals, const Trace& trace, TimeNs begin, TimeNs end, boo
   for (const auto& [key, sum] : all) merge(totals.all[work_key(trace, sum.first)], sum.second);
 }
 
-bool has_kernels(const Trace& trace) {
-  return std::any_of(trace.tracks().begin(), trace.tracks().end(),
-                     [](const Track& track) { return on_gpu(track) && track.spans > 0; });
-}
-
 bool has_work(const Trace& trace) {
   return std::any_of(trace.tracks().begin(), trace.tracks().end(), [](const Track& track) {
     const bool works = on_gpu(track) || track.kind == TrackKind::CpuThread || track.kind == TrackKind::GraphLaunches;
@@ -212,6 +207,13 @@ void give_rates(StepSample& sample, const Trace& trace, const Totals& totals) {
   group(sample, trace, totals, steps);
   sample.kernels_per_step = static_cast<double>(totals.kernels) / steps;
   sample.allocations_per_step = static_cast<double>(totals.allocations) / steps;
+}
+
+void leave_warm_up_out(std::vector<Span>& steps, const Track& track) {
+  if (steps.empty() || track.blocks.front().first != steps.front().start) return;  // the first step is not among them
+  std::vector<int64_t> lengths;
+  for (size_t i = 0; i + 1 < steps.size(); ++i) lengths.push_back(steps[i + 1].start - steps[i].start);
+  steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(warm_up(lengths)));
 }
 
 StepWindowNs middle_step(const std::vector<Span>& steps, const std::vector<Row>& rows) {
@@ -252,6 +254,17 @@ std::string key_of(const Trace& trace, NameId name, OpTag op) {
 
 }  // namespace
 
+size_t warm_up(const std::vector<int64_t>& lengths) {
+  constexpr size_t kFewest = 8;
+  constexpr int64_t kLonger = 5;  // times the median
+  if (lengths.size() < kFewest) return 0;
+  std::vector<int64_t> sorted = lengths;
+  const int64_t middle = middle_value(sorted);
+  size_t first = 0;
+  while (first < lengths.size() / 4 && lengths[first] > kLonger * middle) ++first;
+  return first;
+}
+
 // A run may end while tracing is paused. Its last steps then look as if they did nothing.
 TimeNs recorded_until(const Trace& trace) {
   TimeNs until = -kAlways;
@@ -281,12 +294,13 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   if (!track) return sample;
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
-  const std::vector<Span> steps = sampled_steps(*track, trace, within, range);
+  std::vector<Span> steps = sampled_steps(*track, trace, within, range);
+  leave_warm_up_out(steps, *track);
   if (steps.empty()) return sample;
   const StepBreaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride();
-  const bool gpu = has_kernels(trace);
+  const bool gpu = used_gpu(trace);
   sample.marks_only = !has_work(trace);
   const InnerParts inner(trace);
   Totals totals;

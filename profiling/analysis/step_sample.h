@@ -49,8 +49,11 @@ struct SampleRange {
   bool lengths_only = false;  // fills step_us only
 };
 
+// How many of a run's first steps are warm-up: libraries load, kernels are chosen and compiled. No mean counts them.
+size_t warm_up(const std::vector<int64_t>& lengths);
+
 // `marks` holds the steps, `trace` the work done in them. Both are the same trace, or `marks` is that of GpuSteps if
-// the host ran ahead. `steps_per_epoch` (0: unknown) tells where evaluations are. The sample excludes steps in untraced
+// the host ran ahead. `steps_per_epoch` (0: unknown) tells where evaluations are. The sample excludes the warm-up and steps in untraced
 // stretches. If some steps have kernel records, it also excludes steps whose graphs were recorded as a whole.
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
 // For a program whose settings are not known: uses the marks, or the GPU's steps if the host ran ahead.

@@ -39,6 +39,10 @@ inline bool runs_on_gpu(TrackKind kind) {
   return kind == TrackKind::Stream || kind == TrackKind::Copies || kind == TrackKind::GraphLaunches;
 }
 inline bool on_gpu(const Track& track) { return runs_on_gpu(track.kind); }
+// True if a kernel or a copy was recorded, or a launched graph.
+inline bool used_gpu(const Trace& trace) {
+  return std::ranges::any_of(trace.tracks(), [](const Track& track) { return on_gpu(track) && track.spans > 0; });
+}
 // True for the track that shows when tracing paused on purpose.
 inline bool untraced(const Track& track) { return track.kind == TrackKind::Overhead && track.name == kUntracedTrack; }
 // True for a wait that the driver recorded. The waiting call is also on the track of its thread.

@@ -8,9 +8,9 @@
 #include "app/core/insights/program_insights.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/step_sample.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/sort_rows.h"
-#include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -258,19 +258,6 @@ Found allocator_traffic(const Judged& j) {
 constexpr Found (*kTraceRules[])(const Judged&) = {idle_gpu,    tiny_kernels, waits,
                                                    slowest_gap, bare_copies,  allocator_traffic};
 
-// How many of the first steps are warm-up: libraries load, kernels are chosen and compiled.
-size_t warm_up(const std::vector<prof::TimeRange>& steps) {
-  constexpr size_t kFewest = 8;
-  constexpr int64_t kLonger = 5;  // times the median
-  if (steps.size() < kFewest) return 0;
-  std::vector<int64_t> lengths;
-  for (const prof::TimeRange& step : steps) lengths.push_back(step.length());
-  const int64_t middle = middle_value(lengths);
-  size_t first = 0;
-  while (first < steps.size() / 4 && steps[first].length() > kLonger * middle) ++first;
-  return first;
-}
-
 // Only spans in memory are judged: they start after the newest block that is only in the file.
 TimeNs in_memory_since(const prof::Trace& trace) {
   TimeNs since = trace.first_time();
@@ -288,9 +275,10 @@ TraceLook look_of(const prof::Trace& trace) {
   if (const size_t spans = trace.span_count(); spans > kMostSpans)
     look.begin = std::max(look.begin, look.end - static_cast<TimeNs>(static_cast<double>(all) * kMostSpans /
                                                                      static_cast<double>(spans)));
-  look.whole = look.begin == trace.first_time();
   return look;
 }
+
+namespace {
 
 prof::TimeRange steps_of(const TraceLook& look) {
   std::vector<prof::TimeRange> steps;
@@ -299,15 +287,19 @@ prof::TimeRange steps_of(const TraceLook& look) {
       prof::each_span(track, look.begin, look.end, [&](const Span& span) { steps.push_back({span.start, span.end()}); });
   std::ranges::sort(steps, {}, &prof::TimeRange::begin);
   prof::TimeRange range{look.end, look.begin};
-  for (size_t i = warm_up(steps); i < steps.size(); ++i)
+  std::vector<int64_t> lengths;
+  for (const prof::TimeRange& step : steps) lengths.push_back(step.length());
+  for (size_t i = prof::warm_up(lengths); i < steps.size(); ++i)
     range = {std::min(range.begin, steps[i].begin), std::max(range.end, steps[i].end)};
   return range.end > range.begin ? prof::TimeRange{std::max(range.begin, look.begin), std::min(range.end, look.end)}
                                  : prof::TimeRange{look.begin, look.end};
 }
 
+}  // namespace
+
 TraceLook judged_part(const TraceLook& look) {
   const prof::TimeRange steps = steps_of(look);
-  return {look.trace, steps.begin, steps.end, look.whole, steps != prof::TimeRange{look.begin, look.end}};
+  return {look.trace, steps.begin, steps.end, steps != prof::TimeRange{look.begin, look.end}};
 }
 
 RunFacts facts_of(const TraceLook& look) {

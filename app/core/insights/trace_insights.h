@@ -9,13 +9,10 @@ namespace ws::app {
 struct TraceLook {
   const prof::Trace* trace;
   prof::TimeNs begin = 0, end = 0;
-  bool whole = true;
   bool steps = false;  // the steps only, without what is before and after
 };
 TraceLook look_of(const prof::Trace& trace);
-// The range from the first step to the last, or all if there are no steps: the start of a program and its warm-up are not
-// judged.
-prof::TimeRange steps_of(const TraceLook& look);
+// From the first step to the last, or all if there are no steps: the start of a program and its warm-up are not judged.
 TraceLook judged_part(const TraceLook& look);
 
 // The split of that time, as if it were one long step.

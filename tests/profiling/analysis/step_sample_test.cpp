@@ -150,6 +150,22 @@ TEST(StepSample, WarmingUpSaysNothingOfGraphs) {
   EXPECT_EQ(sample_steps(made.trace, made.trace, 0).parts.steps, 99);
 }
 
+// Libraries load in the first step of a program. A long step later on is a step.
+TEST(StepSample, LeavesTheWarmUpOut) {
+  Made made;
+  TimeNs start = 1000;
+  for (uint32_t step = 0; step < 100; ++step) {
+    const TimeNs length = step == 0 ? 90'000 : step == 50 ? 11'000 : 1000;
+    made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, start, start + length - 10, "step", step + 1);
+    made.add(TrackKind::Stream, SpanKind::Kernel, Meaning::Matrix, start, start + 800, "gemm", step + 1);
+    start += length;
+  }
+  const StepSample sample = sample_steps(made.trace, made.trace, 0);
+  EXPECT_EQ(sample.parts.steps, 98);
+  EXPECT_NEAR(sample.mean_step_us(), (97 + 11) / 98.0, 1e-9);
+  EXPECT_EQ(sample_steps(made.trace, made.trace, 0, {kAlways, 40}).parts.steps, 39) << "it is not among the newest";
+}
+
 // It ended while the tracing rested, before the rest was written down.
 TEST(StepSample, LeavesOutLastStepsOfWhichNothingWasRecorded) {
   Made made;

@@ -45,6 +45,7 @@ void add_limit(CLI::App& command);  // --limit, for commands that read files
 // lost. A device or a pipe takes anything. `written_as`: "points are written as".
 void check_ending(const std::string& option, const std::string& file, const std::string& written_as,
                   const std::vector<std::string>& endings);
+void check_run_name(const std::string& file);  // the same for --run
 
 prof::TraceLevel trace_level(const std::string& name);  // parses --trace; throws UsageError
 

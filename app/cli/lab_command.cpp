@@ -197,7 +197,7 @@ int run_lab(const LabArguments& a) {
   if (a.print_source) return print_source(spec);
   // Fail now, not after a sweep of minutes.
   if (!a.csv.empty()) check_ending("--csv", a.csv, "points are written as", {".csv"}), prof::check_writable(a.csv);
-  if (!a.run_file.empty()) check_ending("--run", a.run_file, "a run file is written as", {".wsrun"}), prof::check_run_file(a.run_file);
+  if (!a.run_file.empty()) check_run_name(a.run_file), prof::check_run_file(a.run_file);
   CancelOnInterrupt interrupt;
   const std::atomic<bool>& cancel = interrupt.cancel;
   print_page(a.json ? stderr : stdout, experiment);

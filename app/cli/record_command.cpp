@@ -227,7 +227,7 @@ int print_environment(const RecordArguments& a) {
 
 int record(RecordArguments a) {
   if (a.out.empty()) a.out = unowned("recorded.wsrun");
-  check_ending("--run", a.out, "a run file is written as", {".wsrun"});
+  check_run_name(a.out);
   std::error_code none;
   a.replaces = std::filesystem::exists(a.out, none) && std::filesystem::file_size(a.out, none) > 0;
   if (a.serve && !a.remote.on.empty()) throw UsageError("--serve records on this machine; leave out --on");

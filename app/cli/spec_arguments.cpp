@@ -49,6 +49,8 @@ void check_ending(const std::string& option, const std::string& file, const std:
   throw UsageError(option + " " + file + ": " + written_as + " " + one_of(endings));
 }
 
+void check_run_name(const std::string& file) { check_ending("--run", file, "a run file is written as", {".wsrun"}); }
+
 prof::TraceLevel trace_level(const std::string& name) {
   try {
     return prof::trace_level(name);

@@ -45,7 +45,7 @@ int run_torch_there(const TorchArguments& a) {
 
 int run_torch(TorchArguments a) {
   if (a.out.empty()) a.out = unowned("pytorch.wsrun");
-  check_ending("--run", a.out, "a run file is written as", {".wsrun"});
+  check_run_name(a.out);
   if (!a.remote.on.empty()) return run_torch_there(a);
   app::TorchRequest request{a.spec.spec(), a.out, a.title, a.compile, !a.plain};
   app::TorchTools tools = app::find_torch(a.python, program_file());

@@ -325,7 +325,7 @@ app::RecorderOptions recorder_options(const TrainArguments& a, const RunSpec& sp
   if (leads && a.run_file.empty() && (a.trace != "off" || !a.window.empty()))
     std::fprintf(stderr, "The trace is not kept: name a run file with --run FILE.\n");
   record.path = leads ? a.run_file : traces(a) ? file_of_rank(a.run_file, ranks->rank()) : "";
-  if (!record.path.empty()) check_ending("--run", record.path, "a run file is written as", {".wsrun"}), prof::check_run_file(record.path);
+  if (!record.path.empty()) check_run_name(record.path), prof::check_run_file(record.path);
   // To measure the cost of tracing. The transfers of processes are matched one by one, so none may be missing.
   record.trace.untraced_share = ranks ? 0 : 0.03;
   record.keep_traces = false;

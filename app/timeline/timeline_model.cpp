@@ -18,16 +18,9 @@ constexpr double kStepsShown = 4.2;
 constexpr TimeNs kShortestFollowed = 20'000, kLongestFollowed = 10'000'000'000;
 constexpr TimeNs kWithoutSteps = 2'000'000, kStacksOnly = 500'000'000;  // for a period that is not known
 
-bool used_gpu(const prof::Trace& trace) {
-  return std::ranges::any_of(trace.tracks(), [](const prof::Track& track) {
-    const bool of_gpu = track.kind == TrackKind::Stream || track.kind == TrackKind::GraphLaunches || track.kind == TrackKind::Copies;
-    return of_gpu && track.spans > 0;
-  });
-}
-
 TimeNs followed_width(const prof::Trace& trace, const prof::Trace& marks) {
   TimeNs period = step_period(marks);
-  if (period <= 0) period = used_gpu(trace) ? kWithoutSteps : kStacksOnly;
+  if (period <= 0) period = prof::used_gpu(trace) ? kWithoutSteps : kStacksOnly;
   return std::clamp(static_cast<TimeNs>(static_cast<double>(period) * kStepsShown), kShortestFollowed, kLongestFollowed);
 }
 

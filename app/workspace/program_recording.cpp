@@ -100,7 +100,7 @@ void ProgramRecording::detach() {
 }
 
 std::string ProgramRecording::printed() {
-  constexpr std::streamsize kMost = 1 << 20;
+  constexpr std::streamsize kMost = 64 << 10;
   std::string text(kMost, '\0');
   printed_.clear();  // the program may have added to what was the end
   printed_.read(text.data(), kMost);

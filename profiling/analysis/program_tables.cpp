@@ -40,12 +40,16 @@ std::map<std::string, std::vector<OwnTime>> ranges_by_thread(const Trace& trace,
   return threads;
 }
 
-// Each moment belongs to the range that began last and is still open. Ranges of one thread may overlap without nesting:
-// the backward range of a module begins inside of the op that calls its hook, and ends after it.
-void leave_inner_out(std::vector<OwnTime>& ranges) {
+void sort_outer_first(std::vector<OwnTime>& ranges) {
   std::ranges::stable_sort(ranges, [](const OwnTime& a, const OwnTime& b) {
     return a.span.start != b.span.start ? a.span.start < b.span.start : a.span.duration > b.span.duration;
   });
+}
+
+// Each moment belongs to the range that began last and is still open. Ranges of one thread may overlap without nesting:
+// the backward range of a module begins inside of the op that calls its hook, and ends after it.
+void leave_inner_out(std::vector<OwnTime>& ranges) {
+  sort_outer_first(ranges);
   using End = std::pair<TimeNs, size_t>;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends;
   std::vector<size_t> open;  // by their begin; those that have ended are removed once they are last
@@ -154,9 +158,7 @@ std::map<std::string, ModuleTimes> own_times(const Trace& trace) {
 std::map<std::string, std::string> roots(const Trace& trace) {
   std::map<std::string, std::set<std::string>> callers;
   for (auto& [thread, ranges] : ranges_by_thread(trace, -kAlways, kAlways)) {
-    std::ranges::sort(ranges, [](const OwnTime& a, const OwnTime& b) {
-      return a.span.start != b.span.start ? a.span.start < b.span.start : a.span.duration > b.span.duration;
-    });
+    sort_outer_first(ranges);
     std::vector<std::pair<TimeNs, const std::string*>> open;  // end and module
     for (const OwnTime& range : ranges) {
       while (!open.empty() && open.back().first < range.span.end()) open.pop_back();

@@ -73,7 +73,7 @@ RooflinePoint roofline_point(const OpInfo& op, OpTag tag, double ns, const Ceili
 }
 
 std::vector<RooflinePoint> roofline(const Trace& trace, TimeNs begin, TimeNs end, const Ceilings& ceilings) {
-  const bool gpu = std::ranges::any_of(trace.tracks(), [](const Track& t) { return on_gpu(t) && t.spans > 0; });
+  const bool gpu = used_gpu(trace);
   std::vector<Work> works(trace.ops.size());
   const std::vector<CounterPoint> shares = dram_shares(trace);
   for (const Track& track : trace.tracks()) {

@@ -4,9 +4,9 @@
 
 #include "profiling/analysis/step_finder.h"
 #include "profiling/analysis/step_time.h"
-#include "profiling/trace/span_walk.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/run_file.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
 
@@ -33,7 +33,7 @@ void find_steps_of(RunData& run) {
   run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(run.trace.intern("step")));
   run.summary.steps = static_cast<int64_t>(found.steps.size());
   run.summary.us_per_step = found.us_each;
-  run.summary.step_time = step_time(found, std::ranges::any_of(run.trace.tracks(), [](const Track& t) { return on_gpu(t) && t.spans > 0; }));
+  run.summary.step_time = step_time(found, used_gpu(run.trace));
   run.summary.allocator_calls_per_step = found.allocator_calls_each;
   run.summary.extra["steps_from"] = found.from();
 }

@@ -208,10 +208,9 @@ void NcclTimer::drain(bool last) {
 // Records an event on our own stream and asks until it is complete. Returns false if that takes long: the stream may wait
 // behind work of the program.
 bool NcclTimer::try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t& width) {
-  Call call;
-  if (!take_events(gpu, call)) return false;
+  Call call{.gpu = &gpu};
+  if (!take_events(gpu, call)) return forget_call(call), false;
   void* const event = std::exchange(call.begin, nullptr);
-  call.gpu = &gpu;
   const int64_t before = steady_ns();
   int64_t after = before;
   int answer = cuda_.event_record(event, gpu.own_stream);

@@ -231,7 +231,6 @@ struct RecordedProgram::Impl {
 RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
-  check_options(options);  // here, so that the caller sees the failure
   const fs::path out = fs::absolute(out_path);
   auto environment = record_environment(options, out.string());
   must_be_ours(out);

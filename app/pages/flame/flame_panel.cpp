@@ -25,10 +25,6 @@ namespace {
 constexpr int kSoonMs = 150, kLiveMs = 1000;
 constexpr FlameTime kTimes[] = {FlameTime::InSteps, FlameTime::Host, FlameTime::WhileGpuWaited, FlameTime::Launched};
 
-bool has_gpu(const Run& run) {
-  return std::ranges::any_of(run.trace.tracks(), [](const prof::Track& track) { return on_gpu(track) && track.spans > 0; });
-}
-
 // From the first step to the last: a program's start often takes longer. Empty if it has no steps.
 TimeRange steps_of(const Run& run) {
   TimeRange range{prof::kAlways, -prof::kAlways};
@@ -114,11 +110,11 @@ FlameTime FlamePanel::time() const {
 bool FlamePanel::offers(FlameTime time) const {
   if (!run_ || time == FlameTime::Host) return time == FlameTime::Host;
   if (time == FlameTime::InSteps) return steps_of(*run_).length() > 0 && prof::has_samples(run_->trace);
-  return time == FlameTime::WhileGpuWaited ? has_gpu(*run_) : prof::has_launch_stacks(run_->trace);
+  return time == FlameTime::WhileGpuWaited ? prof::used_gpu(run_->trace) : prof::has_launch_stacks(run_->trace);
 }
 
 QString FlamePanel::timeText(FlameTime time) const {
-  if (time == FlameTime::Launched) return run_ && has_gpu(*run_) ? tr("Kernels by launching stack") : tr("Ops by stack");
+  if (time == FlameTime::Launched) return run_ && prof::used_gpu(run_->trace) ? tr("Kernels by launching stack") : tr("Ops by stack");
   if (time == FlameTime::InSteps) return tr("In the steps");
   return time == FlameTime::Host ? tr("All time") : tr("While the GPU waited");
 }
@@ -164,13 +160,13 @@ void FlamePanel::refresh() {
   mode_->setText(timeText(shown));
   prof::FlameTree tree = prof::flame_tree(stacks.stacks);
   const QString scope = selected() ? tr("of the selected range") : shown == FlameTime::InSteps ? tr("of the steps") : tr("of the whole run");
-  const QString amount = shown != FlameTime::Launched ? tr("%1 sampled, %2") : has_gpu(*run_) ? tr("%1 of kernels, %2") : tr("%1 of ops, %2");
+  const QString amount = shown != FlameTime::Launched ? tr("%1 sampled, %2") : prof::used_gpu(run_->trace) ? tr("%1 of kernels, %2") : tr("%1 of ops, %2");
   note_ = tree.empty() ? QString() : amount.arg(step_time_text(tree[0].ns * 1e-3), scope);
   if (has_waits_)
     note_ += (show_waits_ ? tr(", with %1") : tr(", and not shown: %1")).arg(QString::fromStdString(prof::waiting_text(stacks)));
   pane_->setTitle(tr("Flame graph"), run_ ? run_->title + (note_.isEmpty() ? "" : " · " + note_) : tr("No run is ticked"), note_);
   view_->setEmptyText(emptyText());
-  view_->setRootText(shown != FlameTime::Launched ? tr("all threads") : has_gpu(*run_) ? tr("all kernels") : tr("all ops"));
+  view_->setRootText(shown != FlameTime::Launched ? tr("all threads") : prof::used_gpu(run_->trace) ? tr("all kernels") : tr("all ops"));
   view_->setTree(std::move(tree));
 }
 

@@ -108,8 +108,7 @@ Seen longest_wait(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end
 }  // namespace
 
 bool on_gpu(const Run& run) {
-  for (const prof::Track& track : run.trace.tracks())
-    if (on_gpu(track) && track.spans > 0) return true;
+  if (prof::used_gpu(run.trace)) return true;
   if (run.spec.exec.device != Device::Auto) return run.spec.exec.device == Device::Cuda;
   return run.origin == RunOrigin::Live && device_info().cuda;
 }

@@ -122,10 +122,6 @@ __global__ __launch_bounds__(512, 1) void peer_all_reduce(Work work) {
   if (threadIdx.x == 0) own.averages[blockIdx.x] = number;
 }
 
-}  // namespace
-
-namespace {
-
 void launch_average(const Work& work, int blocks, int threads, cudaStream_t stream, cudaEvent_t begun) {
   cudaLaunchAttribute when_begun{};
   when_begun.id = cudaLaunchAttributeLaunchCompletionEvent;

@@ -3,6 +3,8 @@
 #include <array>
 #include <string_view>
 
+#include "profiling/cupti/late_calls.h"
+
 namespace ws::prof {
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include "profiling/collectors/nccl_calls.h"
 #include "profiling/collectors/ring_board.h"
+#include "profiling/cupti/late_calls.h"
 #include "profiling/cupti/ring_copier.h"
 #include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"

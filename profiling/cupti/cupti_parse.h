@@ -26,7 +26,7 @@ struct GraphCut {
 class RecordParser {
  public:
   explicit RecordParser(TraceContext& context);
-  void parse(uint8_t* buffer, size_t valid_bytes, NextRecord next = cuptiActivityGetNextRecord);
+  void parse(uint8_t* buffer, size_t valid_bytes, NextRecord next);
   // Looks again for the op of kernels whose op was not known when they were read. After some rounds, or with `last`,
   // they count as unjoined.
   void retry_waiting(bool last);

@@ -1,7 +1,5 @@
 #include "profiling/cupti/cupti_session.h"
 
-#include <cuda_runtime_api.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -15,6 +13,7 @@
 #include "profiling/cupti/cupti_calls.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/cupti/hardware_counters.h"
+#include "profiling/cupti/late_calls.h"
 #include "profiling/cupti/ring_copier.h"
 
 namespace ws::prof {
@@ -46,6 +45,10 @@ uint64_t gpu_time() {
   return now;
 }
 
+CUptiResult next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record) {
+  return cuptiActivityGetNextRecord(buffer, valid_bytes, record);
+}
+
 CuptiSession* session() {
   static auto* session = new CuptiSession;  // never destroyed: the driver calls back until the process ends
   return session;
@@ -59,6 +62,7 @@ GpuSource cupti_gpu_source() {
 
 std::string CuptiSession::open(bool inside_driver_start) {
   if (subscriber_ || !refused_.empty()) return refused_;
+  if (refused_ = late_library_missing(); !refused_.empty()) return refused_;
   if (!inside_driver_start) {
     // May change, so it is checked again next time.
     if (std::string missing = device_missing(); !missing.empty()) return missing;
@@ -332,7 +336,7 @@ void CuptiSession::drain(bool last) {
   for (const RecordBuffers::Filled& buffer : filled) {
     if (context_->before_buffer) context_->before_buffer();
     drain_nodes();  // a node is made before its first record
-    parser_->parse(buffer.data, buffer.valid);
+    parser_->parse(buffer.data, buffer.valid, next_record);
     buffers_.give_back(buffer.data);
   }
   context_->batch.losses().dropped_records += dropped_.exchange(0, std::memory_order_relaxed);

@@ -1,13 +1,6 @@
 #include "profiling/cupti/hardware_counters.h"
 
 // Samples hardware counters with PM sampling: the GPU writes a sample each interval, and our thread decodes them.
-#include <cuda_runtime_api.h>
-#include <cupti.h>
-#include <cupti_pmsampling.h>
-#include <cupti_profiler_host.h>
-#include <cupti_profiler_target.h>
-#include <cupti_target.h>
-
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -16,6 +9,7 @@
 #include <vector>
 
 #include "profiling/collectors/gpu_tracer.h"
+#include "profiling/cupti/late_calls.h"
 
 namespace ws::prof {
 

@@ -1,10 +1,9 @@
 #include "profiling/cupti/known_pools.h"
 
-#include <cuda_runtime_api.h>
-#include <cupti.h>
-
 #include <chrono>
 #include <optional>
+
+#include "profiling/cupti/late_calls.h"
 
 namespace ws::prof {
 

@@ -1,8 +1,6 @@
 #include "profiling/cupti/ring_copier.h"
 
 #include <cuda.h>
-#include <cuda_runtime_api.h>
-#include <cupti.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +12,7 @@
 #include <utility>
 
 #include "profiling/base/clock.h"
+#include "profiling/cupti/late_calls.h"
 
 namespace ws::prof {
 namespace {

@@ -3,6 +3,7 @@
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/collectors/stamp_spans.h"
+#include "profiling/cupti/late_calls.h"
 #include "profiling/trace/kernel_names.h"
 
 #include <gmock/gmock.h>
@@ -451,9 +452,20 @@ TEST_F(Parsed, SizesOfAllPoolsAreSummed) {
 TEST_F(Parsed, CuptiWalksTheSameBuffer) {
   records.kernel("a", 100, 200, 1);
   records.kernel("b", 300, 400, 2);
-  parser.parse(records.data(), records.size());
+  parser.parse(records.data(), records.size(), ::cuptiActivityGetNextRecord);
   EXPECT_EQ(parser.records(), 2u);
   EXPECT_EQ(context.batch.spans(), 2u);
+}
+
+TEST(LateCalls, LoadTheLibrariesOrAnswerAnError) {
+  ASSERT_EQ(late_library_missing(), "");
+  uint32_t late = 0, linked = 0;
+  EXPECT_EQ(cuptiGetVersion(&late), CUPTI_SUCCESS);
+  EXPECT_EQ(::cuptiGetVersion(&linked), CUPTI_SUCCESS);
+  EXPECT_EQ(late, linked);
+  EXPECT_STREQ(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument");
+  EXPECT_EQ(LateCall<cudaError_t (*)(int)>("cudaOfAnotherVersion")(1), cudaErrorUnknown);
+  EXPECT_EQ(LateCall<CUptiResult (*)()>("cuptiOfAnotherVersion")(), CUPTI_ERROR_UNKNOWN);
 }
 
 TEST(KernelNames, TellWhatForeignKernelsDo) {

@@ -609,6 +609,7 @@ import threading, time, warpscope
 def inner():
     while time.thread_time() < 0.25: pass
 def hot(): inner()
+warpscope.log(begins=1)
 other = threading.Thread(target=inner, name="second")
 other.start()
 with warpscope.range("augment"): hot()
@@ -920,6 +921,17 @@ class Strange(Recorded):
         self.assertEqual((done.returncode, done.stdout), (0, "9\nend\n"), (version, done.stderr))
         stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
         self.assertTrue(any("spin (two.py:9)" in stack for stack in stacks), (version, stacks))
+
+    def test_a_pytorch_that_is_not_imported_delays_nothing(self):
+        self.write("torch/__init__.py", "raise SystemExit('imported')\n")
+        text = (
+            "import os, time\ndef early():\n    while time.process_time() < 0.7: pass\nearly()\nmaps = open('/proc/self/maps').read()\n"
+            "print([name in maps for name in ('libwarpscope_inject', 'libcupti', 'libcudart')])\n"
+        )
+        done = self.record([PYTHON, self.write("program.py", text)], PYTHONPATH=self.folder)
+        self.assertEqual(done.stdout, "[True, False, False]\n", "CUDA's libraries are loaded when the program starts CUDA")
+        early = sum(event["dur"] for row, name, _, event in self.events() if name.startswith("early (program.py:"))
+        self.assertGreater(early, 1e5)
 
     def test_a_virtual_environment_with_spaces_in_its_path(self):
         python = os.path.join(self.folder, "its own ü", "bin", "python3")

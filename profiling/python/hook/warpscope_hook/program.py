@@ -4,6 +4,7 @@ import os
 import platform
 import sys
 import sysconfig
+import threading
 
 from . import torch_hooks
 from .levels import LINES, MODULES
@@ -18,6 +19,7 @@ class Program:
         self.says_steps = False  # the program marks its steps, so optimizer steps do not count
         self._stepping = False
         self.reads_frames = None  # not tried yet
+        self._learning = threading.RLock()  # a signal handler may begin, too
         self.not_own = not_own()
         self._late = []  # scalars whose copy from the GPU is not finished
 
@@ -44,26 +46,31 @@ class Program:
 
     def begin(self):
         """True if this process is recorded."""
-        recorder = self.recorder
-        if not recorder.begin():
+        if not self.recorder.begin():
             return False
         if self.reads_frames is None:
-            self.reads_frames = False
-            free = sysconfig.get_config_var("Py_GIL_DISABLED")
-            recorder.fact("program_python", platform.python_version() + (", free-threaded" if free else ""))
-            if self.level < MODULES:
-                return True
-            if free:  # frames would change while they are read
-                recorder.fact("program_lines", "No source lines and no stacks: the frames of a free-threaded Python are not read.")
-                return True
-            try:
-                self.reads_frames = recorder.learn_frames("\n".join(self.not_own), self.level >= LINES)
-            except Exception:
-                pass
-            if not self.reads_frames:
-                version = ".".join(platform.python_version_tuple()[:2])
-                recorder.fact("program_lines", f"No source lines and no stacks: the frames of Python {version} cannot be read here.")
+            with self._learning:  # the thread of the samples begins, too
+                if self.reads_frames is None:
+                    self.reads_frames = self._learn_frames()
         return True
+
+    def _learn_frames(self):
+        recorder = self.recorder
+        free = sysconfig.get_config_var("Py_GIL_DISABLED")
+        recorder.fact("program_python", platform.python_version() + (", free-threaded" if free else ""))
+        if self.level < MODULES:
+            return False
+        if free:  # frames would change while they are read
+            recorder.fact("program_lines", "No source lines and no stacks: the frames of a free-threaded Python are not read.")
+            return False
+        try:
+            if recorder.learn_frames("\n".join(self.not_own), self.level >= LINES):
+                return True
+        except Exception:
+            pass
+        version = ".".join(platform.python_version_tuple()[:2])
+        recorder.fact("program_lines", f"No source lines and no stacks: the frames of Python {version} cannot be read here.")
+        return False
 
     def end_step(self):
         self._stepping = True

@@ -1,4 +1,4 @@
-"""The functions of libwarpscope_inject.so. It is loaded after torch, so that torch's own CUDA libraries are loaded first."""
+"""The functions of libwarpscope_inject.so. It loads no CUDA library before the program starts CUDA."""
 
 import ctypes
 import os
@@ -51,7 +51,7 @@ class Recorder:
             return self._library is not None
 
     def loaded_by_cuda(self):
-        """True if CUDA has started without torch, and has loaded the library."""
+        """True if CUDA has started, and has loaded the library."""
         try:
             ctypes.CDLL(self._path, mode=os.RTLD_NOLOAD)
             return True

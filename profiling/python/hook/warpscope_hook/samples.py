@@ -2,7 +2,6 @@
 
 import _thread
 import atexit
-import sys
 import threading
 import time
 
@@ -10,7 +9,6 @@ from . import forks, sources
 from .levels import LINES
 
 SETTLE = 0.2  # seconds; a helper process that ends sooner leaves no recording
-SETTLE_BEFORE_TORCH = 3.0
 
 _lock = threading.Lock()
 _numbers = {}  # of threads without a name: their own has 15 digits
@@ -38,23 +36,12 @@ def _stop(api):
     api.recorder.stop_sampling()
 
 
-def _may_import_torch():
-    try:
-        from importlib.machinery import PathFinder
-
-        return "torch" not in sys.modules and PathFinder.find_spec("torch") is not None
-    except Exception:
-        return False
-
-
 def _run(api):
     try:
         forks.name_thread()
-        time.sleep(SETTLE)
-        if not api.recorder.begun and _may_import_torch():
-            end = time.monotonic() + SETTLE_BEFORE_TORCH
-            while time.monotonic() < end and not api.recorder.begun and not api.recorder.loaded_by_cuda():
-                time.sleep(0.02)
+        end = time.monotonic() + SETTLE
+        while time.monotonic() < end and not api.recorder.begun and not api.recorder.loaded_by_cuda():
+            time.sleep(0.02)
         if api.begin() and api.reads_frames:  # not at level steps
             with _lock:
                 if not _over:

@@ -16,7 +16,8 @@ namespace {
 
 using prof::Meaning;
 
-constexpr double kTightRow = 15, kBarsTop = 34, kBarGap = 4;
+constexpr double kTightRow = 15, kSplitRow = 21, kSplitHeading = 17, kBarsTop = 34, kBarGap = 4;
+constexpr double kSplitNames = 130, kSplitPitch = 68;  // widths of the columns of a table
 
 // A dash if the part does not exist or was not traced.
 QString time_or_dash(double us) { return us > 0 ? us_text(us) : QStringLiteral("—"); }
@@ -140,9 +141,9 @@ void SplitPane::refresh() {
   }
   const QString means =
       fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
-  table_ = split_table(splits, compact_);
+  table_ = split_table(splits, isSmall());
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
-  setTitle(compact_ ? tr("Step split") : tr("Step time split"),
+  setTitle(isSmall() ? tr("Step split") : tr("Step time split"),
            steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means));
   QStringList said;
   for (const auto& run : runs_)
@@ -156,17 +157,45 @@ void SplitPane::refresh() {
 
 // The difference gets its own column if three columns of numbers fit.
 bool SplitPane::differences() const {
-  return runs_.size() == 2 && table_.wall.size() == 2 && !compact_ && width() >= 300;
+  return runs_.size() == 2 && table_.wall.size() == 2 && !isSmall() && width() >= 300;
+}
+
+// A share of the step is shown beside the only run if there is space for more than one table side by side.
+size_t SplitPane::columns() const {
+  return runs_.size() + (differences() || (runs_.size() == 1 && isWide()) ? 1 : 0);
 }
 
 double SplitPane::columnPitch() const {
-  const size_t columns = runs_.size() + (differences() ? 1 : 0);
-  return std::min(68.0, (width() - 130.0) / static_cast<double>(std::max<size_t>(1, columns)));
+  return std::min(kSplitPitch, (width() - kSplitNames) / static_cast<double>(std::max<size_t>(1, columns())));
 }
 
-double SplitPane::columnRight(size_t column) const {
-  const size_t columns = runs_.size() + (differences() ? 1 : 0);
-  return width() - 10 - columnPitch() * static_cast<double>(columns - 1 - column);
+bool SplitPane::isWide() const { return width() >= 2 * (kSplitNames + 2 * kSplitPitch); }
+
+bool SplitPane::isSmall() const { return compact_ && !isWide(); }
+
+void SplitPane::resizeEvent(QResizeEvent* event) {
+  Pane::resizeEvent(event);
+  refresh();
+}
+
+// In a wide pane the rows and their sum continue in a second table, a third, …: numbers stay beside their names.
+SplitPane::Tables SplitPane::tables() const {
+  const size_t lines = table_.rows.size() + 1;
+  if (!isWide()) return {1, lines, width() * 1.0};
+  const double each = kSplitNames + columnPitch() * static_cast<double>(columns());
+  const size_t most = std::max<size_t>(1, static_cast<size_t>((width() - 10) / each));
+  const size_t rows = (lines + most - 1) / most;
+  const size_t count = (lines + rows - 1) / rows;
+  return {count, rows, each};
+}
+
+double SplitPane::columnRight(double left, size_t column) const {
+  return left + tables().width - 10 - columnPitch() * static_cast<double>(columns() - 1 - column);
+}
+
+int SplitPane::wantedHeight() const {
+  const double bars = static_cast<double>(runs_.size()) * (barHeight() + kBarGap);
+  return static_cast<int>(kBarsTop + bars + kSplitHeading + kSplitRow * static_cast<double>(tables().rows) + 14);
 }
 
 // All bars are visible, with their letters. Many bars become thinner to leave space for the table.
@@ -228,19 +257,21 @@ double SplitPane::paintBars(QPainter& painter, double top) {
   return top;
 }
 
-void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double y, double height) {
-  const double middle = y + height / 2;
-  draw_fill(painter, QRectF(10, middle - 5.5, 11, 11), meaning_brush(row.meaning));
+void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, double left, double y, double height) {
+  const auto put = [&](size_t column, const QString& text) {
+    draw_number(painter, QRectF(left, y, columnRight(left, column) - left, height), Qt::AlignRight | Qt::AlignVCenter, text);
+  };
+  for (size_t i = 0; i < us.size(); ++i) put(i, time_or_dash(us[i]));
+  if (differences()) return put(us.size(), (us[1] > us[0] ? "+" : "") + us_text(us[1] - us[0]));
+  if (columns() > us.size() && table_.wall[0] > 0) put(us.size(), fixed_text(us[0] / table_.wall[0] * 100, 1) + " %");
+}
+
+void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double left, double y, double height) {
+  draw_fill(painter, QRectF(left + 10, y + height / 2 - 5.5, 11, 11), meaning_brush(row.meaning));
   painter.setFont(ui_font(11.5));
   painter.setPen(theme().secondary);
-  painter.drawText(QRectF(28, y, 130, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
-  for (size_t i = 0; i < row.us.size(); ++i)
-    draw_number(painter, QRectF(0, y, columnRight(i), height), Qt::AlignRight | Qt::AlignVCenter,
-                time_or_dash(row.us[i]));
-  if (!differences()) return;
-  const double difference = row.us[1] - row.us[0];
-  draw_number(painter, QRectF(0, y, columnRight(2), height), Qt::AlignRight | Qt::AlignVCenter,
-              (difference > 0 ? "+" : "") + us_text(difference));
+  painter.drawText(QRectF(left + 28, y, kSplitNames, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
+  paintNumbers(painter, row.us, left, y, height);
 }
 
 // Only the colours with names, if there is no space for a column of numbers per run.
@@ -262,45 +293,46 @@ void SplitPane::paintNames(QPainter& painter, double top) {
 
 void SplitPane::paintTable(QPainter& painter, double top) {
   constexpr double kNumber = 36;
-  const double needed = kTightRow * std::min<double>(3, static_cast<double>(table_.rows.size())) + 17;
+  const Tables tables = this->tables();
+  const double needed = kTightRow * static_cast<double>(std::min<size_t>(3, tables.rows)) + kSplitHeading;
   if (columnPitch() < kNumber || height() - top < needed) return paintNames(painter, top);
-  painter.setFont(ui_font(11));
-  painter.setPen(theme().quiet);
-  const double heading = 15;
-  for (size_t i = 0; i < runs_.size(); ++i)
-    painter.drawText(QRectF(0, top, columnRight(i), heading), Qt::AlignRight | Qt::AlignVCenter,
-                     run_letter(runs_[i]->slot));
-  if (differences())
-    painter.drawText(QRectF(0, top, columnRight(2), heading), Qt::AlignRight | Qt::AlignVCenter,
-                     run_letter(runs_[1]->slot) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
-  top += heading + 2;
-  painter.fillRect(QRectF(10, top, width() - 20, 1), theme().border);
+  for (size_t i = 0; i < tables.count; ++i) paintHeading(painter, tables.width * static_cast<double>(i), top);
+  top += kSplitHeading;
   const double room = height() - top - 6;
-  const auto rows = static_cast<double>(table_.rows.size());
+  const auto rows = static_cast<double>(tables.count > 1 ? tables.rows : table_.rows.size());
   // The sum is the mean, and the bars end with the median: both are shown unless rows would overlap.
   constexpr double kLeastPitch = 12.5;
-  const bool with_sum = room / (rows + 1.3) >= kLeastPitch;
-  const double pitch = std::clamp(room / (rows + (with_sum ? 1.3 : 0)), 11.0, 21.0);
-  for (const SplitRow& row : table_.rows) {
-    if (top + pitch > height()) break;
-    paintRow(painter, row, top + 1, pitch);
-    top += pitch;
+  const double sum = tables.count > 1 ? 0 : 1.3;  // of several tables, one row is the sum
+  const bool with_sum = room / (rows + sum) >= kLeastPitch;
+  const double pitch = std::clamp(room / (rows + (with_sum ? sum : 0)), 11.0, kSplitRow);
+  for (size_t i = 0; i <= table_.rows.size(); ++i) {
+    const double left = tables.width * static_cast<double>(i / tables.rows);
+    const double y = top + pitch * static_cast<double>(i % tables.rows);
+    if (y + pitch > height()) continue;
+    if (i < table_.rows.size())
+      paintRow(painter, table_.rows[i], left, y + 1, pitch);
+    else if (with_sum)
+      paintSum(painter, left, y, pitch);
   }
-  if (with_sum) paintSum(painter, top, pitch);
 }
 
-void SplitPane::paintSum(QPainter& painter, double top, double pitch) {
-  painter.fillRect(QRectF(10, top + 2, width() - 20, 1), theme().border);
+void SplitPane::paintHeading(QPainter& painter, double left, double top) {
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().quiet);
+  const auto put = [&](size_t column, const QString& text) {
+    painter.drawText(QRectF(left, top, columnRight(left, column) - left, 15), Qt::AlignRight | Qt::AlignVCenter, text);
+  };
+  for (size_t i = 0; i < runs_.size(); ++i) put(i, run_letter(runs_[i]->slot));
+  if (differences()) put(2, run_letter(runs_[1]->slot) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
+  painter.fillRect(QRectF(left + 10, top + kSplitHeading, tables().width - 20, 1), theme().border);
+}
+
+void SplitPane::paintSum(QPainter& painter, double left, double top, double pitch) {
+  painter.fillRect(QRectF(left + 10, top + 2, tables().width - 20, 1), theme().border);
   painter.setFont(ui_font(11.5, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(10, top + 3, 130, pitch), Qt::AlignLeft | Qt::AlignVCenter, mean_step_name());
-  for (size_t i = 0; i < table_.wall.size(); ++i)
-    draw_number(painter, QRectF(0, top + 3, columnRight(i), pitch), Qt::AlignRight | Qt::AlignVCenter,
-                time_or_dash(table_.wall[i]));
-  if (!differences()) return;
-  const double difference = table_.wall[1] - table_.wall[0];
-  draw_number(painter, QRectF(0, top + 3, columnRight(2), pitch), Qt::AlignRight | Qt::AlignVCenter,
-              (difference > 0 ? "+" : "") + us_text(difference));
+  painter.drawText(QRectF(left + 10, top + 3, kSplitNames, pitch), Qt::AlignLeft | Qt::AlignVCenter, mean_step_name());
+  paintNumbers(painter, table_.wall, left, top + 3, pitch);
 }
 
 void SplitPane::paintEvent(QPaintEvent* event) {

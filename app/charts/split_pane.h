@@ -28,9 +28,11 @@ class SplitPane : public Pane {
   void setRuns(const std::vector<Run*>& runs);
   void setCompact(bool compact);
   QSize minimumSizeHint() const override { return {220, 120}; }
+  int wantedHeight() const;  // for all rows
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void refresh();
@@ -38,11 +40,21 @@ class SplitPane : public Pane {
   QString endText(size_t run) const;  // text at the end of a bar: the step time
   double paintBars(QPainter& painter, double top);
   void paintTable(QPainter& painter, double top);
-  void paintSum(QPainter& painter, double top, double pitch);
-  void paintRow(QPainter& painter, const SplitRow& row, double y, double height);
+  void paintHeading(QPainter& painter, double left, double top);
+  void paintSum(QPainter& painter, double left, double top, double pitch);
+  void paintRow(QPainter& painter, const SplitRow& row, double left, double y, double height);
+  void paintNumbers(QPainter& painter, const std::vector<double>& us, double left, double y, double height);
   bool differences() const;
+  size_t columns() const;  // of numbers
   double columnPitch() const;
-  double columnRight(size_t column) const;
+  double columnRight(double left, size_t column) const;  // of the table that begins at `left`
+  struct Tables {
+    size_t count = 1, rows = 0;  // rows of each
+    double width = 0;            // of each
+  };
+  Tables tables() const;
+  bool isWide() const;
+  bool isSmall() const;  // rows are merged
   double barHeight() const;
   void paintNames(QPainter& painter, double top);
 

@@ -3,6 +3,7 @@
 #include <QEvent>
 #include <QLabel>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "app/core/runs/plan_times.h"
 #include "app/pages/details/details_html.h"
@@ -23,7 +24,6 @@ namespace {
 using namespace details;
 
 constexpr int kSoonMs = 60;
-constexpr int kStepsMs = 1000;
 constexpr size_t kMedianOf = 20'000, kRunsShown = 2;
 constexpr int kFewLetters = 9, kManyLetters = 24;
 
@@ -244,13 +244,12 @@ void DetailsPanel::refresh() {
 void DetailsPanel::setRuns(const std::vector<Run*>& runs) {
   for (const auto& run : runs_)
     if (run) disconnect(run, nullptr, this, nullptr);
+  shown_wall_us_.clear();
   runs_.assign(runs.begin(), runs.end());
   for (Run* run : runs)
     connect(run, &Run::changed, this, [this, run] {
-      if (!run->live())
-        steps_.start(0);  // other views already show how it ended
-      else if (!steps_.isActive())
-        steps_.start(kStepsMs);
+      const bool newer = std::exchange(shown_wall_us_[run], run->split.wall_us) != run->split.wall_us;
+      if (newer || !run->live()) steps_.start(0);  // other views show the new figures already
     });
   refresh();
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <QTextBrowser>
 #include <QTimer>
+#include <map>
 
 #include "app/pages/details/range_details.h"
 
@@ -37,6 +38,7 @@ class DetailsPanel : public QWidget {
   QTimer steps_;  // merges the changes of a live run
   QString html_;
   std::vector<QPointer<Run>> runs_;
+  std::map<const Run*, double> shown_wall_us_;  // the mean step of each split that is shown
   RangeDetails ranges_;
 };
 

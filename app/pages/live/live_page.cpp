@@ -10,6 +10,7 @@
 #include <climits>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "app/timeline/range_export.h"
 #include "app/timeline/timeline_pane.h"
@@ -167,7 +168,19 @@ void LivePage::fitPanes() {
   accuracy_->setVisible(show_accuracy), calls_->setVisible(show_calls);
   small_->setVisible(show_accuracy || show_calls);
   network_->setVisible(network_->useful());
+  const int least = leastCharts();
+  if (std::exchange(least_charts_, least) == least) return;
+  may_grow_ = true;
+  balanceSoon();
 }
+
+// The split alone needs no more than its rows.
+int LivePage::leastCharts() const {
+  if (splitAlone()) return split_->wantedHeight();
+  return compact_ ? 190 : 262;
+}
+
+bool LivePage::splitAlone() const { return loss_->isHidden() && small_->isHidden() && network_->isHidden(); }
 
 void LivePage::redrawNext() {
   CurvePane* const panes[] = {loss_, accuracy_, calls_};
@@ -220,7 +233,6 @@ void LivePage::setCompact(bool compact) {
   split_->setCompact(compact);
   charts_->setSizes(compact ? QList<int>{320, 220, 200, 290} : QList<int>{430, 250, 230, 340});
   fitPanes();
-  least_charts_ = compact ? 190 : 262;
   if (rows_->count() > 1 && !dragged_) rows_->setSizes({least_charts_, compact ? 480 : 680});
   balanceSoon();
 }
@@ -231,7 +243,7 @@ void LivePage::balance() {
   if (dragged_ || rows_->count() < 2 || !isVisible()) return;
   const int wanted = most_height_(), now = rows_->sizes()[0], all = now + rows_->sizes()[1];
   if (wanted == INT_MAX) return;
-  const int most = std::max(least_charts_, all * 2 / 5);
+  const int most = splitAlone() ? least_charts_ : std::max(least_charts_, all * 2 / 5);
   const int charts = std::clamp(all - std::min(all, wanted), least_charts_, most);
   const bool may_grow = std::exchange(may_grow_, false);
   if (charts < now - kWorthAMove || (may_grow && charts > now + kWorthAMove)) rows_->setSizes({charts, all - charts});

@@ -49,6 +49,8 @@ class LivePage : public QWidget {
   void redrawNext();
   void showCursor();
   void fitPanes();
+  int leastCharts() const;
+  bool splitAlone() const;
   void fetchRange();
 
   TimeCursor* cursor_;
@@ -62,7 +64,7 @@ class LivePage : public QWidget {
   std::function<int()> most_height_;
   bool dragged_ = false;  // the user chose the height of the charts
   bool may_grow_ = true;  // the runs or the window size changed
-  int least_charts_ = 262;
+  int least_charts_ = 262;  // as it was last
   bool compact_ = false;
   QTimer redraw_, fetch_, balance_;
   size_t next_ = 0;

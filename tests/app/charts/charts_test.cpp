@@ -43,6 +43,7 @@ class ChartsTest : public QObject {
   void theKeyOfTheLinesStandsBesideThem();
   void valuesOfManyRunsStandAtTheCursor();
   void eightRunsFitIntoASmallSplit();
+  void aWideSplitContinuesInTablesSideBySide();
   void aPaneOffersItsMeasures();
   void theChartsTakeWhatTheTimelineLeaves();
 };
@@ -359,6 +360,38 @@ void ChartsTest::eightRunsFitIntoASmallSplit() {
     QCOMPARE(letters, count);
     QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
   }
+}
+
+// Far apart, a name and its number cannot be read together.
+void ChartsTest::aWideSplitContinuesInTablesSideBySide() {
+  Run run;
+  run.slot = 0;
+  run.split = {{{ws::prof::Meaning::Matrix, {}, 100},
+                {ws::prof::Meaning::Loss, {}, 45},
+                {ws::prof::Meaning::Copy, {}, 17},
+                {ws::prof::Meaning::Sync, {}, 18},
+                {ws::prof::Meaning::Idle, {}, 20}},
+               200,
+               7};
+  SplitPane pane;
+  pane.setRuns({&run});
+  pane.resize(300, 250);
+  const int narrow = pane.wantedHeight();
+  pane.resize(1000, 250);
+  QVERIFY(pane.wantedHeight() < narrow);
+  pane.resize(1000, pane.wantedHeight());
+  const auto all = painted_texts(pane);
+  const auto box = [&all](const QString& text) {
+    const auto found = std::ranges::find(all, text, &PaintedText::text);
+    return found == all.end() ? QRectF() : found->box;
+  };
+  for (const auto& [name, share] : {std::pair("matrix product", "50.0"), std::pair("loss", "22.5"), std::pair("mean step", "200.0")}) {
+    QVERIFY2(!box(name).isNull() && !box(share).isNull(), name);
+    QCOMPARE_LT(box(share).right() - box(name).left(), 300);
+    QCOMPARE_LT(std::abs(box(share).center().y() - box(name).center().y()), 4);
+  }
+  QVERIFY(box("mean step").left() > 300);
+  QVERIFY2(unreadable(pane).isEmpty(), qPrintable(unreadable(pane).join('\n')));
 }
 
 void ChartsTest::aPaneOffersItsMeasures() {

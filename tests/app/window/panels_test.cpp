@@ -69,6 +69,7 @@ class PanelsTest : public QObject {
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
   void detailsShowTheEndOfARunAtOnce();
+  void detailsFollowTheSplitOfALiveRun();
   void rooflineStaysUnderTheRoof();
   void theRoofIsWhatWasMeasured();
   void theRoofOfAFileIsThatOfItsCard();
@@ -233,6 +234,22 @@ void PanelsTest::detailsShowTheEndOfARunAtOnce() {
   panel.show();
   QVERIFY(panel.html().contains(step_time_text(run->stepUs())));
   run->step_time.us.value = 1234;
+  run->announce();
+  QCoreApplication::processEvents();
+  QVERIFY2(panel.html().contains(step_time_text(1234)), qPrintable(panel.html()));
+  panel.setRuns({});
+}
+
+void PanelsTest::detailsFollowTheSplitOfALiveRun() {
+  const auto run = test::made("live", test::StepStyle::GraphArena, 0);
+  run->origin = RunOrigin::Live, run->summary.reset();
+  QVERIFY(run->live());
+  run->split.parts = {{prof::Meaning::Matrix, {}, 20}}, run->split.wall_us = 20, run->split.steps = 10;
+  Selection selection;
+  DetailsPanel panel(&selection);
+  panel.setRuns({run.get()});
+  panel.show();
+  run->split.parts[0].us = run->split.wall_us = 4321, run->step_time.us.value = 1234;
   run->announce();
   QCoreApplication::processEvents();
   QVERIFY2(panel.html().contains(step_time_text(1234)), qPrintable(panel.html()));

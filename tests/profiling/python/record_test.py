@@ -51,7 +51,7 @@ class Recorded(unittest.TestCase):
 
     def run_plain(self, command, **environment):
         environment = {**os.environ, "OMP_NUM_THREADS": "1", **environment}  # threads that spin for work take the time of other tests
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=100, env=environment)
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=400, env=environment)
 
     def record(self, command, level="modules", **environment):
         record = [CLI, "record", "--no-live", "--level", level, "--run", "r.wsrun", "--"]
@@ -190,7 +190,7 @@ import nbclient, nbformat
 cell = nbformat.v4.new_code_cell
 work = "# a cell\\nimport time, warpscope\\n\\ndef work():\\n    with warpscope.range('augment'):\\n        time.sleep(0.5)\\n    return 7"
 book = nbformat.v4.new_notebook(cells=[cell(work), cell("work()")])
-nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute()
+nbclient.NotebookClient(book, timeout=300, startup_timeout=300, kernel_name="python3").execute()
 print(book.cells[1].outputs[0]["data"]["text/plain"])
 """
 
@@ -484,15 +484,15 @@ class Torch(Recorded):
     def test_sampling_a_busy_program_does_not_end_it(self):
         # Frames come and go in two threads while they are sampled: CPython 3.11 crashes where Python code walks them.
         text = (
-            "import threading, time, warpscope\nwarpscope.log(begins=1)\nend = time.time() + 0.7\ndef f(n): return f(n - 1) if n else 0\n"
-            "def work():\n    while time.time() < end: f(60)\n"
+            "import threading, time, warpscope\nwarpscope.log(begins=1)\ndef f(n): return f(n - 1) if n else 0\n"
+            "def work():\n    while time.process_time() < 0.7: f(60)\n"
             "t = [threading.Thread(target=work) for _ in range(2)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
         )
         self.assertEqual(self.record([TORCH, self.write("busy.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
-        self.assertTrue(any(name.startswith("f (busy.py:4)") for row, name, _, _ in self.events() if row.startswith("samples")))
+        self.assertTrue(any(name.startswith("f (busy.py:3)") for row, name, _, _ in self.events() if row.startswith("samples")))
 
     def test_samples_say_what_the_host_did(self):
-        text = "import _thread, time, warpscope\nwarpscope.log(begins=1)\n_thread.start_new_thread(lambda: time.sleep(0.8), ())\ntime.sleep(0.3)\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n"
+        text = "import _thread, time, warpscope\nwarpscope.log(begins=1)\n_thread.start_new_thread(lambda: time.sleep(1.5), ())\ntime.sleep(0.3)\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n"
         self.assertEqual(self.record([PYTHON, self.write("spin.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         time_by_function = {}
         for row, name, _, event in self.events():
@@ -503,6 +503,16 @@ class Torch(Recorded):
         self.assertIn("samples of thread 1", {row for row, *_ in self.events()}, "it has no name")
         told = self.run_plain([CLI, "stats", "r.wsrun"]).stdout
         self.assertRegex(told, r"host time by function and line\n(.*\n)*.* hot \(spin.py:[0-9]+\)", "there is nothing else to tell of it")
+
+
+    def test_samples_begin_while_the_program_begins_its_recording(self):
+        text = (
+            "import sysconfig, time, warpscope\nknown = sysconfig.get_config_var\n"
+            "def slow(name):\n    time.sleep(0.4)\n    return known(name)\nsysconfig.get_config_var = slow\n"
+            "warpscope.log(begins=1)\nend = time.time() + 0.4\nwhile time.time() < end: pass\n"
+        )
+        self.assertEqual(self.record([PYTHON, self.write("slow.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
+        self.assertTrue(any(row.startswith("samples of MainThread") for row, *_ in self.events()))
 
 
 PLANTED = """
@@ -831,6 +841,24 @@ class Unharmed(Recorded):
                 self.assertEqual(plain.stderr.count("is multi-threaded"), before == thread, plain.stderr)
                 self.assertEqual(done.stderr.count("is multi-threaded"), before == thread, done.stderr)
 
+    def test_a_thread_of_ours_is_counted_once_while_it_takes_its_name(self):
+        text = (
+            "import sys, threading, warpscope\nforks = sys.modules['_warpscope_hook.forks']\n"
+            "other = threading.Event()\nthreading.Thread(target=other.wait, daemon=True).start()\n"
+            "named, go = threading.Event(), threading.Event()\n"
+            "class Slow:\n"
+            "    def __init__(self, path, mode='r'): self.file, self.mode = open(path, mode), mode\n"
+            "    def __enter__(self): return self.file\n"
+            "    def __exit__(self, *_):\n"
+            "        self.file.close()\n"
+            "        if self.mode == 'w': named.set(), go.wait()\n"
+            "forks.open = Slow\nforks.starts_thread()\n"
+            "ours = threading.Thread(target=forks.name_thread)\nours.start(), named.wait()\n"
+            "warpscope.log(begins=1)\nprint(forks._only_ours_run())\nother.set(), go.set(), ours.join()\n"
+        )
+        done = self.record([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE)
+        self.assertEqual((done.returncode, done.stdout), (0, "False\n"), done.stderr)
+
     def test_a_hidden_sitecustomize_still_runs(self):
         other = self.write("other/sitecustomize.py", "print('theirs')\n")
         path = self.write("program.py", "import sys; print(sys.modules['sitecustomize'].__file__)")
@@ -862,13 +890,13 @@ try:
     import _interpreters as other
 except ImportError:
     import _xxsubinterpreters as other
-code = "import time\\nend = time.time() + 0.5\\nwhile time.time() < end: pass\\nprint(9, flush=True)"
-def spin(end):
-    while time.time() < end: pass
+code = "import time\\nwhile time.process_time() < 0.8: pass\\nprint(9, flush=True)"
+def spin():
+    while time.process_time() < 0.8: pass
 warpscope.log(begins=1)
 one = other.create()
 thread = threading.Thread(target=lambda: other.run_string(one, code))
-thread.start(), spin(time.time() + 0.5), thread.join()
+thread.start(), spin(), thread.join()
 other.destroy(one)
 print("end")
 """
@@ -883,7 +911,7 @@ PLACED = """
 import contextlib, time, torch, warpscope
 class Net(torch.nn.Module): pass
 def hot():
-    with warpscope.range("augment"): time.sleep(0.5)  # hot
+    with warpscope.range("augment"): time.sleep(1.2)  # hot
 print(Net()(7))
 with contextlib.ExitStack() as stack:
     stack.enter_context(warpscope.range("entered"))  # enter
@@ -937,7 +965,7 @@ class Strange(Recorded):
         python = os.path.join(self.folder, "its own ü", "bin", "python3")
         subprocess.run([PYTHON, "-m", "venv", "--without-pip", os.path.dirname(os.path.dirname(python))], check=True)
         name = "a < b; c > d (e:1)/spin ü.py"  # what stands between frames where stacks are text
-        path = self.write(name, "import time, warpscope\ndef hot():\n    with warpscope.range('augment'): time.sleep(0.7)\nhot()\n")
+        path = self.write(name, "import time, warpscope\ndef hot():\n    with warpscope.range('augment'): time.sleep(1.5)\nhot()\n")
         self.assertEqual(self.record([python, path], PYTHONPATH=PACKAGE).returncode, 0)
         subprocess.run([CLI, "convert", "r.wsrun", "a.speedscope.json"], cwd=self.folder, check=True, capture_output=True)
         with open(os.path.join(self.folder, "a.speedscope.json")) as file:
@@ -1020,7 +1048,7 @@ class Strange(Recorded):
         self.assertEqual(made.returncode, 0, made.stderr)
 
     def test_a_program_with_python_inside_is_heard(self):
-        self.write("spin.py", "import time, warpscope; warpscope.log(begins=1)\ndef hot():\n    time.sleep(0.7)\nhot()\n")
+        self.write("spin.py", "import time, warpscope; warpscope.log(begins=1)\ndef hot():\n    time.sleep(1.5)\nhot()\n")
         self.embed('  Py_Initialize();\n  PyRun_SimpleFile(fopen("spin.py", "r"), "spin.py");\n')
         self.assertEqual(self.record(["./embed"], PYTHONPATH=PACKAGE).returncode, 0)
         stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
@@ -1046,7 +1074,7 @@ class Strange(Recorded):
     def freeze(self, name, text):
         """Writes an archive of compiled modules: this one, our package, and one of a library."""
         sources = {name: self.write(name, text), "warpscope/__init__.py": os.path.join(PACKAGE, "warpscope", "__init__.py")}
-        sources["turtle.py"] = self.write("turtle.py", "import time\ndef sleep(one):\n    with one: time.sleep(0.5)\n")  # has the name of a module of Python
+        sources["turtle.py"] = self.write("turtle.py", "import time\ndef sleep(one):\n    with one: time.sleep(1.5)\n")  # has the name of a module of Python
         compiles = "import py_compile, sys; py_compile.compile(sys.argv[1], cfile=sys.argv[2], dfile=sys.argv[3], doraise=True)"
         compiled = os.path.join(self.folder, "compiled.pyc")
         with zipfile.ZipFile(os.path.join(self.folder, "app.zip"), "w") as archive:
@@ -1140,22 +1168,22 @@ class Strange(Recorded):
 
 
 DDP = """
-import time, torch, torch.distributed as dist
-dist.init_process_group("gloo")
+import os, time, torch, torch.distributed as dist
+dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meeting"), rank=int(os.environ["RANK"]), world_size=2)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(60):
     if dist.get_rank() == 1 and step % 5 == 3:
-        time.sleep(0.03)
+        time.sleep(0.1)
     optimizer.zero_grad()
     model(torch.ones(8, 64)).sum().backward()
     optimizer.step()
 dist.destroy_process_group()
 """
 SPAWNED = """
-import os, socket, torch, torch.distributed as dist
-def work(rank, port):
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+import os, torch, torch.distributed as dist
+def work(rank):
+    dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meeting"), rank=rank, world_size=2)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(30):
@@ -1164,17 +1192,11 @@ def work(rank, port):
         optimizer.step()
     dist.destroy_process_group()
 if __name__ == "__main__":
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    torch.multiprocessing.spawn(work, (port,), nprocs=2)
+    torch.multiprocessing.spawn(work, nprocs=2)
 """
 LAUNCH = """
-import os, socket, subprocess, sys
-with socket.socket() as free:
-    free.bind(("127.0.0.1", 0))
-    port = free.getsockname()[1]
-world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+import os, subprocess, sys
+world = {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
 ranks = [subprocess.Popen([sys.executable, "ddp.py"], env={**os.environ, **world, "RANK": str(rank)}) for rank in range(2)]
 sys.exit(max(rank.wait() for rank in ranks))
 """
@@ -1191,9 +1213,9 @@ class Ranks(Recorded):
         report = json.loads(stats.stdout)
         self.assertEqual(len(report["ranks"]), 2)
         self.assertEqual(report["straggler"]["rank"], 1, stats.stdout)
-        # Twelve delays of 30 ms. On a busy machine the other rank may be late in some of these steps as well.
+        # Twelve delays of 100 ms. On a busy machine the other rank may be late in some of these steps as well.
         late = sorted((us for us in report["ranks"][1]["late_us_by_step"] if us is not None), reverse=True)
-        self.assertGreater(late[5], 0.95 * 30e3, stats.stdout)
+        self.assertGreater(late[5], 0.95 * 100e3, stats.stdout)
 
     def test_processes_that_make_themselves_ranks_are_one_run(self):
         """No launcher set RANK: torch.multiprocessing starts them, and each says in Python which rank it is."""

@@ -2,9 +2,11 @@
 
 import os
 import sys
+import threading
 
 OURS = "warpscope rec"  # name of the library's threads
-_unnamed = 0  # threads of ours that begin
+_started = 0  # threads of ours that Python starts
+_begun = set()  # numbers of those that run
 
 
 def watch():
@@ -13,16 +15,15 @@ def watch():
 
 
 def starts_thread():
-    global _unnamed
-    _unnamed += 1
+    global _started
+    _started += 1
 
 
 def name_thread():
-    """On the thread that was started."""
-    global _unnamed
+    """On the thread that was started. The threads that it starts have its name from their beginning."""
+    _begun.add(threading.get_native_id())
     with open("/proc/thread-self/comm", "w") as file:
         file.write(OURS)
-    _unnamed -= 1
 
 
 class _Once:
@@ -61,6 +62,7 @@ def _forget():
 def _only_ours_run():
     others, tasks = 0, os.listdir("/proc/self/task")
     for task in tasks:
-        with open(f"/proc/self/task/{task}/comm") as file:
-            others += file.read().strip() != OURS
-    return others - _unnamed <= 1 < len(tasks)
+        if int(task) not in _begun:
+            with open(f"/proc/self/task/{task}/comm") as file:
+                others += file.read().strip() != OURS
+    return others - (_started - len(_begun)) <= 1 < len(tasks)

@@ -28,7 +28,7 @@ class Recorder:
 
     def __init__(self, path):
         self._path = path
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come here while the thread is inside
         self._library = None
         self.begun = False
         self._reset()
@@ -98,7 +98,7 @@ class Recorder:
     def silence(cls):
         """Stops recording in a forked child, which has none of the library's threads."""
         for recorder in cls._all:
-            recorder._lock = threading.Lock()
+            recorder._lock = threading.RLock()
             recorder.begun = True
             recorder._reset()
 

@@ -10,6 +10,7 @@
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/flame_tree.h"
+#include "profiling/analysis/step_sample.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
@@ -319,12 +320,27 @@ class Program {
     return found;
   }
 
+  // Gives the waits the time that the split of a step gives them. Returns what the card says of it. A wait of the host
+  // while the GPU works costs nothing, and a program without steps has no split.
+  std::string take_from_split(Cost& waits) const {
+    const prof::Breakdown split = prof::sample_steps(trace_, 0).parts;
+    if (split.steps == 0) return text(waits.time, waits.count) + " a batch, " + share(waits.time);
+    const auto parts = prof::parts_of(split);
+    const auto data = std::ranges::find(parts, prof::PartKind::HostData, [](const auto& part) { return part.id.kind; });
+    const TimeNs ns = data == parts.end() ? 0 : data->ns;
+    const double part = static_cast<double>(ns) / static_cast<double>(split.wall());
+    waits.time = static_cast<TimeNs>(part * static_cast<double>(traced_ns()));
+    return text(ns, static_cast<uint64_t>(split.steps)) + ", " + percent(part, 0) + " of a step";
+  }
+
   Found waits_for_data() const {
     Cost all;
     for (const auto& [line, cost] : data_) {
       all.time += cost.time, all.count += cost.count;
       if (!all.longest || (cost.longest && cost.longest->span.duration > all.longest->span.duration)) all.longest = cost.longest;
     }
+    if (all.count == 0) return {};
+    const std::string how_long = take_from_split(all);
     if (!worth_saying(all.time)) return {};
     std::string where;
     const auto* line = largest(workers_ > 0 ? made_ : loading_);  // if workers load, the main thread only waits
@@ -332,7 +348,7 @@ class Program {
       where = "The most expensive line is " + line->first + ". ";
     else if (const auto* loop = largest(data_); loop && !loop->first.empty())
       where = "The batches are taken at " + loop->first + ". ";
-    return insight("waits for data", "the step waits for data: " + text(all.time, all.count) + " a batch, " + share(all.time),
+    return insight("waits for data", "the step waits for data: " + how_long,
                    where + (workers_ == 0 ? std::string("Give the DataLoader workers (num_workers)")
                     : workers_ == 1 ? std::string("One worker is not enough: give the DataLoader more (num_workers)")
                                     : count_text(workers_) + " workers are not enough: give the DataLoader more") +

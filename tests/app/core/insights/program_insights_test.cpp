@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "app/core/insights/program_insights.h"
+#include "profiling/analysis/step_sample.h"
+#include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
 
 namespace ws::app {
@@ -57,7 +59,7 @@ TEST_F(Recorded, AStepThatWaitsForDataSaysWhoIsSlow) {
   }
   const Insight found = first();
   EXPECT_EQ(found.rule, "waits for data");
-  EXPECT_THAT(found.headline, HasSubstr("5.00 ms a batch, 50 % of the steps' time"));
+  EXPECT_THAT(found.headline, HasSubstr("5.00 ms, 50 % of a step"));
   EXPECT_THAT(found.why, HasSubstr("data.py:7 in __getitem__"));
   ASSERT_TRUE(found.place);
   EXPECT_EQ(found.place->span.op, wait);
@@ -119,6 +121,35 @@ TEST_F(Recorded, AWaitThatNoCallOfPythonNamesHasTheLineOfItsOp) {
   EXPECT_EQ(first().headline, "train.py:60 in main reads a value from the GPU: it waits 3.00 ms each time, 30 % of the steps' time");
 }
 
+// The wait that ends an epoch brings no batch. The card says what the split of a step says.
+TEST_F(Recorded, AWaitForDataIsAsLongAsInTheSplit) {
+  const OpTag wait = op("wait for data", "data", "train.py:22 in main");
+  for (int step = 0; step < 20; ++step) {
+    range(start(step), 3 * kMillisecond, wait);
+    if (step % 4 == 3) range(start(step) + 4 * kMillisecond, kMillisecond, wait);
+    range(start(step) + 7 * kMillisecond, 2 * kMillisecond, wait);  // the GPU works meanwhile
+  }
+  const StepSample split = sample_steps(trace, 0);
+  const auto parts = parts_of(split.parts);
+  const auto data = std::ranges::find(parts, PartKind::HostData, [](const auto& part) { return part.id.kind; });
+  ASSERT_NE(data, parts.end());
+  const double us = static_cast<double>(data->ns) * 1e-3 / static_cast<double>(split.parts.steps);
+  EXPECT_NEAR(us, 3250, 50);
+  EXPECT_EQ(first().headline, "the step waits for data: " + time_text(us) + ", 32 % of a step");
+}
+
+// Without steps, as where a model is only evaluated, there is no split.
+TEST_F(Recorded, WithoutStepsAWaitIsThatOfABatch) {
+  Trace recorded;
+  std::swap(trace, recorded);
+  const OpTag wait = op("wait for data", "data", "evaluate.py:22 in main");
+  for (int batch = 0; batch < 20; ++batch) {
+    range(start(batch), 3 * kMillisecond, wait);
+    add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(batch) + 6 * kMillisecond, 4 * kMillisecond, "gemm", kNoOp);
+  }
+  EXPECT_EQ(first().headline, "the step waits for data: 3.00 ms a batch, 30 % of the time");
+}
+
 // record --trace-window: calls and kernels are known in the windows only, here in every fifth step; ranges always.
 TEST_F(Recorded, SharesAreOfTheTracedTime) {
   Trace recorded;
@@ -139,7 +170,7 @@ TEST_F(Recorded, SharesAreOfTheTracedTime) {
   std::map<std::string, std::string> said;
   for (const Insight& insight : trace_insights(look_of(trace))) said[insight.rule] = insight.headline;
   EXPECT_EQ(said["waits by a line"], "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the traced time");
-  EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms a batch, 10 % of the traced time");
+  EXPECT_EQ(said["waits for data"], "the step waits for data: 1.00 ms, 10 % of a step");
   EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 40 % of the traced time");
   EXPECT_EQ(said["idle GPU"], "the GPU does nothing for 60 % of 40.00 ms");
   EXPECT_EQ(said["slowest gap"], "") << "nobody knows what was between two windows";

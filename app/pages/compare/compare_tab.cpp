@@ -72,6 +72,8 @@ QWidget* CompareTab::buildPicker() {
   swap->setToolTip(swap->accessibleName());
   for (QComboBox* combo : {baseline_box_, candidate_box_})
     combo->setMinimumWidth(170), combo->setPlaceholderText(tr("tick a second run"));
+  baseline_box_->setToolTip(tr("The run to compare with. The first letter, unless you choose another."));
+  candidate_box_->setToolTip(tr("The run that the answer is about."));
   row->addWidget(new QLabel(tr("Baseline"), box));
   row->addWidget(baseline_box_);
   row->addWidget(swap);
@@ -266,12 +268,11 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
   const auto still = [&](const QPointer<Run>& run) {
     return run && std::find(runs.begin(), runs.end(), run.data()) != runs.end();
   };
-  // People compare against the slower run, so it starts as the baseline.
+  // The first letter is the baseline, as the first file is for `warpscope-cli diff` and for reports.
   if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
     by_hand_ = false;
-    baseline_ = runs.size() > 1 ? runs[1] : nullptr;
-    candidate_ = runs.empty() ? nullptr : runs[0];
-    if (baseline_ && candidate_ && candidate_->stepUs() > baseline_->stepUs()) std::swap(baseline_, candidate_);
+    baseline_ = runs.size() > 1 ? runs[0] : nullptr;
+    candidate_ = runs.empty() ? nullptr : runs[baseline_ ? 1 : 0];
   }
   fillPickers();
   for (CurvePane* pane : {loss_, speed_}) pane->setRuns(runs);

@@ -114,6 +114,7 @@ class CompareTabTest : public QObject {
  private slots:
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void oneRunIsNotComparedWithItself();
+  void theFirstLetterIsTheBaseline();
   void theShownRunIsTheCandidate();
   void onlyRunsOfTheSameWorkAreRanked();
   void theHeadlineIsWholeAtAnyWidth();
@@ -145,6 +146,23 @@ void CompareTabTest::oneRunIsNotComparedWithItself() {
   QCOMPARE(tab.candidate(), before);
   QVERIFY(tab.baseline() && tab.baseline() != before);
   tab.setRuns({});
+}
+
+// Whichever is faster, as with `diff`: the first file there is the first run here.
+void CompareTabTest::theFirstLetterIsTheBaseline() {
+  for (const bool slow_first : {true, false}) {
+    const auto a = made("a", slow_first ? test::StepStyle::EagerDirect : test::StepStyle::GraphArena, 0),
+               b = made("b", slow_first ? test::StepStyle::GraphArena : test::StepStyle::EagerDirect, 1);
+    CompareTab tab;
+    tab.setRuns({a.get(), b.get()});
+    QCOMPARE(tab.baseline(), a.get());
+    QCOMPARE(tab.candidate(), b.get());
+    settle(tab);
+    QVERIFY(plain(tab.headline()->findChild<QLabel*>()->text()).contains(slow_first ? "faster" : "slower"));
+    tab.swapRuns();
+    QCOMPARE(tab.baseline(), b.get());
+    tab.setRuns({});
+  }
 }
 
 // The answer is about the run that the window shows, until the user chooses a pair.
@@ -405,10 +423,9 @@ void CompareTabTest::launchingStacksAreCompared() {
     }
     return ns * 1e-3 / steps;
   };
-  const double a = busy_us(*t.a), b = busy_us(*t.b);  // the slower one is the baseline
-  const bool swapped = std::abs(node("step").before * 1e-3 - a) > 0.01;
-  QVERIFY(std::abs(node("step").before * 1e-3 - (swapped ? b : a)) < 0.01);
-  QVERIFY(std::abs(node("step").ns * 1e-3 - (swapped ? a : b)) < 0.01);
+  const double a = busy_us(*t.a), b = busy_us(*t.b);
+  QVERIFY(std::abs(node("step").before * 1e-3 - a) < 0.01);
+  QVERIFY(std::abs(node("step").ns * 1e-3 - b) < 0.01);
   QVERIFY(node("Net.forward").ns > 0 && node("update").ns > 0);
   strip->setCurrentIndex(page);
   if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
@@ -428,7 +445,7 @@ void CompareTabTest::launchingStacksAreCompared() {
     for (int run = 0; run < 2; ++run) sums[run] += table.item(row, 3 + run)->text().remove(QChar(0x2009)).toDouble();
   }
   QVERIFY2(lines.contains("net.py:12 in Net.forward") && lines.contains("train.py:33 in update"), qPrintable(lines.join(", ")));
-  QVERIFY(std::abs(sums[0] - (swapped ? b : a)) < 0.5 && std::abs(sums[1] - (swapped ? a : b)) < 0.5);
+  QVERIFY(std::abs(sums[0] - a) < 0.5 && std::abs(sums[1] - b) < 0.5);
   compare_anew();
   QCOMPARE(groups->currentText(), QString("by line"));
   if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
@@ -478,7 +495,6 @@ void CompareTabTest::theCommandLineSaysTheSame() {
     const auto of_a = opened(files[a], 0), of_b = opened(files[b], 1);
     CompareTab tab;
     tab.setRuns({of_a.get(), of_b.get()});
-    tab.setPair(of_a.get(), of_b.get());
     settle(tab);
     const QStringList printed = said_by_diff(files[a], files[b]);
     QCOMPARE(printed.value(2), plain(tab.headline()->findChild<QLabel*>()->text()));

@@ -33,9 +33,17 @@ MemoryFilter by_driver(const Trace& trace) {
   };
 }
 
-// An arena reserves its block and allocates nothing in a step: its plan places everything.
+std::string live_text(const MemoryAccount& account) {
+  return account.planned() ? "planned" : bytes_text(static_cast<double>(account.history.peak_live));
+}
 std::string share_text(const MemoryAccount& account, const MemoryMoment& moment) {
-  return account.history.allocations == 0 ? "planned" : percent(moment.fragmentation());
+  return account.planned() ? "planned" : percent(moment.fragmentation());
+}
+
+std::string plan_text(const MemoryAccount& account) {
+  if (!account.planned()) return "";
+  return table_row("{}: reserves {} before the first step and allocates nothing while training. The plan places every buffer in it.",
+                   account.allocator, bytes_text(static_cast<double>(account.history.peak_reserved)));
 }
 
 std::string sizes_text(const std::vector<MemoryAccount>& accounts) {
@@ -161,7 +169,7 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
   for (const MemoryAccount& a : accounts) {
     const auto reserved = static_cast<double>(a.history.peak_reserved);
     text += table_row("{:>16.16} {:>11} {:>11} {:>12} {:>13} {:>12} {:>12}", a.allocator, a.history.allocations,
-                      a.history.frees, bytes_text(static_cast<double>(a.history.peak_live)),
+                      a.history.frees, live_text(a),
                       reserved > 0 ? bytes_text(reserved) : "–", share_text(a, a.at_peak), share_text(a, a.worst));
   }
   static constexpr const char* kCounters[] = {"pool used", "pool reserved", "device memory used"};
@@ -170,7 +178,7 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
       text += std::string(name) + ", at most: " + bytes_text(most) + "\n";
   if (!accounts.empty())
     text += "Fragmented: 1 - the largest free piece / all that is free, when most was live, and at worst.\n";
-  for (const MemoryAccount& account : accounts) text += gap_text(account);
+  for (const MemoryAccount& account : accounts) text += plan_text(account) + gap_text(account);
   for (const MemoryAccount& account : accounts)
     text += held_text(account);
   return text + sizes_text(accounts);

@@ -41,6 +41,8 @@ struct MemoryAccount {
   GroupBy held_by = GroupBy::Op;
   std::vector<MemoryHolder> held;  // at the peak; empty if no block has an op
   bool driver() const { return allocator == kDriver; }
+  // True for an arena: it tells of its block, not of what the plan places in it.
+  bool planned() const { return history.allocations == 0 && history.peak_reserved > 0; }
   static constexpr const char* kDriver = "driver";
 };
 

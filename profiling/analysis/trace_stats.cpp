@@ -130,7 +130,8 @@ StatsJson memory_json(const std::vector<MemoryAccount>& accounts) {
     for (const SizeBin& bin : a.sizes)
       sizes.push_back({{"from", bin.from}, {"to", bin.to}, {"count", bin.count}, {"bytes", bin.bytes}});
     list.push_back({{"allocator", a.allocator},
-                    {"peak_live", a.history.peak_live},
+                    {"peak_live", a.planned() ? StatsJson() : StatsJson(a.history.peak_live)},
+                    {"planned", a.planned()},
                     {"peak_reserved", a.history.peak_reserved},
                     {"fragmentation_at_peak", a.at_peak.fragmentation()},
                     {"fragmentation_at_worst", a.worst.fragmentation()},

@@ -557,6 +557,20 @@ TEST(RunStats, SayWhereAStepWentAndWhatLimitsAKernel) {
   EXPECT_EQ(to_text(run_stats(unknown)).find("occupancy"), std::string::npos) << "no guess about a card";
 }
 
+// An arena tells of its block only. "0 B live" would be wrong: the plan places buffers in it.
+TEST(RunStats, AnArenaIsPlanned) {
+  RunData run;
+  run.trace = std::move(MadeTrace(3).trace);
+  run.trace.memory_sources = {"arena"};
+  run.trace.drop_points();
+  run.trace.append_memory({10, 0x1000, 440'115, 0, 0, MemoryAction::Reserve, 0});
+  const TraceStats stats = run_stats(run);
+  const std::string text = to_text(stats);
+  EXPECT_NE(text.find("arena: reserves 429.8 KiB before the first step and allocates nothing while training."), std::string::npos) << text;
+  EXPECT_EQ(text.find(" 0 B"), std::string::npos) << text;
+  EXPECT_NE(to_json(stats).find("\"peak_live\": null"), std::string::npos) << to_json(stats);
+}
+
 TEST(AllocatorHistory, StaysExactWhenItGrowsCoarse) {
   AllocatorHistory history;
   for (uint32_t step = 1; step <= 10'000; ++step)

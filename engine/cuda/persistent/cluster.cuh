@@ -41,7 +41,7 @@ constexpr bool kBits = choice::activation == kRelu;
 
 constexpr int kPartialBytes = kBlocks * H * R * (choice::half_partials ? 2 : 4);
 constexpr int kSlopeBytes = kBits ? kBlocks * kMathWarps * R * 2 : kSlopes ? kBlocks * kMathWarps * R * 64 : 0;
-constexpr int kGradientBytes = B * OW * 4 + kSlopeBytes;
+constexpr int kGradientBytes = B * OW * (kHalves ? 2 : 4) + kSlopeBytes;
 constexpr int kOutputSteps = choice::output_steps, kGradientStride = choice::gradient_stride;
 constexpr int kTargets = kClasses ? 1 : O;  // numbers of a row's target
 constexpr int kHiddenBytes = B * kOwn * 4;
@@ -77,16 +77,20 @@ enum Barriers {
 struct Block {
   uint shared, rank;
   int cluster;
-  volatile int* verdicts;  // fp16, of even and odd steps: 1 + the last step with a gradient that is not finite
   Watch watch;
   WS_DEVICE uint at(int offset) const { return shared + static_cast<uint>(offset); }
   WS_DEVICE uint barrier(int i) const { return at(choice::at_barriers) + 8u * static_cast<uint>(i); }
   // W2, and b2 behind it. Where gradients are judged there are two copies: the weights of this step and of the next.
   WS_DEVICE uint output_weights(uint copy) const { return at(choice::at_w2) + (kJudges ? copy * kOutputBytes : 0); }
+  // fp16, for even and for odd steps: 1 + the last step with a gradient that is not finite.
+  WS_DEVICE uint verdict(int step) const { return at(choice::at_dead + 4 + 4 * (step & 1)); }
+  // For even and for odd steps: 1 + the last step in which a math warp gave up waiting. (ptxas repeats a barrier that
+  // returns this for all warps, instead of keeping the result.)
+  WS_DEVICE uint lost(int step) const { return at(choice::at_dead + 12 + 4 * (step & 1)); }
   // fp16: a warp says if one of its gradients of the step is not finite.
   WS_DEVICE void judge(int step, int lane, bool bad) const {
     if constexpr (!kJudges) return;
-    if (bad) verdicts[step & 1] = step + 1;
+    if (bad) store_u(verdict(step), static_cast<uint>(step + 1));
     __syncwarp();
     if (lane == 0) barrier_arrive(barrier(kJudged0 + (step & 1)));
   }
@@ -100,7 +104,7 @@ struct Block {
         break;
       }
     __syncwarp();
-    return verdicts[step & 1] == step + 1;
+    return load_u(verdict(step)) == static_cast<uint>(step + 1);
   }
   // The row of the batch that this block owns as number `row`.
   WS_DEVICE int own_row(int row) const { return first_row() + static_cast<int>(rank) + kBlocks * row; }
@@ -284,17 +288,24 @@ WS_DEVICE bool add_clusters(const Arguments& a, const Block& block, int step, bo
   return well;
 }
 
+// W2 as the first operand of the product that gives the gradients of a warp's hidden units.
+struct TurnedWeights {
+  uint v[2][4];  // of 16 bits: v[0] only
+};
+
 // ---- the middle: the owner's rows ----
 struct Middle {
   const Arguments& a;
   const Block& block;
   // A lane has one row. With four rows, two groups of lanes share each row: `part` tells which hidden units a lane has.
+  // Lane 8·row + u then has units u and u + 8.
   int warp, lane, g, t, row, part;
   bool valid;
-  float w2[2][4], w2t[2][4], bias[4];
+  float w2[2][4], bias[4];
+  TurnedWeights w2t;
 
   WS_DEVICE Middle(const Arguments& args, const Block& b, int w, int l)
-      : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(g & (R - 1)), part(R == 4 ? g >> 2 : 0) {
+      : a(args), block(b), warp(w), lane(l), g(l >> 2), t(l & 3), row(R == 4 ? g >> 1 : g), part(R == 4 ? g & 1 : 0) {
     valid = block.own_row(row) < a.batch;
   }
 
@@ -317,9 +328,14 @@ struct Middle {
     const uint w = block.output_weights(copy) + 64u * static_cast<uint>(warp) + 4u * static_cast<uint>(g);
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
-      const int first = kPasses == 3 ? 4 * t + 2 * k : 8 * k + t, second = kPasses == 3 ? first + 1 : first + 4;
-      w2t[k][0] = load_f(w + first * kW2Stride * 4), w2t[k][1] = load_f(w + first * kW2Stride * 4 + 32);
-      w2t[k][2] = load_f(w + second * kW2Stride * 4), w2t[k][3] = load_f(w + second * kW2Stride * 4 + 32);
+      const int first = kPasses == 3 ? 4 * t + 2 * k : kHalves ? 8 * k + 2 * t : 8 * k + t;
+      const int second = kPasses == 3 || kHalves ? first + 1 : first + 4;
+      const float a = load_f(w + first * kW2Stride * 4), b = load_f(w + first * kW2Stride * 4 + 32);
+      const float c = load_f(w + second * kW2Stride * 4), d = load_f(w + second * kW2Stride * 4 + 32);
+      if constexpr (kHalves)
+        w2t.v[0][2 * k] = half_pair(a, c), w2t.v[0][2 * k + 1] = half_pair(b, d);
+      else
+        w2t.v[k][0] = bits(a), w2t.v[k][1] = bits(b), w2t.v[k][2] = bits(c), w2t.v[k][3] = bits(d);
     }
   }
 
@@ -361,8 +377,8 @@ struct Middle {
     for (int i = 0; i < 2; ++i) {
       const float a0 = upper ? sum[i][2] : sum[i][0], a1 = upper ? sum[i][3] : sum[i][1];
       const float b0 = upper ? sum[i][0] : sum[i][2], b1 = upper ? sum[i][1] : sum[i][3];
-      const float c0 = a0 + __shfl_xor_sync(~0u, b0, 8), c1 = a1 + __shfl_xor_sync(~0u, b1, 8);
-      z[i] = (odd ? c1 : c0) + __shfl_xor_sync(~0u, odd ? c0 : c1, 4);
+      const float c0 = a0 + __shfl_xor_sync(~0u, b0, 16), c1 = a1 + __shfl_xor_sync(~0u, b1, 16);
+      z[i] = (odd ? c1 : c0) + __shfl_xor_sync(~0u, odd ? c0 : c1, 8);
     }
   }
   WS_DEVICE void add_partials_of_eight_rows(float (&z)[kValues]) const {
@@ -388,7 +404,7 @@ struct Middle {
   // Collects the values of units t + 4i from this lane and, with four rows, from its partner.
   WS_DEVICE void gather(const float (&mine)[kValues], float (&all)[4]) const {
     if constexpr (R == 4) {
-      const float first = __shfl_xor_sync(~0u, mine[0], 16), second = __shfl_xor_sync(~0u, mine[1], 16);
+      const float first = __shfl_xor_sync(~0u, mine[0], 4), second = __shfl_xor_sync(~0u, mine[1], 4);
       all[0] = part ? first : mine[0], all[1] = part ? mine[0] : first;
       all[2] = part ? second : mine[1], all[3] = part ? mine[1] : second;
     } else {
@@ -402,15 +418,14 @@ struct Middle {
       uint word[kValues];
 #pragma unroll
       for (int i = 0; i < kValues; ++i) word[i] = __ballot_sync(~0u, h[i] > 0.f);
-      if (lane >= kBlocks) return;
-      const uint to = static_cast<uint>(lane), base = in_block(block.shared, to) - block.shared;
+      const uint to = static_cast<uint>(lane) % kBlocks, base = in_block(block.shared, to) - block.shared;
       const uint place_of_owner = block.rank ^ to;
       const uint where = base + block.at(choice::at_slopes) + (warp * kBlocks + place_of_owner) * (R * 2);
       const uint barrier = base + block.barrier(kGradients);
       if constexpr (R == 4)
-        send2(where, barrier, word[0], word[1]);
+        send2_if(lane < kBlocks, where, barrier, word[0], word[1]);
       else
-        send4(where, barrier, word[0], word[1], word[kValues - 2], word[kValues - 1]);
+        send4_if(lane < kBlocks, where, barrier, word[0], word[1], word[kValues - 2], word[kValues - 1]);
     }
     if constexpr (kSlopes) {
       float mine[kValues], slope[4];
@@ -449,9 +464,8 @@ struct Middle {
     }
   }
 
-  // Computes z of this lane's row for outputs 4t.., summed over all hidden units. Returns true if a warp gave up
-  // waiting: then all warps leave after this step.
-  WS_DEVICE bool output_sums(const float (&h)[kValues], float (&z)[4], bool alive) const {
+  // Computes z of this lane's row for outputs 4t.., summed over all hidden units.
+  WS_DEVICE void output_sums(const float (&h)[kValues], float (&z)[4]) const {
     float c[4] = {0, 0, 0, 0};
     if constexpr (R == 4) {
       multiply(c, w2[0], part ? 0.f : h[0], part ? 0.f : h[1]);
@@ -460,19 +474,19 @@ struct Middle {
       multiply(c, w2[0], h[0], h[1]);
       multiply(c, w2[1], h[kValues - 2], h[kValues - 1]);
     }
-    // Rows of 64 bytes. Every second pair of rows has its halves swapped, to avoid bank conflicts.
+    // Rows of 64 bytes. Every second pair of rows has its halves swapped, to avoid bank conflicts. With four rows, every
+    // second warp swaps the rows of a pair, too.
     const uint sums = block.at(choice::at_sums);
     if constexpr (R == 4) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) c[i] += __shfl_xor_sync(~0u, c[i], 2);
-    }
-    if (R == 8 || t < 2) {
+      const uint mine = sums + warp * (R * 64) + (t ^ (warp & 1)) * 64, half = (t >> 1) * 32;
+      store_f(mine + (g * 4 ^ half), c[0] + c[1]), store_f(mine + (32 + g * 4 ^ half), c[2] + c[3]);
+    } else {
       const uint mine = sums + warp * (R * 64) + 2 * t * 64, half = (t & 1) * 32;
       store_f(mine + (g * 4 ^ half), c[0]), store_f(mine + 64 + (g * 4 ^ half), c[1]);
       store_f(mine + (32 + g * 4 ^ half), c[2]), store_f(mine + 64 + (32 + g * 4 ^ half), c[3]);
     }
-    const bool lost = warps_meet_any(1, kMathThreads, !alive);
-    const uint from = sums + part * (R * 64) + row * 64 + (t * 16 ^ (row >> 1 & 1) * 32);
+    warps_meet(1, kMathThreads);
+    const uint from = sums + part * (R * 64) + (row ^ part) * 64 + (t * 16 ^ (row >> 1 & 1) * 32);
 #pragma unroll
     for (int i = 0; i < 4; ++i) z[i] = 0.f;
 #pragma unroll
@@ -482,21 +496,26 @@ struct Middle {
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (R == 4) z[i] += __shfl_xor_sync(~0u, z[i], 16);
+      if (R == 4) z[i] += __shfl_xor_sync(~0u, z[i], 4);
       z[i] += bias[i];
     }
-    return lost;
   }
 
+  // Values of 16 bits are rounded when they are sent.
+  WS_DEVICE static float operand(float d) { return kHalves ? d : rounded(d); }
   WS_DEVICE void send_gradient(const float (&d)[4]) const {
     constexpr int targets = kBlocks / kMathWarps;
-    if (4 * t >= OW) return;
 #pragma unroll
     for (int k = 0; k < targets / kHalfRows; ++k) {
       const uint to = static_cast<uint>(warp * targets + k * kHalfRows + part);
       const uint base = in_block(block.shared, to) - block.shared;
-      send4(base + block.at(choice::at_gradients) + t * kGradientStride + column_of(static_cast<int>(block.rank ^ to), row) * 16,
-            base + block.barrier(kGradients), bits(d[0]), bits(d[1]), bits(d[2]), bits(d[3]));
+      const uint column = block.at(choice::at_gradients) + column_of(static_cast<int>(block.rank ^ to), row) * 16;
+      if constexpr (kHalves)
+        send2_if(4 * t < OW, base + column + (t >> 1) * kGradientStride + (t & 1) * 8, base + block.barrier(kGradients),
+                 half_pair(d[0], d[1]), half_pair(d[2], d[3]));
+      else
+        send4_if(4 * t < OW, base + column + t * kGradientStride, base + block.barrier(kGradients), bits(d[0]), bits(d[1]),
+                 bits(d[2]), bits(d[3]));
     }
   }
 
@@ -507,51 +526,48 @@ struct Middle {
     for (int i = 0; i < kValues; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
     send_slopes(z, exact);
   }
+  // Returns true if a math warp gave up waiting: then all of them leave.
   WS_DEVICE bool run(int step, const float (&h)[kValues], float gradient_scale, bool alive) {
+    if (!alive) store_u(block.lost(step), static_cast<uint>(step + 1));
     float z[4], d[4];
     int label = 0;
     if constexpr (kClasses) label = static_cast<int>(load_u(block.target(step, row, 0)));
-    const bool lost = output_sums(h, z, alive);
+    output_sums(h, z);
+    const bool lost = load_u(block.lost(step)) == static_cast<uint>(step + 1);
     if (warp == kMathWarps - 1 && part == 0)
       store_f4(block.at(choice::at_outputs) + row * 64 + t * 16, z[0], z[1], z[2], z[3]);
     __syncwarp();
     send_hidden(h);
     if constexpr (kClasses) {
-      const float top = top_of(z, t);
-      const float sum = exp_sum(z, top, t, d);
-      const float factor = choice::precision == kFp32 ? gradient_scale / sum : __fdividef(gradient_scale, sum);
+      const float top = top_of(z);
+      const float sum = exp_sum(z, top, d);
+      const float factor = choice::precision == kFp32 ? gradient_scale / sum : gradient_scale * inverse_of(sum);
 #pragma unroll
       for (int i = 0; i < 4; ++i)
-        d[i] = valid ? rounded(d[i] * factor - (4 * t + i == label ? gradient_scale : 0.f)) : 0.f;
+        d[i] = valid ? operand(d[i] * factor - (4 * t + i == label ? gradient_scale : 0.f)) : 0.f;
     } else {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const bool is = valid && 4 * t + i < O;
         const float target = is ? load_f(block.target(step, row, 4 * t + i)) : 0.f;
-        d[i] = is ? rounded((z[i] - target) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
+        d[i] = is ? operand((z[i] - target) * 2.f * gradient_scale / static_cast<float>(O)) : 0.f;
       }
     }
     send_gradient(d);
     return lost;
   }
-  // The largest output of a row; its outputs lie in four lanes.
-  WS_DEVICE static float top_of(const float (&z)[4], int t) {
-    float top = __int_as_float(0xff800000);  // minus infinity
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      if (4 * t + i < O) top = fmaxf(top, z[i]);
-    top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
-    return fmaxf(top, __shfl_xor_sync(~0u, top, 2));
+  // The largest output of a row. Its outputs lie in four lanes; outputs beyond the last are minus infinity.
+  WS_DEVICE static float top_of(const float (&z)[4]) {
+    const float top = fmaxf(fmaxf(z[0], z[1]), fmaxf(z[2], z[3]));
+    const float a = __shfl_xor_sync(~0u, top, 1), b = __shfl_xor_sync(~0u, top, 2), c = __shfl_xor_sync(~0u, top, 3);
+    return fmaxf(fmaxf(top, a), fmaxf(b, c));
   }
-  WS_DEVICE static float exp_sum(const float (&z)[4], float top, int t, float (&each)[4]) {
-    float sum = 0.f;
+  WS_DEVICE static float exp_sum(const float (&z)[4], float top, float (&each)[4]) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      each[i] = 4 * t + i < O ? exp_of(z[i] - top) : 0.f;
-      sum += each[i];
-    }
-    sum += __shfl_xor_sync(~0u, sum, 1);
-    return sum + __shfl_xor_sync(~0u, sum, 2);
+    for (int i = 0; i < 4; ++i) each[i] = exp_of(z[i] - top);
+    const float sum = (each[0] + each[1]) + (each[2] + each[3]);
+    const float a = __shfl_xor_sync(~0u, sum, 1), b = __shfl_xor_sync(~0u, sum, 2), c = __shfl_xor_sync(~0u, sum, 3);
+    return (sum + a) + (b + c);
   }
 };
 
@@ -564,7 +580,7 @@ WS_DEVICE void note_loss(const Arguments& a, const Block& block, int step, int l
   if constexpr (kClasses) {
     const int label = static_cast<int>(load_u(block.target(step, row, 0)));
     float each[4];
-    const float top = Middle::top_of(z, t), sum = Middle::exp_sum(z, top, t, each);
+    const float top = Middle::top_of(z), sum = Middle::exp_sum(z, top, each);
     int best = O;
 #pragma unroll
     for (int i = 3; i >= 0; --i) {
@@ -640,13 +656,13 @@ struct BigLayer : InputWeights {
     multiply_half(first, weights, low, rows, rest);
     multiply_half(second, weights, low, rows + half, rest + half);
     wgmma_wait<1>();
-    if (sends) send_partials(first, 0, warp);
+    send_partials(sends, first, 0, warp);
     wgmma_wait<0>();
-    if (sends) send_partials(second, 1, warp);
+    send_partials(sends, second, 1, warp);
   }
 
   // Sends hidden units `hidden` and `hidden` + 8 of the R rows of each owner in this half of the places.
-  WS_DEVICE void send_partials(const float (&sums)[B / 4], int half, int warp) const {
+  WS_DEVICE void send_partials(bool sends, const float (&sums)[B / 4], int half, int warp) const {
     const uint inbox = block.at(choice::at_partials) + block.rank * choice::partials_each;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -658,16 +674,16 @@ struct BigLayer : InputWeights {
         for (int second = 0; second < 2; ++second)
 #pragma unroll
           for (int row = 0; row < R; row += 4)
-            send4(base + inbox + (hidden + 8 * second) * R * 4 + row * 4, barrier, bits(sum(row, second)),
+            send4_if(sends, base + inbox + (hidden + 8 * second) * R * 4 + row * 4, barrier, bits(sum(row, second)),
                   bits(sum(row + 1, second)), bits(sum(row + 2, second)), bits(sum(row + 3, second)));
       } else if constexpr (R == 4) {
-        send4(base + inbox + warp * 128 + g * 16, barrier, fp16_pair_limited(sum(0, 0), sum(1, 0)),
+        send4_if(sends, base + inbox + warp * 128 + g * 16, barrier, fp16_pair_limited(sum(0, 0), sum(1, 0)),
               fp16_pair_limited(sum(2, 0), sum(3, 0)), fp16_pair_limited(sum(0, 1), sum(1, 1)),
               fp16_pair_limited(sum(2, 1), sum(3, 1)));
       } else {
 #pragma unroll
         for (int second = 0; second < 2; ++second)
-          send4(base + inbox + (hidden + 8 * second) * 16, barrier, fp16_pair_limited(sum(0, second), sum(1, second)),
+          send4_if(sends, base + inbox + (hidden + 8 * second) * 16, barrier, fp16_pair_limited(sum(0, second), sum(1, second)),
                 fp16_pair_limited(sum(2, second), sum(3, second)), fp16_pair_limited(sum(4, second), sum(5, second)),
                 fp16_pair_limited(sum(6, second), sum(7, second)));
       }
@@ -698,59 +714,79 @@ struct BigLayer : InputWeights {
   }
   WS_DEVICE void apply_slopes(int tile, const Slopes& s, float (&c)[4]) const {
     const int row = column_row(tile, 2 * t);
-    const uint bit = R == 4 ? 1u << ((g >> 2) * 16 + row * 4 + (g & 3)) : 1u << (row * 4 + (g & 3));
+    const uint bit = R == 4 ? 1u << (8 * row + g) : 1u << (4 * row + (g & 3));
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       if constexpr (kBits) c[k] = s.word[k] & bit ? c[k] : 0.f;
       if constexpr (kSlopes) c[k] *= __uint_as_float(s.word[k]);
     }
   }
+  // Slopes of relu as masks for pairs of 16 bits. `words`: the bits of R tiles, whose places in the words differ by row
+  // only. First they are moved so that the bit of each row is the sign of a byte, with eight rows that of two rows.
+  WS_DEVICE void align_bits(Slopes& words) const {
+#pragma unroll
+    for (uint& word : words.word) word <<= R == 4 ? 7 - g : 3 - (g & 3);
+  }
+  template <int Row>
+  WS_DEVICE static uint pair_mask(uint low, uint high) {
+    constexpr uint byte = R == 4 ? Row : Row / 2, shift = R == 8 && Row % 2 == 0 ? 4 : 0;
+    return signs_of_bytes<(8 + byte) * 0x11 + (12 + byte) * 0x1100>(low << shift, high << shift);
+  }
+  template <int Row>
+  WS_DEVICE static void mask_pairs(const Slopes& words, uint& first, uint& second) {
+    first &= pair_mask<Row>(words.word[0], words.word[1]);
+    second &= pair_mask<Row>(words.word[2], words.word[3]);
+  }
+  template <int Row = 0>
+  WS_DEVICE static void mask_rows(int tile, const Slopes& words, Operand& dz) {
+    if constexpr (Row < R) {
+      const int j = tile + Row;
+      mask_pairs<Row>(words, dz.v[j / 2][2 * (j & 1)], dz.v[j / 2][2 * (j & 1) + 1]);
+      mask_rows<Row + 1>(tile, words, dz);
+    }
+  }
 
   // Computes dz1 of this warp's sixteen units for all rows, as the register operand of the backward product. Returns
   // true if a value is not finite in fp16.
-  WS_DEVICE bool hidden_gradient(const float (&w2t)[2][4], int warp, Operand& high, Operand& low) const {
+  WS_DEVICE bool hidden_gradient(const TurnedWeights& w2t, int warp, Operand& high, Operand& low) const {
     float c[B / 8][4];  // the products of W2 and the gradients, then dz1
-    uint check[4] = {};
-    constexpr int together = kPasses == 3 ? 4 : B / 8;  // tiles at a time: first all loads, then all products
     if constexpr (kPasses != 3) begin_on_tensor_cores(w2t, c);
-    // fp16: each thread looks at a part of the outputs' gradients. Spare threads repeat the last part, because a branch here
-    // makes the step 0.04 µs slower on an H100.
-    constexpr int quads = B * OW / 4, looks = kJudges ? (quads + kMathThreads - 1) / kMathThreads : 1;
-    float4 outputs[looks];
-    if constexpr (kJudges)
+    if constexpr (kHalves && kBits) {
+      Slopes words[B / 8 / R];
 #pragma unroll
-      for (int k = 0; k < looks; ++k) {
-        const int i = min(32 * warp + lane + k * kMathThreads, quads - 1);
-        outputs[k] = load_f4(block.at(choice::at_gradients) + i / B * kGradientStride + i % B * 16);
-      }
+      for (int i = 0; i < B / 8 / R; ++i) words[i] = load_slopes(warp, i * R), align_bits(words[i]);
+      wgmma_wait<0>();
 #pragma unroll
-    for (int first = 0; first < B / 8; first += together) {
-      Slopes slopes[together];
-      if constexpr (kPasses == 3) multiply_by_output_weights(w2t, first, c);
+      for (int j = 0; j < B / 8; ++j) operand_of(j, c[j], high, low);
 #pragma unroll
-      for (int j = 0; j < together; ++j) slopes[j] = load_slopes(warp, first + j);
-      if constexpr (kPasses != 3) wgmma_wait<0>();
+      for (int i = 0; i < B / 8 / R; ++i) mask_rows(i * R, words[i], high);
+    } else {
+      constexpr int together = kPasses == 3 ? 4 : B / 8;  // tiles at a time: first all loads, then all products
 #pragma unroll
-      for (int j = 0; j < together; ++j) {
-        const int tile = first + j;
-        apply_slopes(tile, slopes[j], c[tile]);
-        operand_of(tile, c[tile], high, low);
-        if constexpr (kJudges) {
-          // Zero times a value that is not finite is NaN, and NaN stays in every further sum.
-          add_zero_times(check[2 * (j & 1)], high.v[tile / 2][2 * (j & 1)]);
-          add_zero_times(check[2 * (j & 1) + 1], high.v[tile / 2][2 * (j & 1) + 1]);
+      for (int first = 0; first < B / 8; first += together) {
+        Slopes slopes[together];
+        if constexpr (kPasses == 3) multiply_by_output_weights(w2t, first, c);
+#pragma unroll
+        for (int j = 0; j < together; ++j) slopes[j] = load_slopes(warp, first + j);
+        if constexpr (kPasses != 3) wgmma_wait<0>();
+#pragma unroll
+        for (int j = 0; j < together; ++j) {
+          apply_slopes(first + j, slopes[j], c[first + j]);
+          operand_of(first + j, c[first + j], high, low);
         }
       }
     }
     if constexpr (!kJudges) return false;
-    float sum = 0.f;
+    // Zero times a value that is not finite is NaN, and NaN stays in every further sum.
+    uint check[4] = {};
 #pragma unroll
-    for (const float4& d : outputs) sum += fabsf(d.x) + fabsf(d.y) + fabsf(d.z) + fabsf(d.w);
-    const bool bad = !(sum < 1e7f);  // 16 finite values of fp16 at most
-    return bad || ((check[0] | check[1] | check[2] | check[3]) & 0x7fff7fffu) != 0;
+    for (int s = 0; s < kBackwardSteps; ++s)
+#pragma unroll
+      for (int k = 0; k < 4; ++k) add_zero_times(check[k], high.v[s][k]);
+    return ((check[0] | check[1] | check[2] | check[3]) & 0x7fff7fffu) != 0;
   }
   // Four tiles from `first` on: first all loads, then all products.
-  WS_DEVICE void multiply_by_output_weights(const float (&w2t)[2][4], int first, float (&c)[B / 8][4]) const {
+  WS_DEVICE void multiply_by_output_weights(const TurnedWeights& w2t, int first, float (&c)[B / 8][4]) const {
     float4 d[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
@@ -761,18 +797,21 @@ struct BigLayer : InputWeights {
       for (int k = 0; k < 4; ++k) c[first + j][k] = 0.f;
     }
 #pragma unroll
-    for (int j = 0; j < 4; ++j) multiply(c[first + j], w2t[0], d[j].x, d[j].y);
+    for (int k = 0; k < 2; ++k) {
+      const float w[4] = {__uint_as_float(w2t.v[k][0]), __uint_as_float(w2t.v[k][1]), __uint_as_float(w2t.v[k][2]),
+                          __uint_as_float(w2t.v[k][3])};
 #pragma unroll
-    for (int j = 0; j < 4; ++j) multiply(c[first + j], w2t[1], d[j].z, d[j].w);
+      for (int j = 0; j < 4; ++j) multiply(c[first + j], w, k ? d[j].z : d[j].x, k ? d[j].w : d[j].y);
+    }
   }
-  WS_DEVICE void begin_on_tensor_cores(const float (&w2t)[2][4], float (&c)[B / 8][4]) const {
+  WS_DEVICE void begin_on_tensor_cores(const TurnedWeights& w2t, float (&c)[B / 8][4]) const {
     float (&sums)[B / 2] = reinterpret_cast<float (&)[B / 2]>(c);
     const ulong gradients = matrix(block.at(choice::at_gradients), kGradientStride, 128);
     stores_for_tensor_cores();
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < kOutputSteps; ++k)
-      hidden_product(sums, bits(w2t[k][0]), bits(w2t[k][1]), bits(w2t[k][2]), bits(w2t[k][3]),
+    for (int k = 0; k < (kHalves ? 1 : kOutputSteps); ++k)
+      hidden_product(sums, w2t.v[k][0], w2t.v[k][1], w2t.v[k][2], w2t.v[k][3],
                      gradients + ((2 * k * kGradientStride) >> 4), k > 0);
     wgmma_commit();
   }
@@ -928,18 +967,21 @@ struct SmallLayer {
   WS_DEVICE void store() {
     each([](float& value, float* to) { *to = value; });
   }
+  WS_DEVICE float gradient(int output, int column) const {
+    const uint from = block.at(choice::at_gradients) + column * 16;
+    if constexpr (kHalves) return from_half(load_half(from + (output >> 3) * kGradientStride + (output & 7) * 2));
+    return output < OW ? load_f(from + (output >> 2) * kGradientStride + (output & 3) * 4) : 0.f;
+  }
   // Computes the gradients of all outputs for this block's hidden units. Each warp sums a quarter of the batch.
-  WS_DEVICE void sum_quarter() const {
+  // Returns true if a gradient of the outputs is not finite.
+  WS_DEVICE bool sum_quarter() const {
     float c[4] = {0, 0, 0, 0}, e[4] = {0, 0, 0, 0};
     const float one = 1.f;
 #pragma unroll
     for (int k = 0; k < B / 32; ++k) {
       const int column = warp * (B / 4) + 8 * k + t;
-      const uint d = block.at(choice::at_gradients) + (g >> 2) * kGradientStride + column * 16 + (g & 3) * 4;
       const uint h = block.at(choice::at_hidden) + column * kOwn * 4 + ((g & 3) * kSend + (kSend == 2 ? g >> 2 : 0)) * 4;
-      const bool more = OW > 8 + 4 * (g >> 2);
-      const float dz[4] = {g < OW ? load_f(d) : 0.f, more ? load_f(d + 2 * kGradientStride) : 0.f,
-                           g < OW ? load_f(d + 64) : 0.f, more ? load_f(d + 2 * kGradientStride + 64) : 0.f};
+      const float dz[4] = {gradient(g, column), gradient(g + 8, column), gradient(g, column + 4), gradient(g + 8, column + 4)};
       multiply(c, dz, load_f(h), load_f(h + 16 * kOwn));
       multiply(e, dz, one, one);
     }
@@ -947,6 +989,7 @@ struct SmallLayer {
     store_f(to + 8 * t, c[0]), store_f(to + 8 * t + 4, c[1]);
     store_f(to + 384 + 8 * t, c[2]), store_f(to + 384 + 8 * t + 4, c[3]);
     if (t == 0) store_f(to + 32, e[0]), store_f(to + 416, e[2]);
+    return !(fabsf(e[0]) + fabsf(e[2]) < 1e30f);  // sums of finite values of fp16 are much smaller
   }
   WS_DEVICE float sum_of(int o, int column) const {
     const uint from = block.at(choice::at_small) + o * 48 + column * 4;
@@ -994,11 +1037,16 @@ WS_DEVICE void prepare_block(const Arguments& a, const Block& block, float* memo
   float* w2 = memory + choice::at_w2 / 4;
   for (int i = static_cast<int>(threadIdx.x); i < O * choice::hidden; i += kThreads)
     w2[i % O * kW2Stride + i / O] = rounded(a.layers[1].w[i]);
-  if (choice::bias && threadIdx.x < O) w2[kW2Bytes / 4 + threadIdx.x] = a.layers[1].b[threadIdx.x];
+  if (threadIdx.x < 16) {
+    const int o = static_cast<int>(threadIdx.x);
+    // An output that does not exist has the logit minus infinity.
+    const float b = o >= O ? (kClasses ? __int_as_float(0xff800000) : 0.f) : choice::bias ? a.layers[1].b[o] : 0.f;
+    for (int copy = 0; copy < (kJudges ? 2 : 1); ++copy) w2[(copy * kOutputBytes + kW2Bytes) / 4 + o] = b;
+  }
   if (threadIdx.x == 0) {
     for (int i = kPartials; i <= kWeights; ++i) barrier_init(block.barrier(i), 1);
     for (int i = 0; i < 2; ++i) {
-      barrier_init(block.barrier(kJudged0 + i), kMathWarps);
+      barrier_init(block.barrier(kJudged0 + i), kMathWarps + 4);
       barrier_init(block.barrier(kRows0 + i), 128);
       barrier_init(block.barrier(kTurned0 + i), 128);
       barrier_init(block.barrier(kFree0 + i), kMathWarps);
@@ -1042,7 +1090,7 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     float z[kValues], h[kValues];
     middle.add_partials(z);
     middle.activate(z, h);
-    const bool lost = middle.run(s, h, scaling.scale * per_row, alive);
+    if (middle.run(s, h, scaling.scale * per_row, alive)) break;
     if (warp == kMathWarps - 1) note_loss(a, block, s, lane);
     if (leads && alive) barrier_expect(block.barrier(kPartials), kPartialBytes);
     stamps.begin(s, kPartWait, kWaitGradients);
@@ -1069,8 +1117,6 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     wgmma_commit();
     const bool skip = block.is_bad(s, alive);
     wgmma_wait<0>();
-    __syncwarp();
-    if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
     if constexpr (kClusters > 1) {
       stamps.begin(s, kPartWait, kWaitSums);
       alive &= GradientExchange(a, block, s).run(sums);
@@ -1078,8 +1124,9 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     stamps.begin(s, kPartUpdate, 0);
     const StepFactors factors = step_factors(a, rate, scaling.inverse_of_scale(), a.first_step + s);
     if (!skip) layer.move_weights(sums, factors);
+    __syncwarp();
+    if (lane == 0) barrier_arrive(block.barrier(kFree0 + (s & 1)));
     if constexpr (kJudges) scaling.decide(skip), copy ^= skip ? 0u : 1u;
-    if (lost) break;
   }
   stamps.end(a.steps);
   if (block.cluster == 0 && !*block.watch.dead) layer.store();
@@ -1116,7 +1163,7 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
     stamps.begin(s, kPartWait, kWaitHidden);
     alive &= wait(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
     stamps.begin(s, kPartBackward, 1);
-    layer.sum_quarter();
+    block.judge(s, lane, layer.sum_quarter());
     const bool lost = warps_meet_any(2, 128, !alive);
     if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
     stamps.begin(s, kPartUpdate, 1);
@@ -1155,7 +1202,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   const Block block{static_cast<uint>(kept(static_cast<int>(shared_address(memory)))),
                     static_cast<uint>(kept(static_cast<int>(cluster_rank()))),
                     kClusters == 1 ? 0 : kept(static_cast<int>(blockIdx.x) / kBlocks),
-                    reinterpret_cast<volatile int*>(memory + choice::at_dead) + 1,
                     {reinterpret_cast<volatile int*>(memory + choice::at_dead), a.limit, a.fault}};
   prepare_block(a, block, reinterpret_cast<float*>(memory));
   LossScaling scaling;

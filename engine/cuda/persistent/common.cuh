@@ -33,6 +33,11 @@ WS_DEVICE uint load_u(uint a) {
   asm volatile("ld.shared.b32 %0,[%1];" : "=r"(v) : "r"(a) : "memory");
   return v;
 }
+WS_DEVICE uint load_half(uint a) {
+  unsigned short v;
+  asm volatile("ld.shared.b16 %0,[%1];" : "=h"(v) : "r"(a) : "memory");
+  return v;
+}
 WS_DEVICE float4 load_f4(uint a) {
   float4 v;
   asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3},[%4];" : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w) : "r"(a) : "memory");
@@ -44,6 +49,7 @@ WS_DEVICE uint4 load_u4(uint a) {
   return v;
 }
 WS_DEVICE void store_f(uint a, float v) { asm volatile("st.shared.f32 [%0],%1;" ::"r"(a), "f"(v) : "memory"); }
+WS_DEVICE void store_u(uint a, uint v) { asm volatile("st.shared.b32 [%0],%1;" ::"r"(a), "r"(v) : "memory"); }
 WS_DEVICE void store_f4(uint a, float x, float y, float z, float w) {
   asm volatile("st.shared.v4.f32 [%0],{%1,%2,%3,%4};" ::"r"(a), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
 }
@@ -90,6 +96,21 @@ WS_DEVICE void send4(uint a, uint barrier, uint x, uint y, uint z, uint w) {
   asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];" ::"r"(a),
                "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
                : "memory");
+}
+// The same if a condition holds, without a branch.
+WS_DEVICE void send2_if(bool sends, uint a, uint barrier, uint x, uint y) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.u32 p, %4, 0;\n"
+      "@p st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1,%2}, [%3];\n}" ::"r"(a),
+      "r"(x), "r"(y), "r"(barrier), "r"(static_cast<uint>(sends))
+      : "memory");
+}
+WS_DEVICE void send4_if(bool sends, uint a, uint barrier, uint x, uint y, uint z, uint w) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.u32 p, %6, 0;\n"
+      "@p st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];\n}" ::"r"(a),
+      "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "r"(static_cast<uint>(sends))
+      : "memory");
 }
 WS_DEVICE void barrier_init(uint a, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(a), "r"(arrivals) : "memory");
@@ -430,9 +451,19 @@ WS_DEVICE float fp16_low(uint pair) {
   asm("{.reg .b16 l,h;\nmov.b32 {l,h},%1;\ncvt.f32.f16 %0,l;\n}" : "=f"(v) : "r"(pair));
   return v;
 }
+// The value of 16 bits in the low half of a word.
+WS_DEVICE float from_half(uint low) { return choice::precision == kBf16 ? __uint_as_float(low << 16) : fp16_low(low); }
 WS_DEVICE float fp16_high(uint pair) {
   float v;
   asm("{.reg .b16 l,h;\nmov.b32 {l,h},%1;\ncvt.f32.f16 %0,h;\n}" : "=f"(v) : "r"(pair));
+  return v;
+}
+// Returns a byte of ones or zeros for each of the bytes that Select names, by their sign. `Select` has 4 bits for each: 8
+// and the number of a byte of the first or, from 4 on, of the second word.
+template <uint Select>
+WS_DEVICE uint signs_of_bytes(uint first, uint second) {
+  uint v;
+  asm("prmt.b32 %0, %1, %2, %3;" : "=r"(v) : "r"(first), "r"(second), "n"(Select));
   return v;
 }
 WS_DEVICE void add_zero_times(uint& sum, uint pair) {
@@ -480,7 +511,17 @@ WS_DEVICE void multiply(float (&c)[4], const float (&a)[4], float b0, float b1) 
 }
 
 // ---- functions ----
-WS_DEVICE float exp_of(float x) { return choice::precision == kFp32 ? expf(x) : __expf(x); }
+WS_DEVICE float exp_of(float x) {
+  if constexpr (choice::precision == kFp32) return expf(x);
+  float v;  // unlike __expf, results below 1.2e-38 become zero
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x * 1.4426950408889634f));
+  return v;
+}
+WS_DEVICE float inverse_of(float x) {
+  float v;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(v) : "f"(x));
+  return v;
+}
 WS_DEVICE float log_of(float x) { return choice::precision == kFp32 ? logf(x) : __logf(x); }
 
 WS_DEVICE float tanh_of(float z) {

@@ -101,7 +101,7 @@ std::string wgmma_functions(const Placement& placement) {
     products = grid_products(placement);
   else if (placement.residency == Residency::Cluster)
     products = wgmma_function("forward_product", batch / 2, precision, false) +
-               wgmma_function("hidden_product", batch, Precision::Tf32, false) +
+               wgmma_function("hidden_product", batch, halves ? precision : Precision::Tf32, false) +
                wgmma_function("backward_product", inputs(), precision, halves);
   else
     products = wgmma_function("forward_product", batch, precision, false) +

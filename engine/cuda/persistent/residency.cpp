@@ -148,7 +148,7 @@ void share_cluster_memory(const Network& n, const ClusterShape& s, Placement& ou
   memory.part("at_outputs", rows * 64);
   memory.part("at_hidden", batch * own * 4);
   memory.part("at_w2", (n.precision == Precision::Fp16 ? 2 : 1) * (16 * (hidden + 4) * 4 + 64));
-  memory.part("at_dead", 12);
+  memory.part("at_dead", 20);
   memory.part("at_sums", warps * rows * 64);
   memory.part("at_small", 4 * 16 * 48);
   memory.part("at_barriers", 16 * 8);

@@ -17,9 +17,10 @@ bool allocates_on_device(const Span& span, const std::string& name) {
 
 }  // namespace
 
-std::vector<Span> FoundSteps::spans(NameId name) const {
+std::vector<Span> FoundSteps::spans(NameId name, size_t first) const {
   std::vector<Span> spans;
-  for (const FoundStep& step : steps) {
+  for (size_t i = first; i < steps.size(); ++i) {
+    const FoundStep& step = steps[i];
     Span& span = spans.emplace_back();
     span.start = step.start;
     span.duration = static_cast<uint64_t>(std::clamp<TimeNs>(step.end - step.start, 0, kLongestStep));
@@ -27,7 +28,7 @@ std::vector<Span> FoundSteps::spans(NameId name) const {
     span.meaning = static_cast<uint64_t>(Meaning::Other);
     span.flags = by_ranges ? 0 : kEstimated;
     span.name = name;
-    span.step = static_cast<uint32_t>(spans.size());
+    span.step = static_cast<uint32_t>(i + 1);
   }
   return spans;
 }
@@ -133,6 +134,19 @@ std::vector<FoundStep> StepFinder::ranges_on_gpu(std::span<const FoundStep> rang
   std::ranges::stable_sort(*row, {}, &SeenKernel::start);
   std::ranges::sort(launches_, {}, &SeenLaunch::call);
   return launches_.empty() ? steps_on_gpu(ranges, *row) : steps_on_gpu(ranges, *row, launches_);
+}
+
+const FoundSteps& StepFinder::so_far() {
+  so_far_.by_ranges = true;
+  if (!kernels_.empty()) return so_far_;  // the GPU may run further steps later than the host marks them
+  const TimeNs until = so_far_.steps.empty() ? -kAlways : so_far_.steps.back().end;
+  std::vector<FoundStep> fresh(ranges_.begin() + static_cast<std::ptrdiff_t>(looked_), ranges_.end());
+  std::erase_if(fresh, [until](const FoundStep& range) { return range.start < until; });
+  const std::vector<FoundStep> steps = steps_of_ranges(std::move(fresh));
+  if (steps.empty()) return so_far_;
+  so_far_.steps.insert(so_far_.steps.end(), steps.begin(), steps.end() - 1);
+  while (ranges_[looked_].start < so_far_.steps.back().end) ++looked_;
+  return so_far_;
 }
 
 FoundSteps StepFinder::find() {

@@ -19,7 +19,7 @@ struct FoundSteps {
   double us_each = 0, allocator_calls_each = 0;
 
   const char* from() const { return by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }
-  std::vector<Span> spans(NameId name) const;
+  std::vector<Span> spans(NameId name, size_t first = 0) const;  // of all steps from `first` on
 };
 
 class StepFinder {
@@ -31,6 +31,9 @@ class StepFinder {
   void take(TrackKind kind, const std::string& row, std::span<const Span> spans, std::span<const std::string> names);
   void take(const StepAllocations& calls);
   FoundSteps find();  // empty if there are no steps
+  // Steps of a program without kernels while it runs: those that ended since the last call. The newest one waits for its
+  // successor.
+  const FoundSteps& so_far();
 
  private:
   uint32_t number(const std::string& name);
@@ -40,6 +43,8 @@ class StepFinder {
   std::vector<FoundStep> repetitions();
   std::vector<FoundStep> ranges_on_gpu(std::span<const FoundStep> ranges);
 
+  FoundSteps so_far_;
+  size_t looked_ = 0;                                       // ranges before this one are in so_far_, or inside of them
   std::vector<FoundStep> ranges_;                           // ranges whose names say that they are steps
   std::vector<FoundStep> untraced_;                         // nothing was recorded in them
   std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream; graph runs have their own rows

@@ -1,5 +1,6 @@
 #include "profiling/recording/program_writer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -44,6 +45,7 @@ void ProgramWriter::loop() {
     attempt([this] {
       take_all();
       take_notes();
+      if (follower_ && !collector_.status().gpu) show_steps(steps_.so_far());
       if (name_machine()) writer_->set_summary(summary_);  // now, in case the program is killed
       writer_->flush_if_due();
     });
@@ -115,12 +117,25 @@ void ProgramWriter::give_up(const std::string& why) {
   trouble_ = why;
 }
 
+TraceBatch batch_of(const FoundSteps& found, size_t first = 0) {
+  BatchBuilder builder;
+  builder.row(TrackKind::Steps, "steps", "CPU").spans = found.spans(builder.id(builder.name("step")), first);
+  return builder.finish();
+}
+
+// The file gets all steps at the end, when it is known where they were.
+void ProgramWriter::show_steps(const FoundSteps& found) {
+  const auto first = std::ranges::lower_bound(found.steps, shown_until_, {}, &FoundStep::start);
+  if (!follower_ || first == found.steps.end()) return;
+  shown_until_ = found.steps.back().end;
+  follower_->send(batch_of(found, static_cast<size_t>(first - found.steps.begin())));
+}
+
 void ProgramWriter::write_steps() {
   const FoundSteps found = steps_.find();
   if (found.steps.empty()) return;
-  BatchBuilder builder;
-  builder.row(TrackKind::Steps, "steps", "CPU").spans = found.spans(builder.id(builder.name("step")));
-  keep(builder.finish());
+  show_steps(found);
+  writer_->add(batch_of(found));
   summary_.steps = static_cast<int64_t>(found.steps.size());
   summary_.us_per_step = found.us_each;
   summary_.step_time = step_time(found, collector_.status().gpu);

@@ -40,6 +40,7 @@ class ProgramWriter {
   void end_file();
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
+  void show_steps(const FoundSteps& found);
   bool name_machine();  // returns true if there was news
 
   std::string path_;
@@ -53,6 +54,7 @@ class ProgramWriter {
   int64_t began_ = 0;
   std::string trouble_;  // why writing has stopped
   StepFinder steps_;
+  TimeNs shown_until_ = -kAlways;  // the follower has the steps before
   HostNotes notes_;
   NotesReader notes_reader_;
   LoaderNotes loaders_;

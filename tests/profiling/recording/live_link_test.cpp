@@ -20,6 +20,8 @@
 #include "profiling/base/failure.h"
 #include "profiling/trace/batch_codec.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {
@@ -250,6 +252,55 @@ TEST(Following, RecorderTellsWhatItWrites) {
   EXPECT_EQ(live.span_count(), reader.trace().span_count());
   EXPECT_EQ(live.span_count(), 200u);
   std::filesystem::remove(path);
+}
+
+// A program that marks its steps and uses no GPU: its steps come while it runs, each once. Where a GPU runs them, its kernels
+// tell later when that was.
+TEST(Following, StepsOfTheHostComeWhileItRuns) {
+  for (const bool kernels : {false, true}) {
+    LiveFollower follower;
+    const std::string path = ::testing::TempDir() + "steps-" + std::to_string(getpid()) + ".wsrun";
+    std::atomic<int> wanted = 0, made = 0;
+    const auto source = [&]() -> TraceBatch {
+      if (made == wanted) return {};
+      BatchBuilder builder;
+      Span range;
+      range.start = 1000 * ++made, range.duration = 1000, range.kind = static_cast<uint64_t>(SpanKind::Phase);
+      range.name = builder.id(builder.name("step #"));
+      builder.row(TrackKind::Phases, kProgramSteps, "CPU").spans.push_back(range);
+      if (!kernels) return builder.finish();
+      Span kernel = range;
+      kernel.duration = 500, kernel.kind = static_cast<uint64_t>(SpanKind::Kernel);
+      builder.row(TrackKind::Stream, "stream 7", "GPU 0").spans.push_back(kernel);
+      return builder.finish();
+    };
+    ProgramWriter recorder(path, "made", {.level = TraceLevel::Off}, follower.address(), source);
+    if (!kernels)
+      for (const int now : {5, 40}) {
+        wanted = now;
+        EXPECT_TRUE(eventually([&] { return follower.status().steps == static_cast<uint64_t>(now) - 1; })) << now;
+      }
+    wanted = 100;
+    EXPECT_TRUE(eventually([&] { return follower.status().spans >= 99u * (1 + kernels); }));
+    EXPECT_LE(follower.status().steps, kernels ? 0u : 99u);
+    recorder.finish();
+    EXPECT_TRUE(eventually([&] { return follower.status().programs == 1 && follower.status().running == 0; }));
+    Trace live;
+    for (TraceBatch batch = follower.take(); !batch.empty(); batch = follower.take()) append(live, std::move(batch));
+    const auto steps_of = [](const Trace& trace) {
+      std::vector<std::pair<TimeNs, uint32_t>> steps;
+      for (const Track& track : trace.tracks())
+        if (track.kind == TrackKind::Steps)
+          each_span(track, -kAlways, kAlways, [&](const Span& span) { steps.emplace_back(span.start, span.step); });
+      return steps;
+    };
+    RunFileReader reader(path);
+    Trace kept = reader.trace();
+    reader.fill(kept);
+    EXPECT_EQ(steps_of(live), steps_of(kept));
+    EXPECT_EQ(steps_of(live).size(), 100u);
+    std::filesystem::remove(path);
+  }
 }
 
 // The disk is full after a few kilobytes: the program goes on, and says once that nothing more is recorded.

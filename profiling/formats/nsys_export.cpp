@@ -12,6 +12,7 @@
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/sqlite.h"
+#include "profiling/trace/batch_codec.h"
 #include "profiling/trace/track_names.h"
 #include "profiling/base/version.h"
 
@@ -29,7 +30,9 @@ CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TE
   smMinor INTEGER);
 CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
 CREATE TABLE PROCESSES(globalPid INTEGER, pid INTEGER, name TEXT);
-CREATE TABLE WARPSCOPE_STEPS(start INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL);
+CREATE TABLE WARPSCOPE_STEPS(start INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL, "end" INTEGER NOT NULL, op INTEGER NOT NULL);
+CREATE TABLE WARPSCOPE_OPS(op INTEGER NOT NULL PRIMARY KEY, name TEXT, detail TEXT, layer TEXT, phase TEXT, meaning INTEGER, flops INTEGER,
+  bytes INTEGER, stack BLOB);
 CREATE TABLE ThreadNames(nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
 CREATE TABLE ANALYSIS_DETAILS(globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, stopTime INTEGER NOT NULL);
 CREATE TABLE ENUM_CUDA_MEMCPY_OPER(id INTEGER NOT NULL PRIMARY KEY, name TEXT, label TEXT);
@@ -109,6 +112,7 @@ class NsysWriter {
     prepare();
     const auto& tracks = run_.trace.tracks();
     for (size_t t = 0; t < tracks.size(); ++t) write_track(tracks[t], static_cast<int64_t>(t));
+    write_ops();
     write_memory();
     write_counters();
     write_about();
@@ -144,7 +148,7 @@ class NsysWriter {
     range_.emplace(
         db_.prepare("INSERT INTO NVTX_EVENTS(start, \"end\", eventType, text, globalTid, domainId, category) "
                     "VALUES(?, ?, ?, ?, ?, 0, nullif(?, 0))"));
-    step_.emplace(db_.prepare("INSERT INTO WARPSCOPE_STEPS VALUES(?, ?, ?)"));
+    step_.emplace(db_.prepare("INSERT INTO WARPSCOPE_STEPS VALUES(?, ?, ?, ?, ?)"));
   }
 
   int64_t string_id(const std::string& text) {
@@ -164,7 +168,8 @@ class NsysWriter {
                           : track.kind == TrackKind::Other ? number_in(track.name, kNoStream)
                                                            : thread;
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
-      if (span.step != 0 && span.span_kind() != SpanKind::Step) step_->run(span.start, place, span.step);
+      if ((span.step != 0 && span.span_kind() != SpanKind::Step) || span.op != kNoOp)
+        step_->run(span.start, place, span.step, span.end(), span.op);
       if (is_stream_wait(track, span))
         write_wait(span, device, number_in(track.name, kNoStream));
       else if (on_gpu(track))
@@ -229,6 +234,16 @@ class NsysWriter {
         break;
       default:
         break;
+    }
+  }
+
+  void write_ops() {
+    Statement insert = db_.prepare("INSERT INTO WARPSCOPE_OPS VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    const auto& ops = run_.trace.ops;
+    for (size_t i = 1; i < ops.size(); ++i) {
+      const OpInfo& op = ops[i];
+      insert.run(static_cast<int64_t>(i), op.name, op.detail, op.layer, op.phase, static_cast<int>(op.meaning), op.flops, op.bytes,
+                 Blob{op.stack ? encode_stack(*op.stack) : std::string()});
     }
   }
 

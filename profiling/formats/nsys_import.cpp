@@ -64,8 +64,9 @@ class NsysReader {
     part("ThreadNames", [&] { threads_.read(db_, [&](int64_t id) -> const std::string& { return string(id); }); });
     part(kOurSteps, [&] {
       builder_.keep_steps();
-      our_steps_.read(db_);
+      our_spans_.read(db_);
     });
+    part(kOurOps, [&] { builder_.trace().ops = our_spans_.read_ops(db_); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { find_processes(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { read_kernels(); });
     part("CUPTI_ACTIVITY_KIND_MEMCPY", [&] { read_copies(); });
@@ -184,8 +185,10 @@ class NsysReader {
 
   // `place`: the stream or the thread.
   void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows, int64_t place) {
-    if (const uint32_t step = our_steps_.of(rows.integer(0), place); step != 0) span.step = step;
     const int64_t start = rows.integer(0), end = rows.integer(1);
+    const OurSpans::Known& known = our_spans_.of(start, end, place);
+    if (known.step != 0) span.step = known.step;
+    span.op = known.op;
     int64_t duration = 0;
     if (__builtin_sub_overflow(end, start, &duration)) return builder_.leave_out("with a time out of range");
     builder_.add(row, span, start, duration);
@@ -318,9 +321,9 @@ class NsysReader {
     while (rows.next()) {
       if (rows.null(1)) continue;  // a mark, or a range that was still open
       const std::string text = rows.null(3) ? string(rows.integer(4)) : rows.text(3);
-      if (our_steps_.read_in() && rows.integer(5) == kUntracedCategory)
+      if (our_spans_.read_in() && rows.integer(5) == kUntracedCategory)
         add_range({TrackKind::Overhead, kUntracedTrack, "CPU"}, SpanKind::Overhead, Meaning::Other, text, rows);
-      else if (our_steps_.read_in() && rows.integer(5) >= kOpCategory)
+      else if (our_spans_.read_in() && rows.integer(5) >= kOpCategory)
         add_range({TrackKind::CpuThread, threads_.text(rows.integer(2)), "CPU"}, SpanKind::Op,
                   static_cast<Meaning>(std::min<int64_t>(rows.integer(5) - kOpCategory, kMeanings - 1)), text, rows);
       else
@@ -336,7 +339,7 @@ class NsysReader {
 
   // In our files, a range of the program may also have a step's name. Only the step category marks steps.
   void add_step_or_phase(const std::string& text, const NsysRows& rows) {
-    const int64_t step = our_steps_.read_in() && rows.integer(5) != kStepCategory ? -1 : step_of(text);
+    const int64_t step = our_spans_.read_in() && rows.integer(5) != kStepCategory ? -1 : step_of(text);
     if (step < 0 || step >= 0xfffffffe || is_foreign(rows.integer(2)))
       return add_range(
           {TrackKind::Phases, threads_.text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))},
@@ -374,7 +377,7 @@ class NsysReader {
   bool ours_ = false;
   RunData run_;
   TraceBuilder builder_;
-  OurSteps our_steps_;
+  OurSpans our_spans_;
   std::unordered_map<int64_t, std::string> strings_;
   NsysThreads threads_;
   bool several_ = false;  // processes

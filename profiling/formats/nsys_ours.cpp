@@ -4,22 +4,53 @@
 
 #include "profiling/formats/nsys_rows.h"
 #include "profiling/formats/nsys_sqlite.h"
+#include "profiling/trace/batch_codec.h"
 
 namespace ws::prof {
 
-void OurSteps::read(Database& db) {
+namespace {
+
+constexpr int64_t kMostOps = 1 << 16;
+
+}  // namespace
+
+void OurSpans::read(Database& db) {
   read_in_ = true;
-  NsysRows rows(db, kOurSteps, {"start", "place", "step"});
-  while (rows.next())
-    if (const int64_t step = rows.integer(2); step > 0 && step < 0xffffffff)
-      steps_.push_back({{rows.integer(0), rows.integer(1)}, static_cast<uint32_t>(step)});
-  std::ranges::stable_sort(steps_, {}, &Known::begun);
+  NsysRows rows(db, kOurSteps, {"start", "place", "step", "end", "op"});
+  while (rows.next()) {
+    const int64_t step = rows.integer(2), op = rows.integer(4);
+    spans_.push_back({{rows.integer(0), rows.integer(1)},
+                      rows.integer(3),
+                      step > 0 && step < 0xffffffff ? static_cast<uint32_t>(step) : 0,
+                      op > 0 && op < kMostOps ? static_cast<OpTag>(op) : kNoOp});
+  }
+  std::ranges::stable_sort(spans_, {}, &Known::begun);
 }
 
-uint32_t OurSteps::of(int64_t start, int64_t place) const {
+std::vector<OpInfo> OurSpans::read_ops(Database& db) {
+  std::vector<OpInfo> ops(1);
+  NsysRows rows(db, kOurOps, {"op", "name", "detail", "layer", "phase", "meaning", "flops", "bytes", "stack"});
+  while (rows.next()) {
+    const int64_t op = rows.integer(0);
+    if (op <= 0 || op >= kMostOps) continue;
+    ops.resize(std::max(ops.size(), static_cast<size_t>(op) + 1));
+    OpInfo& info = ops[static_cast<size_t>(op)];
+    info = {rows.text(1), rows.text(2), rows.text(3), rows.text(4),
+            static_cast<Meaning>(std::clamp<int64_t>(rows.integer(5), 0, kMeanings - 1)), rows.integer(6), rows.integer(7)};
+    if (const std::string_view stack = rows.blob(8); !stack.empty())
+      info.stack = std::make_shared<const CodeStack>(decode_stack(stack));
+  }
+  for (Known& span : spans_)
+    if (span.op >= ops.size()) span.op = kNoOp;
+  return ops;
+}
+
+const OurSpans::Known& OurSpans::of(int64_t start, int64_t end, int64_t place) const {
+  static const Known kUnknown;
   const std::pair begun{start, place};
-  const auto known = std::ranges::lower_bound(steps_, begun, {}, &Known::begun);
-  return known != steps_.end() && known->begun == begun ? known->step : 0;
+  for (auto at = std::ranges::lower_bound(spans_, begun, {}, &Known::begun); at != spans_.end() && at->begun == begun; ++at)
+    if (at->end == 0 || at->end == end) return *at;
+  return kUnknown;
 }
 
 }  // namespace ws::prof

@@ -1,26 +1,31 @@
-// Reads the step of each span from our own files in Nsight Systems' format, whose standard tables cannot store it.
+// Reads the step and the op of each span from our own files in Nsight Systems' format, whose standard tables cannot store
+// them.
 #pragma once
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "profiling/run_file/sqlite.h"
+#include "profiling/trace/trace.h"
 
 namespace ws::prof {
 
-class OurSteps {
+class OurSpans {
  public:
+  struct Known {
+    std::pair<int64_t, int64_t> begun;  // at a time, on a stream or thread
+    int64_t end = 0;                    // 0: not known
+    uint32_t step = 0;
+    OpTag op = kNoOp;
+  };
   void read(Database& db);
+  // Returns the ops of the file, by their tags. Spans without one of them have no op.
+  std::vector<OpInfo> read_ops(Database& db);
   bool read_in() const { return read_in_; }  // true if the file is ours: spans without a step belong to no step
-  // Step of what began at `start` on a stream or thread; 0: no step.
-  uint32_t of(int64_t start, int64_t place) const;
+  const Known& of(int64_t start, int64_t end, int64_t place) const;
 
  private:
-  struct Known {
-    std::pair<int64_t, int64_t> begun;
-    uint32_t step;
-  };
-  std::vector<Known> steps_;
+  std::vector<Known> spans_;
   bool read_in_ = false;
 };
 

@@ -17,6 +17,7 @@ class NsysRows {
   int64_t integer(int column) const { return query_.integer(column); }
   bool null(int column) const { return query_.null(column); }
   std::string text(int column) const { return std::string(query_.text(column)); }
+  std::string_view blob(int column) const { return query_.blob(column); }  // valid until next()
 
  private:
   static std::string sql(Database& db, const std::string& table, const std::vector<std::string>& wanted) {

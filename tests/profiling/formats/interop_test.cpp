@@ -12,8 +12,10 @@
 #include <map>
 #include <sstream>
 
+#include "profiling/analysis/step_sample.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/scalars.h"
@@ -232,6 +234,48 @@ TEST_F(Interop, NsysTablesComeBackTheSame) {
   EXPECT_EQ(back.summary.device, "NVIDIA H200");
   EXPECT_EQ(back.trace.memory().size(), run.trace.memory().size());
   EXPECT_TRUE(back.problems.empty());
+}
+
+// The phases of a program without a GPU are all that tells where its steps went. Ranges may begin at the same time.
+TEST_F(Interop, OpsComeBackFromNsysTables) {
+  RunData few;
+  few.summary.origin = "record";
+  few.trace.ops.push_back({"Linear", "", "net.0", "forward", Meaning::Matrix, 7, 8,
+                           stack_from_text("net.py:12 in Net.forward > lib.py:7 in act < train.py:60 in main")});
+  few.trace.ops.push_back({"backward", "", "", "backward", Meaning::Other, 0, 0});
+  few.trace.ops.push_back({"", "", "", "", Meaning::Other, 0, 0, stack_from_text("train.py:60 in main")});  // a launch outside of ops
+  const auto add = [&](TrackKind kind, const char* row, SpanKind what, TimeNs start, TimeNs length, OpTag op, uint32_t step) {
+    Span span;
+    span.start = start, span.duration = static_cast<uint64_t>(length), span.kind = static_cast<uint8_t>(what);
+    span.op = op, span.step = step, span.name = few.trace.intern(op == 0 ? "step" : few.trace.ops[op].name);
+    few.trace.append(few.trace.track(kind, row, "CPU"), span);
+  };
+  for (uint32_t step = 0; step < 6; ++step) {
+    const TimeNs at = step * 10'000;
+    add(TrackKind::Steps, "steps", SpanKind::Step, at, 9'990, 0, step + 1);
+    add(TrackKind::Phases, "thread 5 ranges", SpanKind::Phase, at + 1000, 3000, 1, 0);
+    add(TrackKind::Phases, "thread 5 ranges", SpanKind::Phase, at + 5000, 4000, 2, 0);
+    add(TrackKind::Phases, "thread 5 ranges", SpanKind::Phase, at + 5000, 2000, 3, 0);
+  }
+  export_run(few, path("ops.sqlite"));
+  const RunData back = import_run(path("ops.sqlite"));
+  EXPECT_TRUE(back.problems.empty()) << back.problems[0];
+  const auto before = sorted_spans(few.trace, SpanKind::Phase), after = sorted_spans(back.trace, SpanKind::Phase);
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < after.size(); ++i) {
+    const OpInfo &was = few.trace.ops[before[i].op], &is = back.trace.ops[after[i].op];
+    EXPECT_EQ(std::tie(was.name, was.layer, was.phase, was.meaning, was.flops, was.bytes),
+              std::tie(is.name, is.layer, is.phase, is.meaning, is.flops, is.bytes));
+    ASSERT_EQ(was.stack != nullptr, is.stack != nullptr);
+    EXPECT_TRUE(!was.stack || *was.stack == *is.stack);
+  }
+  const auto split = [](const RunData& of) {
+    std::string text;
+    for (const BreakdownPart& part : parts_of(sample_steps(of.trace, 0).parts)) text += formatted("{} {}; ", part_name(part.id), part.ns);
+    return text;
+  };
+  EXPECT_EQ(split(few), "forward (CPU) 15000; backward (CPU) 20000; other CPU work 15000; ");
+  EXPECT_EQ(split(back), split(few));
 }
 
 TEST_F(Interop, PythonReadsTheNsysTables) {

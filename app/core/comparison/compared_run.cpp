@@ -15,9 +15,14 @@
 namespace ws::app {
 namespace {
 
-Traced traced_as(bool any_spans, bool any_work) {
-  if (!any_spans) return Traced::No;
-  return any_work ? Traced::Kernels : Traced::StepsOnly;
+Traced traced_as(const ComparedRun& run, const prof::Trace& trace) {
+  if (trace.span_count() == 0) return Traced::No;
+  if (!run.sample.work.empty()) return Traced::Kernels;
+  using enum prof::PartKind;
+  const bool phases = std::ranges::any_of(prof::parts_of(run.sample.parts), [](const prof::BreakdownPart& part) {
+    return part.id.kind == HostForward || part.id.kind == HostBackward || part.id.kind == HostOptimizer || part.id.kind == HostOther;
+  });
+  return phases && run.device.empty() ? Traced::Phases : Traced::StepsOnly;
 }
 
 // The longest part without a pause in tracing counts as one step.
@@ -59,7 +64,7 @@ void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& t
                 int64_t since) {
   run.sample = prof::sample_steps(marks, trace, steps_per_epoch, {.since = since});
   if (!run.sample.traced() && trace.span_count() > 0 && (run.imported || !run.spec)) take_as_one_step(run, trace);
-  run.traced = traced_as(trace.span_count() > 0, !run.sample.work.empty());
+  run.traced = traced_as(run, trace);
   run.lost_records = lost_records(trace.losses);
   take_gpu_figures(run, trace);
 }

@@ -13,7 +13,8 @@
 
 namespace ws::app {
 
-enum class Traced : uint8_t { No, StepsOnly, Kernels };
+// Phases: those of a program without a GPU. They and kernels tell where the whole step went, steps alone do not.
+enum class Traced : uint8_t { No, StepsOnly, Phases, Kernels };
 
 struct ComparedRun {
   static constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();

@@ -61,7 +61,8 @@ MeasureDelta compared_delta(const RunSpec* a, const RunSpec* b, const MeasureVal
 }
 
 bool splits_compare(const ComparedRun& a, const ComparedRun& b) {
-  return a.sample.traced() && b.sample.traced() && a.traced == b.traced;
+  const bool whole = std::min(a.traced, b.traced) >= Traced::Phases;
+  return a.sample.traced() && b.sample.traced() && (whole || a.traced == b.traced);
 }
 
 Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& step_time) {
@@ -100,7 +101,7 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
     c.kernels = prof::kernel_deltas(a.sample, b.sample);
   }
   for (const prof::GroupBy by : {prof::GroupBy::Op, prof::GroupBy::Layer, prof::GroupBy::Line})
-    if (auto rows = prof::grouped_deltas(a.sample, b.sample, by); a.traced == b.traced && !rows.empty()) c.grouped[by] = std::move(rows);
+    if (auto rows = prof::grouped_deltas(a.sample, b.sample, by); c.split && !rows.empty()) c.grouped[by] = std::move(rows);
   c.choices_known = a.spec && b.spec;
   if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
   c.warnings = warnings_of(a, b);

@@ -9,10 +9,18 @@ std::string text_of(Traced traced) {
       return "not traced";
     case Traced::StepsOnly:
       return "traced by steps only";
+    case Traced::Phases:
+      return "traced by phases";
     case Traced::Kernels:
       return "traced by kernels";
   }
   return {};
+}
+
+// The run by kernels if the other one is by phases of a CPU.
+const ComparedRun* against_cpu(const ComparedRun& a, const ComparedRun& b) {
+  if (a.traced == Traced::Phases && b.traced == Traced::Kernels) return &b;
+  return a.traced == Traced::Kernels && b.traced == Traced::Phases ? &a : nullptr;
 }
 
 bool same_model(const RunSpec& a, const RunSpec& b) {
@@ -36,7 +44,10 @@ std::vector<std::string> mismatches(const ComparedRun& a, const ComparedRun& b) 
   if (a.steps > 0 && b.steps > 0 && a.steps != b.steps)
     out.push_back(std::to_string(a.steps) + " and " + std::to_string(b.steps) +
                   " steps: compare losses at the same step");
-  if (a.traced != b.traced)
+  if (const ComparedRun* gpu = against_cpu(a, b))
+    out.push_back("one ran on the CPU alone, the other on " + (gpu->device.empty() ? "a GPU" : gpu->device) +
+                  ": phases of the CPU stand beside kernels");
+  else if (a.traced != b.traced)
     out.push_back("one was " + text_of(a.traced) + ", the other " + text_of(b.traced) + ": tracing costs time");
   if ((a.imported && !a.spec) || (b.imported && !b.spec))
     out.emplace_back("trained by another program: its choices are not known here");

@@ -145,7 +145,7 @@ bool WaterfallView::paintsNothing(QPainter& painter, const QRectF& area) const {
   painter.setFont(ui_font(12.5));
   painter.drawText(area.adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
                    baseline_slot_ < 0 ? tr("Tick a second run to see the difference by cause.")
-                                      : tr("Both runs need a trace to split the difference by cause."));
+                                      : tr("Both runs need a trace of the same level to split the difference by cause."));
   return true;
 }
 

@@ -126,6 +126,39 @@ TEST(Comparison, NothingIsSplitUnlessBothWereTracedAlike) {
   EXPECT_TRUE(compared(traced, bare).of(MeasureKind::WholeRunMean).delta.known()) << "what both know is compared";
 }
 
+// The phases of a program without a GPU tell as much of its step as kernels do. Phases of a host that feeds a GPU do not.
+TEST(Comparison, ACpuBesideAGpuHasItsCauses) {
+  RunData cpu, gpu;
+  gpu.trace = std::move(MadeTrace(100, 20).trace);
+  gpu.summary.device = "NVIDIA H200";
+  cpu.trace.ops.push_back({"net", "", "net", "forward"}), cpu.trace.ops.push_back({"backward", "", "", "backward"});
+  const TrackId steps = cpu.trace.track(TrackKind::Steps, "steps", "CPU"), ranges = cpu.trace.track(TrackKind::Phases, "thread 5 ranges", "CPU");
+  for (int step = 0; step < 50; ++step) {
+    Span span;
+    span.start = step * 100'000, span.duration = 99'000, span.step = static_cast<uint32_t>(step + 1);
+    span.kind = static_cast<uint64_t>(SpanKind::Step);
+    cpu.trace.append(steps, span);
+    span.kind = static_cast<uint64_t>(SpanKind::Phase);
+    for (const OpTag op : {OpTag{1}, OpTag{2}}) {
+      span.op = op, span.duration = 30'000, span.start = step * 100'000 + (op - 1) * 40'000;
+      cpu.trace.append(ranges, span);
+    }
+  }
+  const Comparison c = compared(cpu, gpu);
+  ASSERT_TRUE(c.split);
+  EXPECT_EQ(c.by_kind.a_ps, 100'000'000);
+  EXPECT_EQ(change(c.by_kind), c.by_kind.b_ps - c.by_kind.a_ps);
+  EXPECT_EQ(change(c.by_op), c.by_kind.b_ps - c.by_kind.a_ps);
+  const auto forward = std::ranges::find(c.by_kind.causes, PartKind::HostForward, &Cause::kind);
+  ASSERT_NE(forward, c.by_kind.causes.end());
+  EXPECT_EQ(forward->delta_ps(), -30'000'000);
+  const std::string text = to_text(c);
+  EXPECT_NE(text.find("one ran on the CPU alone, the other on NVIDIA H200"), std::string::npos) << text;
+  EXPECT_EQ(text.find("the causes are not known"), std::string::npos) << text;
+  cpu.summary.device = "NVIDIA H200";  // recorded by steps: its kernels are not known
+  EXPECT_FALSE(compared(cpu, gpu).split);
+}
+
 // Recorded as a whole, a graph has a number of the driver's: two runs of the same one have different ones.
 TEST(Comparison, WholeGraphsOfTwoRunsAreTheSameWork) {
   const auto run = [](const char* graph, TimeNs ns) {

@@ -85,7 +85,6 @@ class OpJoin {
   // Returns kNoOp if the op is not known yet: records may arrive in any order.
   OpAt find(uint32_t correlation, uint64_t node) const;
   NcclWork work(uint32_t correlation, uint64_t node) const;
-  size_t known_nodes() const { return nodes_.size(); }
 
  private:
   struct Launch {

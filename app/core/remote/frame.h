@@ -29,7 +29,6 @@ class FrameReader {
   void add(std::string_view bytes);
   // The frame is valid until the next add(). Throws Failure if the bytes are no frames.
   std::optional<Frame> next();
-  bool between_frames() const { return at_ == bytes_.size(); }
 
  private:
   std::string name_, bytes_;

@@ -74,8 +74,11 @@ TEST(CapturedSteps, BeginAnewInTheNextSession) {
 
 TEST(OpJoin, CloneOfAnUnknownNodeStaysUnknown) {
   OpJoin join;
+  join.graph_launched(7, 1, 1);
   join.node_cloned(1, 2);
-  EXPECT_EQ(join.known_nodes(), 0u);
+  join.node_created(1, 5, 0);
+  EXPECT_EQ(join.find(7, 1).op, 5);
+  EXPECT_EQ(join.find(7, 2).op, kNoOp);
 }
 
 StampedLaunch two_lanes() {

@@ -1,6 +1,5 @@
 // NCCL's ranges as NCCL marks them, heard through NVTX in this process, with records of kernels made up. No GPU.
 #include <gtest/gtest.h>
-#include <nvtx3/nvToolsExtPayload.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 #include "profiling/cupti/cupti_parse.h"
 #include "profiling/recording/injected.h"
 #include "tests/profiling/cupti/fake_records.h"
+#include "tests/profiling/recording/nccl_marks.h"
 
 extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t);
 extern "C" int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t*);
@@ -22,18 +22,11 @@ void nccl_range_begins(std::string_view, bool) {}
 
 namespace {
 
+using namespace testing;
+
 constexpr const char* kAllReduce = "_Z40ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
 
-// The numbers and layouts of this test, in its own order: nothing but the names is NCCL's.
-struct Message {
-  int unused = 0;
-  uint64_t bytes = 0, communicator = 0;
-};
-struct Init {
-  uint64_t communicator;
-  int rank, ranks;
-};
-constexpr uint64_t kMessage = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5, kInit = kMessage + 1, kShort = kMessage + 2;
+constexpr uint64_t kShort = kNcclMessage + 2;
 
 class NcclRanges : public ::testing::Test {
  protected:
@@ -41,64 +34,18 @@ class NcclRanges : public ::testing::Test {
     InitializeInjectionNvtx2_fnptr = InitializeInjectionNvtx2;  // NVTX looks here at its first call
     InitializeInjectionNvtxExtension_fnptr = InitializeInjectionNvtxExtension;
     context_.program_ranges = true;
-    add_schema(kMessage, sizeof(Message),
-               {entry("Root", NVTX_PAYLOAD_ENTRY_TYPE_INT, 0),
-                entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, offsetof(Message, bytes)),
-                entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64, offsetof(Message, communicator))});
-    add_schema(kInit, sizeof(Init), {entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64, 0),
-                                     entry("Rank", NVTX_PAYLOAD_ENTRY_TYPE_INT, 0),  // after the one before
-                                     entry("No. of ranks", NVTX_PAYLOAD_ENTRY_TYPE_INT, 0)});
-    add_schema(kShort, 0, {entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, 0)});  // of an older NCCL
+    add_schema(nccl_domain(), kShort, 0, {payload_entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE)});  // of an older NCCL
   }
 
-  static nvtxPayloadSchemaEntry_t entry(const char* name, uint64_t type, uint64_t offset) {
-    return {0, type, name, nullptr, 0, offset, nullptr, nullptr};
-  }
-  static uint64_t add_schema(uint64_t id, size_t size, const std::vector<nvtxPayloadSchemaEntry_t>& entries) {
-    nvtxPayloadSchemaAttr_t schema{};
-    schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
-                       NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
-    schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
-    schema.entries = entries.data(), schema.numEntries = entries.size(), schema.payloadStaticSize = size;
-    schema.schemaId = id;
-    return nvtxPayloadSchemaRegister(domain(), &schema);
-  }
-  static nvtxDomainHandle_t domain() {
-    static const nvtxDomainHandle_t created = nvtxDomainCreateA("NCCL");
-    return created;
-  }
-
-  static void push(const char* function, const nvtxPayloadData_t* data = nullptr, int count = 0) {
-    nvtxEventAttributes_t event{};
-    event.version = NVTX_VERSION, event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
-    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
-    event.message.registered = nvtxDomainRegisterStringA(domain(), function);
-    event.payloadType = NVTX_PAYLOAD_TYPE_EXT;
-    event.payload.ullValue = NVTX_POINTER_AS_PAYLOAD_ULLVALUE(data);
-    event.reserved0 = count;
-    nvtxDomainRangePushEx(domain(), &event);
-  }
-  static void pop() { nvtxDomainRangePop(domain()); }
-  static void initialize(uint64_t communicator, int ranks) {
-    const Init init{communicator, 0, ranks};
-    const nvtxPayloadData_t data{kInit, sizeof init, &init};
-    push("ncclCommInitRankConfig");
-    nvtxRangePopPayload(domain(), &data, 1);
-  }
-  // `inside` runs while the range is open.
   static void call(const char* function, uint64_t bytes, uint64_t communicator, const std::function<void()>& inside = [] {}) {
-    const Message message{.bytes = bytes, .communicator = communicator};
-    const nvtxPayloadData_t data{kMessage, sizeof message, &message};
-    push(function, &data, 1);
-    inside();
-    pop();
+    nccl_call(function, bytes, communicator, inside);
   }
   void group(const std::function<void()>& calls, const std::function<void()>& inside_of_end) {
-    push("ncclGroupStart"), pop();
+    nccl_push("ncclGroupStart"), nccl_pop();
     calls();
-    push("ncclGroupEnd");
+    nccl_push("ncclGroupEnd");
     inside_of_end();
-    pop();
+    nccl_pop();
   }
 
   // As the driver's callbacks do.
@@ -126,7 +73,7 @@ class NcclRanges : public ::testing::Test {
 };
 
 TEST_F(NcclRanges, AKernelHasTheBytesOfItsCall) {
-  initialize(0x9f1c, 2);
+  nccl_initialize("ncclCommInitRankConfig", 0x9f1c, 0, 2);
   call("ncclAllReduce", 4096, 0x9f1c, [&] { launch(1); });
   call("ncclAllGather", 4096, 0x9f1c, [&] { launch(2); });  // says the part of one rank
   const Trace trace = finish();
@@ -193,8 +140,8 @@ TEST_F(NcclRanges, ACapturedKernelKeepsItInItsGraph) {
 TEST_F(NcclRanges, AnOlderNcclTellsBytesOnly) {
   const size_t bytes = 77;
   const nvtxPayloadData_t data{kShort, sizeof bytes, &bytes};
-  push("ncclAllReduce", &data, 1), launch(1), pop();
-  push("ncclAllGather", &data, 1), launch(2), pop();  // of how many ranks, nobody said
+  nccl_push("ncclAllReduce", &data, 1), launch(1), nccl_pop();
+  nccl_push("ncclAllGather", &data, 1), launch(2), nccl_pop();  // of how many ranks, nobody said
   const Trace trace = finish();
   EXPECT_EQ(trace.detail(spans_.at(0).detail).bytes, 77u);
   EXPECT_EQ(trace.detail(spans_[0].detail).copy_kind, "") << "the stream tells communicators apart";
@@ -202,25 +149,25 @@ TEST_F(NcclRanges, AnOlderNcclTellsBytesOnly) {
 }
 
 TEST_F(NcclRanges, PayloadsThatMakeNoSenseSayNothing) {
-  const Message message{.bytes = 5, .communicator = 6};
-  const uint64_t far = add_schema(kMessage + 9, SIZE_MAX, {entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, SIZE_MAX - 3)});
-  const uint64_t nameless = add_schema(kMessage + 10, 8, {entry(nullptr, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, 0)});
+  const NcclMessage message{.bytes = 5, .communicator = 6};
+  const uint64_t far = add_schema(nccl_domain(), kNcclMessage + 9, SIZE_MAX, {payload_entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, SIZE_MAX - 3)});
+  const uint64_t nameless = add_schema(nccl_domain(), kNcclMessage + 10, 8, {payload_entry(nullptr, NVTX_PAYLOAD_ENTRY_TYPE_SIZE, 0)});
   nvtxPayloadSchemaAttr_t empty{};
-  empty.fieldMask = ~uint64_t{0}, empty.numEntries = 1000, empty.schemaId = kMessage + 11;
-  nvtxPayloadSchemaRegister(domain(), &empty), nvtxPayloadSchemaRegister(domain(), nullptr);
+  empty.fieldMask = ~uint64_t{0}, empty.numEntries = 1000, empty.schemaId = kNcclMessage + 11;
+  nvtxPayloadSchemaRegister(nccl_domain(), &empty), nvtxPayloadSchemaRegister(nccl_domain(), nullptr);
   nvtxPayloadSchemaRegister(nullptr, &empty);
-  const nvtxPayloadData_t bad[] = {{kMessage, 4, &message},          {kMessage, 0, &message}, {kMessage, sizeof message, nullptr},
+  const nvtxPayloadData_t bad[] = {{kNcclMessage, 4, &message},          {kNcclMessage, 0, &message}, {kNcclMessage, sizeof message, nullptr},
                                    {12345, sizeof message, &message}, {far, SIZE_MAX, &message},  {nameless, 8, &message},
-                                   {kMessage + 11, SIZE_MAX, &message}, {kShort, SIZE_MAX, &message}};
+                                   {kNcclMessage + 11, SIZE_MAX, &message}, {kShort, SIZE_MAX, &message}};
   for (const nvtxPayloadData_t& data : bad) {
-    push("ncclAllReduce", &data, 1);
+    nccl_push("ncclAllReduce", &data, 1);
     launch(static_cast<uint32_t>(records_.size() + 1));
-    nvtxRangePopPayload(domain(), &data, 1);
+    nvtxRangePopPayload(nccl_domain(), &data, 1);
   }
-  push("ncclAllReduce", bad, -1), push("ncclAllReduce", nullptr, 3);
-  nvtxRangePopPayload(domain(), nullptr, 1), nvtxRangePopPayload(domain(), bad, 0);
-  for (int i = 0; i < 100; ++i) push("ncclAllReduce");
-  for (int i = 0; i < 120; ++i) pop();
+  nccl_push("ncclAllReduce", bad, -1), nccl_push("ncclAllReduce", nullptr, 3);
+  nvtxRangePopPayload(nccl_domain(), nullptr, 1), nvtxRangePopPayload(nccl_domain(), bad, 0);
+  for (int i = 0; i < 100; ++i) nccl_push("ncclAllReduce");
+  for (int i = 0; i < 120; ++i) nccl_pop();
   for (int i = 0; i < 100; ++i) call("ncclAllReduce", 1, 0xf);
   const Trace trace = finish();
   EXPECT_EQ(spans_.size(), std::size(bad));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -254,7 +255,7 @@ std::vector<Metric> RunFileReader::metrics() {
   impl_->budget = Budget();
   impl_->each_row("The losses", "metrics", "step, wall_s, loss, accuracy", [&](Statement& row) {
     impl_->budget.take(kRowCopies * sizeof(Metric));
-    rows.push_back({row.integer(1), row.real(2), real_or_nan(row, 3), real_or_nan(row, 4)});
+    rows.push_back({row.integer(1), seconds_in_run(row.real(2)), real_or_nan(row, 3), real_or_nan(row, 4)});
   });
   if (impl_->db.has_table("metric_data")) {
     impl_->each_row("The losses", "metric_data", "count, data", [&](Statement& row) {
@@ -274,7 +275,8 @@ std::vector<Evaluation> RunFileReader::evaluations() {
   impl_->each_row(
       "The evaluations", "evaluations", "step, epoch, wall_s, test_loss, test_accuracy", [&](Statement& row) {
         impl_->budget.take(kRowCopies * sizeof(Evaluation));
-        rows.push_back({row.integer(1), row.real(2), row.real(3), real_or_nan(row, 4), real_or_nan(row, 5)});
+        const double epoch = row.real(2), seconds = seconds_in_run(row.real(3));
+        rows.push_back({row.integer(1), std::isfinite(epoch) ? epoch : 0, seconds, real_or_nan(row, 4), real_or_nan(row, 5)});
       });
   std::ranges::stable_sort(rows, {}, &Evaluation::step);
   return rows;
@@ -286,7 +288,7 @@ std::vector<ChangeMark> RunFileReader::marks() {
   impl_->each_row("The marks", "marks", "step, wall_s, text", [&](Statement& row) {
     const std::string_view text = row.text(3);
     impl_->budget.take(kRowCopies * sizeof(ChangeMark) + text.size());
-    rows.push_back({row.integer(1), row.real(2), std::string(text)});
+    rows.push_back({row.integer(1), seconds_in_run(row.real(2)), std::string(text)});
   });
   return rows;
 }

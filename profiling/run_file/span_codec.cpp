@@ -283,15 +283,16 @@ struct FloatColumn {
 
 }  // namespace
 
+double seconds_in_run(double seconds) {
+  return std::isfinite(seconds) ? std::clamp(seconds, -kLongestRun, kLongestRun) : 0;
+}
+
 std::string encode_metrics(std::span<const Metric> metrics) {
   ByteWriter out;
   Sequence step, time;
   FloatColumn loss, accuracy;
   for (const Metric& m : metrics) out.signed_varint(step.put(m.step));
-  for (const Metric& m : metrics) {
-    const double seconds = std::isfinite(m.wall_s) ? std::clamp(m.wall_s, -kLongestRun, kLongestRun) : 0;
-    out.signed_varint(time.put(std::llround(seconds * kTicksPerSecond)));
-  }
+  for (const Metric& m : metrics) out.signed_varint(time.put(std::llround(seconds_in_run(m.wall_s) * kTicksPerSecond)));
   for (const Metric& m : metrics) out.varint(loss.put(m.loss));
   for (const Metric& m : metrics) out.varint(accuracy.put(m.accuracy));
   return compress(out.bytes());

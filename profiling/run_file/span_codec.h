@@ -17,6 +17,7 @@ std::string encode_points(std::span<const CounterPoint> points);
 std::string encode_memory(std::span<const MemoryEvent> events);
 std::string encode_allocations(std::span<const StepAllocations> steps);
 std::string encode_metrics(std::span<const Metric> metrics);  // times are rounded to 0.1 µs
+double seconds_in_run(double seconds);  // 0 for what is no number, at most 285 years otherwise
 
 // Compresses any bytes fast, for use while the machine has other work.
 std::string quickly_packed(const std::string& plain);

@@ -36,7 +36,7 @@ std::vector<std::pair<double, double>> thinned(const std::vector<Point>& points,
   size_t i = 0;
   while (i < points.size()) {
     const double column = std::floor(plot.x(at_x(points[i])));
-    size_t low = i, high = i, j = i;
+    size_t low = i, high = i, j = i + 1;
     for (; j < points.size() && std::floor(plot.x(at_x(points[j]))) == column; ++j) {
       if (points[j].value < points[low].value) low = j;
       if (points[j].value > points[high].value) high = j;

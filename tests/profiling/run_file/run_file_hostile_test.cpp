@@ -136,6 +136,23 @@ TEST_F(HostileRunFile, RowsKeepToTheMemoryLimit) {
   EXPECT_THAT(reader.problems().front(), HasSubstr("--limit allows more"));
 }
 
+// A curve's axis ends at the largest time.
+TEST_F(HostileRunFile, TimesAreNumbers) {
+  change("INSERT INTO metrics(step, wall_s, loss, accuracy) VALUES(1, 9e999, 1, 1), (2, -9e999, 1, 1), (3, 1e300, 1, 1); INSERT "
+         "INTO evaluations(step, epoch, wall_s, test_loss, test_accuracy) VALUES(1, 9e999, 9e999, 1, 1); INSERT INTO "
+         "marks(step, wall_s, text) VALUES(1, 9e999, 'lr')");
+  RunFileReader reader(path);
+  std::vector<double> times;
+  for (const Metric& metric : reader.metrics()) times.push_back(metric.wall_s);
+  EXPECT_THAT(times, testing::ElementsAre(0, 0, testing::Gt(1e9)));
+  EXPECT_LT(times.back(), 1e12);
+  ASSERT_EQ(reader.evaluations().size(), 1u);
+  EXPECT_EQ(reader.evaluations().front().wall_s, 0);
+  EXPECT_EQ(reader.evaluations().front().epoch, 0);
+  ASSERT_EQ(reader.marks().size(), 1u);
+  EXPECT_EQ(reader.marks().front().wall_s, 0);
+}
+
 // A table looks at the name of each span.
 TEST_F(HostileRunFile, ALongNameIsCut) {
   change("UPDATE names SET value = printf('%.*c', 3000000, 'n')");

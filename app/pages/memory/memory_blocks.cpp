@@ -109,11 +109,18 @@ namespace {
 
 // The calls to the program's own allocator. The driver's calls would mostly repeat them; they
 // count only if there are no others.
-std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace) {
+std::vector<prof::MemoryEvent> events_of_steps(const prof::Trace& trace, int source) {
   const auto driver = [&](const prof::MemoryEvent& event) {
     return event.source < trace.memory_sources.size() && prof::is_driver_source(trace.memory_sources[event.source]);
   };
   const auto& all = trace.memory();
+  if (source >= 0) {
+    std::vector<prof::MemoryEvent> its;
+    for (auto event = all.rbegin(); event != all.rend() && its.size() < kMostEvents; ++event)
+      if (event->source == source) its.push_back(*event);
+    std::ranges::reverse(its);
+    return its;
+  }
   const auto newest = all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), kMostEvents));
   std::vector<prof::MemoryEvent> own;
   std::copy_if(newest, all.end(), std::back_inserter(own), [&](const auto& event) { return !driver(event); });
@@ -136,10 +143,10 @@ void add_times(MemoryMap& map) {
 
 }  // namespace
 
-MemoryMap event_map(const prof::Trace& trace, int64_t steps) {
+MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source) {
   MemoryMap map;
   map.by_op = false;
-  std::vector<prof::MemoryEvent> events = events_of_steps(trace);
+  std::vector<prof::MemoryEvent> events = events_of_steps(trace, source);
   // Events after the last step (an evaluation or the end of the run) belong to no step.
   while (events.size() > 1 && events.back().step == 0 && events.front().step + events[events.size() / 2].step > 0)
     events.pop_back();

@@ -39,8 +39,9 @@ struct MemoryMap {
 };
 
 MemoryMap plan_map(const Plan& plan);
-// The allocations in the newest `steps` steps of a trace. If it has no steps, all allocations.
-MemoryMap event_map(const prof::Trace& trace, int64_t steps);
+// The allocations in the newest `steps` steps of a trace. If it has no steps, all allocations. `source`: of one allocator;
+// < 0: of the program's own ones, which have one address space unless several devices are used.
+MemoryMap event_map(const prof::Trace& trace, int64_t steps, int source = -1);
 // The free bytes below the highest used address at `x`, as a share of that address range: the cost of holes.
 double holes_at(const MemoryMap& map, double x);
 uint64_t used_at(const MemoryMap& map, double x);

@@ -51,12 +51,13 @@ MemoryStory plan_story(const MemoryMap& map) {
   return story;
 }
 
-MemoryStory event_story(const prof::Trace& trace) {
+MemoryStory event_story(const prof::Trace& trace, int source) {
   MemoryStory story;
-  const bool own = tells_of_blocks(trace);
+  const bool own = source >= 0 || tells_of_blocks(trace);
   const prof::TimeNs from = newest_from(trace);
   QString name;
   const prof::MemoryHistory history = prof::memory_history(trace, [&](const prof::MemoryEvent& event) {
+    if (source >= 0 && event.source != source) return false;
     const bool known = event.source < trace.memory_sources.size();
     if ((known && !prof::is_driver_source(trace.memory_sources[event.source])) != own) return false;
     const bool held = event.kind == prof::MemoryAction::Reserve || event.kind == prof::MemoryAction::Release;

@@ -17,6 +17,7 @@ struct MemoryStory {
 
 MemoryStory plan_story(const MemoryMap& map);
 // Uses the program's own allocator if it reports its blocks, otherwise the driver. A long run gives its newest part.
-MemoryStory event_story(const prof::Trace& trace);
+// `source`: this allocator only; < 0: any.
+MemoryStory event_story(const prof::Trace& trace, int source = -1);
 
 }  // namespace ws::app

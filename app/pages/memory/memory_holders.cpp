@@ -8,13 +8,13 @@
 
 namespace ws::app {
 
-void MemoryHoldersModel::setRun(const Run* run, prof::GroupBy by) {
+void MemoryHoldersModel::setRun(const Run* run, prof::GroupBy by, const QString& allocator) {
   beginResetModel();
   rows_.clear(), meanings_.clear(), allocator_.clear();
   peak_ = 0, gap_ = {};
   const std::vector<std::string> none, &names = run ? run->trace.memory_sources : none;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (prof::is_driver_source(names[i])) continue;
+    if (prof::is_driver_source(names[i]) || (!allocator.isEmpty() && allocator != QString::fromStdString(names[i]))) continue;
     const prof::MemoryHistory history = prof::memory_history(run->trace, static_cast<int>(i));
     if (history.peak_live <= peak_) continue;
     peak_ = history.peak_live, allocator_ = QString::fromStdString(names[i]);

@@ -13,8 +13,8 @@ class MemoryHoldersModel : public QAbstractTableModel {
  public:
   enum Column { Holder, Bytes, Share, Blocks, Columns };
   using QAbstractTableModel::QAbstractTableModel;
-  // The blocks of the program's allocator that held the most.
-  void setRun(const Run* run, prof::GroupBy by);
+  // The blocks of that allocator of the program; empty: of the one that held the most.
+  void setRun(const Run* run, prof::GroupBy by, const QString& allocator = {});
   const QString& allocator() const { return allocator_; }
   uint64_t peak() const { return peak_; }
   const prof::MemoryGap& gap() const { return gap_; }

@@ -46,6 +46,9 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
   source_button_->setMenu(menu);
   source_button_->setText(tr("Plan"));
   pane_->addOption(source_button_);
+  allocator_button_ = option_button(tr("Whose memory the page shows"), pane_);
+  allocator_button_->setMenu(new QMenu(allocator_button_));
+  pane_->addOption(allocator_button_);
   pane_->setBody(view_);
   plan_->setNarrow(true);
   auto* right = new QSplitter(Qt::Vertical, this);
@@ -158,6 +161,7 @@ bool MemoryMapPanel::eventFilter(QObject* watched, QEvent* event) {
 void MemoryMapPanel::setRun(Run* run) {
   if (run_) disconnect(run_, nullptr, this, nullptr);
   run_ = run;
+  allocator_button_->menu()->clear();
   plan_->setRun(run);
   plan_->setVisible(!isRecorded());
   if (run)
@@ -176,12 +180,41 @@ bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
 void MemoryMapPanel::setSource(Source source) { source_ = source, refresh(); }
 void MemoryMapPanel::setTable(Table table) { table_ = table, refreshBelow(); }
 
+QStringList MemoryMapPanel::allocators() const {
+  QStringList names;
+  if (!isRecorded()) return names;
+  for (const std::string& name : run_->trace.memory_sources)
+    if (!prof::is_driver_source(name)) names << QString::fromStdString(name);
+  return names;
+}
+
+// Blocks of two devices may have the same addresses, and their bytes have no sum.
+int MemoryMapPanel::shownAllocator() const {
+  if (allocators().size() < 2) return -1;
+  const auto& names = run_->trace.memory_sources;
+  const auto shown = std::ranges::find(names, holders_.allocator().toStdString());
+  return shown == names.end() ? -1 : static_cast<int>(shown - names.begin());
+}
+
+void MemoryMapPanel::fillAllocators() {
+  const QStringList names = allocators();
+  allocator_button_->setVisible(names.size() > 1);
+  allocator_button_->setText(holders_.allocator());
+  QMenu* const menu = allocator_button_->menu();
+  if (menu->actions().size() == names.size()) return;
+  menu->clear();
+  for (const QString& name : names) menu->addAction(name, this, [this, name] { allocator_ = name, refresh(); });
+}
+
 void MemoryMapPanel::refresh() {
+  refreshHolders();
+  fillAllocators();
+  const int source = shownAllocator();
   MemoryMap map;
   const auto cursor = view_->cursorX();
   const bool was_by_op = view_->map().by_op;
   if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan);
-  if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown);
+  if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown, source);
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
   pane_->setTitle(tr("Memory map"),
                   map.empty()     ? QString()
@@ -195,7 +228,7 @@ void MemoryMapPanel::refresh() {
   bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
   sizes_->setData(std::move(bins), theme().quiet);
   over_time_->setStory(map.by_op ? plan_story(map)
-                       : run_    ? event_story(run_->trace)
+                       : run_    ? event_story(run_->trace, source)
                                  : MemoryStory(),
                        run_ ? run_->slot : 0);
   over_time_->parentWidget()->setVisible(!map.empty());  // both pictures below the map
@@ -218,7 +251,7 @@ void MemoryMapPanel::refreshHolders() {
                            : table_ == Table::Ops ? prof::GroupBy::Op
                            : run_                 ? prof::memory_grouping(run_->trace, prof::GroupBy::Name)
                                                   : prof::GroupBy::Layer;
-  holders_.setRun(run_, by);
+  holders_.setRun(run_, by, allocators().contains(allocator_) ? allocator_ : QString());
   const bool any = holders_.rowCount() > 0;
   holders_table_->setVisible(any), no_holders_->setVisible(!any);
   no_holders_->setText(tr("The allocator of this run did not tell of its blocks. An arena places them once, before the first step."));

@@ -44,6 +44,9 @@ class MemoryMapPanel : public QWidget {
   void addPeaks(std::vector<Figure>& figures) const;
   void chooseBlock(const MapBlock& block);
   void setSource(Source source);
+  QStringList allocators() const;  // of a recorded program: PyTorch has one for each device
+  int shownAllocator() const;      // < 0: there is only one
+  void fillAllocators();
   QWidget* buildBelow();
   Pane* buildCalls();
   Pane* buildHolders();
@@ -73,6 +76,8 @@ class MemoryMapPanel : public QWidget {
   Table table_ = Table::Best;
   QPushButton* source_button_;
   Source source_ = Source::Best;
+  QPushButton* allocator_button_;
+  QString allocator_;  // chosen by the user; empty: the one that held the most
   QTimer refresh_;
 };
 

@@ -1,6 +1,8 @@
 // The map of memory, memory over time, the driver's calls by op and by step, and where a step's time goes: what the
 // panels say is what was recorded.
 #include <QAbstractItemModelTester>
+#include <QMenu>
+#include <QPushButton>
 #include <QTest>
 
 #include "app/charts/curve_pane.h"
@@ -28,6 +30,7 @@ class MemoryTest : public QObject {
   void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
   void thePeaksOfTensorsAndOfTheDriverAreBothNamed();
+  void eachDeviceHasAMapOfItsOwn();
   void aRecordedProgramIsNotOfferedAPlan();
   void theProgramsOwnAllocatorSpeaksFirst();
   void anArenaIsToldByItsPlan();
@@ -194,6 +197,38 @@ void MemoryTest::thePeaksOfTensorsAndOfTheDriverAreBothNamed() {
   for (const char* text : {"peak of live blocks 1.00 MiB of PyTorch", "taken from the driver then 5.00 MiB, its peak",
                            "taken, but unused 4.00 MiB: 2.00 MiB beside live blocks, 2.00 MiB in empty segments"})
     QVERIFY2(figures.contains(text), qPrintable(figures));
+}
+
+// PyTorch tells of blocks of the CPU, too, where its own profiler records memory. Their addresses mean something else.
+void MemoryTest::eachDeviceHasAMapOfItsOwn() {
+  Run run;
+  run.origin = RunOrigin::Imported, run.summary = Summary{};
+  run.trace.memory_sources = {"PyTorch CPU", "cudaMalloc", "PyTorch"};
+  remember(run.trace, 1, 0, 8 << 20, MemoryAction::Allocate, 1);
+  remember(run.trace, 2, 1 << 20, 1 << 20, MemoryAction::Allocate, 0);
+  remember(run.trace, 3, 1 << 20, 3 << 20, MemoryAction::Allocate, 2);
+  remember(run.trace, 4, 5 << 20, 2 << 20, MemoryAction::Allocate, 2);
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1330, 700);
+  panel.setRun(&run);
+  panel.show();
+  QPushButton* whose = nullptr;
+  for (auto* button : panel.findChildren<QPushButton*>())
+    if (button->menu() && button->text() == "PyTorch") whose = button;
+  QVERIFY2(whose && whose->isVisible(), "the device that held the most");
+  QCOMPARE(panel.view()->map().blocks.size(), size_t{2});
+  QCOMPARE(panel.view()->map().peak, uint64_t{5 << 20});
+  QCOMPARE(panel.overTime()->story().of, QString("PyTorch"));
+  QVERIFY(panel.figures()->accessibleName().contains("peak of live blocks 5.00 MiB of PyTorch"));
+  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+    QVERIFY(panel.grab().save(folder + "/memory-devices.png"));
+  QCOMPARE(whose->menu()->actions().size(), qsizetype{2});
+  whose->menu()->actions().front()->trigger();
+  QCOMPARE(whose->text(), QString("PyTorch CPU"));
+  QCOMPARE(panel.view()->map().blocks.size(), size_t{1});
+  QCOMPARE(panel.view()->map().peak, uint64_t{1 << 20});
+  QVERIFY(panel.figures()->accessibleName().contains("peak of live blocks 1.00 MiB of PyTorch CPU"));
 }
 
 void MemoryTest::aRecordedProgramIsNotOfferedAPlan() {

@@ -252,8 +252,9 @@ class FinishedFile final : public ByteSource {
   }
 
   NextBytes next(uint64_t offset, size_t most) override {
+    const uint64_t known = std::min(offset, size_);  // all of it where only the end of the answer was lost
+    while (summed_ < known) add(file_.read(summed_, std::min<uint64_t>(known - summed_, 1 << 20)));
     if (offset >= size_) return {};
-    while (summed_ < offset) add(file_.read(summed_, std::min<uint64_t>(offset - summed_, 1 << 20)));
     std::string bytes = file_.read(offset, std::min<uint64_t>(most, size_ - offset));
     if (offset == summed_) add(bytes);
     return bytes_at(offset, std::move(bytes));

@@ -287,6 +287,22 @@ TEST_F(Folder, ATraceKeepsItsNewestPart) {
   EXPECT_EQ(at, end) << "it goes on from piece to piece";
 }
 
+// The line was cut after the last byte and before the sum: the other side asks for the rest, and gets the sum of all.
+TEST(FinishedFile, HasItsSumWhereOnlyTheEndIsAskedFor) {
+  const fs::path path = fs::temp_directory_path() / ("warpscope-finished-" + std::to_string(getpid()));
+  std::ofstream(path) << std::string(3'000'000, 'a') << "b";
+  const auto source = finished_file(path.string());
+  uint64_t at = 0;
+  for (NextBytes next = source->next(at, 1 << 20); !next.nothing(); next = source->next(at, 1 << 20)) at = next.until;
+  for (const uint64_t known : {at, at - 1, uint64_t{1'500'000}}) {
+    const auto again = finished_file(path.string());
+    for (NextBytes next = again->next(known, 1 << 22); !next.nothing();) next = again->next(next.until, 1 << 22);
+    EXPECT_EQ(again->at_end(), source->at_end()) << known;
+  }
+  EXPECT_EQ(source->at_end()["bytes"], 3'000'001);
+  fs::remove(path);
+}
+
 // Losses with noise, which does not compress, and one peak.
 std::vector<StepResult> made_steps(int64_t from, int64_t count) {
   std::vector<StepResult> steps;

@@ -158,7 +158,7 @@ struct Training {
   WS_DEVICE void forward_input(int step) {
     Operands<kForwardSteps> weights;
     input.template operand<0>(weights);
-    settle<kForwardSteps>(weights);
+    settle<0, kForwardSteps>(weights);
     float z[B / 2];
     const uint rows = block.rows(step);
     wgmma_fence();

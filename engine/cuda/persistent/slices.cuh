@@ -15,10 +15,10 @@ struct Operands {
   uint v[Steps][4];
 };
 // Forces the operands into their registers before the first product; otherwise the compiler separates the products.
-template <int Used, int Steps>
+template <int First, int End, int Steps>
 WS_DEVICE void settle(Operands<Steps>& o) {
 #pragma unroll
-  for (int s = 0; s < Used; ++s)
+  for (int s = First; s < End; ++s)
 #pragma unroll
     for (int k = 0; k < 4; ++k) asm volatile("" : "+r"(o.v[s][k]));
 }

@@ -96,6 +96,12 @@ prof::RecordOptions options_of(const RecordArguments& a) {
   return options;
 }
 
+// The step time that all views show. Without it, the mean.
+std::string step_text(const prof::RunSummary& run) {
+  if (run.step_time.known()) return "median " + time_text(run.step_time.us.value);
+  return "mean " + time_text(run.us_per_step);
+}
+
 // Describes what a file contains.
 std::string contents(const std::string& path, const RecordArguments& a) {
   const prof::RunSummary run = prof::read_run_summary(path);
@@ -103,7 +109,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
   if (prof::is_still_written(path))
     text += "still being written: its process goes on";
   else if (run.steps > 0)
-    text += count_text(run.steps) + " steps of " + time_text(run.us_per_step) + " on average, found in " + run.said("steps_from");
+    text += count_text(run.steps) + " steps, " + step_text(run) + ", found in " + run.said("steps_from");
   else
     text += run.said("program_python").empty() ? "no steps were found"
                                                : "no steps were found; to mark them: warpscope.step(), after pip install " +

@@ -64,8 +64,6 @@ QString call_row_title(CallRow row) {
   return {};
 }
 
-constexpr std::string_view kSamples = "samples of ";
-bool is_sample_row(const prof::Track& track) { return track.kind == TrackKind::Other && track.name.starts_with(kSamples); }
 
 bool has_spans_of(TrackKind kind, const prof::Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [kind](const prof::Track& t) { return t.kind == kind && t.spans > 0; });
@@ -86,7 +84,7 @@ QString sample_row_title(const QString& thread) {
 QString lane_title(const LaneSource& source, const prof::Track& track, bool own) {
   const bool beside = source.gpu_steps && !own;
   if (is_range_row(track)) return track.depth > 0 ? QString() : QStringLiteral("ranges");
-  if (is_sample_row(track)) return sample_row_title(QString::fromStdString(track.name.substr(kSamples.size())));
+  if (prof::is_sample_row(track)) return sample_row_title(QString::fromStdString(prof::sampled_thread(track)));
   if (track.kind == TrackKind::Steps) return beside ? QStringLiteral("host step") : QStringLiteral("step");
   if (track.kind == TrackKind::Phases)
     return track.depth > 0 ? QString() : beside ? QStringLiteral("host phase") : QStringLiteral("phase");

@@ -4,6 +4,8 @@
 
 #include "app/timeline/lane_layout.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/waiting_threads.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::app {
 namespace {
@@ -96,6 +98,8 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
         own.spans * kOfPreparation < most.spans && own.busy * static_cast<int64_t>(kOfPreparation) < most.busy)
       return true;
     if (own.spans * kOfSteps < steps) return true;
+    if (const auto& tracks = trace.tracks(); !lane.tracks.empty() && prof::is_sample_row(tracks[lane.tracks[0]]))
+      return prof::mostly_waits(trace, tracks[lane.tracks[0]]);
     // Waits of a stream, or the second row of a thread: fewer than one in two steps tells nothing about a step.
     if (lane.track_kind == TrackKind::Other && own.spans * kOfStream < busiest[TrackKind::Stream].spans) return true;
     if (lane.track_kind == TrackKind::CpuThread && own.spans * 2 < steps) return true;

@@ -375,10 +375,10 @@ void TopBar::showFigures(const Run& run) {
   const double accuracy = run.testAccuracy(), rate = run.samplesPerSecond(), bytes = run.peakBytes();
   accuracy_->setValue(fixed_text(accuracy * 100, 2), accuracy == accuracy ? "%" : "");
   const QStringList time = step_time_text(run.stepUs()).split(' ');
-  const bool varies = prof::machine_busy(run.step_time), other = run.origin == RunOrigin::Imported;
-  const QString why = other ? tr("%1, varies") : tr("%1, machine busy");  // another program has its own reasons
+  const bool varies = prof::varies_widely(run.step_time), busy = run.machineBusy();
+  const QString why = busy ? tr("%1, machine busy") : tr("%1, varies");  // another program has its own reasons
   step_time_->setValue(time.front(), time.size() > 1 ? time.back() : QString(), varies ? step_range_text(run.step_time.p5_us, run.step_time.p95_us) : QString());
-  step_time_->setCaption(varies ? why.arg(step_time_name()) : step_time_name(), varies && !other);
+  step_time_->setCaption(varies ? why.arg(step_time_name()) : step_time_name(), busy);
   step_time_->setToolTip(step_time_tip(run.step_time.p5_us, run.step_time.p95_us));
   throughput_->setValue(significant_text(rate), rate == rate ? tr("samples/s") : "");
   const QStringList memory = bytes_text(bytes).split(' ');

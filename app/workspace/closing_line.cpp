@@ -3,7 +3,6 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
 #include "app/text/units.h"
-#include "profiling/analysis/step_time.h"
 
 namespace ws::app {
 
@@ -25,10 +24,10 @@ QString closing_line(const Run& run, const Run* before) {
                                       : QObject::tr("%1 steps").arg(count_text(run.stepsMade()));
   if (run.summary) text += QObject::tr(" in %1").arg(duration_text(run.summary->wall_s));
   if (run.stepUs() > 0) text += ", " + step_time_name() + " " + step_time_text(run.stepUs());
-  if (prof::machine_busy(run.step_time)) text += QObject::tr(" (machine busy)");
+  if (run.machineBusy()) text += QObject::tr(" (machine busy)");
   if (!before) return text;
   if (const QString speed = speed_against(run, *before, QObject::tr("the run before")); !speed.isEmpty())
-    text += ", " + speed + (prof::machine_busy(before->step_time) ? QObject::tr(" (machine busy then)") : QString());
+    text += ", " + speed + (before->machineBusy() ? QObject::tr(" (machine busy then)") : QString());
   const QString differs = changes_between(before->spec, run.spec);
   return differs.isEmpty() ? text : text + ": " + differs;
 }

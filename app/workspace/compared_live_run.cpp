@@ -45,7 +45,7 @@ ComparedRun compared_run(const Run& run) {
   with_marks(run, [&](const prof::Trace& marks) {
     take_trace(out, marks, run.trace, run.stepsPerEpoch(), run.steadySince());
   });
-  out.time = out.one_step ? prof::step_time(out.sample, {}, 0) : run.step_time;
+  out.time = out.one_step ? prof::step_time(out.sample, {}, 0, run.stepsOf()) : run.step_time;
   return out;
 }
 

@@ -90,6 +90,12 @@ double Run::trainLoss() const {
   return summary ? summary->final_train_loss : kUnknown;
 }
 
+prof::StepsOf Run::stepsOf() const {
+  return origin == RunOrigin::Imported ? prof::StepsOf::Program : prof::StepsOf::Training;
+}
+
+bool Run::machineBusy() const { return stepsOf() == prof::StepsOf::Training && prof::varies_widely(step_time); }
+
 bool Run::hasLoss() const {
   const auto finite = [](const auto& point) { return std::isfinite(point.loss); };
   return hasChoices() || std::isfinite(trainLoss()) || std::ranges::any_of(steps, finite) || std::ranges::any_of(evals, finite);
@@ -272,7 +278,7 @@ void Run::applyTrace(RunUpdate& update) {
   if ((summary || !split_due_.hasExpired()) && !update.summary) return;  // the figures of an ended run are stored
   const prof::TimeNs until = update.summary ? trace.last_time() : arrived();
   const prof::SampleRange range{.until = until, .since = steady_since_, .lengths_only = true};
-  step_time = prof::step_time(prof::sample_steps(marks(), trace, steps_per_epoch_, range), losses_.seen(), meanUs());
+  step_time = prof::step_time(prof::sample_steps(marks(), trace, steps_per_epoch_, range), losses_.seen(), meanUs(), stepsOf());
   if (trace.span_count() > 0) split = split_of(marks(), trace, until, steps_per_epoch_, steady_since_);
   split_due_.setRemainingTime(300);
 }
@@ -328,7 +334,12 @@ QString title_among(const Run& run, const std::vector<const Run*>& runs) {
   constexpr qsizetype kMost = 2;
   QStringList values;
   for (const Run* other : runs) {
-    if (!other || other == &run || other->title != run.title || !other->hasChoices() || !run.hasChoices()) continue;
+    if (!other || other == &run || other->title != run.title) continue;
+    QStringList words;  // that only its command has, if it is a recorded program
+    for (const QString& word : run.command)
+      if (!other->command.contains(word)) words << word;
+    if (const QString value = words.join(' '); !words.isEmpty() && !values.contains(value)) values << value;
+    if (!other->hasChoices() || !run.hasChoices()) continue;
     for (const FieldChange& change : diff(other->spec, run.spec))
       if (const QString value = new_value(change); !values.contains(value)) values << value;
   }

@@ -20,6 +20,10 @@
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/trace.h"
 
+namespace ws::prof {
+enum class StepsOf;
+}
+
 namespace ws::app {
 
 struct StepPoint {
@@ -107,6 +111,8 @@ class Run : public QObject {
   double samplesPerSecond() const;
   double meanUs() const;     // mean step of the whole run so far
   double trainLoss() const;  // from the last batch
+  prof::StepsOf stepsOf() const;
+  bool machineBusy() const;  // something else used the machine while it was measured
   bool hasLoss() const;      // false: another program that logged none
   double testLoss() const, testAccuracy() const;  // from the last test
   double peakBytes() const;

@@ -16,13 +16,13 @@
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/kernel_names.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
 namespace {
 
 bool is_range_row(const Track& track) { return track.kind == TrackKind::Phases && track.name.ends_with(" ranges"); }
-bool is_sample_row(const Track& track) { return track.kind == TrackKind::Other && track.name.starts_with("samples of "); }
 
 struct OwnTime {
   Span span;
@@ -295,7 +295,7 @@ HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
       const TimeRange part{std::max(span.start, options.range.begin), std::min(span.end(), options.range.end)};
       if (part.begin < part.end) times[static_cast<uint32_t>(span.name)] += part.length() - busy.within(part);
     });
-    const std::string thread = track.name.substr(std::string_view("samples of ").size());
+    const std::string thread = sampled_thread(track);
     for (const auto& [name, ns] : times) {
       const auto [at, fresh] = known.try_emplace(name);
       if (fresh) at->second = shown_frames(trace, NameId{name});

@@ -5,10 +5,11 @@
 namespace ws::prof {
 namespace {
 
-StepTime of_samples(const std::vector<double>& us, double half_width) {
+StepTime of_samples(const std::vector<double>& us, double half_width, StepsOf whose) {
   StepTime time{{median(us), half_width}, percentile(us, 0.05), percentile(us, 0.95)};
   // Other programs come and go between two runs. The interval within one run does not include this.
-  if (machine_busy(time)) time.us.half_width = std::max(half_width, (time.p95_us - time.p5_us) / 2);
+  if (whose == StepsOf::Training && varies_widely(time))
+    time.us.half_width = std::max(half_width, (time.p95_us - time.p5_us) / 2);
   return time;
 }
 
@@ -20,14 +21,14 @@ StepTime without_spread(double us) {
 
 }  // namespace
 
-StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us) {
+StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, double whole_run_us, StepsOf whose) {
   const bool sampled = !sample.step_us.empty() || sample.traced();
   if (!sampled || sample.marks_only) {
     const std::vector<double> us = pace_stretches_us(losses);
-    if (!us.empty()) return of_samples(us, mean_with_interval(us).half_width);  // each stretch is a block of steps
+    if (!us.empty()) return of_samples(us, mean_with_interval(us).half_width, whose);  // each stretch is a block of steps
     if (!sampled || whole_run_us > 0) return without_spread(whole_run_us);
   }
-  if (!sample.step_us.empty()) return of_samples(sample.step_us, percentile_of_blocks(sample.step_us, 0.5).half_width);
+  if (!sample.step_us.empty()) return of_samples(sample.step_us, percentile_of_blocks(sample.step_us, 0.5).half_width, whose);
   return without_spread(sample.mean_step_us());  // a trace without step marks
 }
 
@@ -37,7 +38,8 @@ StepTime step_time(const RunData& run, const StepSample& sample) {
   const int64_t since = steady_since(run.marks);
   for (const Metric& m : run.metrics)
     if (m.step >= since) losses.add({static_cast<double>(m.step), m.wall_s});
-  return step_time(sample, losses.seen(), run.summary.us_per_step);
+  return step_time(sample, losses.seen(), run.summary.us_per_step,
+                   run.summary.origin == "run" ? StepsOf::Training : StepsOf::Program);
 }
 
 StepTime step_time(const FoundSteps& found, bool gpu) {
@@ -52,10 +54,10 @@ StepTime step_time(const FoundSteps& found, bool gpu) {
   }
   StepSample sample = sample_steps(trace, trace, 0, {.lengths_only = true});
   sample.marks_only = false;
-  return step_time(sample, {}, found.us_each);
+  return step_time(sample, {}, found.us_each, StepsOf::Program);
 }
 
-bool machine_busy(const StepTime& time) {
+bool varies_widely(const StepTime& time) {
   constexpr double kWide = 0.5;  // share of the median; on a quiet machine p5 to p95 differ by a few per cent
   return time.has_spread() && time.p95_us - time.p5_us > kWide * time.us.value;
 }

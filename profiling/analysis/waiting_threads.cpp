@@ -1,10 +1,14 @@
 #include "profiling/analysis/waiting_threads.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <string_view>
 
 #include "profiling/base/text.h"
+#include "profiling/trace/code_places.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {
@@ -54,7 +58,7 @@ bool waits(const FrameStack& stack) {
   return waits_in_libc(stack.back()) || (python != stack.rend() && waits_in_python(*python));
 }
 
-bool is_main(const FrameStack& stack) { return stack.empty() || stack[0].function.find("MainThread") != std::string::npos; }
+bool is_main(std::string_view thread) { return thread.find(kMainThread) != std::string_view::npos; }
 
 }  // namespace
 
@@ -63,12 +67,30 @@ WorkingStacks without_waits(HostStacks stacks) {
   std::set<std::string> threads;
   std::erase_if(stacks, [&](const auto& item) {
     const auto& [stack, ns] = item;
-    if (is_main(stack) || !waits(stack)) return false;
+    if (stack.empty() || is_main(stack[0].function) || !waits(stack)) return false;
     threads.insert(stack[0].function), working.waited_ns += ns;
     return true;
   });
   working.stacks = std::move(stacks), working.waiting = threads.size();
   return working;
+}
+
+bool mostly_waits(const Trace& trace, const Track& samples) {
+  constexpr size_t kNewest = 100;
+  if (is_main(sampled_thread(samples))) return false;
+  std::map<NameId, bool> known;
+  size_t seen = 0, waiting = 0;
+  for (auto block = samples.blocks.rbegin(); block != samples.blocks.rend() && seen < kNewest; ++block)
+    for (auto span = block->spans.rbegin(); span != block->spans.rend() && seen < kNewest; ++span, ++seen) {
+      const auto [at, fresh] = known.try_emplace(span->name, false);
+      if (fresh) {
+        FrameStack stack{{"", 0, sampled_thread(samples)}};
+        std::ranges::copy(sampled_frames(trace, span->name), std::back_inserter(stack));
+        at->second = waits(stack);
+      }
+      waiting += at->second;
+    }
+  return 2 * waiting > seen;
 }
 
 std::string waiting_text(const WorkingStacks& stacks) {

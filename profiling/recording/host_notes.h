@@ -17,8 +17,6 @@
 
 namespace ws::prof {
 
-// Rows with stack samples of a thread. The name of each span is a stack.
-inline constexpr const char* kSamplesTrack = "samples of ";
 
 // What a scalar measures, judged by its name: "train/loss", "val_acc".
 enum class ScalarRole : uint8_t { Loss, Accuracy, TestLoss, TestAccuracy, Other };

@@ -11,6 +11,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/recording/native_code.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {
@@ -162,7 +163,7 @@ void HostSampler::sample() {
 
 void HostSampler::tell(const Open& open, int64_t end) const {
   if (HostNotes* const notes = options_.notes(); notes && open.stack != kNowhere)
-    notes->sample(kSamplesTrack + open.name, open.stack, open.begin, end);
+    notes->sample(std::string(kSamplesOf) + open.name, open.stack, open.begin, end);
 }
 
 }  // namespace ws::prof

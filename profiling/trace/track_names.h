@@ -11,6 +11,12 @@ namespace ws::prof {
 int64_t number_in(std::string_view text, int64_t otherwise);  // the first number in "stream 7 copies" or "GPU 0"
 std::string stream_name(int64_t stream);
 inline constexpr std::string_view kProgramSteps = "steps of the program";  // a row
+// Rows of sampled stacks: "samples of MainThread". The name of each span is a stack.
+inline constexpr std::string_view kSamplesOf = "samples of ", kMainThread = "MainThread";
+inline bool is_sample_row(const Track& track) {
+  return track.kind == TrackKind::Other && track.name.starts_with(kSamplesOf);
+}
+inline std::string sampled_thread(const Track& track) { return track.name.substr(kSamplesOf.size()); }
 // Name of the row that holds waits for a stream, or for no particular stream (-1).
 // wait_name(), wait_type(): name of a wait by its type in CUPTI and Nsight Systems: 1 event, 2 stream waits for event,
 // 3 stream, 4 device.

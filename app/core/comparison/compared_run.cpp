@@ -53,6 +53,8 @@ void take_gpu_figures(ComparedRun& run, const prof::Trace& trace) {
 
 double ComparedRun::samples_per_s() const { return spec ? rows_of_a_step(*spec) * 1e6 / time.us.value : kUnknown; }
 
+bool ComparedRun::machine_busy() const { return !imported && prof::varies_widely(time); }
+
 double ComparedRun::busy_percent() const {
   if (!sample.traced() || sample.parts.wall() <= 0) return kUnknown;
   return 100.0 * sample.parts.busy_share();

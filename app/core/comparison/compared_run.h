@@ -41,6 +41,7 @@ struct ComparedRun {
   double samples_per_s() const;
   double busy_percent() const;  // share of the step time with kernels or copies running
   bool has_accuracy() const;
+  bool machine_busy() const;  // something else used the machine while it was measured
 };
 
 // Takes the trace: the sample from step `since` on, its detail, and the launch delay. `marks` holds the steps: it is

@@ -75,11 +75,15 @@ Speed speed_of(const ComparedRun& a, const ComparedRun& b, const MeasureDelta& s
 std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b, const std::string& name_a,
                                      const std::string& name_b) {
   std::vector<std::string> warnings = mismatches(a, b);
-  const bool busy_a = prof::machine_busy(a.time), busy_b = prof::machine_busy(b.time);
+  const auto names = [&](bool of_a, bool of_b) { return of_a && of_b ? name_a + " and " + name_b : of_a ? name_a : name_b; };
+  const bool busy_a = a.machine_busy(), busy_b = b.machine_busy();
   if (busy_a || busy_b)
-    warnings.push_back("machine busy while " +
-                       (busy_a && busy_b ? name_a + " and " + name_b + " were" : (busy_a ? name_a : name_b) + " was") +
+    warnings.push_back("machine busy while " + names(busy_a, busy_b) + (busy_a && busy_b ? " were" : " was") +
                        " measured: run again when nothing else uses the machine");
+  const bool varies_a = prof::varies_widely(a.time) && !busy_a, varies_b = prof::varies_widely(b.time) && !busy_b;
+  if (varies_a || varies_b)
+    warnings.push_back("the steps of " + names(varies_a, varies_b) +
+                       " vary: record again to see how much the median moves from one recording to the next");
   if (!splits_compare(a, b))
     warnings.emplace_back("the causes are not known: both runs need the same trace level");
   else if (mean_goes_the_other_way(a, b))

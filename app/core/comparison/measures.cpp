@@ -57,7 +57,7 @@ class List {
 
 void add_steps(List& list, const ComparedRun& run) {
   const bool sampled = !run.sample.step_us.empty();  // otherwise the noise of these figures is unknown
-  const bool busy = prof::machine_busy(run.time);    // others make the slow steps
+  const bool busy = run.machine_busy();              // others make the slow steps
   const auto tail = [&](double share) {
     Interval value = sampled ? percentile_of_blocks(run.sample.step_us, share) : Interval{kUnknown, kUnknown};
     if (busy) value.half_width = kUnknown;

@@ -15,6 +15,7 @@
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::app {
 namespace {
@@ -100,7 +101,7 @@ class Program {
     for (size_t i = 0; i < tracks.size(); ++i) {
       if (tracks[i].kind == TrackKind::Steps) see_steps(i);
       if (prof::on_gpu(tracks[i])) see_gpu(i);
-      if (tracks[i].kind == TrackKind::Other && tracks[i].name == "samples of MainThread") see_samples(i);
+      if (prof::is_sample_row(tracks[i]) && prof::sampled_thread(tracks[i]) == prof::kMainThread) see_samples(i);
       if (tracks[i].kind == TrackKind::Other && tracks[i].name.starts_with("loader worker ")) see_worker(i);
     }
   }

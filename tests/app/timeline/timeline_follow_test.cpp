@@ -92,6 +92,7 @@ class TimelineFollowTest : public QObject {
   void aPauseOfTracingIsNotShown();
   void endedRunsLieOverEachOther();
   void quietRowsShareOne();
+  void stacksOfWaitingThreadsAreQuiet();
   void rangesOfTheFirstStepsAreQuiet();
   void constantAndEmptyRowsTakeNoRoom();
   void overlappingKernelsAreOneRow();
@@ -385,6 +386,27 @@ void TimelineFollowTest::rangesOfTheFirstStepsAreQuiet() {
   const auto lanes = build_lanes({{&trace, "run/x", "x", 0}}, {});
   QCOMPARE(lanes.size(), usual + 3);  // two rows of ranges, and the one of quiet rows
   QVERIFY(std::ranges::any_of(lanes, [](const Lane& lane) { return lane.title == "2 quiet rows"; }));
+}
+
+// A program of many kernels has few samples for each: its main thread is shown, and threads that wait are not.
+void TimelineFollowTest::stacksOfWaitingThreadsAreQuiet() {
+  prof::Trace trace;
+  test::add_steps(trace, test::StepStyle::EagerDirect, 0, 300);
+  const auto titles = [&trace] {
+    QStringList all;
+    for (const Lane& lane : build_lanes({{&trace, "run/x", "x", 0}}, {})) all << lane.title;
+    return all;
+  };
+  const std::pair<const char*, const char*> threads[] = {
+      {"samples of MainThread", "_PollLikeSelector.select (/usr/lib/python3.12/selectors.py:415)"},
+      {"samples of Thread-1", "_PollLikeSelector.select (/usr/lib/python3.12/selectors.py:415)"},
+      {"samples of Thread-2", "decode (/home/me/train.py:30)"}};
+  for (const auto& [name, stack] : threads)
+    for (int i = 0; i < 60; ++i)
+      trace.append(trace.track(TrackKind::Other, name, "CPU"), span_at(trace, trace.first_time() + i * 1000, 900, SpanKind::Other, stack, 0));
+  QVERIFY2(titles().contains("stacks · MainThread"), qPrintable(titles().join(", ")));
+  QVERIFY2(titles().contains("stacks · Thread-2"), qPrintable(titles().join(", ")));
+  QVERIFY2(titles().contains("1 quiet row"), qPrintable(titles().join(", ")));
 }
 
 // A constant counter is one low row with its value, an empty one is no row.

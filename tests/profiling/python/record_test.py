@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import types
 import unittest
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -552,6 +553,85 @@ with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as own:
         kept.append(torch.ones(250_000))  # KEPT
 print(own.key_averages().total_average().cpu_memory_usage >= 40_000_000)
 """
+
+
+READS = """
+import torch
+net = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for i in range(6):
+    optimizer.zero_grad()
+    loss = net(torch.full((2, 4), 1.0)).square().mean() * 0 + i
+    loss.backward()
+    assert not (loss + 1).item() == 0  # another value
+    optimizer.step()
+    READ
+"""
+
+
+@needs_torch
+class ReadLosses(Recorded):
+    def read(self, how):
+        program = READS.replace("READ", how)
+        self.assertEqual(self.record([TORCH, self.write("p.py", program)]).returncode, 0)
+        return [(int(row[1]), float(row[2])) for row in self.scalars()[1:]]
+
+    def test_a_loss_that_the_program_reads_is_on_the_chart(self):
+        for how in ("print(loss.item())", "print(f'{loss:.3f}')", "float(loss)", "print(loss.detach().item())"):
+            self.assertEqual(self.read(how), [(i, float(i)) for i in range(6)], how)
+        self.assertEqual(self.read("if i % 2: print(loss.item(), loss.item())"), [(1, 1.0), (3, 3.0), (5, 5.0)])
+        with self.assertRaises(subprocess.CalledProcessError, msg="there is no table"):
+            self.read("pass")
+
+    def test_a_loss_that_the_program_logs_is_not_doubled(self):
+        self.write("tqdm/__init__.py", STAND_INS["tqdm/__init__.py"])
+        self.write("tqdm/std.py", STAND_INS["tqdm/std.py"])
+        program = READS.replace("READ", "bar.set_postfix(loss=loss.item())").replace("for i in range(6)", "import tqdm\nfor i in (bar := tqdm.tqdm(range(6)))")
+        self.assertEqual(self.record([TORCH, self.write("p.py", program)]).returncode, 0)
+        rows = self.scalars()[1:]
+        self.assertEqual(len(rows), 6, rows)
+        self.assertFalse([row for row in rows if "read loss" in row], rows)
+
+
+class Node:
+    """Of autograd, since PyTorch 2.1."""
+
+    def __init__(self, number, kind, *inner):
+        self._sequence_nr, self.name = lambda: number, lambda: kind
+        self.next_functions = [(node, 0) for node in inner]
+
+
+class Value:
+    def __init__(self, node, place=0, size=1):
+        self.grad_fn, self.numel, self.data_ptr = node, lambda: size, lambda: place
+
+
+class LossOfScaled(unittest.TestCase):
+    def told(self, root, *reads):
+        sys.path.insert(0, os.path.join(PACKAGE, "hook"))
+        self.addCleanup(sys.path.remove, sys.path[0])
+        from warpscope_hook.losses import Losses
+
+        scalars = []
+        program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row)))
+        losses = Losses(program)
+        losses.began(root)
+        program.steps = 4
+        for tensor, value in reads:
+            losses.read(tensor, value)
+        losses.tell()
+        return scalars
+
+    def test_the_loss_behind_a_scaled_one_is_found_by_its_node(self):
+        node = Node(7, "NllLossBackward0", Node(6, "LogSoftmaxBackward0"))
+        scaled = Value(Node(9, "DivBackward0", Node(8, "MulBackward0", node), None))
+        self.assertEqual(self.told(scaled, (Value(node), 0.5)), [("read loss", 0.5, 3)])
+        self.assertEqual(self.told(scaled, (scaled, 0.25), (Value(node), 0.5)), [("read loss", 0.25, 3)], "once a step")
+        self.assertEqual(self.told(scaled, (Value(Node(6, "LogSoftmaxBackward0")), 0.5)), [], "what lies before the loss")
+        self.assertEqual(self.told(scaled, (Value(None, place=1), 0.5)), [], "a value without gradient")
+        two = Value(Node(9, "AddBackward0", node, Node(5, "MeanBackward0")))
+        self.assertEqual(self.told(two, (Value(node), 0.5)), [], "a part of a sum")
+        self.assertEqual(self.told(Value(node, size=2), (Value(node), 0.5)), [], "not one number")
 
 
 @needs_torch

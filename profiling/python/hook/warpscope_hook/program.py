@@ -7,6 +7,7 @@ import sysconfig
 import threading
 
 from . import torch_hooks
+from .losses import Losses
 from .levels import LINES, MODULES
 
 
@@ -22,6 +23,7 @@ class Program:
         self._learning = threading.RLock()  # a signal handler may begin, too
         self.not_own = not_own()
         self._late = []  # scalars whose copy from the GPU is not finished
+        self.losses = Losses(self)
 
     # Called by the package `warpscope`.
 
@@ -87,6 +89,7 @@ class Program:
 
     def scalar(self, name, value, step=None):
         at = self.steps if step is None else int(step)
+        self.losses.logged(str(name))
         try:
             if getattr(value, "is_cuda", False):
                 self._late.append(_Late(str(name), value, at))

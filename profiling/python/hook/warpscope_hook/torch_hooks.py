@@ -170,8 +170,13 @@ def _backward(program, torch):
     begin, end = recorder.begin_backward, recorder.end_backward
     place = recorder.place("backward", "", "backward")
 
-    def around(original):
+    def around(original, began=None):
         def backward(*args, **kwargs):
+            if began is not None:
+                try:
+                    began(args[0] if args else kwargs.get("tensors"))
+                except Exception:
+                    pass  # the program hears of its own mistakes from PyTorch
             begin(place)
             try:
                 return original(*args, **kwargs)
@@ -180,7 +185,7 @@ def _backward(program, torch):
 
         return _named_like(backward, original)
 
-    torch.autograd.backward = around(torch.autograd.backward)
+    torch.autograd.backward = around(torch.autograd.backward, program.losses.began)
     torch.autograd.grad = around(torch.autograd.grad)
 
 
@@ -299,11 +304,11 @@ def _ranks(program, torch):
 
 
 def _waits(program, torch):
-    """Marks calls in which the host waits for the GPU."""
+    """Marks calls in which the host waits for the GPU. A loss that is read there is kept."""
     recorder = program.recorder
     pop = recorder.pop
 
-    def around(owner, name, shown):
+    def around(owner, name, shown, read=None):
         original = getattr(owner, name, None)
         if original is None:
             return
@@ -312,12 +317,20 @@ def _waits(program, torch):
         def waits(*args, **kwargs):
             recorder.push_at(place)
             try:
-                return original(*args, **kwargs)
+                result = original(*args, **kwargs)
             finally:
                 pop()
+            if read is not None:
+                try:
+                    read(args[0], result)
+                except Exception:
+                    pass  # not a number
+            return result
 
         setattr(owner, name, _named_like(waits, original))
 
-    for name in ("item", "tolist", "cpu"):
+    for name, shown in (("item", ".item()"), ("__float__", "float()")):
+        around(torch.Tensor, name, shown, program.losses.read)
+    for name in ("tolist", "cpu"):
         around(torch.Tensor, name, f".{name}()")
     around(torch.cuda, "synchronize", "torch.cuda.synchronize()")

@@ -322,6 +322,10 @@ TEST(Comparison, ABusyMachineIsAWarning) {
   EXPECT_NE(said(busy, busy).find("machine busy while the baseline and the candidate were measured"), std::string::npos);
   EXPECT_EQ(warnings_of(calm, busy, "A", "C").front(), "machine busy while C was measured: run again when nothing else uses the machine");
   // Others made some steps slow, so a mean of steps that lie close together gets no verdict either.
+  ComparedRun program = busy;
+  program.imported = true;
+  EXPECT_EQ(said(calm, program).find("machine busy"), std::string::npos);
+  EXPECT_NE(said(calm, program).find("the steps of the candidate vary: record again"), std::string::npos);
   ComparedRun fast = busy;
   for (ComparedRun* run : {&busy, &fast}) {
     const int64_t ns = run == &fast ? 100'000 : 400'000;

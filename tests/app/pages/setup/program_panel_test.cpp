@@ -137,7 +137,7 @@ void ProgramPanelTest::theShownRunDecidesBesideATraining() {
   QVERIFY(loss->isVisibleTo(window.get()));
   library->tickOnly({program});
   QTRY_VERIFY(!loss->isVisibleTo(window.get()));
-  QVERIFY(shows(*panel, "The program logged no loss"));
+  QVERIFY(shows(*panel, "No loss was seen"));
 }
 
 WARPSCOPE_QTEST(ProgramPanelTest)

@@ -20,6 +20,8 @@ class FigureStrip : public QWidget {
   void paintEvent(QPaintEvent*) override;
 
  private:
+  std::vector<Figure> shown() const;
+
   std::vector<Figure> figures_;
 };
 

@@ -14,11 +14,18 @@ namespace ws::prof {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Meaning>, 22> kHints{{
+constexpr std::array<std::pair<std::string_view, Meaning>, 34> kHints{{
     {"nccl", Meaning::Communication},  // first, because these names also contain the reduction
     {"nvshmem", Meaning::Communication},
     {"all_reduce", Meaning::Communication},           // ours, and PyTorch's through symmetric memory
     {"cross_device_reduce", Meaning::Communication},  // vLLM's
+    // Names of compiled kernels list all ops that are fused in them.
+    {"nll_loss", Meaning::Loss},
+    {"cross_entropy", Meaning::Loss},
+    {"triton_tem_", Meaning::Matrix},
+    {"triton_poi_", Meaning::Pointwise},
+    {"triton_red_", Meaning::Pointwise},
+    {"triton_per_", Meaning::Pointwise},
     {"gemm", Meaning::Matrix},
     {"cutlass", Meaning::Matrix},
     {"xmma", Meaning::Matrix},
@@ -27,10 +34,16 @@ constexpr std::array<std::pair<std::string_view, Meaning>, 22> kHints{{
     {"matmul", Meaning::Matrix},
     {"gemv", Meaning::Matrix},
     {"splitk", Meaning::Matrix},
+    {"flash", Meaning::Matrix},
+    {"fmha", Meaning::Matrix},
+    {"sdpa", Meaning::Matrix},
+    {"layer_norm", Meaning::Pointwise},
+    {"layernorm", Meaning::Pointwise},  // before "conv": PyTorch's has a template argument "converter"
+    {"gammabeta", Meaning::Pointwise},
+    {"batch_norm", Meaning::Pointwise},
+    {"batchnorm", Meaning::Pointwise},
     {"conv", Meaning::Matrix},
     {"softmax", Meaning::Loss},
-    {"nll_loss", Meaning::Loss},
-    {"cross_entropy", Meaning::Loss},
     {"adam", Meaning::Optimizer},
     {"sgd", Meaning::Optimizer},
     {"multi_tensor_apply", Meaning::Optimizer},

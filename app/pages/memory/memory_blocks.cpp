@@ -66,12 +66,20 @@ void fold_addresses(MemoryMap& map) {
   }
 }
 
+BlockPhase block_phase(const std::string& phase) {
+  if (phase == "forward") return BlockPhase::Forward;
+  if (phase == "backward") return BlockPhase::Backward;
+  return phase == "optimizer" ? BlockPhase::Optimizer : BlockPhase::None;
+}
+
 MapBlock block_of(const prof::Trace& trace, const prof::MemoryEvent& event) {
   MapBlock block;
   block.x0 = static_cast<double>(event.time), block.y0 = event.address, block.y1 = event.address + event.bytes;
   block.bytes = event.bytes, block.op = event.op;
-  if (event.op < trace.ops.size() && event.op != prof::kNoOp)
-    block.meaning = trace.ops[event.op].meaning, block.name = QString::fromStdString(trace.ops[event.op].name);
+  if (event.op >= trace.ops.size() || event.op == prof::kNoOp) return block;
+  const prof::OpInfo& op = trace.ops[event.op];
+  block.meaning = op.meaning, block.name = QString::fromStdString(op.name);
+  if (op.meaning == prof::Meaning::Other) block.phase = block_phase(op.phase);
   return block;
 }
 

@@ -8,6 +8,9 @@
 
 namespace ws::app {
 
+// When a recorded program made a block: activations, gradients, the optimizer's state.
+enum class BlockPhase : uint8_t { None, Forward, Backward, Optimizer };
+
 struct MapBlock {
   double x0 = 0, x1 = 0;    // in ops or ns
   uint64_t y0 = 0, y1 = 0;  // bytes from the top of the map
@@ -16,6 +19,7 @@ struct MapBlock {
   uint64_t bytes = 0;
   BufferId buffer = BufferId::None;
   prof::OpTag op = prof::kNoOp;  // the op that writes or allocates it
+  BlockPhase phase = BlockPhase::None;  // of a block whose op has no meaning of its own
 };
 
 struct UsePoint {

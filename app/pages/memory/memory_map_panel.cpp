@@ -7,6 +7,7 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
@@ -22,6 +23,21 @@ Figure bytes_figure(const QString& name, uint64_t bytes, const QString& note = {
   const QString text = bytes_text(static_cast<double>(bytes));
   const auto space = text.lastIndexOf(' ');
   return {name, text.left(space), text.mid(space + 1) + note};
+}
+
+bool has_phases(const MemoryMap& map) {
+  return std::ranges::any_of(map.blocks, [](const MapBlock& block) { return block.phase != BlockPhase::None; });
+}
+
+QString phase_legend() {
+  const std::pair<BlockPhase, QString> phases[] = {{BlockPhase::Forward, QObject::tr("forward")},
+                                                   {BlockPhase::Backward, QObject::tr("backward")},
+                                                   {BlockPhase::Optimizer, QObject::tr("optimizer")},
+                                                   {BlockPhase::None, QObject::tr("other")}};
+  QStringList parts;
+  for (const auto& [phase, name] : phases)
+    parts << QString("<span style='color:%1'>■</span> %2").arg(theme().of(meaning_of(phase)).name(), name);
+  return parts.join("&nbsp;&nbsp; ");
 }
 
 }  // namespace
@@ -45,6 +61,8 @@ MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
   menu->addAction(tr("What was allocated, last steps"), this, [this] { setSource(Source::Events); });
   source_button_->setMenu(menu);
   source_button_->setText(tr("Plan"));
+  pane_->addOption(phases_ = new QLabel(pane_));
+  phases_->setFont(ui_font(11.5));
   pane_->addOption(source_button_);
   allocator_button_ = option_button(tr("Whose memory the page shows"), pane_);
   allocator_button_->setMenu(new QMenu(allocator_button_));
@@ -171,6 +189,11 @@ void MemoryMapPanel::setRun(Run* run) {
   if (isVisible()) refresh();
 }
 
+void MemoryMapPanel::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) phases_->setText(phase_legend());
+  QWidget::changeEvent(event);
+}
+
 void MemoryMapPanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   refresh();
@@ -216,9 +239,12 @@ void MemoryMapPanel::refresh() {
   if (run_ && run_->plan && source_ != Source::Events) map = plan_map(run_->plan->plan);
   if (run_ && map.empty() && source_ != Source::Plan) map = event_map(run_->trace, kStepsShown, source);
   source_button_->setText(map.empty() || map.by_op ? tr("Plan") : tr("Allocated"));
+  phases_->setText(phase_legend());
+  phases_->setVisible(has_phases(map));
   pane_->setTitle(tr("Memory map"),
                   map.empty()     ? QString()
                   : map.by_op     ? tr("address × lifetime · a buffer has the colour of the op that writes it")
+                  : has_phases(map) ? tr("address × time · colour of the phase in which a block was made")
                   : map.steps > 0 ? tr("address × time · last %1 steps · colour of the allocating op").arg(map.steps)
                                   : tr("address × time · colour of the allocating op, if known"));
   std::vector<double> kib;

@@ -32,6 +32,7 @@ class MemoryMapPanel : public QWidget {
   void refresh();
 
  protected:
+  void changeEvent(QEvent*) override;
   void showEvent(QShowEvent*) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
@@ -74,6 +75,7 @@ class MemoryMapPanel : public QWidget {
   QLabel* no_holders_;
   QStackedWidget* tables_;
   Table table_ = Table::Best;
+  QLabel* phases_;
   QPushButton* source_button_;
   Source source_ = Source::Best;
   QPushButton* allocator_button_;

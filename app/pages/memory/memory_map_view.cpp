@@ -23,7 +23,26 @@ double round_step(double least) {
   return 10 * power;
 }
 
+QColor colour_of(const MapBlock& block) {
+  return theme().of(block.phase == BlockPhase::None ? block.meaning : meaning_of(block.phase));
+}
+
 }  // namespace
+
+// The colours of the work that is most of each phase.
+prof::Meaning meaning_of(BlockPhase phase) {
+  switch (phase) {
+    case BlockPhase::Forward:
+      return prof::Meaning::Matrix;
+    case BlockPhase::Backward:
+      return prof::Meaning::Pointwise;
+    case BlockPhase::Optimizer:
+      return prof::Meaning::Optimizer;
+    case BlockPhase::None:
+      break;
+  }
+  return prof::Meaning::Other;
+}
 
 MemoryMapView::MemoryMapView(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
@@ -134,12 +153,13 @@ void MemoryMapView::paintBlocks(QPainter& painter) const {
   for (const MapBlock& block : map_.blocks) {
     const QRectF box = boxOf(block);
     const bool chosen = selected_ != BufferId::None && block.buffer == selected_;
-    QColor fill = t.of(block.meaning);
+    const QColor colour = colour_of(block);
+    QColor fill = colour;
     painter.fillRect(box, t.base);
     fill.setAlphaF(chosen ? 0.85F : 0.40F);
     painter.fillRect(box, fill);
     painter.setBrush(Qt::NoBrush);
-    painter.setPen(chosen ? QPen(t.text, 2) : QPen(t.of(block.meaning), 1));
+    painter.setPen(chosen ? QPen(t.text, 2) : QPen(colour, 1));
     painter.drawRect(chosen ? box.adjusted(1, 1, -1, -1) : box.adjusted(0, 0, -1, -1));
     if (box.width() < 30 || box.height() < 16) continue;
     painter.setPen(t.text);

@@ -12,7 +12,9 @@
 #include "app/pages/memory/memory_map_panel.h"
 #include "app/widgets/theme.h"
 #include "profiling/trace/code_places.h"
+#include "app/widgets/figure_strip.h"
 #include "tests/app/support/made_run.h"
+#include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_tests.h"
 #include "tests/support/synthetic_trace.h"
 
@@ -27,6 +29,8 @@ class MemoryTest : public QObject {
   void mapOfThePlanDoesNotOverlap();
   void mapOfTheEventsClosesBlocks();
   void mapOfEventsWithoutStepsSaysTimes();
+  void blocksOfAProgramHaveThePhaseThatMadeThem();
+  void figuresThatDoNotFitShortenTheirNotes();
   void mapIsDrawnAndChosen();
   void holesAndSizesOverTime();
   void thePeaksOfTensorsAndOfTheDriverAreBothNamed();
@@ -122,6 +126,48 @@ void MemoryTest::mapOfEventsWithoutStepsSaysTimes() {
   QCOMPARE(map.sections.size(), size_t{4});
   QCOMPARE(map.sections[2].second, QStringLiteral("2 s"));
   QCOMPARE(map.sections[2].first, 2e9);
+}
+
+void MemoryTest::blocksOfAProgramHaveThePhaseThatMadeThem() {
+  Run run;
+  run.origin = RunOrigin::Imported, run.summary = Summary{};
+  const char* const phases[] = {"", "forward", "backward", "optimizer"};
+  run.trace.ops.resize(1);
+  for (const char* phase : phases) run.trace.ops.push_back({"aten::empty", "", "fc1", phase});
+  run.trace.ops.push_back({"dW1", "", "fc1", "backward", prof::Meaning::Matrix});
+  for (unsigned op = 1; op <= 5; ++op)
+    run.trace.append_memory({100 * prof::TimeNs{op}, 0x1000u * op, 0x1000, 0, static_cast<prof::OpTag>(op), MemoryAction::Allocate, 0});
+  const MemoryMap map = event_map(run.trace, 2);
+  QCOMPARE(map.blocks.size(), size_t{5});
+  const BlockPhase wanted[] = {BlockPhase::None, BlockPhase::Forward, BlockPhase::Backward, BlockPhase::Optimizer, BlockPhase::None};
+  for (size_t i = 0; i < 5; ++i) QCOMPARE(map.blocks[i].phase, wanted[i]);
+  QCOMPARE(map.blocks[4].meaning, prof::Meaning::Matrix);  // of its op
+  Selection selection;
+  MemoryMapPanel panel(&selection);
+  panel.resize(1330, 700);
+  panel.setRun(&run);
+  panel.show();
+  const QImage drawn = panel.view()->grab().toImage();
+  for (size_t i = 1; i < 4; ++i) {
+    const QColor edge = theme().of(meaning_of(wanted[i]));
+    const QRectF box = panel.view()->boxOf(map.blocks[i]);
+    QCOMPARE(drawn.pixelColor(QPoint(static_cast<int>(box.center().x()), static_cast<int>(std::round(box.top())))), edge);
+  }
+}
+
+void MemoryTest::figuresThatDoNotFitShortenTheirNotes() {
+  FigureStrip strip;
+  strip.setFigures({{"peak", "633.08", "MiB of PyTorch"},
+                    {"unused", "167.22", "MiB: 34.92 MiB beside live blocks, 132.30 MiB in empty segments"},
+                    {"allocations", "9 752", {}}});
+  const auto shows = [&strip](const QString& text) {
+    return std::ranges::any_of(painted_texts(strip), [&](const PaintedText& t) { return t.text.contains(text); });
+  };
+  strip.resize(900, strip.height());
+  QVERIFY(shows("allocations") && shows("empty segments"));
+  strip.resize(460, strip.height());
+  QVERIFY(shows("allocations") && !shows("empty segments") && shows("MiB of PyTorch"));
+  QVERIFY(strip.toolTip().contains("132.30 MiB in empty segments"));
 }
 
 void MemoryTest::mapIsDrawnAndChosen() {

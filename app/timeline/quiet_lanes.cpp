@@ -108,13 +108,17 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
   Lane rest;
   rest.track_kind = TrackKind::Other, rest.key = source.key + "/quiet", rest.height = small ? 17 : 20;
   int rows = 0;
+  std::vector<size_t> waits;
   std::erase_if(lanes, [&](const Lane& lane) {
     if (!quiet(lane)) return false;
     rest.run = lane.run, ++rows;
-    rest.tracks.insert(rest.tracks.end(), lane.tracks.begin(), lane.tracks.end());
+    const bool samples = !lane.tracks.empty() && prof::is_sample_row(trace.tracks()[lane.tracks[0]]);
+    std::vector<size_t>& to = samples ? waits : rest.tracks;
+    to.insert(to.end(), lane.tracks.begin(), lane.tracks.end());
     return true;
   });
   if (rows == 0) return;
+  if (rest.tracks.empty()) rest.tracks = std::move(waits);  // otherwise they would hide the rest
   rest.title = QStringLiteral("%1 quiet row%2").arg(rows).arg(rows > 1 ? "s" : "");
   lanes.push_back(std::move(rest));
 }

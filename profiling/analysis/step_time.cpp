@@ -33,13 +33,18 @@ StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, do
 }
 
 StepTime step_time(const RunData& run, const StepSample& sample) {
-  if (run.summary.step_time.known()) return run.summary.step_time;
+  const StepsOf whose = run.summary.origin == "run" ? StepsOf::Training : StepsOf::Program;
+  if (run.summary.step_time.known()) {
+    StepTime stored = run.summary.step_time;  // of an earlier version, the interval may be the whole spread
+    if (whose == StepsOf::Program && varies_widely(stored) && !sample.step_us.empty())
+      stored.us.half_width = percentile_of_blocks(sample.step_us, 0.5).half_width;
+    return stored;
+  }
   PaceLog losses;
   const int64_t since = steady_since(run.marks);
   for (const Metric& m : run.metrics)
     if (m.step >= since) losses.add({static_cast<double>(m.step), m.wall_s});
-  return step_time(sample, losses.seen(), run.summary.us_per_step,
-                   run.summary.origin == "run" ? StepsOf::Training : StepsOf::Program);
+  return step_time(sample, losses.seen(), run.summary.us_per_step, whose);
 }
 
 StepTime step_time(const FoundSteps& found, bool gpu) {

@@ -301,7 +301,8 @@ void ExperimentsTab::readResult() {
 void ExperimentsTab::run() {
   if (!known_ || running()) return;
   if (session_->busy()) return emit said(tr("Stop the training first (Run › Stop)."), true);
-  if (result_.complete && !wantsMore()) keepEarlier();
+  if (result_.complete && !wantsMore() && !keepEarlier())
+    return emit said(tr("Nothing was trained: the earlier result in %1 cannot be renamed.").arg(folderOf(spec_)), true);
   spec_.repeats = repeats_->value();
   readResult();  // before the thread writes there
   result_.spec.repeats = spec_.repeats;
@@ -341,10 +342,10 @@ bool ExperimentsTab::follow(const RemoteJobInfo& job) {
 // True if more repeats are asked for than a complete result has: it goes on too.
 bool ExperimentsTab::wantsMore() const { return repeats_->value() > result_.spec.repeats; }
 
-// Renames a complete result instead of deleting it.
-void ExperimentsTab::keepEarlier() {
+// Renames a complete result instead of deleting it. Returns false if that is not possible.
+bool ExperimentsTab::keepEarlier() {
   const QString folder = folderOf(spec_);
-  QDir().rename(folder, folder + QDateTime::currentDateTime().toString("-yyyyMMdd-HHmmss"));
+  return !QFileInfo::exists(folder) || QDir().rename(folder, folder + QDateTime::currentDateTime().toString("-yyyyMMdd-HHmmss"));
 }
 
 void ExperimentsTab::ended(const QString& problem) {

@@ -65,7 +65,7 @@ class ExperimentsTab : public QWidget {
   QString shownFolder() const;  // of the results that are shown
   bool cuda() const;
   bool wantsMore() const;
-  void keepEarlier();
+  bool keepEarlier();
   void openTrial(int row);
   void chooseExport();
 

@@ -50,6 +50,7 @@ class ExperimentsTest : public QObject {
       "axes": {"exec.fusion": ["off", "epilogue"], "train.batch": [8, 16, 64]}, "repeats": 2})";
   }
   void stopsAndGoesOnInAnotherWindow();
+  void anEarlierResultThatCannotBeRenamedStays();
   void eachShippedOneNamesTheNext();
   void everyViewDrawsSomething();
   void valuesFarApartAreDrawnByTheirLogarithm();
@@ -84,6 +85,25 @@ void ExperimentsTest::stopsAndGoesOnInAnotherWindow() {
   QCOMPARE(said.count(), 0);
   QCOMPARE(second->runButton()->text(), QString("Run again"));
   QVERIFY2(second->conclusion().contains("µs a step"), qPrintable(second->conclusion()));
+}
+
+void ExperimentsTest::anEarlierResultThatCannotBeRenamedStays() {
+  auto shown = tab();
+  QVERIFY(shown->result().complete);
+  const QDir all(folder_.path() + "/results");
+  const QStringList results = all.entryList(QDir::Dirs | QDir::NoDotAndDotDot);
+  QCOMPARE(results.size(), 1);
+  const QDateTime now = QDateTime::currentDateTime();
+  QStringList taken;  // the names of the next minute
+  for (int second = 0; second < 60; ++second) taken << results[0] + now.addSecs(second).toString("-yyyyMMdd-HHmmss");
+  for (const QString& name : taken) QVERIFY(all.mkpath(name + "/something"));
+  QSignalSpy said(shown.get(), &ExperimentsTab::said);
+  shown->run();
+  QVERIFY(!shown->running());
+  QCOMPARE(said.count(), 1);
+  QVERIFY2(said[0][0].toString().contains("cannot be renamed"), qPrintable(said[0][0].toString()));
+  for (const QString& name : taken) QDir(all.filePath(name)).removeRecursively();
+  QCOMPARE(trained(*tab()), 12);
 }
 
 void ExperimentsTest::eachShippedOneNamesTheNext() {

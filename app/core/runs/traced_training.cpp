@@ -167,6 +167,7 @@ struct TracedTraining::Impl final : TrainSink {
     } catch (const std::exception& problem) {
       writer.close();
       file_problem = problem.what();
+      if (!file_problem.starts_with(options.path)) file_problem = options.path + ": " + file_problem;
       say("Training goes on, but its run file is no longer written: " + file_problem, true);
     }
   }

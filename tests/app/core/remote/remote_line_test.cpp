@@ -730,7 +730,7 @@ TEST_P(PipeTest, SaysThatTheDiskThereIsFull) {
   RemoteRun run(link, "a", true);
   Seen seen;
   ASSERT_TRUE(seen.until(run, [&] { return seen.messages.size() > 1; }));
-  EXPECT_THAT(seen.messages.back(), testing::AllOf(HasSubstr("its run file is no longer written"), HasSubstr("full")));
+  EXPECT_THAT(seen.messages.back(), testing::AllOf(HasSubstr("its run file is no longer written"), HasSubstr("a.wsrun: "), HasSubstr("full")));
   run.stop();
   ASSERT_TRUE(seen.to_the_end(run));
   ASSERT_TRUE(seen.summary);

@@ -16,7 +16,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kCompactBelow = 1500, kFrame = 30;  // height of a title bar
+constexpr int kCompactBelow = 1600, kFrame = 30;  // height of a title bar
 constexpr QSize kLeast(1100, 680), kUsualSize(1600, 960);
 
 QString settings_key(const Remembered& kept) { return (kept.layout ? "window/" : "kept/") + kept.key; }

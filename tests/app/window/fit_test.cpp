@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollBar>
+#include <QSplitter>
 #include <QTabBar>
 #include <QTableView>
 #include <QToolButton>
@@ -54,6 +55,7 @@ class FitTest : public QObject, FilledWindow {
   void cleanup() { clear(); }
   void whatIsCutOffIsFound();
   void aNewWindow();
+  void liveAtEveryWidth();
   void tabsWithNothingInThem();
   void besideBothDocksNothingScrollsSideways_data();
   void besideBothDocksNothingScrollsSideways();
@@ -123,6 +125,25 @@ void FitTest::aNewWindow() {
                 true);
     settle();
     check(*window, QString("a problem, %1").arg(size.width()), wrong);
+  }
+  QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
+}
+
+// Screens of 1440, 1536 and 1600 points lie between the two sizes that the other tests look at.
+void FitTest::liveAtEveryWidth() {
+  auto window = open();
+  fill(*window, {"direct"});
+  QStringList wrong;
+  for (const int width : {1366, 1440, 1500, 1536, 1600, 1920}) {
+    window->resize(width, 900);
+    settle();
+    check(*window, QString("live, %1").arg(width), wrong);
+    const auto* live = window->findChild<LivePage*>();
+    for (const QSplitter* splitter : live->findChildren<QSplitter*>())
+      if (const QWidget* last = splitter->widget(splitter->count() - 1); last->isVisible() && last->geometry().right() > splitter->width())
+        wrong << QString("%1: panes end at %2 of %3").arg(width).arg(last->geometry().right()).arg(splitter->width());
+    if (live->width() > live->parentWidget()->width())
+      wrong << QString("%1: the page is %2 wide, of %3").arg(width).arg(live->width()).arg(live->parentWidget()->width());
   }
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }

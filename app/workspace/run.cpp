@@ -8,6 +8,7 @@
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
 #include "profiling/analysis/step_time.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/trace/lod.h"
 
@@ -16,12 +17,6 @@ namespace {
 
 constexpr size_t kFetchBlocks = 64;
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-const prof::Track* steps_track(const prof::Trace& trace) {
-  for (const auto& track : trace.tracks())
-    if (track.kind == prof::TrackKind::Steps && track.spans > 0) return &track;
-  return nullptr;
-}
 
 // Finds a span by binary search over the blocks and then within one.
 const prof::Span* last_starting_before(const prof::Track& track, prof::TimeNs time) {
@@ -69,7 +64,7 @@ QString changed_value(const FieldChange& change) {
 int64_t Run::stepsMade() const {
   if (summary && summary->steps > 0) return summary->steps;
   int64_t made = progress ? progress->step : 0;
-  const prof::Track* track = steps_track(marks());
+  const prof::Track* track = first_track(marks(), prof::TrackKind::Steps);
   if (track && !track->blocks.empty()) {
     const prof::SpanBlock& last = track->blocks.back();
     made = std::max(made, int64_t{last.resident() ? last.spans.back().step : last.head.step});
@@ -137,7 +132,7 @@ void Run::takeAccount(const prof::RunSummary& account) {
 }
 
 double Run::stepAt(prof::TimeNs time) const {
-  if (const auto* track = steps_track(marks()))
+  if (const auto* track = first_track(marks(), prof::TrackKind::Steps))
     if (const auto* span = last_starting_before(*track, time); span && span->step > 0) return span->step - 1.0;
   const double seconds = static_cast<double>(time) * 1e-9;
   auto it =
@@ -147,7 +142,7 @@ double Run::stepAt(prof::TimeNs time) const {
 }
 
 prof::TimeNs Run::timeOfStep(double step) const {
-  if (const auto* track = steps_track(marks()))
+  if (const auto* track = first_track(marks(), prof::TrackKind::Steps))
     if (const auto* span = span_of_step(*track, static_cast<uint32_t>(std::max(0.0, step)) + 1))
       return span->start + static_cast<prof::TimeNs>(span->duration / 2);
   auto it = std::lower_bound(steps.begin(), steps.end(), step, [](const StepPoint& p, double s) { return p.step < s; });

@@ -69,15 +69,6 @@ class RankThread {
   std::thread thread_;
 };
 
-// Marks the work of this thread as that of a rank.
-class WorksForRank {
- public:
-  explicit WorksForRank(int rank) { prof::rank_of_thread() = rank; }
-  ~WorksForRank() { prof::rank_of_thread() = -1; }
-  WorksForRank(const WorksForRank&) = delete;
-  WorksForRank& operator=(const WorksForRank&) = delete;
-};
-
 // Mean weighted by rows; NaN stays NaN.
 struct Mean {
   double loss = 0, accuracy = 0;
@@ -216,7 +207,7 @@ class RankedExecutor final : public Executor {
   template <class Work>
   void each(Work&& work, bool of_steps = false) {
     const auto guarded = [&](size_t i) {
-      const WorksForRank here(static_cast<int>(i));
+      const prof::RankScope here(static_cast<int>(i));
       try {
         work(static_cast<int>(i), ranks_[i]);
       } catch (const std::exception& problem) {

@@ -176,4 +176,35 @@ FoundSteps StepFinder::find() {
   return found;
 }
 
+StepFinder& StepFinders::of(int rank) {
+  if (rank < 0) return process_;
+  const auto [at, fresh] = ranks_.try_emplace(rank);
+  if (fresh) at->second.take(calls_);
+  return at->second;
+}
+
+void StepFinders::take(int rank, TrackKind kind, const std::string& row, std::span<const Span> spans,
+                       std::span<const std::string> names) {
+  of(rank).take(kind, row, spans, names);
+  const bool shared = rank < 0 && (kind == TrackKind::Overhead || kind == TrackKind::Api);
+  for (auto& [each, finder] : ranks_)
+    if (shared) finder.take(kind, row, spans, names);
+}
+
+void StepFinders::take(const StepAllocations& calls) {
+  calls_.allocations += calls.allocations, calls_.frees += calls.frees;
+  calls_.async_allocations += calls.async_allocations, calls_.async_frees += calls.async_frees;
+  process_.take(calls);
+  for (auto& [each, finder] : ranks_) finder.take(calls);
+}
+
+std::map<int, FoundSteps> StepFinders::find() {
+  std::map<int, FoundSteps> all;
+  for (auto& [rank, finder] : ranks_)
+    if (FoundSteps found = finder.find(); !found.steps.empty()) all.emplace(rank, std::move(found));
+  if (!all.empty()) return all;
+  if (FoundSteps found = process_.find(); !found.steps.empty()) all.emplace(-1, std::move(found));
+  return all;
+}
+
 }  // namespace ws::prof

@@ -60,4 +60,23 @@ class StepFinder {
   uint64_t allocator_calls_ = 0, calls_seen_ = 0, calls_in_steps_ = 0;
 };
 
+// Finds the steps of each rank in a process. Work that belongs to no rank counts only where none belongs to one.
+class StepFinders {
+ public:
+  void take(int rank, TrackKind kind, const std::string& row, std::span<const Span> spans, std::span<const std::string> names);
+  void take(const StepAllocations& calls);
+  std::map<int, FoundSteps> find();  // by rank, -1: of the process; without those that have no steps
+  template <class Use>
+  void each_so_far(Use use) {  // StepFinder::so_far() with its rank
+    for (auto& [rank, finder] : ranks_) use(rank, finder.so_far());
+    if (ranks_.empty()) use(-1, process_.so_far());
+  }
+
+ private:
+  StepFinder& of(int rank);
+  StepFinder process_;
+  std::map<int, StepFinder> ranks_;
+  StepAllocations calls_{};  // of the process so far
+};
+
 }  // namespace ws::prof

@@ -6,6 +6,7 @@
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_breaks.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
 
@@ -14,12 +15,6 @@ namespace {
 
 constexpr size_t kMostSpans = 30'000, kPiece = 100;
 constexpr size_t kLongRow = 20, kLongestRow = 300;
-
-const Track* steps_track(const Trace& trace) {
-  for (const Track& track : tracks_of_steps(trace))
-    if (track.kind == TrackKind::Steps && track.spans > 0) return &track;
-  return nullptr;
-}
 
 // The newest stretch in which all tracks have their spans in memory.
 StepWindowNs in_memory(const Trace& trace) {
@@ -290,7 +285,7 @@ void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, 
 
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range) {
   StepSample sample;
-  const Track* track = steps_track(marks);
+  const Track* track = first_track(marks, TrackKind::Steps);
   if (!track) return sample;
   StepWindowNs within = in_memory(trace);
   within.end = std::min(within.end, range.until);
@@ -352,7 +347,7 @@ StepWindowNs longest_traced(const Trace& trace, StepWindowNs within) {
 }
 
 StepWindowNs step_window(const Trace& marks, int64_t step) {
-  const Track* track = steps_track(marks);
+  const Track* track = first_track(marks, TrackKind::Steps);
   if (!track) return {};
   const auto wanted = static_cast<uint32_t>(std::clamp<int64_t>(step, 0, UINT32_MAX - 1) + 1);
   // For evicted blocks the first span is known.

@@ -61,9 +61,11 @@ bool listed(const auto& list, auto value) { return std::find(list.begin(), list.
 }  // namespace
 
 const Track* first_track(const Trace& trace, TrackKind kind) {
-  for (const Track& track : trace.tracks())
-    if (track.kind == kind && track.spans > 0) return &track;
-  return nullptr;
+  const auto wanted = [kind](const Track& track) { return track.kind == kind && track.spans > 0; };
+  for (const Track& track : tracks_of_steps(trace))
+    if (wanted(track)) return &track;
+  const auto any = std::ranges::find_if(trace.tracks(), wanted);
+  return any == trace.tracks().end() ? nullptr : &*any;
 }
 
 const Span* nearest_step(const Trace& trace, int64_t step) {

@@ -64,6 +64,8 @@ class Listener {
   virtual void memory(const MemoryNote& note) = 0;
   // This thread works for a step that another thread marks; -1: for none.
   virtual void step_joined(int64_t step) = 0;
+  // This thread works for a rank of the training from now on; -1: for none.
+  virtual void works_for(int rank) = 0;
   // A launch of a CUDA graph that runs `count` steps, beginning with `first`. Its ops are found by graph node.
   virtual void steps_launched(int64_t first, int64_t count) = 0;
   // All threads that share steps wait, and this step is next. Returns how many steps from it on may run before they wait
@@ -93,6 +95,21 @@ inline int& rank_of_thread() {
   thread_local int rank = -1;
   return rank;
 }
+
+// Marks the work of this thread as that of a rank.
+class RankScope {
+ public:
+  explicit RankScope(int rank) { enter(rank); }
+  ~RankScope() { enter(-1); }
+  RankScope(const RankScope&) = delete;
+  RankScope& operator=(const RankScope&) = delete;
+
+ private:
+  static void enter(int rank) {
+    rank_of_thread() = rank;
+    if (Listener* here = listener()) here->works_for(rank);
+  }
+};
 
 class OpScope {
  public:

@@ -29,15 +29,25 @@ const char* op_name(OpTag op) {
 }  // namespace
 
 bool listened_to() { return std::getenv("NVTX_INJECTION64_PATH") != nullptr; }
-void push_step(int64_t step) { nvtxRangePushA(("step " + std::to_string(step)).c_str()); }
+void push_step(int64_t step) { nvtxRangePushA(step < 0 ? "outside of steps" : ("step " + std::to_string(step)).c_str()); }
 void push_phase(const char* name) { nvtxRangePushA(name); }
 void push_op(OpTag op) { nvtxRangePushA(op_name(op)); }
 void pop() { nvtxRangePop(); }
+void work_for(int rank) {
+  static const nvtxDomainHandle_t domain = nvtxDomainCreateA(kRankDomain);
+  const std::string text = rank < 0 ? "no rank" : "rank " + std::to_string(rank);
+  nvtxEventAttributes_t event{};
+  event.version = NVTX_VERSION, event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII, event.message.ascii = text.c_str();
+  event.payloadType = NVTX_PAYLOAD_TYPE_INT64, event.payload.llValue = rank;
+  nvtxDomainMarkEx(domain, &event);
+}
 #else
 bool listened_to() { return false; }
 void push_step(int64_t) {}
 void push_phase(const char*) {}
 void push_op(OpTag) {}
+void work_for(int) {}
 void pop() {}
 #endif
 
@@ -52,7 +62,13 @@ class Echo final : public Listener {
   void op_begin(OpTag op) override { push_op(op); }
   void op_end() override { pop(); }
   void memory(const MemoryNote&) override {}
-  void step_joined(int64_t) override {}
+  void step_joined(int64_t step) override {
+    thread_local bool joined = false;
+    if (joined) pop();
+    joined = step >= 0;
+    if (joined) push_step(step);
+  }
+  void works_for(int rank) override { work_for(rank); }
   void steps_launched(int64_t, int64_t) override {}
   int64_t steps_traced_alike(int64_t) override { return std::numeric_limits<int64_t>::max(); }
 };

@@ -11,7 +11,11 @@ bool listened_to();  // true if a tool was injected for NVTX
 void push_step(int64_t step);
 void push_phase(const char* name);
 void push_op(OpTag op);
+void work_for(int rank);  // of this thread; a mark in our domain
 void pop();
+
+// The domain of marks that say the rank of a thread, in their payload. It tells that each GPU is the rank with its number.
+inline constexpr const char* kRankDomain = "warpscope ranks";
 
 // While it lives, marks become NVTX ranges for a listening tool, even if nothing is traced. An active collector
 // replaces it as listener and creates the ranges itself.

@@ -18,6 +18,7 @@
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/collectors/host_spans.h"
 #include "profiling/collectors/overhead_meter.h"
+#include "profiling/collectors/program_ranges.h"
 #include "profiling/collectors/stamp_spans.h"
 
 namespace ws::prof {
@@ -448,6 +449,7 @@ void Collector::Impl::take_marks(bool last) {
   Marks& marks = Marks::instance();
   const int64_t begun = steady_ns();
   context.expects_ops = marks.ops_seen() && !options.program_ranges;
+  if (options.program_ranges) context.gpu_is_rank = ProgramRanges::instance().gpus_are_ranks();
   context.batch.losses().dropped_records +=
       marks.drain([this](const MarkedThread& from, const HostEvent& event) { host->take(from, event); });
   host->pass_memory(last ? std::numeric_limits<int64_t>::max() : begun);

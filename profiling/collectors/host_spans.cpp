@@ -113,7 +113,7 @@ Span HostSpans::span_of(const HostEvent& event, SpanKind kind, Meaning meaning) 
 void HostSpans::step(const HostEvent& event) {
   Span span = span_of(event, SpanKind::Step, Meaning::Other);
   span.name = context_.batch.id(context_.batch.name("step"));
-  context_.batch.row(TrackKind::Steps, "steps", "CPU").spans.push_back(span);
+  context_.batch.row(TrackKind::Steps, "steps", "CPU", 0, event.rank).spans.push_back(span);
 }
 
 void HostSpans::phase(const HostEvent& event) {
@@ -138,9 +138,9 @@ void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
   constexpr uint64_t kDeepest = 15;
   const uint64_t depth = std::min(event.b, kDeepest);
   BatchBuilder::Row*& row = rows_[thread.id].ranges[depth];
-  if (!row) {
+  if (!row || row->rank != event.rank) {
     row = &context_.batch.row(TrackKind::Phases, "thread " + std::to_string(thread.id) + " ranges", "CPU",
-                              static_cast<int>(depth));
+                              static_cast<int>(depth), event.rank);
   }
   BatchBuilder::Name& name = context_.name_of(event.op);
   Span span = span_of(event, SpanKind::Phase, meaning_of_range(*name.text));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <utility>
 
 #include "profiling/base/clock.h"
 #include "profiling/annotate/nvtx_ranges.h"
@@ -67,22 +68,30 @@ void Marks::step_begin(int64_t step) {
   if (step_hook_ && step >= 0) step_hook_(step);
   t.step = step_number(step);
   t.step_open = true;
+  begin_step(t, step);
+}
+
+void Marks::begin_step(MarkedThread& t, int64_t step) const {
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_step(step);
   t.step_start = steady_ns();
+}
+
+void Marks::end_step(MarkedThread& t, uint32_t number) const {
+  HostEvent event;
+  event.type = HostEventType::Step;
+  event.start = t.step_start;
+  event.end = steady_ns();
+  event.step = number;
+  event.rank = static_cast<int16_t>(rank_of_thread());
+  if (number != 0) t.events.push(event);
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
 }
 
 void Marks::step_end() {
   MarkedThread& t = thread();
   if (!t.step_open) return;  // the listener was set inside the step
   t.step_open = false;
-  HostEvent event;
-  event.type = HostEventType::Step;
-  event.start = t.step_start;
-  event.end = steady_ns();
-  event.step = t.step;
-  if (t.step != 0) t.events.push(event);
-  if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
-  t.step = 0;
+  end_step(t, std::exchange(t.step, 0));
 }
 
 void Marks::phase_begin(const char* name) {
@@ -180,6 +189,7 @@ void Marks::push_range(MarkedThread& t, OpTag op, int64_t begin, int64_t end, in
   event.end = end;
   event.op = op;
   event.step = t.step;
+  event.rank = static_cast<int16_t>(rank_of_thread());
   event.b = static_cast<uint64_t>(depth);
   t.events.push(event);
 }
@@ -202,7 +212,18 @@ int64_t Marks::steps_traced_alike(int64_t step) {
   return shared_steps_hook_ ? shared_steps_hook_(step) : std::numeric_limits<int64_t>::max();
 }
 
-void Marks::step_joined(int64_t step) { thread().joined = step_number(step); }
+void Marks::step_joined(int64_t step) {
+  MarkedThread& t = thread();
+  const uint32_t before = std::exchange(t.joined, step_number(step));
+  if (step >= 0)
+    begin_step(t, step);
+  else if (before != 0)  // otherwise the listener was set inside the step
+    end_step(t, before);
+}
+
+void Marks::works_for(int rank) {
+  if (nvtx_.load(std::memory_order_relaxed)) nvtx::work_for(rank);
+}
 
 void Marks::steps_launched(int64_t first, int64_t count) {
   MarkedThread& t = thread();

@@ -27,7 +27,7 @@ struct HostEvent {
   uint32_t correlation = 0;
   OpTag op = kNoOp;
   HostEventType type = HostEventType::Op;
-  int16_t rank = -1;  // for an op
+  int16_t rank = -1;  // for an op, a step or a range
   uint8_t what = 0;  // AllocatorCall, MemoryAction, or 1 if a call is a driver call
 };
 
@@ -109,6 +109,7 @@ class Marks final : public Listener {
   void op_end() override;
   void memory(const MemoryNote& note) override;
   void step_joined(int64_t step) override;
+  void works_for(int rank) override;
   void steps_launched(int64_t first, int64_t count) override;
   int64_t steps_traced_alike(int64_t step) override;
 
@@ -124,6 +125,8 @@ class Marks final : public Listener {
  private:
   Marks() = default;
   MarkedThread* adopt();
+  void begin_step(MarkedThread& thread, int64_t step) const;
+  void end_step(MarkedThread& thread, uint32_t number) const;
   static void push_range(MarkedThread& thread, OpTag op, int64_t begin, int64_t end, int depth);
 
   std::atomic<bool> time_ops_{false}, time_ranges_{false}, nvtx_{false}, ops_seen_{false};

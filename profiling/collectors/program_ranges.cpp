@@ -295,6 +295,11 @@ void ProgramRanges::step(int64_t number) {
   if (began != 0 && now != 0) Marks::instance().program_step(number, began, now);
 }
 
+void ProgramRanges::work_for(int rank) {
+  rank_of_thread() = rank;
+  if (rank >= 0) gpus_are_ranks_.store(true, std::memory_order_relaxed);
+}
+
 void ProgramRanges::pop(uint64_t domain) { Marks::instance().range_end(domain); }
 
 uint64_t ProgramRanges::start(std::string_view text) {

@@ -69,6 +69,9 @@ class ProgramRanges {
   void step(int64_t number);
   // Number of the open step + 1, counted from the first one that was recorded; 0: none is open. From any thread.
   uint32_t open_step() const { return open_step_.load(std::memory_order_relaxed); }
+  // This thread works for a rank from now on; -1: for none. Each GPU is the rank with its number.
+  void work_for(int rank);
+  bool gpus_are_ranks() const { return gpus_are_ranks_.load(std::memory_order_relaxed); }
 
   // Returns the tag of a named place in the program: a module with its path as layer, an op, or a line. Equal places
   // share one tag. With very many places, numbers in paths are dropped, later the paths.
@@ -115,6 +118,7 @@ class ProgramRanges {
   uint64_t last_id_ = 0;
   std::atomic<int64_t> backward_ended_{0}, step_began_{0};
   std::atomic<uint32_t> open_step_{0};
+  std::atomic<bool> gpus_are_ranks_{false};
 };
 
 }  // namespace ws::prof

@@ -28,7 +28,7 @@ struct TraceContext {
   ClockOffset gpu_clock;
   int64_t origin = 0;                   // steady clock at trace time 0
   bool expects_ops = false;             // the program marks ops, so a kernel without one is worth a warning
-  bool gpu_is_rank = false;             // each GPU is a rank of the training
+  bool gpu_is_rank = false;             // each GPU is a rank of the training, or of the recorded program
   bool program_ranges = false;          // ops are ranges of any program: meanings come from kernel names
   bool full = false;                    // no space for more spans until a batch is taken
   std::function<void()> before_buffer;  // collects what explains the records in the next buffer

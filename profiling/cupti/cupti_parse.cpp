@@ -214,14 +214,15 @@ uint32_t RecordParser::stream_of(uint32_t stream, uint32_t correlation, uint64_t
 
 BatchBuilder::Row& RecordParser::stream_row(TrackKind kind, uint32_t device, uint32_t stream) {
   const uint64_t key = (uint64_t{static_cast<uint8_t>(kind)} << 56) | (uint64_t{device} << 32) | stream;
-  if (last_row_ && key == last_row_key_) return *last_row_;
+  const int rank = context_.rank_of_gpu(device);
+  if (last_row_ && key == last_row_key_ && last_row_->rank == rank) return *last_row_;
   BatchBuilder::Row*& row = rows_[key];
-  if (!row) {
+  if (!row || row->rank != rank) {
     std::string name = "stream " + std::to_string(stream);
     if (kind == TrackKind::Copies) name += " copies";
     if (kind == TrackKind::GraphLaunches) name += " graphs";
     if (kind == TrackKind::Other) name = waits_name(stream == kNoStream ? -1 : int64_t{stream});
-    row = &context_.batch.row(kind, name, "GPU " + std::to_string(device), 0, context_.rank_of_gpu(device));
+    row = &context_.batch.row(kind, name, "GPU " + std::to_string(device), 0, rank);
   }
   last_row_key_ = key;
   last_row_ = row;

@@ -1,6 +1,7 @@
 #include "profiling/recording/finish_recording.h"
 
 #include <algorithm>
+#include <map>
 
 #include "profiling/analysis/step_finder.h"
 #include "profiling/analysis/step_time.h"
@@ -16,21 +17,23 @@ bool has_steps(const Trace& trace) {
   return std::ranges::any_of(trace.tracks(), [](const Track& t) { return t.kind == TrackKind::Steps && t.spans > 0; });
 }
 
-FoundSteps steps_of(const RunData& run) {
-  StepFinder finder;
+std::map<int, FoundSteps> steps_of(const RunData& run) {
+  StepFinders finder;
   std::vector<std::string> names;
   for (size_t i = 0; i < run.trace.name_count(); ++i) names.push_back(run.trace.name(static_cast<NameId>(i)));
   for (const StepAllocations& calls : run.allocations) finder.take(calls);
   for (const Track& track : run.trace.tracks())
     for (const SpanBlock& block : track.blocks)
-      finder.take(track.kind, track.group + " " + track.name, block.spans, names);
+      finder.take(track.rank, track.kind, track.group + " " + track.name, block.spans, names);
   return finder.find();
 }
 
 void find_steps_of(RunData& run) {
-  const FoundSteps found = steps_of(run);
-  if (found.steps.empty()) return;
-  run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU"), found.spans(run.trace.intern("step")));
+  const auto by_rank = steps_of(run);
+  if (by_rank.empty()) return;
+  for (const auto& [rank, steps] : by_rank)
+    run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU", 0, rank), steps.spans(run.trace.intern("step")));
+  const FoundSteps& found = by_rank.begin()->second;
   run.summary.steps = static_cast<int64_t>(found.steps.size());
   run.summary.us_per_step = found.us_each;
   run.summary.step_time = step_time(found, used_gpu(run.trace));

@@ -4,10 +4,12 @@
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExt.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "profiling/annotate/nvtx_ranges.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
 #include "profiling/recording/nccl_hooks.h"
@@ -34,6 +36,8 @@ std::string narrow(const wchar_t* wide) {
   }
   return text;
 }
+
+std::atomic<nvtxDomainHandle_t> g_ranks{nullptr};  // the domain of marks that say the rank of a thread
 
 std::string_view or_range(const char* text) { return text ? text : "range"; }
 
@@ -103,14 +107,19 @@ int domain_pop(nvtxDomainHandle_t domain) {
     NcclCalls::instance().end({});
   return 0;
 }
+void domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  if (domain && domain == g_ranks.load(std::memory_order_relaxed) && event && event->payloadType == NVTX_PAYLOAD_TYPE_INT64)
+    ProgramRanges::instance().work_for(static_cast<int>(event->payload.llValue));
+}
 nvtxRangeId_t domain_start(nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { return start_ex(event); }
 void domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
 nvtxStringHandle_t register_a(nvtxDomainHandle_t, const char* text) { return registered(text ? text : ""); }
 nvtxStringHandle_t register_w(nvtxDomainHandle_t, const wchar_t* text) { return registered(narrow(text)); }
 nvtxDomainHandle_t created(std::string name) {
-  const bool of_nccl = name == "NCCL";
+  const bool of_nccl = name == "NCCL", of_ranks = name == ws::prof::nvtx::kRankDomain;
   const auto domain = reinterpret_cast<nvtxDomainHandle_t>(new std::string(std::move(name)));
   if (of_nccl) ws::prof::remember_nccl_domain(domain);
+  if (of_ranks) g_ranks.store(domain, std::memory_order_relaxed);
   return domain;
 }
 nvtxDomainHandle_t create_a(const char* name) { return created(name ? name : ""); }
@@ -147,6 +156,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
   core.set(NVTX_CBID_CORE_RangeStartEx, start_ex);
   core.set(NVTX_CBID_CORE_RangeEnd, end);
   const Table domains(*callbacks, NVTX_CB_MODULE_CORE2);
+  domains.set(NVTX_CBID_CORE2_DomainMarkEx, domain_mark);
   domains.set(NVTX_CBID_CORE2_DomainRangePushEx, domain_push);
   domains.set(NVTX_CBID_CORE2_DomainRangePop, domain_pop);
   domains.set(NVTX_CBID_CORE2_DomainRangeStartEx, domain_start);

@@ -308,7 +308,8 @@ int NcclTimer::draw(Gpu& gpu, const Timed& timed) {
   span.name = batch.id(batch.name(name.empty() ? "NCCL" : name));
   span.detail = batch.id(batch.shape(detail));
   const std::string row = "collectives" + (stream > 0 ? ", stream " + std::to_string(stream + 1) : std::string());
-  batch.row(TrackKind::Other, row, "GPU " + std::to_string(gpu.number)).spans.push_back(span);
+  const int rank = context_->rank_of_gpu(static_cast<uint32_t>(gpu.number));
+  batch.row(TrackKind::Other, row, "GPU " + std::to_string(gpu.number), 0, rank).spans.push_back(span);
   read_.fetch_add(1, std::memory_order_relaxed);
   return 0;
 }

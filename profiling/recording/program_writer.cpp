@@ -13,6 +13,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/base/launched_rank.h"
 #include "profiling/base/process.h"
+#include "profiling/base/text.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
 
@@ -45,7 +46,8 @@ void ProgramWriter::loop() {
     attempt([this] {
       take_all();
       take_notes();
-      if (follower_ && !collector_.status().gpu) show_steps(steps_.so_far());
+      if (follower_ && !collector_.status().gpu)
+        steps_.each_so_far([this](int rank, const FoundSteps& found) { show_steps(rank, found); });
       if (name_machine()) writer_->set_summary(summary_);  // now, in case the program is killed
       writer_->flush_if_due();
     });
@@ -109,7 +111,7 @@ void ProgramWriter::take_notes() {
 void ProgramWriter::look_for_steps(const TraceBatch& batch) {
   for (const StepAllocations& calls : batch.allocations) steps_.take(calls);
   for (const BatchTrack& track : batch.tracks)
-    steps_.take(track.kind, track.group + " " + track.name, track.spans, batch.names);
+    steps_.take(track.rank, track.kind, track.group + " " + track.name, track.spans, batch.names);
 }
 
 void ProgramWriter::give_up(const std::string& why) {
@@ -117,25 +119,30 @@ void ProgramWriter::give_up(const std::string& why) {
   trouble_ = why;
 }
 
-TraceBatch batch_of(const FoundSteps& found, size_t first = 0) {
+TraceBatch batch_of(int rank, const FoundSteps& found, size_t first = 0) {
   BatchBuilder builder;
-  builder.row(TrackKind::Steps, "steps", "CPU").spans = found.spans(builder.id(builder.name("step")), first);
+  builder.row(TrackKind::Steps, "steps", "CPU", 0, rank).spans = found.spans(builder.id(builder.name("step")), first);
   return builder.finish();
 }
 
 // The file gets all steps at the end, when it is known where they were.
-void ProgramWriter::show_steps(const FoundSteps& found) {
-  const auto first = std::ranges::lower_bound(found.steps, shown_until_, {}, &FoundStep::start);
+void ProgramWriter::show_steps(int rank, const FoundSteps& found) {
+  TimeNs& until = shown_until_.try_emplace(rank, -kAlways).first->second;
+  const auto first = std::ranges::lower_bound(found.steps, until, {}, &FoundStep::start);
   if (!follower_ || first == found.steps.end()) return;
-  shown_until_ = found.steps.back().end;
-  follower_->send(batch_of(found, static_cast<size_t>(first - found.steps.begin())));
+  until = found.steps.back().end;
+  follower_->send(batch_of(rank, found, static_cast<size_t>(first - found.steps.begin())));
 }
 
 void ProgramWriter::write_steps() {
-  const FoundSteps found = steps_.find();
-  if (found.steps.empty()) return;
-  show_steps(found);
-  writer_->add(batch_of(found));
+  const auto by_rank = steps_.find();
+  if (by_rank.empty()) return;
+  for (const auto& [rank, steps] : by_rank) {
+    show_steps(rank, steps);
+    writer_->add(batch_of(rank, steps));
+  }
+  ranks_ = by_rank.size();
+  const FoundSteps& found = by_rank.begin()->second;
   summary_.steps = static_cast<int64_t>(found.steps.size());
   summary_.us_per_step = found.us_each;
   summary_.step_time = step_time(found, collector_.status().gpu);
@@ -159,6 +166,7 @@ void ProgramWriter::finish() {
 
 void ProgramWriter::end_file() {
   name_machine();
+  if (ranks_ > 1 && !summary_.device.empty()) summary_.device = several_text(ranks_, summary_.device);
   const CollectorStatus status = collector_.status();
   keep_status(status, summary_.extra);
   if (status.clock_width_ns > 0) summary_.extra[kClockWidthKey] = std::to_string(status.clock_width_ns);

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -40,7 +41,7 @@ class ProgramWriter {
   void end_file();
   void look_for_steps(const TraceBatch& batch);
   void write_steps();
-  void show_steps(const FoundSteps& found);
+  void show_steps(int rank, const FoundSteps& found);
   bool name_machine();  // returns true if there was news
 
   std::string path_;
@@ -53,8 +54,9 @@ class ProgramWriter {
   std::thread thread_;
   int64_t began_ = 0;
   std::string trouble_;  // why writing has stopped
-  StepFinder steps_;
-  TimeNs shown_until_ = -kAlways;  // the follower has the steps before
+  StepFinders steps_;
+  std::map<int, TimeNs> shown_until_;  // by rank: the follower has the steps before
+  size_t ranks_ = 0;                   // that have steps of their own; known at the end
   HostNotes notes_;
   NotesReader notes_reader_;
   LoaderNotes loaders_;

@@ -75,6 +75,7 @@ class PushedOps final : public Listener {
   }
   void memory(const MemoryNote&) override {}
   void step_joined(int64_t) override {}
+  void works_for(int) override {}
   void steps_launched(int64_t, int64_t) override {}
   int64_t steps_traced_alike(int64_t) override { return 1; }
 };

@@ -37,7 +37,7 @@ prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
 // Returns the step marks in a time range, in order.
 std::vector<prof::Span> marks_in(const prof::Trace& trace, prof::TimeNs begin, prof::TimeNs end) {
   std::vector<prof::Span> marks;
-  for (const prof::Track& track : trace.tracks()) {
+  for (const prof::Track& track : prof::tracks_of_steps(trace)) {
     if (track.kind != prof::TrackKind::Steps) continue;
     prof::each_span(track, begin, end, [&](const prof::Span& span) {
       if (span.span_kind() == prof::SpanKind::Step) marks.push_back(span);

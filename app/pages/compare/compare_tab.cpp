@@ -26,6 +26,7 @@
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
 #include "profiling/analysis/launch_stacks.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/waiting_threads.h"
 
 namespace ws::app {
@@ -174,9 +175,8 @@ QWidget* CompareTab::buildFlame(FlameView*& view, const QString& empty) {
 namespace {
 
 double traced_steps(const prof::Trace& trace) {
-  for (const prof::Track& track : trace.tracks())
-    if (track.kind == prof::TrackKind::Steps && track.spans > 0) return static_cast<double>(track.spans);
-  return 1;
+  const prof::Track* steps = first_track(trace, prof::TrackKind::Steps);
+  return steps ? static_cast<double>(steps->spans) : 1;
 }
 
 }  // namespace

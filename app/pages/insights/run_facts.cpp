@@ -142,8 +142,8 @@ std::optional<Evidence> evidence_of(const Run& run, Meaning meaning) {
     return step.start <= seen.span.start;
   });
   // The timeline has only the host's step track. It shows the time of the step, wherever the step is marked.
-  for (size_t i = 0; i < run.trace.tracks().size(); ++i)
-    if (run.trace.tracks()[i].kind == TrackKind::Steps) evidence.step_track = i;
+  if (const prof::Track* steps = first_track(run.trace, TrackKind::Steps))
+    evidence.step_track = static_cast<size_t>(steps - run.trace.tracks().data());
   return evidence;
 }
 

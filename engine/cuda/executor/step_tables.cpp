@@ -50,7 +50,7 @@ void StepTables::restart(int64_t step) {
 void StepTables::set_clock(Queue queue, StepClock value) {
   if (value.step == known_clock_.step && value.row == known_clock_.row) return;
   static const prof::OpTag tag = prof::register_ops(
-      {{"set step", "sends the step number and its first row to the GPU", "", "input", prof::Meaning::Other}});
+      {{"step number", "sends the step number and its first row to the GPU", "", "input", prof::Meaning::Other}});
   const prof::OpScope scope(tag);
   cuda::set_clock(queue, clock_.data(), value);
   known_clock_ = value;

@@ -223,6 +223,37 @@ TEST(StepFinder, RangesThatNameStepsComeFirst) {
   EXPECT_EQ(found.spans(NameId{0})[0].flags, 0);
 }
 
+// Two ranks share a process. The calls of their threads say no rank; the second rank's GPU is 100 µs behind its host.
+TEST(StepFinder, EachRankOfAProcessHasItsSteps) {
+  StepFinders finders;
+  const auto put = [&](int rank, TrackKind kind, const std::string& row, Span span, uint32_t launch = 0) {
+    span.correlation = launch;
+    if (kind == TrackKind::Api) span.meaning = static_cast<uint64_t>(Meaning::Launch);
+    finders.take(rank, kind, row, {&span, 1}, kNames);
+  };
+  put(-1, TrackKind::Stream, "GPU 0 stream 7", span_at(SpanKind::Kernel, 0, 10, 20));  // before the ranks began
+  finders.take({.allocations = 5});
+  for (int step = 0; step < 40; ++step)
+    for (int rank = 0; rank < 2; ++rank) {
+      const TimeNs host = 1000 + 5000 * step, gpu = host + 100 + 100'000 * rank;
+      const auto launch = static_cast<uint32_t>(2 * step + rank + 1);
+      const std::string number = std::to_string(rank);
+      put(rank, TrackKind::Phases, "CPU thread " + number + " ranges", span_at(SpanKind::Phase, 7, host, host + 90));
+      put(-1, TrackKind::Api, "CPU thread " + number + " calls", span_at(SpanKind::Api, 3, host + 10, host + 15), launch);
+      put(rank, TrackKind::Stream, "GPU " + number + " stream 7", span_at(SpanKind::Kernel, 0, gpu, gpu + 700), launch);
+      finders.take({.allocations = 1, .frees = 1});
+    }
+  const auto found = finders.find();
+  ASSERT_EQ(found.size(), 2u) << "none of the process as a whole";
+  for (int rank = 0; rank < 2; ++rank) {
+    const FoundSteps& steps = found.at(rank);
+    ASSERT_EQ(steps.steps.size(), 40u);
+    EXPECT_EQ(steps.steps[7].start, 1000 + 35'000 + 100 + 100'000 * rank);
+    EXPECT_EQ(steps.steps[7].end, steps.steps[7].start + 700);
+    EXPECT_DOUBLE_EQ(steps.allocator_calls_each, (5 + 160) / 40.0) << "those of all ranks";
+  }
+}
+
 // A recording of any length: of what is too much to keep, the steps stay.
 TEST(StepFinder, FindsTheStepsOfMoreKernelsThanAreKept) {
   Program program(600);

@@ -49,6 +49,33 @@ TEST(RecordNvtx, EveryKindOfRangeIsInTheRunFile) {
   std::filesystem::remove(file);
 }
 
+// Our own trainer with two ranks in one process, each of which works on a thread of its own.
+TEST(RecordNvtx, RanksThatShareAProcessHaveStepsAndRangesOfTheirOwn) {
+  const std::string file = ::testing::TempDir() + "ranks-" + std::to_string(getpid()) + ".wsrun";
+  const std::string train = "LD_PRELOAD=" STARTS_RECORDING " " WARPSCOPE_CLI " train iris --set exec.device=cpu --set exec.gpus=2 "
+                            "--set train.epochs=3 --out " + file + "-out >/dev/null";
+  RecordedProgram program({"sh", "-c", train}, file, {.library = INJECT_LIBRARY});
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  ASSERT_EQ(*status, 0);
+  RunFileReader reader(file);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  std::map<int, uint64_t> steps, ranges;
+  for (const Track& track : trace.tracks()) {
+    if (track.kind == TrackKind::Steps) steps[track.rank] += track.spans;
+    if (track.kind == TrackKind::Phases) ranges[track.rank] += track.spans;
+  }
+  const auto each = static_cast<uint64_t>(reader.summary().steps);
+  EXPECT_GE(each, 3u);
+  EXPECT_EQ(steps, (std::map<int, uint64_t>{{0, each}, {1, each}}));
+  EXPECT_GT(ranges[0], 3 * each) << "a step and its ops";
+  EXPECT_GT(ranges[1], 3 * each);
+  EXPECT_EQ(rank_of_steps(trace), 0) << "a step of the run is what one rank does";
+  std::filesystem::remove(file);
+  std::filesystem::remove_all(file + "-out");
+}
+
 // Stacks of all threads, outermost first, and the time in each.
 HostStacks stacks_of(const char* level) {
   const std::string file = ::testing::TempDir() + "native-" + level + std::to_string(getpid()) + ".wsrun";

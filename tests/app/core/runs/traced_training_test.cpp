@@ -102,6 +102,14 @@ std::map<uint32_t, std::map<int, size_t>> ops_of_steps(const std::string& file) 
   return ops;
 }
 
+std::map<int, uint64_t> steps_by_rank(const std::string& file) {
+  std::map<int, uint64_t> steps;
+  const prof::Trace trace = prof::RunFileReader(file).outline();
+  for (const prof::Track& track : trace.tracks())
+    if (track.kind == prof::TrackKind::Steps) steps[track.rank] += track.spans;
+  return steps;
+}
+
 TEST_F(Recording, AWindowOfStepsHoldsWholeStepsOfAllRanks) {
   RunSpec spec = small_spec();
   spec.exec.gpus = 2, spec.train.epochs = 300;
@@ -112,6 +120,7 @@ TEST_F(Recording, AWindowOfStepsHoldsWholeStepsOfAllRanks) {
   TracedTraining run(spec, options);
   const Summary summary = run.run(data_);
   ASSERT_EQ(summary.status, RunStatus::Finished) << summary.message;
+  EXPECT_EQ(steps_by_rank(options.path), (std::map<int, uint64_t>{{0, summary.steps}, {1, summary.steps}})) << "also outside of windows";
   const auto ops = ops_of_steps(options.path);
   EXPECT_GT(ops.size(), 100u);
   std::set<size_t> counts;

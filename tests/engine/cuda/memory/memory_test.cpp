@@ -217,6 +217,7 @@ struct Notes : prof::Listener {
   void op_end() override {}
   void memory(const prof::MemoryNote& note) override { all.push_back(note); }
   void step_joined(int64_t) override {}
+  void works_for(int) override {}
   void steps_launched(int64_t, int64_t) override {}
   int64_t steps_traced_alike(int64_t) override { return 1; }
 };

@@ -412,12 +412,13 @@ TraceBatch Collector::take() {
   return batch;
 }
 
-// Marks and records come faster than a live view reads, so their queues are emptied in between.
+// Marks and records come faster than a live view reads, so their queues are emptied in between. Without launches and ops
+// they come slowly, and this thread wakes up as rarely as it can.
 bool Collector::Impl::sleep_until_cycle() {
-  constexpr int kSliceMs = 10;
+  const int slice_ms = level <= TraceLevel::Collectives ? options.flush_ms : 10;
   std::unique_lock lock(mutex);
-  for (int slept = 0; slept < options.flush_ms; slept += kSliceMs) {
-    if (wake.wait_for(lock, std::chrono::milliseconds(kSliceMs), [this] { return stopping || pausing; })) return stopping;
+  for (int slept = 0; slept < options.flush_ms; slept += slice_ms) {
+    if (wake.wait_for(lock, std::chrono::milliseconds(slice_ms), [this] { return stopping || pausing; })) return stopping;
     lock.unlock();
     take_marks();
     if (gpu) gpu->drain(false);

@@ -49,7 +49,7 @@ struct NcclThread {
   std::array<OpenRange, kOpenRanges> open;
   size_t calls, depth;
   int groups;
-  bool held;
+  bool held, ignored;
   NcclWork current;
 
   // Calls of one kind become one entry: an exchange between many ranks has two calls for each of them.
@@ -139,6 +139,8 @@ NcclWork NcclCalls::current() noexcept { return t_nccl.current; }
 
 void NcclCalls::hold() noexcept { t_nccl.held = true, t_nccl.calls = 0; }
 bool NcclCalls::held() noexcept { return t_nccl.held; }
+void NcclCalls::ignore_ranges(bool ignored) noexcept { t_nccl.ignored = ignored; }
+bool NcclCalls::ignores_ranges() noexcept { return t_nccl.ignored; }
 
 NcclCalls::Works NcclCalls::release() noexcept {
   NcclThread& own = t_nccl;

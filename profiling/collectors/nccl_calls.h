@@ -45,6 +45,9 @@ class NcclCalls {
   static void hold() noexcept;
   static bool held() noexcept;
   Works release() noexcept;
+  // For who knows what a call does: no range of this thread is heard meanwhile.
+  static void ignore_ranges(bool ignored) noexcept;
+  static bool ignores_ranges() noexcept;
 
   std::string text(const NcclWork& work) const;  // "AllReduce · 2 ranks · communicator 9f1c"; empty: not known
 

@@ -94,6 +94,7 @@ void nccl_begins(std::string_view function, const ws::prof::NcclPayload& payload
 }
 
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
+  if (NcclCalls::ignores_ranges()) return 0;
   return with_text(event, [=](std::string_view text) {
     if (!ws::prof::is_nccl_domain(domain)) return push(ws::prof::text_with_payload(domain, event, text), number(domain));
     if (!ws::prof::in_forked_child()) nccl_begins(text, ws::prof::payload_of(domain, event));
@@ -101,6 +102,7 @@ int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   });
 }
 int domain_pop(nvtxDomainHandle_t domain) {
+  if (NcclCalls::ignores_ranges()) return 0;
   if (!ws::prof::is_nccl_domain(domain))
     ProgramRanges::instance().pop(number(domain));
   else if (!ws::prof::in_forked_child())

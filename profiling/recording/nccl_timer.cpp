@@ -78,14 +78,27 @@ void NcclTimer::begin(TraceContext& context) {
   active_.store(true, std::memory_order_release);
 }
 
+// The usual call: one lock, and no question to the driver.
+NcclTimer::Gpu* NcclTimer::known_gpu(void* stream, Call& call) {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find(streams_, stream, &KnownStream::stream);
+  if (known == streams_.end()) return nullptr;
+  if (!known->gpu->failed.load(std::memory_order_relaxed)) take_spare(*known->gpu, call);
+  return known->gpu;
+}
+
+void NcclTimer::take_spare(Gpu& gpu, Call& call) {
+  for (void** event : {&call.begin, &call.end}) {
+    if (*event || gpu.spare.empty()) continue;
+    *event = gpu.spare.back();
+    gpu.spare.pop_back();
+  }
+}
+
 // The driver is asked once for each stream. A default stream belongs to the context that is current.
 NcclTimer::Gpu* NcclTimer::gpu_of(void* stream) {
   constexpr size_t kMostStreams = 64;
   const bool one_context = reinterpret_cast<uintptr_t>(stream) > CudaEvents::kLastDefaultStream;
-  if (one_context) {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = std::ranges::find(streams_, stream, &KnownStream::stream); known != streams_.end()) return known->gpu;
-  }
   void* context = nullptr;
   if (cuda_.stream_context(stream, &context) != 0 || !context) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -118,17 +131,14 @@ NcclTimer::Gpu* NcclTimer::gpu_of_context(void* context) {
 }
 
 bool NcclTimer::take_events(Gpu& gpu, Call& call) {
-  size_t missing = 2;
+  if (call.begin && call.end) return true;
+  size_t missing = 0;
   {
     const std::lock_guard lock(mutex_);
-    missing -= std::min(missing, gpu.spare.size());
+    take_spare(gpu, call);
+    missing = size_t{!call.begin} + size_t{!call.end};
     if (gpu.made + missing > kMostEvents) return ++refused_, false;
     gpu.made += missing;
-    for (void** event : {&call.begin, &call.end}) {
-      if (gpu.spare.empty()) break;
-      *event = gpu.spare.back();
-      gpu.spare.pop_back();
-    }
   }
   if (missing == 0) return true;
   const InContext inside(cuda_, gpu.context);
@@ -148,7 +158,9 @@ NcclTimer::Call NcclTimer::begin_call(void* stream) noexcept {
   if (captures != 0) return captures_.store(true, std::memory_order_relaxed), Call{};
   try {
     for (int tries = 0; tries < 2; ++tries) {
-      Call call{gpu_of(stream), stream, nullptr, nullptr, steady_ns()};
+      Call call{nullptr, stream, nullptr, nullptr, steady_ns()};
+      call.gpu = known_gpu(stream, call);
+      if (!call.gpu) call.gpu = gpu_of(stream);
       if (!call.gpu || call.gpu->failed.load(std::memory_order_relaxed)) return {};
       if (!take_events(*call.gpu, call)) return forget_call(call), Call{};
       if (cuda_.event_record(call.begin, stream) == 0) return call;

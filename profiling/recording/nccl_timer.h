@@ -55,8 +55,10 @@ class NcclTimer final : public GpuTracer {
     void* stream;
     Gpu* gpu;
   };
+  Gpu* known_gpu(void* stream, Call& call);  // and takes its events if there are spare ones
   Gpu* gpu_of(void* stream);
   Gpu* gpu_of_context(void* context);  // with mutex_ held
+  void take_spare(Gpu& gpu, Call& call);  // with mutex_ held
   void forget_stream(void* stream);
   bool take_events(Gpu& gpu, Call& call);
   void calibrate(Gpu& gpu);

@@ -476,6 +476,11 @@ class Torch(Recorded):
         self.assertEqual(json.loads(told).get("memory", []), [])
         self.assertNotIn("PyTorch CPU", told)
 
+    def test_level_steps_has_steps_and_nothing_inside(self):
+        done = self.recorded("steps")
+        self.assertIn("10 steps", done.stderr)
+        self.assertEqual(self.ranges(), {})
+
     def test_level_off_leaves_python_alone(self):
         done = self.recorded("off")
         if done.returncode == 0:  # beside a GPU, PyTorch starts CUDA

@@ -1,6 +1,7 @@
 // A rank of a made-up training, on stand-ins for CUDA and NCCL, that starts its recording as the driver would.
-// usage: nccl_program BEGIN. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce in
-// a group and broadcast alone. Rank 1 comes 3 ms late in every tenth step.
+// usage: nccl_program BEGIN [again]. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce
+// in a group and broadcast alone. Rank 1 comes 3 ms late in every tenth step. again: only some calls of two communicators, of
+// which the second one has the address of the first.
 #include <dlfcn.h>
 
 #include <chrono>
@@ -29,15 +30,25 @@ void step(int64_t begin, bool late, bool mine, void* communicator, void* stream)
   ncclBroadcast(data, data, 16, 7, 0, communicator, stream);
 }
 
+int call_again(void* communicator, void* stream) {
+  for (const uint64_t id : {0x9f1c, 0xab12}) {
+    ncclCommInitRank(&communicator, 2, id, 0);
+    for (const size_t elements : {16, 48, 16}) ncclBroadcast(nullptr, nullptr, elements, 7, 0, communicator, stream);
+    ncclCommDestroy(communicator);
+  }
+  return 0;
+}
+
 }  // namespace
 
-int main(int, char** arguments) {
+int main(int count, char** arguments) {
   void* library = dlopen(std::getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
   auto* initialize = library ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
   if (!initialize || initialize() != 1) return 3;
   const int rank = std::atoi(std::getenv("RANK"));
   const int64_t begin = std::atoll(arguments[1]);
   void *communicator = nullptr, *stream = stand_in_stream(), *captured = stand_in_stream();
+  if (count > 2) return call_again(communicator, stream);
   ncclCommInitRank(&communicator, 2, 0x9f1c, rank);
   for (int64_t i = 0; i < kSteps; ++i) step(begin + i * kStep, i % 10 == 0, rank == 1, communicator, stream);
   const int timed = stand_in_recorded();

@@ -1,5 +1,6 @@
 #include "tests/profiling/recording/nccl_stand_in.h"
 
+#include <utility>
 #include <vector>
 
 #include "tests/profiling/recording/cuda_stand_in.h"
@@ -12,6 +13,7 @@ namespace {
 int64_t g_end = 0;
 int g_depth = 0, g_answer = 0;
 std::vector<void*> g_streams;
+uint64_t* g_free = nullptr;
 
 void launch() {
   for (void* stream : g_streams) stand_in_busy_until(stream, g_end);
@@ -32,7 +34,13 @@ extern "C" {
 
 int ncclCommInitRank(void** communicator, int ranks, uint64_t id, int rank) {
   nccl_initialize("ncclCommInitRank", id, rank, ranks);
-  return *communicator = new uint64_t(id), 0;
+  uint64_t* const made = g_free ? std::exchange(g_free, nullptr) : new uint64_t;
+  *made = id;
+  return *communicator = made, 0;
+}
+int ncclCommDestroy(void* communicator) {
+  nccl_push("ncclCommDestroy"), nccl_pop();
+  return g_free = static_cast<uint64_t*>(communicator), 0;
 }
 int ncclAllReduce(const void*, void*, size_t count, int, int, void* communicator, void* stream) {
   return call("ncclAllReduce", 4 * count, communicator, stream);

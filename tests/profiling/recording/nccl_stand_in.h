@@ -5,6 +5,7 @@
 
 extern "C" {
 int ncclCommInitRank(void** communicator, int ranks, uint64_t id, int rank);
+int ncclCommDestroy(void* communicator);  // the next one has its address
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation, void* communicator, void* stream);
 int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* communicator, void* stream);
 int ncclGroupStart();

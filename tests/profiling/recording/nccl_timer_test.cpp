@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "profiling/analysis/ranks.h"
@@ -59,6 +60,29 @@ TEST(RecordCollectives, TwoRanksAreOneRunThatNamesTheLateRank) {
   EXPECT_FALSE(report.computation);
   EXPECT_TRUE(std::isnan(report.exposed_us));
   EXPECT_EQ(to_text(report).find("exposed"), std::string::npos);
+  std::filesystem::remove(file);
+}
+
+// What the first call of a kind has said holds for the next ones, until a communicator ends.
+TEST(RecordCollectives, EachCallHasItsBytesAndItsCommunicator) {
+  const std::string file = ::testing::TempDir() + "again-" + std::to_string(getpid()) + ".wsrun";
+  const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
+  RecordedProgram program({"env", "RANK=0", NCCL_PROGRAM, "0", "again"}, file, options);
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  ASSERT_EQ(*status, 0);
+  RunFileReader reader(file);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  std::map<std::pair<std::string, uint64_t>, int> calls;
+  for (const Track& track : trace.tracks())
+    if (track.name == "collectives")
+      each_span(track, -kAlways, kAlways, [&](const Span& span) {
+        const Detail& said = trace.detail(span.detail);
+        ++calls[{said.copy_kind, said.bytes}];
+      });
+  const std::string first = "Broadcast · 2 ranks · communicator 9f1c", second = "Broadcast · 2 ranks · communicator ab12";
+  EXPECT_EQ(calls, (decltype(calls){{{first, 64}, 2}, {{first, 192}, 1}, {{second, 64}, 2}, {{second, 192}, 1}}));
   std::filesystem::remove(file);
 }
 

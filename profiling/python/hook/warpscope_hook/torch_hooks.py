@@ -214,6 +214,12 @@ def _optimizers(program, torch):
             return
         wrapped.add(kind)
 
+        def only_step(self, *args, **kwargs):
+            try:
+                return step(self, *args, **kwargs)
+            finally:
+                end_step(self)
+
         def around(self, *args, **kwargs):
             kind = type(self)
             begin(places.get(kind) or place_of(kind))
@@ -223,10 +229,10 @@ def _optimizers(program, torch):
                 end()
                 end_step(self)
 
-        _named_like(around, step)
-        around.hooked = getattr(step, "hooked", True)
-        around.__wrapped__ = step
-        kind.step = around
+        wrapper = _named_like(around if program.level >= MODULES else only_step, step)
+        wrapper.hooked = getattr(step, "hooked", True)
+        wrapper.__wrapped__ = step
+        kind.step = wrapper
 
     Optimizer = torch.optim.Optimizer
     original = Optimizer.__init__

@@ -116,6 +116,11 @@ std::vector<std::string> more_late_texts(const RankReport& report) {
 
 std::string to_text(const RankReport& report) {
   if (!report.any()) return "The run has fewer than two ranks: there is nothing to compare.\n";
+  if (report.steps.empty()) {
+    std::string text = std::to_string(report.ranks.size()) + " ranks: there is nothing to compare.\n";
+    for (const std::string& note : report.notes) text += note + "\n";
+    return text;
+  }
   const std::string straggler = straggler_text(report);
   std::string text = (straggler.empty() ? "no rank is late by more than the usual spread" : straggler) + "\n";
   for (const std::string& also : more_late_texts(report)) text += also + "\n";

@@ -194,15 +194,16 @@ void RanksPanel::fitHeights() {
 
 void RanksPanel::fill() {
   const prof::RankReport& shown = report();
-  const bool any = shown.any();
-  below_->setVisible(any);
+  const bool any = shown.any(), compared = any && !shown.steps.empty();
+  below_->setVisible(compared);
   QStringList notes;
   for (const auto& lines : {prof::more_late_texts(shown), shown.notes})
     for (const std::string& line : lines) notes << text(line);
-  if (any)
+  if (compared)
     body_->showResult(text(rank_headline(shown)), notes.join(' '));
   else
     body_->showReason(comparing_.running() ? tr("Comparing the ranks…")
+                      : any                ? text(rank_headline(shown)) + ' ' + notes.join(' ')
                       : run_               ? tr("This run has one rank. Record a program that runs on several GPUs.")
                                            : tr("Tick a run of several ranks."));
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());

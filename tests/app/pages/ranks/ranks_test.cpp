@@ -102,6 +102,10 @@ void RanksTest::theFindingIsTheHeadline() {
   shown.panel.showReport(report);
   QCOMPARE(shown.panel.headline(),
            QString::fromUtf8("No rank is late by more than the usual spread (clocks ± 14.0 µs)."));
+  QVERIFY(!shown.panel.ranks()->isHidden() && shown.panel.ranks()->isVisibleTo(&shown.panel));
+  report.steps.clear(), report.lateness.clear(), report.collectives.clear();
+  shown.panel.showReport(report);
+  QVERIFY2(!shown.panel.ranks()->isVisibleTo(&shown.panel), "no table of zeros");
 }
 
 void RanksTest::tablesHaveTheNumbersOfTheReport() {

@@ -40,6 +40,10 @@ class Way:
         self.ask(steps)
         return self.answer()["us"]
 
+    def leave(self):
+        """Tells it to end, without waiting."""
+        self._process.stdin.close()
+
     def end(self):
         """What the program says at its end."""
         try:

@@ -24,6 +24,7 @@
 #include "profiling/base/byte_reader.h"
 #include "profiling/base/version.h"
 #include "tests/engine/train/train_support.h"
+#include "tests/support/own_file.h"
 #include "tests/support/small_data.h"
 
 namespace ws {
@@ -164,7 +165,7 @@ TEST_F(RankProcessesTest, TrainInDoubleAsOneRank) {
 }
 
 TEST_F(RankProcessesTest, GoOnFromACheckpointWithOthers) {
-  const std::string file = (std::filesystem::path(testing::TempDir()) / "rank_processes.wsckpt").string();
+  const std::string file = test::own_file("rank_processes.wsckpt");
   RunSpec spec = small_spec();
   spec.train.epochs = 12;
   const std::vector<float> one = losses_of_threads(spec, 1);

@@ -7,6 +7,7 @@
 
 #include "engine/train/checkpoint.h"
 #include "tests/engine/train/train_support.h"
+#include "tests/support/own_file.h"
 #include "tests/support/small_data.h"
 
 namespace ws {
@@ -37,7 +38,7 @@ class CheckpointFile : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
-  fs::path folder_ = fs::path(testing::TempDir()) / "warpscope-checkpoint";
+  fs::path folder_ = test::own_file("checkpoint");
   std::string path_ = (folder_ / "c.wsck").string();
 };
 

@@ -3,6 +3,7 @@
 
 #include "engine/train/checkpoint.h"
 #include "tests/engine/train/train_support.h"
+#include "tests/support/own_file.h"
 
 namespace ws {
 namespace {
@@ -18,7 +19,7 @@ Learned learn(RunSpec spec, const data::Dataset& data) {
   TrainControl control;
   test::Recorder sink;
   TrainOptions options;
-  options.checkpoint = testing::TempDir() + "/learned.wsck";
+  options.checkpoint = test::own_file("learned.wsck");
   Learned out{train(spec, data, control, sink, options), sink.losses, {}};
   EXPECT_EQ(out.summary.status, RunStatus::Finished) << out.summary.message;
   out.state = load_checkpoint(options.checkpoint).state;

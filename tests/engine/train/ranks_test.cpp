@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "tests/engine/train/train_support.h"
+#include "tests/support/own_file.h"
 #include "tests/support/small_data.h"
 
 namespace ws {
@@ -232,7 +233,7 @@ TEST(Ranks, ShareWholeSetsAndHalfPrecision) {
 
 TEST(Ranks, GoOnFromACheckpointWithOthers) {
   const data::Dataset data = test::random_data(90, 6, 3, true);
-  const std::string file = (std::filesystem::path(testing::TempDir()) / "ranks.wsckpt").string();
+  const std::string file = test::own_file("ranks.wsckpt");
   RunSpec spec = spec_of(1);
   spec.train.epochs = 12;
   const Trained one = trained(spec, data);

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "tests/engine/train/train_support.h"
+#include "tests/support/own_file.h"
 #include "tests/support/small_data.h"
 
 namespace ws {
@@ -23,8 +24,6 @@ using test::Recorder;
 using test::small_spec;
 using test::Trained;
 using test::trained;
-
-std::string temporary(const char* name) { return (std::filesystem::path(testing::TempDir()) / name).string(); }
 
 // Stops when `steps` results have come, leaving a checkpoint.
 Trained trained_until(const RunSpec& spec, const data::Dataset& data, size_t steps, const std::string& checkpoint) {
@@ -94,7 +93,7 @@ TEST(Trainer, TrainsOnTheRowsLeftOverByHand) {
   spec.train.epochs = 1;
   spec.train.shuffle = false;
   TrainOptions options;
-  options.checkpoint = temporary("left-over.wsck");
+  options.checkpoint = test::own_file("left-over.wsck");
   trained(spec, data, options);
   const Model model = make_model(spec.model, 6, 3);
   auto executor = make_cpu_executor();
@@ -128,7 +127,7 @@ TEST_P(Resume, GoesOnBitForBit) {
   spec.train.epochs = 6;
   const auto whole = trained(spec, data);
   for (const size_t stop_after : {1u, 4u, 6u, 11u}) {
-    const std::string path = temporary("resume.wsck");
+    const std::string path = test::own_file("resume.wsck");
     auto part = trained_until(spec, data, stop_after, path);
     EXPECT_EQ(part.summary.status, RunStatus::Stopped);
     TrainOptions options;
@@ -145,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Resume, testing::Values(Optimizer::Sgd, Opt
 
 TEST(Trainer, RefusesTheCheckpointOfAnotherRun) {
   const auto data = test::random_data(50, 6, 3, true);
-  const std::string path = temporary("other.wsck");
+  const std::string path = test::own_file("other.wsck");
   trained_until(small_spec(), data, 2, path);
   TrainOptions options;
   options.resume_from = path;
@@ -189,7 +188,7 @@ TEST(Trainer, SaysWhyAModelDoesNotFit) {
 
 // What the data holds is known once it is loaded: a loss that does not suit it is a sentence, never a crash.
 TEST(Trainer, EveryPairOfDataLossAndModelTrainsOrSaysWhatToChoose) {
-  const std::string decimals = temporary("decimals.csv"), words = temporary("words.csv");
+  const std::string decimals = test::own_file("decimals.csv"), words = test::own_file("words.csv");
   std::ofstream numbers(decimals), names(words);
   numbers << "a,b,y\n", names << "a,b,y\n";
   for (int i = 0; i < 20; ++i) {

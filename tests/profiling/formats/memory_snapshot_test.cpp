@@ -12,6 +12,7 @@
 #include "profiling/formats/convert.h"
 #include "profiling/formats/pickle_reader.h"
 #include "profiling/trace/code_places.h"
+#include "tests/support/own_file.h"
 
 namespace ws::prof {
 namespace {
@@ -121,7 +122,7 @@ TEST(MemorySnapshot, TimesOfADamagedFileStayInRange) {
 }
 
 TEST(MemorySnapshot, BecomesARunFile) {
-  const std::string file = ::testing::TempDir() + "snapshot.wsrun";
+  const std::string file = test::own_file("snapshot.wsrun");
   convert(snapshot("snapshot4.pickle"), file);
   const RunData run = import_run(file);
   EXPECT_EQ(run.trace.memory().size(), import_run(snapshot("snapshot4.pickle")).trace.memory().size());

@@ -1,5 +1,6 @@
 // What torch.compile writes above each launch in the code that it generates: the ops that a kernel was made from.
 #include "profiling/recording/generated_code.h"
+#include "tests/support/own_file.h"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +32,7 @@ class GeneratedCode : public ::testing::Test {
  protected:
   GeneratedCode() { std::ofstream(path()) << kGenerated; }
   ~GeneratedCode() override { std::filesystem::remove(path()); }
-  static std::string path() { return ::testing::TempDir() + "generated_code.py"; }
+  static std::string path() { return test::own_file("generated_code.py"); }
 };
 
 TEST_F(GeneratedCode, IsKnownByItsFunctionAndFile) {

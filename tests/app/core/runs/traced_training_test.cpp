@@ -16,6 +16,7 @@
 #include "profiling/recording/native_stacks.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
+#include "tests/support/own_file.h"
 #include "tests/support/small_data.h"
 
 namespace ws::app {
@@ -38,7 +39,7 @@ class Recording : public testing::Test {
   void SetUp() override { fs::create_directories(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
   std::string path(const char* name) const { return (folder_ / name).string(); }
-  fs::path folder_ = fs::path(testing::TempDir()) / "warpscope-recording";
+  fs::path folder_ = test::own_file("recording");
   data::Dataset data_ = test::random_data(50, 6, 3, true);  // 4 steps an epoch
 };
 

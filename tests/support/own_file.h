@@ -1,0 +1,31 @@
+// A file of this test process: two that run at once share none. All of them are removed at its end.
+#pragma once
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+namespace ws::test {
+
+class OwnFolder {
+ public:
+  OwnFolder() { std::filesystem::create_directories(path_); }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder() {
+    std::error_code none;
+    if (getpid() == process_) std::filesystem::remove_all(path_, none);  // not in a forked child
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  pid_t process_ = getpid();
+  std::filesystem::path path_ = std::filesystem::temp_directory_path() / ("warpscope-test-" + std::to_string(process_));
+};
+
+inline std::string own_file(const std::string& name) {
+  static const OwnFolder folder;
+  return (folder.path() / name).string();
+}
+
+}  // namespace ws::test

@@ -325,15 +325,29 @@ QString title_after(const RunSpec& spec, const RunSpec* before) {
   return changes.isEmpty() ? short_title(spec) : changes;
 }
 
+namespace {
+
+// The arguments that only `command` has, each value with its option: "--compile --steps 30".
+QString own_arguments(const QStringList& command, const QStringList& other) {
+  QStringList words;
+  for (qsizetype i = 0; i < command.size(); ++i) {
+    if (other.contains(command[i])) continue;
+    const bool value = i > 0 && !command[i].startsWith('-') && command[i - 1].startsWith('-');
+    if (value && other.contains(command[i - 1])) words << command[i - 1];
+    words << command[i];
+  }
+  return words.join(' ');
+}
+
+}  // namespace
+
 QString title_among(const Run& run, const std::vector<const Run*>& runs) {
   constexpr qsizetype kMost = 2;
   QStringList values;
   for (const Run* other : runs) {
     if (!other || other == &run || other->title != run.title) continue;
-    QStringList words;  // that only its command has, if it is a recorded program
-    for (const QString& word : run.command)
-      if (!other->command.contains(word)) words << word;
-    if (const QString value = words.join(' '); !words.isEmpty() && !values.contains(value)) values << value;
+    const QString arguments = own_arguments(run.command, other->command);
+    if (!arguments.isEmpty() && !values.contains(arguments)) values << arguments;
     if (!other->hasChoices() || !run.hasChoices()) continue;
     for (const FieldChange& change : diff(other->spec, run.spec))
       if (const QString value = new_value(change); !values.contains(value)) values << value;

@@ -93,7 +93,8 @@ class TextSpy : public QPaintDevice, private QPaintEngine {
 
 // Rows of these scroll, so one may end at the edge.
 bool scrolls_rows(const QWidget& widget) {
-  return widget.inherits("ws::app::TimelineView") || widget.inherits("ws::app::StepView");
+  return widget.inherits("ws::app::TimelineView") || widget.inherits("ws::app::StepView") ||
+         widget.inherits("ws::app::FlameView");
 }
 
 }  // namespace

@@ -316,6 +316,12 @@ void WindowTest::runsOfOneTitleAreToldApart() {
   QCOMPARE(title_among(third, all), QString("iris"));
   QCOMPARE(title_among(program, all), QString("mnist"));
   QCOMPARE(title_among(first, {&first}), QString("mnist"));
+  Run eager, compiled;  // recordings of one script
+  for (Run* run : {&eager, &compiled}) run->title = "gpt.py", run->origin = RunOrigin::Imported;
+  eager.command = QStringList{"python3", "gpt.py", "--steps", "40"};
+  compiled.command = QStringList{"python3", "gpt.py", "--compile", "--steps", "30"};
+  QCOMPARE(title_among(eager, {&eager, &compiled}), QString("gpt.py · --steps 40"));
+  QCOMPARE(title_among(compiled, {&eager, &compiled}), QString("gpt.py · --compile --steps 30"));
 }
 
 void WindowTest::manyChangesAreCounted() {

@@ -491,7 +491,7 @@ class Torch(Recorded):
         # Frames come and go in two threads while they are sampled: CPython 3.11 crashes where Python code walks them.
         text = (
             "import threading, time, warpscope\nwarpscope.log(begins=1)\ndef f(n): return f(n - 1) if n else 0\n"
-            "def work():\n    while time.process_time() < 0.7: f(60)\n"
+            "def work():\n    while time.thread_time() < 0.7: f(60)\n"
             "t = [threading.Thread(target=work) for _ in range(2)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
         )
         self.assertEqual(self.record([TORCH, self.write("busy.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
@@ -746,7 +746,7 @@ class Frames(Recorded):
 
     def test_native_frames_stand_inside_the_line_that_called_them(self):
         text = "import hashlib, time, warpscope\nwarpscope.log(begins=1)\ndata = bytes(3_000_000)\ndef work(): hashlib.sha256(data)\n"
-        path = self.write("native.py", text + "while time.process_time() < 0.5: work()\n")
+        path = self.write("native.py", text + "while time.thread_time() < 0.5: work()\n")
         for level in ("lines", "modules"):
             self.assertEqual(self.record([PYTHON, path], level, PYTHONPATH=PACKAGE).returncode, 0)
             native = {name for row, name, _, _ in self.events() if re.search(r"\(lib[a-z]+\.so[.0-9]*\)", name)}
@@ -975,9 +975,9 @@ try:
     import _interpreters as other
 except ImportError:
     import _xxsubinterpreters as other
-code = "import time\\nwhile time.process_time() < 0.8: pass\\nprint(9, flush=True)"
+code = "import time\\nwhile time.thread_time() < 0.8: pass\\nprint(9, flush=True)"
 def spin():
-    while time.process_time() < 0.8: pass
+    while time.thread_time() < 0.8: pass
 warpscope.log(begins=1)
 one = other.create()
 thread = threading.Thread(target=lambda: other.run_string(one, code))
@@ -1038,7 +1038,7 @@ class Strange(Recorded):
     def test_a_pytorch_that_is_not_imported_delays_nothing(self):
         self.write("torch/__init__.py", "raise SystemExit('imported')\n")
         text = (
-            "import os, time\ndef early():\n    while time.process_time() < 0.7: pass\nearly()\nmaps = open('/proc/self/maps').read()\n"
+            "import os, time\ndef early():\n    while time.thread_time() < 0.7: pass\nearly()\nmaps = open('/proc/self/maps').read()\n"
             "print([name in maps for name in ('libwarpscope_inject', 'libcupti', 'libcudart')])\n"
         )
         done = self.record([PYTHON, self.write("program.py", text)], PYTHONPATH=self.folder)

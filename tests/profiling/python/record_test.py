@@ -506,7 +506,8 @@ class Torch(Recorded):
                 function = name.split(" (")[0]
                 time_by_function[function] = time_by_function.get(function, 0) + event["dur"]
         self.assertGreater(time_by_function.get("hot", 0), 3e5, time_by_function)
-        self.assertIn("samples of thread 1", {row for row, *_ in self.events()}, "it has no name")
+        rows = {row for row, *_ in self.events()}  # a thread that has just ended may have taken the first number
+        self.assertTrue(any(re.fullmatch("samples of thread [0-9]+", row) for row in rows), rows)
         told = self.run_plain([CLI, "stats", "r.wsrun"]).stdout
         self.assertRegex(told, r"host time by function and line\n(.*\n)*.* hot \(spin.py:[0-9]+\)", "there is nothing else to tell of it")
 

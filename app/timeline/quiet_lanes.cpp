@@ -1,5 +1,6 @@
 // Finds the almost empty rows of a run and folds them into one row.
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "app/timeline/lane_layout.h"
@@ -51,6 +52,21 @@ prof::TimeNs middle_step(const prof::Trace& trace) {
   return middle ? middle->start : 0;
 }
 
+bool is_samples(const Lane& lane, const prof::Trace& trace) {
+  return !lane.tracks.empty() && prof::is_sample_row(trace.tracks()[lane.tracks[0]]);
+}
+
+// One row of all these. Samples of waiting threads are shown only if there is nothing else: they cover the whole time.
+Lane joined(std::vector<Lane> lanes, const prof::Trace& trace) {
+  Lane row;
+  row.run = lanes[0].run, row.track_kind = TrackKind::Other;
+  row.title = QStringLiteral("%1 quiet row%2").arg(lanes.size()).arg(lanes.size() > 1 ? "s" : "");
+  const auto samples = [&trace](const Lane& lane) { return is_samples(lane, trace); };
+  if (!std::ranges::all_of(lanes, samples)) std::erase_if(lanes, samples);
+  for (const Lane& lane : lanes) row.tracks.insert(row.tracks.end(), lane.tracks.begin(), lane.tracks.end());
+  return row;
+}
+
 }  // namespace
 
 // Some rows are empty most of the time: streams used only for preparation, a thread with two calls, the profiler
@@ -98,29 +114,18 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
         own.spans * kOfPreparation < most.spans && own.busy * static_cast<int64_t>(kOfPreparation) < most.busy)
       return true;
     if (own.spans * kOfSteps < steps) return true;
-    if (const auto& tracks = trace.tracks(); !lane.tracks.empty() && prof::is_sample_row(tracks[lane.tracks[0]]))
-      return prof::mostly_waits(trace, tracks[lane.tracks[0]]);
+    if (is_samples(lane, trace)) return prof::mostly_waits(trace, trace.tracks()[lane.tracks[0]]);
     // Waits of a stream, or the second row of a thread: fewer than one in two steps tells nothing about a step.
     if (lane.track_kind == TrackKind::Other && own.spans * kOfStream < busiest[TrackKind::Stream].spans) return true;
     if (lane.track_kind == TrackKind::CpuThread && own.spans * 2 < steps) return true;
     return own.spans * kOfBusiest < most.spans && own.busy * static_cast<int64_t>(kOfBusiest) < most.busy;
   };
-  Lane rest;
-  rest.track_kind = TrackKind::Other, rest.key = source.key + "/quiet", rest.height = small ? 17 : 20;
-  int rows = 0;
-  std::vector<size_t> waits;
-  std::erase_if(lanes, [&](const Lane& lane) {
-    if (!quiet(lane)) return false;
-    rest.run = lane.run, ++rows;
-    const bool samples = !lane.tracks.empty() && prof::is_sample_row(trace.tracks()[lane.tracks[0]]);
-    std::vector<size_t>& to = samples ? waits : rest.tracks;
-    to.insert(to.end(), lane.tracks.begin(), lane.tracks.end());
-    return true;
-  });
-  if (rows == 0) return;
-  if (rest.tracks.empty()) rest.tracks = std::move(waits);  // otherwise they would hide the rest
-  rest.title = QStringLiteral("%1 quiet row%2").arg(rows).arg(rows > 1 ? "s" : "");
-  lanes.push_back(std::move(rest));
+  const auto folded = std::ranges::stable_partition(lanes, std::not_fn(quiet));
+  if (folded.empty()) return;
+  Lane row = joined({folded.begin(), folded.end()}, trace);
+  row.key = source.key + "/quiet", row.height = small ? 17 : 20;
+  lanes.erase(folded.begin(), folded.end());
+  lanes.push_back(std::move(row));
 }
 
 }  // namespace ws::app

@@ -294,7 +294,7 @@ void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, con
   const double middle = box.center().y();
   if (!text.isEmpty()) {
     label_.draw(*p_, left + 4, middle, text, fillOf(track, rect).ink);
-  } else if (labels_outside(track.kind) && room > 70 && rect.span.span_kind() != SpanKind::Alloc) {
+  } else if (labels_outside(track.kind) && lane.tracks.size() == 1 && room > 70 && rect.span.span_kind() != SpanKind::Alloc) {
     // A call without neighbours can have its name and time beside it.
     const QString beside = names.full + " " + span_time(static_cast<prof::TimeNs>(rect.span.duration));
     const double width = label_.width(beside);

@@ -238,7 +238,7 @@ void MemoryMapView::paintUseCurve(QPainter& painter, const UseScale& at) const {
         painter.drawLine(QPointF(area.left(), at(map_.reserved)), QPointF(area.right(), at(map_.reserved)));
 }
 
-// To the left of the peak, where usage is lower and no edge crosses the text.
+// To the left of the peak, where usage is lower. Earlier peaks end at the ground of the text.
 void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
   painter.setPen(theme().text);
   painter.setFont(ui_font(11, 600));
@@ -253,7 +253,11 @@ void MemoryMapView::paintPeak(QPainter& painter, const UseScale& at) const {
       edge = std::min(edge, point.x);
   }
   const double peak_x = std::clamp(x(edge) - wide - 6, at.area.left() + 4, at.area.right() - wide - 4);
-  painter.drawText(QPointF(peak_x, at(map_.peak) + 16), peak);
+  const QRectF box(peak_x, at(map_.peak) + 4, wide, painter.fontMetrics().height());
+  QColor ground = theme().base;
+  ground.setAlphaF(0.85F);
+  painter.fillRect(box.adjusted(-3, 0, 3, 0), ground);
+  painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, peak);
 }
 
 void MemoryMapView::mouseMoveEvent(QMouseEvent* event) {

@@ -15,6 +15,11 @@ bool allocates_on_device(const Span& span, const std::string& name) {
          name.find("Host") == std::string::npos;
 }
 
+// The number of steps that both lists begin with.
+size_t same_begin(const std::vector<FoundStep>& a, const std::vector<FoundStep>& b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
 }  // namespace
 
 std::vector<Span> FoundSteps::spans(NameId name, size_t first) const {
@@ -45,15 +50,16 @@ void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Sp
     const auto at = static_cast<size_t>(span.name);
     const FoundStep time{span.start, span.end()};
     if (kind == TrackKind::Overhead && row.ends_with(kUntracedTrack)) untraced_.push_back(time);
-    if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.push_back(time);
+    if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.range(time);
     if (kind == TrackKind::Api && allocates_on_device(span, names[at]))
       allocations_.push_back(span.start), ++kept_, ++calls_seen_;
-    if (kind == TrackKind::Api && span.span_meaning() == Meaning::Launch && span.correlation != 0 && !let_go_)
-      launches_.push_back({span.correlation, span.start});
+    if (kind == TrackKind::Api && span.span_meaning() == Meaning::Launch && span.correlation != 0)
+      ranges_.launch(row, {span.correlation, span.start});
     const bool collective = kind == TrackKind::Other && span.span_meaning() == Meaning::Communication;
     if (!is_kernel(span) && !collective) continue;
     if (numbers[at] < 0) numbers[at] = number(names[at]);
     if (!stream) stream = &kernels_[row];
+    any_kernel_ = true;
     stream->push_back({span.start, span.end(), static_cast<uint32_t>(numbers[at]), span.correlation});
     ++kept_;
   }
@@ -74,8 +80,11 @@ std::vector<SeenKernel>* StepFinder::busiest_row() {
 
 // Keeps the certain steps and drops their kernels, so that a recording may have any length.
 void StepFinder::settle() {
+  update_ranges(-kAlways, false);
+  if (4 * kept_ <= 3 * most_kept_) return;
   let_go_ = true;
-  launches_ = {};
+  if (!ranges_.any()) ranges_.drop_launches();
+  search_ = {};
   std::ranges::sort(untraced_, {}, &FoundStep::start);
   std::vector<SeenKernel>* const row = busiest_row();
   TimeNs until = 0;
@@ -95,11 +104,9 @@ void StepFinder::settle() {
     until = *std::ranges::max_element(allocations_);
     settle_allocations({}, until);
   }
-  kept_ = allocations_.size();
-  for (auto& [name, kernels] : kernels_) {
+  for (auto& [name, kernels] : kernels_)
     std::erase_if(kernels, [until](const SeenKernel& kernel) { return kernel.start < until; });
-    kept_ += kernels.size();
-  }
+  count_kept();
   if (4 * kept_ <= 3 * most_kept_ || allocations_.empty()) return;
   const TimeNs middle = middle_value(allocations_);  // many calls, few kernels
   kept_ -= allocations_.size();
@@ -127,38 +134,103 @@ std::vector<FoundStep> StepFinder::repetitions() {
   return steps;
 }
 
-// Returns {} if some kernels were dropped or never recorded.
-std::vector<FoundStep> StepFinder::ranges_on_gpu(std::span<const FoundStep> ranges) {
+// Of kernels whose launches were not recorded. Returns {} if some kernels were dropped or never recorded.
+std::vector<FoundStep> StepFinder::ranges_on_gpu() {
   std::vector<SeenKernel>* const row = busiest_row();
-  if (!row || let_go_ || !untraced_.empty()) return {};
+  if (!row || ranges_.launches_known() || let_go_ || !untraced_.empty()) return {};
   std::ranges::stable_sort(*row, {}, &SeenKernel::start);
-  std::ranges::sort(launches_, {}, &SeenLaunch::call);
-  return launches_.empty() ? steps_on_gpu(ranges, *row) : steps_on_gpu(ranges, *row, launches_);
+  return steps_on_gpu(ranges_.host(), *row);
 }
 
-const FoundSteps& StepFinder::so_far() {
+void StepFinder::update_ranges(TimeNs now, bool over) {
+  ranges_.update(kernels_, now, over);
+  count_kept();
+}
+
+void StepFinder::count_kept() {
+  kept_ = allocations_.size();
+  for (const auto& [name, kernels] : kernels_) kept_ += kernels.size();
+}
+
+const FoundSteps& StepFinder::so_far(TimeNs now) {
+  std::ranges::sort(untraced_, {}, &FoundStep::start);
+  update_ranges(now, false);
+  so_far_.stayed = so_far_.steps.size();
+  so_far_.kernels = any_kernel_;
+  if (!ranges_.any()) {
+    look_for_repetitions();
+    return so_far_;
+  }
+  if (!so_far_.by_ranges) so_far_.steps.clear(), search_ = {};  // those were repetitions of the warm-up
   so_far_.by_ranges = true;
-  if (!kernels_.empty()) return so_far_;  // the GPU may run further steps later than the host marks them
-  const TimeNs until = so_far_.steps.empty() ? -kAlways : so_far_.steps.back().end;
-  std::vector<FoundStep> fresh(ranges_.begin() + static_cast<std::ptrdiff_t>(looked_), ranges_.end());
-  std::erase_if(fresh, [until](const FoundStep& range) { return range.start < until; });
-  const std::vector<FoundStep> steps = steps_of_ranges(std::move(fresh));
-  if (steps.empty()) return so_far_;
-  so_far_.steps.insert(so_far_.steps.end(), steps.begin(), steps.end() - 1);
-  while (ranges_[looked_].start < so_far_.steps.back().end) ++looked_;
+  so_far_.stayed = ranges_.show(so_far_.steps, untraced_.empty());
   return so_far_;
+}
+
+void StepFinder::sort_searched(std::vector<SeenKernel>& row) {
+  if (const auto known = kernels_.find(search_.row); known == kernels_.end() || &known->second != &row || search_.sorted > row.size()) search_ = {};
+  const auto tail = row.begin() + static_cast<std::ptrdiff_t>(search_.sorted);
+  if (tail == row.end()) return;
+  std::ranges::stable_sort(tail, row.end(), {}, &SeenKernel::start);
+  const auto into = std::ranges::upper_bound(row.begin(), tail, tail->start, {}, &SeenKernel::start);
+  std::ranges::inplace_merge(into, tail, row.end(), {}, &SeenKernel::start);
+  if (into < row.begin() + static_cast<std::ptrdiff_t>(search_.used)) search_.kernels = 0;  // they are in other steps now
+  search_.sorted = row.size();
+}
+
+// Looks for further steps like the usual one. A step of another kind, as in an evaluation, does not become the usual one.
+void StepFinder::look_for_repetitions() {
+  constexpr size_t kFewest = 64, kOften = 4;
+  const auto grown = [](size_t now, size_t before) { return now >= before + before / kOften; };
+  std::vector<SeenKernel>* const row = busiest_row();
+  if (!row || row->size() < kFewest) return;
+  sort_searched(*row);
+  if (search_.kernels == 0 || grown(row->size(), search_.kernels)) return look_again(*row);
+  const auto rest = std::span<const SeenKernel>(*row).subspan(search_.used);
+  if (search_.usual.empty() || rest.size() < 3 * search_.usual.size() || !grown(rest.size(), search_.tried)) return;
+  std::vector<SeenKernel> usual = search_.usual;
+  const StepsSoFar more = find_steps_so_far(rest, untraced_, usual);
+  const bool same = std::ranges::equal(usual, search_.usual, {}, &SeenKernel::name, &SeenKernel::name);
+  search_.tried = same && !more.steps.empty() ? 0 : rest.size();
+  if (search_.tried > 0) return;
+  search_.used += more.used;
+  so_far_.steps.insert(so_far_.steps.end(), more.steps.begin(), more.steps.end());
+}
+
+// Finds the usual step anew. Steps that it leaves as they were stay, also the newest ones.
+void StepFinder::look_again(const std::vector<SeenKernel>& row) {
+  std::vector<SeenKernel> usual = usual_;
+  const StepsSoFar found = find_steps_so_far(row, untraced_, usual);
+  std::vector<FoundStep> all = settled_;
+  all.insert(all.end(), found.steps.begin(), found.steps.end());
+  const bool anew = search_.kernels == 0;
+  search_.kernels = row.size(), search_.tried = 0;
+  so_far_.stayed = same_begin(so_far_.steps, all);
+  if (so_far_.stayed == all.size() && !anew) {
+    so_far_.stayed = so_far_.steps.size();
+    return;
+  }
+  for (const auto& [name, kernels] : kernels_)
+    if (&kernels == &row) search_.row = name;
+  search_.usual = std::move(usual), search_.used = found.steps.empty() ? 0 : found.used;
+  so_far_.steps = std::move(all);
 }
 
 FoundSteps StepFinder::find() {
   std::ranges::sort(untraced_, {}, &FoundStep::start);
+  update_ranges(-kAlways, true);
   FoundSteps found;
-  found.steps = steps_of_ranges(ranges_);
-  found.by_ranges = !found.steps.empty();
-  if (!found.by_ranges) found.steps = repetitions();
+  found.by_ranges = ranges_.any();
+  if (found.by_ranges) {
+    ranges_.show(found.steps, untraced_.empty());
+  } else {
+    found.steps = repetitions();
+  }
   if (found.steps.empty()) return found;
   settle_allocations(found.steps, kAlways);  // the host made the calls, so host times are compared
   if (found.by_ranges)
-    if (std::vector<FoundStep> steps = ranges_on_gpu(found.steps); !steps.empty()) found.steps = std::move(steps);
+    if (std::vector<FoundStep> steps = ranges_on_gpu(); !steps.empty()) found.steps = std::move(steps);
+  found.stayed = same_begin(so_far_.steps, found.steps);
   const auto count = static_cast<double>(found.steps.size());
   TimeNs ns = found.steps.back().end - found.steps.front().start;
   auto calls = static_cast<double>(allocator_calls_);
@@ -171,7 +243,7 @@ FoundSteps StepFinder::find() {
   const bool known = apart || calls_seen_ == allocator_calls_;
   if (calls_seen_ > 0 && known && !(found.by_ranges && let_go_)) calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;
-  found.untraced = untraced_, found.kernels = !kernels_.empty();
+  found.untraced = untraced_, found.kernels = any_kernel_;
   found.allocator_calls_each = calls / count;
   return found;
 }

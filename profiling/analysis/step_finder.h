@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/analysis/range_steps.h"
 #include "profiling/analysis/step_pattern.h"
 #include "profiling/trace/trace_batch.h"
 
@@ -16,6 +17,7 @@ struct FoundSteps {
   std::vector<FoundStep> untraced;  // stretches between them of which nothing is known
   bool by_ranges = false;  // true: from the program's ranges; false: from the repeating pattern of kernels
   bool kernels = false;    // false: of the host alone
+  size_t stayed = 0;       // the first steps are the same as those of so_far() before
   double us_each = 0, allocator_calls_each = 0;
 
   const char* from() const { return by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }
@@ -31,31 +33,45 @@ class StepFinder {
   void take(TrackKind kind, const std::string& row, std::span<const Span> spans, std::span<const std::string> names);
   void take(const StepAllocations& calls);
   FoundSteps find();  // empty if there are no steps
-  // Steps of a program without kernels while it runs: those that ended since the last call. The newest one waits for its
-  // successor.
-  const FoundSteps& so_far();
+  // The steps that are complete while the program runs, as find() would find them now. What comes later may change
+  // them: see FoundSteps::stayed. `now`: the newest time.
+  const FoundSteps& so_far(TimeNs now);
 
  private:
   uint32_t number(const std::string& name);
+  void update_ranges(TimeNs now, bool over);
+  void count_kept();
   void settle();
   void settle_allocations(std::span<const FoundStep> steps, TimeNs until);
   std::vector<SeenKernel>* busiest_row();
   std::vector<FoundStep> repetitions();
-  std::vector<FoundStep> ranges_on_gpu(std::span<const FoundStep> ranges);
+  void look_for_repetitions();
+  void look_again(const std::vector<SeenKernel>& row);
+  void sort_searched(std::vector<SeenKernel>& row);
+  std::vector<FoundStep> ranges_on_gpu();
 
   FoundSteps so_far_;
-  size_t looked_ = 0;                                       // ranges before this one are in so_far_, or inside of them
-  std::vector<FoundStep> ranges_;                           // ranges whose names say that they are steps
-  std::vector<FoundStep> untraced_;                         // nothing was recorded in them
-  std::map<std::string, std::vector<SeenKernel>> kernels_;  // by stream; graph runs have their own rows
-  std::vector<SeenLaunch> launches_;                        // launching calls, if they were recorded
+  RangeSteps ranges_;                // ranges whose names say that they are steps
+  std::vector<FoundStep> untraced_;  // nothing was recorded in them
+  RangeSteps::Kernels kernels_;      // by stream, in no step yet; graph runs have their own rows
   std::vector<TimeNs> allocations_;                         // times of driver allocator calls, if known
   std::unordered_map<std::string, uint32_t> names_;
   std::vector<FoundStep> settled_;  // steps whose kernels are no longer kept
   std::string settled_row_;         // row of the settled steps
   std::vector<SeenKernel> usual_;
+  // Repetitions of a program that runs: found anew now and then, because more kernels tell better what a step is.
+  struct Search {
+    std::string row;
+    size_t kernels = 0;  // of the row when it was found
+    size_t sorted = 0;   // kernels of the row that are in order
+    size_t used = 0;     // kernels that are in steps, or before one
+    size_t tried = 0;    // kernels after these, in which there was no step
+    std::vector<SeenKernel> usual;
+  };
+  Search search_;
   bool let_go_ = false;   // some kernels were dropped
   bool skipped_ = false;  // some dropped kernels were in no step
+  bool any_kernel_ = false;
   size_t most_kept_, kept_ = 0;
   uint64_t allocator_calls_ = 0, calls_seen_ = 0, calls_in_steps_ = 0;
 };
@@ -67,9 +83,10 @@ class StepFinders {
   void take(const StepAllocations& calls);
   std::map<int, FoundSteps> find();  // by rank, -1: of the process; without those that have no steps
   template <class Use>
-  void each_so_far(Use use) {  // StepFinder::so_far() with its rank
-    for (auto& [rank, finder] : ranks_) use(rank, finder.so_far());
-    if (ranks_.empty()) use(-1, process_.so_far());
+  void each_so_far(TimeNs now, Use use) {  // StepFinder::so_far() with its rank
+    for (auto& [rank, finder] : ranks_) use(rank, finder.so_far(now));
+    const FoundSteps& of_process = process_.so_far(now);
+    use(-1, ranks_.empty() ? of_process : FoundSteps{});
   }
 
  private:

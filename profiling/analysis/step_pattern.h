@@ -25,6 +25,7 @@ size_t find_period(std::span<const uint32_t> names);
 
 struct FoundStep {
   TimeNs start, end;
+  bool operator==(const FoundStep&) const = default;
 };
 // Finds steps in the kernels of one stream, in order of time. A step begins after the longest usual gap and lasts until
 // the next one begins. No step overlaps an `untraced` stretch (also in order of time), because its content is unknown.

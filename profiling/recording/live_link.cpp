@@ -277,16 +277,20 @@ void LiveFollower::take_hello(Program& program, std::string_view payload) {
 }
 
 // A second process gets its own rows. Its times are shifted to the origin of the first process.
-void LiveFollower::take_batch(const Program& program, std::string_view payload) {
+void LiveFollower::take_batch(Program& program, std::string_view payload) {
   TraceBatch batch = decode_batch(payload, program.ops);
   const std::string mark = program.number > 1 ? " · process " + std::to_string(program.pid) : "";
   FollowStatus more;
   for (BatchTrack& track : batch.tracks) {
     track.group += mark;
+    if (track.kind == TrackKind::Steps) {
+      uint64_t& steps = program.steps[track.rank];
+      const uint64_t before = std::exchange(steps, (track.replaces > 0 ? track.replaces - 1 : steps) + track.spans.size());
+      more.steps += steps - before;  // may be fewer: the sum wraps around as it must
+    }
     for (Span& span : track.spans) {
       span.start += program.shift;
       const SpanKind kind = span.span_kind();
-      more.steps += kind == SpanKind::Step;
       more.kernels += kind == SpanKind::Kernel;
       more.copies += kind == SpanKind::Copy;
       more.calls += track.kind == TrackKind::Api;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -72,6 +73,7 @@ class LiveFollower {
     int64_t shift = 0;  // from its origin to the origin of the first program
     std::string bytes;
     std::vector<OpTag> ops;  // maps the sender's op tags to ours
+    std::map<int, uint64_t> steps;  // by rank
   };
   void listen_here();
   void close_all();
@@ -80,7 +82,7 @@ class LiveFollower {
   bool read(Program& program);  // returns false if the program is gone
   void take_frames(Program& program);
   void take_hello(Program& program, std::string_view payload);
-  void take_batch(const Program& program, std::string_view payload);
+  void take_batch(Program& program, std::string_view payload);
   void take_curves(const Program& program, std::string_view payload);
 
   std::string folder_, address_;

@@ -46,8 +46,7 @@ void ProgramWriter::loop() {
     attempt([this] {
       take_all();
       take_notes();
-      if (follower_ && !collector_.status().gpu)
-        steps_.each_so_far([this](int rank, const FoundSteps& found) { show_steps(rank, found); });
+      steps_.each_so_far(steady_ns() - origin_, [this](int rank, const FoundSteps& found) { show_steps(rank, found); });
       if (name_machine()) writer_->set_summary(summary_);  // now, in case the program is killed
       writer_->flush_if_due();
     });
@@ -125,13 +124,15 @@ TraceBatch batch_of(int rank, const FoundSteps& found, size_t first = 0) {
   return builder.finish();
 }
 
-// The file gets all steps at the end, when it is known where they were.
+// The follower gets each step soon after it ended, and again if a later fact changes it. The file gets all at the end.
 void ProgramWriter::show_steps(int rank, const FoundSteps& found) {
-  TimeNs& until = shown_until_.try_emplace(rank, -kAlways).first->second;
-  const auto first = std::ranges::lower_bound(found.steps, until, {}, &FoundStep::start);
-  if (!follower_ || first == found.steps.end()) return;
-  until = found.steps.back().end;
-  follower_->send(batch_of(rank, found, static_cast<size_t>(first - found.steps.begin())));
+  if (!follower_) return;
+  const size_t shown = std::exchange(shown_[rank], found.steps.size()), stayed = std::min(found.stayed, shown);
+  if (stayed == shown && shown == found.steps.size()) return;
+  TraceBatch batch = batch_of(rank, found, stayed);
+  if (batch.tracks.empty()) batch.tracks.push_back({TrackKind::Steps, "steps", "CPU", 0, {}, rank});
+  if (stayed < shown) batch.tracks[0].replaces = static_cast<uint32_t>(stayed + 1);
+  follower_->send(batch);
 }
 
 void ProgramWriter::write_steps() {

@@ -55,7 +55,7 @@ class ProgramWriter {
   int64_t began_ = 0;
   std::string trouble_;  // why writing has stopped
   StepFinders steps_;
-  std::map<int, TimeNs> shown_until_;  // by rank: the follower has the steps before
+  std::map<int, size_t> shown_;  // by rank: steps that the follower has
   size_t ranks_ = 0;                   // that have steps of their own; known at the end
   HostNotes notes_;
   NotesReader notes_reader_;

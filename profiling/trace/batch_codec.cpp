@@ -87,6 +87,7 @@ std::string encode_batch(const TraceBatch& batch) {
     to.value(static_cast<uint8_t>(track.kind));
     to.value(static_cast<int32_t>(track.depth));
     to.value(static_cast<int32_t>(track.rank));
+    to.value(track.replaces);
     to.text(track.name);
     to.text(track.group);
     to.list(track.spans);
@@ -189,6 +190,7 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops) {
     track.kind = read_track_kind(from);
     track.depth = std::clamp(from.value<int32_t>("a track"), 0, 64);
     track.rank = std::clamp(from.value<int32_t>("a track"), -1, kMostRanks - 1);
+    track.replaces = from.value<uint32_t>("a track");
     track.name = from.text("a track");
     track.group = from.text("a track");
     track.spans = from.list<Span>("spans");

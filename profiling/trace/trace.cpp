@@ -225,6 +225,25 @@ void Trace::append(TrackId track, std::span<const Span> spans) {
   for (const Span& span : spans) append(track, span);
 }
 
+void Trace::drop_steps(TrackId id, uint32_t first) {
+  Track& track = tracks_[static_cast<size_t>(id)];
+  while (!track.blocks.empty() && track.blocks.back().head.step >= first) {
+    track.spans -= track.blocks.back().count;
+    track.blocks.pop_back(), track.block_starts.pop_back();
+  }
+  track.last_start = 0;
+  if (track.blocks.empty()) return;
+  if (SpanBlock& last = track.blocks.back(); last.resident()) {
+    const size_t before = last.spans.size();
+    std::erase_if(last.spans, [first](const Span& span) { return span.step >= first; });
+    track.spans -= before - last.spans.size();
+    if (last.spans.size() != before) rebuild(last), carry(track, track.blocks.size() - 1);
+    track.last_start = last.spans.back().start;
+  } else {
+    track.last_start = last.last;
+  }
+}
+
 void Trace::append_counter(TrackId track, CounterPoint point) {
   auto& points = counters_[static_cast<size_t>(track)].points;
   if (points.empty() || points.back().time <= point.time) return points.push_back(point);

@@ -182,6 +182,9 @@ class Trace {
   // Expects nearly sorted input. Inserts a late span at its place.
   void append(TrackId track, const Span& span);
   void append(TrackId track, std::span<const Span> spans);
+  // Removes the spans of step `first` and of later ones from a row whose spans are in order of their steps. A block that
+  // was evicted is removed as a whole or not at all.
+  void drop_steps(TrackId track, uint32_t first);
   void append_counter(TrackId track, CounterPoint point);
   void append_counter(TrackId track, std::vector<CounterPoint> points);  // in any order
   void append_memory(const MemoryEvent& event) { memory_.push_back(event), ++memory_count_; }

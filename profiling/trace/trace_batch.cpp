@@ -63,7 +63,9 @@ void append(Trace& trace, TraceBatch&& batch) {
       span.name = names[static_cast<size_t>(span.name)];
       span.detail = details[static_cast<size_t>(span.detail)];
     }
-    trace.append(trace.track(track.kind, track.name, track.group, track.depth, track.rank), track.spans);
+    const TrackId id = trace.track(track.kind, track.name, track.group, track.depth, track.rank);
+    if (track.replaces > 0) trace.drop_steps(id, track.replaces);
+    trace.append(id, track.spans);
   }
   for (const BatchCounter& counter : batch.counters) {
     const TrackId id = trace.counter(counter.name, counter.unit);

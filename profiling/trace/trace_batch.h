@@ -29,6 +29,8 @@ struct BatchTrack {
   int depth = 0;
   std::vector<Span> spans;  // sorted by start
   int rank = -1;
+  // Not 0: these spans take the place of the row's spans of this step and of later ones.
+  uint32_t replaces = 0;
 };
 
 struct BatchCounter {

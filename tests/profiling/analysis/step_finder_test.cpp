@@ -347,6 +347,161 @@ TEST(StepFinder, EachLaunchOfTheOnlyGraphIsAStep) {
   EXPECT_EQ(finder.find().steps.size(), 40u);
 }
 
+// A training on a GPU that is recorded: the host launches a forward and a backward kernel a step from two threads, and
+// the records of each thread come in buffers of their own.
+struct Recorded {
+  static constexpr TimeNs kHost = 1'000'000, kGpu = 3'000'000;  // of a step
+  explicit Recorded(bool reads) : waits(reads) {}
+  bool waits;  // the host reads the loss of each step
+  StepFinder finder;
+  std::vector<FoundStep> shown;
+  size_t replaced = 0;
+  TimeNs host = 1000, gpu = 0;
+  uint32_t call = 1;
+  std::vector<Span> forward, backward;  // not flushed yet
+
+  void put(TrackKind track, const std::string& row, const Span& span) { finder.take(track, row, {&span, 1}, kNames); }
+  void launch(const std::string& thread, size_t name, TimeNs at, TimeNs ns, std::vector<Span>& buffer) {
+    Span span = span_at(SpanKind::Api, 3, at, at + 5);
+    span.meaning = static_cast<uint64_t>(Meaning::Launch), span.correlation = call;
+    put(TrackKind::Api, thread, span);
+    gpu = std::max(gpu, at + 100);
+    Span kernel = span_at(SpanKind::Kernel, name, gpu, gpu + ns);
+    kernel.correlation = call++;
+    buffer.push_back(kernel);
+    gpu += ns;
+  }
+  void step() {
+    const TimeNs begin = host;
+    launch("CPU main", 0, host + 1000, kGpu / 3, forward);
+    launch("CPU autograd", 1, host + 2000, kGpu - kGpu / 3, backward);
+    host = waits ? gpu + 50'000 : host + kHost;
+    put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, begin, host));
+  }
+  // Those that the GPU has finished.
+  void flush(std::vector<Span>& buffer, TimeNs until) {
+    while (!buffer.empty() && buffer.front().end() <= until) put(TrackKind::Stream, "GPU 0 stream 7", buffer.front()), buffer.erase(buffer.begin());
+  }
+  void look() {
+    const FoundSteps& found = finder.so_far(host);
+    replaced += found.stayed < shown.size();
+    ASSERT_LE(found.stayed, shown.size());
+    shown.resize(found.stayed);
+    shown.insert(shown.end(), found.steps.begin() + static_cast<std::ptrdiff_t>(found.stayed), found.steps.end());
+  }
+};
+
+TEST(StepsOfARunningProgram, ComeAsTheGpuRanThem) {
+  for (const bool waits : {true, false}) {
+    Recorded program(waits);
+    size_t before = 0;
+    for (int i = 0; i < 400; ++i) {
+      program.step();
+      program.flush(program.forward, waits ? kAlways : program.host);
+      if (i % 7 == 0) program.flush(program.backward, waits ? kAlways : program.host);
+      program.look();
+      if (i % 50 == 49) {
+        EXPECT_GT(program.shown.size(), before) << i;
+        before = program.shown.size();
+      }
+    }
+    EXPECT_LE(program.replaced, 2u) << "who runs ahead is known after a few steps";
+    // The GPU is three times slower than a host that does not wait. Of the steps that it has run, few are held back.
+    EXPECT_GE(program.shown.size(), waits ? 390u : 120u);
+    for (size_t i = 10; i < program.shown.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(program.shown[i].end - program.shown[i].start), Recorded::kGpu, 60'000) << i;
+    program.flush(program.forward, kAlways), program.flush(program.backward, kAlways);
+    const FoundSteps found = program.finder.find();
+    ASSERT_EQ(found.steps.size(), 400u);
+    EXPECT_EQ(found.stayed, program.shown.size()) << "the file has the same steps";
+  }
+}
+
+// Launches of the last step have no kernel: it failed, or a graph captured them. Then its step waits for some seconds only.
+TEST(StepsOfARunningProgram, DoNotWaitForeverForKernels) {
+  Recorded program(true);
+  for (int i = 0; i < 20; ++i) program.step(), program.flush(program.forward, kAlways), program.flush(program.backward, kAlways);
+  program.step();
+  program.backward.clear();
+  for (int i = 0; i < 20; ++i) {
+    program.step();
+    program.flush(program.forward, kAlways), program.flush(program.backward, kAlways);
+    program.look();
+  }
+  EXPECT_EQ(program.shown.size(), 20u);
+  program.host += 10'000'000'000;
+  program.look(), program.look();
+  EXPECT_EQ(program.shown.size(), 40u);
+  EXPECT_EQ(program.finder.find().stayed, 40u);
+}
+
+// What comes later changes steps that were shown: a kernel that came very late, and a range around several.
+TEST(StepsOfARunningProgram, FollowLaterFacts) {
+  Recorded program(false);
+  const auto steps = [&program](int count) {
+    for (int i = 0; i < count; ++i) {
+      program.step();
+      program.flush(program.forward, program.host), program.flush(program.backward, program.host);
+      program.look();
+    }
+  };
+  steps(60);
+  const std::vector<FoundStep> before = program.shown;
+  ASSERT_GT(before.size(), 15u);
+  Span late = span_at(SpanKind::Kernel, 2, before[9].end, before[9].end + 10);
+  late.correlation = 2 * 9 + 1;
+  program.put(TrackKind::Stream, "GPU 0 stream 7", late);
+  program.look();
+  EXPECT_EQ(program.shown[9].end, before[9].end + 10);
+  const size_t count = program.shown.size();
+  program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, 1000 + 2 * Recorded::kHost, 1000 + 6 * Recorded::kHost));
+  steps(2);
+  ASSERT_GE(program.shown.size(), count - 3);
+  EXPECT_EQ(program.shown[2].start, before[2].start);
+  EXPECT_EQ(program.shown[2].end, before[5].end);
+  EXPECT_EQ(program.shown[3].start, before[6].start);
+  program.flush(program.forward, kAlways), program.flush(program.backward, kAlways);
+  const FoundSteps found = program.finder.find();
+  EXPECT_EQ(found.steps.size(), 62u - 3u);
+  EXPECT_EQ(found.stayed, program.shown.size());
+}
+
+TEST(StepsOfARunningProgram, AreTheRepetitionsOfItsKernels) {
+  Program program;
+  std::vector<FoundStep> shown;
+  size_t replaced = 0;
+  for (int i = 0; i < 600; ++i) {
+    program.step();
+    if (i % 100 == 50) program.now += 1'000'000;  // an evaluation
+    const FoundSteps& found = program.finder.so_far(program.now);
+    replaced += found.stayed < shown.size();
+    shown.resize(found.stayed);
+    shown.insert(shown.end(), found.steps.begin() + static_cast<std::ptrdiff_t>(found.stayed), found.steps.end());
+    if (i == 300) {
+      EXPECT_GT(shown.size(), 250u);
+    }
+  }
+  EXPECT_GT(shown.size(), 550u);
+  EXPECT_EQ(replaced, 0u);
+  const FoundSteps found = program.finder.find();
+  EXPECT_EQ(found.steps.size(), 600u);
+  EXPECT_EQ(found.stayed, shown.size());
+}
+
+TEST(StepsOfARunningProgram, ARecordingOfAnyLengthKeepsWhereTheGpuRanThem) {
+  Recorded program(false);
+  program.finder = StepFinder(200);
+  for (int i = 0; i < 3000; ++i) {
+    program.step();
+    program.flush(program.forward, program.host), program.flush(program.backward, program.host);
+    if (i % 10 == 0) program.look();
+  }
+  program.flush(program.forward, kAlways), program.flush(program.backward, kAlways);
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 3000u);
+  EXPECT_EQ(found.steps[2500].end - found.steps[2500].start, Recorded::kGpu);
+}
+
 TEST(StepFinder, FindsNoneInNothing) {
   Program program;
   EXPECT_TRUE(program.finder.find().steps.empty());

@@ -7,6 +7,7 @@
 
 #include "profiling/analysis/memory_history.h"
 #include "profiling/trace/lod.h"
+#include "profiling/trace/span_walk.h"
 #include "tests/support/span_of.h"
 
 namespace ws::prof {
@@ -178,6 +179,31 @@ TEST(Annotate, GivesOneTagPerOpAndKnowsAListAgain) {
   EXPECT_EQ(op_info(static_cast<OpTag>(first + 1)).name, "dW1");
   EXPECT_EQ(register_ops(ops), first);
   EXPECT_EQ(op_info(kNoOp).name, "");
+}
+
+TEST(Trace, StepsThatAreReplacedAreDropped) {
+  constexpr uint32_t kSteps = 3 * SpanBlock::kCapacity + 7;
+  const auto step = [](uint32_t number, TimeNs start) {
+    Span span;
+    span.start = start, span.duration = 5, span.kind = static_cast<uint64_t>(SpanKind::Step), span.step = number;
+    return span;
+  };
+  for (const uint32_t first : {1u, 5u, static_cast<uint32_t>(SpanBlock::kCapacity) + 1, 2 * static_cast<uint32_t>(SpanBlock::kCapacity) + 9, kSteps + 1}) {
+    Trace trace;
+    const TrackId track = trace.track(TrackKind::Steps, "steps", "CPU");
+    for (uint32_t i = 1; i <= kSteps; ++i) trace.append(track, step(i, 10 * i));
+    trace.drop_steps(track, first);
+    EXPECT_EQ(trace.span_count(), first - 1);
+    for (uint32_t i = first; i <= kSteps; ++i) trace.append(track, step(i, 10 * i - 3));
+    uint32_t next = 0;
+    each_span(trace.tracks()[0], -kAlways, kAlways, [&](const Span& span) {
+      ++next;
+      ASSERT_EQ(span.step, next);
+      ASSERT_EQ(span.start, 10 * TimeNs{next} - (next < first ? 0 : 3));
+    });
+    EXPECT_EQ(next, kSteps);
+    EXPECT_EQ(trace.tracks()[0].spans, kSteps);
+  }
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -24,7 +26,9 @@
 #include "app/window/record_dialog.h"
 #include "app/window/top_bar.h"
 #include "profiling/base/process.h"
+#include "profiling/recording/program_writer.h"
 #include "profiling/run_file/run_file.h"
+#include "profiling/trace/track_names.h"
 #include "tests/app/support/window_tests.h"
 
 using namespace ws;
@@ -75,6 +79,41 @@ int recorded_program() {
   return 0;
 }
 
+// One step of a training on a GPU that is 24 ms behind its host.
+prof::TraceBatch training_step(uint32_t number, prof::TimeNs origin) {
+  constexpr prof::TimeNs kStep = 10'000'000, kBehind = 24'000'000;
+  prof::BatchBuilder builder;
+  const auto put = [&](prof::TrackKind track, std::string_view row, const char* group, prof::SpanKind kind, const char* name, prof::TimeNs start,
+                       prof::TimeNs ns, prof::Meaning meaning = prof::Meaning::Other, uint32_t call = 0) {
+    prof::Span span;
+    span.start = start, span.duration = static_cast<uint64_t>(ns), span.correlation = call;
+    span.kind = static_cast<uint64_t>(kind), span.meaning = static_cast<uint64_t>(meaning), span.name = builder.id(builder.name(name));
+    builder.row(track, row, group).spans.push_back(span);
+  };
+  const prof::TimeNs host = origin + number * kStep;
+  put(prof::TrackKind::Phases, prof::kProgramSteps, "CPU", prof::SpanKind::Phase, "step #", host, kStep);
+  put(prof::TrackKind::Api, "thread 1 calls", "CPU", prof::SpanKind::Api, "cudaLaunchKernel", host + 1000, 5000, prof::Meaning::Launch, number + 1);
+  put(prof::TrackKind::Stream, "stream 7", "GPU 0", prof::SpanKind::Kernel, "gemm", host + kBehind, kStep * 4 / 5, prof::Meaning::Matrix, number + 1);
+  return builder.finish();
+}
+
+// A training on a GPU that runs until it is interrupted, and reads its loss.
+int recorded_training() {
+  std::atomic<uint32_t> wanted = 0;
+  uint32_t made = 0;
+  prof::ProgramWriter recorder(prof::claim_file(std::getenv(prof::kRecordFile)), "train", {.level = prof::TraceLevel::Off},
+                               std::getenv(prof::kRecordFollower),
+                               [&] { return made == wanted ? prof::TraceBatch() : training_step(made++, 1'000'000); });
+  static std::atomic<bool> interrupted = false;
+  std::signal(SIGINT, [](int) { interrupted = true; });
+  for (uint32_t i = 0; i < 2000 && !interrupted; ++i, ++wanted) {
+    recorder.notes().scalar("read loss", 2.0 / (1 + i), i);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  recorder.finish();
+  return 0;
+}
+
 // Starts another process that does the same, and waits for it.
 int recorded_twice() {
   const pid_t other = fork();
@@ -101,6 +140,7 @@ class RecordingTest : public QObject {
     set_theme(*qApp, ThemeName::Dark);
   }
   void aProgramIsShownWhileItRuns();
+  void aTrainingOnAGpuHasItsFiguresWhileItRuns();
   void everyProcessComesIntoTheLibrary();
   void aForgottenRunEndsWell();
   void whatCannotBeRecordedIsSaid();
@@ -134,6 +174,33 @@ void RecordingTest::aProgramIsShownWhileItRuns() {
   QTRY_COMPARE_WITH_TIMEOUT(kept->trace.span_count(), size_t{kBatches * kKernels}, 5000);
   QVERIFY(kept->summary && kept->summary->us_per_step == 80);
   QCOMPARE(kept->summary->samples_per_s, 0.0);  // how many it takes in a step is not known
+}
+
+void RecordingTest::aTrainingOnAGpuHasItsFiguresWhileItRuns() {
+  MainWindow window(home_.path() + "/training");
+  window.windowLayout()->setKeep(false);
+  window.resize(1366, 768);
+  window.show();
+  Run* live = window.programs()->record(self("--recorded-training"), fake());
+  QVERIFY2(live, qPrintable(window.notice()->text()));
+  for (const int64_t steps : {20, 150}) {
+    QTRY_VERIFY_WITH_TIMEOUT(live->stepsMade() >= steps && live->split.steps >= steps / 2, 15'000);
+    QVERIFY(live->live());
+    QVERIFY2(std::abs(live->stepUs() - 10'000) < 10, qPrintable(QString::number(live->stepUs())));
+    QVERIFY2(std::abs(live->split.wall_us - 10'000) < 10, qPrintable(QString::number(live->split.wall_us)));
+    QVERIFY2(std::abs(live->split.busy - 0.8) < 0.01, qPrintable(QString::number(live->split.busy)));
+    QCOMPARE(std::round(live->split.kernels * 100), 100.0);
+    QVERIFY(live->hasLoss() && live->trainLoss() < 1);
+  }
+  const QByteArray picture = qgetenv("WARPSCOPE_TEST_PICTURE");
+  if (!picture.isEmpty()) QTest::qWait(400), window.grab().save(QString::fromLocal8Bit(picture));
+  const int64_t shown = live->stepsMade();
+  QPointer<Run> gone(live);
+  window.workspace()->recording()->stop();
+  QTRY_VERIFY_WITH_TIMEOUT(!window.workspace()->recording()->busy() && !gone, 10'000);
+  Run* kept = window.workspace()->library()->runs().front();
+  QTRY_VERIFY_WITH_TIMEOUT(kept->stepsMade() >= shown && kept->split.steps > 0, 5000);
+  QVERIFY2(std::abs(kept->stepUs() - 10'000) < 10, qPrintable(QString::number(kept->stepUs())));
 }
 
 void RecordingTest::everyProcessComesIntoTheLibrary() {
@@ -295,6 +362,7 @@ namespace {
 
 int run_either(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "--recorded") return recorded_program();
+  if (argc > 1 && std::string_view(argv[1]) == "--recorded-training") return recorded_training();
   if (argc > 1 && std::string_view(argv[1]) == "--recorded-twice") return recorded_twice();
   if (argc > 1 && std::string_view(argv[1]) == "--failing") return failing_program();
   return ws::test::run_test<RecordingTest>(argc, argv);

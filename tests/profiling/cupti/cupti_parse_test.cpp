@@ -4,17 +4,23 @@
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/collectors/stamp_spans.h"
 #include "profiling/cupti/late_calls.h"
+#include "profiling/recording/live_link.h"
+#include "profiling/recording/program_writer.h"
 #include "profiling/trace/kernel_names.h"
 
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <thread>
 
 #include "tests/profiling/cupti/fake_records.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {
@@ -481,6 +487,83 @@ TEST(KernelNames, TellWhatForeignKernelsDo) {
   EXPECT_EQ(meaning_of_kernel("pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>"), Meaning::Matrix);
   EXPECT_EQ(meaning_of_kernel("mystery"), Meaning::Other);
   EXPECT_EQ(readable_kernel_name(nullptr), "(unnamed kernel)");
+}
+
+// A training whose host runs ahead of the GPU: the forward and the backward kernel of a step are launched by two threads,
+// and each thread's records come in buffers of their own, late.
+struct RecordedTraining {
+  static constexpr int kBehind = 5;  // steps
+  TraceContext context;
+  RecordParser parser{context};
+  FakeRecords forward, backward;
+  std::atomic<int> wanted = 0;
+  int made = 0;
+
+  void mark(TrackKind kind, std::string_view row, const char* name, Span span) {
+    span.name = context.batch.id(context.batch.name(name));
+    context.batch.row(kind, row, "CPU").spans.push_back(span);
+  }
+  void launch(const char* thread, uint32_t call, TimeNs at) {
+    Span span;
+    span.start = at, span.duration = 1000, span.correlation = call;
+    span.kind = static_cast<uint64_t>(SpanKind::Api), span.meaning = static_cast<uint64_t>(Meaning::Launch);
+    mark(TrackKind::Api, thread, "cudaLaunchKernel", span);
+    context.join.launched(call, {});
+  }
+  static TimeNs begin_on_gpu(int step) { return (step + kBehind) * 1'000'000; }
+  void flush(FakeRecords& records) {
+    parser.parse(records.data(), records.size(), FakeRecords::next);
+    records = {};
+  }
+  TraceBatch step() {
+    if (made == wanted) return {};
+    const int now = made++;
+    Span range;
+    range.start = now * 1'000'000, range.duration = 1'000'000, range.kind = static_cast<uint64_t>(SpanKind::Phase);
+    mark(TrackKind::Phases, kProgramSteps, "step #", range);
+    launch("thread 1 calls", static_cast<uint32_t>(2 * now + 1), range.start + 1000);
+    launch("thread 2 calls", static_cast<uint32_t>(2 * now + 2), range.start + 5000);
+    if (const int ran = now - kBehind - 1; ran >= 0) {
+      const auto begin = static_cast<uint64_t>(begin_on_gpu(ran));
+      forward.kernel("gemm", begin, begin + 300'000, static_cast<uint32_t>(2 * ran + 1));
+      backward.kernel("gemm_backward", begin + 300'000, begin + 900'000, static_cast<uint32_t>(2 * ran + 2));
+    }
+    if (now % 2 == 0) flush(forward);
+    if (now % 5 == 0) flush(backward);
+    parser.retry_waiting(false);
+    return context.batch.finish();
+  }
+};
+
+TEST(LiveSteps, OfActivityRecordsComeWithTheirKernels) {
+  LiveFollower follower;
+  RecordedTraining training;
+  const std::string path = ::testing::TempDir() + "live-steps-" + std::to_string(getpid()) + ".wsrun";
+  ProgramWriter recorder(path, "made", {.level = TraceLevel::Off}, follower.address(), [&] { return training.step(); });
+  for (const uint64_t now : {40, 200}) {
+    training.wanted = static_cast<int>(now);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (follower.status().steps < now - 20 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    EXPECT_GE(follower.status().steps, now - 20);
+  }
+  Trace live;
+  uint64_t shown = 0;
+  for (TraceBatch batch = follower.take(); !batch.empty(); batch = follower.take()) {
+    for (const BatchTrack& track : batch.tracks)
+      if (track.kind == TrackKind::Steps && !track.spans.empty()) shown = track.spans.back().step;
+    append(live, std::move(batch));
+    EXPECT_GE(Parsed::spans(live, TrackKind::Stream).size(), 2 * shown) << "a step comes after its kernels";
+  }
+  const std::vector<Span> steps = Parsed::spans(live, TrackKind::Steps);
+  ASSERT_GE(steps.size(), 180u);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i].step, i + 1);
+    EXPECT_EQ(steps[i].start, RecordedTraining::begin_on_gpu(static_cast<int>(i)));
+    EXPECT_EQ(steps[i].duration, 900'000u);
+  }
+  recorder.finish();
+  for (TraceBatch batch = follower.take(); !batch.empty(); batch = follower.take()) append(live, std::move(batch));
+  std::filesystem::remove(path);
 }
 
 }  // namespace

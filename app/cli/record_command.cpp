@@ -11,6 +11,7 @@
 #include "app/cli/remote_watch.h"
 #include "app/core/remote/job_request.h"
 #include "app/core/runs/run_ceilings.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
@@ -28,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
   std::string out, level = "full", python, window, library, folder;
-  bool counters = false, serve = false, environment = false;
+  bool counters = false, captures = false, serve = false, environment = false;
   bool replaces = false;  // an earlier recording
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
@@ -87,7 +88,7 @@ prof::PythonLevel python_level_of(const RecordArguments& a, prof::TraceLevel lev
 
 prof::RecordOptions options_of(const RecordArguments& a) {
   const prof::TraceLevel level = level_of(a);
-  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.folder};
+  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.captures, a.folder};
   try {
     prof::check_options(options);
   } catch (const Failure& failure) {
@@ -114,6 +115,8 @@ std::string contents(const std::string& path, const RecordArguments& a) {
     text += run.said("program_python").empty() ? "no steps were found"
                                                : "no steps were found; to mark them: warpscope.step(), after pip install " +
                                                      shell_word(python_folder().string());
+  if (const std::string captures = run.said(prof::kCaptureCountKey); !captures.empty())
+    text += captures == "1" ? "; 1 capture range" : "; " + captures + " capture ranges";
   const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };
   add(run.said("message"));
   if (run.extra.contains("cpu_only")) add(run.said("traced"));
@@ -288,13 +291,16 @@ Run add_record(CLI::App& program) {
           "the cost. In between only allocator calls and NVTX ranges are kept. The first T begins with the "
           "first work on the GPU")
       ->type_name("T/M");
+  command.add_flag("--capture-range", arguments->captures,
+                   "record only what the program asks for, as often as it does: between cudaProfilerStart and cudaProfilerStop "
+                   "(torch.cuda.profiler.start and stop), or inside `with warpscope.capture():`");
   command.add_flag("--counters", arguments->counters,
                    "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");
   command
       .add_option("--library", arguments->library, "collector library to load (default: the one beside this program)")
       ->type_name("FILE");
   command.footer(
-      "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --trace-window "
+      "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --capture-range -- python3 train.py\n  warpscope-cli record --trace-window "
       "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\n  warpscope-cli record --trace collectives -- torchrun --nproc-per-node 8 train.py\nEach process "
       "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun.\nThe ranks of one program become one run.");
   command.add_flag("--live,!--no-live", arguments->live,

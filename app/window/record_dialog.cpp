@@ -37,6 +37,7 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
       command_(new QLineEdit(this)),
       folder_(new QLineEdit(this)),
       window_(new QLineEdit(this)),
+      captures_(new QCheckBox(tr("Record only what the program asks for"), this)),
       counters_(new QCheckBox(tr("Sample hardware counters too"), this)),
       form_(new QFormLayout),
       verdict_(new QLabel(this)) {
@@ -62,6 +63,9 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
                                    "the first work on the GPU on. Between the windows only allocator calls and NVTX "
                                    "ranges are recorded, so the file of a long run stays small. The program is slowed "
                                    "as much.")));
+  form_->addRow(tr("Capture ranges"), captures_);
+  form_->addRow(QString(), hint(tr("Between cudaProfilerStart and cudaProfilerStop, torch.cuda.profiler.start and stop, or inside of "
+                                   "with warpscope.capture(), as often as the program does so.")));
   form_->addRow(tr("Counters"), counters_);
   form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. If the driver refuses them, "
                                    "the status line says so.")));
@@ -85,7 +89,7 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
   connect(folder_, &QLineEdit::textChanged, this, &RecordDialog::check);
   connect(level_, &SegmentedRow::picked, this, &RecordDialog::followTraceLevel);
   connect(python_, &SegmentedRow::picked, this, &RecordDialog::check);
-  connect(counters_, &QCheckBox::toggled, this, &RecordDialog::check);
+  for (const QCheckBox* box : {captures_, counters_}) connect(box, &QCheckBox::toggled, this, &RecordDialog::check);
   check();
 }
 
@@ -152,6 +156,7 @@ void RecordDialog::recall() {
   const QSettings kept;
   command_->setText(kept.value("record/command").toString());
   window_->setText(kept.value("record/window").toString());
+  captures_->setChecked(kept.value("record/captures", false).toBool());
   counters_->setChecked(kept.value("record/counters", false).toBool());
   level_->setValue("full");
   level_->setValue(kept.value("record/level").toString());
@@ -171,6 +176,7 @@ prof::RecordOptions RecordDialog::options() const {
   options.level = prof::record_level(level_->value().toStdString());
   options.python = prof::python_level(python_->value().toStdString());
   options.folder = folder_->text().trimmed().toStdString();
+  options.captures = captures_->isChecked();
   options.counters = counters_->isChecked();
   options.window = window_->text().simplified().remove(' ').toStdString();
   return options;
@@ -197,6 +203,7 @@ void RecordDialog::accept() {
   QSettings kept;
   kept.setValue("record/command", command_->text());
   kept.setValue("record/window", window_->text());
+  kept.setValue("record/captures", captures_->isChecked());
   kept.setValue("record/counters", counters_->isChecked());
   kept.setValue("record/level", level_->value());
   kept.setValue("record/python", python_->value());

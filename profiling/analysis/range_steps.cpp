@@ -186,7 +186,9 @@ size_t RangeSteps::show(std::vector<FoundStep>& steps, bool may_move) {
   steps.resize(stayed);
   while (steps.size() < complete_) {
     const size_t i = steps.size();
-    steps.push_back(ahead ? on_gpu(*row, i, i > 0 ? steps[i - 1].end : 0) : host_[i]);
+    FoundStep step = ahead ? on_gpu(*row, i, i > 0 ? steps[i - 1].end : 0) : host_[i];
+    step.step = host_[i].step;
+    steps.push_back(step);
   }
   changed_ = complete_;
   return stayed;

@@ -133,9 +133,9 @@ std::string step_text(const StepSample& step, bool of_windows) {
 std::string gpu_text(const TraceStats& s) {
   std::string text;
   if (s.activity.untraced > 0)
-    text += formatted("traced       {:12.3f} s   of {:.3f} s; allocations are of all of it\n",
-                      static_cast<double>(s.activity.wall) * 1e-9,
-                      static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9);
+    text += formatted("traced       {:12.3f} s   of {:.3f} s; {}\n", static_cast<double>(s.activity.wall) * 1e-9,
+                      static_cast<double>(s.activity.wall + s.activity.untraced) * 1e-9,
+                      s.captures > 0 ? "in " + std::to_string(s.captures) + " capture ranges" : "allocations are of all of it");
   if (s.activity.busy > 0) text += busy_text(s);
   if (s.activity.copies > 0 && s.activity.kernels > 0)
     text += formatted("overlap      {:12.1f} %   of the copies ran beside kernels\n", 100 * s.activity.hidden_copies());

@@ -1,6 +1,7 @@
 #include "profiling/analysis/step_finder.h"
 #include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 #include <algorithm>
 
@@ -24,6 +25,8 @@ size_t same_begin(const std::vector<FoundStep>& a, const std::vector<FoundStep>&
 
 std::vector<Span> FoundSteps::spans(NameId name, size_t first) const {
   std::vector<Span> spans;
+  const auto fresh = std::span(steps).subspan(std::min(first, steps.size()));
+  const bool numbered = std::ranges::all_of(fresh, [](const FoundStep& step) { return step.step > 0; });
   for (size_t i = first; i < steps.size(); ++i) {
     const FoundStep& step = steps[i];
     Span& span = spans.emplace_back();
@@ -33,7 +36,7 @@ std::vector<Span> FoundSteps::spans(NameId name, size_t first) const {
     span.meaning = static_cast<uint64_t>(Meaning::Other);
     span.flags = by_ranges ? 0 : kEstimated;
     span.name = name;
-    span.step = static_cast<uint32_t>(i + 1);
+    span.step = numbered ? step.step : static_cast<uint32_t>(i + 1);
   }
   return spans;
 }
@@ -48,7 +51,7 @@ void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Sp
   std::vector<SeenKernel>* stream = nullptr;
   for (const Span& span : spans) {
     const auto at = static_cast<size_t>(span.name);
-    const FoundStep time{span.start, span.end()};
+    const FoundStep time{span.start, span.end(), row.ends_with(kProgramSteps) ? span.step : 0};
     if (kind == TrackKind::Overhead && row.ends_with(kUntracedTrack)) untraced_.push_back(time);
     if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.range(time);
     if (kind == TrackKind::Api && allocates_on_device(span, names[at]))
@@ -216,6 +219,16 @@ void StepFinder::look_again(const std::vector<SeenKernel>& row) {
   so_far_.steps = std::move(all);
 }
 
+// Time between steps in which nothing was recorded, as between capture ranges.
+TimeNs StepFinder::untraced_between(std::span<const FoundStep> steps) const {
+  TimeNs ns = 0;
+  for (size_t i = 1; i < steps.size(); ++i) {
+    const auto after = std::ranges::lower_bound(untraced_, steps[i - 1].end, {}, &FoundStep::start);
+    if (after != untraced_.end() && after->start < steps[i].start) ns += std::max<TimeNs>(0, steps[i].start - steps[i - 1].end);
+  }
+  return ns;
+}
+
 FoundSteps StepFinder::find() {
   std::ranges::sort(untraced_, {}, &FoundStep::start);
   update_ranges(-kAlways, true);
@@ -229,10 +242,13 @@ FoundSteps StepFinder::find() {
   if (found.steps.empty()) return found;
   settle_allocations(found.steps, kAlways);  // the host made the calls, so host times are compared
   if (found.by_ranges)
-    if (std::vector<FoundStep> steps = ranges_on_gpu(); !steps.empty()) found.steps = std::move(steps);
+    if (std::vector<FoundStep> steps = ranges_on_gpu(); !steps.empty()) {
+      for (size_t i = 0; i < steps.size(); ++i) steps[i].step = found.steps[i].step;
+      found.steps = std::move(steps);
+    }
   found.stayed = same_begin(so_far_.steps, found.steps);
   const auto count = static_cast<double>(found.steps.size());
-  TimeNs ns = found.steps.back().end - found.steps.front().start;
+  TimeNs ns = found.steps.back().end - found.steps.front().start - untraced_between(found.steps);
   auto calls = static_cast<double>(allocator_calls_);
   const bool apart = !found.by_ranges && (!untraced_.empty() || skipped_);
   if (apart) {  // nothing is known about the time between these steps

@@ -49,6 +49,7 @@ class StepFinder {
   void look_again(const std::vector<SeenKernel>& row);
   void sort_searched(std::vector<SeenKernel>& row);
   std::vector<FoundStep> ranges_on_gpu();
+  TimeNs untraced_between(std::span<const FoundStep> steps) const;
 
   FoundSteps so_far_;
   RangeSteps ranges_;                // ranges whose names say that they are steps

@@ -25,6 +25,7 @@ size_t find_period(std::span<const uint32_t> names);
 
 struct FoundStep {
   TimeNs start, end;
+  uint32_t step = 0;  // as the program counts, + 1; 0: it does not
   bool operator==(const FoundStep&) const = default;
 };
 // Finds steps in the kernels of one stream, in order of time. A step begins after the longest usual gap and lasts until

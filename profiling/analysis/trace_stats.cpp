@@ -190,6 +190,7 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
   stats.step = sample_steps(run.trace, steps_per_epoch(run.summary, run.evaluations), {.since = steady_since(run.marks)});
   stats.step_time = step_time(run, stats.step);
   stats.tracing_cost = run.summary.tracing_cost;
+  stats.captures = std::strtoull(run.summary.said(kCaptureCountKey).c_str(), nullptr, 10);
   stats.calls.take(run.allocations);
   stats.call_tables = allocator_text(run.trace, stats.calls, run.summary.steps);
   stats.memory = memory_accounts(run.trace, by);

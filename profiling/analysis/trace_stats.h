@@ -14,6 +14,8 @@
 
 namespace ws::prof {
 
+inline constexpr const char* kCaptureCountKey = "captures";  // of RunSummary::extra: how many capture ranges there were
+
 struct TraceStats {
   uint64_t steps = 0, kernels = 0, graphs = 0, copies = 0, copied_bytes = 0, memsets = 0, api_calls = 0,
            allocations = 0, allocated_bytes = 0;
@@ -26,6 +28,7 @@ struct TraceStats {
   // Only for a whole run:
   StepTime step_time;
   Interval tracing_cost;
+  uint64_t captures = 0;   // capture ranges; outside of them, allocations are not counted either
   StepSample step;         // where the time of the newest steps went
   AllocatorHistory calls;  // calls of the driver's allocator
   std::vector<MemoryAccount> memory;

@@ -37,6 +37,8 @@ struct Collector::Impl {
   std::unique_ptr<HardwareCounters> counters;  // guarded by mutex
   bool sampling_over = false;                  // guarded by mutex; true: too late to start counters
   bool sampled = false;                        // the counters gave samples
+  bool counters_prepared = false;              // guarded by switch_mutex
+  bool captured_before = false;                // likewise
   std::unique_ptr<OverheadMeter> meter;
 
   std::thread thread, flush_thread, memory_thread;
@@ -49,7 +51,9 @@ struct Collector::Impl {
   std::mutex switch_mutex;  // guards level, window and pause; they change at step boundaries and in set_level
   std::atomic<TraceLevel> level{TraceLevel::Off};
   std::atomic<bool> window_open{false}, clock_shut{false}, paused{false};
-  std::atomic<bool> quiet{false};  // paused, or between windows
+  std::atomic<bool> capturing{true};  // false: outside of a capture range
+  std::atomic<int64_t> capture_changed{0};
+  std::atomic<bool> quiet{false};  // paused, between windows or outside of a capture range
   std::atomic<int> settle_steps{0};
   std::atomic<int64_t> relevel_by{0};   // a level will be applied at the next step, at the latest at this time; 0: none
   std::atomic<bool> gpu_worked{false};  // according to the batches
@@ -68,8 +72,12 @@ struct Collector::Impl {
   void signal(bool& flag);
   void configure(bool between_steps);
   void relevel(bool between_steps);
+  void configure_nothing();
   void apply_kinds(GpuKinds kinds, bool between_steps);
   bool rests(bool window) const;
+  bool is_quiet(bool pause, bool window) const { return pause || clock_shut || !capturing || rests(window); }
+  bool settles() const;
+  void capture(bool on);
   void prepare_counters();
   void start_counters() noexcept;
   void take_samples(bool last);
@@ -103,6 +111,7 @@ void Collector::Impl::signal(bool& flag) {
 // recording, and the parser drops those records. Reason: if kernel records are switched on again while the program
 // launches, the driver sometimes records no more kernels. The caller holds switch_mutex.
 void Collector::Impl::configure(bool between_steps) {
+  if (!capturing) return configure_nothing();
   const TraceLevel now = quiet ? std::min(level.load(), TraceLevel::Steps) : level.load();
   Marks::Config config;
   config.ops = now >= TraceLevel::Graph;
@@ -117,6 +126,14 @@ void Collector::Impl::configure(bool between_steps) {
   }
   Marks::instance().configure(config);
   StampBoard::instance().want(gpu ? stamped_steps(level) : 0);
+}
+
+void Collector::Impl::configure_nothing() {
+  GpuKinds kinds;
+  kinds.whole_graphs = level == TraceLevel::Graph;  // graphs that the program makes meanwhile can have such records later
+  if (gpu) gpu->apply(kinds, true);
+  Marks::instance().configure({});
+  StampBoard::instance().want(0);
 }
 
 // After node records, graphs run once without any records before they are recorded as a whole. Clock windows have no
@@ -144,10 +161,10 @@ void Collector::Impl::on_step(int64_t step) {
   const int64_t now = steady_ns();
   const bool pause = meter && meter->step(step, now);
   const bool window = options.node_every > 0 && step % options.node_every < options.node_window;
-  const bool nothing = pause || clock_shut || rests(window);
+  const bool nothing = is_quiet(pause, window);
   if (pause == paused && window == window_open && nothing == quiet && settle_steps == 0 && relevel_by == 0) return;
   std::lock_guard lock(switch_mutex);
-  set_quiet(pause || clock_shut || rests(window), now);  // the clock window may have changed meanwhile
+  set_quiet(is_quiet(pause, window), now);  // the clock window may have changed meanwhile
   paused = pause;
   window_open = window;
   relevel_by != 0 ? relevel(true) : configure(true);
@@ -175,9 +192,35 @@ void Collector::Impl::follow_clock(int64_t since_begin) {
   std::lock_guard lock(switch_mutex);
   clock_shut = shut;
   const int64_t now = steady_ns();
-  set_quiet(paused || shut || rests(window_open), now);
+  set_quiet(is_quiet(paused, window_open), now);
   shut ? context.shut.shut(now) : context.shut.open(now);
   configure(false);
+}
+
+// The program's own thread is here, so no step is open on it that launches meanwhile.
+void Collector::Impl::capture(bool on) {
+  std::lock_guard lock(switch_mutex);
+  if (!running || !options.captures || on == capturing) return;
+  const int64_t now = steady_ns();
+  if (!std::exchange(captured_before, true)) quiet_since = now;  // nothing is drawn before the first range
+  capturing = on, capture_changed = now;
+  set_quiet(is_quiet(paused, window_open), now);
+  on ? context.uncaptured.open(now) : context.uncaptured.shut(now);
+  if (!on) ProgramRanges::instance().rest(true, now);
+  configure(true);
+  if (on) ProgramRanges::instance().rest(false, now);
+  if (!on) return;
+  {
+    const std::lock_guard status_lock(mutex);
+    ++status.captures;
+  }
+  if (options.hardware_counters && !std::exchange(counters_prepared, true)) prepare_counters();
+}
+
+// The last records of a capture range are still asked for.
+bool Collector::Impl::settles() const {
+  constexpr int64_t kSettles = 1'000'000'000;
+  return capturing || steady_ns() - capture_changed < kSettles;
 }
 
 // Between windows, graphs keep one record per launch. Eager kernels rest, because they would cost as much as inside.
@@ -242,10 +285,16 @@ void Collector::Impl::begin() {
     begin_gpu();
   if (options.untraced_share > 0 && !options.gpu_is_rank)
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
-  if (options.hardware_counters && !options.gpu_later) prepare_counters();
+  if (options.hardware_counters && !options.gpu_later && !options.captures) prepare_counters();
   context.before_buffer = [this] { take_marks(); };
   Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // left over from a previous collection
   std::lock_guard lock(switch_mutex);
+  ProgramRanges::instance().rest(options.captures, context.origin);
+  if (options.captures) {
+    capturing = false;
+    quiet = true, quiet_since = context.origin;
+    context.uncaptured.shut(context.origin);
+  }
   configure(false);
 }
 
@@ -256,6 +305,7 @@ void Collector::Impl::begin_gpu() {
   if (!gpu) return;
   context.gpu_clock = gpu->calibrate_clock();
   gpu->begin(context);
+  if (options.captures) gpu->hear_captures([this](bool on) { capture(on); });
 }
 
 void Collector::Impl::start_threads() {
@@ -279,20 +329,22 @@ void Collector::Impl::draw_pauses(bool last) {
     done.swap(pauses);
     // A stretch between windows is long, so it is drawn in parts: otherwise its steps would look idle. A stretch that
     // is still open at the end of the trace ends there.
-    if (quiet && (last || !paused)) {
+    if (quiet && capturing && (last || !paused)) {
       const int64_t now = steady_ns();
       done.emplace_back(std::exchange(quiet_since, now), now);
     }
   }
-  for (const auto& [begin_ns, end_ns] : done) {
-    Span span;
-    span.start = context.from_steady(begin_ns);
-    span.duration = static_cast<uint64_t>(end_ns - begin_ns);
-    span.kind = static_cast<uint64_t>(SpanKind::Overhead);
-    span.meaning = static_cast<uint64_t>(Meaning::Other);
-    span.name = context.batch.id(context.batch.name("untraced on purpose"));
-    context.batch.row(TrackKind::Overhead, kUntracedTrack, "CPU").spans.push_back(span);
-  }
+  constexpr int64_t kLongest = int64_t{1} << 39;  // a span lasts up to 18 minutes
+  for (const auto& [begin_ns, end_ns] : done)
+    for (int64_t at = begin_ns; at < end_ns; at += kLongest) {
+      Span span;
+      span.start = context.from_steady(at);
+      span.duration = static_cast<uint64_t>(std::min(end_ns - at, kLongest));
+      span.kind = static_cast<uint64_t>(SpanKind::Overhead);
+      span.meaning = static_cast<uint64_t>(Meaning::Other);
+      span.name = context.batch.id(context.batch.name("untraced on purpose"));
+      context.batch.row(TrackKind::Overhead, kUntracedTrack, "CPU").spans.push_back(span);
+    }
 }
 
 void keep_status(const CollectorStatus& status, std::map<std::string, std::string>& extra) {
@@ -345,7 +397,7 @@ void Collector::add_gpu() {
   impl_->stop_asking_driver();
   impl_->pausing = impl_->stop_asking = false;
   impl_->begin_gpu();
-  if (impl_->options.hardware_counters) impl_->prepare_counters();
+  if (impl_->options.hardware_counters && !impl_->options.captures) impl_->prepare_counters();
   impl_->follow_clock(0);  // while the window is shut, the work that begins the clock would not be seen
   {
     const std::lock_guard lock(impl_->switch_mutex);
@@ -376,6 +428,9 @@ void Collector::stop() {
   if (impl_->gpu && !impl_->options.inside_driver_start) impl_->gpu->detach();
   g_running.store(false);
 }
+
+void Collector::capture(bool on) { impl_->capture(on); }
+bool Collector::is_uncaptured(int64_t time) const { return impl_->context.uncaptured.at(time); }
 
 void Collector::set_level(TraceLevel level) {
   std::lock_guard lock(impl_->switch_mutex);
@@ -415,7 +470,7 @@ TraceBatch Collector::take() {
 // Marks and records come faster than a live view reads, so their queues are emptied in between. Without launches and ops
 // they come slowly, and this thread wakes up as rarely as it can.
 bool Collector::Impl::sleep_until_cycle() {
-  const int slice_ms = level <= TraceLevel::Collectives ? options.flush_ms : 10;
+  const int slice_ms = level <= TraceLevel::Collectives || !capturing ? options.flush_ms : 10;
   std::unique_lock lock(mutex);
   for (int slept = 0; slept < options.flush_ms; slept += slice_ms) {
     if (wake.wait_for(lock, std::chrono::milliseconds(slice_ms), [this] { return stopping || pausing; })) return stopping;
@@ -503,7 +558,7 @@ void Collector::Impl::flush_regularly() {
       follow_clock(steady_ns() - began);
       nap = std::min(usual, options.clock.until_change(steady_ns() - began));
     }
-    if (gpu) gpu->flush();
+    if (gpu && settles()) gpu->flush();
     lock.lock();
   }
   lock.unlock();
@@ -530,6 +585,7 @@ void Collector::Impl::learn_device() {
 void Collector::Impl::watch_memory() {
   std::unique_lock lock(mutex);
   while (!wake.wait_for(lock, std::chrono::milliseconds(250), [this] { return stop_asking; })) {
+    if (!capturing) continue;
     lock.unlock();
     auto reading = gpu->read_memory();
     learn_device();

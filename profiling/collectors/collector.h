@@ -28,6 +28,9 @@ struct CollectorOptions {
   int64_t node_window = 0, node_every = 0;
   // The level applies while this window is open, and level Steps between windows. For programs that mark no steps.
   ClockWindow clock;
+  // Records only between capture(true) and capture(false), as often as they are called. Nothing is recorded outside, and the
+  // hooks return at once.
+  bool captures = false;
   // Share of the time that runs untraced, in short stretches, to measure the cost of tracing; 0: never. Ranks have none:
   // when records go off and on, the driver loses track of the calls that other threads are inside of.
   double untraced_share = 0;
@@ -56,6 +59,7 @@ struct CollectorStatus {
   std::string device, driver, compute;  // known once the program uses the card
   TraceLevel level = TraceLevel::Off;
   int64_t origin_ns = 0;                   // steady clock at trace time 0
+  uint64_t captures = 0;                   // capture ranges that have begun
   uint64_t records = 0;                    // GPU and call records read
   Losses losses;                           // since start()
   uint64_t buffers = 0, buffers_peak = 0;  // record buffers of 1 MiB each
@@ -90,6 +94,10 @@ class Collector {
 
   // Returns what was gathered since the last call; empty if nothing is new. Cheap: moves one batch.
   TraceBatch take();
+
+  // A capture range begins or ends, on the program's thread. Repeated calls do nothing. Only with CollectorOptions::captures.
+  void capture(bool on);
+  bool is_uncaptured(int64_t time) const;  // steady clock; true outside of capture ranges
 
   // The driver calls this while it starts, for a collection that began earlier.
   void add_gpu();

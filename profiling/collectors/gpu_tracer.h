@@ -18,6 +18,7 @@ struct GpuKinds {
   bool whole_graphs = false;  // graphs made from now on can have graph_runs records
   bool calls = false;         // record spans of calls, and pool sizes
   bool resting = false;       // between clock windows: everything stays on, but calls are not drawn
+  bool nothing() const { return !allocations && !kernels && !calls; }
   bool operator==(const GpuKinds&) const = default;
 };
 
@@ -59,6 +60,8 @@ class GpuTracer {
   };
   virtual Device device() const = 0;
   virtual int device_number() const = 0;  // the first device that the program uses; 0 until it is known
+  // `heard` is called on the program's own thread with true after cuProfilerStart, and with false before cuProfilerStop.
+  virtual void hear_captures([[maybe_unused]] std::function<void(bool)> heard) {}
   // Runs `what` once, on the program's own thread, right before its first allocation or launch.
   virtual void at_first_call([[maybe_unused]] std::function<void()> what) {}
   virtual ClockOffset calibrate_clock() = 0;

@@ -153,6 +153,7 @@ void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
 void HostSpans::program_step(const HostEvent& event) {
   constexpr uint64_t kNumberedSteps = 64;
   Span span = span_of(event, SpanKind::Phase, Meaning::Other);
+  span.step = static_cast<uint32_t>(event.a + 1);
   const std::string name = event.a < kNumberedSteps ? "step " + std::to_string(event.a) : "step #";
   span.name = context_.batch.id(context_.batch.name(name));
   context_.batch.row(TrackKind::Phases, kProgramSteps, "CPU").spans.push_back(span);

@@ -171,6 +171,12 @@ void Marks::range_end(uint64_t domain, int64_t at) {
   if (open.start != 0) push_range(t, open.op, open.start, at > open.start ? at : steady_ns(), depth);
 }
 
+void Marks::end_ranges(MarkedThread& t, int64_t at) {
+  for (int depth = std::min(t.op_depth, MarkedThread::kDepth) - 1; depth >= 0; --depth)
+    if (const MarkedThread::Open& open = t.ops[depth]; open.start != 0 && at > open.start) push_range(t, open.op, open.start, at, depth);
+  t.op_depth = 0;
+}
+
 void Marks::program_step(int64_t number, int64_t begin, int64_t end) {
   HostEvent event;
   event.type = HostEventType::ProgramStep;

@@ -61,6 +61,7 @@ struct MarkedThread {
   uint32_t call_switches = 0;  // value of the callbacks' switch counter when a call was last entered
   std::unordered_map<std::string, OpTag> range_tags;  // tags of ranges that this thread marked
   std::shared_ptr<RangesOfThread> ranges;
+  uint32_t rests = 0;  // value of ProgramRanges' counter when it last marked a range
   OpTag line = kNoOp;  // current source line of this thread; launches outside of any range belong to it
 
   void enter(uint32_t switches) {
@@ -118,6 +119,7 @@ class Marks final : public Listener {
   void range_begin(OpTag op, uint64_t domain) { range_begin(thread(), op, domain); }
   void range_begin(MarkedThread& thread, OpTag op, uint64_t domain);
   void range_end(uint64_t domain, int64_t at = 0);  // at 0: now
+  void end_ranges(MarkedThread& thread, int64_t at);  // all that are open on this thread
   void range(OpTag op, int64_t begin, int64_t end, int depth);
   void program_step(int64_t number, int64_t begin, int64_t end);  // for a program that reports its steps
   int64_t range_time() const;                      // 0 if ranges are not timed

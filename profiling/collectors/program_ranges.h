@@ -28,6 +28,11 @@ class ProgramRanges {
  public:
   static ProgramRanges& instance();  // lives until the process ends
 
+  // Outside of capture ranges nothing is heard, and each call returns at once. Ranges that are open when it begins to rest
+  // end there: on the calling thread now, on others when they mark their next one. A step begins when the rest ends.
+  void rest(bool on, int64_t now);
+  bool rests() const { return (rests_.load(std::memory_order_relaxed) & 1) != 0; }
+
   // On the marking thread. pop() ends the newest range of its domain. 0.1 µs each.
   void push(std::string_view text, uint64_t domain = 0);
   void push(OpTag place, uint64_t domain = 0);
@@ -65,9 +70,9 @@ class ProgramRanges {
   OpTag line(CodeStack stack);
   // A place in code that torch.compile generated from these ops. The stack may be empty.
   OpTag generated(std::string_view ops, CodeStack stack);
-  // Ends a step of the program and begins the next. No step is open before the first call.
+  // Ends the step with this number and begins the next. No step is open before the first call. -1: ends none.
   void step(int64_t number);
-  // Number of the open step + 1, counted from the first one that was recorded; 0: none is open. From any thread.
+  // Number of the open step + 1, as the program counts; 0: none is open. From any thread.
   uint32_t open_step() const { return open_step_.load(std::memory_order_relaxed); }
   // This thread works for a rank from now on; -1: for none. Each GPU is the rank with its number.
   void work_for(int rank);
@@ -86,6 +91,8 @@ class ProgramRanges {
     OpTag op;
     int depth;
   };
+  void end_open(MarkedThread& thread);
+  MarkedThread* hearing();  // this thread; nullptr outside of capture ranges
   OpTag child(std::string_view name, OpTag around, OpTag line);
   OpTag on_line(MarkedThread& thread, OpTag place);
   OpTag backward_of(std::string_view name, OpTag forward);
@@ -116,7 +123,8 @@ class ProgramRanges {
   std::atomic<OpTag (*)(OpTag)> native_{nullptr};
   std::unordered_map<uint64_t, Started> started_;
   uint64_t last_id_ = 0;
-  std::atomic<int64_t> backward_ended_{0}, step_began_{0};
+  std::atomic<int64_t> backward_ended_{0}, step_began_{0}, rested_{0};
+  std::atomic<uint32_t> rests_{0};  // odd: it rests
   std::atomic<uint32_t> open_step_{0};
   std::atomic<bool> gpus_are_ranks_{false};
 };

@@ -142,7 +142,8 @@ bool StampSpans::draw(Waiting& waiting, bool last) {
   if (!waiting.kernel && !last && ++waiting.rounds < kRounds) return false;
   auto& stamps = waiting.part.stamps;
   const StampMap map{1, 0, shifts_[waiting.ring->device]};
-  if (context_.shut.at(map(stamps.front().globaltimer) + context_.origin)) return true;  // between two clock windows
+  const TimeNs time = map(stamps.front().globaltimer) + context_.origin;
+  if (context_.shut.at(time) || context_.uncaptured.at(time)) return true;  // between two windows
   const bool inside = waiting.kernel && distance(*waiting.kernel, map(stamps.front().globaltimer),
                                                  map(stamps.back().globaltimer)) <= kOutside;
   if (!inside && !context_.resident_kernels.empty()) outside_ += stamps.size();

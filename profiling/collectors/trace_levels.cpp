@@ -82,8 +82,9 @@ std::string describe(const CollectorOptions& options, TraceLevel level, const st
   if (level == TraceLevel::Off)
     return "Tracing is off; the profiler stays attached until the run ends, so launching kernels may stay a little "
            "slower.";
-  if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + ".";
-  std::string text = describe_level(options, level);
+  const std::string captures = options.captures ? " Only in the capture ranges that the program begins and ends." : "";
+  if (!gpu_refused.empty()) return "Traces the CPU only: " + gpu_refused + "." + captures;
+  std::string text = describe_level(options, level) + captures;
   if (!options.clock.always())
     text += " That for " + to_text(options.clock) + "; between them allocator calls and ranges only.";
   return text;

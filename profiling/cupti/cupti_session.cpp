@@ -244,6 +244,7 @@ void CuptiSession::apply_locked(const GpuKinds& kinds) {
   enable_callbacks(driver_waits(), CUPTI_CB_DOMAIN_DRIVER_API, calls, waits_on_);
   enable_callbacks(runtime_calls(), CUPTI_CB_DOMAIN_RUNTIME_API, calls, runtime_on_);
   draw_calls_.store(kinds.calls && !kinds.resting, std::memory_order_relaxed);
+  idle_.store(kinds.nothing(), std::memory_order_relaxed);
   const bool whole = kinds.kernels && (kinds.graph_runs || node_limit_) && !whole_refused_;
   // A graph that is launched between two switches may get whole-graph records without kernel records, but never the
   // reverse: the driver would give a kernel the time of a later one.
@@ -385,6 +386,33 @@ GpuTracer::Device CuptiSession::device() const {
           std::to_string(card.major) + "." + std::to_string(card.minor)};
 }
 
+namespace {
+
+constexpr CUpti_CallbackId kCaptureCalls[][2] = {
+    {CUPTI_DRIVER_TRACE_CBID_cuProfilerStart, CUPTI_DRIVER_TRACE_CBID_cuProfilerStop},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000, CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000}};
+constexpr CUpti_CallbackDomain kCaptureDomains[] = {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API};
+
+}  // namespace
+
+// In both domains: a runtime that has a profiler's connection of its own may not pass the call on.
+void CuptiSession::hear_captures(std::function<void(bool)> heard) {
+  captures_ = std::move(heard);
+  for (int i = 0; i < 2; ++i)
+    for (const CUpti_CallbackId id : kCaptureCalls[i]) cuptiEnableCallback(1, subscriber_, kCaptureDomains[i], id);
+}
+
+bool CuptiSession::on_capture_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+  for (int i = 0; i < 2; ++i) {
+    if (domain != kCaptureDomains[i] || (id != kCaptureCalls[i][0] && id != kCaptureCalls[i][1])) continue;
+    const bool starts = id == kCaptureCalls[i][0];
+    const CUpti_ApiCallbackSite site = static_cast<const CUpti_CallbackData*>(data)->callbackSite;
+    if (captures_ && site == (starts ? CUPTI_API_EXIT : CUPTI_API_ENTER)) captures_(starts);
+    return true;
+  }
+  return false;
+}
+
 void CuptiSession::at_first_call(std::function<void()> what) {
   first_call_ = std::move(what);
   first_call_awaited_ = true;
@@ -406,6 +434,7 @@ void CUPTIAPI CuptiSession::on_callback(void* self, CUpti_CallbackDomain domain,
                                         const void* data) {
   auto* me = static_cast<CuptiSession*>(self);
   if (OwnCalls::now() && domain != CUPTI_CB_DOMAIN_RESOURCE) return;
+  if (me->on_capture_call(domain, id, data)) return;
   switch (domain) {
     case CUPTI_CB_DOMAIN_DRIVER_API:
       return me->on_driver_call(id, *static_cast<const CUpti_CallbackData*>(data));
@@ -491,6 +520,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   }
   note_caller(thread);
   thread.enter(switches);
+  if (idle_.load(std::memory_order_relaxed)) return void(*call.correlationData = 0);
   *call.correlationData = draw ? static_cast<uint64_t>(steady_ns()) : 0;
   const bool kernels = kernels_on_.load(std::memory_order_relaxed);
   const OpTag op = op_at_launch(thread);
@@ -513,6 +543,7 @@ void CuptiSession::on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData
   MarkedThread& thread = Marks::thread();
   const uint32_t switches = call_switches_.load(std::memory_order_relaxed);
   if (call.callbackSite == CUPTI_API_ENTER) {
+    if (idle_.load(std::memory_order_relaxed)) return void(*call.correlationData = 0);
     note_caller(thread);
     thread.enter(switches);
     t_launched.reset();

@@ -34,6 +34,7 @@ class CuptiSession final : public GpuTracer {
   std::optional<MemoryReading> read_memory() override;
   Device device() const override;
   int device_number() const override { return std::max(0, device_.load(std::memory_order_relaxed)); }
+  void hear_captures(std::function<void(bool)> heard) override;
   void at_first_call(std::function<void()> what) override;
   ClockOffset calibrate_clock() override;
   GpuCounts counts() const override;
@@ -63,6 +64,7 @@ class CuptiSession final : public GpuTracer {
   static void CUPTIAPI on_request(uint8_t** buffer, size_t* size, size_t* max_records);
   static void CUPTIAPI on_complete(CUcontext, uint32_t, uint8_t* buffer, size_t size, size_t valid);
   static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  bool on_capture_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
   void on_driver_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
   void on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackData& call);
@@ -93,6 +95,7 @@ class CuptiSession final : public GpuTracer {
   bool allocations_on_ = false, launches_on_ = false, waits_on_ = false, runtime_on_ = false;
   std::atomic<bool> graphs_seen_{false}, draw_calls_{false}, graph_runs_on_{false}, unsettled_{false}, building_{false};
   std::atomic<bool> kernels_on_{false}, wants_whole_{false};
+  std::atomic<bool> idle_{false};  // nothing is recorded
   std::atomic<uint32_t> call_switches_{
       0};  // counts switches of callbacks; a call entered before a switch misses its begin or its end
   std::mutex graphs_mutex_;
@@ -105,6 +108,7 @@ class CuptiSession final : public GpuTracer {
   std::atomic<int> device_{-1};  // device of the first context; -1: not known
   KnownPools pools_;
   std::function<void()> first_call_;
+  std::function<void(bool)> captures_;  // set once, before its callbacks are enabled
   std::atomic<uint64_t> sessions_{0};
   std::atomic<int> callers_{0};  // threads that have called the driver in this session
   bool ending_ = false;          // of this session; guarded by kinds_mutex_

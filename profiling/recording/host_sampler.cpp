@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kEach = 1'000'000, kLongest = 100'000'000;  // time between samples, longest span of one sample; ns
 constexpr int64_t kShareOfCore = 20;                          // sampling uses at most 1/20 of a core in the long run
 // New names cost much once. Sampling then goes on at this pace, unless it owes more than a moment of names.
-constexpr int64_t kWhileLearning = 20'000'000, kMostOwed = 2'000'000'000;
+constexpr int64_t kAtRest = 10'000'000, kWhileLearning = 20'000'000, kMostOwed = 2'000'000'000;
 constexpr size_t kMostStacks = 100'000;
 
 uint64_t mixed(uint64_t hash, uint64_t more) {
@@ -70,7 +70,7 @@ void HostSampler::run() {
     const int64_t begin = worked_ns();
     sample();
     owed = std::max<int64_t>(0, owed - wait) + (worked_ns() - begin) * kShareOfCore;
-    wait = std::clamp(owed, kEach, owed > kMostOwed ? kLongest : kWhileLearning);
+    wait = !notes_ ? kAtRest : std::clamp(owed, kEach, owed > kMostOwed ? kLongest : kWhileLearning);
   }
 }
 

@@ -22,6 +22,7 @@
 #include "profiling/recording/native_stacks.h"
 #include "profiling/recording/nccl_hooks.h"
 #include "profiling/recording/process_files.h"
+#include "profiling/recording/profiler_calls.h"
 #include "profiling/recording/record_program.h"
 
 namespace ws::prof {
@@ -78,6 +79,7 @@ CollectorOptions collector_options() {
   options.level = asked.level;
   options.hardware_counters = asked.counters;
   if (!asked.window.empty()) options.clock = clock_window(asked.window);
+  options.captures = asked.captures;
   options.inside_driver_start = true;
   options.program_ranges = true;
   options.libraries_loaded = finish_when_it_exits;
@@ -115,16 +117,23 @@ void begin(bool by_driver) {
   };
   g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
   keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
-  keep(kTraceWindowKey, kRecordWindow), keep(kCountersKey, kRecordCounters);
+  keep(kTraceWindowKey, kRecordWindow), keep(kCountersKey, kRecordCounters), keep(kCapturesKey, kRecordCaptures);
   std::error_code none;
   g_recorder->notes().fact(kFolderKey, std::filesystem::current_path(none).string());
   g_usable = g_recorder;
   pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr, g_forked = true; });
 }
 
+// At other levels CUPTI tells.
+void hear_captures_without_cupti() {
+  const RecordOptions asked = options_of_environment();
+  if (asked.captures && asked.level == TraceLevel::Collectives) hear_profiler_calls();
+}
+
 }  // namespace
 
 ProgramWriter* recorder() { return g_usable.load(std::memory_order_acquire); }
+ProgramWriter* hearing() { return ProgramRanges::instance().rests() ? nullptr : recorder(); }
 bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
 // CUDA registers exit handlers of its own, so we register again after it, to run before them.
@@ -139,6 +148,7 @@ void begin_recording(bool by_driver) {
   else
     return;
   finish_when_it_exits();
+  if (by_driver && recorder()) hear_captures_without_cupti();
   if (by_driver && recorder() && options_of_environment().python == PythonLevel::Lines) {
     sample_native_program();
     ProgramRanges::instance().find_native_frames(with_native_frames);

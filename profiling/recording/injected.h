@@ -13,6 +13,8 @@ inline constexpr uint64_t kPythonRanges = 1;  // domain of Python ranges; NVTX d
 void begin_recording(bool by_driver);
 // nullptr if nothing is recorded, or in a forked child, which has none of the recorder's threads.
 ProgramWriter* recorder();
+// The same, and outside of capture ranges nullptr, too.
+ProgramWriter* hearing();
 bool in_forked_child();
 
 // Samples the native stacks of a program without Python, at level lines; see warpscope_sampler_start() for others.

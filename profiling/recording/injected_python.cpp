@@ -28,13 +28,17 @@ using ws::prof::OpTag;
 using ws::prof::ProgramPhase;
 using ws::prof::ProgramRanges;
 using ws::prof::HostSampler;
+using ws::prof::hearing;
 using ws::prof::recorder;
 
 std::mutex g_sampling;
 bool g_sampling_over = false, g_only_native = false;
 HostSampler* g_sampler = nullptr;  // never destroyed: a forked child does not have its thread
 
-ws::prof::HostNotes* notes_of_recorder() { return recorder() ? &recorder()->notes() : nullptr; }
+ws::prof::HostNotes* notes_in_capture() {
+  ws::prof::ProgramWriter* const writer = hearing();
+  return writer ? &writer->notes() : nullptr;
+}
 
 std::string_view text_of(const char* text) { return text ? text : ""; }
 
@@ -62,7 +66,7 @@ OpTag tag_of(void* number) {
 
 // Begins a range with the nearest line of the program.
 void enter_at(void* place) {
-  if (recorder())
+  if (hearing())
     attempt([place] { return ProgramRanges::instance().enter(tag_of(place), kPythonRanges, ws::prof::own_line_here()), true; });
 }
 
@@ -81,18 +85,18 @@ void* begin_phase(void*, void* place) {
 template <ProgramPhase kPhase>
 void* end_phase(void*, void*) {
   ws::prof::end_phase(kPhase);
-  if (recorder() && kPhase == ProgramPhase::Backward) ProgramRanges::instance().end_backward();
-  if (recorder()) ProgramRanges::instance().leave(kPythonRanges);
+  if (hearing() && kPhase == ProgramPhase::Backward) ProgramRanges::instance().end_backward();
+  if (hearing()) ProgramRanges::instance().leave(kPythonRanges);
   return nothing();
 }
 
 void* push_module(void*, void* module) {
-  if (recorder()) ws::prof::enter_module(module);
+  if (hearing()) ws::prof::enter_module(module);
   return nothing();
 }
 
 void* push_text(void*, void* text) {
-  const char* name = recorder() ? python().as_text(text) : nullptr;
+  const char* name = hearing() ? python().as_text(text) : nullptr;
   if (name)
     attempt([name] { return ProgramRanges::instance().enter(name, kPythonRanges, ws::prof::own_line_here()), true; });
   else
@@ -101,14 +105,14 @@ void* push_text(void*, void* text) {
 }
 
 void* pop(void*, void*) {
-  if (recorder()) ProgramRanges::instance().leave(kPythonRanges);
+  if (hearing()) ProgramRanges::instance().leave(kPythonRanges);
   return nothing();
 }
 
 void* step(void*, void* number) {
   const long value = python().as_long(number);
   if (value == -1) python().clear();
-  if (recorder()) ProgramRanges::instance().step(value);
+  if (hearing()) ProgramRanges::instance().step(value);
   return nothing();
 }
 
@@ -138,7 +142,7 @@ namespace ws::prof {
 void sample_native_program() {
   const std::lock_guard one(g_sampling);
   if (g_sampling_over || g_sampler || dlsym(RTLD_DEFAULT, "PyCode_Type")) return;
-  g_sampler = new HostSampler({.native = true, .notes = notes_of_recorder}), g_only_native = true;
+  g_sampler = new HostSampler({.native = true, .notes = notes_in_capture}), g_only_native = true;
 }
 
 // A sampler that reads Python's names may wait for the interpreter's lock: the interpreter ends that one.
@@ -160,6 +164,12 @@ WARPSCOPE_SHOWN int warpscope_begin() {
   }
   return recorder() != nullptr;
 }
+
+// A capture range begins or ends. Does nothing if the whole program is recorded.
+WARPSCOPE_SHOWN void warpscope_capture(int on) {
+  attempt([on] { return recorder() ? recorder()->capture(on != 0), 1 : 0; });
+}
+WARPSCOPE_SHOWN int warpscope_hears() { return hearing() != nullptr; }
 
 // Returns the definition of a method for PyCFunction_NewEx, or nullptr if there is no such method or the interpreter
 // does not export its functions.
@@ -239,7 +249,7 @@ WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, void* learned, i
       python().clear();
     python().unlock(lock);
   };
-  g_sampler = new HostSampler({.thread_name = name_of, .learned = tell_learned, .native = native != 0, .notes = notes_of_recorder});
+  g_sampler = new HostSampler({.thread_name = name_of, .learned = tell_learned, .native = native != 0, .notes = notes_in_capture});
 }
 
 // Call it before the interpreter ends, without the interpreter's lock.

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -108,6 +109,36 @@ int redirect_in(dl_phdr_info* library, size_t, void* given) {
   return 0;
 }
 
+struct Pointers {
+  const void *function, *instead;
+};
+
+bool contains(const dl_phdr_info& library, const void* address) {
+  const auto at = reinterpret_cast<ElfW(Addr)>(address);
+  for (int i = 0; i < library.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = library.dlpi_phdr[i];
+    const ElfW(Addr) begin = library.dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_LOAD && at >= begin && at < begin + part.p_memsz) return true;
+  }
+  return false;
+}
+
+int redirect_pointers_in(dl_phdr_info* library, size_t, void* given) {
+  constexpr size_t kMostBytes = size_t{64} << 20;  // a program may have huge arrays
+  const auto& [function, instead] = *static_cast<const Pointers*>(given);
+  if (contains(*library, function) || contains(*library, instead)) return 0;
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = library->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD || !(part.p_flags & PF_R) || !(part.p_flags & PF_W)) continue;
+    const ElfW(Addr) begin = (library->dlpi_addr + part.p_vaddr + 7) & ~ElfW(Addr){7};
+    const ElfW(Addr) end = library->dlpi_addr + part.p_vaddr + std::min<size_t>(part.p_memsz, kMostBytes);
+    for (ElfW(Addr) at = begin; at + sizeof at <= end; at += sizeof at)
+      if (std::atomic_ref(*reinterpret_cast<uintptr_t*>(at)).load(std::memory_order_relaxed) == reinterpret_cast<uintptr_t>(function))
+        write_slot(*library, at, instead);
+  }
+  return 0;
+}
+
 struct Search {
   std::string_view begins;
   std::string path;
@@ -134,6 +165,11 @@ int redirect_calls(std::span<const Redirect> calls, std::string_view needed) {
   Wanted wanted{calls, needed};
   dl_iterate_phdr(redirect_in, &wanted);
   return wanted.found;
+}
+
+void redirect_pointers(const void* function, const void* instead) {
+  Pointers pointers{function, instead};
+  dl_iterate_phdr(redirect_pointers_in, &pointers);
 }
 
 int redirect_calls(const char* symbol, const void* instead) {

@@ -20,6 +20,9 @@ struct Redirect {
 };
 // The same for several functions, in libraries that ask for one whose file name begins with `needed`.
 int redirect_calls(std::span<const Redirect> calls, std::string_view needed);
+// Replaces this function's address wherever a library keeps it in its data, except in the function's own library and in
+// that of `instead`.
+void redirect_pointers(const void* function, const void* instead);
 uint64_t libraries_loaded_so_far();  // grows with each library
 
 }  // namespace ws::prof

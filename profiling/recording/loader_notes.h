@@ -3,6 +3,7 @@
 // separated by tabs.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -14,10 +15,11 @@ class LoaderNotes {
  public:
   // `folder`: the folder of the files; empty: none.
   explicit LoaderNotes(std::string folder) : folder_(std::move(folder)) {}
-  void take(HostNotes& notes);  // takes new lines; skips unreadable ones
+  // Takes new lines; skips unreadable ones, and batches that began when `unheard` says so (steady clock).
+  void take(HostNotes& notes, const std::function<bool(int64_t)>& unheard);
 
  private:
-  void take_lines(std::string& rest, HostNotes& notes) const;
+  void take_lines(std::string& rest, HostNotes& notes, const std::function<bool(int64_t)>& unheard) const;
   struct File {
     int64_t read = 0;
     std::string rest;  // an incomplete last line

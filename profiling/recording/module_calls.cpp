@@ -54,7 +54,7 @@ OpTag place_of(Object module) {
 
 Object module_called(Object function, Object const* arguments, size_t count, Object names) {
   constexpr size_t kFlag = size_t{1} << (8 * sizeof(size_t) - 1);  // the interpreter's own, not part of the count
-  const bool heard = recorder() && (count & ~kFlag) > 0;
+  const bool heard = hearing() && (count & ~kFlag) > 0;
   if (heard) enter_module(arguments[0]);
   Object result = g_call(function, arguments, count, names);
   if (heard) leave_module();

@@ -36,7 +36,7 @@ struct Group {
 };
 thread_local Group t_group;
 
-bool is_recorded() { return timer().active() && recorder(); }
+bool is_recorded() { return timer().active() && hearing(); }
 
 // The default stream belongs to the context that is current, which in a group need not be that of the communicator.
 bool is_default_stream(const void* stream) { return reinterpret_cast<uintptr_t>(stream) <= CudaEvents::kLastDefaultStream; }
@@ -264,7 +264,7 @@ GpuSource nccl_source() {
 
 // A communicator is made before its first call. If a recording begins later, the first call is missed.
 void nccl_range_begins(std::string_view function, bool moves) {
-  if (!is_recorded()) return;
+  if (!timer().active() || !recorder()) return;
   if (function.starts_with("ncclComm")) g_communicators.fetch_add(1, std::memory_order_acq_rel);
   const bool unseen = moves && !NcclCalls::held();
   if ((unseen || function.starts_with("ncclComm")) && hook_nccl()) return;

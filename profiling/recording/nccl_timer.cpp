@@ -22,6 +22,8 @@ constexpr size_t kMostAnchors = 64;
 constexpr int kTries = 5;
 // Rarely: each question to the driver may hold up a thread of the program that launches at that moment.
 constexpr int64_t kReadEvery = 500'000'000;
+// Outside of capture ranges. The driver tells times with 24 bits: of 10 s, to 1 µs.
+constexpr int64_t kReadEveryAtRest = 10'000'000'000;
 constexpr int64_t kPatience = 2'000'000, kUnknownWidth = 1'000'000;
 
 }  // namespace
@@ -76,6 +78,12 @@ ClockOffset NcclTimer::calibrate_clock() { return {0, context_ ? context_->gpu_c
 void NcclTimer::begin(TraceContext& context) {
   context_ = &context;
   active_.store(true, std::memory_order_release);
+}
+
+// The first calls of a capture range are placed after an anchor that is new.
+void NcclTimer::apply(const GpuKinds& kinds, bool) {
+  rests_.store(kinds.nothing(), std::memory_order_relaxed);
+  read_now_.store(true, std::memory_order_relaxed);
 }
 
 // The usual call: one lock, and no question to the driver.
@@ -197,7 +205,8 @@ void NcclTimer::forget_call(const Call& call) noexcept {
 
 void NcclTimer::drain(bool last) {
   const int64_t now = steady_ns();
-  if (!context_ || (!last && now - last_read_ < kReadEvery)) return;
+  const int64_t every = rests_.load(std::memory_order_relaxed) ? kReadEveryAtRest : kReadEvery;
+  if (!context_ || (!last && !read_now_.exchange(false, std::memory_order_relaxed) && now - last_read_ < every)) return;
   last_read_ = now;
   std::vector<Gpu*> gpus;
   {

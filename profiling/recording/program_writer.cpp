@@ -10,6 +10,7 @@
 
 #include "profiling/analysis/ranks.h"
 #include "profiling/analysis/step_time.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/launched_rank.h"
 #include "profiling/base/process.h"
@@ -29,6 +30,7 @@ ProgramWriter::ProgramWriter(const std::string& path, const std::string& name, c
   summary_.created = utc_text();
   summary_.extra[kRecordProcess] = this_process();
   began_ = steady_ns();
+  captures_ = options.captures;
   const CollectorStatus status = collector_.start(options);
   summary_.extra["traced"] = status.sentence;
   origin_ = status.origin_ns;
@@ -96,7 +98,7 @@ void ProgramWriter::keep(NotesReader::Rows&& rows) {
 }
 
 void ProgramWriter::take_notes() {
-  loaders_.take(notes_);
+  loaders_.take(notes_, [this](int64_t time) { return collector_.is_uncaptured(time); });
   HostNotes::Taken taken = notes_.take();
   if (taken.empty()) return;
   const bool facts = !taken.facts.empty();
@@ -170,6 +172,8 @@ void ProgramWriter::end_file() {
   if (ranks_ > 1 && !summary_.device.empty()) summary_.device = several_text(ranks_, summary_.device);
   const CollectorStatus status = collector_.status();
   keep_status(status, summary_.extra);
+  if (status.captures > 0) summary_.extra[kCaptureCountKey] = std::to_string(status.captures);
+  if (captures_ && status.captures == 0) summary_.extra[kNeverCaptured] = "Nothing was recorded: the program began no capture range. It calls cudaProfilerStart() or warpscope.capture() for that.";
   if (status.clock_width_ns > 0) summary_.extra[kClockWidthKey] = std::to_string(status.clock_width_ns);
   summary_.status = trouble_.empty() ? "finished" : "stopped";
   if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;

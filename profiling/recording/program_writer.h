@@ -28,6 +28,7 @@ class ProgramWriter {
   void finish();
   const std::string& path() const { return path_; }
   HostNotes& notes() { return notes_; }
+  void capture(bool on) { collector_.capture(on); }  // a capture range begins or ends, on the program's thread
   void add_gpu() { collector_.add_gpu(); }  // for a program that starts CUDA after the recording began
 
  private:
@@ -53,6 +54,7 @@ class ProgramWriter {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
   int64_t began_ = 0;
+  bool captures_ = false;
   std::string trouble_;  // why writing has stopped
   StepFinders steps_;
   std::map<int, size_t> shown_;  // by rank: steps that the follower has

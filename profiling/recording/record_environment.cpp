@@ -58,6 +58,8 @@ void check_options(const RecordOptions& options) {
   if (options.counters && options.level == TraceLevel::Collectives)
     throw Failure("Level collectives has no hardware counters, because it does not attach CUPTI. Choose another level for them.");
   if (options.window.empty()) return;
+  if (options.captures)
+    throw Failure("Choose either capture ranges, which the program begins and ends, or trace windows, which the clock does.");
   if (options.level <= TraceLevel::Collectives)
     throw Failure(std::string("A trace window goes with the levels graph, kernels and full; ") + to_string(options.level) +
                   " records no kernels.");
@@ -71,7 +73,8 @@ Process::Environment record_environment(const RecordOptions& options, const std:
                            {kRecordFile, out},
                            {kRecordLevel, to_string(options.level)},
                            {kRecordWindow, options.window},
-                           {kRecordCounters, options.counters ? "1" : "0"}};
+                           {kRecordCounters, options.counters ? "1" : "0"},
+                           {kRecordCaptures, options.captures ? "1" : "0"}};
   for (const char* injection : kInjections) all[injection] = library;
   hook_python(all, options.python);
   return all;
@@ -90,7 +93,8 @@ RecordOptions options_of_environment() {
           .library = variable(kRecordLibrary, ""),
           .counters = variable(kRecordCounters, "0") == "1",
           .python = python_level(variable(kRecordPython, "off")),
-          .window = variable(kRecordWindow, "")};
+          .window = variable(kRecordWindow, ""),
+          .captures = variable(kRecordCaptures, "0") == "1"};
 }
 
 void leave_serving_environment() {

@@ -21,6 +21,7 @@ struct RecordOptions {
   bool counters = false;  // also sample hardware counters
   PythonLevel python = PythonLevel::Modules;
   std::string window;     // "200ms/5s", see clock_window(): traces that part of the time; empty: always
+  bool captures = false;  // records only between cudaProfilerStart and cudaProfilerStop
   std::string folder;     // where the program starts; empty: here
   std::string output;     // absolute path of a file to which the program adds what it prints; empty: it prints where we do
   bool prompt_output = false;  // Python prints at once, also into a file
@@ -34,6 +35,7 @@ inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
 inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
 inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
 inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
+inline constexpr const char* kRecordCaptures = "WARPSCOPE_RECORD_CAPTURES";
 inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
 inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
 inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";      // the level

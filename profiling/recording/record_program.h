@@ -70,6 +70,7 @@ bool is_still_written(const std::string& path);  // true while a process writes 
 inline constexpr const char* kCommandKey = "record_command";
 inline constexpr const char* kTraceLevelKey = "record_trace";
 inline constexpr const char* kTraceWindowKey = "record_window";
+inline constexpr const char* kCapturesKey = "record_captures";  // "1": only capture ranges were recorded
 inline constexpr const char* kCountersKey = "record_counters";  // "1": hardware counters were asked for
 inline constexpr const char* kFolderKey = "record_folder";  // where the program was started
 inline constexpr const char* kSourceKey = "source:";         // before a path: the text of code that is in no file
@@ -77,7 +78,8 @@ inline constexpr const char* kSourceKey = "source:";         // before a path: t
 inline constexpr const char* kCollectivesInGraphs = "program_collectives_in_graphs";
 inline constexpr const char* kCollectivesUnseen = "program_collectives_unseen";
 inline constexpr const char* kCollectivesUntimed = "program_collectives_untimed";
-inline constexpr const char* kNotRecorded[] = {"program_lines", "program_ops", "program_memory", kCollectivesInGraphs,
+inline constexpr const char* kNeverCaptured = "program_captures";
+inline constexpr const char* kNotRecorded[] = {kNeverCaptured, "program_lines", "program_ops", "program_memory", kCollectivesInGraphs,
                                                kCollectivesUnseen, kCollectivesUntimed};
 inline constexpr const char* kExitStatusKey = "exit_status";  // of a program that ended by exit()
 

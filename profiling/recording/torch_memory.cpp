@@ -39,7 +39,7 @@ bool is_shared(void* address, int64_t bytes, size_t allocated, size_t reserved) 
 }
 
 void block_reported(void* address, int64_t bytes, size_t allocated, size_t reserved, Device device) {
-  if (recorder() && bytes != 0 && !(device.type == 0 && is_shared(address, bytes, allocated, reserved))) {
+  if (hearing() && bytes != 0 && !(device.type == 0 && is_shared(address, bytes, allocated, reserved))) {
     const auto size = static_cast<uint64_t>(bytes < 0 ? -bytes : bytes);
     Marks::instance().memory({bytes < 0 ? MemoryAction::Free : MemoryAction::Allocate,
                               reinterpret_cast<uintptr_t>(address), size, kNoOp, owner_of(device)});

@@ -98,7 +98,7 @@ std::unique_ptr<Context> searches(const char* function) {
 // These functions must not throw: PyTorch would abort the program's op.
 std::unique_ptr<Context> op_begins(const char* function) noexcept {
   try {
-    if (!recorder()) return nullptr;
+    if (!hearing()) return nullptr;
     ProgramRanges::instance().push_op(g_torch.name(function), sequence_of(function), kOps);
   } catch (const std::exception&) {  // out of memory for a new name
   }
@@ -106,12 +106,12 @@ std::unique_ptr<Context> op_begins(const char* function) noexcept {
 }
 
 void op_ends(const char*, void*) noexcept {
-  if (recorder()) ProgramRanges::instance().pop(kOps);
+  if (hearing()) ProgramRanges::instance().pop(kOps);
 }
 
 void backward_begins(int64_t number) noexcept {
   try {
-    if (recorder() && number >= 0) ProgramRanges::instance().backward_reaches(number);
+    if (hearing() && number >= 0) ProgramRanges::instance().backward_reaches(number);
   } catch (const std::exception&) {
   }
 }

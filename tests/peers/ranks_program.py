@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """A data-parallel training in PyTorch that knows what a recording of it must tell.
 
-usage: torchrun --nproc-per-node N ranks_program.py delays MS | counts FILE | calls BYTES
+usage: torchrun --nproc-per-node N ranks_program.py delays MS | counts FILE | calls BYTES | switched MODEL
 
 delays: reads how many steps to train, WARM_UP more come before. In each tenth step the last rank keeps its GPU busy for MS milliseconds right before it
 goes backward. It prints the delay in µs as CUDA events saw it, the time of a step, and how many ms the GPU went on after the
 host had launched everything. The loss is added up between the ranks right before, as for a log: that brings the GPUs together,
 so that the delay is all that the rank is late by. counts: STEPS steps inside of the range COUNTED; torch.profiler writes a trace
 of each rank to FILE.RANK, or with "-" nobody does. calls: reads how many all-reduces of BYTES to call and prints what a call takes the
-host, in µs."""
+host, in µs. switched: reads how many steps to train in a turn, then takes four turns, two of them in a capture range, and prints
+what a step of each took, in µs; all ranks switch at the same step. At the end: how many steps were in capture ranges."""
 
 import contextlib
 import json
@@ -21,9 +22,11 @@ import torch
 import torch.distributed as dist
 import torch.nn as nn
 
+import foreign_program
 from foreign_program import MODELS, device, first_rank, own_device, parallel, turns, wait
 
 EVERY, WARM_UP = 10, 20
+SETTLING_STEPS, SETTLING_S = 5, 0.1  # after the switch: caches; the recorder reads what a capture range has left
 COUNTED, STEPS = "counted steps", 50
 
 
@@ -154,6 +157,52 @@ def calls(size):
         print(json.dumps({"ended": True}), flush=True)
 
 
+def profiler():
+    """Whatever begins and ends a capture range."""
+    if device == "cuda":
+        return torch.cuda.profiler
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "profiling", "python"))
+    import warpscope
+
+    return warpscope.capture
+
+
+def switched(model):
+    training, switch, captured = Training(model), profiler(), 0
+
+    def step():
+        foreign_program.step(training.net, training.criterion, training.optimizer, training.x, training.y)
+
+    def turn(steps, captures):
+        if captures:
+            switch.start()
+        for _ in range(SETTLING_STEPS):
+            step()
+        wait()
+        begin = time.perf_counter()
+        for _ in range(steps):
+            step()
+        wait()
+        us = (time.perf_counter() - begin) / steps * 1e6
+        if captures:
+            switch.stop()
+        time.sleep(SETTLING_S)
+        return us
+
+    for _ in range(WARM_UP):
+        step()
+    wait()
+    for i, steps in enumerate(turns("turns", True)):
+        order = (True, False, False, True) if i % 2 == 0 else (False, True, True, False)  # a drift falls on both alike
+        times = [(captures, turn(steps, captures)) for captures in order]
+        captured += 2 * (SETTLING_STEPS + steps)
+        if first_rank():
+            print(json.dumps({"on_us": [us for captures, us in times if captures], "off_us": [us for captures, us in times if not captures]}),
+                  flush=True)
+    if first_rank():
+        print(json.dumps({"captured": captured}), flush=True)
+
+
 @contextlib.contextmanager
 def counted():
     """A range in any trace, with nothing else near its edges."""
@@ -172,7 +221,8 @@ def nvtx():
 
 def main():
     what, argument = sys.argv[1:]
-    {"delays": lambda: delays(float(argument)), "counts": lambda: counts(argument), "calls": lambda: calls(int(argument))}[what]()
+    {"delays": lambda: delays(float(argument)), "counts": lambda: counts(argument), "calls": lambda: calls(int(argument)),
+     "switched": lambda: switched(argument)}[what]()
     dist.barrier()
     dist.destroy_process_group()
 

@@ -34,6 +34,7 @@ json record_request(const std::vector<std::string>& command, const prof::RecordO
           {"counters", options.counters},
           {"python", prof::to_string(options.python)},
           {"window", options.window},
+          {"captures", options.captures},
           {"library", options.library},
           {"folder", options.folder}};
 }

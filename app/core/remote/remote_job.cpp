@@ -158,6 +158,7 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
            .counters = in.at("counters").flag(false),
            .python = prof::python_level(in.at("python").text("modules")),
            .window = in.at("window").text(),
+           .captures = in.at("captures").flag(false),
            .folder = in.at("folder").text(),
            .prompt_output = true}};
 }

@@ -76,6 +76,7 @@ std::optional<RecordedCommand> recorded_command(const prof::RunSummary& summary)
   } catch (const Failure&) {  // newer version: use defaults
   }
   recorded.options.window = summary.said(prof::kTraceWindowKey);
+  recorded.options.captures = summary.said(prof::kCapturesKey) == "1";
   recorded.options.counters = summary.said(prof::kCountersKey) == "1";
   recorded.options.folder = summary.said(prof::kFolderKey);
   for (const auto& [key, name] : kEnvironment)

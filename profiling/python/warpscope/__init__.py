@@ -3,6 +3,7 @@
     warpscope.log(loss=loss, lr=rate)    # shown on the charts, by step
     warpscope.step()                     # a step ends here
     with warpscope.range("augment"):     # names the work inside
+    with warpscope.capture():            # with `record --capture-range`, only the work inside is recorded
     warpscope.kernel_ranges(["load"])    # for ranges inside Triton kernels, see warpscope.triton_ranges
 
 A program that already runs, such as a notebook, begins its own recording:
@@ -12,7 +13,7 @@ A program that already runs, such as a notebook, begins its own recording:
 
 import sys as _sys
 
-__all__ = ["attach", "log", "step", "range", "recorded", "kernel_ranges"]
+__all__ = ["attach", "capture", "log", "step", "range", "recorded", "kernel_ranges"]
 
 
 def _recorder():
@@ -82,6 +83,32 @@ def _install(folder):
     hook.install(attached=True)
     if hook.api is None or not hook.api.begin():
         raise RuntimeError("Nothing is recorded: the library of Warpscope cannot be loaded here.")
+
+
+class capture:
+    """A capture range: `with warpscope.capture():`, or start() and stop(). `warpscope-cli record --capture-range` records only what
+    runs inside such ranges, of all threads. They may follow one another, but do not nest: the first end ends the range. A recording
+    without that option has everything anyway."""
+
+    @staticmethod
+    def start():
+        recorder = _recorder()
+        if recorder is not None:
+            recorder.capture(True)
+
+    @staticmethod
+    def stop():
+        recorder = _recorder()
+        if recorder is not None:
+            recorder.capture(False)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        return False
 
 
 class range:  # noqa: A001 - reads best: warpscope.range("augment")

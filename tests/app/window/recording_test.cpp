@@ -284,8 +284,10 @@ void RecordingTest::theDialogAsksForAllOfIt() {
   };
   QLineEdit *program = line("Program"), *window = line("Trace windows");
   auto* level = dialog.findChild<SegmentedRow*>();
-  auto* counters = dialog.findChild<QCheckBox*>();
-  QVERIFY(program && window && level && counters && record);
+  const QList<QCheckBox*> boxes = dialog.findChildren<QCheckBox*>();
+  QCOMPARE(boxes.size(), 2);
+  QCheckBox *captures = boxes[0], *counters = boxes[1];
+  QVERIFY(program && window && level && record);
   QVERIFY(!record->isEnabled());  // no program yet
   QLineEdit* folder = line("Folder");
   SegmentedRow* python = dialog.findChildren<SegmentedRow*>().at(1);
@@ -315,6 +317,9 @@ void RecordingTest::theDialogAsksForAllOfIt() {
     if (segment->value() == "lines") segment->click();
   QVERIFY(said("The source line of each"));
   counters->setChecked(true);
+  captures->setChecked(true);
+  QVERIFY(!record->isEnabled() && said("Choose either capture ranges"));
+  captures->setChecked(false);
   record->click();
   QCOMPARE(dialog.options().window, std::string("200ms/5s"));
   RecordDialog next;  // as the last program was recorded

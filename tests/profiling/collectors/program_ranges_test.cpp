@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "profiling/collectors/xla_ranges.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 namespace {
@@ -22,14 +24,19 @@ ProgramRanges& ranges() { return ProgramRanges::instance(); }
 OpTag line_at(const std::string& text) { return ranges().line(*stack_from_text(text)); }
 OpInfo open_range() { return op_info(Marks::thread().op()); }
 
-Trace gathered(const std::function<void()>& work, TraceLevel level = TraceLevel::Full) {
+Trace gathered(const std::function<void(Collector&)>& work, CollectorOptions options) {
   Collector collector;
   Trace trace;
-  collector.start({.level = level, .program_ranges = true});
-  work();
+  options.program_ranges = true;
+  collector.start(options);
+  work(collector);
   collector.stop();
   for (TraceBatch batch = collector.take(); !batch.empty(); batch = collector.take()) append(trace, std::move(batch));
   return trace;
+}
+
+Trace gathered(const std::function<void()>& work, TraceLevel level = TraceLevel::Full) {
+  return gathered([&](Collector&) { work(); }, {.level = level});
 }
 
 // Names of drawn ranges by depth.
@@ -373,6 +380,98 @@ TEST(ProgramRanges, TheTableByOpJoinsTheLinesOfAnOp) {
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].key, "fc · aten::mm");
   EXPECT_EQ(rows[0].time.count, 3u);
+}
+
+// Time is in steps of some ms, so that a gap is seen.
+void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(3)); }
+
+void marked_step(int64_t number) {
+  ranges().enter("work", 1, kNoOp), nap(), ranges().leave(1);
+  ranges().step(number);
+}
+
+std::vector<Span> spans_on(const Trace& trace, const std::function<bool(const Track&)>& wanted) {
+  std::vector<Span> spans;
+  for (const Track& track : trace.tracks())
+    if (wanted(track)) each_span(track, -kAlways, kAlways, [&](const Span& span) { spans.push_back(span); });
+  return spans;
+}
+
+TEST(CaptureRanges, OnlyWhatIsInsideIsRecorded) {
+  int64_t number = 0;
+  const auto steps = [&number](int count) {
+    for (int i = 0; i < count; ++i) marked_step(number++);
+  };
+  uint64_t captures = 0;
+  const Trace trace = gathered(
+      [&](Collector& collector) {
+        ranges().step(-1), steps(3);
+        EXPECT_EQ(ranges().start("unheard"), 0u);
+        collector.capture(true), collector.capture(true);
+        steps(2);
+        ranges().enter("cut", 1, kNoOp), nap();
+        collector.capture(false);
+        nap(), ranges().leave(1);
+        steps(4);
+        ranges().enter("around", 1, kNoOp);
+        collector.capture(true);
+        steps(1);
+        ranges().leave(1);  // began outside
+        steps(1);
+        collector.capture(false), collector.capture(false);
+        steps(1);
+        captures = collector.status().captures;
+      },
+      {.level = TraceLevel::Full, .captures = true});
+  EXPECT_EQ(captures, 2u);
+  std::map<std::string, int> names;
+  for (const auto& [depth, name] : drawn(trace)) ++names[name];
+  EXPECT_EQ(names, (std::map<std::string, int>{{"work", 4}, {"cut", 1}, {"step 3", 1}, {"step 4", 1}, {"step 9", 1}, {"step 10", 1}}));
+  const auto gaps = spans_on(trace, [](const Track& track) { return untraced(track); });
+  ASSERT_EQ(gaps.size(), 1u) << "neither before the first range nor after the last one";
+  EXPECT_GT(gaps[0].duration, 5u * 3'000'000);
+  for (const Span& span : spans_on(trace, [](const Track& track) { return track.kind == TrackKind::Phases; }))
+    EXPECT_TRUE(span.end() <= gaps[0].start || span.start >= gaps[0].end()) << trace.name(span.name);
+}
+
+TEST(CaptureRanges, ARangeOfAnotherThreadEndsWithTheCapture) {
+  const Trace trace = gathered(
+      [&](Collector& collector) {
+        std::atomic<int> stage{0};
+        const auto reach = [&stage](int next) { stage = next, stage.notify_all(); };
+        const auto await = [&stage](int wanted) {
+          for (int now = stage; now < wanted; now = stage) stage.wait(now);
+        };
+        std::thread other([&] {
+          await(1), ranges().push("open for long"), reach(2);
+          await(3), ranges().pop(), ranges().push("in the second"), ranges().pop(), reach(4);
+        });
+        collector.capture(true), reach(1), await(2), nap();
+        collector.capture(false), nap();
+        collector.capture(true), reach(3), await(4);
+        collector.capture(false);
+        other.join();
+      },
+      {.level = TraceLevel::Full, .captures = true});
+  const auto gaps = spans_on(trace, [](const Track& track) { return untraced(track); });
+  ASSERT_EQ(gaps.size(), 1u);
+  TimeNs ended = 0;
+  for (const Span& span : spans_on(trace, [](const Track& track) { return track.kind == TrackKind::Phases; }))
+    if (trace.name(span.name) == "open for long") ended = span.end();
+  EXPECT_EQ(ended, gaps[0].start);
+  EXPECT_EQ(drawn(trace).count(0), 2u);
+}
+
+TEST(CaptureRanges, WithoutTheOptionEverythingIsRecorded) {
+  const Trace trace = gathered(
+      [](Collector& collector) {
+        ranges().step(-1), marked_step(0);
+        collector.capture(true), marked_step(1), collector.capture(false);
+        marked_step(2);
+      },
+      {.level = TraceLevel::Full});
+  EXPECT_EQ(spans_on(trace, [](const Track& track) { return track.name == kProgramSteps; }).size(), 3u);
+  EXPECT_TRUE(spans_on(trace, [](const Track& track) { return untraced(track); }).empty());
 }
 
 }  // namespace

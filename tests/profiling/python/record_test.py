@@ -105,6 +105,133 @@ warpscope.log(step=99, val_loss=0.25, note="no number")
 """
 
 
+CAPTURE_PROGRAM = """
+import threading, time, warpscope
+def step(i, loss=True):
+    with warpscope.range("work"):
+        time.sleep(0.002)
+    if loss:
+        warpscope.log(loss=float(i))
+    warpscope.step()
+for i in range(5):
+    step(i)
+with warpscope.capture():
+    for i in range(5, 8):
+        step(i)
+with warpscope.range("around"):
+    step(8)
+    warpscope.capture.start()
+    step(9)
+    with warpscope.range("cut"):
+        step(10)
+        warpscope.capture.stop()
+        time.sleep(0.01)
+step(11)
+"""
+# As PyTorch has it: the functions of the runtime are attributes of a module.
+PROFILED_PROGRAM = """
+import time, types
+import torch
+for i in range(60):
+    if i in (10, 40):
+        torch.cuda.profiler.start()
+    if i in (20, 45):
+        torch.cuda.profiler.stop()
+    time.sleep(0.001)
+    torch.optim.SGD().step() if i == 0 else torch.optim.kept.step()
+"""
+PROFILED_TORCH = """
+import sys, types
+__version__, version = "0", types.SimpleNamespace(cuda="13.0")
+get_num_threads = lambda: 1
+def module(name, **members):
+    made = sys.modules[__name__ + "." + name] = types.ModuleType(name)
+    vars(made).update(members)
+    return made
+calls = []
+_C = module("_C", _cudart=types.ModuleType("_cudart"))
+_C._cudart.cudaProfilerStart = lambda: calls.append("start")
+_C._cudart.cudaProfilerStop = lambda: calls.append("stop")
+cuda = module("cuda", is_available=lambda: False, is_initialized=lambda: False,
+              profiler=types.SimpleNamespace(start=lambda: _C._cudart.cudaProfilerStart(), stop=lambda: _C._cudart.cudaProfilerStop()))
+class Optimizer:
+    def __init__(self):
+        optim.kept = self
+class SGD(Optimizer):
+    def step(self):
+        pass
+optim = module("optim", Optimizer=Optimizer, SGD=SGD)
+distributed = module("distributed", is_available=lambda: False)
+"""
+
+
+class Captures(Recorded):
+    def record(self, command, level="modules", options=("--capture-range",), **environment):
+        record = [CLI, "record", "--no-live", "--level", level, *options, "--run", "r.wsrun", "--"]
+        return self.run_plain(record + command, PYTHONPATH=PACKAGE, **environment)
+
+    def steps(self):
+        """Their numbers."""
+        return [arguments["step"] for row, _, arguments, _ in self.events() if row == "steps"]
+
+    def test_only_what_is_inside_is_recorded(self):
+        done = self.record([PYTHON, self.write("p.py", CAPTURE_PROGRAM)])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("5 steps", done.stderr)
+        self.assertIn("2 capture ranges", done.stderr)
+        self.assertEqual(self.steps(), [5, 6, 7, 9, 10], "as the program counts")
+        self.assertEqual([int(line[1]) for line in self.scalars()[1:]], [5, 6, 7, 9, 10])
+        names = [name for row, name, _, _ in self.events() if row.endswith("ranges")]
+        self.assertEqual(sorted(names), ["cut"] + 5 * ["work"])
+        gaps = [event for row, name, _, event in self.events() if name == "untraced on purpose"]
+        self.assertEqual(len(gaps), 1)
+        self.assertIn("in 2 capture ranges", self.run_plain([CLI, "stats", "r.wsrun"]).stdout)
+
+    def test_without_the_option_everything_is_recorded(self):
+        self.record([PYTHON, self.write("p.py", CAPTURE_PROGRAM)], options=())
+        self.assertEqual(self.steps(), list(range(1, 12)))
+
+    def test_a_program_without_ranges_says_so(self):
+        done = self.record([PYTHON, self.write("p.py", "import time, warpscope\nfor i in range(9): time.sleep(0.05), warpscope.step()")])
+        self.assertIn("Nothing was recorded: the program began no capture range.", done.stderr)
+        self.assertEqual([row for row, _, _, _ in self.events()], [])
+        self.assertEqual(done.returncode, 0)
+
+    def test_calls_of_pytorch_begin_and_end_a_range(self):
+        self.write("torch/__init__.py", PROFILED_TORCH)
+        done = self.record([PYTHON, self.write("p.py", PROFILED_PROGRAM)], level="steps")
+        self.assertIn("2 capture ranges", done.stderr)
+        self.assertEqual(self.steps(), [*range(10, 20), *range(40, 45)])
+
+    def test_a_range_and_a_window_are_refused(self):
+        done = self.record([PYTHON, "-c", "0"], options=("--capture-range", "--trace-window", "200ms/5s"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("Choose either capture ranges", done.stderr)
+
+    @needs_torch
+    def test_ranks_compare_the_steps_that_both_have(self):
+        program = self.write("p.py", """
+import os, sys, torch, torch.distributed as dist, warpscope
+torch.set_num_threads(1)
+rank, begin = int(os.environ["RANK"]), 20
+dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=2)
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
+optimizer, x = torch.optim.SGD(net.parameters(), lr=0.01), torch.randn(4, 8)
+for i in range(60):
+    if i == 20 + 5 * rank:
+        warpscope.capture.start()
+    if i == 40 - 5 * rank:
+        warpscope.capture.stop()
+    net(x).sum().backward()
+    optimizer.step()
+""")
+        ranks = "export WORLD_SIZE=2; RANK=0 {0} & RANK=1 {0} && wait $!".format(f"{TORCH} '{program}' '{self.folder}/store'")
+        done = self.record(["sh", "-c", ranks], level="ops")
+        said = json.loads(self.run_plain([CLI, "stats", "r.wsrun", "--by", "rank", "--json"]).stdout)
+        self.assertEqual(said["steps"], list(range(25, 35)), done.stderr)
+        self.assertEqual([row["collectives"] for row in said["ranks"]], [10, 10])
+
+
 class Package(Recorded):
     def test_does_nothing_when_nobody_records(self):
         path = self.write("p.py", PACKAGE_PROGRAM)
@@ -619,7 +746,7 @@ class LossOfScaled(unittest.TestCase):
         from warpscope_hook.losses import Losses
 
         scalars = []
-        program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row)))
+        program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row), hears=lambda: True))
         losses = Losses(program)
         losses.began(root)
         program.steps = 4

@@ -57,6 +57,8 @@ int cuCtxPopCurrent_v2(void** context) { return *context = &g_context, --t_curre
 int cuCtxGetDevice(int* device) { return *device = 0, 0; }
 int cuDeviceGetName(char* name, int bytes, int) { return std::strncpy(name, "Stand-in", static_cast<size_t>(bytes)), 0; }
 int cuDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 75 ? 9 : 0, 0; }
+int cuProfilerStart() { return 0; }
+int cuProfilerStop() { return 0; }
 int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
 int cuThreadExchangeStreamCaptureMode(int* mode) { return std::swap(*mode, t_mode), 0; }
 }

@@ -109,9 +109,9 @@ TEST(LoaderNotes, BatchesOfWorkersAreSpansOnARowOfEach) {
   file << "0\t1500\t2500\ttrain.py:6 in Slow.__getitem__\nnonsense\n1\t9\t3\tbackwards\n0\t3000\t35" << std::flush;
   LoaderNotes loaders(folder);
   HostNotes notes;
-  loaders.take(notes);
+  loaders.take(notes, [](int64_t) { return false; });
   file << "00\t\n" << std::flush;
-  loaders.take(notes);
+  loaders.take(notes, [](int64_t) { return false; });
   NotesReader reader;
   RunSummary summary;
   NotesReader::Rows rows = reader.read(notes.take(), 1000, summary);

@@ -1,12 +1,13 @@
 // A rank of a made-up training, on stand-ins for CUDA and NCCL, that starts its recording as the driver would.
-// usage: nccl_program BEGIN [again]. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce
+// usage: nccl_program BEGIN [again|captures]. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce
 // in a group and broadcast alone. Rank 1 comes 3 ms late in every tenth step. again: only some calls of two communicators, of
-// which the second one has the address of the first.
+// which the second one has the address of the first. captures: only 10 of every 20 steps are in a capture range, on rank 1 five steps later.
 #include <dlfcn.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include "tests/profiling/recording/cuda_stand_in.h"
@@ -30,6 +31,22 @@ void step(int64_t begin, bool late, bool mine, void* communicator, void* stream)
   ncclBroadcast(data, data, 16, 7, 0, communicator, stream);
 }
 
+// As CUDA's runtime: it asks the driver for its functions before it starts it.
+int (*const volatile g_starts)() = cuProfilerStart;
+int (*volatile g_stops)() = cuProfilerStop;
+
+int train_in_ranges(int64_t begin, int rank, void* communicator, void* stream) {
+  for (int64_t i = 0; i < kSteps; ++i) {
+    const int64_t place = (i + 20 - 5 * rank) % 20;
+    if (place == 5) g_starts();
+    if (place == 15) i < 20 ? cuProfilerStop() : g_stops();
+    step(begin + i * kStep, i % 10 == 0, rank == 1, communicator, stream);
+  }
+  const auto last = std::chrono::nanoseconds(begin + kSteps * kStep);
+  std::this_thread::sleep_until(std::chrono::steady_clock::time_point(last));
+  return 0;
+}
+
 int call_again(void* communicator, void* stream) {
   for (const uint64_t id : {0x9f1c, 0xab12}) {
     ncclCommInitRank(&communicator, 2, id, 0);
@@ -48,8 +65,9 @@ int main(int count, char** arguments) {
   const int rank = std::atoi(std::getenv("RANK"));
   const int64_t begin = std::atoll(arguments[1]);
   void *communicator = nullptr, *stream = stand_in_stream(), *captured = stand_in_stream();
-  if (count > 2) return call_again(communicator, stream);
+  if (count > 2 && std::strcmp(arguments[2], "again") == 0) return call_again(communicator, stream);
   ncclCommInitRank(&communicator, 2, 0x9f1c, rank);
+  if (count > 2) return train_in_ranges(begin, rank, communicator, stream);
   for (int64_t i = 0; i < kSteps; ++i) step(begin + i * kStep, i % 10 == 0, rank == 1, communicator, stream);
   const int timed = stand_in_recorded();
   stand_in_capture(captured, 1);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "profiling/analysis/ranks.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/collectors/program_ranges.h"
@@ -63,6 +64,36 @@ TEST(RecordCollectives, TwoRanksAreOneRunThatNamesTheLateRank) {
   std::filesystem::remove(file);
 }
 
+// Two ranks whose capture ranges share 5 of 10 steps. The program's runtime calls the driver through pointers of its own.
+TEST(RecordCollectives, OnlyCaptureRangesAreRecorded) {
+  const std::string file = ::testing::TempDir() + "captures-" + std::to_string(getpid()) + ".wsrun";
+  const std::string begin = std::to_string(steady_ns() + 500'000'000);
+  const std::string rank = std::string(NCCL_PROGRAM) + " " + begin + " captures";
+  const RecordOptions options{
+      .level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off, .captures = true};
+  RecordedProgram program({"sh", "-c", "export WORLD_SIZE=2; RANK=0 " + rank + " & RANK=1 " + rank + " && wait $!"}, file, options);
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  ASSERT_EQ(*status, 0);
+  RunFileReader reader(file);
+  RunData run;
+  run.trace = reader.trace(), run.summary = reader.summary();
+  reader.fill(run.trace);
+  EXPECT_EQ(run.summary.said(kCaptureCountKey), "3");
+  EXPECT_EQ(run.summary.said(kNeverCaptured), "");
+  std::map<int, uint64_t> calls, gaps;
+  for (const Track& track : run.trace.tracks()) {
+    if (times_collectives(track)) calls[track.rank] += track.spans;
+    if (untraced(track)) gaps[track.rank] += track.spans;
+  }
+  EXPECT_EQ(calls, (decltype(calls){{0, 60}, {1, 60}})) << "a group and a broadcast in 30 steps, with what was said of them before";
+  EXPECT_EQ(gaps, (decltype(gaps){{0, 2}, {1, 2}}));
+  const RankReport report = rank_report(run);
+  ASSERT_EQ(report.collectives.size(), 2u);
+  for (const RankRow& row : report.ranks) EXPECT_EQ(row.collectives, 2u * 15) << "of the steps that both ranks have";
+  std::filesystem::remove(file);
+}
+
 // What the first call of a kind has said holds for the next ones, until a communicator ends.
 TEST(RecordCollectives, EachCallHasItsBytesAndItsCommunicator) {
   const std::string file = ::testing::TempDir() + "again-" + std::to_string(getpid()) + ".wsrun";
@@ -91,6 +122,10 @@ TEST(RecordCollectives, WhatNeedsCuptiIsRefused) {
   EXPECT_THROW(record_environment(options, "/tmp/none.wsrun"), Failure);
   options.counters = false, options.window = "200ms/5s";
   EXPECT_THROW(check_options(options), Failure);
+  options.level = TraceLevel::Full;
+  EXPECT_NO_THROW(check_options(options));
+  options.captures = true;
+  EXPECT_THROW(check_options(options), Failure) << "either the clock or the program";
   EXPECT_EQ(usual_python_level(TraceLevel::Collectives), PythonLevel::Steps);
   EXPECT_EQ(record_level("collectives"), TraceLevel::Collectives);
   EXPECT_THROW(trace_level("collectives"), Failure) << "a training has other levels";

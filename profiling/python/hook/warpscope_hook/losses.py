@@ -32,7 +32,7 @@ class Losses:
         """A backward pass begins at `root`."""
         self.tell()
         self._nodes, self._root = set(), None
-        if self._logged:
+        if self._logged or not self._program.recorder.hears():
             return
         if isinstance(root, (tuple, list)):
             root = root[0] if len(root) == 1 else None

@@ -37,6 +37,10 @@ class Program:
             self.says_steps = True
             self.end_step()
 
+    def capture(self, on):
+        if self.begin():
+            self.recorder.capture(on)
+
     def enter(self, name):
         if self.begin():
             self.recorder.push_text(name)
@@ -88,6 +92,8 @@ class Program:
             self.recorder.step(-1)
 
     def scalar(self, name, value, step=None):
+        if not self.recorder.hears():
+            return
         at = self.steps if step is None else int(step)
         self.losses.logged(str(name))
         try:

@@ -71,6 +71,8 @@ class Recorder:
         for name, result, arguments in (
             ("begin", ctypes.c_int, []),
             ("method", ctypes.c_void_p, [ctypes.c_int]),
+            ("capture", None, [ctypes.c_int]),
+            ("hears", ctypes.c_int, []),
             ("place", ctypes.c_uint, texts),
             ("torch_search", ctypes.c_int, []),
             ("torch_observe", ctypes.c_int, [ctypes.c_int]),
@@ -101,6 +103,15 @@ class Recorder:
             recorder._lock = threading.RLock()
             recorder.begun = True
             recorder._reset()
+
+    def capture(self, on):
+        """A capture range begins or ends."""
+        if self._library:
+            self._library.warpscope_capture(on)
+
+    def hears(self):
+        """False outside of capture ranges."""
+        return bool(self._library and self._library.warpscope_hears())
 
     def place(self, name, path="", phase=""):
         library = self._library

@@ -29,7 +29,7 @@ from .levels import MODULES
 
 
 def install(program, torch):
-    parts = [_compiler, _optimizers, _ranks]
+    parts = [_compiler, _captures, _optimizers, _ranks]
     if program.level >= MODULES:
         parts += [ops.install, _memory, _modules, _backward, _loaders, loaders.install, _waits]
     for part in parts:
@@ -43,6 +43,27 @@ def _compiler(program, torch):
     """torch.compile takes all Python that runs inside a compiled call. Our code would be graph breaks there."""
     for rules in ("torch._dynamo.trace_rules", "torch._dynamo.skipfiles"):
         imports.watch(rules, lambda module: module.add(__package__))
+
+
+def _captures(program, torch):
+    """Hears torch.cuda.profiler.start() and stop(), also at levels without CUPTI. PyTorch has taken the addresses already."""
+    runtime = torch._C._cudart
+
+    def around(name, on):
+        original = getattr(runtime, name)
+
+        def called(*args, **kwargs):
+            if not on:
+                program.capture(False)
+            result = original(*args, **kwargs)
+            if on:
+                program.capture(True)
+            return result
+
+        setattr(runtime, name, _named_like(called, original))
+
+    around("cudaProfilerStart", True)
+    around("cudaProfilerStop", False)
 
 
 def _memory(program, torch):
@@ -266,7 +287,7 @@ def _loaders(program, torch):
     def told(iterator):
         """Records how many batches the workers have ready."""
         ready = getattr(getattr(iterator, "_data_queue", None), "qsize", None)
-        if ready is not None:
+        if ready is not None and recorder.hears():
             try:
                 recorder.scalar("batches ready", float(ready()), program.steps)
             except Exception:

@@ -279,6 +279,7 @@ void Collector::Impl::begin() {
   context.program_ranges = options.program_ranges;
   context.gpu_is_rank = options.gpu_is_rank;
   host = std::make_unique<HostSpans>(context);
+  if (options.program_ranges) ProgramRanges::instance().forget_steps();
   if (options.gpu_later)
     gpu_refused = "the program has not started CUDA";
   else

@@ -335,6 +335,11 @@ void ProgramRanges::step(int64_t number) {
   if (began != 0 && now != 0 && number >= 0) Marks::instance().program_step(number, began, now);
 }
 
+void ProgramRanges::forget_steps() {
+  step_began_.store(0, std::memory_order_relaxed);
+  open_step_.store(0, std::memory_order_relaxed);
+}
+
 void ProgramRanges::work_for(int rank) {
   rank_of_thread() = rank;
   if (rank >= 0) gpus_are_ranks_.store(true, std::memory_order_relaxed);

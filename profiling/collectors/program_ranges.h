@@ -72,6 +72,7 @@ class ProgramRanges {
   OpTag generated(std::string_view ops, CodeStack stack);
   // Ends the step with this number and begins the next. No step is open before the first call. -1: ends none.
   void step(int64_t number);
+  void forget_steps();  // a recording begins: the open step began in an earlier one
   // Number of the open step + 1, as the program counts; 0: none is open. From any thread.
   uint32_t open_step() const { return open_step_.load(std::memory_order_relaxed); }
   // This thread works for a rank from now on; -1: for none. Each GPU is the rank with its number.

@@ -81,7 +81,7 @@ void LiveSender::queue(uint32_t kind, std::string_view payload) {
 
 void LiveSender::send(const TraceBatch& batch) {
   if (socket_ < 0) return;
-  pump(0);
+  send_waiting();
   if (waiting_.size() - sent_ > kMostWaiting) {
     left_out_ += batch.span_count();
     return;
@@ -90,7 +90,7 @@ void LiveSender::send(const TraceBatch& batch) {
   left_out_ = 0;
   tell_ops();
   queue(kBatch, encode_batch(batch));
-  pump(20);
+  send_waiting(20);
 }
 
 // Sends the ops that were registered since the last call. A batch refers only to known ops.
@@ -109,19 +109,19 @@ void LiveSender::send(const std::vector<Metric>& metrics, const std::vector<Eval
   to.list(metrics);
   to.list(evaluations);
   queue(kCurves, to.bytes());
-  pump(20);
+  send_waiting(20);
 }
 
 void LiveSender::finish() {
   if (socket_ < 0) return;
   if (left_out_ > 0) queue(kLeftOut, bytes_of(left_out_));
-  pump(2000);
+  send_waiting(2000);
   close(socket_);
   socket_ = -1;
 }
 
 // Sends for at most `most_ms`. Stops at once if the follower is gone.
-void LiveSender::pump(int most_ms) {
+void LiveSender::send_waiting(int most_ms) {
   const int64_t until = steady_ns() + int64_t{most_ms} * 1'000'000;
   while (socket_ >= 0 && sent_ < waiting_.size()) {
     const ssize_t went = ::send(socket_, waiting_.data() + sent_, waiting_.size() - sent_, MSG_NOSIGNAL);

@@ -49,6 +49,7 @@ void ProgramWriter::loop() {
       take_all();
       take_notes();
       steps_.each_so_far(steady_ns() - origin_, [this](int rank, const FoundSteps& found) { show_steps(rank, found); });
+      if (follower_) follower_->send_waiting();
       if (name_machine()) writer_->set_summary(summary_);  // now, in case the program is killed
       writer_->flush_if_due();
     });

@@ -2,8 +2,10 @@
 #include "profiling/collectors/program_ranges.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <set>
 #include <thread>
@@ -207,8 +209,17 @@ TEST(ProgramRanges, ALaunchOfAGeneratedKernelHasItsSourceOps) {
   ranges().find_lines(nullptr);
 }
 
-// Without a bound, a program with very many deep stacks would fill the memory.
-TEST(ProgramRanges, StacksTakeALimitedAmountOfMemory) {
+// Runs a test that uses up what a process has, such as its tags, in a process of its own.
+void in_own_process(const std::function<void()>& test) {
+  EXPECT_EXIT(
+      {
+        test();
+        _exit(testing::Test::HasFailure());
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+void stacks_take_a_limited_amount_of_memory() {
   const std::string deep(8192, 'x');
   size_t whole = 0, cut = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -219,6 +230,9 @@ TEST(ProgramRanges, StacksTakeALimitedAmountOfMemory) {
   EXPECT_GT(whole, 1000u);
   EXPECT_GT(cut, 500u);
 }
+
+// Without a bound, a program with very many deep stacks would fill the memory.
+TEST(ProgramRanges, StacksTakeALimitedAmountOfMemory) { in_own_process(stacks_take_a_limited_amount_of_memory); }
 
 TEST(CodePlaces, AStackHasItsCallersAndWhatTheLineCalls) {
   OpInfo op;
@@ -299,6 +313,11 @@ TEST(ProgramRanges, StepsOfTheProgramAreRangesOnARowOfTheirOwn) {
   EXPECT_EQ(names, (std::vector<std::string>{"step 0", "step 1", "step 2"}));
 }
 
+TEST(ProgramRanges, AStepDoesNotReachFromOneRecordingIntoTheNext) {
+  gathered([] { ranges().step(0), ranges().step(1); });
+  EXPECT_EQ(gathered([] { ranges().step(2); }).span_count(), 0u);
+}
+
 TEST(ProgramRanges, WhatPyTorchNamesAroundItsOpsIsNoModule) {
   ranges().push("Optimizer.step#SGD.step"), ranges().push("aten::add_");
   EXPECT_EQ(open_range().layer, "");
@@ -354,8 +373,7 @@ TEST(ProgramRanges, NothingIsDrawnWhileNobodyRecords) {
   EXPECT_TRUE(drawn(gathered([] {})).empty());
 }
 
-// 100,000 modules: the trace has 65,534 ops at most.
-TEST(ProgramRanges, VeryManyPlacesFallBackToTextWithoutNumbers) {
+void very_many_places_fall_back_to_text_without_numbers() {
   OpTag last = kNoOp;
   for (int i = 0; i < 100'000; ++i) {
     last = ranges().place({"Linear", "", "blocks." + std::to_string(i) + ".fc", "forward", Meaning::Other});
@@ -363,6 +381,11 @@ TEST(ProgramRanges, VeryManyPlacesFallBackToTextWithoutNumbers) {
   }
   EXPECT_EQ(op_info(last).layer, "blocks.#.fc");
   EXPECT_EQ(op_info(last).name, "Linear");
+}
+
+// 100,000 modules: the trace has 65,534 ops at most.
+TEST(ProgramRanges, VeryManyPlacesFallBackToTextWithoutNumbers) {
+  in_own_process(very_many_places_fall_back_to_text_without_numbers);
 }
 
 // Lines differ, so their tags do; the table by op has one row for all calls of an op in one module.

@@ -7,10 +7,13 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <thread>
 
@@ -22,6 +25,7 @@
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
+#include "tests/support/own_file.h"
 #include "tests/support/sanitizers.h"
 
 namespace ws::prof {
@@ -237,6 +241,42 @@ TEST(Following, ASlowFollowerCostsTheProgramLittle) {
   sender.finish();
   EXPECT_TRUE(eventually([&] { return follower.status().running == 0; }));
   EXPECT_GT(follower.status().left_out, 0u);  // nobody took them
+}
+
+// The recorder goes on to send what a slow follower had no room for, also when the program does nothing more.
+TEST(Following, WhatHadNoRoomComesWhileNothingIsNew) {
+  const std::string address = test::own_file("slow-follower");
+  sockaddr_un here{AF_UNIX, {}};
+  ASSERT_LT(address.size(), sizeof here.sun_path);
+  address.copy(here.sun_path, address.size());
+  unlink(address.c_str());
+  const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(bind(listening, reinterpret_cast<const sockaddr*>(&here), sizeof here), 0);
+  ASSERT_EQ(listen(listening, 1), 0);
+  ProgramWriter recorder(test::own_file("no-room.wsrun"), "made", {.level = TraceLevel::Kernels}, address);
+  const int from = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  ASSERT_GE(from, 0);
+  constexpr int kParts = 30, kSteps = 10'000;
+  for (int part = 0; part < kParts; ++part) {
+    for (int step = 0; step < kSteps; ++step) const StepScope scope(part * kSteps + step);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the collector takes them
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the recorder has sent what fits
+  constexpr size_t kHeader = 16, kEnough = 1 << 20;
+  std::string bytes;
+  size_t whole = 0;  // up to here the frames are complete
+  EXPECT_TRUE(eventually([&] {
+    char part[1 << 16];
+    for (ssize_t count = read(from, part, sizeof part); count > 0; count = read(from, part, sizeof part))
+      bytes.append(part, static_cast<size_t>(count));
+    for (uint64_t size = 0; bytes.size() >= whole + kHeader; whole += kHeader + size) {
+      std::memcpy(&size, bytes.data() + whole + 8, sizeof size);
+      if (bytes.size() < whole + kHeader + size) break;
+    }
+    return bytes.size() > kEnough && whole == bytes.size();
+  })) << bytes.size() << " bytes came, " << whole << " in complete frames";
+  close(from), close(listening);
+  recorder.finish();
 }
 
 // What the library in a recorded program does, without a GPU: marks go to the file and to who follows.

@@ -176,6 +176,7 @@ TEST(LaunchFrames, AKnownStackIsFoundQuickly) {
 TEST(NativeStacks, FollowAThreadThatRuns) {
   const auto natives = NativeStacks::begin();
   ASSERT_TRUE(natives);
+  spinning::g_over = false, spinning::g_task = 0;
   std::thread other(spinning::work);
   while (spinning::g_task == 0) std::this_thread::yield();
   const auto stacks = stacks_of(*natives, spinning::g_task, 300);

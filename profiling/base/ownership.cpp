@@ -108,6 +108,22 @@ void forget(int file) {
   }
 }
 
+// Removes the lock files that killed processes of this machine left in a folder.
+void remove_dead_locks(const fs::path& folder) {
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string(), lock = entry.path().string();
+    if (!name.starts_with('.') || !(name.ends_with(std::string(".") + kWriter) || name.ends_with(std::string(".") + kMaker))) continue;
+    const int file = open(lock.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (file < 0) continue;
+    if (try_lock(file) == Lock::Taken && same_file(file, lock)) {
+      const Mark owner = Mark::of(lock);
+      if (!owner.name.empty() && !owner.may_live()) unlink(lock.c_str());
+    }
+    close(file);
+  }
+}
+
 [[noreturn]] void refuse(const std::string& path, const Mark& owner, const std::string& uncertain_lock) {
   throw Failure(path + " is being written by process " + owner.text() + ". Stop it first, or choose another name." +
                 (uncertain_lock.empty() ? "" : " If it no longer runs, delete " + uncertain_lock + "."));
@@ -126,13 +142,19 @@ std::string link_target(const std::string& path) {
 }
 
 Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(path, kind)), process_(getpid()) {
-  for (;;) {
+  for (int tries = 0;; ++tries) {
     const int file = open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
     const Lock lock = try_lock(file);
     const Mark owner = Mark::of(lock_);
     if (lock == Lock::Held || (lock == Lock::Unknown && owner.may_live())) {
       close(file);
+      // Who holds it has not written its mark yet, or is about to remove it.
+      constexpr int kMostTries = 20;
+      if (lock == Lock::Held && !owner.may_live() && tries < kMostTries) {
+        usleep(10'000);
+        continue;
+      }
       refuse(path, owner, lock == Lock::Unknown && owner.is_elsewhere() ? lock_ : "");
     }
     if (same_file(file, lock_)) {
@@ -146,6 +168,7 @@ Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(
   if (ftruncate(file_, 0) != 0 || pwrite(file_, line.data(), line.size(), 0) < 0) {
     // On a full disk the lock has no owner's name.
   }
+  remove_dead_locks(fs::path(lock_).parent_path());
 }
 
 Ownership::~Ownership() {

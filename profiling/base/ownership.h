@@ -1,5 +1,5 @@
 // Ensures that only one process at a time writes a file or fills a folder. A claim ends with its process, even after a
-// crash.
+// crash. The next claim in the same folder removes the lock file that such a process left.
 #pragma once
 #include <sys/types.h>
 

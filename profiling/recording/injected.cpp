@@ -115,7 +115,12 @@ void begin(bool by_driver) {
   const auto keep = [](const char* key, const char* variable) {
     if (const std::string value = environment(variable, ""); !value.empty()) g_recorder->notes().fact(key, value);
   };
-  g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
+  try {
+    g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
+  } catch (...) {
+    give_back(path);
+    throw;
+  }
   keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
   keep(kTraceWindowKey, kRecordWindow), keep(kCountersKey, kRecordCounters), keep(kCapturesKey, kRecordCaptures);
   std::error_code none;

@@ -46,6 +46,13 @@ bool holds_something(const std::string& path) {
   return fs::exists(path, none) && fs::file_size(path, none) != 0;
 }
 
+constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};  // of the files of a run
+
+void remove(const std::string& path) {
+  std::error_code none;
+  for (const char* suffix : kSuffixes) fs::remove(path + suffix, none);
+}
+
 // Moves away an earlier recording of the same name. Restores it if there is no new one.
 class Earlier {
  public:
@@ -61,24 +68,21 @@ class Earlier {
   Earlier(const Earlier&) = delete;
   Earlier& operator=(const Earlier&) = delete;
   ~Earlier() {
-    if (holds_something(path_))
+    if (holds_something(path_)) {
       remove(aside());
-    else
+    } else {
+      remove(path_);
       move(aside(), path_);  // where that fails, the next recording takes it back
+    }
   }
 
  private:
-  static constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};
   std::string aside() const {
     return (fs::path(path_).parent_path() / (".before-" + fs::path(path_).filename().string())).string();
   }
   static void move(const std::string& from, const std::string& to) {
     std::error_code none;
     for (const char* suffix : kSuffixes) fs::rename(from + suffix, to + suffix, none);
-  }
-  static void remove(const std::string& path) {
-    std::error_code none;
-    for (const char* suffix : kSuffixes) fs::remove(path + suffix, none);
   }
   const std::string path_;
 };
@@ -160,6 +164,8 @@ std::string claim_file(const std::string& wanted) {
   }
   return "";
 }
+
+void give_back(const std::string& claimed) { remove(claimed); }
 
 bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
 

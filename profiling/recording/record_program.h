@@ -62,6 +62,7 @@ inline constexpr const char* kNothingToRecord = "did not start CUDA, and no Pyth
 // Creates an empty file for this process and returns its name: `wanted` for the first process, name.PROCESS.wsrun for
 // the others. Returns "" if all these names are taken. Throws Failure if the file cannot be created.
 std::string claim_file(const std::string& wanted);
+void give_back(const std::string& claimed);  // nothing was recorded into it
 // The process that wrote a recording, as this_process() names it; empty: unknown.
 inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
 bool is_still_written(const std::string& path);  // true while a process writes it

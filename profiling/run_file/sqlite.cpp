@@ -69,9 +69,14 @@ sqlite3* open_handle(const std::string& path, int flags, bool immutable) {
 std::string reason_of(sqlite3* handle) {
   std::string text = sqlite3_errmsg(handle);
   const int code = sqlite3_errcode(handle) & 0xff, error = sqlite3_system_errno(handle);
-  if (error != 0 && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_FULL))
+  if (error != 0 && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN))
     text += std::string(" (") + std::strerror(error) + ")";
   return text;
+}
+
+std::string sentence_of(int code, sqlite3* handle) {
+  if ((code & 0xff) == SQLITE_FULL) return "The disk is full.";
+  return "The database says: " + reason_of(handle) + ".";
 }
 
 // The file is not damaged, but no normal program writes such content.
@@ -102,7 +107,7 @@ void Statement::begin() {
 
 void Statement::check(int code) const {
   if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
-  fail(code, "The database says: " + reason_of(sqlite3_db_handle(handle_.get())) + ".");
+  fail(code, sentence_of(code, sqlite3_db_handle(handle_.get())));
 }
 
 bool Statement::step() {
@@ -230,7 +235,7 @@ void Database::harden() {
 
 void Database::exec(const char* sql) {
   const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) fail(code, "The database says: " + reason_of(handle_.get()) + ".");
+  if (code != SQLITE_OK) fail(code, sentence_of(code, handle_.get()));
 }
 
 bool Database::has_table(std::string_view name) {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/whole_file.h"
@@ -101,6 +102,46 @@ TEST_F(Owning, TheSecondHearsOfTheFirst) {
   EXPECT_EQ(owner_of(path), "");
   EXPECT_EQ(why_refused([&] { Ownership second(path); }), "") << "a killed process owns nothing";
   EXPECT_FALSE(fs::exists(at(".a.wsrun.owner")));
+}
+
+TEST_F(Owning, TheNextClaimRemovesWhatKilledProcessesLeft) {
+  std::unique_ptr<Ownership> in_child, second_in_child;
+  Other killed([&] {
+    in_child = std::make_unique<Ownership>(at("killed.wsrun"), kMaker);
+    second_in_child = std::make_unique<Ownership>(at("killed.wsrun"));
+  });
+  Other lives([&] { in_child = std::make_unique<Ownership>(at("lives.wsrun"), kMaker); });
+  std::ofstream(folder_ / ".elsewhere.wsrun.maker") << "another-boot 12 34\nfarm7\n12 warpscope-cli\n";
+  std::ofstream(folder_ / ".no-claim.owner") << "";
+  killed.end();
+  ASSERT_TRUE(fs::exists(at(".killed.wsrun.maker")));
+  Ownership next(at("next.wsrun"));
+  EXPECT_FALSE(fs::exists(at(".killed.wsrun.maker")));
+  EXPECT_FALSE(fs::exists(at(".killed.wsrun.owner")));
+  for (const char* kept : {".lives.wsrun.maker", ".elsewhere.wsrun.maker", ".no-claim.owner", ".next.wsrun.owner"})
+    EXPECT_TRUE(fs::exists(at(kept))) << kept;
+  EXPECT_THAT(owner_of(at("lives.wsrun"), kMaker), HasSubstr(std::to_string(lives.process())));
+}
+
+// Many take names of a folder at once in which a killed process left its claims: none is refused for that.
+TEST_F(Owning, ClaimsAtOnceAreNotRefusedBecauseOfADeadOne) {
+  std::unique_ptr<Ownership> in_child;
+  constexpr int kRounds = 30;
+  int refused = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (const char* name : {"a", "b"}) Other([&] { in_child = std::make_unique<Ownership>(at(name)); });
+    std::vector<pid_t> children;
+    for (const char* name : {"a", "b", "c", "d"}) {
+      children.push_back(fork());
+      if (children.back() == 0) _exit(why_refused([&] { Ownership mine(at(name)); }).empty() ? 0 : 1);
+    }
+    for (const pid_t child : children) {
+      int status = 0;
+      waitpid(child, &status, 0);
+      refused += status != 0;
+    }
+  }
+  EXPECT_EQ(refused, 0);
 }
 
 TEST_F(Owning, AForkedChildDoesNotKeepTheClaimOfItsParent) {

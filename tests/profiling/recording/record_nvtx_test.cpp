@@ -10,6 +10,7 @@
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
+#include "tests/support/own_file.h"
 
 namespace ws::prof {
 namespace {
@@ -47,6 +48,17 @@ TEST(RecordNvtx, EveryKindOfRangeIsInTheRunFile) {
   EXPECT_EQ(reader.summary().steps, 10);
   EXPECT_EQ(reader.summary().extra.at("steps_from"), "the program's ranges");
   std::filesystem::remove(file);
+}
+
+// No file can take a byte, as on a full disk: the program runs, and no empty recording is left.
+TEST(RecordNvtx, NothingIsLeftWhereNothingCanBeWritten) {
+  const std::string file = test::own_file("full.wsrun");
+  RecordedProgram program({"sh", "-c", "trap '' XFSZ; ulimit -f 0; exec env LD_PRELOAD=" STARTS_RECORDING " true"}, file, {.library = INJECT_LIBRARY});
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  EXPECT_EQ(*status, 0);
+  EXPECT_FALSE(program.recorded());
+  for (const char* suffix : {"", "-wal", "-shm"}) EXPECT_FALSE(std::filesystem::exists(file + suffix)) << suffix;
 }
 
 // Our own trainer with two ranks in one process, each of which works on a thread of its own.

@@ -20,6 +20,17 @@
 namespace ws::prof {
 namespace {
 
+TEST_F(RunFile, AFullDiskIsCalledSo) {
+  Database db(path, Database::Mode::Create);
+  db.exec("CREATE TABLE t(x); PRAGMA max_page_count = 3");
+  try {
+    db.exec("INSERT INTO t VALUES(zeroblob(100000))");
+    ADD_FAILURE() << "three pages are enough";
+  } catch (const Unavailable& failure) {
+    EXPECT_STREQ(failure.what(), "The disk is full.");
+  }
+}
+
 TEST_F(RunFile, KeepsEverything) {
   const MadeTrace made(3000);
   {

@@ -338,11 +338,9 @@ bool is_memory(const prof::CounterTrack& counter) {
   return counter.unit == "B" && !has("device") && (has("reserved") || has("used"));
 }
 
-// A pool's size is a part of the memory in the recorded calls, unless a profiler counted all of it.
+// A pool's size is a part of the memory in the recorded calls.
 bool is_part(const LaneSource& source, const prof::CounterTrack& counter) {
-  const auto& allocators = source.trace->memory_sources;
-  return source.allocations && counter.name.starts_with("pool ") &&
-         std::find(allocators.begin(), allocators.end(), "imported") == allocators.end();
+  return source.allocations && counter.name.starts_with("pool ");
 }
 
 Lane memory_lane(const char* title, int height) {

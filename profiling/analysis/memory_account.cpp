@@ -172,7 +172,8 @@ std::string memory_text(const Trace& trace, const std::vector<MemoryAccount>& ac
                       a.history.frees, live_text(a),
                       reserved > 0 ? bytes_text(reserved) : "–", share_text(a, a.at_peak), share_text(a, a.worst));
   }
-  static constexpr const char* kCounters[] = {"pool used", "pool reserved", "device memory used"};
+  static constexpr const char* kCounters[] = {"memory used", "memory reserved", "pool used", "pool reserved",
+                                              "device memory used"};
   for (const char* name : kCounters)
     if (const double most = counter_peak(trace, name); most > 0)
       text += std::string(name) + ", at most: " + bytes_text(most) + "\n";

@@ -276,18 +276,23 @@ class ChromeWriter {
     if (span.span_kind() == SpanKind::Kernel) text += kernel_args(span.detail);
     bytes_args(span, d, add);
     graph_args(track, span, add);
-    if (span.op != kNoOp && span.op < trace_.ops.size()) {
-      const OpInfo& op = trace_.ops[span.op];
+    op_args(span.op, span.step, add);
+    if (span.flags & kEstimated) add("estimated", "1");
+    if (span.flags & kUnjoined) add("unjoined", "1");
+    add("meaning", json_text(meaning_name(span.span_meaning())));
+    return text;
+  }
+
+  template <class Add>
+  void op_args(OpTag tag, uint32_t step, Add add) const {
+    if (tag != kNoOp && tag < trace_.ops.size()) {
+      const OpInfo& op = trace_.ops[tag];
       add("op", json_text(op.name));
       add("layer", json_text(op.layer));
       add("phase", json_text(op.phase));
       if (const std::string line = line_of(op); !line.empty()) add("line", json_text(line));
     }
-    if (span.step != 0) add("step", std::to_string(span.step - 1));
-    if (span.flags & kEstimated) add("estimated", "1");
-    if (span.flags & kUnjoined) add("unjoined", "1");
-    add("meaning", json_text(meaning_name(span.span_meaning())));
-    return text;
+    if (step != 0) add("step", std::to_string(step - 1));
   }
 
   template <class Add>
@@ -381,20 +386,34 @@ class ChromeWriter {
   }
 
   void memory() {
-    uint64_t allocated = 0, reserved = 0;  // sizes may have any value, so sums may wrap around
+    struct Totals {
+      uint64_t allocated = 0, reserved = 0;  // sizes may have any value, so sums may wrap around
+    };
+    std::map<int64_t, Totals> totals;  // by GPU
     for (const MemoryEvent& e : trace_.memory()) {
       const bool block = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Free;
       const bool more = e.kind == MemoryAction::Allocate || e.kind == MemoryAction::Reserve;
       const uint64_t bytes = more ? e.bytes : 0 - e.bytes;
-      (block ? allocated : reserved) += bytes;
       const std::string source = e.source < trace_.memory_sources.size() ? trace_.memory_sources[e.source] : "";
+      const int64_t gpu = allocator_gpu(source);
+      Totals& held = totals[gpu];
+      (block ? held.allocated : held.reserved) += bytes;
+      std::string text = "\"Addr\": " + std::to_string(e.address) +
+                         ", \"Bytes\": " + std::to_string(static_cast<int64_t>(bytes)) +
+                         ", \"Total Allocated\": " + std::to_string(static_cast<int64_t>(held.allocated)) +
+                         ", \"Total Reserved\": " + std::to_string(static_cast<int64_t>(held.reserved)) +
+                         ", \"Device Type\": 1, \"Device Id\": " + std::to_string(gpu) +
+                         ", \"source\": " + json_text(source);
+      const auto add = [&text](const char* key, const std::string& value) {
+        text += ", \"" + std::string(key) + "\": " + value;
+      };
+      op_args(e.op, e.step, add);
+      if (e.op != kNoOp && e.op < trace_.ops.size()) add("meaning", json_text(meaning_name(trace_.ops[e.op].meaning)));
+      const size_t stack = e.op < stacks_.size() ? stacks_[e.op] : 0;
       event("\"ph\": \"i\", \"s\": \"t\", \"cat\": \"cpu_instant_event\", \"name\": \"" +
             std::string(block ? "[memory]" : "[reserved memory]") + "\", \"pid\": " + std::to_string(kHostPid) +
-            ", \"tid\": 0, \"ts\": " + microseconds(e.time) + ", \"args\": {\"Addr\": " + std::to_string(e.address) +
-            ", \"Bytes\": " + std::to_string(static_cast<int64_t>(bytes)) +
-            ", \"Total Allocated\": " + std::to_string(static_cast<int64_t>(allocated)) +
-            ", \"Total Reserved\": " + std::to_string(static_cast<int64_t>(reserved)) +
-            ", \"Device Type\": 1, \"Device Id\": 0, \"source\": " + json_text(source) + "}");
+            ", \"tid\": 0, \"ts\": " + microseconds(e.time) +
+            (stack > 0 ? ", \"sf\": \"" + std::to_string(stack) + "\"" : "") + ", \"args\": {" + text + "}");
     }
   }
 

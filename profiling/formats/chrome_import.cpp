@@ -24,6 +24,7 @@
 #include "profiling/formats/chrome_trace.h"
 #include "profiling/formats/inner_events.h"
 #include "profiling/formats/join_ranks.h"
+#include "profiling/formats/pool_readings.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/trace/kernel_names.h"
@@ -110,6 +111,7 @@ class ChromeReader final : public ChromeSink {
     if (kept_.contains("origin")) builder_.keep_steps();
     if (const std::string problem = inner_problem(builder_); !problem.empty()) run_.problems.push_back(problem);
     if (cycles_) run_.problems.push_back("Proton counts clock cycles. They are shown as if the clock ran at 1 GHz.");
+    totals_.draw(builder_, "memory");
     run_.trace = builder_.finish(run_.problems);
     summarize();
     return std::move(run_);
@@ -310,6 +312,14 @@ class ChromeReader final : public ChromeSink {
     return at->second = std::make_shared<CodeStack>(std::move(stack));
   }
 
+  // A step as traces store it, counted from 1; 0: not known.
+  static uint32_t step_of(int64_t number) {
+    return number >= 0 && number < 0xffffffff ? static_cast<uint32_t>(number + 1) : 0;
+  }
+  OpTag op_of(const Event& e, Meaning meaning) {
+    return builder_.op({e.text("op"), "", e.text("layer"), e.text("phase"), meaning, 0, 0, stack_of_event(e)});
+  }
+
   void add_span(const Event& e, int64_t time, int64_t duration) {
     if (const auto place = inner_place_of(e)) return add_inner(e, *place, time, duration);
     Span span;
@@ -318,8 +328,8 @@ class ChromeReader final : public ChromeSink {
     span.detail = detail_of(e, kind);
     span.correlation = static_cast<uint32_t>(std::clamp<int64_t>(e.integer("correlation"), 0, 0xffffffff));
     const int64_t step = kind == SpanKind::Step ? number_in(e.name, -1) : e.integer("step", -1);
-    if (step >= 0 && step < 0xffffffff) span.step = static_cast<uint32_t>(step + 1);
-    span.op = builder_.op({e.text("op"), "", e.text("layer"), e.text("phase"), span.span_meaning(), 0, 0, stack_of_event(e)});
+    span.step = step_of(step);
+    span.op = op_of(e, span.span_meaning());
     std::string name = e.name;
     if (kind == SpanKind::Copy) name = "copy " + builder_.trace().detail(span.detail).copy_kind;
     if (kind == SpanKind::Memset) name = "memset";
@@ -392,38 +402,40 @@ class ChromeReader final : public ChromeSink {
     }
     const bool reserve = e.name == "[reserved memory]";
     if (e.name != "[memory]" && !reserve) return;
-    if (e.integer("Device Type", 1) == 0) return;  // host memory
+    const std::string source = e.text("source");                     // only in our files
+    if (source.empty() && e.integer("Device Type", 1) == 0) return;  // host memory
     const int64_t bytes = e.integer("Bytes");
     if (bytes == std::numeric_limits<int64_t>::min()) return builder_.leave_out("with an impossible size");
     MemoryEvent memory{e.time,
                        static_cast<uint64_t>(e.integer("Addr")),
                        static_cast<uint64_t>(std::abs(bytes)),
-                       0,
-                       kNoOp,
+                       step_of(e.integer("step", -1)),
+                       op_of(e, meaning_of_word(e.text("meaning")).value_or(Meaning::Other)),
                        MemoryAction::Free,
                        0};
     if (reserve)
       memory.kind = bytes < 0 ? MemoryAction::Release : MemoryAction::Reserve;
     else
       memory.kind = bytes < 0 ? MemoryAction::Free : MemoryAction::Allocate;
-    const std::string source = e.text("source");
-    builder_.add_memory(memory, source.empty() ? "imported" : source);
-    if (source.empty()) add_totals(e);
+    const int64_t device = e.integer("Device Id");
+    builder_.add_memory(memory, source.empty() ? allocator_on("PyTorch", device) : source);
+    if (source.empty()) add_totals(e, device);
   }
 
-  // A trace that begins during the run lacks earlier blocks. The totals include them.
-  void add_totals(const Event& e) {
-    for (const auto& [key, counter] :
-         {std::pair{"Total Allocated", "pool used"}, {"Total Reserved", "pool reserved"}}) {
-      const auto at = e.numbers.find(key);
-      if (at == e.numbers.end()) continue;
-      builder_.add_point(counter, "B", {e.time, at->second});
-    }
+  // A trace that begins during the run lacks earlier blocks. The totals of each GPU's allocator include them.
+  void add_totals(const Event& e, int64_t device) {
+    const auto total = [&e](const char* key) -> std::optional<int64_t> {
+      if (!e.numbers.contains(key)) return std::nullopt;
+      return e.integer(key);
+    };
+    builder_.take_memory(2 * sizeof(PoolReadings::Reading));
+    totals_.add({e.time, device, total("Total Reserved"), total("Total Allocated")});
   }
 
   static constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   RunData run_;
   TraceBuilder builder_;
+  PoolReadings totals_;
   std::string name_;
   struct Frame {
     CodeFrame frame;

@@ -12,6 +12,7 @@
 #include "profiling/formats/pickle_reader.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/trace/code_places.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -58,13 +59,12 @@ class SnapshotReader {
     std::unordered_map<uint64_t, Block> live, reserved;  // by address, at the end of the history
     std::vector<MemoryEvent> before;                     // what existed when the history began
     int64_t first = 0;
-    std::string source() const { return name; }
     std::string name;
   };
 
   Device& device(size_t number) {
     Device& found = devices_[number];
-    if (found.name.empty()) found.name = number == 0 ? "PyTorch" : "PyTorch, GPU " + std::to_string(number);
+    if (found.name.empty()) found.name = allocator_on("PyTorch", static_cast<int64_t>(number));
     return found;
   }
 
@@ -178,7 +178,7 @@ class SnapshotReader {
     std::ranges::stable_sort(all, {}, [](const auto& entry) { return entry.first.time; });
     for (auto& [event, gpu] : all) {
       event.time -= began;
-      builder_.add_memory(event, gpu->source());
+      builder_.add_memory(event, gpu->name);
     }
     run.trace = builder_.finish(run.problems);
     if (out_of_memory_ > 0)

@@ -9,6 +9,7 @@
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/card.h"
 #include "profiling/formats/graph_numbers.h"
+#include "profiling/formats/nsys_samples.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/sqlite.h"
@@ -61,7 +62,7 @@ CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start INTEGER NOT NULL, "end" I
 CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS(start INTEGER NOT NULL, globalPid INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL,
   address INTEGER NOT NULL, pc INTEGER NOT NULL, bytes INTEGER NOT NULL, memKind INTEGER NOT NULL, memoryOperationType INTEGER NOT NULL, name TEXT,
   correlationId INTEGER, streamId INTEGER, localMemoryPoolAddress INTEGER, localMemoryPoolReleaseThreshold INTEGER, localMemoryPoolSize INTEGER,
-  localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER, importedMemoryPoolProcessId INTEGER);
+  localMemoryPoolUtilizedSize INTEGER, importedMemoryPoolAddress INTEGER, importedMemoryPoolProcessId INTEGER, op INTEGER, step INTEGER);
 CREATE TABLE NVTX_EVENTS(start INTEGER NOT NULL, "end" INTEGER, eventType INTEGER NOT NULL, rangeId INTEGER, category INTEGER, color INTEGER, text TEXT,
   globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER, uint64Value INTEGER, int64Value INTEGER, doubleValue REAL,
   uint32Value INTEGER, int32Value INTEGER, floatValue REAL, jsonTextId INTEGER, jsonText TEXT, binaryData TEXT);
@@ -160,13 +161,15 @@ class NsysWriter {
   void write_track(const Track& track, int64_t index) {
     if (track.kind == TrackKind::Steps && track.group.starts_with("GPU")) return;  // skips the GPU's copy of the steps
     const int64_t device = gpu_number(track.group), stream = number_in(track.name, 0);
-    const RowThread owner = thread_of_row(track.name);
+    const bool samples = is_sample_row(track);
+    const std::string row = samples ? sampled_thread(track) : track.name;
+    const RowThread owner = samples && !row.starts_with("thread ") ? RowThread{row} : thread_of_row(row);
     const int64_t thread = global_pid_ | (owner.number > 0 ? owner.number : kThreads + index);
     if (!on_gpu(track) && named_.insert(thread).second)
       db_.prepare("INSERT INTO ThreadNames VALUES(?, 10, ?)").run(string_id(owner.name), thread);
-    const int64_t place = on_gpu(track)                    ? stream
-                          : track.kind == TrackKind::Other ? number_in(track.name, kNoStream)
-                                                           : thread;
+    const int64_t place = on_gpu(track)                                ? stream
+                          : track.kind == TrackKind::Other && !samples ? number_in(track.name, kNoStream)
+                                                                       : thread;
     each_span(track, -kAlways, kAlways, [&](const Span& span) {
       if ((span.step != 0 && span.span_kind() != SpanKind::Step) || span.op != kNoOp)
         step_->run(span.start, place, span.step, span.end(), span.op);
@@ -174,6 +177,8 @@ class NsysWriter {
         write_wait(span, device, number_in(track.name, kNoStream));
       else if (on_gpu(track))
         write_gpu(span, device, stream);
+      else if (samples)
+        samples_.write(run_.trace, span, thread);
       else
         write_host(span, thread, untraced(track));
     });
@@ -250,13 +255,13 @@ class NsysWriter {
   void write_memory() {
     Statement insert = db_.prepare(
         "INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS(start, globalPid, deviceId, contextId, address, pc, bytes, memKind, "
-        "memoryOperationType, name) VALUES(?, ?, 0, 1, ?, 0, ?, 2, ?, ?)");
+        "memoryOperationType, name, op, step) VALUES(?, ?, ?, 1, ?, 0, ?, 2, ?, ?, nullif(?, 0), nullif(?, 0))");
     const auto& sources = run_.trace.memory_sources;
     for (const MemoryEvent& e : run_.trace.memory()) {
       if (e.kind != MemoryAction::Allocate && e.kind != MemoryAction::Free) continue;
-      insert.run(e.time, global_pid_, static_cast<int64_t>(e.address), static_cast<int64_t>(e.bytes),
-                 e.kind == MemoryAction::Free ? 1 : 0,
-                 e.source < sources.size() ? sources[e.source] : std::string());
+      const std::string source = e.source < sources.size() ? sources[e.source] : std::string();
+      insert.run(e.time, global_pid_, allocator_gpu(source), static_cast<int64_t>(e.address),
+                 static_cast<int64_t>(e.bytes), e.kind == MemoryAction::Free ? 1 : 0, source, e.op, e.step);
     }
   }
 
@@ -302,6 +307,7 @@ class NsysWriter {
   Database db_;
   std::optional<Statement> string_, kernel_, call_, copy_, memset_, graph_, wait_, range_, step_;
   std::unordered_map<std::string, int64_t> strings_;
+  NsysSampleWriter samples_{db_, [this](const std::string& text) { return string_id(text); }};
   std::set<int64_t> named_;  // threads
   int64_t pid_ = getpid() & 0xffffff, global_pid_ = pid_ << 24, grid_ = 0;
 };

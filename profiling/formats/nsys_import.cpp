@@ -10,6 +10,7 @@
 #include "profiling/formats/nsys_ours.h"
 #include "profiling/formats/nsys_pools.h"
 #include "profiling/formats/nsys_rows.h"
+#include "profiling/formats/nsys_samples.h"
 #include "profiling/formats/nsys_sqlite.h"
 #include "profiling/formats/nsys_threads.h"
 #include "profiling/run_file/run_schema.h"
@@ -75,6 +76,7 @@ class NsysReader {
     part("CUPTI_ACTIVITY_KIND_RUNTIME", [&] { read_calls(); });
     part("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", [&] { read_waits(); });
     part("NVTX_EVENTS", [&] { read_ranges(); });
+    part(kSampleFrames, [&] { read_stacks(); });
     part("CUDA_GPU_MEMORY_USAGE_EVENTS", [&] { read_memory(); });
     part("CUDA_GPU_MEMORY_POOL_EVENTS", [&] { pools_.read(db_, [&](int64_t global) { return is_foreign(global); }); });
     pools_.draw(builder_);
@@ -183,9 +185,11 @@ class NsysReader {
     return correlations_.try_emplace(static_cast<uint64_t>(process_of(global)) << 32 | own, next).first->second;
   }
 
-  // `place`: the stream or the thread.
   void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows, int64_t place) {
-    const int64_t start = rows.integer(0), end = rows.integer(1);
+    add(row, span, rows.integer(0), rows.integer(1), place);
+  }
+  // `place`: the stream or the thread.
+  void add(const TraceBuilder::Row& row, Span& span, int64_t start, int64_t end, int64_t place) {
     const OurSpans::Known& known = our_spans_.of(start, end, place);
     if (known.step != 0) span.step = known.step;
     span.op = known.op;
@@ -349,10 +353,23 @@ class NsysReader {
     add({TrackKind::Steps, "steps", "CPU"}, span, rows, kNoStream);
   }
 
+  void read_stacks() {
+    if (!db_.has_table(kSampleEvents)) return;
+    const auto text = [this](int64_t id) -> const std::string& { return string(id); };
+    for (const NsysSample& sample : read_samples(db_, builder_, text)) {
+      Span span;
+      span.kind = static_cast<uint8_t>(SpanKind::Other);
+      span.meaning = static_cast<uint8_t>(Meaning::Other);
+      span.name = sample.name;
+      add({TrackKind::Other, std::string(kSamplesOf) + threads_.text(sample.thread), "CPU" + mark_of(sample.thread)}, span,
+          sample.start, sample.end, sample.thread);
+    }
+  }
+
   void read_memory() {
     NsysRows rows(db_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
                   {"start", "address", "bytes", "memoryOperationType", "name", "memKind", "localMemoryPoolSize",
-                   "localMemoryPoolUtilizedSize", "globalPid", "localMemoryPoolAddress"},
+                   "localMemoryPoolUtilizedSize", "globalPid", "localMemoryPoolAddress", "deviceId", "op", "step"},
                   " ORDER BY start");
     const auto kinds = memory_kinds();
     while (rows.next()) {
@@ -364,11 +381,11 @@ class NsysReader {
       MemoryEvent event{rows.integer(0),
                         static_cast<uint64_t>(rows.integer(1)),
                         static_cast<uint64_t>(std::max<int64_t>(rows.integer(2), 0)),
-                        0,
-                        kNoOp,
+                        OurSpans::step(rows.integer(12)),
+                        our_spans_.op(rows.integer(11)),
                         rows.integer(3) == 1 ? MemoryAction::Free : MemoryAction::Allocate,
                         0};
-      builder_.add_memory(event, name.empty() || name.size() > 100 ? "cuda" : name);
+      builder_.add_memory(event, name.empty() || name.size() > 100 ? allocator_on("cuda", rows.integer(10)) : name);
     }
   }
 

@@ -18,10 +18,10 @@ void OurSpans::read(Database& db) {
   read_in_ = true;
   NsysRows rows(db, kOurSteps, {"start", "place", "step", "end", "op"});
   while (rows.next()) {
-    const int64_t step = rows.integer(2), op = rows.integer(4);
+    const int64_t op = rows.integer(4);
     spans_.push_back({{rows.integer(0), rows.integer(1)},
                       rows.integer(3),
-                      step > 0 && step < 0xffffffff ? static_cast<uint32_t>(step) : 0,
+                      step(rows.integer(2)),
                       op > 0 && op < kMostOps ? static_cast<OpTag>(op) : kNoOp});
   }
   std::ranges::stable_sort(spans_, {}, &Known::begun);
@@ -40,10 +40,13 @@ std::vector<OpInfo> OurSpans::read_ops(Database& db) {
     if (const std::string_view stack = rows.blob(8); !stack.empty())
       info.stack = std::make_shared<const CodeStack>(decode_stack(stack));
   }
+  ops_ = std::ssize(ops);
   for (Known& span : spans_)
     if (span.op >= ops.size()) span.op = kNoOp;
   return ops;
 }
+
+uint32_t OurSpans::step(int64_t number) { return number > 0 && number < 0xffffffff ? static_cast<uint32_t>(number) : 0; }
 
 const OurSpans::Known& OurSpans::of(int64_t start, int64_t end, int64_t place) const {
   static const Known kUnknown;

@@ -77,6 +77,11 @@ int64_t gpu_number(std::string_view group) {
 
 std::string gpu_name(int64_t device) { return "GPU " + std::to_string(device); }
 
+std::string allocator_on(std::string_view allocator, int64_t device) {
+  return std::string(allocator) + (device > 0 ? " " + gpu_name(device) : "");
+}
+int64_t allocator_gpu(std::string_view name) { return name.find(" GPU ") == name.npos ? 0 : gpu_number(name); }
+
 CopyEnds copy_ends(std::string_view copy_kind) { return split(copy_kind, kArrow); }
 
 std::string copy_kind_text(CopyEnds ends) {

@@ -26,6 +26,11 @@ int64_t wait_type(std::string_view name);
 std::string gpu_name(int64_t device);
 int64_t gpu_number(std::string_view group);  // of "GPU 1" or "rank 3 · GPU 1"; 0 without a number
 
+// Name of an allocator that has a pool on each GPU: "PyTorch", "PyTorch GPU 1". allocator_gpu(): the GPU of such a name,
+// 0 if it names none.
+std::string allocator_on(std::string_view allocator, int64_t device);
+int64_t allocator_gpu(std::string_view name);
+
 // The thread that a host row belongs to: "thread 4322 calls", "CUDA API, python3 4322". Number 0: no particular thread.
 struct RowThread {
   std::string name;

@@ -149,6 +149,26 @@ TEST_F(ChromeKeys, MemoryEventsSayWhereAndHowMuch) {
   EXPECT_EQ(read.trace.counters()[0].points.size(), 2u);
 }
 
+// Each GPU has an allocator of its own with its own totals; the curves are of all of them.
+TEST_F(ChromeKeys, BlocksOfSeveralGpusAreKeptApart) {
+  const auto event = [](int time, int bytes, int gpu, int total) {
+    return R"({"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": )" +
+           std::to_string(time) + R"(, "args": {"Bytes": )" + std::to_string(bytes) + R"(, "Addr": 4096, "Device Type": 1, "Device Id": )" +
+           std::to_string(gpu) + R"(, "Total Allocated": )" + std::to_string(total) + "}},";
+  };
+  const RunData read = events(event(1, 512, 0, 512) + event(2, 100, 1, 100) + event(3, -512, 0, 0) + event(4, 50, 1, 150) +
+                              R"({"ph": "X", "cat": "cpu_op", "name": "a", "tid": 1, "ts": 1, "dur": 1})");
+  EXPECT_EQ(read.trace.memory_sources, (Lines{"PyTorch", "PyTorch GPU 1"}));
+  std::vector<int> sources;
+  for (const MemoryEvent& block : read.trace.memory()) sources.push_back(block.source);
+  EXPECT_EQ(sources, (std::vector<int>{0, 1, 0, 1}));
+  ASSERT_EQ(read.trace.counters().size(), 1u);
+  EXPECT_EQ(read.trace.counters()[0].name, "memory used");
+  std::vector<double> used;
+  for (const CounterPoint& point : read.trace.counters()[0].points) used.push_back(point.value);
+  EXPECT_EQ(used, (std::vector<double>{512, 612, 100, 150}));
+}
+
 // Which op a kernel belongs to, and through it which step, only its number says where its call is not in the trace.
 TEST_F(ChromeKeys, ExternalIdsJoinKernelsToTheirOps) {
   const auto op = [](const char* name, int id, int ts, int dur) {

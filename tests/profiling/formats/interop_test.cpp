@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -106,25 +107,93 @@ for e in trace["traceEvents"][-9:]:
   }
 }
 
+struct SampledRun {
+  RunData run;
+  std::string at = "/a < b > c (d:5)/";
+  std::shared_ptr<CodeStack> stack = std::make_shared<CodeStack>(
+      CodeStack{{{at + "train.py", 60, "main"}, {at + "train.py", 7, "hot"}, {"libtorch.so", 0, "at::mm (x)"}}, 3});
+  static constexpr std::array kRows = {"samples of MainThread", "samples of python3 4322", "samples of thread 17"};
+  SampledRun() {
+    run.summary.origin = "recorded";
+    for (size_t i = 0; i < 3 * kRows.size(); ++i) {
+      Span span;
+      span.start = static_cast<TimeNs>(i) * 1000, span.duration = 500 + i, span.kind = static_cast<uint8_t>(SpanKind::Other);
+      span.name = i % 3 == 1 ? run.trace.intern("makes a batch") : run.trace.intern(stack);
+      run.trace.append(run.trace.track(TrackKind::Other, kRows[i / 3], "CPU"), span);
+    }
+  }
+  void expect_same(const RunData& back) const {
+    EXPECT_TRUE(back.problems.empty());
+    const auto spans = sorted_spans(back.trace, SpanKind::Other);
+    ASSERT_EQ(spans.size(), 3 * kRows.size());
+    for (size_t i = 0; i < spans.size(); ++i) {
+      EXPECT_EQ(spans[i].duration, 500 + i);
+      EXPECT_EQ(back.trace.name(spans[i].name), i % 3 == 1 ? "makes a batch" : stack_text(*stack));
+      EXPECT_EQ(back.trace.stack(spans[i].name) != nullptr, i % 3 != 1);
+    }
+    EXPECT_EQ(sampled_frames(back.trace, spans[0].name), stack->frames);
+    EXPECT_EQ(spans[2].name, spans[0].name);
+    std::vector<std::string> rows;
+    for (const Track& track : back.trace.tracks())
+      if (is_sample_row(track)) rows.push_back(track.name);
+    std::ranges::sort(rows);
+    EXPECT_EQ(rows, std::vector<std::string>(kRows.begin(), kRows.end()));
+  }
+};
+
 TEST_F(Interop, StacksOfSamplesComeBackFromAChromeTrace) {
+  const SampledRun sampled;
+  export_run(sampled.run, path("samples.json"));
+  sampled.expect_same(import_run(path("samples.json")));
+}
+
+TEST_F(Interop, StacksOfSamplesComeBackFromNsysTables) {
+  const SampledRun sampled;
+  export_run(sampled.run, path("samples.sqlite"));
+  sampled.expect_same(import_run(path("samples.sqlite")));
+  EXPECT_EQ(python(R"py(
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+print(db.execute("""SELECT s.value, m.value, count(*) FROM COMPOSITE_EVENTS e JOIN SAMPLING_CALLCHAINS c USING (id)
+  JOIN StringIds s ON s.id = c.symbol JOIN StringIds m ON m.id = c.module WHERE stackDepth = 0 GROUP BY 1, 2 ORDER BY 1""").fetchall())
+)py",
+                   path("samples.sqlite")),
+            "[('at::mm (x)', 'libtorch.so', 6), ('makes a batch', '', 3)]\n");
+}
+
+TEST_F(Interop, BlocksComeBackWithTheirOpStepAndAllocator) {
   RunData few;
   few.summary.origin = "recorded";
-  const std::string at = "/a < b > c (d:5)/";
-  const auto stack = std::make_shared<CodeStack>(
-      CodeStack{{{at + "train.py", 60, "main"}, {at + "train.py", 7, "hot"}, {"libtorch.so", 0, "at::mm (x)"}}, 3});
-  for (int i = 0; i < 3; ++i) {
-    Span span;
-    span.start = i * 1000, span.duration = 500, span.kind = static_cast<uint8_t>(SpanKind::Other);
-    span.name = i == 1 ? few.trace.intern("makes a batch") : few.trace.intern(stack);
-    few.trace.append(few.trace.track(TrackKind::Other, "samples of MainThread", "CPU"), span);
+  few.trace.ops.push_back({"aten::mm", "", "net", "forward", Meaning::Matrix, 0, 0,
+                           stack_from_text("net.py:12 in Net.forward < train.py:60 in main")});
+  few.trace.ops.push_back({"aten::add", "", "net", "backward", Meaning::Pointwise, 0, 0});
+  few.trace.memory_sources = {"PyTorch", "PyTorch GPU 1", "cudaMalloc"};
+  for (int i = 0; i < 12; ++i)
+    few.trace.append_memory({i * 1000, 0x1000u + static_cast<uint64_t>(i / 2 * 512), 512, static_cast<uint32_t>(i / 4),
+                             static_cast<OpTag>(i % 3), i % 2 ? MemoryAction::Free : MemoryAction::Allocate,
+                             static_cast<uint8_t>(i % 3)});
+  const auto texts = [](const Trace& trace) {
+    std::vector<std::string> lines;
+    for (const MemoryEvent& e : trace.memory()) {
+      const OpInfo& op = trace.ops.at(e.op);
+      lines.push_back(formatted("{} {} {} {} step {} {}: {} {} {} {} {}", e.time, e.address, e.bytes, static_cast<int>(e.kind),
+                                e.step, trace.memory_sources.at(e.source), op.name, op.layer, op.phase,
+                                static_cast<int>(op.meaning), op.stack ? stack_text(*op.stack) : ""));
+    }
+    return lines;
+  };
+  for (const char* name : {"blocks.json", "blocks.sqlite"}) {
+    export_run(few, path(name));
+    EXPECT_EQ(texts(import_run(path(name)).trace), texts(few.trace)) << name;
+    EXPECT_EQ(texts(import_run(path(name)).trace).size(), 12u);
   }
-  export_run(few, path("samples.json"));
-  const RunData back = import_run(path("samples.json"));
-  const auto spans = sorted_spans(back.trace, SpanKind::Other);
-  ASSERT_EQ(spans.size(), 3u);
-  EXPECT_EQ(sampled_frames(back.trace, spans[0].name), stack->frames);
-  EXPECT_EQ(spans[2].name, spans[0].name);
-  EXPECT_EQ(back.trace.name(spans[1].name), "makes a batch");
+  EXPECT_EQ(python(R"py(
+import json, sys
+events = [e["args"] for e in json.load(open(sys.argv[1]))["traceEvents"] if e["name"] == "[memory]"]
+print([(a["Device Id"], a["Total Allocated"]) for a in events[:3]])
+)py",
+                   path("blocks.json")),
+            "[(0, 512), (1, -512), (0, 1024)]\n");
 }
 
 // The seconds spent training begin after the trace does, and stand still in a pause.

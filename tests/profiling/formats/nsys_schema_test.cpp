@@ -223,6 +223,27 @@ TEST_F(NsysSchema, PoolsAreCountedTogether) {
   EXPECT_EQ(drawn["pool used"], (Points{{2000, 64}, {2100, 96}, {2150, 96}, {2200, 32}, {2300, 0}}));
 }
 
+// Nsight Systems stores the moments of its samples, with rows for scheduled threads among them.
+TEST_F(NsysSchema, SamplesLastUntilTheNextOne) {
+  const RunData e = import_2024_and(sql(
+      "INSERT INTO StringIds VALUES (20, 'main'), (21, 'hot'), (22, '/usr/bin/program'), (23, '/usr/lib/libm.so.6');"
+      "INSERT INTO ThreadNames VALUES (10, 10, :tid);"
+      "CREATE TABLE COMPOSITE_EVENTS (id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL, cpu INTEGER, threadState INTEGER, "
+      "globalTid INTEGER, cpuCycles INTEGER NOT NULL);"
+      "INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000, 0, 1, :tid, 9), (2, 1100, 0, 1, :tid, 9), (3, 1200, 0, 1, :tid, 9), "
+      "(4, 9000, 0, 1, :tid, 9), (5, 9050, 0, 2, :tid, 0);"
+      "CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL, kernelMode INTEGER, "
+      "thumbCode INTEGER, unresolved INTEGER, specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER, stackDepth INTEGER NOT NULL);"
+      "INSERT INTO SAMPLING_CALLCHAINS SELECT id, 20, 22, 0, 0, 0, 0, 1, 1, 1 FROM COMPOSITE_EVENTS WHERE threadState = 1;"
+      "INSERT INTO SAMPLING_CALLCHAINS SELECT id, 21, 23, 0, 0, 0, 0, 1, 1, 0 FROM COMPOSITE_EVENTS WHERE threadState = 1;"));
+  EXPECT_TRUE(e.problems.empty()) << e.problems[0];
+  std::vector<std::string> lines;
+  for (const std::string& line : said(e.trace))
+    if (line.find("samples of") != line.npos) lines.push_back(line.substr(0, line.find(" step ")));
+  const std::string row = "CPU / samples of python3 4322: hot (/usr/lib/libm.so.6) < main (/usr/bin/program) ";
+  EXPECT_EQ(lines, (std::vector<std::string>{row + "1000+100", row + "1100+100", row + "1200+100", row + "9000+100"}));
+}
+
 // What Nsight Systems' own files say of themselves: when the session began, by whom it was written, of which card.
 TEST_F(NsysSchema, AnExportSaysWhenItBegan) {
   for (const char* created : {"2026-11-21T05:40:34Z", "yesterday", ""}) {

@@ -95,7 +95,7 @@ TEST(TorchTrace, HasTheFrameworksOpsAndItsMemory) {
   EXPECT_EQ(allocated + freed, 102u);
   EXPECT_EQ(allocated, 51u);
   const auto& counters = run.trace.counters();
-  const auto reserved = std::ranges::find(counters, "pool reserved", &CounterTrack::name);
+  const auto reserved = std::ranges::find(counters, "memory reserved", &CounterTrack::name);
   ASSERT_NE(reserved, counters.end());
   EXPECT_EQ(reserved->points.front().value, 71303168);
 }

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <limits>
 
 #include "app/core/lab/first_call.h"
@@ -12,6 +11,7 @@
 #include "engine/lab/lab.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/gpu.h"
+#include "tests/support/own_file.h"
 
 namespace ws::lab {
 namespace {
@@ -174,7 +174,7 @@ size_t spans_of(const prof::Trace& trace, prof::SpanKind kind, const Recorded& w
 }
 
 TEST_F(LabOnGpu, EveryPointHasTheTraceThatItCameFrom) {
-  const std::string path = (std::filesystem::temp_directory_path() / "warpscope_lab_gpu.wsrun").string();
+  const std::string path = test::own_file("every-point.wsrun");
   LabSpec spec;
   spec.operation = Operation::Sine;
   spec.sizes = {1 << 12, 1 << 20};
@@ -195,7 +195,6 @@ TEST_F(LabOnGpu, EveryPointHasTheTraceThatItCameFrom) {
     EXPECT_EQ(spans_of(trace, prof::SpanKind::Copy, p.recorded), 3 * copies) << info(p.way).name << " " << p.size;
   }
   EXPECT_EQ(app::read_lab(path)->points.size(), 6u);
-  std::filesystem::remove(path);
 }
 
 LabResult recorded(const LabSpec& spec, const std::string& path) {
@@ -221,7 +220,7 @@ size_t of_first_call(const prof::Trace& trace, const Recorded& within, prof::Spa
 }
 
 TEST_F(LabOnGpu, AFirstCallIsThatOfAFreshProcessAndHasItsTrace) {
-  const std::string path = (std::filesystem::temp_directory_path() / "warpscope_lab_cold.wsrun").string();
+  const std::string path = test::own_file("first-call.wsrun");
   for (const Operation operation : {Operation::MatMul, Operation::Sine}) {
     SCOPED_TRACE(std::string(to_string(operation)));
     LabSpec spec;
@@ -249,7 +248,6 @@ TEST_F(LabOnGpu, AFirstCallIsThatOfAFreshProcessAndHasItsTrace) {
     EXPECT_GT(of_first_call(trace, cold.recorded, prof::SpanKind::Api), 0u);
     EXPECT_EQ(of_first_call(trace, warm.recorded, prof::SpanKind::Kernel), 0u);
   }
-  std::filesystem::remove(path);
 }
 
 TEST_F(LabOnGpu, AGraphOfTheSingleOperationsSavesTheirLaunches) {
@@ -268,7 +266,7 @@ TEST_F(LabOnGpu, AGraphOfTheSingleOperationsSavesTheirLaunches) {
 
 // The same kernels as op by op, so the same traffic: only launches are saved.
 TEST_F(LabOnGpu, AGraphOfTheSingleOperationsRunsTheSameKernels) {
-  const std::string path = (std::filesystem::temp_directory_path() / "warpscope_lab_graph.wsrun").string();
+  const std::string path = test::own_file("graph.wsrun");
   LabSpec spec;
   spec.operation = Operation::Expression;
   spec.expression = "sin(sin(x))*2+y";
@@ -285,7 +283,6 @@ TEST_F(LabOnGpu, AGraphOfTheSingleOperationsRunsTheSameKernels) {
   EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, result.points[1].recorded), alone);
   const Recorded always{0, 0, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
   EXPECT_EQ(spans_of(trace, prof::SpanKind::Kernel, always), 2 * alone + 3) << "a point was measured under tracing";
-  std::filesystem::remove(path);
 }
 
 // Conditioning is the expression's, not the kernel's: none of these is called wrong, in any way of running.

@@ -4,7 +4,7 @@
 readonly tools=(g++ cmake ninja-build ccache pkg-config)
 readonly libraries=(libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libopenblas-dev)
 readonly window_libraries=(qt6-base-dev libqcustomplot-dev fonts-inter)
-readonly test_libraries=(libgtest-dev libgmock-dev libbenchmark-dev xvfb poppler-utils)
+readonly test_libraries=(libgtest-dev libgmock-dev libbenchmark-dev xvfb xauth poppler-utils)
 
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "$(basename "$(dirname "$0")")/${0##*/}: $*"; exit 1; }

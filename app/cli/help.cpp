@@ -64,10 +64,11 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-// CLI11 says "--by: foo not in {op,module,line}" and "--limit: Value 0 not in range 0.100000 to 100000.000000".
+// CLI11 says "--by: foo not in {op,module,line}" and "--limit: Value 0 not in range 0.100000 to 100000.000000", since version
+// 2.4 "in range [0.1 - 100000]".
 std::string plain_refusal(const std::string& text) {
   std::smatch found;
-  static const std::regex member("(.*?): (.*) not in \\{(.*)\\}"), range("(.*?): Value (.*) not in range (.*) to (.*)");
+  static const std::regex member("(.*?): (.*) not in \\{(.*)\\}"), range("(.*?): Value (.*) not in range \\[?(.*?)(?: to | - )([^\\]]*)\\]?");
   const auto number = [](const std::string& digits) { return formatted("{}", std::strtod(digits.c_str(), nullptr)); };
   if (std::regex_match(text, found, member))
     return found.str(1) + ": choose " + one_of(split(found.str(3), ',')) + ", not " + found.str(2);

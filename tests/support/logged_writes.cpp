@@ -76,6 +76,13 @@ int opened(int file, const char* path, int flags) {
   return file;
 }
 
+FILE* opened(FILE* (*open)(const char*, const char*), const char* path, const char* how) {
+  const std::lock_guard lock(mutex);
+  FILE* file = open(path, how);
+  if (file) opened(fileno(file), path, how[0] == 'w' ? O_TRUNC : 0);
+  return file;
+}
+
 void wrote(int file, uint64_t offset, const void* bytes, ssize_t count) {
   const int error = errno;
   if (count > 0 && is_watched(path_of(file)))
@@ -124,11 +131,12 @@ int open64(const char* path, int flags, ...) {
   return opened(real(path, flags, mode), path, flags);
 }
 FILE* fopen64(const char* path, const char* how) {
-  const std::lock_guard lock(mutex);
   REAL(fopen64);
-  FILE* file = real(path, how);
-  if (file) opened(fileno(file), path, how[0] == 'w' ? O_TRUNC : 0);
-  return file;
+  return opened(real, path, how);
+}
+FILE* fopen(const char* path, const char* how) {
+  REAL(fopen);
+  return opened(real, path, how);
 }
 ssize_t write(int file, const void* bytes, size_t count) {
   const std::lock_guard lock(mutex);

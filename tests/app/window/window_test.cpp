@@ -580,18 +580,21 @@ void WindowTest::unreadableFilesAreSaid() {
   QVERIFY(window->workspace()->library()->runs().empty());
 }
 
+// With the least size: since Qt 6.8 no window comes back larger than the screen, and there is none here of the usual size.
 void WindowTest::layoutComesBack() {
+  constexpr QSize kLeast(1100, 680);
   {
     MainWindow window(runs());
     window.show();
     window.workspace()->choices()->set("train.lr", "0.375");
-    window.resize(1700, 900);
+    QVERIFY(window.width() > kLeast.width());
+    window.resize(kLeast);
     QVERIFY(window.close());
   }
   MainWindow window(runs());
   window.windowLayout()->restore();
   QCOMPARE(window.workspace()->choices()->spec().train.lr, 0.375);
-  QCOMPARE(window.width(), 1700);
+  QCOMPARE(window.size(), kLeast);
 }
 
 // What can be had beside any level is ticked, the level stays; both are remembered.

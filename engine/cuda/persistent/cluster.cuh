@@ -38,6 +38,9 @@ constexpr int kW2Bytes = 16 * kW2Stride * 4, kOutputBytes = kW2Bytes + 64;  // W
 constexpr bool kJudges = choice::precision == kFp16;  // a step whose gradients are not all finite changes no weight
 constexpr bool kSlopes = choice::activation != kNone && choice::activation != kRelu;
 constexpr bool kBits = choice::activation == kRelu;
+// Messages and copies of rows go through one queue. In tf32 the helper therefore asks for rows at the end of a step, when
+// the partial sums are no longer under way: with one cluster before it sends W2, with several before it waits for them.
+constexpr bool kLateRows = choice::precision == kTf32;
 
 constexpr int kPartialBytes = kBlocks * H * R * (choice::half_partials ? 2 : 4);
 constexpr int kSlopeBytes = kBits ? kBlocks * kMathWarps * R * 2 : kSlopes ? kBlocks * kMathWarps * R * 64 : 0;
@@ -1182,6 +1185,10 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
     copies_commit();
     if (step + 1 < a.steps) rows.find(step + 1);
   };
+  const auto load_late = [&](int s) {
+    stamps.begin(s, kPartRows);
+    load(s + 2);
+  };
   rows.find(0), load(0), load(1);
   copies_wait<1>();
   rows.hand_over(0), rows.hand_over_turned(0);
@@ -1192,8 +1199,8 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
     if (s > 0)
       alive &= wait(block.watch, block.barrier(kFree0 + ((s - 1) & 1)), ((s - 1) >> 1) & 1, kWaitBuffers, s);
     stamps.begin(s, kPartRows);
-    load(s + 2);
-    copies_wait<1>();
+    if constexpr (!kLateRows) load(s + 2);
+    copies_wait<kLateRows ? 0 : 1>();
     if (s + 1 < a.steps) rows.hand_over(s + 1), rows.hand_over_turned(s + 1);
     stamps.begin(s, kPartWait, kWaitGradients);
     alive &= wait(block.watch, block.barrier(kGradients), s & 1, kWaitGradients, s);
@@ -1201,11 +1208,16 @@ WS_DEVICE void run_helper(const Arguments& a, const Block& block, LossScaling& s
     alive &= wait(block.watch, block.barrier(kHidden), s & 1, kWaitHidden, s);
     stamps.begin(s, kPartBackward, 1);
     block.judge(s, lane, layer.sum_quarter());
+    if constexpr (kLateRows && kClusters > 1) load_late(s);
     const bool lost = warps_meet_any(2, 128, !alive);
     if (thread == 0 && alive) barrier_expect(block.barrier(kHidden), kHiddenBytes);
     stamps.begin(s, kPartUpdate, 1);
     const SmallLayer::Values before = layer.now;
     alive &= layer.move(s, step_factors(a, rate, scaling.inverse_of_scale(), a.first_step + s));
+    if constexpr (kLateRows && kClusters == 1) {
+      load_late(s);
+      stamps.begin(s, kPartUpdate, 1);
+    }
     layer.send(copy ^ 1u);
     if constexpr (kJudges) {
       // All blocks have the new weights before it is known that they may use them.

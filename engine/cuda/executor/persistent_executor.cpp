@@ -16,7 +16,7 @@ static_assert(sizeof(persistent::ScaleState) == sizeof(LossScale));
 
 prof::OpTag launch_tag() {
   static const prof::OpTag tag =
-      prof::register_ops({{"steps", "one kernel runs all ops of many steps", "", "update", prof::Meaning::Matrix}});
+      prof::register_ops({{"steps", "one kernel runs all ops of many steps", "", "all phases", prof::Meaning::Matrix}});
   return tag;
 }
 

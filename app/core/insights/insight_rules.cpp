@@ -111,7 +111,11 @@ Found pageable_copies(const RunFacts& f) {
                    Meaning::Copy});
 }
 
+// One kernel runs many steps. Its blocks wait for each other inside, and what it holds limits the batch.
+bool one_kernel_runs_steps(const RunFacts& f) { return f.kernels_per_step > 0 && f.kernels_per_step < 0.5; }
+
 Found tiny_batch(const RunFacts& f) {
+  if (one_kernel_runs_steps(f)) return {};
   if (!f.gpu || f.spec.train.batch == 0 || f.spec.train.batch >= 256 || f.spec.exec.launch == Launch::Eager) return {};
   if (f.kernel_us() > 0.6 * f.step_us || f.classes == 0) return {};
   const std::string bigger = std::to_string(f.spec.train.batch * 4);
@@ -142,8 +146,7 @@ Found memory_peak(const RunFacts& f) {
 }
 
 Found low_occupancy(const RunFacts& f) {
-  // A kernel that runs many steps has one block per multiprocessor by design.
-  if (f.kernels_per_step > 0 && f.kernels_per_step < 0.5) return {};
+  if (one_kernel_runs_steps(f)) return {};  // with one block a multiprocessor, by design
   for (size_t i = 0; i < f.kernels.size() && i < f.occupancy.size(); ++i) {
     const prof::KernelRow& row = f.kernels[i];
     if (row.meaning == Meaning::Communication) continue;  // its links limit it, and few blocks saturate them

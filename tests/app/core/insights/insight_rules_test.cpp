@@ -85,6 +85,8 @@ TEST(Insights, ATinyBatchIsToldWhatAtLeastIsGained) {
   const Insight tiny = named(insights(f), "tiny batch");
   EXPECT_THAT(tiny.why, testing::HasSubstr("A step of 256 rows takes 35.0 µs at the most, so at least 2.29 times"));
   EXPECT_EQ(tiny.change[0].second, "256");
+  f.kernels_per_step = 0.1;  // one kernel runs many steps: its waits are inside, and a larger batch may not fit
+  EXPECT_THAT(rules(f), testing::Not(testing::Contains("tiny batch")));
 }
 
 TEST(Insights, UnfusedChainsAreCountedFromThePlan) {

@@ -85,8 +85,19 @@ bool write_slot(const dl_phdr_info& library, ElfW(Addr) slot, const void* value)
   return true;
 }
 
+bool contains(const dl_phdr_info& library, const void* address) {
+  const auto at = reinterpret_cast<ElfW(Addr)>(address);
+  for (int i = 0; i < library.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = library.dlpi_phdr[i];
+    const ElfW(Addr) begin = library.dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_LOAD && at >= begin && at < begin + part.p_memsz) return true;
+  }
+  return false;
+}
+
 int redirect_in(dl_phdr_info* library, size_t, void* given) {
   auto& wanted = *static_cast<Wanted*>(given);
+  if (!wanted.calls.empty() && contains(*library, wanted.calls[0].instead)) return 0;
   const ElfW(Dyn)* dynamic = nullptr;
   for (int i = 0; i < library->dlpi_phnum; ++i)
     if (library->dlpi_phdr[i].p_type == PT_DYNAMIC)
@@ -110,31 +121,29 @@ int redirect_in(dl_phdr_info* library, size_t, void* given) {
 }
 
 struct Pointers {
-  const void *function, *instead;
-};
-
-bool contains(const dl_phdr_info& library, const void* address) {
-  const auto at = reinterpret_cast<ElfW(Addr)>(address);
-  for (int i = 0; i < library.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = library.dlpi_phdr[i];
-    const ElfW(Addr) begin = library.dlpi_addr + part.p_vaddr;
-    if (part.p_type == PT_LOAD && at >= begin && at < begin + part.p_memsz) return true;
+  std::span<const RedirectedPointer> all;
+  uintptr_t lowest = UINTPTR_MAX, highest = 0;  // most words in the data of a program lie outside
+  const void* instead_of(uintptr_t word) const {
+    if (word < lowest || word > highest) return nullptr;
+    for (const RedirectedPointer& pointer : all)
+      if (reinterpret_cast<uintptr_t>(pointer.function) == word) return pointer.instead;
+    return nullptr;
   }
-  return false;
-}
+};
 
 int redirect_pointers_in(dl_phdr_info* library, size_t, void* given) {
   constexpr size_t kMostBytes = size_t{64} << 20;  // a program may have huge arrays
-  const auto& [function, instead] = *static_cast<const Pointers*>(given);
-  if (contains(*library, function) || contains(*library, instead)) return 0;
+  const auto& pointers = *static_cast<const Pointers*>(given);
+  if (contains(*library, pointers.all[0].function) || contains(*library, pointers.all[0].instead)) return 0;
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = library->dlpi_phdr[i];
     if (part.p_type != PT_LOAD || !(part.p_flags & PF_R) || !(part.p_flags & PF_W)) continue;
     const ElfW(Addr) begin = (library->dlpi_addr + part.p_vaddr + 7) & ~ElfW(Addr){7};
     const ElfW(Addr) end = library->dlpi_addr + part.p_vaddr + std::min<size_t>(part.p_memsz, kMostBytes);
-    for (ElfW(Addr) at = begin; at + sizeof at <= end; at += sizeof at)
-      if (std::atomic_ref(*reinterpret_cast<uintptr_t*>(at)).load(std::memory_order_relaxed) == reinterpret_cast<uintptr_t>(function))
-        write_slot(*library, at, instead);
+    for (ElfW(Addr) at = begin; at + sizeof at <= end; at += sizeof at) {
+      const uintptr_t word = std::atomic_ref(*reinterpret_cast<uintptr_t*>(at)).load(std::memory_order_relaxed);
+      if (const void* const instead = pointers.instead_of(word)) write_slot(*library, at, instead);
+    }
   }
   return 0;
 }
@@ -167,9 +176,14 @@ int redirect_calls(std::span<const Redirect> calls, std::string_view needed) {
   return wanted.found;
 }
 
-void redirect_pointers(const void* function, const void* instead) {
-  Pointers pointers{function, instead};
-  dl_iterate_phdr(redirect_pointers_in, &pointers);
+void redirect_pointers(std::span<const RedirectedPointer> pointers) {
+  if (pointers.empty()) return;
+  Pointers wanted{pointers};
+  for (const RedirectedPointer& pointer : pointers) {
+    wanted.lowest = std::min(wanted.lowest, reinterpret_cast<uintptr_t>(pointer.function));
+    wanted.highest = std::max(wanted.highest, reinterpret_cast<uintptr_t>(pointer.function));
+  }
+  dl_iterate_phdr(redirect_pointers_in, &wanted);
 }
 
 int redirect_calls(const char* symbol, const void* instead) {

@@ -1,8 +1,11 @@
 #include "profiling/recording/nccl_hooks.h"
 
+#include <dlfcn.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <mutex>
 #include <tuple>
 #include <type_traits>
@@ -238,6 +241,24 @@ const std::array<Redirected, kFunctions>& functions() {
   return all;
 }
 
+void* (*const g_find)(void* library, const char* name) = dlsym;
+
+const void* wrapper_of(const char* name, void* found) {
+  for (size_t i = 0; found && i < kFunctions; ++i) {
+    if (std::strcmp(name, functions()[i].name) != 0 || found != loaded_function("libnccl.so", name)) continue;
+    g_real[i].store(found, std::memory_order_release);
+    return functions()[i].wrapper;
+  }
+  return found;
+}
+
+// Instead of dlsym() in each library that calls it, not for the whole process. A look-up by RTLD_NEXT or RTLD_DEFAULT depends
+// on who calls: it is passed on by a jump, so that the loader sees the program's own call. So are all names but NCCL's.
+[[gnu::noinline]] void* find_for_program(void* library, const char* name) {
+  if (library == RTLD_NEXT || library == RTLD_DEFAULT || !name || std::strncmp(name, "nccl", 4) != 0) return g_find(library, name);
+  return const_cast<void*>(wrapper_of(name, g_find(library, name)));
+}
+
 // Returns true if there were libraries to look into.
 bool hook_nccl() {
   static std::mutex hooking;
@@ -245,18 +266,25 @@ bool hook_nccl() {
   const std::lock_guard one(hooking);
   const uint64_t loaded = libraries_loaded_so_far();
   if (std::exchange(seen, loaded) == loaded) return false;
+  redirect_calls("dlsym", reinterpret_cast<const void*>(find_for_program));
   std::array<Redirect, kFunctions> calls;
+  std::array<RedirectedPointer, kFunctions> pointers;
   size_t count = 0;
   for (size_t i = 0; i < kFunctions; ++i) {
     void* const function = loaded_function("libnccl.so", functions()[i].name);
     if (!function) continue;  // an older NCCL
     g_real[i].store(function, std::memory_order_release);
+    pointers[count] = {function, functions()[i].wrapper};
     calls[count++] = {functions()[i].name, functions()[i].wrapper};
   }
-  return redirect_calls({calls.data(), count}, "libnccl.so") > 0;
+  redirect_calls({calls.data(), count}, "libnccl.so");
+  redirect_pointers({pointers.data(), count});  // of a program that has looked them up itself
+  return count > 0;
 }
 
 }  // namespace
+
+void hear_nccl() { hook_nccl(); }
 
 GpuSource nccl_source() {
   return {[]() -> GpuTracer* { return &timer(); }, nullptr};

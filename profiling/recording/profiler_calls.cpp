@@ -48,8 +48,8 @@ void hear_profiler_calls() {
     g_profiler[i].store(reinterpret_cast<int (*)()>(real), std::memory_order_release);
     const auto* const wrapper = reinterpret_cast<const void*>(kWrappers[i]);
     redirect_calls(kProfilerCalls[i], wrapper);
-    redirect_pointers(real, wrapper);
-    if (const void* const asked = asked_for(kProfilerCalls[i]); asked && asked != real) redirect_pointers(asked, wrapper);
+    const void* const asked = asked_for(kProfilerCalls[i]);
+    redirect_pointers(std::array{RedirectedPointer{real, wrapper}, RedirectedPointer{asked ? asked : real, wrapper}});
   }
 }
 

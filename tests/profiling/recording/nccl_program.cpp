@@ -1,13 +1,15 @@
 // A rank of a made-up training, on stand-ins for CUDA and NCCL, that starts its recording as the driver would.
-// usage: nccl_program BEGIN [again|captures]. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce
+// usage: nccl_program BEGIN [again|captures|opens]. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce
 // in a group and broadcast alone. Rank 1 comes 3 ms late in every tenth step. again: only some calls of two communicators, of
 // which the second one has the address of the first. captures: only 10 of every 20 steps are in a capture range, on rank 1 five steps later.
+// opens: it looks NCCL's functions up itself, as programs do that are built without NCCL.
 #include <dlfcn.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "tests/profiling/recording/cuda_stand_in.h"
@@ -29,6 +31,33 @@ void step(int64_t begin, bool late, bool mine, void* communicator, void* stream)
   stand_in_busy_until(stream, end + kTransfer);
   stand_in_ends_at(end + 2 * kTransfer);
   ncclBroadcast(data, data, 16, 7, 0, communicator, stream);
+}
+
+struct Found {
+  decltype(&ncclAllReduce) all_reduce;
+  decltype(&ncclBroadcast) broadcast;
+};
+
+Found find(void* library) {
+  return {reinterpret_cast<decltype(&ncclAllReduce)>(dlsym(library, "ncclAllReduce")),
+          reinterpret_cast<decltype(&ncclBroadcast)>(dlsym(library, "ncclBroadcast"))};
+}
+
+Found g_found;  // before the recording begins
+
+// As ctypes does, which keeps each function in an object of its own. Also what a jump instead of a call keeps: who calls.
+int call_found(void* library, void* communicator, void* stream) {
+  const auto later = std::make_unique<Found>(find(library));
+  ncclCommInitRank(&communicator, 2, 0x9f1c, 0);
+  for (int i = 0; i < 3; ++i) {
+    later->all_reduce(nullptr, nullptr, 1 << 20, 7, 0, communicator, stream);
+    later->broadcast(nullptr, nullptr, 16, 7, 0, communicator, stream);
+    g_found.all_reduce(nullptr, nullptr, 1 << 18, 7, 0, communicator, stream);
+  }
+  const bool others = dlsym(library, "ncclCommDestroy") == reinterpret_cast<void*>(ncclCommDestroy) &&
+                      dlsym(library, "no such function") == nullptr &&
+                      dlsym(RTLD_NEXT, "ncclGroupStart") != nullptr && dlsym(RTLD_NEXT, "cuProfilerStart") != nullptr;
+  return others ? 0 : 5;
 }
 
 // As CUDA's runtime: it asks the driver for its functions before it starts it.
@@ -60,6 +89,8 @@ int call_again(void* communicator, void* stream) {
 
 int main(int count, char** arguments) {
   void* library = dlopen(std::getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
+  void* const nccl = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  g_found = find(nccl);
   auto* initialize = library ? reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")) : nullptr;
   if (!initialize || initialize() != 1) return 3;
   const int rank = std::atoi(std::getenv("RANK"));
@@ -67,6 +98,7 @@ int main(int count, char** arguments) {
   void *communicator = nullptr, *stream = stand_in_stream(), *captured = stand_in_stream();
   if (count > 2 && std::strcmp(arguments[2], "again") == 0) return call_again(communicator, stream);
   ncclCommInitRank(&communicator, 2, 0x9f1c, rank);
+  if (count > 2 && std::strcmp(arguments[2], "opens") == 0) return call_found(nccl, communicator, stream);
   if (count > 2) return train_in_ranges(begin, rank, communicator, stream);
   for (int64_t i = 0; i < kSteps; ++i) step(begin + i * kStep, i % 10 == 0, rank == 1, communicator, stream);
   const int timed = stand_in_recorded();

@@ -117,6 +117,25 @@ TEST(RecordCollectives, EachCallHasItsBytesAndItsCommunicator) {
   std::filesystem::remove(file);
 }
 
+TEST(RecordCollectives, AProgramThatLooksNcclUpItselfIsSeen) {
+  const std::string file = ::testing::TempDir() + "opens-" + std::to_string(getpid()) + ".wsrun";
+  const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
+  RecordedProgram program({"env", "RANK=0", NCCL_PROGRAM, "0", "opens"}, file, options);
+  std::optional<int> status;
+  while (!status) status = program.wait(1000);
+  ASSERT_EQ(*status, 0) << "5: another look-up of the program gave something else";
+  RunFileReader reader(file);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  std::map<uint64_t, int> calls;
+  for (const Track& track : trace.tracks())
+    if (track.name == "collectives")
+      each_span(track, -kAlways, kAlways, [&](const Span& span) { ++calls[trace.detail(span.detail).bytes]; });
+  EXPECT_EQ(calls, (decltype(calls){{4u << 20, 3}, {64, 3}, {4u << 18, 3}})) << "looked up later, and before the recording began";
+  EXPECT_EQ(reader.summary().said(kCollectivesUnseen), "");
+  std::filesystem::remove(file);
+}
+
 TEST(RecordCollectives, WhatNeedsCuptiIsRefused) {
   RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .counters = true};
   EXPECT_THROW(record_environment(options, "/tmp/none.wsrun"), Failure);

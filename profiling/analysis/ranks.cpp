@@ -225,6 +225,32 @@ class RankComparison {
     return known >= 0 ? known : marked;
   }
 
+  // A collective begins on the GPU some time after the host has launched it. If each step has as many of a kind, the first
+  // ones belong to the first step, although some begin when the host's next step has begun. Leaves -1 where that is not so.
+  void number_in_order(std::vector<int64_t>& numbers) const {
+    std::vector<std::vector<size_t>> kinds(found_.kinds.size());
+    for (size_t m = 0; m < matched_.size(); ++m)
+      if (taking_part(m) > 1) kinds[matched_.kinds[m]].push_back(m);
+    for (const std::vector<size_t>& all : kinds) {
+      const StepMarks* marks = nullptr;
+      if (!all.empty()) each_call(all[0], [&](size_t r, const CollectiveCall&) { marks = marks ? marks : marks_of(found_.ranks[r]); });
+      if (!marks || all.size() % marks->starts.size() != 0) continue;
+      const size_t each = all.size() / marks->starts.size();
+      bool in_order = true;
+      for (size_t i = 0; i < all.size() && in_order; ++i) in_order = may_be_of(all[i], i / each);
+      for (size_t i = 0; i < all.size() && in_order; ++i) numbers[all[i]] = marks->numbers[i / each];
+    }
+  }
+  // True if no rank calls it before its mark with this index, and none says of which step it is.
+  bool may_be_of(size_t match, size_t mark) const {
+    bool may = true;
+    each_call(match, [&](size_t r, const CollectiveCall& one) {
+      const StepMarks* marks = marks_of(found_.ranks[r]);
+      may = may && one.step == 0 && marks && mark < marks->starts.size() && one.begin >= marks->starts[mark];
+    });
+    return may;
+  }
+
   size_t taking_part(size_t match) const {
     size_t count = 0;
     each_call(match, [&](size_t, const CollectiveCall&) { ++count; });
@@ -235,8 +261,9 @@ class RankComparison {
   void find_steps() {
     const size_t ranks = found_.ranks.size();
     std::vector<int64_t> numbers(matched_.size(), -1);
+    number_in_order(numbers);
     for (size_t m = 0; m < matched_.size(); ++m)
-      if (taking_part(m) > 1) numbers[m] = step_of(m);
+      if (numbers[m] < 0 && taking_part(m) > 1) numbers[m] = step_of(m);
     if (std::ranges::all_of(numbers, [](int64_t number) { return number < 0; })) {
       if (matched_.size() == 0) return void(report_.notes.push_back("No collective of two ranks was recorded."));
       report_.notes.push_back("No steps were found: the times are those of the whole run.");

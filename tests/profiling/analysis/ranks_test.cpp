@@ -215,6 +215,35 @@ TEST(Ranks, StepsComeFromMarksFromSpansOrFromThePattern) {
   EXPECT_EQ(found.straggler.every, 10);
 }
 
+// Marks of a host that runs a little ahead of its GPU. `missing`: a step without its collective.
+Trace marked_by_the_host(int64_t missing) {
+  Trace trace;
+  const NameId step = trace.intern("step"), reduce = trace.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+  constexpr TimeNs kStep = 100'000;
+  for (int rank = 0; rank < 2; ++rank) {
+    const TrackId marks = trace.track(TrackKind::Steps, "steps", "CPU", 0, rank);
+    const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU " + std::to_string(rank), 0, rank);
+    for (int64_t i = 0; i < 100; ++i) {
+      Span mark;
+      mark.start = i * kStep, mark.duration = kStep, mark.kind = static_cast<uint64_t>(SpanKind::Step);
+      mark.name = step, mark.step = static_cast<uint32_t>(i + 1);
+      trace.append(marks, mark);
+      Span kernel;
+      kernel.start = i * kStep + (i % 7 == 3 ? 104'000 : 80'000) + rank, kernel.duration = 10'000;
+      kernel.kind = static_cast<uint64_t>(SpanKind::Kernel), kernel.meaning = static_cast<uint64_t>(Meaning::Communication);
+      kernel.name = reduce;
+      if (i != missing) trace.append(stream, kernel);
+    }
+  }
+  return trace;
+}
+
+TEST(Ranks, ACollectiveThatBeginsAfterTheHostsStepBelongsToIt) {
+  EXPECT_EQ(rank_report(marked_by_the_host(-1)).steps.size(), 100u);
+  const RankReport some = rank_report(marked_by_the_host(50));
+  EXPECT_LT(some.steps.size(), 99u) << "then only the time says to which step one belongs";
+}
+
 // Keeps only the first spans of a rank, as if it had died.
 Trace without_end(const Trace& from, int rank, TimeNs end) {
   Trace to;

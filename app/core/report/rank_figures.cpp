@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "app/core/report/rank_tables.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -306,8 +307,9 @@ class BandwidthChart {
     add_peak();
     for (const auto& c : report_.collectives)
       if (has_bandwidth_of(c)) taken_.push_back({x(static_cast<double>(c.bytes)) - 5, y(c.bus_gb_s) - 5, 10, 10});
+    const std::vector<std::string> names = short_collective_names(report_);
     for (size_t i = 0; i < report_.collectives.size(); ++i)
-      if (has_bandwidth_of(report_.collectives[i])) add_collective(report_.collectives[i], static_cast<int>(i) == chosen);
+      if (has_bandwidth_of(report_.collectives[i])) add_collective(report_.collectives[i], names[i], static_cast<int>(i) == chosen);
     return std::move(drawing_);
   }
 
@@ -354,10 +356,10 @@ class BandwidthChart {
     taken_.push_back({box.x, box.y, sample + kSample - box.x, box.height});
   }
 
-  void add_collective(const prof::CollectiveRow& row, bool chosen) {
+  void add_collective(const prof::CollectiveRow& row, const std::string& name, bool chosen) {
     const double at_x = x(static_cast<double>(row.bytes)), at_y = y(row.bus_gb_s), r = chosen ? 6.5 : 4.5;
     drawing_.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink_.point), hex_colour(chosen ? ink_.text : ink_.ground));
-    const std::string label = name_of_label(row.name) + ": " + significant(row.bus_gb_s) +
+    const std::string label = name_of_label(name) + ": " + significant(row.bus_gb_s) +
                               (row.peak_gb_s > 0 ? " of " + significant(row.peak_gb_s) : std::string());
     const auto place = place_beside(at_x, at_y, static_cast<double>(label.size()) * kLetter);
     if (!place) return;
@@ -396,7 +398,8 @@ std::string rank_headline(const RankReport& report) {
     return text;
   }
   if (report.collectives.empty() || report.steps.empty())
-    return "No collective was found that all ranks take part in, so lateness is not known.";
+    return report.notes.empty() ? "No collective was found that all ranks take part in, so lateness is not known."
+                                : "Lateness is not known.";  // the notes say why
   const std::string clocks = clocks_text(report);
   return "No rank is late by more than the usual spread" + (clocks.empty() ? clocks : " (" + clocks + ")") + ".";
 }

@@ -1,7 +1,9 @@
 #include "app/core/report/rank_tables.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string_view>
 
 namespace ws::app {
 namespace {
@@ -12,7 +14,36 @@ using Kind = FigureTable::Kind;
 // 0: not known.
 double share_of_peak(const prof::CollectiveRow& row) { return row.peak_gb_s > 0 ? row.bus_gb_s / row.peak_gb_s : 0; }
 
+// "AllReduce_Sum_f32_RING_LL", of older versions "AllReduce_RING_LL_Sum_float". Other names stay.
+std::string without_algorithm(const std::string& name) {
+  constexpr std::string_view kLeftOut[] = {"RING", "TREE", "PAT", "LL", "LL128", "SIMPLE", "Sum"};
+  constexpr std::string_view kFamilies[] = {"COLLNET", "NVLS"};  // of algorithms
+  std::string rest;
+  bool algorithm = false;
+  for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
+    end = std::min(name.find('_', begin), name.size());
+    const std::string_view part = std::string_view(name).substr(begin, end - begin);
+    const bool left_out = std::ranges::find(kLeftOut, part) != std::end(kLeftOut) ||
+                          std::ranges::any_of(kFamilies, [part](std::string_view one) { return part.starts_with(one); });
+    algorithm = algorithm || (left_out && part != "Sum");
+    if (!left_out) rest.append(rest.empty() ? "" : " ").append(part);
+  }
+  return algorithm && !rest.empty() ? rest : name;
+}
+
 }  // namespace
+
+std::vector<std::string> short_collective_names(const prof::RankReport& report) {
+  std::vector<std::string> names;
+  for (const prof::CollectiveRow& row : report.collectives) names.push_back(without_algorithm(row.name));
+  std::vector<bool> alike(names.size());
+  for (size_t i = 0; i < names.size(); ++i)
+    for (size_t j = 0; j < names.size(); ++j)
+      alike[i] = alike[i] || (i != j && names[i] == names[j] && report.collectives[i].bytes == report.collectives[j].bytes);
+  for (size_t i = 0; i < names.size(); ++i)
+    if (alike[i]) names[i] = report.collectives[i].name;
+  return names;
+}
 
 std::string collectives_note(const prof::RankReport& report) {
   return report.computation ? "wait: for the last rank · exposed: transfer not under computation" : "wait: for the last rank";
@@ -20,7 +51,10 @@ std::string collectives_note(const prof::RankReport& report) {
 
 FigureTable collectives_table(const prof::RankReport& report, bool wide) {
   FigureTable table;
-  table.columns = {{"name", "", Kind::Text, 0, "Calls with the same name and size."},
+  const std::vector<std::string> names = short_collective_names(report);
+  table.columns = {{"name", "", Kind::Text, 0,
+                    wide ? "Calls with the same name and size."
+                         : "Calls with the same name and size. The CSV file has the names of the kernels."},
                    {"bytes", "B", Kind::Bytes, 0, "Size of one call."},
                    {"count", "", Kind::Number, 0, "Calls of a step."},
                    {"wait", "us", Kind::Number, 1, "Time until the last rank arrives."},
@@ -34,9 +68,10 @@ FigureTable collectives_table(const prof::RankReport& report, bool wide) {
     table.columns.push_back({"% of peak", "%", Kind::Number, 0,
                              "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."});
   double bytes = 0, count = 0, wait = 0, transfer = 0, exposed = 0;
-  for (const prof::CollectiveRow& c : report.collectives) {
+  for (size_t i = 0; i < report.collectives.size(); ++i) {
+    const prof::CollectiveRow& c = report.collectives[i];
     const double size = c.bytes > 0 ? static_cast<double>(c.bytes) : kUnknown;
-    table.rows.push_back({c.name, size, c.count, c.wait, c.transfer});
+    table.rows.push_back({wide ? c.name : names[i], size, c.count, c.wait, c.transfer});
     if (report.computation) table.rows.back().insert(table.rows.back().end(), {c.exposed, c.wait + c.exposed});
     if (peaks) table.rows.back().emplace_back(share_of_peak(c) > 0 ? 100 * share_of_peak(c) : kUnknown);
     bytes += size * c.count, count += c.count, wait += c.wait, transfer += c.transfer, exposed += c.exposed;

@@ -5,7 +5,9 @@
 
 namespace ws::app {
 
-// `wide`: also the share of the peak that each collective reaches, where it is known.
+// Names of NCCL's kernels without algorithm and protocol: "AllReduce f32". Whole where two of one size would be alike.
+std::vector<std::string> short_collective_names(const prof::RankReport& report);
+// `wide`: with whole names, and with the share of the peak that each collective reaches, where it is known.
 FigureTable collectives_table(const prof::RankReport& report, bool wide);
 FigureTable ranks_table(const prof::RankReport& report);
 std::string collectives_note(const prof::RankReport& report);  // how to read the columns

@@ -63,10 +63,10 @@ void RanksPanel::build() {
   rows_->setChildrenCollapsible(false);
   buildTop();
   below_ = new QWidget(rows_);
-  auto* tables = new QSplitter(Qt::Horizontal, below_);
-  ranks_pane_ = new Pane(tr("By rank"), tables);
+  tables_ = new QSplitter(Qt::Horizontal, below_);
+  ranks_pane_ = new Pane(tr("By rank"), tables_);
   ranks_table_ = addTable(ranks_pane_, ranks_model_, ranks_sorter_, tr("Ranks"));
-  collectives_pane_ = new Pane(tr("Collectives"), tables);
+  collectives_pane_ = new Pane(tr("Collectives"), tables_);
   collectives_table_ = addTable(collectives_pane_, collectives_model_, collectives_sorter_, tr("Collectives"));
   auto* figures = new QSplitter(Qt::Horizontal, below_);
   arrivals_pane_ = new Pane(tr("Arrival by rank"), figures);
@@ -76,13 +76,13 @@ void RanksPanel::build() {
   bandwidth_ = new RankFigureView(tr("Bandwidth against message size"), {220, 120}, bandwidth_pane_);
   bandwidth_pane_->setBody(bandwidth_);
   for (Pane* pane : {ranks_pane_, collectives_pane_, arrivals_pane_, bandwidth_pane_}) pane->legend()->hide();
-  for (QSplitter* row : {tables, figures}) {
+  for (QSplitter* row : {tables_, figures}) {
     row->setChildrenCollapsible(false);
     row->setSizes({500, 500});
   }
   auto* parts = new QSplitter(Qt::Vertical, below_);
   parts->setChildrenCollapsible(false);
-  parts->addWidget(tables);
+  parts->addWidget(tables_);
   parts->addWidget(figures);
   parts->setSizes({220, 220});
   auto* inner = new QVBoxLayout(below_);
@@ -123,8 +123,8 @@ void RanksPanel::addExportMenu() {
   menu->addAction(tr("Arrival by rank…"), this, [this] { exportChart(arrivalsPicture()); });
   QAction* bandwidth = menu->addAction(tr("Bandwidth…"), this, [this] { exportChart(bandwidthPicture()); });
   menu->addSeparator();
-  menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_model_); });
-  menu->addAction(tr("Collectives as CSV…"), this, [this] { exportTable("collectives.csv", collectives_model_); });
+  menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_model_.figures()); });
+  menu->addAction(tr("Collectives as CSV…"), this, [this] { exportTable("collectives.csv", collectives_table(report(), true)); });
   connect(menu, &QMenu::aboutToShow, this, [this, bandwidth] { bandwidth->setVisible(has_bandwidth(map_->report())); });
   button->setMenu(menu);
   top_->addOption(button);
@@ -186,6 +186,8 @@ void RanksPanel::fitHeights() {
   for (QWidget* part = map_->parentWidget(); part != rows_; part = part->parentWidget()) part->layout()->activate();
   const int top = top_->sizeHint().height();
   rows_->setSizes({top, std::max(1, height() - top)});
+  const bool hosts = std::ranges::any_of(report().ranks, [](const prof::RankRow& row) { return !row.host.empty(); });
+  tables_->setSizes(hosts ? QList{500, 500} : QList{420, 580});  // names of collectives are long
   const auto row = std::ranges::find(report().ranks, report().straggler.rank, &prof::RankRow::rank);
   if (row == report().ranks.end()) return ranks_table_->clearSelection();
   const auto at = static_cast<int>(row - report().ranks.begin());
@@ -276,9 +278,9 @@ void RanksPanel::exportChart(ChartPicture chart) {
   }
 }
 
-void RanksPanel::exportTable(const QString& name, const FigureModel& model) {
+void RanksPanel::exportTable(const QString& name, const FigureTable& table) {
   try {
-    if (const QString done = ask_and_write(this, name, model.figures()); !done.isEmpty()) emit said(done, false);
+    if (const QString done = ask_and_write(this, name, table); !done.isEmpty()) emit said(done, false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }

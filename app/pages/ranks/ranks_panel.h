@@ -63,12 +63,12 @@ class RanksPanel : public QWidget {
   void wantStep(int index, bool show);
   QString caption() const;
   void exportChart(ChartPicture chart);
-  void exportTable(const QString& name, const FigureModel& model);
+  void exportTable(const QString& name, const FigureTable& table);
 
   QPointer<Run> run_;
   Pane *top_ = nullptr, *ranks_pane_ = nullptr, *collectives_pane_ = nullptr, *arrivals_pane_ = nullptr,
        *bandwidth_pane_ = nullptr;
-  QSplitter* rows_ = nullptr;
+  QSplitter *rows_ = nullptr, *tables_ = nullptr;
   Headlined* body_ = nullptr;
   LatenessView* map_ = nullptr;
   QWidget* below_ = nullptr;

@@ -1,5 +1,6 @@
 // The ranks page: it is there only for runs of several ranks, shows the numbers of the report, and moves the timeline.
 // With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
+#include <QLabel>
 #include <QHeaderView>
 #include <QSvgRenderer>
 #include <QTableView>
@@ -68,6 +69,15 @@ QByteArray file_text(const QString& path) {
   return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
+std::vector<prof::CollectiveRow> kernels_of_nccl() {
+  return {{"AllReduce_Sum_f32_RING_LL", 26'000'000, 1, 19, 164, 164, 160},
+          {"ReduceScatter_Sum_bf16_RING_LL128", 4'000'000, 1, 0, 90, 90, 22.4},
+          {"AllGather_RING_LL", 2'000'000, 1, 0, 60, 60, 16.7},
+          {"Broadcast_RING_SIMPLE", 128, 1, 0, 12, 12, 0.011},
+          {"AllReduce_TREE_LL_Max_u32", 4, 1, 0, 11, 11, 0.0004},
+          {"mean_of_LLM", 64, 1, 0, 9, 9, 0}};
+}
+
 }  // namespace
 
 class RanksTest : public QObject, FilledWindow {
@@ -83,6 +93,7 @@ class RanksTest : public QObject, FilledWindow {
   void oneLateCellOfAThousandRanksIsSeen();
   void aLargeMapIsDrawnInAFrame();
   void bandwidthIsThereIfItIsKnown();
+  void namesOfKernelsAreShort();
   void aRankWithoutAFileIsNamed();
   void picturesAndTablesAreWritten();
   void theReportHasASection();
@@ -106,6 +117,16 @@ void RanksTest::theFindingIsTheHeadline() {
   report.steps.clear(), report.lateness.clear(), report.collectives.clear();
   shown.panel.showReport(report);
   QVERIFY2(!shown.panel.ranks()->isVisibleTo(&shown.panel), "no table of zeros");
+  const auto reasons = [&] {
+    QString all;
+    for (const QLabel* label : shown.panel.findChildren<QLabel*>())
+      if (label->isVisibleTo(&shown.panel)) all += label->text() + '\n';
+    return all;
+  };
+  QVERIFY2(reasons().contains("No collective was found"), qPrintable(reasons()));
+  report.notes = {"No collective of two ranks was recorded."};
+  shown.panel.showReport(report);
+  QVERIFY2(reasons().contains("Lateness is not known. No collective of two ranks was recorded."), qPrintable(reasons()));
 }
 
 void RanksTest::tablesHaveTheNumbersOfTheReport() {
@@ -216,6 +237,21 @@ void RanksTest::aLargeMapIsDrawnInAFrame() {
   if (ws::test::kSanitized) return;
   QVERIFY2(repaint[7] <= kFrame, qPrintable(QString::number(repaint[7])));
   QVERIFY2(update[7] <= kFrame, qPrintable(QString::number(update[7])));
+}
+
+void RanksTest::namesOfKernelsAreShort() {
+  prof::RankReport report = test::made_report(2, 12, 2);
+  report.collectives = kernels_of_nccl();
+  using Names = std::vector<std::string>;
+  QVERIFY(short_collective_names(report) == (Names{"AllReduce f32", "ReduceScatter bf16", "AllGather", "Broadcast", "AllReduce Max u32", "mean_of_LLM"}));
+  QCOMPARE(std::get<std::string>(collectives_table(report, true).rows[0][0]), report.collectives[0].name);
+  ShownRanks shown(report);
+  QCOMPARE(at_name(*shown.panel.collectives(), 1, "name"), QString("ReduceScatter bf16"));
+  QStringList said;
+  for (const PaintedText& t : painted_texts(*shown.panel.bandwidth())) said << t.text;
+  QVERIFY2(said.contains("AllReduce f32: 160"), qPrintable(said.join('\n')));
+  report.collectives[4] = {"AllReduce_Sum_f32_TREE_LL", report.collectives[0].bytes, 1, 0, 20, 20, 100};
+  QVERIFY2(short_collective_names(report)[0] == report.collectives[0].name, "another one would have the same name");
 }
 
 void RanksTest::bandwidthIsThereIfItIsKnown() {
@@ -384,7 +420,7 @@ void RanksTest::nothingIsCutOff() {
   QTRY_VERIFY(panel->report().any());
   QStringList wrong;
   prof::RankReport two = test::made_report(2, 12, 2);
-  two.straggler = {}, two.collectives.resize(1), two.clock_error_us = 0.8;
+  two.straggler = {}, two.collectives = kernels_of_nccl(), two.clock_error_us = 0.8;
   two.notes = {"Rank 1 stopped before rank 0, so the last steps of rank 0 are left out."};
   for (prof::RankRow& row : two.ranks) row.host.clear();
   const std::pair<const char*, prof::RankReport> states[] = {

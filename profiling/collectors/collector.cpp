@@ -61,6 +61,7 @@ struct Collector::Impl {
   int64_t hooked_step = -1;
   int64_t quiet_since = 0;
   std::vector<std::pair<int64_t, int64_t>> pauses;
+  std::vector<int64_t> captures_ended;  // since the last marks were taken; guarded by switch_mutex
   int64_t last_clock = 0;
   std::vector<GpuTracer::MemoryReading> memory_readings;  // guarded by mutex
   StampSpans inner{context};
@@ -208,8 +209,8 @@ void Collector::Impl::capture(bool on) {
   on ? context.uncaptured.open(now) : context.uncaptured.shut(now);
   if (!on) ProgramRanges::instance().rest(true, now);
   configure(true);
-  if (on) ProgramRanges::instance().rest(false, now);
-  if (!on) return;
+  if (!on) return captures_ended.push_back(now);
+  ProgramRanges::instance().rest(false, now);
   {
     const std::lock_guard status_lock(mutex);
     ++status.captures;
@@ -278,6 +279,7 @@ void Collector::Impl::begin() {
   context.origin = options.origin_ns ? options.origin_ns : steady_ns();
   context.program_ranges = options.program_ranges;
   context.gpu_is_rank = options.gpu_is_rank;
+  context.captures = options.captures;
   host = std::make_unique<HostSpans>(context);
   if (options.program_ranges) ProgramRanges::instance().forget_steps();
   if (options.gpu_later)
@@ -505,10 +507,17 @@ void Collector::Impl::loop() {
 void Collector::Impl::take_marks(bool last) {
   Marks& marks = Marks::instance();
   const int64_t begun = steady_ns();
+  std::vector<int64_t> ended;
+  {
+    const std::lock_guard lock(switch_mutex);
+    ended.swap(captures_ended);
+  }
+  for (const int64_t time : ended) host->range_ended(time);
   context.expects_ops = marks.ops_seen() && !options.program_ranges;
   if (options.program_ranges) context.gpu_is_rank = ProgramRanges::instance().gpus_are_ranks();
   context.batch.losses().dropped_records +=
       marks.drain([this](const MarkedThread& from, const HostEvent& event) { host->take(from, event); });
+  host->end_blocks();
   host->pass_memory(last ? std::numeric_limits<int64_t>::max() : begun);
 }
 

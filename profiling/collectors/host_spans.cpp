@@ -172,8 +172,11 @@ void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
   }
   context_.batch.allocations(counted(event));
   if (info.on_device) {
-    memory_.push_back(
-        {event.end, {context_.from_steady(event.end), event.a, bytes, event.step, event.op, info.kind, 0}, info.name});
+    const char* const freed_by = event.what == static_cast<uint8_t>(AllocatorCall::AllocateAsync) ||
+                                         event.what == static_cast<uint8_t>(AllocatorCall::FreeAsync)
+                                     ? "cudaFreeAsync"
+                                     : "cudaFree";
+    keep({event.end, {context_.from_steady(event.end), event.a, bytes, event.step, event.op, info.kind, 0}, info.name}, freed_by);
   }
   if (context_.full) return;
   Span span = span_of(event, frees ? SpanKind::Free : SpanKind::Alloc, Meaning::Allocation);
@@ -218,9 +221,36 @@ void HostSpans::call(const MarkedThread& thread, const HostEvent& event) {
 void HostSpans::memory(const HostEvent& event) {
   const auto* owner = reinterpret_cast<const char*>(static_cast<uintptr_t>(event.end));
   const auto action = static_cast<MemoryAction>(event.what & 3);
-  memory_.push_back({event.start,
-                     {context_.from_steady(event.start), event.a, event.b, event.step, event.op, action, 0},
-                     owner ? owner : "program"});
+  if (!owner) owner = "program";
+  keep({event.start, {context_.from_steady(event.start), event.a, event.b, event.step, event.op, action, 0}, owner}, owner);
+}
+
+void HostSpans::keep(TimedMemory&& event, const char* freed_by) {
+  if (context_.captures) {
+    const std::pair<uint64_t, std::string_view> key{event.event.address, freed_by};
+    if (const auto at = blocks_.find(key); at != blocks_.end() && end_block(at->second, event.event.time)) blocks_.erase(at);
+    if (event.event.kind == MemoryAction::Allocate) blocks_.insert_or_assign(key, Block{event.event, freed_by});
+    if (event.event.kind == MemoryAction::Free) blocks_.erase(key);
+  }
+  memory_.push_back(std::move(event));
+}
+
+// True if a range ended between the begin of the block and `until`.
+bool HostSpans::end_block(const Block& block, TimeNs until) {
+  for (const TimeNs end : ended_) {
+    if (end < block.event.time || end > until) continue;
+    MemoryEvent freed = block.event;
+    freed.kind = MemoryAction::Free, freed.time = end;
+    memory_.push_back({end + context_.origin, freed, block.freed_by});
+    return true;
+  }
+  return false;
+}
+
+void HostSpans::end_blocks() {
+  if (ended_.empty()) return;
+  std::erase_if(blocks_, [this](const auto& entry) { return end_block(entry.second, kAlways); });
+  ended_.clear();
 }
 
 void HostSpans::pass_memory(int64_t until) {

@@ -30,6 +30,7 @@ struct TraceContext {
   bool expects_ops = false;             // the program marks ops, so a kernel without one is worth a warning
   bool gpu_is_rank = false;             // each GPU is a rank of the training, or of the recorded program
   bool program_ranges = false;          // ops are ranges of any program: meanings come from kernel names
+  bool captures = false;                // only capture ranges are recorded
   bool full = false;                    // no space for more spans until a batch is taken
   std::function<void()> before_buffer;  // collects what explains the records in the next buffer
   std::string (*call_name)(bool driver, uint32_t id) = nullptr;

@@ -130,11 +130,11 @@ void begin(bool by_driver) {
 }
 
 // At other levels CUPTI tells.
-void hear_without_cupti() {
+void hear_without_cupti(bool driver_starts) {
   const RecordOptions asked = options_of_environment();
   if (asked.level != TraceLevel::Collectives) return;
   hear_nccl();
-  if (asked.captures) hear_profiler_calls();
+  if (asked.captures) hear_profiler_calls(driver_starts);
 }
 
 }  // namespace
@@ -155,7 +155,7 @@ void begin_recording(bool by_driver) {
   else
     return;
   finish_when_it_exits();
-  if (recorder()) hear_without_cupti();
+  if (recorder()) hear_without_cupti(by_driver);
   if (by_driver && recorder() && options_of_environment().python == PythonLevel::Lines) {
     sample_native_program();
     ProgramRanges::instance().find_native_frames(with_native_frames);

@@ -11,6 +11,9 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <vector>
+
+#include "profiling/recording/safe_copy.h"
 
 namespace ws::prof {
 namespace {
@@ -133,6 +136,7 @@ struct Pointers {
 
 int redirect_pointers_in(dl_phdr_info* library, size_t, void* given) {
   constexpr size_t kMostBytes = size_t{64} << 20;  // a program may have huge arrays
+  constexpr size_t kPart = 64 << 10;               // read at once; a program may have made a page unreadable
   const auto& pointers = *static_cast<const Pointers*>(given);
   if (contains(*library, pointers.all[0].function) || contains(*library, pointers.all[0].instead)) return 0;
   for (int i = 0; i < library->dlpi_phnum; ++i) {
@@ -140,9 +144,12 @@ int redirect_pointers_in(dl_phdr_info* library, size_t, void* given) {
     if (part.p_type != PT_LOAD || !(part.p_flags & PF_R) || !(part.p_flags & PF_W)) continue;
     const ElfW(Addr) begin = (library->dlpi_addr + part.p_vaddr + 7) & ~ElfW(Addr){7};
     const ElfW(Addr) end = library->dlpi_addr + part.p_vaddr + std::min<size_t>(part.p_memsz, kMostBytes);
-    for (ElfW(Addr) at = begin; at + sizeof at <= end; at += sizeof at) {
-      const uintptr_t word = std::atomic_ref(*reinterpret_cast<uintptr_t*>(at)).load(std::memory_order_relaxed);
-      if (const void* const instead = pointers.instead_of(word)) write_slot(*library, at, instead);
+    std::vector<uintptr_t> words(kPart / sizeof(uintptr_t));
+    for (ElfW(Addr) at = begin; at + sizeof at <= end; at += kPart) {
+      const size_t count = std::min<size_t>(kPart, end - at) / sizeof(uintptr_t);
+      if (!read_safely(reinterpret_cast<const char*>(at), words.data(), count * sizeof(uintptr_t))) continue;
+      for (size_t word = 0; word < count; ++word)
+        if (const void* const instead = pointers.instead_of(words[word])) write_slot(*library, at + word * sizeof(uintptr_t), instead);
     }
   }
   return 0;

@@ -12,9 +12,11 @@
 #include <utility>
 
 #include "profiling/collectors/nccl_calls.h"
+#include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
 #include "profiling/recording/loaded_libraries.h"
 #include "profiling/recording/nccl_timer.h"
+#include "profiling/recording/profiler_calls.h"
 #include "profiling/recording/record_program.h"
 
 namespace ws::prof {
@@ -293,9 +295,11 @@ GpuSource nccl_source() {
 // A communicator is made before its first call. If a recording begins later, the first call is missed.
 void nccl_range_begins(std::string_view function, bool moves) {
   if (!timer().active() || !recorder()) return;
-  if (function.starts_with("ncclComm")) g_communicators.fetch_add(1, std::memory_order_acq_rel);
+  const bool makes_one = function.starts_with("ncclComm");
+  if (makes_one) g_communicators.fetch_add(1, std::memory_order_acq_rel);
+  if (makes_one && ProgramRanges::instance().rests()) hear_profiler_calls(false);  // libraries that were loaded since
   const bool unseen = moves && !NcclCalls::held();
-  if ((unseen || function.starts_with("ncclComm")) && hook_nccl()) return;
+  if ((unseen || makes_one) && hook_nccl()) return;
   note_captures();
   if (unseen)
     note_once(g_unseen, kCollectivesUnseen,

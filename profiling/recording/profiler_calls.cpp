@@ -40,7 +40,7 @@ const void* asked_for(const char* name) {
 
 }  // namespace
 
-void hear_profiler_calls() {
+void hear_profiler_calls(bool driver_starts) {
   constexpr std::array<int (*)(), 2> kWrappers{starts, stops};
   for (size_t i = 0; i < kProfilerCalls.size(); ++i) {
     void* const real = loaded_function("libcuda.so", kProfilerCalls[i]);
@@ -48,7 +48,7 @@ void hear_profiler_calls() {
     g_profiler[i].store(reinterpret_cast<int (*)()>(real), std::memory_order_release);
     const auto* const wrapper = reinterpret_cast<const void*>(kWrappers[i]);
     redirect_calls(kProfilerCalls[i], wrapper);
-    const void* const asked = asked_for(kProfilerCalls[i]);
+    const void* const asked = driver_starts ? nullptr : asked_for(kProfilerCalls[i]);
     redirect_pointers(std::array{RedirectedPointer{real, wrapper}, RedirectedPointer{asked ? asked : real, wrapper}});
   }
 }

@@ -485,6 +485,23 @@ TEST(CaptureRanges, ARangeOfAnotherThreadEndsWithTheCapture) {
   EXPECT_EQ(drawn(trace).count(0), 2u);
 }
 
+// What is freed between two ranges is not heard.
+TEST(CaptureRanges, BlocksEndWithTheirRange) {
+  const auto note = [](MemoryAction action, uint64_t address) { Marks::instance().memory({action, address, 64, kNoOp, "PyTorch"}); };
+  const Trace trace = gathered(
+      [&](Collector& collector) {
+        collector.capture(true);
+        note(MemoryAction::Allocate, 1), note(MemoryAction::Allocate, 2), note(MemoryAction::Free, 2);
+        nap(), collector.capture(false), nap();
+        collector.capture(true), note(MemoryAction::Allocate, 1), nap(), collector.capture(false);
+      },
+      {.level = TraceLevel::Full, .captures = true});
+  std::vector<std::pair<MemoryAction, uint64_t>> seen;
+  for (const MemoryEvent& event : trace.memory()) seen.emplace_back(event.kind, event.address);
+  using enum MemoryAction;
+  EXPECT_EQ(seen, (decltype(seen){{Allocate, 1}, {Allocate, 2}, {Free, 2}, {Free, 1}, {Allocate, 1}, {Free, 1}}));
+}
+
 TEST(CaptureRanges, WithoutTheOptionEverythingIsRecorded) {
   const Trace trace = gathered(
       [](Collector& collector) {

@@ -12,6 +12,7 @@
 
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/trace_stats.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/base/failure.h"
@@ -98,6 +99,34 @@ TEST_F(Recording, HoldsEveryKernelCallAndAllocation) {
   EXPECT_EQ(read_back.summary.status, "finished");
   EXPECT_TRUE(read_back.problems.empty());
 }
+
+struct CaptureRanges : Recording, ::testing::WithParamInterface<TraceLevel> {};
+
+TEST_P(CaptureRanges, HoldTheKernelsThatWereLaunchedInside) {
+  need_gpu();
+  if (IsSkipped()) return;
+  const RecordOptions options{.level = GetParam(), .library = INJECT_LIBRARY, .captures = true};
+  ASSERT_EQ(record_program({RECORDED_PROGRAM, "captured"}, file_, options), 0);
+  const Read read_back = read();
+  EXPECT_EQ(count(read_back.kernels, "fill_kernel"), 2 * 300);
+  EXPECT_EQ(count(read_back.kernels, "empty_kernel"), 2 * 300);
+  EXPECT_EQ(count(read_back.kernels, "other_kernel"), 2 * 101);
+  EXPECT_EQ(read_back.allocations, 2 * 100u);
+  EXPECT_EQ(read_back.frees, 2 * 100u);
+  EXPECT_NEAR(static_cast<double>(read_back.steps), 200, 4) << "by their pattern";
+  EXPECT_EQ(read_back.summary.said(kCaptureCountKey), "2");
+  EXPECT_TRUE(read_back.problems.empty());
+  RunFileReader reader(file_);
+  Trace trace = reader.trace();
+  reader.fill(trace);
+  size_t gaps = 0;
+  for (const Track& track : trace.tracks()) gaps += untraced(track) ? track.spans : 0;
+  EXPECT_EQ(gaps, 1u);
+  EXPECT_EQ(trace.losses.dropped_records + trace.losses.invalid_records, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, CaptureRanges, ::testing::Values(TraceLevel::Graph, TraceLevel::Kernels, TraceLevel::Full),
+                         [](const auto& level) { return std::string(to_string(level.param)); });
 
 // What the program itself named: nested as it nested them, and its steps.
 TEST_F(Recording, FindsTheRangesThatTheProgramNames) {

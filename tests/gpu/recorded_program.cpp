@@ -1,6 +1,7 @@
 // A CUDA program that knows nothing of Warpscope, to be recorded: trains nothing, in steps.
-//   recorded_program plain|fork|exit|none|nvtx|ahead|counted|second
+//   recorded_program plain|fork|exit|none|nvtx|ahead|counted|captured|second
 //   recorded_program long|graphs [MS]      for 1500 ms
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "tests/gpu/profiling_kernels.h"
 
@@ -31,6 +33,22 @@ void train(cudaStream_t stream) {
     t::launch_other(stream);
     cudaStreamSynchronize(stream);
     cudaFree(p);
+  }
+}
+
+// Two of five times, it asks a profiler to record. In each of these a thread of its own launches, too.
+void train_in_ranges(cudaStream_t stream) {
+  for (int time = 0; time < 5; ++time) {
+    if (time % 2 == 1) cudaProfilerStart();
+    train(stream);
+    std::thread([] {
+      cudaStream_t own = nullptr;
+      cudaStreamCreate(&own);
+      t::launch_other(own);
+      cudaStreamSynchronize(own);
+      cudaStreamDestroy(own);
+    }).join();
+    if (time % 2 == 1) cudaProfilerStop();
   }
 }
 
@@ -180,7 +198,10 @@ int main(int argc, char** argv) {
     return cudaGetLastError() == cudaSuccess && steps > 0 ? 0 : 7;
   }
   if (mode == "counted") return count_graph(stream) ? 0 : 6;
-  mode == "nvtx" ? train_with_ranges(stream) : mode == "ahead" ? train_ahead(stream) : train(stream);
+  if (mode == "captured")
+    train_in_ranges(stream);
+  else
+    mode == "nvtx" ? train_with_ranges(stream) : mode == "ahead" ? train_ahead(stream) : train(stream);
   if (mode == "exit") _exit(3);  // without any clean-up
   return 0;
 }

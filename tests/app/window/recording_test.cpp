@@ -289,6 +289,8 @@ void RecordingTest::theDialogAsksForAllOfIt() {
   QCheckBox *captures = boxes[0], *counters = boxes[1];
   QVERIFY(program && window && level && record);
   QVERIFY(!record->isEnabled());  // no program yet
+  dialog.adjustSize();
+  QVERIFY2(dialog.height() <= 720, qPrintable(QString::number(dialog.height())));  // of a screen with 768 points
   QLineEdit* folder = line("Folder");
   SegmentedRow* python = dialog.findChildren<SegmentedRow*>().at(1);
   QVERIFY(folder && python->accessibleName() == "Python level");

@@ -119,7 +119,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
     text += captures == "1" ? "; 1 capture range" : "; " + captures + " capture ranges";
   const auto add = [&text](const std::string& line) { text += line.empty() ? "" : "\n" + line; };
   add(run.said("message"));
-  if (run.extra.contains("cpu_only")) add(run.said("traced"));
+  if (run.extra.contains("cpu_only") && !run.extra.contains(prof::kNeverCaptured)) add(run.said("traced"));
   if (const std::string lost = run.said("dropped_records"); !lost.empty() && lost != "0") add(lost + " records were lost.");
   add(run.said("kernel_ranges"));
   for (const char* missing : prof::kNotRecorded) add(run.said(missing));

@@ -174,7 +174,9 @@ void ProgramWriter::end_file() {
   const CollectorStatus status = collector_.status();
   keep_status(status, summary_.extra);
   if (status.captures > 0) summary_.extra[kCaptureCountKey] = std::to_string(status.captures);
-  if (captures_ && status.captures == 0) summary_.extra[kNeverCaptured] = "Nothing was recorded: the program began no capture range. It calls cudaProfilerStart() or warpscope.capture() for that.";
+  if (captures_ && status.captures == 0)
+    summary_.extra[kNeverCaptured] = summary_.extra["traced"] =
+        "Nothing was recorded: the program began no capture range. It calls cudaProfilerStart() or warpscope.capture() for that.";
   if (status.clock_width_ns > 0) summary_.extra[kClockWidthKey] = std::to_string(status.clock_width_ns);
   summary_.status = trouble_.empty() ? "finished" : "stopped";
   if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;

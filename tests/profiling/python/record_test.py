@@ -194,6 +194,7 @@ class Captures(Recorded):
     def test_a_program_without_ranges_says_so(self):
         done = self.record([PYTHON, self.write("p.py", "import time, warpscope\nfor i in range(9): time.sleep(0.05), warpscope.step()")])
         self.assertIn("Nothing was recorded: the program began no capture range.", done.stderr)
+        self.assertIn("began no capture range", self.run_plain([CLI, "stats", "r.wsrun"]).stdout.replace("\n", " "))
         self.assertEqual([row for row, _, _, _ in self.events()], [])
         self.assertEqual(done.returncode, 0)
 

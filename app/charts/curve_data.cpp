@@ -1,5 +1,7 @@
 #include "app/charts/curve_data.h"
 
+#include <algorithm>
+
 #include "app/charts/driver_calls.h"
 
 namespace ws::app {
@@ -59,6 +61,36 @@ void CurveData::takeSteps() {
   for (; taken_test_ < run.evals.size(); ++taken_test_) {
     const EvalPoint& p = run.evals[taken_test_];
     test_.append(xOf(p.step, p.wall_s), measure_ == Gauge::Loss ? p.loss : p.accuracy * scale);
+  }
+  if (measure_ == Gauge::Loss) takeLosses();
+}
+
+const MinMaxSeries& CurveData::shown(const LossLine& line) const {
+  if (line.first) return line.test ? test_ : shown();
+  return smoothing_ > 0 && !line.test ? line.smooth : line.raw;
+}
+
+// A further loss tells when it was read, and the losses of the steps tell which step that was. The newest step may still
+// be on its way.
+void CurveData::takeLosses() {
+  const Run& run = *run_;
+  const std::vector<LossCurve> curves = run.lossCurves();
+  losses_.resize(curves.size(), LossLine{{}, false, false, {}, {}, Ema(smoothing_)});
+  for (size_t i = 0; i < curves.size(); ++i) {
+    LossLine& line = losses_[i];
+    const bool first = !curves[i].points;
+    if (line.name != curves[i].name || line.first != first || (!first && curves[i].points->points.size() < line.taken))
+      line = {curves[i].name, curves[i].test, first, {}, {}, Ema(smoothing_)};
+    if (first) continue;
+    const auto& points = curves[i].points->points;
+    for (; line.taken < points.size(); ++line.taken) {
+      const double wall = static_cast<double>(points[line.taken].time) * 1e-9, y = points[line.taken].value;
+      const auto after = std::ranges::upper_bound(run.steps, wall, {}, &StepPoint::wall_s);
+      if (after == run.steps.end() && run.live()) break;
+      const double step = after == run.steps.begin() ? run.stepAt(points[line.taken].time) : std::prev(after)->step;
+      line.raw.append(xOf(step, wall), y);
+      if (!line.test) line.smooth.append(xOf(step, wall), line.ema.add(y));
+    }
   }
 }
 

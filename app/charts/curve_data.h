@@ -10,6 +10,16 @@ namespace ws::app {
 enum class Gauge { Loss, Accuracy, AllocatorCalls, AllocatorTime, Throughput, Memory };
 enum class XAxis { Step, Epoch, Wall };
 
+// One of several losses of a program.
+struct LossLine {
+  QString name;
+  bool test = false;
+  bool first = false;  // its points are those of the CurveData
+  MinMaxSeries raw, smooth;
+  Ema ema;
+  size_t taken = 0;
+};
+
 class CurveData {
  public:
   CurveData(Run* run, Gauge measure, XAxis x, double smoothing);  // smoothing 0: off
@@ -20,12 +30,15 @@ class CurveData {
   const MinMaxSeries& smooth() const { return smooth_; }  // for Memory: the used part of the reserved bytes
   const MinMaxSeries& test() const { return test_; }
   const MinMaxSeries& shown() const;  // the curve that a chart shows for the run
+  const std::vector<LossLine>& losses() const { return losses_; }  // empty: one loss has no name
+  const MinMaxSeries& shown(const LossLine& line) const;
   double xOf(double step, double wall) const;
   double xOfStep(double step) const;
   double stepOf(double x) const;
 
  private:
   void takeSteps();
+  void takeLosses();
   void takeMeters();
   bool takeDriverCalls();  // false if this measure does not come from the driver's counts
 
@@ -35,6 +48,7 @@ class CurveData {
   double smoothing_;
   Ema ema_;
   MinMaxSeries raw_, smooth_, test_;
+  std::vector<LossLine> losses_;
   size_t taken_ = 0, taken_test_ = 0;
   int thinned_ = 0;
 };

@@ -58,6 +58,20 @@ void add_graph(QCustomPlot* plot, const MinMaxSeries& series, const QPen& pen, b
 
 constexpr double kHead = 26, kFoot = 20;
 
+// Further losses of a run have its colour. Their lines are broken, and their tests have other marks.
+QPen loss_pen(int slot, size_t line) {
+  QPen pen = run_pen(slot, 1.5);
+  const QList<qreal> dashes[] = {{5, 3}, {1.5, 2.5}, {8, 3, 1.5, 3}};
+  pen.setDashPattern(dashes[line % 3]);
+  pen.setCapStyle(Qt::FlatCap);
+  return pen;
+}
+QCPScatterStyle test_marks(int slot, size_t line, double size) {
+  constexpr QCPScatterStyle::ScatterShape kShapes[] = {QCPScatterStyle::ssCircle, QCPScatterStyle::ssSquare, QCPScatterStyle::ssTriangle,
+                                                       QCPScatterStyle::ssDiamond};
+  return {kShapes[line % 4], QPen(theme().run[std::max(0, slot) % 8], 1.2), theme().base, size};
+}
+
 QString x_name(XAxis axis) {
   return axis == XAxis::Step    ? QObject::tr("step")
          : axis == XAxis::Epoch ? QObject::tr("epoch")
@@ -325,12 +339,23 @@ void CurvePane::drawCurves() {
     if (above) pen.setDashPattern({5, 5}), pen.setCapStyle(Qt::FlatCap);
     add_graph(plot_, curve.shown(), pen, steps);
     if (measure_ == Gauge::Memory) add_graph(plot_, curve.smooth(), QPen(pen.color(), 1.3, Qt::DotLine), steps);
-    if (measure_ != Gauge::Loss || curve.test().size() > 200) continue;
-    add_graph(plot_, curve.test(), Qt::NoPen, false);
-    plot_->graph()->setScatterStyle(QCPScatterStyle(
-        QCPScatterStyle::ssCircle, QPen(theme().run[std::max(0, slot) % 8], 1.2), theme().base, above ? 3.5 : 6));
-    plot_->graph()->setLineStyle(QCPGraph::lsNone);
+    if (measure_ == Gauge::Loss) drawTests(curve.test(), test_marks(slot, 0, above ? 3.5 : 6));
+    size_t lines = 0, tests = 0;
+    for (const LossLine& line : curve.losses()) {
+      if (line.first) continue;
+      if (line.test)
+        drawTests(line.raw, test_marks(slot, ++tests, 6));
+      else
+        add_graph(plot_, curve.shown(line), loss_pen(slot, lines++), false);
+    }
   }
+}
+
+void CurvePane::drawTests(const MinMaxSeries& tests, const QCPScatterStyle& marks) {
+  if (tests.size() > 200) return;
+  add_graph(plot_, tests, Qt::NoPen, false);
+  plot_->graph()->setScatterStyle(marks);
+  plot_->graph()->setLineStyle(QCPGraph::lsNone);
 }
 
 void CurvePane::scaleAxes() {
@@ -350,15 +375,18 @@ void CurvePane::scaleAxes() {
   const QCPRange x = plot_->xAxis->range();
   double low = 0, high = 0;
   bool found = false;
-  for (const CurveData& curve : curves_)
-    for (const MinMaxSeries* series : {&curve.shown(), measure_ == Gauge::Loss ? &curve.test()
-                                                       : curve.test().empty()  ? &curve.smooth()
-                                                                               : nullptr}) {
-      double a = 0, b = 0;
-      if (!series || !series->range(x.lower, x.upper, a, b, log_y_)) continue;
-      low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
-      found = true;
-    }
+  const auto include = [&](const MinMaxSeries& series) {
+    double a = 0, b = 0;
+    if (!series.range(x.lower, x.upper, a, b, log_y_)) return;
+    low = found ? std::min(low, a) : a, high = found ? std::max(high, b) : b;
+    found = true;
+  };
+  for (const CurveData& curve : curves_) {
+    include(curve.shown());
+    if (measure_ == Gauge::Loss) include(curve.test());
+    else if (curve.test().empty()) include(curve.smooth());
+    for (const LossLine& line : curve.losses()) include(curve.shown(line));
+  }
   // The faint curve of the training rows may go outside the range of the test curve. Its steep start does not count.
   for (const CurveData& curve : curves_)
     if (double a = 0, b = 0; measure_ == Gauge::Accuracy && found &&
@@ -430,6 +458,13 @@ void CurvePane::refreshOverlay() {
     if (!series.empty())
       if (const Point* p = at ? series.nearest(*at) : &series.at(series.size() - 1))
         dots.push_back({p->x, p->y, colour});
+    for (const bool test : {false, true}) {
+      const auto drawn = [&](const LossLine& line) { return line.test == test && curve.shown(line).size() > (test ? 0u : 1u); };
+      if (std::ranges::count_if(curve.losses(), drawn) < 2) continue;
+      for (const LossLine& line : curve.losses())
+        if (const MinMaxSeries& points = curve.shown(line); drawn(line))
+          if (const Point* p = at ? points.nearest(*at) : &points.at(points.size() - 1)) notes.push_back({p->x, p->y, line.name, colour});
+    }
     if (const EvalPoint* best = measure_ == Gauge::Accuracy && run.evals.size() > 1 ? run.bestEval() : nullptr) {
       const double x = curve.xOf(best->step, best->wall_s);
       dots.push_back({x, best->accuracy * 100, colour, true});
@@ -500,9 +535,13 @@ QByteArray CurvePane::csv() const {
     if (!curve.run()) continue;
     const QByteArray name = QByteArray::fromStdString(csv_cell(curve.run()->title.toStdString())) + ',';
     const MinMaxSeries& series = curve.raw().empty() ? curve.shown() : curve.raw();
-    for (size_t i = 0; i < series.size(); ++i)
-      out +=
-          name + QByteArray::number(series.at(i).x, 'g', 9) + ',' + QByteArray::number(series.at(i).y, 'g', 9) + '\n';
+    const auto add = [&out](const QByteArray& of, const MinMaxSeries& points) {
+      for (size_t i = 0; i < points.size(); ++i)
+        out += of + QByteArray::number(points.at(i).x, 'g', 9) + ',' + QByteArray::number(points.at(i).y, 'g', 9) + '\n';
+    };
+    add(name, series);
+    for (const LossLine& line : curve.losses())
+      if (!line.first) add(QByteArray::fromStdString(csv_cell((curve.run()->title + " · " + line.name).toStdString())) + ',', line.raw);
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include "app/charts/curve_data.h"
 #include "app/widgets/pane.h"
 
+class QCPScatterStyle;
 class QMenu;
 
 namespace ws::app {
@@ -45,6 +46,7 @@ class CurvePane : public Pane {
   void fillMenu(QMenu* menu);
   void rebuild();
   void drawCurves();
+  void drawTests(const MinMaxSeries& tests, const QCPScatterStyle& marks);
   void scaleAxes();
   void refreshLegend();
   void refreshOverlay();

@@ -360,7 +360,7 @@ std::vector<Lane> counter_lanes(const std::vector<LaneSource>& sources, const La
     const auto& counters = sources[run].trace->counters();
     const size_t before = memory.counters.size();
     for (size_t i = 0; i < counters.size(); ++i) {
-      if (counters[i].points.empty()) continue;
+      if (counters[i].points.empty() || prof::is_loss_curve(counters[i])) continue;
       const CounterRef ref{static_cast<int>(run), i};
       if (is_memory(counters[i])) {
         (is_part(sources[run], counters[i]) ? pool : memory).counters.push_back(ref);

@@ -11,6 +11,7 @@
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/trace/lod.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::app {
 namespace {
@@ -94,6 +95,17 @@ bool Run::machineBusy() const { return stepsOf() == prof::StepsOf::Training && p
 bool Run::hasLoss() const {
   const auto finite = [](const auto& point) { return std::isfinite(point.loss); };
   return hasChoices() || std::isfinite(trainLoss()) || std::ranges::any_of(steps, finite) || std::ranges::any_of(evals, finite);
+}
+
+std::vector<LossCurve> Run::lossCurves() const {
+  std::vector<LossCurve> curves;
+  for (const prof::CounterTrack& counter : trace.counters()) {
+    if (!is_loss_curve(counter)) continue;
+    const bool first = counter.unit == prof::kNamesLoss || counter.unit == prof::kNamesTestLoss;
+    const bool test = counter.unit == prof::kTestLossCurve || counter.unit == prof::kNamesTestLoss;
+    curves.push_back({QString::fromStdString(counter.name), test, first ? nullptr : &counter});
+  }
+  return curves;
 }
 
 double Run::testLoss() const {

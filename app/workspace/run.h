@@ -47,6 +47,13 @@ struct TimeMark {
   bool operator==(const TimeMark&) const = default;
 };
 
+// A loss of a program that has several.
+struct LossCurve {
+  QString name;
+  bool test = false;
+  const prof::CounterTrack* points = nullptr;  // nullptr: it is the loss in `steps`, or in `evals`
+};
+
 struct LogLine {
   QString text;
   bool problem = false;  // the user must know it now
@@ -114,6 +121,7 @@ class Run : public QObject {
   prof::StepsOf stepsOf() const;
   bool machineBusy() const;  // something else used the machine while it was measured
   bool hasLoss() const;      // false: another program that logged none
+  std::vector<LossCurve> lossCurves() const;  // of a program with several losses; empty if there is one of a kind
   double testLoss() const, testAccuracy() const;  // from the last test
   double peakBytes() const;
   double driverCalls() const;  // calls to the driver's allocator, per step

@@ -312,6 +312,7 @@ bool names_a_step(std::string_view range) {
   std::string_view head(lower);
   const size_t digits = head.find_first_of("0123456789");
   if (digits != std::string_view::npos) head = head.substr(0, digits);
+  if (digits == std::string_view::npos && head.ends_with(".step")) return false;  // an optimizer's: "SGD.step"
   while (!head.empty() && !std::isalpha(static_cast<unsigned char>(head.back()))) head.remove_suffix(1);
   return head.ends_with("step") || head.ends_with("iter") || head.ends_with("iteration");
 }

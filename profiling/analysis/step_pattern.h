@@ -55,7 +55,8 @@ std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span
 // The same without launch calls. Works only if each range launched the same kernels and nothing was launched after the
 // last one.
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels);
-// True if a range by this name is a step: "step 12", "Iteration#3", "ProfilerStep#7".
+// True if a range by this name is a step: "step 12", "Iteration#3", "ProfilerStep#7". False for "SGD.step", which
+// is a part of a step.
 bool names_a_step(std::string_view range);
 
 }  // namespace ws::prof

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
 #include "profiling/base/clock.h"
 #include "profiling/trace/batch_codec.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -29,16 +31,30 @@ bool names_a_test(std::string_view lower) {
   return false;
 }
 
+// True if a word ends with "loss" or "losses": "train_loss", "loss_d", "losses/box". False for "loss_scale".
+bool names_a_loss(std::string_view lower) {
+  constexpr std::string_view kNone[] = {"scale", "scaler", "scaling", "weight", "weights", "coef", "factor", "ratio"};
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  bool found = false;
+  for (size_t at = 0; at < lower.size(); ++at) {
+    size_t end = at;
+    while (end < lower.size() && is_letter(lower[end])) ++end;
+    const std::string_view word = lower.substr(at, end - at);
+    if (std::ranges::find(kNone, word) != std::end(kNone)) return false;
+    found |= word.ends_with("loss") || word.ends_with("losses");
+    at = end;
+  }
+  return found;
+}
+
 }  // namespace
 
 ScalarRole scalar_role(std::string_view name) {
-  std::string lower(name);
+  std::string lower(name.substr(0, name.find('(')));  // a place may stand in parentheses
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const bool test = names_a_test(lower);
-  // "loss_scale" is not a loss.
-  const bool loss = lower.ends_with("loss") || lower.ends_with("loss_step") || lower.ends_with("loss_epoch");
   const bool accuracy = lower.ends_with("acc") || lower.ends_with("accuracy");
-  if (loss) return test ? ScalarRole::TestLoss : ScalarRole::Loss;
+  if (names_a_loss(lower)) return test ? ScalarRole::TestLoss : ScalarRole::Loss;
   if (accuracy) return test ? ScalarRole::TestAccuracy : ScalarRole::Accuracy;
   return ScalarRole::Other;
 }
@@ -105,15 +121,24 @@ Row& row_of(int64_t step, const Row& fresh, std::vector<Row>& open, std::vector<
 
 }  // namespace
 
-// A program may log the loss of a step, and at the end the mean of all: "train/loss" and "train/train_loss".
-bool NotesReader::is_first_of(ScalarRole role, const std::string& name) {
-  return names_.try_emplace(role, name).first->second == name;
+// A program may have several losses, or log the loss of a step and at the end the mean of all: "train/loss" and
+// "train/train_loss". Then it must be known which one the metrics are.
+bool NotesReader::is_first_of(ScalarRole role, const HostNotes::Scalar& scalar, TimeNs time) {
+  Role& known = roles_[role];
+  if (known.first.empty()) known.first = scalar.name;
+  if (known.first == scalar.name) return true;
+  const bool loss = role == ScalarRole::Loss || role == ScalarRole::TestLoss;
+  if (loss && !std::exchange(known.named, true))
+    builder_.counter(known.first, role == ScalarRole::Loss ? kNamesLoss : kNamesTestLoss, {time, scalar.value});
+  return false;
 }
 
 void NotesReader::read(const HostNotes::Scalar& scalar, double wall_s, Rows& rows, RunSummary& summary) {
   const ScalarRole role = scalar_role(scalar.name);
-  if (role == ScalarRole::Other || !is_first_of(role, scalar.name)) {
-    builder_.counter(scalar.name, "", {static_cast<TimeNs>(wall_s * 1e9), scalar.value});
+  const auto time = static_cast<TimeNs>(wall_s * 1e9);
+  if (role == ScalarRole::Other || !is_first_of(role, scalar, time)) {
+    const auto unit = role == ScalarRole::Loss ? kLossCurve : role == ScalarRole::TestLoss ? kTestLossCurve : std::string_view();
+    builder_.counter(scalar.name, unit, {time, scalar.value});
     return;
   }
   if (role == ScalarRole::Loss || role == ScalarRole::Accuracy) {

@@ -62,7 +62,7 @@ class HostNotes {
 };
 
 // Converts notes to the content of a run file. Scalars of one step form one row of metrics. Scalars that are neither a
-// loss nor an accuracy become counters, and so do a second loss and a second accuracy.
+// loss nor an accuracy become counters. So do a second accuracy and further losses, which the loss chart shows.
 class NotesReader {
  public:
   struct Rows {
@@ -76,9 +76,13 @@ class NotesReader {
  private:
   void read(const HostNotes::Scalar& scalar, double wall_s, Rows& rows, RunSummary& summary);
 
-  bool is_first_of(ScalarRole role, const std::string& name);
+  struct Role {
+    std::string first;   // scalars of this role with other names are counters
+    bool named = false;  // a counter tells the first one's name
+  };
+  bool is_first_of(ScalarRole role, const HostNotes::Scalar& scalar, TimeNs time);
 
-  std::map<ScalarRole, std::string> names_;  // the first name of each role; scalars with other names are counters
+  std::map<ScalarRole, Role> roles_;
   std::vector<BatchBuilder::Name*> sample_names_;  // by number
   std::vector<Metric> open_metric_;  // zero or one
   std::vector<Evaluation> open_evaluation_;

@@ -11,6 +11,13 @@ namespace ws::prof {
 int64_t number_in(std::string_view text, int64_t otherwise);  // the first number in "stream 7 copies" or "GPU 0"
 std::string stream_name(int64_t stream);
 inline constexpr std::string_view kProgramSteps = "steps of the program";  // a row
+// Units of counters that are curves of the loss chart, beside the losses in the metrics and in the evaluations. The last
+// two have one point: they tell the names of the losses there.
+inline constexpr std::string_view kLossCurve = "loss", kTestLossCurve = "test loss";
+inline constexpr std::string_view kNamesLoss = "name of the loss", kNamesTestLoss = "name of the test loss";
+inline bool is_loss_curve(const CounterTrack& counter) {
+  return counter.unit == kLossCurve || counter.unit == kTestLossCurve || counter.unit == kNamesLoss || counter.unit == kNamesTestLoss;
+}
 // Rows of sampled stacks: "samples of MainThread". The name of each span is a stack.
 inline constexpr std::string_view kSamplesOf = "samples of ", kMainThread = "MainThread";
 inline bool is_sample_row(const Track& track) {

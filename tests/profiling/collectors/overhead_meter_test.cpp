@@ -150,7 +150,7 @@ TEST(StepPattern, SkipsWhatIsNoStep) {
 TEST(StepPattern, KnowsRangesThatNameSteps) {
   for (const char* name : {"step 12", "Iteration#3", "ProfilerStep#7", "train_step", "iter: 4"})
     EXPECT_TRUE(names_a_step(name)) << name;
-  for (const char* name : {"forward", "stepping stone", "optimizer", "", "3"}) EXPECT_FALSE(names_a_step(name)) << name;
+  for (const char* name : {"forward", "stepping stone", "optimizer", "SGD.step", "Optimizer.step#Adam.step", "", "3"}) EXPECT_FALSE(names_a_step(name)) << name;
 }
 
 }  // namespace

@@ -706,6 +706,38 @@ for i in range(6):
 """
 
 
+SEVERAL = """
+import torch
+nets = [torch.nn.Linear(4, 1) for _ in range(3)]
+optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]
+def evaluate():
+    nets[0].eval()
+    with torch.no_grad():
+        for value in (0.25, 0.75):
+            loss = nets[0](torch.ones(2, 4)).mean() * 0 + value
+            count = torch.tensor(3.0)
+            print(loss.item(), count.item())
+    nets[0].train()
+for i in range(6):
+    losses = []
+    for number, net in enumerate(nets):
+        loss = net(torch.ones(2, 4)).square().mean() * 0 + 10 * (number + 1) + i
+        loss.backward()
+        losses.append(loss)
+    for optimizer in optimizers:
+        optimizer.step()
+    loss_d, errG, other = losses
+    print(loss_d.item(), f"{errG:.3f}")
+LINE
+    with torch.no_grad():
+        mean_loss = loss_d / 2
+        print(mean_loss.item())
+    if i % 3 == 2: evaluate()
+"""
+SEVERAL_LINE = "    print('%g %g' % (other, other))"
+SEVERAL = SEVERAL.replace("LINE", SEVERAL_LINE)
+
+
 @needs_torch
 class ReadLosses(Recorded):
     def read(self, how):
@@ -727,7 +759,31 @@ class ReadLosses(Recorded):
         self.assertEqual(self.record([TORCH, self.write("p.py", program)]).returncode, 0)
         rows = self.scalars()[1:]
         self.assertEqual(len(rows), 6, rows)
-        self.assertFalse([row for row in rows if "read loss" in row], rows)
+        self.assertFalse([row for row in rows if len(row) > 3], "one curve has no name")
+
+    def named(self):
+        """Counters of the run: name → values."""
+        subprocess.run([CLI, "convert", "r.wsrun", "r.json"], cwd=self.folder, check=True, capture_output=True)
+        found = {}
+        for event in json.load(open(os.path.join(self.folder, "r.json")))["traceEvents"]:
+            if event.get("ph") == "C":
+                for value in event["args"].values():
+                    found.setdefault(event["name"], []).append(value)
+        return found
+
+    def test_each_loss_that_the_program_reads_has_its_name(self):
+        self.assertEqual(self.record([TORCH, self.write("gan.py", SEVERAL)]).returncode, 0)
+        rows = [(row[3], int(row[1]), float(row[2])) for row in self.scalars()[1:]]
+        self.assertEqual([row for row in rows if row[0] == "train/loss"], [("train/loss", i, 10.0 + i) for i in range(6)])
+        # Two evaluations of two batches, each a point. What is read of the training in no_grad is no test.
+        self.assertEqual([row for row in rows if row[0] == "test/loss"], [("test/loss", 3, 0.5), ("test/loss", 6, 0.5)])
+        named = self.named()
+        self.assertIn("loss_d", named)
+        self.assertEqual(named["errG loss"], [20.0 + i for i in range(6)])
+        self.assertEqual(named["loss (gan.py:%d)" % (1 + SEVERAL.split("\n").index(SEVERAL_LINE))], [30.0 + i for i in range(6)])
+        self.assertEqual(len(named), 5, "also the loss and the test loss of the rows above")
+        stats = subprocess.run([CLI, "stats", "r.wsrun"], cwd=self.folder, check=True, capture_output=True, text=True).stdout
+        self.assertRegex(stats, "\nsteps +6\n", "the second optimizer's last step is no step of its own")
 
 
 class Node:
@@ -744,31 +800,80 @@ class Value:
 
 
 class LossOfScaled(unittest.TestCase):
-    def told(self, root, *reads):
+    def losses(self):
         sys.path.insert(0, os.path.join(PACKAGE, "hook"))
         self.addCleanup(sys.path.remove, sys.path[0])
-        from warpscope_hook.losses import Losses
+        from warpscope_hook import losses
 
+        return losses
+
+    def told(self, root, *reads):
         scalars = []
         program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row), hears=lambda: True))
-        losses = Losses(program)
+        losses = self.losses().Losses(program, lambda: True)
         losses.began(root)
         program.steps = 4
-        for tensor, value in reads:
-            losses.read(tensor, value)
+
+        for value_loss, value in reads:
+            (lambda tensor: losses.read(tensor, value))(value_loss)  # a method of ours, which the program calls
         losses.tell()
         return scalars
 
     def test_the_loss_behind_a_scaled_one_is_found_by_its_node(self):
         node = Node(7, "NllLossBackward0", Node(6, "LogSoftmaxBackward0"))
         scaled = Value(Node(9, "DivBackward0", Node(8, "MulBackward0", node), None))
-        self.assertEqual(self.told(scaled, (Value(node), 0.5)), [("read loss", 0.5, 3)])
-        self.assertEqual(self.told(scaled, (scaled, 0.25), (Value(node), 0.5)), [("read loss", 0.25, 3)], "once a step")
+        self.assertEqual(self.told(scaled, (Value(node), 0.5)), [("value_loss", 0.5, 3)])
+        self.assertEqual(self.told(scaled, (scaled, 0.25), (Value(node), 0.5)), [("value_loss", 0.25, 3)], "once a step")
         self.assertEqual(self.told(scaled, (Value(Node(6, "LogSoftmaxBackward0")), 0.5)), [], "what lies before the loss")
         self.assertEqual(self.told(scaled, (Value(None, place=1), 0.5)), [], "a value without gradient")
-        two = Value(Node(9, "AddBackward0", node, Node(5, "MeanBackward0")))
-        self.assertEqual(self.told(two, (Value(node), 0.5)), [], "a part of a sum")
         self.assertEqual(self.told(Value(node, size=2), (Value(node), 0.5)), [], "not one number")
+
+    def test_each_part_of_a_sum_is_a_loss(self):
+        policy, value, entropy = (Node(number, "MeanBackward0", Node(1, "SquareBackward0")) for number in (5, 7, 8))
+        total = Value(Node(12, "SubBackward0", Node(11, "AddBackward0", policy, Node(10, "MulBackward0", value, None)), entropy))
+        self.assertEqual(
+            self.told(total, (Value(policy), 0.5), (Value(value), 2.0), (Value(policy), 0.5), (total, 1.5)),
+            [("value_loss", 0.5, 3), ("value_loss (2)", 2.0, 3), ("value_loss (3)", 1.5, 3)],
+        )
+        self.assertEqual(self.told(total, (Value(Node(1, "SquareBackward0")), 0.5)), [])
+
+    def test_the_variable_of_a_read_is_found(self):
+        script = """
+import sys, types
+sys.path.insert(0, %r)
+from warpscope_hook.losses import read_variable
+said = []
+class X:
+    def item(self):
+        frame = sys._getframe(1)
+        said.append(read_variable(frame.f_code, frame.f_lasti))
+        return 1
+    __float__ = lambda self: (self.item_of(2), 1.0)[1]
+    def __format__(self, spec): return str(self.item_of(2))
+    def item_of(self, depth):
+        frame = sys._getframe(depth)
+        said.append(read_variable(frame.f_code, frame.f_lasti))
+    def detach(self): return self
+    cpu = detach
+x = X()
+def local(a, self, all):
+    def inside(): return a.item()
+    b = a
+    print(a.item(), b.item(), float(a), f"{a:.3f}", f"{a}", "%%f" %% a, self.part.item(), all["box"].item(), a.detach().cpu().item(), file=sys.stderr)
+    inside()
+    total = 0
+    total += b.item() * 3
+    (a or b).item()
+local(x, types.SimpleNamespace(part=x), {"box": x})
+x.item()
+print(said)
+""" % os.path.join(PACKAGE, "hook")
+        wanted = ["a", "b", "a", "a", "a", "a", "part", "box", "a", "a", "b", None, "x"]
+        for python in pythons().values():
+            done = subprocess.run([python, "-c", script], capture_output=True, text=True)
+            said = eval(done.stdout or "[]")
+            self.assertEqual(len(said), len(wanted), (python, done.stderr))
+            self.assertEqual(said[:11] + said[12:], wanted[:11] + wanted[12:], python)
 
 
 @needs_torch

@@ -11,19 +11,21 @@
 
 #include <cmath>
 
+#include "profiling/trace/track_names.h"
+
 namespace ws::prof {
 namespace {
 
 TEST(ScalarRole, IsToldByTheName) {
   for (const char* name : {"loss", "train/loss", "train_loss", "Loss", "loss_step"})
     EXPECT_EQ(scalar_role(name), ScalarRole::Loss) << name;
-  for (const char* name : {"value_loss", "interval_loss", "latest_loss"})
+  for (const char* name : {"value_loss", "interval_loss", "latest_loss", "loss_d", "losses/box", "errG loss", "loss (test.py:3)", "v loss (2)"})
     EXPECT_EQ(scalar_role(name), ScalarRole::Loss) << name;
-  for (const char* name : {"val_loss", "test/loss", "eval_loss", "validLoss", "loss-val1_loss"})
+  for (const char* name : {"val_loss", "test/loss", "eval_loss", "validLoss", "loss-val1_loss", "validation loss"})
     EXPECT_EQ(scalar_role(name), ScalarRole::TestLoss) << name;
   EXPECT_EQ(scalar_role("train_acc"), ScalarRole::Accuracy);
   EXPECT_EQ(scalar_role("val/accuracy"), ScalarRole::TestAccuracy);
-  for (const char* name : {"lr", "loss_scale", "grad_norm", ""}) EXPECT_EQ(scalar_role(name), ScalarRole::Other) << name;
+  for (const char* name : {"lr", "loss_scale", "loss weight", "lossless", "glossy", "grad_norm", ""}) EXPECT_EQ(scalar_role(name), ScalarRole::Other) << name;
 }
 
 TEST(HostNotes, ScalarsOfAStepAreOneRow) {
@@ -49,15 +51,18 @@ TEST(HostNotes, ScalarsOfAStepAreOneRow) {
   EXPECT_EQ(summary.test_loss, 1.75);
 }
 
-TEST(HostNotes, ASecondLossIsACounterOfItsOwn) {
+TEST(HostNotes, ASecondLossIsACurveOfItsOwn) {
   HostNotes notes;
   for (int step = 0; step < 3; ++step) notes.scalar("train/loss", 2.5 - step, step);
   notes.scalar("train/train_loss", 9.0, 2);  // the mean of all, at the end
   NotesReader reader;
   RunSummary summary;
   NotesReader::Rows rows = reader.read(notes.take(), 0, summary);
-  ASSERT_EQ(rows.batch.counters.size(), 1u);
-  EXPECT_EQ(rows.batch.counters[0].name, "train/train_loss");
+  ASSERT_EQ(rows.batch.counters.size(), 2u);
+  EXPECT_EQ(rows.batch.counters[0].name, "train/loss");
+  EXPECT_EQ(rows.batch.counters[0].unit, kNamesLoss);
+  EXPECT_EQ(rows.batch.counters[1].name, "train/train_loss");
+  EXPECT_EQ(rows.batch.counters[1].unit, kLossCurve);
   EXPECT_EQ(reader.last().metrics.at(0).loss, 0.5);
   EXPECT_EQ(summary.train_loss, 0.5);
 }

@@ -1,16 +1,26 @@
-"""The loss of a program that logs none: what it reads of the value from which backward() began.
+"""The losses of a program that logs none: what it reads of the values from which backward() began, and of their parts.
 
 Nothing is copied or waited for: the program reads the value itself, as in print(loss.item()). Where it reads `loss` but
-calls (loss / 4).backward() or scaler.scale(loss).backward(), the numbers of autograd's nodes tell that it is the same loss.
+calls (loss / 4).backward() or scaler.scale(loss).backward(), and where it reads the parts of `policy + 0.5 * value`, the
+numbers of autograd's nodes tell that they are the same. In eval mode nothing begins a backward pass: there a value is a
+loss if the program says so by its name, and the mean of an evaluation is one point of the test curve.
 """
 
 import atexit
+import dis
+import os
+import re
+import sys
 import weakref
 
-# What stands between a loss and the scaled or converted one.
-_SAME = ("MulBackward0", "DivBackward0", "ToCopyBackward0", "CloneBackward0", "AliasBackward0", "ViewBackward0", "SqueezeBackward0")
-_DEEPEST = 4
-NAME = "read loss"
+# What stands between a loss and the scaled, converted or summed one.
+_SAME = ("MulBackward0", "DivBackward0", "ToCopyBackward0", "CloneBackward0", "AliasBackward0", "ViewBackward0", "SqueezeBackward0",
+         "AddBackward0", "SubBackward0", "NegBackward0")
+_MOST_NODES = 24
+_MOST_ROOTS = 8  # a step may have several backward passes before it reads: GANs, accumulated gradients
+_LOSS = re.compile("loss(es)?([^a-z]|$)")
+_NO_LOSS = re.compile("(scal(e|er|ing)|weights?|coef|factor|ratio)([^a-z]|$)")
+_TEST = re.compile("(^|[^a-z])(val|valid|validation|validate|test|eval|evaluation|evaluate)(loss|[^a-z]|$)")
 
 
 def _number(node):
@@ -18,60 +28,148 @@ def _number(node):
     return None if number is None else number()
 
 
+class _Name(str):
+    """Of a place where a value is read."""
+
+    def __new__(cls, frame):
+        code = frame.f_code
+        word = read_variable(code, frame.f_lasti)
+        lower = re.sub("([a-z])([A-Z])", r"\1_\2", word or "").lower()
+        loss = bool(_LOSS.search(lower)) and not _NO_LOSS.search(lower)
+        line = f"loss ({os.path.basename(code.co_filename)}:{frame.f_lineno})"
+        name = super().__new__(cls, word if loss else word + " loss" if word else line)
+        name.says_loss, name.says_test = loss, bool(_TEST.search(lower))
+        name.in_test = name.says_test or bool(_TEST.search(code.co_name.lower()))
+        return name
+
+
+_METHODS = ("item", "detach", "cpu", "float", "double", "mean", "sum", "to", "clone", "numpy", "squeeze", "tolist", "data")
+
+
+def read_variable(code, at):
+    """The name of what the instruction `at` reads: x of x.item(), float(x), f"{x}", self.x.item() and all["x"].item()."""
+    steps = reversed([step for step in dis.get_instructions(code) if step.offset < at])
+    for step in steps:
+        kind, said = step.opname, step.argval
+        if kind == "BINARY_SUBSCR" or (kind == "BINARY_OP" and step.argrepr == "[]"):
+            key = next(steps, step)
+            if key.opname.startswith("LOAD_CONST") and isinstance(key.argval, str):
+                return key.argval
+        elif kind.startswith(("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_CLASSDEREF")):
+            return said[-1] if isinstance(said, tuple) else said
+        elif kind.startswith("LOAD_ATTR") and said not in _METHODS:
+            return said
+        elif not kind.startswith(("LOAD_ATTR", "LOAD_METHOD", "LOAD_CONST", "LOAD_SMALL_INT", "CALL", "PRECALL", "PUSH_NULL", "KW_NAMES", "CACHE")):
+            return None
+    return None
+
+
+def _of_torch(path):
+    return os.sep + "torch" + os.sep in path
+
+
+class _Root:
+    """A value from which backward() began. Each part of a sum is a loss of its own."""
+
+    def __init__(self, tensor, step):
+        self._tensor, self.step = weakref.ref(tensor), step
+        self._parts = {}  # number of a node → its part; 0: the whole
+        self._read = set()  # parts
+        todo = [(tensor.grad_fn, 0)]
+        while todo and len(self._parts) < _MOST_NODES:
+            node, part = todo.pop()
+            number = _number(node)
+            if number is None:
+                return
+            self._parts.setdefault(number, part)
+            if node.name() in _SAME:
+                inner = [one for one, _ in node.next_functions if one is not None]
+                todo += [(one, part if len(inner) == 1 else _number(one)) for one in inner]
+
+    def takes(self, tensor):
+        """True if this tensor is the loss or a part of it, and was not read before."""
+        root, node = self._tensor(), tensor.grad_fn
+        if tensor is root:
+            part = 0
+        elif node is not None:
+            part = self._parts.get(_number(node))
+        else:  # loss.detach()
+            part = 0 if root is not None and tensor.data_ptr() == root.data_ptr() else None
+        if part is None or part in self._read:
+            return False
+        self._read.add(part)
+        return True
+
+
 class Losses:
-    def __init__(self, program):
-        self._program = program
-        self._nodes = set()
-        self._root = None
-        self._step = 0
-        self._value = None  # not told yet: a logger may tell the same one
-        self._logged = False
+    def __init__(self, program, grad_enabled):
+        self._program, self._grad_enabled = program, grad_enabled
+        self._roots = []
+        self._values = []  # (name, value, step), not told yet: a logger may tell the same ones
+        self._tests = {}  # name → (sum, count) of the evaluation that runs
+        self._names = {}  # (code, instruction) → name
+        self._testing = False  # the last model that was switched is in eval mode
+        self._logged = self._logged_tests = False
         atexit.register(self.tell)
 
     def began(self, root):
         """A backward pass begins at `root`."""
         self.tell()
-        self._nodes, self._root = set(), None
+        self._testing = False
         if self._logged or not self._program.recorder.hears():
             return
         if isinstance(root, (tuple, list)):
             root = root[0] if len(root) == 1 else None
         if root is None or root.numel() != 1:
             return
-        self._root, self._step = weakref.ref(root), self._program.steps
-        node = root.grad_fn
-        for _ in range(_DEEPEST):
-            number = _number(node)
-            if number is None:
-                return
-            self._nodes.add(number)
-            inner = [one for one, _ in node.next_functions if one is not None]
-            if node.name() not in _SAME or len(inner) != 1:
-                return
-            node = inner[0]
+        self._roots.append(_Root(root, self._program.steps))
+        del self._roots[:-_MOST_ROOTS]
+
+    def switched(self, training):
+        """The program called train() or eval() of a module."""
+        self._testing = not training
 
     def read(self, tensor, value):
-        """The program read `value` of `tensor`."""
-        if self._root is None or not self._is_loss(tensor):
-            return
-        self._nodes, self._root = set(), None
-        self._value = float(value)
+        """The program read `value` of `tensor`. Its caller called our caller."""
+        for root in reversed(self._roots):
+            if root.takes(tensor):
+                return self._keep(self._name(sys._getframe(2)), float(value), root.step)
+        no_grad = not self._grad_enabled()
+        if (self._testing or no_grad) and not self._logged_tests and tensor.numel() == 1 and tensor.is_floating_point():
+            name = self._name(sys._getframe(2))
+            if name.says_loss and (self._testing or name.in_test):
+                test = str(name) if name.says_test else "validation " + name
+                total, count = self._tests.get(test, (0.0, 0))
+                self._tests[test] = (total + float(value), count + 1)
 
-    def _is_loss(self, tensor):
-        root = self._root()
-        if tensor is root:
-            return True
-        node = tensor.grad_fn
-        if node is not None:
-            return _number(node) in self._nodes
-        return root is not None and tensor.data_ptr() == root.data_ptr()  # loss.detach()
+    def _keep(self, name, value, step):
+        again = sum(bool(re.fullmatch(re.escape(name) + r"( \(\d+\))?", known)) for known, *_ in self._values)
+        name = f"{name} ({again + 1})" if again else str(name)
+        self._values.append((name, value, step))
+
+    def _name(self, frame):
+        while frame.f_back is not None and _of_torch(frame.f_code.co_filename):  # f"{loss:.3f}" reads in PyTorch
+            frame = frame.f_back
+        place = (frame.f_code, frame.f_lasti)
+        name = self._names.get(place)
+        if name is None:
+            name = self._names[place] = _Name(frame)
+        return name
 
     def logged(self, name):
         """The program logs a loss itself: ours is not needed."""
-        if "loss" in name.lower():
-            self._logged, self._value, self._root = True, None, None
+        name = name.lower()
+        if "loss" not in name:
+            return
+        if _TEST.search(name):
+            self._logged_tests, self._tests = True, {}
+        else:
+            self._logged, self._values, self._roots = True, [], []
 
     def tell(self):
-        if self._value is not None:
-            self._program.recorder.scalar(NAME, self._value, self._step)
-            self._value = None
+        for name, value, step in self._values:
+            self._program.recorder.scalar(name, value, step)
+        self._values = []
+        for name, (total, count) in self._tests.items():
+            self._program.recorder.scalar(name, total / count, self._program.steps)
+        self._tests = {}

@@ -330,6 +330,17 @@ def _ranks(program, torch):
         owner.init_process_group = _named_like(init_process_group, original)
 
 
+def _switches(program, torch):
+    """train() and eval(), which calls train(False): the losses that are read in eval mode are those of a test."""
+    original, switched = torch.nn.Module.train, program.losses.switched
+
+    def train(self, mode=True):
+        switched(mode)
+        return original(self, mode)
+
+    torch.nn.Module.train = _named_like(train, original)
+
+
 def _waits(program, torch):
     """Marks calls in which the host waits for the GPU. A loss that is read there is kept."""
     recorder = program.recorder
@@ -358,6 +369,7 @@ def _waits(program, torch):
 
     for name, shown in (("item", ".item()"), ("__float__", "float()")):
         around(torch.Tensor, name, shown, program.losses.read)
+    _switches(program, torch)
     for name in ("tolist", "cpu"):
         around(torch.Tensor, name, f".{name}()")
     around(torch.cuda, "synchronize", "torch.cuda.synchronize()")

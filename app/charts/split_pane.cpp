@@ -143,8 +143,8 @@ void SplitPane::refresh() {
       fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
   table_ = split_table(splits, isSmall());
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
-  setTitle(isSmall() ? tr("Step split") : tr("Step time split"),
-           steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means));
+  const QString note = steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means);
+  setTitle(isSmall() ? tr("Step split") : tr("Step time split"), runs_.size() == 1 ? note + runs_[0]->split.left_out : note, note);
   QStringList said;
   for (const auto& run : runs_)
     said << tr("%1 of %2 %3").arg(step_time_name(), run_letter(run->slot), step_time_text(run->stepUs()));

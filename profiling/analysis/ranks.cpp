@@ -25,7 +25,6 @@ namespace {
 constexpr float kNotKnown = std::numeric_limits<float>::quiet_NaN();
 constexpr size_t kWarmUpFrom = 5;    // with so many steps, the first one is left out of means
 constexpr size_t kMostMissing = 16;  // a damaged file may claim any rank: so many missing ranks are listed for each one
-constexpr double kPauseFactor = 10;  // a step this much longer than the median contains a pause
 
 double micros(TimeNs ns) { return static_cast<double>(ns) * 1e-3; }
 
@@ -174,11 +173,20 @@ class RankComparison {
   void note_breaks(const std::vector<Span>& steps) {
     const StepBreaks breaks(steps);
     for (size_t i = 1; i < steps.size(); ++i)
-      if (breaks.between(steps[i - 1], steps[i])) ++breaks_[number_of(steps[i], i)];
+      if (breaks.between(steps[i - 1], steps[i])) {
+        Breaks& found = breaks_[number_of(steps[i], i)];
+        ++found.ranks, found.pauses += breaks.pause(steps[i - 1], steps[i]);
+      }
   }
   bool is_after_break(int64_t step) const {
     const auto at = breaks_.find(step);
-    return at != breaks_.end() && at->second == marks_.size();
+    return at != breaks_.end() && at->second.ranks == marks_.size();
+  }
+  size_t pauses() const {
+    return static_cast<size_t>(std::ranges::count_if(report_.steps, [this](int64_t step) {
+      const auto at = breaks_.find(step);
+      return step != report_.steps.front() && at != breaks_.end() && at->second.pauses == marks_.size();
+    }));
   }
 
   // Searches the kernels of the first rank for a repeating pattern.
@@ -371,7 +379,7 @@ class RankComparison {
       const TimeNs begin = report_.step_begins.back(), end = std::max(begin, ends_[r].back());
       if (lengths.empty()) lengths.push_back(micros(end - begin));
       const double longest = kPauseFactor * median(lengths);
-      report_.pauses = std::max(report_.pauses, std::erase_if(lengths, [&](double length) { return length > longest; }));
+      report_.pauses = std::max(report_.pauses, pauses() + std::erase_if(lengths, [&](double length) { return length > longest; }));
       for (const double length : lengths) row(r).step += length / static_cast<double>(lengths.size());
     }
   }
@@ -539,7 +547,10 @@ class RankComparison {
   MatchedCalls matched_;
   std::vector<size_t> rows_;  // index into report_.ranks, by index into found_.ranks
   std::map<int, StepMarks> marks_;
-  std::map<int64_t, size_t> breaks_;  // by step: number of ranks whose marks are interrupted before it
+  struct Breaks {
+    size_t ranks = 0, pauses = 0;
+  };
+  std::map<int64_t, Breaks> breaks_;  // by step: number of ranks whose marks are interrupted before it, and by a pause
   std::vector<int64_t> step_index_;  // of each match, index into report_.steps; -1: not compared
   size_t first_used_ = 0, used_ = 0;
   std::vector<Sums> sums_;                        // by kind

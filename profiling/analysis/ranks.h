@@ -56,7 +56,7 @@ struct RankReport {
   Straggler straggler;                 // what costs most
   std::vector<Straggler> more_late;    // what costs less
   double step_us = 0;                  // mean, without pauses
-  size_t pauses = 0;                   // steps ten times as long as the median
+  size_t pauses = 0;                   // left out of the mean, as in a StepSample
   double wait_us = 0, exposed_us = 0;  // means of a step and rank
   bool computation = true;             // false: only collectives were recorded, so that what hides a transfer is not known
   double clock_error_us = 0;           // a lateness below it says nothing

@@ -103,7 +103,7 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
 std::string time_text(const StepTime& time) {
   if (!time.known()) return "";
   const std::string text = formatted("step time    {:12.3f} µs", time.us.value);
-  if (!time.has_spread()) return text + "  mean of the whole run\n";
+  if (!time.has_spread()) return text + "  mean step, with pauses\n";
   return text + formatted("  median, P5 {:.3f}, P95 {:.3f} µs\n", time.p5_us, time.p95_us);
 }
 
@@ -120,7 +120,7 @@ std::string step_text(const StepSample& step, bool of_windows) {
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
   std::string text = formatted("\n{:>12} {:>7}", "µs", "%") + "  of a step, mean of " +
                      (of_windows ? "" : "the newest ") + std::to_string(step.parts.steps) +
-                     (of_windows ? " recorded kernel by kernel" : "") + "\n";
+                     (of_windows ? " recorded kernel by kernel" : "") + left_out_text(step.pauses) + "\n";
   const auto add = [&](double ns, const std::string& name) {
     text += formatted("{:>12} {:7.2f}  {}\n", us_number(ns / steps), wall > 0 ? 100 * ns / wall : 0, name);
   };

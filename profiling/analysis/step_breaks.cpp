@@ -10,15 +10,21 @@ namespace ws::prof {
 
 StepBreaks::StepBreaks(std::span<const Span> steps, double steps_per_epoch, std::vector<StepWindowNs> untraced)
     : steps_per_epoch_(steps_per_epoch), untraced_(std::move(untraced)) {
-  std::vector<TimeNs> gaps, lengths, strides;
+  std::vector<TimeNs> gaps, lengths, strides, intervals;
   for (size_t i = 0; i + 1 < steps.size(); ++i) {
     gaps.push_back(steps[i + 1].start - steps[i].end());
     lengths.push_back(static_cast<TimeNs>(steps[i].duration));
+    intervals.push_back(steps[i + 1].start - steps[i].start);
     strides.push_back(int64_t{steps[i + 1].step} - int64_t{steps[i].step});
   }
   if (gaps.empty()) return;
   stride_ = std::max<int64_t>(1, middle_value(strides));
   pause_ = std::max({8 * middle_value(gaps), 2 * middle_value(lengths), TimeNs{20'000}});
+  longest_ = std::max(static_cast<TimeNs>(kPauseFactor * static_cast<double>(middle_value(intervals))), TimeNs{20'000});
+}
+
+bool StepBreaks::pause(const Span& before, const Span& after) const {
+  return after.start - before.end() > pause_ || after.start - before.start > longest_;
 }
 
 bool StepBreaks::between(const Span& before, const Span& after) const {
@@ -28,7 +34,7 @@ bool StepBreaks::between(const Span& before, const Span& after) const {
     if (steps_per_epoch_ >= 2 && epoch(before) != epoch(after)) return true;
   }
   const auto reaches = [&](const StepWindowNs& u) { return u.begin < after.start && u.end > before.start; };
-  return after.start - before.end() > pause_ || std::ranges::any_of(untraced_, reaches);
+  return pause(before, after) || std::ranges::any_of(untraced_, reaches);
 }
 
 }  // namespace ws::prof

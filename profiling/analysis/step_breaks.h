@@ -8,17 +8,22 @@
 
 namespace ws::prof {
 
-// An evaluation follows each epoch. A pause is a gap that is much longer than the usual ones.
+// A step that is so much longer than the median contains a pause: a program that marks the ends of its steps evaluates,
+// writes checkpoints and waits for its first batch inside of steps.
+inline constexpr double kPauseFactor = 10;
+
+// An evaluation follows each epoch. A pause is a gap that is much longer than the usual ones, or it makes a step long.
 class StepBreaks {
  public:
   // `steps_per_epoch`: 0 if unknown.
   explicit StepBreaks(std::span<const Span> steps, double steps_per_epoch = 0, std::vector<StepWindowNs> untraced = {});
   bool between(const Span& before, const Span& after) const;
+  bool pause(const Span& before, const Span& after) const;  // one reason of a break
   int64_t stride() const { return stride_; }  // steps per mark
 
  private:
   double steps_per_epoch_;
-  TimeNs pause_ = 0;
+  TimeNs pause_ = 0, longest_ = kAlways;  // of a gap; from one step to the next
   int64_t stride_ = 1;
   std::vector<StepWindowNs> untraced_;
 };

@@ -260,6 +260,10 @@ size_t warm_up(const std::vector<int64_t>& lengths) {
   return first;
 }
 
+std::string left_out_text(size_t pauses) {
+  return pauses == 0 ? "" : pauses == 1 ? ", one pause left out" : ", " + std::to_string(pauses) + " pauses left out";
+}
+
 // A run may end while tracing is paused. Its last steps then look as if they did nothing.
 TimeNs recorded_until(const Trace& trace) {
   TimeNs until = -kAlways;
@@ -294,6 +298,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   if (steps.empty()) return sample;
   const StepBreaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);
+  for (size_t i = 1; i < steps.size(); ++i) sample.pauses += breaks.pause(steps[i - 1], steps[i]);
   sample.stride = breaks.stride();
   const bool gpu = used_gpu(trace);
   sample.marks_only = !has_work(trace);

@@ -32,6 +32,7 @@ struct StepSample {
   std::map<std::string, double> mean_us;  // mean time of one span by its work_key; colours of differences use it
   double kernels_per_step = 0, allocations_per_step = 0;
   int64_t stride = 1;        // steps per mark, such as the steps of a graph
+  size_t pauses = 0;         // left out: gaps between steps, and steps that contain a pause
   StepWindowNs median_step;  // the step with the median length; with a stride, that many steps
   bool marks_only = false;   // only host marks were traced; they say nothing if the host runs ahead
   StepWindowNs row;          // the newest long row of consecutive steps
@@ -58,6 +59,9 @@ size_t warm_up(const std::vector<int64_t>& lengths);
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
 // For a program whose settings are not known: uses the marks, or the GPU's steps if the host ran ahead.
 StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange range = {});
+
+// "" or ", 3 pauses left out": behind the number of a mean.
+std::string left_out_text(size_t pauses);
 
 // Time until which anything other than marks was recorded.
 TimeNs recorded_until(const Trace& trace);

@@ -278,6 +278,7 @@ class RankJoin {
   // Memory events of several processes have the same addresses, so only one rank's are kept.
   void add_points(const Trace& from, int rank, const ClockMap& clock, bool leads) {
     for (const CounterTrack& counter : from.counters()) {
+      if (!leads && is_loss_curve(counter)) continue;  // as the metrics
       std::vector<CounterPoint> points(counter.points.begin(), counter.points.end());
       for (CounterPoint& point : points) point.time = clock(point.time);
       trace_.append_counter(trace_.counter(leads ? counter.name : group_of(rank, counter.name), counter.unit),

@@ -18,6 +18,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
 #include "profiling/trace/batch_codec.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -296,6 +297,7 @@ void LiveFollower::take_batch(Program& program, std::string_view payload) {
       more.calls += track.kind == TrackKind::Api;
     }
   }
+  if (program.number > 1) std::erase_if(batch.counters, [](const BatchCounter& c) { return is_loss_curve({c.name, c.unit, {}}); });
   for (BatchCounter& counter : batch.counters) {
     for (CounterPoint& point : counter.points) point.time += program.shift;
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/core/report/rank_tables.h"
+#include "profiling/analysis/step_sample.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -412,7 +413,7 @@ std::string rank_caption(const RankReport& report) {
   const size_t steps = report.steps.size();
   text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
   if (report.step_us > 0) text += " · mean step " + time_text(report.step_us);
-  if (report.pauses > 0) text += report.pauses == 1 ? ", one pause left out" : ", " + std::to_string(report.pauses) + " pauses left out";
+  text += prof::left_out_text(report.pauses);
   const std::string clocks = clocks_text(report);
   return clocks.empty() ? text : text + " · " + clocks;
 }

@@ -39,6 +39,29 @@ TEST(Breakdown, InsideAGraphNothingWaitsForTheHost) {
   EXPECT_EQ(sum(b.times), 1000);
 }
 
+// A program that marks the ends of its steps: an evaluation lies inside of the next step, which is then no typical step.
+TEST(StepSample, AStepThatContainsAPauseIsLeftOut) {
+  Trace trace;
+  const TrackId steps = trace.track(TrackKind::Steps, "steps", "CPU"), ranges = trace.track(TrackKind::Phases, "ranges", "CPU");
+  TimeNs now = 0;
+  for (uint32_t i = 0; i < 200; ++i) {
+    Span step;
+    const TimeNs own = 4'000'000 + 1000 * (i % 7), pause = i > 0 && i % 50 == 0 ? 300'000'000 : 0;
+    step.start = now, step.duration = static_cast<uint64_t>(own + pause), step.kind = static_cast<uint64_t>(SpanKind::Step), step.step = i + 1;
+    trace.append(steps, step);
+    Span forward = step;
+    forward.start += pause, forward.duration = 1'000'000, forward.kind = static_cast<uint64_t>(SpanKind::Phase);
+    trace.append(ranges, forward);
+    now += own + pause;
+  }
+  const StepSample sample = sample_steps(trace, 0);
+  EXPECT_EQ(sample.pauses, 3u);
+  EXPECT_EQ(sample.parts.steps, 199 - 3);
+  EXPECT_EQ(sample.step_us.size(), 199u - 3u);
+  EXPECT_NEAR(sample.mean_step_us(), 4003, 1);
+  EXPECT_EQ(left_out_text(0) + left_out_text(1) + left_out_text(3), ", one pause left out, 3 pauses left out");
+}
+
 void expect_known_steps(const StepSample& sample, const test::GraphRun& truth) {
   const double step_us = static_cast<double>(truth.step_ns()) * 1e-3;
   EXPECT_NEAR(sample.mean_step_us(), step_us, 1e-9);

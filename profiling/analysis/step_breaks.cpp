@@ -27,6 +27,10 @@ bool StepBreaks::pause(const Span& before, const Span& after) const {
   return after.start - before.end() > pause_ || after.start - before.start > longest_;
 }
 
+TimeRange StepBreaks::pause_time(const Span& before, const Span& after) const {
+  return {after.start - before.end() > pause_ ? before.end() : before.start, after.start};
+}
+
 bool StepBreaks::between(const Span& before, const Span& after) const {
   if (before.step > 0) {
     if (int64_t{after.step} - int64_t{before.step} != stride_) return true;  // untraced steps lie between

@@ -19,6 +19,8 @@ class StepBreaks {
   explicit StepBreaks(std::span<const Span> steps, double steps_per_epoch = 0, std::vector<StepWindowNs> untraced = {});
   bool between(const Span& before, const Span& after) const;
   bool pause(const Span& before, const Span& after) const;  // one reason of a break
+  // The pause itself, or the whole step that contains it.
+  TimeRange pause_time(const Span& before, const Span& after) const;
   int64_t stride() const { return stride_; }  // steps per mark
 
  private:

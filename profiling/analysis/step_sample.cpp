@@ -264,6 +264,16 @@ std::string left_out_text(size_t pauses) {
   return pauses == 0 ? "" : pauses == 1 ? ", one pause left out" : ", " + std::to_string(pauses) + " pauses left out";
 }
 
+std::vector<TimeRange> pauses_of(const Trace& trace) {
+  std::vector<TimeRange> pauses;
+  std::vector<Span> steps;
+  if (const Track* track = first_track(trace, TrackKind::Steps)) each_span(*track, -kAlways, kAlways, [&](const Span& step) { steps.push_back(step); });
+  const StepBreaks breaks(steps);
+  for (size_t i = 1; i < steps.size(); ++i)
+    if (breaks.pause(steps[i - 1], steps[i])) pauses.push_back(breaks.pause_time(steps[i - 1], steps[i]));
+  return pauses;
+}
+
 // A run may end while tracing is paused. Its last steps then look as if they did nothing.
 TimeNs recorded_until(const Trace& trace) {
   TimeNs until = -kAlways;

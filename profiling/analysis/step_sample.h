@@ -8,6 +8,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/trace/time_range.h"
 
 namespace ws::prof {
 
@@ -62,6 +63,9 @@ StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange 
 
 // "" or ", 3 pauses left out": behind the number of a mean.
 std::string left_out_text(size_t pauses);
+
+// The pauses between the steps that are in memory, and the steps that contain one.
+std::vector<TimeRange> pauses_of(const Trace& trace);
 
 // Time until which anything other than marks was recorded.
 TimeNs recorded_until(const Trace& trace);

@@ -89,7 +89,8 @@ class Program {
         part_(judged_part(look)),
         judged_{part_.begin, part_.end},
         untraced_(prof::untraced_time(trace_, judged_.begin, judged_.end)),
-        untraced_ns_(untraced_.within(judged_)) {
+        untraced_ns_(untraced_.within(judged_)),
+        left_out_(left_out(trace_, judged_)) {
     const auto& tracks = trace_.tracks();
     for (size_t i = 0; i < tracks.size(); ++i)
       if (tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
@@ -137,8 +138,16 @@ class Program {
   prof::TimeRange all_within(const Span& span) const {
     return {std::max(judged_.begin, span.start), std::min(judged_.end, span.end())};
   }
-  TimeNs traced(const prof::TimeRange& part) const { return std::max<TimeNs>(0, part.length()) - untraced_.within(part); }
-  TimeNs traced_ns() const { return judged_.length() - untraced_ns_; }
+  TimeNs traced(const prof::TimeRange& part) const { return std::max<TimeNs>(0, part.length()) - left_out_.within(part); }
+  TimeNs traced_ns() const { return judged_.length() - left_out_.within(judged_); }
+  // What was not traced, and the pauses that no mean step counts.
+  static prof::CoveredTime left_out(const prof::Trace& trace, prof::TimeRange part) {
+    std::vector<prof::TimeRange> times = prof::pauses_of(trace);
+    for (const Track& track : trace.tracks())
+      if (prof::untraced(track))
+        prof::each_span(track, part.begin, part.end, [&](const Span& span) { times.push_back({span.start, span.end()}); });
+    return prof::CoveredTime(std::move(times));
+  }
 
   std::string thread_of(size_t track, std::string_view ending) const {
     const Track& row = trace_.tracks()[track];
@@ -549,6 +558,7 @@ class Program {
   const prof::TimeRange judged_;
   const prof::CoveredTime untraced_;
   const TimeNs untraced_ns_;  // of judged_
+  const prof::CoveredTime left_out_;
   Costs pageable_;  // copies to the GPU, by line
   std::map<std::string, uint64_t> pageable_bytes_;
   Cost optimizer_, fp32_products_;  // kernels

@@ -411,7 +411,7 @@ std::string rank_caption(const RankReport& report) {
   std::string text = count_text(static_cast<double>(report.ranks.size())) + " ranks";
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
   const size_t steps = report.steps.size();
-  text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
+  if (steps > 0) text += " · " + count_text(static_cast<double>(steps)) + (steps == 1 ? " step" : " steps");
   if (report.step_us > 0) text += " · mean step " + time_text(report.step_us);
   text += prof::left_out_text(report.pauses);
   const std::string clocks = clocks_text(report);

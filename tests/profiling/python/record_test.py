@@ -810,7 +810,7 @@ class LossOfScaled(unittest.TestCase):
     def told(self, root, *reads):
         scalars = []
         program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row), hears=lambda: True))
-        losses = self.losses().Losses(program, lambda: True)
+        losses = self.losses().Losses(program)
         losses.began(root)
         program.steps = 4
 

@@ -100,10 +100,14 @@ class _Root:
         self._read.add(part)
         return True
 
+    def done(self):
+        return len(self._read) == len({0, *self._parts.values()})
+
 
 class Losses:
-    def __init__(self, program, grad_enabled):
-        self._program, self._grad_enabled = program, grad_enabled
+    def __init__(self, program):
+        self._program = program
+        self.grad_enabled = lambda: True  # PyTorch's function, once it is there
         self._roots = []
         self._values = []  # (name, value, step), not told yet: a logger may tell the same ones
         self._tests = {}  # name → (sum, count) of the evaluation that runs
@@ -122,8 +126,8 @@ class Losses:
             root = root[0] if len(root) == 1 else None
         if root is None or root.numel() != 1:
             return
-        self._roots.append(_Root(root, self._program.steps))
-        del self._roots[:-_MOST_ROOTS]
+        steps = self._program.steps
+        self._roots = [one for one in self._roots[1 - _MOST_ROOTS:] if one.step >= steps - 1] + [_Root(root, steps)]
 
     def switched(self, training):
         """The program called train() or eval() of a module."""
@@ -133,8 +137,10 @@ class Losses:
         """The program read `value` of `tensor`. Its caller called our caller."""
         for root in reversed(self._roots):
             if root.takes(tensor):
+                if root.done():  # what else is read costs little
+                    self._roots.remove(root)
                 return self._keep(self._name(sys._getframe(2)), float(value), root.step)
-        no_grad = not self._grad_enabled()
+        no_grad = not self.grad_enabled()
         if (self._testing or no_grad) and not self._logged_tests and tensor.numel() == 1 and tensor.is_floating_point():
             name = self._name(sys._getframe(2))
             if name.says_loss and (self._testing or name.in_test):

@@ -23,7 +23,7 @@ class Program:
         self._learning = threading.RLock()  # a signal handler may begin, too
         self.not_own = not_own()
         self._late = []  # scalars whose copy from the GPU is not finished
-        self.losses = Losses(self, lambda: sys.modules["torch"].is_grad_enabled())
+        self.losses = Losses(self)
 
     # Called by the package `warpscope`.
 

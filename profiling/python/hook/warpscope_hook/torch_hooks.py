@@ -369,6 +369,7 @@ def _waits(program, torch):
 
     for name, shown in (("item", ".item()"), ("__float__", "float()")):
         around(torch.Tensor, name, shown, program.losses.read)
+    program.losses.grad_enabled = torch.is_grad_enabled
     _switches(program, torch)
     for name in ("tolist", "cpu"):
         around(torch.Tensor, name, f".{name}()")

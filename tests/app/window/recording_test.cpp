@@ -192,8 +192,6 @@ void RecordingTest::aTrainingOnAGpuHasItsFiguresWhileItRuns() {
     QCOMPARE(std::round(live->split.kernels * 100), 100.0);
     QVERIFY(live->hasLoss() && live->trainLoss() < 1);
   }
-  const QByteArray picture = qgetenv("WARPSCOPE_TEST_PICTURE");
-  if (!picture.isEmpty()) QTest::qWait(400), window.grab().save(QString::fromLocal8Bit(picture));
   const int64_t shown = live->stepsMade();
   QPointer<Run> gone(live);
   window.workspace()->recording()->stop();

@@ -216,7 +216,7 @@ QString SplitPane::speedText() const {
 QString SplitPane::endText(size_t run) const {
   constexpr double kApart = 0.02;
   const double median = runs_[run]->stepUs(), mean = table_.wall[run] * (table_.in_ms ? 1000 : 1);
-  const QString time = step_time_text(median);
+  const QString time = table_.in_ms || median < 1000 ? step_time_text(median) : tr("%1 µs").arg(us_text(median));  // the unit of the table
   return mean > 0 && std::abs(mean - median) > kApart * median ? tr("median %1").arg(time) : time;
 }
 
@@ -224,7 +224,7 @@ double SplitPane::paintBars(QPainter& painter, double top) {
   const double widest = *std::max_element(table_.wall.begin(), table_.wall.end());
   double ends = 70;
   for (size_t i = 0; i < runs_.size(); ++i) ends = std::max(ends, number_width(ui_font(12.5, 600), endText(i)) + 4);
-  const double left = 32, room = width() - left - 6 - ends;
+  const double left = 32, room = width() - left - 12 - ends;
   const double bar = barHeight();
   for (size_t i = 0; i < runs_.size(); ++i, top += bar + kBarGap) {
     draw_badge(painter, QRectF(10, top + (bar - 15) / 2, 15, 15), runs_[i]->slot);

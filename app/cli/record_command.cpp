@@ -38,7 +38,7 @@ struct RecordArguments {
 
 std::string counted(uint64_t number, const char* what) { return count_text(number) + " " + what; }
 
-// The count of steps is known only if the program marks them. Otherwise steps are detected at the end.
+// The steps are those that are complete so far. The last ones of a GPU wait for their kernels.
 std::string news(const prof::FollowStatus& now, double seconds) {
   std::string line = duration_text(seconds);
   if (now.steps > 0) line += " · " + counted(now.steps, "steps");

@@ -50,7 +50,9 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
     done_ = p.steps > 0 ? std::min(1.0, static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
   } else if (run && run->recording) {
     strong_ = tr("recording");
-    weak_ = tr(" · %1 records").arg(count_text(static_cast<int64_t>(run->trace.span_count())));
+    const int64_t steps = run->stepsMade();
+    weak_ = steps > 0 ? tr(" · %1 steps").arg(count_text(steps))
+                      : tr(" · %1 records").arg(count_text(static_cast<int64_t>(run->trace.span_count())));
   } else if (run && run->live()) {
     strong_ = tr("starting");
     weak_ = tr(" · loading data");

@@ -177,9 +177,10 @@ QString step_details(const Run& run) {
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
     parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.us[0] / parts_shown.wall[0]);
-  parts += wide_row(mean_step_name(), QObject::tr("%1 %2 · %3 steps%4")
+  parts += wide_row(mean_step_name(), QObject::tr("%1 %2 · %3 steps")
                                           .arg(us_text(parts_shown.wall[0]), parts_shown.in_ms ? "ms" : "µs",
-                                               count_text(split.steps), split.left_out));
+                                               count_text(split.steps)));
+  if (!split.left_out.isEmpty()) parts += wide_row({}, split.left_out.mid(2));  // without its comma
   html += table(parts);
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
   return rest.isEmpty() ? html : html + table(rest);

@@ -111,7 +111,7 @@ void write_runs(Page& page, const std::vector<ReportRun>& runs) {
       facts << QObject::tr("step time %1 µs").arg(r.time.us.value, 0, 'f', 1) +
                    QString::fromStdString(step_against_first(runs, i));
     if (r.whole_run_us > 0 && r.sample.traced())
-      facts << QObject::tr("%1 µs, mean step, with pauses").arg(r.whole_run_us, 0, 'f', 1);
+      facts << QObject::tr("%1 µs, mean with pauses").arg(r.whole_run_us, 0, 'f', 1);
     if (const double speed = r.samples_per_s(); speed > 0)
       facts << QObject::tr("%1 samples/s").arg(QString::fromStdString(figure::grouped(speed)));
     if (r.steps > 0) facts << QObject::tr("%1 steps").arg(r.steps);

@@ -103,7 +103,7 @@ std::string rows_text(const std::vector<KernelRow>& rows, const char* what, cons
 std::string time_text(const StepTime& time) {
   if (!time.known()) return "";
   const std::string text = formatted("step time    {:12.3f} µs", time.us.value);
-  if (!time.has_spread()) return text + "  mean step, with pauses\n";
+  if (!time.has_spread()) return text + "  mean with pauses\n";
   return text + formatted("  median, P5 {:.3f}, P95 {:.3f} µs\n", time.p5_us, time.p95_us);
 }
 

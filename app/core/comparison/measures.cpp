@@ -76,8 +76,8 @@ void add_steps(List& list, const ComparedRun& run) {
   list.add(MeasureKind::StepP95, "step time, 95th percentile", "µs", {run.time.p95_us, tail(0.95).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
-  list.add(MeasureKind::SampleMean, "mean step, without pauses", "µs", {mean, mean_noise}, Better::Lower, 1);
-  list.add(MeasureKind::WholeRunMean, "mean step, with pauses", "µs", {whole, whole_noise}, Better::Lower, 1);
+  list.add(MeasureKind::SampleMean, "mean without pauses", "µs", {mean, mean_noise}, Better::Lower, 1);
+  list.add(MeasureKind::WholeRunMean, "mean with pauses", "µs", {whole, whole_noise}, Better::Lower, 1);
 }
 
 void add_times(List& list, const ComparedRun& run, double reached) {

@@ -83,12 +83,12 @@ std::string warnings_html(const std::vector<ReportRun>& runs) {
 constexpr const char* kWhichSteps =
     "The step time is the median of the newest traced steps, with the 5th and 95th percentiles. A run without traced "
     "steps uses stretches between its losses. A step ten times as long as the median contains a pause, such as an "
-    "evaluation or a checkpoint, and is left out. The mean step with pauses counts them, the first steps and untraced "
+    "evaluation or a checkpoint, and is left out. The mean with pauses counts them, the first steps and untraced "
     "steps, too. The cost of tracing is measured against untraced stretches of the same run. The profiler stays attached "
     "there, so tracing costs more than that if launches set the pace.";
 
 std::string runs_table(const std::vector<ReportRun>& runs) {
-  std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean step, with pauses, µs",
+  std::string out = "<table>" + row({"", "run", "device", "status", "steps", "step time, µs", "mean with pauses, µs",
                                      "samples/s", "train loss, last", "test accuracy %", "allocator calls a step", "peak memory",
                                      "tracing costs"},
                                     "th");

@@ -34,7 +34,7 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::Tim
   StepSplit split = split_from(times, parts.wall(), parts.steps);
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
-  split.busy = parts.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample.pauses));
+  split.busy = parts.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
   return split;
 }
 

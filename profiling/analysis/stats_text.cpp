@@ -120,7 +120,7 @@ std::string step_text(const StepSample& step, bool of_windows) {
   const auto steps = static_cast<double>(step.parts.steps), wall = static_cast<double>(step.parts.wall());
   std::string text = formatted("\n{:>12} {:>7}", "µs", "%") + "  of a step, mean of " +
                      (of_windows ? "" : "the newest ") + std::to_string(step.parts.steps) +
-                     (of_windows ? " recorded kernel by kernel" : "") + left_out_text(step.pauses) + "\n";
+                     (of_windows ? " recorded kernel by kernel" : "") + left_out_text(step) + "\n";
   const auto add = [&](double ns, const std::string& name) {
     text += formatted("{:>12} {:7.2f}  {}\n", us_number(ns / steps), wall > 0 ? 100 * ns / wall : 0, name);
   };

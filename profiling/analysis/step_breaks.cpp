@@ -24,7 +24,17 @@ StepBreaks::StepBreaks(std::span<const Span> steps, double steps_per_epoch, std:
 }
 
 bool StepBreaks::pause(const Span& before, const Span& after) const {
-  return after.start - before.end() > pause_ || after.start - before.start > longest_;
+  const double usual = static_cast<double>(longest_) * static_cast<double>(steps_between(before, after)) / static_cast<double>(stride_);
+  return after.start - before.end() > pause_ || static_cast<double>(after.start - before.start) > usual;
+}
+
+int64_t StepBreaks::steps_between(const Span& before, const Span& after) const {
+  return before.step > 0 ? std::max<int64_t>(1, int64_t{after.step} - int64_t{before.step}) : stride_;
+}
+
+bool StepBreaks::longer_launch(const Span& before, const Span& after) const {
+  return stride_ > 1 && steps_between(before, after) > stride_ && !pause(before, after) && !other_epoch(before, after) &&
+         !untraced_between(before, after);
 }
 
 TimeRange StepBreaks::pause_time(const Span& before, const Span& after) const {
@@ -32,13 +42,17 @@ TimeRange StepBreaks::pause_time(const Span& before, const Span& after) const {
 }
 
 bool StepBreaks::between(const Span& before, const Span& after) const {
-  if (before.step > 0) {
-    if (int64_t{after.step} - int64_t{before.step} != stride_) return true;  // untraced steps lie between
-    const auto epoch = [this](const Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch_ + 1e-9); };
-    if (steps_per_epoch_ >= 2 && epoch(before) != epoch(after)) return true;
-  }
-  const auto reaches = [&](const StepWindowNs& u) { return u.begin < after.start && u.end > before.start; };
-  return pause(before, after) || std::ranges::any_of(untraced_, reaches);
+  if (before.step > 0 && int64_t{after.step} - int64_t{before.step} != stride_) return true;  // untraced steps, or a longer launch
+  return other_epoch(before, after) || pause(before, after) || untraced_between(before, after);
+}
+
+bool StepBreaks::other_epoch(const Span& before, const Span& after) const {
+  const auto epoch = [this](const Span& s) { return std::floor((s.step - 1.0) / steps_per_epoch_ + 1e-9); };
+  return before.step > 0 && steps_per_epoch_ >= 2 && epoch(before) != epoch(after);
+}
+
+bool StepBreaks::untraced_between(const Span& before, const Span& after) const {
+  return std::ranges::any_of(untraced_, [&](const StepWindowNs& u) { return u.begin < after.start && u.end > before.start; });
 }
 
 }  // namespace ws::prof

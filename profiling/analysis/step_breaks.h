@@ -19,11 +19,17 @@ class StepBreaks {
   explicit StepBreaks(std::span<const Span> steps, double steps_per_epoch = 0, std::vector<StepWindowNs> untraced = {});
   bool between(const Span& before, const Span& after) const;
   bool pause(const Span& before, const Span& after) const;  // one reason of a break
+  // A launch of more steps than the usual ones, right before the next launch. Its content may be known less well.
+  bool longer_launch(const Span& before, const Span& after) const;
+  int64_t steps_between(const Span& before, const Span& after) const;
   // The pause itself, or the whole step that contains it.
   TimeRange pause_time(const Span& before, const Span& after) const;
   int64_t stride() const { return stride_; }  // steps per mark
 
  private:
+  bool other_epoch(const Span& before, const Span& after) const;
+  bool untraced_between(const Span& before, const Span& after) const;
+
   double steps_per_epoch_;
   TimeNs pause_ = 0, longest_ = kAlways;  // of a gap; from one step to the next
   int64_t stride_ = 1;

@@ -8,6 +8,7 @@
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/base/statistics.h"
+#include "profiling/base/text.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
@@ -211,6 +212,21 @@ void leave_warm_up_out(std::vector<Span>& steps, const Track& track) {
   steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(warm_up(lengths)));
 }
 
+// The times of steps, of which each stands for as many steps.
+void take_lengths(StepSample& sample, const std::vector<Span>& steps, const StepBreaks& breaks) {
+  std::vector<double> longer;
+  for (size_t i = 1; i < steps.size(); ++i) {
+    const Span &before = steps[i - 1], &after = steps[i];
+    const int64_t count = breaks.steps_between(before, after);
+    const double us = static_cast<double>(after.start - before.start) * 1e-3 / static_cast<double>(count);
+    const bool long_one = breaks.longer_launch(before, after);
+    sample.pauses += breaks.pause(before, after);
+    if (long_one) longer.push_back(us);
+    if (long_one || !breaks.between(before, after)) sample.step_us.insert(sample.step_us.end(), static_cast<size_t>(count / breaks.stride()), us);
+  }
+  if (!longer.empty()) sample.longer_launch_us = median(std::move(longer));
+}
+
 StepWindowNs middle_step(const std::vector<Span>& steps, const std::vector<Row>& rows) {
   std::vector<StepWindowNs> windows;
   for (const Row& row : rows)
@@ -264,6 +280,12 @@ std::string left_out_text(size_t pauses) {
   return pauses == 0 ? "" : pauses == 1 ? ", one pause left out" : ", " + std::to_string(pauses) + " pauses left out";
 }
 
+std::string left_out_text(const StepSample& sample) {
+  std::string text = left_out_text(sample.pauses);
+  if (sample.longer_launch_us > 0) text += formatted(", longer launches left out: {:.1f} µs a step", sample.longer_launch_us);
+  return text;
+}
+
 std::vector<TimeRange> pauses_of(const Trace& trace) {
   std::vector<TimeRange> pauses;
   std::vector<Span> steps;
@@ -308,16 +330,13 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   if (steps.empty()) return sample;
   const StepBreaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
   const std::vector<Row> rows = rows_of(steps, breaks);
-  for (size_t i = 1; i < steps.size(); ++i) sample.pauses += breaks.pause(steps[i - 1], steps[i]);
   sample.stride = breaks.stride();
+  take_lengths(sample, steps, breaks);
   const bool gpu = used_gpu(trace);
   sample.marks_only = !has_work(trace);
   const InnerParts inner(trace);
   Totals totals;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-    for (size_t i = row->first; i < row->last; ++i)
-      sample.step_us.push_back(static_cast<double>(steps[i + 1].start - steps[i].start) * 1e-3 /
-                               static_cast<double>(breaks.stride()));
     // Works in pieces and stops once there is enough data, so that the event loop is not blocked for long.
     for (size_t last = row->last; last > row->first && totals.spans < kMostSpans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);

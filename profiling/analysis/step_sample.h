@@ -24,7 +24,8 @@ struct WorkUse {
 
 struct StepSample {
   Breakdown parts;                      // all rows of steps; end - begin is the sum of their wall times
-  std::vector<double> step_us;          // time from one step's start to the next, if they are consecutive
+  // Time from one step's start to the next, if they are consecutive. With a stride, each is the mean of so many steps.
+  std::vector<double> step_us;
   std::map<std::string, WorkUse> work;  // kernels by name, and kWholeGraphs; on a CPU ops
   // Kernels by op, module (Layer) and line; without a GPU, ops or the program's ranges without inner ones. Only what is named.
   std::map<GroupBy, std::map<std::string, WorkUse>> grouped;
@@ -34,6 +35,9 @@ struct StepSample {
   double kernels_per_step = 0, allocations_per_step = 0;
   int64_t stride = 1;        // steps per mark, such as the steps of a graph
   size_t pauses = 0;         // left out: gaps between steps, and steps that contain a pause
+  // Launches of more steps than the usual ones count in step_us only. A kernel that runs many steps is looked into in a launch
+  // of few steps, which take longer. Their median per step; 0: there were none.
+  double longer_launch_us = 0;
   StepWindowNs median_step;  // the step with the median length; with a stride, that many steps
   bool marks_only = false;   // only host marks were traced; they say nothing if the host runs ahead
   StepWindowNs row;          // the newest long row of consecutive steps
@@ -61,8 +65,9 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
 // For a program whose settings are not known: uses the marks, or the GPU's steps if the host ran ahead.
 StepSample sample_steps(const Trace& trace, double steps_per_epoch, SampleRange range = {});
 
-// "" or ", 3 pauses left out": behind the number of a mean.
+// "" or ", 3 pauses left out": behind the number of a mean. Of a sample, also what steps of longer launches take.
 std::string left_out_text(size_t pauses);
+std::string left_out_text(const StepSample& sample);
 
 // The pauses between the steps that are in memory, and the steps that contain one.
 std::vector<TimeRange> pauses_of(const Trace& trace);

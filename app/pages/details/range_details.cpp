@@ -180,8 +180,9 @@ QString step_details(const Run& run) {
   parts += wide_row(mean_step_name(), QObject::tr("%1 %2 · %3 steps")
                                           .arg(us_text(parts_shown.wall[0]), parts_shown.in_ms ? "ms" : "µs",
                                                count_text(split.steps)));
-  if (!split.left_out.isEmpty()) parts += wide_row({}, split.left_out.mid(2));  // without its comma
   html += table(parts);
+  if (!split.left_out.isEmpty())  // without its comma
+    html += QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), split.left_out.mid(2));
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
   return rest.isEmpty() ? html : html + table(rest);
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/step_time.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
 #include "tests/support/step_times.h"
@@ -95,6 +96,32 @@ TEST(StepSample, AMarkOfTheHostStandsForTheStepsOfItsGraph) {
   ASSERT_EQ(marks.size(), 50u);
   for (const StepTimes& mark : marks) EXPECT_EQ(mark.parts.steps, 16);
 }
+
+// One kernel runs many steps. Some launches have few steps, which are looked into and take longer.
+TEST(StepSample, TheStepTimeCountsEachStepAndNotEachLaunch) {
+  Trace trace;
+  const TrackId steps = trace.track(TrackKind::Steps, "steps", "GPU 0"), stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+  TimeNs now = 0;
+  uint32_t number = 1;
+  for (int launch = 0; launch < 40; ++launch) {
+    const bool looked_into = launch % 2 == 0;
+    const uint32_t count = looked_into ? 16 : 160;
+    Span kernel;
+    kernel.start = now, kernel.duration = count * (looked_into ? 35'000u : 28'000u), kernel.kind = static_cast<uint64_t>(SpanKind::Kernel), kernel.step = number;
+    trace.append(stream, kernel);
+    kernel.kind = static_cast<uint64_t>(SpanKind::Step);
+    trace.append(steps, kernel);
+    now += static_cast<TimeNs>(kernel.duration), number += count;
+  }
+  const StepSample sample = sample_steps(trace, trace, 0);
+  EXPECT_EQ(sample.stride, 16);
+  EXPECT_EQ(sample.pauses, 0u) << "a launch of ten times as many steps is no pause";
+  EXPECT_EQ(sample.step_us.size(), 20u + 19u * 10u);
+  EXPECT_NEAR(step_time(sample, {}, 0).us.value, 28, 1e-9);
+  EXPECT_NEAR(sample.longer_launch_us, 28, 1e-9);
+  EXPECT_EQ(left_out_text(sample), ", longer launches left out: 28.0 µs a step");
+}
+
 
 // One record a graph and none of its kernels: the steps between two graphs' starts are known all the same.
 TEST(StepSample, WholeGraphsSayHowLongTheirStepsTook) {

@@ -33,7 +33,7 @@ TimeRange steps_of(const Run& run) {
       prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& step) {
         range = {std::min(range.begin, step.start), std::max(range.end, step.end())};
       });
-  return range;
+  return range.begin < range.end ? range : TimeRange{};
 }
 
 }  // namespace

@@ -46,6 +46,12 @@ endif()
 function(warpscope_unity target)
   if(WARPSCOPE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    # Since version 3.31 CMake joins CUDA's sources, too. They have units of their own: warpscope_cuda_unit.
+    get_target_property(_sources ${target} SOURCES)
+    list(FILTER _sources INCLUDE REGEX "\\.cu$")
+    if(_sources)
+      set_source_files_properties(${_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
     # GCC takes an included source for a header, and warns of a class with a member from an unnamed namespace.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   endif()

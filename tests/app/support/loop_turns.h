@@ -1,0 +1,34 @@
+// How long the window's thread works without a turn of its event loop, in time of its core: a busy machine changes it
+// little. As long as that, nothing is drawn and no key is heard.
+#pragma once
+#include <QAbstractEventDispatcher>
+#include <QObject>
+#include <algorithm>
+#include <ctime>
+
+namespace ws::test {
+
+class LoopTurns : public QObject {
+ public:
+  LoopTurns() {
+    const auto* loop = QAbstractEventDispatcher::instance();
+    connect(loop, &QAbstractEventDispatcher::awake, this, [this] { begin(); });
+    connect(loop, &QAbstractEventDispatcher::aboutToBlock, this, [this] { end(); });
+  }
+  double longest_ms() const { return longest_ms_; }
+
+ private:
+  void begin() { end(), began_ms_ = core_ms(); }
+  void end() {
+    if (began_ms_ > 0) longest_ms_ = std::max(longest_ms_, core_ms() - began_ms_);
+    began_ms_ = 0;
+  }
+  static double core_ms() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
+  }
+  double began_ms_ = 0, longest_ms_ = 0;
+};
+
+}  // namespace ws::test

@@ -15,9 +15,12 @@ bool outer_first(const FoundStep& a, const FoundStep& b) { return a.start != b.s
 }  // namespace
 
 void RangeSteps::launch(const std::string& thread, SeenLaunch launch) {
-  const auto [at, fresh] = threads_.try_emplace(thread, static_cast<uint16_t>(threads_.size()));
-  if (fresh) ours_.push_back(false);
-  launches_.push_back({launch.call, at->second, false, launch.start});
+  if (!newest_ || newest_->first != thread) {  // a batch has the launches of a thread together
+    const auto [at, fresh] = threads_.try_emplace(thread, static_cast<uint16_t>(threads_.size()));
+    if (fresh) ours_.push_back(false);
+    newest_ = &*at;
+  }
+  launches_.push_back({launch.call, newest_->second, false, launch.start});
 }
 
 // A range that ends after one inside of it may come late. It takes the place of the inner ones.

@@ -13,6 +13,10 @@ class RangeSteps {
  public:
   using Kernels = std::map<std::string, std::vector<SeenKernel>>;  // by row
 
+  RangeSteps() = default;
+  RangeSteps(RangeSteps&&) = default;  // no copies: it points into its maps
+  RangeSteps& operator=(RangeSteps&&) = default;
+
   void range(FoundStep range) { fresh_.push_back(range); }  // its name says that it is a step
   void launch(const std::string& thread, SeenLaunch launch);
   void drop_launches() { launches_ = {}, sorted_ = looked_ = 0; }
@@ -60,6 +64,7 @@ class RangeSteps {
   std::vector<Launch> launches_;         // by call, up to sorted_
   size_t sorted_ = 0, looked_ = 0;       // every launch before looked_ was seen, or is given up
   std::map<std::string, uint16_t> threads_;
+  const std::pair<const std::string, uint16_t>* newest_ = nullptr;  // of the last launch
   std::vector<bool> ours_;  // by thread: some of its launches were seen. Another rank's thread launches nothing of ours
   std::map<std::string, Row> rows_;
   size_t complete_ = 0, candidate_ = 0;

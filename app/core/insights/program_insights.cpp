@@ -257,7 +257,7 @@ class Program {
     const auto [at, fresh] = kernels_.try_emplace(static_cast<uint32_t>(id));
     if (!fresh) return at->second;
     const std::string& name = trace_.name(id);
-    return at->second = {holds(name, "sgemm"), holds(name, "nchwToNhwc") || holds(name, "nhwcToNchw"), name.starts_with("triton_")};
+    return at->second = {holds(name, "sgemm") || holds(name, "f32f32_f32f32_f32"), holds(name, "nchwToNhwc") || holds(name, "nhwcToNchw"), name.starts_with("triton_")};
   }
 
   void see_chain(size_t track, PointwiseChain& chain, const Span& span, const prof::OpInfo* op) {
@@ -389,6 +389,7 @@ class Program {
     const bool in_windows = traced_share >= untraced_share;
     if (!in_windows) most = between;
     if (!most || std::max(traced_share, untraced_share) < kShareOfKernels || begins_.empty()) return {};
+    if (in_windows && gpu_never_idles()) return {};  // it costs nothing that the host waits
     const size_t cut = most->first.find('\n');
     const bool copies = most->first.substr(cut + 1) == "aten::copy_";
     return insight("waits by a line",
@@ -400,6 +401,12 @@ class Program {
                           : "The host waits until the GPU is done. Then the GPU waits for the host. Keep the value on the GPU, "
                             "and read it every hundred steps.",
                    prof::Meaning::Sync, most->second);
+  }
+
+  bool gpu_never_idles() const {
+    const prof::Activity activity = prof::activity(trace_, judged_.begin, judged_.end);
+    const auto idle = static_cast<double>(traced_ns() - activity.busy);
+    return activity.kernels > 0 && idle < kShareOfKernels * static_cast<double>(traced_ns());
   }
 
   // PyTorch's op of float(loss), loss > 1 or print(loss).

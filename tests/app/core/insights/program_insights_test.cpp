@@ -80,6 +80,19 @@ TEST_F(Recorded, TheLineThatCallsItemIsNamed) {
   EXPECT_EQ(found.headline, "train.py:52 in main calls .item(): it waits 3.00 ms each time, 30 % of the steps' time");
 }
 
+// The host runs ahead and waits now and then, and the GPU has work all the time.
+TEST_F(Recorded, AWaitBesideABusyGpuIsNotTold) {
+  const OpTag item = op(".item()", "sync", "train.py:52 in main");
+  for (int step = 0; step < 20; ++step) {
+    range(start(step), 3 * kMillisecond, item);
+    add("stream 7", TrackKind::Stream, SpanKind::Kernel, start(step), 9'800'000, "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8", kNoOp);
+  }
+  std::map<std::string, std::string> said;
+  for (const Insight& found : program_insights(look_of(trace))) said[found.rule] = found.headline;
+  EXPECT_FALSE(said.contains("waits by a line"));
+  EXPECT_EQ(said["fp32 products"], "matrix products in fp32 take 98 % of the steps' time");
+}
+
 TEST_F(Recorded, ALineThatWaitsIsNotHot) {
   const OpTag item = op(".item()", "sync", "train.py:52 in main"), reads = op("aten::_local_scalar_dense", "", "train.py:60 in main");
   const OpTag read = op("aten::_local_scalar_dense", "", "train.py:52 in main");

@@ -274,6 +274,56 @@ std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span
   return 2 * behind > ranges.size() ? steps : std::vector<FoundStep>();
 }
 
+namespace {
+
+// The kernels of each step, if all have the same and nothing was launched after the last one.
+std::vector<FoundStep> same_steps(size_t count, std::span<const SeenKernel> kernels, size_t period) {
+  const size_t each = kernels.size() / (count * period) * period;
+  if (each == 0) return {};
+  const auto launched = kernels.last(count * each);
+  std::vector<FoundStep> steps;
+  for (size_t i = 0; i < count; ++i) {
+    const auto step = launched.subspan(i * each, each);
+    if (!std::ranges::equal(step, launched.first(each), {}, &SeenKernel::name, &SeenKernel::name)) return {};
+    steps.push_back({step.front().start, step.back().end});
+  }
+  return steps;
+}
+
+// The same where some steps differ, as the first one and those that print, or where evaluations lie between them. A step
+// begins with the kernels with which the first one begins.
+std::vector<FoundStep> similar_steps(size_t count, std::span<const SeenKernel> kernels, size_t period) {
+  if (kernels.size() < 3 * period) return {};
+  const auto place = kernels.subspan(first_repetition(kernels, period), period);
+  size_t best = 0, longest = 0;
+  for (size_t from = 0; from < period; ++from) {
+    size_t same = 0;
+    while (same < period && kernels[same].name == place[(from + same) % period].name) ++same;
+    if (same > longest) longest = same, best = from;
+  }
+  if (longest == 0) return {};
+  std::vector<SeenKernel> usual(place.begin(), place.end());
+  std::ranges::rotate(usual, usual.begin() + static_cast<std::ptrdiff_t>(best));
+  const std::vector<FoundStep> found = steps_like(usual, kernels);
+  const size_t each = found.size() / count;  // a step may repeat something itself
+  if (each == 0 || found.size() % count != 0) return {};
+  std::vector<FoundStep> steps;
+  for (size_t i = 0; i < count; ++i) steps.push_back({found[i * each].start, found[i * each + each - 1].end});
+  return steps;
+}
+
+// True if the GPU began most steps after the host had marked their end.
+bool are_behind(std::span<const FoundStep> steps, std::span<const FoundStep> ranges) {
+  size_t behind = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].start < ranges[i].start) return false;
+    behind += steps[i].start > ranges[i].end;
+  }
+  return 2 * behind > ranges.size();
+}
+
+}  // namespace
+
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels) {
   if (ranges.empty()) return {};
   const auto first = std::ranges::lower_bound(kernels, ranges.front().start, {}, &SeenKernel::start);
@@ -281,19 +331,10 @@ std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span
   std::vector<uint32_t> names;
   for (const SeenKernel& kernel : kernels) names.push_back(kernel.name);
   const size_t period = find_period(names);
-  const size_t each = period == 0 ? 0 : kernels.size() / (ranges.size() * period) * period;
-  if (each == 0) return {};
-  const auto launched = kernels.last(ranges.size() * each);
-  std::vector<FoundStep> steps;
-  size_t behind = 0;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const auto step = launched.subspan(i * each, each);
-    if (step.front().start < ranges[i].start) return {};
-    if (!std::ranges::equal(step, launched.first(each), {}, &SeenKernel::name, &SeenKernel::name)) return {};
-    behind += step.front().start > ranges[i].end;
-    steps.push_back({step.front().start, step.back().end});
-  }
-  return 2 * behind > ranges.size() ? steps : std::vector<FoundStep>();
+  if (period == 0) return {};
+  std::vector<FoundStep> steps = same_steps(ranges.size(), kernels, period);
+  if (steps.empty()) steps = similar_steps(ranges.size(), kernels, period);
+  return are_behind(steps, ranges) ? steps : std::vector<FoundStep>();
 }
 
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges) {

@@ -52,8 +52,8 @@ std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges);
 // host waits for its kernels.
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels,
                                     std::span<const SeenLaunch> launches);
-// The same without launch calls. Works only if each range launched the same kernels and nothing was launched after the
-// last one.
+// The same without launch calls, by what repeats. Works only if each range launched similar kernels: the first may also
+// prepare the optimizer, some may print, and evaluations may lie between them.
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels);
 // True if a range by this name is a step: "step 12", "Iteration#3", "ProfilerStep#7". False for "SGD.step", which
 // is a part of a step.

@@ -155,6 +155,30 @@ TEST(StepFinder, AHostThatRunsAheadIsNotTheGpusTime) {
   EXPECT_NEAR(found.us_each, 4.3, 0.1);
 }
 
+// The first step prepares something, one prints, and evaluations of other kernels lie between steps and after the last one.
+TEST(StepFinder, AHostThatRunsAheadIsNotTheGpusTimeWhereStepsDiffer) {
+  Ahead program(40);
+  const auto other = [&](size_t name) {
+    program.now += 100;
+    program.put(TrackKind::Stream, "GPU 0 stream 7", program.kernel(name));
+    program.now += 500;
+  };
+  std::vector<TimeNs> starts;
+  for (int i = 0; i < 40; ++i) {
+    starts.push_back(program.now + 2000);
+    program.step();
+    if (i == 0) other(8), other(8);
+    if (i == 7) other(9);
+    if (i % 20 == 19)
+      for (int batch = 0; batch < 5; ++batch) other(0), other(9);
+  }
+  const FoundSteps found = program.finder.find();
+  ASSERT_EQ(found.steps.size(), 40u);
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(found.steps[i].start, starts[i]) << i;
+  EXPECT_EQ(found.steps[5].end, starts[6]);
+  EXPECT_EQ(found.steps[19].end, starts[19] + 2400) << "where the evaluation begins";
+}
+
 // What ran for which range is not known then.
 TEST(StepFinder, RangesStayWhereTheyAreWhenOneLaunchedOtherKernels) {
   Ahead program(40);

@@ -807,12 +807,13 @@ class LossOfScaled(unittest.TestCase):
 
         return losses
 
-    def told(self, root, *reads):
+    def told(self, root, *reads, formatted=None):
         scalars = []
         program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row), hears=lambda: True))
         losses = self.losses().Losses(program)
         losses.began(root)
         program.steps = 4
+        losses.formatted = formatted
 
         for value_loss, value in reads:
             (lambda tensor: losses.read(tensor, value))(value_loss)  # a method of ours, which the program calls
@@ -827,6 +828,8 @@ class LossOfScaled(unittest.TestCase):
         self.assertEqual(self.told(scaled, (Value(Node(6, "LogSoftmaxBackward0")), 0.5)), [], "what lies before the loss")
         self.assertEqual(self.told(scaled, (Value(None, place=1), 0.5)), [], "a value without gradient")
         self.assertEqual(self.told(Value(node, size=2), (Value(node), 0.5)), [], "not one number")
+        detached = Value(None, place=1)  # as f"{loss:.3f}" reads it
+        self.assertEqual(self.told(scaled, (detached, 0.5), formatted=Value(node)), [("value_loss", 0.5, 3)])
 
     def test_each_part_of_a_sum_is_a_loss(self):
         policy, value, entropy = (Node(number, "MeanBackward0", Node(1, "SquareBackward0")) for number in (5, 7, 8))

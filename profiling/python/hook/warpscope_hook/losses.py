@@ -64,8 +64,11 @@ def read_variable(code, at):
     return None
 
 
-def _of_torch(path):
-    return os.sep + "torch" + os.sep in path
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _of_program(path):
+    return os.sep + "torch" + os.sep not in path and not path.startswith(_HERE)
 
 
 class _Root:
@@ -113,6 +116,7 @@ class Losses:
         self._tests = {}  # name → (sum, count) of the evaluation that runs
         self._names = {}  # (code, instruction) → name
         self._testing = False  # the last model that was switched is in eval mode
+        self.formatted = None  # the tensor in f"{loss:.3f}" while PyTorch reads a detached one
         self._logged = self._logged_tests = False
         atexit.register(self.tell)
 
@@ -135,6 +139,8 @@ class Losses:
 
     def read(self, tensor, value):
         """The program read `value` of `tensor`. Its caller called our caller."""
+        if tensor.grad_fn is None and self.formatted is not None:
+            tensor = self.formatted
         for root in reversed(self._roots):
             if root.takes(tensor):
                 if root.done():  # what else is read costs little
@@ -154,7 +160,7 @@ class Losses:
         self._values.append((name, value, step))
 
     def _name(self, frame):
-        while frame.f_back is not None and _of_torch(frame.f_code.co_filename):  # f"{loss:.3f}" reads in PyTorch
+        while frame.f_back is not None and not _of_program(frame.f_code.co_filename):  # f"{loss:.3f}" reads in PyTorch
             frame = frame.f_back
         place = (frame.f_code, frame.f_lasti)
         name = self._names.get(place)

@@ -330,6 +330,20 @@ def _ranks(program, torch):
         owner.init_process_group = _named_like(init_process_group, original)
 
 
+def _formats(program, torch):
+    """f"{loss:.3f}" reads a detached copy of the loss: it must be known of which one."""
+    original, losses = torch.Tensor.__format__, program.losses
+
+    def __format__(self, spec):
+        losses.formatted = self
+        try:
+            return original(self, spec)
+        finally:
+            losses.formatted = None
+
+    torch.Tensor.__format__ = _named_like(__format__, original)
+
+
 def _switches(program, torch):
     """train() and eval(), which calls train(False): the losses that are read in eval mode are those of a test."""
     original, switched = torch.nn.Module.train, program.losses.switched
@@ -371,6 +385,7 @@ def _waits(program, torch):
         around(torch.Tensor, name, shown, program.losses.read)
     program.losses.grad_enabled = torch.is_grad_enabled
     _switches(program, torch)
+    _formats(program, torch)
     for name in ("tolist", "cpu"):
         around(torch.Tensor, name, f".{name}()")
     around(torch.cuda, "synchronize", "torch.cuda.synchronize()")

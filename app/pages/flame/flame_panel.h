@@ -3,6 +3,7 @@
 #pragma once
 #include <QPointer>
 #include <QTimer>
+#include <QWidget>
 
 #include "app/workspace/selection.h"
 #include "profiling/analysis/waiting_threads.h"

@@ -144,7 +144,9 @@ void SplitPane::refresh() {
   table_ = split_table(splits, isSmall());
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   const QString note = steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means);
-  setTitle(isSmall() ? tr("Step split") : tr("Step time split"), runs_.size() == 1 ? note + runs_[0]->split.left_out : note, note);
+  const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
+  setTitle(isSmall() ? tr("Step split") : tr("Step time split"), only ? note + only->left_out : note,
+           only && only->short_launches ? tr("%1 in short launches").arg(note) : note);
   QStringList said;
   for (const auto& run : runs_)
     said << tr("%1 of %2 %3").arg(step_time_name(), run_letter(run->slot), step_time_text(run->stepUs()));

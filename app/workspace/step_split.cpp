@@ -35,6 +35,7 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::Tim
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
   split.busy = parts.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
+  split.short_launches = sample.longer_launch_us > 0;
   return split;
 }
 

@@ -18,6 +18,7 @@ struct StepSplit {
   double wall_us = 0;  // the mean of the steps, so that the parts sum to it
   int64_t steps = 0;
   QString left_out;  // ", 3 pauses left out", behind the number of steps; empty if there were none
+  bool short_launches = false;  // longer ones are among what is left out
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work
 };
 

@@ -204,6 +204,11 @@ std::string name_in_symbol(std::string_view symbol) {
   return std::string(last.empty() ? symbol : last);
 }
 
+bool is_number_or_its_type(const std::string& argument) {
+  constexpr std::string_view kTypes[] = {"bool", "char", "short", "int", "long", "unsigned", "float", "double", "__half", "__nv_bfloat16"};
+  return std::isdigit(static_cast<unsigned char>(argument[0])) || std::ranges::find(kTypes, argument.substr(0, argument.find(' '))) != std::end(kTypes);
+}
+
 }  // namespace
 
 std::string short_kernel_name(const std::string& name) {
@@ -212,13 +217,18 @@ std::string short_kernel_name(const std::string& name) {
   while (!bare.empty() && bare.back() == ' ') bare.pop_back();
   const bool words = bare == name && !name.starts_with("void ");  // not a signature: "graph 2", "copy pinned → device"
   if (auto space = bare.find_last_of(' '); space != std::string::npos && !words) bare = bare.substr(space + 1);
+  const std::string qualified = bare;
   if (auto colon = bare.rfind("::"); colon != std::string::npos) bare = bare.substr(colon + 2);
-  // "Kernel<sm90_gemm_bias>": the argument says more than the name.
+  // "Kernel<sm90_gemm_bias>": the argument says more than the name. "gemvx::kernel<int, float>": what stands before does.
   if (is_generic(bare))
-    if (const auto open = name.find('<'); open != std::string::npos) {
-      std::string argument = name.substr(open + 1, name.find_first_of("<>,(", open + 1) - open - 1);
+    if (const auto at = name.find(bare + '<'); at != std::string::npos) {
+      const size_t begin = at + bare.size() + 1;
+      std::string argument = name.substr(begin, name.find_first_of("<>,(", begin) - begin);
       if (const auto colon = argument.rfind("::"); colon != std::string::npos) argument = argument.substr(colon + 2);
-      if (!argument.empty()) return argument;
+      if (!argument.empty() && !is_number_or_its_type(argument)) return argument;
+      const size_t before = qualified.size() - bare.size();
+      const auto colon = before > 2 ? qualified.rfind("::", before - 3) : std::string::npos;
+      return before == 0 ? bare : qualified.substr(colon == std::string::npos ? 0 : colon + 2);
     }
   if (name.find("at::native::") != std::string::npos)
     if (const std::string does = torch_functor(name); !does.empty())

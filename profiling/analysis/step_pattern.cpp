@@ -248,32 +248,6 @@ StepsSoFar find_steps_so_far(std::span<const SeenKernel> kernels, std::span<cons
   return found;
 }
 
-std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels,
-                                    std::span<const SeenLaunch> launches) {
-  constexpr FoundStep kNone{kAlways, -kAlways};
-  constexpr double kKnown = 0.99;
-  std::vector<FoundStep> steps(ranges.size(), kNone);
-  size_t known = 0;
-  for (const SeenKernel& kernel : kernels) {
-    const auto launch = std::ranges::lower_bound(launches, kernel.call, {}, &SeenLaunch::call);
-    if (launch == launches.end() || launch->call != kernel.call) continue;
-    ++known;
-    const auto after = std::ranges::upper_bound(ranges, launch->start, {}, &FoundStep::start);
-    if (after == ranges.begin() || launch->start >= std::prev(after)->end) continue;
-    FoundStep& step = steps[static_cast<size_t>(after - ranges.begin()) - 1];
-    step = {std::min(step.start, kernel.start), std::max(step.end, kernel.end)};
-  }
-  if (static_cast<double>(known) < kKnown * static_cast<double>(kernels.size())) return {};
-  size_t behind = 0;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const TimeNs before = i > 0 ? steps[i - 1].end : ranges[i].start;
-    if (steps[i].start > steps[i].end) steps[i] = {before, before};  // this range launched no kernels
-    if (i > 0 && steps[i].start < steps[i - 1].start) return {};
-    behind += steps[i].start > ranges[i].end;
-  }
-  return 2 * behind > ranges.size() ? steps : std::vector<FoundStep>();
-}
-
 namespace {
 
 // The kernels of each step, if all have the same and nothing was launched after the last one.

@@ -46,14 +46,10 @@ std::vector<FoundStep> find_last_steps(std::span<const SeenKernel> kernels, std:
 
 // Selects steps from ranges with step names: of nested ranges the outer one. Empty if there are fewer than two.
 std::vector<FoundStep> steps_of_ranges(std::vector<FoundStep> ranges);
-// Times when the GPU ran the steps of these ranges. If the host runs ahead, its ranges end before their kernels begin
-// and say nothing about GPU time. A kernel belongs to the range that was open when it was launched, on any thread.
-// `kernels` are of one stream, `launches` in order of call number. Returns {} if the launches are not known or if the
-// host waits for its kernels.
-std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels,
-                                    std::span<const SeenLaunch> launches);
-// The same without launch calls, by what repeats. Works only if each range launched similar kernels: the first may also
-// prepare the optimizer, some may print, and evaluations may lie between them.
+// Times when the GPU ran the steps of these ranges, of kernels whose launches are not known (RangeSteps: of known ones). If
+// the host runs ahead, its ranges end before their kernels begin and say nothing about GPU time. By what repeats: works only
+// if each range launched similar kernels. The first may also prepare the optimizer, some may print, and evaluations may lie
+// between them. Returns {} otherwise, or if the host waits for its kernels.
 std::vector<FoundStep> steps_on_gpu(std::span<const FoundStep> ranges, std::span<const SeenKernel> kernels);
 // True if a range by this name is a step: "step 12", "Iteration#3", "ProfilerStep#7". False for "SGD.step", which
 // is a part of a step.

@@ -29,6 +29,7 @@ struct RunFacts {
   int64_t peak_bytes = 0;                // most memory in use during a step
   bool whole_trace = false;              // the split covers a range of time, not one step
   bool of_steps = false;                 // that range is of all steps
+  bool has_pauses = false;               // and pauses lie between them, which no share of a card counts
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first
   std::vector<double> occupancy;         // theoretical, by row of `kernels`; below 0: unknown

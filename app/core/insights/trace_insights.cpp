@@ -307,6 +307,7 @@ RunFacts facts_of(const TraceLook& look) {
   parts.steps = look.end > look.begin ? 1 : 0;
   RunFacts facts = facts_of(RunSpec{}, parts, true);
   facts.whole_trace = true, facts.of_steps = look.steps;
+  facts.has_pauses = look.steps && !prof::pauses_of(*look.trace).empty();
   return facts;
 }
 

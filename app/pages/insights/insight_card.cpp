@@ -18,7 +18,7 @@ namespace {
 
 using prof::Meaning;
 
-constexpr int kRowHeight = 26, kNameWidth = 74, kValueWidth = 136;
+constexpr int kRowHeight = 26, kNameWidth = 80, kValueWidth = 136;
 constexpr float kAside = 0.28F;  // opacity of the parts that the insight is not about
 
 QLabel* text_label(const QString& text, const QFont& font, QWidget* parent) {
@@ -51,12 +51,12 @@ EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
 QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
 
 QString EvidenceBars::nameOf(RowKind kind) const {
-  return kind == RowKind::Now ? (of_steps_ ? tr("all steps") : whole_trace_ ? tr("all the time") : tr("mean now")) : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
+  return kind == RowKind::Now ? (of_steps_ ? has_pauses_ ? tr("with pauses") : tr("all steps") : whole_trace_ ? tr("all the time") : tr("mean now")) : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
-  look_at_ = insight.look_at, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
+  look_at_ = insight.look_at, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps, has_pauses_ = facts.has_pauses;
   const bool judges_trace = insight.cost_ns > 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};

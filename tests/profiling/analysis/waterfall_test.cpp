@@ -176,6 +176,8 @@ TEST(Waterfall, NamesThatAreNoSignatureStayWhole) {
   EXPECT_EQ(short_kernel_name("void ws::cuda::relu(float*)"), "relu");
   EXPECT_EQ(short_kernel_name("unsigned int scan<int>(int*)"), "scan");
   EXPECT_EQ(short_kernel_name("void plain"), "plain");
+  EXPECT_EQ(short_kernel_name("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float>(Params<int>)"), "gemvx::kernel");
+  EXPECT_EQ(short_kernel_name("void kernel<4, float>(int)"), "kernel");
   // Symbols that no demangler reads.
   EXPECT_EQ(short_kernel_name("_ZN17cutlass__5x_cudnn6KernelINS_4conv6kernel23ImplicitGemmConvolutionINS1_11threadblock22ImplicitG"),
             "ImplicitGemmConvolution");

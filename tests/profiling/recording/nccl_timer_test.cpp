@@ -17,6 +17,7 @@
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
+#include "tests/profiling/recording/recorded_run.h"
 #include "tests/profiling/recording/cuda_stand_in.h"
 
 namespace ws::prof {
@@ -28,9 +29,7 @@ TEST(RecordCollectives, TwoRanksAreOneRunThatNamesTheLateRank) {
   const std::string rank = std::string(NCCL_PROGRAM) + " " + begin;
   const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
   RecordedProgram program({"sh", "-c", "export WORLD_SIZE=2; RANK=0 " + rank + " & RANK=1 " + rank + " && wait $!"}, file, options);
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  ASSERT_EQ(*status, 0);
+  ASSERT_EQ(exit_status(program), 0);
   ASSERT_EQ(program.paths(), std::vector{file});
   RunFileReader reader(file);
   RunData run;
@@ -72,9 +71,7 @@ TEST(RecordCollectives, OnlyCaptureRangesAreRecorded) {
   const RecordOptions options{
       .level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off, .captures = true};
   RecordedProgram program({"sh", "-c", "export WORLD_SIZE=2; RANK=0 " + rank + " & RANK=1 " + rank + " && wait $!"}, file, options);
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  ASSERT_EQ(*status, 0);
+  ASSERT_EQ(exit_status(program), 0);
   RunFileReader reader(file);
   RunData run;
   run.trace = reader.trace(), run.summary = reader.summary();
@@ -99,12 +96,9 @@ TEST(RecordCollectives, EachCallHasItsBytesAndItsCommunicator) {
   const std::string file = ::testing::TempDir() + "again-" + std::to_string(getpid()) + ".wsrun";
   const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
   RecordedProgram program({"env", "RANK=0", NCCL_PROGRAM, "0", "again"}, file, options);
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  ASSERT_EQ(*status, 0);
+  ASSERT_EQ(exit_status(program), 0);
   RunFileReader reader(file);
-  Trace trace = reader.trace();
-  reader.fill(trace);
+  const Trace trace = whole_trace(reader);
   std::map<std::pair<std::string, uint64_t>, int> calls;
   for (const Track& track : trace.tracks())
     if (track.name == "collectives")
@@ -121,12 +115,9 @@ TEST(RecordCollectives, AProgramThatLooksNcclUpItselfIsSeen) {
   const std::string file = ::testing::TempDir() + "opens-" + std::to_string(getpid()) + ".wsrun";
   const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
   RecordedProgram program({"env", "RANK=0", NCCL_PROGRAM, "0", "opens"}, file, options);
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  ASSERT_EQ(*status, 0) << "5: another look-up of the program gave something else";
+  ASSERT_EQ(exit_status(program), 0) << "5: another look-up of the program gave something else";
   RunFileReader reader(file);
-  Trace trace = reader.trace();
-  reader.fill(trace);
+  const Trace trace = whole_trace(reader);
   std::map<uint64_t, int> calls;
   for (const Track& track : trace.tracks())
     if (track.name == "collectives")

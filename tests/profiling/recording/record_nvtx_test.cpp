@@ -10,6 +10,7 @@
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
+#include "tests/profiling/recording/recorded_run.h"
 #include "tests/support/own_file.h"
 
 namespace ws::prof {
@@ -18,13 +19,10 @@ namespace {
 TEST(RecordNvtx, EveryKindOfRangeIsInTheRunFile) {
   const std::string file = ::testing::TempDir() + "nvtx-" + std::to_string(getpid()) + ".wsrun";
   RecordedProgram program({NVTX_PROGRAM}, file, {.library = INJECT_LIBRARY});
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  ASSERT_EQ(*status, 0);
+  ASSERT_EQ(exit_status(program), 0);
   ASSERT_TRUE(program.recorded());
   RunFileReader reader(file);
-  Trace trace = reader.trace();
-  reader.fill(trace);
+  const Trace trace = whole_trace(reader);
   std::map<std::string, int> counts;
   std::map<std::string, std::string> paths;
   for (const Track& track : trace.tracks())
@@ -54,9 +52,7 @@ TEST(RecordNvtx, EveryKindOfRangeIsInTheRunFile) {
 TEST(RecordNvtx, NothingIsLeftWhereNothingCanBeWritten) {
   const std::string file = test::own_file("full.wsrun");
   RecordedProgram program({"sh", "-c", "trap '' XFSZ; ulimit -f 0; exec env LD_PRELOAD=" STARTS_RECORDING " true"}, file, {.library = INJECT_LIBRARY});
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  EXPECT_EQ(*status, 0);
+  EXPECT_EQ(exit_status(program), 0);
   EXPECT_FALSE(program.recorded());
   for (const char* suffix : {"", "-wal", "-shm"}) EXPECT_FALSE(std::filesystem::exists(file + suffix)) << suffix;
 }
@@ -67,12 +63,9 @@ TEST(RecordNvtx, RanksThatShareAProcessHaveStepsAndRangesOfTheirOwn) {
   const std::string train = "LD_PRELOAD=" STARTS_RECORDING " " WARPSCOPE_CLI " train iris --set exec.device=cpu --set exec.gpus=2 "
                             "--set train.epochs=3 --out " + file + "-out >/dev/null";
   RecordedProgram program({"sh", "-c", train}, file, {.library = INJECT_LIBRARY});
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  ASSERT_EQ(*status, 0);
+  ASSERT_EQ(exit_status(program), 0);
   RunFileReader reader(file);
-  Trace trace = reader.trace();
-  reader.fill(trace);
+  const Trace trace = whole_trace(reader);
   std::map<int, uint64_t> steps, ranges;
   for (const Track& track : trace.tracks()) {
     if (track.kind == TrackKind::Steps) steps[track.rank] += track.spans;
@@ -92,12 +85,9 @@ TEST(RecordNvtx, RanksThatShareAProcessHaveStepsAndRangesOfTheirOwn) {
 HostStacks stacks_of(const char* level) {
   const std::string file = ::testing::TempDir() + "native-" + level + std::to_string(getpid()) + ".wsrun";
   RecordedProgram program({NATIVE_PROGRAM}, file, {.library = INJECT_LIBRARY, .python = python_level(level)});
-  std::optional<int> status;
-  while (!status) status = program.wait(1000);
-  EXPECT_EQ(*status, 5);
+  EXPECT_EQ(exit_status(program), 5);
   RunFileReader reader(file);
-  Trace trace = reader.trace();
-  reader.fill(trace);
+  const Trace trace = whole_trace(reader);
   std::filesystem::remove(file);
   return host_stacks(trace);
 }

@@ -2,6 +2,7 @@
 
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMap>
 #include <QRegularExpression>
 #include <QResizeEvent>
 #include <QVBoxLayout>
@@ -120,11 +121,13 @@ QString fastest_of(const ComparedRuns& compared) {
 
 // "A, B: recorded on an NVIDIA H200."
 QString where_recorded(const ComparedRuns& compared) {
-  QStringList letters;
-  QString where;
+  QMap<QString, QStringList> letters;  // by place
   for (const Run* run : compared.runs)
-    if (run->shipped) letters << letter(run), where = origin_text(*run);
-  return letters.isEmpty() ? QString() : QString("%1: %2.").arg(letters.join(", "), where);
+    if (run->shipped) letters[origin_text(*run)] << letter(run);
+  QStringList all;
+  for (const auto& [where, of] : letters.asKeyValueRange()) all << QString("%1: %2.").arg(of.join(", "), where);
+  all.sort();  // by letter
+  return all.join(' ');
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "profiling/recording/interpreter.h"
 #include "profiling/recording/launch_frames.h"
 #include "profiling/recording/module_calls.h"
+#include "profiling/recording/optimizer_steps.h"
 #include "profiling/recording/python_frames.h"
 #include "profiling/recording/host_sampler.h"
 #include "profiling/recording/torch_memory.h"
@@ -75,18 +76,26 @@ void* push_at(void*, void* place) {
   return nothing();
 }
 
-template <ProgramPhase kPhase>
-void* begin_phase(void*, void* place) {
-  ws::prof::begin_phase(kPhase);
+void* begin_backward(void*, void* place) {
+  ws::prof::begin_phase(ProgramPhase::Backward);
   enter_at(place);
   return nothing();
 }
 
-template <ProgramPhase kPhase>
-void* end_phase(void*, void*) {
-  ws::prof::end_phase(kPhase);
-  if (hearing() && kPhase == ProgramPhase::Backward) ProgramRanges::instance().end_backward();
+void* end_backward(void*, void*) {
+  ws::prof::end_phase(ProgramPhase::Backward);
+  if (hearing()) ProgramRanges::instance().end_backward();
   if (hearing()) ProgramRanges::instance().leave(kPythonRanges);
+  return nothing();
+}
+
+void* enter_optimizer(void*, void* optimizer) {
+  ws::prof::enter_optimizer(optimizer);
+  return nothing();
+}
+
+void* leave_optimizer(void*, void*) {
+  ws::prof::leave_optimizer(false);
   return nothing();
 }
 
@@ -109,10 +118,13 @@ void* pop(void*, void*) {
   return nothing();
 }
 
-void* step(void*, void* number) {
-  const long value = python().as_long(number);
-  if (value == -1) python().clear();
-  if (hearing()) ProgramRanges::instance().step(value);
+void* begin_step(void*, void*) {
+  ws::prof::begin_program_step();
+  return nothing();
+}
+
+void* end_step(void*, void*) {
+  ws::prof::end_program_step();
   return nothing();
 }
 
@@ -128,11 +140,12 @@ MethodDefinition g_methods[] = {{"push_module", push_module, kOneArgument, nullp
                                 {"push_at", push_at, kOneArgument, nullptr},
                                 {"push_text", push_text, kOneArgument, nullptr},
                                 {"pop", pop, kNoArguments, nullptr},
-                                {"step", step, kOneArgument, nullptr},
-                                {"begin_backward", begin_phase<ProgramPhase::Backward>, kOneArgument, nullptr},
-                                {"end_backward", end_phase<ProgramPhase::Backward>, kNoArguments, nullptr},
-                                {"begin_optimizer", begin_phase<ProgramPhase::Optimizer>, kOneArgument, nullptr},
-                                {"end_optimizer", end_phase<ProgramPhase::Optimizer>, kNoArguments, nullptr}};
+                                {"begin_step", begin_step, kNoArguments, nullptr},
+                                {"end_step", end_step, kNoArguments, nullptr},
+                                {"begin_backward", begin_backward, kOneArgument, nullptr},
+                                {"end_backward", end_backward, kNoArguments, nullptr},
+                                {"enter_optimizer", enter_optimizer, kOneArgument, nullptr},
+                                {"leave_optimizer", leave_optimizer, kNoArguments, nullptr}};
 
 }  // namespace
 
@@ -192,12 +205,18 @@ WARPSCOPE_SHOWN int warpscope_torch_observe(int ops) { return recorder() && ws::
 WARPSCOPE_SHOWN int warpscope_torch_follow(const void* const* nodes) { return recorder() && ws::prof::torch_follow(nodes); }
 WARPSCOPE_SHOWN int warpscope_torch_memory() { return recorder() && ws::prof::torch_watch_memory(); }
 
-
-// The caller of these two holds the interpreter's lock.
+// The caller of these holds the interpreter's lock.
 WARPSCOPE_SHOWN int warpscope_hear_modules(void* function, void* learn) {
   return attempt([=] { return recorder() && python().complete() && ws::prof::hear_modules(function, learn); });
 }
 WARPSCOPE_SHOWN void warpscope_forget_module(const void* module) { ws::prof::forget_module(module); }
+WARPSCOPE_SHOWN void warpscope_learn_optimizers(void* learn, int ranges) { ws::prof::learn_optimizers(learn, ranges != 0); }
+WARPSCOPE_SHOWN int warpscope_hear_optimizer(void* function) {
+  return recorder() && python().complete() && ws::prof::hear_optimizer(function);
+}
+WARPSCOPE_SHOWN void warpscope_forget_leader() { ws::prof::forget_leader(); }
+WARPSCOPE_SHOWN void warpscope_after_steps(void* then, int wanted) { ws::prof::after_steps(then, wanted != 0); }
+WARPSCOPE_SHOWN int64_t warpscope_steps() { return ws::prof::program_steps(); }
 
 WARPSCOPE_SHOWN void warpscope_scalar(const char* name, double value, int64_t step) {
   attempt([=] { return recorder() ? recorder()->notes().scalar(text_of(name), value, step), 1 : 0; });

@@ -3,12 +3,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <mutex>
 #include <unordered_map>
 
 #include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/function_calls.h"
 #include "profiling/recording/injected.h"
 #include "profiling/recording/interpreter.h"
 
@@ -16,14 +16,13 @@ namespace ws::prof {
 namespace {
 
 using Object = Interpreter::Object;
-using Call = Object (*)(Object function, Object const* arguments, size_t count, Object names);
 
 constexpr int kPhases = 3;
 std::mutex g_mutex;  // of the places. Not held while Python is called
 std::unordered_map<const void*, std::array<OpTag, kPhases>> g_places;
 std::array<std::atomic<int>, kPhases> g_open{};  // phases that are open now
 Object g_learn = nullptr;
-Call g_call = nullptr;
+PythonCall g_call = nullptr;
 
 int phase_now() {
   if (g_open[static_cast<int>(ProgramPhase::Backward)] > 0) return static_cast<int>(ProgramPhase::Backward);
@@ -53,39 +52,18 @@ OpTag place_of(Object module) {
 }
 
 Object module_called(Object function, Object const* arguments, size_t count, Object names) {
-  constexpr size_t kFlag = size_t{1} << (8 * sizeof(size_t) - 1);  // the interpreter's own, not part of the count
-  const bool heard = hearing() && (count & ~kFlag) > 0;
+  const bool heard = hearing() && positional_arguments(count) > 0;
   if (heard) enter_module(arguments[0]);
   Object result = g_call(function, arguments, count, names);
   if (heard) leave_module();
   return result;
 }
 
-// Where an object of this type keeps the C function that calls it, or nullptr. The begin of a type is the same since 3.8.
-Call* call_slot(Object function) {
-  constexpr size_t kType = 8, kOffsetInType = 56, kMost = 512;
-  const char* type = nullptr;
-  std::memcpy(&type, static_cast<const char*>(function) + kType, sizeof type);
-  if (type != dlsym(RTLD_DEFAULT, "PyFunction_Type")) return nullptr;
-  intptr_t offset = 0;
-  std::memcpy(&offset, type + kOffsetInType, sizeof offset);
-  if (offset < 16 || offset >= static_cast<intptr_t>(kMost) || offset % 8 != 0) return nullptr;
-  return reinterpret_cast<Call*>(static_cast<char*>(function) + offset);
-}
-
 }  // namespace
 
-// Two functions have the same C function behind them, unless the layout is another one.
 bool hear_modules(Object function, Object learn) {
-  Call* const slot = call_slot(function);
-  Call* const other = call_slot(learn);
-  const Interpreter& python = Interpreter::instance();
-  python.increase(learn), g_learn = learn;
-  if (!slot || !other || !*slot || *slot != *other || *slot == module_called) return false;
-  g_call = *slot;
-  python.increase(function);
-  *slot = module_called;
-  return true;
+  Interpreter::instance().increase(learn), g_learn = learn;
+  return hear_calls(function, learn, module_called, g_call);
 }
 
 void forget_module(const void* module) {

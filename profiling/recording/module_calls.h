@@ -1,5 +1,4 @@
-// Hears each call of a PyTorch module without a Python frame of ours around it: the function torch.nn.Module.__call__
-// stays the same object, only the C function that the interpreter calls for it is ours.
+// Hears each call of a PyTorch module: of the function torch.nn.Module.__call__.
 #pragma once
 #include "profiling/trace/trace.h"
 

@@ -80,10 +80,10 @@ void NcclTimer::begin(TraceContext& context) {
   active_.store(true, std::memory_order_release);
 }
 
-// The first calls of a capture range are placed after an anchor that is new.
+// What a capture range has left is read as soon as usual, and the first calls of a range are placed after an anchor as usual.
 void NcclTimer::apply(const GpuKinds& kinds, bool) {
   rests_.store(kinds.nothing(), std::memory_order_relaxed);
-  read_now_.store(true, std::memory_order_relaxed);
+  switched_.store(true, std::memory_order_relaxed);
 }
 
 // The usual call: one lock, and no question to the driver.
@@ -205,9 +205,10 @@ void NcclTimer::forget_call(const Call& call) noexcept {
 
 void NcclTimer::drain(bool last) {
   const int64_t now = steady_ns();
-  const int64_t every = rests_.load(std::memory_order_relaxed) ? kReadEveryAtRest : kReadEvery;
-  if (!context_ || (!last && !read_now_.exchange(false, std::memory_order_relaxed) && now - last_read_ < every)) return;
+  const bool rests = rests_.load(std::memory_order_relaxed) && !switched_.load(std::memory_order_relaxed);
+  if (!context_ || (!last && now - last_read_ < (rests ? kReadEveryAtRest : kReadEvery))) return;
   last_read_ = now;
+  switched_.store(false, std::memory_order_relaxed);
   std::vector<Gpu*> gpus;
   {
     const std::lock_guard lock(mutex_);

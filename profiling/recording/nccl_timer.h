@@ -73,7 +73,7 @@ class NcclTimer final : public GpuTracer {
   bool found_ = false;
   TraceContext* context_ = nullptr;  // only the collector's thread uses this and the next one
   int64_t last_read_ = 0;
-  std::atomic<bool> active_{false}, captures_{false}, rests_{false}, read_now_{false};
+  std::atomic<bool> active_{false}, captures_{false}, rests_{false}, switched_{false};
   std::atomic<uint64_t> refused_{0}, read_{0};
   mutable std::mutex mutex_;  // guards the lists of GPUs and streams, and what each GPU says it guards
   std::vector<std::unique_ptr<Gpu>> gpus_;

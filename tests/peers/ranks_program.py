@@ -8,7 +8,7 @@ goes backward. It prints the delay in µs as CUDA events saw it, the time of a s
 host had launched everything. The loss is added up between the ranks right before, as for a log: that brings the GPUs together,
 so that the delay is all that the rank is late by. counts: STEPS steps inside of the range COUNTED; torch.profiler writes a trace
 of each rank to FILE.RANK, or with "-" nobody does. calls: reads how many all-reduces of BYTES to call and prints what a call takes the
-host, in µs. switched: reads how many steps to train in a turn, then takes four turns, two of them in a capture range, and prints
+host, in µs. switched: reads how many steps to train in a turn, then takes TURNS turns, half of them in capture ranges, and prints
 what a step of each took, in µs; all ranks switch at the same step. At the end: how many steps were in capture ranges."""
 
 import contextlib
@@ -26,7 +26,7 @@ import foreign_program
 from foreign_program import MODELS, device, first_rank, own_device, parallel, turns, wait
 
 EVERY, WARM_UP = 10, 20
-SETTLING_STEPS, SETTLING_S = 5, 0.1  # after the switch: caches; the recorder reads what a capture range has left
+TURNS, SETTLING = 40, 3  # of switched; steps after each switch, for the caches
 COUNTED, STEPS = "counted steps", 50
 
 
@@ -174,33 +174,43 @@ def switched(model):
         foreign_program.step(training.net, training.criterion, training.optimizer, training.x, training.y)
 
     def turn(steps, captures):
+        """Nothing is waited for: a GPU that has work has it all the time."""
         if captures:
             switch.start()
-        for _ in range(SETTLING_STEPS):
+        for _ in range(SETTLING):
             step()
-        wait()
-        begin = time.perf_counter()
+        begin = moment()
         for _ in range(steps):
             step()
-        wait()
-        us = (time.perf_counter() - begin) / steps * 1e6
+        end = moment()
         if captures:
             switch.stop()
-        time.sleep(SETTLING_S)
-        return us
+        return captures, begin, end
 
     for _ in range(WARM_UP):
         step()
     wait()
-    for i, steps in enumerate(turns("turns", True)):
-        order = (True, False, False, True) if i % 2 == 0 else (False, True, True, False)  # a drift falls on both alike
-        times = [(captures, turn(steps, captures)) for captures in order]
-        captured += 2 * (SETTLING_STEPS + steps)
+    for steps in turns("turns", True):
+        marks = [turn(steps, i % 8 in (0, 3, 5, 6)) for i in range(TURNS)]  # a drift falls on both alike
+        wait()
+        times = {side: [us_between(begin, end) / steps for captures, begin, end in marks if captures == side] for side in (True, False)}
+        captured += TURNS // 2 * (SETTLING + steps)
         if first_rank():
-            print(json.dumps({"on_us": [us for captures, us in times if captures], "off_us": [us for captures, us in times if not captures]}),
-                  flush=True)
+            print(json.dumps({"on_us": times[True], "off_us": times[False]}), flush=True)
     if first_rank():
         print(json.dumps({"captured": captured}), flush=True)
+
+
+def moment():
+    if device != "cuda":
+        return time.perf_counter()
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+def us_between(begin, end):
+    return begin.elapsed_time(end) * 1e3 if device == "cuda" else (end - begin) * 1e6
 
 
 @contextlib.contextmanager

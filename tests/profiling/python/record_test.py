@@ -165,6 +165,31 @@ distributed = module("distributed", is_available=lambda: False)
 """
 
 
+# The first optimizer ends the steps; a class calls its base's step() inside of its own; then another optimizer is the first.
+OPTIMIZERS = """
+import torch
+class Base(torch.optim.SGD):
+    def step(self, closure=None): pass
+class Own(Base):
+    def step(self, *arguments): return super().step(*arguments)
+class Fails(Base):
+    def step(self): raise ValueError("too large")
+functions = [Base.step, Own.step]
+first, second, fails = Base(), Own(), Fails()
+for i in range(100):
+    first.step()
+    second.step()
+    try:
+        fails.step()
+    except ValueError as error:
+        message = str(error)
+del first
+for i in range(50):
+    second.step()
+print(message, [Base.step, Own.step] == functions)
+"""
+
+
 class Captures(Recorded):
     def record(self, command, level="modules", options=("--capture-range",), **environment):
         record = [CLI, "record", "--no-live", "--level", level, *options, "--run", "r.wsrun", "--"]
@@ -963,6 +988,22 @@ def pythons():
             if version >= (3, 9):
                 found.setdefault(version, python)
     return found
+
+
+class Optimizers(Recorded):
+    def test_in_every_python_here_the_first_one_ends_the_steps(self):
+        self.write("torch/__init__.py", PROFILED_TORCH.replace("optim.kept = self", "pass"))
+        path = self.write("p.py", OPTIMIZERS)
+        for version, python in pythons().items():
+            for level, steps in (("steps", 150), ("modules", 149)):  # at level modules, a module's call begins the first step
+                done = self.record([python, path], level, PYTHONPATH=self.folder)
+                unchanged = version != (3, 11)  # its functions cannot be heard
+                self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (0, f"too large {unchanged}"), (version, done.stderr))
+                events = self.events()
+                self.assertEqual(sum(row == "steps of the program" for row, *_ in events), steps, (version, level))
+                if level == "modules":
+                    names = [name for _, name, _, _ in events if name.endswith(".step")]
+                    self.assertEqual([names.count(kind + ".step") for kind in ("Base", "Own", "Fails")], [100, 150, 100], version)
 
 
 class Frames(Recorded):

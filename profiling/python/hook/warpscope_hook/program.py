@@ -15,14 +15,13 @@ class Program:
     def __init__(self, recorder, level):
         self.recorder = recorder
         self.level = level  # index into LEVELS
-        self.steps = 0
         self.attached = False  # to a program that was already running
-        self.says_steps = False  # the program marks its steps, so optimizer steps do not count
-        self._stepping = False
         self.reads_frames = None  # not tried yet
         self._learning = threading.RLock()  # a signal handler may begin, too
         self.not_own = not_own()
         self._late = []  # scalars whose copy from the GPU is not finished
+        self._waits = False  # for these
+        self._take_late_then = self._take_late  # one object, which the library keeps
         self.losses = Losses(self)
 
     # Called by the package `warpscope`.
@@ -34,8 +33,8 @@ class Program:
 
     def step(self):
         if self.begin():
-            self.says_steps = True
-            self.end_step()
+            self.recorder.end_step()
+            self._take_late()
 
     def capture(self, on):
         if self.begin():
@@ -78,18 +77,9 @@ class Program:
         recorder.fact("program_lines", f"No source lines and no stacks: the frames of Python {version} cannot be read here.")
         return False
 
-    def end_step(self):
-        self._stepping = True
-        self.recorder.step(self.steps)
-        self.steps += 1
-        if self._late:
-            self._take_late()
-
-    def begin_step(self):
-        """Begins the first step, unless it has begun. Later steps begin when the previous one ends."""
-        if not self._stepping:
-            self._stepping = True
-            self.recorder.step(-1)
+    @property
+    def steps(self):
+        return self.recorder.steps()
 
     def scalar(self, name, value, step=None):
         if not self.recorder.hears():
@@ -110,6 +100,9 @@ class Program:
             late = self._late.pop(0)
             self.recorder.scalar(late.name, late.value(), late.step)
         del self._late[: max(0, len(self._late) - 256)]
+        if bool(self._late) != self._waits:
+            self._waits = not self._waits
+            self.recorder.after_steps(self._take_late_then, self._waits)
 
     def on_torch(self, torch):
         if not self.begin():

@@ -11,11 +11,12 @@ _METHODS = (  # in the library's order
     "push_at",
     "push_text",
     "pop",
-    "step",
+    "begin_step",
+    "end_step",
     "begin_backward",
     "end_backward",
-    "begin_optimizer",
-    "end_optimizer",
+    "enter_optimizer",
+    "leave_optimizer",
 )
 
 
@@ -81,6 +82,7 @@ class Recorder:
             ("scalar", None, [ctypes.c_char_p, ctypes.c_double, ctypes.c_int64]),
             ("fact", None, texts[:2]),
             ("sampler_stop", None, []),
+            ("steps", ctypes.c_int64, []),
         ):
             function = getattr(library, "warpscope_" + name)
             function.restype, function.argtypes = result, arguments
@@ -94,6 +96,11 @@ class Recorder:
             if not definition:
                 return
             setattr(self, name, make(definition, None, None))
+        self._held = held = ctypes.PyDLL(self._path)  # its functions are called with the interpreter's lock
+        held.warpscope_hear_modules.argtypes = [ctypes.py_object] * 2
+        held.warpscope_forget_module.argtypes = [ctypes.c_void_p]
+        held.warpscope_hear_optimizer.argtypes = [ctypes.py_object]
+        held.warpscope_learn_optimizers.argtypes = held.warpscope_after_steps.argtypes = [ctypes.py_object, ctypes.c_int]
         self._library = library
 
     @classmethod
@@ -133,14 +140,34 @@ class Recorder:
         """True if the library hears each call of this function. `learn(module, phase)` returns the place of a module."""
         if not self._library:
             return False
-        self._held = ctypes.PyDLL(self._path)  # its functions are called with the interpreter's lock
-        self._held.warpscope_hear_modules.argtypes = [ctypes.py_object] * 2
-        self._held.warpscope_forget_module.argtypes = [ctypes.c_void_p]
         return bool(self._held.warpscope_hear_modules(function, learn))
 
     def forget_module(self, key):
         if self._library:
             self._held.warpscope_forget_module(key)
+
+    def learn_optimizers(self, learn, ranges):
+        """`learn(optimizer)` returns the place of its ranges, and is called when no optimizer leads, too: then this one does."""
+        if self._library:
+            self._held.warpscope_learn_optimizers(learn, ranges)
+
+    def hear_optimizer(self, function):
+        """True if the library hears each call of this step()."""
+        # 3.11 does not ask a function for its C function where Python code calls it.
+        return bool(self._library and sys.version_info[:2] != (3, 11) and self._held.warpscope_hear_optimizer(function))
+
+    def forget_leader(self):
+        if self._library:
+            self._held.warpscope_forget_leader()
+
+    def after_steps(self, then, wanted):
+        """`then()` is called after each step of the optimizer while it is wanted."""
+        if self._library:
+            self._held.warpscope_after_steps(then, wanted)
+
+    def steps(self):
+        """How many have ended."""
+        return self._library.warpscope_steps() if self._library else 0
 
     def torch_memory(self):
         return bool(self._library and self._library.warpscope_torch_memory())

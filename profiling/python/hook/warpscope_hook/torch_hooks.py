@@ -5,6 +5,7 @@ Possible ways, with the CPU time that they add to the program's thread (CPython 
 
     a module's call: the interpreter's own call, heard in the library        0.1 µs     used (module_calls.h)
     a module's call: our wrapper in Python, its range in the library         0.5 µs     where a Python has another layout
+    an optimizer's step(): heard in the library in the same way               not timed  used
     a pair of global forward hooks, empty                                     0.6 µs     no end when the module raises
     a backward function: autograd's engine, heard in the library              80 instructions   used at level modules
     a backward function: PyTorch's observers                                  3,400 instructions, 1 µs   where it cannot be heard
@@ -113,7 +114,7 @@ class Paths:
 
     def learn(self, module, phase):
         try:
-            self._program.begin_step()
+            self._program.recorder.begin_step()
             if id(module) not in self._paths:
                 self._name_all(module)
             path, kind = self._paths[id(module)]
@@ -212,45 +213,40 @@ def _backward(program, torch):
 
 def _optimizers(program, torch):
     recorder = program.recorder
-    begin, end = recorder.begin_optimizer, recorder.end_optimizer
+    enter, leave = recorder.enter_optimizer, recorder.leave_optimizer
     places = {}  # class → place
     leader = [lambda: None]  # a weak reference to the optimizer that ends the steps
 
-    def place_of(kind):
-        place = places[kind] = recorder.place(kind.__name__ + ".step", "", "optimizer")
-        return place
+    def learn(optimizer):
+        try:
+            if leader[0]() is None:
+                leader[0] = weakref.ref(optimizer, lambda _: recorder.forget_leader())
+            kind = type(optimizer)
+            if kind not in places:
+                places[kind] = recorder.place(kind.__name__ + ".step", "", "optimizer")
+            return places[kind]
+        except Exception:
+            return 0
 
-    def end_step(optimizer):
-        first = leader[0]()
-        if first is None:
-            first, leader[0] = optimizer, weakref.ref(optimizer)
-        if first is optimizer and not program.says_steps:
-            program.end_step()
+    recorder.learn_optimizers(learn, program.level >= MODULES)
+    heard = {}  # class → its step(), as it was when it was heard
 
-    wrapped = set()
-
-    def wrap(kind):
+    def hear(kind):
         step = kind.step
-        if getattr(step, "_warpscope", False) or kind in wrapped:
+        if heard.get(kind) is step or getattr(step, "_warpscope", False):
             return
-        wrapped.add(kind)
+        heard[kind] = step
+        if recorder.hear_optimizer(step):
+            return
 
-        def only_step(self, *args, **kwargs):
+        def called(self, *args, **kwargs):
+            enter(self)
             try:
                 return step(self, *args, **kwargs)
             finally:
-                end_step(self)
+                leave()
 
-        def around(self, *args, **kwargs):
-            kind = type(self)
-            begin(places.get(kind) or place_of(kind))
-            try:
-                return step(self, *args, **kwargs)
-            finally:
-                end()
-                end_step(self)
-
-        wrapper = _named_like(around if program.level >= MODULES else only_step, step)
+        wrapper = _named_like(called, step)
         wrapper.hooked = getattr(step, "hooked", True)
         wrapper.__wrapped__ = step
         kind.step = wrapper
@@ -262,8 +258,8 @@ def _optimizers(program, torch):
         original(self, *args, **kwargs)
         try:
             if program.level < MODULES:
-                program.begin_step()  # nothing else says that the program works
-            wrap(type(self))
+                recorder.begin_step()  # nothing else says that the program works
+            hear(type(self))
         except Exception:
             pass
 
@@ -273,7 +269,7 @@ def _optimizers(program, torch):
         while kinds:
             kind = kinds.pop()
             kinds += kind.__subclasses__()
-            wrap(kind)
+            hear(kind)
 
 
 def _loaders(program, torch):
@@ -296,7 +292,7 @@ def _loaders(program, torch):
     original = Iterator.__next__
 
     def __next__(self):
-        program.begin_step()
+        recorder.begin_step()
         told(self)
         recorder.push_at(place)
         try:

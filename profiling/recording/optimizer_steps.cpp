@@ -1,0 +1,148 @@
+#include "profiling/recording/optimizer_steps.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <unordered_map>
+
+#include "profiling/collectors/program_ranges.h"
+#include "profiling/recording/function_calls.h"
+#include "profiling/recording/injected.h"
+#include "profiling/recording/module_calls.h"
+#include "profiling/recording/python_frames.h"
+
+namespace ws::prof {
+namespace {
+
+using Optimizer = Interpreter::Object;
+
+struct Learned {
+  Optimizer function = nullptr;
+  bool ranges = false;
+  std::mutex mutex;  // of the places. Not held while Python is called
+  std::unordered_map<const char*, OpTag> places;  // by class
+} g_learned;
+struct Wanted {
+  std::atomic<Optimizer> then{nullptr};
+  std::atomic<bool> now{false};
+} g_after;
+std::atomic<Optimizer> g_leader{nullptr};
+std::atomic<bool> g_begun{false}, g_said{false};
+std::atomic<int64_t> g_steps{0};
+PythonCall g_step_call = nullptr;
+
+// Calls of step() that are open on this thread, the innermost last. Those of an open optimizer are not heard again.
+struct Open {
+  std::array<Optimizer, 8> optimizers;
+  size_t depth;
+  bool has(Optimizer optimizer) const {
+    for (size_t i = 0; i < depth && i < optimizers.size(); ++i)
+      if (optimizers[i] == optimizer) return true;
+    return false;
+  }
+};
+thread_local Open t_open;
+
+// Asks Python, which watches the life of the leader and keeps the classes.
+OpTag learn(Optimizer optimizer) {
+  const Interpreter& python = Interpreter::instance();
+  const Optimizer number = g_learned.function ? python.call(g_learned.function, "O", optimizer) : nullptr;
+  const long place = number ? python.as_long(number) : -1;
+  if (place < 0) python.clear();
+  if (number) python.decrease(number);
+  const std::lock_guard lock(g_learned.mutex);
+  return g_learned.places[type_of(optimizer)] = static_cast<OpTag>(place < 0 ? kNoOp : place);
+}
+
+OpTag optimizer_place(Optimizer optimizer) {
+  {
+    const std::lock_guard lock(g_learned.mutex);
+    const auto at = g_learned.places.find(type_of(optimizer));
+    if (at != g_learned.places.end()) return at->second;
+  }
+  return learn(optimizer);
+}
+
+void end_step() {
+  const int64_t number = g_steps.fetch_add(1, std::memory_order_relaxed);
+  g_begun.store(true, std::memory_order_relaxed);
+  if (hearing()) ProgramRanges::instance().step(number);
+}
+
+void tell_after_step() {
+  const Optimizer then = g_after.then.load(std::memory_order_relaxed);
+  if (!then || !g_after.now.load(std::memory_order_relaxed)) return;
+  const Interpreter& python = Interpreter::instance();
+  if (const Optimizer none = python.call(then, nullptr))
+    python.decrease(none);
+  else
+    python.clear();
+}
+
+Optimizer step_called(Optimizer function, Optimizer const* arguments, size_t count, Optimizer names) {
+  const bool heard = positional_arguments(count) > 0;
+  if (heard) enter_optimizer(arguments[0]);
+  const Optimizer result = g_step_call(function, arguments, count, names);
+  if (heard) leave_optimizer(!result);
+  return result;
+}
+
+}  // namespace
+
+void learn_optimizers(void* learn, bool ranges) {
+  Interpreter::instance().increase(learn);
+  g_learned.function = learn, g_learned.ranges = ranges;
+}
+
+void forget_leader() { g_leader.store(nullptr, std::memory_order_relaxed); }
+
+bool hear_optimizer(void* function) { return hear_calls(function, g_learned.function, step_called, g_step_call); }
+
+void enter_optimizer(void* optimizer) {
+  Open& open = t_open;
+  const bool again = open.has(optimizer);
+  if (const size_t at = open.depth++; at < open.optimizers.size()) open.optimizers[at] = again ? nullptr : optimizer;
+  if (again) return;
+  if (g_learned.ranges) begin_phase(ProgramPhase::Optimizer);
+  try {
+    Optimizer nobody = nullptr;
+    const bool leads = !g_leader.load(std::memory_order_relaxed) && g_leader.compare_exchange_strong(nobody, optimizer);
+    if (leads) learn(optimizer);
+    if (g_learned.ranges && hearing()) ProgramRanges::instance().enter(optimizer_place(optimizer), kPythonRanges, own_line_here());
+  } catch (const std::exception&) {  // out of memory: the program continues without this range
+  }
+}
+
+void leave_optimizer(bool failed) {
+  Open& open = t_open;
+  if (open.depth == 0 || --open.depth >= open.optimizers.size()) return;
+  const Optimizer optimizer = open.optimizers[open.depth];
+  if (!optimizer) return;
+  if (g_learned.ranges) {
+    end_phase(ProgramPhase::Optimizer);
+    if (hearing()) ProgramRanges::instance().leave(kPythonRanges);
+  }
+  if (optimizer != g_leader.load(std::memory_order_relaxed) || g_said.load(std::memory_order_relaxed)) return;
+  end_step();
+  if (!failed) tell_after_step();
+}
+
+void begin_program_step() {
+  if (!g_begun.exchange(true, std::memory_order_relaxed) && hearing()) ProgramRanges::instance().step(-1);
+}
+
+void end_program_step() {
+  g_said.store(true, std::memory_order_relaxed);
+  end_step();
+}
+
+int64_t program_steps() { return g_steps.load(std::memory_order_relaxed); }
+
+void after_steps(void* then, bool wanted) {
+  if (g_after.then.exchange(then, std::memory_order_relaxed) != then) Interpreter::instance().increase(then);
+  g_after.now.store(wanted, std::memory_order_relaxed);
+}
+
+}  // namespace ws::prof

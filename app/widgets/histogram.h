@@ -9,7 +9,7 @@ namespace ws::app {
 struct HistogramData {
   double low = 0, high = 1;
   std::vector<double> counts, ghost;  // ghost: outline behind, same bins
-  QString unit, caption, ghost_caption;
+  QString unit, caption;
   QString low_text, high_text;  // replaces number and unit at the ends
   bool log_x = false;
 };

@@ -43,7 +43,6 @@ int64_t Caching::segment_bytes(int64_t block) {
 void* Caching::allocate(StreamRef stream, int64_t bytes) {
   const int64_t need = rounded(bytes);
   Block* block = best_fit(need);
-  block ? ++hits_ : ++misses_;
   if (!block) block = grow(stream, need);
   split(block, need);
   free_list(*block->segment).erase(block);
@@ -167,7 +166,7 @@ void Caching::pin(bool pinned) {
 void Caching::recording(bool on) { recorded_from_ = on ? clock_ : std::numeric_limits<uint64_t>::max(); }
 
 CachingStats Caching::stats() const {
-  CachingStats stats{reserved_, used_, 0, static_cast<int64_t>(segments_.size()), 0, hits_, misses_};
+  CachingStats stats{reserved_, used_, 0, static_cast<int64_t>(segments_.size()), 0};
   for (const FreeList& list : free_) {
     stats.free_blocks += static_cast<int64_t>(list.size());
     if (!list.empty()) stats.largest_free = std::max(stats.largest_free, (*list.rbegin())->bytes);

@@ -20,7 +20,6 @@ struct CachingStats {
   int64_t used = 0;      // bytes in blocks handed out, rounded by the pool
   int64_t largest_free = 0;
   int64_t segments = 0, free_blocks = 0;
-  int64_t hits = 0, misses = 0;  // allocations served from the pool; allocations that needed a new segment
   // 0: the free memory is one block; near 1: it consists of small fragments.
   double fragmentation() const {
     const int64_t free = reserved - used;
@@ -91,7 +90,7 @@ class Caching final : public MemoryResource {
   std::unordered_map<void*, Block*> handed_out_;
   uint64_t clock_ = 0;
   uint64_t recorded_from_ = std::numeric_limits<uint64_t>::max();  // segments used later belong to a capture
-  int64_t reserved_ = 0, used_ = 0, hits_ = 0, misses_ = 0;
+  int64_t reserved_ = 0, used_ = 0;
 };
 
 }  // namespace ws::cuda

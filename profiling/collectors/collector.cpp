@@ -44,10 +44,11 @@ struct Collector::Impl {
   std::thread thread, flush_thread, memory_thread;
   mutable std::mutex mutex;  // guards what follows; held only briefly
   std::condition_variable wake;
-  bool running = false, stop_asking = false, stopping = false, pausing = false;
+  bool stop_asking = false, stopping = false, pausing = false;
   std::deque<TraceBatch> ready;
   CollectorStatus status;
 
+  std::atomic<bool> running{false};
   std::mutex switch_mutex;  // guards level, window and pause; they change at step boundaries and in set_level
   std::atomic<TraceLevel> level{TraceLevel::Off};
   std::atomic<bool> window_open{false}, clock_shut{false}, paused{false};
@@ -249,13 +250,11 @@ void Collector::Impl::start_counters() noexcept {
 // If the driver loaded us while it started, counters start only when the program first uses the driver. This runs on
 // the program's own thread, so that the program cannot exit meanwhile.
 void Collector::Impl::prepare_counters() {
-  status.counters_refused = !gpu;
-  if (!gpu)
-    status.counters = "No hardware counters: " + (level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
-  else if (options.inside_driver_start)
-    gpu->at_first_call([this] { start_counters(); });
-  else
-    start_counters();
+  if (gpu && options.inside_driver_start) return gpu->at_first_call([this] { start_counters(); });
+  if (gpu) return start_counters();
+  const std::lock_guard lock(mutex);
+  status.counters_refused = true;
+  status.counters = "No hardware counters: " + (level == TraceLevel::Off ? "tracing is off" : gpu_refused) + ".";
 }
 
 void Collector::Impl::take_samples(bool last) {
@@ -290,7 +289,7 @@ void Collector::Impl::begin() {
     meter = std::make_unique<OverheadMeter>(options.untraced_share, OverheadMeter::Limits{});
   if (options.hardware_counters && !options.gpu_later && !options.captures) prepare_counters();
   context.before_buffer = [this] { take_marks(); };
-  Marks::instance().drain([](const MarkedThread&, const HostEvent&) {});  // left over from a previous collection
+  Marks::instance().drain([](const HostEvent&) {});  // left over from a previous collection
   std::lock_guard lock(switch_mutex);
   ProgramRanges::instance().rest(options.captures, context.origin);
   if (options.captures) {
@@ -516,7 +515,7 @@ void Collector::Impl::take_marks(bool last) {
   context.expects_ops = marks.ops_seen() && !options.program_ranges;
   if (options.program_ranges) context.gpu_is_rank = ProgramRanges::instance().gpus_are_ranks();
   context.batch.losses().dropped_records +=
-      marks.drain([this](const MarkedThread& from, const HostEvent& event) { host->take(from, event); });
+      marks.drain([this](const HostEvent& event) { host->take(event); });
   host->end_blocks();
   host->pass_memory(last ? std::numeric_limits<int64_t>::max() : begun);
 }

@@ -62,7 +62,7 @@ StepAllocations counted(const HostEvent& event) {
 
 }  // namespace
 
-void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
+void HostSpans::take(const HostEvent& event) {
   if (event.type == HostEventType::GraphLaunch) {
     context_.join.graph_launched(event.correlation, static_cast<uint32_t>(event.a), static_cast<uint32_t>(event.b));
     return;
@@ -75,7 +75,7 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
       return;
     }
   }
-  if (event.type == HostEventType::Allocation) return allocation(thread, event);
+  if (event.type == HostEventType::Allocation) return allocation(event);
   if (context_.full) {
     ++context_.batch.losses().dropped_records;
     return;
@@ -86,13 +86,13 @@ void HostSpans::take(const MarkedThread& thread, const HostEvent& event) {
     case HostEventType::Phase:
       return phase(event);
     case HostEventType::Op:
-      return op(thread, event);
+      return op(event);
     case HostEventType::Range:
-      return range(thread, event);
+      return range(event);
     case HostEventType::ProgramStep:
       return program_step(event);
     case HostEventType::Call:
-      return call(thread, event);
+      return call(event);
     default:
       return memory(event);
   }
@@ -123,10 +123,10 @@ void HostSpans::phase(const HostEvent& event) {
   context_.batch.row(TrackKind::Phases, "phases", "CPU", static_cast<int>(event.b)).spans.push_back(span);
 }
 
-void HostSpans::op(const MarkedThread& thread, const HostEvent& event) {
-  BatchBuilder::Row*& row = rows_[thread.id].ops[event.b % MarkedThread::kDepth];
+void HostSpans::op(const HostEvent& event) {
+  BatchBuilder::Row*& row = rows_[event.thread].ops[event.b % MarkedThread::kDepth];
   if (!row || row->rank != event.rank) {
-    row = &context_.batch.row(TrackKind::CpuThread, "thread " + std::to_string(thread.id), "CPU",
+    row = &context_.batch.row(TrackKind::CpuThread, "thread " + std::to_string(event.thread), "CPU",
                               static_cast<int>(event.b), event.rank);
   }
   Span span = span_of(event, SpanKind::Op, context_.meaning_of(event.op));
@@ -134,12 +134,12 @@ void HostSpans::op(const MarkedThread& thread, const HostEvent& event) {
   row->spans.push_back(span);
 }
 
-void HostSpans::range(const MarkedThread& thread, const HostEvent& event) {
+void HostSpans::range(const HostEvent& event) {
   constexpr uint64_t kDeepest = 15;
   const uint64_t depth = std::min(event.b, kDeepest);
-  BatchBuilder::Row*& row = rows_[thread.id].ranges[depth];
+  BatchBuilder::Row*& row = rows_[event.thread].ranges[depth];
   if (!row || row->rank != event.rank) {
-    row = &context_.batch.row(TrackKind::Phases, "thread " + std::to_string(thread.id) + " ranges", "CPU",
+    row = &context_.batch.row(TrackKind::Phases, "thread " + std::to_string(event.thread) + " ranges", "CPU",
                               static_cast<int>(depth), event.rank);
   }
   BatchBuilder::Name& name = context_.name_of(event.op);
@@ -160,7 +160,7 @@ void HostSpans::program_step(const HostEvent& event) {
 }
 
 // Counts are exact even if no more spans can be stored.
-void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
+void HostSpans::allocation(const HostEvent& event) {
   const CallInfo info = info_of(static_cast<AllocatorCall>(event.what));
   const bool frees = info.kind == MemoryAction::Free;
   uint64_t bytes = event.b;
@@ -184,12 +184,12 @@ void HostSpans::allocation(const MarkedThread& thread, const HostEvent& event) {
   Detail detail;
   detail.bytes = bytes;
   span.detail = context_.batch.id(context_.batch.shape(detail));
-  call_row(thread).spans.push_back(span);
+  call_row(event.thread).spans.push_back(span);
 }
 
-BatchBuilder::Row& HostSpans::call_row(const MarkedThread& thread) {
-  BatchBuilder::Row*& row = rows_[thread.id].calls;
-  if (!row) row = &context_.batch.row(TrackKind::Api, "thread " + std::to_string(thread.id) + " calls", "CPU");
+BatchBuilder::Row& HostSpans::call_row(int32_t thread) {
+  BatchBuilder::Row*& row = rows_[thread].calls;
+  if (!row) row = &context_.batch.row(TrackKind::Api, "thread " + std::to_string(thread) + " calls", "CPU");
   return *row;
 }
 
@@ -211,11 +211,11 @@ const HostSpans::Call& HostSpans::call_of(uint32_t id, bool driver) {
   return known;
 }
 
-void HostSpans::call(const MarkedThread& thread, const HostEvent& event) {
+void HostSpans::call(const HostEvent& event) {
   const Call& known = call_of(static_cast<uint32_t>(event.b), event.what != 0);
   Span span = span_of(event, known.kind, known.meaning);
   span.name = context_.batch.id(*known.name);
-  call_row(thread).spans.push_back(span);
+  call_row(event.thread).spans.push_back(span);
 }
 
 void HostSpans::memory(const HostEvent& event) {

@@ -14,7 +14,7 @@ namespace ws::prof {
 class HostSpans {
  public:
   explicit HostSpans(TraceContext& context) : context_(context) {}
-  void take(const MarkedThread& thread, const HostEvent& event);
+  void take(const HostEvent& event);
   // Passes on the memory events until this time (steady clock), in their order. Threads are drained one after another,
   // and a block that one thread took may be given back by another.
   void pass_memory(int64_t until);
@@ -32,10 +32,10 @@ class HostSpans {
 
   void step(const HostEvent& event);
   void phase(const HostEvent& event);
-  void op(const MarkedThread& thread, const HostEvent& event);
-  void range(const MarkedThread& thread, const HostEvent& event);
+  void op(const HostEvent& event);
+  void range(const HostEvent& event);
   void program_step(const HostEvent& event);
-  void allocation(const MarkedThread& thread, const HostEvent& event);
+  void allocation(const HostEvent& event);
   void memory(const HostEvent& event);
   struct TimedMemory {
     int64_t time;  // steady clock
@@ -45,18 +45,18 @@ class HostSpans {
   void keep(TimedMemory&& event, const char* freed_by);
   struct Block;
   bool end_block(const Block& block, TimeNs until);
-  void call(const MarkedThread& thread, const HostEvent& event);
+  void call(const HostEvent& event);
   struct Call {
     BatchBuilder::Name* name = nullptr;
     SpanKind kind = SpanKind::Api;
     Meaning meaning = Meaning::Other;
   };
   const Call& call_of(uint32_t id, bool driver);
-  BatchBuilder::Row& call_row(const MarkedThread& thread);
+  BatchBuilder::Row& call_row(int32_t thread);
   Span span_of(const HostEvent& event, SpanKind kind, Meaning meaning) const;
 
   TraceContext& context_;
-  std::unordered_map<long, Rows> rows_;
+  std::unordered_map<int32_t, Rows> rows_;
   std::unordered_map<uint32_t, Call> calls_[2];      // [0] runtime calls, [1] driver calls
   std::vector<TimedMemory> memory_;                  // not passed on yet
   std::unordered_map<uint64_t, uint64_t> bytes_at_;  // bytes of live driver allocations by address

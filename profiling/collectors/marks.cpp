@@ -47,13 +47,12 @@ MarkedThread* Marks::adopt() {
     old->step_open = false;
     old->launch_count = 0;
     old->ranges.reset();
-    old->id = syscall(SYS_gettid);
+    old->id = static_cast<int32_t>(syscall(SYS_gettid));
     old->finished.store(false, std::memory_order_relaxed);
     return old.get();
   }
   threads_.push_back(std::make_unique<MarkedThread>());
-  threads_.back()->id = syscall(SYS_gettid);
-  threads_.back()->row = static_cast<int>(threads_.size());
+  threads_.back()->id = static_cast<int32_t>(syscall(SYS_gettid));
   return threads_.back().get();
 }
 
@@ -83,7 +82,7 @@ void Marks::end_step(MarkedThread& t, uint32_t number) const {
   event.end = steady_ns();
   event.step = number;
   event.rank = static_cast<int16_t>(rank_of_thread());
-  if (number != 0) t.events.push(event);
+  if (number != 0) t.push(event);
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
 }
 
@@ -96,8 +95,9 @@ void Marks::step_end() {
 
 void Marks::phase_begin(const char* name) {
   MarkedThread& t = thread();
-  if (t.phase_depth < MarkedThread::kDepth) t.phases[t.phase_depth] = {steady_ns(), kNoOp, name, 0};
-  ++t.phase_depth;
+  const int depth = t.phase_depth++;
+  if (depth >= MarkedThread::kDepth) return;
+  t.phases[depth] = {steady_ns(), kNoOp, name, 0};
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::push_phase(name);
 }
 
@@ -113,7 +113,7 @@ void Marks::phase_end() {
   event.a = reinterpret_cast<uintptr_t>(open.name);
   event.b = static_cast<uint64_t>(t.phase_depth);
   event.step = t.step;
-  t.events.push(event);
+  t.push(event);
   if (nvtx_.load(std::memory_order_relaxed)) nvtx::pop();
 }
 
@@ -144,7 +144,7 @@ void Marks::op_end() {
   event.step = t.work_step();
   event.rank = static_cast<int16_t>(rank_of_thread());
   event.b = static_cast<uint64_t>(depth);
-  t.events.push(event);
+  t.push(event);
 }
 
 int64_t Marks::range_time() const { return time_ranges_.load(std::memory_order_relaxed) ? steady_ns() : 0; }
@@ -183,7 +183,7 @@ void Marks::program_step(int64_t number, int64_t begin, int64_t end) {
   event.start = begin;
   event.end = end;
   event.a = static_cast<uint64_t>(number);
-  thread().events.push(event);
+  thread().push(event);
 }
 
 void Marks::range(OpTag op, int64_t begin, int64_t end, int depth) { push_range(thread(), op, begin, end, depth); }
@@ -197,7 +197,7 @@ void Marks::push_range(MarkedThread& t, OpTag op, int64_t begin, int64_t end, in
   event.step = t.step;
   event.rank = static_cast<int16_t>(rank_of_thread());
   event.b = static_cast<uint64_t>(depth);
-  t.events.push(event);
+  t.push(event);
 }
 
 void Marks::memory(const MemoryNote& note) {
@@ -211,7 +211,7 @@ void Marks::memory(const MemoryNote& note) {
   event.op = note.op != kNoOp ? note.op : t.op();
   event.step = t.step;
   event.what = static_cast<uint8_t>(note.action);
-  t.events.push(event);
+  t.push(event);
 }
 
 int64_t Marks::steps_traced_alike(int64_t step) {

@@ -25,6 +25,7 @@ struct HostEvent {
                           // of a launch, what NCCL said of it: bytes and text
   uint32_t step = 0;      // step + 1
   uint32_t correlation = 0;
+  int32_t thread = 0;  // thread id of the system; set by MarkedThread::push()
   OpTag op = kNoOp;
   HostEventType type = HostEventType::Op;
   int16_t rank = -1;  // for an op, a step or a range
@@ -33,7 +34,8 @@ struct HostEvent {
 
 struct RangesOfThread;  // see program_ranges.cpp
 
-// What one thread is doing now. Only that thread writes it; other threads use only the queue and `finished`.
+// What one thread is doing now. Only that thread writes it; other threads use only the queue and `finished`. A later
+// thread continues it, so the queue may hold events of several.
 struct MarkedThread {
   static constexpr int kDepth = 32;
   struct Open {
@@ -53,8 +55,7 @@ struct MarkedThread {
   uint32_t launch_first = 0, launch_count = 0;  // for the next graph launch
   int runtime_calls = 0;  // open runtime calls; driver calls inside them are not shown again
   uint64_t scopes = 0;    // ops begun so far; distinguishes two executions of an op
-  long id = 0;            // thread id of the system
-  int row = 0;            // order among the marked threads
+  int32_t id = 0;         // thread id of the system
   std::atomic<bool> finished{false};
 
   uint64_t called_in = 0;      // number of the last session in which it called the driver
@@ -71,6 +72,10 @@ struct MarkedThread {
   OpTag op() const { return op_depth > 0 ? ops[std::min(op_depth, kDepth) - 1].op : line; }
   uint32_t work_step() const { return step != 0 ? step : joined; }
   OpAt at() const { return {op(), work_step()}; }
+  void push(HostEvent event) {
+    event.thread = id;
+    events.push(event);
+  }
 };
 
 class Marks final : public Listener {
@@ -90,13 +95,13 @@ class Marks final : public Listener {
   void on_shared_steps(std::function<int64_t(int64_t)> hook) { shared_steps_hook_ = std::move(hook); }
   bool ops_seen() const { return ops_seen_.load(std::memory_order_relaxed); }
 
-  // Calls use(thread, event) for all queued events. Returns how many events full queues refused.
+  // Calls use(event) for all queued events. Returns how many events full queues refused.
   template <class Use>
   uint64_t drain(Use&& use) {
     std::lock_guard lock(threads_mutex_);
     uint64_t refused = 0;
     for (auto& thread : threads_) {
-      thread->events.drain([&](const HostEvent& event) { use(*thread, event); });
+      thread->events.drain(use);
       refused += thread->events.take_refused();
     }
     return refused;

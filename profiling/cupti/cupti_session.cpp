@@ -502,7 +502,7 @@ void push_call(CUpti_CallbackId id, const CUpti_CallbackData& call, bool driver,
   event.step = thread.work_step();
   event.correlation = call.correlationId;
   event.what = driver;
-  if (event.start != 0) thread.events.push(event);
+  if (event.start != 0) thread.push(event);
 }
 
 }  // namespace
@@ -536,7 +536,7 @@ void CuptiSession::on_launch_call(CUpti_CallbackId id, const CUpti_CallbackData&
   event.op = at.op;
   event.step = at.step;
   event.correlation = call.correlationId;
-  thread.events.push(event);
+  thread.push(event);
 }
 
 void CuptiSession::on_runtime_call(CUpti_CallbackId id, const CUpti_CallbackData& call) {
@@ -579,7 +579,7 @@ void CuptiSession::on_allocator_call(CUpti_CallbackId id, const CUpti_CallbackDa
   event.step = thread.step;
   event.correlation = call.correlationId;
   event.what = static_cast<uint8_t>(request->call);
-  thread.events.push(event);
+  thread.push(event);
   if (request->call == AllocatorCall::AllocateAsync)
     pools_.allocated_from(pool_of(id, call.functionParams), call.context);
 }
@@ -608,7 +608,7 @@ void CuptiSession::on_graph_launch(const CUpti_CallbackData& call) {
   event.a = told ? thread.launch_first : thread.work_step();
   event.b = told ? told : 1;
   event.correlation = call.correlationId;
-  thread.events.push(event);
+  thread.push(event);
 }
 
 // The driver crashes if a graph that was made without whole-graph records is launched with them. Such graphs were made

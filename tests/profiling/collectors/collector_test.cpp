@@ -13,6 +13,7 @@
 #include "profiling/analysis/step_sample.h"
 #include "profiling/base/clock.h"
 #include "profiling/cupti/pool_questions.h"
+#include "profiling/collectors/marks.h"
 #include "profiling/collectors/pool_sizes.h"
 #include "profiling/base/failure.h"
 #include "profiling/cupti/gpu_source.h"
@@ -411,6 +412,24 @@ TEST(Collector, ThreadsKeepRowsOfTheirOwn) {
   });
   EXPECT_EQ(spans(trace, TrackKind::CpuThread), 4u * 1000);
   EXPECT_EQ(trace.losses.dropped_records, 0u);
+}
+
+// A new thread takes over the queue of one that has ended, which may not have been read yet.
+TEST(Marks, EventsNameTheThreadThatMadeThem) {
+  Marks& marks = Marks::instance();
+  marks.drain([](const HostEvent&) {});
+  marks.configure({.ops = true});
+  std::vector<int32_t> made, read;
+  for (int i = 0; i < 2; ++i)
+    std::thread([&] {
+      marks.op_begin(test_ops());
+      marks.op_end();
+      made.push_back(Marks::thread().id);
+    }).join();
+  marks.configure({});
+  marks.drain([&](const HostEvent& event) { read.push_back(event.thread); });
+  EXPECT_NE(made[0], made[1]);
+  EXPECT_EQ(read, made);
 }
 
 TEST(Collector, TimesCountFromTheOriginThatWasGiven) {

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <stop_token>
 
-namespace ws::app {
+namespace ws {
 
 template <class Work>
-void pump_until(const std::stop_token& ended, const Work& work) {
+void repeat_until(const std::stop_token& ended, const Work& work) {
   std::mutex waiting;
   std::condition_variable_any wake;
   std::unique_lock lock(waiting);
@@ -18,4 +18,4 @@ void pump_until(const std::stop_token& ended, const Work& work) {
   }
 }
 
-}  // namespace ws::app
+}  // namespace ws

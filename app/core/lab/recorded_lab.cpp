@@ -49,7 +49,7 @@ class Recorder final : public lab::LabSink {
     options.poll_memory = false;
     origin_ns_ = collector_.start(options).origin_ns;
     trace_no_more();
-    pump_ = std::jthread([this](const std::stop_token& ended) { pump(ended); });
+    file_thread_ = std::jthread([this](const std::stop_token& ended) { write_until(ended); });
   }
 
   void point(const lab::LabPoint& p) override {
@@ -72,8 +72,8 @@ class Recorder final : public lab::LabSink {
   int64_t trace_time() const override { return prof::steady_ns() - origin_ns_; }
 
   void finish(lab::LabResult& result, const char* status) {
-    pump_.request_stop();
-    pump_.join();
+    file_thread_.request_stop();
+    file_thread_.join();
     collector_.stop();
     keep([&] {
       drain();
@@ -125,8 +125,8 @@ class Recorder final : public lab::LabSink {
     }
   }
 
-  void pump(const std::stop_token& ended) {
-    pump_until(ended, [this] {
+  void write_until(const std::stop_token& ended) {
+    repeat_until(ended, [this] {
       keep([this] {
         drain();
         writer_.flush_if_due();
@@ -147,7 +147,7 @@ class Recorder final : public lab::LabSink {
   lab::LabResult partial_;
   std::mutex writing_;
   std::string problem_;
-  std::jthread pump_;  // last member: it must end before the members it uses
+  std::jthread file_thread_;  // last member: it must end before the members it uses
 };
 
 }  // namespace

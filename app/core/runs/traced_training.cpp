@@ -4,19 +4,19 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <thread>
 
-#include "profiling/base/repeat.h"
 #include "app/core/runs/training_writer.h"
 #include "profiling/annotate/nvtx_ranges.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/repeat.h"
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/host_sampler.h"
 
 namespace ws::app {
 
-// The training thread and the pump both append to the inbox, and neither holds its lock while it works. Data for the
-// file waits for the pump in a second queue, so that the training thread never waits for the disk.
+// The training thread and the file thread both append to the inbox, and neither holds its lock while it works. Data for
+// the file waits in a second queue, so that the training thread never waits for the disk.
 struct TracedTraining::Impl final : TrainSink {
   Impl(RunSpec s, RecorderOptions o, TrainOptions t)
       : spec(std::move(s)), options(std::move(o)), train(std::move(t)), writer(options.title, spec) {}
@@ -25,9 +25,9 @@ struct TracedTraining::Impl final : TrainSink {
   void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
     if (!options.path.empty()) open_file();
     if (options.at_start) options.at_start();
-    pump = std::jthread([this](const std::stop_token& ended) {
+    file_thread = std::jthread([this](const std::stop_token& ended) {
       pthread_setname_np(pthread_self(), prof::kOwnThread);  // it is not sampled
-      pump_until(ended, [this] { drain(); });
+      repeat_until(ended, [this] { drain(); });
     });
     std::lock_guard lock(mutex);
     inbox.plan = plan;
@@ -110,12 +110,32 @@ struct TracedTraining::Impl final : TrainSink {
     const std::lock_guard lock(sampling);
     return trains && spec.exec.gpus != 1 && !train.processes;
   }
+  void set_level(prof::TraceLevel level) {
+    const std::lock_guard lock(levels);
+    if (!begun)
+      options.trace.level = level;
+    else if (rank_threads_work())
+      control.ask([this, level](Executor&) {
+        const std::lock_guard between_steps(levels);
+        apply_level(level);
+      });
+    else
+      apply_level(level);
+  }
   void apply_level(prof::TraceLevel level) {
     if (auto* source = tracer())
       source->set_level(level);
     else if (level != prof::TraceLevel::Off)
       start_tracing(level);
     sample_host(level == prof::TraceLevel::Full);
+  }
+
+  void begin() {
+    const std::lock_guard lock(levels);
+    begun = true;
+    origin_ns = prof::steady_ns();
+    if (options.trace.level != prof::TraceLevel::Off) start_tracing(options.trace.level);
+    host_is_sampled_while(true);
   }
 
   // Once set, it stays until the end of the run.
@@ -186,20 +206,22 @@ struct TracedTraining::Impl final : TrainSink {
   RecorderOptions options;
   TrainOptions train;
   TrainControl control;
+  std::mutex levels;  // guards the trace level, which any thread may set, also before the run begins
+  bool begun = false;
   int64_t origin_ns = 0;
   mutable std::mutex mutex;  // guards the inbox and the collector's pointer
   RunUpdate inbox, unwritten;
   std::unique_ptr<prof::Collector> collector;
   std::atomic<int64_t> trace_origin_ns{0};
   prof::HostNotes host_notes;
-  prof::NotesReader host_reader;  // used by the pump
+  prof::NotesReader host_reader;  // used by the file thread
   std::mutex sampling;  // guards these
   bool trains = false;
   pid_t window_thread = 0;
   std::unique_ptr<prof::HostSampler> sampler;
-  TrainingWriter writer;  // once the run has begun, only the pump uses it
+  TrainingWriter writer;  // once the run has begun, only the file thread uses it
   std::string file_problem;
-  std::jthread pump;
+  std::jthread file_thread;
 };
 
 TracedTraining::TracedTraining(RunSpec spec, RecorderOptions options, TrainOptions train)
@@ -211,12 +233,10 @@ TrainControl& TracedTraining::control() { return impl_->control; }
 Summary TracedTraining::run(const data::Dataset& data) {
   Impl& run = *impl_;
   const prof::nvtx::Names names;
-  run.origin_ns = std::chrono::steady_clock::now().time_since_epoch().count();
-  if (run.options.trace.level != prof::TraceLevel::Off) run.start_tracing(run.options.trace.level);
-  run.host_is_sampled_while(true);
+  run.begin();
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
   run.host_is_sampled_while(false);
-  run.pump = {};  // stops and joins it
+  run.file_thread = {};  // stops and joins it
   if (auto* tracer = run.tracer()) tracer->stop();
   run.drain();
   run.record([&] { run.writer.finish(summary, trace_status()); });
@@ -237,12 +257,7 @@ RunUpdate TracedTraining::take() {
   return out;
 }
 
-void TracedTraining::set_trace_level(prof::TraceLevel level) {
-  if (impl_->rank_threads_work())
-    impl_->control.ask([impl = impl_.get(), level](Executor&) { impl->apply_level(level); });
-  else
-    impl_->apply_level(level);
-}
+void TracedTraining::set_trace_level(prof::TraceLevel level) { impl_->set_level(level); }
 
 prof::CollectorStatus TracedTraining::trace_status() const {
   auto* tracer = impl_->tracer();

@@ -133,6 +133,21 @@ TEST_F(Recording, AWindowOfStepsHoldsWholeStepsOfAllRanks) {
   EXPECT_EQ(counts.size(), 1u) << "each step has all of its ops";
 }
 
+// The worker thread may begin a run after the window has changed its level.
+TEST_F(Recording, ALevelThatIsSetBeforeTheRunBeginsCounts) {
+  RecorderOptions options;
+  options.path = path("a.wsrun");
+  options.trace.level = prof::TraceLevel::Kernels;
+  TracedTraining run(small_spec(), options);
+  run.set_trace_level(prof::TraceLevel::Steps);
+  EXPECT_EQ(run.run(data_).status, RunStatus::Finished);
+  EXPECT_EQ(run.trace_status().level, prof::TraceLevel::Steps);
+  EXPECT_TRUE(ops_of_steps(options.path).empty());
+  for (const RunMessage& message : run.take().messages) EXPECT_THAT(message.text, testing::Not(testing::HasSubstr("already")));
+  const prof::Trace trace = prof::RunFileReader(options.path).outline();
+  EXPECT_LT(trace.last_time(), int64_t{3600} * 1'000'000'000) << "times count from the begin of the run";
+}
+
 // While several ranks train, their threads may be inside of any call: another level begins between two steps.
 TEST_F(Recording, AnotherLevelBeginsBetweenTwoStepsOfAllRanks) {
   RunSpec spec = small_spec();

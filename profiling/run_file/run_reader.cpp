@@ -91,7 +91,10 @@ struct RunFileReader::Impl {
 
   void read_header(const std::string& path);
   void read_tracks();
+  void read_lists();
   void read_names();
+  void read_details();
+  void read_ops();
   std::unordered_map<int64_t, std::vector<StoredBlock>> read_index();
   void read_sums(const std::string& bytes, SpanBlock& block);
   void add_stubs(Trace& trace);
@@ -164,7 +167,7 @@ void RunFileReader::Impl::read_tracks() {
   guard("The list of tracks", [&] { ranked = std::ranges::count(db.columns("tracks"), "rank") > 0; });
   const std::string columns = std::string("kind, name, grp, depth, ") + (ranked ? "rank" : "-1");
   each_row("The list of tracks", "tracks", columns, [&](Statement& row) {
-    if (tracks.size() >= kMostIds || row.text(2).size() > kLongestName || row.text(3).size() > kLongestName) return;
+    if (row.integer(0) < 0 || row.integer(0) >= int64_t{kMostIds} || tracks.size() >= kMostIds || row.text(2).size() > kLongestName || row.text(3).size() > kLongestName) return;
     const auto kind =
         static_cast<TrackKind>(std::clamp<int64_t>(row.integer(1), 0, static_cast<int64_t>(TrackKind::Other)));
     const auto rank = static_cast<int>(std::clamp<int64_t>(row.integer(5), -1, kMostRanks - 1));
@@ -184,6 +187,14 @@ void take_stack_from_detail(OpInfo& op) {
   op.detail.clear();
 }
 
+// The lists that spans point into.
+void RunFileReader::Impl::read_lists() {
+  read_names();
+  read_details();
+  read_ops();
+  read_tracks();
+}
+
 void RunFileReader::Impl::read_names() {
   const auto fits = [most = std::min<int64_t>(kMostIds, db.bounds().rows)](int64_t id) { return id >= 0 && id < most; };
   each_row("The names", "names", "value", [&](Statement& row) {
@@ -199,6 +210,9 @@ void RunFileReader::Impl::read_names() {
         name_stacks[static_cast<size_t>(row.integer(0))] = std::make_shared<CodeStack>(decode_stack(row.blob(1)));
       });
     });
+}
+
+void RunFileReader::Impl::read_details() {
   details.resize(1);
   each_row(
       "The launch configurations", "details",
@@ -213,6 +227,9 @@ void RunFileReader::Impl::read_names() {
         d.bytes = static_cast<uint64_t>(row.integer(10));
         d.copy_kind = name_in(row, 11);
       });
+}
+
+void RunFileReader::Impl::read_ops() {
   std::unordered_map<int64_t, std::shared_ptr<const CodeStack>> stacks;
   bool with_stacks = false;  // false for files before version 3
   guard("The ops", [&] { with_stacks = std::ranges::count(db.columns("ops"), "stack") > 0; });
@@ -444,15 +461,14 @@ void RunFileReader::Impl::put_in_order(std::vector<StoredRow>& list) {
 
 // A file that is being written has grown since. The newest block of a track is rewritten repeatedly.
 void RunFileReader::Impl::read_new_rows() {
-  constexpr int64_t kTrackBits = 40;
   for (const StoredTrack& track : tracks) {
     auto& list = rows[track.id];
-    int64_t from = track.id << kTrackBits;
+    int64_t from = block_id(track.id, 0);
     for (const StoredRow& row : list) from = std::max(from, row.key);
     std::erase_if(list, [from](const StoredRow& row) { return row.key == from; });
     guard("The list of span blocks", [&] {
       Statement query = db.prepare("SELECT id, first, last, count FROM blocks WHERE id >= ? AND id < ? AND track = ?");
-      query.bind_all(from, (track.id + 1) << kTrackBits, track.id);
+      query.bind_all(from, block_id(track.id + 1, 0), track.id);
       while (query.step())
         if (query.integer(3) > 0 && query.integer(3) <= kMostSpansPerBlock)
           list.push_back(
@@ -572,8 +588,7 @@ bool RunFileReader::Impl::read_block(Trace& trace, TrackId id, size_t index, int
 }
 
 size_t RunFileReader::Impl::fill(Trace& trace, TimeNs begin, TimeNs end, size_t most) {
-  read_names();  // a live file may have more names by now
-  read_tracks();
+  read_lists();  // a live file may have more names by now
   const Renumbering to = renumber(trace);
   looked_again = false;
   budget = Budget();
@@ -605,8 +620,7 @@ size_t RunFileReader::Impl::first_block(const Track& track, TimeNs begin) {
 Trace RunFileReader::outline() {
   Trace trace;
   impl_->summed = 0;
-  impl_->read_names();
-  impl_->read_tracks();
+  impl_->read_lists();
   impl_->outline_to = impl_->renumber(trace);
   trace.ops = impl_->ops;
   trace.losses = impl_->losses;

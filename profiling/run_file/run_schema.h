@@ -38,6 +38,9 @@ CREATE TABLE step_windows(id INTEGER PRIMARY KEY, first_step INTEGER, steps INTE
   launch_ns INTEGER, idle_ns INTEGER, other_ns INTEGER, allocations INTEGER, frees INTEGER, communication_ns INTEGER);
 )sql";
 
+// Id of a block: blocks of one track follow each other.
+inline int64_t block_id(int64_t track, int64_t index) { return track << 40 | index; }
+
 using MetaMap = std::map<std::string, std::string>;
 MetaMap to_meta(const RunSummary& summary);
 RunSummary from_meta(MetaMap meta);

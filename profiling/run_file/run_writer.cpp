@@ -101,7 +101,7 @@ class TraceSaver {
     for (size_t i = saved_.blocks[id]; i < track.blocks.size(); ++i) {
       const SpanBlock& block = track.blocks[i];
       if (block.spans.empty()) continue;
-      const auto key = static_cast<int64_t>(id << 40 | i);
+      const int64_t key = block_id(static_cast<int64_t>(id), static_cast<int64_t>(i));
       block_.run(key, id, i, block.first, block.last, block.count, Blob{pack_sums(block)});
       data_.run(key, Blob{encode_spans(block.spans)});
     }

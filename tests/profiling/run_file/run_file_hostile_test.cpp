@@ -161,6 +161,16 @@ TEST_F(HostileRunFile, ALongNameIsCut) {
   for (size_t i = 0; i < trace.name_count(); ++i) EXPECT_LE(trace.name(NameId{static_cast<uint32_t>(i)}).size(), size_t{1} << 16);
 }
 
+// The number of a track becomes a part of the numbers of its blocks.
+TEST_F(HostileRunFile, ATrackOfAnyNumber) {
+  change("INSERT INTO tracks VALUES(9223372036854775807, 1, 'far', 'GPU 0', 0, -1), (-5, 1, 'below', 'GPU 0', 0, -1)");
+  RunFileReader reader(path);
+  Trace trace = reader.trace();
+  for (const Track& track : trace.tracks()) EXPECT_THAT(track.name, testing::AllOf(testing::Ne("far"), testing::Ne("below")));
+  EXPECT_GT(reader.fill(trace), 0u);
+  EXPECT_THAT(reader.problems(), testing::IsEmpty());
+}
+
 TEST_F(HostileRunFile, AnIdIsNoSize) {
   change("INSERT INTO names VALUES(4000000, 'far')");
   RunFileReader reader(path);

@@ -823,6 +823,18 @@ struct BigLayer : InputWeights {
       }
     }
   }
+  // The same with fp32, in three products: `rest` is the part of the rows that tf32 operands lose.
+  WS_DEVICE void begin_backward_fp32(const TurnedWeights& w2t, int warp, uint rows, uint rest,
+                                     float (&sums)[4 * kTiles]) const {
+    Operand high, low;
+    hidden_gradient(w2t, warp, high, low);
+    settle<0, kBackwardSteps>(high), settle<0, kBackwardSteps>(low);
+    wgmma_fence();
+    multiply_gradient(sums, low, rows, true);
+    multiply_gradient(sums, high, rest, false);
+    multiply_gradient(sums, high, rows, false);
+    wgmma_commit();
+  }
   // Four tiles from `first` on: first all loads, then all products.
   WS_DEVICE void multiply_by_output_weights(const TurnedWeights& w2t, int first, float (&c)[B / 8][4]) const {
     float4 d[4];
@@ -1143,18 +1155,10 @@ WS_DEVICE void run_math(const Arguments& a, const Block& block, LossScaling& sca
     const uint x = kHalves ? rows.tile(s) : rows.turned(s);
     if constexpr (!kHalves)
       alive &= wait(block.watch, block.barrier(kTurned0 + (s & 1)), (s >> 1) & 1, kWaitRows, s);
-    if constexpr (kPasses == 3) {
-      Operand high, low;
-      layer.hidden_gradient(middle.w2t, warp, high, low);
-      settle<0, kBackwardSteps>(high), settle<0, kBackwardSteps>(low);
-      wgmma_fence();
-      layer.multiply_gradient(sums, low, x, true);
-      layer.multiply_gradient(sums, high, rows.turned_rest(s), false);
-      layer.multiply_gradient(sums, high, x, false);
-      wgmma_commit();
-    } else {
+    if constexpr (kPasses == 3)
+      layer.begin_backward_fp32(middle.w2t, warp, x, rows.turned_rest(s), sums);
+    else
       layer.begin_backward(s, middle.w2t, warp, x, sums);
-    }
     const bool skip = block.is_bad(s, alive);
     wgmma_wait<0>();
     if constexpr (kClusters > 1) {
@@ -1280,7 +1284,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   }
   write_metrics(a);
   if (choice::precision == kFp16 && threadIdx.x == 0 && !*block.watch.dead)
-    *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};
+    scaling.store(a);
 }
 
 }  // namespace ws::cuda::persistent

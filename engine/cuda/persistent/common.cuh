@@ -614,6 +614,7 @@ struct LossScaling {
       good = 0;
     }
   }
+  WS_DEVICE void store(const Arguments& a) const { *a.scale = {scale, inverse, good, found, skipped}; }
 };
 
 // Reads the ring of learning rates, one step ahead.

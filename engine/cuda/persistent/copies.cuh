@@ -696,7 +696,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   if (ends && !*block.watch.dead) training.store();
   cluster_meets();  // no block may leave while messages are in flight
   if (block.rank == 0 && thread == 0 && ends && choice::precision == kFp16 && !*block.watch.dead)
-    *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};
+    scaling.store(a);
 }
 
 }  // namespace ws::cuda::persistent

@@ -1222,7 +1222,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) ws_train(const __grid_
   cluster_meets();
   if (blockIdx.x != 0 || !training.well) return;
   write_metrics(a);
-  if (kScales && threadIdx.x == 0) *a.scale = {scaling.scale, scaling.inverse, scaling.good, scaling.found, scaling.skipped};
+  if (kScales && threadIdx.x == 0) scaling.store(a);
 }
 
 // Converts rows to the layout that the kernel reads: cut into the slices of a cluster's blocks, padded, rounded like

@@ -88,7 +88,7 @@ void add_summary(RankReport& report, const RunSummary& summary);  // hosts, note
 void add_peak(RankReport& report, std::span<const BusRate> measured);
 
 // "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (12 %)". Empty without a straggler.
-std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "one clock"; empty: not known
+std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
 std::string straggler_text(const RankReport& report);
 std::vector<std::string> more_late_texts(const RankReport& report);
 std::string to_text(const RankReport& report);  // for `stats --by rank`

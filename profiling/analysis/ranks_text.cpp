@@ -103,7 +103,7 @@ nlohmann::json json_of(const Straggler& s) {
 
 std::string clocks_text(const RankReport& report) {
   if (report.clock_error_us <= 0) return "";
-  return report.clock_error_us < kSurelyOneClock ? "one clock" : "clocks ± " + time_text(report.clock_error_us);
+  return report.clock_error_us < kSurelyOneClock ? "all on one clock" : "clocks ± " + time_text(report.clock_error_us);
 }
 
 std::string straggler_text(const RankReport& report) { return text_of(report.straggler); }

@@ -134,9 +134,11 @@ void add_scale(const LatenessMap& map, double clock_error_us, const FigureInk& i
   constexpr double kWidth = 96;
   const std::string most = time_text(map.scale_us) + (map.capped ? " late or more" : " late");
   const double right = map.right - static_cast<double>(most.size()) * kLetter - 4, left = right - kWidth;
-  for (int i = 0; i < kParts; ++i)
+  for (int i = 0; i < kParts; ++i) {  // the first part has the colour of no lateness
+    const double late_us = i == 0 ? 0 : map.scale_us * (i + 0.5) / kParts;
     drawing.rect(left + kWidth / kParts * i, 6, kWidth / kParts + 0.5, 8,
-                 hex_colour(lateness_colour(map, clock_error_us, map.scale_us * (i + 0.5) / kParts, ink)));
+                 hex_colour(lateness_colour(map, clock_error_us, late_us, ink)));
+  }
   drawing.text(left - 6, 14, "0", Anchor::End, 11, hex_colour(ink.secondary));
   drawing.text(right + 6, 14, most, Anchor::Start, 11, hex_colour(ink.secondary));
 }
@@ -401,8 +403,7 @@ std::string rank_headline(const RankReport& report) {
   if (report.collectives.empty() || report.steps.empty())
     return report.notes.empty() ? "No collective was found that all ranks take part in, so lateness is not known."
                                 : "Lateness is not known.";  // the notes say why
-  const std::string clocks = clocks_text(report);
-  return "No rank is late by more than the usual spread" + (clocks.empty() ? clocks : " (" + clocks + ")") + ".";
+  return "No rank is late by more than the usual spread.";  // the caption says how exact the clocks are
 }
 
 std::string rank_name(const RankReport& report, size_t row) { return "rank " + std::to_string(report.ranks[row].rank); }
@@ -498,7 +499,7 @@ Drawing lateness_figure(const RankReport& report, double width, double height, c
 }
 
 Drawing arrivals_figure(const RankReport& report, double width, double height, const FigureInk& ink) {
-  constexpr double kFoot = 38, kLeastRow = 15, kMostRow = 30, kHead = 4;
+  constexpr double kFoot = 38, kLeastRow = kLine, kMostRow = 30, kHead = 4;
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   if (!report.any() || report.steps.empty()) return drawing;

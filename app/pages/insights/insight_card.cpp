@@ -4,6 +4,7 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
@@ -36,6 +37,12 @@ QString with_breaks(const QString& text) {
   for (QString& word : words)
     if (word.size() > kLong) word.replace('_', QStringLiteral("_\u200b"));
   return words.join(' ');
+}
+
+// A number and its unit stay on one line.
+QString with_units(QString text) {
+  static const QRegularExpression before_unit(QStringLiteral("(?<=\\d) (?=(?:[µmn]?s|%|[KMG]?i?B)\\b|%)"));
+  return text.replace(before_unit, QStringLiteral("\u00a0"));
 }
 
 QString change_in_time(double before, double after) {
@@ -125,13 +132,17 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     if (part.meaning != look_at_) continue;
     painter.setPen(theme().secondary);
     painter.setFont(ui_font(11));
-    painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18),
-                     Qt::AlignLeft | Qt::AlignVCenter,
-                     (whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step"))
-                         .arg(whole_trace_ && part.meaning == Meaning::Idle   ? tr("idle, host outside CUDA")
-                              : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
-                                                                             : ws::app::meaning_name(part.meaning),
-                              time_axis_text(part.us), part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us))));
+    const QString name = whole_trace_ && part.meaning == Meaning::Idle   ? tr("idle, host outside CUDA")
+                         : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
+                                                                         : ws::app::meaning_name(part.meaning);
+    const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
+    // A share of the time with the pauses would be another one than in the headline.
+    const QString words = has_pauses_     ? tr("%1: %2")
+                          : whole_trace_ ? tr("%1: %2, %3 % of the time")
+                                         : tr("%1: %2, %3 % of the step");
+    const QString time = time_axis_text(part.us);
+    painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
+                     has_pauses_ ? words.arg(name, time) : words.arg(name, time, share));
   }
 }
 
@@ -145,10 +156,10 @@ InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool fir
   row->setSpacing(26);
   auto* words = new QVBoxLayout;
   words->setSpacing(5);
-  const QString headline = QString::fromStdString(insight.headline);
+  const QString headline = with_units(QString::fromStdString(insight.headline));
   const bool names_op = insight.rule == "low occupancy";  // its headline begins with the name of an op
   words->addWidget(text_label(names_op ? headline : with_capital(headline), ui_font(14, 600), this));
-  QLabel* why = text_label(with_breaks(QString::fromStdString(insight.why)), ui_font(12.5), this);
+  QLabel* why = text_label(with_breaks(with_units(QString::fromStdString(insight.why))), ui_font(12.5), this);
   why->setForegroundRole(QPalette::PlaceholderText);
   words->addWidget(why);
   if (!insight.change.empty()) words->addWidget(text_label(changeText(), ui_font(12), this));

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "app/core/insights/multiprocessor_insights.h"
+#include "app/core/insights/rank_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
@@ -55,14 +56,29 @@ std::vector<Insight> found_in_steps(const Run& run, RunFacts& facts) {
 
 }  // namespace
 
-// Also what the inside of its kernels shows.
+// Also what the comparison of its ranks shows, which comes first, and the inside of its kernels.
 std::vector<Insight> InsightsTab::foundIn(const Run& run, RunFacts& facts) {
-  std::vector<Insight> found = found_in_steps(run, facts);
+  std::vector<Insight> found = foundInRanks(run);
+  for (Insight& more : found_in_steps(run, facts)) found.push_back(std::move(more));
   const prof::MultiprocessorReport& inside = *inside_.report();
   if (auto late = late_multiprocessor(inside)) {
     if (const auto span = inside_.spanOf(bar_of(inside, inside.late[0])))
       late->place = prof::FoundSpan{span->track, span->span};
     found.push_back(std::move(*late));
+  }
+  return found;
+}
+
+// Our own training has a rule about communication, with a change to try.
+std::vector<Insight> InsightsTab::foundInRanks(const Run& run) {
+  const prof::RankReport& report = *ranks_.report();
+  std::vector<Insight> found = rank_insights(report);
+  if (run.hasChoices()) std::erase_if(found, [](const Insight& one) { return one.rule != "late rank"; });
+  const auto step = latest_step(report);
+  if (!step) return found;
+  for (Insight& one : found) {
+    if (const auto span = ranks_.spanOf(*step)) one.place = prof::FoundSpan{span->track, span->span};
+    one.around = ranks_.timeOf(*step);
   }
   return found;
 }
@@ -100,7 +116,8 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
     if (run_ && run_->live()) refresh();
   });
   due_.start();
-  connect(&inside_, &MultiprocessorReader::changed, this, &InsightsTab::refresh);
+  for (ReportReader* reader : {static_cast<ReportReader*>(&inside_), static_cast<ReportReader*>(&ranks_)})
+    connect(reader, &ReportReader::changed, this, &InsightsTab::refresh);
   connect(session_, &TrainingSession::started, this, [this](Run* run) {
     const bool ours = std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& a) { return a.run == run; });
     if (!ours && train_ && !trying_) showRun(run);
@@ -142,8 +159,10 @@ void InsightsTab::sessionEnded(Run* run) {
 void InsightsTab::refresh() {
   picker_->setText(run_ ? run_->title : tr("No run"));
   picker_->setIcon(run_ ? badge_icon(run_->slot) : QIcon());
-  inside_.setRun(run_);
-  if (isVisible() || (run_ && !run_->live())) inside_.refresh();  // to copy a live trace takes time
+  for (ReportReader* reader : {static_cast<ReportReader*>(&inside_), static_cast<ReportReader*>(&ranks_)}) {
+    reader->setRun(run_);
+    if (isVisible() || (run_ && !run_->live())) reader->refresh();  // to copy a live trace takes time
+  }
   RunFacts facts;
   std::vector<Insight> found;
   if (!run_) {

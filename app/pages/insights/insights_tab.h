@@ -9,7 +9,7 @@
 
 #include "app/pages/insights/insight_card.h"
 #include "app/pages/insights/run_facts.h"
-#include "app/workspace/multiprocessor_reader.h"
+#include "app/workspace/report_reader.h"
 
 class QLabel;
 class QMenu;
@@ -46,6 +46,7 @@ class InsightsTab : public QWidget {
     std::string rule;
   };
   std::vector<Insight> foundIn(const Run& run, RunFacts& facts);
+  std::vector<Insight> foundInRanks(const Run& run);
   void fill(const RunFacts& facts, const std::vector<Insight>& found);
   void showAttempts();
   void sessionEnded(Run* run);
@@ -66,6 +67,7 @@ class InsightsTab : public QWidget {
   QTimer due_;
   bool trying_ = false;  // the run that starts now is an attempt
   MultiprocessorReader inside_;
+  RankReader ranks_;
 };
 
 }  // namespace ws::app

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "app/core/report/multiprocessor_figure.h"
-#include "app/workspace/multiprocessor_reader.h"
+#include "app/workspace/report_reader.h"
 
 namespace ws::app {
 

@@ -127,17 +127,21 @@ void MultiprocessorsPanel::fill() {
   fit_figure_columns(*parts_table_, parts_model_);
 }
 
-// The top bar shows the step time, which counts the launches. In a short run it is much longer.
+// The top bar shows the step time, which counts the launches. In a short run it is much longer. In a long run it is
+// shorter, because most steps run without time stamps inside.
 QString MultiprocessorsPanel::besideStepTime() const {
   const double us = reader_.run() ? reader_.run()->stepUs() : 0;
-  return us > 0 ? tr(" · %1 with launches: %2").arg(step_time_name(), step_time_text(us)) : QString();
+  if (us <= 0) return {};
+  return (us < reader_.report()->step_us ? tr(" · %1 without time stamps inside: %2") : tr(" · %1 with launches: %2"))
+      .arg(step_time_name(), step_time_text(us));
 }
 
 QString MultiprocessorsPanel::briefNote() const {
   const QString inside = step_time_text(reader_.report()->step_us);
   const double us = reader_.run() ? reader_.run()->stepUs() : 0;
-  return us > 0 ? tr("%1 inside the kernel, %2 with launches").arg(inside, step_time_text(us))
-                : tr("%1 a step inside the kernel").arg(inside);
+  if (us <= 0) return tr("%1 a step inside the kernel").arg(inside);
+  return (us < reader_.report()->step_us ? tr("%1 with time stamps inside, %2 without") : tr("%1 inside the kernel, %2 with launches"))
+      .arg(inside, step_time_text(us));
 }
 
 void MultiprocessorsPanel::wantBar(const prof::InnerBar& bar, bool show) {

@@ -4,7 +4,7 @@
 
 #include "app/report/figure_model.h"
 #include "app/widgets/chart_file.h"
-#include "app/workspace/multiprocessor_reader.h"
+#include "app/workspace/report_reader.h"
 
 class QSplitter;
 class QTableView;

@@ -127,7 +127,8 @@ QString LatenessView::tipAt(QPointF at) const {
   if (!row.recorded) return words + "\n" + tr("This rank was not recorded.");
   if (std::isnan(late)) return words + "\n" + tr("Not known.");
   words += "\n" + tr("%1 after the first rank").arg(late_time(late));
-  if (report_.clock_error_us > 0) {
+  constexpr double kShownError = 0.05;  // µs; less would be "± 0.0 µs"
+  if (report_.clock_error_us >= kShownError) {
     words += "\n" + tr("clock error ± %1").arg(late_time(report_.clock_error_us));
     if (late <= report_.clock_error_us) words += tr(": not late");
   }

@@ -1,32 +1,17 @@
 #include "app/pages/one_run_page.h"
 #include "app/pages/ranks/ranks_panel.h"
-#include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {
 namespace {
 
-// The step as a row of the timeline shows it, and that row.
-std::optional<SpanChoice> step_span(Run* run, int64_t step, prof::TimeRange range) {
-  const auto& tracks = run->trace.tracks();
-  for (size_t i = 0; i < tracks.size(); ++i) {
-    if (tracks[i].kind != prof::TrackKind::Steps) continue;
-    std::optional<SpanChoice> found;
-    prof::for_each_span(tracks[i], range.begin, range.end, [&](const prof::Span& span) {
-      if (int64_t{span.step} == step + 1) found = SpanChoice{run, i, span};
-      return !found;
-    });
-    if (found) return found;
-  }
-  return std::nullopt;
-}
-
-void show_step(Workspace& workspace, Run* run, int64_t step, prof::TimeRange range, bool show) {
-  if (run->slot < 0) workspace.library()->setTicked(run, true);
+void show_step(Workspace& workspace, const RankReader& ranks, size_t step, bool show) {
+  if (ranks.run()->slot < 0) workspace.library()->setTicked(ranks.run(), true);
   workspace.cursor()->setFollow(false);
-  if (const auto span = step_span(run, step, range))
+  const TimeRange time = ranks.timeOf(step);
+  if (const auto span = ranks.spanOf(step))
     workspace.selection()->reveal(*span, *span);
   else
-    workspace.cursor()->setRange(range.begin, range.end);
+    workspace.cursor()->setRange(time.begin, time.end);
   if (show) workspace.showLive();
 }
 
@@ -36,8 +21,8 @@ Page ranks_page(Workspace& workspace) {
   auto* panel = new RanksPanel;
   QObject::connect(panel, &RanksPanel::said, &workspace, &Workspace::say);
   QObject::connect(panel, &RanksPanel::stepWanted, &workspace,
-                   [&workspace](Run* run, int64_t step, prof::TimeRange range, bool show) {
-                     show_step(workspace, run, step, range, show);
+                   [&workspace, panel](int step, bool show) {
+                     show_step(workspace, panel->reader(), static_cast<size_t>(step), show);
                    });
   Page page = one_run_page(workspace, QObject::tr("Ranks"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return several_ranks(run.trace); });

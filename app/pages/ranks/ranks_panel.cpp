@@ -16,12 +16,14 @@
 #include "app/widgets/headlined.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
-#include "app/workspace/trace_source.h"
 
 namespace ws::app {
 namespace {
 
-constexpr int kRanksSoonMs = 150, kRanksLiveMs = 1500;
+QString how_to_get_ranks() {
+  return QObject::tr("To compare several, record a program that torchrun starts (File › Record a program…), train with "
+                     "several GPUs (exec.gpus), or open the traces of all ranks at once.");
+}
 
 QByteArray lateness_csv(const prof::RankReport& report) {
   QByteArray out = "step";
@@ -38,19 +40,10 @@ QByteArray lateness_csv(const prof::RankReport& report) {
 
 }  // namespace
 
-bool several_ranks(const prof::Trace& trace) {
-  int first = -1;
-  return std::ranges::any_of(trace.tracks(), [&first](const prof::Track& track) {
-    if (track.rank < 0 || track.spans == 0) return false;
-    if (first < 0) first = track.rank;
-    return track.rank != first;
-  });
-}
-
 RanksPanel::RanksPanel(QWidget* parent) : QWidget(parent) {
   build();
-  soon_.setSingleShot(true);
-  connect(&soon_, &QTimer::timeout, this, &RanksPanel::refresh);
+  connect(&reader_, &RankReader::changed, this, [this] { showReport(*reader_.report()); });
+  connect(&reader_, &RankReader::failed, this, [this](const QString& problem) { emit said(problem, true); });
   connect(map_, &LatenessView::stepChosen, this, [this](int index) { wantStep(index, false); });
   connect(map_, &LatenessView::stepOpened, this, [this](int index) { wantStep(index, true); });
   connect(collectives_table_->selectionModel(), &QItemSelectionModel::currentChanged, this,
@@ -84,7 +77,7 @@ void RanksPanel::build() {
   parts->setChildrenCollapsible(false);
   parts->addWidget(tables_);
   parts->addWidget(figures);
-  parts->setSizes({220, 220});
+  parts->setSizes({250, 190});
   auto* inner = new QVBoxLayout(below_);
   inner->setContentsMargins(0, 0, 0, 0);
   inner->addWidget(parts);
@@ -116,9 +109,9 @@ QTableView* RanksPanel::addTable(Pane* pane, FigureModel& model, FigureSorter& s
 }
 
 void RanksPanel::addExportMenu() {
-  QPushButton* button = option_button(tr("Export figures and tables"), top_);
-  button->setText(tr("Export"));
-  auto* menu = new QMenu(button);
+  export_ = option_button(tr("Export figures and tables"), top_);
+  export_->setText(tr("Export"));
+  auto* menu = new QMenu(export_);
   menu->addAction(tr("Lateness…"), this, [this] { exportChart(mapPicture()); });
   menu->addAction(tr("Arrival by rank…"), this, [this] { exportChart(arrivalsPicture()); });
   QAction* bandwidth = menu->addAction(tr("Bandwidth…"), this, [this] { exportChart(bandwidthPicture()); });
@@ -126,22 +119,23 @@ void RanksPanel::addExportMenu() {
   menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_model_.figures()); });
   menu->addAction(tr("Collectives as CSV…"), this, [this] { exportTable("collectives.csv", collectives_table(report(), true)); });
   connect(menu, &QMenu::aboutToShow, this, [this, bandwidth] { bandwidth->setVisible(has_bandwidth(map_->report())); });
-  button->setMenu(menu);
-  top_->addOption(button);
+  export_->setMenu(menu);
+  top_->addOption(export_);
 }
 
 const prof::RankReport& RanksPanel::report() const { return map_->report(); }
 QString RanksPanel::headline() const { return body_->headline(); }
 
 void RanksPanel::setRun(Run* run) {
-  if (run_ == run) return refreshSoon();
-  if (run_) disconnect(run_, nullptr, this, nullptr);
-  run_ = run;
-  comparing_.drop();
-  again_ = false;
-  if (run) connect(run, &Run::changed, this, &RanksPanel::refreshSoon);
-  map_->chooseStep(-1);
-  showReport({});
+  if (reader_.run() != run) {
+    if (reader_.run()) disconnect(reader_.run(), nullptr, this, nullptr);
+    if (run)
+      connect(run, &Run::changed, this, [this] {
+        if (isVisible()) reader_.refreshSoon();
+      });
+    map_->chooseStep(-1);
+  }
+  reader_.setRun(run);
   if (isVisible()) refresh();
 }
 
@@ -157,20 +151,8 @@ bool RanksPanel::eventFilter(QObject* watched, QEvent* event) {
   return QWidget::eventFilter(watched, event);
 }
 
-void RanksPanel::refreshSoon() {
-  if (isVisible() && !soon_.isActive()) soon_.start(run_ && run_->live() ? kRanksLiveMs : kRanksSoonMs);
-}
-
 void RanksPanel::refresh() {
-  if (!run_ || !several_ranks(run_->trace)) return showReport({});
-  if (comparing_.running()) return static_cast<void>(again_ = true);
-  const auto found = std::make_shared<prof::RankReport>();
-  comparing_.start([source = TraceSource(*run_), found](const Job::Side& side) { *found = source.ranks(side.cancelled()); },
-                   [this, found](const QString& problem) {
-                     if (!problem.isEmpty()) emit said(problem, true);
-                     showReport(std::move(*found));
-                     if (std::exchange(again_, false)) refreshSoon();
-                   });
+  reader_.refresh();
   if (!report().any()) fill();
 }
 
@@ -198,16 +180,17 @@ void RanksPanel::fill() {
   const prof::RankReport& shown = report();
   const bool any = shown.any(), compared = any && !shown.steps.empty();
   below_->setVisible(compared);
+  export_->setEnabled(compared);
   QStringList notes;
   for (const auto& lines : {prof::more_late_texts(shown), shown.notes})
     for (const std::string& line : lines) notes << text(line);
   if (compared)
     body_->showResult(text(rank_headline(shown)), notes.join(' '));
   else
-    body_->showReason(comparing_.running() ? tr("Comparing the ranks…")
+    body_->showReason(reader_.reading() ? tr("Comparing the ranks…")
                       : any                ? text(rank_headline(shown)) + ' ' + notes.join(' ')
-                      : run_               ? tr("This run has one rank. Record a program that runs on several GPUs.")
-                                           : tr("Tick a run of several ranks."));
+                      : reader_.run()      ? tr("This run has one rank.\n%1").arg(how_to_get_ranks())
+                                           : tr("Tick a run of several ranks.\n%1").arg(how_to_get_ranks()));
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
   ranks_pane_->setTitle(tr("By rank"), tr("mean of a step · µs"));
   collectives_pane_->setTitle(tr("Collectives"), tr("mean of a step · µs · %1").arg(text(collectives_note(shown))),
@@ -237,15 +220,13 @@ void RanksPanel::chooseCollective() {
 }
 
 void RanksPanel::wantStep(int index, bool show) {
-  const auto i = static_cast<size_t>(index);
-  if (!run_ || i >= report().steps.size() || i >= report().step_begins.size()) return;
-  const prof::TimeNs begin = report().step_begins[i];
-  emit stepWanted(run_, report().steps[i], {begin, begin + static_cast<prof::TimeNs>(report().step_us * 1000)}, show);
+  if (reader_.run() && static_cast<size_t>(index) < std::min(report().steps.size(), report().step_begins.size()))
+    emit stepWanted(index, show);
 }
 
 QString RanksPanel::caption() const {
   const QString sentence = text(rank_headline(report())) + "\n" + text(rank_caption(report()));
-  return run_ ? sentence + "\n" + run_caption(*run_) : sentence;
+  return reader_.run() ? sentence + "\n" + run_caption(*reader_.run()) : sentence;
 }
 
 ChartPicture RanksPanel::mapPicture() const {

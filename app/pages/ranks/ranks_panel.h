@@ -1,17 +1,13 @@
 // The ranks page: who comes late and what it costs, as a sentence, a map of rank and step, tables and figures.
 #pragma once
-#include <QPointer>
-#include <QTimer>
 #include <QWidget>
 
 #include "app/core/report/rank_tables.h"
 #include "app/report/figure_model.h"
 #include "app/widgets/chart_file.h"
-#include "app/workspace/job.h"
-#include "app/workspace/run.h"
-#include "profiling/analysis/ranks.h"
-#include "profiling/trace/time_range.h"
+#include "app/workspace/report_reader.h"
 
+class QPushButton;
 class QSplitter;
 class QTableView;
 
@@ -22,8 +18,6 @@ class LatenessView;
 class Pane;
 class RankFigureView;
 
-bool several_ranks(const prof::Trace& trace);  // True if at least two ranks left a span
-
 class RanksPanel : public QWidget {
   Q_OBJECT
  public:
@@ -31,6 +25,7 @@ class RanksPanel : public QWidget {
   void setRun(Run* run);
   void showReport(prof::RankReport report);
   const prof::RankReport& report() const;
+  const RankReader& reader() const { return reader_; }
   QString headline() const;
   LatenessView* map() const { return map_; }
   QTableView* ranks() const { return ranks_table_; }
@@ -42,7 +37,7 @@ class RanksPanel : public QWidget {
   ChartPicture bandwidthPicture() const;
 
  signals:
-  void stepWanted(ws::app::Run* run, int64_t step, ws::prof::TimeRange range, bool show);  // in the run's own time
+  void stepWanted(int step, bool show);  // an index into report().steps
   void said(const QString& sentence, bool problem);
 
  protected:
@@ -55,7 +50,6 @@ class RanksPanel : public QWidget {
   QTableView* addTable(Pane* pane, FigureModel& model, FigureSorter& sorter, const QString& name);
   void addExportMenu();
   void refresh();
-  void refreshSoon();
   void fill();
   void fitColumns();
   void fitHeights();
@@ -65,20 +59,18 @@ class RanksPanel : public QWidget {
   void exportChart(ChartPicture chart);
   void exportTable(const QString& name, const FigureTable& table);
 
-  QPointer<Run> run_;
+  RankReader reader_;
   Pane *top_ = nullptr, *ranks_pane_ = nullptr, *collectives_pane_ = nullptr, *arrivals_pane_ = nullptr,
        *bandwidth_pane_ = nullptr;
   QSplitter *rows_ = nullptr, *tables_ = nullptr;
   Headlined* body_ = nullptr;
   LatenessView* map_ = nullptr;
   QWidget* below_ = nullptr;
+  QPushButton* export_ = nullptr;
   FigureModel ranks_model_, collectives_model_;
   FigureSorter ranks_sorter_, collectives_sorter_;
   QTableView *ranks_table_ = nullptr, *collectives_table_ = nullptr;
   RankFigureView *arrivals_ = nullptr, *bandwidth_ = nullptr;
-  QTimer soon_;
-  bool again_ = false;  // the run changed while its report was computed
-  Job comparing_;       // last member, so that it ends first
 };
 
 }  // namespace ws::app

@@ -16,6 +16,7 @@
 #include "app/window/top_bar.h"
 #include "engine/devices/devices.h"
 #include "engine/executor/executor.h"
+#include "tests/app/support/made_ranks.h"
 #include "tests/app/support/window_home.h"
 #include "tests/app/support/window_tests.h"
 #include "tests/support/graph_run.h"
@@ -104,6 +105,7 @@ class InsightsTest : public QObject, WindowHome {
   void showJumpsToTheLongestCall();
   void anAppliedChangeIsMeasured();
   void importedTracesAreJudgedToo();
+  void aLateRankIsACardThatShowsItsStep();
   void gridPutsTheLongestAxisAcross();
   void experimentRunsInTheWindow();
   void experimentGoesOnAfterAStop();
@@ -193,7 +195,7 @@ void InsightsTest::namesKeepTheirLetters() {
     Insight insight;
     insight.rule = "hot line", insight.headline = headline;
     const InsightCard card(RunFacts{}, insight, true);
-    QCOMPARE(card.findChildren<QLabel*>().front()->text(), QString(shown));
+    QCOMPARE(card.findChildren<QLabel*>().front()->text(), QString(shown).replace(" %", QStringLiteral("\u00a0%")));
   }
 }
 
@@ -270,6 +272,28 @@ void InsightsTest::importedTracesAreJudgedToo() {
     QVERIFY2(chosen && chosen->span.start == card->insight().place->span.start, card->insight().rule.c_str());
     QVERIFY(window->workspace()->cursor()->begin() <= chosen->span.start && chosen->span.end() <= window->workspace()->cursor()->end());
   }
+}
+
+void InsightsTest::aLateRankIsACardThatShowsItsStep() {
+  auto window = open();
+  Run* run = ws::test::made_rank_run(4, 60, 400).release();
+  run->slot = -1, run->created = QDateTime::currentDateTime();
+  window->workspace()->library()->adopt(run);
+  window->workspace()->library()->setTicked(run, true);
+  auto* tab = window->findChild<InsightsTab*>();
+  const auto late = [&]() -> InsightCard* {
+    const auto& cards = tab->cards();
+    const auto at = std::ranges::find(cards, std::string("late rank"), [](const InsightCard* card) { return card->insight().rule; });
+    return at == cards.end() ? nullptr : *at;
+  };
+  QTRY_VERIFY2(late(), "the ranks are compared on another thread");
+  QVERIFY(QString::fromStdString(late()->insight().headline).startsWith("rank 1 comes "));
+  QCOMPARE(late(), tab->cards().front());
+  late()->showButton()->click();
+  QCOMPARE(window->tabs()->currentIndex(), 0);
+  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  QVERIFY(chosen && chosen->run == run);
+  QCOMPARE((chosen->span.step - 1) % 5, 4u);  // the step in which the rank is late
 }
 
 void InsightsTest::gridPutsTheLongestAxisAcross() {

@@ -1,0 +1,55 @@
+// The advice about ranks, on trainings whose late rank and transfers are known.
+#include "app/core/insights/rank_insights.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/profiling/analysis/made_ranks.h"
+
+namespace ws::app {
+namespace {
+
+prof::RankReport report_of(const prof::MadeRanks& made) { return prof::rank_report(made.joined()); }
+
+TEST(RankInsights, TheLateRankIsNamedWithItsCostAndItsLatestStep) {
+  prof::MadeRanks made{.steps = 60, .late = 1'000'000, .late_rank = 2, .every = 5};
+  made.hiccups = {{25, 2'000'000}};
+  const prof::RankReport report = report_of(made);
+  const std::vector<Insight> found = rank_insights(report);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found[0].rule, "late rank");
+  EXPECT_EQ(found[0].headline, straggler_text(report));
+  EXPECT_TRUE(found[0].headline.starts_with("rank 2 comes 1.0 ms late in every 5th step")) << found[0].headline;
+  EXPECT_NEAR(found[0].cost_ns, report.straggler.cost_us * 1e3 * 60, 60e3);
+  const auto step = latest_step(report);
+  ASSERT_TRUE(step);
+  EXPECT_NEAR(report.late(2, *step), 3'000, 50);
+}
+
+TEST(RankInsights, TransfersThatNothingHidesAreSaid) {
+  const prof::RankReport report = report_of({.steps = 60, .late = 0, .late_rank = -1});
+  const std::vector<Insight> found = rank_insights(report);
+  ASSERT_EQ(found.size(), 1u) << "no rank is late";
+  EXPECT_EQ(found[0].rule, "exposed transfers");
+  EXPECT_FALSE(latest_step(report));
+  prof::RankReport hidden = report;
+  hidden.exposed_us = hidden.step_us / 20;
+  EXPECT_TRUE(rank_insights(hidden).empty()) << "little";
+  prof::RankReport unknown = report;
+  unknown.computation = false, unknown.exposed_us = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(rank_insights(unknown).empty()) << "only collectives were recorded";
+}
+
+TEST(RankInsights, LittleAndOneRankAreNoAdvice) {
+  EXPECT_TRUE(rank_insights({}).empty());
+  prof::RankReport report = report_of({.steps = 60});
+  report.exposed_us = 0;
+  ASSERT_EQ(rank_insights(report).size(), 1u);
+  report.straggler.share = 0.01;
+  EXPECT_TRUE(rank_insights(report).empty());
+}
+
+}  // namespace
+}  // namespace ws::app

@@ -71,6 +71,12 @@ void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& t
   take_gpu_figures(run, trace);
 }
 
+void take_ranks(ComparedRun& run, const prof::RankReport& report) {
+  if (!report.any() || report.collectives.empty()) return;
+  run.rank_wait_us = report.wait_us, run.exposed_us = report.exposed_us;
+  if (const double rate = report.collectives.front().bus_gb_s; rate > 0) run.bus_gb_s = rate;
+}
+
 ComparedRun compared_run(const prof::RunData& data) {
   const prof::RunSummary& s = data.summary;
   ComparedRun run;
@@ -90,6 +96,7 @@ ComparedRun compared_run(const prof::RunData& data) {
   take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace,
              prof::steps_per_epoch(s, data.evaluations), prof::steady_since(data.marks));
   run.time = prof::step_time(data, run.sample);
+  take_ranks(run, prof::rank_report(data));
   return run;
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/plan/run_spec.h"
 #include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/trace/run_data.h"
 
@@ -32,6 +33,9 @@ struct ComparedRun {
   double wall_s = kUnknown, peak_bytes = kUnknown;
   double driver_calls = kUnknown;                           // calls to the driver's allocator, per step
   double launch_delay_us = kUnknown, hidden_copies = kUnknown;  // median and share over the newest long row of steps
+  // Of a run with several ranks, means of a step and rank: waiting for the last rank, and transfers that no computation
+  // hides. The bus bandwidth is of the collective that takes most time.
+  double rank_wait_us = kUnknown, exposed_us = kUnknown, bus_gb_s = kUnknown;
   Interval tracing_cost;                                    // share of an untraced step
   double first_loss = kUnknown;
   std::vector<prof::Evaluation> evaluations;
@@ -48,6 +52,7 @@ struct ComparedRun {
 // the trace itself or its GpuSteps.
 void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch,
                 int64_t since = 0);
+void take_ranks(ComparedRun& run, const prof::RankReport& report);
 ComparedRun compared_run(const prof::RunData& run);
 
 // Returns the choices of a run of ours, or of a run that was given our choices. Returns

@@ -34,6 +34,7 @@ bool can_be_better(const RunSpec* a, const RunSpec* b, MeasureKind kind) {
     case MeasureKind::HiddenCopies:
     case MeasureKind::LaunchDelay:
     case MeasureKind::TracingCost:
+    case MeasureKind::BusBandwidth:
       return true;
     default:
       return same_task(a, b);

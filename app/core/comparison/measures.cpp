@@ -119,6 +119,14 @@ void add_gpu(List& list, const ComparedRun& run) {
            {seen ? 100 * run.tracing_cost.value : kUnknown, 100 * run.tracing_cost.half_width}, Better::Neither, 1);
 }
 
+// From one run we cannot know how much they move.
+void add_ranks(List& list, const ComparedRun& run) {
+  list.group("Ranks");
+  list.add(MeasureKind::RankWait, "wait for the last rank", "µs", {run.rank_wait_us, kUnknown}, Better::Lower, 1);
+  list.add(MeasureKind::ExposedTransfer, "exposed transfer", "µs", {run.exposed_us, kUnknown}, Better::Lower, 1);
+  list.add(MeasureKind::BusBandwidth, "bus bandwidth", "GB/s", {run.bus_gb_s, kUnknown}, Better::Higher, 1);
+}
+
 void add_results(List& list, const ComparedRun& run) {
   list.group("Memory");
   list.add(MeasureKind::DriverCalls, "allocator calls a step", "", {run.driver_calls}, Better::Lower, 1);
@@ -162,6 +170,7 @@ void share_units(std::vector<Measures>& runs) {
 Measures measures_of(const ComparedRun& run, double reached) {
   List list;
   add_times(list, run, reached);
+  add_ranks(list, run);
   add_gpu(list, run);
   add_results(list, run);
   return std::move(list.all);

@@ -26,12 +26,30 @@ void CompareSamples::look(const std::vector<Run*>& runs) {
     const bool same = known.spans == run->trace.span_count() && known.steps == run->steps.size() &&
                       known.ended == run->summary.has_value();
     if (!same) known.left = Cached::Left::All;
+    readRanks(run);
     if (known.left != Cached::Left::Nothing) stale_.emplace_back(run);
   }
   if (stale_.empty())
     emit taken();
   else
     next_.start();
+}
+
+// On another thread: a trace of many ranks is long.
+void CompareSamples::readRanks(Run* run) {
+  if (!several_ranks(run->trace)) return;
+  Cached& cached = samples_[run];
+  if (!cached.ranks) {
+    cached.ranks = std::make_unique<RankReader>();
+    cached.ranks->setRun(run);
+    connect(cached.ranks.get(), &RankReader::changed, this, [this, &cached] {
+      auto with_ranks = std::make_shared<ComparedRun>(*cached.run);
+      take_ranks(*with_ranks, *cached.ranks->report());
+      cached.run = std::move(with_ranks);
+      if (ready()) emit taken();
+    });
+  }
+  cached.ranks->refresh();
 }
 
 std::shared_ptr<const ComparedRun> CompareSamples::of(const Run* run) const {
@@ -54,7 +72,9 @@ void CompareSamples::takeNext() {
       cached.spans = run->trace.span_count();
       cached.steps = run->steps.size();
       cached.ended = run->summary.has_value();
-      cached.run = std::make_shared<ComparedRun>(compared_run(*run));
+      auto taken_run = std::make_shared<ComparedRun>(compared_run(*run));
+      if (cached.ranks) take_ranks(*taken_run, *cached.ranks->report());
+      cached.run = std::move(taken_run);
       cached.left = Cached::Left::Memory;
     } else if (cached.memory->update(run->trace, kEventsATurn)) {
       cached.left = Cached::Left::Nothing;

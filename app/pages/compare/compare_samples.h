@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/core/comparison/comparison.h"
-#include "app/workspace/run.h"
+#include "app/workspace/report_reader.h"
 #include "profiling/analysis/memory_curves.h"
 
 namespace ws::app {
@@ -40,11 +40,13 @@ class CompareSamples : public QObject {
     enum class Left { All, Memory, Nothing };
     Left left = Left::All;  // still to compute
     size_t spans = 0, steps = 0;
+    std::unique_ptr<RankReader> ranks;
     bool ended = false;
     std::shared_ptr<const ComparedRun> run = std::make_shared<ComparedRun>();
     std::shared_ptr<prof::MemoryCurves> memory = std::make_shared<prof::MemoryCurves>();
   };
   void takeNext();
+  void readRanks(Run* run);
 
   std::map<const Run*, Cached> samples_;
   std::vector<QPointer<Run>> stale_;

@@ -9,6 +9,7 @@
 #include "app/core/runs/change_marks.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/trace_stats.h"
+#include "tests/profiling/analysis/made_ranks.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
 #include "tests/support/graph_run.h"
@@ -42,6 +43,23 @@ TEST(Comparison, TwoRunsOfWhichOneIsFaster) {
   EXPECT_NE(to_text(c).find("sum = wall time"), std::string::npos);
   EXPECT_EQ(compared(a, a).by_kind.a_ps, compared(a, a).by_kind.b_ps);
   EXPECT_EQ(compared(a, a).measures[0].delta.verdict, Verdict::WithinNoise);
+}
+
+TEST(Comparison, RunsOfSeveralRanksAreComparedByWaitAndTransfer) {
+  RunData late, even;
+  late.trace = MadeRanks{.ranks = 4, .steps = 60, .late = 500'000, .late_rank = 2, .every = 2}.joined();
+  even.trace = MadeRanks{.ranks = 4, .steps = 60, .late = 0, .late_rank = -1}.joined();
+  const Comparison c = compared(late, even);
+  const ComparedMeasure& wait = c.of(MeasureKind::RankWait);
+  const double of_each = 500.0 / 2 * 3 / 4;  // µs a step and rank: three of four ranks wait
+  EXPECT_NEAR(wait.a.value.value, of_each, 20);
+  EXPECT_LT(wait.b.value.value, 10);
+  EXPECT_EQ(wait.delta.verdict, Verdict::NoiseUnknown);
+  EXPECT_GT(c.of(MeasureKind::ExposedTransfer).a.value.value, 100);
+  EXPECT_GT(c.of(MeasureKind::BusBandwidth).b.value.value, 100);
+  RunData one;
+  one.trace = std::move(MadeTrace(100, 20).trace);
+  EXPECT_FALSE(compared(one, one).of(MeasureKind::RankWait).delta.known());
 }
 
 // A warning that losses are not comparable stands above no table that judges them.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -312,6 +313,16 @@ std::string devices_text(const std::vector<RunSummary>& ranks) {
   return ranks[0].device.empty() || !same ? ranks[0].device : several_text(ranks.size(), ranks[0].device);
 }
 
+// Files of one program often have names of their own, such as the host and the process. Then only their folder has a
+// name for all of them. Returns "" if they already have one name, or no folder.
+std::string common_name(const std::vector<std::string>& paths, const std::vector<std::string>& names) {
+  const auto name_of_run = [](const std::string& name) { return without_rank(name); };
+  if (std::ranges::adjacent_find(names, std::ranges::not_equal_to(), name_of_run) == names.end()) return "";
+  const auto folder = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal().parent_path(); };
+  if (std::ranges::adjacent_find(paths, std::ranges::not_equal_to(), folder) != paths.end()) return "";
+  return folder(paths[0]).filename().string();
+}
+
 // The summary of the lowest rank, as one of all ranks.
 RunSummary joined_summary(const std::vector<RunSummary>& ranks) {
   RunSummary joined = ranks[0];
@@ -452,12 +463,17 @@ RunData import_ranks(const std::vector<std::string>& paths) {
   if (paths.size() == 1) return import_run(paths[0]);
   Budget budget;
   std::vector<RunData> ranks;
+  std::vector<std::string> names;
   for (const std::string& path : paths) {
     ranks.push_back(import_run(path));
     if (ranks.back().summary.name.empty() || rank_of(ranks.back().summary).rank < 0) ranks.back().summary.name = path;
+    names.push_back(ranks.back().summary.name);
     budget.take(ranks.back().trace.resident_bytes());
   }
-  return join_ranks(std::move(ranks));
+  RunData joined = join_ranks(std::move(ranks));
+  if (const std::string name = common_name(paths, names); !name.empty())
+    joined.summary.name = name + joined.summary.name.substr(joined.summary.name.rfind(" · "));
+  return joined;
 }
 
 void join_rank_files(const std::vector<std::string>& paths, const std::string& to) {

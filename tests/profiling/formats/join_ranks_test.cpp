@@ -285,6 +285,17 @@ TEST_F(RankFiles, OfPyTorchAreOneRun) {
   EXPECT_THROW(convert({paths[0], paths[0]}, path), Failure);
 }
 
+// torch.profiler.tensorboard_trace_handler names each file by host and process.
+TEST_F(RankFiles, WithNamesOfTheirOwnHaveTheNameOfTheirFolder) {
+  const auto traces = folder / "big run";
+  std::filesystem::create_directory(traces);
+  const std::vector<std::string> paths{torch_file((traces / "a_17.pt.trace.json").string(), 0, 2, 1),
+                                       torch_file((traces / "b_21.pt.trace.json").string(), 1, 2, 1)};
+  EXPECT_EQ(import_ranks(paths).summary.name, "big run · 2 ranks");
+  const std::string elsewhere = torch_file((folder / "b_21.pt.trace.json").string(), 1, 2, 1);
+  EXPECT_EQ(import_ranks({paths[0], elsewhere}).summary.name, "a_17.pt.trace.json · 2 ranks");
+}
+
 TEST(GpuNumber, IsThatOfTheGroup) {
   EXPECT_EQ(gpu_number("GPU 3"), 3);
   EXPECT_EQ(gpu_number("rank 5 · GPU 1"), 1);

@@ -1,5 +1,8 @@
 #include "app/window/machine_actions.h"
 
+#include <QTimer>
+#include <utility>
+
 #include "app/core/remote/server_copy.h"
 #include "app/window/connect_dialog.h"
 #include "app/window/notice_bar.h"
@@ -14,9 +17,16 @@ MachineActions::MachineActions(QWidget* window, Workspace& workspace, NoticeBar*
   connect(workspace.session(), &TrainingSession::arrived, this, &MachineActions::arrived);
 }
 
-void MachineActions::askForMachine() {
+void MachineActions::askForMachine(std::function<void()> then) {
   ConnectDialog dialog(machine_ ? machine_->address() : QString(), window_);
-  if (dialog.exec() == QDialog::Accepted) connectTo(dialog.address());
+  if (dialog.exec() != QDialog::Accepted) return;
+  then_ = std::move(then);
+  connectTo(dialog.address());
+  if (dialog.address().isEmpty()) goOn();
+}
+
+void MachineActions::goOn() {
+  if (auto then = std::exchange(then_, {})) QTimer::singleShot(0, this, then);
 }
 
 RemoteRunsDialog* MachineActions::showRunsThere() {
@@ -68,6 +78,7 @@ void MachineActions::ready() {
                  false);
   workspace_.session()->bringForward(machine_->address());
   for (auto job = running.rbegin(); job != running.rend(); ++job) watch(*job);
+  goOn();
 }
 
 // Shows a job there as if it had been started here.

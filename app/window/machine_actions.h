@@ -2,6 +2,7 @@
 // jobs, and copies its run files.
 #pragma once
 #include <QObject>
+#include <functional>
 #include <memory>
 
 #include "app/workspace/workspace.h"
@@ -16,7 +17,7 @@ class MachineActions : public QObject {
   Q_OBJECT
  public:
   MachineActions(QWidget* window, Workspace& workspace, NoticeBar* notice);
-  void askForMachine();
+  void askForMachine(std::function<void()> then = {});  // `then` is called once the machine can be used
   RemoteRunsDialog* showRunsThere();  // nullptr if no machine is connected; the user is told
   void connectTo(const QString& address);  // empty: this machine
   const RemoteMachine* machine() const { return machine_.get(); }
@@ -28,6 +29,7 @@ class MachineActions : public QObject {
   void use(const std::shared_ptr<RemoteMachine>& machine);
   void watch(const RemoteJobInfo& job);
   void ready();
+  void goOn();
   void refused(const QString& sentence);
   void askToCopy(const QString& address);
   void copyAndConnect(const ServerCopy& copy, const QString& address);
@@ -37,6 +39,7 @@ class MachineActions : public QObject {
   Workspace& workspace_;
   NoticeBar* notice_;
   std::shared_ptr<RemoteMachine> machine_;
+  std::function<void()> then_;
   Job copying_;
 };
 

@@ -143,7 +143,8 @@ void MainWindow::buildMenus(const AllPages& pages) {
   menus->setRecent(recentFiles());
   connect(menus, &WindowMenus::shippedWanted, this, [this] { openFiles(shipped_runs()); });
   connect(menus, &WindowMenus::recordWanted, programs_, &ProgramActions::askForProgram);
-  connect(menus, &WindowMenus::connectWanted, machines_, &MachineActions::askForMachine);
+  connect(menus, &WindowMenus::connectWanted, machines_, [this] { machines_->askForMachine(); });
+  connect(programs_, &ProgramActions::machineWanted, machines_, [this] { machines_->askForMachine([this] { programs_->askForProgram(); }); });
   connect(menus, &WindowMenus::remoteRunsWanted, machines_, &MachineActions::showRunsThere);
   connect(menus, &WindowMenus::saveCopyWanted, this, &MainWindow::saveCopy);
   connect(menus, &WindowMenus::quitWanted, this, &QWidget::close);
@@ -215,7 +216,7 @@ void MainWindow::connectStart() {
   connect(start_, &StartPage::openFile, this, &MainWindow::chooseFile);
   connect(start_, &StartPage::commands, this, &MainWindow::showKeys);
   connect(start_, &StartPage::recordWanted, programs_, &ProgramActions::askForProgram);
-  connect(start_, &StartPage::connectWanted, machines_, &MachineActions::askForMachine);
+  connect(start_, &StartPage::connectWanted, machines_, [this] { machines_->askForMachine(); });
   connect(start_, &StartPage::ownData, this, [this] {
     setup_button_->setChecked(true);
     workspace_.choices()->set("data.name", "csv");

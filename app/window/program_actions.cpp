@@ -41,7 +41,9 @@ ProgramActions::ProgramActions(QWidget* window, Workspace& workspace, NoticeBar*
 
 void ProgramActions::askForProgram() {
   RecordDialog dialog(workspace_.recording()->machinePlace(), window_);
-  if (dialog.exec() == QDialog::Accepted) record(dialog.command(), dialog.options());
+  const int choice = dialog.exec();
+  if (choice == QDialog::Accepted) record(dialog.command(), dialog.options());
+  if (choice == RecordDialog::kOtherMachine) emit machineWanted();
 }
 
 Run* ProgramActions::record(const QStringList& command, const prof::RecordOptions& options) {

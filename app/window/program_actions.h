@@ -29,6 +29,7 @@ class ProgramActions : public QObject {
 
  signals:
   void aboutToRestart();  // last chance to save state
+  void machineWanted();   // then asks for the program again
 
  private:
   void recorded(Run* run, const QString& path);

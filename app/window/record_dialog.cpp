@@ -42,7 +42,7 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
       form_(new QFormLayout),
       verdict_(new QLabel(this)) {
   setWindowTitle(machine.isEmpty() ? tr("Record a program") : tr("Record a program on %1").arg(machine));
-  setMinimumWidth(620);
+  setMinimumWidth(740);
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
   form_->setLabelAlignment(Qt::AlignLeft | Qt::AlignVCenter);
@@ -52,7 +52,9 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
   command_->setAccessibleName(tr("Program"));
   command_->setPlaceholderText("python3 train.py --epochs 1");
   form_->addRow(tr("Program"), command_);
-  form_->addRow(QString(), hint(tr("A program that uses CUDA or Python, with its arguments: words and quotes as in a shell.")));
+  form_->addRow(QString(), hint(tr("A program that uses CUDA or Python, with its arguments: words and quotes as in a shell. "
+                                   "Several GPUs: torchrun --nproc_per_node 8 train.py (also mpirun, srun). All ranks become one run.")));
+  buildMachine();
   buildFolder();
   buildLevels();
   buildPython();
@@ -100,6 +102,19 @@ QLabel* RecordDialog::hint(const QString& sentence) {
   label->setForegroundRole(QPalette::PlaceholderText);
   label->setMargin(4);
   return label;
+}
+
+// The program runs on one machine. The dialog of the menu changes it, and then this one comes again.
+void RecordDialog::buildMachine() {
+  auto* row = new QHBoxLayout;
+  row->addWidget(new QLabel(machine_.isEmpty() ? tr("this machine") : machine_, this));
+  auto* other = new QPushButton(tr("Another machine, over ssh…"), this);
+  other->setProperty("link", true);
+  other->setAutoDefault(false);
+  connect(other, &QPushButton::clicked, this, [this] { done(kOtherMachine); });
+  row->addWidget(other);
+  row->addStretch(1);
+  form_->addRow(tr("Machine"), row);
 }
 
 void RecordDialog::buildFolder() {

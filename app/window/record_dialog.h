@@ -23,8 +23,10 @@ class RecordDialog : public QDialog {
   QStringList command() const;
   prof::RecordOptions options() const;
   void accept() override;  // also stores the choices
+  static constexpr int kOtherMachine = 2;  // result of exec(): the user wants to choose the machine first
 
  private:
+  void buildMachine();
   void buildFolder();
   void buildLevels();
   void buildPython();

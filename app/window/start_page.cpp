@@ -102,7 +102,7 @@ StartPage::StartPage(QWidget* parent) : QWidget(parent) {
   headline->setFont(ui_font(21, 600));
   sentence_ = new QLabel(inside);
   sentence_->setWordWrap(true);
-  sentence_->setMaximumWidth(680);
+  sentence_->setMaximumWidth(860);
   column->addWidget(headline);
   column->addWidget(sentence_);
   column->addSpacing(10);
@@ -163,7 +163,8 @@ void StartPage::setDevice(const DeviceInfo* device) {
   const bool cuda = device && device->cuda;
   showLessons(cuda);
   sentence_->setText(tr("Warpscope trains a small network on %1 and shows the loss, every kernel and every allocation "
-                        "as they happen. Each start below makes two or more runs and lays them over each other.")
+                        "as they happen. Each start below makes two or more runs and lays them over each other. It "
+                        "records your own PyTorch and CUDA programs in the same way.")
                          .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));
   clear(facts_);
   if (!device) {
@@ -188,24 +189,32 @@ QWidget* StartPage::buildElsewhere() {
   auto* box = new QWidget(this);
   auto* grid = new QGridLayout(box);
   grid->setContentsMargins(0, 0, 0, 0);
-  grid->setVerticalSpacing(6);
-  grid->setHorizontalSpacing(40);
-  auto* title = new QLabel(tr("Or begin elsewhere"), box);
+  grid->setVerticalSpacing(0);
+  grid->setHorizontalSpacing(20);
+  auto* title = new QLabel(tr("Or begin with your own"), box);
   title->setFont(ui_font(12.5, 600));
   grid->addWidget(title, 0, 0);
-  const auto add = [&](int line, const QString& text, const QString& keys, void (StartPage::*signal)()) {
+  grid->setRowMinimumHeight(1, 6);
+  const auto add = [&](const QString& text, const QString& what, const QString& keys, void (StartPage::*signal)()) {
+    const int line = grid->rowCount();
     auto* link = new QPushButton(text, box);
     link->setProperty("link", true);
     connect(link, &QPushButton::clicked, this, signal);
     grid->addWidget(link, line, 0, Qt::AlignLeft);
     if (!keys.isEmpty()) grid->addWidget(new KeyHint(keys, box), line, 1, Qt::AlignRight);
+    if (what.isEmpty()) return;
+    auto* explanation = new QLabel(what, box);
+    explanation->setFont(ui_font(11));
+    explanation->setForegroundRole(QPalette::PlaceholderText);
+    explanation->setContentsMargins(0, 0, 0, 5);
+    grid->addWidget(explanation, line + 1, 0, 1, 2);
   };
-  add(1, tr("Open a run file…"), "Ctrl O", &StartPage::openFile);
-  add(2, tr("Your own data: CSV or IDX…"), {}, &StartPage::ownData);
-  add(3, tr("Record a CUDA or Python program…"), {}, &StartPage::recordWanted);
-  add(4, tr("Connect to another machine…"), {}, &StartPage::connectWanted);
-  add(5, tr("Keyboard shortcuts"), "?", &StartPage::commands);
-  grid->setRowStretch(6, 1);
+  add(tr("Record a CUDA or Python program…"), tr("PyTorch on one GPU or many: torchrun, mpirun, srun"), {}, &StartPage::recordWanted);
+  add(tr("Connect to another machine…"), tr("over ssh: record and train there, watch here"), {}, &StartPage::connectWanted);
+  add(tr("Open a run file…"), tr("also of Kineto, Perfetto, Nsight Systems; many ranks at once"), "Ctrl O", &StartPage::openFile);
+  add(tr("Your own data: CSV or IDX…"), {}, {}, &StartPage::ownData);
+  add(tr("Keyboard shortcuts"), {}, "?", &StartPage::commands);
+  grid->setRowStretch(grid->rowCount(), 1);
   return box;
 }
 

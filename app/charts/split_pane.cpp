@@ -10,6 +10,8 @@
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/closing_line.h"
+#include "app/workspace/report_reader.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -145,7 +147,9 @@ void SplitPane::refresh() {
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
   const QString note = steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
-  setTitle(isSmall() ? tr("Step split") : tr("Step time split"), only ? note + only->left_out : note,
+  const int rank = only && several_ranks(runs_[0]->trace) ? prof::rank_of_steps(runs_[0]->trace) : -1;
+  const QString of_rank = rank < 0 ? QString() : tr(" · rank %1").arg(rank);
+  setTitle(isSmall() ? tr("Step split") : tr("Step time split"), only ? note + only->left_out + of_rank : note,
            only && only->short_launches ? tr("%1 in short launches").arg(note) : note);
   QStringList said;
   for (const auto& run : runs_)

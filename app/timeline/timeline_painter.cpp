@@ -288,6 +288,8 @@ BlockNames TimelinePainter::namesFor(const Lane& lane, const prof::Track& track,
 
 void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box,
                                  double room) {
+  constexpr double kLeastHeight = 11;
+  if (box.height() < kLeastHeight) return;
   const double left = std::max<double>(box.left(), g_->gutter);
   const BlockNames names = namesFor(lane, track, rect);
   const QString text = fitting_label(names, box.right() - left, [this](const QString& s) { return label_.width(s); });

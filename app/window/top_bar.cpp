@@ -312,11 +312,11 @@ void TopBar::setCompact(bool compact) {
 
 // A run of another program shows only the recorded figures. A training shows all.
 void TopBar::fitCells() {
-  loss_->setVisible(!program_ || has_loss_);
-  accuracy_->setVisible(!program_ || has_accuracy_);
-  throughput_->setVisible(!compact_ && !program_);
-  memory_->setVisible(!compact_ && (!program_ || has_memory_));
-  for (NumberCell* cell : {gpu_busy_, kernels_}) cell->setVisible(program_ && has_kernels_);
+  loss_->setVisible(!foreign_ || has_loss_);
+  accuracy_->setVisible(!foreign_ || has_accuracy_);
+  throughput_->setVisible(!compact_ && !foreign_);
+  memory_->setVisible(!compact_ && (!foreign_ || has_memory_));
+  for (NumberCell* cell : {gpu_busy_, kernels_}) cell->setVisible(foreign_ && has_kernels_);
   step_->setVisible(!program_);
   trace_->setVisible(!program_);
   trace_label_->setVisible(!program_ && !compact_);
@@ -343,6 +343,7 @@ prof::TraceLevel TopBar::traceLevel() const {
 
 void TopBar::showButtons(const Run* run, bool busy, bool paused) {
   program_ = !busy && run && !run->command.isEmpty();
+  foreign_ = !busy && run && !run->hasChoices();
   const QString name = program_ ? tr("Record") : !busy ? tr("Train") : paused ? tr("Resume") : tr("Pause");
   train_->setText(name);
   train_->setEnabled(!program_ || !run->recording);

@@ -110,7 +110,7 @@ class TopBar : public QWidget {
   NumberCell *loss_, *accuracy_, *step_time_, *throughput_, *memory_, *gpu_busy_, *kernels_;
   QString train_name_;
   bool has_loss_ = true, has_accuracy_ = true, has_memory_ = true, has_kernels_ = false;  // figures that the run has
-  bool compact_ = false, counters_ = false, program_ = false;
+  bool compact_ = false, counters_ = false, program_ = false, foreign_ = false;
   int shown_trace_ = 0;
 };
 

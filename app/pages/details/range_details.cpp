@@ -6,12 +6,14 @@
 #include "app/timeline/block_label.h"
 #include "app/timeline/time_scale.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/report_reader.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/trace/lod.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -177,12 +179,11 @@ QString step_details(const Run& run) {
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
     parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.us[0] / parts_shown.wall[0]);
-  parts += wide_row(mean_step_name(), QObject::tr("%1 %2 · %3 steps")
-                                          .arg(us_text(parts_shown.wall[0]), parts_shown.in_ms ? "ms" : "µs",
-                                               count_text(split.steps)));
+  parts += wide_row(mean_step_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
   html += table(parts);
-  if (!split.left_out.isEmpty())  // without its comma
-    html += QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), split.left_out.mid(2));
+  QString of = QObject::tr("mean of %1 steps").arg(count_text(split.steps));
+  if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
+  html += QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), of + split.left_out);
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);
   return rest.isEmpty() ? html : html + table(rest);
 }

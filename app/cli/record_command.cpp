@@ -235,7 +235,7 @@ int print_environment(const RecordArguments& a) {
 }
 
 int record(RecordArguments a) {
-  if (a.out.empty()) a.out = unowned("recorded.wsrun");
+  if (a.out.empty()) a.out = unused_name("recorded.wsrun");  // a recording that fails must not cost an earlier one
   check_run_name(a.out);
   std::error_code none;
   a.replaces = std::filesystem::exists(a.out, none) && std::filesystem::file_size(a.out, none) > 0;
@@ -266,7 +266,7 @@ int attach_recording(const AttachedJob& job) {
 Run add_record(CLI::App& program) {
   auto arguments = std::make_shared<RecordArguments>();
   CLI::App& command = *program.add_subcommand("record", "run a CUDA or Python program and record what it does");
-  command.add_option("--run", arguments->out, "the run file to write (default: recorded.wsrun)")->type_name("FILE");
+  command.add_option("-o,--run", arguments->out, "the run file to write (default: recorded.wsrun, then recorded-2.wsrun and so on)")->type_name("FILE");
   command.add_option("--out", arguments->out)->group("");  // its former name
   arguments->remote.add_to(command);
   command.add_option("--folder", arguments->folder, "start the program in this folder; with --on, a folder of that machine")
@@ -301,7 +301,7 @@ Run add_record(CLI::App& program) {
       ->type_name("FILE");
   command.footer(
       "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --capture-range -- python3 train.py\n  warpscope-cli record --trace-window "
-      "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc-per-node 2 train.py\n  warpscope-cli record --trace collectives -- torchrun --nproc-per-node 8 train.py\nEach process "
+      "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc_per_node 2 train.py\n  warpscope-cli record --trace collectives -- torchrun --nproc_per_node 8 train.py\nEach process "
       "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun.\nThe ranks of one program become one run.");
   command.add_flag("--live,!--no-live", arguments->live,
                    "print progress while the program runs (default on a terminal)");

@@ -418,7 +418,7 @@ Run add_train(CLI::App& program) {
       ->type_name("FILE");
   command.footer(
       "Examples:\n  warpscope-cli train mnist\n  warpscope-cli train mnist --set exec.allocator=caching --run a.wsrun "
-      "--trace full\n  torchrun --nproc-per-node 2 --no-python warpscope-cli train mnist\n\n"
+      "--trace full\n  torchrun --nproc_per_node 2 --no-python warpscope-cli train mnist\n\n"
       "Ranks: started by torchrun, mpirun or srun, each process is one rank, on one GPU or on the\n"
       "CPU. They meet at MASTER_ADDR, port MASTER_PORT + 1 (default 29501). Without MASTER_ADDR, all\n"
       "must be on one host. A rank that is silent for 20 s ends the training; WARPSCOPE_RANK_TIMEOUT\n"

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/process.h"
@@ -189,12 +190,25 @@ std::string owner_of(const std::string& path, const char* kind) {
   return state == Lock::Held || (state == Lock::Unknown && owner.may_live()) ? owner.text() : std::string();
 }
 
-std::string unowned(const std::string& path) {
+namespace {
+
+std::string first_name(const std::string& path, const std::function<bool(const std::string& name)>& taken) {
   const fs::path wanted(path);
   std::string name = path;
-  for (int i = 2; !owner_of(name, kWriter).empty() || !owner_of(name, kMaker).empty(); ++i)
+  for (int i = 2; taken(name); ++i)
     name = (wanted.parent_path() / (wanted.stem().string() + "-" + std::to_string(i) + wanted.extension().string())).string();
   return name;
+}
+
+bool owned(const std::string& path) { return !owner_of(path, kWriter).empty() || !owner_of(path, kMaker).empty(); }
+
+}  // namespace
+
+std::string unowned(const std::string& path) { return first_name(path, owned); }
+
+std::string unused_name(const std::string& path) {
+  std::error_code none;
+  return first_name(path, [&](const std::string& name) { return owned(name) || fs::exists(fs::symlink_status(name, none)); });
 }
 
 }  // namespace ws

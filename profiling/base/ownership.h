@@ -30,5 +30,7 @@ std::string link_target(const std::string& path);
 std::string owner_of(const std::string& path, const char* kind = kWriter);
 // Returns the path, or the first of name-2, name-3 … that no process has claimed.
 std::string unowned(const std::string& path);
+// The same, and no file has that name.
+std::string unused_name(const std::string& path);
 
 }  // namespace ws

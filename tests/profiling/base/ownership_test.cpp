@@ -95,6 +95,9 @@ TEST_F(Owning, TheSecondHearsOfTheFirst) {
   EXPECT_THAT(why_refused([&] { Ownership second(path); }), HasSubstr("is being written by process " + who));
   EXPECT_THAT(owner_of(path), HasSubstr(who));
   EXPECT_EQ(unowned(path), at("a-2.wsrun"));
+  prof::write_whole(at("a-2.wsrun"), "x");
+  EXPECT_EQ(unowned(path), at("a-2.wsrun")) << "no process has it";
+  EXPECT_EQ(unused_name(path), at("a-3.wsrun"));
   EXPECT_THAT(why_refused([&] { prof::write_whole(path, "x"); }), HasSubstr("process " + who));
   fs::create_symlink(path, at("link"));
   EXPECT_THAT(why_refused([&] { Ownership second(at("link")); }), HasSubstr(who)) << "another name of the same file";

@@ -300,10 +300,15 @@ void RunLibrary::loadDetails(Run* run) {
     loading_[run].release()->deleteLater();  // this job is the caller
     loading_.erase(run);
     if (!guard) return;
-    if (*details)
+    if (*details) {
+      const std::vector<std::string> damage = (*details)->reader->problems();
       give_details(*guard, std::move(**details)), tellTicked(*guard);
-    else
+      if (!damage.empty())
+        emit failed(tr("Not all of %1 can be read: %2. The Log lists what is missing.")
+                        .arg(QFileInfo(guard->path).fileName(), QString::fromStdString(damage.front())));
+    } else {
       emit failed(problem);
+    }
   });
 }
 

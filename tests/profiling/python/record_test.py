@@ -360,8 +360,8 @@ class Notebook(Recorded):
         self.assertFalse(os.path.exists(os.path.join(self.folder, "twice.wsrun")))
         os.rename(os.path.join(self.folder, "notebook.wsrun"), os.path.join(self.folder, "r.wsrun"))
         counts = self.ranges()
-        self.assertEqual(counts[("0", "Linear", "forward")], 20, counts)
-        self.assertEqual(counts[("2", "Linear", "backward")], 20, counts)
+        self.assertEqual(counts[("net.0", "Linear", "forward")], 20, counts)
+        self.assertEqual(counts[("net.2", "Linear", "backward")], 20, counts)
         self.assertEqual(counts[("", "SGD.step", "optimizer")], 20, "the optimizer was made before")
         self.assertEqual(sum(row[-2:-1] == [str(step)] for row in self.scalars() for step in range(1, 21)), 20)
         lines = {arguments.get("line") for _, name, arguments, _ in self.events() if name == "aten::addmm"}
@@ -466,6 +466,25 @@ def add(name): left_out.append(find_spec(name).origin)
 }
 
 
+# Each model is a container, and both have a "0".
+TWO_MODELS = """
+import torch
+torch.manual_seed(0)
+class Trainer:
+    def __init__(self):
+        self.reader = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU())
+    def read(self, x):
+        return self.reader(x)
+def model():
+    return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 4))
+trainer, maker = Trainer(), model()
+judge = torch.nn.DataParallel(torch.nn.Sequential(torch.nn.Linear(4, 1), torch.nn.Sigmoid()))
+for i in range(5):
+    made = maker(torch.ones(2, 8))
+    print("%.3f" % judge(trainer.read(made)).sum().item())
+"""
+
+
 @needs_torch
 class Torch(Recorded):
     made, making = {}, threading.Lock()  # level → what the recorder said, and the recording
@@ -503,6 +522,15 @@ class Torch(Recorded):
         self.assertEqual(ranges.get(("", "Adam.step", "optimizer")), 10)
         self.assertEqual(ranges.get(("", "wait for data", "data")), 11, "ten batches, and the end")
         self.assertEqual([key for key in ranges if "::" in key[1]], [])
+
+    def test_containers_have_the_names_of_their_variables(self):
+        path = self.write("two.py", TWO_MODELS)
+        plain = self.run_plain([TORCH, path])
+        done = self.record([TORCH, path])
+        self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+        ranges = self.ranges()
+        for path, kind in (("maker", "Sequential"), ("maker.0", "Linear"), ("maker.2", "Linear"), ("judge.0", "Linear"), ("reader.0", "Linear")):
+            self.assertEqual(ranges.get((path, kind, "forward")), 5, (path, ranges))
 
     def test_modules_in_unusual_calls(self):
         path = self.write("unusual.py", UNUSUAL)

@@ -67,7 +67,7 @@ def read_variable(code, at):
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-def _of_program(path):
+def of_program(path):
     return os.sep + "torch" + os.sep not in path and not path.startswith(_HERE)
 
 
@@ -160,7 +160,7 @@ class Losses:
         self._values.append((name, value, step))
 
     def _name(self, frame):
-        while frame.f_back is not None and not _of_program(frame.f_code.co_filename):  # f"{loss:.3f}" reads in PyTorch
+        while frame.f_back is not None and not of_program(frame.f_code.co_filename):  # f"{loss:.3f}" reads in PyTorch
             frame = frame.f_back
         place = (frame.f_code, frame.f_lasti)
         name = self._names.get(place)

@@ -23,10 +23,12 @@ Possible ways, with the CPU time that they add to the program's thread (CPython 
 
 import atexit
 import platform
+import sys
 import weakref
 
 from . import imports, loaders, ops
 from .levels import MODULES
+from .losses import of_program
 
 
 def install(program, torch):
@@ -123,15 +125,19 @@ class Paths:
             return 0
 
     def _name_all(self, root):
-        kind = type(root).__name__
+        label = type(root).__name__
         modules = list(root.named_modules())
         prefix = ""
-        if len(modules) > 1:  # a prefix distinguishes the modules of a second model
-            prefix = kind + "." if self._roots and kind not in self._roots[:1] else ""
-            if kind not in self._roots:
-                self._roots.append(kind)
+        if len(modules) > 1:
+            word = _variable_of(root) if type(_inside(root)).__name__ in _CONTAINERS else None
+            if word:  # two models may be containers, and both begin with "0"
+                label, prefix = word, word + "."
+            elif self._roots and label not in self._roots[:1]:  # distinguishes the modules of a second model
+                prefix = label + "."
+            if label not in self._roots:
+                self._roots.append(label)
         for name, module in modules:
-            self._keep(module, prefix + _short(name) if name else kind)
+            self._keep(module, prefix + _short(name) if name else label)
 
     def _keep(self, module, path):
         key = id(module)
@@ -147,6 +153,31 @@ class Paths:
         self._paths.pop(key, None)
         self._alive.pop(key, None)
         self._program.recorder.forget_module(key)
+
+
+_CONTAINERS = ("Sequential", "ModuleList", "ModuleDict")  # their class says nothing of the model
+_AROUND = {"DataParallel": "module", "DistributedDataParallel": "module", "OptimizedModule": "_orig_mod"}
+
+
+def _inside(root):
+    """The model inside of wrappers."""
+    while type(root).__name__ in _AROUND:
+        root = getattr(root, _AROUND[type(root).__name__])
+    return root
+
+
+def _variable_of(module):
+    """What the program calls it: a variable of a function that is running, or an attribute of its self."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if of_program(frame.f_code.co_filename):
+            owner = frame.f_locals.get("self")
+            for names in (frame.f_locals, frame.f_globals, getattr(owner, "__dict__", {}), getattr(owner, "_modules", {})):
+                for name, held in list(names.items()):
+                    if held is module and name != "self":
+                        return name
+        frame = frame.f_back
+    return None
 
 
 _WRAPPERS = ("module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")

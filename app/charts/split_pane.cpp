@@ -99,6 +99,7 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
   std::erase_if(table.rows, [](const SplitRow& row) {
     return std::all_of(row.us.begin(), row.us.end(), [](double us) { return us <= 0; });
   });
+  for (SplitRow& row : table.rows) row.share = table.wall[0] > 0 ? row.us[0] / table.wall[0] : 0;
   for (size_t column = 0; column < splits.size(); ++column) {
     std::vector<double> parts;
     for (const SplitRow& row : table.rows) parts.push_back(row.us[column]);
@@ -263,13 +264,13 @@ double SplitPane::paintBars(QPainter& painter, double top) {
   return top;
 }
 
-void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, double left, double y, double height) {
+void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, double share, double left, double y, double height) {
   const auto put = [&](size_t column, const QString& text) {
     draw_number(painter, QRectF(left, y, columnRight(left, column) - left, height), Qt::AlignRight | Qt::AlignVCenter, text);
   };
   for (size_t i = 0; i < us.size(); ++i) put(i, time_or_dash(us[i]));
   if (differences()) return put(us.size(), (us[1] > us[0] ? "+" : "") + us_text(us[1] - us[0]));
-  if (columns() > us.size() && table_.wall[0] > 0) put(us.size(), fixed_text(us[0] / table_.wall[0] * 100, 1) + " %");
+  if (columns() > us.size() && table_.wall[0] > 0) put(us.size(), fixed_text(share * 100, 1) + " %");
 }
 
 void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double left, double y, double height) {
@@ -277,7 +278,7 @@ void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double left, do
   painter.setFont(ui_font(11.5));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(left + 28, y, kSplitNames, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
-  paintNumbers(painter, row.us, left, y, height);
+  paintNumbers(painter, row.us, row.share, left, y, height);
 }
 
 // Only the colours with names, if there is no space for a column of numbers per run.
@@ -338,7 +339,7 @@ void SplitPane::paintSum(QPainter& painter, double left, double top, double pitc
   painter.setFont(ui_font(11.5, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(left + 10, top + 3, kSplitNames, pitch), Qt::AlignLeft | Qt::AlignVCenter, mean_step_name());
-  paintNumbers(painter, table_.wall, left, top + 3, pitch);
+  paintNumbers(painter, table_.wall, 1, left, top + 3, pitch);
 }
 
 void SplitPane::paintEvent(QPaintEvent* event) {

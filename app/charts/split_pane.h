@@ -12,6 +12,7 @@ struct SplitRow {
   prof::Meaning meaning;
   QString name;
   std::vector<double> us;  // per run, rounded so that each column adds up
+  double share = 0;        // of the first run's mean step, not rounded: other pages say the same
 };
 struct SplitTable {
   std::vector<SplitRow> rows;
@@ -43,7 +44,7 @@ class SplitPane : public Pane {
   void paintHeading(QPainter& painter, double left, double top);
   void paintSum(QPainter& painter, double left, double top, double pitch);
   void paintRow(QPainter& painter, const SplitRow& row, double left, double y, double height);
-  void paintNumbers(QPainter& painter, const std::vector<double>& us, double left, double y, double height);
+  void paintNumbers(QPainter& painter, const std::vector<double>& us, double share, double left, double y, double height);
   bool differences() const;
   size_t columns() const;  // of numbers
   double columnPitch() const;

@@ -178,7 +178,7 @@ QString step_details(const Run& run) {
   html += table(whole);
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
-    parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.us[0] / parts_shown.wall[0]);
+    parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.share);
   parts += wide_row(mean_step_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
   html += table(parts);
   QString of = QObject::tr("mean of %1 steps").arg(count_text(split.steps));

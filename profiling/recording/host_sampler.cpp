@@ -137,7 +137,11 @@ void HostSampler::sample() {
   notes_ = options_.notes();
   if (!notes_) return open_.clear();
   const int64_t now = steady_ns();
-  if (native_) native_->ask();
+  if (native_) {
+    python_tasks_.clear();
+    for (const StackOfThread& stack : stacks_) python_tasks_.push_back(stack.task);
+    native_->ask(python_tasks_);
+  }
   read_all_stacks(stacks_);
   if (native_) answers_ = native_->take();
   const auto strange = [this](const StackOfThread& stack) { return !known(stack) || !open_.contains(stack.thread); };

@@ -54,6 +54,7 @@ class HostSampler {
   Options options_;
   HostNotes* notes_ = nullptr;  // during a sample
   std::vector<StackOfThread> stacks_;
+  std::vector<pid_t> python_tasks_;  // of the last sample
   std::unique_ptr<NativeStacks> native_;  // nullptr: without native frames
   std::vector<NativeStack> answers_;      // that no Python thread has taken
   int64_t last_ = 0;

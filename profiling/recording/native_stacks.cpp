@@ -159,23 +159,44 @@ void NativeStacks::look_for_tasks() {
     if (!tasks_.contains(asked.task.load())) asked.state.store(AskedThread::Free);
 }
 
-void NativeStacks::ask() {
+// Threads that have run since the last call. With more of them than can be asked, all have their turn.
+std::vector<std::pair<const pid_t, NativeStacks::Task>*> NativeStacks::in_order(const std::vector<pid_t>& first) {
   constexpr int64_t kRuns = 300'000;  // ns since the last time
+  std::vector<std::pair<const pid_t, Task>*> running;
+  for (auto& one : tasks_) {
+    Task& known = one.second;
+    const int64_t ran = ran_ns(one.first), since = ran - known.ran;
+    if (ran >= 0) known.ran = ran;
+    if (!known.ours && ran >= 0 && since >= kRuns) running.push_back(&one);
+  }
+  const auto rank = [&first](const auto* one) {
+    return std::pair(std::ranges::find(first, one->first) == first.end(), one->second.asked);
+  };
+  std::ranges::sort(running, {}, rank);
+  return running;
+}
+
+bool NativeStacks::ask_now(pid_t task) const {
+  const auto free = std::ranges::find_if(*g_asked, [](const AskedThread& one) { return one.state.load() == AskedThread::Free; });
+  free->task.store(task, std::memory_order_release);
+  free->state.store(AskedThread::Asked, std::memory_order_release);
+  const bool asked = syscall(SYS_tgkill, getpid(), task, signal_) == 0;
+  if (!asked) free->state.store(AskedThread::Free);
+  return asked;
+}
+
+void NativeStacks::ask(const std::vector<pid_t>& first) {
   const int64_t now = steady_ns();
   if (now - looked_for_tasks_ > kLookAgain) look_for_tasks(), looked_for_tasks_ = now;
   if (!is_ours(signal_)) return;  // the program has taken it
-  for (auto& [task, known] : tasks_) {
-    const int64_t ran = ran_ns(task), since = ran - known.ran;
-    if (ran >= 0) known.ran = ran;
-    if (known.ours || ran < 0 || since < kRuns || !runs_now(task)) continue;
-    const auto free = std::ranges::find_if(*g_asked, [](const AskedThread& one) { return one.state.load() == AskedThread::Free; });
-    const bool waits = std::ranges::any_of(*g_asked, [task = task](const AskedThread& one) {
-      return one.state.load() != AskedThread::Free && one.task.load() == task;
-    });
-    if (free == g_asked->end() || waits) continue;
-    free->task.store(task, std::memory_order_release);
-    free->state.store(AskedThread::Asked, std::memory_order_release);
-    if (syscall(SYS_tgkill, getpid(), task, signal_) != 0) free->state.store(AskedThread::Free);
+  const auto is_free = [](const AskedThread& one) { return one.state.load() == AskedThread::Free; };
+  auto free = std::ranges::count_if(*g_asked, is_free);
+  for (auto* const one : in_order(first)) {
+    if (free == 0) return;
+    const bool waits = std::ranges::any_of(*g_asked, [&](const AskedThread& asked) { return !is_free(asked) && asked.task.load() == one->first; });
+    if (waits || !runs_now(one->first) || !ask_now(one->first)) continue;
+    one->second.asked = ++questions_;
+    --free;
   }
 }
 

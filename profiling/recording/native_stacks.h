@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "profiling/recording/unwind_rules.h"
@@ -46,7 +47,8 @@ class NativeStacks {
   NativeStacks(const NativeStacks&) = delete;
   NativeStacks& operator=(const NativeStacks&) = delete;
 
-  void ask();  // the threads that ran since the last call
+  // Asks threads that ran since the last call, not many at a time: `first` these, then those that were not asked for longest.
+  void ask(const std::vector<pid_t>& first = {});
   std::vector<NativeStack> take();  // what they answered. Waits a little for the answers
 
   std::string task_name(pid_t task) const;
@@ -54,14 +56,18 @@ class NativeStacks {
  private:
   struct Task {
     int64_t ran = 0;
+    uint64_t asked = 0;  // number of the question
     bool ours = false, seen = true;
   };
   NativeStacks(int signal, pid_t left_out) : signal_(signal), left_out_(left_out) {}
   void look_for_tasks();
+  std::vector<std::pair<const pid_t, Task>*> in_order(const std::vector<pid_t>& first);
+  bool ask_now(pid_t task) const;
 
   int signal_;
   pid_t left_out_;
   int64_t looked_for_tasks_ = 0;
+  uint64_t questions_ = 0;
   std::unordered_map<pid_t, Task> tasks_;
 };
 

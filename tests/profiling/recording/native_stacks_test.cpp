@@ -13,9 +13,11 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/launch_frames.h"
@@ -77,6 +79,21 @@ std::set<std::string> stacks_of(NativeStacks& natives, pid_t task, int rounds) {
     }
   }
   return stacks;
+}
+
+int64_t ran_ns(pid_t task) {
+  constexpr unsigned kOfThread = 6;  // the kernel's way to name the clock of any thread
+  timespec time{};
+  clock_gettime(static_cast<clockid_t>(~static_cast<unsigned>(task) << 3 | kOfThread), &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// However busy the machine is.
+void wait_until_all_have_run(const std::vector<pid_t>& tasks, int64_t ns) {
+  std::vector<int64_t> wanted;
+  for (const pid_t task : tasks) wanted.push_back(ran_ns(task) + ns);
+  for (size_t i = 0; i < tasks.size(); ++i)
+    while (ran_ns(tasks[i]) < wanted[i]) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 OpTag g_op = kNoOp;
@@ -210,6 +227,34 @@ TEST(NativeStacks, LeaveAThreadAloneThatWaits) {
   other.join();
   ASSERT_GT(sleeps, 20);
   EXPECT_LT(interrupted, sleeps / 10 + 3) << "of " << sleeps;
+}
+
+// A processor with many cores has more threads that run than can be asked at a time.
+TEST(NativeStacks, OfManyThreadsAllAreAskedAndSomeFirst) {
+  const auto natives = NativeStacks::begin();
+  ASSERT_TRUE(natives);
+  constexpr size_t kThreads = 24, kMostRounds = 12;
+  spinning::g_over = false;
+  std::vector<std::thread> threads;
+  std::vector<pid_t> tasks;
+  for (size_t i = 0; i < kThreads; ++i) {
+    spinning::g_task = 0;
+    threads.emplace_back(spinning::work);
+    while (spinning::g_task == 0) std::this_thread::yield();
+    tasks.push_back(spinning::g_task);
+  }
+  std::map<pid_t, size_t> answers;
+  natives->ask();
+  for (size_t round = 1; round <= kMostRounds && answers.size() < kThreads; ++round) {
+    wait_until_all_have_run(tasks, 1'000'000);
+    natives->ask({tasks.back()});
+    wait_until_all_have_run(tasks, 1'000'000);  // a thread answers when it runs
+    for (const NativeStack& stack : natives->take()) ++answers[stack.task];
+    EXPECT_EQ(answers[tasks.back()], round);
+  }
+  spinning::g_over = true;
+  for (std::thread& thread : threads) thread.join();
+  for (const pid_t task : tasks) EXPECT_GE(answers[task], 1u);
 }
 
 // The program may take the signal for itself at any time.

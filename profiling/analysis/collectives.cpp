@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -11,6 +12,7 @@
 #include "profiling/base/budget.h"
 #include "profiling/base/statistics.h"
 #include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -31,10 +33,45 @@ std::string plain_name(const std::string& kernel) {
   return name;
 }
 
-CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& stream) {
+constexpr std::string_view kSeparator = " · ", kTo = kSentTo, kFrom = kReceivedFrom;
+
+// "gloo:send", "nccl:recv 1<-0"
+bool is_host_message(const std::string& name) {
+  const std::string_view call = std::string_view(name).substr(name.find(':') + 1);
+  return name.find(':') != name.npos && (call == "send" || call == "recv" || call.starts_with("send ") || call.starts_with("recv "));
+}
+
+// NCCL names the operations of a call before its communicator: "Send · 2 ranks · communicator 9f1c". PyTorch's traces name the
+// other rank behind it: "0 [0, 1, 2] · to 2".
+void join_both_sides(CollectiveKind& kind, int rank) {
+  const std::string own = std::to_string(rank);
+  std::string& text = kind.communicator;
+  if (is_host_message(kind.name)) {
+    text = "rank " + own;
+    kind.unknown_peer = true;
+    return;
+  }
+  if (!kind.name.starts_with("SendRecv")) kind.name = "SendRecv";
+  if (const size_t at = text.rfind(kTo); at != text.npos) {
+    text = text.substr(0, at) + " · " + own + " → " + text.substr(at + kTo.size());
+  } else if (const size_t from = text.rfind(kFrom); from != text.npos) {
+    text = text.substr(0, from) + " · " + text.substr(from + kFrom.size()) + " → " + own;
+  } else if (const size_t head = text.find(kSeparator); head != text.npos) {
+    const std::string operations = text.substr(0, head), rest = text.substr(head + kSeparator.size());
+    if (rest.starts_with("2 ranks")) {
+      text = rest;
+    } else if (operations == "Send" || operations == "Recv") {
+      text += " · rank " + own;
+      kind.unknown_peer = true;
+    }
+  }
+}
+
+CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& stream, int rank) {
   const Detail& detail = trace.detail(span.detail);
   CollectiveKind kind{plain_name(trace.name(span.name)), detail.bytes,
                       detail.copy_kind.empty() ? stream : detail.copy_kind};
+  if (is_point_to_point(kind)) return join_both_sides(kind, rank), kind;
   if (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning != Meaning::Communication)
     return kind;
   const OpInfo& op = trace.ops[span.op];
@@ -80,7 +117,7 @@ class Kinds {
   std::map<CollectiveKind, uint32_t> numbers_;
 };
 
-void add_calls(const Trace& trace, const ReadBlock& read, const std::vector<size_t>& tracks, Kinds& kinds,
+void add_calls(const Trace& trace, const ReadBlock& read, int rank, const std::vector<size_t>& tracks, Kinds& kinds,
                std::vector<CollectiveCall>& calls) {
   std::map<std::pair<std::string, std::string>, size_t> streams;  // lanes of one stream are several tracks
   for (const size_t t : tracks) {
@@ -95,7 +132,7 @@ void add_calls(const Trace& trace, const ReadBlock& read, const std::vector<size
         for (const Span& span : spans) {
           if (span.span_meaning() != Meaning::Communication) continue;
           const auto [at, fresh] = known.try_emplace({span.name, span.detail, span.op}, 0);
-          if (fresh) at->second = kinds.number(kind_of(trace, span, stream));
+          if (fresh) at->second = kinds.number(kind_of(trace, span, stream, rank));
           calls.push_back({span.start, span.end(), at->second, span.step});
         }
       });
@@ -233,6 +270,11 @@ class Matcher {
 
 }  // namespace
 
+bool is_point_to_point(const CollectiveKind& kind) {
+  constexpr std::string_view kNames[] = {"Send", "Recv", "Send + Recv", "Recv + Send"};
+  return kind.name.starts_with("SendRecv") || is_host_message(kind.name) || std::ranges::find(kNames, kind.name) != std::end(kNames);
+}
+
 ReadBlock blocks_in_memory(const Trace& trace) {
   return [&trace](size_t track, size_t block, const UseSpans& use) { use(trace.tracks()[track].blocks[block].spans); };
 }
@@ -247,7 +289,7 @@ void Collectives::add(const Trace& trace, const ReadBlock& read, int rank) {
     std::vector<size_t> tracks;
     for (const TrackKind kind : {TrackKind::Stream, TrackKind::Other, TrackKind::CpuThread, TrackKind::Phases})
       if (tracks.empty()) tracks = communicating(trace, std::move(by_kind[kind]));
-    add_calls(trace, read, tracks, known, calls[static_cast<size_t>(place)]);
+    add_calls(trace, read, each, tracks, known, calls[static_cast<size_t>(place)]);
   }
 }
 

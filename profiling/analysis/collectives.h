@@ -27,9 +27,13 @@ struct CollectiveCall {
 struct CollectiveKind {
   std::string name;
   uint64_t bytes = 0;        // 0: not known
-  std::string communicator;  // as its program names it, otherwise the order of its stream
+  std::string communicator;  // as its program names it, otherwise the order of its stream; of a send also both ranks
+  bool unknown_peer = false;  // a send or a receive that no rank's call belongs to, as its other side is not known
   auto operator<=>(const CollectiveKind&) const = default;
 };
+
+// True if one rank sends and another one receives: a step of a pipeline waits for such calls by its nature.
+bool is_point_to_point(const CollectiveKind& kind);
 
 struct Collectives {
   std::vector<CollectiveKind> kinds;

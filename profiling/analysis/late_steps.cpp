@@ -173,16 +173,29 @@ class Steps {
 }  // namespace
 
 double usual_spread(const std::vector<StepDelays>& of_ranks) {
-  std::vector<double> spreads;
+  constexpr double kSigmasOfThird = 0.861;  // of a normal distribution: the width of its densest third
+  constexpr double kDense = 0.25;
+  std::vector<double> spreads, densest;
   for (const StepDelays& late : of_ranks) {
     std::vector<double> values = known_of(late);
     if (values.empty()) continue;
+    std::ranges::sort(values);
+    const size_t third = (values.size() + 2) / 3;
+    double narrowest = values.back() - values.front();
+    for (size_t i = 0; i + third <= values.size(); ++i) narrowest = std::min(narrowest, values[i + third - 1] - values[i]);
+    densest.push_back(narrowest / kSigmasOfThird);
     const double middle = median(values);
     for (double& value : values) value = std::abs(value - middle);
     spreads.push_back(1.4826 * median(std::move(values)));  // the σ of normally distributed values
   }
   const size_t ranks = spreads.size();
-  return ranks == 0 ? 0 : median(std::move(spreads)) / (ranks == 2 ? 2 : 1);
+  if (ranks == 0) return 0;
+  const double usual = median(std::move(spreads));
+  if (ranks != 2) return usual;
+  // Of two ranks, one that is late in half of the steps spreads both lists. The steps in which it is not late lie close
+  // together.
+  const double dense = median(std::move(densest));
+  return (dense < kDense * usual ? dense : usual) / 2;
 }
 
 std::vector<LateSteps> late_steps(const StepDelays& late, std::span<const int64_t> numbers, double spread,

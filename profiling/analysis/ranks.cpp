@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "profiling/analysis/covered_time.h"
@@ -82,6 +83,7 @@ class RankComparison {
       const auto at = std::ranges::lower_bound(report_.ranks, found_.ranks[r], {}, &RankRow::rank);
       rows_.push_back(static_cast<size_t>(at - report_.ranks.begin()));
     }
+    for (const CollectiveKind& kind : found_.kinds) only_messages_ = only_messages_ && is_point_to_point(kind);
     note_missing();
     find_marks();
     find_steps();
@@ -97,6 +99,7 @@ class RankComparison {
  private:
   struct Sums {
     double matches = 0, calls = 0, wait = 0, transfer = 0, exposed = 0;
+    size_t ranks = 0;  // the most that took part
     std::vector<double> bandwidths;
   };
 
@@ -132,21 +135,30 @@ class RankComparison {
         silent += (silent.empty() ? "" : ", ") + std::to_string(found_.ranks[r]);
     if (!missing.empty()) report_.notes.push_back("Not recorded: rank " + missing + ".");
     note_lost();
+    if (std::ranges::any_of(found_.kinds, &CollectiveKind::unknown_peer))
+      report_.notes.push_back("Messages inside a larger communicator are not compared: the recording does not say which rank gets them.");
     const bool some = std::ranges::any_of(found_.calls, [](const auto& calls) { return !calls.empty(); });
     if (!silent.empty() && some) report_.notes.push_back("No collective was recorded on rank " + silent + ".");
   }
 
-  // Tracing rests now and then, so that a rank may lack a few calls.
+  // Tracing rests now and then, so that a rank may lack a few calls. Ranks of different groups make different calls: a rank
+  // lacks what another one has of the kinds that it takes part in.
   void note_lost() {
     constexpr double kMany = 0.01;
-    size_t most = 0;
-    for (const auto& calls : found_.calls) most = std::max(most, calls.size());
+    std::vector<size_t> most(found_.kinds.size());
+    std::vector<std::vector<size_t>> counts;
+    for (const auto& calls : found_.calls) {
+      std::vector<size_t>& of_rank = counts.emplace_back(found_.kinds.size());
+      for (const CollectiveCall& one : calls) ++of_rank[one.kind];
+      for (size_t k = 0; k < most.size(); ++k) most[k] = std::max(most[k], of_rank[k]);
+    }
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
-      const size_t lost = most - found_.calls[r].size();
-      if (found_.calls[r].empty() || static_cast<double>(lost) < kMany * static_cast<double>(most)) continue;
-      report_.notes.push_back("Rank " + std::to_string(found_.ranks[r]) + " has only " +
-                              std::to_string(found_.calls[r].size()) + " of " + std::to_string(most) +
-                              " collectives. Steps without all ranks are not compared.");
+      size_t all = 0;
+      for (size_t k = 0; k < most.size(); ++k) all += counts[r][k] > 0 ? most[k] : 0;
+      const size_t there = found_.calls[r].size();
+      if (there == 0 || static_cast<double>(all - there) < kMany * static_cast<double>(all)) continue;
+      report_.notes.push_back("Rank " + std::to_string(found_.ranks[r]) + " has only " + std::to_string(there) + " of " +
+                              std::to_string(all) + " collectives. Steps without all ranks are not compared.");
     }
   }
 
@@ -301,6 +313,10 @@ class RankComparison {
     first_used_ = steps.size() >= kWarmUpFrom ? 1 : 0;
     used_ = steps.size() - first_used_;
   }
+  // A step of a pipeline waits for messages by its nature, so that no rank is late to them if there are collectives.
+  bool tells_lateness(size_t match) const {
+    return only_messages_ || !is_point_to_point(found_.kinds[matched_.kinds[match]]);
+  }
   bool is_used(size_t match) const { return step_index_[match] >= static_cast<int64_t>(first_used_); }
 
   void add_times() {
@@ -327,9 +343,11 @@ class RankComparison {
     each_call(match, [&](size_t r, const CollectiveCall& one) {
       const size_t place = rows_[r];
       ++report_.ranks[place].collectives;
-      float& late = report_.lateness[place * report_.steps.size() + step];
-      const auto now = static_cast<float>(micros(one.begin - first));
-      late = late >= now ? late : now;  // also replaces NaN
+      if (tells_lateness(match)) {
+        float& late = report_.lateness[place * report_.steps.size() + step];
+        const auto now = static_cast<float>(micros(one.begin - first));
+        late = late >= now ? late : now;  // also replaces NaN
+      }
       ends_[r][step] = std::max(ends_[r][step], one.end);
       see_begin(r, one, step);
       if (!used) return;
@@ -341,7 +359,7 @@ class RankComparison {
     if (!used) return;
     row(last_rank).caused += others_wait / static_cast<double>(count - 1);
     Sums& sums = sums_[matched_.kinds[match]];
-    ++sums.matches;
+    ++sums.matches, sums.ranks = std::max(sums.ranks, count);
     const CollectiveKind& kind = found_.kinds[matched_.kinds[match]];
     if (kind.bytes > 0 && longest > 0)
       sums.bandwidths.push_back(bus_factor(kind.name, count) * static_cast<double>(kind.bytes) /
@@ -446,7 +464,7 @@ class RankComparison {
       RankRow& of = row(r);
       for (double* sum : {&of.wait, &of.transfer, &of.exposed, &of.caused}) *sum /= steps;
       for (size_t s = first_used_; s < report_.steps.size(); ++s)
-        of.late += static_cast<double>(report_.late(rows_[r], s)) / steps;
+        if (const double late = report_.late(rows_[r], s); late > 0) of.late += late / steps;  // NaN: not known
       report_.step_us += of.step, report_.wait_us += of.wait, report_.exposed_us += of.exposed;
       ++ranks;
     }
@@ -454,20 +472,24 @@ class RankComparison {
     list_collectives(steps, std::max(1.0, ranks));
   }
 
-  // Communicators and streams are not told apart here.
+  // Communicators of one size and streams are not told apart here.
   void list_collectives(double steps, double ranks) {
-    std::map<std::pair<std::string, uint64_t>, Sums> rows;
+    std::map<std::tuple<std::string, uint64_t, size_t>, Sums> rows;
     for (size_t k = 0; k < sums_.size(); ++k) {
       if (sums_[k].matches == 0) continue;
-      Sums& to = rows[{found_.kinds[k].name, found_.kinds[k].bytes}];
+      const size_t part = static_cast<double>(sums_[k].ranks) < ranks ? sums_[k].ranks : 0;
+      Sums& to = rows[{found_.kinds[k].name, found_.kinds[k].bytes, part}];
       to.calls += sums_[k].calls, to.wait += sums_[k].wait;
       to.transfer += sums_[k].transfer, to.exposed += sums_[k].exposed;
       to.bandwidths.insert(to.bandwidths.end(), sums_[k].bandwidths.begin(), sums_[k].bandwidths.end());
     }
     const double each = steps * ranks;
-    for (const auto& [kind, sum] : rows)
-      report_.collectives.push_back({kind.first, kind.second, sum.calls / each, sum.wait / each, sum.transfer / each,
-                                     sum.exposed / each, sum.bandwidths.empty() ? 0 : median(sum.bandwidths)});
+    for (const auto& [kind, sum] : rows) {
+      const auto& [name, bytes, part] = kind;
+      const std::string of = part > 0 ? " · " + std::to_string(part) + " ranks" : "";
+      report_.collectives.push_back({name + of, bytes, sum.calls / each, sum.wait / each, sum.transfer / each, sum.exposed / each,
+                                     sum.bandwidths.empty() ? 0 : median(sum.bandwidths), 0, static_cast<int>(part)});
+    }
     sort_rows(report_.collectives, [](const CollectiveRow& a, const CollectiveRow& b) {
       return a.wait + a.transfer > b.wait + b.transfer;
     });
@@ -478,7 +500,7 @@ class RankComparison {
     std::map<std::pair<uint32_t, size_t>, std::vector<size_t>> places;
     std::vector<std::pair<int64_t, size_t>> last(found_.kinds.size(), {-1, 0});  // by kind: step, and calls in it
     for (size_t m = 0; m < matched_.size(); ++m) {
-      if (step_index_[m] < 0 || !is_used(m)) continue;
+      if (step_index_[m] < 0 || !is_used(m) || is_point_to_point(found_.kinds[matched_.kinds[m]])) continue;
       const uint32_t kind = matched_.kinds[m];
       auto& [step, calls] = last[kind];
       if (step != step_index_[m]) step = step_index_[m], calls = 0;
@@ -545,6 +567,7 @@ class RankComparison {
   std::map<int, std::vector<size_t>> tracks_;  // by rank
   Collectives found_;
   MatchedCalls matched_;
+  bool only_messages_ = true;  // no collective, only sends from rank to rank
   std::vector<size_t> rows_;  // index into report_.ranks, by index into found_.ranks
   std::map<int, StepMarks> marks_;
   struct Breaks {
@@ -601,7 +624,7 @@ void add_peak(RankReport& report, std::span<const BusRate> measured) {
   report.peak.clear();
   std::ranges::copy_if(measured, std::back_inserter(report.peak), [&](const BusRate& r) { return r.ranks == ranks; });
   for (CollectiveRow& row : report.collectives)
-    row.peak_gb_s = row.bytes > 0 ? bus_rate(report.peak, ranks, static_cast<double>(row.bytes)) : 0;
+    row.peak_gb_s = row.bytes > 0 ? bus_rate(measured, row.ranks > 0 ? row.ranks : ranks, static_cast<double>(row.bytes)) : 0;
 }
 
 }  // namespace ws::prof

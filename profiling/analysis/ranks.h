@@ -28,13 +28,14 @@ struct RankRow {
   uint64_t collectives = 0;
 };
 
-// Collectives with the same name and size. Means of a step over all ranks, in µs.
+// Collectives with the same name, size and number of ranks. Means of a step over all ranks, in µs.
 struct CollectiveRow {
-  std::string name;
+  std::string name;    // "AllReduce · 2 ranks" where not all ranks take part
   uint64_t bytes = 0;  // 0: not known
   double count = 0, wait = 0, transfer = 0, exposed = 0;
   double bus_gb_s = 0;  // the median; 0: not known
   double peak_gb_s = 0;  // what these GPUs reach with such messages when nothing else runs; 0: not known
+  int ranks = 0;         // that take part; 0: all
 };
 
 // Steps in which the others wait for a rank.
@@ -77,6 +78,7 @@ RankReport rank_report(const RunData& run);
 // Keys of RunSummary::extra.
 inline constexpr const char* kRankKey = "rank";             // of a file that holds one rank
 inline constexpr const char* kWorldKey = "world_size";      // number of ranks of the program
+inline constexpr const char* kRestartKey = "restart";       // how often the launcher had started all ranks anew; none: never
 inline constexpr const char* kHostKey = "host";             // name of the machine
 inline constexpr const char* kHostsKey = "rank_hosts";      // of a run of many ranks: a JSON list, by rank
 inline constexpr const char* kRankNotesKey = "rank_notes";  // what was missing when the ranks were joined

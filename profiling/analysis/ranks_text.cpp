@@ -152,6 +152,7 @@ std::string to_json(const RankReport& report) {
   }
   for (const CollectiveRow& row : report.collectives)
     collectives.push_back({{"name", row.name},
+                           {"ranks", row.ranks > 0 ? row.ranks : static_cast<int>(report.ranks.size())},
                            {"bytes", row.bytes},
                            {"count", row.count},
                            {"wait_us", row.wait},

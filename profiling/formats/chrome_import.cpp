@@ -270,11 +270,16 @@ class ChromeReader final : public ChromeSink {
     return builder_.trace().intern(d);
   }
 
-  // PyTorch says what a kernel of NCCL does: the larger side of the message, and the communicator.
+  // PyTorch says what a kernel of NCCL does: the larger side of the message, the communicator, and the other rank of a send.
   static void collective(const Event& e, Detail& d) {
     const int64_t elements = std::max(e.integer("In msg nelems"), e.integer("Out msg nelems"));
     d.bytes = static_cast<uint64_t>(std::clamp<int64_t>(elements, 0, int64_t{1} << 50)) * bytes_of_torch_type(e.text("dtype"));
     d.copy_kind = e.text("Process Group Name") + " " + e.text("Process Group Ranks");
+    const int64_t to = e.integer("Dst Rank", -1), from = e.integer("Src Rank", -1);
+    if (to >= 0)
+      d.copy_kind += kSentTo + std::to_string(to);
+    else if (from >= 0)
+      d.copy_kind += kReceivedFrom + std::to_string(from);
   }
 
   CodeStack frames_of_event(const Event& e) const {

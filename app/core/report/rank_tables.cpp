@@ -15,7 +15,9 @@ using Kind = FigureTable::Kind;
 double share_of_peak(const prof::CollectiveRow& row) { return row.peak_gb_s > 0 ? row.bus_gb_s / row.peak_gb_s : 0; }
 
 // "AllReduce_Sum_f32_RING_LL", of older versions "AllReduce_RING_LL_Sum_float". Other names stay.
-std::string without_algorithm(const std::string& name) {
+std::string without_algorithm(const std::string& full) {
+  const size_t part_of_ranks = std::min(full.find(" · "), full.size());
+  const std::string name = full.substr(0, part_of_ranks);
   constexpr std::string_view kLeftOut[] = {"RING", "TREE", "PAT", "LL", "LL128", "SIMPLE", "Sum"};
   constexpr std::string_view kFamilies[] = {"COLLNET", "NVLS"};  // of algorithms
   std::string rest;
@@ -28,7 +30,7 @@ std::string without_algorithm(const std::string& name) {
     algorithm = algorithm || (left_out && part != "Sum");
     if (!left_out) rest.append(rest.empty() ? "" : " ").append(part);
   }
-  return algorithm && !rest.empty() ? rest : name;
+  return algorithm && !rest.empty() ? rest + full.substr(part_of_ranks) : full;
 }
 
 }  // namespace

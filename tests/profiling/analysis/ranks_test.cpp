@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <string>
 
 #include "profiling/analysis/step_lanes.h"
 #include "profiling/analysis/step_sample.h"
@@ -369,6 +372,134 @@ TEST(Ranks, CommunicatorsAreNotMixed) {
   EXPECT_NEAR(report.ranks[0].wait, 0.1, 1e-6);
   EXPECT_NEAR(report.ranks[3].late, 0.1, 1e-6);
   EXPECT_EQ(report.collectives.size(), 1u);
+}
+
+// Calls of a training on several communicators.
+struct MadeCalls {
+  Trace trace;
+  void add(int rank, const char* kernel, const std::string& communicator, TimeNs begin, TimeNs end, uint32_t step, uint64_t bytes = 1 << 20) {
+    Detail detail;
+    detail.copy_kind = communicator, detail.bytes = bytes;
+    Span span;
+    span.start = begin, span.duration = static_cast<uint64_t>(end - begin);
+    span.kind = static_cast<uint8_t>(SpanKind::Kernel);
+    span.meaning = static_cast<uint8_t>(Meaning::Communication);
+    span.name = trace.intern(kernel), span.detail = trace.intern(detail);
+    span.step = step + 1;
+    const std::string stream = "stream " + std::to_string(std::hash<std::string>()(communicator) % 97);
+    trace.append(trace.track(TrackKind::Stream, stream, "GPU " + std::to_string(rank), 0, rank), span);
+  }
+};
+constexpr const char* kReduce = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
+constexpr const char* kMessage = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
+
+// Ranks 0 and 1 hold the parts of one layer, as 2 and 3 do. Ranks 0 and 2 average, as 1 and 3 do. All of it at the same time.
+TEST(Ranks, GroupsThatOverlapInTimeAreNotMatchedWithEachOther) {
+  MadeCalls made;
+  for (uint32_t step = 0; step < 40; ++step) {
+    const TimeNs now = step * 10'000'000, late = step % 4 == 1 ? 3'000'000 : 0;
+    for (int rank = 0; rank < 4; ++rank) {
+      const bool upper = rank >= 2;
+      const TimeNs tensor = now + (rank == 2 ? late : 0) + rank * 500, after = now + (upper ? late : 0) + 200'000;
+      made.add(rank, kReduce, upper ? "AllReduce · 2 ranks · communicator b" : "AllReduce · 2 ranks · communicator a", tensor, after, step);
+      made.add(rank, kReduce, rank % 2 ? "AllReduce · 2 ranks · communicator d" : "AllReduce · 2 ranks · communicator c", after + 1'000,
+               now + late + 500'000, step);
+    }
+    for (const int rank : {0, 3})  // in another order than the calls of all
+      made.add(rank, "ncclDevKernel_Broadcast(ncclDevKernelArgsStorage<4096ul>)", "Broadcast · 2 ranks · communicator e",
+               now + late + 510'000 + rank * 1'000, now + late + 600'000, step);
+  }
+  const RankReport report = rank_report(made.trace);
+  ASSERT_EQ(report.steps.size(), 40u);
+  EXPECT_EQ(report.straggler.rank, 2);
+  EXPECT_EQ(report.straggler.every, 4);
+  EXPECT_NEAR(report.straggler.late_us, 3000, 5);
+  EXPECT_NEAR(report.ranks[3].wait, 3000 / 4., 110) << "for rank 2, in their group";
+  EXPECT_NEAR(report.ranks[1].wait, 3000 / 4., 110) << "for rank 3, which has waited: it is late because of rank 2";
+  ASSERT_EQ(report.collectives.size(), 2u);
+  for (const CollectiveRow& row : report.collectives) EXPECT_EQ(row.ranks, 2) << row.name;
+  EXPECT_EQ(report.collectives[0].name, "AllReduce_Sum_f32_RING_LL · 2 ranks");
+  EXPECT_NEAR(report.collectives[0].count, 2, 1e-9);
+  EXPECT_NEAR(report.collectives[1].count, 0.5, 1e-9) << "a mean of all ranks";
+  EXPECT_TRUE(report.notes.empty()) << "ranks 1 and 2 lack no call";
+}
+
+// A pipeline: each stage waits for the one before it. That is no lateness.
+TEST(Ranks, AReceiveBelongsToItsSendAndNamesNoStraggler) {
+  for (const bool timed : {false, true}) {
+    MadeCalls made;
+    for (uint32_t step = 0; step < 40; ++step) {
+      const TimeNs now = step * 10'000'000;
+      made.add(0, timed ? "Send" : kMessage, "Send · 2 ranks · communicator a", now + 4'000'000, now + 4'100'000, step, 5000);
+      made.add(1, timed ? "Recv" : kMessage, "Recv · 2 ranks · communicator a", now, now + 4'100'000, step, 5000);
+      for (int rank = 0; rank < 2; ++rank)
+        made.add(rank, kReduce, "AllReduce · 2 ranks · communicator b", now + 9'000'000 + rank * 500, now + 9'200'000, step);
+    }
+    const RankReport report = rank_report(made.trace);
+    EXPECT_NEAR(report.ranks[1].wait, 4000, 0.01);
+    EXPECT_NEAR(report.ranks[0].wait, 0.5, 0.01);
+    EXPECT_EQ(straggler_text(report), "");
+    EXPECT_NEAR(report.ranks[0].late, 0, 0.01) << "to the all-reduce";
+    ASSERT_EQ(report.collectives.size(), 2u);
+    EXPECT_EQ(report.collectives[0].name, "SendRecv");
+    EXPECT_EQ(report.collectives[0].bytes, 5000u);
+    EXPECT_TRUE(report.notes.empty());
+  }
+}
+
+// As PyTorch's profiler names them: a send its receiver, a receive its sender.
+TEST(Ranks, MessagesOfALargerGroupAreMatchedByTheirRanks) {
+  MadeCalls made;
+  for (uint32_t step = 0; step < 20; ++step)
+    for (int rank = 0; rank < 3; ++rank) {
+      const TimeNs now = step * 10'000'000, ready = now + rank * 1'000'000;
+      const auto text = [](const char* other, int which) { return "0 [0, 1, 2]" + (other + std::to_string(which)); };
+      if (rank > 0) made.add(rank, kMessage, text(" · from ", rank - 1), now, ready, step);
+      if (rank < 2) made.add(rank, kMessage, text(" · to ", rank + 1), ready + 900'000, ready + 1'000'000, step);
+    }
+  const RankReport report = rank_report(made.trace);
+  ASSERT_EQ(report.steps.size(), 20u);
+  EXPECT_NEAR(report.ranks[1].wait, 900, 0.01);
+  EXPECT_NEAR(report.ranks[2].wait, 1900, 0.01);
+  EXPECT_NEAR(report.ranks[0].wait, 0, 0.01);
+  EXPECT_EQ(straggler_text(report), "");
+}
+
+TEST(Ranks, MessagesToUnknownRanksAreNotMatchedAndItSaysSo) {
+  MadeCalls made;
+  for (uint32_t step = 0; step < 20; ++step) {
+    const TimeNs now = step * 10'000'000;
+    for (int rank = 0; rank < 4; ++rank) {
+      if (rank < 2) made.add(rank, kMessage, "Send · 4 ranks · communicator a", now + rank * 100'000, now + 400'000, step);
+      if (rank >= 2) made.add(rank, kMessage, "Recv · 4 ranks · communicator a", now, now + 400'000, step);
+      made.add(rank, kReduce, "AllReduce · 4 ranks · communicator a", now + 500'000 + rank, now + 600'000, step);
+    }
+  }
+  const RankReport report = rank_report(made.trace);
+  ASSERT_EQ(report.collectives.size(), 1u);
+  EXPECT_LT(report.ranks[0].wait, 0.01);
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_NE(report.notes[0].find("does not say which rank gets them"), std::string::npos);
+}
+
+// Two workers load a batch each, so that every second batch is there at once.
+TEST(Ranks, OfTwoRanksOneThatIsLateInHalfOfTheStepsIsNamed) {
+  MadeCalls made;
+  std::mt19937 random(3);
+  TimeNs now = 0;
+  size_t late_steps = 0;
+  for (uint32_t step = 0; step < 100; ++step) {
+    const TimeNs late = random() % 2 == 0 ? 26'000'000 + static_cast<TimeNs>(random() % 4'000'000) : 0;
+    late_steps += late > 0 && step > 0;
+    for (int rank = 0; rank < 2; ++rank)
+      made.add(rank, kReduce, "AllReduce · 2 ranks · communicator a", now + static_cast<TimeNs>(random() % 400'000) + (rank == 1 ? late : 0),
+               now + late + 1'500'000, step);
+    now += late + 3'000'000;
+  }
+  const RankReport report = rank_report(made.trace);
+  EXPECT_EQ(report.straggler.rank, 1);
+  EXPECT_NEAR(static_cast<double>(report.straggler.late_steps), static_cast<double>(late_steps), 8);
+  EXPECT_NEAR(report.straggler.late_us, 28'000, 1500);
 }
 
 // A process without a GPU reduces on a few threads, which take the calls in turn.

@@ -296,6 +296,43 @@ TEST_F(RankFiles, WithNamesOfTheirOwnHaveTheNameOfTheirFolder) {
   EXPECT_EQ(import_ranks({paths[0], elsewhere}).summary.name, "a_17.pt.trace.json · 2 ranks");
 }
 
+// A pipeline of three ranks, in one communicator. PyTorch names the other rank of each message.
+TEST_F(RankFiles, OfAPipelineMatchEachSendWithItsReceive) {
+  std::vector<std::string> paths;
+  for (int rank = 0; rank < 3; ++rank) {
+    paths.push_back((folder / ("rank" + std::to_string(rank) + ".json")).string());
+    std::ofstream file(paths.back());
+    file << R"({"distributedInfo": {"backend": "nccl", "rank": )" << rank << R"(, "world_size": 3},
+      "baseTimeNanoseconds": 1759276800000000000, "displayTimeUnit": "ms", "traceEvents": [
+      {"ph": "M", "name": "process_name", "pid": 42, "tid": 0, "ts": 0, "args": {"name": "python3"}})";
+    const auto event = [&](const std::string& name, double from, double to, const std::string& args) {
+      file << ",\n{\"ph\": \"X\", \"cat\": \"" << (args.empty() ? "user_annotation" : "kernel") << "\", \"name\": \"" << name
+           << "\", \"pid\": " << (args.empty() ? 42 : 0) << ", \"tid\": " << (args.empty() ? 142 : 20) << ", \"ts\": " << std::fixed
+           << from << ", \"dur\": " << to - from << ", \"args\": {" << args << "}}";
+    };
+    const auto message = [&](const char* what, const char* key, int other, double from, double to) {
+      event("ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)", from, to,
+            R"("device": 0, "stream": 20, "Collective name": ")" + std::string(what) + R"(", "In msg nelems": 1024, "Out msg nelems": 1024,
+            "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2]", ")" + key + "\": " + std::to_string(other));
+    };
+    for (int step = 0; step < 20; ++step) {
+      const double now = 5e6 + step * 1e4, ready = now + rank * 1000;
+      event("ProfilerStep#" + std::to_string(step), now, now + 9000, "");
+      if (rank > 0) message("recv", "Src Rank", rank - 1, now, ready);
+      if (rank < 2) message("send", "Dst Rank", rank + 1, ready + 900, ready + 1000);
+    }
+    file << "]}";
+  }
+  const RankReport report = rank_report(import_ranks(paths));
+  ASSERT_EQ(report.ranks.size(), 3u);
+  EXPECT_EQ(report.collectives.at(0).name, "SendRecv · 2 ranks");
+  EXPECT_EQ(report.collectives[0].bytes, 4096u);
+  EXPECT_EQ(straggler_text(report), "") << "a stage waits for the one before it by its nature";
+  EXPECT_NEAR(report.ranks[1].wait + report.ranks[2].wait, 2800, 5);
+  EXPECT_NEAR(report.ranks[0].wait, 0, 5);
+  EXPECT_TRUE(report.notes.empty());
+}
+
 TEST(GpuNumber, IsThatOfTheGroup) {
   EXPECT_EQ(gpu_number("GPU 3"), 3);
   EXPECT_EQ(gpu_number("rank 5 · GPU 1"), 1);

@@ -1,16 +1,21 @@
 // Runs a CUDA or Python program, records what it does, and reports progress meanwhile.
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "app/cli/commands.h"
 #include "app/cli/progress_line.h"
 #include "app/cli/remote_watch.h"
 #include "app/core/remote/job_request.h"
 #include "app/core/runs/run_ceilings.h"
+#include "profiling/analysis/ranks.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
@@ -51,13 +56,41 @@ std::string news(const prof::FollowStatus& now, double seconds) {
   return now.programs == 0 ? duration_text(seconds) + " · CUDA not started yet" : line;
 }
 
+std::atomic<int> g_terminations{0};  // how often we got SIGTERM
+
+// SIGTERM ends the program. We go on until its files are complete. A scheduler sends it to the program as well, `kill` sends
+// it to us alone: after a while it is passed on.
+class PassTermination {
+ public:
+  PassTermination() : before_(std::signal(SIGTERM, [](int) { ++g_terminations; })) {}
+  ~PassTermination() { std::signal(SIGTERM, before_); }
+  PassTermination(const PassTermination&) = delete;
+  PassTermination& operator=(const PassTermination&) = delete;
+
+  void to(prof::RecordedProgram& run) {
+    const int seen = g_terminations;
+    if (seen > seen_) seen_ = seen, due_ = Clock::now() + std::chrono::seconds(2);
+    if (Clock::now() < due_) return;
+    due_ = kNever;
+    run.terminate();
+  }
+
+ private:
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
+  void (*before_)(int);
+  int seen_ = 0;
+  Clock::time_point due_ = kNever;
+};
+
 // The program's own output appears between our lines. On a terminal we erase our line before the next one.
 int watch(prof::RecordedProgram& run, bool live) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const auto begin = Clock::now();
   auto due = begin;
   std::optional<int> status;
+  PassTermination termination;
   while (!(status = run.wait(100))) {
+    termination.to(run);
     while (!run.take().empty()) {
     }
     if (!live || Clock::now() < due) continue;
@@ -142,7 +175,9 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
   if (paths.size() == 1)
     return "recorded in " + a.out + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + shell_word(a.out) +
            (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window";
-  std::string text = "recorded " + std::to_string(paths.size()) + " processes, each in a file of its own:";
+  const bool attempts = std::ranges::any_of(paths, [](const std::string& path) { return prof::read_run_summary(path).extra.contains(prof::kRestartKey); });
+  std::string text = attempts ? "The launcher has started all ranks anew. Each attempt is a run of its own:"
+                              : "recorded " + std::to_string(paths.size()) + " processes, each in a file of its own:";
   for (const std::string& path : paths) {
     const auto shown = std::filesystem::path(a.out).parent_path() / std::filesystem::path(path).filename();
     text += "\n" + shown.string() + " (" + process_of(path) + "): " + contents(path, a);

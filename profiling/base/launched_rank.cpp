@@ -28,7 +28,7 @@ LaunchedRank launched_rank() {
   for (const RankNames& names : kLaunchers)
     if (number(names.rank) >= 0 && number(names.ranks) > 1)
       return {number(names.rank), number(names.ranks), std::max(0, number(names.local_rank)),
-              std::max(0, number(names.local_ranks))};
+              std::max(0, number(names.local_ranks)), std::max(0, number("TORCHELASTIC_RESTART_COUNT"))};
   return {};
 }
 

@@ -9,6 +9,7 @@ struct LaunchedRank {
   int ranks = 1;
   int local_rank = 0;   // among the ranks of this host
   int local_ranks = 0;  // ranks of this host; 0: unknown
+  int restart = 0;      // how often torchrun has started all ranks anew
 };
 
 // Reads the variables that the launchers set.

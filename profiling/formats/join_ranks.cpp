@@ -37,14 +37,18 @@ int64_t whole_number(const RunSummary& summary, const char* key, int64_t otherwi
 RankOfFile rank_of(const RunSummary& summary) {
   const int64_t rank = whole_number(summary, kRankKey, -1), ranks = whole_number(summary, kWorldKey, 0);
   if (rank < 0 || rank >= ranks || ranks < 2 || ranks > kMostRanks) return {};
-  return {static_cast<int>(rank), static_cast<int>(ranks)};
+  const int64_t restart = std::clamp<int64_t>(whole_number(summary, kRestartKey, 0), 0, kMostRanks);
+  return {static_cast<int>(rank), static_cast<int>(ranks), static_cast<int>(restart)};
 }
 
 // Why these are not the ranks of one program; empty if they are.
 std::string why_not_one(const std::vector<RankOfFile>& all, const std::function<std::string(size_t)>& name) {
   std::map<int, size_t> seen;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i].rank < 0) return name(i) + " does not say which rank of a program it is.";
+    if (all[i].rank < 0)
+      return name(i) + " does not say which rank of a program it is. Leave it out if it is of the launcher.";
+    if (all[i].restart != all[0].restart)
+      return name(i) + " and " + name(0) + " are of different attempts: the launcher has started all ranks anew.";
     if (all[i].ranks != all[0].ranks)
       return name(i) + " is of a program with " + std::to_string(all[i].ranks) + " ranks, " + name(0) +
              " of one with " + std::to_string(all[0].ranks) + ".";
@@ -146,7 +150,7 @@ class Clocks {
   void align() {
     Collectives found;
     for (size_t i = 0; i < ranks_.size(); ++i)
-      open_(i, false, [&](const OpenRank& rank) { found.add(rank.run.trace, rank.read, static_cast<int>(i)); });
+      open_(i, false, [&](const OpenRank& rank) { found.add(rank.run.trace, rank.read, rank_of(ranks_[i]).rank); });
     for (size_t i = 0; i < ranks_.size(); ++i)
       for (CollectiveCall& call : found.calls[i])
         call.begin = later(call.begin, maps_[i].shift), call.end = later(call.end, maps_[i].shift);
@@ -327,6 +331,7 @@ std::string common_name(const std::vector<std::string>& paths, const std::vector
 RunSummary joined_summary(const std::vector<RunSummary>& ranks) {
   RunSummary joined = ranks[0];
   joined.name = without_rank(joined.name) + " · " + std::to_string(rank_of(ranks[0]).ranks) + " ranks";
+  if (const int restart = rank_of(ranks[0]).restart; restart > 0) joined.name += " · restart " + std::to_string(restart);
   joined.device = devices_text(ranks);
   for (const char* key : {kRankKey, kHostKey, kClockKey, kClockOriginKey, kClockWidthKey, kClockErrorKey})
     joined.extra.erase(key);
@@ -535,6 +540,7 @@ void keep_origin(RunSummary& summary, const LaunchedRank& self, int64_t origin_n
   keep_clock(summary, boot, origin_ns);
   if (self.rank < 0) return;
   keep_rank(summary, self.rank, self.ranks);
+  if (self.restart > 0) summary.extra[kRestartKey] = std::to_string(self.restart);
   char host[256] = {};
   if (gethostname(host, sizeof host - 1) == 0) summary.extra[kHostKey] = host;
 }

@@ -11,6 +11,7 @@ namespace ws::prof {
 struct RankOfFile {
   int rank = -1;  // -1: the file does not say that it is of one rank among several
   int ranks = 0;  // of the program
+  int restart = 0;  // how often the launcher had started all ranks anew
 };
 // Reads only the begin of a file. Throws Failure if it cannot be read.
 RankOfFile rank_of_file(const std::string& path);

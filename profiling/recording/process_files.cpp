@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <map>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/launched_rank.h"
@@ -32,37 +33,72 @@ bool tells_of_itself(const std::string& path) {
 // True if the file is from a data loader worker.
 bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
 
-std::vector<std::string> ranks_in(const std::vector<std::string>& files) {
-  std::vector<std::string> ranks;
-  for (const std::string& file : files) {
-    try {
-      if (rank_of_file(file).rank >= 0) ranks.push_back(file);
-    } catch (const Failure&) {
-    }
-  }
-  return ranks;
-}
+constexpr const char* kSuffixesOfRun[] = {"", "-wal", "-shm"};
 
 // A writer that was killed leaves its log and its claim beside the file.
 void remove_run(const std::string& file) {
   std::error_code none;
   try {
     const Ownership claim(file);
-    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix, none);
+    for (const char* suffix : kSuffixesOfRun) std::filesystem::remove(file + suffix, none);
   } catch (const Failure&) {  // nothing can be written in this folder
   }
 }
 
-// The other files go once the joined file is on disk.
-void join(const std::vector<std::string>& ranks, const std::vector<std::string>& files, const std::string& to) {
+// The log of a writer that was killed holds the newest part of the run.
+void move_run(const std::string& from, const std::string& to) {
+  std::error_code none;
+  for (const char* suffix : kSuffixesOfRun) std::filesystem::rename(from + suffix, to + suffix, none);
+}
+
+// The other files go once the joined file is on disk. Returns false if they stay apart.
+bool join(const std::vector<std::string>& ranks, const std::string& to) {
   try {
     join_rank_files(ranks, to);
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "warpscope: the files of the ranks stay apart: %s\n", problem.what());
-    return;
+    return false;
   }
-  for (const std::string& file : files)
+  for (const std::string& file : ranks)
     if (file != to) remove_run(file);
+  return true;
+}
+
+// Ranks of a program by how often the launcher had started them anew.
+using Attempts = std::map<int, std::vector<std::string>>;
+
+Attempts attempts_in(const std::vector<std::string>& files) {
+  Attempts attempts;
+  for (const std::string& file : files) {
+    try {
+      if (const RankOfFile rank = rank_of_file(file); rank.rank >= 0) attempts[rank.restart].push_back(file);
+    } catch (const Failure&) {
+    }
+  }
+  return attempts;
+}
+
+// A rank may have been killed before it recorded anything.
+bool can_be_joined(const Attempts& attempts) {
+  return !attempts.empty() && std::ranges::all_of(attempts, [&](const auto& attempt) {
+    return ranks_of_one_program(attempt.second) || (attempts.size() > 1 && attempt.second.size() == 1);
+  });
+}
+
+// Makes one run of each attempt. The last one gets the name that was asked for. Returns false if some files stay apart.
+bool join_attempts(const Attempts& attempts, const std::vector<std::string>& launchers, const std::string& wanted) {
+  std::string newest;
+  for (const auto& [restart, files] : attempts) {
+    newest = attempts.size() == 1 ? wanted : files.front();
+    if (newest == wanted && files.size() > 1 && attempts.size() > 1) newest = files[1];
+    if (files.size() > 1 && !join(files, newest)) return false;
+  }
+  for (const std::string& file : launchers)
+    if (file != newest) remove_run(file);
+  if (newest == wanted) return true;
+  const std::string aside = newest + ".aside";
+  move_run(wanted, aside), move_run(newest, wanted), move_run(aside, newest);
+  return true;
 }
 
 }  // namespace
@@ -92,11 +128,14 @@ void fold_processes(const std::vector<std::string>& files) {
   for (size_t i = 0; i < files.size(); ++i) (stays(i) ? kept : gone).push_back(files[i]);
   if (kept.empty()) return;
   for (const std::string& file : gone) remove_run(file);
-  const std::vector<std::string> ranks = ranks_in(kept);
-  const bool launchers_only = !any || ranks.size() == kept.size();  // beside the ranks
-  if (launchers_only && ranks_of_one_program(ranks)) return join(ranks, kept, files.front());
+  const Attempts attempts = attempts_in(kept);
+  std::vector<std::string> launchers = kept;
+  for (const auto& [restart, ranks] : attempts)
+    std::erase_if(launchers, [&](const std::string& file) { return std::ranges::find(ranks, file) != ranks.end(); });
+  if ((!any || launchers.empty()) && can_be_joined(attempts) && join_attempts(attempts, launchers, files.front())) return;
   std::error_code none;
-  if (kept.front() != files.front()) std::filesystem::rename(kept.front(), files.front(), none);
+  const auto left = std::ranges::find_if(kept, [&](const std::string& file) { return std::filesystem::exists(file, none); });
+  if (left != kept.end() && !std::filesystem::exists(files.front(), none)) move_run(*left, files.front());
 }
 
 }  // namespace ws::prof

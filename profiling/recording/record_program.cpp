@@ -125,7 +125,7 @@ void end_file(const std::string& path, int ended_by) {
   try {
     finish_recording(path, ended_by != 0 ? "The program was ended by signal " + std::to_string(ended_by) + " (" +
                                                strsignal(ended_by) + "). The written part is shown."
-                                         : "The program ended at once. The written part is shown.");
+                                         : "The process was killed, or left without its exit handlers. The written part is shown.");
   } catch (const std::exception&) {  // the file stays unfinished, and is shown as such
   }
 }
@@ -276,6 +276,7 @@ bool RecordedProgram::began() const { return fs::exists(impl_->path); }
 std::vector<std::string> RecordedProgram::paths() const { return impl_->files(); }
 
 void RecordedProgram::interrupt() { impl_->signal(SIGINT); }
+void RecordedProgram::terminate() { impl_->signal(SIGTERM); }
 
 std::optional<int> RecordedProgram::wait(int most_ms) {
   if (impl_->status) return impl_->status;

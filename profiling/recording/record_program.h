@@ -45,6 +45,7 @@ class RecordedProgram {
   // it is empty.
   std::optional<int> wait(int most_ms);
   void interrupt();       // like Ctrl+C
+  void terminate();       // as a scheduler or kill does
   bool began() const;     // true if the program started CUDA or ran Python: it made the file, maybe without content
   bool recorded() const;  // true if the run file has content
   const std::string& path() const;

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import types
 import unittest
 import zipfile
@@ -1594,6 +1595,70 @@ world = {"WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"}
 ranks = [subprocess.Popen([sys.executable, "ddp.py"], env={**os.environ, **world, "RANK": str(rank)}) for rank in range(2)]
 sys.exit(max(rank.wait() for rank in ranks))
 """
+
+
+# A launcher as torchrun: it starts all ranks anew if one fails, and passes SIGTERM on.
+RESTARTS = """
+import os, signal, subprocess, sys
+ranks = []
+def start(attempt):
+    world = {"WORLD_SIZE": "2", "TORCHELASTIC_RESTART_COUNT": str(attempt)}
+    ranks[:] = [subprocess.Popen([sys.executable, *sys.argv[2:]], env={**os.environ, **world, "RANK": str(rank)}) for rank in range(2)]
+def terminate(*_):
+    for rank in ranks:
+        rank.terminate()
+signal.signal(signal.SIGTERM, terminate)
+for attempt in range(int(sys.argv[1])):
+    start(attempt)
+    if ranks[1].wait() != 0:
+        ranks[0].terminate()
+    if ranks[0].wait() == 0:
+        break
+"""
+COUNTING = """
+import os, signal, sys, time, warpscope
+attempt, rank = os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"]
+for step in range(int(sys.argv[1])):
+    warpscope.log(loss=1 / (step + 1))
+    warpscope.step()
+    time.sleep(0.02)
+    if step == 20:
+        open("going." + rank, "w").close()
+    if sys.argv[2:] == ["dies"] and attempt == "0" and rank == "1" and step == 40:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+class Launched(Recorded):
+    def runs(self):
+        return sorted(name for name in os.listdir(self.folder) if name.endswith(".wsrun"))
+
+    def ranks_of(self, run):
+        return [one["rank"] for one in json.loads(self.run_plain([CLI, "stats", run, "--by", "rank", "--json"]).stdout)["ranks"]]
+
+    def test_each_attempt_of_a_launcher_is_one_run(self):
+        program, launcher = self.write("counting.py", COUNTING), self.write("restarts.py", RESTARTS)
+        done = self.record([PYTHON, launcher, "2", program, "60", "dies"], PYTHONPATH=PACKAGE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runs = self.runs()
+        self.assertEqual(len(runs), 2, done.stderr)
+        self.assertEqual(runs[1], "r.wsrun")
+        self.assertIn("Each attempt is a run of its own", done.stderr)
+        self.assertIn("restart 1", self.run_plain([CLI, "stats", "r.wsrun"]).stdout)
+        self.assertEqual([self.ranks_of(run) for run in runs], [[0, 1], [0, 1]])
+
+    def test_sigterm_to_the_recorder_alone_ends_the_program_and_joins_its_ranks(self):
+        program, launcher = self.write("counting.py", COUNTING), self.write("restarts.py", RESTARTS)
+        command = [CLI, "record", "--no-live", "--run", "r.wsrun", "--", PYTHON, launcher, "1", program, "100000"]
+        environment = {**os.environ, "PYTHONPATH": PACKAGE}
+        with subprocess.Popen(command, cwd=self.folder, env=environment, stderr=subprocess.PIPE, text=True) as recorder:
+            begin = time.monotonic()
+            while time.monotonic() - begin < 60 and not all(os.path.exists(os.path.join(self.folder, f"going.{r}")) for r in range(2)):
+                time.sleep(0.05)
+            recorder.terminate()
+            _, said = recorder.communicate(timeout=60)
+        self.assertEqual(self.runs(), ["r.wsrun"], said)
+        self.assertEqual(self.ranks_of("r.wsrun"), [0, 1], said)
 
 
 @needs_torch

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -40,13 +41,14 @@ class ProcessFiles : public RunFile {
     write_run(made_path, made.trace);
     return made_path;
   }
-  std::string rank_file(const char* name, int rank, int ranks) {
+  std::string rank_file(const char* name, int rank, int ranks, int restart = 0) {
     MadeRanks made_ranks;
     made_ranks.ranks = 2, made_ranks.late_rank = 1;
     RunSummary summary = summary_of_test();
     summary.name = "ddp.py · rank " + std::to_string(rank) + " of " + std::to_string(ranks);
     keep_rank(summary, rank, ranks);
     keep_clock(summary, "boot", 0);
+    if (restart > 0) summary.extra[kRestartKey] = std::to_string(restart);
     const std::string made_path = (folder / name).string();
     RunFileWriter writer(made_path, summary);
     writer.add(made_ranks.apart()[static_cast<size_t>(rank)]);
@@ -107,6 +109,53 @@ TEST_F(ProcessFiles, OfRanksThatCannotBeJoinedStay) {
   fold_processes(files);
   EXPECT_TRUE(there(files[0]) && there(files[1]));
   EXPECT_EQ(RunFileReader(files[0]).summary().extra.at(kRankKey), "0") << "unchanged";
+}
+
+// torchrun starts all ranks anew when one of them fails.
+TEST_F(ProcessFiles, OfEachAttemptBecomeOneRun) {
+  const std::vector<std::string> files{rank_file("a.wsrun", 0, 2), rank_file("a.11.wsrun", 1, 2),
+                                       rank_file("a.12.wsrun", 0, 2, 1), rank_file("a.13.wsrun", 1, 2, 1)};
+  fold_processes(files);
+  EXPECT_EQ(read_run_summary(files[0]).name, "ddp.py · 2 ranks · restart 1") << "the last attempt has the name that was asked for";
+  const size_t left = static_cast<size_t>(std::ranges::count_if(files, there));
+  ASSERT_EQ(left, 2u);
+  const std::string earlier = *std::find_if(files.begin() + 1, files.end(), there);
+  EXPECT_EQ(read_run_summary(earlier).name, "ddp.py · 2 ranks");
+  EXPECT_EQ(StoredSpans(earlier).ranks().straggler.rank, 1);
+  EXPECT_EQ(StoredSpans(files[0]).ranks().straggler.rank, 1);
+}
+
+TEST_F(ProcessFiles, OfTheOnlyRankOfAnAttemptStayBesideTheNextOne) {
+  const std::vector<std::string> files{rank_file("a.wsrun", 0, 2), rank_file("a.12.wsrun", 0, 2, 1),
+                                       rank_file("a.13.wsrun", 1, 2, 1)};
+  fold_processes(files);
+  EXPECT_EQ(read_run_summary(files[0]).name, "ddp.py · 2 ranks · restart 1");
+  EXPECT_EQ(std::ranges::count_if(files, there), 2);
+  EXPECT_EQ(read_run_summary(files[1]).name, "ddp.py · rank 0 of 2");
+}
+
+// A writer on a full disk, or one that was killed, leaves the newest part of its run in a log.
+TEST_F(ProcessFiles, KeepTheirLogsWhenTheyTakeTheName) {
+  const std::vector<std::string> files{file("a.wsrun", false), (folder / "a.10.wsrun").string()};
+  MadeRanks made;
+  made.ranks = 1, made.late_rank = 0;
+  RunFileWriter writer((folder / "live.wsrun").string(), summary_of_test());
+  writer.add(made.joined());
+  const uint64_t spans = made.joined().tracks()[0].spans;
+  for (const char* suffix : {"", "-wal", "-shm"})  // as they are while it is written
+    std::filesystem::copy(folder / ("live.wsrun" + std::string(suffix)), files[1] + suffix);
+  ASSERT_GT(std::filesystem::file_size(files[1] + "-wal"), 0u);
+  fold_processes(files);
+  EXPECT_FALSE(there(files[1]) || there(files[1] + "-wal"));
+  EXPECT_EQ(RunFileReader(files[0]).outline().tracks()[0].spans, spans);
+}
+
+TEST_F(ProcessFiles, OfRanksThatCannotBeJoinedHaveTheNameThatWasAskedForAmongThem) {
+  std::vector<std::string> files{file("a.wsrun", false), rank_file("a.11.wsrun", 0, 2), rank_file("a.12.wsrun", 1, 2)};
+  Database(files[2], Database::Mode::Update).exec("DELETE FROM block_data WHERE id % 2 = 0");
+  fold_processes(files);
+  EXPECT_EQ(RunFileReader(files[0]).summary().extra.at(kRankKey), "0") << "in place of the launcher";
+  EXPECT_TRUE(there(files[2]));
 }
 
 TEST(RankText, IsThatOfTheLauncher) {

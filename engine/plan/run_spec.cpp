@@ -36,12 +36,15 @@ std::string choices_text(const Field& f) {
   return text;
 }
 
+// A word that people write for 0.
+std::string_view word_of_zero(const Field& f) { return f.key == "exec.gpus" ? "all" : ""; }
+
 std::string expected(const Field& f) {
   switch (f.kind) {
     case FieldKind::Choice:
       return choices_text(f);
     case FieldKind::Integer:
-      return "a whole number" + range_text(f);
+      return "a whole number" + range_text(f) + (word_of_zero(f).empty() ? "" : ", or " + std::string(word_of_zero(f)));
     case FieldKind::Number:
       return "a number" + range_text(f);
     case FieldKind::Flag:
@@ -111,6 +114,7 @@ void read_section(RunSpec& spec, const std::string& section, const json& object)
 
 void set_field(RunSpec& spec, std::string_view key, const json& value) {
   const Field& f = field(key);
+  if (!word_of_zero(f).empty() && value == json(std::string(word_of_zero(f)))) return f.set(spec, json(0));
   if (!acceptable(f, value)) throw SpecError(std::string(key) + ": expected " + expected(f) + ", got " + shown(value));
   f.set(spec, value);
 }

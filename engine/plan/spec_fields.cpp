@@ -344,7 +344,7 @@ std::vector<Field> exec_fields() {
       FIELD(exec, ExecSpec, cache_cap_mib, "Execution", "cache cap", Number, kFrom0, kLive,
             "Caching: MiB that the pool may hold; 0: no limit. Look for red: it returns if the pool is too small."),
       FIELD(exec, ExecSpec, gpus, "Execution", "GPUs", Integer, (Limits{0, 64}), kFixed,
-            "Ranks that share each batch, one for each GPU (on the CPU: threads); 0: every GPU. Look at the step time "
+            "Ranks that share each batch, one for each GPU (on the CPU: threads); 0 or all: every GPU. Look at the step time "
             "and at the transfers."),
       CHOICE(exec, ExecSpec, comm, Comm, "Execution", "all-reduce", kLive,
              "When the ranks average their gradients. Look at the transfers in the timeline."),

@@ -85,6 +85,16 @@ TEST(RunSpec, RefusalsNameTheKey) {
   EXPECT_THAT(refusal(""), HasSubstr("not valid JSON"));
 }
 
+TEST(RunSpec, AllGpusIsAWordForZero) {
+  RunSpec spec;
+  set_field(spec, "exec.gpus", "3");
+  set_field(spec, "exec.gpus", "all");
+  EXPECT_EQ(spec.exec.gpus, 0);
+  EXPECT_EQ(parse_spec(R"({"exec":{"gpus":"all"}})").exec.gpus, 0);
+  EXPECT_THAT(refusal(R"({"exec":{"gpus":"many"}})"), StartsWith("exec.gpus: expected a whole number from 0 to 64, or all, got"));
+  EXPECT_THROW(set_field(spec, "train.epochs", "all"), SpecError);
+}
+
 TEST(RunSpec, OverridesByText) {
   RunSpec spec;
   set_field(spec, "exec.allocator", "caching");

@@ -222,57 +222,69 @@ int attach_lab(const AttachedJob& job) {
   return result ? give(a, *result) : kDone;
 }
 
-Run add_lab(CLI::App& program) {
+namespace {
+
+void add_what_is_measured(CLI::App& command, LabArguments& a) {
   std::vector<std::string> variants;
   for (const WayInfo& way : ways()) variants.emplace_back(way.name);
-  const LabSpec usual;
-  auto a = std::make_shared<LabArguments>();
-  CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes, in several variants");
-  add_limit(command);
-  command.add_option("OPERATION", a->source,
+  command.add_option("OPERATION", a.source,
                      "matmul, sine, add, reduce, softmax, copy, a preset (--list), a JSON file, or a "
                      "recorded sweep (.wsrun); default: matmul");
-  command.add_option("--expression", a->expression, "your own expression of x and y, for example 'sin(sin(x))*2+y'")
+  command.add_option("--expression", a.expression, "your own expression of x and y, for example 'sin(sin(x))*2+y'")
       ->type_name("TEXT");
-  command.add_option("--sizes", a->sizes, "sizes, separated by commas: 4096, 2^12, 64M")
+  command.add_option("--sizes", a.sizes, "sizes, separated by commas: 4096, 2^12, 64M")
       ->type_name("N,N")
       ->delimiter(',');
-  command.add_option("--variants", a->ways, "variants, separated by commas: cpu, gpu, gpu-pinned, …")
+  command.add_option("--variants", a.ways, "variants, separated by commas: cpu, gpu, gpu-pinned, …")
       ->type_name("NAME,NAME")
       ->delimiter(',')
       ->check(CLI::IsMember(variants));
-  command.add_option("--ways", a->ways)->delimiter(',')->group("")->check(CLI::IsMember(variants));  // its former name
-  command.add_option("--m", a->m, "rows of an m × k × size product; 0: square")
+  command.add_option("--ways", a.ways)->delimiter(',')->group("")->check(CLI::IsMember(variants));  // its former name
+  command.add_option("--m", a.m, "rows of an m × k × size product; 0: square")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20));
-  command.add_option("--k", a->k, "inner length of that product; 0: square")
+  command.add_option("--k", a.k, "inner length of that product; 0: square")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20));
+}
+
+void add_how_it_is_measured(CLI::App& command, LabArguments& a) {
+  const LabSpec usual;
+  command.add_option("--depth", a.depth, "depth of the nested sine")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64))
+      ->default_str(std::to_string(usual.depth));
+  command.add_option("--repeats", a.repeats, "largest number of calls per point")
+      ->type_name("N")
+      ->check(CLI::Range(3, 10000))
+      ->default_str(std::to_string(usual.repeats));
+  command.add_option("--warm-up", a.warm_up, "warm-up calls per point, which are not timed")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000))
+      ->default_str(std::to_string(usual.warm_up));
+  command.add_option("--seconds", a.seconds, "longest time per point")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->default_str(formatted("{}", usual.seconds_per_point));
+  command.add_option("--seed", a.seed, "seed of the input values")
+      ->type_name("N")
+      ->default_str(std::to_string(usual.seed));
+  command.add_flag("--cold-cache", a.cold_cache, "evict the inputs from the caches before each call");
+}
+
+}  // namespace
+
+Run add_lab(CLI::App& program) {
+  auto a = std::make_shared<LabArguments>();
+  CLI::App& command = *program.add_subcommand("lab", "time one operation over many sizes, in several variants");
+  add_limit(command);
+  add_what_is_measured(command, *a);
   command.add_option("--run", a->run_file, "record a timeline of every point into this run file (.wsrun)")
       ->type_name("FILE");
   command
       .add_option("--point", a->point, "show the calls of one point of a recorded sweep, for example gpu-pinned:1024")
       ->type_name("POINT");
-  command.add_option("--depth", a->depth, "depth of the nested sine")
-      ->type_name("N")
-      ->check(CLI::Range(1, 64))
-      ->default_str(std::to_string(usual.depth));
-  command.add_option("--repeats", a->repeats, "largest number of calls per point")
-      ->type_name("N")
-      ->check(CLI::Range(3, 10000))
-      ->default_str(std::to_string(usual.repeats));
-  command.add_option("--warm-up", a->warm_up, "warm-up calls per point, which are not timed")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000))
-      ->default_str(std::to_string(usual.warm_up));
-  command.add_option("--seconds", a->seconds, "longest time per point")
-      ->type_name("S")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->default_str(formatted("{}", usual.seconds_per_point));
-  command.add_option("--seed", a->seed, "seed of the input values")
-      ->type_name("N")
-      ->default_str(std::to_string(usual.seed));
-  command.add_flag("--cold-cache", a->cold_cache, "evict the inputs from the caches before each call");
+  add_how_it_is_measured(command, *a);
   command.add_option("--csv", a->csv, "write the points to this file")->type_name("FILE");
   command.add_flag("--ceilings", a->ceilings,
                    "measure the limits of the card; sweeps and the roofline use the newest measurement");

@@ -24,6 +24,8 @@
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
+#include "profiling/recording/process_files.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 

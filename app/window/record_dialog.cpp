@@ -43,21 +43,39 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
       verdict_(new QLabel(this)) {
   setWindowTitle(machine.isEmpty() ? tr("Record a program") : tr("Record a program on %1").arg(machine));
   setMinimumWidth(740);
-  auto* column = new QVBoxLayout(this);
-  column->setSpacing(10);
   form_->setLabelAlignment(Qt::AlignLeft | Qt::AlignVCenter);
   form_->setHorizontalSpacing(16);
   form_->setVerticalSpacing(4);
+  buildProgram();
+  buildMachine();
+  buildFolder();
+  buildLevels();
+  buildPython();
+  buildParts();
+  auto* column = new QVBoxLayout(this);
+  column->setSpacing(10);
+  column->addLayout(form_);
+  column->addStretch(1);
+  buildEnd(*column);
+  recall();
+  for (const QLineEdit* line : {command_, window_, folder_}) connect(line, &QLineEdit::textChanged, this, &RecordDialog::check);
+  connect(level_, &SegmentedRow::picked, this, &RecordDialog::followTraceLevel);
+  connect(python_, &SegmentedRow::picked, this, &RecordDialog::check);
+  for (const QCheckBox* box : {captures_, counters_}) connect(box, &QCheckBox::toggled, this, &RecordDialog::check);
+  check();
+}
+
+void RecordDialog::buildProgram() {
   command_->setFont(mono_font(12));
   command_->setAccessibleName(tr("Program"));
   command_->setPlaceholderText("python3 train.py --epochs 1");
   form_->addRow(tr("Program"), command_);
   form_->addRow(QString(), hint(tr("A program that uses CUDA or Python, with its arguments: words and quotes as in a shell. "
                                    "Several GPUs: torchrun --nproc_per_node 8 train.py (also mpirun, srun). All ranks become one run.")));
-  buildMachine();
-  buildFolder();
-  buildLevels();
-  buildPython();
+}
+
+// Which parts of the program's time are recorded, and counters beside it.
+void RecordDialog::buildParts() {
   window_->setAccessibleName(tr("Trace windows"));
   window_->setPlaceholderText(tr("all the time; or some of it, such as 200ms/5s"));
   form_->addRow(tr("Trace windows"), window_);
@@ -71,28 +89,21 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
   form_->addRow(tr("Counters"), counters_);
   form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. If the driver refuses them, "
                                    "the status line says so.")));
-  column->addLayout(form_);
-  column->addStretch(1);
+}
+
+void RecordDialog::buildEnd(QVBoxLayout& column) {
   verdict_->setWordWrap(true);
   verdict_->setFont(ui_font(12.5));
   QPalette ink = verdict_->palette();
   ink.setColor(QPalette::WindowText, theme().worse);
   verdict_->setPalette(ink);
-  column->addWidget(verdict_);
+  column.addWidget(verdict_);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
   record_ = buttons->addButton(tr("Record"), QDialogButtonBox::AcceptRole);
   make_primary(*record_);
-  column->addWidget(buttons);
+  column.addWidget(buttons);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  recall();
-  connect(command_, &QLineEdit::textChanged, this, &RecordDialog::check);
-  connect(window_, &QLineEdit::textChanged, this, &RecordDialog::check);
-  connect(folder_, &QLineEdit::textChanged, this, &RecordDialog::check);
-  connect(level_, &SegmentedRow::picked, this, &RecordDialog::followTraceLevel);
-  connect(python_, &SegmentedRow::picked, this, &RecordDialog::check);
-  for (const QCheckBox* box : {captures_, counters_}) connect(box, &QCheckBox::toggled, this, &RecordDialog::check);
-  check();
 }
 
 QLabel* RecordDialog::hint(const QString& sentence) {

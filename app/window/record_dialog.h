@@ -3,13 +3,14 @@
 #include <QDialog>
 #include <QStringList>
 
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_environment.h"
 
 class QCheckBox;
 class QFormLayout;
 class QLabel;
 class QLineEdit;
 class QPushButton;
+class QVBoxLayout;
 
 namespace ws::app {
 
@@ -26,10 +27,13 @@ class RecordDialog : public QDialog {
   static constexpr int kOtherMachine = 2;  // result of exec(): the user wants to choose the machine first
 
  private:
+  void buildProgram();
   void buildMachine();
   void buildFolder();
   void buildLevels();
   void buildPython();
+  void buildParts();
+  void buildEnd(QVBoxLayout& column);
   void followTraceLevel();
   QLabel* hint(const QString& sentence);
   void recall();

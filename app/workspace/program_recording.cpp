@@ -11,6 +11,8 @@
 #include "app/core/remote/recorded_update.h"
 #include "app/core/runs/run_ceilings.h"
 #include "profiling/base/paths.h"
+#include "profiling/recording/command_name.h"
+#include "profiling/recording/process_files.h"
 
 namespace ws::app {
 namespace {

@@ -9,7 +9,7 @@
 #include "app/core/remote/remote_run.h"
 #include "app/workspace/printed_lines.h"
 #include "app/workspace/remote_machine.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/live_link.h"
 
 namespace ws::app {
 

@@ -9,7 +9,7 @@
 #include "app/text/units.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/analysis/trace_queries.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/trace/lod.h"
 #include "profiling/trace/track_names.h"
 

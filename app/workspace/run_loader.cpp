@@ -17,7 +17,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_keys.h"
 
 namespace ws::app {
 namespace {

@@ -23,7 +23,8 @@
 #include "profiling/recording/nccl_hooks.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/profiler_calls.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_environment.h"
+#include "profiling/recording/record_keys.h"
 
 namespace ws::prof {
 namespace {
@@ -118,7 +119,7 @@ void begin(bool by_driver) {
   try {
     g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
   } catch (...) {
-    give_back(path);
+    remove_run_files(path);
     throw;
   }
   keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);

@@ -40,7 +40,7 @@ struct AskedThread {
 namespace {
 
 constexpr size_t kMostAsked = 16;
-constexpr int64_t kLookAgain = 100'000'000, kPatience = 200'000;  // ns
+constexpr int64_t kLookAgain = 100'000'000, kLongestWait = 200'000;  // ns
 // Never freed: a signal may come late.
 std::array<AskedThread, kMostAsked>& asked_threads() {
   static auto* const all = new std::array<AskedThread, kMostAsked>;
@@ -218,7 +218,7 @@ std::vector<uint64_t> followed(const AskedThread& asked) {
 }  // namespace
 
 std::vector<NativeStack> NativeStacks::take() {
-  const int64_t until = steady_ns() + kPatience;
+  const int64_t until = steady_ns() + kLongestWait;
   std::vector<NativeStack> taken;
   for (AskedThread& asked : *g_asked) {
     while (asked.state.load(std::memory_order_acquire) == AskedThread::Asked && steady_ns() < until) sched_yield();

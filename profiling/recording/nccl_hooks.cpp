@@ -17,7 +17,7 @@
 #include "profiling/recording/loaded_libraries.h"
 #include "profiling/recording/nccl_timer.h"
 #include "profiling/recording/profiler_calls.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_keys.h"
 
 namespace ws::prof {
 namespace {

@@ -1,19 +1,29 @@
 #include "profiling/recording/process_files.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <string_view>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/launched_rank.h"
 #include "profiling/base/ownership.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::prof {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 bool works_on_gpu(const std::string& path) {
@@ -33,22 +43,13 @@ bool tells_of_itself(const std::string& path) {
 // True if the file is from a data loader worker.
 bool loads_data(const std::string& path) { return read_run_summary(path).extra.contains("loader_worker"); }
 
-constexpr const char* kSuffixesOfRun[] = {"", "-wal", "-shm"};
-
 // A writer that was killed leaves its log and its claim beside the file.
 void remove_run(const std::string& file) {
-  std::error_code none;
   try {
     const Ownership claim(file);
-    for (const char* suffix : kSuffixesOfRun) std::filesystem::remove(file + suffix, none);
+    remove_run_files(file);
   } catch (const Failure&) {  // nothing can be written in this folder
   }
-}
-
-// The log of a writer that was killed holds the newest part of the run.
-void move_run(const std::string& from, const std::string& to) {
-  std::error_code none;
-  for (const char* suffix : kSuffixesOfRun) std::filesystem::rename(from + suffix, to + suffix, none);
 }
 
 // The other files go once the joined file is on disk. Returns false if they stay apart.
@@ -97,11 +98,75 @@ bool join_attempts(const Attempts& attempts, const std::vector<std::string>& lau
     if (file != newest) remove_run(file);
   if (newest == wanted) return true;
   const std::string aside = newest + ".aside";
-  move_run(wanted, aside), move_run(newest, wanted), move_run(aside, newest);
+  move_run_files(wanted, aside), move_run_files(newest, wanted), move_run_files(aside, newest);
   return true;
 }
 
+constexpr std::string_view kEnding = ".wsrun";
+
+// Another process of the program writes name.1234.wsrun instead of name.wsrun.
+std::string stem_of(const std::string& path) {
+  return path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
+}
+
+// Returns the process number in the name of a file beside `path`, or 0 if it has none.
+int64_t process_in_name(const std::string& path, const std::string& file) {
+  const std::string begin = fs::path(stem_of(path)).filename().string() + ".";
+  if (!file.starts_with(begin) || !file.ends_with(kEnding) || file.size() <= begin.size() + kEnding.size()) return 0;
+  const std::string middle = file.substr(begin.size(), file.size() - begin.size() - kEnding.size());
+  const size_t digits = middle.find_first_not_of("0123456789");
+  const bool again = digits != std::string::npos && middle[digits] == '-' && digits + 1 < middle.size() &&
+                     middle.find_first_not_of("0123456789", digits + 1) == std::string::npos;
+  if (digits == 0 || (digits != std::string::npos && !again)) return 0;
+  return std::strtoll(middle.c_str(), nullptr, 10);
+}
+
+constexpr const char* kSuffixesOfRun[] = {"", "-wal", "-shm"};
+
 }  // namespace
+
+bool holds_something(const std::string& path) {
+  std::error_code none;
+  return fs::exists(path, none) && fs::file_size(path, none) != 0;
+}
+
+bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
+
+void remove_run_files(const std::string& path) {
+  std::error_code none;
+  for (const char* suffix : kSuffixesOfRun) fs::remove(path + suffix, none);
+}
+
+void move_run_files(const std::string& from, const std::string& to) {
+  std::error_code none;
+  for (const char* suffix : kSuffixesOfRun) fs::rename(from + suffix, to + suffix, none);
+}
+
+std::string claim_file(const std::string& wanted) {
+  const std::string own = stem_of(wanted) + "." + std::to_string(getpid());
+  constexpr int kMost = 100;  // recordings of this name by processes with this number
+  for (int i = 0; i <= kMost; ++i) {
+    const std::string path = i == 0 ? wanted : own + (i == 1 ? "" : "-" + std::to_string(i)) + std::string(kEnding);
+    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    if (file < 0 && errno != EEXIST) throw Failure(path + ": cannot be created: " + std::strerror(errno));
+    if (file < 0) continue;
+    close(file);
+    return path;
+  }
+  return "";
+}
+
+std::vector<std::string> further_files(const std::string& path) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), none))
+    if (const int64_t process = process_in_name(path, entry.path().filename().string()); process > 0)
+      found.emplace_back(process, entry.path().string());
+  std::ranges::sort(found);
+  std::vector<std::string> files;
+  for (auto& [process, file] : found) files.push_back(std::move(file));
+  return files;
+}
 
 std::string rank_text() {
   const LaunchedRank self = launched_rank();
@@ -134,8 +199,8 @@ void fold_processes(const std::vector<std::string>& files) {
     std::erase_if(launchers, [&](const std::string& file) { return std::ranges::find(ranks, file) != ranks.end(); });
   if ((!any || launchers.empty()) && can_be_joined(attempts) && join_attempts(attempts, launchers, files.front())) return;
   std::error_code none;
-  const auto left = std::ranges::find_if(kept, [&](const std::string& file) { return std::filesystem::exists(file, none); });
-  if (left != kept.end() && !std::filesystem::exists(files.front(), none)) move_run(*left, files.front());
+  const auto left = std::ranges::find_if(kept, [&](const std::string& file) { return fs::exists(file, none); });
+  if (left != kept.end() && !fs::exists(files.front(), none)) move_run_files(*left, files.front());
 }
 
 }  // namespace ws::prof

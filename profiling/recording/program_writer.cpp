@@ -16,7 +16,7 @@
 #include "profiling/base/process.h"
 #include "profiling/base/text.h"
 #include "profiling/recording/process_files.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_keys.h"
 
 namespace ws::prof {
 

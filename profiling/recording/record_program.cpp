@@ -1,18 +1,15 @@
 #include "profiling/recording/record_program.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <future>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "profiling/base/failure.h"
@@ -21,8 +18,10 @@
 #include "profiling/base/process.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/collectors/gpu_tracer.h"
+#include "profiling/recording/command_name.h"
 #include "profiling/recording/finish_recording.h"
 #include "profiling/recording/process_files.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
@@ -40,39 +39,26 @@ void must_be_ours(const fs::path& out) {
     throw Failure("Cannot record into " + out.string() + ": process " + owner + " writes it. Choose another name.");
 }
 
-// A program that ended before anything was written leaves an empty file.
-bool holds_something(const std::string& path) {
-  std::error_code none;
-  return fs::exists(path, none) && fs::file_size(path, none) != 0;
-}
-
-constexpr const char* kSuffixes[] = {"", "-wal", "-shm"};  // of the files of a run
-
-void remove(const std::string& path) {
-  std::error_code none;
-  for (const char* suffix : kSuffixes) fs::remove(path + suffix, none);
-}
-
 // Moves away an earlier recording of the same name. Restores it if there is no new one.
 class Earlier {
  public:
   explicit Earlier(std::string path) : path_(std::move(path)) {
     if (!holds_something(path_)) {  // also removes the empty file of a killed recording
-      remove(path_);
-      move(aside(), path_);
+      remove_run_files(path_);
+      move_run_files(aside(), path_);
     }
     if (!holds_something(path_)) return;
-    remove(aside());  // leftovers of a killed recording would be taken for parts of this one
-    move(path_, aside());
+    remove_run_files(aside());  // leftovers of a killed recording would be taken for parts of this one
+    move_run_files(path_, aside());
   }
   Earlier(const Earlier&) = delete;
   Earlier& operator=(const Earlier&) = delete;
   ~Earlier() {
     if (holds_something(path_)) {
-      remove(aside());
+      remove_run_files(aside());
     } else {
-      remove(path_);
-      move(aside(), path_);  // where that fails, the next recording takes it back
+      remove_run_files(path_);
+      move_run_files(aside(), path_);  // where that fails, the next recording takes it back
     }
   }
 
@@ -80,44 +66,8 @@ class Earlier {
   std::string aside() const {
     return (fs::path(path_).parent_path() / (".before-" + fs::path(path_).filename().string())).string();
   }
-  static void move(const std::string& from, const std::string& to) {
-    std::error_code none;
-    for (const char* suffix : kSuffixes) fs::rename(from + suffix, to + suffix, none);
-  }
   const std::string path_;
 };
-
-constexpr std::string_view kEnding = ".wsrun";
-
-// Another process of the program writes name.1234.wsrun instead of name.wsrun.
-std::string stem_of(const std::string& path) {
-  return path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
-}
-
-// Returns the process number in the name of a file beside `path`, or 0 if it has none.
-int64_t process_in_name(const std::string& path, const std::string& file) {
-  const std::string begin = fs::path(stem_of(path)).filename().string() + ".";
-  if (!file.starts_with(begin) || !file.ends_with(kEnding) || file.size() <= begin.size() + kEnding.size()) return 0;
-  const std::string middle = file.substr(begin.size(), file.size() - begin.size() - kEnding.size());
-  const size_t digits = middle.find_first_not_of("0123456789");
-  const bool again = digits != std::string::npos && middle[digits] == '-' && digits + 1 < middle.size() &&
-                     middle.find_first_not_of("0123456789", digits + 1) == std::string::npos;
-  if (digits == 0 || (digits != std::string::npos && !again)) return 0;
-  return std::strtoll(middle.c_str(), nullptr, 10);
-}
-
-// Files of the other processes, in order of their process numbers.
-std::vector<std::string> further_files(const std::string& path) {
-  std::vector<std::pair<int64_t, std::string>> found;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), none))
-    if (const int64_t process = process_in_name(path, entry.path().filename().string()); process > 0)
-      found.emplace_back(process, entry.path().string());
-  std::ranges::sort(found);
-  std::vector<std::string> files;
-  for (auto& [process, file] : found) files.push_back(std::move(file));
-  return files;
-}
 
 // Completes the file of a program that was killed or that left without its exit handlers.
 void end_file(const std::string& path, int ended_by) {
@@ -150,58 +100,6 @@ void end_files(const std::vector<std::string>& paths, int ended_by) {
 }
 
 }  // namespace
-
-std::string claim_file(const std::string& wanted) {
-  const std::string own = stem_of(wanted) + "." + std::to_string(getpid());
-  constexpr int kMost = 100;  // recordings of this name by processes with this number
-  for (int i = 0; i <= kMost; ++i) {
-    const std::string path = i == 0 ? wanted : own + (i == 1 ? "" : "-" + std::to_string(i)) + std::string(kEnding);
-    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-    if (file < 0 && errno != EEXIST) throw Failure(path + ": cannot be created: " + std::strerror(errno));
-    if (file < 0) continue;
-    close(file);
-    return path;
-  }
-  return "";
-}
-
-void give_back(const std::string& claimed) { remove(claimed); }
-
-bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
-
-namespace {
-
-// The script that a launcher starts, or the launcher itself.
-std::string started_by(const std::string& launcher, const std::vector<std::string>& command) {
-  const auto script = std::ranges::find_if(command, [](const std::string& word) { return word.ends_with(".py"); });
-  return script == command.end() ? launcher : fs::path(*script).filename().string();
-}
-
-bool is_launcher(const std::string& name) {
-  constexpr std::array<std::string_view, 13> kNames{
-      "torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "torch.distributed.run", "torch.distributed.launch",
-      "accelerate.commands.launch", "uv", "conda", "poetry", "pixi"};
-  return std::ranges::find(kNames, name) != kNames.end();
-}
-
-}  // namespace
-
-std::string name_of_command(const std::vector<std::string>& command) {
-  const std::string program = fs::path(command.at(0)).filename();
-  if (is_launcher(program)) return started_by(program, command);
-  if (!program.starts_with("python")) return program;
-  for (size_t i = 1; i < command.size(); ++i) {
-    if (command[i] == "-m" && i + 1 < command.size())
-      return is_launcher(command[i + 1]) ? started_by(command[i + 1], command) : command[i + 1];
-    if (command[i] == "-c") break;
-    if (command[i] == "-X" || command[i] == "-W" || command[i] == "--check-hash-based-pycs") {
-      ++i;  // skips its value
-      continue;
-    }
-    if (!command[i].starts_with('-')) return fs::path(command[i]).filename();
-  }
-  return program;
-}
 
 struct RecordedProgram::Impl {
   explicit Impl(const std::string& out) : path(out), claim(out, kMaker), before(further_files(out)), earlier(out) {}

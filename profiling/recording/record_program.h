@@ -25,9 +25,6 @@ class IgnoreInterrupt {
   void (*hangup_before_)(int);
 };
 
-// Name of a recording: the program, or the script that Python runs. {"python3", "-u", "train.py"} is "train.py".
-std::string name_of_command(const std::vector<std::string>& command);
-
 // A program that is being recorded. take() returns live data for a Trace; the run file contains everything.
 class RecordedProgram {
  public:
@@ -59,30 +56,5 @@ class RecordedProgram {
 };
 
 inline constexpr const char* kNothingToRecord = "did not start CUDA, and no Python ran in it for long enough";
-
-// Creates an empty file for this process and returns its name: `wanted` for the first process, name.PROCESS.wsrun for
-// the others. Returns "" if all these names are taken. Throws Failure if the file cannot be created.
-std::string claim_file(const std::string& wanted);
-void give_back(const std::string& claimed);  // nothing was recorded into it
-// The process that wrote a recording, as this_process() names it; empty: unknown.
-inline constexpr const char* kRecordProcess = "process";  // a key of RunSummary::extra
-bool is_still_written(const std::string& path);  // true while a process writes it
-
-// Keys of RunSummary::extra: the command as a JSON list, and the recording levels.
-inline constexpr const char* kCommandKey = "record_command";
-inline constexpr const char* kTraceLevelKey = "record_trace";
-inline constexpr const char* kTraceWindowKey = "record_window";
-inline constexpr const char* kCapturesKey = "record_captures";  // "1": only capture ranges were recorded
-inline constexpr const char* kCountersKey = "record_counters";  // "1": hardware counters were asked for
-inline constexpr const char* kFolderKey = "record_folder";  // where the program was started
-inline constexpr const char* kSourceKey = "source:";         // before a path: the text of code that is in no file
-// Sentences on what this program, Python or PyTorch did not let us record.
-inline constexpr const char* kCollectivesInGraphs = "program_collectives_in_graphs";
-inline constexpr const char* kCollectivesUnseen = "program_collectives_unseen";
-inline constexpr const char* kCollectivesUntimed = "program_collectives_untimed";
-inline constexpr const char* kNeverCaptured = "program_captures";
-inline constexpr const char* kNotRecorded[] = {kNeverCaptured, "program_lines", "program_ops", "program_memory", kCollectivesInGraphs,
-                                               kCollectivesUnseen, kCollectivesUntimed};
-inline constexpr const char* kExitStatusKey = "exit_status";  // of a program that ended by exit()
 
 }  // namespace ws::prof

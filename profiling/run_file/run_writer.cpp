@@ -373,9 +373,7 @@ void RunFileWriter::add(TraceBatch&& batch) {
 
 void RunFileWriter::add(const Trace& trace) {
   std::lock_guard lock(impl_->mutex);
-  impl_->db.exec("BEGIN IMMEDIATE");
-  impl_->saver->save(trace);
-  impl_->db.exec("COMMIT");
+  impl_->in_transaction([&] { impl_->saver->save(trace); });
   impl_->held.losses = trace.losses;
 }
 

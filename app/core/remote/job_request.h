@@ -7,7 +7,7 @@
 #include "app/core/runs/torch_run.h"
 #include "engine/lab/lab.h"
 #include "engine/plan/run_spec.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_environment.h"
 
 namespace ws::app {
 

@@ -37,6 +37,8 @@
 #include "profiling/base/process.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/recording/command_name.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
 
 namespace ws::app {

@@ -15,6 +15,7 @@
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
+#include "profiling/recording/record_keys.h"
 
 namespace ws::app {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "app/widgets/segmented_row.h"
 #include "app/workspace/run.h"
-#include "profiling/recording/record_program.h"
+#include "profiling/recording/record_environment.h"
 #include "profiling/trace/run_data.h"
 
 class QGridLayout;

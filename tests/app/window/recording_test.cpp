@@ -26,7 +26,9 @@
 #include "app/window/record_dialog.h"
 #include "app/window/top_bar.h"
 #include "profiling/base/process.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/recording/program_writer.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/track_names.h"
 #include "tests/app/support/window_tests.h"
@@ -145,7 +147,10 @@ class RecordingTest : public QObject {
   void aForgottenRunEndsWell();
   void whatCannotBeRecordedIsSaid();
   void aProgramIsToldHowCloselyToRecord();
-  void theDialogAsksForAllOfIt();
+  void theDialogNeedsAProgram();
+  void theDialogFitsASmallScreen();
+  void theDialogSaysWhatCannotBe();
+  void theNextDialogHasTheSameChoices();
   void whatAProgramPrintsIsInTheLog();
   void linesAreWhole();
 };
@@ -262,73 +267,98 @@ void RecordingTest::aProgramIsToldHowCloselyToRecord() {
   QVERIFY2(kept->counters_note.contains("before they were sampled"), qPrintable(kept->counters_note));
 }
 
-void RecordingTest::theDialogAsksForAllOfIt() {
-  QSettings().clear();
+namespace {
+
+// The dialog, and its fields by what they are called.
+struct OpenDialog {
+  explicit OpenDialog(const QString& machine = {}) : dialog(machine) {}
+  QLineEdit& line(const QString& name) const {
+    const QList<QLineEdit*> all = dialog.findChildren<QLineEdit*>();
+    return **std::ranges::find(all, name, &QWidget::accessibleName);
+  }
+  QCheckBox& box(const QString& part) const {
+    const QList<QCheckBox*> all = dialog.findChildren<QCheckBox*>();
+    return **std::ranges::find_if(all, [&](const QCheckBox* box) { return box->text().contains(part); });
+  }
+  QPushButton& record() const {
+    const QList<QPushButton*> all = dialog.findChildren<QPushButton*>();
+    return **std::ranges::find(all, QString("Record"), &QPushButton::text);
+  }
+  bool may_record() const { return record().isEnabled(); }
+  void choose(const QString& row, const QString& value) const {
+    for (const SegmentedRow* each : dialog.findChildren<SegmentedRow*>())
+      for (Segment* segment : each->segments())
+        if (each->accessibleName() == row && segment->value() == value) segment->click();
+  }
+  bool said(const char* words) const {
+    return std::ranges::any_of(dialog.findChildren<QLabel*>(),
+                               [&](const QLabel* label) { return !label->isHidden() && label->text().contains(words); });
+  }
   RecordDialog dialog;
-  const auto line = [&dialog](const char* name) {
-    for (QLineEdit* edit : dialog.findChildren<QLineEdit*>())
-      if (edit->accessibleName() == name) return edit;
-    return static_cast<QLineEdit*>(nullptr);
-  };
-  auto* record = [&dialog] {
-    for (QPushButton* button : dialog.findChildren<QPushButton*>())
-      if (button->text() == "Record") return button;
-    return static_cast<QPushButton*>(nullptr);
-  }();
-  const auto said = [&dialog](const char* words) {
-    for (const QLabel* label : dialog.findChildren<QLabel*>())
-      if (!label->isHidden() && label->text().contains(words)) return true;
-    return false;
-  };
-  QLineEdit *program = line("Program"), *window = line("Trace windows");
-  auto* level = dialog.findChild<SegmentedRow*>();
-  const QList<QCheckBox*> boxes = dialog.findChildren<QCheckBox*>();
-  QCOMPARE(boxes.size(), 2);
-  QCheckBox *captures = boxes[0], *counters = boxes[1];
-  QVERIFY(program && window && level && record);
-  QVERIFY(!record->isEnabled());  // no program yet
-  dialog.adjustSize();
-  QVERIFY2(dialog.height() <= 720, qPrintable(QString::number(dialog.height())));  // of a screen with 768 points
-  QLineEdit* folder = line("Folder");
-  SegmentedRow* python = dialog.findChildren<SegmentedRow*>().at(1);
-  QVERIFY(folder && python->accessibleName() == "Python level");
-  QCOMPARE(folder->text(), QDir::currentPath());
-  QCOMPARE(dialog.options().python, prof::PythonLevel::Modules);
-  program->setText("python3 train.py --name \"two words\"");
-  QVERIFY(record->isEnabled());
-  QCOMPARE(dialog.command(), QStringList({"python3", "train.py", "--name", "two words"}));
-  QVERIFY(dialog.options().window.empty() && !dialog.options().counters);
-  QCOMPARE(dialog.options().level, prof::TraceLevel::Full);
-  window->setText("5s/200ms");
-  QVERIFY(!record->isEnabled() && said("such as 200ms/5s, with at least 10 ms of each kind"));
-  window->setText("200 ms / 5 s");
-  QVERIFY(record->isEnabled() && !said("at least 10 ms of each kind"));
-  for (Segment* segment : level->segments())
-    if (segment->value() == "steps") segment->click();
-  QVERIFY(!record->isEnabled() && said("steps records no kernels"));
-  for (Segment* segment : level->segments())
-    if (segment->value() == "graph") segment->click();
-  QVERIFY(record->isEnabled());
-  folder->setText(home_.path() + "/no such folder");
-  QVERIFY(!record->isEnabled() && said("There is no such folder"));
-  folder->setText(home_.path());
-  QVERIFY(record->isEnabled() && !said("There is no such folder"));
-  for (Segment* segment : python->segments())
-    if (segment->value() == "lines") segment->click();
-  QVERIFY(said("The source line of each"));
-  counters->setChecked(true);
-  captures->setChecked(true);
-  QVERIFY(!record->isEnabled() && said("Choose either capture ranges"));
-  captures->setChecked(false);
-  record->click();
-  QCOMPARE(dialog.options().window, std::string("200ms/5s"));
-  RecordDialog next;  // as the last program was recorded
-  QCOMPARE(next.command(), dialog.command());
-  QVERIFY(next.options().counters && next.options().window == "200ms/5s");
-  QCOMPARE(next.options().level, prof::TraceLevel::Graph);
-  QCOMPARE(next.options().python, prof::PythonLevel::Lines);
-  QCOMPARE(next.options().folder, home_.path().toStdString());
-  RecordDialog there("gpu7");  // its folders are not known here
+};
+
+}  // namespace
+
+void RecordingTest::theDialogNeedsAProgram() {
+  QSettings().clear();
+  const OpenDialog open;
+  QVERIFY(!open.may_record());
+  QCOMPARE(open.line("Folder").text(), QDir::currentPath());
+  open.line("Program").setText("python3 train.py --name \"two words\"");
+  QVERIFY(open.may_record());
+  QCOMPARE(open.dialog.command(), QStringList({"python3", "train.py", "--name", "two words"}));
+  const prof::RecordOptions usual = open.dialog.options();
+  QVERIFY(usual.window.empty() && !usual.counters);
+  QCOMPARE(usual.level, prof::TraceLevel::Full);
+  QCOMPARE(usual.python, prof::PythonLevel::Modules);
+}
+
+void RecordingTest::theDialogFitsASmallScreen() {
+  OpenDialog open;
+  open.dialog.adjustSize();
+  QVERIFY2(open.dialog.height() <= 720, qPrintable(QString::number(open.dialog.height())));  // of a screen with 768 points
+}
+
+void RecordingTest::theDialogSaysWhatCannotBe() {
+  QSettings().clear();
+  const OpenDialog open;
+  open.line("Program").setText("python3 train.py");
+  open.line("Trace windows").setText("5s/200ms");
+  QVERIFY(!open.may_record() && open.said("such as 200ms/5s, with at least 10 ms of each kind"));
+  open.line("Trace windows").setText("200 ms / 5 s");
+  QVERIFY(open.may_record() && !open.said("at least 10 ms of each kind"));
+  open.choose("Trace level", "steps");
+  QVERIFY(!open.may_record() && open.said("steps records no kernels"));
+  open.choose("Trace level", "graph");
+  QVERIFY(open.may_record());
+  open.line("Folder").setText(home_.path() + "/no such folder");
+  QVERIFY(!open.may_record() && open.said("There is no such folder"));
+  open.line("Folder").setText(home_.path());
+  QVERIFY(open.may_record() && !open.said("There is no such folder"));
+  open.box("what the program asks for").setChecked(true);
+  QVERIFY(!open.may_record() && open.said("Choose either capture ranges"));
+}
+
+void RecordingTest::theNextDialogHasTheSameChoices() {
+  QSettings().clear();
+  OpenDialog open;
+  open.line("Program").setText("python3 train.py --name \"two words\"");
+  open.line("Trace windows").setText("200 ms / 5 s");
+  open.line("Folder").setText(home_.path());
+  open.choose("Trace level", "graph");
+  open.choose("Python level", "lines");
+  QVERIFY(open.said("The source line of each"));
+  open.box("counters").setChecked(true);
+  open.record().click();
+  const RecordDialog next;
+  QCOMPARE(next.command(), open.dialog.command());
+  const prof::RecordOptions options = next.options();
+  QCOMPARE(options.window, std::string("200ms/5s"));
+  QVERIFY(options.counters);
+  QCOMPARE(options.level, prof::TraceLevel::Graph);
+  QCOMPARE(options.python, prof::PythonLevel::Lines);
+  QCOMPARE(options.folder, home_.path().toStdString());
+  const RecordDialog there("gpu7");  // its folders are not known here
   QVERIFY(there.windowTitle().contains("gpu7") && there.options().folder.empty());
 }
 

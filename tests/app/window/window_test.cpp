@@ -253,7 +253,7 @@ void WindowTest::pauseStepResumeStop() {
   click(bar->train());
   QVERIFY(window->workspace()->session()->paused());
   QCOMPARE(bar->train()->text(), QString("Resume"));
-  QTest::qWait(300);
+  QTRY_VERIFY_WITH_TIMEOUT(run->progress->paused, 10'000);  // what was under way has arrived
   const size_t held = run->steps.size();
   QTest::qWait(200);
   QCOMPARE(run->steps.size(), held);

@@ -18,6 +18,8 @@
 #include <thread>
 
 #include "profiling/base/clock.h"
+#include "profiling/recording/process_files.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/recording/program_writer.h"
 #include "profiling/base/failure.h"

@@ -14,6 +14,7 @@
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/nccl_timer.h"
 #include "profiling/recording/record_environment.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/recording/record_program.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"

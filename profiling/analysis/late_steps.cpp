@@ -21,6 +21,13 @@ std::vector<double> known_of(std::vector<double> late) {
   return late;
 }
 
+// The σ of normally distributed values. A few others do not count.
+double normal_spread(std::vector<double> values) {
+  const double middle = median(values);
+  for (double& value : values) value = std::abs(value - middle);
+  return 1.4826 * median(std::move(values));
+}
+
 // Fewer late steps than this say nothing: a library is loaded, a page is read.
 size_t fewest_late(size_t steps) {
   constexpr size_t kHiccups = 100;  // one late step in so many
@@ -173,35 +180,25 @@ class Steps {
 }  // namespace
 
 double usual_spread(const std::vector<StepDelays>& of_ranks) {
-  constexpr double kSigmasOfThird = 0.861;  // of a normal distribution: the width of its densest third
-  constexpr double kDense = 0.25;
-  std::vector<double> spreads, densest;
-  for (const StepDelays& late : of_ranks) {
-    std::vector<double> values = known_of(late);
-    if (values.empty()) continue;
-    std::ranges::sort(values);
-    const size_t third = (values.size() + 2) / 3;
-    double narrowest = values.back() - values.front();
-    for (size_t i = 0; i + third <= values.size(); ++i) narrowest = std::min(narrowest, values[i + third - 1] - values[i]);
-    densest.push_back(narrowest / kSigmasOfThird);
-    const double middle = median(values);
-    for (double& value : values) value = std::abs(value - middle);
-    spreads.push_back(1.4826 * median(std::move(values)));  // the σ of normally distributed values
-  }
+  std::vector<double> spreads;
+  for (const StepDelays& late : of_ranks)
+    if (std::vector<double> values = known_of(late); !values.empty()) spreads.push_back(normal_spread(std::move(values)));
   const size_t ranks = spreads.size();
-  if (ranks == 0) return 0;
-  const double usual = median(std::move(spreads));
-  if (ranks != 2) return usual;
-  // Of two ranks, one that is late in half of the steps spreads both lists. The steps in which it is not late lie close
-  // together.
-  const double dense = median(std::move(densest));
-  return (dense < kDense * usual ? dense : usual) / 2;
+  return ranks == 0 ? 0 : median(std::move(spreads)) / (ranks == 2 ? 2 : 1);
+}
+
+double systematic_lateness(const StepDelays& late) {
+  constexpr double kIntervals = 2.5, kSpreads = 0.5;
+  const std::vector<double> values = known_of(late);
+  if (values.size() < kFewSteps) return 0;
+  const Interval mean = interval_of_blocks(values);
+  return mean.value > kIntervals * mean.half_width && mean.value > kSpreads * normal_spread(values) ? mean.value : 0;
 }
 
 std::vector<LateSteps> late_steps(const StepDelays& late, std::span<const int64_t> numbers, double spread,
                                   double clock_error) {
-  constexpr double kSigmas = 5, kLeast = 1e-3;
-  const double least = std::max({clock_error, kSigmas * spread, kLeast});
+  constexpr double kLeast = 1e-3;
+  const double least = std::max({clock_error, kSigmasOfLate * spread, kLeast});
   Steps steps(late, numbers);
   if (const Class regular = steps.class_of_late(least); regular.every > 0) return {steps.of(regular)};
   std::vector<LateSteps> found;

@@ -20,6 +20,12 @@ struct LateSteps {
 // spread.
 double usual_spread(const std::vector<StepDelays>& of_ranks);
 
+// Mean lateness of one of two ranks that comes later than the other one as a rule, or 0. What it varies by spreads the lists of
+// both, so that its spread does not tell.
+double systematic_lateness(const StepDelays& late);
+
+inline constexpr double kSigmasOfLate = 5;  // a late step is late by so many spreads
+
 // Late by more than the usual spread and the error of the clocks: the steps that return regularly, even among larger
 // delays of other steps, and the steps without a pattern; at most one of each. `numbers`: of the steps, rising.
 std::vector<LateSteps> late_steps(const StepDelays& late, std::span<const int64_t> numbers, double spread,

@@ -539,11 +539,18 @@ class RankComparison {
     for (const std::vector<size_t>& place : matches_by_place()) {
       const std::vector<StepDelays> late = against_others(place);
       const double spread = usual_spread(late);
-      for (size_t r = 0; r < late.size(); ++r)
-        for (const LateSteps& steps : late_steps(late[r], numbers, spread, report_.clock_error_us)) {
+      bool found = false;
+      const auto see = [&](size_t r, double usual) {
+        for (const LateSteps& steps : late_steps(late[r], numbers, usual, report_.clock_error_us)) {
+          found = true;
           Straggler& so_far = worst[{r, steps.every > 0}];
           if (const Straggler one = straggler(r, steps); one.cost_us > so_far.cost_us) so_far = one;
         }
+      };
+      for (size_t r = 0; r < late.size(); ++r) see(r, spread);
+      if (found || found_.ranks.size() != 2) continue;
+      for (size_t r = 0; r < late.size(); ++r)
+        if (const double mean = systematic_lateness(late[r]); mean > 0) see(r, mean / 2 / kSigmasOfLate);
     }
     std::vector<Straggler> all;
     for (const auto& [key, one] : worst)

@@ -302,15 +302,35 @@ Job job_here(const TrainArguments& a, bool leads) {
   return job;
 }
 
-// Meets the other ranks if a launcher started this process as one of several.
-std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const LaunchedRank& self, Job& job) {
+// True if the folder has the checkpoint of a training with the same choices.
+bool was_asked_before(const TrainArguments& a) {
+  try {
+    RunSpec before = load_checkpoint(app::TrainingFolder::checkpoint_path(a.out)).spec, now = a.spec.spec();
+    before.exec.gpus = now.exec.gpus;  // one for each process
+    return before == now;
+  } catch (const Failure&) {  // there is none
+    return false;
+  }
+}
+
+// torchrun starts all ranks anew if one of them fails. Then the training goes on, and its first run file stays.
+void go_on_after_restart(TrainArguments& a, const LaunchedRank& self) {
+  if (!a.run_file.empty())
+    a.run_file = std::filesystem::path(a.run_file).replace_extension().string() + ".restart" + std::to_string(self.restart) + ".wsrun";
+  if (self.rank != 0 || a.resume || a.no_output || a.out.empty() || !was_asked_before(a)) return;
+  a.resume = true;
+  std::fprintf(stderr, "The launcher has started all ranks anew. The training in %s goes on.\n", printable(a.out).c_str());
+}
+
+// Meets the other ranks if a launcher started this process as one of several. `choices`: see choices_of.
+std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const LaunchedRank& self, const std::string& choices, Job& job) {
   if (self.rank < 0) return nullptr;
   refuse_gpus_beside_launcher(a, job, self.ranks);
   job.spec.exec.gpus = self.ranks;
   std::error_code none;
   if (self.rank == 0 && !a.run_file.empty())
     for (int rank = 1; rank < self.ranks; ++rank) std::filesystem::remove(file_of_rank(a.run_file, rank), none);
-  auto ranks = std::make_unique<RankProcesses>(self, choices_of(a), job.spec);
+  auto ranks = std::make_unique<RankProcesses>(self, choices, job.spec);
   job.spec = ranks->spec();
   return ranks;
 }
@@ -363,15 +383,17 @@ int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   return say_end(a, summary, run.account(), text, line);
 }
 
-int train(const TrainArguments& a) {
+int train(TrainArguments a) {
   const LaunchedRank self = launched_rank();
   if (const std::string wrong = incomplete_rank(); self.rank < 0 && !wrong.empty())
     std::fprintf(stderr, "This process trains alone: a launcher sets a rank and the number of ranks, but %s.\n", printable(wrong).c_str());
   if (!a.remote.on.empty() && self.rank >= 0)
     throw UsageError("--on trains on one other machine; leave out torchrun, mpirun or srun");
   if (!a.remote.on.empty()) return train_there(a);
+  const std::string choices = self.rank < 0 ? "" : choices_of(a);
+  if (self.restart > 0) go_on_after_restart(a, self);
   Job job = job_here(a, self.rank <= 0);
-  const auto ranks = meet_ranks(a, self, job);
+  const auto ranks = meet_ranks(a, self, choices, job);
   try {
     const int code = train_here(a, job, ranks.get());
     if (ranks && self.rank == 0) ranks->wait_for_others();

@@ -93,6 +93,17 @@ check "the run has all ranks until then" '"$program" stats k.wsrun --by rank | g
 ranks 2 "$program" train --resume --out killed --set train.time_limit_s=1
 check "the last checkpoint goes on" '[[ -s before.wsck && $(cat codes) == "0 0 " ]]'
 
+# torchrun starts all ranks anew: the training goes on, and both run files stay.
+again=(train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out again --run again.wsrun --trace full)
+launch 2 "$program" "${again[@]}"
+until_there again/checkpoint.wsck; kill -9 "${pids[1]}"; codes >codes
+launch 2 env TORCHELASTIC_RESTART_COUNT=1 "$program" "${again[@]}"
+sleep 1.5; kill -INT "${pids[@]}"; codes >codes
+check "ranks that were started anew go on" '[[ $(cat codes) == "0 0 " ]] && grep -q "goes on" rank.0.err && ! grep -q "is replaced" rank.0.err && (( $(tail -n 1 again/metrics.csv | cut -d, -f1) > 100 ))'
+check "each attempt has a run file" '"$program" stats again.wsrun --by rank | grep -q "^2 ranks" && "$program" stats again.restart1.wsrun --by rank | grep -q "^2 ranks"'
+ranks 2 env TORCHELASTIC_RESTART_COUNT=1 "$program" train iris "${cpu[@]}" --set train.batch=8 --set train.epochs=1 --out again
+check "with other choices they begin anew" 'grep -q "is replaced" rank.0.err'
+
 launch 2 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out first
 until_there first/metrics.csv; kill -9 "${pids[0]}"; codes >codes
 check "without rank 0 the others end, too" '[[ $(cat codes) == "137 1 " ]] && all_say rank.1.err && grep -q "Rank 0 (at 127.0.0.1:.*) ended" rank.1.err'

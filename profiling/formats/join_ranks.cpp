@@ -155,8 +155,17 @@ class Clocks {
       for (CollectiveCall& call : found.calls[i])
         call.begin = later(call.begin, maps_[i].shift), call.end = later(call.end, maps_[i].shift);
     const MatchedCalls matched = match_by_order(found);
+    // Some ranks may share no collective with the lowest one, only with ranks that do: each round goes one group further.
+    group_maps_.assign(groups_.size(), std::nullopt);
+    group_maps_[0] = ClockMap{};
+    size_t aligned = 1;
+    while (aligned < groups_.size()) {
+      size_t now = align_round(found, matched);
+      if (now == 0) guess(*std::ranges::find_if(group_maps_, [](const auto& map) { return !map; })), now = 1;
+      aligned += now;
+    }
     for (size_t g = 1; g < groups_.size(); ++g) {
-      const ClockMap map = map_of(g, common_ends(found, matched, g));
+      const ClockMap& map = *group_maps_[g];
       for (const size_t i : groups_[g]) {  // the shifts of a group and of its ranks add up
         const TimeNs own = maps_[i].shift;
         maps_[i] = map;
@@ -165,27 +174,45 @@ class Clocks {
     }
   }
 
-  // Where a collective ended in a group: the median of its ranks.
-  static std::optional<TimeNs> end_in(const Collectives& found, const MatchedCalls& matched, size_t match,
-                                      const std::vector<size_t>& group) {
-    std::vector<TimeNs> ends;
-    for (const size_t i : group)
-      if (const uint32_t at = matched.index(match, i); at != MatchedCalls::kNone)
-        ends.push_back(found.calls[i][at].end);
-    return ends.empty() ? std::nullopt : std::optional(middle_value(ends));
-  }
-  std::vector<CommonEnd> common_ends(const Collectives& found, const MatchedCalls& matched, size_t group) const {
-    std::vector<CommonEnd> common;
+  // Aligns the groups that share collectives with those that are aligned. Returns how many.
+  size_t align_round(const Collectives& found, const MatchedCalls& matched) {
+    std::vector<std::optional<TimeNs>> there(matched.size());  // where each collective ended on the clock of the lowest rank
     for (size_t m = 0; m < matched.size(); ++m) {
-      const auto here = end_in(found, matched, m, groups_[group]), there = end_in(found, matched, m, groups_[0]);
-      if (here && there) common.push_back({*here, static_cast<double>(*there - *here)});
+      std::vector<TimeNs> ends;
+      for (size_t g = 0; g < groups_.size(); ++g)
+        if (group_maps_[g]) add_ends(found, matched, m, g, *group_maps_[g], ends);
+      if (!ends.empty()) there[m] = middle_value(ends);
     }
-    return common;
+    const double so_far = aligned_error_us_;
+    std::vector<std::pair<size_t, ClockMap>> news;
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (group_maps_[g]) continue;
+      std::vector<CommonEnd> common;
+      for (size_t m = 0; m < matched.size(); ++m) {
+        std::vector<TimeNs> ends;
+        if (there[m]) add_ends(found, matched, m, g, {}, ends);
+        if (ends.empty()) continue;
+        const TimeNs here = middle_value(ends);
+        common.push_back({here, static_cast<double>(*there[m] - here)});
+      }
+      if (common.size() < kFewest) continue;
+      double error = 0;
+      news.emplace_back(g, fit(std::move(common), error));
+      aligned_error_us_ = std::max(aligned_error_us_, so_far + error);
+    }
+    for (const auto& [g, map] : news) group_maps_[g] = map;
+    error_us_ = std::max(error_us_, aligned_error_us_);
+    return news.size();
   }
 
-  ClockMap map_of(size_t group, std::vector<CommonEnd> common) {
-    if (common.size() >= kFewest) return fit(std::move(common), error_us_);
-    const size_t first = groups_[group][0], reference = groups_[0][0];
+  void add_ends(const Collectives& found, const MatchedCalls& matched, size_t match, size_t group, const ClockMap& map,
+                std::vector<TimeNs>& ends) const {
+    for (const size_t i : groups_[group])
+      if (const uint32_t at = matched.index(match, i); at != MatchedCalls::kNone) ends.push_back(map(found.calls[i][at].end));
+  }
+
+  void guess(std::optional<ClockMap>& map) {
+    const size_t first = groups_[static_cast<size_t>(&map - group_maps_.data())][0], reference = groups_[0][0];
     const bool wall =
         ranks_[first].said(kClockKey) == kWallClock && ranks_[reference].said(kClockKey) == kWallClock;
     problems_.push_back(
@@ -193,14 +220,15 @@ class Clocks {
         std::to_string(rank_of(ranks_[reference]).rank) + ": their clocks are aligned by " +
         (wall ? "the wall clock, to some ms." : "the start of their recordings, which is only a guess."));
     error_us_ = std::max(error_us_, wall ? 1e4 : 1e6);
-    return {.shift = wall ? later(origin(first), -origin(reference)) : 0};
+    map = ClockMap{.shift = wall ? later(origin(first), -origin(reference)) : 0};
   }
 
   const std::vector<RunSummary>& ranks_;
   const OpenRanks& open_;
   std::vector<std::vector<size_t>> groups_;
+  std::vector<std::optional<ClockMap>> group_maps_;  // nullopt: not aligned yet
   std::vector<ClockMap> maps_;
-  double error_us_ = 0;
+  double error_us_ = 0, aligned_error_us_ = 0;  // errors of a chain of groups add up
   std::vector<std::string> problems_;
 };
 

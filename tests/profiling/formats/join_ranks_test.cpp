@@ -124,6 +124,37 @@ TEST(JoinRanks, TheErrorOfAlignedClocksIsTheSpreadOfTheEnds) {
   EXPECT_LT(report.clock_error_us, 15);
 }
 
+// Four hosts. Ranks 0 and 1 hold the parts of a layer, as 2 and 3 do; 0 and 2 average, as 1 and 3 do. So ranks 0 and 3 share nothing.
+TEST(JoinRanks, AClockIsAlignedOverRanksThatBothSidesShareCollectivesWith) {
+  std::vector<RunData> runs(4);
+  const auto clock = [](size_t rank, TimeNs time) { return time + static_cast<TimeNs>(rank) * 7'000'000; };
+  for (size_t rank = 0; rank < 4; ++rank) {
+    RunData& run = runs[rank];
+    keep_rank(run.summary, static_cast<int>(rank), 4);
+    keep_clock(run.summary, "boot " + std::to_string(rank), 0);
+    const TrackId track = run.trace.track(TrackKind::Stream, "stream 7", "GPU 0");
+    for (uint32_t step = 0; step < 40; ++step)
+      for (const bool data : {false, true}) {
+        Detail detail;
+        detail.copy_kind = data ? "data " + std::to_string(rank % 2) : "tensor " + std::to_string(rank / 2);
+        const TimeNs late = rank == 3 && step % 4 == 1 ? 500'000 : 0, begin = step * 2'000'000 + (data ? 900'000 : late);
+        const TimeNs end = step * 2'000'000 + (data ? 1'000'000 : 800'000);
+        Span span;
+        span.start = clock(rank, begin), span.duration = static_cast<uint64_t>(end - begin);
+        span.kind = static_cast<uint8_t>(SpanKind::Kernel), span.meaning = static_cast<uint8_t>(Meaning::Communication);
+        span.name = run.trace.intern("AllReduce"), span.detail = run.trace.intern(detail), span.step = step + 1;
+        run.trace.append(track, span);
+      }
+  }
+  const RunData joined = join_ranks(std::move(runs));
+  EXPECT_TRUE(joined.problems.empty());
+  const RankReport report = rank_report(joined);
+  EXPECT_LT(report.clock_error_us, 1);
+  EXPECT_EQ(report.straggler.rank, 3);
+  EXPECT_EQ(report.straggler.every, 4);
+  EXPECT_NEAR(report.straggler.late_us, 500, 1);
+}
+
 TEST(JoinRanks, WithoutACommonCollectiveItSaysThatTheClocksAreAGuess) {
   MadeRanks made;
   made.ranks = 2;

@@ -24,7 +24,8 @@ constexpr double kSplitNames = 130, kSplitPitch = 68;  // widths of the columns 
 // A dash if the part does not exist or was not traced.
 QString time_or_dash(double us) { return us > 0 ? us_text(us) : QStringLiteral("—"); }
 
-bool is_kernel(Meaning m) { return m <= Meaning::Optimizer || m == Meaning::Communication; }
+// Kernels that compute are one part in a small pane. What ranks wait for and transfer is another question.
+bool computes(Meaning m) { return m <= Meaning::Optimizer; }
 
 constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Loss, Meaning::Optimizer,
                               Meaning::Communication, Meaning::Copy,   Meaning::Allocation, Meaning::Sync,
@@ -58,7 +59,7 @@ void merge_small(SplitTable& table) {
   const auto other = std::ranges::find(table.rows, Meaning::Other, &SplitRow::meaning);
   if (other == table.rows.end()) return;
   for (SplitRow& row : table.rows) {
-    if (row.meaning == Meaning::Other || row.meaning == Meaning::Idle || is_kernel(row.meaning)) continue;
+    if (row.meaning == Meaning::Other || row.meaning == Meaning::Idle || computes(row.meaning)) continue;
     bool small = true;
     for (size_t i = 0; i < row.us.size(); ++i) small = small && row.us[i] < kNext * table.wall[i];
     if (!small) continue;
@@ -85,15 +86,15 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
       for (SplitRow& row : named_rows(splits, unit)) table.rows.push_back(std::move(row));
     SplitRow row{meaning, row_name(meaning), {}};
     for (const StepSplit* split : splits) row.us.push_back(part_of(*split, meaning) / unit);
-    if (is_kernel(meaning) && std::ranges::any_of(row.us, [](double us) { return us > 0; })) kernels.push_back(meaning);
-    if (merged && is_kernel(meaning) && !table.rows.empty()) {
+    if (computes(meaning) && std::ranges::any_of(row.us, [](double us) { return us > 0; })) kernels.push_back(meaning);
+    if (merged && computes(meaning) && !table.rows.empty()) {
       for (size_t i = 0; i < row.us.size(); ++i) table.rows.front().us[i] += row.us[i];
       continue;
     }
-    if (merged && is_kernel(meaning)) row.name = QObject::tr("kernels");
+    if (merged && computes(meaning)) row.name = QObject::tr("kernels");
     table.rows.push_back(std::move(row));
   }
-  // Kernels of one kind, such as the collectives where nothing else was recorded, keep their name.
+  // Kernels of one kind keep their name.
   if (merged && kernels.size() == 1) table.rows.front().meaning = kernels[0], table.rows.front().name = row_name(kernels[0]);
   if (merged) merge_small(table);
   std::erase_if(table.rows, [](const SplitRow& row) {

@@ -4,6 +4,7 @@
 
 #include "app/text/units.h"
 #include "app/text/qt_text.h"
+#include "profiling/analysis/collectives.h"
 #include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
@@ -80,6 +81,8 @@ BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const
   if (on_device(span.span_kind()))
     if (const prof::OpInfo* op = op_of(trace, span.op)) return op_names(*op);
   const QString name = text(trace.name(span.name));
+  if (span.span_kind() == SpanKind::Kernel && span.span_meaning() == prof::Meaning::Communication)
+    return {short_kernel_name(trace.name(span.name)), text(prof::short_collective_name(prof::name_of_collective(trace.name(span.name)))), {}};
   if (span.span_kind() == SpanKind::Kernel) return {short_kernel_name(trace.name(span.name)), {}, {}};
   if (track.kind == TrackKind::Phases) return {name, short_phase(name), {}};
   return {name, short_call_name(name), {}};

@@ -16,6 +16,31 @@
 
 namespace ws::prof {
 
+std::string name_of_collective(const std::string& kernel) {
+  std::string name = plain_kernel_name(kernel);
+  for (const std::string_view begin : {"ncclDevKernel_", "ncclKernel_"})
+    if (name.starts_with(begin)) return name.substr(begin.size());
+  return name;
+}
+
+std::string short_collective_name(const std::string& full) {
+  const size_t part_of_ranks = std::min(full.find(" · "), full.size());
+  const std::string name = full.substr(0, part_of_ranks);
+  constexpr std::string_view kLeftOut[] = {"RING", "TREE", "PAT", "LL", "LL128", "SIMPLE", "Sum"};
+  constexpr std::string_view kFamilies[] = {"COLLNET", "NVLS"};  // of algorithms
+  std::string rest;
+  bool algorithm = false;
+  for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
+    end = std::min(name.find('_', begin), name.size());
+    const std::string_view part = std::string_view(name).substr(begin, end - begin);
+    const bool left_out = std::ranges::find(kLeftOut, part) != std::end(kLeftOut) ||
+                          std::ranges::any_of(kFamilies, [part](std::string_view one) { return part.starts_with(one); });
+    algorithm = algorithm || (left_out && part != "Sum");
+    if (!left_out) rest.append(rest.empty() ? "" : " ").append(part);
+  }
+  return algorithm && !rest.empty() ? rest + full.substr(part_of_ranks) : full;
+}
+
 namespace {
 
 bool communicates(const SpanBlock& block) { return block.total[static_cast<size_t>(Meaning::Communication)] > 0; }
@@ -23,14 +48,6 @@ bool communicates(const SpanBlock& block) { return block.total[static_cast<size_
 TimeNs first_communication(const Track& track) {
   const auto block = std::ranges::find_if(track.blocks, [](const SpanBlock& b) { return communicates(b); });
   return block == track.blocks.end() ? kAlways : block->first;
-}
-
-// "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)" is "AllReduce_Sum_f32_RING_LL".
-std::string plain_name(const std::string& kernel) {
-  std::string name = plain_kernel_name(kernel);
-  for (const std::string_view begin : {"ncclDevKernel_", "ncclKernel_"})
-    if (name.starts_with(begin)) return name.substr(begin.size());
-  return name;
 }
 
 constexpr std::string_view kSeparator = " · ", kTo = kSentTo, kFrom = kReceivedFrom;
@@ -69,7 +86,7 @@ void join_both_sides(CollectiveKind& kind, int rank) {
 
 CollectiveKind kind_of(const Trace& trace, const Span& span, const std::string& stream, int rank) {
   const Detail& detail = trace.detail(span.detail);
-  CollectiveKind kind{plain_name(trace.name(span.name)), detail.bytes,
+  CollectiveKind kind{name_of_collective(trace.name(span.name)), detail.bytes,
                       detail.copy_kind.empty() ? stream : detail.copy_kind};
   if (is_point_to_point(kind)) return join_both_sides(kind, rank), kind;
   if (span.op == kNoOp || span.op >= trace.ops.size() || trace.ops[span.op].meaning != Meaning::Communication)

@@ -24,6 +24,12 @@ struct CollectiveCall {
   uint32_t step = 0;  // step + 1; 0: unknown
 };
 
+// "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)" is "AllReduce_Sum_f32_RING_LL".
+std::string name_of_collective(const std::string& kernel);
+// Without the algorithm: "AllReduce_Sum_f32_RING_LL", of older versions "AllReduce_RING_LL_Sum_float", is "AllReduce f32".
+// Other names stay.
+std::string short_collective_name(const std::string& full);
+
 struct CollectiveKind {
   std::string name;
   uint64_t bytes = 0;        // 0: not known

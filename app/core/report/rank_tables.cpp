@@ -1,9 +1,7 @@
 #include "app/core/report/rank_tables.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
-#include <string_view>
 
 namespace ws::app {
 namespace {
@@ -14,30 +12,11 @@ using Kind = FigureTable::Kind;
 // 0: not known.
 double share_of_peak(const prof::CollectiveRow& row) { return row.peak_gb_s > 0 ? row.bus_gb_s / row.peak_gb_s : 0; }
 
-// "AllReduce_Sum_f32_RING_LL", of older versions "AllReduce_RING_LL_Sum_float". Other names stay.
-std::string without_algorithm(const std::string& full) {
-  const size_t part_of_ranks = std::min(full.find(" · "), full.size());
-  const std::string name = full.substr(0, part_of_ranks);
-  constexpr std::string_view kLeftOut[] = {"RING", "TREE", "PAT", "LL", "LL128", "SIMPLE", "Sum"};
-  constexpr std::string_view kFamilies[] = {"COLLNET", "NVLS"};  // of algorithms
-  std::string rest;
-  bool algorithm = false;
-  for (size_t begin = 0, end = 0; begin <= name.size(); begin = end + 1) {
-    end = std::min(name.find('_', begin), name.size());
-    const std::string_view part = std::string_view(name).substr(begin, end - begin);
-    const bool left_out = std::ranges::find(kLeftOut, part) != std::end(kLeftOut) ||
-                          std::ranges::any_of(kFamilies, [part](std::string_view one) { return part.starts_with(one); });
-    algorithm = algorithm || (left_out && part != "Sum");
-    if (!left_out) rest.append(rest.empty() ? "" : " ").append(part);
-  }
-  return algorithm && !rest.empty() ? rest + full.substr(part_of_ranks) : full;
-}
-
 }  // namespace
 
 std::vector<std::string> short_collective_names(const prof::RankReport& report) {
   std::vector<std::string> names;
-  for (const prof::CollectiveRow& row : report.collectives) names.push_back(without_algorithm(row.name));
+  for (const prof::CollectiveRow& row : report.collectives) names.push_back(prof::short_collective_name(row.name));
   std::vector<bool> alike(names.size());
   for (size_t i = 0; i < names.size(); ++i)
     for (size_t j = 0; j < names.size(); ++j)

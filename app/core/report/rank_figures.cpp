@@ -311,8 +311,13 @@ class BandwidthChart {
     for (const auto& c : report_.collectives)
       if (has_bandwidth_of(c)) taken_.push_back({x(static_cast<double>(c.bytes)) - 5, y(c.bus_gb_s) - 5, 10, 10});
     const std::vector<std::string> names = short_collective_names(report_);
-    for (size_t i = 0; i < report_.collectives.size(); ++i)
-      if (has_bandwidth_of(report_.collectives[i])) add_collective(report_.collectives[i], names[i], static_cast<int>(i) == chosen);
+    for (size_t i = 0; i < report_.collectives.size(); ++i) {
+      const prof::CollectiveRow& row = report_.collectives[i];
+      if (!has_bandwidth_of(row)) continue;
+      const bool alone = std::ranges::count(names, names[i]) == 1;  // otherwise the size tells them apart
+      const std::string name = name_of_label(names[i]) + (alone ? "" : ", " + bytes_text(static_cast<double>(row.bytes)));
+      add_collective(row, name, static_cast<int>(i) == chosen);
+    }
     return std::move(drawing_);
   }
 
@@ -362,7 +367,7 @@ class BandwidthChart {
   void add_collective(const prof::CollectiveRow& row, const std::string& name, bool chosen) {
     const double at_x = x(static_cast<double>(row.bytes)), at_y = y(row.bus_gb_s), r = chosen ? 6.5 : 4.5;
     drawing_.rect(at_x - r, at_y - r, 2 * r, 2 * r, hex_colour(ink_.point), hex_colour(chosen ? ink_.text : ink_.ground));
-    const std::string label = name_of_label(name) + ": " + significant(row.bus_gb_s) +
+    const std::string label = name + ": " + significant(row.bus_gb_s) +
                               (row.peak_gb_s > 0 ? " of " + significant(row.peak_gb_s) : std::string());
     const auto place = place_beside(at_x, at_y, static_cast<double>(label.size()) * kLetter);
     if (!place) return;
@@ -404,6 +409,22 @@ std::string rank_headline(const RankReport& report) {
     return report.notes.empty() ? "No collective was found that all ranks take part in, so lateness is not known."
                                 : "Lateness is not known.";  // the notes say why
   return "No rank is late by more than the usual spread.";  // the caption says how exact the clocks are
+}
+
+std::string step_text(const RankReport& report, size_t step) {
+  if (step >= report.steps.size()) return "";
+  std::optional<size_t> first, last;
+  for (size_t r = 0; r < report.ranks.size(); ++r) {
+    const float late = report.late(r, step);
+    if (std::isnan(late)) continue;
+    if (!first || late < report.late(*first, step)) first = r;
+    if (!last || late > report.late(*last, step)) last = r;
+  }
+  if (!first || first == last) return "";
+  const double us = static_cast<double>(report.late(*last, step));
+  const std::string number = "Step " + count_text(static_cast<double>(report.steps[step])) + ": ";
+  if (us <= report.clock_error_us) return number + "all ranks come within the error of the clocks.";
+  return number + rank_name(report, *last) + " comes last, " + time_text(us) + " after " + rank_name(report, *first) + ".";
 }
 
 std::string rank_name(const RankReport& report, size_t row) { return "rank " + std::to_string(report.ranks[row].rank); }

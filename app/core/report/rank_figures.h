@@ -9,6 +9,8 @@ namespace ws::app {
 
 // "Rank 5 comes 3.0 ms late …", or why no rank is named.
 std::string rank_headline(const prof::RankReport& report);
+// "Step 44: rank 5 comes last, 3.00 ms after rank 2." Empty if it is not known. `step`: an index into report.steps.
+std::string step_text(const prof::RankReport& report, size_t step);
 std::string rank_name(const prof::RankReport& report, size_t row);  // "rank 5"
 // "8 ranks on 2 hosts · 100 steps · mean step 701.5 µs · clocks ± 14.0 µs"
 std::string rank_caption(const prof::RankReport& report);

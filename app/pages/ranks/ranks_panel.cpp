@@ -77,7 +77,7 @@ void RanksPanel::build() {
   parts->setChildrenCollapsible(false);
   parts->addWidget(tables_);
   parts->addWidget(figures);
-  parts->setSizes({250, 190});
+  parts->setSizes({235, 205});
   auto* inner = new QVBoxLayout(below_);
   inner->setContentsMargins(0, 0, 0, 0);
   inner->addWidget(parts);
@@ -176,19 +176,26 @@ void RanksPanel::fitHeights() {
   ranks_table_->setCurrentIndex(ranks_sorter_.mapFromSource(ranks_model_.index(at, 0)));
 }
 
+QString RanksPanel::notes() const {
+  QStringList notes;
+  if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
+  for (const auto& lines : {prof::more_late_texts(report()), report().notes})
+    for (const std::string& line : lines) notes << text(line);
+  return notes.join(' ');
+}
+
+void RanksPanel::showFinding() { body_->showResult(text(rank_headline(report())), notes()); }
+
 void RanksPanel::fill() {
   const prof::RankReport& shown = report();
   const bool any = shown.any(), compared = any && !shown.steps.empty();
   below_->setVisible(compared);
   export_->setEnabled(compared);
-  QStringList notes;
-  for (const auto& lines : {prof::more_late_texts(shown), shown.notes})
-    for (const std::string& line : lines) notes << text(line);
   if (compared)
-    body_->showResult(text(rank_headline(shown)), notes.join(' '));
+    showFinding();
   else
     body_->showReason(reader_.reading() ? tr("Comparing the ranks…")
-                      : any                ? text(rank_headline(shown)) + ' ' + notes.join(' ')
+                      : any                ? text(rank_headline(shown)) + ' ' + notes()
                       : reader_.run()      ? tr("This run has one rank.\n%1").arg(how_to_get_ranks())
                                            : tr("Tick a run of several ranks.\n%1").arg(how_to_get_ranks()));
   top_->setTitle(tr("Ranks"), any ? text(rank_caption(shown)) : QString());
@@ -222,6 +229,7 @@ void RanksPanel::chooseCollective() {
 void RanksPanel::wantStep(int index, bool show) {
   if (reader_.run() && static_cast<size_t>(index) < std::min(report().steps.size(), report().step_begins.size()))
     emit stepWanted(index, show);
+  if (!report().steps.empty()) showFinding();
 }
 
 QString RanksPanel::caption() const {

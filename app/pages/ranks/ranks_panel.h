@@ -50,6 +50,8 @@ class RanksPanel : public QWidget {
   QTableView* addTable(Pane* pane, FigureModel& model, FigureSorter& sorter, const QString& name);
   void addExportMenu();
   void refresh();
+  QString notes() const;
+  void showFinding();
   void fill();
   void fitColumns();
   void fitHeights();

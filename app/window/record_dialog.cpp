@@ -68,10 +68,10 @@ RecordDialog::RecordDialog(const QString& machine, QWidget* parent)
 void RecordDialog::buildProgram() {
   command_->setFont(mono_font(12));
   command_->setAccessibleName(tr("Program"));
-  command_->setPlaceholderText("python3 train.py --epochs 1");
+  command_->setPlaceholderText(tr("python3 train.py --epochs 1; or torchrun --nproc_per_node 8 train.py"));
   form_->addRow(tr("Program"), command_);
   form_->addRow(QString(), hint(tr("A program that uses CUDA or Python, with its arguments: words and quotes as in a shell. "
-                                   "Several GPUs: torchrun --nproc_per_node 8 train.py (also mpirun, srun). All ranks become one run.")));
+                                   "A program on several GPUs begins with torchrun, mpirun or srun; all its ranks become one run.")));
 }
 
 // Which parts of the program's time are recorded, and counters beside it.
@@ -122,7 +122,11 @@ void RecordDialog::buildMachine() {
   auto* other = new QPushButton(tr("Another machine, over ssh…"), this);
   other->setProperty("link", true);
   other->setAutoDefault(false);
-  connect(other, &QPushButton::clicked, this, [this] { done(kOtherMachine); });
+  connect(other, &QPushButton::clicked, this, [this] {
+    keep();  // what was typed is there again
+    done(kOtherMachine);
+  });
+  row->addSpacing(12);
   row->addWidget(other);
   row->addStretch(1);
   form_->addRow(tr("Machine"), row);
@@ -226,6 +230,11 @@ void RecordDialog::check() {
 }
 
 void RecordDialog::accept() {
+  keep();
+  QDialog::accept();
+}
+
+void RecordDialog::keep() const {
   QSettings kept;
   kept.setValue("record/command", command_->text());
   kept.setValue("record/window", window_->text());
@@ -234,7 +243,6 @@ void RecordDialog::accept() {
   kept.setValue("record/level", level_->value());
   kept.setValue("record/python", python_->value());
   kept.setValue(folderKey(), folder_->text());
-  QDialog::accept();
 }
 
 }  // namespace ws::app

@@ -37,6 +37,7 @@ class RecordDialog : public QDialog {
   void followTraceLevel();
   QLabel* hint(const QString& sentence);
   void recall();
+  void keep() const;
   QString folderKey() const;
   void check();
 

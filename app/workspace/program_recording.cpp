@@ -43,7 +43,7 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
     if (machine_) {
       const std::string id = RemoteRun::new_name(name.toStdString());
       there_ = std::make_unique<RemoteRecording>(machine_, id, record_request(words, options));
-      return begin(QString::fromStdString(id), name, {});
+      return began(begin(QString::fromStdString(id), name, {}), command, QString::fromStdString(options.folder));
     }
     QDir(folder_).mkpath(kUnfinished);
     const QString path = QFileInfo(folder_).absoluteFilePath() + "/" + kUnfinished + "/" +
@@ -54,15 +54,19 @@ Run* ProgramRecording::start(const QStringList& command, const prof::RecordOptio
     program_ = std::make_unique<prof::RecordedProgram>(words, path.toStdString(), here);
     printed_.open(here.output, std::ios::binary);
     output_ = ShownOutput(ShortLog(kMostOutput, "are not shown"));
-    Run* run = begin(QFileInfo(path).completeBaseName(), name, path);
-    run->command = command, run->record_level = prof::to_string(options.python);
-    run->record_folder = options.folder.empty() ? QDir::currentPath() : QString::fromStdString(options.folder);
-    return run;
+    return began(begin(QFileInfo(path).completeBaseName(), name, path), command,
+                 options.folder.empty() ? QDir::currentPath() : QString::fromStdString(options.folder));
   } catch (const std::exception& problem) {
     if (!machine_) QFile::remove(output_path_);
     emit failed(QString::fromUtf8(problem.what()));
     return nullptr;
   }
+}
+
+// Also on another machine the run says from its begin what is recorded.
+Run* ProgramRecording::began(Run* run, const QStringList& command, const QString& folder) {
+  run->command = command, run->record_folder = folder, run->record_level = prof::to_string(options_.python);
+  return run;
 }
 
 Run* ProgramRecording::attach(const RemoteJobInfo& job) {

@@ -50,6 +50,7 @@ class ProgramRecording : public QObject {
   void finish(const QString& path, int status, const QString& problem, const QString& last_line);
   QString endText(int status, const QString& last_line) const;
   Run* begin(const QString& id, const QString& title, const QString& path);
+  Run* began(Run* run, const QStringList& command, const QString& folder);
   void drain(bool over);
   std::string printed();  // since the last call
   QString keep();  // moves the files of all processes into the library; returns the first one's

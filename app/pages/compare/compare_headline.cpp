@@ -212,7 +212,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
   }
   if (compared.runs.size() > 2) lines << fastest_of(compared);
   lines << where_recorded(compared);
-  if (!compared.pair()) lines << tr("Train a run, change one choice, train again: both are in the Runs list.");
+  if (!compared.pair()) lines << tr("Train, change one choice and train again, or record a program twice: both are in the Runs list.");
   lines.removeAll(QString());
   causes_->setText(with_units(lines.join("<br>")));
 }

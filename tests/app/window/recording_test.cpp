@@ -151,6 +151,7 @@ class RecordingTest : public QObject {
   void theDialogFitsASmallScreen();
   void theDialogSaysWhatCannotBe();
   void theNextDialogHasTheSameChoices();
+  void anotherMachineIsChosenWithoutTypingAgain();
   void whatAProgramPrintsIsInTheLog();
   void linesAreWhole();
 };
@@ -360,6 +361,19 @@ void RecordingTest::theNextDialogHasTheSameChoices() {
   QCOMPARE(options.folder, home_.path().toStdString());
   const RecordDialog there("gpu7");  // its folders are not known here
   QVERIFY(there.windowTitle().contains("gpu7") && there.options().folder.empty());
+}
+
+void RecordingTest::anotherMachineIsChosenWithoutTypingAgain() {
+  QSettings().clear();
+  OpenDialog open;
+  open.line("Program").setText("torchrun --nproc_per_node 8 train.py");
+  const auto buttons = open.dialog.findChildren<QPushButton*>();
+  const auto other = std::ranges::find_if(buttons, [](const QPushButton* button) { return button->text().startsWith("Another machine"); });
+  QVERIFY(other != buttons.end());
+  (*other)->click();
+  QCOMPARE(open.dialog.result(), int(RecordDialog::kOtherMachine));
+  const RecordDialog there("gpu7");
+  QCOMPARE(there.command().join(' '), QString("torchrun --nproc_per_node 8 train.py"));
 }
 
 void RecordingTest::whatAProgramPrintsIsInTheLog() {

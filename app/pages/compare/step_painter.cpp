@@ -9,6 +9,7 @@
 #include "app/text/units.h"
 #include "app/text/qt_text.h"
 #include "app/timeline/block_label.h"
+#include "profiling/analysis/collectives.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -112,6 +113,8 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
     bool fits = metrics.horizontalAdvance(name) <= width;
     if (!fits && known)
       name = QString::fromStdString(ops[r.span.op].name), fits = metrics.horizontalAdvance(name) <= width;
+    if (!fits && !known && r.meaning == prof::Meaning::Communication)
+      name = QString::fromStdString(prof::short_collective_name(prof::name_of_collective(full))), fits = metrics.horizontalAdvance(name) <= width;
     if (!fits && (phases || width < kLeastElided)) continue;
     if (!fits) name = elided(known ? name : short_kernel_name(full), metrics, width);
     painter.setPen(phases ? theme().text : theme().ink_on(theme().of(r.meaning)));

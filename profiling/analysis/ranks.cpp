@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -277,9 +278,10 @@ class RankComparison {
     return count;
   }
 
-  // Keeps the steps in which every rank that communicates was part of a collective.
+  // Keeps the steps in which every rank whose groups communicate was part of a collective.
   void find_steps() {
     const size_t ranks = found_.ranks.size();
+    std::vector<std::vector<bool>> members(found_.kinds.size(), std::vector<bool>(ranks));
     std::vector<int64_t> numbers(matched_.size(), -1);
     number_in_order(numbers);
     for (size_t m = 0; m < matched_.size(); ++m)
@@ -289,15 +291,24 @@ class RankComparison {
       report_.notes.push_back("No steps were found: the times are those of the whole run.");
       for (size_t m = 0; m < matched_.size(); ++m) numbers[m] = taking_part(m) > 1 ? 0 : -1;
     }
-    std::map<int64_t, std::vector<bool>> seen;
+    struct Presence {
+      std::vector<bool> there;
+      std::set<uint32_t> kinds;
+    };
+    std::map<int64_t, Presence> seen;
     for (size_t m = 0; m < matched_.size(); ++m) {
       if (numbers[m] < 0) continue;
-      auto& present = seen.try_emplace(numbers[m], ranks, false).first->second;
-      each_call(m, [&](size_t r, const CollectiveCall&) { present[r] = true; });
+      const uint32_t kind = matched_.kinds[m];
+      Presence& present = seen.try_emplace(numbers[m], Presence{std::vector<bool>(ranks), {}}).first->second;
+      present.kinds.insert(kind);
+      each_call(m, [&](size_t r, const CollectiveCall&) { present.there[r] = members[kind][r] = true; });
     }
+    const auto missing = [&](const Presence& present, size_t r) {
+      return !present.there[r] && std::ranges::any_of(present.kinds, [&](uint32_t kind) { return members[kind][r]; });
+    };
     for (const auto& [number, present] : seen) {
       bool all = true;
-      for (size_t r = 0; r < ranks; ++r) all = all && (present[r] || found_.calls[r].empty());
+      for (size_t r = 0; r < ranks && all; ++r) all = !missing(present, r);
       if (all) report_.steps.push_back(number);
     }
     place_matches(numbers);
@@ -387,18 +398,22 @@ class RankComparison {
     const auto& steps = report_.steps;
     int64_t stride = std::numeric_limits<int64_t>::max();
     for (size_t s = 1; s < steps.size(); ++s) stride = std::min(stride, steps[s] - steps[s - 1]);
-    for (size_t r = 0; r < found_.ranks.size(); ++r) {
-      std::vector<double> lengths;
+    std::vector<std::vector<double>> lengths(found_.ranks.size());
+    for (size_t r = 0; r < lengths.size(); ++r)
       for (size_t s = 1; s < steps.size(); ++s)
         if (steps[s] - steps[s - 1] == stride && !is_after_break(steps[s]) &&
             (s + 1 == steps.size() || !is_after_break(steps[s + 1])) && ends_[r][s - 1] != -kAlways &&
             ends_[r][s] > ends_[r][s - 1])
-          lengths.push_back(micros(ends_[r][s] - ends_[r][s - 1]));
-      const TimeNs begin = report_.step_begins.back(), end = std::max(begin, ends_[r].back());
-      if (lengths.empty()) lengths.push_back(micros(end - begin));
-      const double longest = kPauseFactor * median(lengths);
-      report_.pauses = std::max(report_.pauses, pauses() + std::erase_if(lengths, [&](double length) { return length > longest; }));
-      for (const double length : lengths) row(r).step += length / static_cast<double>(lengths.size());
+          lengths[r].push_back(micros(ends_[r][s] - ends_[r][s - 1]));
+    const TimeNs begin = report_.step_begins.back();
+    if (std::ranges::all_of(lengths, [](const auto& of_rank) { return of_rank.empty(); }))
+      for (size_t r = 0; r < lengths.size(); ++r) lengths[r].push_back(micros(std::max(begin, ends_[r].back()) - begin));
+    for (size_t r = 0; r < lengths.size(); ++r) {
+      if (lengths[r].empty()) continue;  // it only takes part now and then
+      const double longest = kPauseFactor * median(lengths[r]);
+      const size_t left_out = std::erase_if(lengths[r], [&](double length) { return length > longest; });
+      report_.pauses = std::max(report_.pauses, pauses() + left_out);
+      for (const double length : lengths[r]) row(r).step += length / static_cast<double>(lengths[r].size());
     }
   }
 
@@ -458,7 +473,7 @@ class RankComparison {
 
   void to_means() {
     const auto steps = static_cast<double>(std::max<size_t>(1, used_));
-    double ranks = 0;
+    double ranks = 0, stepping = 0;
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       if (found_.calls[r].empty()) continue;
       RankRow& of = row(r);
@@ -466,9 +481,10 @@ class RankComparison {
       for (size_t s = first_used_; s < report_.steps.size(); ++s)
         if (const double late = report_.late(rows_[r], s); late > 0) of.late += late / steps;  // NaN: not known
       report_.step_us += of.step, report_.wait_us += of.wait, report_.exposed_us += of.exposed;
-      ++ranks;
+      ++ranks, stepping += of.step > 0;
     }
-    for (double* sum : {&report_.step_us, &report_.wait_us, &report_.exposed_us}) *sum /= std::max(1.0, ranks);
+    report_.step_us /= std::max(1.0, stepping);
+    for (double* sum : {&report_.wait_us, &report_.exposed_us}) *sum /= std::max(1.0, ranks);
     list_collectives(steps, std::max(1.0, ranks));
   }
 

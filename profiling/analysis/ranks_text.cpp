@@ -54,7 +54,7 @@ std::string rank_rows(const RankReport& report) {
       text += formatted("{:>6}   not recorded\n", row.rank);
       continue;
     }
-    text += formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {}{:>10} {:>12}  {}\n", row.rank, fixed(row.step, 1),
+    text += formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {}{:>10} {:>12}  {}\n", row.rank, row.step > 0 ? fixed(row.step, 1) : "–",
                       fixed(row.late, 1), fixed(row.wait, 1), fixed(row.transfer, 1),
                       exposed_column(report, fixed(row.exposed, 1)), fixed(row.caused, 1), row.collectives,
                       row.host.empty() ? "–" : row.host);

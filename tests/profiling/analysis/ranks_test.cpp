@@ -424,6 +424,21 @@ TEST(Ranks, GroupsThatOverlapInTimeAreNotMatchedWithEachOther) {
   EXPECT_TRUE(report.notes.empty()) << "ranks 1 and 2 lack no call";
 }
 
+TEST(Ranks, ARankThatMeetsTheOthersOnlyAtTheEndHidesNoStep) {
+  MadeCalls made;
+  for (uint32_t step = 0; step < 40; ++step)
+    for (const int rank : {0, 2})
+      made.add(rank, kReduce, "AllReduce · 2 ranks · communicator a", step * 1'000'000 + (rank == 2 && step % 4 == 1 ? 300'000 : 0),
+               step * 1'000'000 + 400'000, step);
+  for (int rank = 0; rank < 3; ++rank)
+    made.add(rank, kReduce, "AllReduce · 3 ranks · communicator b", 39'600'000 + rank, 39'700'000, 39, 4);
+  const RankReport report = rank_report(made.trace);
+  EXPECT_EQ(report.steps.size(), 40u);
+  EXPECT_EQ(report.straggler.rank, 2);
+  EXPECT_NEAR(report.straggler.late_us, 300, 1);
+  EXPECT_NEAR(report.step_us, 1000, 15) << "rank 1 has no steps";
+}
+
 // A pipeline: each stage waits for the one before it. That is no lateness.
 TEST(Ranks, AReceiveBelongsToItsSendAndNamesNoStraggler) {
   for (const bool timed : {false, true}) {

@@ -1610,10 +1610,11 @@ def terminate(*_):
 signal.signal(signal.SIGTERM, terminate)
 for attempt in range(int(sys.argv[1])):
     start(attempt)
-    if ranks[1].wait() != 0:
-        ranks[0].terminate()
-    if ranks[0].wait() == 0:
+    if ranks[1].wait() == 0:
         break
+    ranks[0].terminate()
+    ranks[0].wait()
+ranks[0].wait()
 """
 COUNTING = """
 import os, signal, sys, time, warpscope
@@ -1625,6 +1626,9 @@ for step in range(int(sys.argv[1])):
     if step == 20:
         open("going." + rank, "w").close()
     if sys.argv[2:] == ["dies"] and attempt == "0" and rank == "1" and step == 40:
+        while not os.path.exists("going.0"):
+            time.sleep(0.02)
+        time.sleep(1)  # what both have done is in their files
         os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -1638,7 +1642,7 @@ class Launched(Recorded):
 
     def test_each_attempt_of_a_launcher_is_one_run(self):
         program, launcher = self.write("counting.py", COUNTING), self.write("restarts.py", RESTARTS)
-        done = self.record([PYTHON, launcher, "2", program, "60", "dies"], PYTHONPATH=PACKAGE)
+        done = self.record([PYTHON, launcher, "2", program, "150", "dies"], PYTHONPATH=PACKAGE)
         self.assertEqual(done.returncode, 0, done.stderr)
         runs = self.runs()
         self.assertEqual(len(runs), 2, done.stderr)
@@ -1655,6 +1659,7 @@ class Launched(Recorded):
             begin = time.monotonic()
             while time.monotonic() - begin < 60 and not all(os.path.exists(os.path.join(self.folder, f"going.{r}")) for r in range(2)):
                 time.sleep(0.05)
+            time.sleep(1)
             recorder.terminate()
             _, said = recorder.communicate(timeout=60)
         self.assertEqual(self.runs(), ["r.wsrun"], said)

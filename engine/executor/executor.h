@@ -36,6 +36,11 @@ struct MemoryUse {
 struct AllocatorCalls {
   int64_t allocate = 0, free = 0;                // calls of the plan's ops to the allocator
   int64_t device_allocate = 0, device_free = 0;  // calls that reached the driver
+  AllocatorCalls& operator+=(const AllocatorCalls& more) {
+    allocate += more.allocate, free += more.free;
+    device_allocate += more.device_allocate, device_free += more.device_free;
+    return *this;
+  }
 };
 
 // The values that survive a step: another executor can continue exactly from them.

@@ -187,11 +187,7 @@ class RankedExecutor final : public Executor {
   }
   AllocatorCalls allocator_calls() const override {
     AllocatorCalls sum;
-    for (const Rank& r : ranks_) {
-      const AllocatorCalls calls = r.executor->allocator_calls();
-      sum.allocate += calls.allocate, sum.free += calls.free;
-      sum.device_allocate += calls.device_allocate, sum.device_free += calls.device_free;
-    }
+    for (const Rank& r : ranks_) sum += r.executor->allocator_calls();
     return sum;
   }
 

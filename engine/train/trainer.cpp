@@ -569,10 +569,7 @@ void Trainer::replace_executor(const TrainState& state) {
 // Sums the calls of every executor of the run.
 AllocatorCalls Trainer::all_calls() const {
   AllocatorCalls all = earlier_calls_;
-  if (!executor_) return all;
-  const AllocatorCalls calls = executor_->allocator_calls();
-  all.allocate += calls.allocate, all.free += calls.free;
-  all.device_allocate += calls.device_allocate, all.device_free += calls.device_free;
+  if (executor_) all += executor_->allocator_calls();
   return all;
 }
 

@@ -287,7 +287,9 @@ class RankComparison {
     for (size_t m = 0; m < matched_.size(); ++m)
       if (numbers[m] < 0 && taking_part(m) > 1) numbers[m] = step_of(m);
     if (std::ranges::all_of(numbers, [](int64_t number) { return number < 0; })) {
-      if (matched_.size() == 0) return void(report_.notes.push_back("No collective of two ranks was recorded."));
+      const bool host_only = std::ranges::none_of(found_.ranks, [this](int rank) { return has_streams(rank); });
+      const std::string how = host_only ? " Of a program that runs on the CPU, record --level ops sees them." : "";
+      if (matched_.size() == 0) return void(report_.notes.push_back("No collective of two ranks was recorded." + how));
       report_.notes.push_back("No steps were found: the times are those of the whole run.");
       for (size_t m = 0; m < matched_.size(); ++m) numbers[m] = taking_part(m) > 1 ? 0 : -1;
     }

@@ -424,6 +424,20 @@ TEST(Ranks, GroupsThatOverlapInTimeAreNotMatchedWithEachOther) {
   EXPECT_TRUE(report.notes.empty()) << "ranks 1 and 2 lack no call";
 }
 
+TEST(Ranks, WithoutCollectivesItSaysHowThoseOfTheHostAreSeen) {
+  const auto note = [](TrackKind kind) {
+    Trace trace;
+    for (int rank = 0; rank < 2; ++rank) {
+      Span span;
+      span.duration = 1000, span.name = trace.intern("work");
+      trace.append(trace.track(kind, "a", "", 0, rank), span);
+    }
+    return rank_report(trace).notes.back();
+  };
+  EXPECT_EQ(note(TrackKind::Stream), "No collective of two ranks was recorded.");
+  EXPECT_NE(note(TrackKind::Phases).find("--level ops"), std::string::npos);
+}
+
 TEST(Ranks, ARankThatMeetsTheOthersOnlyAtTheEndHidesNoStep) {
   MadeCalls made;
   for (uint32_t step = 0; step < 40; ++step)

@@ -2,6 +2,7 @@
 // no computation hides. A collective is one call that all ranks take part in, for example an all-reduce.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,16 @@ struct RankReport {
   float late(size_t rank, size_t step) const { return lateness[rank * steps.size() + step]; }
 };
 
+// What ranks wait for each other beside what the stragglers cost, because now one and then another comes last. nullopt: less than
+// a tenth of a step, or messages between two ranks and groups of some ranks, which wait for more than lateness.
+struct UsualWait {
+  double us = 0;     // a mean step of a rank
+  double share = 0;  // of the step time
+  int rank = -1;     // comes last most often
+  int64_t last_steps = 0;
+};
+std::optional<UsualWait> usual_wait(const RankReport& report);
+
 // Empty if the trace has fewer than two ranks.
 RankReport rank_report(const Trace& trace, double clock_error_us = 0);
 // The same for a trace whose spans are read block by block. For a run file, see StoredSpans::ranks().
@@ -92,7 +103,8 @@ void add_peak(RankReport& report, std::span<const BusRate> measured);
 // "rank 5 comes 3.0 ms late in every 10th step: all ranks lose 0.30 ms a step (12 %)". Empty without a straggler.
 std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
 std::string straggler_text(const RankReport& report);
-std::vector<std::string> more_late_texts(const RankReport& report);
+std::string usual_wait_text(const UsualWait& wait, size_t steps);
+std::vector<std::string> more_late_texts(const RankReport& report);  // the usual wait last
 std::string to_text(const RankReport& report);  // for `stats --by rank`
 std::string to_json(const RankReport& report);
 

@@ -111,7 +111,13 @@ std::string straggler_text(const RankReport& report) { return text_of(report.str
 std::vector<std::string> more_late_texts(const RankReport& report) {
   std::vector<std::string> texts;
   for (const Straggler& one : report.more_late) texts.push_back("Also, " + text_of(one) + ".");
+  if (const auto wait = usual_wait(report)) texts.push_back("Without a pattern, " + usual_wait_text(*wait, report.steps.size()) + ".");
   return texts;
+}
+
+std::string usual_wait_text(const UsualWait& wait, size_t steps) {
+  return "a rank waits " + ms_text(wait.us) + " of a mean step (" + percent(wait.share, 0) + ") for the last one, most often for rank " +
+         std::to_string(wait.rank) + " (in " + std::to_string(wait.last_steps) + " of " + std::to_string(steps) + " steps)";
 }
 
 std::string to_text(const RankReport& report) {

@@ -253,6 +253,16 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
   return facts;
 }
 
+RunFacts facts_for(const Insight& insight, const RunFacts& run) {
+  if (insight.step_us <= 0) return run;
+  RunFacts facts = run;
+  facts.step_us = insight.step_us, facts.whole_trace = facts.of_steps = facts.has_pauses = false;
+  std::fill(std::begin(facts.part_us), std::end(facts.part_us), 0.0);
+  facts.part_us[static_cast<size_t>(insight.look_at)] = insight.part_us;
+  facts.part_us[static_cast<size_t>(prof::Meaning::Other)] = insight.step_us - insight.part_us;
+  return facts;
+}
+
 std::vector<Insight> insights(const RunFacts& facts) {
   std::vector<Insight> found;
   for (const auto rule : kRules)

@@ -49,7 +49,9 @@ struct Insight {
   std::optional<prof::FoundSpan> place = {};                // the exact span, if the rule knows it
   prof::TimeRange around = {};                              // time range to show with it
   double cost_ns = 0;                                       // for rules that judge a whole trace
+  double part_us = 0, step_us = 0;                          // for rules on the mean step of all ranks: the part of it
 };
+RunFacts facts_for(const Insight& insight, const RunFacts& run);  // what its bars show: of the run, or of the mean step of all ranks
 
 std::vector<Insight> insights(const RunFacts& facts);  // largest gain first
 

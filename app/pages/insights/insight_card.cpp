@@ -58,13 +58,13 @@ EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
 QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
 
 QString EvidenceBars::nameOf(RowKind kind) const {
-  return kind == RowKind::Now ? (of_steps_ ? has_pauses_ ? tr("with pauses") : tr("all steps") : whole_trace_ ? tr("all the time") : tr("mean now")) : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
+  return kind == RowKind::Now ? (of_steps_ ? has_pauses_ ? tr("with pauses") : tr("all steps") : whole_trace_ ? tr("all the time") : of_ranks_ ? tr("mean step") : tr("mean now")) : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
-  look_at_ = insight.look_at, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps, has_pauses_ = facts.has_pauses;
-  const bool judges_trace = insight.cost_ns > 0 && !facts.whole_trace;  // a step has other shares
+  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps, has_pauses_ = facts.has_pauses;
+  const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
     for (size_t m = 0; m < std::size(facts.part_us); ++m)
@@ -134,6 +134,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
     painter.setFont(ui_font(11));
     const QString name = whole_trace_ && part.meaning == Meaning::Idle   ? tr("idle, host outside CUDA")
                          : whole_trace_ && part.meaning == Meaning::Sync ? tr("sync while no kernel runs")
+                         : of_ranks_                                     ? tr("this")
                                                                          : ws::app::meaning_name(part.meaning);
     const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
     // A share of the time with the pauses would be another one than in the headline.
@@ -147,7 +148,7 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
 }
 
 InsightCard::InsightCard(const RunFacts& facts, const Insight& insight, bool first, QWidget* parent)
-    : QFrame(parent), facts_(facts), insight_(insight) {
+    : QFrame(parent), facts_(facts_for(insight, facts)), insight_(insight) {
   facts_.plan = nullptr;  // the plan belongs to the run, which may be deleted before the card
   style_ground(*this, "panel");
   setAccessibleName(QString::fromStdString(insight.rule));

@@ -37,6 +37,37 @@ TEST(Ranks, PlantedDelaysAreRecovered) {
   }
 }
 
+// Ranks 0 and 1 come 3 ms late in turn, rank 1 in two steps of three.
+RankReport late_in_turn(size_t steps) {
+  RankReport report;
+  report.ranks = {{.rank = 0}, {.rank = 1}};
+  for (size_t step = 0; step < steps; ++step) report.steps.push_back(static_cast<int64_t>(step));
+  for (size_t rank = 0; rank < 2; ++rank)
+    for (size_t step = 0; step < steps; ++step) report.lateness.push_back((step % 3 != 0) == (rank == 1) ? 3000.0F : 0.0F);
+  report.collectives = {{.name = "AllReduce", .count = 1}};
+  report.step_us = 10'000, report.wait_us = 1500;
+  return report;
+}
+
+TEST(Ranks, WhatTheyWaitForWithoutAPatternIsSaid) {
+  const RankReport report = late_in_turn(30);
+  const auto wait = usual_wait(report);
+  ASSERT_TRUE(wait);
+  EXPECT_DOUBLE_EQ(wait->us, 1500);
+  EXPECT_DOUBLE_EQ(wait->share, 0.15);
+  EXPECT_EQ(wait->rank, 1);
+  EXPECT_EQ(wait->last_steps, 20);
+  EXPECT_EQ(more_late_texts(report).back(),
+            "Without a pattern, a rank waits 1.5 ms of a mean step (15 %) for the last one, most often for rank 1 (in 20 of 30 steps).");
+  RankReport straggles = report;
+  straggles.straggler.rank = 1, straggles.straggler.cost_us = 2000;
+  EXPECT_FALSE(usual_wait(straggles)) << "the straggler explains 1,000 of the 1,500 µs";
+  RankReport pipeline = report;
+  pipeline.collectives.push_back({.name = "SendRecv", .ranks = 2});
+  EXPECT_FALSE(usual_wait(pipeline)) << "a stage waits for the one before";
+  EXPECT_FALSE(usual_wait(rank_report(MadeRanks{}.joined()))) << "one rank is late";
+}
+
 // A library that is loaded in one of the first steps, or a page that has to be read: so few steps name nobody, and hide
 // nobody.
 TEST(Ranks, AFewHiccupsDoNotHideSmallDelays) {

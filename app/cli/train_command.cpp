@@ -444,7 +444,8 @@ Run add_train(CLI::App& program) {
       "Ranks: started by torchrun, mpirun or srun, each process is one rank, on one GPU or on the\n"
       "CPU. They meet at MASTER_ADDR, port MASTER_PORT + 1 (default 29501). Without MASTER_ADDR, all\n"
       "must be on one host. A rank that is silent for 20 s ends the training; WARPSCOPE_RANK_TIMEOUT\n"
-      "sets the seconds. If torchrun starts all ranks anew, a training with --out goes on from its checkpoint.");
+      "sets the seconds. If torchrun starts all ranks anew, a training with --out goes on from its\n"
+      "checkpoint.");
   return [arguments] { return train(*arguments); };
 }
 

@@ -178,6 +178,9 @@ std::string to_json(const RankReport& report) {
   if (report.straggler.rank >= 0) json["straggler"] = json_of(report.straggler);
   json["more_late"] = nlohmann::json::array();
   for (const Straggler& one : report.more_late) json["more_late"].push_back(json_of(one));
+  if (const auto wait = usual_wait(report))
+    json["usual_wait"] = {{"us", wait->us}, {"share", wait->share}, {"rank", wait->rank}, {"last_steps", wait->last_steps},
+                          {"text", usual_wait_text(*wait, report.steps.size())}};
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

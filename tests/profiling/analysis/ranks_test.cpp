@@ -59,6 +59,7 @@ TEST(Ranks, WhatTheyWaitForWithoutAPatternIsSaid) {
   EXPECT_EQ(wait->last_steps, 20);
   EXPECT_EQ(more_late_texts(report).back(),
             "Without a pattern, a rank waits 1.5 ms of a mean step (15 %) for the last one, most often for rank 1 (in 20 of 30 steps).");
+  EXPECT_NE(to_json(report).find("\"usual_wait\": {"), std::string::npos);
   RankReport straggles = report;
   straggles.straggler.rank = 1, straggles.straggler.cost_us = 2000;
   EXPECT_FALSE(usual_wait(straggles)) << "the straggler explains 1,000 of the 1,500 µs";

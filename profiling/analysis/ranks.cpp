@@ -101,6 +101,7 @@ class RankComparison {
   struct Sums {
     double matches = 0, calls = 0, wait = 0, transfer = 0, exposed = 0;
     size_t ranks = 0;  // the most that took part
+    bool messages = false;
     std::vector<double> bandwidths;
   };
 
@@ -497,6 +498,7 @@ class RankComparison {
       if (sums_[k].matches == 0) continue;
       const size_t part = static_cast<double>(sums_[k].ranks) < ranks ? sums_[k].ranks : 0;
       Sums& to = rows[{found_.kinds[k].name, found_.kinds[k].bytes, part}];
+      to.messages = is_point_to_point(found_.kinds[k]);
       to.calls += sums_[k].calls, to.wait += sums_[k].wait;
       to.transfer += sums_[k].transfer, to.exposed += sums_[k].exposed;
       to.bandwidths.insert(to.bandwidths.end(), sums_[k].bandwidths.begin(), sums_[k].bandwidths.end());
@@ -506,7 +508,7 @@ class RankComparison {
       const auto& [name, bytes, part] = kind;
       const std::string of = part > 0 ? " · " + std::to_string(part) + " ranks" : "";
       report_.collectives.push_back({name + of, bytes, sum.calls / each, sum.wait / each, sum.transfer / each, sum.exposed / each,
-                                     sum.bandwidths.empty() ? 0 : median(sum.bandwidths), 0, static_cast<int>(part)});
+                                     sum.bandwidths.empty() ? 0 : median(sum.bandwidths), 0, static_cast<int>(part), sum.messages});
     }
     sort_rows(report_.collectives, [](const CollectiveRow& a, const CollectiveRow& b) {
       return a.wait + a.transfer > b.wait + b.transfer;

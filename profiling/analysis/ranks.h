@@ -37,6 +37,7 @@ struct CollectiveRow {
   double bus_gb_s = 0;  // the median; 0: not known
   double peak_gb_s = 0;  // what these GPUs reach with such messages when nothing else runs; 0: not known
   int ranks = 0;         // that take part; 0: all
+  bool messages = false;  // from rank to rank
 };
 
 // Steps in which the others wait for a rank.

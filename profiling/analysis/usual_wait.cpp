@@ -35,7 +35,7 @@ std::vector<int64_t> times_last(const RankReport& report) {
 
 std::optional<UsualWait> usual_wait(const RankReport& report) {
   const bool of_all = std::ranges::none_of(
-      report.collectives, [](const CollectiveRow& row) { return row.ranks != 0 || row.name.starts_with("SendRecv"); });
+      report.collectives, [](const CollectiveRow& row) { return row.ranks != 0 || row.messages; });
   if (!report.any() || report.steps.empty() || report.step_us <= 0 || !of_all) return std::nullopt;
   UsualWait wait{report.wait_us - caused_by_stragglers(report)};
   wait.share = wait.us / report.step_us;

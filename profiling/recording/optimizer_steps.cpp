@@ -16,28 +16,28 @@
 namespace ws::prof {
 namespace {
 
-using Optimizer = Interpreter::Object;
+using Object = Interpreter::Object;
 
 struct Learned {
-  Optimizer function = nullptr;
+  Object function = nullptr;
   bool ranges = false;
   std::mutex mutex;  // of the places. Not held while Python is called
   std::unordered_map<const char*, OpTag> places;  // by class
 } g_learned;
 struct Wanted {
-  std::atomic<Optimizer> then{nullptr};
+  std::atomic<Object> then{nullptr};
   std::atomic<bool> now{false};
 } g_after;
-std::atomic<Optimizer> g_leader{nullptr};
+std::atomic<Object> g_leader{nullptr};
 std::atomic<bool> g_begun{false}, g_said{false};
 std::atomic<int64_t> g_steps{0};
 PythonCall g_step_call = nullptr;
 
 // Calls of step() that are open on this thread, the innermost last. Those of an open optimizer are not heard again.
 struct Open {
-  std::array<Optimizer, 8> optimizers;
+  std::array<Object, 8> optimizers;
   size_t depth;
-  bool has(Optimizer optimizer) const {
+  bool has(Object optimizer) const {
     for (size_t i = 0; i < depth && i < optimizers.size(); ++i)
       if (optimizers[i] == optimizer) return true;
     return false;
@@ -46,9 +46,9 @@ struct Open {
 thread_local Open t_open;
 
 // Asks Python, which watches the life of the leader and keeps the classes.
-OpTag learn(Optimizer optimizer) {
+OpTag learn(Object optimizer) {
   const Interpreter& python = Interpreter::instance();
-  const Optimizer number = g_learned.function ? python.call(g_learned.function, "O", optimizer) : nullptr;
+  const Object number = g_learned.function ? python.call(g_learned.function, "O", optimizer) : nullptr;
   const long place = number ? python.as_long(number) : -1;
   if (place < 0) python.clear();
   if (number) python.decrease(number);
@@ -56,7 +56,7 @@ OpTag learn(Optimizer optimizer) {
   return g_learned.places[type_of(optimizer)] = static_cast<OpTag>(place < 0 ? kNoOp : place);
 }
 
-OpTag optimizer_place(Optimizer optimizer) {
+OpTag optimizer_place(Object optimizer) {
   {
     const std::lock_guard lock(g_learned.mutex);
     const auto at = g_learned.places.find(type_of(optimizer));
@@ -72,19 +72,19 @@ void end_step() {
 }
 
 void tell_after_step() {
-  const Optimizer then = g_after.then.load(std::memory_order_relaxed);
+  const Object then = g_after.then.load(std::memory_order_relaxed);
   if (!then || !g_after.now.load(std::memory_order_relaxed)) return;
   const Interpreter& python = Interpreter::instance();
-  if (const Optimizer none = python.call(then, nullptr))
+  if (const Object none = python.call(then, nullptr))
     python.decrease(none);
   else
     python.clear();
 }
 
-Optimizer step_called(Optimizer function, Optimizer const* arguments, size_t count, Optimizer names) {
+Object step_called(Object function, Object const* arguments, size_t count, Object names) {
   const bool heard = positional_arguments(count) > 0;
   if (heard) enter_optimizer(arguments[0]);
-  const Optimizer result = g_step_call(function, arguments, count, names);
+  const Object result = g_step_call(function, arguments, count, names);
   if (heard) leave_optimizer(!result);
   return result;
 }
@@ -107,7 +107,7 @@ void enter_optimizer(void* optimizer) {
   if (again) return;
   if (g_learned.ranges) begin_phase(ProgramPhase::Optimizer);
   try {
-    Optimizer nobody = nullptr;
+    Object nobody = nullptr;
     const bool leads = !g_leader.load(std::memory_order_relaxed) && g_leader.compare_exchange_strong(nobody, optimizer);
     if (leads) learn(optimizer);
     if (g_learned.ranges && hearing()) ProgramRanges::instance().enter(optimizer_place(optimizer), kPythonRanges, own_line_here());
@@ -118,7 +118,7 @@ void enter_optimizer(void* optimizer) {
 void leave_optimizer(bool failed) {
   Open& open = t_open;
   if (open.depth == 0 || --open.depth >= open.optimizers.size()) return;
-  const Optimizer optimizer = open.optimizers[open.depth];
+  const Object optimizer = open.optimizers[open.depth];
   if (!optimizer) return;
   if (g_learned.ranges) {
     end_phase(ProgramPhase::Optimizer);

@@ -39,7 +39,7 @@ std::optional<Insight> waiting_in_turn(const prof::RankReport& report) {
   if (!wait) return std::nullopt;
   return of_mean_step(report, wait->us,
                       {"ranks late in turn", usual_wait_text(*wait, report.steps.size()),
-                       "No rank is late as a rule. What a host does not do in the same way in each step makes ranks late in turn: "
+                       "Now one rank comes last, now another. What a host does not do in the same way in each step makes ranks late in turn: "
                        "loading data, logging, other programs on the same cores. The page Ranks shows each step."});
 }
 

@@ -1,4 +1,4 @@
-// Advice from the comparison of ranks: a rank that comes late, and transfers that no computation hides. No Qt here.
+// Advice from the comparison of ranks: a rank that comes late, ranks that are late in turn, and transfers that no computation hides. No Qt here.
 #pragma once
 #include "app/core/insights/insight_rules.h"
 #include "profiling/analysis/ranks.h"

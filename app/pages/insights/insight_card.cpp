@@ -58,7 +58,10 @@ EvidenceBars::EvidenceBars(QWidget* parent) : QWidget(parent) {
 QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() * kRowHeight + 20}; }
 
 QString EvidenceBars::nameOf(RowKind kind) const {
-  return kind == RowKind::Now ? (of_steps_ ? has_pauses_ ? tr("with pauses") : tr("all steps") : whole_trace_ ? tr("all the time") : of_ranks_ ? tr("mean step") : tr("mean now")) : kind == RowKind::Predicted ? tr("predicted") : tr("measured");
+  if (kind != RowKind::Now) return kind == RowKind::Predicted ? tr("predicted") : tr("measured");
+  if (of_steps_) return has_pauses_ ? tr("with pauses") : tr("all steps");
+  if (whole_trace_) return tr("all the time");
+  return of_ranks_ ? tr("mean step") : tr("mean now");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {

@@ -64,7 +64,7 @@ TEST(Ranks, WhatTheyWaitForWithoutAPatternIsSaid) {
   straggles.straggler.rank = 1, straggles.straggler.cost_us = 2000;
   EXPECT_FALSE(usual_wait(straggles)) << "the straggler explains 1,000 of the 1,500 µs";
   RankReport pipeline = report;
-  pipeline.collectives.push_back({.name = "SendRecv", .ranks = 2});
+  pipeline.collectives.push_back({.name = "SendRecv", .messages = true});
   EXPECT_FALSE(usual_wait(pipeline)) << "a stage waits for the one before";
   EXPECT_FALSE(usual_wait(rank_report(MadeRanks{}.joined()))) << "one rank is late";
 }

@@ -260,14 +260,10 @@ def _optimizers(program, torch):
             return 0
 
     recorder.learn_optimizers(learn, program.level >= MODULES)
-    heard = {}  # class → its step(), as it was when it was heard
 
     def hear(kind):
         step = kind.step
-        if heard.get(kind) is step or getattr(step, "_warpscope", False):
-            return
-        heard[kind] = step
-        if recorder.hear_optimizer(step):
+        if getattr(step, "_warpscope", False) or recorder.hear_optimizer(step):
             return
 
         def called(self, *args, **kwargs):

@@ -18,6 +18,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kMostEvents = 32'768;  // of a GPU that does not complete its calls
+constexpr size_t kMostUnplaced = kMostEvents / 8;
 constexpr size_t kMostAnchors = 64;
 constexpr int kTries = 5;
 // Rarely: each question to the driver may hold up a thread of the program that launches at that moment.
@@ -25,6 +26,7 @@ constexpr int64_t kReadEvery = 500'000'000;
 // Outside of capture ranges. The driver tells times with 24 bits: of 10 s, to 1 µs.
 constexpr int64_t kReadEveryAtRest = 10'000'000'000;
 constexpr int64_t kPatience = 2'000'000, kUnknownWidth = 1'000'000;
+constexpr double kMostDrift = 50e-6;  // of the clocks of GPU and host; some µs in a second are usual
 
 }  // namespace
 
@@ -35,7 +37,12 @@ struct NcclTimer::Gpu {
     void* event;
     int64_t host;  // steady clock
     double gpu;    // ns since the first anchor
-    bool sure;     // `host` was measured
+    int64_t width; // between the two reads
+    bool sure;     // no anchor beside it tells the time better
+  };
+  struct Place {
+    int64_t host;
+    double width;
   };
 
   void* context = nullptr;
@@ -49,18 +56,34 @@ struct NcclTimer::Gpu {
   std::deque<Timed> waiting;
   std::deque<Anchor> anchors;
   std::vector<void*> streams;
-  int64_t host_time(double gpu) const;
+  Place place(double gpu) const;
+  void add(Anchor anchor);
 };
 
-// The clocks drift apart by some µs in a second.
-int64_t NcclTimer::Gpu::host_time(double gpu) const {
-  const auto after = std::ranges::find_if(anchors, [gpu](const Anchor& a) { return a.sure && a.gpu > gpu; });
-  const Anchor& near = after == anchors.end() ? anchors.back() : *after;
-  const bool between = after != anchors.begin() && after != anchors.end() && std::prev(after)->sure;
-  if (!between) return near.host + static_cast<int64_t>(gpu - near.gpu);
-  const Anchor& before = *std::prev(after);
-  const double rate = static_cast<double>(near.host - before.host) / (near.gpu - before.gpu);
-  return before.host + static_cast<int64_t>(rate * (gpu - before.gpu));
+NcclTimer::Gpu::Place NcclTimer::Gpu::place(double gpu) const {
+  const Anchor *before = nullptr, *after = nullptr;
+  for (const Anchor& anchor : anchors) {
+    if (!anchor.sure) continue;
+    if (anchor.gpu <= gpu) before = &anchor;
+    if (anchor.gpu > gpu && !after) after = &anchor;
+  }
+  if (before && after) {
+    const double rate = static_cast<double>(after->host - before->host) / (after->gpu - before->gpu);
+    return {before->host + static_cast<int64_t>(rate * (gpu - before->gpu)), static_cast<double>(std::max(before->width, after->width))};
+  }
+  const Anchor& near = before ? *before : after ? *after : anchors.front();
+  return {near.host + static_cast<int64_t>(gpu - near.gpu), static_cast<double>(near.width) + 2 * kMostDrift * std::abs(gpu - near.gpu)};
+}
+
+// A busy machine can interrupt us between the two reads. Then the anchor before it, or the one after it, says more.
+void NcclTimer::Gpu::add(Anchor anchor) {
+  const auto last = std::ranges::find_if(anchors.rbegin(), anchors.rend(), &Anchor::sure);
+  if (last != anchors.rend()) {
+    const auto drift = static_cast<int64_t>(2 * kMostDrift * (anchor.gpu - last->gpu));
+    anchor.sure = anchor.width <= last->width + drift;
+    last->sure = last->width <= anchor.width + drift;
+  }
+  anchors.push_back(anchor);
 }
 
 NcclTimer::NcclTimer() = default;
@@ -133,7 +156,7 @@ NcclTimer::Gpu* NcclTimer::gpu_of_context(void* context) {
       cuda_.event_create(&first, CudaEvents::kTimed) != 0 || cuda_.event_record(first, fresh->own_stream) != 0)
     fresh->failed = true;
   else
-    fresh->anchors.push_back({first, now, 0, false});
+    fresh->anchors.push_back({first, now, 0, std::max(kUnknownWidth, 2 * (steady_ns() - now)), false});
   gpus_.push_back(std::move(fresh));
   return gpus_.back().get();
 }
@@ -257,8 +280,8 @@ void NcclTimer::calibrate(Gpu& gpu) {
   const Gpu::Anchor& newest = gpu.anchors.back();
   if (cuda_.event_elapsed(&ms, newest.event, best) != 0) return give_up(gpu);
   const double since = newest.gpu + std::round(1e6 * static_cast<double>(ms));
-  gpu.anchors.push_back({best, middle, since, true});
-  context_->gpu_clock.width = width;
+  gpu.add({best, middle, since, width, true});
+  if (read_.load(std::memory_order_relaxed) == 0) context_->gpu_clock.width = width;
   if (gpu.anchors.size() <= kMostAnchors) return;
   forget_call({&gpu, nullptr, gpu.anchors.front().event, nullptr, 0});
   gpu.anchors.pop_front();
@@ -283,12 +306,15 @@ void NcclTimer::read(Gpu& gpu, bool last) {
     gpu.waiting.insert(gpu.waiting.end(), gpu.ended.begin(), gpu.ended.end());
     gpu.ended.clear();
   }
+  // Without a reading of the clocks a call has a time, but no place. The first reading can come later.
+  const bool places = last || gpu.waiting.size() >= kMostUnplaced || std::ranges::any_of(gpu.anchors, &Gpu::Anchor::sure);
   std::map<void*, std::vector<const Timed*>> streams;
   for (const Timed& timed : gpu.waiting) streams[timed.call.stream].push_back(&timed);
   std::unordered_set<const Timed*> drawn;
   for (const auto& [stream, calls] : streams) {
     const auto complete = completed(calls);
     if (!complete) return give_up(gpu);
+    if (!places) continue;
     for (size_t i = 0; i < *complete; ++i) {
       const int answer = draw(gpu, *calls[i]);
       // One handle may stand for the default stream of each thread: a later call may be complete before an earlier one.
@@ -321,7 +347,8 @@ int NcclTimer::draw(Gpu& gpu, const Timed& timed) {
   const std::string name = detail.copy_kind.substr(0, detail.copy_kind.find(" · "));
   BatchBuilder& batch = context_->batch;
   Span span;
-  span.start = context_->from_steady(gpu.host_time(anchor.gpu + 1e6 * static_cast<double>(since)));
+  const Gpu::Place place = gpu.place(anchor.gpu + 1e6 * static_cast<double>(since));
+  span.start = context_->from_steady(place.host);
   span.duration = static_cast<uint64_t>(std::max(0.0, 1e6 * static_cast<double>(lasts)));
   span.kind = static_cast<uint64_t>(SpanKind::Op);
   span.meaning = static_cast<uint64_t>(Meaning::Communication);
@@ -332,7 +359,8 @@ int NcclTimer::draw(Gpu& gpu, const Timed& timed) {
   const std::string row = "collectives" + (stream > 0 ? ", stream " + std::to_string(stream + 1) : std::string());
   const int rank = context_->rank_of_gpu(static_cast<uint32_t>(gpu.number));
   batch.row(TrackKind::Other, row, "GPU " + std::to_string(gpu.number), 0, rank).spans.push_back(span);
-  read_.fetch_add(1, std::memory_order_relaxed);
+  widths_ += place.width;
+  context_->gpu_clock.width = static_cast<int64_t>(widths_ / static_cast<double>(read_.fetch_add(1, std::memory_order_relaxed) + 1));
   return 0;
 }
 

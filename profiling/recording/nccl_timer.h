@@ -71,8 +71,9 @@ class NcclTimer final : public GpuTracer {
 
   CudaEvents cuda_;
   bool found_ = false;
-  TraceContext* context_ = nullptr;  // only the collector's thread uses this and the next one
+  TraceContext* context_ = nullptr;  // only the collector's thread uses this and the next two
   int64_t last_read_ = 0;
+  double widths_ = 0;  // of the clocks where calls were placed; their mean is what is said of all calls
   std::atomic<bool> active_{false}, captures_{false}, rests_{false}, switched_{false};
   std::atomic<uint64_t> refused_{0}, read_{0};
   mutable std::mutex mutex_;  // guards the lists of GPUs and streams, and what each GPU says it guards

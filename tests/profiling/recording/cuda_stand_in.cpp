@@ -30,7 +30,7 @@ void stand_in_busy_until(void* stream, int64_t at) { static_cast<Stream*>(stream
 void stand_in_capture(void* stream, int on) { static_cast<Stream*>(stream)->captures = on; }
 int stand_in_recorded() { return g_recorded; }
 
-int cuEventCreate(void** event, unsigned) { return t_current != 1 ? 201 : (*event = new Event, 0); }
+int cuEventCreate(void** event, unsigned) { return t_current == 0 ? 201 : (*event = new Event, 0); }
 int cuEventRecord(void* event, void* stream) {
   auto* of = static_cast<Stream*>(stream);
   if (of->captures) return 900;
@@ -48,7 +48,7 @@ int cuStreamCreate(void** stream, unsigned) {
   auto* made = new Stream;
   made->own = true;
   *stream = made;
-  return t_current != 1 ? 201 : 0;
+  return t_current == 0 ? 201 : 0;
 }
 int cuStreamGetCtx(void*, void** context) { return *context = &g_context, 0; }
 int cuStreamIsCapturing(void* stream, int* state) { return *state = static_cast<Stream*>(stream)->captures, 0; }

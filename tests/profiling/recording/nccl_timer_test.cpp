@@ -198,6 +198,57 @@ TEST_F(Timer, PlacesCallsOnTheClockOfTheHost) {
   EXPECT_FALSE(timer.begin_call(stream).gpu);
 }
 
+// A machine that is busy interrupts the reading of the two clocks, so that the GPU seems to be 0.9 ms early.
+TEST_F(Timer, AnInterruptedReadingOfTheClocksIsSaidOrNotUsed) {
+  static int64_t pause = 0;
+  static decltype(cuda_.event_record) real_record = cuda_.event_record;
+  cuda_.event_record = [](void* event, void* stream) {
+    const int answer = real_record(event, stream);
+    for (const int64_t until = steady_ns() + pause; steady_ns() < until;) {}
+    return answer;
+  };
+  NcclTimer timer(cuda_);
+  timer.begin(context_);
+  void* const stream = stand_in_stream();
+  double error = 0, calls = 0;
+  const auto call_and_read = [&](int64_t pause_of_reading) {
+    pause = 0;
+    const int64_t at = steady_ns();
+    stand_in_busy_until(stream, at);
+    timer.end_call(timer.begin_call(stream), {});
+    pause = pause_of_reading;
+    timer.drain(true);
+    const std::vector<Span> spans = drawn();
+    ASSERT_EQ(spans.size(), 1u);
+    error += std::abs(static_cast<double>(spans[0].start + context_.origin - at)), ++calls;
+  };
+  const auto half_width = [&] { return static_cast<double>(context_.gpu_clock.width) / 2; };
+  call_and_read(900'000);
+  EXPECT_GT(half_width(), 400e3);
+  call_and_read(0);
+  EXPECT_LE(error / calls, half_width() + 1e3);
+  const double before = half_width();
+  call_and_read(900'000);
+  EXPECT_LE(half_width(), before + 1e3) << "the reading before it says more";
+  EXPECT_LE(error / calls, half_width() + 1e3);
+}
+
+TEST_F(Timer, ACallWaitsForTheFirstReadingOfTheClocks) {
+  static bool creates = true;
+  static decltype(cuda_.event_create) real_create = cuda_.event_create;
+  cuda_.event_create = [](void** event, unsigned flags) { return creates ? real_create(event, flags) : 2; };
+  NcclTimer timer(cuda_);
+  timer.begin(context_);
+  timer.end_call(timer.begin_call(stand_in_stream()), {});
+  creates = false;
+  timer.drain(false);
+  EXPECT_TRUE(drawn().empty());
+  creates = true;
+  timer.drain(true);
+  EXPECT_EQ(drawn().size(), 1u);
+  EXPECT_LT(context_.gpu_clock.width, 1'000'000) << "the first anchor's time is not measured";
+}
+
 TEST_F(Timer, AsksForTheContextOfAStreamOnceUntilARecordFails) {
   static int asked = 0, failures = 0;
   static decltype(cuda_.stream_context) real_context = cuda_.stream_context;

@@ -3,6 +3,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
 #include <csignal>
 
 #include <sys/resource.h>
@@ -186,7 +187,10 @@ double BadInputTest::secondsToShow(ws::prof::TrackKind kind, int tracks) const {
     window->tabs()->setCurrentIndex(tab);
     window->grab();
   }
-  return cpu_seconds() - before;
+  const double seconds = cpu_seconds() - before;
+  window.reset();
+  QFile::remove(path);
+  return seconds;
 }
 
 void BadInputTest::twiceAsManyTracksTakeTwiceAsLong_data() {
@@ -197,9 +201,13 @@ void BadInputTest::twiceAsManyTracksTakeTwiceAsLong_data() {
 
 void BadInputTest::twiceAsManyTracksTakeTwiceAsLong() {
   QFETCH(ws::prof::TrackKind, kind);
-  const double once = secondsToShow(kind, 20'000), twice = secondsToShow(kind, 40'000);
-  QVERIFY(once > 0);
-  QVERIFY2(twice < 2.5 * once, qPrintable(QString("%1 s and %2 s").arg(once).arg(twice)));
+  double once = 1e9, twice = 1e9;
+  for (int tries = 0; tries < 4; ++tries) {  // another program can slow one of them down
+    once = std::min(once, secondsToShow(kind, 20'000)), twice = std::min(twice, secondsToShow(kind, 40'000));
+    QVERIFY(once > 0 && twice > 0);
+    if (twice < 2.5 * once) return;
+  }
+  QFAIL(qPrintable(QString("%1 s and %2 s").arg(once).arg(twice)));
 }
 
 void BadInputTest::aVanishedDataFolderIsSaid() {

@@ -7,6 +7,7 @@
 #include "app/text/units.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
@@ -30,7 +31,7 @@ void read_in(const QString& from, const QString& to) {
   if (const std::string owner = owner_of(from.toStdString()); !owner.empty())
     throw Failure(from.toStdString() + " is being written by process " + owner + ". Stop it first.");
   // The log of a killed program holds rows that the file does not have yet.
-  if (!from.endsWith(".wsrun") || QFile::exists(from + "-wal")) {
+  if (!from.endsWith(".wsrun") || prof::bytes_of_log(from.toStdString()) > 0) {
     prof::convert(from.toStdString(), to.toStdString());
     return;
   }

@@ -6,14 +6,14 @@
 #include <QUuid>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/sqlite_log.h"
 
 namespace ws::app {
 namespace {
 
 constexpr int kTrashDays = 1;
 
-// SQLite keeps unmerged data beside the file.
-constexpr const char* kParts[] = {"", "-wal", "-shm", ".wsck"};
+constexpr const char* kParts[] = {"", prof::kLogEndings[0], prof::kLogEndings[1], ".wsck"};
 
 // Moves all files or none: the log may hold a part of the losses.
 bool move_run(const QString& from, const QString& to) {

@@ -12,6 +12,7 @@
 
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/sqlite_log.h"
 
 namespace ws::prof {
 
@@ -28,9 +29,8 @@ std::string part_of(const std::string& path) {
 }
 
 void remove_part(const std::string& part) {
-  std::error_code ignored;
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(part + suffix, ignored);
-  for (const char* suffix : {"-wal", "-shm"}) fs::remove(part + kOld + suffix, ignored);
+  remove_database(part);
+  remove_log(part + kOld);
 }
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
@@ -55,17 +55,13 @@ void sync_folder(const std::string& path) {
 // if the replacement fails.
 class OldLog {
  public:
-  OldLog(const std::string& path, const std::string& part) : path_(path), part_(part) { move(path_, part_ + kOld); }
-  ~OldLog() { kept_ ? move(part_ + kOld, path_) : remove_part(part_); }
+  OldLog(const std::string& path, const std::string& part) : path_(path), part_(part) { move_log(path_, part_ + kOld); }
+  ~OldLog() { kept_ ? move_log(part_ + kOld, path_) : remove_part(part_); }
   OldLog(const OldLog&) = delete;
   OldLog& operator=(const OldLog&) = delete;
   void forget() { kept_ = false; }
 
  private:
-  static void move(const std::string& from, const std::string& to) {
-    std::error_code none;
-    for (const char* suffix : {"-wal", "-shm"}) fs::rename(from + suffix, to + suffix, none);
-  }
   const std::string &path_, &part_;
   bool kept_ = true;
 };

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "profiling/base/process.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/cupti/gpu_source.h"
@@ -119,7 +120,7 @@ void begin(bool by_driver) {
   try {
     g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
   } catch (...) {
-    remove_run_files(path);
+    remove_database(path);
     throw;
   }
   keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);

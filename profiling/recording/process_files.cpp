@@ -16,6 +16,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/launched_rank.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
@@ -47,7 +48,7 @@ bool loads_data(const std::string& path) { return read_run_summary(path).extra.c
 void remove_run(const std::string& file) {
   try {
     const Ownership claim(file);
-    remove_run_files(file);
+    remove_database(file);
   } catch (const Failure&) {  // nothing can be written in this folder
   }
 }
@@ -98,7 +99,7 @@ bool join_attempts(const Attempts& attempts, const std::vector<std::string>& lau
     if (file != newest) remove_run(file);
   if (newest == wanted) return true;
   const std::string aside = newest + ".aside";
-  move_run_files(wanted, aside), move_run_files(newest, wanted), move_run_files(aside, newest);
+  move_database(wanted, aside), move_database(newest, wanted), move_database(aside, newest);
   return true;
 }
 
@@ -121,8 +122,6 @@ int64_t process_in_name(const std::string& path, const std::string& file) {
   return std::strtoll(middle.c_str(), nullptr, 10);
 }
 
-constexpr const char* kSuffixesOfRun[] = {"", "-wal", "-shm"};
-
 }  // namespace
 
 bool holds_something(const std::string& path) {
@@ -131,16 +130,6 @@ bool holds_something(const std::string& path) {
 }
 
 bool is_still_written(const std::string& path) { return holds_something(path) && !owner_of(path).empty(); }
-
-void remove_run_files(const std::string& path) {
-  std::error_code none;
-  for (const char* suffix : kSuffixesOfRun) fs::remove(path + suffix, none);
-}
-
-void move_run_files(const std::string& from, const std::string& to) {
-  std::error_code none;
-  for (const char* suffix : kSuffixesOfRun) fs::rename(from + suffix, to + suffix, none);
-}
 
 std::string claim_file(const std::string& wanted) {
   const std::string own = stem_of(wanted) + "." + std::to_string(getpid());
@@ -200,7 +189,7 @@ void fold_processes(const std::vector<std::string>& files) {
   if ((!any || launchers.empty()) && can_be_joined(attempts) && join_attempts(attempts, launchers, files.front())) return;
   std::error_code none;
   const auto left = std::ranges::find_if(kept, [&](const std::string& file) { return fs::exists(file, none); });
-  if (left != kept.end() && !fs::exists(files.front(), none)) move_run_files(*left, files.front());
+  if (left != kept.end() && !fs::exists(files.front(), none)) move_database(*left, files.front());
 }
 
 }  // namespace ws::prof

@@ -7,9 +7,6 @@ namespace ws::prof {
 
 bool holds_something(const std::string& path);   // a program that ended before anything was written leaves an empty file
 bool is_still_written(const std::string& path);  // true while a process writes it
-// A run has a log beside it, which holds its newest part if the writer was killed.
-void remove_run_files(const std::string& path);
-void move_run_files(const std::string& from, const std::string& to);
 
 // Creates an empty file for this process and returns its name: `wanted` for the first process, name.PROCESS.wsrun for
 // the others. Returns "" if all these names are taken. Throws Failure if the file cannot be created.

@@ -14,6 +14,7 @@
 
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/whole_file.h"
@@ -44,21 +45,21 @@ class Earlier {
  public:
   explicit Earlier(std::string path) : path_(std::move(path)) {
     if (!holds_something(path_)) {  // also removes the empty file of a killed recording
-      remove_run_files(path_);
-      move_run_files(aside(), path_);
+      remove_database(path_);
+      move_database(aside(), path_);
     }
     if (!holds_something(path_)) return;
-    remove_run_files(aside());  // leftovers of a killed recording would be taken for parts of this one
-    move_run_files(path_, aside());
+    remove_database(aside());  // leftovers of a killed recording would be taken for parts of this one
+    move_database(path_, aside());
   }
   Earlier(const Earlier&) = delete;
   Earlier& operator=(const Earlier&) = delete;
   ~Earlier() {
     if (holds_something(path_)) {
-      remove_run_files(aside());
+      remove_database(aside());
     } else {
-      remove_run_files(path_);
-      move_run_files(aside(), path_);  // where that fails, the next recording takes it back
+      remove_database(path_);
+      move_database(aside(), path_);  // where that fails, the next recording takes it back
     }
   }
 

@@ -5,12 +5,13 @@
 #include <filesystem>
 #include <mutex>
 
+#include "profiling/base/sqlite_log.h"
 #include "profiling/run_file/sqlite.h"
 
 namespace ws::prof {
 namespace {
 
-constexpr uintmax_t kFoldFrom = 8u << 20;  // bytes of log
+constexpr int64_t kFoldFrom = 8u << 20;  // bytes of log
 constexpr auto kLookEvery = std::chrono::seconds(1);
 
 void keep_short(const std::stop_token& ended, const std::string& path) {
@@ -18,9 +19,7 @@ void keep_short(const std::stop_token& ended, const std::string& path) {
   std::condition_variable_any wake;
   std::unique_lock lock(waiting);
   while (!wake.wait_for(lock, ended, kLookEvery, [&ended] { return ended.stop_requested(); })) {
-    std::error_code gone;
-    const uintmax_t bytes = std::filesystem::file_size(path + "-wal", gone);
-    if (gone || bytes < kFoldFrom) continue;
+    if (bytes_of_log(path) < kFoldFrom) continue;
     try {
       Database(path, Database::Mode::Update).exec("PRAGMA wal_checkpoint(PASSIVE)");
     } catch (const std::exception&) {

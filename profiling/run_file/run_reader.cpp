@@ -9,6 +9,7 @@
 
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/run_schema.h"
 #include "profiling/run_file/span_codec.h"
@@ -30,12 +31,6 @@ double real_or_nan(const Statement& row, int column) {
 
 // Many spans may share one name, and some tables look at it for each of them: a longer one is cut.
 std::string name_in(const Statement& row, int column) { return std::string(row.text(column).substr(0, kLongestName)); }
-
-int64_t log_bytes(const std::string& path) {
-  std::error_code none;
-  const auto bytes = std::filesystem::file_size(path + "-wal", none);
-  return none ? 0 : static_cast<int64_t>(bytes);
-}
 
 constexpr size_t kMostBlocks = 20'000'000;
 constexpr int64_t kMostSpansPerBlock = 1 << 16;
@@ -155,7 +150,7 @@ void RunFileReader::Impl::read_header(const std::string& path) {
   }
   summary = from_meta(meta);
   // A program that ended while it moved its log into the file has already written the new size: the rest is in the log.
-  if (const int64_t expected = claimed_bytes(path); expected > file_bytes + log_bytes(path)) {
+  if (const int64_t expected = claimed_bytes(path); expected > file_bytes + bytes_of_log(path)) {
     add_problem("The file ends after " + std::to_string(file_bytes) + " of " + std::to_string(expected) + " bytes");
   }
 }

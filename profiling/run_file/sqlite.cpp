@@ -8,6 +8,7 @@
 
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -17,13 +18,9 @@ namespace {
 constexpr int64_t kShortestLimit = 1 << 20, kLongestLimit = 256 << 20;
 
 int64_t bytes_of_file(const std::string& path) {
-  int64_t bytes = 0;
-  for (const char* suffix : {"", "-wal"}) {
-    std::error_code missing;
-    const auto size = std::filesystem::file_size(path + suffix, missing);
-    if (!missing) bytes += static_cast<int64_t>(size);
-  }
-  return bytes;
+  std::error_code missing;
+  const auto size = std::filesystem::file_size(path, missing);
+  return bytes_of_log(path) + (missing ? 0 : static_cast<int64_t>(size));
 }
 
 std::string as_name(std::string_view name) {
@@ -149,8 +146,7 @@ void Statement::bind(int index, Blob value) {
 
 Database::Database(const std::string& path, Mode mode) {
   if (mode == Mode::Create) {
-    std::error_code ignored;
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(path + suffix, ignored);
+    remove_database(path);
     handle_.reset(open_handle(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, false));
     harden();
   } else if (!std::filesystem::is_regular_file(path)) {
@@ -265,9 +261,7 @@ bool Database::has_moved() {
 void Database::fold() {
   exec("PRAGMA wal_checkpoint(TRUNCATE)");
   exec("PRAGMA journal_mode = DELETE");
-  const std::string path = sqlite3_db_filename(handle_.get(), "main");
-  std::error_code ignored;  // SQLite removes them once and says nothing where that fails
-  for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(path + suffix, ignored);
+  remove_log(sqlite3_db_filename(handle_.get(), "main"));  // SQLite tries that once and says nothing where it fails
 }
 
 }  // namespace ws::prof

@@ -30,6 +30,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/version.h"
@@ -141,8 +142,7 @@ json jobs_of(const std::string& runs) {
 // one file before others read it.
 void fold(const std::string& path) {
   if (!owner_of(path).empty()) throw Failure(fs::path(path).filename().string() + " is still being written. Stop it first.");
-  std::error_code none;
-  if (!fs::exists(path + "-wal", none)) return;
+  if (prof::bytes_of_log(path) == 0) return;
   try {
     prof::Database(path, prof::Database::Mode::Update).fold();
   } catch (const Failure& failure) {

@@ -9,6 +9,7 @@
 #include "app/core/remote/job_request.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 
@@ -30,7 +31,7 @@ void LabJob::recover(const QString& folder) {
       continue;  // it did not even begin
     }
     const QString whole = part.filePath().chopped(part_of("").size());
-    for (const char* log : {"", "-wal", "-shm"}) QFile::rename(part.filePath() + log, whole + log);
+    prof::move_database(part.filePath().toStdString(), whole.toStdString());
   }
 }
 

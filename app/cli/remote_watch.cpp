@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "app/cli/interrupt.h"
+#include "app/core/remote/fetch_file.h"
 #include "app/core/remote/first_progress.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/safe_text.h"

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "app/core/remote/fetch_file.h"
 #include "app/core/remote/job_folder.h"
 #include "app/core/remote/remote_run.h"
 #include "app/text/units.h"

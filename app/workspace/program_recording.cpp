@@ -7,6 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "app/core/remote/fetch_file.h"
 #include "app/core/remote/job_request.h"
 #include "app/core/remote/recorded_update.h"
 #include "app/core/runs/run_ceilings.h"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/core/remote/fetch_file.h"
 #include "app/core/remote/job_folder.h"
 
 namespace ws::app {

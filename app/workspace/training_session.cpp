@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/core/remote/fetch_file.h"
 #include "app/core/remote/job_request.h"
 #include "app/workspace/remote_training.h"
 #include "datasets/dataset.h"

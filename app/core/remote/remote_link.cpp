@@ -4,23 +4,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <future>
 #include <optional>
 
+#include "app/core/remote/line_failure.h"
 #include "profiling/base/byte_reader.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/json_input.h"
-#include "profiling/base/safe_text.h"
-#include "profiling/base/version.h"
-#include "profiling/base/whole_file.h"
 
 namespace ws::app {
 namespace {
@@ -34,73 +30,6 @@ constexpr size_t kMostErrors = 16u << 10;
 constexpr milliseconds kPingEvery{2000}, kSilent{10'000}, kFirstBackOff{100}, kMostBackOff{10'000};
 constexpr size_t kTellEvery = 16u << 10;
 
-std::string last_line(std::string text) {
-  while (!text.empty() && std::string_view("\r\n .").find(text.back()) != std::string_view::npos) text.pop_back();
-  return printable(text.substr(text.find_last_of('\n') + 1));
-}
-
-bool holds(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
-
-std::string install_advice(const RemoteAddress& a) {
-  if (!a.pipe.empty()) return "";
-  return " Copy it there: warpscope-cli install --on " + a.text() + "; or name it: WARPSCOPE_REMOTE_PROGRAM=/path/to/" +
-         a.program.substr(a.program.rfind('/') + 1) + ".";
-}
-
-// What ssh says when no key and no password is accepted. Shells have other words behind "Permission denied".
-constexpr std::string_view kDenied = "Permission denied (", kTooMany = "Too many authentication failures";
-constexpr int kStatusOfSsh = 255;  // other statuses come from the shell or the program there
-
-// Returns the line that holds `part`.
-std::string line_with(const std::string& text, std::string_view part) {
-  const size_t at = text.find(part), begin = text.rfind('\n', at) + 1;
-  return last_line(text.substr(begin, text.find('\n', at) - begin));
-}
-
-// Returns in one sentence why ssh could not connect, or "" if it does not say.
-std::string why_no_ssh(const std::string& at, const std::string& errors) {
-  constexpr std::string_view kUnreachable[] = {"timed out", "No route to host", "unreachable"};
-  constexpr std::string_view kReasons[] = {"Could not resolve hostname", "Host key verification failed", kDenied,
-                                           "Connection refused", "timed out", "No route to host", "unreachable"};
-  const auto said = [&errors](std::string_view part) { return holds(errors, part); };
-  if (said("jumphost") || said("stdio forwarding failed") || said("UNKNOWN port 65535")) {
-    const auto* const reason = std::ranges::find_if(kReasons, said);
-    return at + ": the jump host (ProxyJump) cannot reach it: " +
-           (reason == std::end(kReasons) ? last_line(errors) : line_with(errors, *reason)) + ".";
-  }
-  if (said("Could not resolve hostname")) return at + ": no machine of that name is known. Check the name, or ~/.ssh/config.";
-  if (said("REMOTE HOST IDENTIFICATION HAS CHANGED"))
-    return at + ": its key is not the one that ssh remembers. If the machine was installed anew, forget the old key with "
-                "ssh-keygen -R; if not, another machine answers.";
-  if (said("Host key verification failed"))
-    return at + ": ssh does not know the key of that machine. Connect once with ssh to see it, then try again.";
-  if (said(kDenied) || said(kTooMany)) return at + ": ssh was refused. That machine accepts neither your key nor your password.";
-  if (said("Connection refused")) return at + ": no ssh server answers there.";
-  if (std::ranges::any_of(kUnreachable, said)) return at + ": the machine cannot be reached: " + last_line(errors) + ".";
-  return {};
-}
-
-// Returns in one sentence why there is no connection.
-std::string why_no_line(const RemoteAddress& a, int status, const std::string& errors, bool noise) {
-  const std::string at = a.place();
-  if (status == kStatusOfSsh)
-    if (std::string why = why_no_ssh(at, errors); !why.empty()) return why;
-  if (holds(errors, "error while loading shared libraries"))
-    return at + ": " + a.program + " does not start there, because a library is missing: " + last_line(errors) + "." + install_advice(a);
-  if (status == 127) return at + ": there is no program " + a.program + "." + install_advice(a);
-  if (status == 126 && holds(errors, "Permission denied"))
-    return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". Make the file executable.";
-  if (status == 126) return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". It may be of another architecture.";
-  if (noise) return at + ": the answer does not come from Warpscope. Check that no shell profile there prints or asks "
-                         "something.";
-  return at + ": the connection ended" + (errors.empty() ? std::string(" without a message.") : ": " + last_line(errors) + ".");
-}
-
-// True if another attempt would only ask the person again.
-bool asks_a_person(int status, const std::string& errors) {
-  return status == kStatusOfSsh && (holds(errors, kDenied) || holds(errors, kTooMany) || holds(errors, "Host key verification failed"));
-}
-
 // Finds the first line of the server: "warpscope-serve 1 0.9.0".
 std::optional<std::string> greeting_in(std::string& bytes) {
   for (size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1) {
@@ -110,13 +39,6 @@ std::optional<std::string> greeting_in(std::string& bytes) {
     return line.substr(kLineMagic.size());
   }
   return std::nullopt;
-}
-
-std::string why_other_version(const RemoteAddress& a, const std::string& greeting) {
-  if (std::atoi(greeting.c_str()) == kLineProtocol) return {};
-  const size_t space = greeting.find(' ');
-  return a.place() + ": version " + printable(space == greeting.npos ? "?" : greeting.substr(space + 1)) +
-         " there and " + ws::version() + " here are not compatible." + (a.pipe.empty() ? install_advice(a) : " Install the same version on both.");
 }
 
 // Thrown if another attempt would not help.
@@ -453,84 +375,6 @@ void RemoteLink::take_event(std::string_view text) {
   }
   if (in.at("end").there() && follower.ended) follower.ended(in.at("end").value());
   if (in.at("error").there() && follower.failed) follower.failed(in.at("error").text());
-}
-
-namespace {
-
-// What has arrived of a file so far, and how it ended.
-struct Copy {
-  std::mutex mutex;
-  std::unique_ptr<prof::SyncedFile> file;
-  uint64_t bytes = 0;
-  unsigned long sum = crc32(0, nullptr, 0);
-  std::promise<void> done;
-  bool over = false;
-
-  void begin(const std::string& path) {
-    file = std::make_unique<prof::SyncedFile>(path);
-    bytes = 0, sum = crc32(0, nullptr, 0);
-  }
-  void add(std::string_view more) {
-    file->write(more);
-    sum = crc32(sum, reinterpret_cast<const Bytef*>(more.data()), static_cast<uInt>(more.size()));
-    bytes += more.size();
-  }
-  void end(const std::string& problem) {
-    if (std::exchange(over, true)) return;
-    if (problem.empty())
-      done.set_value();
-    else
-      done.set_exception(std::make_exception_ptr(Failure(problem)));
-  }
-  template <class Work>
-  void attempt(const Work& work) {
-    std::lock_guard lock(mutex);
-    if (over) return;
-    try {
-      work();
-    } catch (const std::exception& problem) {
-      end(problem.what());
-    }
-  }
-};
-
-void fetch_part(RemoteLink& link, json what, const std::string& part, const std::function<bool(uint64_t)>& progress) {
-  Copy copy;
-  copy.begin(part);
-  auto done = copy.done.get_future();
-  what["what"] = "file";
-  FileFollower follower;
-  follower.bytes = [&copy](std::string_view more) { copy.attempt([&] { copy.add(more); }); };
-  follower.restarted = [&copy, part] { copy.attempt([&] { copy.begin(part); }); };
-  follower.failed = [&copy](const std::string& why) { copy.attempt([&] { copy.end(why); }); };
-  follower.ended = [&copy](const json& figures) {
-    copy.attempt([&] {
-      const JsonInput in(figures, "");
-      const bool same = in.at("bytes").whole(-1) == static_cast<int64_t>(copy.bytes) &&
-                        in.at("sum").whole(-1) == static_cast<int64_t>(copy.sum);
-      if (same) copy.file->close();
-      copy.end(same ? "" : "The copy differs from the file there, which was changed meanwhile. Try again.");
-    });
-  };
-  const uint32_t number = link.follow(std::move(what), follower);
-  while (done.wait_for(milliseconds(50)) != std::future_status::ready) {
-    const LineStatus now = link.status();
-    uint64_t bytes = 0;
-    {
-      std::lock_guard lock(copy.mutex);
-      bytes = copy.bytes;
-    }
-    if (now.state == LineState::Refused) copy.attempt([&] { copy.end(now.sentence); });
-    if (progress && !progress(bytes)) copy.attempt([&] { copy.end("The copy was cancelled."); });
-  }
-  link.leave(number);
-  done.get();
-}
-
-}  // namespace
-
-void fetch_file(RemoteLink& link, json what, const std::string& path, const std::function<bool(uint64_t)>& progress) {
-  prof::write_whole_file(path, [&](const std::string& part) { fetch_part(link, what, part, progress); });
 }
 
 }  // namespace ws::app

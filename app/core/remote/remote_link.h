@@ -113,9 +113,4 @@ class RemoteLink {
   std::jthread thread_;  // last: it uses all of the above
 };
 
-// Copies a remote file to this machine, completely or not at all, and continues after cuts. `what` is as for
-// follow(), without "what". `progress` gets the bytes so far and returns false to give up. Throws Failure.
-void fetch_file(RemoteLink& link, nlohmann::json what, const std::string& path,
-                const std::function<bool(uint64_t bytes)>& progress = {});
-
 }  // namespace ws::app

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "app/core/remote/fetch_file.h"
 #include "app/core/remote/remote_run.h"
 #include "app/window/machine_actions.h"
 #include "profiling/base/process.h"

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "app/core/lab/recorded_lab.h"
+#include "app/core/remote/fetch_file.h"
 #include "app/core/remote/remote_run.h"
 #include "app/core/remote/serve.h"
 #include "app/core/remote/server_copy.h"

@@ -220,12 +220,11 @@ QString SplitPane::speedText() const {
   return speed_against(*runs_[0], *runs_[1], run_letter(runs_[1]->slot));
 }
 
-// The parts are means. Where the median differs from the mean, the text says that it is the median.
+// The parts are means. Where the table has another sum, the text says that this is the median.
 QString SplitPane::endText(size_t run) const {
-  constexpr double kApart = 0.02;
   const double median = runs_[run]->stepUs(), mean = table_.wall[run] * (table_.in_ms ? 1000 : 1);
   const QString time = table_.in_ms || median < 1000 ? step_time_text(median) : tr("%1 µs").arg(us_text(median));  // the unit of the table
-  return mean > 0 && std::abs(mean - median) > kApart * median ? tr("median %1").arg(time) : time;
+  return mean > 0 && step_time_text(mean) != step_time_text(median) ? tr("median %1").arg(time) : time;
 }
 
 double SplitPane::paintBars(QPainter& painter, double top) {

@@ -275,9 +275,10 @@ void RunLibrary::keepTitle(const Run& run) {
   }
 }
 
-// Stores the letter. In a read-only folder, the run has its letter only while the window is open.
+// Stores the letter. To look at a file from elsewhere does not change it: such a run, and one in a read-only folder, has its
+// letter only while the window is open.
 void RunLibrary::keepLetter(const Run& run) {
-  if (run.letter < 0 || run.shipped || !QFileInfo::exists(run.path)) return;
+  if (run.letter < 0 || run.shipped || !QFileInfo::exists(run.path) || QFileInfo(run.path).absolutePath() != folder_) return;
   try {
     prof::keep_with_run(run.path.toStdString(), "letter", std::to_string(run.letter));
     written_.insert(QFileInfo(run.path).absoluteFilePath(), QFileInfo(run.path).lastModified().toMSecsSinceEpoch());

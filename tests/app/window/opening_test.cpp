@@ -56,6 +56,7 @@ class OpeningTest : public QObject, FilledWindow {
   void droppedFilesComeUpTogether();
   void everyKindOfFileOpens_data();
   void everyKindOfFileOpens();
+  void toLookAtAFileDoesNotChangeIt();
   void ranksOfOneProgramComeUpAsOneRun();
   void startAndTabHoldInAWindowThatStays();
   void theCpuLaneIsNeverEmptyWhileItTrains();
@@ -117,6 +118,24 @@ void OpeningTest::everyKindOfFileOpens() {
 }
 
 // PyTorch's profiler leaves a trace for each rank.
+void OpeningTest::toLookAtAFileDoesNotChangeIt() {
+  const QString path = home_.path() + "/elsewhere.wsrun";
+  QVERIFY(QFile::copy(WARPSCOPE_SOURCE_DIR "/resources/recorded/mnist-graph.wsrun", path));
+  const auto bytes = [&path] {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+  };
+  const QByteArray before = bytes();
+  auto window = open();
+  window->openFile(path);
+  Run* run = window->workspace()->library()->byPath(path);
+  QVERIFY(run && run->slot >= 0);
+  QTRY_VERIFY_WITH_TIMEOUT(run->loaded, 20'000);
+  for (int tab = 0; tab < window->tabs()->count(); ++tab) window->tabs()->setCurrentIndex(tab), window->grab();
+  window.reset();
+  QVERIFY(bytes() == before);
+}
+
 void OpeningTest::ranksOfOneProgramComeUpAsOneRun() {
   QStringList paths;
   for (int rank = 0; rank < 3; ++rank) {

@@ -256,7 +256,7 @@ RunFacts facts_of(const RunSpec& spec, const prof::Breakdown& parts, bool gpu) {
 RunFacts facts_for(const Insight& insight, const RunFacts& run) {
   if (insight.step_us <= 0) return run;
   RunFacts facts = run;
-  facts.step_us = insight.step_us, facts.whole_trace = facts.of_steps = facts.has_pauses = false;
+  facts.step_us = insight.step_us, facts.whole_trace = facts.of_steps = false;
   std::fill(std::begin(facts.part_us), std::end(facts.part_us), 0.0);
   facts.part_us[static_cast<size_t>(insight.look_at)] = insight.part_us;
   facts.part_us[static_cast<size_t>(prof::Meaning::Other)] = insight.step_us - insight.part_us;

@@ -28,8 +28,7 @@ struct RunFacts {
   Interval tracing_cost;                 // share of an untraced step; NaN if not measured
   int64_t peak_bytes = 0;                // most memory in use during a step
   bool whole_trace = false;              // the split covers a range of time, not one step
-  bool of_steps = false;                 // that range is of all steps
-  bool has_pauses = false;               // and pauses lie between them, which no share of a card counts
+  bool of_steps = false;                 // that range is of all steps, without pauses between them
   const CompiledPlan* plan = nullptr;
   std::vector<prof::KernelRow> kernels;  // largest share first
   std::vector<double> occupancy;         // theoretical, by row of `kernels`; below 0: unknown

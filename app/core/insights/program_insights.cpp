@@ -90,7 +90,7 @@ class Program {
         judged_{part_.begin, part_.end},
         untraced_(prof::untraced_time(trace_, judged_.begin, judged_.end)),
         untraced_ns_(untraced_.within(judged_)),
-        left_out_(left_out(trace_, judged_)) {
+        left_out_(left_out(part_)) {
     const auto& tracks = trace_.tracks();
     for (size_t i = 0; i < tracks.size(); ++i)
       if (tracks[i].kind == TrackKind::Api && tracks[i].name.ends_with(kCalls)) see_calls(i);
@@ -141,9 +141,9 @@ class Program {
   TimeNs traced(const prof::TimeRange& part) const { return std::max<TimeNs>(0, part.length()) - left_out_.within(part); }
   TimeNs traced_ns() const { return judged_.length() - left_out_.within(judged_); }
   // What was not traced, and the pauses that no mean step counts.
-  static prof::CoveredTime left_out(const prof::Trace& trace, prof::TimeRange part) {
-    std::vector<prof::TimeRange> times = prof::pauses_of(trace);
-    for (const Track& track : trace.tracks())
+  static prof::CoveredTime left_out(const TraceLook& part) {
+    std::vector<prof::TimeRange> times = part.pauses;
+    for (const Track& track : part.trace->tracks())
       if (prof::untraced(track))
         prof::each_span(track, part.begin, part.end, [&](const Span& span) { times.push_back({span.start, span.end()}); });
     return prof::CoveredTime(std::move(times));

@@ -124,13 +124,14 @@ std::optional<prof::FoundSpan> find_commonest_tiny(const Seen& seen, const Trace
 
 Seen look_at(const TraceLook& look) {
   Seen seen;
+  const prof::CoveredTime pauses(look.pauses);
   const auto& tracks = look.trace->tracks();
   for (size_t i = 0; i < tracks.size(); ++i) {
     const bool gpu = prof::on_gpu(tracks[i]), calls = tracks[i].kind == TrackKind::Api;
     if (!gpu && !calls) continue;
-    prof::for_each_span(tracks[i], look.begin, look.end, [&](const Span& span) {
+    prof::each_span(tracks[i], look.begin, look.end, [&](const Span& span) {
+      if (2 * pauses.within({span.start, span.end()}) > static_cast<TimeNs>(span.duration)) return;
       gpu ? see_gpu(seen, *look.trace, i, span) : see_call(seen, tracks[i], i, span);
-      return true;
     });
   }
   find_gap(seen, look);
@@ -164,7 +165,7 @@ struct Judged {
   const TraceLook& look;
   const Seen& seen;
   const RunFacts& facts;
-  prof::Activity activity;
+  prof::Activity activity;  // outside of pauses
   double wall() const { return static_cast<double>(activity.wall); }  // traced
   double part(Meaning m) const { return facts.part(m) * 1e3; }  // ns
   double idle() const { return wall() - static_cast<double>(activity.busy); }
@@ -174,6 +175,10 @@ struct Judged {
   // "3.2 ms, 12 % of the time"
   std::string share(double ns) const { return time(ns) + ", " + percent(ns / wall(), 0) + " of the " + (look.steps ? "steps' " : "") + (activity.untraced > 0 ? "traced time" : "time"); }
   Place gap() const { return {seen.gap.next, seen.gap.length}; }
+  bool gap_is_pause() const {
+    const TimeNs end = seen.gap.next->span.start;
+    return 2 * prof::CoveredTime(look.pauses).within({end - seen.gap.length, end}) > seen.gap.length;
+  }
 };
 
 using Found = std::optional<Insight>;
@@ -229,7 +234,7 @@ Found waits(const Judged& j) {
 Found slowest_gap(const Judged& j) {
   const auto length = static_cast<double>(j.seen.gap.length);
   if (!j.seen.gap.next || !j.worth_saying(length)) return {};
-  return insight("slowest gap", "the longest gap on the GPU lasts " + j.share(length),
+  return insight("slowest gap", "the longest gap on the GPU lasts " + (j.gap_is_pause() ? time(length) + ", in a pause between steps" : j.share(length)),
                  "It ends with " + prof::short_kernel_name(j.look.trace->name(j.seen.gap.next->span.name)) +
                      ". Often the cause is a first call, the reading of a file, or an evaluation.",
                  Meaning::Idle, length, j.gap());
@@ -280,6 +285,28 @@ TraceLook look_of(const prof::Trace& trace) {
 
 namespace {
 
+std::vector<prof::TimeRange> between_pauses(const TraceLook& look) {
+  std::vector<prof::TimeRange> stretches;
+  TimeNs begin = look.begin;
+  for (const prof::TimeRange& pause : look.pauses) {
+    if (pause.begin >= look.end) break;
+    if (pause.begin > begin) stretches.push_back({begin, pause.begin});
+    begin = std::max(begin, pause.end);
+  }
+  if (look.end > begin) stretches.push_back({begin, look.end});
+  return stretches;
+}
+
+prof::Activity activity_between_pauses(const TraceLook& look) {
+  prof::Activity sum;
+  for (const prof::TimeRange& counted : between_pauses(look)) {
+    const prof::Activity part = prof::activity(*look.trace, counted.begin, counted.end);
+    sum.wall += part.wall, sum.untraced += part.untraced, sum.busy += part.busy;
+    sum.kernels += part.kernels, sum.copies += part.copies, sum.overlap += part.overlap;
+  }
+  return sum;
+}
+
 prof::TimeRange steps_of(const TraceLook& look) {
   std::vector<prof::TimeRange> steps;
   for (const Track& track : look.trace->tracks())
@@ -299,15 +326,19 @@ prof::TimeRange steps_of(const TraceLook& look) {
 
 TraceLook judged_part(const TraceLook& look) {
   const prof::TimeRange steps = steps_of(look);
-  return {look.trace, steps.begin, steps.end, steps != prof::TimeRange{look.begin, look.end}};
+  return {look.trace, steps.begin, steps.end, steps != prof::TimeRange{look.begin, look.end}, prof::pauses_of(*look.trace)};
 }
 
 RunFacts facts_of(const TraceLook& look) {
-  prof::Breakdown parts = prof::breakdown(*look.trace, look.begin, look.end);
-  parts.steps = look.end > look.begin ? 1 : 0;
-  RunFacts facts = facts_of(RunSpec{}, parts, true);
+  const prof::InnerParts inner(*look.trace);
+  prof::Breakdown sum;
+  for (const prof::TimeRange& counted : between_pauses(look)) {
+    const prof::Breakdown parts = prof::breakdown(*look.trace, inner, counted.begin, counted.end);
+    sum.end += parts.wall(), sum.steps = 1;
+    for (size_t i = 0; i < std::size(sum.times); ++i) sum.times[i] += parts.times[i];
+  }
+  RunFacts facts = facts_of(RunSpec{}, sum, true);
   facts.whole_trace = true, facts.of_steps = look.steps;
-  facts.has_pauses = look.steps && !prof::pauses_of(*look.trace).empty();
   return facts;
 }
 
@@ -317,7 +348,7 @@ std::vector<Insight> trace_insights(const TraceLook& look) {
   const TraceLook part = judged_part(look);
   const Seen seen = look_at(part);
   const RunFacts facts = facts_of(part);
-  const Judged judged{part, seen, facts, prof::activity(*part.trace, part.begin, part.end)};
+  const Judged judged{part, seen, facts, activity_between_pauses(part)};
   for (const auto rule : kTraceRules)
     if (auto insight = rule(judged)) found.push_back(std::move(*insight));
   sort_rows(found, [](const Insight& a, const Insight& b) { return a.cost_ns > b.cost_ns; });

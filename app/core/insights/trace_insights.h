@@ -10,6 +10,7 @@ struct TraceLook {
   const prof::Trace* trace;
   prof::TimeNs begin = 0, end = 0;
   bool steps = false;  // the steps only, without what is before and after
+  std::vector<prof::TimeRange> pauses = {};  // between the steps; no mean step counts them, and no share of an insight
 };
 TraceLook look_of(const prof::Trace& trace);
 // From the first step to the last, or all if there are no steps: the start of a program and its warm-up are not judged.

@@ -59,14 +59,14 @@ QSize EvidenceBars::sizeHint() const { return {360, rows_.empty() ? 0 : rows() *
 
 QString EvidenceBars::nameOf(RowKind kind) const {
   if (kind != RowKind::Now) return kind == RowKind::Predicted ? tr("predicted") : tr("measured");
-  if (of_steps_) return has_pauses_ ? tr("with pauses") : tr("all steps");
+  if (of_steps_) return tr("all steps");
   if (whole_trace_) return tr("all the time");
   return of_ranks_ ? tr("mean step") : tr("mean now");
 }
 
 void EvidenceBars::setContent(const RunFacts& facts, const Insight& insight, const Tried* tried) {
   rows_.clear();
-  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps, has_pauses_ = facts.has_pauses;
+  look_at_ = insight.look_at, of_ranks_ = insight.step_us > 0, whole_trace_ = facts.whole_trace, of_steps_ = facts.of_steps;
   const bool judges_trace = insight.cost_ns > 0 && insight.step_us <= 0 && !facts.whole_trace;  // a step has other shares
   if (facts.step_us > 0 && !judges_trace) {
     Row now{RowKind::Now, time_axis_text(facts.step_us), facts.step_us, {}, {}};
@@ -140,13 +140,10 @@ void EvidenceBars::paintEvent(QPaintEvent*) {
                          : of_ranks_                                     ? tr("this")
                                                                          : ws::app::meaning_name(part.meaning);
     const QString share = part.us < 0.005 * rows_[0].us ? tr("less than 1") : QString::number(std::lround(100 * part.us / rows_[0].us));
-    // A share of the time with the pauses would be another one than in the headline.
-    const QString words = has_pauses_     ? tr("%1: %2")
-                          : whole_trace_ ? tr("%1: %2, %3 % of the time")
-                                         : tr("%1: %2, %3 % of the step");
+    const QString words = whole_trace_ ? tr("%1: %2, %3 % of the time") : tr("%1: %2, %3 % of the step");
     const QString time = time_axis_text(part.us);
     painter.drawText(QRectF(kNameWidth, rows() * kRowHeight, width() - kNameWidth, 18), Qt::AlignLeft | Qt::AlignVCenter,
-                     has_pauses_ ? words.arg(name, time) : words.arg(name, time, share));
+                     words.arg(name, time, share));
   }
 }
 

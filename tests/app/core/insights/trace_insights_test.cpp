@@ -85,5 +85,27 @@ TEST(TraceInsights, ABusyGpuIsLeftAlone) {
   EXPECT_TRUE(trace_insights(look_of(Trace{})).empty());
 }
 
+// An evaluation of 100 ms, in which the GPU does nothing, lies between steps of 1 ms.
+TEST(TraceInsights, APauseBetweenStepsIsInNoShare) {
+  Trace trace;
+  const TrackId stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0"), steps = trace.track(TrackKind::Steps, "step", "CPU");
+  TimeNs now = 0;
+  for (uint32_t i = 0; i < 100; ++i) {
+    Span step, kernel;
+    step.start = kernel.start = now, step.duration = static_cast<uint64_t>(kMs), kernel.duration = static_cast<uint64_t>(900 * kUs);
+    step.step = kernel.step = i, step.kind = static_cast<uint64_t>(SpanKind::Step), kernel.kind = static_cast<uint64_t>(SpanKind::Kernel);
+    kernel.meaning = static_cast<uint64_t>(Meaning::Matrix), kernel.name = trace.intern("gemm");
+    trace.append(steps, step), trace.append(stream, kernel);
+    now += i == 50 ? 101 * kMs : kMs;
+  }
+  const TraceLook part = judged_part(look_of(trace));
+  const RunFacts facts = facts_of(part);
+  EXPECT_NEAR(facts.part(Meaning::Matrix) / facts.step_us, 0.9, 0.01);
+  EXPECT_LE(facts.step_us, 100e3);
+  const std::vector<Insight> all = trace_insights(look_of(trace));
+  ASSERT_EQ(all.size(), 1u) << "the GPU is busy in the steps";
+  EXPECT_EQ(all[0].headline, "the longest gap on the GPU lasts 100.10 ms, in a pause between steps");
+}
+
 }  // namespace
 }  // namespace ws::app

@@ -58,7 +58,7 @@ bool is_host_message(const std::string& name) {
   return name.find(':') != name.npos && (call == "send" || call == "recv" || call.starts_with("send ") || call.starts_with("recv "));
 }
 
-// NCCL names the operations of a call before its communicator: "Send · 2 ranks · communicator 9f1c". PyTorch's traces name the
+// NCCL names the operations of a call before its communicator: "Send · 4 ranks · communicator 9f1c · 1 → 2"; an older one does not tell the ranks. PyTorch's traces name the
 // other rank behind it: "0 [0, 1, 2] · to 2".
 void join_both_sides(CollectiveKind& kind, int rank) {
   const std::string own = std::to_string(rank);
@@ -70,12 +70,12 @@ void join_both_sides(CollectiveKind& kind, int rank) {
   }
   if (!kind.name.starts_with("SendRecv")) kind.name = "SendRecv";
   if (const size_t at = text.rfind(kTo); at != text.npos) {
-    text = text.substr(0, at) + " · " + own + " → " + text.substr(at + kTo.size());
+    text = text.substr(0, at) + " · " + own + kToRank + text.substr(at + kTo.size());
   } else if (const size_t from = text.rfind(kFrom); from != text.npos) {
-    text = text.substr(0, from) + " · " + text.substr(from + kFrom.size()) + " → " + own;
+    text = text.substr(0, from) + " · " + text.substr(from + kFrom.size()) + kToRank + own;
   } else if (const size_t head = text.find(kSeparator); head != text.npos) {
     const std::string operations = text.substr(0, head), rest = text.substr(head + kSeparator.size());
-    if (rest.starts_with("2 ranks")) {
+    if (rest.starts_with("2 ranks") || rest.find(kToRank) != rest.npos) {
       text = rest;
     } else if (operations == "Send" || operations == "Recv") {
       text += " · rank " + own;

@@ -9,6 +9,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/collectors/marks.h"
 #include "profiling/collectors/program_ranges.h"
+#include "profiling/trace/track_names.h"
 
 namespace ws::prof {
 
@@ -36,6 +37,7 @@ constexpr std::array<Operation, 11> kOperations{{{"AllReduce", Part::Whole},
 
 struct WaitingCall {
   uint64_t communicator, bytes;
+  uint64_t peer;  // NcclPayload::kNotSaid also if there are several
   const Operation* operation;
 };
 struct OpenRange {
@@ -59,9 +61,9 @@ struct NcclThread {
       return call.communicator == payload.communicator && call.operation == operation;
     });
     if (same != end)
-      same->bytes += payload.bytes;
+      same->bytes += payload.bytes, same->peer = same->peer == payload.peer ? payload.peer : NcclPayload::kNotSaid;
     else if (calls < kWaitingCalls)
-      waiting[calls++] = {payload.communicator, payload.bytes, operation};
+      waiting[calls++] = {payload.communicator, payload.bytes, payload.peer, operation};
   }
 };
 thread_local NcclThread t_nccl;
@@ -74,6 +76,13 @@ const Operation* operation_of(std::string_view function) {
 
 int group_of(std::string_view function) {
   return function == "ncclGroupStart" ? 1 : function == "ncclGroupEnd" ? -1 : 0;
+}
+
+// " · 1 → 2": the same on both sides.
+std::string message_text(const Operation& operation, uint64_t rank, uint64_t peer) {
+  if (operation.part != Part::Sent && operation.part != Part::Received) return "";
+  const bool sent = operation.part == Part::Sent;
+  return " · " + std::to_string(sent ? rank : peer) + kToRank + std::to_string(sent ? peer : rank);
 }
 
 std::string hex(uint64_t number) {
@@ -114,13 +123,16 @@ void NcclCalls::end(const NcclPayload& payload) {
 void NcclCalls::learn(const NcclPayload& payload) {
   if (payload.ranks == 0 || payload.ranks > kRanksOfNccl) return;
   const std::lock_guard lock(mutex_);
-  const auto [known, fresh] = ranks_.try_emplace(payload.communicator, payload.ranks);
-  if (!fresh && known->second != payload.ranks) known->second = 0;
+  const auto [at, fresh] = communicators_.try_emplace(payload.communicator, Communicator{payload.ranks, payload.rank});
+  if (fresh) return;
+  Communicator& known = at->second;
+  if (known.ranks != payload.ranks) known.ranks = 0;
+  if (known.rank != payload.rank) known.rank = NcclPayload::kNotSaid;
 }
 
-uint64_t NcclCalls::ranks_of(uint64_t communicator) const {
-  const auto known = ranks_.find(communicator);
-  return known == ranks_.end() ? 0 : known->second;
+NcclCalls::Communicator NcclCalls::communicator(uint64_t number) const {
+  const auto known = communicators_.find(number);
+  return known == communicators_.end() ? Communicator{0, NcclPayload::kNotSaid} : known->second;
 }
 
 NcclWork NcclCalls::launch_begins(const char* symbol) noexcept {
@@ -156,16 +168,16 @@ NcclCalls::Works NcclCalls::release() noexcept {
 // What a point-to-point call sends another one receives: of a group of them the larger side counts.
 NcclWork NcclCalls::work_of_first_communicator() {
   NcclThread& own = t_nccl;
-  const uint64_t communicator = own.waiting[0].communicator;
+  const WaitingCall first = own.waiting[0];
   const std::lock_guard lock(mutex_);
-  const uint64_t ranks = ranks_of(communicator);
+  const auto [ranks, rank] = communicator(first.communicator);
   uint64_t whole = 0, sent = 0, received = 0;
   std::vector<std::string_view> names;
   size_t kept = 0;
   bool known = true;
   for (size_t i = 0; i < own.calls; ++i) {
     const WaitingCall call = own.waiting[i];
-    if (call.communicator != communicator) {
+    if (call.communicator != first.communicator) {
       own.waiting[kept++] = call;
       continue;
     }
@@ -177,11 +189,12 @@ NcclWork NcclCalls::work_of_first_communicator() {
   }
   own.calls = kept;
   NcclWork work{known ? whole + std::max(sent, received) : 0, 0};
-  if (communicator == 0) return work;  // an older NCCL does not tell communicators apart
+  if (first.communicator == 0) return work;  // an older NCCL does not tell communicators apart
   std::string text;
   for (const std::string_view name : names) text.append(text.empty() ? "" : " + ").append(name);
   if (ranks > 0) text += " · " + std::to_string(ranks) + " ranks";
-  text += " · communicator " + hex(communicator);
+  text += " · communicator " + hex(first.communicator);
+  if (names.size() == 1 && rank < ranks && first.peer < ranks) text += message_text(*first.operation, rank, first.peer);
   if (texts_.size() >= kNcclTexts && !numbers_.contains(text)) return work;
   const auto [number, fresh] = numbers_.try_emplace(text, static_cast<uint32_t>(texts_.size()));
   if (fresh) texts_.push_back(text);

@@ -18,9 +18,12 @@
 namespace ws::prof {
 
 struct NcclPayload {
+  static constexpr uint64_t kNotSaid = UINT64_MAX;
   bool message = false;  // the range is a call that moves `bytes`
   uint64_t bytes = 0, communicator = 0;
-  uint64_t ranks = 0;  // of the communicator; 0: not said
+  uint64_t ranks = 0;        // of the communicator; 0: not said
+  uint64_t rank = kNotSaid;  // the number of the caller in the communicator
+  uint64_t peer = kNotSaid;  // likewise, of the rank to which a call sends, or from which it receives
 };
 
 class NcclCalls {
@@ -49,16 +52,21 @@ class NcclCalls {
   static void ignore_ranges(bool ignored) noexcept;
   static bool ignores_ranges() noexcept;
 
-  std::string text(const NcclWork& work) const;  // "AllReduce · 2 ranks · communicator 9f1c"; empty: not known
+  // "AllReduce · 2 ranks · communicator 9f1c", "Send · 4 ranks · communicator 9f1c · 1 → 2"; empty: not known
+  std::string text(const NcclWork& work) const;
 
  private:
   NcclCalls() = default;
   void learn(const NcclPayload& payload);
   NcclWork work_of_first_communicator();
-  uint64_t ranks_of(uint64_t communicator) const;
+  struct Communicator {
+    uint64_t ranks;  // 0: several numbers were said
+    uint64_t rank;   // of this process; kNotSaid also if it has several
+  };
+  Communicator communicator(uint64_t number) const;
 
   mutable std::mutex mutex_;
-  std::unordered_map<uint64_t, uint64_t> ranks_;  // by communicator; 0: several numbers were said
+  std::unordered_map<uint64_t, Communicator> communicators_;
   std::unordered_map<std::string, uint32_t> numbers_;
   std::vector<std::string> texts_{""};
 };

@@ -98,7 +98,7 @@ int end_group(Real real, NcclWork* first = nullptr) {
 struct Kind {
   const void* communicator;
   size_t function;
-  int type;
+  int type, peer;
   uint64_t communicators;  // value of g_communicators
   uint64_t element_bytes;
   uint32_t text;
@@ -116,12 +116,13 @@ struct Called {
   void *communicator, *stream;
   size_t elements;
   int type;
+  int peer;  // of a message, else 0
 };
 
 const Kind* known_kind(const Called& called) {
   const uint64_t communicators = g_communicators.load(std::memory_order_acquire);
   for (const Kind& kind : t_kinds.known)
-    if (kind.communicator == called.communicator && kind.function == called.function && kind.type == called.type &&
+    if (kind.communicator == called.communicator && kind.function == called.function && kind.type == called.type && kind.peer == called.peer &&
         kind.communicators == communicators)
       return &kind;
   return nullptr;
@@ -130,8 +131,9 @@ const Kind* known_kind(const Called& called) {
 void learn(const Called& called, uint64_t communicators, const NcclWork& work) {
   if (!work.any() || called.elements == 0 || work.bytes % called.elements != 0) return;
   Kinds& kinds = t_kinds;
-  kinds.known[kinds.next++ % kKinds] = {called.communicator, called.function,           called.type,
-                                        communicators,       work.bytes / called.elements, work.text};
+  kinds.known[kinds.next++ % kKinds] = {.communicator = called.communicator, .function = called.function, .type = called.type,
+                                        .peer = called.peer, .communicators = communicators,
+                                        .element_bytes = work.bytes / called.elements, .text = work.text};
 }
 
 template <class Real>
@@ -186,13 +188,17 @@ constexpr size_t place_of_elements() {
   return place;
 }
 
-// Each of these has the number of elements, then their type, and at the end the communicator and the stream.
+constexpr size_t kSend = 8, kReceive = 9;
+
+// Each of these has the number of elements, then their type, and at the end the communicator and the stream. Messages have the
+// peer after the type.
 template <size_t kFunction, class... Arguments>
 int timed(Arguments... arguments) {
   const auto all = std::make_tuple(arguments...);
   constexpr size_t kCount = sizeof...(Arguments), kElements = place_of_elements<Arguments...>();
-  const Called called{kFunction, std::get<kCount - 2>(all), std::get<kCount - 1>(all), std::get<kElements>(all),
-                      std::get<kElements + 1>(all)};
+  Called called{kFunction, std::get<kCount - 2>(all), std::get<kCount - 1>(all), std::get<kElements>(all),
+                      std::get<kElements + 1>(all), 0};
+  if constexpr (kFunction == kSend || kFunction == kReceive) called.peer = std::get<kElements + 2>(all);
   return call(called, [=] { return real<int (*)(Arguments...)>(kFunction)(arguments...); });
 }
 
@@ -234,8 +240,8 @@ const std::array<Redirected, kFunctions>& functions() {
       redirected<5, Address, Target, size_t, int, int, int, Target, Target>("ncclReduce"),
       redirected<6, Address, Target, size_t, int, int, Target, Target>("ncclReduceScatter"),
       redirected<7, Address, Target, size_t, int, Target, Target>("ncclAllGather"),
-      redirected<8, Address, size_t, int, int, Target, Target>("ncclSend"),
-      redirected<9, Target, size_t, int, int, Target, Target>("ncclRecv"),
+      redirected<kSend, Address, size_t, int, int, Target, Target>("ncclSend"),
+      redirected<kReceive, Target, size_t, int, int, Target, Target>("ncclRecv"),
       redirected<10, Address, Target, size_t, int, Target, Target>("ncclAlltoAll"),
       redirected<11, Address, Target, size_t, int, int, Target, Target>("ncclGather"),
       redirected<12, Address, Target, size_t, int, int, Target, Target>("ncclScatter"),

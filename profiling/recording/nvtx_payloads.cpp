@@ -39,8 +39,10 @@ struct Schema {
 };
 
 uint64_t NcclPayload::*meaning_of(std::string_view name) {
-  if (name.starts_with("Message size")) return &NcclPayload::bytes;
+  if (name.starts_with("Message size") || name == "Bytes") return &NcclPayload::bytes;
   if (name == "NCCL communicator ID") return &NcclPayload::communicator;
+  if (name == "Rank") return &NcclPayload::rank;
+  if (name == "Peer rank") return &NcclPayload::peer;
   return name == "No. of ranks" ? &NcclPayload::ranks : nullptr;
 }
 

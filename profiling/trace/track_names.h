@@ -67,6 +67,7 @@ std::string copy_kind_text(CopyEnds ends);
 // Before the other rank of a message, at the end of the text of its communicator.
 inline constexpr const char* kSentTo = " · to ";
 inline constexpr const char* kReceivedFrom = " · from ";
+inline constexpr const char* kToRank = " → ";
 const char* place_name(MemoryPlace place);    // "pageable"
 std::string place_title(MemoryPlace place);   // "Pageable"
 MemoryPlace place_of(std::string_view word);  // ignores upper and lower case

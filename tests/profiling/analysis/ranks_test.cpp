@@ -508,22 +508,29 @@ TEST(Ranks, AReceiveBelongsToItsSendAndNamesNoStraggler) {
   }
 }
 
-// As PyTorch's profiler names them: a send its receiver, a receive its sender.
+// As PyTorch's profiler names them, a send its receiver, a receive its sender; and as a recording does.
 TEST(Ranks, MessagesOfALargerGroupAreMatchedByTheirRanks) {
-  MadeCalls made;
-  for (uint32_t step = 0; step < 20; ++step)
-    for (int rank = 0; rank < 3; ++rank) {
-      const TimeNs now = step * 10'000'000, ready = now + rank * 1'000'000;
-      const auto text = [](const char* other, int which) { return "0 [0, 1, 2]" + (other + std::to_string(which)); };
-      if (rank > 0) made.add(rank, kMessage, text(" · from ", rank - 1), now, ready, step);
-      if (rank < 2) made.add(rank, kMessage, text(" · to ", rank + 1), ready + 900'000, ready + 1'000'000, step);
-    }
-  const RankReport report = rank_report(made.trace);
-  ASSERT_EQ(report.steps.size(), 20u);
-  EXPECT_NEAR(report.ranks[1].wait, 900, 0.01);
-  EXPECT_NEAR(report.ranks[2].wait, 1900, 0.01);
-  EXPECT_NEAR(report.ranks[0].wait, 0, 0.01);
-  EXPECT_EQ(straggler_text(report), "");
+  for (const bool recorded : {false, true}) {
+    MadeCalls made;
+    const auto text = [recorded](const char* operation, int from, int to) {
+      const std::string both = std::to_string(from) + " → " + std::to_string(to);
+      if (recorded) return operation + (" · 3 ranks · communicator a · " + both);
+      return "0 [0, 1, 2]" + (operation == std::string("Send") ? " · to " + std::to_string(to) : " · from " + std::to_string(from));
+    };
+    for (uint32_t step = 0; step < 20; ++step)
+      for (int rank = 0; rank < 3; ++rank) {
+        const TimeNs now = step * 10'000'000, ready = now + rank * 1'000'000;
+        if (rank > 0) made.add(rank, kMessage, text("Recv", rank - 1, rank), now, ready, step);
+        if (rank < 2) made.add(rank, kMessage, text("Send", rank, rank + 1), ready + 900'000, ready + 1'000'000, step);
+      }
+    const RankReport report = rank_report(made.trace);
+    ASSERT_EQ(report.steps.size(), 20u);
+    EXPECT_NEAR(report.ranks[1].wait, 900, 0.01);
+    EXPECT_NEAR(report.ranks[2].wait, 1900, 0.01);
+    EXPECT_NEAR(report.ranks[0].wait, 0, 0.01);
+    EXPECT_EQ(straggler_text(report), "");
+    EXPECT_TRUE(report.notes.empty());
+  }
 }
 
 TEST(Ranks, MessagesToUnknownRanksAreNotMatchedAndItSaysSo) {

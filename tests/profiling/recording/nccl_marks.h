@@ -11,12 +11,14 @@ namespace ws::prof::testing {
 struct NcclMessage {
   int unused = 0;
   uint64_t bytes = 0, communicator = 0;
+  int peer = 0;
 };
 struct NcclInit {
   uint64_t communicator;
   int rank, ranks;
 };
-constexpr uint64_t kNcclMessage = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5, kNcclInit = kNcclMessage + 1;
+constexpr uint64_t kNcclMessage = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5, kNcclInit = kNcclMessage + 1,
+                   kNcclToPeer = kNcclMessage + 3;
 
 inline nvtxPayloadSchemaEntry_t payload_entry(const char* name, uint64_t type, uint64_t offset = 0) {
   return {0, type, name, nullptr, 0, offset, nullptr, nullptr};
@@ -36,10 +38,12 @@ inline uint64_t add_schema(nvtxDomainHandle_t domain, uint64_t id, size_t size,
 inline nvtxDomainHandle_t nccl_domain() {
   static const nvtxDomainHandle_t made = [] {
     const nvtxDomainHandle_t fresh = nvtxDomainCreateA("NCCL");
-    add_schema(fresh, kNcclMessage, sizeof(NcclMessage),
-               {payload_entry("Root", NVTX_PAYLOAD_ENTRY_TYPE_INT),
-                payload_entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, offsetof(NcclMessage, bytes)),
-                payload_entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64, offsetof(NcclMessage, communicator))});
+    std::vector message{payload_entry("Root", NVTX_PAYLOAD_ENTRY_TYPE_INT),
+                        payload_entry("Message size [bytes]", NVTX_PAYLOAD_ENTRY_TYPE_SIZE, offsetof(NcclMessage, bytes)),
+                        payload_entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64, offsetof(NcclMessage, communicator))};
+    add_schema(fresh, kNcclMessage, sizeof(NcclMessage), message);
+    message.push_back(payload_entry("Peer rank", NVTX_PAYLOAD_ENTRY_TYPE_INT, offsetof(NcclMessage, peer)));
+    add_schema(fresh, kNcclToPeer, sizeof(NcclMessage), message);
     add_schema(fresh, kNcclInit, sizeof(NcclInit),
                {payload_entry("NCCL communicator ID", NVTX_PAYLOAD_ENTRY_TYPE_UINT64),
                 payload_entry("Rank", NVTX_PAYLOAD_ENTRY_TYPE_INT),  // after the one before
@@ -71,9 +75,9 @@ inline void nccl_initialize(const char* function, uint64_t communicator, int ran
 
 // `inside` runs while the range of the call is open.
 template <class Inside>
-void nccl_call(const char* function, uint64_t bytes, uint64_t communicator, const Inside& inside) {
-  const NcclMessage message{.bytes = bytes, .communicator = communicator};
-  const nvtxPayloadData_t data{kNcclMessage, sizeof message, &message};
+void nccl_call(const char* function, uint64_t bytes, uint64_t communicator, const Inside& inside, int peer = -1) {
+  const NcclMessage message{.bytes = bytes, .communicator = communicator, .peer = peer};
+  const nvtxPayloadData_t data{peer >= 0 ? kNcclToPeer : kNcclMessage, sizeof message, &message};
   nccl_push(function, &data, 1);
   inside();
   nccl_pop();

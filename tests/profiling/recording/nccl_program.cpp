@@ -1,7 +1,8 @@
 // A rank of a made-up training, on stand-ins for CUDA and NCCL, that starts its recording as the driver would.
-// usage: nccl_program BEGIN [again|captures|opens]. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce
+// usage: nccl_program BEGIN [again|captures|opens|messages]. BEGIN: steady clock, ns; the times of all steps follow from it. In each step the ranks reduce
 // in a group and broadcast alone. Rank 1 comes 3 ms late in every tenth step. again: only some calls of two communicators, of
 // which the second one has the address of the first. captures: only 10 of every 20 steps are in a capture range, on rank 1 five steps later.
+// messages: rank 1 of four receives from rank 0 and sends to ranks 2 and 3.
 // opens: it looks NCCL's functions up itself, as programs do that are built without NCCL.
 #include <dlfcn.h>
 
@@ -85,6 +86,15 @@ int call_again(void* communicator, void* stream) {
   return 0;
 }
 
+int send_messages(void* communicator, void* stream) {
+  ncclCommInitRank(&communicator, 4, 0x9f1c, 1);
+  for (int i = 0; i < 3; ++i) {
+    ncclRecv(nullptr, 16, 7, 0, communicator, stream);
+    for (const int to : {2, 3}) ncclSend(nullptr, 16, 7, to, communicator, stream);
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -97,6 +107,7 @@ int main(int count, char** arguments) {
   const int64_t begin = std::atoll(arguments[1]);
   void *communicator = nullptr, *stream = stand_in_stream(), *captured = stand_in_stream();
   if (count > 2 && std::strcmp(arguments[2], "again") == 0) return call_again(communicator, stream);
+  if (count > 2 && std::strcmp(arguments[2], "messages") == 0) return send_messages(communicator, stream);
   ncclCommInitRank(&communicator, 2, 0x9f1c, rank);
   if (count > 2 && std::strcmp(arguments[2], "opens") == 0) return call_found(nccl, communicator, stream);
   if (count > 2) return train_in_ranges(begin, rank, communicator, stream);

@@ -40,6 +40,9 @@ class NcclRanges : public ::testing::Test {
   static void call(const char* function, uint64_t bytes, uint64_t communicator, const std::function<void()>& inside = [] {}) {
     nccl_call(function, bytes, communicator, inside);
   }
+  static void message(const char* function, uint64_t communicator, int peer, const std::function<void()>& inside = [] {}) {
+    nccl_call(function, 64, communicator, inside, peer);
+  }
   void group(const std::function<void()>& calls, const std::function<void()>& inside_of_end) {
     nccl_push("ncclGroupStart"), nccl_pop();
     calls();
@@ -108,6 +111,21 @@ TEST_F(NcclRanges, OfAnExchangeTheLargerSideCounts) {
   const Trace trace = finish();
   EXPECT_EQ(trace.detail(spans_.at(0).detail).bytes, 60u);
   EXPECT_EQ(trace.detail(spans_.at(0).detail).copy_kind, "Send + Recv · communicator c");
+}
+
+TEST_F(NcclRanges, AMessageSaysWhoSendsAndWhoReceives) {
+  nccl_initialize("ncclCommSplit", 0xf0, 2, 4);
+  message("ncclSend", 0xf0, 3, [&] { launch(1); });
+  message("ncclRecv", 0xf0, 0, [&] { launch(2); });
+  group([] { message("ncclSend", 0xf0, 3), message("ncclSend", 0xf0, 3); }, [&] { launch(3); });
+  group([] { message("ncclSend", 0xf0, 3), message("ncclSend", 0xf0, 1); }, [&] { launch(4); });
+  message("ncclSend", 0xf1, 1, [&] { launch(5); });  // who is not in a communicator that is known
+  const Trace trace = finish();
+  std::vector<std::string> said;
+  for (const Span& span : spans_) said.push_back(trace.detail(span.detail).copy_kind);
+  EXPECT_EQ(said, (std::vector<std::string>{"Send · 4 ranks · communicator f0 · 2 → 3", "Recv · 4 ranks · communicator f0 · 0 → 2",
+                                            "Send · 4 ranks · communicator f0 · 2 → 3", "Send · 4 ranks · communicator f0",
+                                            "Send · communicator f1"}));
 }
 
 TEST_F(NcclRanges, AnExchangeBetweenManyRanksIsCountedWhole) {

@@ -20,11 +20,12 @@ void launch() {
   g_streams.clear();
 }
 
-int call(const char* function, size_t bytes, const void* communicator, void* stream) {
-  nccl_call(function, bytes, *static_cast<const uint64_t*>(communicator), [stream] {
+int call(const char* function, size_t bytes, const void* communicator, void* stream, int peer = -1) {
+  const auto inside = [stream] {
     g_streams.push_back(stream);
     if (g_depth == 0) launch();
-  });
+  };
+  nccl_call(function, bytes, *static_cast<const uint64_t*>(communicator), inside, peer);
   return g_answer;
 }
 
@@ -47,6 +48,12 @@ int ncclAllReduce(const void*, void*, size_t count, int, int, void* communicator
 }
 int ncclBroadcast(const void*, void*, size_t count, int, int, void* communicator, void* stream) {
   return call("ncclBroadcast", 4 * count, communicator, stream);
+}
+int ncclSend(const void*, size_t count, int, int peer, void* communicator, void* stream) {
+  return call("ncclSend", 4 * count, communicator, stream, peer);
+}
+int ncclRecv(void*, size_t count, int, int peer, void* communicator, void* stream) {
+  return call("ncclRecv", 4 * count, communicator, stream, peer);
 }
 int ncclGroupStart() {
   nccl_push("ncclGroupStart"), nccl_pop();

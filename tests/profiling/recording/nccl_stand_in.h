@@ -8,6 +8,8 @@ int ncclCommInitRank(void** communicator, int ranks, uint64_t id, int rank);
 int ncclCommDestroy(void* communicator);  // the next one has its address
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation, void* communicator, void* stream);
 int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* communicator, void* stream);
+int ncclSend(const void* from, size_t count, int type, int peer, void* communicator, void* stream);
+int ncclRecv(void* to, size_t count, int type, int peer, void* communicator, void* stream);
 int ncclGroupStart();
 int ncclGroupEnd();
 void stand_in_ends_at(int64_t at);   // the kernels that are launched from now on; steady clock, ns

@@ -112,6 +112,23 @@ TEST(RecordCollectives, EachCallHasItsBytesAndItsCommunicator) {
   std::filesystem::remove(file);
 }
 
+TEST(RecordCollectives, AMessageSaysWhoSendsAndWhoReceives) {
+  const std::string file = ::testing::TempDir() + "messages-" + std::to_string(getpid()) + ".wsrun";
+  const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
+  RecordedProgram program({"env", "RANK=1", NCCL_PROGRAM, "0", "messages"}, file, options);
+  ASSERT_EQ(exit_status(program), 0);
+  RunFileReader reader(file);
+  const Trace trace = whole_trace(reader);
+  std::map<std::string, int> calls;
+  for (const Track& track : trace.tracks())
+    if (track.name == "collectives")
+      each_span(track, -kAlways, kAlways, [&](const Span& span) { ++calls[trace.detail(span.detail).copy_kind]; });
+  EXPECT_EQ(calls, (decltype(calls){{"Recv · 4 ranks · communicator 9f1c · 0 → 1", 3},
+                                    {"Send · 4 ranks · communicator 9f1c · 1 → 2", 3},
+                                    {"Send · 4 ranks · communicator 9f1c · 1 → 3", 3}}));
+  std::filesystem::remove(file);
+}
+
 TEST(RecordCollectives, AProgramThatLooksNcclUpItselfIsSeen) {
   const std::string file = ::testing::TempDir() + "opens-" + std::to_string(getpid()) + ".wsrun";
   const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};

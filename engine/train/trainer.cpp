@@ -206,8 +206,8 @@ void Trainer::prepare() {
   if (const auto reason = why_the_data_does_not_fit(spec_.model, data_)) throw Failure(*reason);
   batch_ = spec_.train.batch == 0 ? rows_ : std::min(spec_.train.batch, rows_);
   steps_per_epoch_ = (rows_ + batch_ - 1) / batch_;
-  if (const int64_t left = rows_ % batch_; std::min(batch_, left ? left : batch_) < spec_.exec.gpus)
-    throw Failure("The last batch of an epoch has " + std::to_string(left ? left : batch_) + " rows, fewer than the " +
+  if (const int64_t left = rows_ % batch_, last = left ? left : batch_; last < spec_.exec.gpus)
+    throw Failure("The last batch of an epoch has " + std::to_string(last) + (last == 1 ? " row" : " rows") + ", fewer than the " +
                   std::to_string(spec_.exec.gpus) + " ranks: choose another batch or fewer GPUs.");
   model_ = make_model(spec_.model, data_.features, data_.outputs);
   RunSpec here = spec_;

@@ -134,7 +134,7 @@ refused "was started with train.batch = 7, and rank 0 with 16" differ "$program"
 refused "has started 2 ranks, one process each: leave exec.gpus out" "$program" train iris "${cpu[@]}" --set exec.gpus=2 --no-output
 refused "cannot be shared by so many ranks" "$program" train iris "${cpu[@]}" --set train.batch=1 --no-output
 refused "/proc/none" "$program" train iris "${cpu[@]}" --out /proc/none
-refused "has 1 rows, fewer than the 2 ranks" "$program" train iris "${cpu[@]}" --set train.batch=7 --no-output
+refused "has 1 row, fewer than the 2 ranks" "$program" train iris "${cpu[@]}" --set train.batch=7 --no-output
 printf 'a,b,y\n%s\n' "$(seq 40 | awk '{ print $1 "," $1 * 2 "," $1 % 2 }')" >0.csv
 sed 's/^3,6,/3,7,/' 0.csv >1.csv
 other_data() { ln -sf "$PWD/$RANK.csv" "$RANK/data.csv"; cd "$RANK" && "$@"; }

@@ -147,7 +147,7 @@ void SplitPane::refresh() {
       fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
   table_ = split_table(splits, isSmall());
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
-  const QString note = steps == 0 ? unit : tr("%1 · mean of %2").arg(unit, means);
+  const QString note = steps == 0 ? unit : tr("%1 · mean of the newest %2").arg(unit, means);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
   const int rank = only && several_ranks(runs_[0]->trace) ? prof::rank_of_steps(runs_[0]->trace) : -1;
   const QString of_rank = rank < 0 ? QString() : tr(" · rank %1").arg(rank);

@@ -36,7 +36,7 @@ prof::RunData read(const std::vector<std::string>& paths) {
 app::ComparedRun compared(const std::string& path) {
   const prof::RunData run = app::newest_data(path);
   say_problems(path, run.problems);
-  return app::compared_run(run);
+  return app::compared_run(run, app::all_ranks(path, run));
 }
 
 struct TwoFiles {

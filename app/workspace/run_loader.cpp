@@ -103,7 +103,7 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
                         static_cast<double>(w.allocations) / steps, static_cast<double>(w.frees) / steps, 0, 0, 0});
   }
   const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
-  d.split = split_of(marks, d.trace, d.trace.last_time(), d.steps_per_epoch, d.steady_since);
+  d.split = split_of(marks, d.trace, {.until = d.trace.last_time(), .since = d.steady_since}, d.steps_per_epoch);
   if (d.split.steps > 0 || windows.empty() || windows.back().steps <= 0) return;
   const prof::StepWindow& last = windows.back();
   d.split = split_from(last.times, last.end - last.begin, last.steps);

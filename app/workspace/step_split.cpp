@@ -18,9 +18,8 @@ StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t
   return split;
 }
 
-StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::TimeNs until, double steps_per_epoch,
-                   int64_t since) {
-  const prof::StepSample sample = prof::sample_steps(marks, trace, steps_per_epoch, {.until = until, .since = since});
+StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch) {
+  const prof::StepSample sample = prof::sample_steps(marks, trace, steps_per_epoch, range);
   const prof::Breakdown& parts = sample.parts;
   if (parts.steps == 0 || parts.wall() <= 0) return {};
   prof::MeaningTimes times{};

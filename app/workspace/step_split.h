@@ -6,6 +6,10 @@
 
 #include "profiling/trace/trace.h"
 
+namespace ws::prof {
+struct SampleRange;
+}
+
 namespace ws::app {
 
 struct SplitPart {
@@ -22,10 +26,9 @@ struct StepSplit {
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work
 };
 
-// The split of the newest steps before `until`, from step `since` on, without evaluations. `marks` has the steps: the
+// The split of the newest steps of a range, without evaluations. `marks` has the steps: the
 // trace itself, or the GPU's steps.
-StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, prof::TimeNs until, double steps_per_epoch,
-                   int64_t since = 0);
+StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch);
 StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps);
 
 }  // namespace ws::app

@@ -199,7 +199,7 @@ class RankComparison {
   size_t pauses() const {
     return static_cast<size_t>(std::ranges::count_if(report_.steps, [this](int64_t step) {
       const auto at = breaks_.find(step);
-      return step != report_.steps.front() && at != breaks_.end() && at->second.pauses == marks_.size();
+      return step > report_.steps[first_used_] && at != breaks_.end() && at->second.pauses == marks_.size();
     }));
   }
 

@@ -105,7 +105,9 @@ void add_peak(RankReport& report, std::span<const BusRate> measured);
 std::string clocks_text(const RankReport& report);  // "clocks ± 4.0 µs", "all on one clock"; empty: not known
 std::string straggler_text(const RankReport& report);
 std::string usual_wait_text(const UsualWait& wait, size_t steps);
-std::vector<std::string> more_late_texts(const RankReport& report);  // the usual wait last
+// What the stragglers cost and what ranks wait without a pattern, the greatest cost first. Empty if nothing is worth saying.
+std::string costliest_text(const RankReport& report);
+std::vector<std::string> more_cost_texts(const RankReport& report);  // sentences: all but the first
 std::string to_text(const RankReport& report);  // for `stats --by rank`
 std::string to_json(const RankReport& report);
 

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/ranks.h"
+#include "profiling/analysis/step_sample.h"
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 
 namespace ws::prof {
@@ -34,7 +36,7 @@ constexpr double kSurelyOneClock = 0.05;  // µs
 std::string heading(const RankReport& report) {
   std::string text = std::to_string(report.ranks.size()) + " ranks";
   if (const size_t hosts = host_count(report); hosts > 1) text += " on " + std::to_string(hosts) + " hosts";
-  text += " · " + std::to_string(report.steps.size()) + " steps · " + time_text(report.step_us) + " a step";
+  text += " · " + std::to_string(report.steps.size()) + " steps · mean step " + time_text(report.step_us) + left_out_text(report.pauses);
   text += " · wait " + time_text(report.wait_us);
   if (report.computation) text += " · exposed transfer " + time_text(report.exposed_us);
   if (const std::string clocks = clocks_text(report); !clocks.empty()) text += " · " + clocks;
@@ -94,6 +96,22 @@ std::string text_of(const Straggler& s) {
          ms_text(s.cost_us) + " a step (" + percent(s.share, s.share < 0.0995 ? 1 : 0) + ")";
 }
 
+struct Cost {
+  double us = 0;
+  bool usual = false;  // the wait without a pattern
+  std::string text;
+};
+
+// Of a step, the greatest first.
+std::vector<Cost> costs_of(const RankReport& report) {
+  std::vector<Cost> costs;
+  if (report.straggler.rank >= 0) costs.push_back({report.straggler.cost_us, false, text_of(report.straggler)});
+  for (const Straggler& one : report.more_late) costs.push_back({one.cost_us, false, text_of(one)});
+  if (const auto wait = usual_wait(report)) costs.push_back({wait->us, true, usual_wait_text(*wait, report.steps.size())});
+  sort_rows(costs, [](const Cost& a, const Cost& b) { return a.us > b.us; });
+  return costs;
+}
+
 nlohmann::json json_of(const Straggler& s) {
   return {{"rank", s.rank},       {"late_us", s.late_us}, {"late_steps", s.late_steps}, {"every", s.every},
           {"cost_us", s.cost_us}, {"share", s.share},     {"text", text_of(s)}};
@@ -108,10 +126,15 @@ std::string clocks_text(const RankReport& report) {
 
 std::string straggler_text(const RankReport& report) { return text_of(report.straggler); }
 
-std::vector<std::string> more_late_texts(const RankReport& report) {
+std::string costliest_text(const RankReport& report) {
+  const std::vector<Cost> costs = costs_of(report);
+  return costs.empty() ? "" : costs[0].text;
+}
+
+std::vector<std::string> more_cost_texts(const RankReport& report) {
   std::vector<std::string> texts;
-  for (const Straggler& one : report.more_late) texts.push_back("Also, " + text_of(one) + ".");
-  if (const auto wait = usual_wait(report)) texts.push_back("Without a pattern, " + usual_wait_text(*wait, report.steps.size()) + ".");
+  for (const Cost& cost : costs_of(report)) texts.push_back((cost.usual ? "Without a pattern, " : "Also, ") + cost.text + ".");
+  if (!texts.empty()) texts.erase(texts.begin());
   return texts;
 }
 
@@ -127,9 +150,9 @@ std::string to_text(const RankReport& report) {
     for (const std::string& note : report.notes) text += note + "\n";
     return text;
   }
-  const std::string straggler = straggler_text(report);
-  std::string text = (straggler.empty() ? "no rank is late by more than the usual spread" : straggler) + "\n";
-  for (const std::string& also : more_late_texts(report)) text += also + "\n";
+  const std::string costliest = costliest_text(report);
+  std::string text = (costliest.empty() ? "no rank is late by more than the usual spread" : costliest) + "\n";
+  for (const std::string& also : more_cost_texts(report)) text += also + "\n";
   text += "\n";
   text += heading(report) + "\nMeans of a step. A rank waits for the last one. " +
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
@@ -175,6 +198,7 @@ std::string to_json(const RankReport& report) {
                       {"clock_error_us", report.clock_error_us},
                       {"bus_peak", ws::to_json(report.peak)},
                       {"notes", report.notes}};
+  json["finding"] = costliest_text(report);
   if (report.straggler.rank >= 0) json["straggler"] = json_of(report.straggler);
   json["more_late"] = nlohmann::json::array();
   for (const Straggler& one : report.more_late) json["more_late"].push_back(json_of(one));

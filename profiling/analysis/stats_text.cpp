@@ -138,9 +138,9 @@ std::string gpu_text(const TraceStats& s) {
                       s.captures > 0 ? "in " + std::to_string(s.captures) + " capture ranges" : "allocations are of all of it");
   if (s.activity.busy > 0) text += busy_text(s);
   if (s.activity.copies > 0 && s.activity.kernels > 0)
-    text += formatted("overlap      {:12.1f} %   of the copies ran beside kernels\n", 100 * s.activity.hidden_copies());
+    text += formatted("overlap      {:12.1f} %   of the copies of the trace ran beside kernels\n", 100 * s.activity.hidden_copies());
   if (s.delay.count > 0)
-    text += formatted("launch delay {:12.3f} µs  median, P99 {:.3f} µs\n", us_of(static_cast<double>(s.delay.median)),
+    text += formatted("launch delay {:12.3f} µs  median of the trace, P99 {:.3f} µs\n", us_of(static_cast<double>(s.delay.median)),
                       us_of(static_cast<double>(s.delay.p99)));
   if (s.losses.dropped_records > 0) text += "records      " + std::to_string(s.losses.dropped_records) + " dropped\n";
   if (const std::string wrong = losses_text(s.losses); !wrong.empty()) text += "records      " + wrong + "\n";

@@ -23,7 +23,23 @@ StepBreaks::StepBreaks(std::span<const Span> steps, double steps_per_epoch, std:
   longest_ = std::max(static_cast<TimeNs>(kPauseFactor * static_cast<double>(middle_value(intervals))), TimeNs{20'000});
 }
 
+// Where one rank waits before its step, another one waits inside of the step before it.
+void StepBreaks::share(std::span<const Span> of_other_rank) {
+  const StepBreaks theirs(of_other_rank);
+  constexpr size_t kBeside = 1;
+  for (size_t i = 1; i < of_other_rank.size(); ++i) {
+    bool pauses = false;
+    for (size_t j = std::max(i - kBeside, size_t{1}); j <= std::min(i + kBeside, of_other_rank.size() - 1); ++j)
+      pauses = pauses || theirs.own_pause(of_other_rank[j - 1], of_other_rank[j]);
+    if (!pauses && of_other_rank[i].step > 0) run_through_.insert(of_other_rank[i].step);
+  }
+}
+
 bool StepBreaks::pause(const Span& before, const Span& after) const {
+  return own_pause(before, after) && !run_through_.contains(after.step);
+}
+
+bool StepBreaks::own_pause(const Span& before, const Span& after) const {
   const double usual = static_cast<double>(longest_) * static_cast<double>(steps_between(before, after)) / static_cast<double>(stride_);
   return after.start - before.end() > pause_ || static_cast<double>(after.start - before.start) > usual;
 }

@@ -1,5 +1,6 @@
 // Where a row of steps is interrupted. A mean step contains no evaluation, pause or untraced stretch.
 #pragma once
+#include <set>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,9 @@ class StepBreaks {
  public:
   // `steps_per_epoch`: 0 if unknown.
   explicit StepBreaks(std::span<const Span> steps, double steps_per_epoch = 0, std::vector<StepWindowNs> untraced = {});
+  // The steps of another rank of the same program. A rank that comes late interrupts only itself, and the others wait in
+  // their step. So a pause of one rank is none.
+  void share(std::span<const Span> of_other_rank);
   bool between(const Span& before, const Span& after) const;
   bool pause(const Span& before, const Span& after) const;  // one reason of a break
   // A launch of more steps than the usual ones, right before the next launch. Its content may be known less well.
@@ -29,11 +33,13 @@ class StepBreaks {
  private:
   bool other_epoch(const Span& before, const Span& after) const;
   bool untraced_between(const Span& before, const Span& after) const;
+  bool own_pause(const Span& before, const Span& after) const;
 
   double steps_per_epoch_;
   TimeNs pause_ = 0, longest_ = kAlways;  // of a gap; from one step to the next
   int64_t stride_ = 1;
   std::vector<StepWindowNs> untraced_;
+  std::set<uint32_t> run_through_;  // step + 1, before which another rank makes no pause
 };
 
 }  // namespace ws::prof

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/program_tables.h"
@@ -14,7 +15,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr size_t kMostSpans = 30'000, kPiece = 100;
+constexpr size_t kPiece = 100;
 constexpr size_t kLongRow = 20, kLongestRow = 300;
 
 // The newest stretch in which all tracks have their spans in memory.
@@ -91,6 +92,16 @@ std::vector<Span> sampled_steps(const Track& marks, const Trace& trace, StepWind
   }
   steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(std::min(most, steps.size())));
   return steps;
+}
+
+void share_with_other_ranks(StepBreaks& breaks, const Track& track, const Trace& trace, StepWindowNs within) {
+  std::set<int> seen{-1, track.rank};
+  for (const Track& other : trace.tracks()) {
+    if (track.rank < 0 || other.kind != TrackKind::Steps || !seen.insert(other.rank).second) continue;
+    std::vector<Span> steps;
+    each_span(other, within.begin, within.end, [&](const Span& step) { steps.push_back(step); });
+    breaks.share(steps);
+  }
 }
 
 // Consecutive steps without a break. The last one only marks the end of the previous step.
@@ -328,7 +339,8 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   std::vector<Span> steps = sampled_steps(*track, trace, within, range);
   leave_warm_up_out(steps, *track);
   if (steps.empty()) return sample;
-  const StepBreaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
+  StepBreaks breaks(steps, steps_per_epoch, untraced_stretches(trace, {steps.front().start, steps.back().end()}));
+  share_with_other_ranks(breaks, *track, trace, {steps.front().start, steps.back().end()});
   const std::vector<Row> rows = rows_of(steps, breaks);
   sample.stride = breaks.stride();
   take_lengths(sample, steps, breaks);
@@ -338,7 +350,7 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   Totals totals;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     // Works in pieces and stops once there is enough data, so that the event loop is not blocked for long.
-    for (size_t last = row->last; last > row->first && totals.spans < kMostSpans && !range.lengths_only;) {
+    for (size_t last = row->last; last > row->first && totals.spans < range.most_spans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);
       const StepWindowNs piece{steps[first].start, steps[last].start};
       add_parts(sample, trace, inner, piece.begin, piece.end);

@@ -49,8 +49,10 @@ struct StepSample {
 
 // Which steps are sampled: the newest `steps` that end by `until`, not before step `since`.
 struct SampleRange {
+  static constexpr size_t kOfAFinishedRun = 300'000, kOfALiveRun = 30'000;  // 0.1 µs each
   TimeNs until = kAlways;
   size_t steps = 2000;
+  size_t most_spans = kOfAFinishedRun;  // older steps count in step_us only
   int64_t since = 0;
   bool lengths_only = false;  // fills step_us only
 };

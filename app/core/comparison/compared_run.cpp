@@ -11,6 +11,7 @@
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/analysis/waterfall.h"
 #include "profiling/base/json_input.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -66,18 +67,24 @@ void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& t
                 int64_t since) {
   run.sample = prof::sample_steps(marks, trace, steps_per_epoch, {.since = since});
   if (!run.sample.traced() && trace.span_count() > 0 && (run.imported || !run.spec)) take_as_one_step(run, trace);
+  run.rank_of_steps = prof::rank_of_steps(trace);
   run.traced = traced_as(run, trace);
+  if (run.sample.traced()) run.mean_step_us = run.sample.mean_step_us();
   run.lost_records = lost_records(trace.losses);
   take_gpu_figures(run, trace);
 }
 
 void take_ranks(ComparedRun& run, const prof::RankReport& report) {
+  run.several_ranks = report.any();
   if (!report.any() || report.collectives.empty()) return;
+  if (report.step_us > 0) run.mean_step_us = report.step_us;
   run.rank_wait_us = report.wait_us, run.exposed_us = report.exposed_us;
   if (const double rate = report.collectives.front().bus_gb_s; rate > 0) run.bus_gb_s = rate;
 }
 
-ComparedRun compared_run(const prof::RunData& data) {
+ComparedRun compared_run(const prof::RunData& data) { return compared_run(data, prof::rank_report(data)); }
+
+ComparedRun compared_run(const prof::RunData& data, const prof::RankReport& ranks) {
   const prof::RunSummary& s = data.summary;
   ComparedRun run;
   run.name = s.name, run.device = s.device, run.steps = s.steps;
@@ -96,8 +103,30 @@ ComparedRun compared_run(const prof::RunData& data) {
   take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace,
              prof::steps_per_epoch(s, data.evaluations), prof::steady_since(data.marks));
   run.time = prof::step_time(data, run.sample);
-  take_ranks(run, prof::rank_report(data));
+  take_ranks(run, ranks);
   return run;
+}
+
+std::string means_text(const std::vector<NamedRun>& runs) {
+  const auto rank_of = [](const ComparedRun& run) {
+    return run.several_ranks && run.rank_of_steps >= 0 ? "rank " + std::to_string(run.rank_of_steps) : "";
+  };
+  std::vector<NamedRun> sampled;
+  for (const NamedRun& one : runs)
+    if (one.run->sample.traced()) sampled.push_back(one);
+  if (sampled.empty()) return "";
+  if (runs.size() == 1) {
+    if (runs[0].run->one_step) return "Of the whole trace";
+    const std::string rank = rank_of(*runs[0].run);
+    return "Mean of the newest " + std::to_string(runs[0].run->sample.parts.steps) + " steps" + (rank.empty() ? "" : " of " + rank);
+  }
+  std::string text;
+  for (const auto& [name, run] : sampled) {
+    const std::string rank = rank_of(*run);
+    text += (text.empty() ? "Means of the newest steps: " : ", ") +
+            (run->one_step ? "the whole trace" : std::to_string(run->sample.parts.steps)) + " of " + name + (rank.empty() ? "" : " (" + rank + ")");
+  }
+  return text;
 }
 
 std::optional<RunSpec> spec_of(const prof::RunSummary& file) {

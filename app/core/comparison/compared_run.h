@@ -27,8 +27,11 @@ struct ComparedRun {
   int64_t steps = 0;            // 0 if unknown
   Traced traced = Traced::No;
   prof::StepSample sample;      // the newest complete steps
+  int rank_of_steps = -1;       // the rank of the sample, if its tracks have ranks
+  bool several_ranks = false;
   bool one_step = false;        // a trace without step marks: a part of it counts as one step
   prof::StepTime time;          // step time
+  double mean_step_us = kUnknown;  // of the sample, or of all compared steps of all ranks; without pauses
   double whole_run_us = 0;      // mean over the whole run, with first steps and untraced steps; 0 if unknown
   double wall_s = kUnknown, peak_bytes = kUnknown;
   double driver_calls = kUnknown;                           // calls to the driver's allocator, per step
@@ -53,7 +56,15 @@ struct ComparedRun {
 void take_trace(ComparedRun& run, const prof::Trace& marks, const prof::Trace& trace, double steps_per_epoch,
                 int64_t since = 0);
 void take_ranks(ComparedRun& run, const prof::RankReport& report);
-ComparedRun compared_run(const prof::RunData& run);
+ComparedRun compared_run(const prof::RunData& run, const prof::RankReport& ranks);
+ComparedRun compared_run(const prof::RunData& run);  // all spans of its ranks are in memory
+
+struct NamedRun {
+  std::string name;
+  const ComparedRun* run;
+};
+// "Means of the newest steps: 238 of A (rank 0), 999 of B"; of one run "Mean of the newest 238 steps of rank 0".
+std::string means_text(const std::vector<NamedRun>& runs);
 
 // Returns the choices of a run of ours, or of a run that was given our choices. Returns
 // nullopt for traces of other programs.

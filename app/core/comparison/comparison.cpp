@@ -101,6 +101,7 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   c.speed = speed_of(a, b, c.of(MeasureKind::StepTime).delta);
   c.split = splits_compare(a, b);
   if (c.split) {
+    c.means = means_text({{"A", &a}, {"B", &b}});
     c.by_kind = prof::waterfall(a.sample.parts, b.sample.parts);
     c.by_op = prof::waterfall_by_op(a.sample, b.sample);
     c.kernels = prof::kernel_deltas(a.sample, b.sample);

@@ -29,6 +29,7 @@ struct Comparison {
   std::vector<ComparedMeasure> measures;
   Asked asked;
   Speed speed = Speed::Unknown;
+  std::string means;                       // of which steps the causes are, by means_text()
   bool split = false;                      // both have the same trace detail; otherwise no causes and no kernels
   prof::Waterfall by_kind, by_op;          // from means per step; the parts sum exactly to their difference
   bool causes_explain = false;             // false if mean and median change in opposite directions, beyond noise

@@ -18,9 +18,9 @@ nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::js
 
 constexpr size_t kMostOps = 12;  // ops with a line of their own; JSON has all
 
-std::string causes_text(const Waterfall& w) {
+std::string causes_text(const Waterfall& w, const std::string& means) {
   std::string text =
-      "\nMean time of a step (µs)\n" + formatted("  {:<22} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
+      "\nMean time of a step (µs). " + means + "\n" + formatted("  {:<22} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
   for (const Cause& cause : w.causes) {
     text += formatted("  {:<22} {:12.3f} {:12.3f} {:+12.3f}\n", prof::cause_name(cause), us_of_ps(cause.a_ps),
                       us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
@@ -218,7 +218,7 @@ std::string to_text(const Comparison& c) {
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   text += measures_text(c);
   if (!c.split) return text;
-  text += causes_text(c.by_kind);
+  text += causes_text(c.by_kind, c.means);
   const bool ops = std::ranges::any_of(c.by_op.causes, [](const Cause& cause) { return !cause.op.empty(); });
   if (ops) text += ops_text(prof::folded(c.by_op, kMostOps));
   return text + (c.kernels.empty() ? "" : kernels_text(c.kernels));
@@ -228,6 +228,7 @@ std::string to_json(const Comparison& c) {
   nlohmann::json json{{"a", c.a_name},
                       {"b", c.b_name},
                       {"summary", answer_text(c)},
+                      {"means", c.means},
                       {"warnings", c.warnings},
                       {"choices", nlohmann::json::array()},
                       {"causes", nlohmann::json::array()},

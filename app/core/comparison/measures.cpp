@@ -11,7 +11,7 @@ namespace ws::app {
 namespace {
 
 constexpr double kUnknown = ComparedRun::kUnknown;
-constexpr const char* kResult = "Result";
+constexpr const char *kTime = "Time", *kRanks = "Ranks", *kGpu = "GPU and host", *kResult = "Result";
 
 // Half width of the 95 % interval of an accuracy, from the number of test rows. Both are shares.
 double accuracy_half_width(const ComparedRun& run, double accuracy) {
@@ -65,7 +65,6 @@ void add_steps(List& list, const ComparedRun& run) {
   };
   const double of_means = sampled ? interval_of_blocks(run.sample.step_us).half_width : 0;
   const double mean_noise = sampled && !busy ? of_means : kUnknown;
-  const double mean = run.sample.traced() ? run.sample.mean_step_us() : kUnknown;
   const double whole = run.whole_run_us > 0 ? run.whole_run_us : kUnknown;
   const MeasureValue time = step_time_measure(run.time);
   // Single long steps hardly move the median, but they move a mean.
@@ -76,12 +75,12 @@ void add_steps(List& list, const ComparedRun& run) {
   list.add(MeasureKind::StepP95, "step time, 95th percentile", "µs", {run.time.p95_us, tail(0.95).half_width},
            Better::Lower, 1);
   list.add(MeasureKind::StepP99, "step time, 99th percentile", "µs", tail(0.99), Better::Lower, 1);
-  list.add(MeasureKind::SampleMean, "mean without pauses", "µs", {mean, mean_noise}, Better::Lower, 1);
+  list.add(MeasureKind::SampleMean, "mean step", "µs", {run.mean_step_us, mean_noise}, Better::Lower, 1);
   list.add(MeasureKind::WholeRunMean, "mean with pauses", "µs", {whole, whole_noise}, Better::Lower, 1);
 }
 
 void add_times(List& list, const ComparedRun& run, double reached) {
-  list.group("Time");
+  list.group(kTime);
   add_steps(list, run);
   const auto [us, noise] = step_time_measure(run.time).value;
   const double samples = run.samples_per_s();
@@ -102,7 +101,7 @@ void add_gpu(List& list, const ComparedRun& run) {
   const bool works = run.sample.parts.busy > 0 && !run.sample.parts.only_collectives;
   const bool traced = run.sample.traced() && !run.one_step && works;
   const double busy = works ? run.busy_percent() : kUnknown;
-  list.group("GPU and host");
+  list.group(kGpu);
   list.add(MeasureKind::Kernels, "kernels a step", "", {traced ? run.sample.kernels_per_step : kUnknown},
            Better::Lower, 1);
   list.add(MeasureKind::Allocations, "allocations a step", "",
@@ -121,7 +120,7 @@ void add_gpu(List& list, const ComparedRun& run) {
 
 // From one run we cannot know how much they move.
 void add_ranks(List& list, const ComparedRun& run) {
-  list.group("Ranks");
+  list.group(kRanks);
   list.add(MeasureKind::RankWait, "wait for the last rank", "µs", {run.rank_wait_us, kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::ExposedTransfer, "exposed transfer", "µs", {run.exposed_us, kUnknown}, Better::Lower, 1);
   list.add(MeasureKind::BusBandwidth, "bus bandwidth", "GB/s", {run.bus_gb_s, kUnknown}, Better::Higher, 1);
@@ -148,21 +147,43 @@ struct LargerUnit {
   int decimals;
 };
 constexpr LargerUnit kLargerUnits[] = {{"KiB", "MiB", 1024, 1024, 2},
-                                       {"samples/s", "M samples/s", 1e6, 1e6, 3},
-                                       {"µs", "ms", 1e4, 1e3, 2},
-                                       {"ms", "s", 1e4, 1e3, 2}};
+                                       {"samples/s", "M samples/s", 1e6, 1e6, 3}};
+
+void convert(MeasureValue& m, const LargerUnit& unit) {
+  m.unit = unit.large, m.decimals = unit.decimals;
+  m.value.value /= unit.factor, m.value.half_width /= unit.factor;
+}
+
+// All times of a group have one unit: a time of 9.8 ms beside one of 10,200 µs looks longer than it. The shortest one keeps its digits.
+// True if they got the larger unit.
+bool share_time_unit(std::vector<Measures>& runs, const char* group, const LargerUnit& unit, double longest = 0) {
+  double shortest = INFINITY;
+  const auto each = [&](const auto& use) {
+    for (Measures& run : runs)
+      for (MeasureValue& m : run)
+        if (m.unit == unit.small && m.group == group) use(m);
+  };
+  each([&](const MeasureValue& m) {
+    longest = std::fmax(longest, m.value.value);
+    if (m.value.value > 0) shortest = std::min(shortest, m.value.value);
+  });
+  const bool large = longest >= unit.from && shortest >= unit.factor;
+  if (large) each([&](MeasureValue& m) { convert(m, unit); });
+  return large;
+}
 
 void share_units(std::vector<Measures>& runs) {
   for (size_t row = 0; !runs.empty() && row < runs.front().size(); ++row)
     for (const LargerUnit& unit : kLargerUnits) {
       if (runs.front()[row].unit != unit.small) continue;
       if (std::ranges::none_of(runs, [&](const Measures& run) { return run[row].value.value >= unit.from; })) continue;
-      for (Measures& run : runs) {
-        MeasureValue& m = run[row];
-        m.unit = unit.large, m.decimals = unit.decimals;
-        m.value.value /= unit.factor, m.value.half_width /= unit.factor;
-      }
+      for (Measures& run : runs) convert(run[row], unit);
     }
+  for (const LargerUnit& unit : {LargerUnit{"µs", "ms", 1e4, 1e3, 2}, LargerUnit{"ms", "s", 1e4, 1e3, 2}}) {
+    const bool large = share_time_unit(runs, kTime, unit);
+    share_time_unit(runs, kRanks, unit, large ? unit.from : 0);  // a wait is read beside the step
+    share_time_unit(runs, kGpu, unit);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -49,6 +50,7 @@ std::vector<Insight> rank_insights(const prof::RankReport& report) {
   std::vector<Insight> found;
   for (auto insight : {late_rank(report), waiting_in_turn(report), exposed_transfers(report)})
     if (insight) found.push_back(std::move(*insight));
+  sort_rows(found, [](const Insight& a, const Insight& b) { return a.part_us > b.part_us; });
   return found;
 }
 

@@ -5,7 +5,7 @@
 
 namespace ws::app {
 
-// The place of an insight is not set: it is in the step below.
+// The greatest cost first. The place of an insight is not set: it is in the step below.
 std::vector<Insight> rank_insights(const prof::RankReport& report);
 // The step that shows the late rank best: the one where it is latest. An index into report.steps; nullopt without a late rank.
 std::optional<size_t> latest_step(const prof::RankReport& report);

@@ -401,7 +401,7 @@ class BandwidthChart {
 }  // namespace
 
 std::string rank_headline(const RankReport& report) {
-  if (std::string text = straggler_text(report); !text.empty()) {
+  if (std::string text = costliest_text(report); !text.empty()) {
     text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
     return text;
   }

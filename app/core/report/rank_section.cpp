@@ -52,7 +52,7 @@ std::string ranks_html(const std::vector<ReportRun>& runs) {
     html += "<p><b>Collectives</b>, mean of a step, µs</p>\n" + to_html(collectives_table(runs[i].ranks, true)) +
             "<p class=\"note\">" + escape_xml(collectives_note(runs[i].ranks)) + "</p>\n<p><b>Ranks</b>, mean of a step, µs</p>\n" +
             to_html(ranks_table(runs[i].ranks));
-    for (const auto& lines : {prof::more_late_texts(runs[i].ranks), runs[i].ranks.notes})
+    for (const auto& lines : {prof::more_cost_texts(runs[i].ranks), runs[i].ranks.notes})
       for (const std::string& line : lines) html += "<p class=\"note\">" + escape_xml(line) + "</p>\n";
   }
   return html;

@@ -12,7 +12,8 @@ namespace ws::app {
 ReportRun report_run_of_file(const std::string& path) {
   const prof::RunData data = newest_data(path);
   ReportRun out;
-  out.run = compared_run(data);
+  out.ranks = all_ranks(path, data);
+  out.run = compared_run(data, out.ranks);
   if (out.run.name.empty()) out.run.name = path;
   out.problems = data.problems;
   out.created = data.summary.created, out.status = data.summary.status;
@@ -22,7 +23,6 @@ ReportRun report_run_of_file(const std::string& path) {
       out.accuracy.push_back({static_cast<double>(e.step), e.wall_s, 100 * e.test_accuracy});
   const prof::GpuSteps on_gpu = steps_on_gpu(data.trace, out.run.imported ? nullptr : out.run.choices());
   out.step = step_picture(on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace, out.run.sample);
-  out.ranks = prof::rank_report(data);
   out.inside = path.ends_with(".wsrun") ? prof::StoredSpans(path).multiprocessors() : prof::multiprocessor_report(data.trace);
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profiling/formats/convert.h"
+#include "profiling/run_file/stored_spans.h"
 
 namespace ws::app {
 
@@ -30,6 +31,10 @@ prof::RunData newest_data(const std::string& path) {
   data.marks = reader.marks();
   data.problems = reader.problems();
   return data;
+}
+
+prof::RankReport all_ranks(const std::string& path, const prof::RunData& newest) {
+  return path.ends_with(".wsrun") ? prof::StoredSpans(path).ranks() : prof::rank_report(newest);
 }
 
 }  // namespace ws::app

@@ -22,6 +22,7 @@
 #include "app/pages/compare/compare_tables.h"
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
+#include "app/text/qt_text.h"
 #include "app/widgets/paged_pane.h"
 #include "app/widgets/segmented_row.h"
 #include "app/widgets/theme.h"
@@ -234,17 +235,16 @@ QWidget* CompareTab::buildWaterfallSwitch(QWidget* parent) {
 }
 
 QWidget* CompareTab::buildDifference() {
-  auto* falls = new Pane(tr("Where the time went"), this);
-  falls->setTitle(tr("Where the difference went"), tr("parts sum to the difference of the means"), tr("means"));
-  falls->legend()->hide();
-  waterfall_ = new WaterfallView(falls);
-  falls->setBody(waterfall_);
-  falls->addOption(buildWaterfallSwitch(falls));
+  falls_ = new Pane(tr("Where the difference went"), this);
+  falls_->legend()->hide();
+  waterfall_ = new WaterfallView(falls_);
+  falls_->setBody(waterfall_);
+  falls_->addOption(buildWaterfallSwitch(falls_));
   tables_ = new CompareTables(this);
   difference_ = new QSplitter(Qt::Horizontal, this);
   difference_->setHandleWidth(5);
   difference_->setChildrenCollapsible(false);
-  difference_->addWidget(falls);
+  difference_->addWidget(falls_);
   difference_->addWidget(tables_);
   connect(difference_, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
   return difference_;
@@ -358,6 +358,14 @@ void CompareTab::showAll() {
   for (const auto& run : compared_.runs) shown.push_back({run, samples_.of(run)->sample, samples_.memory(run)});
   step_->setRuns(std::move(shown));
   waterfall_->setComparison(compared_.comparison, pair ? baseline_->slot : -1, pair ? candidate_->slot : -1);
+  falls_->setTitle(tr("Where the difference went"), pair ? meansNote() : QString(),
+                   pair ? tr("%1 and %2 steps").arg(samples_.of(baseline_)->sample.parts.steps).arg(samples_.of(candidate_)->sample.parts.steps) : QString());
+}
+
+// The letters are those of the window.
+QString CompareTab::meansNote() const {
+  return text(means_text({{run_letter(baseline_->slot).toStdString(), samples_.of(baseline_).get()},
+                          {run_letter(candidate_->slot).toStdString(), samples_.of(candidate_).get()}}));
 }
 
 void CompareTab::showLegend() {

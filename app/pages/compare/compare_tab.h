@@ -23,6 +23,7 @@ class CompareHeadline;
 class CompareTables;
 class CurvePane;
 class PagedPane;
+class Pane;
 class StepView;
 class WaterfallView;
 
@@ -70,6 +71,7 @@ class CompareTab : public QWidget {
   void refresh();  // checks the runs for new data
   void showAll();
   void showLegend();
+  QString meansNote() const;
   void showBars();
   void showHost();
   void showLaunches();
@@ -92,6 +94,7 @@ class CompareTab : public QWidget {
   BarsView* bars_;
   FlameView *host_ = nullptr, *launches_ = nullptr;
   int host_page_ = -1, launches_page_ = -1;
+  Pane* falls_;
   WaterfallView* waterfall_;
   CompareTables* tables_;
   QSplitter* difference_;

@@ -179,7 +179,7 @@ void RanksPanel::fitHeights() {
 QString RanksPanel::notes() const {
   QStringList notes;
   if (const int step = map_->chosenStep(); step >= 0) notes << text(step_text(report(), static_cast<size_t>(step)));
-  for (const auto& lines : {prof::more_late_texts(report()), report().notes})
+  for (const auto& lines : {prof::more_cost_texts(report()), report().notes})
     for (const std::string& line : lines) notes << text(line);
   return notes.join(' ');
 }

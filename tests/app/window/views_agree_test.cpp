@@ -259,7 +259,7 @@ void look_at_compare(MainWindow& window, const QString& when, Said& said) {
   const std::pair<QString, const char*> rows[] = {{"step time, median", kTime},
                                                   {"step time, 5th percentile", kLow},
                                                   {"step time, 95th percentile", kHigh},
-                                                  {"mean without pauses", kMean},
+                                                  {"mean step", kMean},
                                                   {"test loss, last", kTestLoss},
                                                   {"test accuracy, last", kAccuracy},
                                                   {"peak memory", kMemory},
@@ -306,7 +306,7 @@ void look_at_report(const ReportRun& report, const Run& run, const QString& view
 void look_at_diff(const ws::prof::RunData& data, const QString& when, Said& said) {
   static const std::pair<const char*, const char*> rows[] = {
       {"step time, median", kTime},    {"step time, 5th percentile", kLow}, {"step time, 95th percentile", kHigh},
-      {"mean without pauses", kMean}, {"test loss, last", kTestLoss},
+      {"mean step", kMean}, {"test loss, last", kTestLoss},
       {"test accuracy, last", kAccuracy}, {"peak memory", kMemory},         {"allocator calls a step", kCalls},
       {"throughput", kThroughput},     {"tracing costs", kCost}};
   const ComparedRun run = compared_run(data);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "profiling/analysis/step_lanes.h"
+#include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
@@ -57,8 +58,8 @@ TEST(Ranks, WhatTheyWaitForWithoutAPatternIsSaid) {
   EXPECT_DOUBLE_EQ(wait->share, 0.15);
   EXPECT_EQ(wait->rank, 1);
   EXPECT_EQ(wait->last_steps, 20);
-  EXPECT_EQ(more_late_texts(report).back(),
-            "Without a pattern, a rank waits 1.5 ms of a mean step (15 %) for the last one, most often for rank 1 (in 20 of 30 steps).");
+  EXPECT_EQ(costliest_text(report), "a rank waits 1.5 ms of a mean step (15 %) for the last one, most often for rank 1 (in 20 of 30 steps)");
+  EXPECT_TRUE(more_cost_texts(report).empty());
   EXPECT_NE(to_json(report).find("\"usual_wait\": {"), std::string::npos);
   RankReport straggles = report;
   straggles.straggler.rank = 1, straggles.straggler.cost_us = 2000;
@@ -67,6 +68,40 @@ TEST(Ranks, WhatTheyWaitForWithoutAPatternIsSaid) {
   pipeline.collectives.push_back({.name = "SendRecv", .messages = true});
   EXPECT_FALSE(usual_wait(pipeline)) << "a stage waits for the one before";
   EXPECT_FALSE(usual_wait(rank_report(MadeRanks{}.joined()))) << "one rank is late";
+}
+
+TEST(Ranks, TheGreatestCostIsSaidFirst) {
+  RankReport report = late_in_turn(30);
+  report.straggler = {.rank = 0, .late_us = 3000, .late_steps = 1, .every = 0, .cost_us = 100, .share = 0.01};
+  EXPECT_TRUE(costliest_text(report).starts_with("a rank waits 1.4 ms")) << costliest_text(report);
+  ASSERT_EQ(more_cost_texts(report).size(), 1u);
+  EXPECT_TRUE(more_cost_texts(report)[0].starts_with("Also, rank 0 comes 3.0 ms late")) << more_cost_texts(report)[0];
+  EXPECT_TRUE(to_text(report).starts_with(costliest_text(report)));
+  report.wait_us = 3500, report.straggler.cost_us = 3000, report.straggler.share = 0.3;
+  EXPECT_TRUE(costliest_text(report).starts_with("rank 0 comes 3.0 ms late")) << costliest_text(report);
+  ASSERT_EQ(more_cost_texts(report).size(), 1u);
+  EXPECT_TRUE(more_cost_texts(report)[0].starts_with("Without a pattern, a rank waits 2.0 ms")) << more_cost_texts(report)[0];
+}
+
+// The others wait inside of their steps, so that this is no pause of the program. The split and the ranks count the same steps.
+TEST(Ranks, ALongStepOfOneRankIsNoPause) {
+  std::vector<Span> slow, steady;
+  for (uint32_t i = 0; i < 50; ++i) {
+    Span step;
+    step.step = i + 1, step.duration = 900'000;
+    step.start = int64_t{i} * 1'000'000;
+    steady.push_back(step);
+    if (i > 20) step.start += 20'000'000;
+    if (i == 20) step.duration += 20'000'000;
+    slow.push_back(step);
+  }
+  StepBreaks alone(slow), shared(slow), both(slow);
+  EXPECT_TRUE(alone.pause(slow[20], slow[21]));
+  shared.share(steady);
+  EXPECT_FALSE(shared.pause(slow[20], slow[21]));
+  EXPECT_FALSE(shared.between(slow[20], slow[21]));
+  both.share(slow);
+  EXPECT_TRUE(both.pause(slow[20], slow[21])) << "all ranks pause";
 }
 
 // A library that is loaded in one of the first steps, or a page that has to be read: so few steps name nobody, and hide
@@ -95,7 +130,7 @@ TEST(Ranks, SmallRegularDelaysAreFoundAmongLargeIrregularOnes) {
     EXPECT_EQ(std::ranges::count_if(all, [](const Straggler& s) { return s.every > 0; }), 1) << "and no other pattern";
     for (size_t i = 1; i < report.more_late.size(); ++i)
       EXPECT_GE(report.more_late[i - 1].cost_us, report.more_late[i].cost_us);
-    EXPECT_EQ(more_late_texts(report).size(), report.more_late.size());
+    EXPECT_EQ(more_cost_texts(report).size(), report.more_late.size());
   }
 }
 

@@ -63,6 +63,38 @@ TEST(Comparison, RunsOfSeveralRanksAreComparedByWaitAndTransfer) {
 }
 
 // A warning that losses are not comparable stands above no table that judges them.
+// The page Ranks shows the same mean step. Without it, the newest steps of one rank would stand for all.
+TEST(Comparison, TheMeanStepOfSeveralRanksIsThatOfTheirReport) {
+  RunData made;
+  made.trace = MadeRanks{.ranks = 2, .steps = 60, .late = 500'000, .late_rank = 1, .every = 2}.joined();
+  RankReport report = rank_report(made);
+  EXPECT_EQ(compared_run(made).mean_step_us, report.step_us);
+  report.step_us = 12'500, report.wait_us = 2'990;  // of a file whose older steps are not in memory
+  const ComparedRun run = compared_run(made, report);
+  EXPECT_EQ(measure(measures_of(run), MeasureKind::SampleMean).value.value, 12'500);
+  EXPECT_EQ(measure(measures_of(run), MeasureKind::SampleMean).name, "mean step");
+  const int64_t steps = run.sample.parts.steps;
+  EXPECT_EQ(means_text({{"A", &run}}), "Mean of the newest " + std::to_string(steps) + " steps of rank 0");
+  RunData other;
+  other.trace = std::move(MadeTrace(100, 20).trace);
+  const Comparison c = compare(run, compared_run(other));
+  EXPECT_EQ(c.means, "Means of the newest steps: " + std::to_string(steps) + " of A (rank 0), 99 of B");
+  EXPECT_NE(to_text(c).find(c.means), std::string::npos);
+}
+
+TEST(Comparison, TheTimesOfAGroupHaveOneUnit) {
+  ComparedRun run;
+  run.time = {{11'390, 50}, 9'800, 16'060}, run.mean_step_us = 12'500, run.rank_wait_us = 2'986, run.exposed_us = 3'193;
+  const auto unit = [](const Measures& all, MeasureKind kind) { return measure(all, kind).unit; };
+  Measures all = measures_of(std::vector<const ComparedRun*>{&run}).at(0);
+  using enum MeasureKind;
+  for (const MeasureKind kind : {StepTime, StepP5, StepP95, SampleMean, RankWait, ExposedTransfer}) EXPECT_EQ(unit(all, kind), "ms");
+  EXPECT_DOUBLE_EQ(measure(all, StepP5).value.value, 9.8);
+  run.time.p5_us = 40;
+  all = measures_of(std::vector<const ComparedRun*>{&run}).at(0);
+  for (const MeasureKind kind : {StepTime, StepP5, StepP95, SampleMean}) EXPECT_EQ(unit(all, kind), "µs") << "the shortest one keeps its digits";
+}
+
 TEST(Comparison, OtherWorkIsNotJudged) {
   ComparedRun a, b;
   a.spec.emplace(), b.spec.emplace();
@@ -349,6 +381,7 @@ TEST(Comparison, ABusyMachineIsAWarning) {
     const int64_t ns = run == &fast ? 100'000 : 400'000;
     run->sample.parts.steps = 100, run->sample.parts.begin = 0, run->sample.parts.end = 100 * ns;
     run->sample.step_us.assign(100, static_cast<double>(ns) * 1e-3);
+    run->mean_step_us = run->sample.mean_step_us();
   }
   EXPECT_EQ(compare(busy, fast).of(MeasureKind::SampleMean).delta.verdict, Verdict::NoiseUnknown);
 }

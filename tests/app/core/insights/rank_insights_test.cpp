@@ -14,18 +14,27 @@ namespace {
 prof::RankReport report_of(const prof::MadeRanks& made) { return prof::rank_report(made.joined()); }
 
 TEST(RankInsights, TheLateRankIsNamedWithItsCostAndItsLatestStep) {
-  prof::MadeRanks made{.steps = 60, .late = 1'000'000, .late_rank = 2, .every = 5};
-  made.hiccups = {{25, 2'000'000}};
+  prof::MadeRanks made{.steps = 60, .late = 2'000'000, .late_rank = 2, .every = 5};
+  made.hiccups = {{25, 1'000'000}};
   const prof::RankReport report = report_of(made);
   const std::vector<Insight> found = rank_insights(report);
   ASSERT_FALSE(found.empty());
   EXPECT_EQ(found[0].rule, "late rank");
   EXPECT_EQ(found[0].headline, straggler_text(report));
-  EXPECT_TRUE(found[0].headline.starts_with("rank 2 comes 1.0 ms late in every 5th step")) << found[0].headline;
+  EXPECT_TRUE(found[0].headline.starts_with("rank 2 comes 2.0 ms late in every 5th step")) << found[0].headline;
   EXPECT_NEAR(found[0].cost_ns, report.straggler.cost_us * 1e3 * 60, 60e3);
   const auto step = latest_step(report);
   ASSERT_TRUE(step);
   EXPECT_NEAR(report.late(2, *step), 3'000, 50);
+}
+
+TEST(RankInsights, TheGreatestCostComesFirst) {
+  prof::RankReport report = report_of({.steps = 60, .late = 1'000'000, .late_rank = 2, .every = 5});
+  report.exposed_us = 2 * report.straggler.cost_us;
+  const std::vector<Insight> found = rank_insights(report);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].rule, "exposed transfers");
+  EXPECT_EQ(found[1].rule, "late rank");
 }
 
 TEST(RankInsights, TransfersThatNothingHidesAreSaid) {

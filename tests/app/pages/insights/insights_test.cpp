@@ -288,7 +288,7 @@ void InsightsTest::aLateRankIsACardThatShowsItsStep() {
   };
   QTRY_VERIFY2(late(), "the ranks are compared on another thread");
   QVERIFY(QString::fromStdString(late()->insight().headline).startsWith("rank 1 comes "));
-  QCOMPARE(late(), tab->cards().front());
+  QVERIFY(tab->cards().front()->insight().part_us >= late()->insight().part_us);  // the greatest cost first
   late()->showButton()->click();
   QCOMPARE(window->tabs()->currentIndex(), 0);
   const auto* chosen = window->workspace()->selection()->get<SpanChoice>();

@@ -111,6 +111,9 @@ void RanksTest::theFindingIsTheHeadline() {
   QVERIFY(shown.panel.headline().startsWith("Rank 5 "));
   report.straggler = {};
   shown.panel.showReport(report);
+  QVERIFY(shown.panel.headline().startsWith("A rank waits 0.30 ms of a mean step"));
+  report.wait_us = 0;
+  shown.panel.showReport(report);
   QCOMPARE(shown.panel.headline(),
            QString("No rank is late by more than the usual spread."));
   QVERIFY(!shown.panel.ranks()->isHidden() && shown.panel.ranks()->isVisibleTo(&shown.panel));

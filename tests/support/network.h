@@ -68,7 +68,7 @@ class Network {
   void by_packets(const std::string& program, double one_way_ms, double bits_a_s, double lost_percent) {
     line_.emplace(std::vector<std::string>{program, near_, far_, std::to_string(one_way_ms), std::to_string(bits_a_s),
                                            std::to_string(lost_percent)});
-    for (int i = 0; i < 1000; ++i, usleep(5000)) {
+    for (int i = 0; i < 12'000; ++i, usleep(5000)) {
       const auto said = line_->read_output();
       if (said && *said == "up\n") return;
       if (!said) throw std::runtime_error("packet_line: " + line_->read_errors().value_or("ended"));

@@ -119,7 +119,7 @@ class OwnSshd {
   }
   std::string bin() const { return at("bin"); }
   bool answers() const {
-    for (int i = 0; i < 100; ++i, usleep(20'000))
+    for (int i = 0; i < 3000; ++i, usleep(20'000))
       if (quiet_output({at("bin/ssh"), "there", "echo", "up"}).ends_with("up\n")) return true;
     return false;
   }

@@ -23,7 +23,7 @@ check "a refused run leaves the older run file" '[[ $? == 1 ]] && cmp old.wsrun 
 
 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out b >b.txt 2>&1 &
 pid=$!
-sleep 1; kill -INT $pid; wait $pid
+until_true '[[ -s b/metrics.csv ]]'; kill -INT $pid; wait $pid
 check "Ctrl+C ends with 0" '[[ $? == 0 ]]'
 check "and keeps what was trained" 'grep -q "\"status\": \"stopped\"" b/summary.json && [[ -s b/checkpoint.wsck ]]'
 steps="$(sed -n 's/.*"steps": \([0-9]*\).*/\1/p' b/summary.json)"
@@ -131,6 +131,6 @@ check "a page for the printer, or why not" '[[ $code == 0 ]] && head -c 4 r.pdf 
 "$program" torch iris --python /no/such/python3 --out t.wsrun >/dev/null 2>err.txt
 check "no python: 1, a sentence, no file" '[[ $? == 1 && $(wc -l <err.txt) == 1 && ! -e t.wsrun ]] && grep -q "is not installed" err.txt'
 "$program" experiment first-weights --out e --repeats 1 >e.txt 2>/dev/null &
-pid=$!; for _ in {1..3000}; do [[ -s e/results.jsonl ]] && break; sleep 0.02; done; kill -INT $pid; wait $pid
+pid=$!; until_true '[[ -s e/results.jsonl ]]'; kill -INT $pid; wait $pid
 check "a stopped experiment says how to go on" '[[ $? == 0 ]] && grep -Eq "start it again to go on|Measured" e.txt && [[ -s e/table.csv && -s e/chart.svg ]]'
 exit $((failures > 0))

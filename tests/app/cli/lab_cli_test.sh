@@ -132,13 +132,13 @@ done
 
 "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run c.wsrun >c.txt 2>&1 &
 pid=$!
-sleep 1; kill -INT $pid; wait $pid
+until_true 'grep -qs "plain loops" c.txt'; kill -INT $pid; wait $pid
 check "Ctrl+C ends with 0 and says what is kept" '[[ $? == 0 ]] && grep -q "points kept" c.txt'
 "$program" lab c.wsrun >kept.txt; check "the kept points can be opened" '[[ $? == 0 ]] && grep -q "CPU, plain loops" kept.txt'
 
 "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run m.wsrun >m.txt 2>&1 &
 pid=$!
-until grep -qs "plain loops" m.txt || ! kill -0 $pid; do sleep 0.1; done
+until_true 'grep -qs "plain loops" m.txt'
 mv m.wsrun moved.wsrun; kill -INT $pid; wait $pid
 check "a run file that went away: 1 and a sentence" '[[ $? == 1 ]] && grep -q "^warpscope-cli: The run file is incomplete: m.wsrun was moved" m.txt'
 exit $((failures > 0))

@@ -20,9 +20,9 @@ mkfifo pipe.wsrun
 mkdir f
 for name in metrics.csv summary.json checkpoint.wsck; do
   mkfifo f/$name
-  timeout 20 "$program" "${short[@]}" --out f >/dev/null 2>err.txt; code=$?
+  timeout 120 "$program" "${short[@]}" --out f >/dev/null 2>err.txt; code=$?
   check "a pipe as $name is refused" '[[ $code == 1 && -p f/$name ]] && grep -q "$name: .*a pipe" err.txt'
-  timeout 20 "$program" train --resume --out f >/dev/null 2>err.txt; check "also when resumed beside $name" '[[ $? == 1 ]]'
+  timeout 120 "$program" train --resume --out f >/dev/null 2>err.txt; check "also when resumed beside $name" '[[ $? == 1 ]]'
   rm f/$name
 done
 "$program" report r.wsrun --out /dev/stdout >page.txt 2>/dev/null; check "a page goes through a device" 'grep -q "</html>" page.txt'
@@ -54,7 +54,6 @@ fi
 
 # A terminal that is closed is an interrupt, unless the program was started to outlive it, as this test may be (nohup).
 hears=(env --default-signal=HUP)
-until_true() { for _ in {1..600}; do eval "$1" && return; sleep 0.05; done; }
 "${hears[@]}" "$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
 pid=$!
 until_true '[[ -s h/metrics.csv ]]'; kill -HUP $pid; wait $pid; code=$?

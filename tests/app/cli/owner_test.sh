@@ -3,7 +3,8 @@
 source "$(dirname "$0")/cli_checks.sh"
 long=(train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0)
 short=(train iris --set exec.device=cpu --set train.epochs=10)
-wait_for() { for _ in {1..400}; do [[ -e "$1" ]] && return; sleep 0.02; done; }
+wait_for() { until_true "[[ -e '$1' ]]"; }
+has_steps() { until_true "\"$program\" stats $1 2>/dev/null | grep -Eq '^steps +[1-9]'"; }
 end() { kill "-$1" "$2" 2>/dev/null; wait "$2" 2>/dev/null; }
 
 # One run file.
@@ -18,14 +19,14 @@ ln -s k.wsrun link.wsrun
 "$program" "${short[@]}" --no-output --run other.wsrun >/dev/null 2>&1
 "$program" convert other.wsrun k.wsrun 2>err.txt; check "nor is it replaced by a conversion" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
 check "a file with the name of an unfinished one is left alone" '[[ $(<k.wsrun.new) == mine ]]'
-sleep 1; end KILL $first
+has_steps k.wsrun; end KILL $first
 "$program" stats k.wsrun >stats.txt 2>err.txt; check "the first lost nothing by that" '[[ $? == 0 && ! -s err.txt ]] && grep -Eq "^steps +[1-9]" stats.txt'
 "$program" "${short[@]}" --no-output --run k.wsrun >/dev/null 2>err.txt; check "the claim of a killed program has ended with it" '[[ $? == 0 ]]'
 check "and no lock is left" '[[ -z "$(find . -name "*.owner")" ]]'
 
 # Its file is replaced by something else: the log of that belongs to that.
 "$program" "${long[@]}" --no-output --run m.wsrun >/dev/null 2>m.txt & first=$!
-wait_for m.wsrun; sleep 0.5
+wait_for m.wsrun; has_steps m.wsrun
 mv m.wsrun moved.wsrun; cp other.wsrun m.wsrun; rm m.wsrun-wal; echo another log >m.wsrun-wal
 sleep 1; end INT $first
 check "a log beside a foreign file is not deleted" '[[ "$(<m.wsrun-wal)" == "another log" ]]'
@@ -49,7 +50,7 @@ end KILL $first
 # A new start into an old folder, killed before it has a checkpoint: nothing to go on from.
 "$program" "${short[@]}" --out p >/dev/null 2>&1; cp -r p before
 "$program" train mnist --set exec.device=cpu --set train.epochs=1000000 --out p >/dev/null 2>&1 & first=$!
-for _ in {1..400}; do cmp -s p/metrics.csv before/metrics.csv || break; sleep 0.02; done
+until_true '! cmp -s p/metrics.csv before/metrics.csv'
 end KILL $first
 rows_of_both() { [[ -e p/checkpoint.wsck ]] && ! awk -F, 'NR > 1 && $1 != NR - 1 { bad = 1 } END { exit bad }' p/metrics.csv; }
 check "the checkpoint of the earlier run is gone with its rows" '[[ ! -e p/checkpoint.wsck ]] || ! cmp -s p/checkpoint.wsck before/checkpoint.wsck'
@@ -75,7 +76,7 @@ sed 's/"repeats": 3/"repeats": 1000/' e.json >long.json
 wait_for r/.owner
 "$program" experiment long.json --on "$there" --out r >/dev/null 2>err.txt; check "a second start there: 1 and the first" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
 "$program" experiment e.json --out r >/dev/null 2>err.txt; check "nor are trainings here added to it" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
-for ((i = 0; i < 300; ++i)); do grep -rqs . --include=results.jsonl there && break; sleep 0.1; done
+until_true 'grep -rqs . --include=results.jsonl there'
 end INT $first
 check "its results came and its claim has ended" '[[ -s r/results.jsonl && ! -e r/.owner ]]'
 

@@ -7,7 +7,6 @@ long=(--set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=
 # What a check that fails leaves running there.
 trap 'for o in "$folder"/there/.jobs/*/.owner; do [[ -e "$o" ]] && kill "$(sed -n "3s/ .*//p" "$o")"; done; rm -rf "$folder"' EXIT
 job_of() { sed -n 's/^.* as \(2[0-9a-z-]*\)$/\1/p' "$1"; }
-wait_for() { for _ in {1..500}; do eval "$1" && return; sleep 0.02; done; }
 
 "$program" train iris "${short[@]}" --out local >local.txt 2>&1
 "$program" train iris "${short[@]}" --trace steps --on "$there" --out here >out.txt 2>err.txt; code=$?
@@ -40,8 +39,8 @@ check "a copy of it serves" '[[ $? == 0 ]] && grep -q installed out.txt'
 
 # Killed here, it runs on there, and who attaches sees all of it.
 "$program" train iris "${long[@]}" --on "$there" --no-output >out.txt 2>&1 & client=$!
-wait_for '[[ -n $(job_of out.txt) ]]'; job=$(job_of out.txt)
-wait_for 'grep -qs ^epoch out.txt'
+until_true '[[ -n $(job_of out.txt) ]]'; job=$(job_of out.txt)
+until_true 'grep -qs ^epoch out.txt'
 kill -KILL $client; wait $client 2>/dev/null
 for ms in 3 1 7 2 5; do  # and so are others that attach to it
   "$program" attach "$there" --job "$job" >killed.txt 2>&1 & client=$!
@@ -51,10 +50,10 @@ sleep 0.3
 "$program" list --on "$there" >list.txt; check "list names it as one that runs" 'grep -q "$job · train · iris · runs now" list.txt'
 check "it runs on" '[[ -e "there/.jobs/$job/.owner" ]]'
 "$program" attach "$there" --job "$job" --at-interrupt leave >attached.txt 2>&1 & client=$!
-wait_for 'grep -qs ^epoch attached.txt'; kill -INT $client; wait $client; code=$?
+until_true 'grep -qs ^epoch attached.txt'; kill -INT $client; wait $client; code=$?
 check "left, it runs on, and we hear how to come back" '[[ $code == 0 && -e "there/.jobs/$job/.owner" ]] && grep -q "attach .* --job $job" attached.txt'
 "$program" attach "$there" --job "$job" --run back.wsrun >back.txt 2>&1 & client=$!
-wait_for 'grep -qs ^epoch back.txt'; kill -INT $client; wait $client; code=$?
+until_true 'grep -qs ^epoch back.txt'; kill -INT $client; wait $client; code=$?
 check "without a terminal an interrupt stops it there" '[[ $code == 0 && ! -e "there/.jobs/$job/.owner" ]]'
 check "and the file comes" 'cmp -s back.wsrun "there/$job.wsrun"'
 
@@ -63,11 +62,11 @@ check "a copy that cannot be written is said before anything starts" '[[ $code =
 
 # A closed terminal, or a lost login, leaves it running.
 env --default-signal=HUP "$program" train iris "${long[@]}" --on "$there" --no-output >hup.txt 2>&1 & client=$!
-wait_for 'grep -qs ^epoch hup.txt'; job=$(job_of hup.txt)
+until_true 'grep -qs ^epoch hup.txt'; job=$(job_of hup.txt)
 kill -HUP $client; wait $client; code=$?
 check "a closed terminal leaves it running" '[[ $code == 0 && -e "there/.jobs/$job/.owner" ]] && grep -q "attach .* --job $job" hup.txt'
 "$program" attach "$there" --job "$job" --at-interrupt stop >stop.txt 2>&1 & client=$!
-wait_for 'grep -qs ^epoch stop.txt'; kill -INT $client; wait $client; code=$?
+until_true 'grep -qs ^epoch stop.txt'; kill -INT $client; wait $client; code=$?
 check "attach says how it ended, as train does" '[[ $code == 0 ]] && grep -q "^stopped: .* steps in" stop.txt'
 head -c 50000 "there/$job.wsrun" >there/damaged.wsrun
 WARPSCOPE_REMOTE_PROGRAM="$program" over_ssh "$program" stats --json "ssh://me@host$folder/there/damaged.wsrun" >stats.txt 2>err.txt; code=$?
@@ -89,10 +88,10 @@ cp "$1" "$WARPSCOPE_RECORD_FILE"; i=0; until [ -e "$2" ]; do i=$((i + 1)); echo 
 SH
 export WARPSCOPE_RUNS="$folder/served"
 "$program" record --serve --library /no/library --run served.wsrun -- sh "$folder/long.sh" "$folder/back.wsrun" "$folder/enough" >served.txt 2>served.err & client=$!
-wait_for 'grep -qs "recorded as" served.err'; job=$(sed -n 's/.*--job \(2[0-9a-z.-]*\)$/\1/p' served.err)
+until_true 'grep -qs "recorded as" served.err'; job=$(sed -n 's/.*--job \(2[0-9a-z.-]*\)$/\1/p' served.err)
 "$program" attach "pipe:exec $program serve" --job "$job" >one.txt 2>&1 & one=$!
 "$program" attach "pipe:exec $program serve" --job "$job" --at-interrupt leave >two.txt 2>&1 & two=$!
-wait_for 'grep -qs "line 1" two.txt'; kill -INT $two; wait $two; code=$?
+until_true 'grep -qs "line 1" one.txt && grep -qs "line 1" two.txt'; kill -INT $two; wait $two; code=$?
 check "one comes and leaves" '[[ $code == 0 && -e "served/.jobs/$job/.owner" ]]'
 touch enough; wait $one; code=$?; wait $client; own=$?
 check "to the others, and to the program, nothing happened" '[[ $code == 4 && $own == 4 ]] && grep -q "^line 1$" one.txt && diff <(grep "^line" one.txt) <(grep "^line" served.txt) >/dev/null'
@@ -102,7 +101,7 @@ check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'
 if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
 cat >train.py <<'PY'
 import os, subprocess, sys, time
-end = time.time() + 20
+end = time.time() + 100
 while time.time() < end and not os.environ["WARPSCOPE_RECORD_FILE"]: time.sleep(0.01)  # it becomes a job while it runs
 if len(sys.argv) < 2: sys.exit(subprocess.run([sys.executable, __file__, "child"], env=os.environ.copy()).returncode)
 while time.time() < end and not os.path.exists("seen"): sum(range(10000))
@@ -118,7 +117,7 @@ PY
 ) & shell=$!
 here="pipe:exec $program serve"
 running() { "$program" list --on "$here" | sed -n 's/^ *\([^ ]*-train\.py-[^ ]*\) · record .*train\.py · runs now$/\1/p'; }
-wait_for '[[ -n $(running) ]]'; job=$(running)
+until_true '[[ -n $(running) ]]'; job=$(running)
 check "a program of a shell with the environment is a job" '[[ -n "$job" && $(wc -w <<<"$job") == 1 ]]'
 touch seen
 "$program" attach "$here" --job "$job" --run shell.wsrun >out.txt 2>err.txt; code=$?; wait $shell

@@ -214,7 +214,7 @@ void ExportTest::csvIsReadByPython() {
   write_chart(chart(), at("a.csv"));
   CompareTab tab;
   tab.setRuns({a_.get(), b_.get()});
-  for (int i = 0; i < 200 && !tab.ready(); ++i) QTest::qWait(2);
+  QTRY_VERIFY(tab.ready());
   QFile measures(at("measures.csv"));
   QVERIFY(measures.open(QIODevice::WriteOnly));
   measures.write(tab.measuresCsv());

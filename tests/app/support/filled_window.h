@@ -3,29 +3,14 @@
 #pragma once
 #include <QDateTime>
 #include <QSignalSpy>
-#include <map>
-#include <utility>
 
 #include "tests/app/support/cut_off.h"
 #include "tests/app/support/made_run.h"
 #include "tests/app/support/window_home.h"
+#include "tests/app/support/window_tests.h"
 
 class FilledWindow : public WindowHome {
  protected:
-  static std::map<QWidget*, QRect> places() {
-    std::map<QWidget*, QRect> all;
-    for (QWidget* w : QApplication::allWidgets())
-      if (w->isVisible()) all[w] = w->geometry();
-    return all;
-  }
-  // Until nothing moves: on a busy machine a layout takes its time.
-  static void settle(int turn_ms = 150) {
-    std::map<QWidget*, QRect> before;
-    for (int turn = 0; turn < 40; ++turn) {
-      for (int event = 0; event < 5; ++event) QTest::qWait(turn_ms / 5);
-      if (const auto now = places(); std::exchange(before, now) == now) return;
-    }
-  }
   static void check(QWidget& window, const QString& where, QStringList& wrong) {
     for (const QString& line : ws::test::cut_off(window)) wrong << where + ": " + line;
     const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
@@ -57,7 +42,7 @@ class FilledWindow : public WindowHome {
     window.workspace()->choices()->set("exec.allocator", allocator);
     QSignalSpy ended(window.workspace()->session(), &ws::app::TrainingSession::ended);
     window.train();
-    QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30'000);
+    QTRY_COMPARE(ended.count(), 1);
   }
   static void fill(ws::app::MainWindow& window, std::initializer_list<const char*> allocators) {
     QTRY_VERIFY(window.workspace()->device()->info());

@@ -11,7 +11,9 @@
 #include <QTabBar>
 #include <QTemporaryDir>
 #include <QTest>
+#include <map>
 #include <memory>
+#include <utility>
 
 #include "app/pages/setup/setup_panel.h"
 #include "app/widgets/theme.h"
@@ -50,6 +52,20 @@ inline QByteArray bytes_of(const QString& path) {
 
 class WindowHome {
  protected:
+  static std::map<QWidget*, QRect> places() {
+    std::map<QWidget*, QRect> all;
+    for (QWidget* w : QApplication::allWidgets())
+      if (w->isVisible()) all[w] = w->geometry();
+    return all;
+  }
+  // Until nothing moves: on a busy machine a layout takes its time.
+  static void settle(int turn_ms = 150) {
+    std::map<QWidget*, QRect> before;
+    for (int turn = 0; turn < 40; ++turn) {
+      for (int event = 0; event < 5; ++event) QTest::qWait(turn_ms / 5);
+      if (const auto now = places(); std::exchange(before, now) == now) return;
+    }
+  }
   // What a test that fails leaves running in the folder of another machine.
   static void endJobs(const QString& there) {
     for (const QFileInfo& job : QDir(there + "/.jobs").entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot)) {

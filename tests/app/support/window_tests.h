@@ -24,4 +24,19 @@ int run_test(int argc, char** argv) {
 
 }  // namespace ws::test
 
+// What must come is awaited for a minute and looked for every 10 ms: Qt's five seconds are few on a busy machine, and its
+// 50 ms long on a free one.
+#undef QTRY_VERIFY
+#undef QTRY_COMPARE
+#define QTRY_VERIFY(expression) \
+  do { \
+    (void)QTest::qWaitFor([&] { return static_cast<bool>(expression); }, 60'000); \
+    QVERIFY(expression); \
+  } while (false)
+#define QTRY_COMPARE(expression, expected) \
+  do { \
+    (void)QTest::qWaitFor([&] { return (expression) == (expected); }, 60'000); \
+    QCOMPARE(expression, expected); \
+  } while (false)
+
 #define WARPSCOPE_QTEST(Test) const ws::test::InWindowTests in_window_tests_##Test(#Test, ws::test::run_test<Test>);

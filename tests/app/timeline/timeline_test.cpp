@@ -241,19 +241,19 @@ void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
   };
   go(t.first, true);
   QVERIFY(said.back()[0].toString().contains("in the run file"));
-  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), after.start, 5000);
+  QTRY_COMPARE(t.chosen(), after.start);
   go(middle, false);
-  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), before.start, 5000);
+  QTRY_COMPARE(t.chosen(), before.start);
   go(t.first, false);
-  QTRY_COMPARE_WITH_TIMEOUT(said.back()[0].toString(), QString("No earlier span has this name."), 5000);
+  QTRY_COMPARE(said.back()[0].toString(), QString("No earlier span has this name."));
   t.choose(t.first);
   QVERIFY(t.view().search()->find(name, true));
-  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), found, 5000);
+  QTRY_COMPARE(t.chosen(), found);
   QVERIFY(!t.view().search()->find("no such kernel", true));
   t.view().search()->jumpToSlowestStep();
-  QTRY_COMPARE_WITH_TIMEOUT(t.chosen(), slowest->span.start, 5000);
+  QTRY_COMPARE(t.chosen(), slowest->span.start);
   t.view().search()->jumpToLongestGap();
-  QTRY_VERIFY_WITH_TIMEOUT(!t.selection.ranges().empty() && t.selection.ranges()[0].range == *gap, 5000);
+  QTRY_VERIFY(!t.selection.ranges().empty() && t.selection.ranges()[0].range == *gap);
   // No file: that is said, and what is known is shown.
   t.fast.path.clear();
   go(t.first, true);
@@ -271,13 +271,13 @@ void TimelineTest::whatIsOutOfMemoryIsSummedFromTheFile() {
   DetailsPanel details(&t.selection);
   QVERIFY(details.html().contains("Reading the rest"));
   const auto summed = [&] { return !details.html().contains("Reading the rest") && details.html().contains("×"); };
-  QTRY_VERIFY_WITH_TIMEOUT(summed(), 5000);
+  QTRY_VERIFY(summed());
   for (const QString& row : sums.split("<tr>"))
     if (row.contains("×")) QVERIFY2(details.html().contains(row.section("×", 1)), qPrintable(row));
   t.selection.clear();
   QTRY_VERIFY(!details.html().contains("×"));
   t.selection.chooseRanges({range});
-  QTRY_VERIFY_WITH_TIMEOUT(summed(), 5000);
+  QTRY_VERIFY(summed());
 }
 
 void TimelineTest::hoverShowsACardAfterAWhile() {

@@ -45,8 +45,8 @@ class KeysTest : public QObject, FilledWindow {
     iris(*window, 20);
     QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
     window->train();
-    for (int i = 0; i < 300 && ended.isEmpty(); ++i) QTest::qWait(50);
-    for (int i = 0; i < 100 && window->findChild<LivePage*>()->loss()->dirty(); ++i) QTest::qWait(20);
+    (void)QTest::qWaitFor([&] { return !ended.isEmpty(); }, 60'000);
+    (void)QTest::qWaitFor([&] { return !window->findChild<LivePage*>()->loss()->dirty(); }, 60'000);
     return window;
   }
   static void turnWheel(QWidget& widget, int by) {

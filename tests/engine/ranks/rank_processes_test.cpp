@@ -38,7 +38,7 @@ constexpr const char* kPatience = "3";  // seconds
 class RankProcessesTest : public testing::Test {
  protected:
   void SetUp() override {
-    setenv("MASTER_PORT", std::to_string(20000 + getpid() % 12000).c_str(), 1);
+    setenv("MASTER_PORT", std::to_string(20000 + getpid() * 2 % 12000).c_str(), 1);
     setenv("WARPSCOPE_RANK_TIMEOUT", kPatience, 1);
   }
 

@@ -32,7 +32,7 @@ class Steered : public testing::Test {
   }
   template <class Condition>
   void wait_for(Condition condition) {
-    for (int i = 0; i < 5000 && !condition(); ++i) std::this_thread::sleep_for(1ms);
+    for (int i = 0; i < 60'000 && !condition(); ++i) std::this_thread::sleep_for(1ms);
     ASSERT_TRUE(condition());
   }
   // Returns when everything asked before was done.
@@ -90,6 +90,7 @@ TEST_F(Steered, StopsWhilePaused) {
 
 TEST_F(Steered, TimeStandsStillDuringAPause) {
   start();
+  const auto asked = std::chrono::steady_clock::now();
   pause();
   std::this_thread::sleep_for(1s);
   double before = 0;  // read on the training thread, which writes it
@@ -102,7 +103,8 @@ TEST_F(Steered, TimeStandsStillDuringAPause) {
   control_.step_once();
   settle();
   control_.stop();
-  EXPECT_LT(result_.get().wall_s - before, 0.9);
+  const double counted = result_.get().wall_s - before;
+  EXPECT_LT(counted, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count() - 0.5);
 }
 
 TEST_F(Steered, ChangesChoicesInMidRun) {

@@ -683,7 +683,7 @@ class Torch(Recorded):
         self.assertTrue(any(name.startswith("f (busy.py:3)") for row, name, _, _ in self.events() if row.startswith("samples")))
 
     def test_samples_say_what_the_host_did(self):
-        text = "import _thread, time, warpscope\nwarpscope.log(begins=1)\n_thread.start_new_thread(lambda: time.sleep(1.5), ())\ntime.sleep(0.3)\ndef hot():\n    end = time.time() + 0.6\n    while time.time() < end: pass\nhot()\n"
+        text = "import _thread, time, warpscope\nwarpscope.log(begins=1)\n_thread.start_new_thread(lambda: time.sleep(60), ())\ntime.sleep(0.3)\ndef hot():\n    end = time.thread_time() + 0.6\n    while time.thread_time() < end: pass\nhot()\n"
         self.assertEqual(self.record([PYTHON, self.write("spin.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         time_by_function = {}
         for row, name, _, event in self.events():
@@ -701,7 +701,7 @@ class Torch(Recorded):
         text = (
             "import sysconfig, time, warpscope\nknown = sysconfig.get_config_var\n"
             "def slow(name):\n    time.sleep(0.4)\n    return known(name)\nsysconfig.get_config_var = slow\n"
-            "warpscope.log(begins=1)\nend = time.time() + 0.4\nwhile time.time() < end: pass\n"
+            "warpscope.log(begins=1)\nend = time.thread_time() + 0.4\nwhile time.thread_time() < end: pass\n"
         )
         self.assertEqual(self.record([PYTHON, self.write("slow.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         self.assertTrue(any(row.startswith("samples of MainThread") for row, *_ in self.events()))

@@ -57,7 +57,7 @@ TraceBatch made_batch(int kernels, TimeNs from = 0) {
 
 template <class Ready>
 bool eventually(Ready ready) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!ready()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -139,7 +139,7 @@ struct Seen {
     if (news.exit_status) exit_status = news.exit_status;
   }
   template <class Until>
-  bool until(RemoteRun& run, const Until& reached, double most_s = 30) {
+  bool until(RemoteRun& run, const Until& reached, double most_s = 120) {
     for (const auto end = Clock::now() + std::chrono::duration<double>(most_s); Clock::now() < end;) {
       take(run);
       if (reached()) return true;
@@ -342,7 +342,7 @@ class StartedBySomebody {  // with interrupts, which scripts turn off for what t
 
 std::vector<std::string> jobs_there(RemoteLink& link, size_t wanted) {
   std::vector<std::string> names;
-  for (int i = 0; i < 500 && names.size() < wanted; ++i, usleep(20'000)) {
+  for (int i = 0; i < 3000 && names.size() < wanted; ++i, usleep(20'000)) {
     names.clear();
     const json jobs = link.ask({{"do", "jobs"}})["jobs"];
     for (const json& job : jobs) names.push_back(job["run"]);
@@ -440,7 +440,7 @@ INSTANTIATE_TEST_SUITE_P(Over, LineTest, testing::Values("pipe", "ssh"), [](cons
 // Waits for a job that is no training; returns what it told.
 std::vector<json> told_by(RemoteRun& run, std::optional<int>& exit_status) {
   std::vector<json> told;
-  for (int i = 0; i < 2000; ++i, usleep(20'000)) {
+  for (int i = 0; i < 6000; ++i, usleep(20'000)) {
     const bool over = run.over();
     const RemoteUpdate update = run.take();
     for (const std::string& text : update.told) told.push_back(json::parse(text));
@@ -495,7 +495,7 @@ TEST_P(LineTest, APytorchThatIsMissingIsSaid) {
                    {{"kind", "torch"}, {"spec", to_json(load_spec("iris"))}, {"python", "/no/such/python3"}});
   RemoteRun run(link, "torch", false);
   Seen seen;
-  for (int i = 0; i < 1000 && !run.over(); ++i, usleep(10'000)) seen.take(run);
+  for (int i = 0; i < 6000 && !run.over(); ++i, usleep(10'000)) seen.take(run);
   seen.take(run);
   ASSERT_FALSE(seen.messages.empty());
   EXPECT_THAT(seen.messages.back(), HasSubstr("/no/such/python3"));
@@ -503,10 +503,10 @@ TEST_P(LineTest, APytorchThatIsMissingIsSaid) {
 
 class SentenceTest : public LineTest {
  protected:
-  std::string why(RemoteAddress a, milliseconds patience = std::chrono::seconds(20)) {
+  std::string why(RemoteAddress a, milliseconds patience = std::chrono::seconds(60)) {
     RemoteLink link(std::move(a), patience);
     try {
-      link.ask({{"do", "hello"}}, 20);
+      link.ask({{"do", "hello"}}, 60);
     } catch (const Failure& failure) {
       return failure.what();
     }
@@ -559,10 +559,10 @@ TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
 TEST_P(SentenceTest, ARefusedLoginIsNotTriedAgain) {
   if (GetParam() == "pipe") GTEST_SKIP() << "goes over ssh only";
   RemoteLink link(address());
-  link.ask({{"do", "hello"}}, 20);
+  link.ask({{"do", "hello"}}, 60);
   sshd_->write_config("stranger", "known");
   ASSERT_TRUE(cut(link));
-  for (int i = 0; i < 1000 && link.status().state != LineState::Refused; ++i) usleep(10'000);
+  for (int i = 0; i < 6000 && link.status().state != LineState::Refused; ++i) usleep(10'000);
   EXPECT_EQ(link.status().state, LineState::Refused);
   EXPECT_THAT(link.status().sentence, HasSubstr("accepts neither your key nor your password"));
 }
@@ -801,7 +801,7 @@ TEST_P(PipeTest, GivesUpAServerThatLies) {
   for (const std::string& lie : lies) {
     RemoteLink link(parse_remote("pipe:printf 'warpscope-serve 2 x\\n" + lie + "'; cat > /dev/null"));
     bool cut = false;
-    for (int i = 0; i < 500 && !cut; ++i, usleep(5000)) cut = link.status().state == LineState::Cut;
+    for (int i = 0; i < 12'000 && !cut; ++i, usleep(5000)) cut = link.status().state == LineState::Cut;
     EXPECT_TRUE(cut) << lie;
     EXPECT_NE(link.status().sentence, "") << lie;
   }

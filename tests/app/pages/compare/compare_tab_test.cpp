@@ -37,8 +37,7 @@ using test::made;
 namespace {
 
 void settle(CompareTab& tab) {
-  for (int i = 0; i < 500 && !tab.ready(); ++i) QTest::qWait(2);
-  QVERIFY(tab.ready());
+  QTRY_VERIFY(tab.ready());
 }
 
 // Two runs, compared in a window of that size.

@@ -325,7 +325,7 @@ void InsightsTest::experimentRunsInTheWindow() {
   tab->runButton()->click();
   QVERIFY(tab->running());
   QCOMPARE(tab->runButton()->text(), QString("Stop"));
-  QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 60'000);
+  QTRY_VERIFY(!tab->running());
   QVERIFY2(said.isEmpty(), qPrintable(said.value(0).value(0).toString()));
   QVERIFY(tab->result().complete);
   for (const TrialResult& trial : tab->result().trials) {
@@ -359,9 +359,9 @@ void InsightsTest::experimentGoesOnAfterAStop() {
     for (const TrialResult& t : tab->result().trials) all += t.runs.size();
     return all;
   };
-  QTRY_VERIFY_WITH_TIMEOUT(done() >= 2, 60'000);
+  QTRY_VERIFY(done() >= 2);
   tab->runButton()->click();
-  QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 20'000);
+  QTRY_VERIFY(!tab->running());
   const size_t kept = done();
   QVERIFY(kept >= 2 && kept < 12);
   QCOMPARE(tab->runButton()->text(), QString("Go on"));
@@ -380,7 +380,7 @@ void InsightsTest::noRunStartsBesideAnExperiment() {
   QVERIFY(!window->workspace()->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
   QVERIFY(window->workspace()->session()->problem().contains("experiment"));
   tab->stop();
-  QTRY_VERIFY_WITH_TIMEOUT(!tab->running(), 20'000);
+  QTRY_VERIFY(!tab->running());
   spec.train.epochs = 1;
   QVERIFY(window->workspace()->session()->start({spec, {}, prof::TraceLevel::Steps, false}));
 }
@@ -396,7 +396,7 @@ void InsightsTest::closingAsksWhetherTheExperimentStops() {
   QVERIFY(tab->running() && window->isVisible());
   answer("Stop and close");
   QVERIFY(!window->close());
-  QTRY_VERIFY_WITH_TIMEOUT(!window->isVisible(), 20'000);
+  QTRY_VERIFY(!window->isVisible());
   QVERIFY(!tab->running() && !window->leftBehind());
 }
 

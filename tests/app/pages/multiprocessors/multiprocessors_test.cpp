@@ -34,7 +34,7 @@ struct ShownMultiprocessors {
     panel.resize(size);
     panel.show();
     panel.setRun(run.get());
-    if (!QTest::qWaitFor([this] { return report().any(); }, 20'000)) qFatal("no report");
+    if (!QTest::qWaitFor([this] { return report().any(); }, 60'000)) qFatal("no report");
     QCoreApplication::processEvents();
   }
   ~ShownMultiprocessors() { panel.setRun(nullptr); }
@@ -181,7 +181,7 @@ void MultiprocessorsTest::aLiveRunGrows() {
   const prof::TimeNs begin = shown.report().steps[7].begin;
   test::MadeKernel{.steps = 20}.add_to(shown.run->trace, 20, shown.run->trace.last_time() + 5000);
   shown.run->announce();
-  QTRY_COMPARE_WITH_TIMEOUT(shown.report().steps.size(), size_t{40}, 20'000);
+  QTRY_COMPARE(shown.report().steps.size(), size_t{40});
   QCOMPARE(shown.report().steps[shown.panel.view()->step()].begin, begin);
   QVERIFY2(shown.panel.headline().startsWith("Multiprocessor 17 "), qPrintable(shown.panel.headline()));
 }

@@ -15,6 +15,7 @@ import ast
 import contextlib
 import json
 import math
+import signal
 import statistics
 import sys
 import time
@@ -241,6 +242,7 @@ def main():
     typed = Expression(options.expression) if options.operation == "expression" else None
     options.inputs, options.operations = (typed.inputs, typed.operations) if typed else ((), 0)
     points, cancelled = [], False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # keeps its points, too, where interrupts are ignored
     try:
         sweep(options, ways, typed, points)
     except KeyboardInterrupt:

@@ -43,15 +43,20 @@ struct Output {
   std::string text;
 };
 
-// Runs a program and passes on its output line by line. Cancelling interrupts it.
+// Runs a program and passes on its output line by line. Cancelling interrupts it. A program that a shell started in the
+// background ignores interrupts, and so does pyenv's python3, a shell script, for a while: then it is terminated.
 Output run_program(const std::vector<std::string>& command, const std::atomic<bool>& cancel,
                    const std::function<void(const std::string&)>& said) {
   Process process(command, Process::Output::HeardWithErrors);
   Output all;
   std::string line;
-  bool asked = false;
+  constexpr int64_t kPatienceNs = 3'000'000'000;
+  int64_t next_signal = 0;
   while (const auto piece = process.output(100)) {
-    if (cancel && !asked) process.signal(SIGINT), asked = true;
+    if (cancel && prof::steady_ns() >= next_signal) {
+      process.signal(next_signal == 0 ? SIGINT : SIGTERM);
+      next_signal = prof::steady_ns() + kPatienceNs;
+    }
     for (const char c : *piece) {
       if (c != '\n') {
         line += c;

@@ -30,18 +30,36 @@ constexpr size_t kPiece = 1 << 20;  // bytes between two signs of life
 
 std::chrono::milliseconds beat_period() { return std::min(std::chrono::milliseconds(1000), rank_patience() / 8); }
 
-bool ready(int socket, short what, int ms) {
-  pollfd one{socket, what, 0};
-  return poll(&one, 1, ms) > 0;
+// A signal neither ends the wait nor begins it anew.
+bool ready(int socket, short what, std::chrono::milliseconds most) {
+  const auto until = Clock::now() + most;
+  for (auto left = most;; left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now())) {
+    pollfd one{socket, what, 0};
+    const int count = poll(&one, 1, static_cast<int>(std::max<int64_t>(0, left.count())));
+    if (count >= 0 || errno != EINTR) return count > 0;
+  }
 }
 
-void set_timeouts(int socket) {
-  const auto ms = rank_patience().count();
-  const timeval limit{ms / 1000, ms % 1000 * 1000};
-  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  const int on = 1;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+// Sends or receives some bytes: `transfer` must not block. Waits up to rank_patience() for the other side and calls
+// `meanwhile` several times a second; after that it returns -1, and errno is EAGAIN. A time limit of the socket itself
+// would not do: each signal, and each stop of this process, begins it anew.
+template <class Transfer, class Meanwhile>
+ssize_t transfer_some(int socket, short what, Transfer transfer, Meanwhile meanwhile) {
+  for (;;) {
+    const ssize_t count = transfer();
+    if (count >= 0 || (errno != EAGAIN && errno != EINTR)) return count;
+    const auto able = [&](std::chrono::milliseconds slice) {
+      meanwhile();
+      return ready(socket, what, slice);
+    };
+    if (wait_awake(rank_patience(), able)) continue;
+    errno = EAGAIN;
+    return -1;
+  }
+}
+template <class Meanwhile>
+ssize_t receive_some(int socket, char* to, size_t size, Meanwhile meanwhile) {
+  return transfer_some(socket, POLLIN, [=] { return recv(socket, to, std::min(size, kPiece), MSG_DONTWAIT); }, meanwhile);
 }
 
 std::string silence() {
@@ -60,10 +78,12 @@ std::chrono::milliseconds rank_patience() {
 }
 
 RankMessage read_message(int socket, uint64_t most) {
-  set_timeouts(socket);
   const auto read = [socket](char* to, size_t size) {
-    if (size > 0 && recv(socket, to, size, MSG_WAITALL) != static_cast<ssize_t>(size))
-      throw Failure("The other side is not a rank of Warpscope.");
+    while (size > 0) {
+      const ssize_t count = receive_some(socket, to, size, [] {});
+      if (count <= 0) throw Failure("The other side is not a rank of Warpscope.");
+      to += count, size -= static_cast<size_t>(count);
+    }
   };
   Head head{};
   read(reinterpret_cast<char*>(&head), sizeof head);
@@ -74,7 +94,8 @@ RankMessage read_message(int socket, uint64_t most) {
 }
 
 RankChannel::RankChannel(int socket, std::string peer) : socket_(socket), peer_(std::move(peer)) {
-  set_timeouts(socket_);
+  const int on = 1;
+  setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   thread_ = std::thread([this] { loop(); });
 }
 
@@ -89,7 +110,7 @@ void RankChannel::loop() {
   while (!ending_) {
     const auto hears = [this](std::chrono::milliseconds slice) {
       beat();
-      return ending_ || ready(socket_, POLLIN, static_cast<int>(slice.count()));
+      return ending_ || ready(socket_, POLLIN, slice);
     };
     if (!wait_awake(rank_patience(), hears)) {
       broke(peer_ + silence());
@@ -129,8 +150,7 @@ std::string RankChannel::read_next() {
 
 bool RankChannel::read_all(char* to, size_t size) {
   while (size > 0) {
-    const ssize_t count = recv(socket_, to, std::min(size, kPiece), 0);
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = receive_some(socket_, to, size, [this] { beat(); });
     if (count == 0) errno = 0;
     if (count <= 0) return false;
     to += count, size -= static_cast<size_t>(count);
@@ -143,15 +163,15 @@ bool RankChannel::read_all(char* to, size_t size) {
 void RankChannel::beat() {
   if (Clock::now() - beat_ < beat_period()) return;
   const std::unique_lock lock(send_mutex_, std::try_to_lock);
-  if (lock && ready(socket_, POLLOUT, 0) && write(MessageKind::Alive, {})) beat_ = Clock::now();
+  if (lock && ready(socket_, POLLOUT, std::chrono::milliseconds(0)) && write(MessageKind::Alive, {})) beat_ = Clock::now();
 }
 
 bool RankChannel::write(MessageKind kind, std::string_view bytes) {
   const Head head{kind, 0, bytes.size()};
   for (std::string_view part : {std::string_view(reinterpret_cast<const char*>(&head), sizeof head), bytes})
     while (!part.empty()) {
-      const ssize_t count = ::send(socket_, part.data(), std::min(part.size(), kPiece), MSG_NOSIGNAL);
-      if (count < 0 && errno == EINTR) continue;
+      const auto send_some = [&] { return ::send(socket_, part.data(), std::min(part.size(), kPiece), MSG_NOSIGNAL | MSG_DONTWAIT); };
+      const ssize_t count = transfer_some(socket_, POLLOUT, send_some, [] {});
       if (count < 0) return false;
       part.remove_prefix(static_cast<size_t>(count));
     }
@@ -183,7 +203,7 @@ void RankChannel::abandon(const std::string& why) noexcept {
     std::unique_lock lock(send_mutex_, std::defer_lock);
     const auto until = Clock::now() + beat_period();
     while (!lock.try_lock() && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (lock && ready(socket_, POLLOUT, 0)) write(MessageKind::Abandon, why);
+    if (lock && ready(socket_, POLLOUT, std::chrono::milliseconds(0))) write(MessageKind::Abandon, why);
     shutdown(socket_, lock ? SHUT_WR : SHUT_RDWR);  // without the lock, the peer reads nothing and send() waits for it
   }
   broke(why);

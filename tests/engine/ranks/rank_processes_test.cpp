@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <thread>
 
 #include "engine/cpu/cpu_executor.h"
@@ -284,6 +286,78 @@ TEST_F(RankProcessesTest, NameTheRankThatHangs) {
     const Summary summary = train(spec, data, control, sink, {.processes = &processes});
     EXPECT_EQ(summary.message, "Rank 1 does not finish its step. The others have waited for 3.0 s.");
   });
+}
+
+// Signals that come to other threads than this one, as those of a sampling profiler. They interrupt calls that wait.
+class Signals {
+ public:
+  Signals() {
+    struct sigaction heard {};
+    heard.sa_handler = [](int) {};
+    sigaction(SIGUSR1, &heard, &before_);
+    sigset_t one;
+    sigemptyset(&one), sigaddset(&one, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &one, &mask_);
+  }
+  ~Signals() {
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+  template <class Result>
+  static bool sent_until(std::future<Result>& done, int most) {
+    for (int i = 0; i < most; ++i) {
+      if (done.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready) return true;
+      kill(getpid(), SIGUSR1);
+    }
+    return false;
+  }
+
+ private:
+  struct sigaction before_ {};
+  sigset_t mask_{};
+};
+
+struct SocketPair {
+  SocketPair() { EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0); }
+  void tell(const void* bytes, size_t size) const { EXPECT_EQ(send(ends[1], bytes, size, MSG_NOSIGNAL), static_cast<ssize_t>(size)); }
+  int ends[2];
+};
+struct MessageHead {
+  MessageKind kind;
+  uint32_t unused = 0;
+  uint64_t size;
+};
+
+TEST_F(RankProcessesTest, FindARankThatStopsInsideOfAMessageAlsoBesideSignals) {
+  const SocketPair line;
+  RankChannel channel(line.ends[0], "Rank 1");  // its thread hears the signals
+  const Signals signals;
+  std::promise<std::string> broken;
+  std::future<std::string> why = broken.get_future();
+  channel.when_broken([&broken](const std::string& text) { broken.set_value(text); });
+  const MessageHead head{MessageKind::Done, 0, 72};
+  line.tell(&head, sizeof head);
+  const bool found = Signals::sent_until(why, 3000);
+  close(line.ends[1]);
+  ASSERT_TRUE(found) << "not within 30 s";
+  EXPECT_EQ(why.get(), "Rank 1 has not answered for 3.0 s.");
+}
+
+TEST_F(RankProcessesTest, ReadAGreetingThatComesInPartsBesideSignals) {
+  const SocketPair line;
+  auto message = std::async(std::launch::async, [&line] { return read_message(line.ends[0], 100); });
+  const Signals signals;
+  const MessageHead head{MessageKind::Done, 0, 6};
+  for (const auto& [part, size] : {std::pair<const void*, size_t>{&head, 7}, {reinterpret_cast<const char*>(&head) + 7, sizeof head - 7}, {"abc", 3}}) {
+    EXPECT_FALSE(Signals::sent_until(message, 5));
+    line.tell(part, size);
+  }
+  EXPECT_FALSE(Signals::sent_until(message, 5));
+  line.tell("def", 3);
+  EXPECT_EQ(message.get().bytes, "abcdef");
+  for (const int end : line.ends) close(end);
 }
 
 // Any program may connect to a port.

@@ -432,7 +432,10 @@ class ViewsAgreeTest : public QObject, WindowHome {
     window.workspace()->pick(&run);
     (void)QTest::qWaitFor([&] { return !window.workspace()->library()->loading(); }, 60'000);
     show_tab(window, "Live");
-    QApplication::processEvents();
+    (void)QTest::qWaitFor([&] {
+      const QList<CurvePane*> charts = window.findChild<LivePage*>()->findChildren<CurvePane*>();
+      return std::ranges::none_of(charts, [](const CurvePane* chart) { return chart->isVisible() && chart->dirty(); });
+    }, 60'000);
     look_at_top_bar(window, when, said);
     look_at_progress(window, run, when, said);
     look_at_live(window, run, when, said);

@@ -10,6 +10,7 @@
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/insights/multiprocessor_insights.h"
+#include "app/core/insights/rank_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/launch_stacks.h"
@@ -112,10 +113,11 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
                                                    {"line", prof::GroupBy::Line}};
 
 // Prints the advice that the window shows as cards.
-std::string causes_text(const prof::Trace& trace) {
+std::string causes_text(const prof::RunData& run) {
   std::string text;
-  std::vector<app::Insight> all = app::trace_insights(app::look_of(trace));
-  if (auto late = app::late_multiprocessor(prof::multiprocessor_report(trace))) all.push_back(std::move(*late));
+  std::vector<app::Insight> all = app::rank_insights(prof::rank_report(run));
+  for (app::Insight& more : app::trace_insights(app::look_of(run.trace))) all.push_back(std::move(more));
+  if (auto late = app::late_multiprocessor(prof::multiprocessor_report(run.trace))) all.push_back(std::move(*late));
   for (const app::Insight& insight : all)
     text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + wrapped(insight.why, 2, 2) + "\n";
   return text.empty() ? "\nNothing stands out.\n" : text;
@@ -131,7 +133,7 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     return true;
   }
   if (a.by == "cause") {
-    print_table(heading(run.summary) + causes_text(run.trace));
+    print_table(heading(run.summary) + causes_text(run));
     return true;
   }
   if (a.by != "host" && a.by != "gaps" && a.by != "stack") return false;

@@ -157,14 +157,6 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
   prof::write_whole(path.toStdString(), memory.data().toStdString());
 }
 
-prof::RankReport ranks_of(const Run& run) {
-  if (!run.reader) return prof::rank_report(run.trace);
-  const prof::RunSummary& summary = run.reader->summary();
-  prof::RankReport report = prof::rank_report(run.trace, prof::clock_error_of(summary));
-  prof::add_summary(report, summary);
-  return report;
-}
-
 }  // namespace
 
 ReportRun report_run(const Run& run) {
@@ -177,7 +169,8 @@ ReportRun report_run(const Run& run) {
   if (!run.regression())
     for (const EvalPoint& p : run.evals) out.accuracy.push_back({p.step, p.wall_s, 100 * p.accuracy});
   out.step = step_picture(run.marks(), run.trace, out.run.sample);
-  out.ranks = ranks_of(run);
+  out.ranks = TraceSource(run).ranks();  // all spans of a file, as the page Ranks
+  take_ranks(out.run, out.ranks);
   out.inside = TraceSource(run).multiprocessors();
   return out;
 }

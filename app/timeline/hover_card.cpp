@@ -6,6 +6,7 @@
 #include "app/text/units.h"
 #include "app/workspace/card_limits.h"
 #include "app/timeline/block_label.h"
+#include "profiling/analysis/collective_waits.h"
 
 namespace ws::app {
 namespace {
@@ -85,7 +86,7 @@ void add_meanwhile(HoverCard& card, const prof::Trace& trace, const prof::Span& 
 
 }  // namespace
 
-HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& span, const QString& device) {
+HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& span, const QString& device, prof::TimeNs clock_error) {
   const prof::Track& track = trace.tracks()[index];
   HoverCard card;
   card.title = block_names(trace, track, span).full;
@@ -96,6 +97,8 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   add_purpose(card, trace, span);
   add_launch(card, trace.detail(span.detail), device);
   add_rates(card, op_of(trace, span.op), span);
+  if (const auto parts = prof::parts_of_collective(trace, track, span, clock_error))
+    card.rows.push_back({"ranks", QString::fromStdString(prof::parts_text(*parts))});
   add_partner(card, trace, index, span);
   if (is_call(span.span_kind())) add_meanwhile(card, trace, span);
   if (span.span_kind() != SpanKind::Step) {

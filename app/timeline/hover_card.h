@@ -19,7 +19,8 @@ struct HoverCard {
 };
 
 // `device`: name of the GPU; empty: no occupancy is shown.
-HoverCard span_card(const prof::Trace& trace, size_t track, const prof::Span& span, const QString& device = {});
+HoverCard span_card(const prof::Trace& trace, size_t track, const prof::Span& span, const QString& device = {},
+                    prof::TimeNs clock_error = 0);
 HoverCard folded_card(const prof::Trace& trace, size_t track, const prof::LodRect& rect, TimeRange column);
 
 constexpr int kCardWidth = 310;

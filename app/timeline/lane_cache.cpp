@@ -49,6 +49,18 @@ const std::vector<prof::LodRect>& LaneCache::rects(const prof::Trace& trace, siz
   return entry.rects;
 }
 
+const prof::CollectiveWaits& LaneCache::waits(const prof::Trace& trace, TimeRange range, prof::TimeNs clock_error) {
+  const auto evicted = static_cast<size_t>(trace.losses.evicted_spans);
+  const auto [at, fresh] = waits_.try_emplace(&trace);
+  Waits& entry = at->second;
+  if (!fresh && entry.range == range && entry.spans == trace.span_count() && entry.evicted == evicted) return entry.known;
+  const bool whole = std::ranges::all_of(trace.tracks(), [range](const prof::Track& track) {
+    return track.rank < 0 || track.time_of(prof::Meaning::Communication) == 0 || prof::in_memory(track, range.begin, range.end);
+  });
+  entry = {range, trace.span_count(), evicted, whole, prof::CollectiveWaits(trace, range, clock_error)};
+  return entry.known;
+}
+
 void TextCache::setFont(QFont font) {
   font_ = std::move(font);
   entries_.clear();

@@ -6,6 +6,7 @@
 #include <QStaticText>
 #include <map>
 
+#include "profiling/analysis/collective_waits.h"
 #include "profiling/trace/lod.h"
 #include "profiling/trace/time_range.h"
 
@@ -17,7 +18,10 @@ using prof::TimeRange;
 class LaneCache {
  public:
   const std::vector<prof::LodRect>& rects(const prof::Trace& trace, size_t track, TimeRange range, int pixels);
-  void clear() { entries_.clear(); }
+  // Which part of the collectives in the range waits.
+  const prof::CollectiveWaits& waits(const prof::Trace& trace, TimeRange range, prof::TimeNs clock_error);
+  void forgetUnread() { std::erase_if(waits_, [](const auto& each) { return !each.second.whole; }); }  // once a repaint
+  void clear() { entries_.clear(), waits_.clear(); }
 
  private:
   struct Entry {
@@ -27,7 +31,14 @@ class LaneCache {
     std::vector<prof::LodRect> rects;
     bool whole = false;  // if false, more may have been read since
   };
+  struct Waits {
+    TimeRange range;
+    size_t spans = 0, evicted = 0;
+    bool whole = false;  // if false, more may have been read since
+    prof::CollectiveWaits known;
+  };
   std::map<std::pair<const prof::Trace*, size_t>, Entry> entries_;
+  std::map<const prof::Trace*, Waits> waits_;
 };
 
 // Caches the shape and the width of texts, because a timeline draws the same few words hundreds of times.

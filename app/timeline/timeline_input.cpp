@@ -8,6 +8,8 @@
 #include <QWidget>
 #include <cmath>
 
+#include "app/workspace/rank_count.h"
+
 namespace ws::app {
 namespace {
 
@@ -322,7 +324,7 @@ void TimelineInput::showCard(QPoint at) {
                            scale.time(static_cast<double>(hit->rect.x1)) + 1};
     overlay_->showCard(hit->rect.count > 1
                            ? folded_card(trace, hit->track, hit->rect, column)
-                           : span_card(trace, hit->track, hit->rect.span, model_->run(lane.run)->device),
+                           : span_card(trace, hit->track, hit->rect.span, model_->run(lane.run)->device, clock_error(*model_->run(lane.run))),
                        hit->box, at);
   }
   surface_->update();

@@ -4,6 +4,7 @@
 
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/rank_count.h"
 #include "app/workspace/shipped_runs.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/span_walk.h"
@@ -56,6 +57,8 @@ void TimelinePainter::setTheme() {
   for (size_t m = 0; m < prof::kMeanings; ++m) fills_[m] = make(t.meaning[m]);
   free_ = make(mixed(t.of(prof::Meaning::Allocation), t.base, 0.62));
   free_.ink = t.text;
+  waiting_ = make(mixed(t.of(prof::Meaning::Communication), t.base, 0.35));
+  waiting_.ink = t.text;
   range_ = {t.raised, t.dark() ? t.strong_border : t.strong_border, t.dark() ? t.text : t.secondary};
   label_.setFont(ui_font(10.5, 500));
   gutter_.setFont(ui_font(11));
@@ -109,6 +112,7 @@ std::optional<TimelinePainter::Hit> TimelinePainter::hitAt(QPoint at, const Time
 
 void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry) {
   p_ = &painter, g_ = &geometry;
+  cache_.forgetUnread();
   const Theme& t = theme();
   painter.fillRect(QRect({0, 0}, geometry.size), t.base);
   painter.setClipRect(QRect(0, geometry.top(), geometry.size.width(), geometry.size.height() - geometry.top()));
@@ -251,8 +255,28 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
       p_->fillRect(box.adjusted(1, 1, -1, -1), fill.fill);
     }
     const double next = i + 1 < all.size() ? g_->gutter + static_cast<double>(all[i + 1].x0) : band.right();
-    if (next - left > 10) paintLabel(lane, track, rect, box, next - right);
+    const Fill* ink = &fill;
+    if (const QRectF wait = paintWait(lane, track, rect, box); !wait.isEmpty()) {  // the label goes where more room is
+      const bool in_wait = wait.width() > box.width() / 2;
+      if (in_wait) ink = &waiting_;
+      in_wait ? box.setRight(wait.right()) : box.setLeft(wait.right());
+    }
+    if (next - left > 10) paintLabel(lane, track, rect, box, *ink, next - right);
   }
+}
+
+QRectF TimelinePainter::paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box) {
+  constexpr double kLeastBox = 3;
+  if (track.rank < 0 || rect.meaning != prof::Meaning::Communication || box.width() < kLeastBox) return {};
+  const prof::CollectiveWaits& waits =
+      cache_.waits(model_.traceOf(lane), model_.runRange(lane.run, g_->range), clock_error(*model_.run(lane.run)));
+  const auto parts = waits.of(track.rank, rect.span);
+  if (!parts) return {};
+  const double end = std::min(std::round(g_->scale().x(rect.span.start + parts->wait - model_.offset(lane.run))), box.right() - 1);
+  const QRectF wait(box.left() + 1, box.top() + 1, end - box.left() - 1, box.height() - 2);
+  if (wait.width() < 1) return {};
+  p_->fillRect(wait, waiting_.fill);
+  return wait;
 }
 
 // Number of steps in one graph launch: up to the step of the next launch, or the last step of the run.
@@ -287,7 +311,7 @@ BlockNames TimelinePainter::namesFor(const Lane& lane, const prof::Track& track,
 }
 
 void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box,
-                                 double room) {
+                                 const Fill& fill, double room) {
   constexpr double kLeastHeight = 11;
   if (box.height() < kLeastHeight) return;
   const double left = std::max<double>(box.left(), g_->gutter);
@@ -295,7 +319,7 @@ void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, con
   const QString text = fitting_label(names, box.right() - left, [this](const QString& s) { return label_.width(s); });
   const double middle = box.center().y();
   if (!text.isEmpty()) {
-    label_.draw(*p_, left + 4, middle, text, fillOf(track, rect).ink);
+    label_.draw(*p_, left + 4, middle, text, fill.ink);
   } else if (labels_outside(track.kind) && lane.tracks.size() == 1 && room > 70 && rect.span.span_kind() != SpanKind::Alloc) {
     // A call without neighbours can have its name and time beside it.
     const QString beside = names.full + " " + span_time(static_cast<prof::TimeNs>(rect.span.duration));

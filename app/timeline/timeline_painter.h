@@ -36,7 +36,9 @@ class TimelinePainter {
   void paintSpans(const Lane& lane, int y);
   void paintRects(const Lane& lane, size_t track, QRectF band);
   void paintIdle(const Lane& lane, QRectF band);
-  void paintLabel(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, double room);
+  // The part of a collective that waits, in a paler colour. Empty if it waits for less than a pixel.
+  QRectF paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box);
+  void paintLabel(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, const Fill& fill, double room);
   void paintGutter(const Lane& lane, int y);
   const Fill& fillOf(const prof::Track& track, const prof::LodRect& rect) const;
   int64_t stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const;
@@ -46,7 +48,7 @@ class TimelinePainter {
   CounterPainter counters_;
   LaneCache cache_;
   TextCache label_, gutter_, small_, title_;
-  Fill fills_[prof::kMeanings], free_, range_;
+  Fill fills_[prof::kMeanings], free_, range_, waiting_;
   QPainter* p_ = nullptr;  // while painting
   const TimelineGeometry* g_ = nullptr;
 };

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "app/workspace/run.h"
+#include "profiling/analysis/ranks.h"
 
 namespace ws::app {
 
@@ -13,6 +14,10 @@ int rank_count(const Run& run) {
     if (track.rank >= 0) ranks.insert(track.rank);
   if (!ranks.empty()) return static_cast<int>(ranks.size());
   return run.hasChoices() ? std::max(1, static_cast<int>(run.spec.exec.gpus)) : 1;
+}
+
+prof::TimeNs clock_error(const Run& run) {
+  return run.reader ? static_cast<prof::TimeNs>(prof::clock_error_of(run.reader->summary()) * 1e3) : 0;
 }
 
 }  // namespace ws::app

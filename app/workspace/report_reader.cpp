@@ -20,24 +20,16 @@ size_t spans_on(const prof::Trace& trace, Counts counts) {
 
 }  // namespace
 
-ReportReader::ReportReader(QObject* parent) : QObject(parent) {
+ReportJob::ReportJob(Run* run) : run_(run) {
   soon_.setSingleShot(true);
-  connect(&soon_, &QTimer::timeout, this, &ReportReader::refresh);
+  connect(&soon_, &QTimer::timeout, this, &ReportJob::refresh);
 }
 
-void ReportReader::setRun(Run* run) {
-  if (run_ == run) return;
-  run_ = run, spans_ = 0, again_ = false;
-  job_.drop();
-  clear();
-  emit changed();
-}
-
-void ReportReader::refreshSoon() {
+void ReportJob::refreshSoon() {
   if (!soon_.isActive()) soon_.start(run_ && run_->live() ? kReadLiveMs : kReadSoonMs);
 }
 
-void ReportReader::refresh() {
+void ReportJob::refresh() {
   if (!run_) return;
   if (job_.running()) return static_cast<void>(again_ = true);
   const size_t spans = spansOf(run_->trace);
@@ -53,7 +45,26 @@ void ReportReader::refresh() {
              });
 }
 
-size_t MultiprocessorReader::spansOf(const prof::Trace& trace) const {
+void ReportReader::setRun(Run* run) {
+  if (this->run() == run && (job_ || !run)) return;
+  if (job_) disconnect(job_.get(), nullptr, this, nullptr);
+  job_ = run ? jobOf(run) : nullptr;
+  if (job_) {
+    connect(job_.get(), &ReportJob::changed, this, &ReportReader::changed);
+    connect(job_.get(), &ReportJob::failed, this, &ReportReader::failed);
+  }
+  emit changed();
+}
+
+void ReportReader::refresh() {
+  if (job_) job_->refresh();
+}
+
+void ReportReader::refreshSoon() {
+  if (job_) job_->refreshSoon();
+}
+
+size_t spans_inside_kernels(const prof::Trace& trace) {
   return spans_on(trace, [](const prof::Track& track) { return track.kind == prof::TrackKind::Inner; });
 }
 
@@ -74,7 +85,7 @@ bool several_ranks(const prof::Trace& trace) {
   });
 }
 
-size_t RankReader::spansOf(const prof::Trace& trace) const {
+size_t spans_of_ranks(const prof::Trace& trace) {
   if (!several_ranks(trace)) return 0;
   return spans_on(trace, [](const prof::Track& track) { return track.rank >= 0; });
 }

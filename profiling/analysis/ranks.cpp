@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/covered_time.h"
 #include "profiling/analysis/late_steps.h"
 #include "profiling/analysis/step_breaks.h"
@@ -344,13 +345,7 @@ class RankComparison {
   }
 
   void add_match(size_t match, size_t step) {
-    TimeNs first = kAlways, last = -kAlways;
-    size_t last_rank = 0, count = 0;
-    each_call(match, [&](size_t r, const CollectiveCall& one) {
-      first = std::min(first, one.begin);
-      if (one.begin > last) last = one.begin, last_rank = r;
-      ++count;
-    });
+    const Arrivals all = arrivals(found_, matched_, match);
     const bool used = is_used(match);
     double others_wait = 0;
     TimeNs longest = 0;
@@ -359,33 +354,33 @@ class RankComparison {
       ++report_.ranks[place].collectives;
       if (tells_lateness(match)) {
         float& late = report_.lateness[place * report_.steps.size() + step];
-        const auto now = static_cast<float>(micros(one.begin - first));
+        const auto now = static_cast<float>(micros(one.begin - all.first));
         late = late >= now ? late : now;  // also replaces NaN
       }
       ends_[r][step] = std::max(ends_[r][step], one.end);
       see_begin(r, one, step);
       if (!used) return;
-      const TimeNs transfer = std::max<TimeNs>(0, one.end - last);
-      add_call(r, one, last - one.begin, transfer, matched_.kinds[match], last);
-      others_wait += micros(last - one.begin);
-      longest = std::max(longest, transfer);
+      const CollectiveParts parts = parts_of(one, all);
+      add_call(r, one, parts, matched_.kinds[match]);
+      others_wait += micros(parts.wait);
+      longest = std::max(longest, parts.transfer);
     });
     if (!used) return;
-    row(last_rank).caused += others_wait / static_cast<double>(count - 1);
+    row(all.last_rank).caused += others_wait / static_cast<double>(all.count - 1);
     Sums& sums = sums_[matched_.kinds[match]];
-    ++sums.matches, sums.ranks = std::max(sums.ranks, count);
+    ++sums.matches, sums.ranks = std::max(sums.ranks, all.count);
     const CollectiveKind& kind = found_.kinds[matched_.kinds[match]];
     if (kind.bytes > 0 && longest > 0)
-      sums.bandwidths.push_back(bus_factor(kind.name, count) * static_cast<double>(kind.bytes) /
+      sums.bandwidths.push_back(bus_factor(kind.name, all.count) * static_cast<double>(kind.bytes) /
                                 static_cast<double>(longest));
   }
 
-  void add_call(size_t rank, const CollectiveCall& one, TimeNs wait, TimeNs transfer, uint32_t kind, TimeNs last) {
+  void add_call(size_t rank, const CollectiveCall& one, const CollectiveParts& parts, uint32_t kind) {
     RankRow& of = row(rank);
     Sums& sums = sums_[kind];
-    of.wait += micros(wait), of.transfer += micros(transfer);
-    sums.wait += micros(wait), sums.transfer += micros(transfer), ++sums.calls;
-    if (transfer > 0) transfers_[rank].push_back({last, one.end, kind});
+    of.wait += micros(parts.wait), of.transfer += micros(parts.transfer);
+    sums.wait += micros(parts.wait), sums.transfer += micros(parts.transfer), ++sums.calls;
+    if (parts.transfer > 0) transfers_[rank].push_back({one.end - parts.transfer, one.end, kind});
   }
 
   void see_begin(size_t rank, const CollectiveCall& one, size_t step) {

@@ -14,7 +14,9 @@
 #include "engine/passes/lifetimes.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/rank_count.h"
 #include "app/workspace/card_limits.h"
+#include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/trace/code_places.h"
 
@@ -120,6 +122,8 @@ QString span_details(const Run& run, size_t index, const prof::Span& span) {
   QString html = heading(theme().of(span.span_meaning()), title, {}, run.slot);
   if (full != title) html += mono(full);
   QString rows = duration_row(track, span) + op_rows(run, span.op);
+  if (const auto parts = prof::parts_of_collective(run.trace, track, span, clock_error(run)))
+    rows += row("ranks", QString::fromStdString(prof::parts_text(*parts)));
   rows += row("lane", QString::fromStdString(track.name));
   if (span.step) rows += row("step", count_text(static_cast<int64_t>(span.step) - 1));
   rows += occupancy_rows(run, detail);

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "profiling/analysis/collective_waits.h"
 #include "profiling/analysis/step_lanes.h"
 #include "profiling/analysis/step_breaks.h"
 #include "profiling/analysis/step_sample.h"
@@ -102,6 +103,39 @@ TEST(Ranks, ALongStepOfOneRankIsNoPause) {
   EXPECT_FALSE(shared.between(slow[20], slow[21]));
   both.share(slow);
   EXPECT_TRUE(both.pause(slow[20], slow[21])) << "all ranks pause";
+}
+
+// The timeline and the page Ranks say the same.
+TEST(Ranks, TheWaitsOfTheTimelineAddUpToThoseOfTheReport) {
+  const MadeRanks made{.ranks = 4, .steps = 30};
+  const Trace trace = MadeRanks{.ranks = 4, .steps = 30, .late_rank = 2}.joined();
+  const RankReport report = rank_report(trace);
+  const CollectiveWaits waits(trace, {trace.first_time(), trace.last_time()}, 0);
+  std::vector<double> sums(4), transfers(4);
+  TimeNs longest = 0;
+  for (const Track& track : trace.tracks()) {
+    for (const SpanBlock& block : track.blocks)
+      for (const Span& span : block.spans) {
+        const auto parts = waits.of(track.rank, span);
+        EXPECT_EQ(parts.has_value(), span.span_meaning() == Meaning::Communication);
+        if (!parts) continue;
+        EXPECT_EQ(parts->wait + parts->transfer, static_cast<TimeNs>(span.duration));
+        longest = std::max(longest, parts->wait);
+        const auto alone = parts_of_collective(trace, track, span, 0);
+        ASSERT_TRUE(alone) << "from its own time only";
+        EXPECT_EQ(alone->wait, parts->wait);
+        if (span.start < report.step_begins[1]) continue;  // the first step counts in no mean
+        const auto rank = static_cast<size_t>(track.rank);
+        sums[rank] += static_cast<double>(parts->wait) * 1e-3, transfers[rank] += static_cast<double>(parts->transfer) * 1e-3;
+      }
+  }
+  EXPECT_NEAR(static_cast<double>(longest), static_cast<double>(made.late), 10'000);
+  for (size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_NEAR(sums[rank] / 29, report.ranks[rank].wait, 1e-6);
+    EXPECT_NEAR(transfers[rank] / 29, report.ranks[rank].transfer, 1e-6);
+  }
+  EXPECT_EQ(parts_text({3'000'000, 158'000}), "waits 3.00 ms, transfers 158.0 µs");
+  EXPECT_FALSE(CollectiveWaits(MadeRanks{.ranks = 1, .late_rank = -1}.joined(), {0, kAlways}, 0).of(0, Span{})) << "one rank waits for nobody";
 }
 
 // A library that is loaded in one of the first steps, or a page that has to be read: so few steps name nobody, and hide

@@ -7,6 +7,11 @@
 #include <QTest>
 #include <ctime>
 
+#include "profiling/analysis/collective_waits.h"
+#include "app/widgets/theme.h"
+#include "app/timeline/timeline_painter.h"
+#include "app/timeline/hover_card.h"
+#include "app/pages/details/details_panel.h"
 #include "app/core/report/rank_section.h"
 #include "app/core/report/rank_tables.h"
 #include "app/pages/ranks/lateness_view.h"
@@ -100,6 +105,8 @@ class RanksTest : public QObject, FilledWindow {
   void thePageIsThereForRanksOnly();
   void aClickMovesTheTimeline();
   void ranksAreLanesThatOpen();
+  void aCollectiveShowsWhatItWaits();
+  void pagesShareTheReportOfARun();
   void nothingIsCutOff();
 };
 
@@ -417,6 +424,60 @@ void RanksTest::ranksAreLanesThatOpen() {
   const auto two = test::made_rank_run(2, 10);
   QCOMPARE(titles(build_lanes({{&two->trace, "run/y", "y", 0}}, {})),
            QStringList({"y", "step", "rank 0", "stream 7", "stream 13", "rank 1", "step", "stream 7", "stream 13"}));
+}
+
+void RanksTest::aCollectiveShowsWhatItWaits() {
+  const auto run = test::made_rank_run(2, 10, 300);
+  TimeCursor cursor;
+  TimelineModel model(&cursor);
+  model.setRuns({run.get()});
+  model.setViewport(600, false);
+  TimelinePainter painter(model);
+  TimelineGeometry geometry;
+  geometry.size = {1200, 600}, geometry.range = {4'000'000, 5'000'000};
+  QImage image(geometry.size, QImage::Format_ARGB32);
+  {
+    QPainter on(&image);
+    painter.paint(on, geometry);
+  }
+  for (size_t track = 0; track < run->trace.tracks().size(); ++track) {
+    const prof::Track& stream = run->trace.tracks()[track];
+    if (stream.name != "stream 13") continue;
+    const prof::Span& span = stream.blocks.front().spans[4];  // rank 1 comes late
+    const auto parts = prof::parts_of_collective(run->trace, stream, span, 0);
+    QVERIFY(parts);
+    QCOMPARE(parts->wait, stream.rank == 0 ? prof::TimeNs{301'000} : prof::TimeNs{0});
+    const QRectF box = painter.spanBox(0, track, span, geometry);
+    const double share = static_cast<double>(parts->wait) / static_cast<double>(span.duration);
+    const auto colour = [&](double at) { return image.pixel(static_cast<int>(box.left() + at * box.width()), static_cast<int>(box.bottom()) - 3); };
+    const QRgb transfer = theme().of(prof::Meaning::Communication).rgb();
+    QCOMPARE(colour(1 - (1 - share) / 2), transfer);
+    if (stream.rank == 0) QVERIFY(colour(share / 2) != transfer);
+    if (stream.rank == 1) QCOMPARE(colour(0.1), transfer);
+    const HoverCard card = span_card(run->trace, track, span);
+    const auto row = std::ranges::find(card.rows, QString("ranks"), [](const auto& each) { return each.first; });
+    QVERIFY(row != card.rows.end());
+    if (stream.rank == 0) QVERIFY2(row->second.startsWith("waits 301.0 µs, transfers "), qPrintable(row->second));
+    QVERIFY(span_details(*run, track, span).contains("waits "));
+  }
+}
+
+void RanksTest::pagesShareTheReportOfARun() {
+  const auto run = test::made_rank_run(2, 10), other = test::made_rank_run(2, 20);
+  RankReader ranks, insights;
+  ranks.setRun(run.get()), insights.setRun(run.get());
+  ranks.refresh();
+  QVERIFY2(insights.reading(), "the run is read once for both");
+  QTRY_VERIFY(insights.report()->any());
+  QCOMPARE(insights.report(), ranks.report());
+  RankReader late;
+  late.setRun(run.get());
+  QCOMPARE(late.report(), ranks.report());
+  late.setRun(other.get());
+  QVERIFY(!late.report()->any());
+  late.refresh();
+  QTRY_COMPARE(late.report()->steps.size(), size_t{20});
+  QCOMPARE(ranks.report()->steps.size(), size_t{10});
 }
 
 void RanksTest::nothingIsCutOff() {

@@ -246,6 +246,7 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
       const double filled = std::max(2.0, std::round(height * share));
       p_->fillRect(QRectF(left, top + height - filled, box.width(), filled),
                    is_range_track(track.kind) ? fill.edge : fill.fill);
+      if (rect.count > 1) paintWait(lane, track, rect, QRectF(left, top + height - filled, box.width(), filled));  // one reaches far
       continue;
     }
     if (box.width() < 3) {

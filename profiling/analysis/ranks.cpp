@@ -90,8 +90,9 @@ class RankComparison {
     find_marks();
     find_steps();
     if (report_.steps.empty()) return std::move(report_);
-    add_times();
+    place_arrivals();
     add_step_lengths();
+    add_times();
     add_exposed();
     to_means();
     find_stragglers();
@@ -334,21 +335,16 @@ class RankComparison {
   }
   bool is_used(size_t match) const { return step_index_[match] >= static_cast<int64_t>(first_used_); }
 
-  void add_times() {
+  void place_arrivals() {
     report_.lateness.assign(report_.ranks.size() * report_.steps.size(), kNotKnown);
     report_.step_begins.assign(report_.steps.size(), kAlways);
-    sums_.resize(found_.kinds.size());
-    transfers_.resize(found_.ranks.size());
     ends_.assign(found_.ranks.size(), std::vector<TimeNs>(report_.steps.size(), -kAlways));
     for (size_t m = 0; m < matched_.size(); ++m)
-      if (step_index_[m] >= 0) add_match(m, static_cast<size_t>(step_index_[m]));
+      if (step_index_[m] >= 0) place_arrivals(m, static_cast<size_t>(step_index_[m]));
   }
 
-  void add_match(size_t match, size_t step) {
+  void place_arrivals(size_t match, size_t step) {
     const Arrivals all = arrivals(found_, matched_, match);
-    const bool used = is_used(match);
-    double others_wait = 0;
-    TimeNs longest = 0;
     each_call(match, [&](size_t r, const CollectiveCall& one) {
       const size_t place = rows_[r];
       ++report_.ranks[place].collectives;
@@ -359,13 +355,26 @@ class RankComparison {
       }
       ends_[r][step] = std::max(ends_[r][step], one.end);
       see_begin(r, one, step);
-      if (!used) return;
+    });
+  }
+
+  void add_times() {
+    sums_.resize(found_.kinds.size());
+    transfers_.resize(found_.ranks.size());
+    for (size_t m = 0; m < matched_.size(); ++m)
+      if (step_index_[m] >= 0 && counted_[static_cast<size_t>(step_index_[m])]) add_match(m);
+  }
+
+  void add_match(size_t match) {
+    const Arrivals all = arrivals(found_, matched_, match);
+    double others_wait = 0;
+    TimeNs longest = 0;
+    each_call(match, [&](size_t r, const CollectiveCall& one) {
       const CollectiveParts parts = parts_of(one, all);
       add_call(r, one, parts, matched_.kinds[match]);
       others_wait += micros(parts.wait);
       longest = std::max(longest, parts.transfer);
     });
-    if (!used) return;
     row(all.last_rank).caused += others_wait / static_cast<double>(all.count - 1);
     Sums& sums = sums_[matched_.kinds[match]];
     ++sums.matches, sums.ranks = std::max(sums.ranks, all.count);
@@ -391,28 +400,50 @@ class RankComparison {
   }
 
   // A step lasts from the last collective of the step before it to its own last one. Steps after a pause or an
-  // evaluation do not count, as in every mean step. Nor does the last one before it: its batch can be a smaller one.
+  // evaluation do not count, as in every mean step. Nor does the last one before it: its batch can be a smaller one. All means
+  // are of these steps, so that the parts of a step are not longer than the step.
   void add_step_lengths() {
     const auto& steps = report_.steps;
     int64_t stride = std::numeric_limits<int64_t>::max();
     for (size_t s = 1; s < steps.size(); ++s) stride = std::min(stride, steps[s] - steps[s - 1]);
-    std::vector<std::vector<double>> lengths(found_.ranks.size());
-    for (size_t r = 0; r < lengths.size(); ++r)
-      for (size_t s = 1; s < steps.size(); ++s)
-        if (steps[s] - steps[s - 1] == stride && !is_after_break(steps[s]) &&
-            (s + 1 == steps.size() || !is_after_break(steps[s + 1])) && ends_[r][s - 1] != -kAlways &&
-            ends_[r][s] > ends_[r][s - 1])
-          lengths[r].push_back(micros(ends_[r][s] - ends_[r][s - 1]));
+    counted_.assign(steps.size(), false);
+    for (size_t s = 1; s < steps.size(); ++s)
+      counted_[s] = steps[s] - steps[s - 1] == stride && !is_after_break(steps[s]) &&
+                    (s + 1 == steps.size() || !is_after_break(steps[s + 1]));
+    leave_long_steps_out();
     const TimeNs begin = report_.step_begins.back();
-    if (std::ranges::all_of(lengths, [](const auto& of_rank) { return of_rank.empty(); }))
-      for (size_t r = 0; r < lengths.size(); ++r) lengths[r].push_back(micros(std::max(begin, ends_[r].back()) - begin));
-    for (size_t r = 0; r < lengths.size(); ++r) {
-      if (lengths[r].empty()) continue;  // it only takes part now and then
-      const double longest = kPauseFactor * median(lengths[r]);
-      const size_t left_out = std::erase_if(lengths[r], [&](double length) { return length > longest; });
-      report_.pauses = std::max(report_.pauses, pauses() + left_out);
-      for (const double length : lengths[r]) row(r).step += length / static_cast<double>(lengths[r].size());
+    bool measured = false;
+    for (size_t r = 0; r < ends_.size(); ++r) {
+      const std::vector<double> lengths = lengths_of(r);
+      for (const double length : lengths) row(r).step += length / static_cast<double>(lengths.size());
+      measured = measured || !lengths.empty();
     }
+    if (measured) return;
+    for (size_t r = 0; r < ends_.size(); ++r) row(r).step = micros(std::max(begin, ends_[r].back()) - begin);
+    for (size_t s = first_used_; s < steps.size(); ++s) counted_[s] = true;
+  }
+
+  bool has_length(size_t rank, size_t step) const {
+    return counted_[step] && ends_[rank][step - 1] != -kAlways && ends_[rank][step] > ends_[rank][step - 1];
+  }
+  // Empty if the rank only takes part now and then.
+  std::vector<double> lengths_of(size_t rank) const {
+    std::vector<double> lengths;
+    for (size_t s = 1; s < counted_.size(); ++s)
+      if (has_length(rank, s)) lengths.push_back(micros(ends_[rank][s] - ends_[rank][s - 1]));
+    return lengths;
+  }
+  // A pause inside of a step.
+  void leave_long_steps_out() {
+    std::set<size_t> left_out;
+    for (size_t r = 0; r < ends_.size(); ++r) {
+      const std::vector<double> lengths = lengths_of(r);
+      const double longest = lengths.empty() ? 0 : kPauseFactor * median(lengths);
+      for (size_t s = 1; s < counted_.size(); ++s)
+        if (has_length(r, s) && micros(ends_[r][s] - ends_[r][s - 1]) > longest) left_out.insert(s);
+    }
+    for (const size_t step : left_out) counted_[step] = false;
+    report_.pauses = pauses() + left_out.size();
   }
 
   void add_exposed() {
@@ -470,14 +501,14 @@ class RankComparison {
   }
 
   void to_means() {
-    const auto steps = static_cast<double>(std::max<size_t>(1, used_));
+    const auto steps = static_cast<double>(std::max<size_t>(1, static_cast<size_t>(std::ranges::count(counted_, true))));
     double ranks = 0, stepping = 0;
     for (size_t r = 0; r < found_.ranks.size(); ++r) {
       if (found_.calls[r].empty()) continue;
       RankRow& of = row(r);
       for (double* sum : {&of.wait, &of.transfer, &of.exposed, &of.caused}) *sum /= steps;
-      for (size_t s = first_used_; s < report_.steps.size(); ++s)
-        if (const double late = report_.late(rows_[r], s); late > 0) of.late += late / steps;  // NaN: not known
+      for (size_t s = 0; s < report_.steps.size(); ++s)
+        if (const double late = report_.late(rows_[r], s); counted_[s] && late > 0) of.late += late / steps;  // NaN: not known
       report_.step_us += of.step, report_.wait_us += of.wait, report_.exposed_us += of.exposed;
       ++ranks, stepping += of.step > 0;
     }
@@ -597,7 +628,8 @@ class RankComparison {
   };
   std::map<int64_t, Breaks> breaks_;  // by step: number of ranks whose marks are interrupted before it, and by a pause
   std::vector<int64_t> step_index_;  // of each match, index into report_.steps; -1: not compared
-  size_t first_used_ = 0, used_ = 0;
+  size_t first_used_ = 0, used_ = 0;  // stragglers are searched in these steps
+  std::vector<char> counted_;         // by step: means count it
   std::vector<Sums> sums_;                        // by kind
   std::vector<std::vector<Transfer>> transfers_;  // by rank
   std::vector<std::vector<TimeNs>> ends_;         // by rank and step: end of the last collective

@@ -105,6 +105,18 @@ TEST(Ranks, ALongStepOfOneRankIsNoPause) {
   EXPECT_TRUE(both.pause(slow[20], slow[21])) << "all ranks pause";
 }
 
+// What a step waits and transfers is of the same steps as its length, so that the parts fit into the step.
+TEST(Ranks, ThePartsAreOfTheStepsThatCount) {
+  MadeRanks made{.ranks = 2, .steps = 100, .late_rank = -1};
+  const RankReport alone = rank_report(made.joined());
+  made.late_rank = 1, made.every = 1000;
+  for (int64_t step = 5; step < 100; step += 10) made.hiccups[step] = 60'000'000;  // pauses, ten times as long as a step
+  const RankReport report = rank_report(made.joined());
+  EXPECT_NEAR(report.step_us, alone.step_us, 0.01 * alone.step_us);
+  EXPECT_NEAR(report.wait_us, alone.wait_us, 0.02 * alone.step_us);
+  for (const RankRow& row : report.ranks) EXPECT_LT(row.wait + row.exposed, row.step);
+}
+
 // The timeline and the page Ranks say the same.
 TEST(Ranks, TheWaitsOfTheTimelineAddUpToThoseOfTheReport) {
   const MadeRanks made{.ranks = 4, .steps = 30};

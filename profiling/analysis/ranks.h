@@ -89,6 +89,7 @@ RankReport rank_report(const RunData& run);
 
 // Keys of RunSummary::extra.
 inline constexpr const char* kRankKey = "rank";             // of a file that holds one rank
+inline constexpr const char* kHeldRanksKey = "held_ranks";  // of a joined file: a JSON list of the ranks that it holds
 inline constexpr const char* kWorldKey = "world_size";      // number of ranks of the program
 inline constexpr const char* kRestartKey = "restart";       // how often the launcher had started all ranks anew; none: never
 inline constexpr const char* kHostKey = "host";             // name of the machine

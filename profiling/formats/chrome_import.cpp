@@ -275,10 +275,10 @@ class ChromeReader final : public ChromeSink {
     const int64_t elements = std::max(e.integer("In msg nelems"), e.integer("Out msg nelems"));
     d.bytes = static_cast<uint64_t>(std::clamp<int64_t>(elements, 0, int64_t{1} << 50)) * bytes_of_torch_type(e.text("dtype"));
     d.copy_kind = e.text("Process Group Name") + " " + e.text("Process Group Ranks");
-    const int64_t to = e.integer("Dst Rank", -1), from = e.integer("Src Rank", -1);
-    if (to >= 0)
+    const std::string name = e.text("Collective name");  // a broadcast may have a source, too
+    if (const int64_t to = e.integer("Dst Rank", -1); to >= 0 && name == "send")
       d.copy_kind += kSentTo + std::to_string(to);
-    else if (from >= 0)
+    else if (const int64_t from = e.integer("Src Rank", -1); from >= 0 && name == "recv")
       d.copy_kind += kReceivedFrom + std::to_string(from);
   }
 

@@ -141,7 +141,8 @@ std::vector<std::string> convert(const std::vector<std::string>& from, const std
       throw Failure("The result would replace its source, " + source + ".");
   }
   if (to.ends_with(".wsrun")) check_run_file(to);  // before the work
-  const RunData run = import_ranks(from);
+  RunData run = import_ranks(from);
+  if (from.size() > 1) keep_rank_notes(run);
   export_run(run, to);
   return run.problems;
 }

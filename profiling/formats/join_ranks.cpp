@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "profiling/analysis/ranks.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/statistics.h"
 #include "profiling/base/whole_file.h"
@@ -34,11 +36,65 @@ int64_t whole_number(const RunSummary& summary, const char* key, int64_t otherwi
   return text.empty() ? otherwise : number_in(text, otherwise);
 }
 
+// The ranks that a run says it holds, in order. Empty if it says none, or what it says cannot be.
+std::vector<int> held_ranks(const RunSummary& summary, int64_t ranks) {
+  std::vector<int64_t> said;
+  if (const int64_t rank = whole_number(summary, kRankKey, -1); rank >= 0) said.push_back(rank);
+  const auto list = parse_json_or_null(summary.said(kHeldRanksKey));
+  if (said.empty() && list.is_array())
+    for (const auto& each : list) said.push_back(each.is_number_integer() ? each.get<int64_t>() : -1);
+  const bool apart = std::ranges::adjacent_find(said, std::ranges::greater_equal()) == said.end();
+  if (!apart || std::ranges::any_of(said, [&](int64_t rank) { return rank < 0 || rank >= ranks; })) return {};
+  return {said.begin(), said.end()};
+}
+
 RankOfFile rank_of(const RunSummary& summary) {
-  const int64_t rank = whole_number(summary, kRankKey, -1), ranks = whole_number(summary, kWorldKey, 0);
-  if (rank < 0 || rank >= ranks || ranks < 2 || ranks > kMostRanks) return {};
+  const int64_t ranks = whole_number(summary, kWorldKey, 0);
+  if (ranks < 2 || ranks > kMostRanks) return {};
+  std::vector<int> held = held_ranks(summary, ranks);
+  if (held.empty()) return {};
   const int64_t restart = std::clamp<int64_t>(whole_number(summary, kRestartKey, 0), 0, kMostRanks);
-  return {static_cast<int>(rank), static_cast<int>(ranks), static_cast<int>(restart)};
+  const int lowest = held.front();
+  return {lowest, static_cast<int>(ranks), static_cast<int>(restart), std::move(held)};
+}
+
+// The rank that a path names, such as 3 in "rank3.json" or "rank_3/trace.json"; -1 if it names none.
+int rank_in_path(const std::filesystem::path& path) {
+  for (std::string part : {path.filename().string(), path.parent_path().filename().string()}) {
+    std::ranges::transform(part, part.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    for (size_t at = part.rfind("rank"); at != part.npos; at = at == 0 ? part.npos : part.rfind("rank", at - 1)) {
+      size_t digits = at + 4;
+      if (digits < part.size() && std::string_view("_-. =").find(part[digits]) != std::string_view::npos) ++digits;
+      const size_t end = std::min(part.find_first_not_of("0123456789", digits), part.size());
+      if (end > digits && end - digits <= 5) return std::stoi(part.substr(digits, end - digits));
+    }
+  }
+  return -1;
+}
+
+// Traces of programs that did not tell the profiler their rank often have it in their names. One of them must be rank 0,
+// so that "lora_rank8.json" and "lora_rank16.json" stay two runs.
+void take_ranks_from_paths(std::vector<RankOfFile>& all, const std::vector<std::string>& paths) {
+  const auto has_own = [](const RankOfFile& file) { return file.rank >= 0; };
+  if (std::ranges::any_of(all, has_own) || std::ranges::any_of(paths, [](const auto& path) { return path.ends_with(".wsrun"); }))
+    return;
+  std::vector<int> named;
+  for (const std::string& path : paths) named.push_back(rank_in_path(path));
+  const int highest = std::ranges::max(named);
+  if (std::ranges::min(named) != 0 || highest < 1 || highest >= kMostRanks) return;
+  for (size_t i = 0; i < all.size(); ++i) all[i] = {named[i], highest + 1, 0, {named[i]}};
+}
+
+// "rank 3", "ranks 3, 4, 5"
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text.append(i == 0 ? "" : ", ").append(std::to_string(ranks[i]));
+    if (last > i + 1) text.append(" to ").append(std::to_string(ranks[last])), i = last;
+  }
+  return text;
 }
 
 // Why these are not the ranks of one program; empty if they are.
@@ -52,13 +108,14 @@ std::string why_not_one(const std::vector<RankOfFile>& all, const std::function<
     if (all[i].ranks != all[0].ranks)
       return name(i) + " is of a program with " + std::to_string(all[i].ranks) + " ranks, " + name(0) +
              " of one with " + std::to_string(all[0].ranks) + ".";
-    if (const auto [at, fresh] = seen.try_emplace(all[i].rank, i); !fresh)
-      return name(i) + " and " + name(at->second) + " are both rank " + std::to_string(all[i].rank) + ".";
+    for (const int rank : all[i].held)
+      if (const auto [at, fresh] = seen.try_emplace(rank, i); !fresh)
+        return name(at->second) + " and " + name(i) + " both hold rank " + std::to_string(rank) + ". Leave one out.";
   }
   return all.size() < 2 ? "At least two ranks are needed." : "";
 }
 
-// One rank's run while it is open. `points`: a trace with its counters and memory events; `run.trace` may lack them.
+// The run of one rank, or of several that were joined before, while it is open. `points`: a trace with its counters and memory events; `run.trace` may lack them.
 struct OpenRank {
   RunData& run;
   const Trace& points;
@@ -116,15 +173,16 @@ ClockMap fit(std::vector<CommonEnd> ends, double& error_us) {
   return map;
 }
 
-// Brings the clocks of all ranks to that of the lowest rank.
+// Brings the clocks of all files to that of the file with the lowest rank.
 class Clocks {
  public:
   Clocks(const std::vector<RunSummary>& ranks, const OpenRanks& open) : ranks_(ranks), open_(open) {
     maps_.resize(ranks.size());
     group();
     for (const RunSummary& rank : ranks)
-      error_us_ = std::max(error_us_, static_cast<double>(whole_number(rank, kClockWidthKey, 0)) * 0.5e-3);
+      error_us_ = std::max({error_us_, clock_error_of(rank), static_cast<double>(whole_number(rank, kClockWidthKey, 0)) * 0.5e-3});
     if (groups_.size() > 1) align();
+    say_guesses();
   }
   const std::vector<ClockMap>& maps() const { return maps_; }
   double error_us() const { return error_us_; }
@@ -151,9 +209,15 @@ class Clocks {
     Collectives found;
     for (size_t i = 0; i < ranks_.size(); ++i)
       open_(i, false, [&](const OpenRank& rank) { found.add(rank.run.trace, rank.read, rank_of(ranks_[i]).rank); });
-    for (size_t i = 0; i < ranks_.size(); ++i)
-      for (CollectiveCall& call : found.calls[i])
-        call.begin = later(call.begin, maps_[i].shift), call.end = later(call.end, maps_[i].shift);
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      std::vector<size_t>& calls = calls_of_.emplace_back();
+      for (const int rank : rank_of(ranks_[i]).held)
+        if (const auto at = std::ranges::lower_bound(found.ranks, rank); at != found.ranks.end() && *at == rank)
+          calls.push_back(static_cast<size_t>(at - found.ranks.begin()));
+      for (const size_t r : calls)
+        for (CollectiveCall& call : found.calls[r])
+          call.begin = later(call.begin, maps_[i].shift), call.end = later(call.end, maps_[i].shift);
+    }
     const MatchedCalls matched = match_by_order(found);
     // Some ranks may share no collective with the lowest one, only with ranks that do: each round goes one group further.
     group_maps_.assign(groups_.size(), std::nullopt);
@@ -208,24 +272,36 @@ class Clocks {
   void add_ends(const Collectives& found, const MatchedCalls& matched, size_t match, size_t group, const ClockMap& map,
                 std::vector<TimeNs>& ends) const {
     for (const size_t i : groups_[group])
-      if (const uint32_t at = matched.index(match, i); at != MatchedCalls::kNone) ends.push_back(map(found.calls[i][at].end));
+      for (const size_t r : calls_of_[i])
+        if (const uint32_t at = matched.index(match, r); at != MatchedCalls::kNone) ends.push_back(map(found.calls[r][at].end));
   }
 
   void guess(std::optional<ClockMap>& map) {
     const size_t first = groups_[static_cast<size_t>(&map - group_maps_.data())][0], reference = groups_[0][0];
     const bool wall =
         ranks_[first].said(kClockKey) == kWallClock && ranks_[reference].said(kClockKey) == kWallClock;
-    problems_.push_back(
-        "Rank " + std::to_string(rank_of(ranks_[first]).rank) + " shares no collective with rank " +
-        std::to_string(rank_of(ranks_[reference]).rank) + ": their clocks are aligned by " +
-        (wall ? "the wall clock, to some ms." : "the start of their recordings, which is only a guess."));
+    std::vector<int>& guessed = guessed_[wall];
+    for (const size_t i : groups_[static_cast<size_t>(&map - group_maps_.data())])
+      std::ranges::copy(rank_of(ranks_[i]).held, std::back_inserter(guessed));
     error_us_ = std::max(error_us_, wall ? 1e4 : 1e6);
     map = ClockMap{.shift = wall ? later(origin(first), -origin(reference)) : 0};
   }
 
-  const std::vector<RunSummary>& ranks_;
+  void say_guesses() {
+    for (auto& [wall, ranks] : guessed_) {
+      std::ranges::sort(ranks);
+      const std::string who = ranks_text(ranks), reference = std::to_string(rank_of(ranks_[groups_[0][0]]).rank);
+      problems_.push_back("R" + who.substr(1) + (ranks.size() == 1 ? " shares" : " share") + " no collective with rank " + reference +
+                          ": their clocks are aligned by " +
+                          (wall ? "the wall clock, to some ms." : "the start of their recordings, which is only a guess."));
+    }
+  }
+
+  const std::vector<RunSummary>& ranks_;  // by file
   const OpenRanks& open_;
-  std::vector<std::vector<size_t>> groups_;
+  std::vector<std::vector<size_t>> groups_;    // files of one clock
+  std::vector<std::vector<size_t>> calls_of_;  // by file: indices into Collectives::calls
+  std::map<bool, std::vector<int>> guessed_;   // ranks that share no collective, by whether they have the wall clock
   std::vector<std::optional<ClockMap>> group_maps_;  // nullopt: not aligned yet
   std::vector<ClockMap> maps_;
   double error_us_ = 0, aligned_error_us_ = 0;  // errors of a chain of groups add up
@@ -237,20 +313,27 @@ std::string group_of(int rank, const std::string& group) {
   return group.empty() ? begin : begin + " · " + group;
 }
 
-// Copies rank after rank into one trace.
+bool names_rank(const std::string& group) {
+  return group.starts_with("rank ") && group.size() > 5 && std::isdigit(static_cast<unsigned char>(group[5])) != 0;
+}
+
+// Copies file after file into one trace.
 class RankJoin {
  public:
   // `keep` is called with the trace after each few blocks. It may write them and free their memory.
   RankJoin(Trace& trace, std::function<void(Trace&)> keep) : trace_(trace), keep_(std::move(keep)) {}
 
-  void add(const OpenRank& open, int rank, const ClockMap& clock, bool leads) {
+  void add(const OpenRank& open, const std::vector<int>& held, const ClockMap& clock, bool leads) {
     const Trace& from = open.run.trace;
     renumber(from);
     const uint32_t before = highest_correlation_;
     std::vector<Span> moved;
     for (size_t t = 0; t < from.tracks().size(); ++t) {
       const Track& track = from.tracks()[t];
-      const TrackId to = trace_.track(track.kind, track.name, group_of(rank, track.group), track.depth, rank);
+      const int rank = track.rank >= 0 ? track.rank : held[0];
+      if (!std::ranges::binary_search(held, rank)) continue;  // stands for a rank without a file
+      const std::string group = track.rank >= 0 ? track.group : group_of(rank, track.group);
+      const TrackId to = trace_.track(track.kind, track.name, group, track.depth, rank);
       for (size_t b = 0; b < track.blocks.size(); ++b) {
         open.read(t, b, [&](std::span<const Span> spans) {
           moved.assign(spans.begin(), spans.end());
@@ -260,7 +343,7 @@ class RankJoin {
         if (++blocks_ % kBlocksAtOnce == 0) keep_(trace_);
       }
     }
-    add_points(open.points, rank, clock, leads);
+    add_points(open.points, held[0], clock, leads);
     keep_(trace_);
   }
 
@@ -314,7 +397,7 @@ class RankJoin {
       if (!leads && is_loss_curve(counter)) continue;  // as the metrics
       std::vector<CounterPoint> points(counter.points.begin(), counter.points.end());
       for (CounterPoint& point : points) point.time = clock(point.time);
-      trace_.append_counter(trace_.counter(leads ? counter.name : group_of(rank, counter.name), counter.unit),
+      trace_.append_counter(trace_.counter(leads || names_rank(counter.name) ? counter.name : group_of(rank, counter.name), counter.unit),
                             std::move(points));
     }
     if (!leads) return;
@@ -335,49 +418,77 @@ class RankJoin {
   size_t blocks_ = 0;
 };
 
-std::string without_rank(const std::string& name) {
-  const size_t at = name.rfind(" · rank ");
-  return at == name.npos ? name : name.substr(0, at);
+// Also without "4 ranks" and what follows, which a run has that was joined before.
+std::string without_rank(const RunSummary& run) {
+  const bool several = rank_of(run).held.size() > 1;
+  const size_t at = run.name.rfind(several ? " · " + std::to_string(rank_of(run).ranks) + " ranks" : " · rank ");
+  return at == run.name.npos ? run.name : run.name.substr(0, at);
 }
 
-std::string devices_text(const std::vector<RunSummary>& ranks) {
-  const bool same = std::ranges::all_of(ranks, [&](const RunSummary& r) { return r.device == ranks[0].device; });
-  return ranks[0].device.empty() || !same ? ranks[0].device : several_text(ranks.size(), ranks[0].device);
+size_t count_of_ranks(const std::vector<RunSummary>& files) {
+  size_t count = 0;
+  for (const RunSummary& file : files) count += rank_of(file).held.size();
+  return count;
+}
+
+std::string devices_text(const std::vector<RunSummary>& files) {
+  const auto device = [](const RunSummary& file) { return rank_of(file).held.size() > 1 ? without_count(file.device) : file.device; };
+  const std::string first = device(files[0]);
+  const bool same = std::ranges::all_of(files, [&](const RunSummary& file) { return device(file) == first; });
+  return first.empty() || !same ? files[0].device : several_text(count_of_ranks(files), first);
+}
+
+// Says of a joined run which ranks it holds, on which hosts, and keeps a host that is the only one.
+void keep_ranks_and_hosts(const std::vector<RunSummary>& files, RunSummary& joined) {
+  std::vector<int> held;
+  std::vector<std::string> hosts(static_cast<size_t>(rank_of(files[0]).ranks));
+  std::set<std::string> names;
+  for (const RunSummary& file : files) {
+    const auto list = parse_json_or_null(file.said(kHostsKey));
+    for (const int rank : rank_of(file).held) {
+      const auto at = static_cast<size_t>(rank);
+      const bool listed = list.is_array() && at < list.size() && list[at].is_string();
+      hosts[at] = listed ? list[at].get<std::string>() : file.said(kHostKey);
+      names.insert(hosts[at]), held.push_back(rank);
+    }
+  }
+  std::ranges::sort(held);
+  joined.extra[kHeldRanksKey] = nlohmann::json(held).dump();
+  for (const char* key : {kHostKey, kHostsKey}) joined.extra.erase(key);
+  if (names.size() > 1)
+    joined.extra[kHostsKey] = nlohmann::json(hosts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  else if (!names.begin()->empty())
+    joined.extra[kHostKey] = *names.begin();
 }
 
 // Files of one program often have names of their own, such as the host and the process. Then only their folder has a
 // name for all of them. Returns "" if they already have one name, or no folder.
-std::string common_name(const std::vector<std::string>& paths, const std::vector<std::string>& names) {
-  const auto name_of_run = [](const std::string& name) { return without_rank(name); };
-  if (std::ranges::adjacent_find(names, std::ranges::not_equal_to(), name_of_run) == names.end()) return "";
+std::string common_name(const std::vector<std::string>& paths, const std::vector<RunData>& runs) {
+  const auto name_of_run = [](const RunData& run) { return without_rank(run.summary); };
+  if (std::ranges::adjacent_find(runs, std::ranges::not_equal_to(), name_of_run) == runs.end()) return "";
   const auto folder = [](const std::string& path) { return std::filesystem::absolute(path).lexically_normal().parent_path(); };
   if (std::ranges::adjacent_find(paths, std::ranges::not_equal_to(), folder) != paths.end()) return "";
   return folder(paths[0]).filename().string();
 }
 
-// The summary of the lowest rank, as one of all ranks.
-RunSummary joined_summary(const std::vector<RunSummary>& ranks) {
-  RunSummary joined = ranks[0];
-  joined.name = without_rank(joined.name) + " · " + std::to_string(rank_of(ranks[0]).ranks) + " ranks";
-  if (const int restart = rank_of(ranks[0]).restart; restart > 0) joined.name += " · restart " + std::to_string(restart);
-  joined.device = devices_text(ranks);
-  for (const char* key : {kRankKey, kHostKey, kClockKey, kClockOriginKey, kClockWidthKey, kClockErrorKey})
-    joined.extra.erase(key);
-  std::set<std::string> names;
-  nlohmann::json hosts = nlohmann::json::array();
-  for (int64_t i = 0; i < rank_of(ranks[0]).ranks; ++i) hosts.push_back("");
-  for (const RunSummary& rank : ranks) {
-    joined.wall_s = std::max(joined.wall_s, rank.wall_s);
-    const std::string host = rank.said(kHostKey);
-    hosts[static_cast<size_t>(rank_of(rank).rank)] = host;
-    names.insert(host);
-    if (rank.status == "finished" || joined.status == rank.status) continue;
-    if (joined.status == "finished" || joined.status == "running") joined.status = rank.status;
-    const std::string why = rank.said("message");
+// The summary of the lowest rank, as one of all ranks. Times stay on its clock.
+RunSummary joined_summary(const std::vector<RunSummary>& files) {
+  RunSummary joined = files[0];
+  const RankOfFile first = rank_of(files[0]);
+  joined.name = without_rank(joined) + " · " + std::to_string(first.ranks) + " ranks";
+  if (first.restart > 0) joined.name += " · restart " + std::to_string(first.restart);
+  joined.device = devices_text(files);
+  for (const char* key : {kRankKey, kClockWidthKey, kClockErrorKey, kRankNotesKey}) joined.extra.erase(key);
+  keep_ranks_and_hosts(files, joined);
+  for (const RunSummary& file : files) {
+    joined.wall_s = std::max(joined.wall_s, file.wall_s);
+    if (file.status == "finished" || joined.status == file.status) continue;
+    if (joined.status == "finished" || joined.status == "running") joined.status = file.status;
+    const RankOfFile rank = rank_of(file);
+    const std::string why = file.said("message");
     if (!joined.extra.contains("message"))
-      joined.extra["message"] = "Rank " + std::to_string(rank_of(rank).rank) + ": " + (why.empty() ? rank.status : why);
+      joined.extra["message"] = rank.held.size() > 1 && !why.empty() ? why : "Rank " + std::to_string(rank.rank) + ": " + (why.empty() ? file.status : why);
   }
-  if (names.size() > 1) joined.extra[kHostsKey] = hosts.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return joined;
 }
 
@@ -396,19 +507,20 @@ void take_rows(RunData& from, const RankJoin& join, TimeNs shift, RunData& to) {
   for (StepAllocations& calls : to.allocations) calls.op = join.op(calls.op);
 }
 
-void note_missing(const std::vector<RunSummary>& ranks, RunData& to) {
+void note_missing(const std::vector<RunSummary>& files, RunData& to) {
   std::set<int> there;
-  for (const RunSummary& rank : ranks) there.insert(rank_of(rank).rank);
-  std::string missing;
-  for (int rank = 0; rank < rank_of(ranks[0]).ranks; ++rank) {
+  for (const RunSummary& file : files)
+    for (const int rank : rank_of(file).held) there.insert(rank);
+  std::vector<int> missing;
+  for (int rank = 0; rank < rank_of(files[0]).ranks; ++rank) {
     if (there.contains(rank)) continue;
-    missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+    missing.push_back(rank);
     to.trace.track(TrackKind::Other, "not recorded", group_of(rank, ""), 0, rank);
   }
-  if (!missing.empty()) to.problems.push_back("There is no file of rank " + missing + ".");
+  if (!missing.empty()) to.problems.push_back("There is no file of " + ranks_text(missing) + ".");
 }
 
-// `ranks`: sorted by rank.
+// `ranks`: of each file, sorted by rank.
 RunData joined(const std::vector<RunSummary>& ranks, const OpenRanks& open, const std::function<void(Trace&)>& keep) {
   const Clocks clocks(ranks, open);
   std::vector<ClockMap> maps = clocks.maps();
@@ -420,18 +532,21 @@ RunData joined(const std::vector<RunSummary>& ranks, const OpenRanks& open, cons
   RunData run;
   run.summary = joined_summary(ranks);
   run.problems = clocks.problems();
+  if (run.summary.extra.contains(kClockKey))
+    keep_clock(run.summary, run.summary.said(kClockKey), later(whole_number(ranks[0], kClockOriginKey, 0), -earlier));
   if (clocks.error_us() > 0) run.summary.extra[kClockErrorKey] = std::to_string(clocks.error_us());
   RankJoin join(run.trace, keep);
   for (size_t i = 0; i < ranks.size(); ++i)
     open(i, true, [&](OpenRank rank) {
-      const int number = rank_of(ranks[i]).rank;
-      join.add(rank, number, maps[i], i == 0);
+      const std::vector<int> held = rank_of(ranks[i]).held;
+      join.add(rank, held, maps[i], i == 0);
       run.trace.losses.add(rank.points.losses);
       for (const std::string& problem : rank.run.problems)
-        run.problems.push_back("Rank " + std::to_string(number) + ": " + problem);
+        run.problems.push_back("R" + ranks_text(held).substr(1) + ": " + problem);
       if (i == 0) take_rows(rank.run, join, earlier, run);
     });
   note_missing(ranks, run);
+  keep(run.trace);
   return run;
 }
 
@@ -473,6 +588,7 @@ bool ranks_of_one_program(const std::vector<std::string>& paths) {
   try {
     std::vector<RankOfFile> all;
     for (const std::string& path : paths) all.push_back(rank_of_file(path));
+    take_ranks_from_paths(all, paths);
     return why_not_one(all, [&](size_t i) { return paths[i]; }).empty();
   } catch (const std::exception&) {
     return false;
@@ -495,17 +611,22 @@ RunData join_ranks(std::vector<RunData> ranks) {
 RunData import_ranks(const std::vector<std::string>& paths) {
   if (paths.size() == 1) return import_run(paths[0]);
   Budget budget;
-  std::vector<RunData> ranks;
-  std::vector<std::string> names;
+  std::vector<RunData> runs;
+  std::vector<RankOfFile> all;
   for (const std::string& path : paths) {
-    ranks.push_back(import_run(path));
-    if (ranks.back().summary.name.empty() || rank_of(ranks.back().summary).rank < 0) ranks.back().summary.name = path;
-    names.push_back(ranks.back().summary.name);
-    budget.take(ranks.back().trace.resident_bytes());
+    runs.push_back(import_run(path));
+    all.push_back(rank_of(runs.back().summary));
+    if (runs.back().summary.name.empty()) runs.back().summary.name = path;
+    budget.take(runs.back().trace.resident_bytes());
   }
-  RunData joined = join_ranks(std::move(ranks));
-  if (const std::string name = common_name(paths, names); !name.empty())
-    joined.summary.name = name + joined.summary.name.substr(joined.summary.name.rfind(" · "));
+  take_ranks_from_paths(all, paths);
+  if (const std::string why = why_not_one(all, [&](size_t i) { return paths[i]; }); !why.empty())
+    throw Failure("These files are not the ranks of one program: " + why);
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (all[i].held.size() == 1) keep_rank(runs[i].summary, all[i].rank, all[i].ranks);
+  const std::string name = common_name(paths, runs);
+  RunData joined = join_ranks(std::move(runs));
+  if (!name.empty()) joined.summary.name = name + joined.summary.name.substr(joined.summary.name.rfind(" · "));
   return joined;
 }
 
@@ -545,11 +666,15 @@ void join_rank_files(const std::vector<std::string>& paths, const std::string& t
       writer.add(trace);
       trace.evict_spans(0);
     });
-    std::string notes;
-    for (const std::string& problem : run.problems) notes += (notes.empty() ? "" : " ") + problem;
-    if (!notes.empty()) run.summary.extra[kRankNotesKey] = notes;
+    keep_rank_notes(run);
     finish_run_file(writer, run);
   });
+}
+
+void keep_rank_notes(RunData& joined) {
+  std::string notes;
+  for (const std::string& problem : joined.problems) notes += (notes.empty() ? "" : " ") + problem;
+  if (!notes.empty()) joined.summary.extra[kRankNotesKey] = notes;
 }
 
 void keep_rank(RunSummary& summary, int rank, int ranks) {

@@ -1,4 +1,4 @@
-// Makes one run of the runs that the ranks of a program left: one file for each rank.
+// Makes one run of the runs that the ranks of a program left: a file for each rank, or a joined file for each host.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,21 +9,23 @@
 namespace ws::prof {
 
 struct RankOfFile {
-  int rank = -1;  // -1: the file does not say that it is of one rank among several
+  int rank = -1;  // the lowest one; -1: the file does not say that it is of one rank among several
   int ranks = 0;  // of the program
   int restart = 0;  // how often the launcher had started all ranks anew
+  std::vector<int> held;  // all ranks of this file, in order: several if it was joined before
 };
 // Reads only the begin of a file. Throws Failure if it cannot be read.
 RankOfFile rank_of_file(const std::string& path);
 
-// True if each file is of another rank, and all are of programs with the same number of ranks. False if a file cannot
-// be read.
+// True if each file is of other ranks, and all are of programs with the same number of ranks. False if a file cannot
+// be read. If no trace says its rank, the names of the files do, such as "rank3.json" or "rank_3/trace.json".
 bool ranks_of_one_program(const std::vector<std::string>& paths);
 
 // Tracks get their rank and the group "rank 3 · GPU 0". Losses, memory and allocator calls are those of the lowest
 // rank. Clocks of one host are one clock. The clock of another host follows from the ends of common collectives, as an
 // offset and a drift; RunSummary::extra then has the remaining error (kClockErrorKey). A rank without a file is named
-// in `problems` and has an empty track. Throws Failure if the runs are not ranks of one program.
+// in `problems` and has an empty track. A run that was joined before, as that of another host, keeps its tracks and
+// their common clock. Throws Failure if the runs are not ranks of one program.
 RunData join_ranks(std::vector<RunData> ranks);
 
 // Reads the files and joins them. A single file is only read.
@@ -31,6 +33,8 @@ RunData import_ranks(const std::vector<std::string>& paths);
 // Joins run files of any size: only one rank's blocks are in memory. `to` may be one of them.
 void join_rank_files(const std::vector<std::string>& paths, const std::string& to);
 
+// Keeps the problems of a joined run in its file.
+void keep_rank_notes(RunData& joined);
 // Says in the summary which rank a run is, and by which clock its times count. `origin_ns`: that clock at trace time 0.
 void keep_rank(RunSummary& summary, int rank, int ranks);
 void keep_clock(RunSummary& summary, const std::string& clock, int64_t origin_ns);

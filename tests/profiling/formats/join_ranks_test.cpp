@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "profiling/analysis/ranks.h"
 #include "profiling/base/failure.h"
@@ -157,11 +159,12 @@ TEST(JoinRanks, AClockIsAlignedOverRanksThatBothSidesShareCollectivesWith) {
 
 TEST(JoinRanks, WithoutACommonCollectiveItSaysThatTheClocksAreAGuess) {
   MadeRanks made;
-  made.ranks = 2;
-  std::vector<RunData> runs = made_runs(made, 2);
-  runs[1].trace = Trace();
+  made.ranks = 4;
+  std::vector<RunData> runs = made_runs(made, 4);
+  for (size_t r = 1; r < 4; ++r) runs[r].trace = Trace();
   const RunData run = join_ranks(std::move(runs));
-  ASSERT_EQ(run.problems.size(), 1u);
+  ASSERT_EQ(run.problems.size(), 1u) << "one sentence for all ranks";
+  EXPECT_TRUE(run.problems[0].starts_with("Ranks 1 to 3 share no collective with rank 0")) << run.problems[0];
   EXPECT_NE(run.problems[0].find("only a guess"), std::string::npos) << run.problems[0];
 }
 
@@ -202,7 +205,7 @@ TEST(JoinRanks, RunsThatDoNotBelongTogetherAreRefused) {
     return std::string();
   };
   EXPECT_EQ(refusal([](auto&) {}), "");
-  EXPECT_NE(refusal([](auto& runs) { keep_rank(runs[1].summary, 0, 2); }).find("both rank 0"), std::string::npos);
+  EXPECT_NE(refusal([](auto& runs) { keep_rank(runs[1].summary, 0, 2); }).find("both hold rank 0"), std::string::npos);
   EXPECT_NE(refusal([](auto& runs) { keep_rank(runs[1].summary, 1, 4); }).find("4 ranks"), std::string::npos);
   EXPECT_NE(refusal([](auto& runs) { runs[1].summary.extra.clear(); }).find("does not say"), std::string::npos);
   EXPECT_NE(refusal([](auto& runs) { runs.pop_back(); }).find("At least two"), std::string::npos);
@@ -259,6 +262,55 @@ TEST_F(RankFiles, AMissingFileIsNamed) {
   EXPECT_NE(to_text(report).find("There is no file of rank 2."), std::string::npos);
 }
 
+// Each host of two leaves one file of its ranks. They become one run, in two steps or in one.
+TEST_F(RankFiles, OfHostsThatWereJoinedBeforeAreJoinedAgain) {
+  MadeRanks made;
+  made.ranks = 4, made.late_rank = 2;
+  made.clock = [](int rank, TimeNs time) { return time + (rank > 1 ? 400'000'000 : 0); };
+  const std::vector<std::string> apart = write(made_runs(made, 2));
+  const std::vector<std::string> hosts{(folder / "host0.wsrun").string(), (folder / "host1.wsrun").string()};
+  join_rank_files({apart[0], apart[1]}, hosts[0]);
+  join_rank_files({apart[2], apart[3]}, hosts[1]);
+  EXPECT_NE(to_text(StoredSpans(hosts[0]).ranks()).find("There is no file of ranks 2, 3."), std::string::npos);
+  EXPECT_EQ(StoredSpans(hosts[0]).ranks().ranks.size(), 4u) << "also those after the last one have a row";
+  EXPECT_EQ(rank_of_file(hosts[1]).held, (std::vector{2, 3}));
+  EXPECT_TRUE(ranks_of_one_program(hosts));
+  EXPECT_FALSE(ranks_of_one_program({hosts[0], apart[1]})) << "rank 1 twice";
+
+  const RunData at_once = join_ranks(made_runs(made, 2));
+  const std::string expected = to_json(rank_report(at_once));
+  join_rank_files(hosts, path);
+  const RunData stored = import_run(path);
+  expect_same_trace(stored.trace, at_once.trace);
+  EXPECT_EQ(stored.summary.name, "ddp.py · 4 ranks");
+  EXPECT_EQ(stored.summary.device, "4 × NVIDIA H200");
+  EXPECT_EQ(to_json(StoredSpans(path).ranks()), expected);
+  EXPECT_EQ(StoredSpans(path).ranks().ranks[3].host, "host 1");
+  EXPECT_EQ(to_json(rank_report(import_ranks({hosts[1], apart[1], apart[0]}))), expected) << "single ranks of the other host";
+}
+
+TEST(JoinRanks, AJoinedRunKeepsItsClockAlsoIfAnotherRankBeganEarlier) {
+  MadeRanks made;
+  made.ranks = 3;
+  made.clock = [](int rank, TimeNs time) { return time + rank * 5'000'000; };  // with the origins below: one clock
+  std::vector<RunData> runs = made_runs(made);
+  for (int r = 0; r < 3; ++r) keep_clock(runs[static_cast<size_t>(r)].summary, "boot", 50'000'000 - r * 5'000'000);
+  Span early;
+  early.name = runs[1].trace.intern("import torch"), early.duration = 1000;
+  runs[1].trace.append(runs[1].trace.track(TrackKind::Other, "start", "", 0, -1), {&early, 1});
+  std::vector<RunData> two;
+  two.push_back(std::move(runs[1])), two.push_back(std::move(runs[0]));
+  RunData pair = join_ranks(std::move(two));
+  EXPECT_EQ(pair.summary.said(kClockKey), "boot");
+  EXPECT_EQ(pair.summary.said(kClockOriginKey), "45000000") << "rank 1 began 5 ms before the origin of rank 0";
+  std::vector<RunData> all;
+  all.push_back(std::move(pair)), all.push_back(std::move(runs[2]));
+  const RunData joined = join_ranks(std::move(all));
+  const RankReport report = rank_report(joined);
+  ASSERT_EQ(report.ranks.size(), 3u);
+  for (const RankRow& row : report.ranks) EXPECT_LT(row.late, 100) << row.rank;
+}
+
 // As PyTorch's profiler writes them: one file a rank, times of the wall clock from a common base.
 std::string torch_file(const std::string& path, int rank, int ranks, int late_rank) {
   std::ofstream file(path);
@@ -313,7 +365,14 @@ TEST_F(RankFiles, OfPyTorchAreOneRun) {
   EXPECT_EQ(rank_report(again).straggler.late_us, report.straggler.late_us) << "a Chrome trace keeps the ranks";
   EXPECT_EQ(rank_report(again).collectives.at(0).bytes, 1u << 20);
   EXPECT_EQ(rank_report(again).collectives[0].bus_gb_s, report.collectives[0].bus_gb_s);
-  EXPECT_THROW(convert({paths[0], paths[0]}, path), Failure);
+  const std::string copy = (folder / "copy.json").string();
+  std::filesystem::copy_file(paths[0], copy);
+  try {
+    import_ranks({paths[0], copy});
+    ADD_FAILURE() << "rank 0 twice";
+  } catch (const Failure& failure) {  // the file's name, not the name that is in it
+    EXPECT_NE(std::string(failure.what()).find(paths[0] + " and " + copy + " both hold rank 0"), std::string::npos) << failure.what();
+  }
 }
 
 // torch.profiler.tensorboard_trace_handler names each file by host and process.
@@ -325,6 +384,27 @@ TEST_F(RankFiles, WithNamesOfTheirOwnHaveTheNameOfTheirFolder) {
   EXPECT_EQ(import_ranks(paths).summary.name, "big run · 2 ranks");
   const std::string elsewhere = torch_file((folder / "b_21.pt.trace.json").string(), 1, 2, 1);
   EXPECT_EQ(import_ranks({paths[0], elsewhere}).summary.name, "a_17.pt.trace.json · 2 ranks");
+}
+
+TEST_F(RankFiles, OfTracesWithoutARankHaveItInTheirNames) {
+  const auto write_without = [&](const std::string& name, int rank) {
+    std::filesystem::create_directories((folder / name).parent_path());
+    const std::string file = torch_file((folder / name).string(), rank, 2, 1);
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    std::string content = text.str();
+    const std::string key = "\"distributedInfo\"";
+    content.replace(content.find(key), key.size(), "\"otherInfo\"");
+    std::ofstream(file) << content;
+    return file;
+  };
+  for (const auto& [first, second] : {std::pair{"trace_rank_0.json", "trace_rank_1.json"}, {"Rank-0/t.json", "Rank-1/t.json"}}) {
+    const std::vector<std::string> paths{write_without(second, 1), write_without(first, 0)};
+    EXPECT_TRUE(ranks_of_one_program(paths)) << first;
+    EXPECT_EQ(rank_report(import_ranks(paths)).straggler.rank, 1) << first;
+  }
+  const std::string first = write_without("lora_rank8.json", 0), second = write_without("lora_rank16.json", 1);
+  EXPECT_FALSE(ranks_of_one_program({first, second})) << "two runs of one process each";
 }
 
 // A pipeline of three ranks, in one communicator. PyTorch names the other rank of each message.

@@ -24,6 +24,7 @@
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/recording/record_program.h"
@@ -172,11 +173,20 @@ std::string process_of(const std::string& path) {
   return process.substr(space == std::string::npos ? process.size() : space + 1) + ", process " + process.substr(0, space);
 }
 
+// Says how to see all ranks if this file lacks some, as on each of several hosts.
+std::string how_to_join(const std::string& path, const std::string& shown) {
+  const prof::RankOfFile file = prof::rank_of_file(path);
+  if (file.rank < 0 || static_cast<int>(file.held.size()) == file.ranks) return "";
+  return "\nIt has " + prof::ranks_text(file.held) + " of " + std::to_string(file.ranks) +
+         ". If other hosts ran the others, copy their files here and join them: warpscope-cli convert " + shell_word(shown) +
+         " FILES… joined.wsrun";
+}
+
 // Says what was recorded, and how to look at it. A program without GPU work has its host's time only.
 std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
   if (paths.size() == 1)
     return "recorded in " + a.out + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + shell_word(a.out) +
-           (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window";
+           (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window" + how_to_join(paths[0], a.out);
   const bool attempts = std::ranges::any_of(paths, [](const std::string& path) { return prof::read_run_summary(path).extra.contains(prof::kRestartKey); });
   std::string text = attempts ? "The launcher has started all ranks anew. Each attempt is a run of its own:"
                               : "recorded " + std::to_string(paths.size()) + " processes, each in a file of its own:";

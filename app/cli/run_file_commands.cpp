@@ -236,7 +236,7 @@ Run add_convert(CLI::App& program) {
   command
       .add_option("FILES", *files,
                   "the file to read, then the file to write; its ending chooses the format. Several files to read, "
-                  "one for each rank of a program, become one run")
+                  "of the ranks or hosts of one program, or a folder of them, become one run")
       ->required()
       ->expected(2, prof::kMostRanks + 1);
   std::string formats =
@@ -275,8 +275,8 @@ Run add_stats(CLI::App& program) {
   add_limit(command);
   command
       .add_option("FILE", arguments->files,
-                  "a run file or another tool's trace; ssh://host:a.wsrun for one there; several files, one for each "
-                  "rank of a program, are shown as one run")
+                  "a run file or another tool's trace; ssh://host:a.wsrun for one there; several files, of the "
+                  "ranks or hosts of one program, or a folder of them, are shown as one run")
       ->required()
       ->expected(1, prof::kMostRanks);
   command

@@ -135,14 +135,15 @@ void finish_run_file(RunFileWriter& writer, const RunData& run) {
 }
 
 std::vector<std::string> convert(const std::vector<std::string>& from, const std::string& to) {
-  for (const std::string& source : from) {
+  const std::vector<std::string> files = with_files_of_folders(from);
+  for (const std::string& source : files) {
     std::error_code ignored;
     if (std::filesystem::equivalent(source, to, ignored))
       throw Failure("The result would replace its source, " + source + ".");
   }
   if (to.ends_with(".wsrun")) check_run_file(to);  // before the work
-  RunData run = import_ranks(from);
-  if (from.size() > 1) keep_rank_notes(run);
+  RunData run = import_ranks(files);
+  if (files.size() > 1) keep_rank_notes(run);
   export_run(run, to);
   return run.problems;
 }

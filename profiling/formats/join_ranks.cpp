@@ -85,18 +85,6 @@ void take_ranks_from_paths(std::vector<RankOfFile>& all, const std::vector<std::
   for (size_t i = 0; i < all.size(); ++i) all[i] = {named[i], highest + 1, 0, {named[i]}};
 }
 
-// "rank 3", "ranks 3, 4, 5"
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
-    text.append(i == 0 ? "" : ", ").append(std::to_string(ranks[i]));
-    if (last > i + 1) text.append(" to ").append(std::to_string(ranks[last])), i = last;
-  }
-  return text;
-}
-
 // Why these are not the ranks of one program; empty if they are.
 std::string why_not_one(const std::vector<RankOfFile>& all, const std::function<std::string(size_t)>& name) {
   std::map<int, size_t> seen;
@@ -573,6 +561,17 @@ class RankSink final : public ChromeSink {
 
 }  // namespace
 
+std::string ranks_text(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text.append(i == 0 ? "" : ", ").append(std::to_string(ranks[i]));
+    if (last > i + 1) text.append(" to ").append(std::to_string(ranks[last])), i = last;
+  }
+  return text;
+}
+
 RankOfFile rank_of_file(const std::string& path) {
   if (path.ends_with(".wsrun")) return rank_of(read_run_summary(path));
   if (!path.ends_with(".json") && !path.ends_with(".gz")) return {};
@@ -608,7 +607,27 @@ RunData join_ranks(std::vector<RunData> ranks) {
   return joined(summaries, open, [](Trace&) {});
 }
 
-RunData import_ranks(const std::vector<std::string>& paths) {
+std::vector<std::string> with_files_of_folders(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    const size_t before = files.size();
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      const std::string file = entry.path().string();
+      const bool trace = file.ends_with(".json") || file.ends_with(".json.gz") || file.ends_with(".wsrun");
+      if (trace && entry.is_regular_file()) files.push_back(file);
+    }
+    if (files.size() == before) throw Failure(path + " is a folder without traces. It needs .json, .json.gz or .wsrun files.");
+    std::sort(files.begin() + static_cast<std::ptrdiff_t>(before), files.end());
+  }
+  return files;
+}
+
+RunData import_ranks(const std::vector<std::string>& given) {
+  const std::vector<std::string> paths = with_files_of_folders(given);
   if (paths.size() == 1) return import_run(paths[0]);
   Budget budget;
   std::vector<RunData> runs;

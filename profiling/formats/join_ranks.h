@@ -28,7 +28,13 @@ bool ranks_of_one_program(const std::vector<std::string>& paths);
 // their common clock. Throws Failure if the runs are not ranks of one program.
 RunData join_ranks(std::vector<RunData> ranks);
 
-// Reads the files and joins them. A single file is only read.
+// Each folder is replaced by the traces and run files in it, in the order of their names. Throws Failure if it has none.
+std::vector<std::string> with_files_of_folders(const std::vector<std::string>& paths);
+
+// "rank 3", "ranks 0, 1", "ranks 0 to 7"
+std::string ranks_text(const std::vector<int>& ranks);
+
+// Reads the files, and those of folders, and joins them. A single file is only read.
 RunData import_ranks(const std::vector<std::string>& paths);
 // Joins run files of any size: only one rank's blocks are in memory. `to` may be one of them.
 void join_rank_files(const std::vector<std::string>& paths, const std::string& to);

@@ -382,6 +382,12 @@ TEST_F(RankFiles, WithNamesOfTheirOwnHaveTheNameOfTheirFolder) {
   const std::vector<std::string> paths{torch_file((traces / "a_17.pt.trace.json").string(), 0, 2, 1),
                                        torch_file((traces / "b_21.pt.trace.json").string(), 1, 2, 1)};
   EXPECT_EQ(import_ranks(paths).summary.name, "big run · 2 ranks");
+  std::ofstream(traces / "notes.txt") << "no trace";
+  EXPECT_EQ(with_files_of_folders({traces.string()}), paths);
+  convert({traces.string()}, path);
+  EXPECT_EQ(import_run(path).summary.name, "big run · 2 ranks");
+  std::filesystem::create_directory(folder / "empty");
+  EXPECT_THROW(import_ranks({(folder / "empty").string()}), Failure);
   const std::string elsewhere = torch_file((folder / "b_21.pt.trace.json").string(), 1, 2, 1);
   EXPECT_EQ(import_ranks({paths[0], elsewhere}).summary.name, "a_17.pt.trace.json · 2 ranks");
 }

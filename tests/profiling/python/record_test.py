@@ -1681,6 +1681,20 @@ class Ranks(Recorded):
         late = sorted((us for us in report["ranks"][1]["late_us_by_step"] if us is not None), reverse=True)
         self.assertGreater(late[5], 0.95 * 100e3, stats.stdout)
 
+    def test_files_of_two_hosts_with_several_ranks_each_are_joined(self):
+        """Each host records its own ranks. What it says leads to one run of all."""
+        program = self.write("steps.py", "import torch, time, warpscope\nfor i in range(5):\n    time.sleep(0.002)\n    warpscope.step()\n")
+        for host in 0, 1:
+            ranks = "export WORLD_SIZE=4; for r in {0} {1}; do RANK=$r {2} & done; wait".format(2 * host, 2 * host + 1, f"{TORCH} '{program}'")
+            done = self.run_plain([CLI, "record", "--no-live", "--run", f"h{host}.wsrun", "--", "sh", "-c", ranks], PYTHONPATH=PACKAGE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(f"It has ranks {2 * host}, {2 * host + 1} of 4. If other hosts ran the others", done.stdout + done.stderr)
+        joined = self.run_plain([CLI, "convert", "h0.wsrun", "h1.wsrun", "all.wsrun"])
+        self.assertEqual(joined.returncode, 0, joined.stderr)
+        with_ranks = json.loads(self.run_plain([CLI, "stats", "all.wsrun", "--by", "rank", "--json"]).stdout)
+        self.assertEqual([one["rank"] for one in with_ranks["ranks"]], [0, 1, 2, 3])
+        self.assertNotIn("There is no file", str(with_ranks["notes"]))
+
     def test_processes_that_make_themselves_ranks_are_one_run(self):
         """No launcher set RANK: torch.multiprocessing starts them, and each says in Python which rank it is."""
         self.write("spawned.py", SPAWNED)

@@ -47,8 +47,11 @@ struct Causes {
   QStringList changes, shares;
   std::optional<QString> beyond;  // a cause larger than the whole difference, partly offset by other causes
   double shown = 0;
+  bool in_ms = false;
 
   explicit Causes(const prof::Waterfall& w) {
+    constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
+    in_ms = std::max(w.a_ps, w.b_ps) >= kLongStep;
     const double total = static_cast<double>(w.b_ps - w.a_ps);
     for (const prof::Cause& cause : w.causes) add(cause, total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0);
   }
@@ -65,11 +68,11 @@ struct Causes {
   }
 
  private:
+  QString timeText(double us) const { return in_ms ? fixed_text(us * 1e-3, 2) + " ms" : us_text(us) + " µs"; }
   void add(const prof::Cause& cause, double share) {
     const QString name = QString::fromUtf8(prof::part_name({cause.meaning, cause.kind}));
     if (changes.size() < 3 && std::abs(share) > 0.05)
-      changes << QString("%1 %2%3 µs").arg(name, cause.delta_ps() < 0 ? "−" : "+",
-                                           us_text(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));
+      changes << QString("%1 %2%3").arg(name, cause.delta_ps() < 0 ? "−" : "+", timeText(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));
     shown += std::max(0.0, share);
     if (share > 1.005 && !beyond)
       beyond = name;

@@ -117,6 +117,7 @@ class CompareTabTest : public QObject {
   void theShownRunIsTheCandidate();
   void onlyRunsOfTheSameWorkAreRanked();
   void theHeadlineIsWholeAtAnyWidth();
+  void causesHaveTheUnitOfTheStep();
   void theTableKnowsEveryRun();
   void timelinesZoomTogether();
   void timelinesAlignAtAStep();
@@ -236,6 +237,26 @@ void CompareTabTest::theHeadlineIsWholeAtAnyWidth() {
                  qPrintable(QString("%1: %2").arg(width).arg(label->text())));
   }
   tab.setRuns({});
+}
+
+void CompareTabTest::causesHaveTheUnitOfTheStep() {
+  const auto slow = made("slow", test::StepStyle::EagerDirect, 0), fast = made("fast", test::StepStyle::GraphArena, 1);
+  ComparedRuns compared;
+  compared.runs = {slow.get(), fast.get()}, compared.baseline = slow.get(), compared.candidate = fast.get();
+  for (const Run* run : {slow.get(), fast.get()}) compared.figures.push_back(std::make_shared<ComparedRun>(compared_run(*run)));
+  compared.comparison = compare(*compared.figures[0], *compared.figures[1]);
+  compared.comparison.causes_explain = true;
+  constexpr int64_t kMs = 1'000'000'000;
+  const auto said = [&](int64_t unit) {
+    compared.comparison.by_kind = {12 * unit, 8 * unit, {{prof::Meaning::Communication, 7 * unit, 1 * unit}, {prof::Meaning::Matrix, 5 * unit, 7 * unit}}};
+    CompareHeadline headline;
+    headline.setRuns(compared);
+    QString all;
+    for (const QLabel* label : headline.findChildren<QLabel*>()) all += plain(label->text()) + "\n";
+    return all;
+  };
+  QVERIFY2(said(kMs).contains("communication -6.00 ms</b>, then matrix product +2.00 ms"), qPrintable(said(kMs)));
+  QVERIFY2(said(kMs / 1000).contains("communication -6.0 µs"), qPrintable(said(kMs / 1000)));
 }
 
 void CompareTabTest::theTableKnowsEveryRun() {

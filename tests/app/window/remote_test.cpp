@@ -49,6 +49,10 @@ class RemoteTest : public QObject, private WindowHome {
  private:
   QString there() const { return home_.path() + "/there"; }
   QString address() const { return "pipe:exec " WARPSCOPE_CLI " serve --folder " + there(); }
+  bool aJobRunsThere() const {
+    const QFileInfoList jobs = QDir(there() + "/.jobs").entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot);
+    return std::ranges::any_of(jobs, [](const QFileInfo& job) { return QFile::exists(job.filePath() + "/.owner"); });
+  }
   static bool connected(MainWindow& window) {
     return QTest::qWaitFor([&] { return window.workspace()->session()->machine() != nullptr; }, 60'000);
   }
@@ -106,8 +110,9 @@ void RemoteTest::looksAndObeysAsHere() {
   session.pause();
   QVERIFY(session.paused());
   QVERIFY(QTest::qWaitFor([&] { return run->progress && run->progress->paused; }, 60'000));
-  size_t before = 0;
-  for (size_t now = run->steps.size(); now != before; now = run->steps.size()) before = now, QTest::qWait(300);  // the last losses
+  const auto whole = [&] { return run->steps.back().step + 1 == static_cast<double>(run->progress->step); };
+  QVERIFY2(QTest::qWaitFor(whole, 60'000), "the last losses before the pause come");
+  const size_t before = run->steps.size();
   session.stepOnce();
   QVERIFY(QTest::qWaitFor([&] { return run->steps.size() == before + 1; }, 60'000));
   session.change("exec.fusion", "off");
@@ -251,8 +256,7 @@ void RemoteTest::aRecordingThatIsLeftIsFoundAgain() {
     prof::RecordOptions options;
     options.library = "/no/library";
     QVERIFY(window->programs()->record(program("trap 'exit 0' INT; for i in 1 2 3 4 5 6 7 8; do sleep 5; done"), options));
-    QVERIFY(QTest::qWaitFor([&] { return !QDir(there() + "/.jobs").isEmpty(); }, 60'000));
-    QTest::qWait(300);
+    QVERIFY(QTest::qWaitFor([&] { return aJobRunsThere(); }, 60'000));
     QString asked;
     answer("Leave it running", &asked);
     QVERIFY(window->close());
@@ -330,8 +334,7 @@ void RemoteTest::anExperimentThatIsLeftIsFoundAgain() {
     auto* tab = window->findChild<ExperimentsTab*>();
     QVERIFY(tab->add(smallExperiment(1'000'000'000)));
     tab->run();
-    QVERIFY(QTest::qWaitFor([&] { return !QDir(there() + "/.jobs").isEmpty(); }, 60'000));
-    QTest::qWait(300);
+    QVERIFY(QTest::qWaitFor([&] { return aJobRunsThere(); }, 60'000));
     QString asked;
     answer("Leave it running", &asked);
     QVERIFY(window->close());

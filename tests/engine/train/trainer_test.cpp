@@ -174,7 +174,8 @@ TEST(Trainer, StopsAtATargetAndAtATimeLimit) {
   spec.train.time_limit_s = 0.2;
   const auto timed = trained(spec, data).summary;
   EXPECT_EQ(timed.status, RunStatus::TimeUp);
-  EXPECT_NEAR(timed.wall_s, 0.2, 0.15);
+  EXPECT_GE(timed.wall_s, 0.2);
+  EXPECT_LT(timed.wall_s, 10) << "all epochs take a minute or more";
 }
 
 TEST(Trainer, SaysWhyAModelDoesNotFit) {

@@ -1617,7 +1617,15 @@ for attempt in range(int(sys.argv[1])):
 ranks[0].wait()
 """
 COUNTING = """
-import os, signal, sys, time, warpscope
+import glob, os, signal, sqlite3, sys, time, warpscope
+def all_kept():  # what both ranks have done is in their files
+    def kept(path):
+        try:
+            with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as file:
+                return file.execute("SELECT count(*) FROM blocks").fetchone()[0] > 0
+        except sqlite3.Error:
+            return False
+    return sum(map(kept, glob.glob("*.wsrun"))) >= 2
 attempt, rank = os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"]
 for step in range(int(sys.argv[1])):
     warpscope.log(loss=1 / (step + 1))
@@ -1628,7 +1636,8 @@ for step in range(int(sys.argv[1])):
     if sys.argv[2:] == ["dies"] and attempt == "0" and rank == "1" and step == 40:
         while not os.path.exists("going.0"):
             time.sleep(0.02)
-        time.sleep(1)  # what both have done is in their files
+        while not all_kept():
+            time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -106,10 +106,15 @@ std::function<void(const QString& path)> LibraryJobs::openThen(const std::functi
 bool LibraryJobs::importRanks(const QStringList& paths, const std::function<void(Run* run)>& done) {
   std::vector<std::string> files;
   for (const QString& path : paths) files.push_back(path.toStdString());
+  try {
+    files = prof::with_files_of_folders(files);
+  } catch (const std::exception&) {  // a folder without traces, or one that cannot be read
+    return false;
+  }
   if (files.size() < 2 || !prof::ranks_of_one_program(files)) return false;
-  const QString target = library_.freePath(QFileInfo(paths[0]).baseName());
+  const QString target = library_.freePath(QFileInfo(QDir::cleanPath(paths[0])).baseName());
   later(
-      tr("Importing %1 ranks").arg(paths.size()), target,
+      tr("Importing %1 ranks").arg(files.size()), target,
       [files, target] { prof::convert(files, target.toStdString()); }, openThen(done));
   return true;
 }

@@ -138,8 +138,10 @@ void OpeningTest::toLookAtAFileDoesNotChangeIt() {
 
 void OpeningTest::ranksOfOneProgramComeUpAsOneRun() {
   QStringList paths;
+  const QString traces = home_.path() + "/traces/";
+  QVERIFY(QDir().mkpath(traces));
   for (int rank = 0; rank < 3; ++rank) {
-    paths << home_.path() + QString("/ddp-%1.json").arg(rank);
+    paths << traces + QString("ddp-%1.json").arg(rank);
     QFile file(paths.back());
     QVERIFY(file.open(QFile::WriteOnly));
     file.write(QString(R"({"distributedInfo": {"backend": "nccl", "rank": %1, "world_size": 3}, "traceEvents": [
@@ -155,6 +157,9 @@ void OpeningTest::ranksOfOneProgramComeUpAsOneRun() {
   const size_t runs = library->runs().size();
   window->openFiles({paths[0], paths[1], paths[1]});  // not three ranks: each is a run
   QTRY_COMPARE(library->runs().size(), runs + 3);
+  window->openFiles({traces});  // the folder that torch.profiler wrote into
+  QTRY_COMPARE(library->runs().size(), runs + 4);
+  QTRY_VERIFY(!library->ticked().empty() && library->ticked().back()->title.endsWith(" · 3 ranks"));
 }
 
 void OpeningTest::startAndTabHoldInAWindowThatStays() {

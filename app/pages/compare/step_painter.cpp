@@ -258,7 +258,8 @@ void StepPainter::paintRibbons(StepCanvas& canvas, double top, double height, co
     painter.setRenderHint(QPainter::Antialiasing);
     painter.fillPath(path, fill);
     painter.setRenderHint(QPainter::Antialiasing, false);
-    const QString text = QObject::tr("%1 %2 → %3").arg(a.name, us_text(a.us), time_axis_text(b->us));
+    const QString from = std::max(a.us, b->us) < 1000 ? us_text(a.us) : time_axis_text(a.us);  // one unit for both stands once
+    const QString text = QObject::tr("%1 %2 → %3").arg(a.name, from, time_axis_text(b->us));
     painter.setFont(ui_font(11));
     if (QFontMetricsF(painter.font()).horizontalAdvance(text) > a.x1 - a.x0 - 12) continue;
     painter.setPen(theme().text);

@@ -58,8 +58,8 @@ bool is_host_message(const std::string& name) {
   return name.find(':') != name.npos && (call == "send" || call == "recv" || call.starts_with("send ") || call.starts_with("recv "));
 }
 
-// NCCL names the operations of a call before its communicator: "Send · 4 ranks · communicator 9f1c · 1 → 2"; an older one does not tell the ranks. PyTorch's traces name the
-// other rank behind it: "0 [0, 1, 2] · to 2".
+// NCCL names the operations of a call before its communicator: "Send · 4 ranks · communicator 9f1c · 1 → 2"; an older NCCL
+// does not tell who sends to whom. PyTorch's traces name the other rank behind it: "0 [0, 1, 2] · to 2".
 void join_both_sides(CollectiveKind& kind, int rank) {
   const std::string own = std::to_string(rank);
   std::string& text = kind.communicator;

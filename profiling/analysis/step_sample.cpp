@@ -300,8 +300,11 @@ std::string left_out_text(const StepSample& sample) {
 std::vector<TimeRange> pauses_of(const Trace& trace) {
   std::vector<TimeRange> pauses;
   std::vector<Span> steps;
-  if (const Track* track = first_track(trace, TrackKind::Steps)) each_span(*track, -kAlways, kAlways, [&](const Span& step) { steps.push_back(step); });
-  const StepBreaks breaks(steps);
+  const Track* const track = first_track(trace, TrackKind::Steps);
+  if (!track) return pauses;
+  each_span(*track, -kAlways, kAlways, [&](const Span& step) { steps.push_back(step); });
+  StepBreaks breaks(steps);
+  share_with_other_ranks(breaks, *track, trace, {-kAlways, kAlways});
   for (size_t i = 1; i < steps.size(); ++i)
     if (breaks.pause(steps[i - 1], steps[i])) pauses.push_back(breaks.pause_time(steps[i - 1], steps[i]));
   return pauses;

@@ -103,7 +103,8 @@ std::string why_not_one(const std::vector<RankOfFile>& all, const std::function<
   return all.size() < 2 ? "At least two ranks are needed." : "";
 }
 
-// The run of one rank, or of several that were joined before, while it is open. `points`: a trace with its counters and memory events; `run.trace` may lack them.
+// The run of one rank, or of several that were joined before, while it is open. `points`: a trace with its counters and
+// memory events; `run.trace` may lack them.
 struct OpenRank {
   RunData& run;
   const Trace& points;

@@ -154,8 +154,8 @@ void convert(MeasureValue& m, const LargerUnit& unit) {
   m.value.value /= unit.factor, m.value.half_width /= unit.factor;
 }
 
-// All times of a group have one unit: a time of 9.8 ms beside one of 10,200 µs looks longer than it. The shortest one keeps its digits.
-// True if they got the larger unit.
+// All times of a group have one unit: 9.8 ms beside 10,200 µs is hard to compare. The shortest one keeps its digits. Returns
+// true if they got the larger unit.
 bool share_time_unit(std::vector<Measures>& runs, const char* group, const LargerUnit& unit, double longest = 0) {
   double shortest = INFINITY;
   const auto each = [&](const auto& use) {

@@ -9,8 +9,8 @@
 #include "app/core/remote/job_request.h"
 #include "profiling/base/json_input.h"
 #include "profiling/base/ownership.h"
-#include "profiling/base/sqlite_log.h"
 #include "profiling/base/process.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::app {

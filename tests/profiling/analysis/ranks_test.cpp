@@ -103,6 +103,15 @@ TEST(Ranks, ALongStepOfOneRankIsNoPause) {
   EXPECT_FALSE(shared.between(slow[20], slow[21]));
   both.share(slow);
   EXPECT_TRUE(both.pause(slow[20], slow[21])) << "all ranks pause";
+  const auto pauses = [&](const std::vector<Span>& other) {
+    Trace trace;
+    const TrackId first = trace.track(TrackKind::Steps, "steps", "rank 0", 0, 0), second = trace.track(TrackKind::Steps, "steps", "rank 1", 0, 1);
+    for (const Span& step : slow) trace.append(first, step);
+    for (const Span& step : other) trace.append(second, step);
+    return pauses_of(trace).size();
+  };
+  EXPECT_EQ(pauses(steady), 0u) << "insights count the same steps";
+  EXPECT_EQ(pauses(slow), 1u);
 }
 
 // What a step waits and transfers is of the same steps as its length, so that the parts fit into the step.

@@ -16,6 +16,7 @@
 #include "app/window/password_dialog.h"
 #include "app/window/screenshot.h"
 #include "app/window/window_layout.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
 #include "profiling/recording/record_environment.h"
@@ -25,9 +26,8 @@ namespace {
 using namespace ws::app;
 
 constexpr const char* kNoDisplay =
-    "warpscope: no display can be used here; start the command-line program instead (warpscope-cli train mnist), or "
-    "let "
-    "the window draw into memory (QT_QPA_PLATFORM=offscreen warpscope --screenshot window.png).\n";
+    "warpsight-window: no display can be used here. Train without a window (warpsight train mnist), or let the window "
+    "draw into memory (QT_QPA_PLATFORM=offscreen warpsight-window --screenshot window.png).\n";
 
 bool asks_for(int argc, char** argv, std::initializer_list<std::string_view> options) {
   for (int i = 1; i < argc; ++i)
@@ -73,6 +73,14 @@ ThemeName wanted_theme(const QCommandLineParser& parser) {
   return name == "light" ? ThemeName::Light : ThemeName::Dark;
 }
 
+// Copies the settings that this program kept under its name before, once.
+void take_over_settings() {
+  QSettings now;
+  if (!now.allKeys().isEmpty()) return;
+  const QSettings before(ws::kNameBefore, ws::kNameBefore);
+  for (const QString& key : before.allKeys()) now.setValue(key, before.value(key));
+}
+
 void describe(QCommandLineParser& parser) {
   parser.setApplicationDescription("Trains small networks on a GPU and shows what each choice costs.");
   parser.addHelpOption();
@@ -92,7 +100,7 @@ void describe(QCommandLineParser& parser) {
   parser.addPositionalArgument("files", "Run files to open; ssh://user@host to train there", "[files...]");
 }
 
-// warpscope-cli starts this program for PDF reports, because their pages need fonts.
+// warpsight starts this program for PDF reports, because their pages need fonts.
 int write_report_of_files(const QStringList& files, const QString& path) {
   try {
     if (files.isEmpty() || files.size() > 8) throw ws::Failure("--report: name one to eight run files.");
@@ -105,7 +113,7 @@ int write_report_of_files(const QStringList& files, const QString& path) {
     save_report(runs, path);
     return 0;
   } catch (const std::exception& problem) {
-    return std::fprintf(stderr, "warpscope: %s\n", ws::printable(problem.what()).c_str()), 1;
+    return std::fprintf(stderr, "warpsight-window: %s\n", ws::printable(problem.what()).c_str()), 1;
   }
 }
 
@@ -121,10 +129,11 @@ int main(int argc, char** argv) {
   qInstallMessageHandler(while_starting);
   QApplication app(argc, argv);
   qInstallMessageHandler(nullptr);
-  QApplication::setApplicationName("warpscope");
-  QApplication::setOrganizationName("warpscope");
+  QApplication::setApplicationName("warpsight");
+  QApplication::setOrganizationName("warpsight");
   QApplication::setApplicationVersion(ws::version());
-  QGuiApplication::setDesktopFileName("warpscope");
+  QGuiApplication::setDesktopFileName("warpsight");
+  take_over_settings();
   if (argc == 3 && std::string_view(argv[1]) == "--ask-password") {
     set_theme(app, QSettings().value("theme", "dark").toString() == "light" ? ThemeName::Light : ThemeName::Dark);
     return ask_password(QString::fromLocal8Bit(argv[2]));
@@ -135,7 +144,7 @@ int main(int argc, char** argv) {
   if (parser.isSet("report")) return write_report_of_files(parser.positionalArguments(), parser.value("report"));
   set_theme(app, wanted_theme(parser));
   offer_password_dialog(QApplication::applicationFilePath());
-  QApplication::setWindowIcon(QIcon(":/icons/warpscope.svg"));
+  QApplication::setWindowIcon(QIcon(":/icons/warpsight.svg"));
   MainWindow window(parser.isSet("runs") ? parser.value("runs") : RunLibrary::defaultFolder());
   if (parser.isSet("screenshot")) return take_screenshot(window, parser);
   window.windowLayout()->restore();

@@ -74,7 +74,7 @@ has_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }
 # GPU code for the GPU of this machine. Without a GPU nothing runs it here: PTX is the quickest to make.
 gpu_options() { has_gpu && echo -DCMAKE_CUDA_ARCHITECTURES=native || echo -DCMAKE_CUDA_ARCHITECTURES=90-virtual; }
 # Without a GPU, the tests that need one are not built.
-test_options() { echo -DWARPSCOPE_TESTS=ON; has_gpu && echo -DWARPSCOPE_GPU_TESTS=ON || echo -DWARPSCOPE_GPU_TESTS=OFF; }
+test_options() { echo -DWARPSIGHT_TESTS=ON; has_gpu && echo -DWARPSIGHT_GPU_TESTS=ON || echo -DWARPSIGHT_GPU_TESTS=OFF; }
 has_display() { [[ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]]; }
 
 # As many compilers as there are cores and memory for: the heaviest file takes about 1.5 GB.

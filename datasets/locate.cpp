@@ -11,10 +11,10 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> data_roots() {
   std::vector<std::string> roots;
-  if (const char* chosen = std::getenv("WARPSCOPE_DATA"); chosen && *chosen) roots.emplace_back(chosen);
+  if (const char* chosen = std::getenv("WARPSIGHT_DATA"); chosen && *chosen) roots.emplace_back(chosen);
   const fs::path program = program_file();
-  if (!program.empty()) roots.push_back((program.parent_path().parent_path() / "share/warpscope/datasets").string());
-  roots.emplace_back(WARPSCOPE_DATA_SOURCE);
+  if (!program.empty()) roots.push_back((program.parent_path().parent_path() / "share/warpsight/datasets").string());
+  roots.emplace_back(WARPSIGHT_DATA_SOURCE);
   return roots;
 }
 
@@ -27,7 +27,7 @@ std::string locate(const std::string& relative) {
     tried += (tried.empty() ? "" : ", ") + root;
   }
   throw Failure("The data set " + relative + " was not found in " + tried +
-                "; set WARPSCOPE_DATA to the folder that holds it");
+                "; set WARPSIGHT_DATA to the folder that holds it");
 }
 
 }  // namespace ws::data

@@ -1,4 +1,4 @@
-// Finds the data files: in the folder WARPSCOPE_DATA, beside an installed program, or beside the sources.
+// Finds the data files: in the folder WARPSIGHT_DATA, beside an installed program, or beside the sources.
 #pragma once
 #include <string>
 #include <vector>

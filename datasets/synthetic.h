@@ -13,7 +13,7 @@ struct LinePoint {
 constexpr uint64_t kPointStream = 0x706f696e74;
 
 // Returns point `i` of y = slope * x + intercept + noise * N(0,1), x uniform in [-1, 1). Also callable on the GPU.
-WARPSCOPE_HD LinePoint line_point(uint64_t seed, uint64_t i, float slope, float intercept, float noise) {
+WARPSIGHT_HD LinePoint line_point(uint64_t seed, uint64_t i, float slope, float intercept, float noise) {
   const PhiloxWords words = philox_at(seed, kPointStream, i);
   const float x = exact::mul_add(2.0f, unit_uniform(words.w[0]), -1.0f);
   const float on_line = exact::mul_add(slope, x, intercept);

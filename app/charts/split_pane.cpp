@@ -355,7 +355,7 @@ void SplitPane::paintEvent(QPaintEvent* event) {
                          ? tr("Filled with the first traced steps")
                      : runs_.front()->command.isEmpty()
                          ? tr("No step of this run was traced. Choose a trace level and train again.")
-                         : tr("No steps were found in this program. Mark them with warpscope.step()."));
+                         : tr("No steps were found in this program. Mark them with warpsight.step()."));
     return;
   }
   paintTable(painter, paintBars(painter, kBarsTop) + 2);

@@ -1,4 +1,4 @@
-// The subcommands of warpscope-cli. Each one adds itself to the program and runs if it was chosen.
+// The subcommands of warpsight. Each one adds itself to the program and runs if it was chosen.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>

@@ -43,7 +43,7 @@ std::string name_of(const CLI::Option& option, bool positional) {
   return name;
 }
 
-// "train" in "warpscope-cli train --frob"; nullptr if no command was recognised.
+// "train" in "warpsight train --frob"; nullptr if no command was recognised.
 const CLI::App* chosen_command(const CLI::App& program) {
   const auto chosen = program.get_subcommands();
   return chosen.empty() ? nullptr : chosen.front();
@@ -150,6 +150,7 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& problem, i
   std::string text = plain_refusal(problem.what());
   if (!command && argc > 1 && argv[1][0] == '-')
     return std::string(argv[1]) + " was not expected; see: " + program.get_name() + " --help";
+  if (!command && argc > 1 && std::strpbrk(argv[1], "./")) return "there is no file " + std::string(argv[1]);
   if (!command && argc > 1)
     return "there is no command " + std::string(argv[1]) + "; there are " + command_names(program);
   if (text.find("The following argument") != text.npos) {

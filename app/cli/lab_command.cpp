@@ -293,8 +293,8 @@ Run add_lab(CLI::App& program) {
   command.add_option("--script", a->script, "use this script instead of resources/torch/lab.py")->type_name("FILE");
   a->remote.add_to(command);
   command.footer(
-      "Examples:\n  warpscope-cli lab matmul --sizes 256,1024 --variants cpu,gpu\n  warpscope-cli lab the-timer-that-lies\n"
-      "  warpscope-cli lab sine --sizes 2^20,64M --run sine.wsrun");
+      "Examples:\n  warpsight lab matmul --sizes 256,1024 --variants cpu,gpu\n  warpsight lab the-timer-that-lies\n"
+      "  warpsight lab sine --sizes 2^20,64M --run sine.wsrun");
   command.add_flag("--list", a->list, "list the presets");
   command.add_flag("--json", a->json, "print the result as one JSON object");
   command.add_flag("--source", a->print_source, "print the CUDA source of the fused expression");

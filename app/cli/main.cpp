@@ -1,4 +1,4 @@
-// warpscope-cli: trains, compares and converts runs without a window.
+// warpsight: trains, records, compares and converts runs without a window, or opens it.
 #include <poll.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/cli/open_window.h"
 #include "app/core/lab/first_call.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/version.h"
@@ -28,11 +29,11 @@ int run_chosen(const CLI::App& program, const std::map<const CLI::App*, Run>& co
 }
 
 int complain(const std::string& message, int code) {
-  std::fprintf(stderr, "warpscope-cli: %s\n", ws::printable(message).c_str());
+  std::fprintf(stderr, "warpsight: %s\n", ws::printable(message).c_str());
   return code;
 }
 
-// True if the reader of our pipe has closed it, as in "warpscope-cli list | head".
+// True if the reader of our pipe has closed it, as in "warpsight list | head".
 bool reader_left() {
   pollfd out{STDOUT_FILENO, 0, 0};
   return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
@@ -52,9 +53,9 @@ int printed(int code) {
 // inherited by programs that we start.
 void do_nothing(int) {}
 
-int run(const CLI::App& program, const std::map<const CLI::App*, Run>& commands) {
+int run(const Run& chosen) {
   try {
-    return run_chosen(program, commands);
+    return chosen();
   } catch (const UsageError& problem) {
     return complain(problem.what(), kUsage);
   } catch (const std::bad_alloc&) {
@@ -74,10 +75,12 @@ int main(int argc, char** argv) {
   if (ws::app::run_first_call_if_asked()) return kDone;
   std::signal(SIGPIPE, do_nothing);  // a reader that leaves must not end a training run
   std::signal(SIGXFSZ, do_nothing);  // ulimit -f: treat a file that may not grow as a failed write
-  CLI::App program("Train small networks and see what each choice costs.", "warpscope-cli");
+  if (asks_for_window(argc, argv)) return run([argv]() -> int { open_window(argv); });
+  CLI::App program("Train small networks and see what each choice costs.", "warpsight");
   program.formatter(std::make_shared<Help>());
   program.set_help_flag("-h,--help", "show this and stop");
   program.set_version_flag("--version", ws::version(), "show the version and stop");
+  program.footer("\nWithout a command, or with run files or a machine, the window opens: warpsight a.wsrun, warpsight ssh://me@gpu7");
   program.require_subcommand(1);
   std::map<const CLI::App*, Run> commands;
   const auto add = [&](Run (*adder)(CLI::App&)) {
@@ -91,8 +94,7 @@ int main(int argc, char** argv) {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return printed(program.exit(problem));  // --help, --version
-    if (argc == 1) return std::fputs(program.help().c_str(), stderr), kUsage;
     return complain(complaint(program, problem, argc, argv), kUsage);
   }
-  return printed(run(program, commands));
+  return printed(run([&] { return run_chosen(program, commands); }));
 }

@@ -59,7 +59,7 @@ Run add_plan(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("plan", "print the training step before and after the passes");
   arguments->spec.add_to(command);
   command.add_flag("--evaluation", arguments->evaluation, "print the plan of a test instead of a training step");
-  command.footer("Example:\n  warpscope-cli plan mnist --set exec.fusion=off");
+  command.footer("Example:\n  warpsight plan mnist --set exec.fusion=off");
   return [arguments] { return show(*arguments); };
 }
 

@@ -149,7 +149,7 @@ std::string contents(const std::string& path, const RecordArguments& a) {
     text += count_text(run.steps) + " steps, " + step_text(run) + ", found in " + run.said("steps_from");
   else
     text += run.said("program_python").empty() ? "no steps were found"
-                                               : "no steps were found; to mark them: warpscope.step(), after pip install " +
+                                               : "no steps were found; to mark them: warpsight.step(), after pip install " +
                                                      shell_word(python_folder().string());
   if (const std::string captures = run.said(prof::kCaptureCountKey); !captures.empty())
     text += captures == "1" ? "; 1 capture range" : "; " + captures + " capture ranges";
@@ -178,14 +178,14 @@ std::string how_to_join(const std::string& path, const std::string& shown) {
   const prof::RankOfFile file = prof::rank_of_file(path);
   if (file.rank < 0 || static_cast<int>(file.held.size()) == file.ranks) return "";
   return "\nIt has " + prof::ranks_text(file.held) + " of " + std::to_string(file.ranks) +
-         ". If other hosts ran the others, copy their files here and join them: warpscope-cli convert " + shell_word(shown) +
+         ". If other hosts ran the others, copy their files here and join them: warpsight convert " + shell_word(shown) +
          " FILES… joined.wsrun";
 }
 
 // Says what was recorded, and how to look at it. A program without GPU work has its host's time only.
 std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
   if (paths.size() == 1)
-    return "recorded in " + a.out + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpscope-cli stats " + shell_word(a.out) +
+    return "recorded in " + a.out + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpsight stats " + shell_word(a.out) +
            (prof::read_run_summary(paths[0]).extra.contains("cpu_only") ? " --by host" : "") + ", or open it in the window" + how_to_join(paths[0], a.out);
   const bool attempts = std::ranges::any_of(paths, [](const std::string& path) { return prof::read_run_summary(path).extra.contains(prof::kRestartKey); });
   std::string text = attempts ? "The launcher has started all ranks anew. Each attempt is a run of its own:"
@@ -194,7 +194,7 @@ std::string conclusion(const std::vector<std::string>& paths, const RecordArgume
     const auto shown = std::filesystem::path(a.out).parent_path() / std::filesystem::path(path).filename();
     text += "\n" + shown.string() + " (" + process_of(path) + "): " + contents(path, a);
   }
-  return text + "\nto look at one: warpscope-cli stats " + shell_word(a.out) + ", or open them in the window";
+  return text + "\nto look at one: warpsight stats " + shell_word(a.out) + ", or open them in the window";
 }
 
 std::string nothing_recorded(const RecordArguments& a, int exit_status) {
@@ -268,7 +268,7 @@ int record_there(const RecordArguments& a) {
   app::RemoteRun run(link, name, false);
   ProgressLine line(stderr);
   if (a.serve)
-    line.say("recorded as " + name + "; to watch it from elsewhere: warpscope-cli attach ssh://THIS-MACHINE --job " + name);
+    line.say("recorded as " + name + "; to watch it from elsewhere: warpsight attach ssh://THIS-MACHINE --job " + name);
   else
     line.say("records on " + link.address().place() + " as " + name);
   return watch_recording(a, run, line);
@@ -340,15 +340,15 @@ Run add_record(CLI::App& program) {
       ->type_name("T/M");
   command.add_flag("--capture-range", arguments->captures,
                    "record only what the program asks for, as often as it does: between cudaProfilerStart and cudaProfilerStop "
-                   "(torch.cuda.profiler.start and stop), or inside `with warpscope.capture():`");
+                   "(torch.cuda.profiler.start and stop), or inside `with warpsight.capture():`");
   command.add_flag("--counters", arguments->counters,
                    "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");
   command
       .add_option("--library", arguments->library, "collector library to load (default: the one beside this program)")
       ->type_name("FILE");
   command.footer(
-      "Examples:\n  warpscope-cli record -- python3 train.py --epochs 2\n  warpscope-cli record --capture-range -- python3 train.py\n  warpscope-cli record --trace-window "
-      "200ms/5s --run long.wsrun -- ./program\n  warpscope-cli record -- torchrun --nproc_per_node 2 train.py\n  warpscope-cli record --trace collectives -- torchrun --nproc_per_node 8 train.py\nEach process "
+      "Examples:\n  warpsight record -- python3 train.py --epochs 2\n  warpsight record --capture-range -- python3 train.py\n  warpsight record --trace-window "
+      "200ms/5s --run long.wsrun -- ./program\n  warpsight record -- torchrun --nproc_per_node 2 train.py\n  warpsight record --trace collectives -- torchrun --nproc_per_node 8 train.py\nEach process "
       "that works on a GPU leaves a file: out.wsrun, out.PROCESS.wsrun.\nThe ranks of one program become one run.");
   command.add_flag("--live,!--no-live", arguments->live,
                    "print progress while the program runs (default on a terminal)");

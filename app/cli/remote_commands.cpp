@@ -33,7 +33,7 @@ const std::map<std::string, int (*)(const AttachedJob&)> kAttach{{"train", attac
 
 int attach(const AttachArguments& a) {
   if (a.job.empty())
-    throw UsageError("attach: name the job with --job; warpscope-cli list --on " + shell_word(a.remote.on) + " shows the jobs there");
+    throw UsageError("attach: name the job with --job; warpsight list --on " + shell_word(a.remote.on) + " shows the jobs there");
   app::RemoteLink link(a.remote.address(a.run_file));
   const nlohmann::json request = link.ask({{"do", "job"}, {"run", a.job}});  // fails if there is no such job
   const std::string kind = JsonInput(request, "").at("kind").text();
@@ -61,7 +61,7 @@ int install(const InstallArguments& a) {
     if (!std::getline(std::cin, answer) || answer != "y") return std::fputs("Nothing was copied.\n", stderr), kFailed;
   }
   copy.copy();
-  std::printf("installed; try: warpscope-cli list --on %s\n", printable(a.remote.address().text()).c_str());
+  std::printf("installed; try: warpsight list --on %s\n", printable(a.remote.address().text()).c_str());
   return kDone;
 }
 
@@ -77,7 +77,7 @@ Run add_attach(CLI::App& program) {
   command.add_option("--out", arguments->folder, "copy the results of an experiment here when it has ended")
       ->type_name("FOLDER");
   arguments->remote.add_interrupt_to(command);
-  command.footer("Example:\n  warpscope-cli attach ssh://gpu7 --job 20261123-031833-mnist-1a2b3c");
+  command.footer("Example:\n  warpsight attach ssh://gpu7 --job 20261123-031833-mnist-1a2b3c");
   return [arguments] { return attach(*arguments); };
 }
 
@@ -88,12 +88,12 @@ Run add_install(CLI::App& program) {
   command.add_flag("--yes", arguments->yes, "do not ask before copying");
   command.footer(
       "Copies the program, missing libraries and the data sets, and checks each file by its hash. The other machine "
-      "needs the same system and processor.\nExample:\n  warpscope-cli install --on ssh://gpu7");
+      "needs the same system and processor.\nExample:\n  warpsight install --on ssh://gpu7");
   return [arguments] { return install(*arguments); };
 }
 
 Run add_serve(CLI::App& program) {
-  auto folder = std::make_shared<std::string>(app::usual_runs_folder());
+  auto folder = std::make_shared<std::string>(runs_folder());
   CLI::App& command =
       *program.add_subcommand("serve", "serve --on from another machine, over standard input and output");
   command.add_option("--folder", *folder, "folder of the runs on this machine")
@@ -112,7 +112,7 @@ Run add_follow(CLI::App& program) {
   command.group("");
   command.add_option("PROCESS", *process)->required();
   return [process] {
-    std::printf("%s", app::follow_process(app::usual_runs_folder(), *process).c_str());
+    std::printf("%s", app::follow_process(runs_folder(), *process).c_str());
     return kDone;
   };
 }

@@ -128,14 +128,14 @@ void fetch(app::RemoteRun& run, const json& what, const std::string& path, Progr
   try {
     app::fetch_file(run.link(), what, path, progress);
   } catch (const Failure& failure) {
-    throw Failure(std::string(failure.what()) + "\nThe file is kept there. To copy it again: warpscope-cli attach " +
+    throw Failure(std::string(failure.what()) + "\nThe file is kept there. To copy it again: warpsight attach " +
                   run.link().address().text() + " --job " + run.name() +
                   (what.contains("folder") ? " --out FOLDER" : " --run FILE"));
   }
 }
 
 std::string how_to_return(const app::RemoteRun& run, const app::RemoteLink& link) {
-  return "the job goes on there; to return to it: warpscope-cli attach " + link.address().text() + " --job " + run.name();
+  return "the job goes on there; to return to it: warpsight attach " + link.address().text() + " --job " + run.name();
 }
 
 int print_from_there(const std::string& source, const std::string& command, const std::vector<std::string>& options) {

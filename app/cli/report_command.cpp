@@ -23,7 +23,7 @@ struct ReportArguments {
 // A PDF needs fonts and their metrics. The window's program has them; this one does not.
 int write_pdf(const ReportArguments& a) {
   namespace fs = std::filesystem;
-  const fs::path window = program_file().parent_path() / "warpscope";
+  const fs::path window = program_file().parent_path() / "warpsight-window";
   if (access(window.c_str(), X_OK) != 0)
     throw Failure(a.out + ": a PDF is written by the window's program, which is not installed beside this one (" +
                   window.string() + "); an .html report needs nothing else.");
@@ -82,7 +82,7 @@ Run add_report(CLI::App& program) {
       ->type_name("FILE")
       ->capture_default_str();
   command.add_option("--figures", a->figures, "also write each figure as SVG into this folder")->type_name("FOLDER");
-  command.footer("Example:\n  warpscope-cli report a.wsrun b.wsrun --out report.html");
+  command.footer("Example:\n  warpsight report a.wsrun b.wsrun --out report.html");
   return [a] { return report(*a); };
 }
 

@@ -13,7 +13,7 @@
 
 namespace ws::cli {
 
-constexpr const char* kAnew = "WARPSCOPE_STARTED_ANEW";
+constexpr const char* kAnew = "WARPSIGHT_STARTED_ANEW";
 
 bool started_anew() { return std::getenv(kAnew) != nullptr; }
 

@@ -247,8 +247,8 @@ Run add_convert(CLI::App& program) {
       "run_cuda_api_sum.csv:";
   for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
   command.footer(wrapped(formats, 0, 0) +
-                 "\n\nExamples:\n  warpscope-cli convert a.wsrun a.json.gz\n"
-                 "  warpscope-cli convert rank0.json rank1.json both.wsrun");
+                 "\n\nExamples:\n  warpsight convert a.wsrun a.json.gz\n"
+                 "  warpsight convert rank0.json rank1.json both.wsrun");
   return [files] {
     const std::vector<std::string> from(files->begin(), files->end() - 1);
     say_problems(from[0], prof::convert(from, files->back()));
@@ -265,7 +265,7 @@ Run add_diff(CLI::App& program) {
   command.add_option("--by", files->by, "only where the kernels of recorded programs differ: by op, module or line")
       ->check(CLI::IsMember({"op", "module", "line"}));
   command.add_flag("--json", files->json, "print one JSON object");
-  command.footer("Examples:\n  warpscope-cli diff a.wsrun b.wsrun\n  warpscope-cli diff --by line before.wsrun after.wsrun");
+  command.footer("Examples:\n  warpsight diff a.wsrun b.wsrun\n  warpsight diff --by line before.wsrun after.wsrun");
   return [files] { return diff(*files); };
 }
 
@@ -296,8 +296,8 @@ Run add_stats(CLI::App& program) {
       ->default_str("mean,p50,p99,occupancy");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Examples:\n  warpscope-cli stats a.wsrun\n  warpscope-cli stats a.wsrun --by op --columns "
-      "min,mean,sigma,p999\n  warpscope-cli stats rank0.json rank1.json --by rank");
+      "Examples:\n  warpsight stats a.wsrun\n  warpsight stats a.wsrun --by op --columns "
+      "min,mean,sigma,p999\n  warpsight stats rank0.json rank1.json --by rank");
   return [arguments] { return stats(*arguments); };
 }
 

@@ -9,7 +9,7 @@
 namespace ws::cli {
 
 void SpecArguments::add_to(CLI::App& command, bool source_required) {
-  auto* option = command.add_option("RUN", source, "a preset (warpscope-cli list presets) or a JSON file");
+  auto* option = command.add_option("RUN", source, "a preset (warpsight list presets) or a JSON file");
   if (source_required) option->required();
   add_limit(command);
   command.add_option("--set", overrides, "change one choice, for example exec.allocator=caching; can be repeated")

@@ -68,7 +68,7 @@ Job resumed_job(const TrainArguments& a) {
 
 Job new_job(const TrainArguments& a) {
   if (a.spec.source.empty())
-    throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
+    throw UsageError("name a preset or a JSON file; presets are listed by: warpsight list presets");
   Job job;
   job.spec = a.spec.spec();
   if (a.no_output) return job;
@@ -149,7 +149,7 @@ std::string counters_said(const app::TracedTraining& run) {
 int say_end(const TrainArguments& a, const Summary& summary, const prof::RunSummary& account, const std::string& text,
             ProgressLine& line) {
   if (summary.status == RunStatus::Failed)
-    std::fprintf(stderr, "warpscope-cli: %s\n", printable(summary.message).c_str());
+    std::fprintf(stderr, "warpsight: %s\n", printable(summary.message).c_str());
   else
     line.say(text);
   if (a.json) std::printf("%s\n", app::summary_json(summary, account).dump().c_str());
@@ -243,7 +243,7 @@ int watch_training(const TrainArguments& a, app::RemoteRun& run, const std::stri
 
 int train_there(const TrainArguments& a) {
   if (a.resume) throw UsageError("--resume continues a training on this machine; leave out --on");
-  if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpscope-cli list presets");
+  if (a.spec.source.empty()) throw UsageError("name a preset or a JSON file; presets are listed by: warpsight list presets");
   const RunSpec spec = a.spec.asked();
   const nlohmann::json job = job_there(a, spec);
   app::RemoteLink link(a.remote.address(a.run_file));
@@ -274,7 +274,7 @@ void join_traces(const std::string& run_file, int ranks) {
     else
       std::fprintf(
           stderr,
-          "The trace of rank %d is not here. If its host has %s, join it: warpscope-cli convert FILES… joined.wsrun\n",
+          "The trace of rank %d is not here. If its host has %s, join it: warpsight convert FILES… joined.wsrun\n",
           rank, printable(file).c_str());
   }
   if (files.size() > 1) prof::fold_processes(files);
@@ -439,11 +439,11 @@ Run add_train(CLI::App& program) {
   command.add_option("--run", arguments->run_file, "write a run file (.wsrun) that the window can open")
       ->type_name("FILE");
   command.footer(
-      "Examples:\n  warpscope-cli train mnist\n  warpscope-cli train mnist --set exec.allocator=caching --run a.wsrun "
-      "--trace full\n  torchrun --nproc_per_node 2 --no-python warpscope-cli train mnist\n\n"
+      "Examples:\n  warpsight train mnist\n  warpsight train mnist --set exec.allocator=caching --run a.wsrun "
+      "--trace full\n  torchrun --nproc_per_node 2 --no-python warpsight train mnist\n\n"
       "Ranks: started by torchrun, mpirun or srun, each process is one rank, on one GPU or on the\n"
       "CPU. They meet at MASTER_ADDR, port MASTER_PORT + 1 (default 29501). Without MASTER_ADDR, all\n"
-      "must be on one host. A rank that is silent for 20 s ends the training; WARPSCOPE_RANK_TIMEOUT\n"
+      "must be on one host. A rank that is silent for 20 s ends the training; WARPSIGHT_RANK_TIMEOUT\n"
       "sets the seconds. If torchrun starts all ranks anew, a training with --out goes on from its\n"
       "checkpoint.");
   return [arguments] { return train(*arguments); };

@@ -144,9 +144,9 @@ void write_pdf(const std::vector<ReportRun>& runs, const QString& path) {
     pdf.setResolution(96);
     pdf.setPageSize(QPageSize(QPageSize::A4));
     pdf.setPageMargins({});
-    pdf.setTitle("Warpscope report");
+    pdf.setTitle("Warpsight report");
     Page page(pdf);
-    page.text("Warpscope report", 11);
+    page.text("Warpsight report", 11);
     page.text(QString::fromStdString(headline(runs)), 22, 600);
     write_runs(page, runs);
     for (const ReportFigure& figure : figures(runs)) page.figure(figure);

@@ -58,8 +58,8 @@ QString first_of(std::initializer_list<const char*> families, bool fixed) {
 
 QStringList font_folders() {
   QStringList folders = qEnvironmentVariable("QT_QPA_FONTDIR").split(':', Qt::SkipEmptyParts);
-  folders << qEnvironmentVariable("WARPSCOPE_RESOURCES",
-                                  QCoreApplication::applicationDirPath() + "/../share/warpscope/resources") +
+  folders << qEnvironmentVariable("WARPSIGHT_RESOURCES",
+                                  QCoreApplication::applicationDirPath() + "/../share/warpsight/resources") +
                  "/fonts";
   for (const QString& shared : QStandardPaths::standardLocations(QStandardPaths::GenericDataLocation))
     folders << shared + "/fonts";

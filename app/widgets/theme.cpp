@@ -105,7 +105,7 @@ QPalette palette_of(const Theme& t) {
 }
 
 QString style_sheet(const Theme& t) {
-  QFile file(":/themes/warpscope.qss");
+  QFile file(":/themes/warpsight.qss");
   if (!file.open(QIODevice::ReadOnly)) return {};
   QString sheet = QString::fromUtf8(file.readAll());
   const std::pair<const char*, QColor> tokens[] = {{"@strong_border", t.strong_border},

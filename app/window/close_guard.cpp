@@ -143,11 +143,11 @@ bool CloseGuard::mayClose(std::function<void()> then) {
 
 void CloseGuard::waitToClose(Waiting waiting, std::function<void()> then) {
   waiting.attended = !unattended_;
-  window_->setWindowTitle(tr("%1 – Warpscope").arg(waiting.title));
+  window_->setWindowTitle(tr("%1 – Warpsight").arg(waiting.title));
   workspace_.say(waiting.title, false);
   auto* box = new FinishingBox(std::move(waiting), window_);
   finishing_ = box;
-  connect(box, &QObject::destroyed, this, [this] { window_->setWindowTitle(tr("Warpscope")); });
+  connect(box, &QObject::destroyed, this, [this] { window_->setWindowTitle(tr("Warpsight")); });
   const auto end = [this, box] {
     box->hide();
     box->deleteLater();

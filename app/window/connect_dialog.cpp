@@ -27,7 +27,7 @@ ConnectDialog::ConnectDialog(const QString& current, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setSpacing(10);
   auto* hint = new QLabel(tr("Train and record on another machine, over ssh. Runs go on there when the connection is cut, and "
-                             "their files come here when they end. If Warpscope is missing there, it can copy itself."),
+                             "their files come here when they end. If Warpsight is missing there, it can copy itself."),
                           this);
   hint->setWordWrap(true);
   hint->setFont(ui_font(12));

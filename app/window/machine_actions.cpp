@@ -99,7 +99,7 @@ void MachineActions::refused(const QString& sentence) {
   use(nullptr);
   emit changed();
   std::vector<NoticeAction> actions;
-  if (copy_helps) actions.push_back({tr("Copy Warpscope there…"), [this, address] { askToCopy(address); }});
+  if (copy_helps) actions.push_back({tr("Copy Warpsight there…"), [this, address] { askToCopy(address); }});
   notice_->tell(sentence, std::move(actions));
 }
 
@@ -110,7 +110,7 @@ void MachineActions::askToCopy(const QString& address) {
   copying_.start(
       [copy, address](const Job::Side&) {
         *copy = std::make_unique<ServerCopy>(parse_remote(address.toStdString()),
-                                             (program_file().parent_path() / "warpscope-cli").string());
+                                             (program_file().parent_path() / "warpsight").string());
       },
       [this, copy, address](const QString& problem) {
         if (!problem.isEmpty()) return notice_->tell(problem);
@@ -121,7 +121,7 @@ void MachineActions::askToCopy(const QString& address) {
 
 void MachineActions::copyAndConnect(const ServerCopy& copy, const QString& address) {
   notice_->dismiss();
-  workspace_.say(tr("Copying Warpscope there…"), false);
+  workspace_.say(tr("Copying Warpsight there…"), false);
   copying_.start([copy](const Job::Side&) { copy.copy(); },
                  [this, address](const QString& problem) {
                    if (!problem.isEmpty()) return notice_->tell(problem);

@@ -44,7 +44,7 @@ namespace ws::app {
 MainWindow::MainWindow(const QString& runs_folder, QWidget* parent)
     : QMainWindow(parent), workspace_(runs_folder), guard_(this, workspace_) {
   new CalmFields(this);
-  setWindowTitle(tr("Warpscope"));
+  setWindowTitle(tr("Warpsight"));
   setAcceptDrops(true);
   buildCentre();
   const AllPages pages = make_all_pages(workspace_);
@@ -352,7 +352,7 @@ void MainWindow::checkTemporaryFolder() {
 }
 
 QString MainWindow::openFilters() {
-  return tr("Everything that opens (%1 *.csv.gz);;Warpscope runs (*.wsrun);;Traces and memory snapshots of other tools "
+  return tr("Everything that opens (%1 *.csv.gz);;Warpsight runs (*.wsrun);;Traces and memory snapshots of other tools "
             "(%1);;Choices, experiments, laboratory results (*.json);;Tables to learn from (*.csv *.csv.gz);;All files (*)")
       .arg(readable_files());
 }
@@ -391,7 +391,7 @@ bool MainWindow::openOne(const QString& path) {
     return true;
   }
   if (suffix == "json") return openChoices(path);
-  workspace_.say(tr("%1 is not a run, a trace or a table that Warpscope can read.").arg(QFileInfo(path).fileName()), true);
+  workspace_.say(tr("%1 is not a run, a trace or a table that Warpsight can read.").arg(QFileInfo(path).fileName()), true);
   return false;
 }
 
@@ -446,7 +446,7 @@ void MainWindow::saveCopy() {
   const Run* run = workspace_.shownRun();
   if (!run) return workspace_.say(tr("There is no finished run to save."), true);
   const QString to = QFileDialog::getSaveFileName(
-      this, tr("Save a copy"), QString(run->title).replace('/', '-') + ".wsrun", tr("Warpscope runs (*.wsrun)"));
+      this, tr("Save a copy"), QString(run->title).replace('/', '-') + ".wsrun", tr("Warpsight runs (*.wsrun)"));
   if (!to.isEmpty()) saveCopyTo(to);
 }
 
@@ -468,8 +468,8 @@ void MainWindow::showKeys() {
 }
 
 void MainWindow::showAbout() {
-  QMessageBox::about(this, tr("About Warpscope"),
-                     tr("<b>Warpscope %1</b><p>Trains small networks on a GPU and shows what each choice "
+  QMessageBox::about(this, tr("About Warpsight"),
+                     tr("<b>Warpsight %1</b><p>Trains small networks on a GPU and shows what each choice "
                         "costs.</p><p>GPL-3.0-or-later, with a permission to link CUDA's libraries.</p>")
                          .arg(QApplication::applicationVersion()));
 }

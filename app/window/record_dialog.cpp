@@ -85,7 +85,7 @@ void RecordDialog::buildParts() {
                                    "as much.")));
   form_->addRow(tr("Capture ranges"), captures_);
   form_->addRow(QString(), hint(tr("Between cudaProfilerStart and cudaProfilerStop, torch.cuda.profiler.start and stop, or inside of "
-                                   "with warpscope.capture(), as often as the program does so.")));
+                                   "with warpsight.capture(), as often as the program does so.")));
   form_->addRow(tr("Counters"), counters_);
   form_->addRow(QString(), hint(tr("Busy multiprocessors, tensor pipe and DRAM over time. If the driver refuses them, "
                                    "the status line says so.")));

@@ -1,4 +1,4 @@
-// The dialog to record a CUDA or Python program, with the same options as `warpscope-cli record`.
+// The dialog to record a CUDA or Python program, with the same options as `warpsight record`.
 #pragma once
 #include <QDialog>
 #include <QStringList>

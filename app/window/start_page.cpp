@@ -162,7 +162,7 @@ void StartPage::showLessons(bool cuda) {
 void StartPage::setDevice(const DeviceInfo* device) {
   const bool cuda = device && device->cuda;
   showLessons(cuda);
-  sentence_->setText(tr("Warpscope trains a small network on %1 and shows the loss, every kernel and every allocation "
+  sentence_->setText(tr("Warpsight trains a small network on %1 and shows the loss, every kernel and every allocation "
                         "as they happen. Each start below makes two or more runs and lays them over each other. It "
                         "records your own PyTorch and CUDA programs in the same way.")
                          .arg(cuda || !device ? tr("this GPU") : tr("this CPU")));

@@ -42,7 +42,7 @@ void WindowMenus::buildFile() {
   recent_ = file->addMenu(tr("Open recent"));
   if (!shipped_runs().isEmpty())
     file->addAction(tr("Open the recorded runs"), this, &WindowMenus::shippedWanted)
-        ->setToolTip(tr("Small trainings recorded on a GPU, shipped with Warpscope"));
+        ->setToolTip(tr("Small trainings recorded on a GPU, shipped with Warpsight"));
   file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &WindowMenus::recordWanted);
   file->addAction(tr("Connect…"), this, &WindowMenus::connectWanted)->setToolTip(tr("Train on another machine, over ssh"));
   file->addAction(tr("Runs on the machine…"), this, &WindowMenus::remoteRunsWanted)
@@ -104,7 +104,7 @@ void WindowMenus::buildHelp() {
   help->addAction(tr("Keyboard shortcuts"), QKeySequence("?"), this, &WindowMenus::keysWanted);
   help->addAction(tr("Start page"), this, &WindowMenus::startPageWanted);
   addPageEntries(MenuName::Help);
-  help->addAction(tr("About Warpscope"), this, &WindowMenus::aboutWanted);
+  help->addAction(tr("About Warpsight"), this, &WindowMenus::aboutWanted);
 }
 
 }  // namespace ws::app

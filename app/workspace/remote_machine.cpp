@@ -106,7 +106,7 @@ void RemoteMachine::sayWhatChanged(LineState now) {
   const LineState before = std::exchange(state_, now);
   if (before == now || !asked_) return;
   if (now == LineState::Cut)
-    emit said(tr("The connection to %1 is cut. The jobs there go on, and Warpscope reconnects by itself.").arg(place()), true);
+    emit said(tr("The connection to %1 is cut. The jobs there go on, and Warpsight reconnects by itself.").arg(place()), true);
   if (now == LineState::Up) emit said(tr("%1 is connected again. Nothing is lost.").arg(place()), false);
 }
 

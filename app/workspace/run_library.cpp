@@ -3,7 +3,6 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QPointer>
-#include <QStandardPaths>
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/paths.h"
 #include "profiling/base/unavailable.h"
 
 namespace ws::app {
@@ -46,11 +46,7 @@ RunLibrary::RunLibrary(const QString& folder, QObject* parent)
   connect(&elsewhere_, &QTimer::timeout, this, &RunLibrary::refresh);
 }
 
-QString RunLibrary::defaultFolder() {
-  const QString set = qEnvironmentVariable("WARPSCOPE_RUNS");
-  if (!set.isEmpty()) return set;
-  return QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation) + "/warpscope/runs";
-}
+QString RunLibrary::defaultFolder() { return QString::fromStdString(runs_folder().string()); }
 
 std::vector<Run*> RunLibrary::ticked() const {
   std::vector<Run*> found;
@@ -187,7 +183,7 @@ void RunLibrary::leaveOut(const QFileInfo& file, const std::exception& problem) 
   if (told_.contains(path)) return;
   told_.insert(path);
   emit failed(
-      tr("%1 Warpscope tries again by itself.").arg(as_sentence(unreadable(path, QString::fromUtf8(problem.what())))));
+      tr("%1 Warpsight tries again by itself.").arg(as_sentence(unreadable(path, QString::fromUtf8(problem.what())))));
 }
 
 void RunLibrary::adopt(Run* run) {
@@ -315,7 +311,7 @@ void RunLibrary::loadDetails(Run* run) {
 
 bool RunLibrary::write(Run* run, const std::function<void(const std::string& path)>& change) {
   if (run->shipped) {
-    emit failed(tr("%1 is shipped with Warpscope and cannot be changed. Save a copy first (File › Save a copy).")
+    emit failed(tr("%1 is shipped with Warpsight and cannot be changed. Save a copy first (File › Save a copy).")
                     .arg(run->title));
     return false;
   }

@@ -21,7 +21,7 @@ class RunLibrary : public QObject {
   Q_OBJECT
  public:
   explicit RunLibrary(const QString& folder, QObject* parent = nullptr);
-  static QString defaultFolder();  // $WARPSCOPE_RUNS, otherwise the user's data folder
+  static QString defaultFolder();  // $WARPSIGHT_RUNS, otherwise the user's data folder
 
   const QString& folder() const { return folder_; }
   const std::vector<Run*>& runs() const { return runs_; }  // newest first

@@ -1,7 +1,7 @@
 #include "engine/devices/device_workloads.h"
 
 #include "engine/devices/devices.h"
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
 #include "engine/cuda/ranks/link_peak.h"
 #include "engine/cuda/workloads/cuda_workloads.h"
 #endif
@@ -12,14 +12,14 @@ std::unique_ptr<Workload> make_workload(const LabSpec& spec, Way way, int64_t si
                                         const std::atomic<bool>& cancel) {
   if (!info(way).gpu) return make_cpu_workload(spec, way, size, inputs, cancel);
   if (!device_info().cuda) throw Failure("no GPU: " + device_info().why_not);
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
   return make_cuda_workload(spec, way, size, inputs);
 #else
   return nullptr;
 #endif
 }
 
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
 void measure_device_ceilings(Ceilings& known, const LabSpec& sweep, const std::atomic<bool>& cancel) {
   if (device_info().cuda) measure_cuda_ceilings(known, sweep, cancel);
 }

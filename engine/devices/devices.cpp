@@ -11,7 +11,7 @@
 #include "engine/cpu/host_ranks.h"
 #include "engine/executor/ranked_executor.h"
 #include "engine/ranks/remote_rank.h"
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/ranks/nccl_ranks.h"
 #include "engine/cuda/ranks/peer_ranks.h"
@@ -29,7 +29,7 @@ std::string cpu_name() {
 
 DeviceInfo ask_device() {
   DeviceInfo info;
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
   info = cuda::query_device();
 #else
   info.why_not = "This build has no CUDA support: it trains on the CPU.";
@@ -57,7 +57,7 @@ const DeviceInfo& device_info() {
 }
 
 bool gpu_lost() {
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
   return cuda::gpu_lost();
 #else
   return false;
@@ -79,7 +79,7 @@ int ranks_of(const RunSpec& spec) {
 
 namespace {
 
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
 // Averages through peer memory were measured on two and four GPUs: there they are faster than NCCL's for every network.
 constexpr int kMostMeasuredPeers = 4;
 
@@ -143,7 +143,7 @@ std::unique_ptr<Executor> make_process_ranks(const RunSpec& spec, RankProcesses&
       return rank == 0 ? own() : make_remote_rank(processes, rank, average);
     });
   };
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
   if (wants_cuda(spec)) {
     request.nccl_id = cuda::make_nccl_id();
     const cuda::ProcessRank mine = join_nccl(request, processes);
@@ -163,7 +163,7 @@ std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* proc
   if (auto reason = why_invalid(spec, device.cuda)) throw Failure(*reason);
   if (processes) return make_process_ranks(spec, *processes);
   const int ranks = ranks_of(spec);
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
   if (wants_cuda(spec)) return make_cuda(device, ranks, spec.exec);
 #endif
   const std::string name = name_of_cpu();
@@ -174,7 +174,7 @@ std::unique_ptr<Executor> make_executor(const RunSpec& spec, RankProcesses* proc
 
 RankWorker::Connect prepare_rank(const RankRequest& request, RankProcesses& processes) {
   if (auto reason = why_invalid(request.spec, device_info().cuda)) throw Failure(*reason);
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
   if (wants_cuda(request.spec)) {
     const cuda::ProcessRank mine = join_nccl(request, processes);
     processes.channel(0).when_broken([group = mine.group](const std::string& why) { group->abandon(why); });

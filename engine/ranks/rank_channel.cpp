@@ -70,7 +70,7 @@ std::string silence() {
 
 std::chrono::milliseconds rank_patience() {
   static const std::chrono::milliseconds patience = [] {
-    const char* text = std::getenv("WARPSCOPE_RANK_TIMEOUT");
+    const char* text = std::getenv("WARPSIGHT_RANK_TIMEOUT");
     const double seconds = text ? std::atof(text) : 0;
     return std::chrono::milliseconds(seconds > 0 && seconds < 1e6 ? static_cast<int64_t>(seconds * 1000) : 20'000);
   }();
@@ -81,13 +81,13 @@ RankMessage read_message(int socket, uint64_t most) {
   const auto read = [socket](char* to, size_t size) {
     while (size > 0) {
       const ssize_t count = receive_some(socket, to, size, [] {});
-      if (count <= 0) throw Failure("The other side is not a rank of Warpscope.");
+      if (count <= 0) throw Failure("The other side is not a rank of Warpsight.");
       to += count, size -= static_cast<size_t>(count);
     }
   };
   Head head{};
   read(reinterpret_cast<char*>(&head), sizeof head);
-  if (head.size > most) throw Failure("The other side is not a rank of Warpscope.");
+  if (head.size > most) throw Failure("The other side is not a rank of Warpsight.");
   RankMessage message{head.kind, std::string(head.size, '\0')};
   read(message.bytes.data(), message.bytes.size());
   return message;

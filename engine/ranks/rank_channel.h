@@ -42,7 +42,7 @@ struct RankMessage {
   std::string bytes;
 };
 
-// How long a rank may be silent. WARPSCOPE_RANK_TIMEOUT sets it, in seconds.
+// How long a rank may be silent. WARPSIGHT_RANK_TIMEOUT sets it, in seconds.
 std::chrono::milliseconds rank_patience();
 
 // Reads one message from a socket that has no channel yet. Throws Failure if none comes or it is longer than `most`.

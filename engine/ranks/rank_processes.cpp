@@ -15,7 +15,7 @@
 namespace ws {
 namespace {
 
-constexpr std::string_view kMark = "Warpscope rank";
+constexpr std::string_view kMark = "Warpsight rank";
 constexpr uint64_t kLongestHello = 1 << 20;
 constexpr int kMostProcesses = 64;  // limit of exec.gpus
 
@@ -67,7 +67,7 @@ std::string difference(const std::string& mine, const std::string& theirs) {
 // Returns an empty string if the rank fits.
 std::string why_refused(const Hello& hello, const LaunchedRank& self, const std::string& choices) {
   if (hello.version != version())
-    return name_of(hello) + " is Warpscope " + hello.version + ", and rank 0 is Warpscope " + version() +
+    return name_of(hello) + " is Warpsight " + hello.version + ", and rank 0 is Warpsight " + version() +
            ": install one version everywhere.";
   if (hello.ranks != self.ranks || hello.rank < 1 || hello.rank >= self.ranks)
     return name_of(hello) + " is of a training with " + std::to_string(hello.ranks) + " ranks, and rank 0 waits for " +

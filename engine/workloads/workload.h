@@ -49,6 +49,6 @@ std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_
                                             const std::atomic<bool>& cancel);
 
 // Environment variable that tells the process of a recorded first call where to write its trace.
-inline constexpr const char* kChildTrace = "WARPSCOPE_LAB_TRACE";
+inline constexpr const char* kChildTrace = "WARPSIGHT_LAB_TRACE";
 
 }  // namespace ws::lab

@@ -1,19 +1,19 @@
-// Names what a CUDA kernel does inside. `warpscope-cli record -- program` shows the ranges as lanes by multiprocessor.
+// Names what a CUDA kernel does inside. `warpsight record -- program` shows the ranges as lanes by multiprocessor.
 // Copy this one file into any program: C++17, nvcc or NVRTC, no dependency. Host code that another compiler builds
 // includes <cuda_runtime_api.h> first.
 //
-//   __global__ void kernel(float* x, warpscope::Ranges ranges) {
-//     ranges.begin(0);                          // the first name; or warpscope::Range load(ranges, 0);
+//   __global__ void kernel(float* x, warpsight::Ranges ranges) {
+//     ranges.begin(0);                          // the first name; or warpsight::Range load(ranges, 0);
 //     ...
 //     ranges.end(0);
 //   }
-//   warpscope::KernelRanges inside({"load", "multiply", "store"});     // lives longer than the launches
+//   warpsight::KernelRanges inside({"load", "multiply", "store"});     // lives longer than the launches
 //   kernel<<<blocks, threads>>>(x, inside.ranges());
 //
 // Cost. Not recorded: one uniform branch for each begin or end, and no memory. Recorded: a block reserves a segment at
 // its first stamp, by one atomic addition. Each stamp then reads two clocks and stores 16 bytes; nobody waits for the
 // store. On an H200 a begin or end takes 15 to 22 ns when not recorded and 56 to 66 ns when recorded, in a block that
-// does nothing else meanwhile (tests/gpu/kernel_ranges_gpu_test). WARPSCOPE_NO_RANGES compiles everything out.
+// does nothing else meanwhile (tests/gpu/kernel_ranges_gpu_test). WARPSIGHT_NO_RANGES compiles everything out.
 //
 // Who writes. Thread 0 of each block, or lane 0 of each warp that calls (Each::Warp). That thread has to take part.
 // Ranges may nest; a lane shows the innermost one. A range without any stamp inside must be shorter than 4 s.
@@ -24,10 +24,10 @@
 #pragma once
 
 #if defined(__CUDACC__)
-#define WARPSCOPE_DEVICE __device__ __forceinline__
+#define WARPSIGHT_DEVICE __device__ __forceinline__
 #endif
 
-namespace warpscope {
+namespace warpsight {
 
 constexpr unsigned kRingVersion = 1;
 
@@ -69,12 +69,12 @@ class Ranges {
 #endif
 
 #if defined(__CUDACC__)
-  WARPSCOPE_DEVICE void begin(unsigned name) { stamp(2 * name); }
-  WARPSCOPE_DEVICE void end(unsigned name) { stamp(2 * name + 1); }
+  WARPSIGHT_DEVICE void begin(unsigned name) { stamp(2 * name); }
+  WARPSIGHT_DEVICE void end(unsigned name) { stamp(2 * name + 1); }
 
  private:
-  WARPSCOPE_DEVICE void stamp(unsigned what) {
-#if !defined(WARPSCOPE_NO_RANGES)
+  WARPSIGHT_DEVICE void stamp(unsigned what) {
+#if !defined(WARPSIGHT_NO_RANGES)
     if (!ring_) return;
     const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     if (thread & thread_mask_) return;
@@ -87,7 +87,7 @@ class Ranges {
     (void)what;
 #endif
   }
-  WARPSCOPE_DEVICE void reserve(unsigned warp) {
+  WARPSIGHT_DEVICE void reserve(unsigned warp) {
     ticket_ = atomicAdd(&reinterpret_cast<RingHead*>(ring_)->tickets, 1u) + 1;
     const unsigned long long each = sizeof(RangeSegment) + sizeof(RangeStamp) * static_cast<unsigned long long>(stamps_);
     auto* to = reinterpret_cast<uint4*>(ring_ + sizeof(RingHead) + each * ((ticket_ - 1) % segments_));
@@ -119,8 +119,8 @@ class Ranges {
 // A range from here to the end of the scope.
 class Range {
  public:
-  WARPSCOPE_DEVICE Range(Ranges& ranges, unsigned name) : ranges_(ranges), name_(name) { ranges_.begin(name_); }
-  WARPSCOPE_DEVICE ~Range() { ranges_.end(name_); }
+  WARPSIGHT_DEVICE Range(Ranges& ranges, unsigned name) : ranges_(ranges), name_(name) { ranges_.begin(name_); }
+  WARPSIGHT_DEVICE ~Range() { ranges_.end(name_); }
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
 
@@ -130,7 +130,7 @@ class Range {
 };
 #endif
 
-}  // namespace warpscope
+}  // namespace warpsight
 
 #if !defined(__CUDACC_RTC__) && (defined(__CUDACC__) || defined(__CUDA_RUNTIME_API_H__))
 #include <cuda_runtime_api.h>
@@ -140,7 +140,7 @@ class Range {
 #include <string>
 #include <vector>
 
-namespace warpscope {
+namespace warpsight {
 
 enum class Each { Block, Warp };
 
@@ -151,8 +151,8 @@ class KernelRanges {
   // `stamps`: stamps of a segment. A block that writes no more than that reserves memory once.
   explicit KernelRanges(const std::vector<std::string>& names, Each each = Each::Block, unsigned capacity = 1u << 18,
                         unsigned stamps = 254) {
-#if !defined(WARPSCOPE_NO_RANGES)
-    const auto add = reinterpret_cast<int (*)(const Ring*)>(recorder("warpscope_ring_add"));
+#if !defined(WARPSIGHT_NO_RANGES)
+    const auto add = reinterpret_cast<int (*)(const Ring*)>(recorder("warpsight_ring_add"));
     if (!add || stamps == 0) return;
     unsigned segments = 1;
     while (segments * 2ull * stamps <= capacity) segments *= 2;
@@ -171,7 +171,7 @@ class KernelRanges {
   // Waits for the GPU, as cudaFree does, so that the last stamps are read.
   ~KernelRanges() {
     if (!memory_) return;
-    const auto remove = reinterpret_cast<void (*)(void*)>(recorder("warpscope_ring_remove"));
+    const auto remove = reinterpret_cast<void (*)(void*)>(recorder("warpsight_ring_remove"));
     if (cudaDeviceSynchronize() == cudaSuccess && remove) remove(memory_);
     cudaFree(memory_);
   }
@@ -195,5 +195,5 @@ class KernelRanges {
   Ranges ranges_;
 };
 
-}  // namespace warpscope
+}  // namespace warpsight
 #endif

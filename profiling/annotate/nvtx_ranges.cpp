@@ -8,12 +8,12 @@
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
-#define WARPSCOPE_NVTX 1
+#define WARPSIGHT_NVTX 1
 #endif
 
 namespace ws::prof::nvtx {
 
-#ifdef WARPSCOPE_NVTX
+#ifdef WARPSIGHT_NVTX
 namespace {
 
 // Op names are created once, so a range needs no allocation.

@@ -15,7 +15,7 @@ void work_for(int rank);  // of this thread; a mark in our domain
 void pop();
 
 // The domain of marks that say the rank of a thread, in their payload. It tells that each GPU is the rank with its number.
-inline constexpr const char* kRankDomain = "warpscope ranks";
+inline constexpr const char* kRankDomain = "warpsight ranks";
 
 // While it lives, marks become NVTX ranges for a listening tool, even if nothing is traced. An active collector
 // replaces it as listener and creates the ranges itself.

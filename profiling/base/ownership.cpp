@@ -46,7 +46,7 @@ struct Mark {
     std::getline(in, mark.mark), std::getline(in, mark.host), std::getline(in, mark.name);
     return mark;
   }
-  // "1234 (warpscope-cli)"
+  // "1234 (warpsight)"
   std::string text() const {
     const size_t space = name.find(' ');
     if (space == std::string::npos) return "another process";

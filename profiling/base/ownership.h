@@ -26,7 +26,7 @@ class Ownership {
 
 // Follows symbolic links, even if the target does not exist yet.
 std::string link_target(const std::string& path);
-// Returns the process that owns a file or folder, "1234 (warpscope-cli)", or "" if no process does.
+// Returns the process that owns a file or folder, "1234 (warpsight)", or "" if no process does.
 std::string owner_of(const std::string& path, const char* kind = kWriter);
 // Returns the path, or the first of name-2, name-3 … that no process has claimed.
 std::string unowned(const std::string& path);

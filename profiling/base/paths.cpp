@@ -16,8 +16,8 @@ fs::path program_file() {
 
 fs::path collector_library(const fs::path& program) {
   std::error_code none;
-  for (const char* place : {".", "../lib", "../lib/warpscope"}) {
-    const fs::path library = program.parent_path() / place / "libwarpscope_inject.so";
+  for (const char* place : {".", "../lib", "../lib/warpsight"}) {
+    const fs::path library = program.parent_path() / place / "libwarpsight_inject.so";
     if (fs::exists(library, none)) return fs::canonical(library, none);
   }
   return {};
@@ -25,22 +25,34 @@ fs::path collector_library(const fs::path& program) {
 
 fs::path python_folder() {
   std::error_code error;
-  const fs::path installed = program_file().parent_path() / "../share/warpscope/python";
+  const fs::path installed = program_file().parent_path() / "../share/warpsight/python";
   return fs::exists(installed, error) ? fs::canonical(installed, error)
-                                      : fs::path(WARPSCOPE_SOURCE_DIR) / "profiling/python";
+                                      : fs::path(WARPSIGHT_SOURCE_DIR) / "profiling/python";
 }
 
 fs::path resources_folder() {
-  if (const char* set = std::getenv("WARPSCOPE_RESOURCES")) return set;
+  if (const char* set = std::getenv("WARPSIGHT_RESOURCES")) return set;
   std::error_code error;
-  const fs::path installed = program_file().parent_path() / "../share/warpscope/resources";
-  return fs::exists(installed, error) ? installed : fs::path(WARPSCOPE_SOURCE_DIR) / "resources";
+  const fs::path installed = program_file().parent_path() / "../share/warpsight/resources";
+  return fs::exists(installed, error) ? installed : fs::path(WARPSIGHT_SOURCE_DIR) / "resources";
 }
 
 fs::path cache_folder() {
   const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  if (cache && *cache) return fs::path(cache) / "warpscope";
-  return home && *home ? fs::path(home) / ".cache/warpscope" : fs::path();
+  if (cache && *cache) return fs::path(cache) / "warpsight";
+  return home && *home ? fs::path(home) / ".cache/warpsight" : fs::path();
+}
+
+fs::path runs_folder() {
+  const char *set = std::getenv("WARPSIGHT_RUNS"), *data = std::getenv("XDG_DATA_HOME"), *home = std::getenv("HOME");
+  if (set && *set) return set;
+  const fs::path user = data && *data ? fs::path(data) : fs::path(home && *home ? home : "/tmp") / ".local/share";
+  const fs::path runs = user / "warpsight/runs", before = user / kNameBefore / "runs";
+  std::error_code error;
+  if (fs::exists(runs, error) || !fs::is_directory(before, error)) return runs;
+  fs::create_directories(runs.parent_path(), error);
+  fs::rename(before, runs, error);
+  return error ? before : runs;
 }
 
 fs::path temporary_folder() {

@@ -2,6 +2,6 @@
 
 namespace ws {
 
-const char* version() { return WARPSCOPE_VERSION; }
+const char* version() { return WARPSIGHT_VERSION; }
 
 }  // namespace ws

@@ -1,4 +1,4 @@
-// The version of Warpscope, defined in CMakeLists.txt.
+// The version of Warpsight, defined in CMakeLists.txt.
 #pragma once
 
 namespace ws {

@@ -16,12 +16,12 @@ namespace ws::prof {
 struct StampRing {
   uint64_t number = 0;  // counts the rings of this process
   uint32_t device = 0;
-  uint32_t segments = 1, stamps = 0;  // as in warpscope::Ring
+  uint32_t segments = 1, stamps = 0;  // as in warpsight::Ring
   bool by_warp = false;
   std::vector<std::string> names;
   int64_t clock_offset = 0;  // globaltimer - steady clock, with an error of a few µs
   size_t segment_bytes() const {
-    return sizeof(warpscope::RangeSegment) + size_t{stamps} * sizeof(warpscope::RangeStamp);
+    return sizeof(warpsight::RangeSegment) + size_t{stamps} * sizeof(warpsight::RangeStamp);
   }
 };
 

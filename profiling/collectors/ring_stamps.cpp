@@ -6,8 +6,8 @@
 namespace ws::prof {
 namespace {
 
-using warpscope::RangeSegment;
-using warpscope::RangeStamp;
+using warpsight::RangeSegment;
+using warpsight::RangeStamp;
 
 constexpr uint32_t kMostMultiprocessors = 1024, kMostWarps = 64;
 constexpr size_t kDeepest = 64, kMostWriters = 1 << 16;

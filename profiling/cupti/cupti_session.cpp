@@ -73,12 +73,12 @@ std::string CuptiSession::open(bool inside_driver_start) {
 std::string CuptiSession::subscribe() {
   uint32_t version = 0;
   if (cuptiGetVersion(&version) != CUPTI_SUCCESS || version < CUPTI_API_VERSION) {
-    return "the CUPTI library found is older than the one Warpscope was built with";
+    return "the CUPTI library found is older than the one Warpsight was built with";
   }
   char other[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = {};
   CUpti_SubscriberParams params{};
   params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
-  params.subscriberName = "Warpscope";
+  params.subscriberName = "Warpsight";
   params.oldSubscriberName = other;
   params.oldSubscriberSize = sizeof other;
   const CUptiResult result = cuptiSubscribe_v2(&subscriber_, on_callback, this, &params);

@@ -25,7 +25,7 @@ constexpr size_t kMostBytes = size_t{1} << 30;
 constexpr const char* kClockKernel = R"(.version 7.0
 .target sm_75
 .address_size 64
-.visible .entry warpscope_clock(.param .u64 out)
+.visible .entry warpsight_clock(.param .u64 out)
 {
   .reg .u64 %rd<5>;
   .reg .pred %p<3>;
@@ -74,7 +74,7 @@ bool launch_clock(cudaStream_t stream, uint64_t* out) {
   cudaKernel_t kernel = nullptr;
   if (!library && !done(cudaLibraryLoadData(&library, kClockKernel, nullptr, nullptr, 0, nullptr, nullptr, 0)))
     return false;
-  if (!done(cudaLibraryGetKernel(&kernel, library, "warpscope_clock"))) return false;
+  if (!done(cudaLibraryGetKernel(&kernel, library, "warpsight_clock"))) return false;
   void* arguments[] = {&out};
   return done(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), dim3(1), dim3(1), arguments, 0, stream));
 }
@@ -142,7 +142,7 @@ struct RingCopier::Live {
     return done(cudaMemcpyAsync(pinned + to, memory + from, bytes, cudaMemcpyDeviceToHost, stream));
   }
   bool full(const char* segment, uint32_t number) const {
-    warpscope::RangeStamp stamp;
+    warpsight::RangeStamp stamp;
     std::memcpy(&stamp, segment + about->segment_bytes() - sizeof stamp, sizeof stamp);
     return stamp.ticket == number + 1;
   }
@@ -179,7 +179,7 @@ RingCopier& RingCopier::instance() {
 bool RingCopier::add(StampRing ring, void* memory) {
   const OwnCalls own;
   cudaPointerAttributes place{};
-  const size_t bytes = sizeof(warpscope::RingHead) + ring.segments * ring.segment_bytes();
+  const size_t bytes = sizeof(warpsight::RingHead) + ring.segments * ring.segment_bytes();
   if (bytes > kMostBytes || !done(cudaPointerGetAttributes(&place, memory)) || place.type != cudaMemoryTypeDevice)
     return false;
   ring.device = static_cast<uint32_t>(place.device);
@@ -220,11 +220,11 @@ void RingCopier::copy(bool all) {
 
 // Segments reserved more than a second ago are read once a second.
 bool RingCopier::copy(Live& ring, bool all) {
-  const size_t each = ring.about->segment_bytes(), head = sizeof(warpscope::RingHead);
+  const size_t each = ring.about->segment_bytes(), head = sizeof(warpsight::RingHead);
   const uint32_t segments = ring.about->segments;
   if (!done(cudaSetDevice(static_cast<int>(ring.about->device))) || !ring.read(0, 0, head)) return false;
   if (!done(cudaStreamSynchronize(ring.stream))) return false;
-  warpscope::RingHead now;
+  warpsight::RingHead now;
   std::memcpy(&now, ring.pinned, sizeof now);
   if (now.tickets - ring.low > segments) ring.low = now.tickets - segments;
   const size_t turn = ring.copies++ % kOldAfter;

@@ -88,7 +88,7 @@ class ChromeWriter {
     about["evicted_spans"] = std::to_string(trace_.losses.evicted_spans);
     out_.put("{\n\"schemaVersion\": 1,\n\"deviceProperties\": [" + device_properties() +
              "],\n\"displayTimeUnit\": \"ms\",\n");
-    out_.put("\"baseTimeNanoseconds\": 0,\n\"traceName\": " + json_text(run_.summary.name) + ",\n\"warpscope\": ");
+    out_.put("\"baseTimeNanoseconds\": 0,\n\"traceName\": " + json_text(run_.summary.name) + ",\n\"warpsight\": ");
     out_.put(nlohmann::json(about).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
              ",\n\"stackFrames\": {");
     stack_frames();
@@ -200,7 +200,7 @@ class ChromeWriter {
     for (size_t t = 0; t < trace_.tracks().size(); ++t) {
       const Track& track = trace_.tracks()[t];
       if (processes.insert(places_[t].pid).second) {
-        describe("process_name", {places_[t].pid, 0}, "\"name\": \"warpscope\"");
+        describe("process_name", {places_[t].pid, 0}, "\"name\": \"warpsight\"");
         describe("process_labels", {places_[t].pid, 0},
                  "\"labels\": " + json_text(on_gpu(track) ? track.group : "CPU"));
         describe("process_sort_index", {places_[t].pid, 0},

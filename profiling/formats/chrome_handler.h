@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "profiling/base/paths.h"
 #include "profiling/formats/chrome_event.h"
 #include "profiling/trace/run_data.h"
 
@@ -175,7 +176,7 @@ class ChromeHandler : public nlohmann::json::json_sax_t {
 
   void about(const std::string& text) {
     if (depth_ == 1) reader_.set_about(key_, text);
-    if (depth_ == 2 && section_ == "warpscope") reader_.set_kept(key_, text);
+    if (depth_ == 2 && (section_ == "warpsight" || section_ == kNameBefore)) reader_.set_kept(key_, text);
     if (depth_ == 3 && section_ == "stackFrames") reader_.set_frame(entry_, key_, text);
     if (in_card()) reader_.set_device(key_, text);
   }

@@ -31,8 +31,8 @@ CREATE TABLE TARGET_INFO_GPU(vmId INTEGER NOT NULL, id INTEGER NOT NULL, name TE
   smMinor INTEGER);
 CREATE TABLE TARGET_INFO_SESSION_START_TIME(utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);
 CREATE TABLE PROCESSES(globalPid INTEGER, pid INTEGER, name TEXT);
-CREATE TABLE WARPSCOPE_STEPS(start INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL, "end" INTEGER NOT NULL, op INTEGER NOT NULL);
-CREATE TABLE WARPSCOPE_OPS(op INTEGER NOT NULL PRIMARY KEY, name TEXT, detail TEXT, layer TEXT, phase TEXT, meaning INTEGER, flops INTEGER,
+CREATE TABLE WARPSIGHT_STEPS(start INTEGER NOT NULL, place INTEGER NOT NULL, step INTEGER NOT NULL, "end" INTEGER NOT NULL, op INTEGER NOT NULL);
+CREATE TABLE WARPSIGHT_OPS(op INTEGER NOT NULL PRIMARY KEY, name TEXT, detail TEXT, layer TEXT, phase TEXT, meaning INTEGER, flops INTEGER,
   bytes INTEGER, stack BLOB);
 CREATE TABLE ThreadNames(nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER);
 CREATE TABLE ANALYSIS_DETAILS(globalVid INTEGER NOT NULL, duration INTEGER NOT NULL, startTime INTEGER NOT NULL, stopTime INTEGER NOT NULL);
@@ -149,7 +149,7 @@ class NsysWriter {
     range_.emplace(
         db_.prepare("INSERT INTO NVTX_EVENTS(start, \"end\", eventType, text, globalTid, domainId, category) "
                     "VALUES(?, ?, ?, ?, ?, 0, nullif(?, 0))"));
-    step_.emplace(db_.prepare("INSERT INTO WARPSCOPE_STEPS VALUES(?, ?, ?, ?, ?)"));
+    step_.emplace(db_.prepare("INSERT INTO WARPSIGHT_STEPS VALUES(?, ?, ?, ?, ?)"));
   }
 
   int64_t string_id(const std::string& text) {
@@ -243,7 +243,7 @@ class NsysWriter {
   }
 
   void write_ops() {
-    Statement insert = db_.prepare("INSERT INTO WARPSCOPE_OPS VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    Statement insert = db_.prepare("INSERT INTO WARPSIGHT_OPS VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)");
     const auto& ops = run_.trace.ops;
     for (size_t i = 1; i < ops.size(); ++i) {
       const OpInfo& op = ops[i];
@@ -283,7 +283,7 @@ class NsysWriter {
 
   void write_about() {
     Statement meta = db_.prepare("INSERT INTO META_DATA_EXPORT VALUES(?, ?)");
-    meta.run("EXPORT_PRODUCT_NAME", "Warpscope");
+    meta.run("EXPORT_PRODUCT_NAME", "Warpsight");
     meta.run("EXPORT_PRODUCT_VERSION", version());
     meta.run("EXPORT_SCHEMA_VERSION", "3.16.1");
     for (const auto& [key, value] : to_meta(run_.summary)) meta.run(kOurMeta + key, value);
@@ -297,7 +297,7 @@ class NsysWriter {
            "INSERT INTO TARGET_INFO_SESSION_START_TIME SELECT CAST(strftime('%s', ?1) AS INTEGER) * 1000000000, "
            "datetime(?1), NULL WHERE strftime('%s', ?1) NOT NULL")
         .run(run_.summary.created);
-    db_.prepare("INSERT INTO PROCESSES VALUES(?, ?, 'warpscope')").run(global_pid_, pid_);
+    db_.prepare("INSERT INTO PROCESSES VALUES(?, ?, 'warpsight')").run(global_pid_, pid_);
     const TimeNs first = run_.trace.first_time(), last = run_.trace.last_time();
     db_.prepare("INSERT INTO ANALYSIS_DETAILS VALUES(0, ?, ?, ?)").run(last - first, first, last);
   }

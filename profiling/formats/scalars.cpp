@@ -83,7 +83,7 @@ void put_scalar(std::ostream& file, double wall, int64_t step, const char* tag, 
 }
 
 std::string events_name(double start) {
-  return formatted("events.out.tfevents.{:010}.warpscope.{}.0", static_cast<int64_t>(start), getpid());
+  return formatted("events.out.tfevents.{:010}.warpsight.{}.0", static_cast<int64_t>(start), getpid());
 }
 
 // All measured values of a run under the tags of the events file, grouped by tag.

@@ -60,7 +60,7 @@ void finish_at_exit() {
     end_native_samples();
     writer->finish();
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "warpscope: the recording ends early: %s\n", failure.what());
+    std::fprintf(stderr, "warpsight: the recording ends early: %s\n", failure.what());
   }
 }
 
@@ -171,7 +171,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   try {
     ws::prof::begin_recording(true);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "warpscope: nothing is recorded: %s\n", failure.what());
+    std::fprintf(stderr, "warpsight: nothing is recorded: %s\n", failure.what());
   }
   return 1;
 }

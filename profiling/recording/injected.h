@@ -17,7 +17,7 @@ ProgramWriter* recorder();
 ProgramWriter* hearing();
 bool in_forked_child();
 
-// Samples the native stacks of a program without Python, at level lines; see warpscope_sampler_start() for others.
+// Samples the native stacks of a program without Python, at level lines; see warpsight_sampler_start() for others.
 void sample_native_program();
 void end_native_samples();
 

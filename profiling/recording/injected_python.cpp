@@ -166,32 +166,32 @@ void end_native_samples() {
 
 }  // namespace ws::prof
 
-#define WARPSCOPE_SHOWN extern "C" __attribute__((visibility("default")))
+#define WARPSIGHT_SHOWN extern "C" __attribute__((visibility("default")))
 
 // Returns 1 if this process is recorded from now on.
-WARPSCOPE_SHOWN int warpscope_begin() {
+WARPSIGHT_SHOWN int warpsight_begin() {
   try {
     ws::prof::begin_recording(false);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "warpscope: nothing is recorded: %s\n", failure.what());
+    std::fprintf(stderr, "warpsight: nothing is recorded: %s\n", failure.what());
   }
   return recorder() != nullptr;
 }
 
 // A capture range begins or ends. Does nothing if the whole program is recorded.
-WARPSCOPE_SHOWN void warpscope_capture(int on) {
+WARPSIGHT_SHOWN void warpsight_capture(int on) {
   attempt([on] { return recorder() ? recorder()->capture(on != 0), 1 : 0; });
 }
-WARPSCOPE_SHOWN int warpscope_hears() { return hearing() != nullptr; }
+WARPSIGHT_SHOWN int warpsight_hears() { return hearing() != nullptr; }
 
 // Returns the definition of a method for PyCFunction_NewEx, or nullptr if there is no such method or the interpreter
 // does not export its functions.
-WARPSCOPE_SHOWN void* warpscope_method(int number) {
+WARPSIGHT_SHOWN void* warpsight_method(int number) {
   constexpr int kMethods = sizeof g_methods / sizeof *g_methods;
   return number >= 0 && number < kMethods && python().complete() ? &g_methods[number] : nullptr;
 }
 
-WARPSCOPE_SHOWN unsigned warpscope_place(const char* name, const char* path, const char* phase) {
+WARPSIGHT_SHOWN unsigned warpsight_place(const char* name, const char* path, const char* phase) {
   return attempt([=]() -> unsigned {
     if (!recorder()) return 0;
     ws::prof::OpInfo info;
@@ -200,35 +200,35 @@ WARPSCOPE_SHOWN unsigned warpscope_place(const char* name, const char* path, con
   });
 }
 
-WARPSCOPE_SHOWN int warpscope_torch_search() { return recorder() && ws::prof::torch_search(); }
-WARPSCOPE_SHOWN int warpscope_torch_observe(int ops) { return recorder() && ws::prof::torch_observe(ops != 0); }
-WARPSCOPE_SHOWN int warpscope_torch_follow(const void* const* nodes) { return recorder() && ws::prof::torch_follow(nodes); }
-WARPSCOPE_SHOWN int warpscope_torch_memory() { return recorder() && ws::prof::torch_watch_memory(); }
+WARPSIGHT_SHOWN int warpsight_torch_search() { return recorder() && ws::prof::torch_search(); }
+WARPSIGHT_SHOWN int warpsight_torch_observe(int ops) { return recorder() && ws::prof::torch_observe(ops != 0); }
+WARPSIGHT_SHOWN int warpsight_torch_follow(const void* const* nodes) { return recorder() && ws::prof::torch_follow(nodes); }
+WARPSIGHT_SHOWN int warpsight_torch_memory() { return recorder() && ws::prof::torch_watch_memory(); }
 
 // The caller of these holds the interpreter's lock.
-WARPSCOPE_SHOWN int warpscope_hear_modules(void* function, void* learn) {
+WARPSIGHT_SHOWN int warpsight_hear_modules(void* function, void* learn) {
   return attempt([=] { return recorder() && python().complete() && ws::prof::hear_modules(function, learn); });
 }
-WARPSCOPE_SHOWN void warpscope_forget_module(const void* module) { ws::prof::forget_module(module); }
-WARPSCOPE_SHOWN void warpscope_learn_optimizers(void* learn, int ranges) { ws::prof::learn_optimizers(learn, ranges != 0); }
-WARPSCOPE_SHOWN int warpscope_hear_optimizer(void* function) {
+WARPSIGHT_SHOWN void warpsight_forget_module(const void* module) { ws::prof::forget_module(module); }
+WARPSIGHT_SHOWN void warpsight_learn_optimizers(void* learn, int ranges) { ws::prof::learn_optimizers(learn, ranges != 0); }
+WARPSIGHT_SHOWN int warpsight_hear_optimizer(void* function) {
   return recorder() && python().complete() && ws::prof::hear_optimizer(function);
 }
-WARPSCOPE_SHOWN void warpscope_forget_leader() { ws::prof::forget_leader(); }
-WARPSCOPE_SHOWN void warpscope_after_steps(void* then, int wanted) { ws::prof::after_steps(then, wanted != 0); }
-WARPSCOPE_SHOWN int64_t warpscope_steps() { return ws::prof::program_steps(); }
+WARPSIGHT_SHOWN void warpsight_forget_leader() { ws::prof::forget_leader(); }
+WARPSIGHT_SHOWN void warpsight_after_steps(void* then, int wanted) { ws::prof::after_steps(then, wanted != 0); }
+WARPSIGHT_SHOWN int64_t warpsight_steps() { return ws::prof::program_steps(); }
 
-WARPSCOPE_SHOWN void warpscope_scalar(const char* name, double value, int64_t step) {
+WARPSIGHT_SHOWN void warpsight_scalar(const char* name, double value, int64_t step) {
   attempt([=] { return recorder() ? recorder()->notes().scalar(text_of(name), value, step), 1 : 0; });
 }
 
-WARPSCOPE_SHOWN void warpscope_fact(const char* key, const char* value) {
+WARPSIGHT_SHOWN void warpsight_fact(const char* key, const char* value) {
   attempt([=] { return recorder() ? recorder()->notes().fact(text_of(key), text_of(value)), 1 : 0; });
 }
 
 // Three nested calls, innermost first, with three numbers each: frame, code, last instruction. The caller holds the
 // interpreter's lock.
-WARPSCOPE_SHOWN int warpscope_learn_frames(const int64_t* said, unsigned long thread, int minor_version, const char* others,
+WARPSIGHT_SHOWN int warpsight_learn_frames(const int64_t* said, unsigned long thread, int minor_version, const char* others,
                                            int lines) {
   return attempt([=] {
     ws::prof::SaidFrame frames[3];
@@ -246,7 +246,7 @@ WARPSCOPE_SHOWN int warpscope_learn_frames(const int64_t* said, unsigned long th
 
 // Python functions: `thread_name` is called with the number of a thread, `learned` after code was seen for the first time.
 // `native`: with native frames.
-WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, void* learned, int native) {
+WARPSIGHT_SHOWN void warpsight_sampler_start(void* thread_name, void* learned, int native) {
   const std::lock_guard one(g_sampling);
   if (g_sampling_over || g_sampler || !recorder() || !python().has_frames()) return;
   python().increase(thread_name), python().increase(learned);
@@ -272,7 +272,7 @@ WARPSCOPE_SHOWN void warpscope_sampler_start(void* thread_name, void* learned, i
 }
 
 // Call it before the interpreter ends, without the interpreter's lock.
-WARPSCOPE_SHOWN void warpscope_sampler_stop() {
+WARPSIGHT_SHOWN void warpsight_sampler_stop() {
   if (ws::prof::in_forked_child()) return;
   ws::prof::stop_reading_names();
   const std::lock_guard one(g_sampling);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr unsigned kMostNames = 4096;
 
-bool possible(const warpscope::Ring& ring) {
-  return ring.version == warpscope::kRingVersion && ring.memory && ring.names && ring.name_count > 0 &&
+bool possible(const warpsight::Ring& ring) {
+  return ring.version == warpsight::kRingVersion && ring.memory && ring.names && ring.name_count > 0 &&
          ring.name_count <= kMostNames && std::has_single_bit(ring.segments) && ring.stamps > 0 &&
          ring.stamps <= 1u << 20;
 }
@@ -21,7 +21,7 @@ bool possible(const warpscope::Ring& ring) {
 }  // namespace
 
 // Returns 1 if the ring will be read until it is removed.
-extern "C" __attribute__((visibility("default"))) int warpscope_ring_add(const warpscope::Ring* ring) {
+extern "C" __attribute__((visibility("default"))) int warpsight_ring_add(const warpsight::Ring* ring) {
   if (!ring || !ws::prof::recorder() || !possible(*ring)) return 0;
   try {
     ws::prof::StampRing made;
@@ -34,7 +34,7 @@ extern "C" __attribute__((visibility("default"))) int warpscope_ring_add(const w
 }
 
 // Reads the last stamps. Call it when no kernel writes into the ring any more, and before its memory is freed.
-extern "C" __attribute__((visibility("default"))) void warpscope_ring_remove(void* memory) {
+extern "C" __attribute__((visibility("default"))) void warpsight_ring_remove(void* memory) {
   if (!ws::prof::recorder()) return;
   try {
     ws::prof::RingCopier::instance().remove(memory);

@@ -64,7 +64,7 @@ Known& known() {
 }
 
 bool is_driver(const std::string& file) {
-  for (const char* name : {"libwarpscope_inject", "libcupti", "libcuda.so", "libcudart"})
+  for (const char* name : {"libwarpsight_inject", "libcupti", "libcuda.so", "libcudart"})
     if (file.starts_with(name)) return true;
   return false;
 }

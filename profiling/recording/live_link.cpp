@@ -153,7 +153,7 @@ LiveFollower::LiveFollower() {
 }
 
 void LiveFollower::listen_here() {
-  std::string name = (temporary_folder() / "warpscope-XXXXXX").string();
+  std::string name = (temporary_folder() / "warpsight-XXXXXX").string();
   if (!mkdtemp(name.data())) throw Failure("Cannot follow: no folder could be made for the socket in " + name + ".");
   folder_ = name;  // only this user can access it
   address_ = folder_ + "/live";

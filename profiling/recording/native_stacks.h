@@ -20,7 +20,7 @@
 
 namespace ws::prof {
 
-inline constexpr const char* kOwnThread = "warpscope rec";  // name of each thread that records
+inline constexpr const char* kOwnThread = "warpsight rec";  // name of each thread that records
 
 // Threads that this thread starts while it lives record: they get the name by which the sampler leaves them out.
 class OwnThreads {

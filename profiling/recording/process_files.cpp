@@ -58,7 +58,7 @@ bool join(const std::vector<std::string>& ranks, const std::string& to) {
   try {
     join_rank_files(ranks, to);
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "warpscope: the files of the ranks stay apart: %s\n", problem.what());
+    std::fprintf(stderr, "warpsight: the files of the ranks stay apart: %s\n", problem.what());
     return false;
   }
   for (const std::string& file : ranks)

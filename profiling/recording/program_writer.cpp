@@ -117,7 +117,7 @@ void ProgramWriter::look_for_steps(const TraceBatch& batch) {
 }
 
 void ProgramWriter::give_up(const std::string& why) {
-  if (trouble_.empty()) std::fprintf(stderr, "warpscope: nothing more is recorded: %s\n", why.c_str());
+  if (trouble_.empty()) std::fprintf(stderr, "warpsight: nothing more is recorded: %s\n", why.c_str());
   trouble_ = why;
 }
 
@@ -176,7 +176,7 @@ void ProgramWriter::end_file() {
   if (status.captures > 0) summary_.extra[kCaptureCountKey] = std::to_string(status.captures);
   if (captures_ && status.captures == 0)
     summary_.extra[kNeverCaptured] = summary_.extra["traced"] =
-        "Nothing was recorded: the program began no capture range. It calls cudaProfilerStart() or warpscope.capture() for that.";
+        "Nothing was recorded: the program began no capture range. It calls cudaProfilerStart() or warpsight.capture() for that.";
   if (status.clock_width_ns > 0) summary_.extra[kClockWidthKey] = std::to_string(status.clock_width_ns);
   summary_.status = trouble_.empty() ? "finished" : "stopped";
   if (!trouble_.empty()) summary_.extra["message"] = "The recording ended early: " + trouble_;

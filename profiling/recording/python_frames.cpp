@@ -181,7 +181,7 @@ std::string text_attribute(const char* object, const char* name) {
 bool is_typed(const std::string& path) { return path == "<stdin>" || path == "<console>" || path.starts_with("<ipython-input") || path.starts_with("<python-input"); }
 
 // In a program made by PyInstaller, paths begin with their package.
-bool is_our_package(const std::string& path) { return ("/" + path).ends_with("/warpscope/__init__.py"); }
+bool is_our_package(const std::string& path) { return ("/" + path).ends_with("/warpsight/__init__.py"); }
 
 bool is_own(const std::string& path) {
   if (is_typed(path)) return true;
@@ -202,7 +202,7 @@ std::string shown_path(const std::string& path) {
 }
 
 bool is_hidden(const std::string& name, const std::string& path) {
-  return path.find("/warpscope_hook/") != std::string::npos || is_our_package(path) || path.starts_with("<shim") ||
+  return path.find("/warpsight_hook/") != std::string::npos || is_our_package(path) || path.starts_with("<shim") ||
          (name.ends_with("_call_impl") && path.ends_with("torch/nn/modules/module.py"));
 }
 

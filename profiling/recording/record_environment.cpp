@@ -19,7 +19,7 @@ std::string find_library(const RecordOptions& options) {
   if (!options.library.empty()) return options.library;
   const std::filesystem::path library = collector_library(program_file());
   if (library.empty())
-    throw Failure("Cannot record: libwarpscope_inject.so is not beside this program. Build or install it again.");
+    throw Failure("Cannot record: libwarpsight_inject.so is not beside this program. Build or install it again.");
   return library;
 }
 
@@ -30,7 +30,7 @@ void hook_python(Process::Environment& all, PythonLevel level) {
   const std::string hook = (python_folder() / "hook").string();
   std::error_code none;
   if (level > PythonLevel::Modules && !std::filesystem::exists(hook, none))
-    throw Failure(std::string("Cannot record ") + to_string(level) + ": " + hook + " is not there. Install Warpscope again.");
+    throw Failure(std::string("Cannot record ") + to_string(level) + ": " + hook + " is not there. Install Warpsight again.");
   const char* before = std::getenv("PYTHONPATH");
   all["PYTHONPATH"] = hook + (before && *before ? ":" + std::string(before) : "");
 }

@@ -31,19 +31,19 @@ struct RecordOptions {
 void check_options(const RecordOptions& options);
 
 // The variables.
-inline constexpr const char* kRecordFile = "WARPSCOPE_RECORD_FILE";
-inline constexpr const char* kRecordLevel = "WARPSCOPE_RECORD_LEVEL";
-inline constexpr const char* kRecordCounters = "WARPSCOPE_RECORD_COUNTERS";
-inline constexpr const char* kRecordWindow = "WARPSCOPE_RECORD_WINDOW";
-inline constexpr const char* kRecordCaptures = "WARPSCOPE_RECORD_CAPTURES";
-inline constexpr const char* kRecordName = "WARPSCOPE_RECORD_NAME";
-inline constexpr const char* kRecordLibrary = "WARPSCOPE_RECORD_LIBRARY";
-inline constexpr const char* kRecordPython = "WARPSCOPE_RECORD_PYTHON";      // the level
-inline constexpr const char* kRecordCommand = "WARPSCOPE_RECORD_COMMAND";    // a JSON list
-inline constexpr const char* kRecordFollower = "WARPSCOPE_RECORD_FOLLOWER";  // local socket of the follower
-inline constexpr const char* kRecordHooked = "WARPSCOPE_RECORD_HOOKED";      // the process that our Python hook runs in
-// The program that makes each recorded program a job of its own, if no file is named: warpscope-cli.
-inline constexpr const char* kRecordServer = "WARPSCOPE_RECORD_SERVER";
+inline constexpr const char* kRecordFile = "WARPSIGHT_RECORD_FILE";
+inline constexpr const char* kRecordLevel = "WARPSIGHT_RECORD_LEVEL";
+inline constexpr const char* kRecordCounters = "WARPSIGHT_RECORD_COUNTERS";
+inline constexpr const char* kRecordWindow = "WARPSIGHT_RECORD_WINDOW";
+inline constexpr const char* kRecordCaptures = "WARPSIGHT_RECORD_CAPTURES";
+inline constexpr const char* kRecordName = "WARPSIGHT_RECORD_NAME";
+inline constexpr const char* kRecordLibrary = "WARPSIGHT_RECORD_LIBRARY";
+inline constexpr const char* kRecordPython = "WARPSIGHT_RECORD_PYTHON";      // the level
+inline constexpr const char* kRecordCommand = "WARPSIGHT_RECORD_COMMAND";    // a JSON list
+inline constexpr const char* kRecordFollower = "WARPSIGHT_RECORD_FOLLOWER";  // local socket of the follower
+inline constexpr const char* kRecordHooked = "WARPSIGHT_RECORD_HOOKED";      // the process that our Python hook runs in
+// The program that makes each recorded program a job of its own, if no file is named: warpsight.
+inline constexpr const char* kRecordServer = "WARPSIGHT_RECORD_SERVER";
 
 // For a program that writes `out`. Throws Failure if there is no library.
 Process::Environment record_environment(const RecordOptions& options, const std::string& out);

@@ -124,7 +124,7 @@ Database open_run(const std::string& path) {
   Database db(path, Database::Mode::Read);
   if (!db.has_table("meta") && claimed_bytes(path) > static_cast<int64_t>(std::filesystem::file_size(path)))
     throw Failure(path + " is cut off too early to be read.");
-  if (!db.has_table("meta")) throw Failure(path + " is a database, but not a Warpscope run.");
+  if (!db.has_table("meta")) throw Failure(path + " is a database, but not a Warpsight run.");
   return db;
 }
 

@@ -6,7 +6,7 @@
 
     resources/torch/lab.py --operation expression --expression "sin(sin(x))*2+y" --sizes 16777216
 
-Ways are named as in warpscope-cli lab; those that PyTorch has not are left out. For a nested sine and for an expression
+Ways are named as in warpsight lab; those that PyTorch has not are left out. For a nested sine and for an expression
 "gpu-op-by-op" is eager PyTorch and "gpu" is torch.compile; a softmax is one of rows of 1024. An interrupted sweep keeps the points that it has.
 The seed is that of PyTorch's own generator: the same every time, but other numbers than the laboratory's.
 """

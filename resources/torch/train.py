@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Trains the network of a Warpscope run in PyTorch: the same rows in the same order from the same first weights.
+"""Trains the network of a Warpsight run in PyTorch: the same rows in the same order from the same first weights.
 
     train.py --data FOLDER --out FOLDER [--compile]
 
-FOLDER is what `warpscope-cli torch` writes: run.json (the choices), data.json (the shapes) and the numbers as raw
-little-endian arrays. Writes metrics.csv and summary.json, with the columns and keys of Warpscope's own.
+FOLDER is what `warpsight torch` writes: run.json (the choices), data.json (the shapes) and the numbers as raw
+little-endian arrays. Writes metrics.csv and summary.json, with the columns and keys of Warpsight's own.
 """
 import argparse
 import contextlib
@@ -105,7 +105,7 @@ class Trainer:
         self.optimizer = optimizer(self.run["train"], self.net)
         self.loss = torch.nn.CrossEntropyLoss() if self.classes else torch.nn.MSELoss()
         self.rows = []
-        self.marked = self.cuda and "WARPSCOPE_RECORD_FILE" in os.environ  # a recorder listens: it learns the steps
+        self.marked = self.cuda and "WARPSIGHT_RECORD_FILE" in os.environ  # a recorder listens: it learns the steps
 
     def load_data(self):
         s = self.shapes

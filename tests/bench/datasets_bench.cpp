@@ -29,7 +29,7 @@ BENCHMARK(line)->Arg(1'000'000)->Arg(5'000'000)->Arg(20'000'000)->Unit(benchmark
 class CsvFile {
  public:
   CsvFile() {
-    char name[] = "/tmp/warpscope-bench-XXXXXX";
+    char name[] = "/tmp/warpsight-bench-XXXXXX";
     const int descriptor = mkstemp(name);
     path_ = name;
     FILE* file = fdopen(descriptor, "w");

@@ -2,7 +2,7 @@
 // traced into a file. Both happen to one training, in turns of a fifth of a second, so that no noise between processes
 // is in it: in one turn its reports are dropped; in the next they are told as a job tells them, PROGRAM serves them, and
 // another process takes them, spans too. Each training takes SECONDS. Prints a table, and a line of JSON for each
-// training. WARPSCOPE_TURNS=FOLDER keeps the turns as FOLDER/TRAINING.csv.
+// training. WARPSIGHT_TURNS=FOLDER keeps the turns as FOLDER/TRAINING.csv.
 #include <unistd.h>
 
 #include <chrono>
@@ -66,7 +66,7 @@ int watch(const std::string& address) {
 class Bench {
  public:
   Bench(const std::string& program, double seconds)
-      : folder_(fs::temp_directory_path() / ("warpscope-cost-" + std::to_string(getpid()))), program_(program), seconds_(seconds) {
+      : folder_(fs::temp_directory_path() / ("warpsight-cost-" + std::to_string(getpid()))), program_(program), seconds_(seconds) {
     fs::create_directories(JobFolder(folder_, "a").path());
   }
   ~Bench() { fs::remove_all(folder_); }
@@ -88,7 +88,7 @@ class Bench {
     if (seen->wait() != 0) throw std::runtime_error("the watcher failed");
     nlohmann::json result = nlohmann::json::parse(said);
     report(spec, bench::cost_of(turns_.all()), result);
-    if (const char* folder = std::getenv("WARPSCOPE_TURNS")) bench::write_turns(turns_.all(), fs::path(folder) / (spec.name + ".csv"));
+    if (const char* folder = std::getenv("WARPSIGHT_TURNS")) bench::write_turns(turns_.all(), fs::path(folder) / (spec.name + ".csv"));
     return result;
   }
 

@@ -17,7 +17,7 @@ namespace ws::data {
 class TempFolder {
  public:
   TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "warpscope-data-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "warpsight-data-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~TempFolder() { std::filesystem::remove_all(path_); }

@@ -91,16 +91,16 @@ TEST(Locate, AFolderNamedInTheEnvironmentComesFirst) {
   const TempFolder folder;
   std::filesystem::create_directory(folder.at("iris"));
   folder.write("iris/iris.csv", "x,species\n1,a\n2,b\n3,a\n4,b\n");
-  ASSERT_EQ(setenv("WARPSCOPE_DATA", folder.path().c_str(), 1), 0);
+  ASSERT_EQ(setenv("WARPSIGHT_DATA", folder.path().c_str(), 1), 0);
   const std::string found = locate("iris/iris.csv");
   const std::string elsewhere = locate("mnist/SHA256SUMS");
   const std::string sentence = failure_of([] { locate("cifar"); });
-  unsetenv("WARPSCOPE_DATA");
+  unsetenv("WARPSIGHT_DATA");
   EXPECT_EQ(found, folder.at("iris/iris.csv"));
-  EXPECT_EQ(elsewhere, std::string(WARPSCOPE_SOURCE_DIR) + "/datasets/mnist/SHA256SUMS");
+  EXPECT_EQ(elsewhere, std::string(WARPSIGHT_SOURCE_DIR) + "/datasets/mnist/SHA256SUMS");
   EXPECT_THAT(sentence,
-              testing::AllOf(HasSubstr("cifar was not found in " + folder.path()), HasSubstr("WARPSCOPE_DATA")));
-  EXPECT_THAT(sentence, HasSubstr("share/warpscope/datasets"));
+              testing::AllOf(HasSubstr("cifar was not found in " + folder.path()), HasSubstr("WARPSIGHT_DATA")));
+  EXPECT_THAT(sentence, HasSubstr("share/warpsight/datasets"));
 }
 
 }  // namespace

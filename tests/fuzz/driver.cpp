@@ -3,7 +3,7 @@
 //
 //   fuzz_idx [--seconds N] [--seed N] FOLDER|FILE...
 //
-// WARPSCOPE_FUZZ_SECONDS sets the time as well. An input may take 25 s and 2 GB. An input that kills the target is kept
+// WARPSIGHT_FUZZ_SECONDS sets the time as well. An input may take 25 s and 2 GB. An input that kills the target is kept
 // as find-<target>.bin.
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -103,7 +103,7 @@ std::vector<Bytes> read_seeds(const std::vector<fs::path>& inputs) {
 
 Options read_options(int count, char** words) {
   Options options;
-  if (const char* seconds = std::getenv("WARPSCOPE_FUZZ_SECONDS")) options.seconds = std::atof(seconds);
+  if (const char* seconds = std::getenv("WARPSIGHT_FUZZ_SECONDS")) options.seconds = std::atof(seconds);
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
     if (word == "--seconds" && i + 1 < count)

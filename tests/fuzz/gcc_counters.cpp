@@ -20,11 +20,11 @@ __attribute__((constructor, no_sanitize_coverage)) void begin() {
 }  // namespace
 
 // A call to itself would not end.
-#define WARPSCOPE_NOT_COUNTED __attribute__((no_sanitize_coverage))
+#define WARPSIGHT_NOT_COUNTED __attribute__((no_sanitize_coverage))
 extern "C" {
-WARPSCOPE_NOT_COUNTED void __sanitizer_cov_trace_pc();
-WARPSCOPE_NOT_COUNTED void __sanitizer_cov_trace_cmpf(float, float);
-WARPSCOPE_NOT_COUNTED void __sanitizer_cov_trace_cmpd(double, double);
+WARPSIGHT_NOT_COUNTED void __sanitizer_cov_trace_pc();
+WARPSIGHT_NOT_COUNTED void __sanitizer_cov_trace_cmpf(float, float);
+WARPSIGHT_NOT_COUNTED void __sanitizer_cov_trace_cmpd(double, double);
 
 void __sanitizer_cov_trace_pc() {
   const auto at = reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - reinterpret_cast<uintptr_t>(&counters);

@@ -1,10 +1,10 @@
 # Every kernel against plain loops; and what the kernels of a training step cost one after the other.
-warpscope_test(kernels_gpu_test ${CMAKE_CURRENT_LIST_DIR}/product_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/op_kernels_test.cpp
+warpsight_test(kernels_gpu_test ${CMAKE_CURRENT_LIST_DIR}/product_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/op_kernels_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/optimizer_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/output_layer_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/line_kernels_test.cpp
-  LIBS warpscope::engine warpscope::engine_cuda_kernels CUDA::cudart CUDA::cublasLt LABEL gpu TIMEOUT 300)
+  LIBS warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt LABEL gpu TIMEOUT 300)
 add_executable(kernel_bench ${CMAKE_CURRENT_LIST_DIR}/kernel_bench.cpp)
-target_link_libraries(kernel_bench PRIVATE warpscope_flags warpscope::engine warpscope::engine_cuda_kernels CUDA::cudart CUDA::cublasLt)
+target_link_libraries(kernel_bench PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt)
 
 # GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what tells them apart has to compile.
 if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "80")
@@ -13,5 +13,5 @@ if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "80")
     target_sources(kernels_before_90 PRIVATE ${PROJECT_SOURCE_DIR}/engine/cuda/kernels/${_kernel}.cu)
   endforeach()
   set_target_properties(kernels_before_90 PROPERTIES CUDA_ARCHITECTURES 80-real)
-  target_link_libraries(kernels_before_90 PRIVATE warpscope_flags warpscope::profiling nlohmann_json::nlohmann_json)
+  target_link_libraries(kernels_before_90 PRIVATE warpsight_flags warpsight::profiling nlohmann_json::nlohmann_json)
 endif()

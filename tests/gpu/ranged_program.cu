@@ -20,7 +20,7 @@ __device__ void spin(long long cycles) {
 }
 
 // Ranges of 20,000, 60,000 and 40,000 cycles fill the whole kernel.
-__global__ void planted_kernel(int rounds, warpscope::Ranges ranges) {
+__global__ void planted_kernel(int rounds, warpsight::Ranges ranges) {
   for (int i = 0; i < rounds; ++i) {
     ranges.begin(0), spin(20'000), ranges.end(0);
     ranges.begin(1), spin(60'000), ranges.end(1);
@@ -29,19 +29,19 @@ __global__ void planted_kernel(int rounds, warpscope::Ranges ranges) {
 }
 
 // Warp 0 loads while warps 1 to 3 multiply.
-__global__ void warps_kernel(warpscope::Ranges ranges) {
-  const warpscope::Range work(ranges, threadIdx.x < 32 ? 0 : 1);
+__global__ void warps_kernel(warpsight::Ranges ranges) {
+  const warpsight::Range work(ranges, threadIdx.x < 32 ? 0 : 1);
   spin(threadIdx.x < 32 ? 400'000 : 800'000);
 }
 
-__global__ void nested_kernel(warpscope::Ranges ranges) {
+__global__ void nested_kernel(warpsight::Ranges ranges) {
   ranges.begin(0), spin(100'000);
   ranges.begin(1), spin(200'000), ranges.end(1);
   spin(100'000), ranges.end(0);
 }
 
 // Runs for this many ms and makes a range of 50 µs again and again.
-__global__ void endless_kernel(unsigned long long ms, unsigned* made, warpscope::Ranges ranges) {
+__global__ void endless_kernel(unsigned long long ms, unsigned* made, warpsight::Ranges ranges) {
   const auto timer = [] {
     unsigned long long ns;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
@@ -51,7 +51,7 @@ __global__ void endless_kernel(unsigned long long ms, unsigned* made, warpscope:
   unsigned count = 0;
   for (; timer() < until; ++count) {
     const unsigned long long next = timer() + 50'000;
-    const warpscope::Range work(ranges, 0);
+    const warpsight::Range work(ranges, 0);
     while (timer() < next) {
     }
   }
@@ -60,7 +60,7 @@ __global__ void endless_kernel(unsigned long long ms, unsigned* made, warpscope:
 
 // Arithmetic without memory, with or without a range around each 1,000 operations.
 template <bool ranged>
-__global__ void work_kernel(float* out, int rounds, warpscope::Ranges ranges) {
+__global__ void work_kernel(float* out, int rounds, warpsight::Ranges ranges) {
   float value = static_cast<float>(threadIdx.x);
   for (int i = 0; i < rounds; ++i) {
     if (ranged) ranges.begin(0);
@@ -78,7 +78,7 @@ int multiprocessors() {
 
 // Median over 31 launches, in ms.
 template <bool ranged>
-float time_work(float* out, int rounds, const warpscope::Ranges& ranges) {
+float time_work(float* out, int rounds, const warpsight::Ranges& ranges) {
   cudaEvent_t begin, end;
   cudaEventCreate(&begin), cudaEventCreate(&end);
   std::vector<float> times;
@@ -98,14 +98,14 @@ void cost(std::ofstream& file) {
   constexpr int kRounds = 100;
   float* out = nullptr;
   cudaMalloc(&out, sizeof(float) * static_cast<size_t>(multiprocessors()) * 128);
-  const warpscope::KernelRanges inside({"work"});
+  const warpsight::KernelRanges inside({"work"});
   const float without = time_work<false>(out, kRounds, inside.ranges()), with = time_work<true>(out, kRounds, inside.ranges());
   file << without << ' ' << with << ' ' << 2 * kRounds << '\n';
   cudaFree(out);
 }
 
 void endless(std::ofstream& file) {
-  const warpscope::KernelRanges inside({"work"}, warpscope::Each::Block, 1 << 15, 62);
+  const warpsight::KernelRanges inside({"work"}, warpsight::Each::Block, 1 << 15, 62);
   unsigned* made = nullptr;
   cudaMallocManaged(&made, 2 * sizeof *made);
   endless_kernel<<<2, 32>>>(1500, made, inside.ranges());
@@ -123,17 +123,17 @@ int main(int count, char** words) {
   if (is("cost")) cost(file);
   if (is("endless")) endless(file);
   if (is("planted")) {
-    const warpscope::KernelRanges inside({"load", "multiply", "store"}, warpscope::Each::Block, 1 << 20);
+    const warpsight::KernelRanges inside({"load", "multiply", "store"}, warpsight::Each::Block, 1 << 20);
     for (int i = 0; i < 10; ++i) planted_kernel<<<multiprocessors(), 64>>>(40, inside.ranges());
     file << 10 * multiprocessors() << '\n';
     cudaDeviceSynchronize();
   }
   if (is("warps")) {
-    const warpscope::KernelRanges inside({"load", "multiply"}, warpscope::Each::Warp);
+    const warpsight::KernelRanges inside({"load", "multiply"}, warpsight::Each::Warp);
     warps_kernel<<<multiprocessors(), 128>>>(inside.ranges());
   }
   if (is("nested")) {
-    const warpscope::KernelRanges inside({"outer", "inner"});
+    const warpsight::KernelRanges inside({"outer", "inner"});
     nested_kernel<<<1, 32>>>(inside.ranges());
   }
   return cudaDeviceSynchronize() == cudaSuccess ? 0 : 1;

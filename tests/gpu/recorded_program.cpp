@@ -1,4 +1,4 @@
-// A CUDA program that knows nothing of Warpscope, to be recorded: trains nothing, in steps.
+// A CUDA program that knows nothing of Warpsight, to be recorded: trains nothing, in steps.
 //   recorded_program plain|fork|exit|none|nvtx|ahead|counted|captured|second
 //   recorded_program long|graphs [MS]      for 1500 ms
 #include <cuda_profiler_api.h>

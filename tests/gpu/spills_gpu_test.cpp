@@ -1,5 +1,5 @@
 // Kernels that are compiled at run time keep everything in registers. (Those of the build: the compiler's report, see
-// warpscope_report_spills.)
+// warpsight_report_spills.)
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

@@ -32,7 +32,7 @@ class TracedTraining : public ::testing::TestWithParam<Mode> {
   RunData train(const std::string& arguments) {
     const std::string file = folder_ / "run.wsrun";
     const std::string command =
-        std::string(WARPSCOPE_CLI) + " train mnist --set exec.device=cuda --set train.epochs=2 " + arguments +
+        std::string(WARPSIGHT_CLI) + " train mnist --set exec.device=cuda --set train.epochs=2 " + arguments +
         " --run " + file + " --out " + (folder_ / "out").string() + " >" + (folder_ / "log").string() + " 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
     return import_run(file);

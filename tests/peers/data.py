@@ -1,4 +1,4 @@
-"""The data sets and start weights of Warpscope, read and made again in numpy, so that both sides train the same thing."""
+"""The data sets and start weights of Warpsight, read and made again in numpy, so that both sides train the same thing."""
 import csv
 import gzip
 import pathlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Trains the networks that Warpscope shares between GPUs with PyTorch's DistributedDataParallel, and prints microseconds a step.
+"""Trains the networks that Warpsight shares between GPUs with PyTorch's DistributedDataParallel, and prints microseconds a step.
 
     torchrun --nproc-per-node 2 tests/peers/ddp_torch.py [--out FILE] [--repeats 5] [--ways eager,compile]
 
-Each rank takes its part of the batch, as in Warpscope. Ways: eager; compile (torch.compile around the wrapped network, its
+Each rank takes its part of the batch, as in Warpsight. Ways: eager; compile (torch.compile around the wrapped network, its
 default mode). Data lies on the GPU, rows in order, plain fused SGD.
 """
 import argparse

@@ -93,4 +93,4 @@ struct Profiler {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) Profiler ncclProfiler_v4;
-Profiler ncclProfiler_v4 = {"warpscope", init, start, stop, state, finalize};
+Profiler ncclProfiler_v4 = {"warpsight", init, start, stop, state, finalize};

@@ -162,9 +162,9 @@ def profiler():
     if device == "cuda":
         return torch.cuda.profiler
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "profiling", "python"))
-    import warpscope
+    import warpsight
 
-    return warpscope.capture
+    return warpsight.capture
 
 
 def switched(model):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains Warpscope's networks in PyTorch in several ways and prints microseconds a step, one JSON object a line.
+"""Trains Warpsight's networks in PyTorch in several ways and prints microseconds a step, one JSON object a line.
 
     tests/peers/train_torch.py --case "mnist 784-128-10 b64 tf32" --ways eager,best
 
@@ -38,7 +38,7 @@ CASES["line 50k epilogue"] = dict(data="line", points=50_000)
 CASES["line 5M epilogue"] = dict(data="line", points=5_000_000)
 
 MODES = {"compile": "max-autotune", "best": "max-autotune-no-cudagraphs", "autograd": "max-autotune-no-cudagraphs"}
-LOSS_SCALE = 1024.0  # fp16: fixed, which spares PyTorch the search that Warpscope makes
+LOSS_SCALE = 1024.0  # fp16: fixed, which spares PyTorch the search that Warpsight makes
 GRAPH_STEPS = 100
 EAGER_STEPS = 20
 

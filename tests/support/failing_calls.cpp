@@ -1,7 +1,7 @@
 // Loaded into a program before its other libraries (LD_PRELOAD), this makes one call fail as the system would. The
 // program under test is the one that ships.
-//   WARPSCOPE_FAIL=KIND:N     the N-th call of that kind fails; KIND:N+: all calls from it on; "count": none does
-//   WARPSCOPE_FAIL_LOG=FILE   gets "failed N CALL PATH" when a call fails, and "calls N KIND" at the end of each process
+//   WARPSIGHT_FAIL=KIND:N     the N-th call of that kind fails; KIND:N+: all calls from it on; "count": none does
+//   WARPSIGHT_FAIL_LOG=FILE   gets "failed N CALL PATH" when a call fails, and "calls N KIND" at the end of each process
 // Calls before main() do not count.
 #include <dirent.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ std::atomic<long> at{0}, calls[Kinds];
 
 // No memory, no stream: this may stand in for malloc().
 void log_line(const char* what, long number, const char* call, const char* path) {
-  const char* name = getenv("WARPSCOPE_FAIL_LOG");
+  const char* name = getenv("WARPSIGHT_FAIL_LOG");
   if (!name) return;
   char line[512];
   const int size = snprintf(line, sizeof line, "%s %ld %s %s\n", what, number, call, path);
@@ -61,7 +61,7 @@ void choose(const char* kind, size_t length, long number) {
 
 // After the constructors of all libraries that this one was loaded before.
 __attribute__((constructor)) void begin() {
-  const char* wanted = getenv("WARPSCOPE_FAIL");
+  const char* wanted = getenv("WARPSIGHT_FAIL");
   counting = wanted && strcmp(wanted, "count") == 0;
   const char* colon = wanted ? strchr(wanted, ':') : nullptr;
   lasting = colon && wanted[strlen(wanted) - 1] == '+';
@@ -202,7 +202,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*work)(v
   return fails(Thread, "pthread_create") ? EAGAIN : real(thread, how, work, argument);
 }
 
-#if !WARPSCOPE_ADDRESS_SANITIZER && !WARPSCOPE_THREAD_SANITIZER  // these have an allocator of their own
+#if !WARPSIGHT_ADDRESS_SANITIZER && !WARPSIGHT_THREAD_SANITIZER  // these have an allocator of their own
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);

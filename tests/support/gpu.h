@@ -14,7 +14,7 @@ namespace ws::test {
 
 // Under a tool that makes each launch some hundred times slower (tests/gpu/sanitize says so).
 inline bool slow_gpu() {
-  static const bool slow = std::getenv("WARPSCOPE_SLOW_GPU") != nullptr;
+  static const bool slow = std::getenv("WARPSIGHT_SLOW_GPU") != nullptr;
   return slow;
 }
 

@@ -1,6 +1,6 @@
 // Loaded into a program (LD_PRELOAD), this keeps a log of what it does to the files of one folder: what was written, what
 // was synced, which names were given and taken. power_test.cpp replays it up to a power failure.
-//   WARPSCOPE_WRITES_OF=FOLDER   WARPSCOPE_WRITES_LOG=FILE
+//   WARPSIGHT_WRITES_OF=FOLDER   WARPSIGHT_WRITES_LOG=FILE
 #include "tests/support/logged_writes.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ using ws::test::WriteEvent;
 std::recursive_mutex mutex;  // an event and its place in the log are one
 
 const std::string& folder() {
-  static const std::string name = getenv("WARPSCOPE_WRITES_OF") ? getenv("WARPSCOPE_WRITES_OF") : "";
+  static const std::string name = getenv("WARPSIGHT_WRITES_OF") ? getenv("WARPSIGHT_WRITES_OF") : "";
   return name;
 }
 
@@ -40,7 +40,7 @@ bool is_watched(const std::string& path) { return !folder().empty() && path.star
 void put(WriteEvent event, const std::string& name, const void* bytes = nullptr) {
   static const int log = [] {
     static const auto real = ws::test::next<decltype(&open)>("open");
-    return real(getenv("WARPSCOPE_WRITES_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    return real(getenv("WARPSIGHT_WRITES_LOG"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   }();
   static const auto real = ws::test::next<decltype(&writev)>("writev");
   event.name_bytes = name.size();

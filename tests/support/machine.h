@@ -10,8 +10,8 @@
 
 namespace ws::test {
 
-// Factor by which a measured time may exceed its goal. Set WARPSCOPE_QUIET=1 where nothing else runs, to test the goal.
-inline double busy() { return std::getenv("WARPSCOPE_QUIET") ? 1 : 5; }
+// Factor by which a measured time may exceed its goal. Set WARPSIGHT_QUIET=1 where nothing else runs, to test the goal.
+inline double busy() { return std::getenv("WARPSIGHT_QUIET") ? 1 : 5; }
 
 // False under sanitizers: AddressSanitizer keeps freed memory, ThreadSanitizer has memory of its own beside ours.
 inline constexpr bool kMemoryCounts = !kSanitized;

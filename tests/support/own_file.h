@@ -20,7 +20,7 @@ class OwnFolder {
 
  private:
   pid_t process_ = getpid();
-  std::filesystem::path path_ = std::filesystem::temp_directory_path() / ("warpscope-test-" + std::to_string(process_));
+  std::filesystem::path path_ = std::filesystem::temp_directory_path() / ("warpsight-test-" + std::to_string(process_));
 };
 
 inline std::string own_file(const std::string& name) {

@@ -76,7 +76,7 @@ class OwnSshd {
       quiet_output({"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", (folder_ / key).string()});
     quiet_output({"ssh-keygen", "-q", "-t", "ed25519", "-N", "a secret", "-f", at("locked")});
     write("authorized", bytes_of(at("user.pub")) + bytes_of(at("locked.pub")));
-    write("banner", "Authorized persons only. warpscope-serve is watched.\n");
+    write("banner", "Authorized persons only. warpsight-serve is watched.\n");
     write("sshd_config", "Port " + std::to_string(port_) + "\nListenAddress " + address_ + "\nHostKey " + at("host") +
                              "\nAuthorizedKeysFile " + at("authorized") + "\nPidFile none\nStrictModes no\nUsePAM " + yes_or_no(place.passwords) +
                              "\nPasswordAuthentication " + yes_or_no(place.passwords) + "\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 100\nBanner " + at("banner") + "\n" +

@@ -142,7 +142,7 @@ class Recorder final : public lab::LabSink {
   // This file belongs to this process and this sweep. The processes that make first calls write it.
   const std::string first_calls_ =
       (temporary_folder() /
-       ("warpscope-first-" + std::to_string(getpid()) + "-" + std::to_string(prof::steady_ns())))
+       ("warpsight-first-" + std::to_string(getpid()) + "-" + std::to_string(prof::steady_ns())))
           .string();
   lab::LabResult partial_;
   std::mutex writing_;

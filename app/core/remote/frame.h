@@ -46,6 +46,6 @@ enum class LineKind : uint8_t {
 };
 
 inline constexpr int kLineProtocol = 2;
-inline constexpr std::string_view kLineMagic = "warpscope-serve ";  // begins the first line of the server
+inline constexpr std::string_view kLineMagic = "warpsight-serve ";  // begins the first line of the server
 
 }  // namespace ws::app

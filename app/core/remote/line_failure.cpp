@@ -20,7 +20,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 std::string install_advice(const RemoteAddress& a) {
   if (!a.pipe.empty()) return "";
-  return " Copy it there: warpscope-cli install --on " + a.text() + "; or name it: WARPSCOPE_REMOTE_PROGRAM=/path/to/" +
+  return " Copy it there: warpsight install --on " + a.text() + "; or name it: WARPSIGHT_REMOTE_PROGRAM=/path/to/" +
          a.program.substr(a.program.rfind('/') + 1) + ".";
 }
 
@@ -69,7 +69,7 @@ std::string why_no_line(const RemoteAddress& a, int status, const std::string& e
   if (status == 126 && holds(errors, "Permission denied"))
     return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". Make the file executable.";
   if (status == 126) return at + ": " + a.program + " cannot run there: " + last_line(errors) + ". It may be of another architecture.";
-  if (noise) return at + ": the answer does not come from Warpscope. Check that no shell profile there prints or asks "
+  if (noise) return at + ": the answer does not come from Warpsight. Check that no shell profile there prints or asks "
                          "something.";
   return at + ": the connection ended" + (errors.empty() ? std::string(" without a message.") : ": " + last_line(errors) + ".");
 }

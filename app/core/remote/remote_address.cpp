@@ -11,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-constexpr const char* kProgram = "warpscope-cli";
+constexpr const char* kProgram = "warpsight";
 constexpr std::string_view kSsh = "ssh://", kPipe = "pipe:", kRun = ".wsrun";
 
 [[noreturn]] void refuse(const std::string& text, const std::string& why) {
@@ -62,13 +62,13 @@ void take_folder(std::string path, RemoteAddress& to) {
 
 }  // namespace
 
-std::string copy_folder() { return std::string(".local/share/warpscope/server/") + version(); }
+std::string copy_folder() { return std::string(".local/share/warpsight/server/") + version(); }
 
 bool is_remote(const std::string& text) { return text.starts_with(kSsh) || text.starts_with(kPipe); }
 
 RemoteAddress parse_remote(const std::string& text) {
   RemoteAddress address;
-  if (const char* program = std::getenv("WARPSCOPE_REMOTE_PROGRAM"); program && *program) address.program = program;
+  if (const char* program = std::getenv("WARPSIGHT_REMOTE_PROGRAM"); program && *program) address.program = program;
   if (text.starts_with(kPipe)) {
     address.pipe = text.substr(kPipe.size());
     if (address.pipe.empty()) refuse(text, "has no command");

@@ -1,4 +1,4 @@
-// The address of another Warpscope: "ssh://user@host:22/folder", or "pipe:COMMAND" for
+// The address of another Warpsight: "ssh://user@host:22/folder", or "pipe:COMMAND" for
 // any command that connects to one.
 #pragma once
 #include <optional>
@@ -11,7 +11,7 @@ struct RemoteAddress {
   std::string user, host, folder, run;  // folder: with the runs there; empty: the default. run: "a.wsrun", or empty
   int port = 0;                         // 0: the default of ssh
   std::string pipe;                     // a command instead of ssh
-  std::string program = "warpscope-cli";
+  std::string program = "warpsight";
 
   std::vector<std::string> command() const;  // starts the server there and connects to its standard streams
   std::vector<std::string> ssh(const std::string& command) const;  // runs a shell command there

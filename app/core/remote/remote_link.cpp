@@ -30,7 +30,7 @@ constexpr size_t kMostErrors = 16u << 10;
 constexpr milliseconds kPingEvery{2000}, kSilent{10'000}, kFirstBackOff{100}, kMostBackOff{10'000};
 constexpr size_t kTellEvery = 16u << 10;
 
-// Finds the first line of the server: "warpscope-serve 1 0.9.0".
+// Finds the first line of the server: "warpsight-serve 1 0.9.0".
 std::optional<std::string> greeting_in(std::string& bytes) {
   for (size_t begin = 0, end; (end = bytes.find('\n', begin)) != bytes.npos; begin = end + 1) {
     const std::string line = bytes.substr(begin, end - begin);

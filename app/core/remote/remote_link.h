@@ -1,4 +1,4 @@
-// The client side of a line to another Warpscope: starts ssh, sends requests and follows files there. It reconnects
+// The client side of a line to another Warpsight: starts ssh, sends requests and follows files there. It reconnects
 // after a cut, repeats open requests, and continues files where they stopped. It has its own thread.
 #pragma once
 #include <chrono>

@@ -408,13 +408,6 @@ class Server {
 
 }  // namespace
 
-std::string usual_runs_folder() {
-  const char *set = std::getenv("WARPSCOPE_RUNS"), *data = std::getenv("XDG_DATA_HOME"), *home = std::getenv("HOME");
-  if (set && *set) return set;
-  if (data && *data) return std::string(data) + "/warpscope/runs";
-  return std::string(home && *home ? home : "/tmp") + "/.local/share/warpscope/runs";
-}
-
 void serve(int in, int out, const std::string& runs, std::chrono::milliseconds silence) {
   std::error_code error;
   const std::string folder = fs::absolute(runs, error).lexically_normal().string();

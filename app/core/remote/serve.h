@@ -6,7 +6,6 @@
 
 namespace ws::app {
 
-std::string usual_runs_folder();  // the same as the window uses
 
 // Runs until `in` closes, or until nothing was heard for `silence`: a client asks every two seconds, so its network is
 // gone. Throws Failure if the input does not follow the protocol.

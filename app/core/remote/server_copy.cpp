@@ -24,18 +24,18 @@ constexpr const char* kNeverCopied[] = {"linux-vdso", "ld-linux", "libc.", "libm
                                         "libutil.", "libresolv.", "libcuda."};
 
 // Our lines have a prefix, because a shell profile may print other lines.
-constexpr const char* kLook = R"sh(echo; echo "warpscope kind $(uname -s) $(uname -m)"
-mkdir -p "$HOME"/.local/share/warpscope; echo "warpscope room $(df -Pk "$HOME"/.local/share/warpscope | awk 'END{print $4}')"
-for l in $( (ldconfig -p || /sbin/ldconfig -p) 2>/dev/null | awk '/=>/{print $1}' | sort -u); do echo "warpscope library $l"; done
-echo "warpscope end")sh";
+constexpr const char* kLook = R"sh(echo; echo "warpsight kind $(uname -s) $(uname -m)"
+mkdir -p "$HOME"/.local/share/warpsight; echo "warpsight room $(df -Pk "$HOME"/.local/share/warpsight | awk 'END{print $4}')"
+for l in $( (ldconfig -p || /sbin/ldconfig -p) 2>/dev/null | awk '/=>/{print $1}' | sort -u); do echo "warpsight library $l"; done
+echo "warpsight end")sh";
 
 constexpr const char* kTake = R"sh(set -e; cd "$HOME"; d=COPY; rm -rf "$d.part"; mkdir -p "$d.part"; cd "$d.part"; tar -xf -
 sha256sum --quiet -c MANIFEST >&2 || { echo "a file arrived damaged" >&2; exit 41; }
-cd "$HOME"; rm -rf "$d"; mv "$d.part" "$d"; "$d/bin/warpscope-cli" --version >/dev/null; echo; echo "warpscope end")sh";
+cd "$HOME"; rm -rf "$d"; mv "$d.part" "$d"; "$d/bin/warpsight" --version >/dev/null; echo; echo "warpsight end")sh";
 
 constexpr const char* kStarter = R"sh(#!/bin/sh
 d=$(dirname "$(readlink -f "$0")")/..
-LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$d/lib" exec "$d/program/warpscope-cli" "$@"
+LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$d/lib" exec "$d/program/warpsight" "$@"
 )sh";
 
 struct Heard {
@@ -63,7 +63,7 @@ std::string last_words(const std::string& text) {
 class Stage {
  public:
   Stage() {
-    std::string name = (temporary_folder() / "warpscope-copy-XXXXXX").string();
+    std::string name = (temporary_folder() / "warpsight-copy-XXXXXX").string();
     if (!mkdtemp(name.data())) throw Failure(name + ": cannot be made.");
     path_ = name;
   }
@@ -84,27 +84,27 @@ class Stage {
 ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::move(to)) {
   if (!to_.pipe.empty()) throw Failure("A copy goes to ssh://user@host only.");
   const Heard seen = heard(to_.ssh(std::string("sh -c ") + shell_quoted(kLook)));
-  if (seen.text.find("warpscope end") == seen.text.npos) refuse(to_, "it cannot be read: " + last_words(seen.text));
+  if (seen.text.find("warpsight end") == seen.text.npos) refuse(to_, "it cannot be read: " + last_words(seen.text));
   std::vector<std::string> known;
   double room_kib = 0;
   std::string kind, line;
   for (std::istringstream in(seen.text); std::getline(in, line);) {
-    if (line.starts_with("warpscope kind ")) kind = line.substr(15);
-    if (line.starts_with("warpscope room ")) room_kib = std::atof(line.c_str() + 15);
-    if (line.starts_with("warpscope library ")) known.push_back(line.substr(18));
+    if (line.starts_with("warpsight kind ")) kind = line.substr(15);
+    if (line.starts_with("warpsight room ")) room_kib = std::atof(line.c_str() + 15);
+    if (line.starts_with("warpsight library ")) known.push_back(line.substr(18));
   }
   utsname here{};
   uname(&here);
   if (const std::string ours = std::string(here.sysname) + " " + here.machine; kind != ours)
-    refuse(to_, "it is " + printable(kind) + ", this program is for " + ours + ". Build Warpscope there.");
-  add(program, "program/warpscope-cli");
-  if (const fs::path collector = collector_library(program); !collector.empty()) add(collector, "lib/warpscope/libwarpscope_inject.so");
+    refuse(to_, "it is " + printable(kind) + ", this program is for " + ours + ". Build Warpsight there.");
+  add(program, "program/warpsight");
+  if (const fs::path collector = collector_library(program); !collector.empty()) add(collector, "lib/warpsight/libwarpsight_inject.so");
   add_libraries(known);
-  for (const char* part : {"presets", "experiments", "lab"}) add((resources_folder() / part).string(), std::string("share/warpscope/resources/") + part);
-  add(python_folder().string(), "share/warpscope/python");
+  for (const char* part : {"presets", "experiments", "lab"}) add((resources_folder() / part).string(), std::string("share/warpsight/resources/") + part);
+  add(python_folder().string(), "share/warpsight/python");
   for (const std::string& root : data::data_roots())
     if (fs::exists(root)) {
-      for (const char* set : {"iris", "mnist"}) add(root + "/" + set, std::string("share/warpscope/datasets/") + set);
+      for (const char* set : {"iris", "mnist"}) add(root + "/" + set, std::string("share/warpsight/datasets/") + set);
       break;
     }
   if (room_kib * 1024 < static_cast<double>(bytes_))
@@ -137,7 +137,7 @@ void ServerCopy::add_libraries(const std::vector<std::string>& known_there) {
 }
 
 std::string ServerCopy::question() const {
-  return "Copy Warpscope (" + bytes_text(static_cast<double>(bytes_)) + ") to ~/" + copy_folder() + " on " + to_.place() + "?";
+  return "Copy Warpsight (" + bytes_text(static_cast<double>(bytes_)) + ") to ~/" + copy_folder() + " on " + to_.place() + "?";
 }
 
 void ServerCopy::copy() const {
@@ -148,14 +148,14 @@ void ServerCopy::copy() const {
     return path;
   };
   for (const File& file : files_) fs::create_symlink(fs::absolute(file.from), place(file.to));
-  std::ofstream(place("bin/warpscope-cli")) << kStarter;
-  fs::permissions(stage.path() / "bin/warpscope-cli", fs::perms::owner_all);
+  std::ofstream(place("bin/warpsight")) << kStarter;
+  fs::permissions(stage.path() / "bin/warpsight", fs::perms::owner_all);
   std::string take = kTake;
   take.replace(take.find("COPY"), 4, shell_quoted(copy_folder()));
   std::string line = "cd " + shell_quoted(stage.path().string()) + " && find -L . -type f ! -name MANIFEST | xargs -d '\\n' sha256sum > MANIFEST && tar -chf - . |";
   for (const std::string& word : to_.ssh("sh -c " + shell_quoted(take))) line += " " + shell_quoted(word);
   const Heard done = heard({"sh", "-c", line});
-  if (done.text.find("warpscope end") == done.text.npos) refuse(to_, "the copy did not succeed: " + last_words(done.text));
+  if (done.text.find("warpsight end") == done.text.npos) refuse(to_, "the copy did not succeed: " + last_words(done.text));
 }
 
 }  // namespace ws::app

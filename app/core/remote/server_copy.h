@@ -12,7 +12,7 @@ namespace ws::app {
 class ServerCopy {
  public:
   // Looks at the machine: its kind, its free space, its libraries. Throws Failure if a copy would not run there.
-  ServerCopy(RemoteAddress to, const std::string& program);  // program: warpscope-cli
+  ServerCopy(RemoteAddress to, const std::string& program);  // program: warpsight
   uint64_t bytes() const { return bytes_; }
   std::string question() const;  // "Copy 12 MB to ~/… on gpu7? …"
   // Copies, checks each file by its hash there, and only then moves the copy into place. Throws Failure.

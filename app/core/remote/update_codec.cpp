@@ -248,7 +248,7 @@ void read_change(const JsonInput& in, RunUpdate& run) {
   const Change change{in.at("step").whole(0), in.at("key").text(), in.at("from").text(), in.at("to").text()};
   if (can_be_set(change)) return run.changes.push_back(change);
   run.messages.push_back({"Step " + std::to_string(change.step) + ": " + change.key + " is now " + change.to +
-                          ". This version of Warpscope does not know that choice."});
+                          ". This version of Warpsight does not know that choice."});
 }
 
 void read_news(std::string_view text, RemoteUpdate& u) {

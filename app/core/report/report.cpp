@@ -253,7 +253,7 @@ std::vector<std::string> unfair(const std::vector<ReportRun>& runs) {
 
 std::string report_html(const std::vector<ReportRun>& runs) {
   std::string html =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Warpscope report</title><style>" +
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Warpsight report</title><style>" +
       std::string(kStyle) + "</style></head><body>\n<h1>" + headline(runs) + "</h1>\n" + runs_table(runs) +
       warnings_html(runs);
   if (runs.size() > 1) html += "<h2>What differs</h2>\n" + choices_table(runs);

@@ -36,7 +36,7 @@ nlohmann::json machine_json() {
           {"runtime", gpu ? nlohmann::json(device.runtime) : nlohmann::json()},
           {"compute", gpu ? nlohmann::json(device.compute) : nlohmann::json()},
           {"system", value_of("/etc/os-release", "PRETTY_NAME", '=') + ", Linux " + kernel.release},
-          {"warpscope", version()}};
+          {"warpsight", version()}};
 }
 
 }  // namespace ws::app

@@ -4,6 +4,6 @@
 
 namespace ws::app {
 
-nlohmann::json machine_json();  // {cpu, cpu_threads, gpu, driver, runtime, compute, system, warpscope}
+nlohmann::json machine_json();  // {cpu, cpu_threads, gpu, driver, runtime, compute, system, warpsight}
 
 }  // namespace ws::app

@@ -84,7 +84,7 @@ fs::path shipped_script(const fs::path& name) { return resources_folder() / "tor
 
 std::string find_recorder(const std::string& program) {
   std::error_code none;
-  const fs::path recorder = fs::path(program).parent_path() / "warpscope-cli";
+  const fs::path recorder = fs::path(program).parent_path() / "warpsight";
   return device_info().cuda && fs::exists(recorder, none) && !collector_library(program).empty() ? recorder.string()
                                                                                                  : "";
 }
@@ -215,7 +215,7 @@ void fill_summary(prof::RunData& run, const TorchRequest& request, const JsonInp
 // A temporary folder for one run. The destructor deletes it.
 struct Workplace {
   Workplace() {
-    std::string pattern = (temporary_folder() / "warpscope-torch-XXXXXX").string();
+    std::string pattern = (temporary_folder() / "warpsight-torch-XXXXXX").string();
     if (!mkdtemp(pattern.data())) throw Failure("No temporary folder can be made.");
     path = pattern;
   }

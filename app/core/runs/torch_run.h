@@ -18,11 +18,11 @@ namespace ws::app {
 struct TorchTools {
   std::string python = "python3";  // a name or a path
   std::string script;              // empty: the script that comes with the program
-  std::string recorder;            // warpscope-cli; empty: do not record
+  std::string recorder;            // warpsight; empty: do not record
   std::string version, problem;    // problem: why it cannot run here, in a sentence
   bool cuda = false;               // PyTorch sees a GPU
 };
-// Asks python3 for PyTorch. `program`: this program; warpscope-cli and the collector are looked for beside it.
+// Asks python3 for PyTorch. `program`: this program; warpsight and the collector are looked for beside it.
 TorchTools find_torch(const std::string& python, const std::string& program);
 
 struct TorchRequest {

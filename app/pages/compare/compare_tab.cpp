@@ -268,7 +268,7 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
   const auto still = [&](const QPointer<Run>& run) {
     return run && std::find(runs.begin(), runs.end(), run.data()) != runs.end();
   };
-  // The first letter is the baseline, as the first file is for `warpscope-cli diff` and for reports.
+  // The first letter is the baseline, as the first file is for `warpsight diff` and for reports.
   if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
     by_hand_ = false;
     baseline_ = runs.size() > 1 ? runs[0] : nullptr;

@@ -35,7 +35,7 @@ ExperimentList::ExperimentList(const QString& own_folder, QWidget* parent)
 // A user's experiment may have the title of a shipped one, so each kind has its own heading.
 void ExperimentList::fill() {
   if (count() > 0) return;
-  addHeading(tr("Shipped with Warpscope"));
+  addHeading(tr("Shipped with Warpsight"));
   const bool cuda = cuda_.value_or(device_info().cuda);
   for (const ExperimentInfo& shipped : shipped_experiments()) try {
       if (runs_with(cuda, shipped.path)) add(QString::fromStdString(shipped.title), QString::fromStdString(shipped.path), false);
@@ -131,7 +131,7 @@ void ExperimentList::add(const QString& title, const QString& path, bool own) {
   auto* item = new QListWidgetItem(title.isEmpty() ? QFileInfo(path).completeBaseName() : title, this);
   item->setData(kPathRole, path);
   item->setData(kOwnRole, own);
-  item->setToolTip((own ? tr("Your own: %1") : tr("Shipped with Warpscope: %1")).arg(path));
+  item->setToolTip((own ? tr("Your own: %1") : tr("Shipped with Warpsight: %1")).arg(path));
 }
 
 }  // namespace ws::app

@@ -376,7 +376,7 @@ void ExperimentsTab::showState() {
   int done = 0;
   for (const TrialResult& t : result_.trials) done += static_cast<int>(t.runs.size());
   const int of = known_ ? trainings(result_.spec, trials_) : 0;
-  const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpscope");
+  const QString whose = list_->own() ? tr("Your own") : tr("Shipped with Warpsight");
   size_->setText(known_ ? tr("%1 · %2 choices, %3 trainings in shuffled order").arg(whose).arg(trials_.size()).arg(of)
                         : QString());
   run_->setText(busy                                           ? tr("Stop")

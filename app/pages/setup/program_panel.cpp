@@ -137,7 +137,7 @@ ProgramPanel::ProgramPanel(QWidget* parent) : QWidget(parent) {
   auto* hint = new QHBoxLayout;
   hint->setContentsMargins(10, 0, 8, 0);
   hint->addWidget(loss_hint_ = plain_text(this));
-  loss_hint_->setText(tr("No loss was seen: the program neither logged one nor read it with loss.item(). To see one, use warpscope.log(loss=…), after "
+  loss_hint_->setText(tr("No loss was seen: the program neither logged one nor read it with loss.item(). To see one, use warpsight.log(loss=…), after "
                          "pip install %1.")
                           .arg(QString::fromStdString(python_folder().string())));
   loss_hint_->setFont(ui_font(11));

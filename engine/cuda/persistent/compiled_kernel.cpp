@@ -59,7 +59,7 @@ std::vector<char> compile_source(const std::string& source, int compute) {
 }
 
 std::filesystem::path kernel_cache_folder() {
-  if (const char* given = std::getenv("WARPSCOPE_KERNEL_CACHE")) return given;
+  if (const char* given = std::getenv("WARPSIGHT_KERNEL_CACHE")) return given;
   const std::filesystem::path cache = cache_folder();
   return cache.empty() ? cache : cache / "kernels";
 }

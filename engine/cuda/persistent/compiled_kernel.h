@@ -16,7 +16,7 @@ namespace ws::cuda::persistent {
 // message.
 std::vector<char> compile_source(const std::string& source, int compute);
 
-// Returns the folder of compiled kernels: WARPSCOPE_KERNEL_CACHE, or a folder in the user's cache. Empty: no cache.
+// Returns the folder of compiled kernels: WARPSIGHT_KERNEL_CACHE, or a folder in the user's cache. Empty: no cache.
 std::filesystem::path kernel_cache_folder();
 // Returns a file name that depends on the source, the options and the version of the compiler.
 std::string kernel_cache_name(const std::string& source, int compute);

@@ -81,7 +81,7 @@ struct Placement {
 Placement place(const Network& network, const Limits& limits);
 
 std::string summary(const Placement& placement);  // "cluster of 16 blocks of 384 threads"
-// Returns several lines for the plan page and `warpscope-cli plan`.
+// Returns several lines for the plan page and `warpsight plan`.
 std::string text(const Placement& placement);
 
 }  // namespace ws::cuda::persistent

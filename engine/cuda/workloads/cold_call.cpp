@@ -22,7 +22,7 @@ namespace ws::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr const char* kVariable = "WARPSCOPE_LAB_COLD";
+constexpr const char* kVariable = "WARPSIGHT_LAB_COLD";
 constexpr std::string_view kNo = "failed: ";  // prefix of the child's answer if its call failed; the reason follows
 
 // Names a recorded call in the trace.

@@ -9,17 +9,17 @@ def _begin():
     try:
         from importlib.util import module_from_spec, spec_from_file_location
 
-        folder = os.path.join(here, "warpscope_hook")
+        folder = os.path.join(here, "warpsight_hook")
         spec = spec_from_file_location(
-            "_warpscope_hook", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
+            "_warpsight_hook", os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
         )
         hook = module_from_spec(spec)
-        sys.modules["_warpscope_hook"] = hook
+        sys.modules["_warpsight_hook"] = hook
         spec.loader.exec_module(hook)
         hook.install()
     except Exception as error:
-        sys.modules.pop("_warpscope_hook", None)
-        os.putenv("WARPSCOPE_RECORD_HOOKED", f"{os.getpid()} {error}")  # for our library, if CUDA loads it
+        sys.modules.pop("_warpsight_hook", None)
+        os.putenv("WARPSIGHT_RECORD_HOOKED", f"{os.getpid()} {error}")  # for our library, if CUDA loads it
     ours = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # noqa: F401 - the hidden one

@@ -457,5 +457,5 @@ void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
   page.setRuns({});
 }
 
-WARPSCOPE_QTEST(ChartsTest)
+WARPSIGHT_QTEST(ChartsTest)
 #include "charts_test.moc"

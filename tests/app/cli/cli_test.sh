@@ -45,11 +45,17 @@ RANK=0 "$program" train iris "${cpu[@]}" --no-output >/dev/null 2>err.txt; check
 "$program" stats --limit 0 none.wsrun 2>err.txt; check "a number out of its range: 2, in plain digits" '[[ $? == 2 ]] && grep -q "from 0.1 to 100000, not 0" err.txt'
 "$program" frobnicate >/dev/null 2>err.txt; check "no such command: 2, and which there are" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]] && grep -q "train, plan" err.txt'
 check "and only those that a person may start" '! grep -qE "follow|job" err.txt'
-"$program" train iris --frob >/dev/null 2>err.txt; check "no such option: 2, and where to look" '[[ $? == 2 ]] && grep -q "warpscope-cli train --help" err.txt'
+"$program" train iris --frob >/dev/null 2>err.txt; check "no such option: 2, and where to look" '[[ $? == 2 ]] && grep -q "warpsight train --help" err.txt'
 for what in experiment lab; do
   "$program" $what frobnicate >/dev/null 2>err.txt; check "$what of nothing that is known: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]]'
 done
-"$program" >/dev/null 2>err.txt; check "nothing at all: 2 and the help" '[[ $? == 2 ]] && grep -q "^  train " err.txt'
+mkdir alone; cp "$program" alone/warpsight
+alone/warpsight >/dev/null 2>err.txt; check "without a window: 1, and how to get it" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]] && grep -q "The window is not installed here.*warpsight --help" err.txt'
+printf '#!/bin/sh\necho "window: $*"\n' >alone/warpsight-window; chmod +x alone/warpsight-window
+check "no words open the window" '[[ $(alone/warpsight) == "window: " ]]'
+check "a run file opens in the window" '[[ $(alone/warpsight old.wsrun ./same.wsrun) == "window: old.wsrun ./same.wsrun" ]]'
+check "and so does a machine" '[[ $(alone/warpsight ssh://me@gpu7) == "window: ssh://me@gpu7" ]]'
+"$program" none.wsrun 2>err.txt; check "a file that does not exist: 2" '[[ $? == 2 ]] && grep -q "there is no file none.wsrun" err.txt'
 for command in train plan list bench experiment lab report convert diff stats record torch; do
   "$program" $command --help >help.txt; check "help of $command fits a terminal" '[[ $? == 0 ]] && (( $(LC_ALL=C.UTF-8 wc -L <help.txt) <= 100 ))'
 done
@@ -102,7 +108,7 @@ check "a window of steps takes a tenth of the records of ops" '(( $(grep -o "\"n
 "$program" train iris --no-output --trace full --trace-window 5/50 >/dev/null 2>err.txt; check "a window at another level: 2" '[[ $? == 2 ]]'
 "$program" record --trace-window 5s/200ms -- true 2>err.txt; check "an impossible window of time: 2" '[[ $? == 2 ]] && grep -q "200ms/5s" err.txt'
 "$program" record --trace steps --trace-window 200ms/5s -- true 2>err.txt; check "a window without kernels: 2" '[[ $? == 2 ]] && grep -q "records no kernels" err.txt'
-if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records other programs is built with CUDA only
+if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then  # what records other programs is built with CUDA only
   as_a_driver='import ctypes, os, time; ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection(); time.sleep(0.6)'
   "$program" record --out i.wsrun --trace-window 50ms/200ms -- python3 -c "$as_a_driver" 2>err.txt
   check "a recorded program is said to hold no steps" '[[ $? == 0 ]] && grep -q "recorded in i.wsrun: no steps" err.txt'
@@ -111,20 +117,20 @@ if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records
   fi
   cp r.wsrun before.wsrun; "$program" record --out before.wsrun -- true 2>err.txt
   check "an earlier recording outlives a program that records nothing" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun && [[ ! -e before.wsrun.before ]] && grep -q "did not start CUDA" err.txt'
-  "$program" record --out before.wsrun -- sh -c ': >"$WARPSCOPE_RECORD_FILE"' >/dev/null 2>&1
+  "$program" record --out before.wsrun -- sh -c ': >"$WARPSIGHT_RECORD_FILE"' >/dev/null 2>&1
   check "and one that ends before anything is written" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun'
   mkdir "a folder"; "$program" record --folder "a folder" --out ../x.wsrun -- touch here >/dev/null 2>&1; check "a program starts in the folder that is named" '[[ -e "a folder/here" ]]'
   "$program" record --folder none --out x.wsrun -- touch ran 2>err.txt; check "a folder that is not there" '[[ $? == 1 && ! -e ran ]] && grep -q "there is no folder none" err.txt'
   "$program" record --out /no/x.wsrun -- touch ran 2>err.txt; check "a file that cannot be written is said before the program runs" '[[ $? == 1 && ! -e ran ]] && grep -q "Cannot record into /no" err.txt'
-  mkdir -p moved/bin moved/share/warpscope/python; cp "$program" "$(dirname "$program")/libwarpscope_inject.so" moved/bin
-  moved/bin/warpscope-cli record --level ops -- touch ran 2>err.txt; check "and so are ops without the part that knows Python" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpscope-cli: Cannot record ops: .*/hook is not there" err.txt'
+  mkdir -p moved/bin moved/share/warpsight/python; cp "$program" "$(dirname "$program")/libwarpsight_inject.so" moved/bin
+  moved/bin/warpsight record --level ops -- touch ran 2>err.txt; check "and so are ops without the part that knows Python" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpsight: Cannot record ops: .*/hook is not there" err.txt'
 fi
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
 "$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'
 "$program" diff r.wsrun r.wsrun | tail -n +3 >self.txt; "$program" diff r.wsrun r.json | tail -n +3 >trace.txt
 check "a run and its own trace differ in nothing" '[[ -s self.txt ]] && cmp self.txt trace.txt'
-grep -v "^\"warpscope\": " r.json >other.json
+grep -v "^\"warpsight\": " r.json >other.json
 "$program" report r.wsrun other.json --out j.html >/dev/null; check "another program's trace is a run of a report" '[[ $? == 0 ]] && grep -q "trained by another program" j.html && grep -q "From A to B" j.html'
 "$program" report r.wsrun --out r.pdf >/dev/null 2>err.txt; code=$?
 check "a page for the printer, or why not" '[[ $code == 0 ]] && head -c 4 r.pdf | grep -q "%PDF" || { [[ $code == 1 && ! -e r.pdf ]] && grep -q "not installed beside" err.txt; }'

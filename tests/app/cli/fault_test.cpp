@@ -1,6 +1,6 @@
 // Makes each system call that can fail fail once, in every command, or fail from then on. Checks: no crash, no hang, an exit
 // code that says so, nothing lost that existed before, and the next run works. By default tests a sample of the calls, with
-// WARPSCOPE_FAULTS=SEED another sample, with WARPSCOPE_FAULTS=all every call, with WARPSCOPE_FAULTS=KIND (rename) those of one
+// WARPSIGHT_FAULTS=SEED another sample, with WARPSIGHT_FAULTS=all every call, with WARPSIGHT_FAULTS=KIND (rename) those of one
 // kind; all+ and KIND+: lasting faults. A failure prints its seed.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -44,11 +44,11 @@ struct Scenario {
   // After the next run, where that cannot bring everything back; else the one above.
   std::function<std::string(const fs::path&)> why_next_is_incomplete = {};
   bool may_say_so = false;  // an exit with 0 may leave less where the program says what is missing
-  std::string program = WARPSCOPE_CLI;
+  std::string program = WARPSIGHT_CLI;
 };
 
 Outcome run(const Words& words, const fs::path& folder, const Process::Environment& settings,
-            const std::string& path = WARPSCOPE_CLI) {
+            const std::string& path = WARPSIGHT_CLI) {
   Words command{"env", "-C", folder.string(), path};
   command.insert(command.end(), words.begin(), words.end());
   Process program(command, Process::Output::HeardWithErrors, settings);
@@ -74,8 +74,8 @@ Process::Environment failing(const std::string& what, const fs::path& log) {
   return {{"LD_PRELOAD", FAILING_CALLS},
           {"OPENBLAS_NUM_THREADS", "1"},
           {"ASAN_OPTIONS", "verify_asan_link_order=0"},
-          {"WARPSCOPE_FAIL", what},
-          {"WARPSCOPE_FAIL_LOG", log.string()}};
+          {"WARPSIGHT_FAIL", what},
+          {"WARPSIGHT_FAIL_LOG", log.string()}};
 }
 
 // "calls 17 open": of each kind the most of all processes.
@@ -94,7 +94,7 @@ struct Fault {
   std::string text() const { return kind + ":" + std::to_string(number) + (lasting ? "+" : ""); }
 };
 
-std::string wanted() { return std::getenv("WARPSCOPE_FAULTS") ? std::getenv("WARPSCOPE_FAULTS") : ""; }
+std::string wanted() { return std::getenv("WARPSIGHT_FAULTS") ? std::getenv("WARPSIGHT_FAULTS") : ""; }
 
 unsigned seed() {
   static const unsigned chosen = wanted().empty() ? 20261123 : static_cast<unsigned>(std::atol(wanted().c_str()));
@@ -176,7 +176,7 @@ class Faults : public testing::Test {
       wrong = "it ends with " + std::to_string(out.code);
     else if (const std::string why = scenario.why_damaged(here); !why.empty())
       wrong = why;
-    else if (const bool said = out.said.find("warpscope") != std::string::npos || out.said.find("failed: ") != std::string::npos;
+    else if (const bool said = out.said.find("warpsight") != std::string::npos || out.said.find("failed: ") != std::string::npos;
              out.code == 1 && !said)
       wrong = "it ends with 1 and no word";
     else if (const std::string missing = scenario.why_incomplete(here);
@@ -226,7 +226,7 @@ class Faults : public testing::Test {
     fs::copy_file(made, to);
   }
 
-  fs::path folder_ = fs::temp_directory_path() / ("warpscope-faults-" + std::to_string(getpid()));
+  fs::path folder_ = fs::temp_directory_path() / ("warpsight-faults-" + std::to_string(getpid()));
   std::mutex mutex_;
   std::atomic<int> hit_{0};
 };
@@ -415,7 +415,7 @@ class LibraryFaults : public Faults {
     for (const char* name : {"runs/kept.wsrun", "other.wsrun"}) copy_run(folder / name);
     std::ofstream(folder / "runs/kept.wsrun.wsck") << "weights";
     const fs::path killed = folder / "runs/killed.wsrun";
-    Process program({WARPSCOPE_CLI, "train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set",
+    Process program({WARPSIGHT_CLI, "train", "iris", "--set", "exec.device=cpu", "--set", "train.epochs=100000000", "--set",
                      "train.eval_every=0", "--no-output", "--run", killed.string()});
     while (!fs::exists(killed) || rows_of(killed) < 1000) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     program.signal(SIGKILL);

@@ -1,7 +1,7 @@
 // kill -9 at random moments of trainings, experiments, sweeps, recordings, conversions and reports, alone and two at a time:
 // every run file opens, at most the last second is missing, nothing is a mixture of two, an experiment goes on where it was.
-// 20 kills; WARPSCOPE_KILLS=300 for the whole, WARPSCOPE_KILL_SEED=1 for other moments. On a machine with a GPU the programs named by WARPSCOPE_KILL_DEVICE=cuda train
-// there, and WARPSCOPE_KILL_RECORD="PROGRAM WORDS" is what is recorded.
+// 20 kills; WARPSIGHT_KILLS=300 for the whole, WARPSIGHT_KILL_SEED=1 for other moments. On a machine with a GPU the programs named by WARPSIGHT_KILL_DEVICE=cuda train
+// there, and WARPSIGHT_KILL_RECORD="PROGRAM WORDS" is what is recorded.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -39,12 +39,12 @@ double number(const char* name, double otherwise) {
 }
 
 // A share of the kills.
-int kills(double share) { return std::max(2, static_cast<int>(share * number("WARPSCOPE_KILLS", 20))); }
+int kills(double share) { return std::max(2, static_cast<int>(share * number("WARPSIGHT_KILLS", 20))); }
 
 class Program {
  public:
   explicit Program(std::vector<std::string> words) {
-    words.insert(words.begin(), WARPSCOPE_CLI);
+    words.insert(words.begin(), WARPSIGHT_CLI);
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -111,20 +111,20 @@ class Killing : public testing::Test {
     fs::create_directories(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }
-  fs::path folder_ = fs::temp_directory_path() / ("warpscope-kill-" + std::to_string(getpid()));
-  std::mt19937 rng_{20261121u + static_cast<unsigned>(number("WARPSCOPE_KILL_SEED", 0))};
+  fs::path folder_ = fs::temp_directory_path() / ("warpsight-kill-" + std::to_string(getpid()));
+  std::mt19937 rng_{20261121u + static_cast<unsigned>(number("WARPSIGHT_KILL_SEED", 0))};
   double random(double least, double most) { return std::uniform_real_distribution(least, most)(rng_); }
 };
 
 std::string device() {
-  const char* wanted = std::getenv("WARPSCOPE_KILL_DEVICE");
+  const char* wanted = std::getenv("WARPSIGHT_KILL_DEVICE");
   return std::string("exec.device=") + (wanted ? wanted : "cpu");
 }
 
 // A recording of a program that goes on for seconds.
 std::vector<std::string> recording(const std::string& out) {
   std::vector<std::string> words{"record"};
-  const char* wanted = std::getenv("WARPSCOPE_KILL_RECORD");
+  const char* wanted = std::getenv("WARPSIGHT_KILL_RECORD");
   if (!wanted) words.insert(words.end(), {"--library", "-"});
   words.insert(words.end(), {"--out", out, "--"});
   std::istringstream command(wanted ? wanted : RECORDED_PROGRAM " 2000");

@@ -21,7 +21,7 @@ check "a disk that is full costs the CSV, not the JSON" '[[ $? == 1 ]] && grep -
 if "$program" list | grep -q "^No GPU"; then
   "$program" lab matmul --ways gpu --sizes 64 >none.txt 2>err.txt
   check "only variants that cannot run: 1 and why" '[[ $? == 1 && ! -s none.txt && $(wc -l <err.txt) == 1 ]] && grep -q "None of these variants" err.txt'
-  WARPSCOPE_LAB_COLD='{"operation":"add","sizes":[64]}' "$program" >cold.txt 2>/dev/null
+  WARPSIGHT_LAB_COLD='{"operation":"add","sizes":[64]}' "$program" >cold.txt 2>/dev/null
   check "a first call that fails hands its reason back" 'grep -q "^failed: " cold.txt || grep -q "no CUDA support" err.txt'
 fi
 
@@ -140,5 +140,5 @@ check "Ctrl+C ends with 0 and says what is kept" '[[ $? == 0 ]] && grep -q "poin
 pid=$!
 until_true 'grep -qs "plain loops" m.txt'
 mv m.wsrun moved.wsrun; kill -INT $pid; wait $pid
-check "a run file that went away: 1 and a sentence" '[[ $? == 1 ]] && grep -q "^warpscope-cli: The run file is incomplete: m.wsrun was moved" m.txt'
+check "a run file that went away: 1 and a sentence" '[[ $? == 1 ]] && grep -q "^warpsight: The run file is incomplete: m.wsrun was moved" m.txt'
 exit $((failures > 0))

@@ -42,14 +42,14 @@ check "ulimit -f: 1, a sentence and no signal" '[[ $code == 1 ]] && grep -q "The
 (ulimit -f 10; "$program" convert r.wsrun u.json 2>err.txt); code=$?
 check "ulimit -f while converting" '[[ $code == 1 && ! -e u.json ]]'
 TMPDIR=/no/such "$program" lab add --sizes 16 --ways cpu --seconds 0.01 --run l.wsrun >/dev/null 2>err.txt
-check "no folder for temporary files: a sentence" '[[ $? == 1 ]] && grep -q "^warpscope-cli: /no/such: there is no such folder; set TMPDIR" err.txt'
+check "no folder for temporary files: a sentence" '[[ $? == 1 ]] && grep -q "^warpsight: /no/such: there is no such folder; set TMPDIR" err.txt'
 
 TMPDIR=/no/such "$program" "${short[@]}" --trace full --out t >/dev/null 2>err.txt; check "a training needs none" '[[ $? == 0 && -s t/summary.json ]]'
 echo '{"axes": {"exec.fusion": ["off", "pointwise"]}, "repeats": 1, "spec": {"data": {"name": "iris"}, "train": {"epochs": 2}, "exec": {"device": "cpu"}}}' >quick.json
 TMPDIR=/no/such "$program" experiment quick.json --out x >/dev/null 2>&1; check "nor does an experiment" '[[ $? == 0 && $(wc -l <x/results.jsonl) == 2 ]]'
-if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then  # what records other programs is built with CUDA only
+if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then  # what records other programs is built with CUDA only
   TMPDIR=/no/such "$program" record --out t.wsrun -- touch ran 2>err.txt
-  check "no folder to record through: a sentence, and nothing runs" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpscope-cli: /no/such: there is no such folder; set TMPDIR" err.txt'
+  check "no folder to record through: a sentence, and nothing runs" '[[ $? == 1 && ! -e ran ]] && grep -q "^warpsight: /no/such: there is no such folder; set TMPDIR" err.txt'
 fi
 
 # A terminal that is closed is an interrupt, unless the program was started to outlive it, as this test may be (nohup).
@@ -70,7 +70,7 @@ check "also an experiment" '[[ $code == 0 && -s long/results.jsonl && -s long/ta
 "${hears[@]}" "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
 until_true 'grep -qs "plain loops" long.txt'; kill -HUP $pid; wait $pid; code=$?
 check "a sweep" '[[ $code == 0 ]] && grep -q "points kept" long.txt && "$program" lab long.wsrun | grep -q "CPU, plain loops"'
-if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
+if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then
   as_a_driver='import ctypes, os, time; ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection(); time.sleep(2)'
   "${hears[@]}" "$program" record --out hung.wsrun -- python3 -c "$as_a_driver" >hung.txt 2>&1 & pid=$!
   until_true '[[ -s hung.wsrun ]]'; sleep 0.3; kill -HUP $pid; wait $pid; code=$?
@@ -114,7 +114,7 @@ json.dump({"framework": "PyTorch", "device": "a GPU", "operation": "add", "point
 PY
 "$program" lab add --torch --script peer.py --ways gpu --sizes 8 >note.txt 2>&1; check "nor by the note of a point" 'grep -q "owned" note.txt && ! grep -q $'"'\x1b'"' note.txt'
 mkdir -p own/experiments && printf '{"title": "\\u001b]0;owned\\u0007"}' >own/experiments/named.json && echo '{' >own/experiments/broken.json
-WARPSCOPE_RESOURCES="$folder/own" "$program" experiment --list >list.txt 2>&1
+WARPSIGHT_RESOURCES="$folder/own" "$program" experiment --list >list.txt 2>&1
 check "nor by a title; a broken file is named with its problem" '[[ $? == 0 ]] && grep -q "named .*owned" list.txt && ! grep -q $'"'\x1b'"' list.txt && grep -q "broken .*not valid JSON" list.txt'
 "$program" convert names.json n_cuda_gpu_kern_sum.csv; check "no cell is a formula" 'grep -q "\"'"'"'=1+1\"" n_cuda_gpu_kern_sum.csv'
 

@@ -13,7 +13,7 @@ wait_for k.wsrun
 echo mine >k.wsrun.new
 "$program" "${short[@]}" --no-output --run k.wsrun >/dev/null 2>err.txt; code=$?
 check "a second training into one run file ends with 1" '[[ $code == 1 ]]'
-check "and names the first" 'grep -q "being written by process $first (warpscope-cli)" err.txt && [[ $(wc -l <err.txt) == 1 ]]'
+check "and names the first" 'grep -q "being written by process $first (warpsight)" err.txt && [[ $(wc -l <err.txt) == 1 ]]'
 ln -s k.wsrun link.wsrun
 "$program" "${short[@]}" --no-output --run link.wsrun >/dev/null 2>err.txt; check "also by another name" '[[ $? == 1 ]] && grep -q "process $first" err.txt'
 "$program" "${short[@]}" --no-output --run other.wsrun >/dev/null 2>&1

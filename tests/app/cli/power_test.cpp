@@ -168,7 +168,7 @@ class PowerFailure : public testing::Test {
   }
 
   static void run(Words words, const fs::path& folder, const Process::Environment& settings = {}) {
-    words.insert(words.begin(), {"env", "-C", folder.string(), WARPSCOPE_CLI});
+    words.insert(words.begin(), {"env", "-C", folder.string(), WARPSIGHT_CLI});
     Process program(words, Process::Output::HeardWithErrors, settings);
     std::string said;
     while (const auto more = program.output(1000)) said += *more;
@@ -185,8 +185,8 @@ class PowerFailure : public testing::Test {
     Disk disk(folder());
     run(words, folder(),
         {{"LD_PRELOAD", LOGGED_WRITES},
-         {"WARPSCOPE_WRITES_OF", folder()},
-         {"WARPSCOPE_WRITES_LOG", log},
+         {"WARPSIGHT_WRITES_OF", folder()},
+         {"WARPSIGHT_WRITES_LOG", log},
          {"OPENBLAS_NUM_THREADS", "1"},
          {"ASAN_OPTIONS", "verify_asan_link_order=0"}});
     const std::vector<Event> events = read_log(log);
@@ -219,7 +219,7 @@ class PowerFailure : public testing::Test {
     fs::create_directories(base_ / "folder");
     return base_ / "folder";
   }
-  const fs::path base_ = fs::temp_directory_path() / ("warpscope-power-" + std::to_string(getpid()));
+  const fs::path base_ = fs::temp_directory_path() / ("warpsight-power-" + std::to_string(getpid()));
   std::mt19937 random_{7};
 };
 

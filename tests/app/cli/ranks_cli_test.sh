@@ -110,19 +110,19 @@ until_there first/metrics.csv; kill -9 "${pids[0]}"; codes >codes
 check "without rank 0 the others end, too" '[[ $(cat codes) == "137 1 " ]] && all_say rank.1.err && grep -q "Rank 0 (at 127.0.0.1:.*) ended" rank.1.err'
 
 # A rank that hangs: its threads do not run, or it does not finish a step.
-export WARPSCOPE_RANK_TIMEOUT=8  # within it the ranks must meet, too
+export WARPSIGHT_RANK_TIMEOUT=8  # within it the ranks must meet, too
 launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out hangs
 until_there hangs/metrics.csv; kill -STOP "${pids[1]}"; SECONDS=0; wait "${pids[0]}"; check "a rank hangs: 1" '[[ $? == 1 ]]'; wait "${pids[2]}"
 check "the others do not wait for ever and name it" '(( SECONDS < 30 )) && all_say rank.0.err rank.2.err && grep -q "Rank 1 .*for 8.0 s" rank.0.err && grep -q "Rank 1 " rank.2.err'
 kill -9 "${pids[1]}"; wait 2>/dev/null
 
 # A cluster suspends all ranks for longer than that and lets them go on.
-export WARPSCOPE_RANK_TIMEOUT=5
+export WARPSIGHT_RANK_TIMEOUT=5
 launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out suspended
 until_there suspended/metrics.csv; kill -STOP "${pids[@]}"; before=$(wc -l <suspended/metrics.csv); sleep 6; kill -CONT "${pids[@]}"
 until_true '(( $(wc -l <suspended/metrics.csv) > before ))'; kill -INT "${pids[@]}"; codes >codes
 check "suspended ranks go on" '[[ $(cat codes) == "0 0 0 " ]] && grep -q "\"status\": \"stopped\"" suspended/summary.json'
-unset WARPSCOPE_RANK_TIMEOUT
+unset WARPSIGHT_RANK_TIMEOUT
 
 # refused SENTENCE COMMAND...: 2 ranks end with 1 and this sentence
 refused() {
@@ -149,7 +149,7 @@ alone() { env "$@" "$program" train iris "${cpu[@]}" --no-output >/dev/null 2>er
 alone RANK=0 WORLD_SIZE=2; check "no address: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "MASTER_ADDR is not set" err.txt'
 alone RANK=5 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; check "no such rank: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "rank 5 of 2" err.txt'
 alone RANK=1 WORLD_SIZE=2 MASTER_ADDR=no.such.host.invalid; check "no such host: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "no.such.host.invalid.*was not found" err.txt'
-export WARPSCOPE_RANK_TIMEOUT=0.5
+export WARPSIGHT_RANK_TIMEOUT=0.5
 alone RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; check "rank 0 is not there: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "Rank 0 does not answer" err.txt'
 alone RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1; check "the others are not there: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "No sign of rank 1, 2 " err.txt'
 alone RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=70000; check "no such port: 1 and a sentence" '[[ $? == 1 ]] && grep -q "MASTER_PORT is 70000" err.txt'

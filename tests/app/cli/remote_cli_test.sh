@@ -25,17 +25,17 @@ check "and its checkpoint goes on here" '"$program" train --resume --out here --
 mkdir bin; printf '#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n' >bin/ssh; chmod +x bin/ssh
 over_ssh() { PATH="$folder/bin:$PATH" "$@"; }
 "$program" stats "there/$job.wsrun" >local_stats.txt
-WARPSCOPE_REMOTE_PROGRAM="$program" over_ssh "$program" stats "ssh://me@host$folder/there/$job.wsrun" >stats.txt 2>err.txt
+WARPSIGHT_REMOTE_PROGRAM="$program" over_ssh "$program" stats "ssh://me@host$folder/there/$job.wsrun" >stats.txt 2>err.txt
 check "stats of a run that lies there" '[[ $? == 0 && -s stats.txt ]] && diff stats.txt local_stats.txt >/dev/null'
 mkdir home; HOME="$folder/home" over_ssh "$program" list --on ssh://host >/dev/null 2>err.txt
-check "a machine without the program: what to do" '[[ $? == 1 ]] && grep -q "warpscope-cli install --on ssh://host" err.txt'
+check "a machine without the program: what to do" '[[ $? == 1 ]] && grep -q "warpsight install --on ssh://host" err.txt'
 HOME="$folder/home" over_ssh "$program" install --on ssh://host </dev/null >/dev/null 2>err.txt
-check "nothing is copied unasked" '[[ $? == 2 && ! -e home/.local/share/warpscope/server ]]'
+check "nothing is copied unasked" '[[ $? == 2 && ! -e home/.local/share/warpsight/server ]]'
 HOME="$folder/home" over_ssh "$program" install --on ssh://host --yes >out.txt 2>err.txt && HOME="$folder/home" over_ssh "$program" list --on ssh://host >list.txt 2>&1
 check "a copy of it serves" '[[ $? == 0 ]] && grep -q installed out.txt'
 
 "$program" attach "$there" >/dev/null 2>err.txt; check "no job named: 2, and where their names are" '[[ $? == 2 && $(<err.txt) == *"list --on "*" shows the jobs there"* ]]'
-"$program" attach "$there" --job none >/dev/null 2>err.txt; check "a job that is none: 1 and a sentence" '[[ $? == 1 && $(<err.txt) == "warpscope-cli: There is no job none there." ]]'
+"$program" attach "$there" --job none >/dev/null 2>err.txt; check "a job that is none: 1 and a sentence" '[[ $? == 1 && $(<err.txt) == "warpsight: There is no job none there." ]]'
 
 # Killed here, it runs on there, and who attaches sees all of it.
 "$program" train iris "${long[@]}" --on "$there" --no-output >out.txt 2>&1 & client=$!
@@ -69,12 +69,12 @@ check "a closed terminal leaves it running" '[[ $code == 0 && -e "there/.jobs/$j
 until_true 'grep -qs ^epoch stop.txt'; kill -INT $client; wait $client; code=$?
 check "attach says how it ended, as train does" '[[ $code == 0 ]] && grep -q "^stopped: .* steps in" stop.txt'
 head -c 50000 "there/$job.wsrun" >there/damaged.wsrun
-WARPSCOPE_REMOTE_PROGRAM="$program" over_ssh "$program" stats --json "ssh://me@host$folder/there/damaged.wsrun" >stats.txt 2>err.txt; code=$?
+WARPSIGHT_REMOTE_PROGRAM="$program" over_ssh "$program" stats --json "ssh://me@host$folder/there/damaged.wsrun" >stats.txt 2>err.txt; code=$?
 check "of a damaged run there: JSON, and what is lost on stderr" '[[ $code == 0 ]] && python3 -m json.tool stats.txt >/dev/null && grep -q "The file ends after" err.txt'
 
 # A program that "records" itself: it leaves a run file where the collector would.
 cat >program.sh <<'SH'
-cp "$1" "$WARPSCOPE_RECORD_FILE"; cp "$1" "${WARPSCOPE_RECORD_FILE%.wsrun}.77.wsrun"; echo said by the program; exit 3
+cp "$1" "$WARPSIGHT_RECORD_FILE"; cp "$1" "${WARPSIGHT_RECORD_FILE%.wsrun}.77.wsrun"; echo said by the program; exit 3
 SH
 "$program" record --on "$there" --library /no/library --run rec.wsrun -- sh "$folder/program.sh" "$folder/back.wsrun" >out.txt 2>err.txt; code=$?
 check "record gives the program's exit status and its words" '[[ $code == 3 ]] && grep -q "said by the program" out.txt'
@@ -84,9 +84,9 @@ check "and the files of all its processes" 'cmp -s rec.wsrun "there/$(job_of err
 
 # A recording that others come to and leave again.
 cat >long.sh <<'SH'
-cp "$1" "$WARPSCOPE_RECORD_FILE"; i=0; until [ -e "$2" ]; do i=$((i + 1)); echo "line $i"; sleep 0.1; done; exit 4
+cp "$1" "$WARPSIGHT_RECORD_FILE"; i=0; until [ -e "$2" ]; do i=$((i + 1)); echo "line $i"; sleep 0.1; done; exit 4
 SH
-export WARPSCOPE_RUNS="$folder/served"
+export WARPSIGHT_RUNS="$folder/served"
 "$program" record --serve --library /no/library --run served.wsrun -- sh "$folder/long.sh" "$folder/back.wsrun" "$folder/enough" >served.txt 2>served.err & client=$!
 until_true 'grep -qs "recorded as" served.err'; job=$(sed -n 's/.*--job \(2[0-9a-z.-]*\)$/\1/p' served.err)
 "$program" attach "pipe:exec $program serve" --job "$job" >one.txt 2>&1 & one=$!
@@ -98,11 +98,11 @@ check "to the others, and to the program, nothing happened" '[[ $code == 4 && $o
 check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'
 
 # Programs that a person starts in a shell of their own: each is a job, and its children are in it. One ends before it is one.
-if [[ -e "$(dirname "$program")/libwarpscope_inject.so" ]]; then
+if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then
 cat >train.py <<'PY'
 import os, subprocess, sys, time
 end = time.time() + 100
-while time.time() < end and not os.environ["WARPSCOPE_RECORD_FILE"]: time.sleep(0.01)  # it becomes a job while it runs
+while time.time() < end and not os.environ["WARPSIGHT_RECORD_FILE"]: time.sleep(0.01)  # it becomes a job while it runs
 if len(sys.argv) < 2: sys.exit(subprocess.run([sys.executable, __file__, "child"], env=os.environ.copy()).returncode)
 while time.time() < end and not os.path.exists("seen"): sum(range(10000))
 time.sleep(0.5)
@@ -124,7 +124,7 @@ touch seen
 check "who attaches gets its status, its file and that of its child" '[[ $code == 5 ]] && cmp -s shell.wsrun "served/$job.wsrun" && [[ $(ls shell*.wsrun | wc -l) == 2 ]]'
 check "the program hears nothing of it" '[[ $(<own.txt) == 5 && ! -s program.txt && $(<listed.txt) == 0 && $(<short.txt) == short ]]'
 check "nothing else became a job" '[[ $(ls served/.jobs | grep -vc "^$job$") == 1 && $(ls served/.jobs | grep -c train.py) == 1 ]]'
-"$program" record --environment >env.txt; (. ./env.txt; env | grep -q "^CUDA_INJECTION64_PATH=/.*libwarpscope_inject.so$"); check "and the environment is for any shell" '[[ $? == 0 ]]'
+"$program" record --environment >env.txt; (. ./env.txt; env | grep -q "^CUDA_INJECTION64_PATH=/.*libwarpsight_inject.so$"); check "and the environment is for any shell" '[[ $? == 0 ]]'
 fi
 
 cat >e.json <<'JSON'
@@ -146,5 +146,5 @@ check "a sweep there prints its points, and nothing else beside its name" '[[ $c
 check "who attaches to a sweep sees the same" '[[ $code == 0 ]] && diff lab.txt attached.txt >/dev/null'
 
 "$program" train iris --on ssh://-x >/dev/null 2>err.txt; check "an address that is none: 2 and a sentence" '[[ $? == 2 && $(wc -l <err.txt) == 1 ]]'
-"$program" train iris --on "pipe:exec /nowhere/warpscope-cli" --no-output >/dev/null 2>err.txt; check "a missing program: 1 and a sentence" '[[ $? == 1 ]] && grep -q "there is no program" err.txt'
+"$program" train iris --on "pipe:exec /nowhere/warpsight" --no-output >/dev/null 2>err.txt; check "a missing program: 1 and a sentence" '[[ $? == 1 ]] && grep -q "there is no program" err.txt'
 exit $((failures > 0))

@@ -192,7 +192,7 @@ void ExportTest::theCommandLineWritesPdfToo() {
     prof::export_run(run, at(direct ? "one.wsrun" : "two.wsrun").toStdString());
   }
   const QStringList runs{at("one.wsrun"), at("two.wsrun")};
-  const Said said = ask(WARPSCOPE_CLI, QStringList{"report"} + runs + QStringList{"--out", at("cli.pdf")});
+  const Said said = ask(WARPSIGHT_CLI, QStringList{"report"} + runs + QStringList{"--out", at("cli.pdf")});
   QVERIFY2(said.status == 0 && said.out.trimmed() == at("cli.pdf"), said.out.constData());
   if (!tool("pdftoppm").isEmpty()) {
     QCOMPARE(ask(tool("pdftoppm"), {"-r", "72", "-png", at("cli.pdf"), at("cli")}).status, 0);
@@ -201,11 +201,11 @@ void ExportTest::theCommandLineWritesPdfToo() {
     for (const QString& page : pages) QVERIFY2(!blank(QImage(at(page))), qPrintable(page));
   }
   if (!tool("pdftotext").isEmpty()) QVERIFY(ask(tool("pdftotext"), {at("cli.pdf"), "-"}).out.contains("planned ahead"));
-  const Said lost = ask(WARPSCOPE_CLI, QStringList{"report"} + runs + QStringList{"--out", at("no/such/cli.pdf")});
+  const Said lost = ask(WARPSIGHT_CLI, QStringList{"report"} + runs + QStringList{"--out", at("no/such/cli.pdf")});
   QVERIFY2(lost.status == 1 && lost.out.count('\n') == 1 && lost.out.contains("cli.pdf"), lost.out.constData());
-  const Said odd = ask(WARPSCOPE_CLI, {"report", at("none.wsrun"), "--out", at("odd.pdf")});
+  const Said odd = ask(WARPSIGHT_CLI, {"report", at("none.wsrun"), "--out", at("odd.pdf")});
   QVERIFY2(odd.status == 1 && odd.out.contains("none.wsrun") && !QFileInfo::exists(at("odd.pdf")), odd.out.constData());
-  QVERIFY(QFile::copy(WARPSCOPE_CLI, at("alone")));  // without the window's program beside it
+  QVERIFY(QFile::copy(WARPSIGHT_CLI, at("alone")));  // without the window's program beside it
   const Said alone = ask(at("alone"), QStringList{"report"} + runs + QStringList{"--out", at("alone.pdf")});
   QVERIFY2(alone.status == 1 && alone.out.contains("not installed beside"), alone.out.constData());
 }
@@ -385,5 +385,5 @@ void ExportTest::nothingIsLeftOfAFailedExport() {
   QCOMPARE(left(), QStringList("a.pdf"));
 }
 
-WARPSCOPE_QTEST(ExportTest)
+WARPSIGHT_QTEST(ExportTest)
 #include "export_test.moc"

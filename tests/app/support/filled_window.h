@@ -13,7 +13,7 @@ class FilledWindow : public WindowHome {
  protected:
   static void check(QWidget& window, const QString& where, QStringList& wrong) {
     for (const QString& line : ws::test::cut_off(window)) wrong << where + ": " + line;
-    const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
+    const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES");
     if (!folder.isEmpty()) window.grab().save(folder + "/" + QString(where).replace(' ', '-') + ".png");
   }
   // Shows this run and no other.

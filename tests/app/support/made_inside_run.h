@@ -41,7 +41,7 @@ struct MadeKernel {
     std::mt19937 random(static_cast<unsigned>(first) + 1);
     std::vector<prof::TimeNs> times(static_cast<size_t>(multiprocessors), begin);
     for (int step = first; step < first + steps; ++step) add_step(trace, random, step, times);
-    add(trace, prof::TrackKind::Stream, "stream 7", "warpscope_persistent", prof::Meaning::Matrix, 0, begin,
+    add(trace, prof::TrackKind::Stream, "stream 7", "warpsight_persistent", prof::Meaning::Matrix, 0, begin,
         std::ranges::max(times), static_cast<uint32_t>(first) + 1);
   }
 

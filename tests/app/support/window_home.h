@@ -89,7 +89,7 @@ class WindowHome {
 
   void moveIn() const {
     qputenv("XDG_CONFIG_HOME", (home_.path() + "/config").toUtf8());
-    QApplication::setOrganizationName("warpscope-test");
+    QApplication::setOrganizationName("warpsight-test");
     ws::app::set_theme(*qApp, ws::app::ThemeName::Dark);
   }
   void clear() const {

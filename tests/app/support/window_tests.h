@@ -39,4 +39,4 @@ int run_test(int argc, char** argv) {
     QCOMPARE(expression, expected); \
   } while (false)
 
-#define WARPSCOPE_QTEST(Test) const ws::test::InWindowTests in_window_tests_##Test(#Test, ws::test::run_test<Test>);
+#define WARPSIGHT_QTEST(Test) const ws::test::InWindowTests in_window_tests_##Test(#Test, ws::test::run_test<Test>);

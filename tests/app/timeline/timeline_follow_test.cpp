@@ -539,5 +539,5 @@ void TimelineFollowTest::lanesComeBack() {
   QCOMPARE(again.model().lanes().size(), t.model().lanes().size());
 }
 
-WARPSCOPE_QTEST(TimelineFollowTest)
+WARPSIGHT_QTEST(TimelineFollowTest)
 #include "timeline_follow_test.moc"

@@ -461,5 +461,5 @@ void TimelinePartsTest::copyKeepsIdsAndTimes() {
   QCOMPARE(to.ops.size(), from.ops.size());
 }
 
-WARPSCOPE_QTEST(TimelinePartsTest)
+WARPSIGHT_QTEST(TimelinePartsTest)
 #include "timeline_parts_test.moc"

@@ -354,5 +354,5 @@ void TimelineTest::everyPixelIsPainted() {
     for (int x = 0; x < image.width(); x += 3) QCOMPARE(qAlpha(image.pixel(x, y)), 255);
 }
 
-WARPSCOPE_QTEST(TimelineTest)
+WARPSIGHT_QTEST(TimelineTest)
 #include "timeline_test.moc"

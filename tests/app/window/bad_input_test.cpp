@@ -123,7 +123,7 @@ void BadInputTest::aBrokenPresetIsSaid() {
   QDir(home_.path()).mkpath("resources/presets");
   write(home_.path() + "/resources/presets/torn.json", "{\"title\": \"Torn\", \"train\": {\"epo");
   write(home_.path() + "/resources/presets/odd.json", "{\"title\": \"Odd\", \"train\": {\"epochs\": -4}}");
-  const Environment resources("WARPSCOPE_RESOURCES", home_.path() + "/resources");
+  const Environment resources("WARPSIGHT_RESOURCES", home_.path() + "/resources");
   auto window = open();
   const ws::RunSpec before = window->workspace()->choices()->spec();
   QVERIFY(!window->workspace()->choices()->usePreset("odd"));
@@ -285,7 +285,7 @@ void BadInputTest::aLostGpuOffersARestart() {
   window->workspace()->say("cudaLaunchKernel: cudaErrorIllegalAddress.", true);
   QVERIFY(window->notice()->text().contains("cudaErrorIllegalAddress"));
   QCOMPARE(window->notice()->actions().size(), size_t{1});
-  QCOMPARE(window->notice()->actions()[0]->text(), QString("Restart Warpscope"));
+  QCOMPARE(window->notice()->actions()[0]->text(), QString("Restart Warpsight"));
   QTest::mouseClick(window->notice()->actions()[0], Qt::LeftButton);
   QCOMPARE(began, QStringList({"--runs", window->workspace()->library()->folder()}));
   QVERIFY(!window->isVisible());
@@ -335,5 +335,5 @@ void BadInputTest::twoWindowsShareALibrary() {
           second->workspace()->library()->byPath(live->path)->summary->steps == live->summary->steps);
 }
 
-WARPSCOPE_QTEST(BadInputTest)
+WARPSIGHT_QTEST(BadInputTest)
 #include "bad_input_test.moc"

@@ -1,5 +1,5 @@
 // What a person who has never seen the window does until they can say "I know why B is faster": real clicks on what is in
-// sight, counted. app/run opens the window with nothing in it. With WARPSCOPE_PICTURES=folder each click leaves a picture
+// sight, counted. app/run opens the window with nothing in it. With WARPSIGHT_PICTURES=folder each click leaves a picture
 // of what is in sight before it, and the answer one of the end.
 #include <QPushButton>
 #include <QSignalSpy>
@@ -34,7 +34,7 @@ class ClickPathTest : public QObject, WindowHome {
     ++clicks_;
   }
   void keepPicture(QWidget& window) const {
-    const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES");
+    const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES");
     if (folder.isEmpty()) return;
     QTest::qWait(600);
     window.grab().save(QString("%1/%2-%3.png").arg(folder, QTest::currentTestFunction()).arg(clicks_));
@@ -116,5 +116,5 @@ void ClickPathTest::fromOneChangedChoice() {
   QVERIFY(clicks_ <= 8);
 }
 
-WARPSCOPE_QTEST(ClickPathTest)
+WARPSIGHT_QTEST(ClickPathTest)
 #include "click_path_test.moc"

@@ -1,5 +1,5 @@
 // Nothing is cut off: in each tab of a small window every label, button, choice and column title has the room that its
-// text needs. With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
+// text needs. With WARPSIGHT_PICTURES=folder each state that is looked at leaves a picture there.
 #include <QAbstractScrollArea>
 #include <QComboBox>
 #include <QDialog>
@@ -369,5 +369,5 @@ void FitTest::boxesThatComeUp() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-WARPSCOPE_QTEST(FitTest)
+WARPSIGHT_QTEST(FitTest)
 #include "fit_test.moc"

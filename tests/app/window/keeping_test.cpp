@@ -133,5 +133,5 @@ void KeepingTest::aRunIsNotCopiedOntoItself() {
   }
 }
 
-WARPSCOPE_QTEST(KeepingTest)
+WARPSIGHT_QTEST(KeepingTest)
 #include "keeping_test.moc"

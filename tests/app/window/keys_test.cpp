@@ -320,7 +320,7 @@ void KeysTest::noDialogIsForgotten() {
   auto window = open();
   QStringList listed, missing;
   for (const auto& dialog : all_dialogs(*window)) listed << QString(dialog->metaObject()->className()).section("::", -1);
-  QDirIterator headers(WARPSCOPE_SOURCE_DIR "/app", {"*.h"}, QDir::Files, QDirIterator::Subdirectories);
+  QDirIterator headers(WARPSIGHT_SOURCE_DIR "/app", {"*.h"}, QDir::Files, QDirIterator::Subdirectories);
   static const QRegularExpression derived("class (\\w+) : public QDialog");
   while (headers.hasNext()) {
     QFile file(headers.next());
@@ -362,5 +362,5 @@ void KeysTest::controlKOpensTheCommands() {
   palette->close();
 }
 
-WARPSCOPE_QTEST(KeysTest)
+WARPSIGHT_QTEST(KeysTest)
 #include "keys_test.moc"

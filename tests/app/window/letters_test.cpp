@@ -1,6 +1,6 @@
 // Every letter of every tab can be read, in both themes, on small screens and large ones: nothing is clipped and nothing
 // lies on anything else. One window serves all sizes. A second run of this program draws at twice the scale: 2560×1440
-// and 3840×2160 screens. With WARPSCOPE_PICTURES=folder each state leaves a picture there.
+// and 3840×2160 screens. With WARPSIGHT_PICTURES=folder each state leaves a picture there.
 #include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -87,7 +87,7 @@ void LettersTest::fillEveryPage(MainWindow& window) {
   }
   window.workspace()->library()->setTicked(run, true);
   const QString sweep = home_.path() + "/sweep.json";
-  QFile results(WARPSCOPE_SOURCE_DIR "/tests/bench/results/lab_h200.json"), one(sweep);
+  QFile results(WARPSIGHT_SOURCE_DIR "/tests/bench/results/lab_h200.json"), one(sweep);
   QVERIFY(results.open(QIODevice::ReadOnly) && one.open(QIODevice::WriteOnly));
   const auto presets = QJsonDocument::fromJson(results.readAll()).object()["presets"].toObject();
   one.write(QJsonDocument(presets["matmul-where-the-gpu-wins"].toObject()).toJson());
@@ -154,5 +154,5 @@ void LettersTest::everyTabAtEverySize() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-WARPSCOPE_QTEST(LettersTest)
+WARPSIGHT_QTEST(LettersTest)
 #include "letters_test.moc"

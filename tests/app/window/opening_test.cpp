@@ -38,7 +38,7 @@ class OpeningTest : public QObject, FilledWindow {
     explicit Asked(const QStringList& arguments) {
       addOptions({{"tab", "", "name"}, {"start", "", "number"}, {"train", ""}, {"size", "", "WxH"},
                   {"preset", "", "name"}, {"set", "", "choice"}});
-      parse(QStringList{"warpscope"} + arguments);
+      parse(QStringList{"warpsight"} + arguments);
     }
   };
   static QString noteOf(const TimelinePane& pane) {
@@ -49,7 +49,7 @@ class OpeningTest : public QObject, FilledWindow {
 
  private slots:
   void initTestCase() {
-    qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
+    qputenv("WARPSIGHT_RESOURCES", WARPSIGHT_SOURCE_DIR "/resources");
     moveIn();
   }
   void cleanup() { clear(); }
@@ -104,7 +104,7 @@ void OpeningTest::everyKindOfFileOpens() {
   QFETCH(int, runs);
   const QString copy = home_.path() + "/" + QFileInfo(file).fileName();
   QFile::remove(copy);
-  QVERIFY(QFile::copy(QString(WARPSCOPE_SOURCE_DIR "/tests/fuzz/corpus/") + file, copy));
+  QVERIFY(QFile::copy(QString(WARPSIGHT_SOURCE_DIR "/tests/fuzz/corpus/") + file, copy));
   QFile::setPermissions(copy, QFile::ReadOwner | QFile::WriteOwner);
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
@@ -120,7 +120,7 @@ void OpeningTest::everyKindOfFileOpens() {
 // PyTorch's profiler leaves a trace for each rank.
 void OpeningTest::toLookAtAFileDoesNotChangeIt() {
   const QString path = home_.path() + "/elsewhere.wsrun";
-  QVERIFY(QFile::copy(WARPSCOPE_SOURCE_DIR "/resources/recorded/mnist-graph.wsrun", path));
+  QVERIFY(QFile::copy(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-graph.wsrun", path));
   const auto bytes = [&path] {
     QFile file(path);
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
@@ -262,5 +262,5 @@ void OpeningTest::numbersDoNotBreak() {
   }
 }
 
-WARPSCOPE_QTEST(OpeningTest)
+WARPSIGHT_QTEST(OpeningTest)
 #include "opening_test.moc"

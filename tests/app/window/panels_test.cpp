@@ -328,7 +328,7 @@ void PanelsTest::theRoofIsWhatWasMeasured() {
   QHelpEvent asked(QEvent::ToolTip, at, panel.view()->mapToGlobal(at));
   QApplication::sendEvent(panel.view(), &asked);
   QVERIFY2(QToolTip::text().contains("DRAM as counted"), qPrintable(QToolTip::text()));
-  if (const QByteArray folder = qgetenv("WARPSCOPE_PICTURES"); !folder.isEmpty())
+  if (const QByteArray folder = qgetenv("WARPSIGHT_PICTURES"); !folder.isEmpty())
     panel.grab().save(QString::fromUtf8(folder) + "/roofline-measured.png");
   qunsetenv("XDG_CACHE_HOME");
 }
@@ -476,5 +476,5 @@ void PanelsTest::panelsLiveWithoutARun() {
   plan.setRun(nullptr), kernels.setRun(nullptr), map.setRun(nullptr), roofline.setRun(nullptr);
 }
 
-WARPSCOPE_QTEST(PanelsTest)
+WARPSIGHT_QTEST(PanelsTest)
 #include "panels_test.moc"

@@ -173,7 +173,7 @@ void PatienceTest::anothersTraceIsTheSameAsNothing() {
   write_trace(path, 10);
   QFile file(path);
   QVERIFY(file.open(QIODevice::ReadWrite));
-  const QByteArray text = file.readAll().replace("\"warpscope\":", "\"another\":");
+  const QByteArray text = file.readAll().replace("\"warpsight\":", "\"another\":");
   QVERIFY(file.resize(0) && file.seek(0) && file.write(text) == text.size());
   file.close();
   auto window = open();
@@ -315,5 +315,5 @@ void PatienceTest::closingCanBeTakenBack() {
   QVERIFY(window->isVisible());
 }
 
-WARPSCOPE_QTEST(PatienceTest)
+WARPSIGHT_QTEST(PatienceTest)
 #include "patience_test.moc"

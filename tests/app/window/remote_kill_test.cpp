@@ -1,5 +1,5 @@
 // kill -9 of the window that ships, at random moments: while it connects to another machine, watches a training there, and
-// copies a run that has ended. What runs there goes on, and who comes back sees all of it. WARPSCOPE_CUTS=100 for the whole.
+// copies a run that has ended. What runs there goes on, and who comes back sees all of it. WARPSIGHT_CUTS=100 for the whole.
 #include <signal.h>
 
 #include <QDir>
@@ -44,7 +44,7 @@ class RemoteKillTest : public QObject, private WindowHome {
   Q_OBJECT
  private:
   QString there() const { return home_.path() + "/there"; }
-  QString address() const { return "pipe:exec " WARPSCOPE_CLI " serve --folder " + there(); }
+  QString address() const { return "pipe:exec " WARPSIGHT_CLI " serve --folder " + there(); }
   std::string beginTraining(RemoteLink& link);
   void stopTraining(RemoteLink& link, const std::string& name);
   void killWindow(RemoteLink& link, std::string& training, bool while_it_copies);
@@ -81,7 +81,7 @@ void RemoteKillTest::stopTraining(RemoteLink& link, const std::string& name) {
 void RemoteKillTest::killWindow(RemoteLink& link, std::string& training, bool while_it_copies) {
   QProcess window;
   window.setProcessChannelMode(QProcess::ForwardedChannels);
-  window.start(WARPSCOPE_WINDOW, {"--runs", runs(), address()});
+  window.start(WARPSIGHT_WINDOW, {"--runs", runs(), address()});
   pid_t server = 0;
   QVERIFY(QTest::qWaitFor([&] { return (server = server_of(window.processId())) > 0; }, 60'000));
   wait(1000);
@@ -110,7 +110,7 @@ void RemoteKillTest::checkRunsHere() {
 }
 
 void RemoteKillTest::nothingIsLost() {
-  const int rounds = qEnvironmentVariableIsSet("WARPSCOPE_CUTS") ? qEnvironmentVariableIntValue("WARPSCOPE_CUTS") : kRounds;
+  const int rounds = qEnvironmentVariableIsSet("WARPSIGHT_CUTS") ? qEnvironmentVariableIntValue("WARPSIGHT_CUTS") : kRounds;
   RemoteLink link(parse_remote(address().toStdString()));
   std::string training = beginTraining(link);
   for (int i = 0; i < rounds; ++i) {
@@ -148,6 +148,6 @@ void RemoteKillTest::nothingIsLost() {
   std::printf("%d windows were killed, %d while news arrived; %zu runs are whole\n", rounds, reached_, ended_.size());
 }
 
-WARPSCOPE_QTEST(RemoteKillTest)
+WARPSIGHT_QTEST(RemoteKillTest)
 
 #include "remote_kill_test.moc"

@@ -77,7 +77,7 @@ class RemotePixelsTest : public QObject, private WindowHome {
   Q_OBJECT
  private:
   QString there() const { return home_.path() + "/there"; }
-  QString address() const { return "pipe:exec " WARPSCOPE_SLOW_LINE " 25 100000000 0 " WARPSCOPE_CLI " serve --folder " + there(); }
+  QString address() const { return "pipe:exec " WARPSIGHT_SLOW_LINE " 25 100000000 0 " WARPSIGHT_CLI " serve --folder " + there(); }
 
  private slots:
   void initTestCase() { moveIn(); }
@@ -119,5 +119,5 @@ void RemotePixelsTest::anEventIsSeenInTime() {
   QVERIFY2(newest_kernel_is_drawn(*timeline), "what counts as painted is in the picture");
 }
 
-WARPSCOPE_QTEST(RemotePixelsTest)
+WARPSIGHT_QTEST(RemotePixelsTest)
 #include "remote_pixels_test.moc"

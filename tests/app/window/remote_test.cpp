@@ -31,9 +31,9 @@ using namespace ws::app;
 
 namespace {
 
-// WARPSCOPE_SHOTS=FOLDER: pictures of each state, to be looked at.
+// WARPSIGHT_SHOTS=FOLDER: pictures of each state, to be looked at.
 void shot(QWidget& widget, const QString& name) {
-  const QString folder = qEnvironmentVariable("WARPSCOPE_SHOTS");
+  const QString folder = qEnvironmentVariable("WARPSIGHT_SHOTS");
   if (folder.isEmpty()) return;
   for (const ThemeName theme : {ThemeName::Light, ThemeName::Dark}) {
     set_theme(*qApp, theme);
@@ -48,7 +48,7 @@ class RemoteTest : public QObject, private WindowHome {
   Q_OBJECT
  private:
   QString there() const { return home_.path() + "/there"; }
-  QString address() const { return "pipe:exec " WARPSCOPE_CLI " serve --folder " + there(); }
+  QString address() const { return "pipe:exec " WARPSIGHT_CLI " serve --folder " + there(); }
   bool aJobRunsThere() const {
     const QFileInfoList jobs = QDir(there() + "/.jobs").entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot);
     return std::ranges::any_of(jobs, [](const QFileInfo& job) { return QFile::exists(job.filePath() + "/.owner"); });
@@ -146,7 +146,7 @@ void RemoteTest::aCutLineIsSaidAndHeals() {
   qputenv("PATH", "/nowhere");
   kill(machine.link().status().process, SIGKILL);
   const bool said = QTest::qWaitFor([&] { return machine.text().contains("cut for"); }, 60'000);
-  QVERIFY2(window->notice()->text().contains("Warpscope reconnects by itself"), qPrintable(window->notice()->text()));
+  QVERIFY2(window->notice()->text().contains("Warpsight reconnects by itself"), qPrintable(window->notice()->text()));
   shot(*window, "cut");
   qputenv("PATH", path);
   QVERIFY(said);
@@ -228,8 +228,8 @@ QStringList RemoteTest::program(const QString& then) const {
   const QString script = home_.path() + "/program.sh";
   QFile file(script);
   if (file.open(QIODevice::WriteOnly))
-    file.write(("cp \"$1\" \"$WARPSCOPE_RECORD_FILE\"; echo said by the program; " + then).toUtf8());
-  return {"sh", script, QStringLiteral(WARPSCOPE_SOURCE_DIR) + "/resources/recorded/mnist-arena.wsrun"};
+    file.write(("cp \"$1\" \"$WARPSIGHT_RECORD_FILE\"; echo said by the program; " + then).toUtf8());
+  return {"sh", script, QStringLiteral(WARPSIGHT_SOURCE_DIR) + "/resources/recorded/mnist-arena.wsrun"};
 }
 
 void RemoteTest::aProgramIsRecordedThere() {
@@ -449,7 +449,7 @@ void RemoteTest::pyTorchTrainsThere() {
 
 void RemoteTest::whoCannotBeReachedIsSaid() {
   auto window = open();
-  window->machines()->connectTo("pipe:exec /nowhere/warpscope-cli serve");
+  window->machines()->connectTo("pipe:exec /nowhere/warpsight serve");
   QVERIFY(QTest::qWaitFor([&] { return window->notice()->text().contains("there is no program"); }, 60'000));
   shot(*window, "refused");
   QVERIFY(!window->machines()->machine());
@@ -464,7 +464,7 @@ void RemoteTest::whoCannotBeReachedIsSaid() {
 void RemoteTest::anotherVersionAfterACutIsSaid() {
   QFile line(home_.path() + "/line.sh");
   QVERIFY(line.open(QIODevice::WriteOnly));
-  line.write(("exec " WARPSCOPE_CLI " serve --folder " + there()).toUtf8());
+  line.write(("exec " WARPSIGHT_CLI " serve --folder " + there()).toUtf8());
   line.close();
   auto window = open();
   window->machines()->connectTo("pipe:exec sh " + line.fileName());
@@ -474,7 +474,7 @@ void RemoteTest::anotherVersionAfterACutIsSaid() {
   Run* run = session.run();
   QVERIFY(QTest::qWaitFor([&] { return run->steps.size() > 100; }, 60'000));
   QVERIFY(line.open(QIODevice::WriteOnly | QIODevice::Truncate));
-  line.write("echo warpscope-serve 99 9.9.9; cat");
+  line.write("echo warpsight-serve 99 9.9.9; cat");
   line.close();
   kill(session.machine()->link().status().process, SIGKILL);
   QVERIFY(QTest::qWaitFor([&] { return !session.busy(); }, 60'000));
@@ -489,7 +489,7 @@ void RemoteTest::twoMachinesTrainSideBySide() {
   train(*window, 100'000'000);
   Run* first = session.run();
   QVERIFY(QTest::qWaitFor([&] { return first->steps.size() > 100; }, 60'000));
-  window->machines()->connectTo("pipe:exec " WARPSCOPE_CLI " serve --folder " + there() + "/second");
+  window->machines()->connectTo("pipe:exec " WARPSIGHT_CLI " serve --folder " + there() + "/second");
   QVERIFY(connected(*window));
   QVERIFY(!session.busy() && session.anyBusy());
   window->train();
@@ -568,6 +568,6 @@ void RemoteTest::sshAsksInADialog() {
   qunsetenv("SSH_ASKPASS");
 }
 
-WARPSCOPE_QTEST(RemoteTest)
+WARPSIGHT_QTEST(RemoteTest)
 
 #include "remote_test.moc"

@@ -43,14 +43,14 @@ class ShippedRunsTest : public QObject, WindowHome {
 
  private slots:
   void initTestCase() {
-    qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
+    qputenv("WARPSIGHT_RESOURCES", WARPSIGHT_SOURCE_DIR "/resources");
     moveIn();
     before_ = contents();
   }
   void cleanup() {
     clear();
     QVERIFY(contents() == before_);  // nobody wrote into them
-    QCOMPARE(QDir(WARPSCOPE_SOURCE_DIR "/resources/recorded").entryList(QDir::Files).size(), int(before_.size()));
+    QCOMPARE(QDir(WARPSIGHT_SOURCE_DIR "/resources/recorded").entryList(QDir::Files).size(), int(before_.size()));
   }
   void theyAreSmallAndTellOneStory();
   void oneShowsTheInsideOfAKernel();
@@ -93,7 +93,7 @@ void ShippedRunsTest::oneShowsTheInsideOfAKernel() {
   for (const auto& phase : report.phases) parts << QString::fromStdString(phase.name);
   for (const char* part : {"fc1 forward", "fc3 backward", "wait for hidden units"})
     QVERIFY2(parts.contains(part), qPrintable(parts.join(", ")));
-  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+  if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(window->grab().save(folder + "/shipped-multiprocessors.png"));
 }
 
@@ -170,5 +170,5 @@ void ShippedRunsTest::nothingOfThemIsChanged() {
   QVERIFY(library.trash().empty() && library.runs().empty());
 }
 
-WARPSCOPE_QTEST(ShippedRunsTest)
+WARPSIGHT_QTEST(ShippedRunsTest)
 #include "shipped_runs_test.moc"

@@ -1,5 +1,5 @@
 // Does the window's memory come to rest? A fast training on a GPU is played into the window at a hundred times its pace,
-// 150 seconds of it (WARPSCOPE_SOAK=7200 for so many). What the heap holds may not rise from one half to the next.
+// 150 seconds of it (WARPSIGHT_SOAK=7200 for so many). What the heap holds may not rise from one half to the next.
 #include <malloc.h>
 
 #include <QSignalSpy>
@@ -100,7 +100,7 @@ void SoakTest::memoryComesToRest() {
   run->history_bytes = 48u << 20;      // a small history is full soon
   window->workspace()->library()->adopt(run);
   window->workspace()->library()->setTicked(run, true);
-  const int seconds = qEnvironmentVariableIsSet("WARPSCOPE_SOAK") ? qEnvironmentVariableIntValue("WARPSCOPE_SOAK") : 150;
+  const int seconds = qEnvironmentVariableIsSet("WARPSIGHT_SOAK") ? qEnvironmentVariableIntValue("WARPSIGHT_SOAK") : 150;
   FastTraining training;
   std::array<double, 4> most{};
   const double before = heap_mib();
@@ -146,5 +146,5 @@ void SoakTest::theStatusLineSaysTheMemoryOfTheProgram() {
   QTRY_VERIFY2(says.match(window->statusLine()->toolTip()).hasMatch(), qPrintable(window->statusLine()->toolTip()));
 }
 
-WARPSCOPE_QTEST(SoakTest)
+WARPSIGHT_QTEST(SoakTest)
 #include "soak_test.moc"

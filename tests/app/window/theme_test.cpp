@@ -143,5 +143,5 @@ void ThemeTest::nothingMoves() {
   }
 }
 
-WARPSCOPE_QTEST(ThemeTest)
+WARPSIGHT_QTEST(ThemeTest)
 #include "theme_test.moc"

@@ -1,5 +1,5 @@
 // Forty seeded runs through the real window: trained, changed in mid-run, stopped, failed, imported and opened again. All
-// views of a run must print the same figures. WARPSCOPE_SEED=1 chooses other runs.
+// views of a run must print the same figures. WARPSIGHT_SEED=1 chooses other runs.
 #include <QFile>
 #include <QListView>
 #include <QPushButton>
@@ -302,7 +302,7 @@ void look_at_report(const ReportRun& report, const Run& run, const QString& view
   }
 }
 
-// "  step time, median (µs)      41.2      41.2": what `warpscope-cli diff` prints.
+// "  step time, median (µs)      41.2      41.2": what `warpsight diff` prints.
 void look_at_diff(const ws::prof::RunData& data, const QString& when, Said& said) {
   static const std::pair<const char*, const char*> rows[] = {
       {"step time, median", kTime},    {"step time, 5th percentile", kLow}, {"step time, 95th percentile", kHigh},
@@ -480,7 +480,7 @@ class ViewsAgreeTest : public QObject, WindowHome {
   void liveRunsSayOneThing() {
     auto window = open();
     window->resize(1600, 972);
-    const int seed = qEnvironmentVariableIsSet("WARPSCOPE_SEED") ? qEnvironmentVariableIntValue("WARPSCOPE_SEED") : 7;
+    const int seed = qEnvironmentVariableIsSet("WARPSIGHT_SEED") ? qEnvironmentVariableIntValue("WARPSIGHT_SEED") : 7;
     std::mt19937 random(static_cast<unsigned>(seed));
     QStringList wrong;
     size_t printed = 0;
@@ -538,5 +538,5 @@ class ViewsAgreeTest : public QObject, WindowHome {
   }
 };
 
-WARPSCOPE_QTEST(ViewsAgreeTest)
+WARPSIGHT_QTEST(ViewsAgreeTest)
 #include "views_agree_test.moc"

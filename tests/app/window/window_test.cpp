@@ -801,5 +801,5 @@ void WindowTest::bothThemes() {
   QVERIFY(theme().dark());
 }
 
-WARPSCOPE_QTEST(WindowTest)
+WARPSIGHT_QTEST(WindowTest)
 #include "window_test.moc"

@@ -15,7 +15,7 @@ bool failed = false;
 
 void say(const QString& sentence) {
   failed = true;
-  std::fprintf(stderr, "warpscope: %s\n", qPrintable(sentence));
+  std::fprintf(stderr, "warpsight: %s\n", qPrintable(sentence));
 }
 
 template <class Busy>

@@ -40,7 +40,7 @@ class CeilingsFile : public testing::Test {
     unsetenv("XDG_CACHE_HOME");
     std::filesystem::remove_all(folder_);
   }
-  const std::string folder_ = testing::TempDir() + "/warpscope-cache-" + std::to_string(getpid());
+  const std::string folder_ = testing::TempDir() + "/warpsight-cache-" + std::to_string(getpid());
 };
 
 TEST_F(CeilingsFile, RemembersEachCardUntilItsDriverChanges) {

@@ -41,7 +41,7 @@ class RankProcessesTest : public testing::Test {
  protected:
   void SetUp() override {
     setenv("MASTER_PORT", std::to_string(20000 + getpid() * 2 % 12000).c_str(), 1);
-    setenv("WARPSCOPE_RANK_TIMEOUT", kPatience, 1);
+    setenv("WARPSIGHT_RANK_TIMEOUT", kPatience, 1);
   }
 
   // Runs work(processes) once for each rank. Returns what each rank threw.
@@ -202,7 +202,7 @@ TEST_F(RankProcessesTest, RefuseAnotherVersion) {
   std::jthread other([&heard] {
     RankChannel channel(connect_to(rank_meeting({1, 2, 1, 2})).release(), "Rank 0");
     ByteWriter hello;
-    for (const char* text : {"Warpscope rank", "0.0.1", "far", ""}) hello.text(text);
+    for (const char* text : {"Warpsight rank", "0.0.1", "far", ""}) hello.text(text);
     hello.value(int32_t{1}), hello.value(int32_t{2}), hello.value(int64_t{7});
     channel.send(MessageKind::Hello, hello.take());
     try {
@@ -211,7 +211,7 @@ TEST_F(RankProcessesTest, RefuseAnotherVersion) {
       heard = problem.what();
     }
   });
-  const std::string wanted = "Rank 1 (process 7 on far) is Warpscope 0.0.1, and rank 0 is Warpscope " + std::string(version()) +
+  const std::string wanted = "Rank 1 (process 7 on far) is Warpsight 0.0.1, and rank 0 is Warpsight " + std::string(version()) +
                              ": install one version everywhere.";
   try {
     RankProcesses({0, 2, 0, 2}, "", small_spec());

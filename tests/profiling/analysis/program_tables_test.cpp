@@ -349,7 +349,7 @@ TEST(SourceLines, APlaceIsAPathAndALine) {
 TEST(SourceLines, OnlySourceFilesAreRead) {
   EXPECT_FALSE(read_source("/", "dev/zero", 0).problem.empty());
   EXPECT_FALSE(read_source("/nowhere", "net.py", 0).problem.empty());
-  const SourceFile self = read_source(WARPSCOPE_SOURCE_DIR, "CMakeLists.txt", INT64_MAX);
+  const SourceFile self = read_source(WARPSIGHT_SOURCE_DIR, "CMakeLists.txt", INT64_MAX);
   EXPECT_TRUE(self.problem.empty());
   EXPECT_FALSE(self.changed);
   EXPECT_FALSE(self.lines.empty());

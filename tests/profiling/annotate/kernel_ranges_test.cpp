@@ -15,24 +15,24 @@ namespace {
 
 const std::string kKernel = R"(
 #include "profiling/annotate/kernel_ranges.cuh"
-__global__ void kernel(float* x, int n, warpscope::Ranges ranges) {
+__global__ void kernel(float* x, int n, warpsight::Ranges ranges) {
   ranges.begin(0);
   float value = x[threadIdx.x];
   ranges.end(0);
   for (int i = 0; i < n; ++i) {
-    const warpscope::Range multiply(ranges, 1);
+    const warpsight::Range multiply(ranges, 1);
     value *= 1.5f;
   }
   x[threadIdx.x] = value;
 }
 )";
 const std::string kPlain = R"(
-namespace warpscope {
+namespace warpsight {
 struct Ranges {
   unsigned long long words[6];
 };
-}  // namespace warpscope
-__global__ void kernel(float* x, int n, warpscope::Ranges) {
+}  // namespace warpsight
+__global__ void kernel(float* x, int n, warpsight::Ranges) {
   float value = x[threadIdx.x];
   for (int i = 0; i < n; ++i) value *= 1.5f;
   x[threadIdx.x] = value;
@@ -40,14 +40,14 @@ __global__ void kernel(float* x, int n, warpscope::Ranges) {
 )";
 const std::string kHost = R"(
 int main() {
-  const warpscope::KernelRanges inside({"load", "multiply"}, warpscope::Each::Warp);
+  const warpsight::KernelRanges inside({"load", "multiply"}, warpsight::Each::Warp);
   kernel<<<0, 0>>>(nullptr, 0, inside.ranges());
 }
 )";
 
 size_t compiled_size(const std::string& source, const char* architecture) {
   return cuda::compile_to_cubin(source, "kernel.cu",
-                                {std::string("-arch=") + architecture, "--std=c++17", "-I" WARPSCOPE_SOURCE_DIR},
+                                {std::string("-arch=") + architecture, "--std=c++17", "-I" WARPSIGHT_SOURCE_DIR},
                                 "the kernel does not compile")
       .size();
 }
@@ -70,7 +70,7 @@ class Nvcc : public ::testing::Test {
     std::ofstream(from) << source;
     const std::string command =
         "'" CUDA_COMPILER "' -std=c++17 -Werror all-warnings -Xcompiler -Wall,-Wextra,-Werror -I '" +
-        std::string(WARPSCOPE_SOURCE_DIR) + "' " + options + " -o '" + to.string() + "' '" + from.string() + "'";
+        std::string(WARPSIGHT_SOURCE_DIR) + "' " + options + " -o '" + to.string() + "' '" + from.string() + "'";
     if (std::system(command.c_str()) != 0) return "";
     std::ifstream file(to, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -79,14 +79,14 @@ class Nvcc : public ::testing::Test {
 };
 
 TEST_F(Nvcc, CompilesADeviceAndAHost) {
-  for (const char* options : {"-arch=sm_80", "-arch=sm_90", "-arch=sm_90 -DWARPSCOPE_NO_RANGES"})
+  for (const char* options : {"-arch=sm_80", "-arch=sm_90", "-arch=sm_90 -DWARPSIGHT_NO_RANGES"})
     EXPECT_NE(made(kKernel + kHost, std::string(options) + " -cudart shared -ldl"), "") << options;
 }
 
 TEST_F(Nvcc, LeavesNothingOfRangesThatAreSwitchedOff) {
   const std::string plain = made(kPlain, "-arch=sm_90 -ptx");
   EXPECT_NE(plain, "");
-  EXPECT_EQ(made(kKernel, "-arch=sm_90 -ptx -DWARPSCOPE_NO_RANGES"), plain);
+  EXPECT_EQ(made(kKernel, "-arch=sm_90 -ptx -DWARPSIGHT_NO_RANGES"), plain);
   EXPECT_NE(made(kKernel, "-arch=sm_90 -ptx"), plain);
 }
 

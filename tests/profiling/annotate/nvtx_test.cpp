@@ -50,7 +50,7 @@ class Nvtx : public ::testing::TestWithParam<const char*> {
     const std::string file = folder_ / "ranges";
     const std::string command =
         std::string(listen ? "NVTX_INJECTION64_PATH=" NVTX_LISTENER " " : "") + "NVTX_LISTENER_FILE=" + file +
-        " " WARPSCOPE_CLI " train iris --set exec.device=cpu --set exec.fusion=off --set train.epochs=3 --trace " +
+        " " WARPSIGHT_CLI " train iris --set exec.device=cpu --set exec.fusion=off --set train.epochs=3 --trace " +
         trace + " --out " + (folder_ / "out").string() + " >" + (folder_ / "log").string() + " 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << command;
     return heard_in(file);

@@ -46,7 +46,7 @@ class Owning : public testing::Test {
   void SetUp() override { fs::create_directories(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
   std::string at(const char* name) const { return (folder_ / name).string(); }
-  const fs::path folder_ = fs::temp_directory_path() / ("warpscope-owning-" + std::to_string(getpid()));
+  const fs::path folder_ = fs::temp_directory_path() / ("warpsight-owning-" + std::to_string(getpid()));
 };
 
 // Another process that does something and then waits to be killed.
@@ -114,7 +114,7 @@ TEST_F(Owning, TheNextClaimRemovesWhatKilledProcessesLeft) {
     second_in_child = std::make_unique<Ownership>(at("killed.wsrun"));
   });
   Other lives([&] { in_child = std::make_unique<Ownership>(at("lives.wsrun"), kMaker); });
-  std::ofstream(folder_ / ".elsewhere.wsrun.maker") << "another-boot 12 34\nfarm7\n12 warpscope-cli\n";
+  std::ofstream(folder_ / ".elsewhere.wsrun.maker") << "another-boot 12 34\nfarm7\n12 warpsight\n";
   std::ofstream(folder_ / ".no-claim.owner") << "";
   killed.end();
   ASSERT_TRUE(fs::exists(at(".killed.wsrun.maker")));
@@ -185,10 +185,10 @@ TEST_F(OwningWithoutLocks, AProcessOfThisMachineOwnsWhileItLives) {
 }
 
 TEST_F(OwningWithoutLocks, AnotherMachinesClaimHolds) {
-  mark(".a.wsrun.owner", "another-boot 12 34\nfarm7\n12 warpscope-cli\n");
-  EXPECT_EQ(owner_of(at("a.wsrun")), "12 (warpscope-cli) on farm7");
+  mark(".a.wsrun.owner", "another-boot 12 34\nfarm7\n12 warpsight\n");
+  EXPECT_EQ(owner_of(at("a.wsrun")), "12 (warpsight) on farm7");
   EXPECT_THAT(why_refused([&] { Ownership second(at("a.wsrun")); }),
-              HasSubstr("process 12 (warpscope-cli) on farm7. Stop it first, or choose another name. If it no longer runs, delete " +
+              HasSubstr("process 12 (warpsight) on farm7. Stop it first, or choose another name. If it no longer runs, delete " +
                         at(".a.wsrun.owner")));
   no_locks = false;  // where locks work, nobody holds this one
   EXPECT_EQ(why_refused([&] { Ownership second(at("a.wsrun")); }), "");
@@ -204,9 +204,9 @@ TEST_F(OwningWithoutLocks, AMarkThatWasNotWrittenHoldsNothing) {
 TEST_F(OwningWithoutLocks, AChangedFileIsNotRemoved) {
   auto mine = std::make_unique<Ownership>(at("a.wsrun"));
   fs::remove(at(".a.wsrun.owner"));
-  mark(".a.wsrun.owner", "another-boot 12 34\nfarm7\n12 warpscope-cli\n");
+  mark(".a.wsrun.owner", "another-boot 12 34\nfarm7\n12 warpsight\n");
   mine.reset();
-  EXPECT_EQ(owner_of(at("a.wsrun")), "12 (warpscope-cli) on farm7");
+  EXPECT_EQ(owner_of(at("a.wsrun")), "12 (warpsight) on farm7");
 }
 
 TEST_F(Owning, NoSpecialFileIsReplaced) {

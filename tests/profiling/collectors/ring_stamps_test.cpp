@@ -13,8 +13,8 @@
 namespace ws::prof {
 namespace {
 
-using warpscope::RangeSegment;
-using warpscope::RangeStamp;
+using warpsight::RangeSegment;
+using warpsight::RangeStamp;
 
 constexpr uint64_t kBegan = (uint64_t{7} << 32) - 500;  // the low half of the timer wraps around soon
 

@@ -288,7 +288,7 @@ TEST_F(GraphFormats, RowsOfTheHostKeepTheirNamesAndKinds) {
 
 // A file that claims rows which its spans cannot be in is read by what its spans are.
 TEST_F(GraphFormats, WrongClaimsAboutRowsChangeNothing) {
-  std::ofstream(path("a.json")) << R"({"warpscope": {"steps": "many", "origin": "", "final_loss": "x"}, "traceEvents": [
+  std::ofstream(path("a.json")) << R"({"warpsight": {"steps": "many", "origin": "", "final_loss": "x"}, "traceEvents": [
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "t", "row": "steps", "group": "CPU"}},
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "u", "row": "stream", "group": "GPU 0"}},
     {"ph": "M", "name": "thread_name", "pid": 1, "tid": 3, "args": {"name": "v", "row": "no such", "group": 7}},
@@ -309,7 +309,7 @@ TEST_F(GraphFormats, WrongClaimsAboutRowsChangeNothing) {
 
 // PyTorch's profiler has written what it makes of each kernel of this file: ours must come to the same.
 TEST_F(GraphFormats, KernelsFillTheCardAsPyTorchSays) {
-  const std::string torch = WARPSCOPE_TEST_DATA "/torch_steps.json.gz";
+  const std::string torch = WARPSIGHT_TEST_DATA "/torch_steps.json.gz";
   export_run(import_chrome(torch), path("a.json"));
   EXPECT_EQ(python(R"py(
 import gzip, json, sys

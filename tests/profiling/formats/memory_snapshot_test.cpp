@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::string_literals;
 
-std::string snapshot(const std::string& name) { return WARPSCOPE_SOURCE_DIR "/tests/fuzz/corpus/pickle/" + name; }
+std::string snapshot(const std::string& name) { return WARPSIGHT_SOURCE_DIR "/tests/fuzz/corpus/pickle/" + name; }
 
 std::string refusal(const std::string& bytes) {
   try {

@@ -439,7 +439,7 @@ class Scaling : public testing::TestWithParam<Subject> {
  protected:
   void SetUp() override { fs::create_directories(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
-  const fs::path folder_ = fs::temp_directory_path() / ("warpscope-scaling-" + std::to_string(getpid()));
+  const fs::path folder_ = fs::temp_directory_path() / ("warpsight-scaling-" + std::to_string(getpid()));
 };
 
 double seconds_of(const Work& work, int times = 1) {

@@ -18,7 +18,7 @@
 namespace ws::prof {
 namespace {
 
-constexpr const char* kFile = WARPSCOPE_TEST_DATA "/torch_steps.json.gz";
+constexpr const char* kFile = WARPSIGHT_TEST_DATA "/torch_steps.json.gz";
 
 std::string text_of_file() {
   PackedStream buffer(kFile, 64 << 20);

@@ -14,20 +14,20 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(ROOT, "profiling", "python"))
 sys.dont_write_bytecode = True
-import warpscope  # noqa: E402
+import warpsight  # noqa: E402
 
 # Keeps what it was told, as the recorder's library would.
 LIBRARY = """
 #include "profiling/annotate/kernel_ranges.cuh"
 #include <cstdio>
 static char text[1000];
-extern "C" int warpscope_ring_add(const warpscope::Ring* r) {
+extern "C" int warpsight_ring_add(const warpsight::Ring* r) {
   int n = std::snprintf(text, sizeof text, "%u %p %u %u %u", r->version, r->memory, r->segments, r->stamps, r->by_warp);
   for (unsigned i = 0; i < r->name_count; ++i) n += std::snprintf(text + n, sizeof text - n, " %s", r->names[i]);
   return 1;
 }
 extern "C" const char* told() { return text; }
-extern "C" unsigned sizes() { return sizeof(warpscope::RingHead) * 10000 + sizeof(warpscope::RangeSegment) * 100 + sizeof(warpscope::RangeStamp); }
+extern "C" unsigned sizes() { return sizeof(warpsight::RingHead) * 10000 + sizeof(warpsight::RangeSegment) * 100 + sizeof(warpsight::RangeStamp); }
 """
 
 
@@ -100,7 +100,7 @@ class KernelRanges(unittest.TestCase):
     def setUp(self):
         self.modules = dict(sys.modules)
         sys.modules["torch"] = small_torch()
-        warpscope._rings.clear()
+        warpsight._rings.clear()
 
     def tearDown(self):
         os.environ.pop("CUDA_INJECTION64_PATH", None)
@@ -116,23 +116,23 @@ class KernelRanges(unittest.TestCase):
         return path
 
     def test_none_when_nobody_records(self):
-        self.assertIsNone(warpscope.kernel_ranges(["load"]))
+        self.assertIsNone(warpsight.kernel_ranges(["load"]))
         self.library()  # named, but never loaded
-        self.assertIsNone(warpscope.kernel_ranges(["load"]))
+        self.assertIsNone(warpsight.kernel_ranges(["load"]))
 
     def test_the_library_is_told_of_the_ring(self):
         library = ctypes.CDLL(self.library())
         library.told.restype = ctypes.c_char_p
-        ring = warpscope.kernel_ranges(["load", "mma"], blocks=100)
+        ring = warpsight.kernel_ranges(["load", "mma"], blocks=100)
         self.assertEqual(library.told(), b"1 0x1234000 128 254 0 load mma")
         self.assertEqual(len(ring), 16 + 128 * 1024)
-        self.assertIs(ring, warpscope.kernel_ranges(["load", "mma"], blocks=100))
+        self.assertIs(ring, warpsight.kernel_ranges(["load", "mma"], blocks=100))
         self.assertEqual(library.sizes(), 64_32_16, "the layout that the Python code assumes")
 
     def test_programs_write_what_the_header_describes(self):
         clocks = {"ns": (3 << 32) + 1000, "block": 0}
         sys.modules.update(small_triton(clocks))
-        ranges = importlib.import_module("warpscope.triton_ranges")
+        ranges = importlib.import_module("warpsight.triton_ranges")
         memory = [0] * (16 + 4 * 1024)
         memory[1] = 4
         ring = Pointer(memory)
@@ -153,7 +153,7 @@ class KernelRanges(unittest.TestCase):
 
     def test_without_a_ring_nothing_is_written(self):
         sys.modules.update(small_triton({"ns": 0, "block": 0}))
-        ranges = importlib.import_module("warpscope.triton_ranges")
+        ranges = importlib.import_module("warpsight.triton_ranges")
         at = ranges.start(None)
         self.assertEqual(ranges.end(None, ranges.begin(None, at, 0), 0), 0)
 

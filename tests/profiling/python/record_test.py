@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records Python programs with and without PyTorch. usage: record_test.py WARPSCOPE-CLI [TEST…]
+"""Records Python programs with and without PyTorch. usage: record_test.py WARPSIGHT-CLI [TEST…]
 
 What a program prints and how it ends is the same at every level. Tests that need PyTorch are skipped with a sentence where
 no python3 has it."""
@@ -41,7 +41,7 @@ needs_torch = unittest.skipUnless(TORCH, "no python3 here has PyTorch (Debian: p
 
 class Recorded(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="warpscope py ü ")  # with spaces and more than ASCII
+        self.folder = tempfile.mkdtemp(prefix="warpsight py ü ")  # with spaces and more than ASCII
         self.addCleanup(shutil.rmtree, self.folder, True)
 
     def write(self, name, text):
@@ -91,41 +91,41 @@ class Recorded(unittest.TestCase):
 
 
 PACKAGE_PROGRAM = """
-import time, warpscope
-print(warpscope.recorded())
+import time, warpsight
+print(warpsight.recorded())
 for i in range(5):
-    with warpscope.range("augment"):
+    with warpsight.range("augment"):
         time.sleep(0.002)
-    warpscope.log(loss=1.0 / (i + 1), lr=0.5, accuracy=i / 10)
-    warpscope.step()
-@warpscope.range("decorated")
+    warpsight.log(loss=1.0 / (i + 1), lr=0.5, accuracy=i / 10)
+    warpsight.step()
+@warpsight.range("decorated")
 def f():
     return 7
 print(f())
-warpscope.log(step=99, val_loss=0.25, note="no number")
+warpsight.log(step=99, val_loss=0.25, note="no number")
 """
 
 
 CAPTURE_PROGRAM = """
-import threading, time, warpscope
+import threading, time, warpsight
 def step(i, loss=True):
-    with warpscope.range("work"):
+    with warpsight.range("work"):
         time.sleep(0.002)
     if loss:
-        warpscope.log(loss=float(i))
-    warpscope.step()
+        warpsight.log(loss=float(i))
+    warpsight.step()
 for i in range(5):
     step(i)
-with warpscope.capture():
+with warpsight.capture():
     for i in range(5, 8):
         step(i)
-with warpscope.range("around"):
+with warpsight.range("around"):
     step(8)
-    warpscope.capture.start()
+    warpsight.capture.start()
     step(9)
-    with warpscope.range("cut"):
+    with warpsight.range("cut"):
         step(10)
-        warpscope.capture.stop()
+        warpsight.capture.stop()
         time.sleep(0.01)
 step(11)
 """
@@ -218,7 +218,7 @@ class Captures(Recorded):
         self.assertEqual(self.steps(), list(range(1, 12)))
 
     def test_a_program_without_ranges_says_so(self):
-        done = self.record([PYTHON, self.write("p.py", "import time, warpscope\nfor i in range(9): time.sleep(0.05), warpscope.step()")])
+        done = self.record([PYTHON, self.write("p.py", "import time, warpsight\nfor i in range(9): time.sleep(0.05), warpsight.step()")])
         self.assertIn("Nothing was recorded: the program began no capture range.", done.stderr)
         self.assertIn("began no capture range", self.run_plain([CLI, "stats", "r.wsrun"]).stdout.replace("\n", " "))
         self.assertEqual([row for row, _, _, _ in self.events()], [])
@@ -238,7 +238,7 @@ class Captures(Recorded):
     @needs_torch
     def test_ranks_compare_the_steps_that_both_have(self):
         program = self.write("p.py", """
-import os, sys, time, torch, torch.distributed as dist, warpscope
+import os, sys, time, torch, torch.distributed as dist, warpsight
 torch.set_num_threads(1)
 rank = int(os.environ["RANK"])
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=rank, world_size=2)
@@ -246,9 +246,9 @@ net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 8))
 optimizer, x = torch.optim.SGD(net.parameters(), lr=0.01), torch.randn(4, 8)
 for i in range(60):
     if i == 20 + 5 * rank:
-        warpscope.capture.start()
+        warpsight.capture.start()
     if i == 40 - 5 * rank:
-        warpscope.capture.stop()
+        warpsight.capture.stop()
     net(x).sum().backward()
     optimizer.step()
     time.sleep(0.005)
@@ -285,7 +285,7 @@ class Package(Recorded):
 
         with open(os.path.join(PACKAGE, "pyproject.toml"), "rb") as file:
             project = tomllib.load(file)
-        self.assertEqual(project["tool"]["setuptools"]["packages"], ["warpscope"])
+        self.assertEqual(project["tool"]["setuptools"]["packages"], ["warpsight"])
         self.assertNotIn("dependencies", project["project"])
 
 
@@ -331,22 +331,22 @@ def cell(text):
     exec(compile(text, path, "exec"), names)
 """
 NOTEBOOK = CELLS + """
-cell("import torch, warpscope")
+cell("import torch, warpsight")
 cell("net = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))")
 cell("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)")
-cell("def train(steps):\\n  for _ in range(steps):\\n    optimizer.zero_grad()\\n    loss = net(torch.ones(8, 16)).sum()\\n    loss.backward()\\n    optimizer.step()\\n    warpscope.log(loss=loss)")
+cell("def train(steps):\\n  for _ in range(steps):\\n    optimizer.zero_grad()\\n    loss = net(torch.ones(8, 16)).sum()\\n    loss.backward()\\n    optimizer.step()\\n    warpsight.log(loss=loss)")
 cell("train(3)")
-cell("print(warpscope.recorded())")
-cell(f"warpscope.attach('notebook.wsrun', program={sys.argv[1]!r})")
-cell("print(warpscope.recorded())")
+cell("print(warpsight.recorded())")
+cell(f"warpsight.attach('notebook.wsrun', program={sys.argv[1]!r})")
+cell("print(warpsight.recorded())")
 cell("train(20)")
-cell("warpscope.attach('twice.wsrun')")
+cell("warpsight.attach('twice.wsrun')")
 """
 # A client of Jupyter starts a kernel and sends it two cells.
 JUPYTER_NOTEBOOK = """
 import nbclient, nbformat
 cell = nbformat.v4.new_code_cell
-work = "# a cell\\nimport time, warpscope\\n\\ndef work():\\n    with warpscope.range('augment'):\\n        time.sleep(0.5)\\n    return 7"
+work = "# a cell\\nimport time, warpsight\\n\\ndef work():\\n    with warpsight.range('augment'):\\n        time.sleep(0.5)\\n    return 7"
 book = nbformat.v4.new_notebook(cells=[cell(work), cell("work()")])
 nbclient.NotebookClient(book, timeout=300, startup_timeout=300, kernel_name="python3").execute()
 print(book.cells[1].outputs[0]["data"]["text/plain"])
@@ -372,9 +372,9 @@ class Notebook(Recorded):
 
     def test_cells_of_a_recorded_program_keep_their_source(self):
         text = CELLS + (
-            'cell("import time, warpscope\\ndef work():\\n  with warpscope.range(\'augment\'):\\n    time.sleep(0.5)")\n'
+            'cell("import time, warpsight\\ndef work():\\n  with warpsight.range(\'augment\'):\\n    time.sleep(0.5)")\n'
             'cell("work()")\nprint(cells)\nimport code\n'
-            "code.InteractiveConsole(names).push(\"with warpscope.range('typed'): pass\\n\")\n"
+            "code.InteractiveConsole(names).push(\"with warpsight.range('typed'): pass\\n\")\n"
         )
         done = self.record([PYTHON, self.write("cells.py", text)], PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "2\n"), done.stderr)
@@ -391,7 +391,7 @@ class Notebook(Recorded):
         self.assertRegex(line, r"^\S*ipykernel_[0-9]+/[0-9]+\.py:5 in work$")
         path = line.split(":")[0]
         self.assertEqual([text.split("\n")[4] for name, text in self.sources().items() if name.endswith(path)],
-                         ["    with warpscope.range('augment'):"])
+                         ["    with warpsight.range('augment'):"])
 
     def sources(self):
         with sqlite3.connect(os.path.join(self.folder, "r.wsrun")) as file:
@@ -399,7 +399,7 @@ class Notebook(Recorded):
         return {key[len("source:"):]: value for key, value in kept.items() if key.startswith("source:")}
 
     def test_what_is_missing_is_said(self):
-        text = "import warpscope\ntry:\n    warpscope.attach('n.wsrun', program='/no/such/cli')\nexcept RuntimeError as e:\n    print(e)\n"
+        text = "import warpsight\ntry:\n    warpsight.attach('n.wsrun', program='/no/such/cli')\nexcept RuntimeError as e:\n    print(e)\n"
         done = self.run_plain([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE)
         self.assertIn("/no/such/cli cannot be started: No such file or directory", done.stdout, done.stderr)
 
@@ -557,7 +557,7 @@ class Torch(Recorded):
         path = self.write("p.py", "import torch, torch._dynamo\nprint(torch._dynamo.left_out)\n")
         self.assertEqual(self.run_plain([PYTHON, path]).stdout, "[]\n")
         done = self.record([PYTHON, path])
-        self.assertRegex(done.stdout, r"^\['/.*/warpscope_hook/__init__.py'\]\n$", done.stderr)
+        self.assertRegex(done.stdout, r"^\['/.*/warpsight_hook/__init__.py'\]\n$", done.stderr)
 
     def test_ops_stand_in_their_modules_forward_and_backward(self):
         self.recorded("ops")
@@ -633,7 +633,7 @@ class Torch(Recorded):
         self.assertEqual((command[0], os.path.basename(command[1])), (TORCH, "train.py"))
         self.assertEqual((kept["record_level"], kept["record_trace"], kept["name"]), ("ops", "full", "train.py"))
         self.assertTrue(kept["program_torch"])
-        self.assertTrue(os.path.basename(kept["record_folder"]).startswith("warpscope py"), "its source files are there")
+        self.assertTrue(os.path.basename(kept["record_folder"]).startswith("warpsight py"), "its source files are there")
 
     def stats(self, by, *further):
         done = subprocess.run([CLI, "stats", "r.wsrun", "--by", by, *further], cwd=self.folder, capture_output=True, text=True)
@@ -675,7 +675,7 @@ class Torch(Recorded):
     def test_sampling_a_busy_program_does_not_end_it(self):
         # Frames come and go in two threads while they are sampled: CPython 3.11 crashes where Python code walks them.
         text = (
-            "import threading, time, warpscope\nwarpscope.log(begins=1)\ndef f(n): return f(n - 1) if n else 0\n"
+            "import threading, time, warpsight\nwarpsight.log(begins=1)\ndef f(n): return f(n - 1) if n else 0\n"
             "def work():\n    while time.thread_time() < 0.7: f(60)\n"
             "t = [threading.Thread(target=work) for _ in range(2)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
         )
@@ -683,7 +683,7 @@ class Torch(Recorded):
         self.assertTrue(any(name.startswith("f (busy.py:3)") for row, name, _, _ in self.events() if row.startswith("samples")))
 
     def test_samples_say_what_the_host_did(self):
-        text = "import _thread, time, warpscope\nwarpscope.log(begins=1)\n_thread.start_new_thread(lambda: time.sleep(60), ())\ntime.sleep(0.3)\ndef hot():\n    end = time.thread_time() + 0.6\n    while time.thread_time() < end: pass\nhot()\n"
+        text = "import _thread, time, warpsight\nwarpsight.log(begins=1)\n_thread.start_new_thread(lambda: time.sleep(60), ())\ntime.sleep(0.3)\ndef hot():\n    end = time.thread_time() + 0.6\n    while time.thread_time() < end: pass\nhot()\n"
         self.assertEqual(self.record([PYTHON, self.write("spin.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         time_by_function = {}
         for row, name, _, event in self.events():
@@ -699,9 +699,9 @@ class Torch(Recorded):
 
     def test_samples_begin_while_the_program_begins_its_recording(self):
         text = (
-            "import sysconfig, time, warpscope\nknown = sysconfig.get_config_var\n"
+            "import sysconfig, time, warpsight\nknown = sysconfig.get_config_var\n"
             "def slow(name):\n    time.sleep(0.4)\n    return known(name)\nsysconfig.get_config_var = slow\n"
-            "warpscope.log(begins=1)\nend = time.thread_time() + 0.4\nwhile time.thread_time() < end: pass\n"
+            "warpsight.log(begins=1)\nend = time.thread_time() + 0.4\nwhile time.thread_time() < end: pass\n"
         )
         self.assertEqual(self.record([PYTHON, self.write("slow.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         self.assertTrue(any(row.startswith("samples of MainThread") for row, *_ in self.events()))
@@ -857,7 +857,7 @@ class LossOfScaled(unittest.TestCase):
     def losses(self):
         sys.path.insert(0, os.path.join(PACKAGE, "hook"))
         self.addCleanup(sys.path.remove, sys.path[0])
-        from warpscope_hook import losses
+        from warpsight_hook import losses
 
         return losses
 
@@ -898,7 +898,7 @@ class LossOfScaled(unittest.TestCase):
         script = """
 import sys, types
 sys.path.insert(0, %r)
-from warpscope_hook.losses import read_variable
+from warpsight_hook.losses import read_variable
 said = []
 class X:
     def item(self):
@@ -994,14 +994,14 @@ class Planted(Recorded):
 
 
 SPIN = """
-import threading, time, warpscope
+import threading, time, warpsight
 def inner():
     while time.thread_time() < 0.25: pass
 def hot(): inner()
-warpscope.log(begins=1)
+warpsight.log(begins=1)
 other = threading.Thread(target=inner, name="second")
 other.start()
-with warpscope.range("augment"): hot()
+with warpsight.range("augment"): hot()
 other.join()
 """
 
@@ -1055,7 +1055,7 @@ class Frames(Recorded):
 
 
     def test_native_frames_stand_inside_the_line_that_called_them(self):
-        text = "import hashlib, time, warpscope\nwarpscope.log(begins=1)\ndata = bytes(3_000_000)\ndef work(): hashlib.sha256(data)\n"
+        text = "import hashlib, time, warpsight\nwarpsight.log(begins=1)\ndata = bytes(3_000_000)\ndef work(): hashlib.sha256(data)\n"
         path = self.write("native.py", text + "while time.thread_time() < 0.5: work()\n")
         for level in ("lines", "modules"):
             self.assertEqual(self.record([PYTHON, path], level, PYTHONPATH=PACKAGE).returncode, 0)
@@ -1126,8 +1126,8 @@ class Loggers(Recorded):
     def test_bars_of_two_epochs_have_the_steps_of_the_program(self):
         for name in ("tqdm/__init__.py", "tqdm/std.py"):
             self.write(name, STAND_INS[name])
-        text = "import tqdm, warpscope\nfor epoch in range(2):\n    bar = tqdm.tqdm(range(3))\n    for i in bar:\n"
-        text += "        warpscope.step()\n        bar.set_postfix(loss=epoch + i)\n"
+        text = "import tqdm, warpsight\nfor epoch in range(2):\n    bar = tqdm.tqdm(range(3))\n    for i in bar:\n"
+        text += "        warpsight.step()\n        bar.set_postfix(loss=epoch + i)\n"
         self.assertEqual(self.record([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE).returncode, 0)
         self.assertEqual([row[1] for row in self.scalars()[1:]], ["1", "2", "3", "4", "5", "6"])
 
@@ -1181,8 +1181,8 @@ fork()
 print("end")
 """
 STARTS_ALL = """
-import json, subprocess, sys, warpscope
-warpscope.log(begins=1)
+import json, subprocess, sys, warpsight
+warpsight.log(begins=1)
 from concurrent.futures import ThreadPoolExecutor
 def run(number):
     done = subprocess.run([sys.executable, f"{number}.py"], capture_output=True, text=True, errors="replace")
@@ -1238,7 +1238,7 @@ class Unharmed(Recorded):
 
     def test_a_thread_of_ours_is_counted_once_while_it_takes_its_name(self):
         text = (
-            "import sys, threading, warpscope\nforks = sys.modules['_warpscope_hook.forks']\n"
+            "import sys, threading, warpsight\nforks = sys.modules['_warpsight_hook.forks']\n"
             "other = threading.Event()\nthreading.Thread(target=other.wait, daemon=True).start()\n"
             "named, go = threading.Event(), threading.Event()\n"
             "class Slow:\n"
@@ -1249,7 +1249,7 @@ class Unharmed(Recorded):
             "        if self.mode == 'w': named.set(), go.wait()\n"
             "forks.open = Slow\nforks.starts_thread()\n"
             "ours = threading.Thread(target=forks.name_thread)\nours.start(), named.wait()\n"
-            "warpscope.log(begins=1)\nprint(forks._only_ours_run())\nother.set(), go.set(), ours.join()\n"
+            "warpsight.log(begins=1)\nprint(forks._only_ours_run())\nother.set(), go.set(), ours.join()\n"
         )
         done = self.record([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "False\n"), done.stderr)
@@ -1269,18 +1269,18 @@ class Unharmed(Recorded):
 
 # 20,000 calls deep, in a file that is gone when its names are read.
 DEEP = """
-import os, sys, time, warpscope
+import os, sys, time, warpsight
 sys.setrecursionlimit(30_000)
 os.remove(__file__)
 def fall(n):
     if n: return fall(n - 1)
-    with warpscope.range("bottom"):
+    with warpsight.range("bottom"):
         time.sleep(1.5)
 fall(20_000)
 print("deep")
 """
 TWO_INTERPRETERS = """
-import threading, time, warpscope
+import threading, time, warpsight
 try:
     import _interpreters as other
 except ImportError:
@@ -1288,7 +1288,7 @@ except ImportError:
 code = "import time\\nwhile time.thread_time() < 0.8: pass\\nprint(9, flush=True)"
 def spin():
     while time.thread_time() < 0.8: pass
-warpscope.log(begins=1)
+warpsight.log(begins=1)
 one = other.create()
 thread = threading.Thread(target=lambda: other.run_string(one, code))
 thread.start(), spin(), thread.join()
@@ -1303,13 +1303,13 @@ print(net(torch.ones(1)).item())
 
 
 PLACED = """
-import contextlib, time, torch, warpscope
+import contextlib, time, torch, warpsight
 class Net(torch.nn.Module): pass
 def hot():
-    with warpscope.range("augment"): time.sleep(1.2)  # hot
+    with warpsight.range("augment"): time.sleep(1.2)  # hot
 print(Net()(7))
 with contextlib.ExitStack() as stack:
-    stack.enter_context(warpscope.range("entered"))  # enter
+    stack.enter_context(warpsight.range("entered"))  # enter
 hot()
 """
 
@@ -1349,7 +1349,7 @@ class Strange(Recorded):
         self.write("torch/__init__.py", "raise SystemExit('imported')\n")
         text = (
             "import os, time\ndef early():\n    while time.thread_time() < 0.7: pass\nearly()\nmaps = open('/proc/self/maps').read()\n"
-            "print([name in maps for name in ('libwarpscope_inject', 'libcupti', 'libcudart')])\n"
+            "print([name in maps for name in ('libwarpsight_inject', 'libcupti', 'libcudart')])\n"
         )
         done = self.record([PYTHON, self.write("program.py", text)], PYTHONPATH=self.folder)
         self.assertEqual(done.stdout, "[True, False, False]\n", "CUDA's libraries are loaded when the program starts CUDA")
@@ -1360,7 +1360,7 @@ class Strange(Recorded):
         python = os.path.join(self.folder, "its own ü", "bin", "python3")
         subprocess.run([PYTHON, "-m", "venv", "--without-pip", os.path.dirname(os.path.dirname(python))], check=True)
         name = "a < b; c > d (e:1)/spin ü.py"  # what stands between frames where stacks are text
-        path = self.write(name, "import time, warpscope\ndef hot():\n    with warpscope.range('augment'): time.sleep(1.5)\nhot()\n")
+        path = self.write(name, "import time, warpsight\ndef hot():\n    with warpsight.range('augment'): time.sleep(1.5)\nhot()\n")
         self.assertEqual(self.record([python, path], PYTHONPATH=PACKAGE).returncode, 0)
         subprocess.run([CLI, "convert", "r.wsrun", "a.speedscope.json"], cwd=self.folder, check=True, capture_output=True)
         with open(os.path.join(self.folder, "a.speedscope.json")) as file:
@@ -1443,7 +1443,7 @@ class Strange(Recorded):
         self.assertEqual(made.returncode, 0, made.stderr)
 
     def test_a_program_with_python_inside_is_heard(self):
-        self.write("spin.py", "import time, warpscope; warpscope.log(begins=1)\ndef hot():\n    time.sleep(1.5)\nhot()\n")
+        self.write("spin.py", "import time, warpsight; warpsight.log(begins=1)\ndef hot():\n    time.sleep(1.5)\nhot()\n")
         self.embed('  Py_Initialize();\n  PyRun_SimpleFile(fopen("spin.py", "r"), "spin.py");\n')
         self.assertEqual(self.record(["./embed"], PYTHONPATH=PACKAGE).returncode, 0)
         stacks = {name for row, name, _, _ in self.events() if row.startswith("samples of MainThread")}
@@ -1452,9 +1452,9 @@ class Strange(Recorded):
     def test_a_frozen_program(self):
         """As PyInstaller makes it: isolated, its modules are compiled and lie in an archive, its sources are not there."""
         self.embed(FREEZE)
-        text = "import os, turtle, warpscope\ndef hot():\n    turtle.sleep(warpscope.range('augment'))\n"
-        attached = text + "warpscope.attach('r.wsrun', program=os.environ['RECORDER'])\nhot()\nprint('end')\n"
-        loaded = "import ctypes\n" + text + "ctypes.CDLL(os.environ['WARPSCOPE_RECORD_LIBRARY']).InitializeInjection()\nhot()\nprint('end')\n"
+        text = "import os, turtle, warpsight\ndef hot():\n    turtle.sleep(warpsight.range('augment'))\n"
+        attached = text + "warpsight.attach('r.wsrun', program=os.environ['RECORDER'])\nhot()\nprint('end')\n"
+        loaded = "import ctypes\n" + text + "ctypes.CDLL(os.environ['WARPSIGHT_RECORD_LIBRARY']).InitializeInjection()\nhot()\nprint('end')\n"
         self.freeze("hot.py", attached)
         done = self.run_plain(["./embed"], RECORDER=CLI)
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
@@ -1468,7 +1468,7 @@ class Strange(Recorded):
 
     def freeze(self, name, text):
         """Writes an archive of compiled modules: this one, our package, and one of a library."""
-        sources = {name: self.write(name, text), "warpscope/__init__.py": os.path.join(PACKAGE, "warpscope", "__init__.py")}
+        sources = {name: self.write(name, text), "warpsight/__init__.py": os.path.join(PACKAGE, "warpsight", "__init__.py")}
         sources["turtle.py"] = self.write("turtle.py", "import time\ndef sleep(one):\n    with one: time.sleep(1.5)\n")  # has the name of a module of Python
         compiles = "import py_compile, sys; py_compile.compile(sys.argv[1], cfile=sys.argv[2], dfile=sys.argv[3], doraise=True)"
         compiled = os.path.join(self.folder, "compiled.pyc")
@@ -1482,7 +1482,7 @@ class Strange(Recorded):
         self.write("broken/ctypes.py", "raise ImportError('no libffi')\n")
         text = (
             "import os, sys, time\nsys.path.remove(os.path.abspath('broken'))\nimport ctypes\n"
-            "ctypes.CDLL(os.environ['WARPSCOPE_RECORD_LIBRARY']).InitializeInjection()\ntime.sleep(0.3)\nprint('end')\n"
+            "ctypes.CDLL(os.environ['WARPSIGHT_RECORD_LIBRARY']).InitializeInjection()\ntime.sleep(0.3)\nprint('end')\n"
         )
         done = self.record([PYTHON, self.write("p.py", text)], PYTHONPATH=os.path.join(self.folder, "broken"))
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
@@ -1491,7 +1491,7 @@ class Strange(Recorded):
     def test_a_python_that_does_not_load_our_hook_is_named(self):
         # As in a program made by PyInstaller: CUDA loads our library, but nothing of Python's paths is ours.
         text = (
-            "import ctypes, os, time\nlibrary = ctypes.CDLL(os.environ['WARPSCOPE_RECORD_LIBRARY'])\n"
+            "import ctypes, os, time\nlibrary = ctypes.CDLL(os.environ['WARPSIGHT_RECORD_LIBRARY'])\n"
             "library.InitializeInjection()\ntime.sleep(0.3)\nprint('end')\n"
         )
         path = self.write("frozen.py", text)
@@ -1502,7 +1502,7 @@ class Strange(Recorded):
 
     def test_frames_that_cannot_be_read_are_said_once(self):
         # An interpreter of an unknown version: its frames are elsewhere.
-        text = "import sys\nsys.version_info = (3, 99, 0)\nimport time, warpscope\nwarpscope.log(loss=1.0)\nend = time.time() + 0.5\nwhile time.time() < end: pass\nprint('end')\n"
+        text = "import sys\nsys.version_info = (3, 99, 0)\nimport time, warpsight\nwarpsight.log(loss=1.0)\nend = time.time() + 0.5\nwhile time.time() < end: pass\nprint('end')\n"
         path = self.write("unknown.py", text.replace("(3, 99, 0)", "type('Unknown', (), {'__getitem__': lambda s, i: (3, 10 if sys.hexversion >= 0x30b0000 else 12)[i]})()"))
         done = self.record([PYTHON, path], "lines", PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
@@ -1513,8 +1513,8 @@ class Strange(Recorded):
         text = (
             "import sysconfig\nknown = sysconfig.get_config_var\n"
             "sysconfig.get_config_var = lambda name: 1 if name == 'Py_GIL_DISABLED' else known(name)\n"
-            "import threading, time, warpscope\n"
-            "def work():\n    for i in range(200):\n        with warpscope.range('augment'): warpscope.log(loss=1.0)\n"
+            "import threading, time, warpsight\n"
+            "def work():\n    for i in range(200):\n        with warpsight.range('augment'): warpsight.log(loss=1.0)\n"
             "t = [threading.Thread(target=work) for _ in range(4)]\nfor x in t: x.start()\nfor x in t: x.join()\n"
             "time.sleep(0.4)\nprint('end')\n"
         )
@@ -1526,7 +1526,7 @@ class Strange(Recorded):
 
     def test_a_launcher_leaves_no_file_beside_its_program(self):
         # As accelerate launch does: it imports torch itself, then starts the program.
-        write = self.write("steps.py", "import warpscope\nfor i in range(4):\n    warpscope.log(loss=1.0 / (i + 1))\n    warpscope.step()\n")
+        write = self.write("steps.py", "import warpsight\nfor i in range(4):\n    warpsight.log(loss=1.0 / (i + 1))\n    warpsight.step()\n")
         launcher = self.write("launch.py", "import subprocess, sys, time\ntime.sleep(0.5)\nsys.exit(subprocess.run([sys.executable, sys.argv[1]]).returncode)\n")
         done = self.record(["python3", launcher, write], PYTHONPATH=PACKAGE)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -1535,9 +1535,9 @@ class Strange(Recorded):
 
     def test_a_full_disk_ends_the_recording_and_not_the_program(self):
         text = (
-            "import resource, time, warpscope\nwarpscope.log(begins=1)\ntime.sleep(0.4)\n"
+            "import resource, time, warpsight\nwarpsight.log(begins=1)\ntime.sleep(0.4)\n"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
-            "for i in range(30_000):\n    with warpscope.range('r%d' % i): pass\n"
+            "for i in range(30_000):\n    with warpsight.range('r%d' % i): pass\n"
             "time.sleep(0.6)\nprint('end')\n"
         )
         done = self.record([PYTHON, self.write("full.py", text)], PYTHONPATH=PACKAGE)
@@ -1617,7 +1617,7 @@ for attempt in range(int(sys.argv[1])):
 ranks[0].wait()
 """
 COUNTING = """
-import glob, os, signal, sqlite3, sys, time, warpscope
+import glob, os, signal, sqlite3, sys, time, warpsight
 def all_kept():  # what both ranks have done is in their files
     def kept(path):
         try:
@@ -1628,8 +1628,8 @@ def all_kept():  # what both ranks have done is in their files
     return sum(map(kept, glob.glob("*.wsrun"))) >= 2
 attempt, rank = os.environ["TORCHELASTIC_RESTART_COUNT"], os.environ["RANK"]
 for step in range(int(sys.argv[1])):
-    warpscope.log(loss=1 / (step + 1))
-    warpscope.step()
+    warpsight.log(loss=1 / (step + 1))
+    warpsight.step()
     time.sleep(0.02)
     if step == 20:
         open("going." + rank, "w").close()
@@ -1692,7 +1692,7 @@ class Ranks(Recorded):
 
     def test_files_of_two_hosts_with_several_ranks_each_are_joined(self):
         """Each host records its own ranks. What it says leads to one run of all."""
-        program = self.write("steps.py", "import torch, time, warpscope\nfor i in range(5):\n    time.sleep(0.002)\n    warpscope.step()\n")
+        program = self.write("steps.py", "import torch, time, warpsight\nfor i in range(5):\n    time.sleep(0.002)\n    warpsight.step()\n")
         for host in 0, 1:
             ranks = "export WORLD_SIZE=4; for r in {0} {1}; do RANK=$r {2} & done; wait".format(2 * host, 2 * host + 1, f"{TORCH} '{program}'")
             done = self.run_plain([CLI, "record", "--no-live", "--run", f"h{host}.wsrun", "--", "sh", "-c", ranks], PYTHONPATH=PACKAGE)

@@ -376,7 +376,7 @@ TEST(Following, AFullDiskEndsTheRecordingAndNotTheProgram) {
   setrlimit(RLIMIT_FSIZE, &limit);
   signal(SIGXFSZ, before);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(said.rfind("warpscope: nothing more is recorded: ", 0), 0u) << said;
+  EXPECT_EQ(said.rfind("warpsight: nothing more is recorded: ", 0), 0u) << said;
   EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
 }

@@ -295,7 +295,7 @@ TEST(ElfFile, NamesAreShort) {
 // No file, no ELF file, and this program cut short or changed at each of many places: nothing but missing answers.
 TEST(ElfFile, BadFilesGiveNoAnswers) {
   EXPECT_EQ(ElfFile::open("/no such file"), nullptr);
-  const auto path = std::filesystem::temp_directory_path() / ("warpscope-elf-" + std::to_string(getpid()));
+  const auto path = std::filesystem::temp_directory_path() / ("warpsight-elf-" + std::to_string(getpid()));
   std::ofstream(path) << "no ELF file";
   EXPECT_EQ(ElfFile::open(path), nullptr);
   std::ifstream self("/proc/self/exe", std::ios::binary);

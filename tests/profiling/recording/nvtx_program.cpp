@@ -89,7 +89,7 @@ void mark_a_step(nvtxDomainHandle_t domain, nvtxStringHandle_t text) {
 
 int main() {
   void* library = dlopen(std::getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
-  auto* initialize = library ? reinterpret_cast<int (*)()>(dlsym(library, "warpscope_begin")) : nullptr;
+  auto* initialize = library ? reinterpret_cast<int (*)()>(dlsym(library, "warpsight_begin")) : nullptr;
   if (!initialize || initialize() != 1) return 3;
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("theirs");
   const nvtxStringHandle_t text = nvtxDomainRegisterStringA(domain, "registered");

@@ -60,7 +60,7 @@ TEST(RecordNvtx, NothingIsLeftWhereNothingCanBeWritten) {
 // Our own trainer with two ranks in one process, each of which works on a thread of its own.
 TEST(RecordNvtx, RanksThatShareAProcessHaveStepsAndRangesOfTheirOwn) {
   const std::string file = ::testing::TempDir() + "ranks-" + std::to_string(getpid()) + ".wsrun";
-  const std::string train = "LD_PRELOAD=" STARTS_RECORDING " " WARPSCOPE_CLI " train iris --set exec.device=cpu --set exec.gpus=2 "
+  const std::string train = "LD_PRELOAD=" STARTS_RECORDING " " WARPSIGHT_CLI " train iris --set exec.device=cpu --set exec.gpus=2 "
                             "--set train.epochs=3 --out " + file + "-out >/dev/null";
   RecordedProgram program({"sh", "-c", train}, file, {.library = INJECT_LIBRARY});
   ASSERT_EQ(exit_status(program), 0);

@@ -40,7 +40,7 @@ struct Count : ExperimentSink {
 };
 
 struct TemporaryFolder {
-  TemporaryFolder() : path((fs::temp_directory_path() / ("warpscope-experiment-" + std::to_string(::getpid()))).string()) {
+  TemporaryFolder() : path((fs::temp_directory_path() / ("warpsight-experiment-" + std::to_string(::getpid()))).string()) {
     fs::remove_all(path);
   }
   ~TemporaryFolder() { fs::remove_all(path); }
@@ -267,9 +267,9 @@ TEST(Experiment, ABrokenFileAmongTheShippedOnesIsNamedWithItsProblem) {
   fs::create_directories(folder.path + "/experiments");
   std::ofstream(folder.path + "/experiments/broken.json") << "{\"title\": ";
   std::ofstream(folder.path + "/experiments/whole.json") << R"({"title": "Whole"})";
-  setenv("WARPSCOPE_RESOURCES", folder.path.c_str(), 1);
+  setenv("WARPSIGHT_RESOURCES", folder.path.c_str(), 1);
   const auto all = shipped_experiments();
-  unsetenv("WARPSCOPE_RESOURCES");
+  unsetenv("WARPSIGHT_RESOURCES");
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].name, "broken");
   EXPECT_THAT(all[0].title, testing::HasSubstr("not valid JSON"));

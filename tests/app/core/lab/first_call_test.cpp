@@ -24,15 +24,15 @@ class FirstCall : public testing::Test {
   void SetUp() override { fs::remove(file_); }
   void TearDown() override {
     unsetenv(lab::kChildTrace);
-    unsetenv("WARPSCOPE_LAB_COLD");
+    unsetenv("WARPSIGHT_LAB_COLD");
     fs::remove(file_);
   }
   bool make_one(int64_t origin_ns) {
     setenv(lab::kChildTrace, first_call_order(file_, origin_ns).c_str(), 1);
-    setenv("WARPSCOPE_LAB_COLD", R"({"operation":"add","sizes":[64]})", 1);
+    setenv("WARPSIGHT_LAB_COLD", R"({"operation":"add","sizes":[64]})", 1);
     return run_first_call_if_asked();
   }
-  const std::string file_ = testing::TempDir() + "/warpscope first call " + std::to_string(getpid());
+  const std::string file_ = testing::TempDir() + "/warpsight first call " + std::to_string(getpid());
 };
 
 TEST_F(FirstCall, NobodyAsksWithoutTheVariable) {
@@ -40,7 +40,7 @@ TEST_F(FirstCall, NobodyAsksWithoutTheVariable) {
   EXPECT_TRUE(take_first_calls(file_).empty());
 }
 
-#ifdef WARPSCOPE_HAVE_CUDA
+#ifdef WARPSIGHT_HAVE_CUDA
 // With a GPU or without: making the context is what it begins with.
 TEST_F(FirstCall, ItsPhasesStandOnRowsOfTheirOwnInTheSweepsTime) {
   const int64_t origin = prof::steady_ns() - 5'000'000'000;

@@ -40,7 +40,7 @@ using test::OwnSshd;
 using test::quiet_output;
 
 int cuts(bool ssh) {
-  const char* wanted = std::getenv("WARPSCOPE_CUTS");
+  const char* wanted = std::getenv("WARPSIGHT_CUTS");
   return wanted ? std::max(1, std::atoi(wanted)) : ssh ? 4 : 10;  // a connection over ssh takes half a second
 }
 
@@ -61,7 +61,7 @@ class SharedSshd : public testing::Environment {
   }
 
  private:
-  static inline const fs::path folder_ = fs::temp_directory_path() / ("warpscope-sshd-" + std::to_string(getpid()));
+  static inline const fs::path folder_ = fs::temp_directory_path() / ("warpsight-sshd-" + std::to_string(getpid()));
   static inline std::unique_ptr<OwnSshd> sshd_;
 };
 const auto* const shared_sshd = testing::AddGlobalTestEnvironment(new SharedSshd);
@@ -85,15 +85,15 @@ class LineTest : public testing::TestWithParam<std::string> {
   }
   std::string there() const { return (folder_ / "there").string(); }
   RemoteAddress address() const {
-    RemoteAddress a = parse_remote(GetParam() == "pipe" ? "pipe:exec " WARPSCOPE_CLI " serve --folder " + there()
+    RemoteAddress a = parse_remote(GetParam() == "pipe" ? "pipe:exec " WARPSIGHT_CLI " serve --folder " + there()
                                                         : "ssh://there" + there());
-    a.program = WARPSCOPE_CLI;
+    a.program = WARPSIGHT_CLI;
     return a;
   }
   pid_t owner_of_job(const fs::path& job) const {
     std::ifstream owner(job / ".owner");
     std::string line;
-    for (int i = 0; i < 3; ++i) std::getline(owner, line);  // "1234 warpscope-cli"
+    for (int i = 0; i < 3; ++i) std::getline(owner, line);  // "1234 warpsight"
     return std::atoi(line.c_str());
   }
   // What a test that fails leaves running there.
@@ -111,7 +111,7 @@ class LineTest : public testing::TestWithParam<std::string> {
     return {{"kind", "train"}, {"spec", to_json(spec)}, {"trace", trace}, {"title", "a test"}};
   }
 
-  fs::path folder_ = fs::temp_directory_path() / ("warpscope-line-" + std::to_string(getpid()));
+  fs::path folder_ = fs::temp_directory_path() / ("warpsight-line-" + std::to_string(getpid()));
   OwnSshd* sshd_ = nullptr;
   std::string path_;
 };
@@ -167,7 +167,7 @@ std::vector<pid_t> servers_of(const std::string& folder) {
   for (const auto& process : fs::directory_iterator("/proc", none)) {
     const pid_t number = std::atoi(process.path().filename().c_str());
     const std::string command = number > 0 ? bytes_of((process.path() / "cmdline").string()) : "";
-    if (command == std::string(WARPSCOPE_CLI) + '\0' + "serve" + '\0' + "--folder" + '\0' + folder + '\0') servers.push_back(number);
+    if (command == std::string(WARPSIGHT_CLI) + '\0' + "serve" + '\0' + "--folder" + '\0' + folder + '\0') servers.push_back(number);
   }
   return servers;
 }
@@ -325,13 +325,13 @@ TEST_P(LineTest, ItRunsOnWhenNobodyIsThereAndSeveralMayWatch) {
   EXPECT_EQ(rows[0]["status"], "stopped");
 }
 
-// A program that a person starts in a shell, after eval "$(warpscope-cli record --environment)".
+// A program that a person starts in a shell, after eval "$(warpsight record --environment)".
 class StartedBySomebody {  // with interrupts, which scripts turn off for what they start in the background
  public:
   StartedBySomebody(const std::string& runs, const std::string& arguments)
       : program_({"env", "--default-signal=INT", "sh", "-c",
-                  "eval \"$(" WARPSCOPE_CLI " record --environment --library -)\"; exec " RECORDED_PROGRAM " " + arguments},
-                 Process::Output::Ours, {{"WARPSCOPE_RUNS", runs}}) {}
+                  "eval \"$(" WARPSIGHT_CLI " record --environment --library -)\"; exec " RECORDED_PROGRAM " " + arguments},
+                 Process::Output::Ours, {{"WARPSIGHT_RUNS", runs}}) {}
   ~StartedBySomebody() { program_.signal(SIGKILL); }
   std::optional<int> wait(int most_ms) { return program_.wait(most_ms); }
   void signal(int number) { program_.signal(number); }
@@ -514,7 +514,7 @@ class SentenceTest : public LineTest {
   }
   std::string refusal_of_copy(const RemoteAddress& a) {
     try {
-      const ServerCopy copy(a, WARPSCOPE_CLI);
+      const ServerCopy copy(a, WARPSIGHT_CLI);
     } catch (const Failure& failure) {
       return failure.what();
     }
@@ -522,27 +522,27 @@ class SentenceTest : public LineTest {
   }
   std::string why(const std::string& text) {
     RemoteAddress a = parse_remote(text);
-    if (a.pipe.empty()) a.program = WARPSCOPE_CLI;
+    if (a.pipe.empty()) a.program = WARPSIGHT_CLI;
     return why(a);
   }
 };
 
 TEST_P(SentenceTest, OfALineThatDoesNotComeAbout) {
   if (GetParam() == "pipe") {
-    EXPECT_THAT(why("pipe:exec /nowhere/warpscope-cli serve"), HasSubstr("there is no program"));
-    EXPECT_THAT(why("pipe:echo warpscope-serve 99 9.9.9; cat"), HasSubstr("version 9.9.9 there"));
-    EXPECT_THAT(why("pipe:echo Welcome; echo Your password:"), HasSubstr("the answer does not come from Warpscope"));
-    EXPECT_THAT(why("pipe:yes noise"), HasSubstr("the answer does not come from Warpscope"));
+    EXPECT_THAT(why("pipe:exec /nowhere/warpsight serve"), HasSubstr("there is no program"));
+    EXPECT_THAT(why("pipe:echo warpsight-serve 99 9.9.9; cat"), HasSubstr("version 9.9.9 there"));
+    EXPECT_THAT(why("pipe:echo Welcome; echo Your password:"), HasSubstr("the answer does not come from Warpsight"));
+    EXPECT_THAT(why("pipe:yes noise"), HasSubstr("the answer does not come from Warpsight"));
     EXPECT_THAT(why("pipe:exit 3"), HasSubstr("without a message"));
     EXPECT_THAT(why("pipe:echo 'cat: motd: Permission denied' >&2; exit 3"), HasSubstr("the connection ended: cat: motd: Permission denied"));
     EXPECT_THAT(why(parse_remote("pipe:sleep 20"), milliseconds(200)), HasSubstr("nothing answers there"));
-    EXPECT_EQ(why("pipe:echo Welcome to gpu7!; printf 'no end of line'; exec " WARPSCOPE_CLI " serve --folder " + there()), "");
+    EXPECT_EQ(why("pipe:echo Welcome to gpu7!; printf 'no end of line'; exec " WARPSIGHT_CLI " serve --folder " + there()), "");
     return;
   }
   EXPECT_THAT(why("ssh://no-such-machine.invalid"), HasSubstr("no machine of that name"));
   RemoteAddress missing = address();
-  missing.program = "/nowhere/warpscope-cli";
-  EXPECT_THAT(why(missing), HasSubstr("there is no program /nowhere/warpscope-cli"));
+  missing.program = "/nowhere/warpsight";
+  EXPECT_THAT(why(missing), HasSubstr("there is no program /nowhere/warpsight"));
   EXPECT_EQ(why("ssh://there"), "") << "with a banner, which sshd shows first";
   EXPECT_EQ(why("ssh://jumped"), "") << "over another machine";
   EXPECT_THAT(why("ssh://lost"), HasSubstr("the jump host (ProxyJump) cannot reach it: ssh: connect to host 127.0.0.1 port 1: Connection refused"));
@@ -646,13 +646,13 @@ TEST_P(SentenceTest, ACopyOfTheProgramServesThere) {
   fs::create_directories(home);
   sshd_->set_home(home.string(), "");
   RemoteAddress there_now = parse_remote("ssh://there" + there());
-  EXPECT_THAT(why(there_now), HasSubstr("Copy it there: warpscope-cli install --on ssh://there"));
+  EXPECT_THAT(why(there_now), HasSubstr("Copy it there: warpsight install --on ssh://there"));
   {
     RemoteLink link(there_now);
     EXPECT_THROW(link.ask({{"do", "hello"}}, 20), Failure);
     EXPECT_TRUE(link.status().copy_helps);
   }
-  const ServerCopy copy(there_now, WARPSCOPE_CLI);
+  const ServerCopy copy(there_now, WARPSIGHT_CLI);
   EXPECT_GT(copy.bytes(), 1u << 20);
   EXPECT_THAT(copy.question(), HasSubstr(copy_folder()));
   copy.copy();
@@ -664,7 +664,7 @@ TEST_P(SentenceTest, ACopyOfTheProgramServesThere) {
   Seen seen;
   ASSERT_TRUE(seen.to_the_end(run));
   EXPECT_EQ(seen.steps, 30);
-  std::ifstream program(home / copy_folder() / "program/warpscope-cli");
+  std::ifstream program(home / copy_folder() / "program/warpsight");
   EXPECT_TRUE(program.good());
   sshd_->set_program(home.string(), "uname", "[ $1 = -s ] && echo Linux || echo aarch64");
   EXPECT_THAT(refusal_of_copy(there_now), HasSubstr("it is Linux aarch64, this program is for Linux"));
@@ -672,7 +672,7 @@ TEST_P(SentenceTest, ACopyOfTheProgramServesThere) {
   EXPECT_THAT(refusal_of_copy(there_now), HasSubstr("the disk there is too full"));
   sshd_->set_program(home.string(), "sha256sum", "exit 1");
   EXPECT_THROW(copy.copy(), Failure) << "a file that arrived damaged takes no place";
-  EXPECT_TRUE(fs::exists(home / copy_folder() / "bin/warpscope-cli")) << "what was there stays";
+  EXPECT_TRUE(fs::exists(home / copy_folder() / "bin/warpsight")) << "what was there stays";
 }
 
 // A program of another architecture, a library that is missing, a banner and a noisy profile.
@@ -701,7 +701,7 @@ class PipeTest : public SentenceTest {};
 
 TEST_P(PipeTest, SaysThatNothingCanBeWrittenThere) {
   if (test::kThreadSanitizer) GTEST_SKIP() << "Its runtime cannot start without files.";
-  RemoteLink link(parse_remote("pipe:ulimit -f 0; exec " WARPSCOPE_CLI " serve --folder " + there()));
+  RemoteLink link(parse_remote("pipe:ulimit -f 0; exec " WARPSIGHT_CLI " serve --folder " + there()));
   try {
     RemoteRun::start(link, "a", training("off", 1));
     ADD_FAILURE() << "the disk there is too full";
@@ -711,7 +711,7 @@ TEST_P(PipeTest, SaysThatNothingCanBeWrittenThere) {
 }
 
 TEST_P(PipeTest, SaysThatThereIsNoGpu) {
-  RemoteLink link(parse_remote("pipe:CUDA_VISIBLE_DEVICES= exec " WARPSCOPE_CLI " serve --folder " + there()));
+  RemoteLink link(parse_remote("pipe:CUDA_VISIBLE_DEVICES= exec " WARPSIGHT_CLI " serve --folder " + there()));
   EXPECT_TRUE(link.ask({{"do", "hello"}})["machine"]["gpu"].is_null());
   json job = training("off", 1);
   job["spec"]["exec"]["device"] = "cuda";
@@ -728,7 +728,7 @@ TEST_P(PipeTest, SaysThatTheDiskThereIsFull) {
   const std::string disk = "mount -t tmpfs -o size=1500k none " + there();
   if (Process({"unshare", "-m", "sh", "-c", disk}, Process::Output::HeardWithErrors).wait() != 0)
     GTEST_SKIP() << "A small disk needs root.";
-  RemoteLink link(parse_remote("pipe:exec unshare -m sh -c '" + disk + "; exec " WARPSCOPE_CLI " serve --folder " + there() + "'"));
+  RemoteLink link(parse_remote("pipe:exec unshare -m sh -c '" + disk + "; exec " WARPSIGHT_CLI " serve --folder " + there() + "'"));
   json job = training("full");
   job["spec"]["train"]["time_limit_s"] = 30;
   RemoteRun::start(link, "a", job);
@@ -799,7 +799,7 @@ TEST_P(PipeTest, GivesUpAServerThatLies) {
   const std::vector<std::string> lies = {"\\377\\377\\377\\377\\001", "\\002\\000\\000\\000\\002{]", "\\002\\000\\000\\000\\011{}",
                                          "\\004\\000\\000\\000\\003abcd", "\\017\\000\\000\\000\\002{\"number\": \"x\"}"};
   for (const std::string& lie : lies) {
-    RemoteLink link(parse_remote("pipe:printf 'warpscope-serve 2 x\\n" + lie + "'; cat > /dev/null"));
+    RemoteLink link(parse_remote("pipe:printf 'warpsight-serve 2 x\\n" + lie + "'; cat > /dev/null"));
     bool cut = false;
     for (int i = 0; i < 12'000 && !cut; ++i, usleep(5000)) cut = link.status().state == LineState::Cut;
     EXPECT_TRUE(cut) << lie;
@@ -911,8 +911,8 @@ void SlowTest::watch_and_steer(RemoteAddress slow, SlowLine line) {
 
 TEST_P(SlowTest, WatchesAndSteersOverASlowLine) {
   for (const SlowLine& line : kSlowLines)
-    watch_and_steer(parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " 25 " + std::to_string(line.bits_a_s) + " " +
-                                 std::to_string(line.lost_percent) + " " WARPSCOPE_CLI " serve --folder " + there()),
+    watch_and_steer(parse_remote("pipe:exec " WARPSIGHT_SLOW_LINE " 25 " + std::to_string(line.bits_a_s) + " " +
+                                 std::to_string(line.lost_percent) + " " WARPSIGHT_CLI " serve --folder " + there()),
                     line);
 }
 
@@ -922,7 +922,7 @@ TEST_P(SlowTest, WatchesAndSteersOverASlowLineOfPackets) {
   for (const SlowLine& line : kSlowLines) {
     std::optional<test::Network> network;
     try {
-      network.emplace(WARPSCOPE_PACKET_LINE, 25, line.bits_a_s, line.lost_percent);
+      network.emplace(WARPSIGHT_PACKET_LINE, 25, line.bits_a_s, line.lost_percent);
     } catch (const std::exception& why) {
       GTEST_SKIP() << why.what();
     }
@@ -930,7 +930,7 @@ TEST_P(SlowTest, WatchesAndSteersOverASlowLineOfPackets) {
     const OwnSshd sshd(folder, network->place());
     ASSERT_TRUE(sshd.answers());
     std::printf("%s: ", network->made_by());
-    watch_and_steer(parse_remote("pipe:exec " + sshd.bin() + "/ssh there 'exec " WARPSCOPE_CLI " serve --folder " + there() + "'"), line);
+    watch_and_steer(parse_remote("pipe:exec " + sshd.bin() + "/ssh there 'exec " WARPSIGHT_CLI " serve --folder " + there() + "'"), line);
   }
 }
 

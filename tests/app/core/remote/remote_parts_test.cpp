@@ -46,7 +46,7 @@ TEST(RemoteAddress, SaysWhereAndWhat) {
   EXPECT_EQ(a.port, 2222);
   EXPECT_EQ(a.folder, "/data/runs");
   EXPECT_EQ(a.text(), "ssh://me@gpu7:2222/data/runs");
-  EXPECT_THAT(a.command(), ElementsAre("ssh", "-T", "-p", "2222", "--", "me@gpu7", HasSubstr("warpscope-cli serve --folder '/data/runs'")));
+  EXPECT_THAT(a.command(), ElementsAre("ssh", "-T", "-p", "2222", "--", "me@gpu7", HasSubstr("warpsight serve --folder '/data/runs'")));
   EXPECT_THAT(a.command().back(), HasSubstr(copy_folder() + "/bin:")) << "a copy is of our version";
   EXPECT_EQ(parse_remote("ssh://gpu7:a.wsrun").run, "a.wsrun");
   const RemoteAddress in_folder = parse_remote("ssh://gpu7/data/runs/a b.wsrun");
@@ -208,7 +208,7 @@ TEST(News, ChangesThatThisVersionDoesNotKnowAreOnlySaid) {
   EXPECT_EQ(back.run.changes[0].key, "exec.fusion");
   ASSERT_EQ(back.run.messages.size(), 2u);
   EXPECT_EQ(back.run.messages[0].text,
-            "Step 3: exec.magic is now on. This version of Warpscope does not know that choice.");
+            "Step 3: exec.magic is now on. This version of Warpsight does not know that choice.");
 }
 
 TEST(News, LossesWaitForTheFirstProgress) {
@@ -247,7 +247,7 @@ class Folder : public testing::Test {
  protected:
   void SetUp() override { fs::create_directories(path_ + "/.jobs/a"); }
   void TearDown() override { fs::remove_all(path_); }
-  std::string path_ = (fs::temp_directory_path() / ("warpscope-remote-" + std::to_string(getpid()))).string();
+  std::string path_ = (fs::temp_directory_path() / ("warpsight-remote-" + std::to_string(getpid()))).string();
 };
 
 TEST_F(Folder, NamesLeadNowhereElse) {
@@ -289,7 +289,7 @@ TEST_F(Folder, ATraceKeepsItsNewestPart) {
 
 // The line was cut after the last byte and before the sum: the other side asks for the rest, and gets the sum of all.
 TEST(FinishedFile, HasItsSumWhereOnlyTheEndIsAskedFor) {
-  const fs::path path = fs::temp_directory_path() / ("warpscope-finished-" + std::to_string(getpid()));
+  const fs::path path = fs::temp_directory_path() / ("warpsight-finished-" + std::to_string(getpid()));
   std::ofstream(path) << std::string(3'000'000, 'a') << "b";
   const auto source = finished_file(path.string());
   uint64_t at = 0;

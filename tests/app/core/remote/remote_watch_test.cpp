@@ -42,11 +42,11 @@ class Watch : public testing::Test {
   void SetUp() override { fs::create_directories(folder_); }
   void TearDown() override { fs::remove_all(folder_); }
   RemoteAddress line(double ms, double bits_a_s) const {
-    return parse_remote("pipe:exec " WARPSCOPE_SLOW_LINE " " + std::to_string(ms) + " " + std::to_string(bits_a_s) +
-                        " 0 " WARPSCOPE_CLI " serve --folder " + folder_.string());
+    return parse_remote("pipe:exec " WARPSIGHT_SLOW_LINE " " + std::to_string(ms) + " " + std::to_string(bits_a_s) +
+                        " 0 " WARPSIGHT_CLI " serve --folder " + folder_.string());
   }
   void see_events_in_time(RemoteAddress there) const;
-  const fs::path folder_ = fs::temp_directory_path() / ("warpscope-watch-" + std::to_string(getpid()));
+  const fs::path folder_ = fs::temp_directory_path() / ("warpsight-watch-" + std::to_string(getpid()));
 };
 
 // 100 Mbit/s with a turn of 50 ms: from the end of a span there to the moment when the window takes it here.
@@ -100,19 +100,19 @@ TEST_F(Watch, AnEventIsSeenInTimeOverANetwork) {
   if (!test::OwnSshd::there()) GTEST_SKIP() << "There is no sshd here.";
   std::optional<test::Network> network;
   try {
-    network.emplace(WARPSCOPE_PACKET_LINE, 25, 100e6, 0);
+    network.emplace(WARPSIGHT_PACKET_LINE, 25, 100e6, 0);
   } catch (const std::exception& why) {
     GTEST_SKIP() << why.what();
   }
   const test::OwnSshd sshd(folder_ / "sshd", network->place());
   ASSERT_TRUE(sshd.answers());
   std::printf("%s: ", network->made_by());
-  see_events_in_time(parse_remote("pipe:exec " + sshd.bin() + "/ssh there 'exec " WARPSCOPE_CLI " serve --folder " + folder_.string() + "'"));
+  see_events_in_time(parse_remote("pipe:exec " + sshd.bin() + "/ssh there 'exec " WARPSIGHT_CLI " serve --folder " + folder_.string() + "'"));
 }
 
 // Hours of a run in seconds: what both sides keep does not grow with what was told.
 TEST_F(Watch, ALongRunStaysSmallOnBothSides) {
-  const char* wanted = std::getenv("WARPSCOPE_SOAK_S");
+  const char* wanted = std::getenv("WARPSIGHT_SOAK_S");
   const double seconds = wanted ? std::atof(wanted) : 4;
   test::MadeJob job({folder_.string(), "a"}, 20'000, 200'000);
   RemoteLink link(line(5, 20e6));

@@ -269,7 +269,7 @@ TEST(Report, AnUntracedOrEmptyRunIsShownWithWhatItHas) {
 
 // Sixteen steps in one launch: a mark of the host is no step.
 TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
-  const fs::path file = fs::temp_directory_path() / ("warpscope-graphs-" + std::to_string(::getpid()) + ".wsrun");
+  const fs::path file = fs::temp_directory_path() / ("warpsight-graphs-" + std::to_string(::getpid()) + ".wsrun");
   const test::GraphRun truth;
   {
     prof::RunSummary summary;
@@ -292,7 +292,7 @@ TEST(Report, StepsOfAGraphRunAreThoseOfTheGpu) {
 }
 
 TEST(Report, NoHalfFile) {
-  const fs::path folder = fs::temp_directory_path() / ("warpscope-report-" + std::to_string(::getpid()));
+  const fs::path folder = fs::temp_directory_path() / ("warpsight-report-" + std::to_string(::getpid()));
   fs::create_directories(folder);
   prof::write_whole((folder / "a.html").string(), "whole");
   std::ifstream in(folder / "a.html");

@@ -66,7 +66,7 @@ class Torch : public testing::Test {
     t.script = script(text);
     return t;
   }
-  fs::path folder_ = fs::temp_directory_path() / ("warpscope-torch-test-" + std::to_string(getpid()));
+  fs::path folder_ = fs::temp_directory_path() / ("warpsight-torch-test-" + std::to_string(getpid()));
   RunSpec spec_;
   std::atomic<bool> cancel_{false};
 };
@@ -192,7 +192,7 @@ TEST_F(Torch, AStopEndsAScriptThatIgnoresInterrupts) {
 
 TEST_F(Torch, TheShippedScriptCanBeReadByPython) {
   if (!have_python()) GTEST_SKIP() << "python3 is not installed";
-  const std::string path = std::string(WARPSCOPE_SOURCE_DIR) + "/resources/torch/train.py";
+  const std::string path = std::string(WARPSIGHT_SOURCE_DIR) + "/resources/torch/train.py";
   EXPECT_EQ(std::system(("python3 -c \"import ast,sys; ast.parse(open(sys.argv[1]).read())\" " + path).c_str()), 0);
 }
 

@@ -218,7 +218,7 @@ TEST_F(Recording, LevelFullHasStacksOfTheTrainersThreads) {
   for (const auto& [stack, ns] : stacks_at(prof::TraceLevel::Full)) {
     all += ns;
     if (std::ranges::any_of(stack, [](const prof::CodeFrame& frame) { return frame.function.find("ws::") != std::string::npos; })) of_training += ns;
-    EXPECT_FALSE(stack.at(0).function.starts_with("warpscope rec")) << "the sampler is not the trainer";
+    EXPECT_FALSE(stack.at(0).function.starts_with("warpsight rec")) << "the sampler is not the trainer";
   }
   EXPECT_GE(left_out, 3u) << "the sampler, the collector, and what writes the file";
   EXPECT_GT(all, 0);

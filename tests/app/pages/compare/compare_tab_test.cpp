@@ -89,7 +89,7 @@ std::unique_ptr<Run> opened(const QString& path, int slot) {
 
 QStringList said_by_diff(const QString& a, const QString& b) {
   QProcess diff;
-  diff.start(WARPSCOPE_CLI, {"diff", a, b});
+  diff.start(WARPSIGHT_CLI, {"diff", a, b});
   diff.waitForFinished();
   return QString::fromUtf8(diff.readAllStandardOutput()).split('\n');
 }
@@ -448,7 +448,7 @@ void CompareTabTest::launchingStacksAreCompared() {
   QVERIFY(std::abs(node("step").ns * 1e-3 - b) < 0.01);
   QVERIFY(node("Net.forward").ns > 0 && node("update").ns > 0);
   strip->setCurrentIndex(page);
-  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+  if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(t.tab.grab().save(folder + "/compare-launches-dark.png"));
   // The table of kernels by line has the same times.
   auto* tables = t.tab.findChild<CompareTables*>();
@@ -468,7 +468,7 @@ void CompareTabTest::launchingStacksAreCompared() {
   QVERIFY(std::abs(sums[0] - a) < 0.5 && std::abs(sums[1] - b) < 0.5);
   compare_anew();
   QCOMPARE(groups->currentText(), QString("by line"));
-  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+  if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(t.tab.grab().save(folder + "/compare-lines-dark.png"));
 }
 
@@ -591,5 +591,5 @@ void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
   QVERIFY2(frames[36] < 16 * kSlower, "zooming is not smooth");
 }
 
-WARPSCOPE_QTEST(CompareTabTest)
+WARPSIGHT_QTEST(CompareTabTest)
 #include "compare_tab_test.moc"

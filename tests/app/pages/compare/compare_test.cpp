@@ -311,5 +311,5 @@ void CompareTest::lossesThatComeTogetherAreNoSpeed() {
     QVERIFY2(std::abs(m.samples_per_s - 640'000) < 20'000, qPrintable(QString::number(m.samples_per_s)));
 }
 
-WARPSCOPE_QTEST(CompareTest)
+WARPSIGHT_QTEST(CompareTest)
 #include "compare_test.moc"

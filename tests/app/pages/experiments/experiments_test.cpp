@@ -215,7 +215,7 @@ void ExperimentsTest::anOwnOneStandsApartFromAShippedOneOfTheSameTitle() {
   QCOMPARE(twins.size(), 2);
   QCOMPARE(headings.size(), 1);
   QVERIFY(list->row(twins[0]) < list->row(headings[0]) && list->row(headings[0]) < list->row(twins[1]));
-  QVERIFY(twins[0]->toolTip().startsWith("Shipped with Warpscope"));
+  QVERIFY(twins[0]->toolTip().startsWith("Shipped with Warpsight"));
   QVERIFY(twins[1]->toolTip().startsWith("Your own"));
   QCOMPARE(list->currentItem(), twins[1]);
   const auto said = [&made](const char* words) {
@@ -223,9 +223,9 @@ void ExperimentsTest::anOwnOneStandsApartFromAShippedOneOfTheSameTitle() {
       if (label->text().startsWith(words)) return true;
     return false;
   };
-  QVERIFY(said("Your own · ") && !said("Shipped with Warpscope · "));
+  QVERIFY(said("Your own · ") && !said("Shipped with Warpsight · "));
   made.findChild<QListWidget*>()->setCurrentItem(twins[0]);
-  QVERIFY(said("Shipped with Warpscope · "));
+  QVERIFY(said("Shipped with Warpsight · "));
   // By another spelling of its path it is the same one; headings are nobody's.
   const int rows = list->count();
   QVERIFY(made.open(QFileInfo(QString::fromStdString(shipped.path)).absolutePath() + "/./" +
@@ -238,7 +238,7 @@ namespace {
 
 ExperimentResult from_command_line(const QString& experiment, const QString& folder, int repeats) {
   QProcess program;
-  program.start(WARPSCOPE_CLI, {"experiment", experiment, "--out", folder, "--repeats", QString::number(repeats)});
+  program.start(WARPSIGHT_CLI, {"experiment", experiment, "--out", folder, "--repeats", QString::number(repeats)});
   if (!program.waitForFinished(300'000) || program.exitCode() != 0)
     qWarning("%s", program.readAllStandardError().constData());
   return read_experiment(folder.toStdString());
@@ -266,13 +266,13 @@ void ExperimentsTest::theCommandLineGivesTheSameTable() {
 void ExperimentsTest::theLadderIsTheSameFromBoth() {
   if (!device_info().cuda) QSKIP("no GPU can be used here: the ladder has nothing to climb");
   ExperimentsTab shown(session_.get(), folder_.path() + "/ladder");
-  QVERIFY(shown.open(QString(WARPSCOPE_SOURCE_DIR) + "/resources/experiments/allocator-ladder.json"));
+  QVERIFY(shown.open(QString(WARPSIGHT_SOURCE_DIR) + "/resources/experiments/allocator-ladder.json"));
   shown.run();
   QTRY_VERIFY_WITH_TIMEOUT(!shown.running(), 300'000);
   const ExperimentResult& window = shown.result();
   const ExperimentResult cli = from_command_line("allocator-ladder", folder_.filePath("ladder-cli"), 3);
   QVERIFY(cli.complete && window.complete);
-  const QString out = qEnvironmentVariable("WARPSCOPE_KEEP");
+  const QString out = qEnvironmentVariable("WARPSIGHT_KEEP");
   if (!out.isEmpty()) {
     QVERIFY(shown.exportTo(out + "/ladder-window.csv"));
     QVERIFY(shown.exportTo(out + "/ladder-window.svg"));
@@ -291,5 +291,5 @@ void ExperimentsTest::theLadderIsTheSameFromBoth() {
   QVERIFY(window.trials.back().us_per_step < 0.25 * window.trials.front().us_per_step);
 }
 
-WARPSCOPE_QTEST(ExperimentsTest)
+WARPSIGHT_QTEST(ExperimentsTest)
 #include "experiments_test.moc"

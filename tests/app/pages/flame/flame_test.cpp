@@ -150,7 +150,7 @@ void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
   QVERIFY(shown.panel.note().contains("of kernels"));
   shown.selection.chooseRanges({{&shown.run, {3500, 5000}}});
   QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 1000.0);
-  const QByteArray folder = qgetenv("WARPSCOPE_PICTURES");
+  const QByteArray folder = qgetenv("WARPSIGHT_PICTURES");
   if (!folder.isEmpty()) shown.panel.grab().save(QString::fromLocal8Bit(folder) + "/flame-launched.png");
 }
 
@@ -167,5 +167,5 @@ void FlameTest::theStepsAreShownBeforeTheStartOfTheProgram() {
   QCOMPARE(shown.panel.view()->tree().at(0).ns, 4000.0);
 }
 
-WARPSCOPE_QTEST(FlameTest)
+WARPSIGHT_QTEST(FlameTest)
 #include "flame_test.moc"

@@ -250,8 +250,8 @@ void InsightsTest::anAppliedChangeIsMeasured() {
   for (int i = 0; i < window->tabs()->count(); ++i)
     if (window->tabs()->tabText(i).startsWith("Insights")) window->tabs()->setCurrentIndex(i);
   QVERIFY(tab->isVisible());
-  if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES"))
-    window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") + "/insights.png");
+  if (qEnvironmentVariableIsSet("WARPSIGHT_TEST_PICTURES"))
+    window->grab().save(qEnvironmentVariable("WARPSIGHT_TEST_PICTURES") + "/insights.png");
   QVERIFY(facts_of_run(*after).last_loss < 0.5 * facts_of_run(*base).last_loss);
 }
 
@@ -338,8 +338,8 @@ void InsightsTest::experimentRunsInTheWindow() {
     tab->chart()->setView(view);
     const QImage picture = tab->chart()->grab().toImage();
     QVERIFY(!picture.isNull());
-    if (qEnvironmentVariableIsSet("WARPSCOPE_TEST_PICTURES"))
-      window->grab().save(qEnvironmentVariable("WARPSCOPE_TEST_PICTURES") +
+    if (qEnvironmentVariableIsSet("WARPSIGHT_TEST_PICTURES"))
+      window->grab().save(qEnvironmentVariable("WARPSIGHT_TEST_PICTURES") +
                           QString("/experiments-%1.png").arg(int(view)));
   }
   const QString csv = home_.path() + "/table.csv";
@@ -416,5 +416,5 @@ void InsightsTest::shippedExperimentsAreListed() {
   if (ws::device_info().cuda) QCOMPARE(listed, shipped_experiments().size());  // without a GPU some show nothing
 }
 
-WARPSCOPE_QTEST(InsightsTest)
+WARPSIGHT_QTEST(InsightsTest)
 #include "insights_test.moc"

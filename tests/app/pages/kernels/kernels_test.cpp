@@ -131,7 +131,7 @@ void KernelsTest::aLineHasTheTimeOfWhatItCalls() {
   QVERIFY2(panel.instances()->model()->rowCount() > 0, "what its calls launched");
   for (const ThemeName name : {ThemeName::Light, ThemeName::Dark}) {
     set_theme(*qApp, name);
-    const QByteArray pictures = qgetenv("WARPSCOPE_PICTURES");
+    const QByteArray pictures = qgetenv("WARPSIGHT_PICTURES");
     if (!pictures.isEmpty())
       panel.grab().save(QString::fromLocal8Bit(pictures) + (name == ThemeName::Light ? "/kernels-by-line-light.png" : "/kernels-by-line-dark.png"));
   }
@@ -308,5 +308,5 @@ void KernelsTest::graphsHaveRows() {
   QCOMPARE(panel.instances()->model()->rowCount(), 5);
 }
 
-WARPSCOPE_QTEST(KernelsTest)
+WARPSIGHT_QTEST(KernelsTest)
 #include "kernels_test.moc"

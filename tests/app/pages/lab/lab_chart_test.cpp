@@ -225,5 +225,5 @@ void LabChartTest::findingsSayWhatTheFiguresAre() {
   QVERIFY(tells(cold, "The first call of a process at N = 64: context 101 ms, first call 62.0 ms"));
 }
 
-WARPSCOPE_QTEST(LabChartTest)
+WARPSIGHT_QTEST(LabChartTest)
 #include "lab_chart_test.moc"

@@ -101,8 +101,8 @@ class LabTabTest : public QObject {
 
 void LabTabTest::initTestCase() {
   qputenv("XDG_CONFIG_HOME", (home_.path() + "/config").toUtf8());
-  qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
-  QApplication::setOrganizationName("warpscope-test");
+  qputenv("WARPSIGHT_RESOURCES", WARPSIGHT_SOURCE_DIR "/resources");
+  QApplication::setOrganizationName("warpsight-test");
   set_theme(*qApp, ThemeName::Light);
 }
 
@@ -333,7 +333,7 @@ void LabTabTest::resultsOfPyTorchLieOver() {
   QVERIFY(std::ranges::any_of(curves, [](const LabCurve& c) {
     return c.earlier() && c.label == "PyTorch 2.11: resident data" && c.points.size() == 2;
   }));
-  QVERIFY(!tab.openResult(WARPSCOPE_SOURCE_DIR "/CMakePresets.json"));
+  QVERIFY(!tab.openResult(WARPSIGHT_SOURCE_DIR "/CMakePresets.json"));
 }
 
 void LabTabTest::theSameInPyTorchIsStartedFromTheTab() {
@@ -441,5 +441,5 @@ void LabTabTest::aKilledSweepIsFoundAgain() {
   QCOMPARE(read_lab(whole.toStdString())->points.size(), size_t(8));
 }
 
-WARPSCOPE_QTEST(LabTabTest)
+WARPSIGHT_QTEST(LabTabTest)
 #include "lab_tab_test.moc"

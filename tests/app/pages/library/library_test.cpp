@@ -584,5 +584,5 @@ void LibraryTest::aChangedFileIsMarkedWhileItIsRead() {
   QVERIFY(events.find(".reading-run-000.wsrun") != events.npos);
 }
 
-WARPSCOPE_QTEST(LibraryTest)
+WARPSIGHT_QTEST(LibraryTest)
 #include "library_test.moc"

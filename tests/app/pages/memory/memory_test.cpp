@@ -267,7 +267,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QCOMPARE(panel.view()->map().peak, uint64_t{5 << 20});
   QCOMPARE(panel.overTime()->story().of, QString("PyTorch"));
   QVERIFY(panel.figures()->accessibleName().contains("peak of live blocks 5.00 MiB of PyTorch"));
-  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+  if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(panel.grab().save(folder + "/memory-devices.png"));
   QCOMPARE(whose->menu()->actions().size(), qsizetype{2});
   whose->menu()->actions().front()->trigger();
@@ -471,5 +471,5 @@ void MemoryTest::aStoredRangeSaysHowBusyTheGpuWas() {
   QVERIFY(!range_details({range}, 20).contains("GPU busy"));  // not read yet
 }
 
-WARPSCOPE_QTEST(MemoryTest)
+WARPSIGHT_QTEST(MemoryTest)
 #include "memory_test.moc"

@@ -1,5 +1,5 @@
 // The page about the inside of kernels: it is there only for runs that show it, says what the report says, live and from
-// a file, and moves the timeline. With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
+// a file, and moves the timeline. With WARPSIGHT_PICTURES=folder each state that is looked at leaves a picture there.
 #include <QPushButton>
 #include <QSvgRenderer>
 #include <QTableView>
@@ -154,7 +154,7 @@ void MultiprocessorsTest::hoverNamesPartAndTime() {
   QVERIFY2(view.tipAt(view.boxOf(wait).center()).startsWith("multiprocessor 3: wait for partial sums"),
            "a wait says for what");
   const QString step = view.tipAt(view.stepBox(31).center());
-  QVERIFY2(step.startsWith(QString::fromUtf8("step 31 of warpscope_persistent · ")), qPrintable(step));
+  QVERIFY2(step.startsWith(QString::fromUtf8("step 31 of warpsight_persistent · ")), qPrintable(step));
   QVERIFY(view.tipAt({1, 1}).isEmpty());
 }
 
@@ -349,7 +349,7 @@ void MultiprocessorsTest::theReportHasASection() {
   QPainter painter(&picture);
   svg.render(&painter);
   painter.end();
-  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty())
+  if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     picture.save(folder + "/report.png");
   const auto without = test::made("arena", test::StepStyle::GraphArena, 0);
   QVERIFY(report_html({report_run(*without)}).find("Inside the kernel") == std::string::npos);
@@ -393,5 +393,5 @@ void MultiprocessorsTest::nothingIsCutOff() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-WARPSCOPE_QTEST(MultiprocessorsTest)
+WARPSIGHT_QTEST(MultiprocessorsTest)
 #include "multiprocessors_test.moc"

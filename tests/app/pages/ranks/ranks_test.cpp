@@ -1,5 +1,5 @@
 // The ranks page: it is there only for runs of several ranks, shows the numbers of the report, and moves the timeline.
-// With WARPSCOPE_PICTURES=folder each state that is looked at leaves a picture there.
+// With WARPSIGHT_PICTURES=folder each state that is looked at leaves a picture there.
 #include <QLabel>
 #include <QHeaderView>
 #include <QSvgRenderer>
@@ -285,7 +285,7 @@ void RanksTest::bandwidthIsThereIfItIsKnown() {
   const prof::CollectiveRow& first = report.collectives[0];
   QVERIFY2(said().contains(QString(": %1 of %2").arg(text(significant(first.bus_gb_s)), text(significant(first.peak_gb_s)))), qPrintable(said()));
   QCOMPARE(collectives_table(report, true).columns.back().name, std::string("% of peak"));
-  if (const QString folder = qEnvironmentVariable("WARPSCOPE_PICTURES"); !folder.isEmpty()) {
+  if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty()) {
     shown.panel.resize(1366, 700);
     shown.panel.grab().save(folder + "/ranks-peak.png");
   }
@@ -507,5 +507,5 @@ void RanksTest::nothingIsCutOff() {
   QVERIFY2(wrong.isEmpty(), qPrintable("\n" + wrong.join('\n')));
 }
 
-WARPSCOPE_QTEST(RanksTest)
+WARPSIGHT_QTEST(RanksTest)
 #include "ranks_test.moc"

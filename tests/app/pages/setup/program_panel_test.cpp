@@ -35,7 +35,7 @@ class ProgramPanelTest : public QObject, WindowHome {
 
  private slots:
   void initTestCase() {
-    qputenv("WARPSCOPE_RESOURCES", WARPSCOPE_SOURCE_DIR "/resources");
+    qputenv("WARPSIGHT_RESOURCES", WARPSIGHT_SOURCE_DIR "/resources");
     moveIn();
   }
   void cleanup() { clear(); }
@@ -140,5 +140,5 @@ void ProgramPanelTest::theShownRunDecidesBesideATraining() {
   QVERIFY(shows(*panel, "No loss was seen"));
 }
 
-WARPSCOPE_QTEST(ProgramPanelTest)
+WARPSIGHT_QTEST(ProgramPanelTest)
 #include "program_panel_test.moc"

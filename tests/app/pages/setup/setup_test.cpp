@@ -353,5 +353,5 @@ void SetupTest::editedLayersTrain() {
   QCOMPARE(layers_of_plan, 1);
 }
 
-WARPSCOPE_QTEST(SetupTest)
+WARPSIGHT_QTEST(SetupTest)
 #include "setup_test.moc"

@@ -1,7 +1,7 @@
 // The kernels compile for GPUs with and without clusters. The run-time compiler needs no GPU.
 #include <gmock/gmock.h>
 
-#if WARPSCOPE_HAVE_CUDA
+#if WARPSIGHT_HAVE_CUDA
 #include "engine/cuda/persistent/compiled_kernel.h"
 #include "engine/cuda/persistent/kernel_source.h"
 #endif
@@ -9,7 +9,7 @@
 namespace ws::cuda::persistent {
 namespace {
 
-#if WARPSCOPE_HAVE_CUDA
+#if WARPSIGHT_HAVE_CUDA
 void expect_compiles(const Network& n, int compute, bool stamped = false) {
   Limits limits;
   limits.compute = compute;

@@ -98,7 +98,7 @@ def _named_like(wrapper, original):
             setattr(wrapper, attribute, getattr(original, attribute))
         except AttributeError:
             pass
-    wrapper._warpscope = True
+    wrapper._warpsight = True
     return wrapper
 
 
@@ -263,7 +263,7 @@ def _optimizers(program, torch):
 
     def hear(kind):
         step = kind.step
-        if getattr(step, "_warpscope", False) or recorder.hear_optimizer(step):
+        if getattr(step, "_warpsight", False) or recorder.hear_optimizer(step):
             return
 
         def called(self, *args, **kwargs):

@@ -24,7 +24,7 @@ class Program:
         self._take_late_then = self._take_late  # one object, which the library keeps
         self.losses = Losses(self)
 
-    # Called by the package `warpscope`.
+    # Called by the package `warpsight`.
 
     def log(self, scalars, step=None):
         if self.begin():
@@ -157,7 +157,7 @@ def not_own():
 
 def _after(owner, name, then):
     original = getattr(owner, name, None)
-    if original is None or getattr(original, "_warpscope", False):
+    if original is None or getattr(original, "_warpsight", False):
         return
 
     def told(*args, **kwargs):
@@ -174,7 +174,7 @@ def _after(owner, name, then):
         except AttributeError:
             pass
     told.__wrapped__ = original
-    told._warpscope = True
+    told._warpsight = True
     setattr(owner, name, told)
 
 
@@ -223,8 +223,8 @@ def _tqdm(program, module):
     def shown(self, ordered_dict=None, refresh=True, **values):
         # A bar counts late: between its updates of the screen, its number stays the same. The bar of the next epoch begins
         # at 0 again, so steps that are known otherwise are better.
-        step = max(getattr(self, "n", 0), getattr(self, "_warpscope_step", -1) + 1)
-        self._warpscope_step = step
+        step = max(getattr(self, "n", 0), getattr(self, "_warpsight_step", -1) + 1)
+        self._warpsight_step = step
         program.log(_numbers({**(ordered_dict or {}), **values}), None if program.steps else step)
 
     _after(module.tqdm, "set_postfix", shown)

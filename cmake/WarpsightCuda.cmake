@@ -1,6 +1,6 @@
 # Finds the CUDA toolkit and picks the architectures: that of the machine's GPU, or a short list that ends in PTX.
-set(WARPSCOPE_HAVE_CUDA OFF)
-if(WARPSCOPE_CUDA)
+set(WARPSIGHT_HAVE_CUDA OFF)
+if(WARPSIGHT_CUDA)
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
@@ -24,14 +24,14 @@ if(WARPSCOPE_CUDA)
     set(CMAKE_CUDA_STANDARD_REQUIRED ON)
     set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # one runtime for kernels, executors and CUPTI
     find_package(CUDAToolkit 12.4 REQUIRED)
-    set(WARPSCOPE_HAVE_CUDA ON)
+    set(WARPSIGHT_HAVE_CUDA ON)
   else()
     message(STATUS "No CUDA toolkit found: building the CPU engine only")
   endif()
 endif()
 
 # True if this compiler is known to keep every kernel of ours in registers, on every GPU that the build is for.
-function(warpscope_knows_no_spills out)
+function(warpsight_knows_no_spills out)
   set(_made_for ${CMAKE_CUDA_ARCHITECTURES})
   if(_made_for STREQUAL "native")  # the GPUs that the driver reports; with several kinds we cannot know
     find_program(NVIDIA_SMI nvidia-smi)
@@ -51,14 +51,14 @@ function(warpscope_knows_no_spills out)
   endif()
 endfunction()
 
-# warpscope_report_spills(TARGET [warn-on-local-memory-usage]): the compiler reports registers of a kernel that spill into
+# warpsight_report_spills(TARGET [warn-on-local-memory-usage]): the compiler reports registers of a kernel that spill into
 # local memory, for every architecture of the build. With the option it also reports arrays that it keeps there.
 # This is an error where the compiler is known to find none. Elsewhere (another GPU, a newer compiler) a kernel is only
 # slower, so the build goes on with a warning.
-function(warpscope_report_spills target)
-  warpscope_knows_no_spills(_known)
+function(warpsight_report_spills target)
+  warpsight_knows_no_spills(_known)
   if(NOT _known)
-    set_target_properties(${target} PROPERTIES WARPSCOPE_CUDA_WARNINGS_STAY ON)
+    set_target_properties(${target} PROPERTIES WARPSIGHT_CUDA_WARNINGS_STAY ON)
   endif()
   list(JOIN ARGN ",--" _more)
   if(_more)
@@ -67,11 +67,11 @@ function(warpscope_report_spills target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xptxas=${_more}--warn-on-spills>)
 endfunction()
 
-# warpscope_cuda_unit(OUT NAME SOURCES...): appends the sources to OUT as one unit, because CUDA's headers take 3 s of each
+# warpsight_cuda_unit(OUT NAME SOURCES...): appends the sources to OUT as one unit, because CUDA's headers take 3 s of each
 # source. (Before 3.31, CMake's own unity builds leave CUDA out.)
-function(warpscope_cuda_unit out name)
+function(warpsight_cuda_unit out name)
   set(_unit ${ARGN})
-  if(WARPSCOPE_UNITY)
+  if(WARPSIGHT_UNITY)
     set(_unit ${CMAKE_CURRENT_BINARY_DIR}/${name}.cu)
     file(RELATIVE_PATH _folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
     list(TRANSFORM ARGN REPLACE "(.+)" "#include \"${_folder}/\\1\"\n" OUTPUT_VARIABLE _includes)

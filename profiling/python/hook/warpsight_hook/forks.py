@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 
-OURS = "warpscope rec"  # name of the library's threads
+OURS = "warpsight rec"  # name of the library's threads
 _started = 0  # threads of ours that Python starts
 _begun = set()  # numbers of those that run
 

@@ -1,14 +1,14 @@
-"""Tells Warpscope's recorder what only the program knows. Does nothing if the program is not recorded.
+"""Tells Warpsight's recorder what only the program knows. Does nothing if the program is not recorded.
 
-    warpscope.log(loss=loss, lr=rate)    # shown on the charts, by step
-    warpscope.step()                     # a step ends here
-    with warpscope.range("augment"):     # names the work inside
-    with warpscope.capture():            # with `record --capture-range`, only the work inside is recorded
-    warpscope.kernel_ranges(["load"])    # for ranges inside Triton kernels, see warpscope.triton_ranges
+    warpsight.log(loss=loss, lr=rate)    # shown on the charts, by step
+    warpsight.step()                     # a step ends here
+    with warpsight.range("augment"):     # names the work inside
+    with warpsight.capture():            # with `record --capture-range`, only the work inside is recorded
+    warpsight.kernel_ranges(["load"])    # for ranges inside Triton kernels, see warpsight.triton_ranges
 
 A program that already runs, such as a notebook, begins its own recording:
 
-    warpscope.attach("notebook.wsrun")
+    warpsight.attach("notebook.wsrun")
 """
 
 import sys as _sys
@@ -17,8 +17,8 @@ __all__ = ["attach", "capture", "log", "step", "range", "recorded", "kernel_rang
 
 
 def _recorder():
-    # `warpscope-cli record` puts the module there before the program begins.
-    return getattr(_sys.modules.get("_warpscope_hook"), "api", None)
+    # `warpsight record` puts the module there before the program begins.
+    return getattr(_sys.modules.get("_warpsight_hook"), "api", None)
 
 
 def recorded():
@@ -40,12 +40,12 @@ def step():
         recorder.step()
 
 
-def attach(run=None, level="lines", program="warpscope-cli"):
+def attach(run=None, level="lines", program="warpsight"):
     """Records this process from now until it ends, for example from a cell of a notebook.
 
-    `run`: the file to write; it can be opened while it grows. Without it the recording is a job, as with `warpscope-cli
+    `run`: the file to write; it can be opened while it grows. Without it the recording is a job, as with `warpsight
     record --serve`, which windows and terminals can watch. `level`: modules, ops or lines. `program`: the command line
-    program of Warpscope. CUDA graphs that were made before have no names inside. Raises RuntimeError if nothing can be
+    program of Warpsight. CUDA graphs that were made before have no names inside. Raises RuntimeError if nothing can be
     recorded.
     """
     import os
@@ -64,9 +64,9 @@ def attach(run=None, level="lines", program="warpscope-cli"):
     words = [word for word in shlex.split(said.stdout) if "=" in word]
     variables = dict(word.split("=", 1) for word in words)
     if run is not None:
-        variables["WARPSCOPE_RECORD_FILE"] = os.path.abspath(os.fspath(run))
-        variables["WARPSCOPE_RECORD_NAME"] = os.path.splitext(os.path.basename(os.fspath(run)))[0]
-        del variables["WARPSCOPE_RECORD_SERVER"]
+        variables["WARPSIGHT_RECORD_FILE"] = os.path.abspath(os.fspath(run))
+        variables["WARPSIGHT_RECORD_NAME"] = os.path.splitext(os.path.basename(os.fspath(run)))[0]
+        del variables["WARPSIGHT_RECORD_SERVER"]
     os.environ.update(variables)  # for the library, and for processes that this one starts
     _install(variables["PYTHONPATH"].split(os.pathsep)[0])
 
@@ -75,18 +75,18 @@ def _install(folder):
     import os
     from importlib.util import module_from_spec, spec_from_file_location
 
-    place = os.path.join(folder, "warpscope_hook")
-    spec = spec_from_file_location("_warpscope_hook", os.path.join(place, "__init__.py"), submodule_search_locations=[place])
+    place = os.path.join(folder, "warpsight_hook")
+    spec = spec_from_file_location("_warpsight_hook", os.path.join(place, "__init__.py"), submodule_search_locations=[place])
     hook = module_from_spec(spec)
-    _sys.modules["_warpscope_hook"] = hook
+    _sys.modules["_warpsight_hook"] = hook
     spec.loader.exec_module(hook)
     hook.install(attached=True)
     if hook.api is None or not hook.api.begin():
-        raise RuntimeError("Nothing is recorded: the library of Warpscope cannot be loaded here.")
+        raise RuntimeError("Nothing is recorded: the library of Warpsight cannot be loaded here.")
 
 
 class capture:
-    """A capture range: `with warpscope.capture():`, or start() and stop(). `warpscope-cli record --capture-range` records only what
+    """A capture range: `with warpsight.capture():`, or start() and stop(). `warpsight record --capture-range` records only what
     runs inside such ranges, of all threads. They may follow one another, but do not nest: the first end ends the range. A recording
     without that option has everything anyway."""
 
@@ -111,8 +111,8 @@ class capture:
         return False
 
 
-class range:  # noqa: A001 - reads best: warpscope.range("augment")
-    """Names the work inside: `with warpscope.range("augment"):`, or as a decorator."""
+class range:  # noqa: A001 - reads best: warpsight.range("augment")
+    """Names the work inside: `with warpsight.range("augment"):`, or as a decorator."""
 
     def __init__(self, name):
         self._name = str(name)
@@ -172,7 +172,7 @@ def _add_ring(path, torch, names, blocks):
     import ctypes
     import os
 
-    class Ring(ctypes.Structure):  # warpscope::Ring
+    class Ring(ctypes.Structure):  # warpsight::Ring
         _fields_ = [
             ("version", ctypes.c_uint),
             ("name_count", ctypes.c_uint),
@@ -184,7 +184,7 @@ def _add_ring(path, torch, names, blocks):
         ]
 
     try:
-        add = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_NOLOAD).warpscope_ring_add
+        add = ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_NOLOAD).warpsight_ring_add
     except (OSError, AttributeError):
         return None
     segments = 1 << max(1, blocks - 1).bit_length()

@@ -1,7 +1,7 @@
-"""Ranges inside Triton kernels. `warpscope-cli record -- python3 …` shows them as lanes by multiprocessor.
+"""Ranges inside Triton kernels. `warpsight record -- python3 …` shows them as lanes by multiprocessor.
 
     import triton, triton.language as tl
-    import warpscope, warpscope.triton_ranges as ranges
+    import warpsight, warpsight.triton_ranges as ranges
 
     @triton.jit
     def kernel(x, out, ring):
@@ -13,7 +13,7 @@
         tl.store(out + tl.arange(0, 128), values)
         at = ranges.end(ring, at, 1)
 
-    kernel[(8,)](x, out, warpscope.kernel_ranges(["load", "store"]))
+    kernel[(8,)](x, out, warpsight.kernel_ranges(["load", "store"]))
 
 If nobody records, the ring is None and Triton compiles the calls to nothing. Each program writes its own stamps. The
 compiler may move work across a stamp: read long ranges, not single instructions.

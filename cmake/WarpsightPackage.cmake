@@ -1,21 +1,21 @@
 # cmake --install, and cpack for a .deb that starts from the menu.
 include(GNUInstallDirs)
-if(WARPSCOPE_HAVE_APP)
-  install(TARGETS warpscope)
-  install(FILES ${PROJECT_SOURCE_DIR}/resources/warpscope.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
-  install(FILES ${PROJECT_SOURCE_DIR}/resources/icons/warpscope.svg
+if(WARPSIGHT_HAVE_APP)
+  install(TARGETS warpsight-window)
+  install(FILES ${PROJECT_SOURCE_DIR}/resources/warpsight.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
+  install(FILES ${PROJECT_SOURCE_DIR}/resources/icons/warpsight.svg
     DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
-  install(FILES ${PROJECT_SOURCE_DIR}/resources/warpscope-mime.xml
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages RENAME warpscope.xml)
+  install(FILES ${PROJECT_SOURCE_DIR}/resources/warpsight-mime.xml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages RENAME warpsight.xml)
 endif()
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpscope RENAME copyright)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpscope)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpsight RENAME copyright)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpsight)
 # What tells a reader of the package where its data sets come from travels with them (datasets/*/ORIGIN.md).
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_NAME warpscope)
-set(CPACK_PACKAGE_VENDOR "Warpscope")
-set(CPACK_PACKAGE_CONTACT "Warpscope developers <warpscope@localhost>")
+set(CPACK_PACKAGE_NAME warpsight)
+set(CPACK_PACKAGE_VENDOR "Warpsight")
+set(CPACK_PACKAGE_CONTACT "Warpsight developers <warpsight@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Train small networks on a GPU and see what each choice costs")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -24,7 +24,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS "libqt6svg6, qt6-qpa-plugins")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "fonts-inter, fonts-jetbrains-mono, fonts-dejavu-core, qt6-wayland")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "The loss curve, the kernel timeline, the memory in use and the calls to the
 allocator of a training run, live and side by side.")
-if(WARPSCOPE_HAVE_CUDA)
+if(WARPSIGHT_HAVE_CUDA)
   # No Debian package holds these libraries; NVIDIA's own packages are named by version.
   string(REPLACE "." "-" _cuda "${CUDAToolkit_VERSION_MAJOR}.${CUDAToolkit_VERSION_MINOR}")
   string(APPEND CPACK_DEBIAN_PACKAGE_RECOMMENDS

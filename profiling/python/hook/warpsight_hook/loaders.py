@@ -39,7 +39,7 @@ def install(program, torch):
 
 
 def _folder():
-    return os.path.dirname(os.environ.get("WARPSCOPE_RECORD_FOLLOWER", ""))
+    return os.path.dirname(os.environ.get("WARPSIGHT_RECORD_FOLLOWER", ""))
 
 
 def _text(written):

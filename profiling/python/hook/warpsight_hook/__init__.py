@@ -9,21 +9,21 @@ import sys
 from . import imports, recorder
 from .levels import LEVELS
 
-api = None  # the package `warpscope` calls it; None: not recorded
+api = None  # the package `warpsight` calls it; None: not recorded
 
 
 def install(attached=False):
     """`attached`: the program already runs, and may have made models and started CUDA."""
-    level = os.environ.get("WARPSCOPE_RECORD_PYTHON", "off")
-    if level not in LEVELS or level == "off" or not os.environ.get("WARPSCOPE_RECORD_LIBRARY"):
+    level = os.environ.get("WARPSIGHT_RECORD_PYTHON", "off")
+    if level not in LEVELS or level == "off" or not os.environ.get("WARPSIGHT_RECORD_LIBRARY"):
         return
     if _helps_multiprocessing():
         return
-    os.putenv("WARPSCOPE_RECORD_HOOKED", str(os.getpid()))  # for our library; os.environ stays as it is
+    os.putenv("WARPSIGHT_RECORD_HOOKED", str(os.getpid()))  # for our library; os.environ stays as it is
     global api
     from . import forks, program, samples
 
-    api = program.Program(recorder.Recorder(os.environ["WARPSCOPE_RECORD_LIBRARY"]), LEVELS.index(level))
+    api = program.Program(recorder.Recorder(os.environ["WARPSIGHT_RECORD_LIBRARY"]), LEVELS.index(level))
     api.attached = attached
     if attached:
         api.recorder.begin_gpu()

@@ -13,40 +13,40 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-add_library(warpscope_flags INTERFACE)
-target_include_directories(warpscope_flags INTERFACE ${PROJECT_SOURCE_DIR})
+add_library(warpsight_flags INTERFACE)
+target_include_directories(warpsight_flags INTERFACE ${PROJECT_SOURCE_DIR})
 set(_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-missing-field-initializers)
 set(_cuda_warnings -Wall,-Wextra,-Wno-missing-field-initializers)
 # Off by default: a newer compiler than ours warns of more, and still builds the program.
-option(WARPSCOPE_WARNINGS_ARE_ERRORS "A warning ends the build" OFF)
-if(WARPSCOPE_WARNINGS_ARE_ERRORS)
+option(WARPSIGHT_WARNINGS_ARE_ERRORS "A warning ends the build" OFF)
+if(WARPSIGHT_WARNINGS_ARE_ERRORS)
   list(APPEND _warnings -Werror)
   string(APPEND _cuda_warnings ,-Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND _warnings -Wno-restrict)  # false alarms on string concatenation (GCC bug 105651)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND WARPSCOPE_SANITIZE)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND WARPSIGHT_SANITIZE)
   list(APPEND _warnings -Wno-maybe-uninitialized)  # false alarms in the library's own headers, on code the sanitizers add
 endif()
 foreach(_flag IN LISTS _warnings)
-  target_compile_options(warpscope_flags INTERFACE
+  target_compile_options(warpsight_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:${_flag}>)
 endforeach()
-target_compile_options(warpscope_flags INTERFACE
+target_compile_options(warpsight_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${_cuda_warnings}>
-  $<$<AND:$<BOOL:${WARPSCOPE_WARNINGS_ARE_ERRORS}>,$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:WARPSCOPE_CUDA_WARNINGS_STAY>>>>:--Werror=all-warnings>)
-if(WARPSCOPE_SANITIZE)
-  list(JOIN WARPSCOPE_SANITIZE "," _sanitizers)
+  $<$<AND:$<BOOL:${WARPSIGHT_WARNINGS_ARE_ERRORS}>,$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:WARPSIGHT_CUDA_WARNINGS_STAY>>>>:--Werror=all-warnings>)
+if(WARPSIGHT_SANITIZE)
+  list(JOIN WARPSIGHT_SANITIZE "," _sanitizers)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${_sanitizers}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${_sanitizers})
 endif()
 
-# warpscope_unity(TARGET): compiles a dozen of its sources at once, because headers and their templates are most of the work.
-function(warpscope_unity target)
-  if(WARPSCOPE_UNITY)
+# warpsight_unity(TARGET): compiles a dozen of its sources at once, because headers and their templates are most of the work.
+function(warpsight_unity target)
+  if(WARPSIGHT_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-    # Since version 3.31 CMake joins CUDA's sources, too. They have units of their own: warpscope_cuda_unit.
+    # Since version 3.31 CMake joins CUDA's sources, too. They have units of their own: warpsight_cuda_unit.
     get_target_property(_sources ${target} SOURCES)
     list(FILTER _sources INCLUDE REGEX "\\.cu$")
     if(_sources)
@@ -57,14 +57,14 @@ function(warpscope_unity target)
   endif()
 endfunction()
 
-# warpscope_optimize(TARGET LEVEL): in release builds. Level 1 does for code that waits for disks, people or the GPU.
-function(warpscope_optimize target level)
+# warpsight_optimize(TARGET LEVEL): in release builds. Level 1 does for code that waits for disks, people or the GPU.
+function(warpsight_optimize target level)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O${level}>)
 endfunction()
 
-# warpscope_precompile(TARGET HEADERS...): the heavy headers of a target are parsed once.
-# warpscope_precompile(TARGET REUSE_FROM OTHER): with those of another target of the same kind.
-function(warpscope_precompile target)
+# warpsight_precompile(TARGET HEADERS...): the heavy headers of a target are parsed once.
+# warpsight_precompile(TARGET REUSE_FROM OTHER): with those of another target of the same kind.
+function(warpsight_precompile target)
   if(ARGV1 STREQUAL "REUSE_FROM")
     target_precompile_headers(${target} REUSE_FROM ${ARGV2})
     get_target_property(_kind ${target} TYPE)
@@ -86,29 +86,29 @@ function(warpscope_precompile target)
 endfunction()
 
 # Headers that nearly every source of the libraries without Qt includes.
-set(WARPSCOPE_COMMON_HEADERS <algorithm> <chrono> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
+set(WARPSIGHT_COMMON_HEADERS <algorithm> <chrono> <filesystem> <fstream> <functional> <map> <memory> <mutex> <optional>
   <sstream> <string> <thread> <vector>)
 
-# warpscope_inline(TARGET): with level 1, calls of small functions are inlined, too. That is most of what level 2 gains.
-function(warpscope_inline target)
+# warpsight_inline(TARGET): with level 1, calls of small functions are inlined, too. That is most of what level 2 gains.
+function(warpsight_inline target)
   foreach(_flag -finline-functions -finline-small-functions -fpartial-inlining -fstrict-aliasing)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:${_flag}>)
   endforeach()
 endfunction()
 
-# warpscope_test(NAME SOURCES... ): a GoogleTest program; each of its cases becomes a CTest test.
-function(warpscope_test name)
+# warpsight_test(NAME SOURCES... ): a GoogleTest program; each of its cases becomes a CTest test.
+function(warpsight_test name)
   cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "LIBS" ${ARGN})
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE warpscope_flags ${arg_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE WARPSCOPE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  warpscope_optimize(${name} 1)
-  warpscope_unity(${name})
-  warpscope_precompile(${name} REUSE_FROM test_headers)
+  target_link_libraries(${name} PRIVATE warpsight_flags ${arg_LIBS} GTest::gmock GTest::gtest GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE WARPSIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  warpsight_optimize(${name} 1)
+  warpsight_unity(${name})
+  warpsight_precompile(${name} REUSE_FROM test_headers)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)  # it is for what never ends: a slow machine with other work takes ten times as long
   endif()
-  if(WARPSCOPE_SANITIZE)  # everything takes several times as long
+  if(WARPSIGHT_SANITIZE)  # everything takes several times as long
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
   endif()
   add_test(NAME ${name} COMMAND ${name})
@@ -118,17 +118,17 @@ function(warpscope_test name)
   endif()
 endfunction()
 
-# warpscope_only_thorough(TARGETS...): only thorough tests need them, so only the target `thorough` builds them.
-function(warpscope_only_thorough)
+# warpsight_only_thorough(TARGETS...): only thorough tests need them, so only the target `thorough` builds them.
+function(warpsight_only_thorough)
   set_target_properties(${ARGN} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# warpscope_share_cores([WAITS TESTS...] [TIMES TESTS...] [LONG TESTS...] [THOROUGH TESTS...]): last in a folder of tests,
+# warpsight_share_cores([WAITS TESTS...] [TIMES TESTS...] [LONG TESTS...] [THOROUGH TESTS...]): last in a folder of tests,
 # tells ctest which tests may run at the same time. tests/run has six slots, for two cores. A test takes two, because many wait
 # now and then; one that mostly waits takes one. TIMES have limits of time: they run one after the other. LONG ones take
 # over 20 s and begin first, so that no core waits for them at the end. THOROUGH ones repeat what other tests check, at
 # more places or for a longer time: only tests/run --ci runs them.
-function(warpscope_share_cores)
+function(warpsight_share_cores)
   cmake_parse_arguments(arg "" "" "WAITS;TIMES;LONG;THOROUGH" ${ARGN})
   get_property(_all DIRECTORY PROPERTY TESTS)
   foreach(_test IN LISTS _all)
@@ -149,7 +149,7 @@ function(warpscope_share_cores)
   foreach(_test IN LISTS arg_THOROUGH)
     set_property(TEST ${_test} APPEND PROPERTY LABELS thorough)
     if(TARGET ${_test})
-      warpscope_only_thorough(${_test})
+      warpsight_only_thorough(${_test})
       add_dependencies(thorough ${_test})
     endif()
   endforeach()

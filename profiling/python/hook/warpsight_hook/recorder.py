@@ -1,4 +1,4 @@
-"""The functions of libwarpscope_inject.so. It loads no CUDA library before the program starts CUDA."""
+"""The functions of libwarpsight_inject.so. It loads no CUDA library before the program starts CUDA."""
 
 import ctypes
 import os
@@ -84,23 +84,23 @@ class Recorder:
             ("sampler_stop", None, []),
             ("steps", ctypes.c_int64, []),
         ):
-            function = getattr(library, "warpscope_" + name)
+            function = getattr(library, "warpsight_" + name)
             function.restype, function.argtypes = result, arguments
-        if not library.warpscope_begin():
+        if not library.warpsight_begin():
             return
         _take_environment()
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
         for number, name in enumerate(_METHODS):
-            definition = library.warpscope_method(number)
+            definition = library.warpsight_method(number)
             if not definition:
                 return
             setattr(self, name, make(definition, None, None))
         self._held = held = ctypes.PyDLL(self._path)  # its functions are called with the interpreter's lock
-        held.warpscope_hear_modules.argtypes = [ctypes.py_object] * 2
-        held.warpscope_forget_module.argtypes = [ctypes.c_void_p]
-        held.warpscope_hear_optimizer.argtypes = [ctypes.py_object]
-        held.warpscope_learn_optimizers.argtypes = held.warpscope_after_steps.argtypes = [ctypes.py_object, ctypes.c_int]
+        held.warpsight_hear_modules.argtypes = [ctypes.py_object] * 2
+        held.warpsight_forget_module.argtypes = [ctypes.c_void_p]
+        held.warpsight_hear_optimizer.argtypes = [ctypes.py_object]
+        held.warpsight_learn_optimizers.argtypes = held.warpsight_after_steps.argtypes = [ctypes.py_object, ctypes.c_int]
         self._library = library
 
     @classmethod
@@ -114,77 +114,77 @@ class Recorder:
     def capture(self, on):
         """A capture range begins or ends."""
         if self._library:
-            self._library.warpscope_capture(on)
+            self._library.warpsight_capture(on)
 
     def hears(self):
         """False outside of capture ranges."""
-        return bool(self._library and self._library.warpscope_hears())
+        return bool(self._library and self._library.warpsight_hears())
 
     def place(self, name, path="", phase=""):
         library = self._library
-        return library.warpscope_place(_bytes(name), _bytes(path), _bytes(phase)) if library else 0
+        return library.warpsight_place(_bytes(name), _bytes(path), _bytes(phase)) if library else 0
 
     def torch_search(self):
-        return bool(self._library and self._library.warpscope_torch_search())
+        return bool(self._library and self._library.warpsight_torch_search())
 
     def torch_observe(self, ops):
-        return bool(self._library and self._library.warpscope_torch_observe(ops))
+        return bool(self._library and self._library.warpsight_torch_observe(ops))
 
     def torch_follow(self, nodes):
         """`nodes`: three backward functions, made one after the other just now."""
         head = object.__basicsize__  # then the address of PyTorch's own object
         addresses = [ctypes.c_void_p.from_address(id(node) + head).value for node in nodes]
-        return bool(self._library and self._library.warpscope_torch_follow((ctypes.c_void_p * 3)(*addresses)))
+        return bool(self._library and self._library.warpsight_torch_follow((ctypes.c_void_p * 3)(*addresses)))
 
     def hear_modules(self, function, learn):
         """True if the library hears each call of this function. `learn(module, phase)` returns the place of a module."""
         if not self._library:
             return False
-        return bool(self._held.warpscope_hear_modules(function, learn))
+        return bool(self._held.warpsight_hear_modules(function, learn))
 
     def forget_module(self, key):
         if self._library:
-            self._held.warpscope_forget_module(key)
+            self._held.warpsight_forget_module(key)
 
     def learn_optimizers(self, learn, ranges):
         """`learn(optimizer)` returns the place of its ranges, and is called when no optimizer leads, too: then this one does."""
         if self._library:
-            self._held.warpscope_learn_optimizers(learn, ranges)
+            self._held.warpsight_learn_optimizers(learn, ranges)
 
     def hear_optimizer(self, function):
         """True if the library hears each call of this step()."""
         # 3.11 does not ask a function for its C function where Python code calls it.
-        return bool(self._library and sys.version_info[:2] != (3, 11) and self._held.warpscope_hear_optimizer(function))
+        return bool(self._library and sys.version_info[:2] != (3, 11) and self._held.warpsight_hear_optimizer(function))
 
     def forget_leader(self):
         if self._library:
-            self._held.warpscope_forget_leader()
+            self._held.warpsight_forget_leader()
 
     def after_steps(self, then, wanted):
         """`then()` is called after each step of the optimizer while it is wanted."""
         if self._library:
-            self._held.warpscope_after_steps(then, wanted)
+            self._held.warpsight_after_steps(then, wanted)
 
     def steps(self):
         """How many have ended."""
-        return self._library.warpscope_steps() if self._library else 0
+        return self._library.warpsight_steps() if self._library else 0
 
     def torch_memory(self):
-        return bool(self._library and self._library.warpscope_torch_memory())
+        return bool(self._library and self._library.warpsight_torch_memory())
 
     def scalar(self, name, value, step):
         if self._library:
-            self._library.warpscope_scalar(_bytes(name), value, step)
+            self._library.warpsight_scalar(_bytes(name), value, step)
 
     def fact(self, key, value):
         if self._library:
-            self._library.warpscope_fact(_bytes(key), _bytes(value))
+            self._library.warpsight_fact(_bytes(key), _bytes(value))
 
     def learn_frames(self, others, lines):
         """True if the library can read this interpreter's frames. It learns their layout from three nested calls."""
         if not self._library:
             return False
-        learn = ctypes.PyDLL(self._path).warpscope_learn_frames
+        learn = ctypes.PyDLL(self._path).warpsight_learn_frames
         learn.argtypes = [ctypes.POINTER(ctypes.c_int64), ctypes.c_ulong, ctypes.c_int, ctypes.c_char_p, ctypes.c_int]
 
         def inner():
@@ -204,20 +204,20 @@ class Recorder:
 
     def sample(self, thread_name, learned, native):
         if self._library:
-            start = ctypes.PyDLL(self._path).warpscope_sampler_start
+            start = ctypes.PyDLL(self._path).warpsight_sampler_start
             start.argtypes = [ctypes.py_object, ctypes.py_object, ctypes.c_int]
             start(thread_name, learned, native)
 
     def stop_sampling(self):
         if self._library:
-            self._library.warpscope_sampler_stop()
+            self._library.warpsight_sampler_stop()
 
 
 def _take_environment():
     """The library may have named a file and a follower, which our children need too."""
     get = ctypes.CDLL(None).getenv
     get.restype, get.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
-    for name in [name for name in os.environ if name.startswith("WARPSCOPE_RECORD_")]:
+    for name in [name for name in os.environ if name.startswith("WARPSIGHT_RECORD_")]:
         value = os.fsdecode(get(name.encode()) or b"")
         if value != os.environ[name]:
             os.environ[name] = value

@@ -158,7 +158,7 @@ class Interpreter final : public Executor {
   // The loss gradient is the mean over the rows, multiplied by the fp16 loss scale.
   Real gradient_scale(const Bound& bound) const {
     const double scale = bound.plan.spec.exec.precision == Precision::Fp16 ? loss_scale_ : 1.0;
-    return static_cast<Real>(scale / static_cast<double>(bound.plan.batch));
+    return static_cast<Real>(scale / static_cast<double>(bound.plan.loss_rows()));
   }
 
   void run_op(Bound& bound, const Op& op, prof::OpTag tag, Rows rows, Sums& sums) {
@@ -201,6 +201,26 @@ class Interpreter final : public Executor {
         return gradient_update(bound, op);
       case OpKind::AllReduce:
         return average_over_ranks(bound, op);
+      case OpKind::ClipGradients:
+        return clip(bound, op);
+      case OpKind::Conv:
+      case OpKind::ConvDataGrad:
+      case OpKind::ConvWeightGrad:
+      case OpKind::MaxPool:
+      case OpKind::MaxPoolGrad:
+      case OpKind::AvgPool:
+      case OpKind::AvgPoolGrad:
+      case OpKind::BatchNorm:
+      case OpKind::BatchNormApply:
+      case OpKind::BatchNormGrad:
+      case OpKind::LayerNorm:
+      case OpKind::LayerNormGrad:
+      case OpKind::Embed:
+      case OpKind::EmbedGrad:
+      case OpKind::Attention:
+      case OpKind::AttentionGrad:
+      case OpKind::Dropout:
+        throw Failure("The CPU cannot run the op " + std::string(to_string(op.kind)) + " yet.");
       case OpKind::Alloc:
         return bound.memory.allocate(op.out[0], tag);
       case OpKind::Free:
@@ -210,11 +230,15 @@ class Interpreter final : public Executor {
     }
   }
 
+  cpu::Labels labels_of(const Bound& bound, Phase phase) const {
+    return {bound.labels.data(), phase == Phase::Evaluate ? 0 : bound.plan.spec.train.label_smoothing};
+  }
+
   // Runs losses, their gradients, and fused ops that contain one.
   void run_loss(Bound& bound, const Op& op, Sums& sums) {
     const auto in = [&](size_t i) { return bound.matrix(op.in[i]); };
     const auto out = [&](size_t i) { return bound.matrix(op.out[i]); };
-    const int32_t* labels = bound.labels.data();
+    const cpu::Labels labels = labels_of(bound, op.phase);
     switch (op.kind) {
       case OpKind::Softmax:
         keep_outputs(in(0));
@@ -283,7 +307,7 @@ class Interpreter final : public Executor {
       cpu::bias_activate(Activation::None, z, bound.matrix(parts.bias), z, Matrix<Real>{});
     Sums sums;
     if (bound.plan.spec.model.loss == LossKind::CrossEntropy) {
-      sums = cpu::softmax_cross_entropy(z, bound.labels.data(), gradient_scale(bound), dz);
+      sums = cpu::softmax_cross_entropy(z, labels_of(bound, op.phase), gradient_scale(bound), dz);
     } else {
       sums = cpu::squared_error(z, bound.matrix(parts.y));
       cpu::squared_error_grad(z, bound.matrix(parts.y), gradient_scale(bound), dz);
@@ -354,6 +378,16 @@ class Interpreter final : public Executor {
     }
   }
 
+  // Gradients carry the fp16 loss scale, so the limit carries it too.
+  void clip(Bound& bound, const Op& op) {
+    if (skips_update(bound)) return;
+    double squares = 0;
+    for (BufferId id : op.in) squares += cpu::sum_of_squares(bound.matrix(id));
+    const double limit = bound.plan.spec.train.clip * (scales(bound) ? step_scale_ : 1.0), norm = std::sqrt(squares);
+    if (norm <= limit) return;
+    for (BufferId id : op.out) cpu::scale(static_cast<Real>(limit / norm), bound.matrix(id));
+  }
+
   bool scales(const Bound& bound) const { return bound.plan.spec.exec.precision == Precision::Fp16; }
   bool skips_update(const Bound& bound) const { return scales(bound) && !finite_; }
 
@@ -366,7 +400,7 @@ class Interpreter final : public Executor {
     const TrainSpec& t = bound.plan.spec.train;
     const double unscale = scales(bound) ? 1 / step_scale_ : 1.0;
     const cpu::Hyper hyper{t.optimizer,    lr_,     t.momentum,     t.beta1, t.beta2, t.epsilon,
-                           t.weight_decay, unscale, state_step_ + 1};
+                           t.weight_decay, unscale, state_step_ + 1, t.nesterov};
     const auto moment = [&](int slot) {
       return item.moment[slot] == BufferId::None ? nullptr : bound.pointer(item.moment[slot]);
     };

@@ -153,30 +153,51 @@ void softmax(Matrix<Real> z, Matrix<Real> p) {
   for (int64_t r = 0; r < z.rows; ++r) softmax_row(z.row(r), p.row(r), z.cols);
 }
 
+namespace {
+
+double surprise(double p) { return -std::log(std::max(p, 1e-38)); }
+
 template <class Real>
-Sums cross_entropy(Matrix<Real> p, const int32_t* labels) {
+double row_loss(const Real* p, int64_t n, int32_t label, double smoothing) {
+  const double right = surprise(static_cast<double>(p[label]));
+  if (smoothing == 0) return right;
+  double all = 0;
+  for (int64_t j = 0; j < n; ++j) all += surprise(static_cast<double>(p[j]));
+  return (1 - smoothing) * right + smoothing / static_cast<double>(n) * all;
+}
+
+template <class Real>
+void row_grad(const Real* p, Real* dz, int64_t n, int32_t label, double smoothing, Real scale) {
+  const Real right = static_cast<Real>(1 - smoothing), each = static_cast<Real>(smoothing / static_cast<double>(n));
+  for (int64_t j = 0; j < n; ++j) dz[j] = (p[j] - (j == label ? right + each : each)) * scale;
+}
+
+}  // namespace
+
+template <class Real>
+Sums cross_entropy(Matrix<Real> p, Labels labels) {
   Sums sums;
   for (int64_t r = 0; r < p.rows; ++r) {
-    sums.loss -= std::log(std::max(static_cast<double>(p.row(r)[labels[r]]), 1e-38));
-    sums.correct += is_right(p.row(r), p.cols, labels[r]);
+    sums.loss += row_loss(p.row(r), p.cols, labels.classes[r], labels.smoothing);
+    sums.correct += is_right(p.row(r), p.cols, labels.classes[r]);
   }
   return sums;
 }
 
 template <class Real>
-void softmax_grad(Matrix<Real> p, const int32_t* labels, Real scale, Matrix<Real> dz) {
+void softmax_grad(Matrix<Real> p, Labels labels, Real scale, Matrix<Real> dz) {
   for (int64_t r = 0; r < p.rows; ++r)
-    for (int64_t j = 0; j < p.cols; ++j) dz.row(r)[j] = (p.row(r)[j] - (j == labels[r] ? 1 : 0)) * scale;
+    row_grad(p.row(r), dz.row(r), p.cols, labels.classes[r], labels.smoothing, scale);
 }
 
 template <class Real>
-Sums softmax_cross_entropy(Matrix<Real> z, const int32_t* labels, Real scale, Matrix<Real> dz) {
+Sums softmax_cross_entropy(Matrix<Real> z, Labels labels, Real scale, Matrix<Real> dz) {
   Sums sums;
   for (int64_t r = 0; r < z.rows; ++r) {
-    sums.correct += is_right(z.row(r), z.cols, labels[r]);
+    sums.correct += is_right(z.row(r), z.cols, labels.classes[r]);
     softmax_row(z.row(r), dz.row(r), z.cols);
-    sums.loss -= std::log(std::max(static_cast<double>(dz.row(r)[labels[r]]), 1e-38));
-    for (int64_t j = 0; j < z.cols; ++j) dz.row(r)[j] = (dz.row(r)[j] - (j == labels[r] ? 1 : 0)) * scale;
+    sums.loss += row_loss(dz.row(r), z.cols, labels.classes[r], labels.smoothing);
+    row_grad(dz.row(r), dz.row(r), z.cols, labels.classes[r], labels.smoothing, scale);
   }
   return sums;
 }
@@ -215,6 +236,18 @@ bool all_finite(Matrix<Real> a) {
   return std::all_of(a.data, a.data + a.size(), [](Real v) { return std::isfinite(v); });
 }
 
+template <class Real>
+double sum_of_squares(Matrix<Real> a) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a.data[i]) * static_cast<double>(a.data[i]);
+  return sum;
+}
+
+template <class Real>
+void scale(Real factor, Matrix<Real> a) {
+  for (int64_t i = 0; i < a.size(); ++i) a.data[i] *= factor;
+}
+
 namespace {
 
 template <class Real>
@@ -224,8 +257,11 @@ void adam(const Hyper& h, Real decay, Matrix<Real> w, Matrix<Real> gradient, Rea
   const Real step = static_cast<Real>(h.lr / (1 - std::pow(h.beta1, updates)));
   const Real root = static_cast<Real>(1 / std::sqrt(1 - std::pow(h.beta2, updates)));
   const Real unscale = static_cast<Real>(h.unscale);
+  const bool decoupled = h.kind == Optimizer::AdamW;
+  const Real keeps = decoupled ? 1 - static_cast<Real>(h.lr) * decay : Real(1), added = decoupled ? Real(0) : decay;
   for (int64_t i = 0; i < w.size(); ++i) {
-    const Real g = gradient.data[i] * unscale + decay * w.data[i];
+    const Real g = gradient.data[i] * unscale + added * w.data[i];
+    w.data[i] *= keeps;
     m[i] = b1 * m[i] + (1 - b1) * g;
     v[i] = b2 * v[i] + (1 - b2) * g * g;
     w.data[i] -= step * m[i] / (std::sqrt(v[i]) * root + eps);
@@ -238,14 +274,15 @@ template <class Real>
 void update(const Hyper& h, bool decays, Matrix<Real> w, Matrix<Real> gradient, Real* m, Real* v) {
   const Real decay = decays ? static_cast<Real>(h.weight_decay) : Real(0);
   const Real lr = static_cast<Real>(h.lr), unscale = static_cast<Real>(h.unscale), mu = static_cast<Real>(h.momentum);
-  if (h.kind == Optimizer::Adam) return adam(h, decay, w, gradient, m, v);
+  if (is_adam(h.kind)) return adam(h, decay, w, gradient, m, v);
   if (h.kind == Optimizer::Sgd) {
     for (int64_t i = 0; i < w.size(); ++i) w.data[i] -= lr * (gradient.data[i] * unscale + decay * w.data[i]);
     return;
   }
   for (int64_t i = 0; i < w.size(); ++i) {
-    m[i] = mu * m[i] + gradient.data[i] * unscale + decay * w.data[i];
-    w.data[i] -= lr * m[i];
+    const Real g = gradient.data[i] * unscale + decay * w.data[i];
+    m[i] = mu * m[i] + g;
+    w.data[i] -= lr * (h.nesterov ? g + mu * m[i] : m[i]);
   }
 }
 
@@ -337,13 +374,15 @@ void round_all(DType type, Matrix<Real> a) {
   template void activate_grad(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>);               \
   template void bias_activate(Activation, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>); \
   template void softmax(Matrix<Real>, Matrix<Real>);                                               \
-  template Sums cross_entropy(Matrix<Real>, const int32_t*);                                       \
-  template void softmax_grad(Matrix<Real>, const int32_t*, Real, Matrix<Real>);                    \
-  template Sums softmax_cross_entropy(Matrix<Real>, const int32_t*, Real, Matrix<Real>);           \
+  template Sums cross_entropy(Matrix<Real>, Labels);                                               \
+  template void softmax_grad(Matrix<Real>, Labels, Real, Matrix<Real>);                            \
+  template Sums softmax_cross_entropy(Matrix<Real>, Labels, Real, Matrix<Real>);                   \
   template Sums squared_error(Matrix<Real>, Matrix<Real>);                                         \
   template void squared_error_grad(Matrix<Real>, Matrix<Real>, Real, Matrix<Real>);                \
   template void column_sum(Matrix<Real>, Matrix<Real>);                                            \
   template bool all_finite(Matrix<Real>);                                                          \
+  template double sum_of_squares(Matrix<Real>);                                                    \
+  template void scale(Real, Matrix<Real>);                                                         \
   template void update(const Hyper&, bool, Matrix<Real>, Matrix<Real>, Real*, Real*);              \
   template Sums linear_step(Matrix<Real>, Matrix<Real>, Matrix<Real>, Real, Matrix<Real>, Real*);  \
   template void round_all(DType, Matrix<Real>);

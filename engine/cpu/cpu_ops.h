@@ -22,11 +22,18 @@ struct Sums {
   double loss = 0, correct = 0;  // over the rows of a step
 };
 
+// The class of each row. The target of a row is (1 − smoothing)·onehot + smoothing/classes.
+struct Labels {
+  const int32_t* classes = nullptr;
+  double smoothing = 0;
+};
+
 struct Hyper {
   Optimizer kind = Optimizer::Sgd;
   double lr = 0, momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
   double unscale = 1;   // gradients are multiplied by it
   int64_t updates = 1;  // 1 for the first update; for Adam's bias correction
+  bool nesterov = false;
 };
 
 template <class Real>
@@ -45,11 +52,11 @@ void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Re
 template <class Real>
 void softmax(Matrix<Real> z, Matrix<Real> p);
 template <class Real>
-Sums cross_entropy(Matrix<Real> p, const int32_t* labels);
+Sums cross_entropy(Matrix<Real> p, Labels labels);
 template <class Real>
-void softmax_grad(Matrix<Real> p, const int32_t* labels, Real scale, Matrix<Real> dz);  // (p − onehot)·scale
+void softmax_grad(Matrix<Real> p, Labels labels, Real scale, Matrix<Real> dz);  // (p − target)·scale
 template <class Real>
-Sums softmax_cross_entropy(Matrix<Real> z, const int32_t* labels, Real scale, Matrix<Real> dz);
+Sums softmax_cross_entropy(Matrix<Real> z, Labels labels, Real scale, Matrix<Real> dz);
 template <class Real>
 Sums squared_error(Matrix<Real> z, Matrix<Real> y);  // sum over rows of the mean over columns
 template <class Real>
@@ -58,6 +65,10 @@ template <class Real>
 void column_sum(Matrix<Real> a, Matrix<Real> out);
 template <class Real>
 bool all_finite(Matrix<Real> a);
+template <class Real>
+double sum_of_squares(Matrix<Real> a);
+template <class Real>
+void scale(Real factor, Matrix<Real> a);
 template <class Real>
 void update(const Hyper& hyper, bool decays, Matrix<Real> w, Matrix<Real> gradient, Real* m, Real* v);
 template <class Real>

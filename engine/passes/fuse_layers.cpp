@@ -44,6 +44,7 @@ bool begins_output_layer(const Plan& plan, size_t at) {
   if (product.kind != OpKind::MatMul || product.transpose_a || product.transpose_b) return false;
   if (product.epilogue != Epilogue::None && product.epilogue != Epilogue::Bias) return false;
   if (loss.kind != OpKind::SoftmaxCrossEntropy && loss.kind != OpKind::SquaredErrorFused) return false;
+  if (plan.predictions > 1 || plan.spec.train.label_smoothing > 0) return false;
   const BufferId z = product.out[0];
   const int64_t in = plan.buffer(product.in[0]).cols, out = plan.buffer(z).cols;
   return loss.in[0] == z && reads_of(plan, z) == 1 && out <= kMostOutputs &&

@@ -30,7 +30,7 @@ std::vector<Bucket> layer_buckets(const Plan& plan) {
     bucket.gradients.push_back(gradient);
     bucket.bytes += plan.buffer(gradient).bytes();
     for (size_t i = 0; i < plan.ops.size(); ++i)
-      if (std::ranges::count(plan.ops[i].out, gradient) > 0) bucket.after = std::max(bucket.after, i);
+      if (plan.ops[i].phase == Phase::Backward && std::ranges::count(plan.ops[i].out, gradient) > 0) bucket.after = std::max(bucket.after, i);
   }
   std::vector<Bucket> buckets;
   for (auto& [layer, bucket] : by_layer) buckets.push_back(std::move(bucket));

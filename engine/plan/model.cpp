@@ -117,10 +117,7 @@ class Builder {
     const bool shadowed = type_ != DType::F32 && !(p.is_bias && p.layer == layers() - 1);
     used_.push_back(shadowed ? add(p.name + "'", Role::Shadow, p.rows, p.cols, type_, id) : master_.back());
     std::vector<BufferId> moments;
-    const int count = spec().train.optimizer == Optimizer::Adam       ? 2
-                      : spec().train.optimizer == Optimizer::Momentum ? 1
-                                                                      : 0;
-    for (int slot = 0; slot < count; ++slot)
+    for (int slot = 0; slot < moments_of(spec().train.optimizer); ++slot)
       moments.push_back(add((slot ? "v." : "m.") + p.name, Role::State, p.rows, p.cols, DType::F32, id, slot));
     states_.push_back(moments);
     gradient_.push_back(BufferId::None);
@@ -223,6 +220,7 @@ class Builder {
 
   void update() {
     if (spec().exec.precision == Precision::Fp16) op(OpKind::CheckFinite, Phase::Update, -1, "finite?", gradient_, {});
+    if (spec().train.clip > 0) op(OpKind::ClipGradients, Phase::Update, -1, "clip", gradient_, gradient_);
     for (size_t i = 0; i < master_.size(); ++i) {
       std::vector<BufferId> in{master_[i], gradient_[i]}, out{master_[i]};
       in.insert(in.end(), states_[i].begin(), states_[i].end());

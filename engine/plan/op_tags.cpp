@@ -11,6 +11,11 @@ prof::Meaning meaning_of(const Op& op) {
     case OpKind::LoadBatch:
       return Meaning::Copy;
     case OpKind::MatMul:
+    case OpKind::Conv:
+    case OpKind::ConvDataGrad:
+    case OpKind::ConvWeightGrad:
+    case OpKind::Attention:
+    case OpKind::AttentionGrad:
       return Meaning::Matrix;
     case OpKind::Softmax:
     case OpKind::CrossEntropy:
@@ -24,6 +29,7 @@ prof::Meaning meaning_of(const Op& op) {
     case OpKind::OutputLayer:
       return Meaning::Loss;
     case OpKind::CheckFinite:
+    case OpKind::ClipGradients:
     case OpKind::Update:
     case OpKind::UpdateAll:
     case OpKind::GradientUpdate:

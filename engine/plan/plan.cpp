@@ -9,6 +9,8 @@ namespace ws {
 
 int64_t size_of(DType type) { return type == DType::F32 || type == DType::I32 ? 4 : 2; }
 
+bool is_picture_op(OpKind kind) { return kind >= OpKind::Conv && kind <= OpKind::AvgPoolGrad; }
+
 bool is_bookkeeping(OpKind kind) { return kind == OpKind::Alloc || kind == OpKind::Free || kind == OpKind::Sync; }
 
 bool lives_in_step(const Buffer& buffer) { return buffer.role == Role::Temp; }
@@ -104,16 +106,25 @@ int64_t flops_per_element(const Op& op) {
       return 8;
     case OpKind::SquaredError:
     case OpKind::SquaredErrorFused:
+    case OpKind::ClipGradients:
       return 3;
+    case OpKind::BatchNorm:
+    case OpKind::LayerNorm:
+      return 8;
+    case OpKind::BatchNormGrad:
+    case OpKind::LayerNormGrad:
+      return 11;
+    case OpKind::BatchNormApply:
+    case OpKind::Dropout:
+      return 2;
     default:
       return 1;
   }
 }
 
 int64_t update_flops(const Plan& plan, const Op& op) {
-  const int64_t per_weight = plan.spec.train.optimizer == Optimizer::Adam       ? 12
-                             : plan.spec.train.optimizer == Optimizer::Momentum ? 4
-                                                                                : 2;
+  constexpr int64_t by_moments[] = {2, 4, 12};
+  const int64_t per_weight = by_moments[moments_of(plan.spec.train.optimizer)];
   int64_t weights = 0;
   for (BufferId id : op.out)
     if (plan.buffer(id).role == Role::Parameter) weights += plan.buffer(id).elements();
@@ -134,9 +145,33 @@ int64_t output_flops(const Plan& plan, const Op& op) {
   return products * product + 5 * plan.buffer(parts.dz).elements();
 }
 
+int64_t picture_flops(const Op& op) {
+  const Window& w = op.window;
+  const int64_t outputs = w.n * w.oh * w.ow * w.k, window = w.kh * w.kw;
+  const bool product = op.kind == OpKind::Conv || op.kind == OpKind::ConvDataGrad || op.kind == OpKind::ConvWeightGrad;
+  return product ? 2 * outputs * window * w.c : outputs * window;
+}
+
+// Counts the half of the scores that a causal mask leaves. The gradient computes the scores again.
+int64_t attention_flops(const Plan& plan, const Op& op) {
+  const int64_t products = op.kind == OpKind::Attention ? 2 : 5;
+  return products * plan.buffer(op.out[0]).rows * op.heads.time * op.heads.heads * op.heads.head_width;
+}
+
+int64_t clip_flops(const Plan& plan, const Op& op) {
+  int64_t sum = 0;
+  for (BufferId id : op.in) sum += plan.buffer(id).elements();
+  return flops_per_element(op) * sum;
+}
+
 }  // namespace
 
 int64_t flops(const Plan& plan, const Op& op) {
+  if (is_picture_op(op.kind)) return picture_flops(op);
+  if (op.kind == OpKind::Attention || op.kind == OpKind::AttentionGrad) return attention_flops(plan, op);
+  if (op.kind == OpKind::EmbedGrad) return plan.buffer(op.in[1]).elements();
+  if (op.kind == OpKind::Embed) return op.in.size() > 2 ? plan.buffer(op.out[0]).elements() : 0;
+  if (op.kind == OpKind::ClipGradients) return clip_flops(plan, op);
   if (op.kind == OpKind::GradientUpdate) return gradient_flops(plan, op) + update_flops(plan, op);
   if (op.kind == OpKind::OutputLayer) return output_flops(plan, op);
   if (is_bookkeeping(op.kind) || op.kind == OpKind::LoadBatch || op.kind == OpKind::BroadcastBias ||
@@ -170,6 +205,86 @@ void check_product(const Plan& plan, size_t i) {
   if (k != kb || m != c.rows || n != c.cols) throw Failure(where(plan, i) + ": the shapes do not fit together");
 }
 
+struct Expected {
+  BufferId buffer;
+  int64_t elements;
+};
+
+std::vector<Expected> picture_operands(const Op& op) {
+  const Window& w = op.window;
+  const int64_t x = w.n * w.h * w.w * w.c, y = w.n * w.oh * w.ow * w.k, weights = w.k * w.kh * w.kw * w.c;
+  switch (op.kind) {
+    case OpKind::Conv:
+      return {{op.in[0], x}, {op.in[1], weights}, {op.out[0], y}};
+    case OpKind::ConvDataGrad:
+      return {{op.in[0], y}, {op.in[1], weights}, {op.out[0], x}};
+    case OpKind::ConvWeightGrad:
+      return {{op.in[0], x}, {op.in[1], y}, {op.out[0], weights}};
+    case OpKind::MaxPoolGrad:
+      return {{op.in[0], y}, {op.in[1], x}, {op.in[2], y}, {op.out[0], x}};
+    case OpKind::AvgPoolGrad:
+      return {{op.in[0], y}, {op.out[0], x}};
+    default:  // the forward pools
+      return {{op.in[0], x}, {op.out[0], y}};
+  }
+}
+
+void check_picture_op(const Plan& plan, size_t i) {
+  const Op& op = plan.ops[i];
+  const Window& w = op.window;
+  const bool fits = w.oh == (w.h + 2 * w.pad - w.kh) / w.stride + 1 && w.ow == (w.w + 2 * w.pad - w.kw) / w.stride + 1;
+  if (!fits) throw Failure(where(plan, i) + ": the output picture does not fit the window");
+  for (const Expected& e : picture_operands(op))
+    if (plan.buffer(e.buffer).elements() != e.elements)
+      throw Failure(where(plan, i) + ": " + plan.buffer(e.buffer).name + " does not have the shape of the picture");
+}
+
+// Operands that must have as many elements as each other, in `in` and `out`.
+std::vector<BufferId> equal_operands(const Op& op) {
+  switch (op.kind) {
+    case OpKind::Add:
+    case OpKind::ActivateGrad:
+    case OpKind::BatchNormGrad:
+    case OpKind::LayerNormGrad:
+      return {op.in[0], op.in[1], op.out[0]};
+    case OpKind::AttentionGrad:
+      return {op.in[2], op.out[0]};
+    case OpKind::Activate:
+    case OpKind::BiasActivate:
+    case OpKind::Dropout:
+    case OpKind::BatchNorm:
+    case OpKind::BatchNormApply:
+    case OpKind::LayerNorm:
+      return {op.in[0], op.out[0]};
+    default:
+      return {};
+  }
+}
+
+void check_equal(const Plan& plan, size_t i) {
+  const auto operands = equal_operands(plan.ops[i]);
+  for (BufferId id : operands)
+    if (plan.buffer(id).elements() != plan.buffer(operands[0]).elements())
+      throw Failure(where(plan, i) + ": " + plan.buffer(id).name + " has another size than " +
+                    plan.buffer(operands[0]).name);
+}
+
+void check_attention(const Plan& plan, size_t i) {
+  const Op& op = plan.ops[i];
+  const Buffer& qkv = plan.buffer(op.in[op.kind == OpKind::Attention ? 0 : 2]);
+  const Heads& h = op.heads;
+  if (h.time < 1 || h.heads < 1 || qkv.cols != 3 * h.heads * h.head_width || qkv.rows % h.time != 0)
+    throw Failure(where(plan, i) + ": the heads do not fit the width");
+}
+
+void check_shapes(const Plan& plan, size_t i) {
+  const OpKind kind = plan.ops[i].kind;
+  if (kind == OpKind::MatMul) check_product(plan, i);
+  if (is_picture_op(kind)) check_picture_op(plan, i);
+  if (kind == OpKind::Attention || kind == OpKind::AttentionGrad) check_attention(plan, i);
+  check_equal(plan, i);
+}
+
 // Goes through the ops in order and tracks which step-local buffers are allocated and written.
 class Walk {
  public:
@@ -187,7 +302,7 @@ class Walk {
       if (!written_.at(index(id))) fail(i, "reads " + plan_.buffer(id).name + " before anything wrote it");
     for (BufferId id : op.in) check_alive(id, i);
     for (BufferId id : op.out) check_alive(id, i), written_[index(id)] = true;
-    if (op.kind == OpKind::MatMul) check_product(plan_, i);
+    check_shapes(plan_, i);
   }
 
   void finish() const {
@@ -224,10 +339,13 @@ void validate(const Plan& plan) {
 
 std::string plan_hash(const Plan& plan) {
   auto spec = to_json(plan.spec);
+  const auto seed = spec["train"]["seed"];
   for (const char* key :
        {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
     spec["train"].erase(key);
   std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
+  for (const Op& op : plan.ops)  // masks depend on the seed
+    if (op.kind == OpKind::Dropout) text += seed.dump() + ' ' + std::to_string(op.dropout.rate) + ' ' + std::to_string(op.dropout.stream) + ';';
   // A rank's gradients are weighted by its share.
   text += std::to_string(plan.step_rows) + '/' + std::to_string(plan.ranks) + ';';
   for (const Buffer& b : plan.buffers)  // exact numbers: the printed table rounds them

@@ -33,7 +33,7 @@ struct Buffer {
   ParamId param = ParamId::None;  // the parameter that this buffer holds, shadows, or is a moment of
   int slot = 0;                   // State: 0 first moment, 1 second moment. Batch: 0 features, 1 targets
   int64_t offset = -1;            // byte offset in the arena, set by place_memory
-  bool decays = false;            // Parameter: weight decay pulls it to zero; biases do not decay
+  bool decays = false;            // Parameter: weight decay pulls it to zero; biases and gains do not decay
   int64_t elements() const { return rows * cols; }
   int64_t bytes() const { return elements() * size_of(type); }
 };
@@ -41,6 +41,11 @@ struct Buffer {
 enum class Phase : uint8_t { Input, Forward, Loss, Backward, Update, Evaluate };
 
 // What each op reads and writes; shapes as (rows, cols).
+//
+// Pictures are NHWC: one row for each pixel of each picture, one column for each channel. Text has one row for each
+// symbol. An op may read or write a buffer in another shape with as many elements: picture ops take their shape from
+// Op::window, ops on columns take the number of columns from their (1, cols) operand, element-wise ops need none. Only
+// MatMul needs exact shapes, so the buffers around a flattening already have the shape of its product.
 enum class OpKind : uint8_t {
   LoadBatch,            // → x (n, in), y (n, 1) or (n, out)
   MatMul,               // a, b [, bias] [, saved] → c [, saved] [, bias gradient]: see Epilogue
@@ -50,7 +55,7 @@ enum class OpKind : uint8_t {
   ActivateGrad,         // dh, saved → dz
   Softmax,              // z → p
   CrossEntropy,         // p, y → metrics
-  SoftmaxGrad,          // p, y → dz, scaled by 1/n and the loss scale
+  SoftmaxGrad,          // p, y → dz, scaled by 1/loss_rows and the loss scale
   SquaredError,         // z, y → metrics
   SquaredErrorGrad,     // z, y → dz
   ColumnSum,            // dz → db (1, out)
@@ -65,6 +70,24 @@ enum class OpKind : uint8_t {
   GradientUpdate,       // fused: (a, dz, w, states... [, b, states...])... → the same: see gradient_items
   LinearUpdate,         // fused: x, y, w, states..., b, states... → metrics, w, b, states...
   AllReduce,            // gradients... → the same, averaged over the ranks by their shares of the step
+  Conv,                 // x, w (k, kh·kw·c) [, bias] → z [, pre-activation]: epilogues None, Bias, BiasActivate
+  ConvDataGrad,         // dz, w [, saved] → dx: epilogues None, ActivateGrad
+  ConvWeightGrad,       // x, dz → dw [, bias gradient]: epilogues None, BiasGrad
+  MaxPool,              // x → y
+  MaxPoolGrad,          // dy, x, y → dx; the first maximum of a window, row by row, takes the gradient
+  AvgPool,              // x → y
+  AvgPoolGrad,          // dy → dx
+  BatchNorm,            // x, gain, shift, running mean, running variance → y, mean, inverse deviation, running...
+  BatchNormApply,       // x, gain, shift, running mean, running variance → y: for evaluations
+  BatchNormGrad,        // dy, x, gain, mean, inverse deviation [, saved y] → dx, dgain, dshift
+  LayerNorm,            // x, gain, shift → y, mean (rows, 1), inverse deviation (rows, 1)
+  LayerNormGrad,        // dy, x, gain, mean, inverse deviation → dx, dgain, dshift
+  Embed,                // symbols (n, time), table (symbols, width) [, positions (time, width)] → h (n·time, width)
+  EmbedGrad,            // symbols, dh → dtable [, dpositions]
+  Attention,            // qkv (n·time, 3·width) → out (n·time, width), lse (n·heads, time)
+  AttentionGrad,        // dout, out, qkv, lse → dqkv
+  Dropout,              // x → y: the same op with a gradient as x is its own gradient
+  ClipGradients,        // gradients... → the same, scaled by min(1, train.clip / norm over all of them)
   Alloc,                // out: the buffers that begin to live here
   Free,                 // in: the buffers that end here
   Sync,                 // the host waits for the device
@@ -79,6 +102,35 @@ enum class Epilogue : uint8_t {
   BiasGrad,      // in: a = xᵀ, b = dz  → out: dW, db (column sums of b)
 };
 
+// The geometry of a picture op. A gradient op has the geometry of its forward op.
+struct Window {
+  int64_t n = 0, h = 0, w = 0, c = 0;                 // pictures; height, width and channels of the input
+  int64_t kh = 0, kw = 0, stride = 1, pad = 0;        // the window; padding is zero for Conv, never a maximum or counted
+  int64_t oh = 0, ow = 0, k = 0;                      // height, width and channels of the output
+  bool operator==(const Window&) const = default;
+};
+
+// Causal self-attention: q, k and v stand side by side in a row, and the heads side by side in each of them. Scores are
+// scaled by 1/√head_width.
+struct Heads {
+  int64_t time = 0, heads = 0, head_width = 0;
+  bool operator==(const Heads&) const = default;
+};
+
+// Element i of step s survives if uniform_at(train.seed, dropout_stream(..., s), i) >= rate; it is scaled by
+// 1/(1 − rate). A rank counts its own elements, and has streams of its own.
+struct DropoutMask {
+  float rate = 0;
+  uint32_t stream = 0;
+  bool operator==(const DropoutMask&) const = default;
+};
+inline uint64_t dropout_stream(const DropoutMask& mask, int64_t step) {
+  return uint64_t{mask.stream} << 32 | static_cast<uint32_t>(step);
+}
+
+inline constexpr double kNormEpsilon = 1e-5;     // added to the variance under the root
+inline constexpr double kRunningMomentum = 0.1;  // share of the batch in the running mean and (unbiased) variance
+
 struct Op {
   OpKind kind = OpKind::Sync;
   Phase phase = Phase::Forward;
@@ -87,7 +139,10 @@ struct Op {
   std::vector<BufferId> in, out;
   bool transpose_a = false, transpose_b = false;  // MatMul: c = op(a)·op(b), all row-major
   Epilogue epilogue = Epilogue::None;
-  Activation activation = Activation::None;
+  Activation activation = Activation::None;  // also BatchNorm and its kin: the activation after the norm
+  Window window;                             // Conv and pools
+  Heads heads;                               // Attention, Embed: time
+  DropoutMask dropout;
   std::string note;  // why the op has this form: "from rule bias+activation"
 };
 
@@ -99,6 +154,7 @@ struct Plan {
   int64_t batch = 0;  // rows of a step that this plan's rank handles
   int64_t step_rows = 0;  // rows of a step over all ranks
   int ranks = 1;
+  int64_t predictions = 1;  // predictions for each row of the batch: 1, or one for each symbol of a text
   int64_t arena_bytes = 0;
   RunSpec spec;                  // the spec of this plan; executors read model, train and exec from it
   std::vector<std::string> log;  // one line per pass: what it did
@@ -108,6 +164,8 @@ struct Plan {
   BufferId find(const std::string& buffer_name) const;  // None if absent
   BufferId features() const;                            // the batch buffers; None if absent
   BufferId targets() const;
+  // Rows of the loss: its gradient is the mean over them. The targets of a text are (batch, predictions).
+  int64_t loss_rows() const { return batch * predictions; }
   // This rank's share of the step's rows.
   double share() const { return static_cast<double>(batch) / static_cast<double>(step_rows); }
 };
@@ -134,10 +192,13 @@ std::string_view to_string(Role);
 std::string_view to_string(DType);
 std::string_view to_string(Epilogue);
 
-// The loss op writes two sums over the step's rows into the metrics buffer: loss and correct rows.
+// The loss op writes two sums over the step's predictions into the metrics buffer: loss and correct predictions. With
+// label smoothing s and c classes the target is (1 − s)·onehot + s/c, for the loss as well as for its gradient.
+// Evaluations do not smooth.
 
 // Gelu's gradient reads the pre-activation; the other gradients read the output of the activation.
 inline bool needs_preactivation(Activation a) { return a == Activation::Gelu; }
+bool is_picture_op(OpKind kind);   // reads Op::window
 bool is_bookkeeping(OpKind kind);  // Alloc, Free, Sync: no arithmetic
 // What an Update or UpdateAll does to one parameter.
 struct UpdateItem {

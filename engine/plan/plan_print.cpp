@@ -30,6 +30,24 @@ std::string_view to_string(OpKind kind) {
                                         "gradient update",
                                         "linear update",
                                         "all-reduce",
+                                        "conv",
+                                        "conv data grad",
+                                        "conv weight grad",
+                                        "max pool",
+                                        "max pool grad",
+                                        "average pool",
+                                        "average pool grad",
+                                        "batch norm",
+                                        "batch norm apply",
+                                        "batch norm grad",
+                                        "layer norm",
+                                        "layer norm grad",
+                                        "embed",
+                                        "embed grad",
+                                        "attention",
+                                        "attention grad",
+                                        "dropout",
+                                        "clip gradients",
                                         "alloc",
                                         "free",
                                         "sync"};
@@ -66,10 +84,17 @@ std::string names_of(const Plan& plan, const std::vector<BufferId>& ids) {
   return text;
 }
 
+// A product of matrices or a convolution: "xᵀ·dz1", "x ∗ W1 (3x3)".
+std::string factors(const Plan& plan, const Op& op) {
+  const std::string a = name_of(plan, op.in[0]), b = name_of(plan, op.in[1]);
+  if (op.kind == OpKind::MatMul) return a + (op.transpose_a ? "ᵀ" : "") + "·" + b + (op.transpose_b ? "ᵀ" : "");
+  const std::string window = " (" + std::to_string(op.window.kh) + "x" + std::to_string(op.window.kw) + ")";
+  return a + (op.kind == OpKind::ConvWeightGrad ? "ᵀ" : "") + " ∗ " + b +
+         (op.kind == OpKind::ConvDataGrad ? "ᵀ" : "") + window;
+}
+
 std::string product(const Plan& plan, const Op& op) {
-  const std::string a = name_of(plan, op.in[0]) + (op.transpose_a ? "ᵀ" : ""),
-                    b = name_of(plan, op.in[1]) + (op.transpose_b ? "ᵀ" : "");
-  const std::string c = name_of(plan, op.out[0]), ab = a + "·" + b;
+  const std::string c = name_of(plan, op.out[0]), ab = factors(plan, op);
   const std::string act(to_string(op.activation));
   switch (op.epilogue) {
     case Epilogue::None:
@@ -81,9 +106,22 @@ std::string product(const Plan& plan, const Op& op) {
     case Epilogue::ActivateGrad:
       return c + " = " + ab + " ⊙ " + act + "′(" + name_of(plan, op.in[2]) + ")";
     case Epilogue::BiasGrad:
-      return c + " = " + ab + ", " + name_of(plan, op.out[1]) + " = Σ " + b;
+      return c + " = " + ab + ", " + name_of(plan, op.out[1]) + " = Σ " + name_of(plan, op.in[1]);
   }
   return c;
+}
+
+std::string pool_text(const Plan& plan, const Op& op) {
+  const Window& w = op.window;
+  return std::string(to_string(op.kind)) + " " + std::to_string(w.kh) + "x" + std::to_string(w.kw) + " " +
+         names_of(plan, op.in) + " → " + name_of(plan, op.out[0]);
+}
+
+// A norm: its statistics are the operands after y, which the table leaves out.
+std::string norm_text(const Plan& plan, const Op& op) {
+  const std::string norm = std::string(to_string(op.kind)) + "(" + name_of(plan, op.in[0]) + ")";
+  const bool bent = op.activation != Activation::None;
+  return name_of(plan, op.out[0]) + " = " + (bent ? std::string(to_string(op.activation)) + "(" + norm + ")" : norm);
 }
 
 std::string gradients_text(const Plan& plan, const Op& op) {
@@ -117,7 +155,21 @@ std::string describe(const Plan& plan, const Op& op) {
   const std::string in = names_of(plan, op.in), out = names_of(plan, op.out);
   switch (op.kind) {
     case OpKind::MatMul:
+    case OpKind::Conv:
+    case OpKind::ConvDataGrad:
+    case OpKind::ConvWeightGrad:
       return product(plan, op);
+    case OpKind::MaxPool:
+    case OpKind::MaxPoolGrad:
+    case OpKind::AvgPool:
+    case OpKind::AvgPoolGrad:
+      return pool_text(plan, op);
+    case OpKind::BatchNorm:
+    case OpKind::BatchNormApply:
+    case OpKind::LayerNorm:
+      return norm_text(plan, op);
+    case OpKind::ClipGradients:
+      return "clip " + std::to_string(op.in.size()) + " gradients";
     case OpKind::GradientUpdate:
       return gradients_text(plan, op);
     case OpKind::Alloc:

@@ -17,12 +17,14 @@ enum class ModelKind { Mlp, Linear };
 enum class Activation { None, Relu, Sigmoid, Tanh, Gelu };
 enum class LossKind { CrossEntropy, MeanSquared };
 enum class Init { Normal, Xavier, Kaiming, Zeros };
-enum class Optimizer { Sgd, Momentum, Adam };
+enum class Optimizer { Sgd, Momentum, Adam, AdamW };
+constexpr bool is_adam(Optimizer optimizer) { return optimizer == Optimizer::Adam || optimizer == Optimizer::AdamW; }
 // Number of tensors that the optimizer keeps for each parameter.
 constexpr int moments_of(Optimizer optimizer) {
-  return optimizer == Optimizer::Adam ? 2 : optimizer == Optimizer::Momentum ? 1 : 0;
+  if (optimizer == Optimizer::Momentum) return 1;
+  return is_adam(optimizer) ? 2 : 0;
 }
-enum class Schedule { Constant, Step, Cosine };
+enum class Schedule { Constant, Step, Cosine, Linear };
 enum class Device { Auto, Cpu, Cuda };
 enum class Allocator { Direct, StreamOrdered, Caching, Arena };
 enum class SyncPolicy { EveryOp, EveryStep, OnRead };
@@ -52,8 +54,11 @@ struct TrainSpec {
   Optimizer optimizer = Optimizer::Momentum;
   double lr = 0.05;
   double momentum = 0.9;
+  bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double weight_decay = 0;
+  double label_smoothing = 0;  // share of the target that all classes divide equally
+  double clip = 0;             // largest norm of all gradients together; 0: no limit
   Schedule schedule = Schedule::Constant;
   int64_t warmup_steps = 0;
   int64_t step_epochs = 10;  // schedule "step": multiply the learning rate by step_factor after this many epochs

@@ -52,11 +52,14 @@ constexpr FieldValue kOptimizers[] = {
     {"momentum",
      "Each step adds a share of the last one. Look at the loss, and at the bytes of the update in the Plan."},
     {"adam",
-     "Two running means give each weight its own step size. Look at the loss, and at the update under Kernels."}};
+     "Two running means give each weight its own step size. Look at the loss, and at the update under Kernels."},
+    {"adamw",
+     "Adam with a weight decay that its step sizes do not scale. Look at the histograms under Weights beside adam's."}};
 constexpr FieldValue kSchedules[] = {
     {"constant", "The same rate in every step. Look at the end of the loss curve: it jitters."},
     {"step", "The rate is multiplied by a factor every few epochs. Look for a drop of the loss there."},
-    {"cosine", "The rate falls along half a cosine to zero. Look at the end of the loss curve: it becomes smooth."}};
+    {"cosine", "The rate falls along half a cosine to zero. Look at the end of the loss curve: it becomes smooth."},
+    {"linear", "The rate falls along a line to zero. Look at the end of the loss curve: it becomes smooth."}};
 constexpr FieldValue kDevices[] = {
     {"auto", "The GPU if one can be used, otherwise the CPU. Look at the right end of the menu bar: it names the "
              "device."},
@@ -283,6 +286,8 @@ std::vector<Field> train_fields() {
             "memorises."),
       FIELD(train, TrainSpec, momentum, "Training", "momentum", Number, (Limits{0, 0.9999}), kFixed,
             "The share of the last step that is added. Look at the loss: near 1 it oscillates."),
+      FIELD(train, TrainSpec, nesterov, "Training", "nesterov", Flag, kAny, kFixed,
+            "Momentum that takes the gradient's share a step ahead. Look at the loss of the first epoch."),
       FIELD(train, TrainSpec, beta1, "Training", "beta 1", Number, (Limits{0, 0.9999}), kFixed,
             "Adam: decay of the mean. Look at the jitter of the loss."),
       FIELD(train, TrainSpec, beta2, "Training", "beta 2", Number, (Limits{0, 0.999999}), kFixed,
@@ -292,6 +297,10 @@ std::vector<Field> train_fields() {
       FIELD(
           train, TrainSpec, weight_decay, "Training", "weight decay", Number, (Limits{0, 1}), kFixed,
           "Pulls weights towards zero, but not biases. Look at the histograms under Weights: they become narrower."),
+      FIELD(train, TrainSpec, label_smoothing, "Training", "smoothing", Number, (Limits{0, 0.9}), kFixed,
+            "The share of each target that all classes divide. Look at the training loss: it no longer reaches zero."),
+      FIELD(train, TrainSpec, clip, "Training", "clip", Number, kFrom0, kFixed,
+            "Scales all gradients down if their joint norm is larger; 0: never. Look at the jumps of the loss."),
       CHOICE(train, TrainSpec, schedule, Schedule, "Training", "schedule", kLive,
              "The change of the rate during the run. Look at the end of the loss curve."),
       FIELD(train, TrainSpec, warmup_steps, "Training", "warm-up steps", Integer, kFrom0, kFixed,

@@ -33,8 +33,20 @@ Reason persistent_conflict(const ExecSpec& e) {
   return {};
 }
 
-Reason launch_conflict(const ExecSpec& e) {
-  if (e.launch == Launch::Persistent) return persistent_conflict(e);
+Reason persistent_conflict(const TrainSpec& t) {
+  if (t.optimizer == Optimizer::AdamW) return "adamw: a persistent kernel updates with sgd, momentum or adam.";
+  if (t.optimizer == Optimizer::Momentum && t.nesterov) return "nesterov: a persistent kernel has plain momentum only.";
+  if (t.label_smoothing > 0) return "smoothing: a persistent kernel does not smooth the targets.";
+  if (t.clip > 0) return "clip: a persistent kernel does not store the gradients that have a joint norm.";
+  return {};
+}
+
+Reason launch_conflict(const RunSpec& s) {
+  const ExecSpec& e = s.exec;
+  if (e.launch == Launch::Persistent) {
+    const auto reason = persistent_conflict(e);
+    return reason ? reason : persistent_conflict(s.train);
+  }
   if (e.launch != Launch::Graph) return {};
   if (e.allocator == Allocator::Direct) return "direct: a graph cannot capture cudaMalloc.";
   if (e.sync == SyncPolicy::EveryOp) return "every-op: the host cannot wait inside a graph.";
@@ -59,6 +71,10 @@ Reason model_conflict(const RunSpec& s) {
   if (s.model.kind == ModelKind::Linear && (s.exec.precision == Precision::Bf16 || s.exec.precision == Precision::Fp16))
     return std::string(to_string(s.exec.precision)) +
            ": a line has no matrix product; choose fp32 or tf32.";
+  if (s.model.loss == LossKind::MeanSquared && s.train.label_smoothing > 0)
+    return "smoothing: only classes have a target to smooth; choose 0.";
+  if (s.train.clip > 0 && s.exec.gpus != 1 && s.exec.comm == Comm::Overlap)
+    return "overlap: the norm of all gradients needs all transfers; choose all-reduce bucket or layers.";
   if (s.exec.gpus > 1 && s.train.batch > 0 && s.train.batch < s.exec.gpus)
     return std::to_string(s.exec.gpus) + " GPUs: a batch of " + std::to_string(s.train.batch) +
            " rows cannot be shared by so many ranks; choose a greater batch.";
@@ -86,7 +102,7 @@ void replace(RunSpec& spec, std::string_view key, std::string_view value, std::v
 
 std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
   const bool on_cpu = spec.exec.device == Device::Cpu || !cuda;
-  if (auto reason = launch_conflict(spec.exec)) return reason;
+  if (auto reason = launch_conflict(spec)) return reason;
   if (on_cpu)
     if (auto reason = needs_gpu(spec)) return reason;
   // Seen on two H200: a call that allocates memory waits for kernels of all GPUs that map each other's memory. An

@@ -13,13 +13,11 @@ double scheduled(const TrainSpec& spec, int64_t step, int64_t steps_per_epoch) {
     const int64_t drops = step / steps_per_epoch / spec.step_epochs;
     return std::pow(spec.step_factor, static_cast<double>(drops));
   }
-  if (spec.schedule == Schedule::Cosine) {
-    const double total = static_cast<double>(spec.epochs) * static_cast<double>(steps_per_epoch);
-    const double warmup = static_cast<double>(spec.warmup_steps);
-    const double done = (static_cast<double>(step) - warmup) / std::max(1.0, total - warmup);
-    return 0.5 * (1 + std::cos(std::numbers::pi * std::clamp(done, 0.0, 1.0)));
-  }
-  return 1;
+  if (spec.schedule == Schedule::Constant) return 1;
+  const double total = static_cast<double>(spec.epochs) * static_cast<double>(steps_per_epoch);
+  const double warmup = static_cast<double>(spec.warmup_steps);
+  const double done = std::clamp((static_cast<double>(step) - warmup) / std::max(1.0, total - warmup), 0.0, 1.0);
+  return spec.schedule == Schedule::Linear ? 1 - done : 0.5 * (1 + std::cos(std::numbers::pi * done));
 }
 
 uint64_t mix(uint64_t& state) {  // splitmix64

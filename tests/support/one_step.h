@@ -11,8 +11,7 @@ inline TrainState initial_state(const Model& model, const RunSpec& spec) {
   TrainState state;
   for (size_t i = 0; i < model.parameters.size(); ++i)
     state.parameters.push_back(initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed));
-  const int moments = spec.train.optimizer == Optimizer::Adam ? 2 : spec.train.optimizer == Optimizer::Momentum ? 1 : 0;
-  for (int slot = 0; slot < moments; ++slot)
+  for (int slot = 0; slot < moments_of(spec.train.optimizer); ++slot)
     for (const Parameter& p : model.parameters)
       state.moments[slot].emplace_back(static_cast<size_t>(p.elements()), 0.0f);
   return state;

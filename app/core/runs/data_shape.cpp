@@ -44,7 +44,8 @@ bool model_relevant(const ModelSpec& m, std::string_view key) {
 
 bool train_relevant(const TrainSpec& t, std::string_view key) {
   if (key == "train.momentum") return t.optimizer == Optimizer::Momentum;
-  if (is_any(key, {"train.beta1", "train.beta2", "train.epsilon"})) return t.optimizer == Optimizer::Adam;
+  if (is_any(key, {"train.beta1", "train.beta2", "train.epsilon"})) return is_adam(t.optimizer);
+  if (key == "train.nesterov") return t.optimizer == Optimizer::Momentum;
   if (is_any(key, {"train.step_epochs", "train.step_factor"})) return t.schedule == Schedule::Step;
   return true;
 }
@@ -90,6 +91,8 @@ bool advanced(std::string_view key) {
                       "model.loss",         "model.kind",
                       "train.beta1",        "train.beta2",
                       "train.epsilon",      "train.weight_decay",
+                      "train.nesterov",     "train.label_smoothing",
+                      "train.clip",
                       "train.schedule",     "train.warmup_steps",
                       "train.shuffle",      "train.target_accuracy",
                       "train.time_limit_s", "train.eval_every",

@@ -179,6 +179,7 @@ class CudaExecutor final : public Executor {
   }
 
   void fill(DevicePlan& bound, const Plan& plan) {
+    check_kernels(plan);
     bound.plan = plan;
     bound.tags = OpTags(plan);
     bound.items.resize(plan.ops.size());

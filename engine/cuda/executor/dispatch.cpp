@@ -249,6 +249,25 @@ bool takes_many_steps(const DevicePlan& bound) {
          keeps_points({nullptr, x.type, x.rows, x.cols});
 }
 
+namespace {
+
+bool has_kernel(OpKind kind) {
+  const bool elsewhere = kind == OpKind::LoadBatch || kind == OpKind::AllReduce || is_bookkeeping(kind);
+  return elsewhere || std::ranges::any_of(kTable, [&](const Entry& entry) { return entry.kind == kind; });
+}
+
+}  // namespace
+
+void check_kernels(const Plan& plan) {
+  const TrainSpec& t = plan.spec.train;
+  const auto refuse = [](const std::string& what) { throw Failure("The GPU has no kernel for " + what + ": choose device cpu."); };
+  for (const Op& op : plan.ops)
+    if (!has_kernel(op.kind)) refuse("the op " + std::string(to_string(op.kind)));
+  if (t.optimizer == Optimizer::AdamW) refuse("the optimizer adamw");
+  if (t.optimizer == Optimizer::Momentum && t.nesterov) refuse("Nesterov's momentum");
+  if (t.label_smoothing > 0) refuse("label smoothing");
+}
+
 void launch_op(const Launching& with, size_t op) {
   const Op& what = with.bound.plan.ops[op];
   for (const Entry& entry : kTable)

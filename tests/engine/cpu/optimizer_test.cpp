@@ -47,11 +47,17 @@ Line by_hand(const TrainSpec& t, Line at) {
   double m[2] = {}, v[2] = {};
   for (int step = 1; step <= kSteps; ++step) {
     auto g = at.gradient();
-    g[0] += t.weight_decay * at.w;
+    if (t.optimizer == Optimizer::AdamW)
+      at.w *= 1 - t.lr * t.weight_decay;
+    else
+      g[0] += t.weight_decay * at.w;
     for (size_t i = 0; i < 2; ++i) {
       double move = g[i];
-      if (t.optimizer == Optimizer::Momentum) move = m[i] = t.momentum * m[i] + g[i];
-      if (t.optimizer == Optimizer::Adam) {
+      if (t.optimizer == Optimizer::Momentum) {
+        m[i] = t.momentum * m[i] + g[i];
+        move = t.nesterov ? g[i] + t.momentum * m[i] : m[i];
+      }
+      if (is_adam(t.optimizer)) {
         m[i] = t.beta1 * m[i] + (1 - t.beta1) * g[i];
         v[i] = t.beta2 * v[i] + (1 - t.beta2) * g[i] * g[i];
         const double mean = m[i] / (1 - std::pow(t.beta1, step)), square = v[i] / (1 - std::pow(t.beta2, step));
@@ -76,7 +82,7 @@ data::Dataset points() {
 
 TEST(Optimizers, FollowTheirFormulas) {
   const data::Dataset data = points();
-  for (const Optimizer optimizer : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam})
+  for (const Optimizer optimizer : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam, Optimizer::AdamW})
     for (const double decay : {0.0, 0.3})
       for (const Fusion fusion : {Fusion::Off, Fusion::Pointwise, Fusion::Epilogue}) {
         SCOPED_TRACE(std::string(to_string(optimizer)) + " " + std::to_string(decay) + " " +
@@ -94,6 +100,39 @@ TEST(Optimizers, FollowTheirFormulas) {
         EXPECT_NEAR(got.parameters[1][0], want.b, 2e-6);
         EXPECT_GT(std::abs(want.w - 0.5), 0.05) << "it moved";
       }
+}
+
+TEST(Optimizers, NesterovTakesTheGradientAhead) {
+  const data::Dataset data = points();
+  RunSpec spec = spec_with(Optimizer::Momentum, 0.1);
+  spec.train.nesterov = true;
+  const Model model = make_model(spec.model, 1, 1);
+  TrainState start = test::initial_state(model, spec);
+  start.parameters = {{0.5f}, {-0.25f}};
+  const TrainState got = test::run_steps(*make_cpu_executor(), spec, model, data, start, kRows, kSteps);
+  const Line want = by_hand(spec.train, {0.5, -0.25});
+  EXPECT_NEAR(got.parameters[0][0], want.w, 2e-6);
+  EXPECT_NEAR(got.parameters[1][0], want.b, 2e-6);
+}
+
+// Plain SGD moves by rate · gradient, so the limit of the norm is the limit of the move.
+TEST(Optimizers, ClipLimitsTheNormOfAllGradientsTogether) {
+  const data::Dataset data = points();
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16}) {
+    RunSpec spec = spec_with(Optimizer::Sgd, 0);
+    spec.exec.precision = precision;
+    spec.train.clip = 0.5;
+    const Model model = make_model(spec.model, 1, 1);
+    TrainState start = test::initial_state(model, spec);
+    start.parameters = {{0.5f}, {-0.25f}};
+    start.loss_scale = 256;
+    const TrainState got = test::run_steps(*make_cpu_executor(), spec, model, data, start, kRows, 1);
+    const auto g = Line{0.5, -0.25}.gradient();
+    const double norm = std::hypot(g[0], g[1]);
+    ASSERT_GT(norm, 0.5);
+    EXPECT_NEAR(got.parameters[0][0], 0.5 - spec.train.lr * 0.5 * g[0] / norm, precision == Precision::Fp32 ? 1e-6 : 1e-3);
+    EXPECT_NEAR(got.parameters[1][0], -0.25 - spec.train.lr * 0.5 * g[1] / norm, precision == Precision::Fp32 ? 1e-6 : 1e-3);
+  }
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 #include "app/window/key_list.h"
 #include "app/window/lesson_runner.h"
 #include "app/window/machine_actions.h"
+#include "app/window/manual_window.h"
 #include "app/window/notice_bar.h"
 #include "app/window/program_actions.h"
 #include "app/window/side_rail.h"
@@ -156,6 +157,7 @@ void MainWindow::buildMenus(const AllPages& pages) {
   connect(menus, &WindowMenus::fullScreenWanted, this, [this] { isFullScreen() ? showNormal() : showFullScreen(); });
   connect(menus, &WindowMenus::followWanted, workspace_.cursor(), &TimeCursor::toggleFollow);
   connect(menus, &WindowMenus::commandsWanted, this, [this] { (new CommandPalette(menuBar(), this))->open(); });
+  connect(menus, &WindowMenus::manualWanted, this, [this](const QString& page) { ManualWindow::open(page, this); });
   connect(menus, &WindowMenus::keysWanted, this, &MainWindow::showKeys);
   connect(menus, &WindowMenus::startPageWanted, this, [this] {
     tabs_->setCurrentIndex(0);

@@ -101,6 +101,8 @@ QMenu* WindowMenus::tabMenu() {
 
 void WindowMenus::buildHelp() {
   QMenu* help = add(MenuName::Help, tr("Help"));
+  help->addAction(tr("Manual"), QKeySequence::HelpContents, this, [this] { emit manualWanted("tour"); });
+  help->addAction(tr("Glossary"), this, [this] { emit manualWanted("glossary"); });
   help->addAction(tr("Keyboard shortcuts"), QKeySequence("?"), this, &WindowMenus::keysWanted);
   help->addAction(tr("Start page"), this, &WindowMenus::startPageWanted);
   addPageEntries(MenuName::Help);

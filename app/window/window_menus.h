@@ -38,6 +38,7 @@ class WindowMenus : public QObject {
   void fullScreenWanted();
   void followWanted();
   void commandsWanted();
+  void manualWanted(const QString& page);  // of resources/docs
   void keysWanted();
   void startPageWanted();
   void aboutWanted();

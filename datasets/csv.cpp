@@ -110,8 +110,8 @@ class CsvParser {
   int64_t line_ = 1, row_line_ = 1;
 };
 
-// Makes room for all rows at once: vectors that grow take three times their size for a moment.
-void make_room(CsvTable& table, char separator) {
+// Reserves memory for all rows at once: vectors that grow take three times their size for a moment.
+void reserve_rows(CsvTable& table, char separator) {
   size_t ends = 1, separators = 0;
   for (const char c : *table.text) {
     ends += c == '\n' || c == '\r';
@@ -150,7 +150,7 @@ CsvTable read_csv(PackedReader& reader) {
   if (!parser.next_row(row)) throw Failure(table.name + ": is empty");
   table.header.assign(row.begin(), row.end());
   check_header(parser, table.header);
-  make_room(table, parser.separator());
+  reserve_rows(table, parser.separator());
   while (parser.next_row(row)) {
     if (row.size() != table.header.size())
       parser.fail(std::to_string(row.size()) + " fields, but the header names " + std::to_string(table.header.size()));

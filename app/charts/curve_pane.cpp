@@ -182,9 +182,9 @@ void CurvePane::refreshOptions() {
 void CurvePane::nameMeasure() {
   if (!measure_button_) return;
   const QFontMetrics metrics(measure_button_->font());
-  const int room = width() - legend()->sizeHint().width() - kBesideTitle;
+  const int space = width() - legend()->sizeHint().width() - kBesideTitle;
   QString name = measure_title(measure_);
-  if (metrics.horizontalAdvance(name) > room) name = brief_title(measure_);
+  if (metrics.horizontalAdvance(name) > space) name = brief_title(measure_);
   measure_button_->setText(name);
   measure_button_->setFixedWidth(metrics.horizontalAdvance(name) + kArrow);
 }

@@ -116,9 +116,9 @@ SplitTable split_table(const std::vector<const StepSplit*>& splits, bool merged)
 
 SplitPane::SplitPane(QWidget* parent) : Pane(tr("Step time split"), parent) {
   setTitle(tr("Step time split"), tr("µs a step"));
-  auto* room = new QWidget(this);  // painted by the pane itself
-  room->setAttribute(Qt::WA_TransparentForMouseEvents);
-  setBody(room);
+  auto* space = new QWidget(this);  // painted by the pane itself
+  space->setAttribute(Qt::WA_TransparentForMouseEvents);
+  setBody(space);
   setMinimumSize(220, 120);
 }
 
@@ -231,13 +231,13 @@ double SplitPane::paintBars(QPainter& painter, double top) {
   const double widest = *std::max_element(table_.wall.begin(), table_.wall.end());
   double ends = 70;
   for (size_t i = 0; i < runs_.size(); ++i) ends = std::max(ends, number_width(ui_font(12.5, 600), endText(i)) + 4);
-  const double left = 32, room = width() - left - 12 - ends;
+  const double left = 32, space = width() - left - 12 - ends;
   const double bar = barHeight();
   for (size_t i = 0; i < runs_.size(); ++i, top += bar + kBarGap) {
     draw_badge(painter, QRectF(10, top + (bar - 15) / 2, 15, 15), runs_[i]->slot);
     double x = left;
     for (const SplitRow& row : table_.rows) {
-      const double width = widest > 0 ? row.us[i] / widest * room : 0;
+      const double width = widest > 0 ? row.us[i] / widest * space : 0;
       if (width < 0.3) continue;
       draw_fill(painter, QRectF(x, top, width, bar), meaning_brush(row.meaning));
       const QString text = us_text(row.us[i]);
@@ -305,13 +305,13 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   if (columnPitch() < kNumber || height() - top < needed) return paintNames(painter, top);
   for (size_t i = 0; i < tables.count; ++i) paintHeading(painter, tables.width * static_cast<double>(i), top);
   top += kSplitHeading;
-  const double room = height() - top - 6;
+  const double space = height() - top - 6;
   const auto rows = static_cast<double>(tables.count > 1 ? tables.rows : table_.rows.size());
   // The sum is the mean, and the bars end with the median: both are shown unless rows would overlap.
   constexpr double kLeastPitch = 12.5;
   const double sum = tables.count > 1 ? 0 : 1.3;  // of several tables, one row is the sum
-  const bool with_sum = room / (rows + sum) >= kLeastPitch;
-  const double pitch = std::clamp(room / (rows + (with_sum ? sum : 0)), 11.0, kSplitRow);
+  const bool with_sum = space / (rows + sum) >= kLeastPitch;
+  const double pitch = std::clamp(space / (rows + (with_sum ? sum : 0)), 11.0, kSplitRow);
   for (size_t i = 0; i <= table_.rows.size(); ++i) {
     const double left = tables.width * static_cast<double>(i / tables.rows);
     const double y = top + pitch * static_cast<double>(i % tables.rows);

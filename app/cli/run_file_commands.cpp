@@ -71,10 +71,10 @@ std::vector<std::string> columns_of(const std::vector<std::string>& asked) {
 // On a narrow terminal, the kernel names in the last column are more useful than the columns before them.
 std::vector<std::string> fitting(std::vector<std::string> columns) {
   constexpr size_t kFixed = 33, kColumn = 11, kLast = 23, kName = 30;
-  const auto room = [&] {
+  const auto space = [&] {
     return kFixed + kName + (columns.size() > 3 ? kLast : 0) + kColumn * std::min<size_t>(columns.size(), 3);
   };
-  while (!columns.empty() && room() > terminal_width().value_or(10'000)) columns.pop_back();
+  while (!columns.empty() && space() > terminal_width().value_or(10'000)) columns.pop_back();
   return columns;
 }
 

@@ -147,7 +147,7 @@ void LearnedView::paintFilters(QPainter& painter, QRectF area) {
     if (const double fits = std::min(area.width() / tried, area.height() / ((count + tried - 1) / tried)) - 4;
         fits > side)
       side = fits, columns = tried;
-  // One more column if there is room.
+  // One more column if there is space.
   const int rows = (count + columns - 1) / columns;
   columns = std::max(columns, static_cast<int>(area.width() / (side + 4)));
   count = static_cast<int>(std::min<int64_t>(layer.cols, static_cast<int64_t>(columns) * rows));

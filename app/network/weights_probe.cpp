@@ -100,10 +100,10 @@ std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot) {
   const auto [x0, y0] = at(0);
   const auto [x1, y1] = at(x.size() - 1);
   const double slope = (y1 - y0) / (x1 - x0), at_zero = y0 - slope * x0;
-  const double room = 0.005 * std::abs(y1 - y0) + 1e-4 * (std::abs(y0) + std::abs(y1));
+  const double space = 0.005 * std::abs(y1 - y0) + 1e-4 * (std::abs(y0) + std::abs(y1));
   for (size_t i = 0; i < x.size(); ++i) {
     const auto [each_x, each_y] = at(i);
-    if (!(std::abs(at_zero + slope * each_x - each_y) <= room)) return {};  // this also rejects NaN
+    if (!(std::abs(at_zero + slope * each_x - each_y) <= space)) return {};  // this also rejects NaN
   }
   return StraightLine{slope, at_zero};
 }

@@ -47,7 +47,7 @@ struct Page {
   bool of_training = false, of_program = false;  // only for trainings; only for recorded programs
   std::function<bool(const Run&)> suits;         // False: hidden for this run; empty: for every run
   bool comes_forward = false;  // stands beside the main tabs once a run suits it, instead of under More
-  bool folds_setup = false;    // In a narrow window it needs the room of Setup, until the user opens Setup beside it
+  bool folds_setup = false;    // In a narrow window it needs the space of Setup, until the user opens Setup beside it
   bool open_at_first = false;  // for a dock, if the window is wide enough
   std::function<void(bool narrow)> set_compact;
   std::vector<MenuEntries> menus;

@@ -28,10 +28,10 @@ class Page {
 
   void text(const QString& text, double px, int weight = 400) {
     painter_.setFont(letters(px, weight));
-    const QRectF room(kPageMargin, y_, kWidth - 2 * kPageMargin, 400);
-    const QRectF used = painter_.boundingRect(room, Qt::TextWordWrap, text);
+    const QRectF space(kPageMargin, y_, kWidth - 2 * kPageMargin, 400);
+    const QRectF used = painter_.boundingRect(space, Qt::TextWordWrap, text);
     turn(used.height());
-    painter_.drawText(QRectF(kPageMargin, y_, room.width(), used.height() + 2), Qt::TextWordWrap, text);
+    painter_.drawText(QRectF(kPageMargin, y_, space.width(), used.height() + 2), Qt::TextWordWrap, text);
     y_ += used.height() + 6;
   }
 
@@ -72,10 +72,10 @@ class Page {
     turn(kLine);
     const QFont font = letters(10, 400);
     painter_.setFont(font);
-    const double room = kWidth - 2 * kPageMargin - kColumn * static_cast<double>(figures.size());
-    painter_.drawText(QRectF(kPageMargin, y_, room, kLine), Qt::AlignLeft | Qt::AlignVCenter,
-                      QFontMetricsF(font, painter_.device()).elidedText(name, Qt::ElideRight, room - 8));
-    double x = kPageMargin + room;
+    const double space = kWidth - 2 * kPageMargin - kColumn * static_cast<double>(figures.size());
+    painter_.drawText(QRectF(kPageMargin, y_, space, kLine), Qt::AlignLeft | Qt::AlignVCenter,
+                      QFontMetricsF(font, painter_.device()).elidedText(name, Qt::ElideRight, space - 8));
+    double x = kPageMargin + space;
     for (const QString& figure : figures) {
       painter_.drawText(QRectF(x, y_, kColumn, kLine), Qt::AlignRight | Qt::AlignVCenter, figure);
       x += kColumn;

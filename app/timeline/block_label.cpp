@@ -89,11 +89,11 @@ BlockNames block_names(const prof::Trace& trace, const prof::Track& track, const
 }
 
 QString fitting_label(const BlockNames& names, double width, const Measure& measure) {
-  const double room = width - 2 * kPadding;
-  if (room < 6) return {};
+  const double space = width - 2 * kPadding;
+  if (space < 6) return {};
   // A stack's name has thousands of letters. Those that cannot fit are never measured.
-  const auto most = static_cast<qsizetype>(room / kNarrowestLetter);
-  const auto fits = [&](const QString& text) { return text.size() <= most && measure(text) <= room; };
+  const auto most = static_cast<qsizetype>(space / kNarrowestLetter);
+  const auto fits = [&](const QString& text) { return text.size() <= most && measure(text) <= space; };
   for (const QString* name : {&names.full, &names.shorter, &names.layer})
     if (!name->isEmpty() && fits(*name)) return *name;
   if (width <= kEllipsisWidth) return {};

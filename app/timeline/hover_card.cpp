@@ -175,8 +175,8 @@ void paint_card(QPainter& painter, QRect box, const HoverCard& card) {
     painter.setPen(t.quiet);
     painter.drawText(QRectF(box.left() + 10, y, kLabelWidth, kRow), Qt::AlignVCenter, name);
     painter.setPen(t.text);
-    const double room = box.width() - kLabelWidth - 20;
-    painter.drawText(QRectF(box.left() + 10 + kLabelWidth, y, room, kRow), Qt::AlignVCenter, elided(plain, text, room));
+    const double space = box.width() - kLabelWidth - 20;
+    painter.drawText(QRectF(box.left() + 10 + kLabelWidth, y, space, kRow), Qt::AlignVCenter, elided(plain, text, space));
     y += kRow;
   };
   for (const auto& [name, text] : card.rows) put(name, text);

@@ -157,11 +157,11 @@ void TimelinePainter::paintGroup(const Lane& lane, int y) {
   // Place the numbers first if the title stays readable.
   constexpr double kLeastTitle = 120;
   const QString text = of_run ? lane_numbers(*model_.run(lane.run)) : QString();
-  const double width = gutter_.width(text) + 12, room = band.width() - left - width - 24;
-  const bool both = !text.isEmpty() && room >= std::min(kLeastTitle, title_.width(lane.title));
+  const double width = gutter_.width(text) + 12, space = band.width() - left - width - 24;
+  const bool both = !text.isEmpty() && space >= std::min(kLeastTitle, title_.width(lane.title));
   if (both) gutter_.draw(*p_, band.width() - width, middle, text, t.secondary);
   const QString title = QFontMetricsF(title_.font()).elidedText(lane.title, Qt::ElideRight,
-                                                                both ? room : band.width() - left - 8);
+                                                                both ? space : band.width() - left - 8);
   title_.draw(*p_, left, middle, title, t.text);
 }
 
@@ -257,7 +257,7 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     }
     const double next = i + 1 < all.size() ? g_->gutter + static_cast<double>(all[i + 1].x0) : band.right();
     const Fill* ink = &fill;
-    if (const QRectF wait = paintWait(lane, track, rect, box); !wait.isEmpty()) {  // the label goes where more room is
+    if (const QRectF wait = paintWait(lane, track, rect, box); !wait.isEmpty()) {  // the label goes where more space is
       const bool in_wait = wait.width() > box.width() / 2;
       if (in_wait) ink = &waiting_;
       in_wait ? box.setRight(wait.right()) : box.setLeft(wait.right());
@@ -312,7 +312,7 @@ BlockNames TimelinePainter::namesFor(const Lane& lane, const prof::Track& track,
 }
 
 void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, const LodRect& rect, QRectF box,
-                                 const Fill& fill, double room) {
+                                 const Fill& fill, double space) {
   constexpr double kLeastHeight = 11;
   if (box.height() < kLeastHeight) return;
   const double left = std::max<double>(box.left(), g_->gutter);
@@ -321,11 +321,11 @@ void TimelinePainter::paintLabel(const Lane& lane, const prof::Track& track, con
   const double middle = box.center().y();
   if (!text.isEmpty()) {
     label_.draw(*p_, left + 4, middle, text, fill.ink);
-  } else if (labels_outside(track.kind) && lane.tracks.size() == 1 && room > 70 && rect.span.span_kind() != SpanKind::Alloc) {
+  } else if (labels_outside(track.kind) && lane.tracks.size() == 1 && space > 70 && rect.span.span_kind() != SpanKind::Alloc) {
     // A call without neighbours can have its name and time beside it.
     const QString beside = names.full + " " + span_time(static_cast<prof::TimeNs>(rect.span.duration));
     const double width = label_.width(beside);
-    if (width + 12 < room) label_.draw(*p_, box.right() + 6, middle, beside, theme().quiet);
+    if (width + 12 < space) label_.draw(*p_, box.right() + 6, middle, beside, theme().quiet);
   }
 }
 

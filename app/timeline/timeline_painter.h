@@ -38,7 +38,7 @@ class TimelinePainter {
   void paintIdle(const Lane& lane, QRectF band);
   // The part of a collective that waits, in a paler colour. Empty if it waits for less than a pixel.
   QRectF paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box);
-  void paintLabel(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, const Fill& fill, double room);
+  void paintLabel(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, const Fill& fill, double space);
   void paintGutter(const Lane& lane, int y);
   const Fill& fillOf(const prof::Track& track, const prof::LodRect& rect) const;
   int64_t stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const;

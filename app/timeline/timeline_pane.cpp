@@ -270,7 +270,7 @@ void TimelinePane::showNote() {
   setTitle(tr("Timeline"), note);
 }
 
-// The other options keep their room.
+// The other options keep their space.
 void TimelinePane::showLegend() {
   constexpr int kOthers = 600;
   legend_->setVisible(width() >= std::max(kLegendFrom, kOthers + legend_->sizeHint().width()));

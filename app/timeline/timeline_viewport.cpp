@@ -44,8 +44,8 @@ void TimelineViewport::setScroll(int y) {
 }
 
 void TimelineViewport::showLane(const Lane& lane) {
-  const int room = geometry_.plot().height();
-  if (lane.y < geometry_.scroll || lane.bottom() > geometry_.scroll + room) setScroll(lane.y - room / 3);
+  const int space = geometry_.plot().height();
+  if (lane.y < geometry_.scroll || lane.bottom() > geometry_.scroll + space) setScroll(lane.y - space / 3);
 }
 
 // Many wheel turns or repeats of a held key count as one zoom to undo.

@@ -27,8 +27,8 @@ constexpr double kMargin = 12;
 double caption_height(const ChartPicture& chart) {
   if (chart.caption.isEmpty()) return 0;
   const QFontMetricsF metrics(ui_font(11));
-  const QRectF room(0, 0, chart.size.width() - 2 * kMargin, 400);
-  return metrics.boundingRect(room, Qt::TextWordWrap, chart.caption).height() + 2 * kMargin;
+  const QRectF space(0, 0, chart.size.width() - 2 * kMargin, 400);
+  return metrics.boundingRect(space, Qt::TextWordWrap, chart.caption).height() + 2 * kMargin;
 }
 
 QSize whole_size(const ChartPicture& chart) {
@@ -119,7 +119,7 @@ void write_in_place(const QString& path, const std::function<bool(const QString&
   prof::write_whole_file(path.toStdString(), [&](const std::string& part) {
     const QString temporary = QString::fromStdString(part);
     if (!write(temporary) || QFileInfo(temporary).size() == 0)
-      throw Failure(part + ": cannot be written; choose a folder that you may write to, on a disk with room.");
+      throw Failure(part + ": cannot be written; choose a folder that you may write to, on a disk with space.");
   });
 }
 

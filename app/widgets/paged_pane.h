@@ -1,5 +1,5 @@
 // A pane with several pages: tabs replace the title, and the options of the current page are on the right. The names of all
-// pages always have their room. An option that only explains gives way when the row is too narrow.
+// pages always have their space. An option that only explains gives way when the row is too narrow.
 #pragma once
 #include <QWidget>
 #include <vector>

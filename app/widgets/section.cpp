@@ -50,13 +50,13 @@ void SectionTitle::paintEvent(QPaintEvent*) {
   painter.setPen(t.text);
   painter.drawText(QRect(22, 0, width(), height() - 1), Qt::AlignLeft | Qt::AlignVCenter, text());
   painter.setPen(t.quiet);
-  const QRectF room(noteLeft(), 0, width() - 10 - noteLeft(), height() - 1);
+  const QRectF space(noteLeft(), 0, width() - 10 - noteLeft(), height() - 1);
   for (double size : {11.5, 10.5}) {
     painter.setFont(ui_font(size));
-    if (QFontMetricsF(painter.font()).horizontalAdvance(note_) <= room.width()) break;
+    if (QFontMetricsF(painter.font()).horizontalAdvance(note_) <= space.width()) break;
   }
-  const QString note = QFontMetricsF(painter.font()).elidedText(note_, Qt::ElideRight, room.width());
-  painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, note);
+  const QString note = QFontMetricsF(painter.font()).elidedText(note_, Qt::ElideRight, space.width());
+  painter.drawText(space, Qt::AlignRight | Qt::AlignVCenter, note);
   if (!hasFocus()) return;
   painter.setPen(QPen(t.focus, 2));
   painter.drawRect(rect().adjusted(1, 1, -1, -2));

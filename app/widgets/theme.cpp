@@ -232,10 +232,10 @@ class ThemeIcon : public QIconEngine {
 // Two letters are narrower than one, so that every badge has the same size.
 void draw_squeezed(QPainter& painter, const QRectF& box, const QString& text) {
   constexpr double kEdge = 1;
-  const double width = painter.fontMetrics().horizontalAdvance(text), room = box.width() - 2 * kEdge;
-  if (width <= room) return painter.drawText(box, Qt::AlignCenter, text);
+  const double width = painter.fontMetrics().horizontalAdvance(text), space = box.width() - 2 * kEdge;
+  if (width <= space) return painter.drawText(box, Qt::AlignCenter, text);
   painter.translate(box.center());
-  painter.scale(room / width, 1);
+  painter.scale(space / width, 1);
   painter.drawText(QRectF(-width, -box.height() / 2, 2 * width, box.height()), Qt::AlignCenter, text);
 }
 

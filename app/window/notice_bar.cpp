@@ -85,14 +85,14 @@ int NoticeBar::heightAt(int width) const {
 }
 
 void NoticeBar::place() {
-  const QRect room = parentWidget()->rect();
+  const QRect space = parentWidget()->rect();
   row_->setContentsMargins(kSides, kAboveLine, kSides, kAboveLine);
-  if (const int line = heightAt(room.width()); line <= height_)
-    return setGeometry(0, room.height() - height_, room.width(), height_);
+  if (const int line = heightAt(space.width()); line <= height_)
+    return setGeometry(0, space.height() - height_, space.width(), height_);
   row_->setContentsMargins(kSides, kAboveLines, kSides, kAboveLines);
   const QRect column(column_->mapTo(parentWidget(), QPoint()), column_->size());
   const int height = heightAt(column.width());
-  setGeometry(column.left(), room.height() - height, column.width(), height);
+  setGeometry(column.left(), space.height() - height, column.width(), height);
 }
 
 bool NoticeBar::eventFilter(QObject* object, QEvent* event) {

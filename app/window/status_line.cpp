@@ -102,15 +102,15 @@ void StatusLine::paintEvent(QPaintEvent*) {
   double x = 23;
   const auto put = [&](const QString& text, const QColor& colour, bool warn) {
     painter.setFont(ui_font(11.5));
-    const double room = limit - x - (warn ? 18 : 0);
-    if (text.isEmpty() || room < 40) return;
+    const double space = limit - x - (warn ? 18 : 0);
+    if (text.isEmpty() || space < 40) return;
     if (warn) {
       theme_icon("warn", &Theme::worse).paint(&painter, QRect(static_cast<int>(x), 5, 14, 14));
       x += 18;
     }
-    const QString shown = QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, room);
+    const QString shown = QFontMetricsF(painter.font()).elidedText(text, Qt::ElideRight, space);
     painter.setPen(colour);
-    draw_number(painter, QRectF(x, 0, room, height()), Qt::AlignLeft | Qt::AlignVCenter, shown);
+    draw_number(painter, QRectF(x, 0, space, height()), Qt::AlignLeft | Qt::AlignVCenter, shown);
     x += number_width(painter.font(), shown) + 18;
   };
   put(state_, t.text, false);

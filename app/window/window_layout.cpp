@@ -43,9 +43,9 @@ void WindowLayout::fitScreen() {
   const QScreen* screen = parts_.window->screen();
   // The offscreen platform has no real screen.
   const bool real = screen && QGuiApplication::platformName() != "offscreen";
-  const QSize room = real ? screen->availableSize() : QSize(1 << 14, 1 << 14);
-  parts_.window->setMinimumSize(fitting(kLeast, room));
-  parts_.window->resize(fitting(kUsualSize, room));
+  const QSize space = real ? screen->availableSize() : QSize(1 << 14, 1 << 14);
+  parts_.window->setMinimumSize(fitting(kLeast, space));
+  parts_.window->resize(fitting(kUsualSize, space));
 }
 
 bool WindowLayout::narrow() const { return parts_.window->width() < kCompactBelow; }

@@ -85,12 +85,12 @@ int64_t free_host_bytes() {
 }
 
 template <class Needs>
-void check_room(int64_t size, int64_t room, const char* where, int64_t most, const Needs& needs) {
-  if (needs(size) <= room) return;
+void check_memory(int64_t size, int64_t memory_left, const char* where, int64_t most, const Needs& needs) {
+  if (needs(size) <= memory_left) return;
   int64_t low = 0, high = most;
   while (low < high) {
     const int64_t middle = low + (high - low + 1) / 2;
-    if (needs(middle) <= room)
+    if (needs(middle) <= memory_left)
       low = middle;
     else
       high = middle - 1;
@@ -117,10 +117,10 @@ void time_point(const LabSpec& spec, Workload& work, LabPoint& point, const std:
 
 void must_fit(const LabSpec& spec, Way way, int64_t size) {
   const int64_t most = spec.operation == Operation::MatMul ? int64_t{1} << 20 : int64_t{1} << 40;
-  check_room(size, free_host_bytes() / 10 * 9, "the computer's", most,
+  check_memory(size, free_host_bytes() / 10 * 9, "the computer's", most,
              [&](int64_t n) { return host_memory_of(spec, way, n); });
   if (info(way).gpu && device_info().cuda)
-    check_room(size, free_device_bytes() / 20 * 19, "the GPU's", most, [&](int64_t n) { return memory_of(spec, n); });
+    check_memory(size, free_device_bytes() / 20 * 19, "the GPU's", most, [&](int64_t n) { return memory_of(spec, n); });
 }
 
 }  // namespace ws::lab

@@ -35,9 +35,9 @@ bool bounded(Interval i) { return std::isfinite(i.low) && std::isfinite(i.high);
 
 // Float arithmetic rounds, so a computed interval must be slightly wider.
 Interval widened(double low, double high) {
-  const double room = 1e-6 * std::max(std::abs(low), std::abs(high)) + 1e-37;
+  const double space = 1e-6 * std::max(std::abs(low), std::abs(high)) + 1e-37;
   if (!(std::max(std::abs(low), std::abs(high)) < 3e38)) return everything();
-  return {low - room, high + room};
+  return {low - space, high + space};
 }
 
 Interval product(Interval a, Interval b) {

@@ -93,7 +93,7 @@ std::vector<StepLane> step_lanes(const Trace& marks, const Trace& trace, StepWin
     return std::tuple(lane_rank(*l.track), ~weight, l.track->name, l.track->depth);
   });
   name_only_thread(lanes);
-  // A recorded program may have many rows of nested ranges. Two of them leave room for its kernels and calls.
+  // A recorded program may have many rows of nested ranges. Two of them leave space for its kernels and calls.
   constexpr std::ptrdiff_t kMostRanges = 2;
   const auto ranges = [](const StepLane& lane) { return lane.track->kind == TrackKind::Phases; };
   if (const auto others = std::ranges::find_if_not(lanes, ranges); others - lanes.begin() > kMostRanges)

@@ -105,15 +105,15 @@ size_t PackedReader::inflate_some(uint8_t* out, size_t count) {
   size_t done = 0;
   while (done < count && !packed_done_) {
     if (!refill()) fail(offset_ + done, "the gzip data stops before its end: the file is cut off");
-    const size_t room = std::min<size_t>(count - done, 1u << 30);
+    const size_t capacity = std::min<size_t>(count - done, 1u << 30);
     inflate_->next_in = const_cast<Bytef*>(input_.data());
     inflate_->avail_in = static_cast<uInt>(std::min<size_t>(input_.size(), 1u << 30));
     inflate_->next_out = out + done;
-    inflate_->avail_out = static_cast<uInt>(room);
+    inflate_->avail_out = static_cast<uInt>(capacity);
     const uInt offered = inflate_->avail_in;
     const int status = ::inflate(inflate_.get(), Z_NO_FLUSH);
     input_ = input_.subspan(offered - inflate_->avail_in);
-    done += room - inflate_->avail_out;
+    done += capacity - inflate_->avail_out;
     if (status == Z_STREAM_END)
       finish_member();
     else if (status != Z_OK && status != Z_BUF_ERROR)
@@ -144,16 +144,16 @@ void PackedReader::read_exact(uint8_t* out, size_t count, const char* what) {
 std::vector<uint8_t> PackedReader::read_count(uint64_t count, const char* what) {
   const uint64_t start = offset_;
   std::vector<uint8_t> out;
-  uint64_t room = likely_bytes();
+  uint64_t capacity = likely_bytes();
   while (out.size() < count) {
     const size_t old = out.size();
-    check_memory(static_cast<double>(std::min(count, room)), name_);
-    out.resize(std::min(count, room));
+    check_memory(static_cast<double>(std::min(count, capacity)), name_);
+    out.resize(std::min(count, capacity));
     const size_t got = read_some(out.data() + old, out.size() - old);
     if (got < out.size() - old)
       fail(start, "the header promises " + std::to_string(count) + " bytes of " + what + ", but the file holds only " +
                       std::to_string(old + got));
-    room *= 2;
+    capacity *= 2;
   }
   return out;
 }

@@ -605,8 +605,8 @@ void Collector::Impl::watch_memory() {
 
 void Collector::Impl::publish(bool last) {
   std::unique_lock lock(mutex);
-  const bool room = ready.empty() || last;
-  context.full = !room && context.batch.spans() > options.max_waiting_spans;
+  const bool takes_more = ready.empty() || last;
+  context.full = !takes_more && context.batch.spans() > options.max_waiting_spans;
   if (gpu) {
     const GpuCounts counts = gpu->counts();
     status.records = counts.records;
@@ -616,7 +616,7 @@ void Collector::Impl::publish(bool last) {
     if (last) status.kernel_ranges = inner.ring_problems();
     if (std::string other = describe_exception(level, *gpu); !other.empty()) status.sentence = std::move(other);
   }
-  if (!room) return;
+  if (!takes_more) return;
   lock.unlock();
   TraceBatch batch = context.batch.finish();
   gpu_worked = gpu_worked || std::ranges::any_of(batch.tracks, runs_on_gpu, &BatchTrack::kind);

@@ -169,7 +169,7 @@ class ScalarReader {
     }
   }
 
-  // While lists grow, their old and their new room exist.
+  // While lists grow, their old and their new space exist.
   static constexpr uint64_t kValueBytes = 3 * (sizeof(ReadScalar) + sizeof(Evaluation)), kTagBytes = 2048;
   Columns columns_;
   ScalarTag of_file_;

@@ -66,8 +66,8 @@ LiveSender::LiveSender(const std::string& address, int64_t origin_ns) {
     socket_ = -1;
     return;
   }
-  const int room = 4 << 20;
-  setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+  const int buffer_bytes = 4 << 20;
+  setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
   queue(kHello, bytes_of(Hello{sizeof(Span), getpid(), origin_ns}));
 }
 

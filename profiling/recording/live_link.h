@@ -25,7 +25,7 @@ class LiveSender {
   bool connected() const { return socket_ >= 0; }
   void send(const TraceBatch& batch);
   void send(const std::vector<Metric>& metrics, const std::vector<Evaluation>& evaluations);
-  void send_waiting(int most_ms = 0);  // what the follower had no room for; call it also while nothing is new
+  void send_waiting(int most_ms = 0);  // what the follower could not take; call it also while nothing is new
   void finish();  // waits briefly until the follower has taken the rest
 
  private:

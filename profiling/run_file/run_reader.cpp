@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kMostIds = 1 << 22, kLongestName = 1 << 16;
 constexpr uint64_t kStackCopies = 8;  // its bytes, its frames, its text
-constexpr uint64_t kRowCopies = 3;  // while a list grows, its old and its new room exist
+constexpr uint64_t kRowCopies = 3;  // while a list grows, its old and its new space exist
 
 double real_or_nan(const Statement& row, int column) {
   return row.null(column) ? std::numeric_limits<double>::quiet_NaN() : row.real(column);

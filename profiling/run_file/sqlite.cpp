@@ -112,7 +112,7 @@ bool Statement::step() {
   if (code == SQLITE_INTERRUPT) throw Failure("The database asks for more work than its size allows.");
   check(code);
   if (code == SQLITE_ROW && bounds_ && --rows_left_ < 0)
-    throw Failure("The database gives more rows than it has room for.");
+    throw Failure("The database gives more rows than fit into its pages.");
   return code == SQLITE_ROW;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 std::string cell(double value, int decimals) { return std::isnan(value) ? "-" : fixed(value, decimals); }
 
-struct Story {
+struct Measure {
   double TrialResult::*value;
   const char *name, *unit;
   double factor;
@@ -20,17 +20,17 @@ struct Story {
   bool low_is_good;
 };
 
-Story story_of(const std::string& look_at) {
+Measure measure_of(const std::string& look_at) {
   if (look_at == "samples_per_s") return {&TrialResult::samples_per_s, "", " samples/s", 1, 0, false};
   if (look_at == "first_loss") return {&TrialResult::first_loss, "a first loss of ", "", 1, 3, true};
   if (look_at == "test_accuracy") return {&TrialResult::test_accuracy, "", " % test accuracy", 100, 2, false};
   return {&TrialResult::us_per_step, "", " µs a step", 1, 1, true};
 }
 
-std::vector<const TrialResult*> trained(const ExperimentResult& result, const Story& story) {
+std::vector<const TrialResult*> trained(const ExperimentResult& result, const Measure& measure) {
   std::vector<const TrialResult*> all;
   for (const TrialResult& t : result.trials)
-    if (!t.runs.empty() && std::isfinite(t.*story.value) && (t.*story.value != 0 || !story.low_is_good))
+    if (!t.runs.empty() && std::isfinite(t.*measure.value) && (t.*measure.value != 0 || !measure.low_is_good))
       all.push_back(&t);
   return all;
 }
@@ -44,12 +44,12 @@ double widest_spread(const std::vector<const TrialResult*>& all) {
 }
 
 // How far the best and the worst trial are apart. Times whose repeats overlap are within noise.
-std::string factor_text(const Story& story, const TrialResult& best, const TrialResult& worst) {
+std::string factor_text(const Measure& measure, const TrialResult& best, const TrialResult& worst) {
   const double ratio =
-      story.low_is_good ? worst.*story.value / (best.*story.value) : best.*story.value / (worst.*story.value);
+      measure.low_is_good ? worst.*measure.value / (best.*measure.value) : best.*measure.value / (worst.*measure.value);
   if (!std::isfinite(ratio)) return "";
   const std::string factor = ": a factor of " + cell(ratio, ratio < 10 ? 2 : 1);
-  const bool time = story.value == &TrialResult::us_per_step || story.value == &TrialResult::samples_per_s;
+  const bool time = measure.value == &TrialResult::us_per_step || measure.value == &TrialResult::samples_per_s;
   if (!time) return factor;
   if (best.runs.size() < 2 || worst.runs.size() < 2) return factor + " (noise unknown)";
   // The slowest repeat of the best one beside the fastest repeat of the worst one.
@@ -59,19 +59,19 @@ std::string factor_text(const Story& story, const TrialResult& best, const Trial
 }  // namespace
 
 std::string measured_text(const ExperimentResult& result) {
-  const Story story = story_of(result.spec.look_at);
-  std::vector<const TrialResult*> all = trained(result, story);
+  const Measure measure = measure_of(result.spec.look_at);
+  std::vector<const TrialResult*> all = trained(result, measure);
   if (all.size() < 2) return "";
   std::ranges::stable_sort(all, [&](const TrialResult* a, const TrialResult* b) {
-    return story.low_is_good ? a->*story.value < b->*story.value : a->*story.value > b->*story.value;
+    return measure.low_is_good ? a->*measure.value < b->*measure.value : a->*measure.value > b->*measure.value;
   });
   const TrialResult &best = *all.front(), &worst = *all.back();
   const auto figure = [&](const TrialResult& t) {
-    return story.name + cell(t.*story.value * story.factor, story.decimals) + story.unit;
+    return measure.name + cell(t.*measure.value * measure.factor, measure.decimals) + measure.unit;
   };
   std::string text = result.device + ": “" + best.trial.label + "” has " + figure(best) + ", “" + worst.trial.label +
                      "” " + figure(worst);
-  if (result.spec.look_at != "test_accuracy") text += factor_text(story, best, worst);
+  if (result.spec.look_at != "test_accuracy") text += factor_text(measure, best, worst);
   text += ".";
   if (const double spread = widest_spread(all); spread > 0)
     text += " The repeats of a choice lie at most " + cell(100 * spread, 1) + " % apart.";

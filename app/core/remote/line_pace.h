@@ -10,7 +10,7 @@ class LinePace {
  public:
   void sent(uint64_t bytes, int64_t now_ns);
   void received(uint64_t all, int64_t now_ns);  // total bytes that the other side has
-  uint64_t room() const { return sent_ - received_ < window_ ? window_ - (sent_ - received_) : 0; }
+  uint64_t space_left() const { return sent_ - received_ < window_ ? window_ - (sent_ - received_) : 0; }
 
  private:
   struct Mark {

@@ -347,7 +347,7 @@ class Server {
     more_ = false;
     for (size_t i = 0; i < streams_.size(); ++i) {
       Stream& stream = streams_[i];
-      if (pace_.room() == 0) return false;
+      if (pace_.space_left() == 0) return false;
       if (send_piece(stream)) return more_ = true;
       if (stream.source) continue;
       streams_.erase(streams_.begin() + static_cast<std::ptrdiff_t>(i));

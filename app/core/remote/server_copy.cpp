@@ -25,7 +25,7 @@ constexpr const char* kNeverCopied[] = {"linux-vdso", "ld-linux", "libc.", "libm
 
 // Our lines have a prefix, because a shell profile may print other lines.
 constexpr const char* kLook = R"sh(echo; echo "warpsight kind $(uname -s) $(uname -m)"
-mkdir -p "$HOME"/.local/share/warpsight; echo "warpsight room $(df -Pk "$HOME"/.local/share/warpsight | awk 'END{print $4}')"
+mkdir -p "$HOME"/.local/share/warpsight; echo "warpsight free $(df -Pk "$HOME"/.local/share/warpsight | awk 'END{print $4}')"
 for l in $( (ldconfig -p || /sbin/ldconfig -p) 2>/dev/null | awk '/=>/{print $1}' | sort -u); do echo "warpsight library $l"; done
 echo "warpsight end")sh";
 
@@ -86,11 +86,11 @@ ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::
   const Heard seen = heard(to_.ssh(std::string("sh -c ") + shell_quoted(kLook)));
   if (seen.text.find("warpsight end") == seen.text.npos) refuse(to_, "it cannot be read: " + last_words(seen.text));
   std::vector<std::string> known;
-  double room_kib = 0;
+  double free_kib = 0;
   std::string kind, line;
   for (std::istringstream in(seen.text); std::getline(in, line);) {
     if (line.starts_with("warpsight kind ")) kind = line.substr(15);
-    if (line.starts_with("warpsight room ")) room_kib = std::atof(line.c_str() + 15);
+    if (line.starts_with("warpsight free ")) free_kib = std::atof(line.c_str() + 15);
     if (line.starts_with("warpsight library ")) known.push_back(line.substr(18));
   }
   utsname here{};
@@ -107,8 +107,8 @@ ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::
       for (const char* set : {"iris", "mnist"}) add(root + "/" + set, std::string("share/warpsight/datasets/") + set);
       break;
     }
-  if (room_kib * 1024 < static_cast<double>(bytes_))
-    refuse(to_, "the disk there is too full: " + bytes_text(static_cast<double>(bytes_)) + " are needed, " + bytes_text(room_kib * 1024) + " are free.");
+  if (free_kib * 1024 < static_cast<double>(bytes_))
+    refuse(to_, "the disk there is too full: " + bytes_text(static_cast<double>(bytes_)) + " are needed, " + bytes_text(free_kib * 1024) + " are free.");
 }
 
 void ServerCopy::add(const std::string& from, const std::string& to) {

@@ -258,8 +258,8 @@ StepMap step_map(const MultiprocessorReport& report, size_t step, double width, 
   for (const uint32_t row : map.rows) wide = std::max(wide, text_width(short_name(prof::row_name(report, row))));
   map.left = std::round(kMargin + wide + 10), map.right = std::max(map.left + 20, width - 2 * kMargin);
   map.top = kNamesTop + kNamesHigh;
-  const double room = height - frame_height(report, step, width);
-  const double pitch = std::clamp(room / static_cast<double>(std::max<size_t>(1, map.rows.size())), 0.1, 40.0);
+  const double space = height - frame_height(report, step, width);
+  const double pitch = std::clamp(space / static_cast<double>(std::max<size_t>(1, map.rows.size())), 0.1, 40.0);
   map.row_height = pitch >= kApart ? std::floor(pitch) : pitch;
   return map;
 }

@@ -464,14 +464,14 @@ LatenessMap lateness_map(const RankReport& report, double width, double height) 
   if (!report.any()) return map;
   map.left = std::round(kMapEdge + hosts_width(report) + ranks_width(report));
   map.right = std::max(map.left + 20, std::round(width - kMapEdge));
-  const double room = std::max(10.0, height - kMapTop - kMapBottom);
+  const double space = std::max(10.0, height - kMapTop - kMapBottom);
   const size_t ranks = report.ranks.size();
   size_t changes = 0;
   for (size_t r = 1; r < ranks; ++r) changes += report.ranks[r].host != report.ranks[r - 1].host;
   const double gaps = static_cast<double>(changes) * kHostGap;
-  map.grid = lateness_grid(report, static_cast<size_t>(room), static_cast<size_t>(map.right - map.left));
-  const bool apart = (room - gaps) / static_cast<double>(ranks) >= kGapFrom;
-  const double pitch = (room - (apart ? gaps : 0)) / static_cast<double>(map.grid.rows);
+  map.grid = lateness_grid(report, static_cast<size_t>(space), static_cast<size_t>(map.right - map.left));
+  const bool apart = (space - gaps) / static_cast<double>(ranks) >= kGapFrom;
+  const double pitch = (space - (apart ? gaps : 0)) / static_cast<double>(map.grid.rows);
   map.row_height = apart ? std::floor(std::min(pitch, 28.0)) : pitch;
   double y = kMapTop;
   for (size_t row = 0; row < map.grid.rows; ++row, y += map.row_height) {
@@ -524,12 +524,12 @@ Drawing arrivals_figure(const RankReport& report, double width, double height, c
   Drawing drawing;
   drawing.width = width, drawing.height = height;
   if (!report.any() || report.steps.empty()) return drawing;
-  const double room = height - kFoot - kHead;
-  const std::vector<size_t> shown = shown_ranks(report, static_cast<size_t>(std::max(1.0, room / kLeastRow)));
+  const double space = height - kFoot - kHead;
+  const std::vector<size_t> shown = shown_ranks(report, static_cast<size_t>(std::max(1.0, space / kLeastRow)));
   if (shown.empty()) return drawing;
   const double left = kMapEdge + ranks_width(report);
   ArrivalRows rows{arrival_axis(report, left, std::max(40.0, width - left - 24)), left,
-                   std::floor(std::clamp(room / static_cast<double>(shown.size()), kLeastRow, kMostRow)), 1};
+                   std::floor(std::clamp(space / static_cast<double>(shown.size()), kLeastRow, kMostRow)), 1};
   for (const size_t r : shown)
     for (const double count : bins_of(report, r, rows.axis)) rows.top = std::max(rows.top, count);
   const double bottom = kHead + rows.pitch * static_cast<double>(shown.size());

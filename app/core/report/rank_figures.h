@@ -43,7 +43,7 @@ uint32_t lateness_colour(const LatenessMap& map, double clock_error_us, double l
 Drawing lateness_frame(const prof::RankReport& report, const LatenessMap& map, const FigureInk& ink, double width);
 Drawing lateness_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink);
 
-// A histogram of the lateness over the steps for each rank, on a log axis. Without room for all: the latest ranks.
+// A histogram of the lateness over the steps for each rank, on a log axis. Without space for all: the latest ranks.
 Drawing arrivals_figure(const prof::RankReport& report, double width, double height, const FigureInk& ink);
 
 // Bus bandwidth against message size. `chosen`: a row of `collectives`, or -1.

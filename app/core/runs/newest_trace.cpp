@@ -12,10 +12,10 @@ prof::Trace newest_trace(prof::RunFileReader& reader) {
   constexpr prof::TimeNs kFirstPiece = 250'000'000;
   prof::Trace trace = reader.trace();
   const prof::TimeNs first = trace.first_time(), last = trace.last_time();
-  size_t room = kMostBlocks;
-  for (prof::TimeNs begin = last, reach = kFirstPiece; begin > first && room > 0; reach *= 2) {
+  size_t space = kMostBlocks;
+  for (prof::TimeNs begin = last, reach = kFirstPiece; begin > first && space > 0; reach *= 2) {
     begin = std::max(first, last - reach);
-    room -= reader.fill(trace, begin, last, room);
+    space -= reader.fill(trace, begin, last, space);
   }
   return trace;
 }

@@ -102,13 +102,13 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
       draw_fill(painter, box, meaning_brush(r.meaning));
       if (r.count == 1) paintTint(canvas, box, r, index);
     }
-    QRectF room = box;
-    if (box.right() > step_begin) room.setLeft(std::max(box.left(), step_begin));
-    if (r.count > 1 || room.width() < 22) continue;
+    QRectF space = box;
+    if (box.right() > step_begin) space.setLeft(std::max(box.left(), step_begin));
+    if (r.count > 1 || space.width() < 22) continue;
     const auto& ops = run.trace.ops;
     const bool known = !phases && r.span.op != prof::kNoOp && r.span.op < ops.size() && !ops[r.span.op].name.empty();
     const std::string& full = lane.trace->name(r.span.name);
-    const double width = room.width() - 8;
+    const double width = space.width() - 8;
     QString name = QString::fromStdString(full);
     bool fits = metrics.horizontalAdvance(name) <= width;
     if (!fits && known)
@@ -118,7 +118,7 @@ void StepPainter::paintLane(StepCanvas& canvas, const QRectF& row, const Lane& l
     if (!fits && (phases || width < kLeastElided)) continue;
     if (!fits) name = elided(known ? name : short_kernel_name(full), metrics, width);
     painter.setPen(phases ? theme().text : theme().ink_on(theme().of(r.meaning)));
-    painter.drawText(room.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
+    painter.drawText(space.adjusted(4, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter, name);
   }
 }
 
@@ -145,12 +145,12 @@ void StepPainter::paintHead(StepCanvas& canvas, double top, size_t index) const 
   draw_badge(painter, QRectF(plot.left() - SteppedRuns::kGutter + 8, top + 2.5, 15, 15), run.slot);
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
-  const double room = plot.width() * 0.6;
+  const double space = plot.width() * 0.6;
   std::vector<const Run*> all;
   for (const auto& one : shown_.runs) all.push_back(one.run);
-  painter.drawText(QRectF(plot.left() - SteppedRuns::kGutter + 30, top, room, SteppedRuns::kHead),
+  painter.drawText(QRectF(plot.left() - SteppedRuns::kGutter + 30, top, space, SteppedRuns::kHead),
                    Qt::AlignLeft | Qt::AlignVCenter,
-                   QFontMetricsF(painter.font()).elidedText(title_among(run, all), Qt::ElideRight, room));
+                   QFontMetricsF(painter.font()).elidedText(title_among(run, all), Qt::ElideRight, space));
   QStringList parts;
   const prof::StepWindowNs& window = shown_.windows[index];
   if (window.end > window.begin) {

@@ -242,10 +242,10 @@ void WaterfallView::paintNames(QPainter& painter, const std::vector<Bar>& all, c
     if (all[i].end) draw_badge(painter, QRectF(x - 7.5, y + 5, 15, 15), all[i].slot);
     if (narrow && all[i].end) continue;
     const bool second_line = all[i].end || (narrow && i % 2 == 1);
-    const double room = narrow ? 2 * places.pitch - 4 : places.pitch;
+    const double space = narrow ? 2 * places.pitch - 4 : places.pitch;
     painter.setFont(ui_font(11));
     painter.setPen(all[i].end ? theme().text : theme().secondary);
-    painter.drawText(QRectF(x - room / 2, y + (second_line ? 20 : 5), room, 16), Qt::AlignHCenter, all[i].name);
+    painter.drawText(QRectF(x - space / 2, y + (second_line ? 20 : 5), space, 16), Qt::AlignHCenter, all[i].name);
   }
 }
 

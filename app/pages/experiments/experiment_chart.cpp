@@ -123,11 +123,11 @@ double ExperimentChart::BarScale::share(double value) const {
   return value <= from ? 0 : std::log(value / from) / std::log(to / from);
 }
 
-void ExperimentChart::paintDecades(QPainter& painter, const QRectF& room, const BarScale& scale) const {
+void ExperimentChart::paintDecades(QPainter& painter, const QRectF& space, const BarScale& scale) const {
   painter.setPen(theme().grid);
   for (double value = scale.from * 10; scale.log && value <= scale.to; value *= 10) {
-    const double x = room.left() + scale.share(value) * room.width();
-    painter.drawLine(QPointF(x, room.top()), QPointF(x, room.bottom()));
+    const double x = space.left() + scale.share(value) * space.width();
+    painter.drawLine(QPointF(x, space.top()), QPointF(x, space.bottom()));
   }
 }
 
@@ -171,14 +171,14 @@ void ExperimentChart::paintBar(QPainter& painter, const QRectF& row, double left
   const TrialResult* trial = trialAt(group, item);
   if (!trial) return;
   const auto value = measured(*trial, outcome_);
-  const double x0 = row.left() + left, room = row.width() - left - kValueWidth;
+  const double x0 = row.left() + left, space = row.width() - left - kValueWidth;
   if (!value) {
     painter.setPen(t.quiet);
     const QString why = state_of(*trial);
     return draw_left(painter, QRectF(x0 + 8, row.top(), row.right() - x0 - 8, row.height()),
                      why.isEmpty() ? tr("no finite number") : why);
   }
-  const auto x = [&](double v) { return x0 + scale.share(v) * room; };
+  const auto x = [&](double v) { return x0 + scale.share(v) * space; };
   const double inset = std::min(9.0, row.height() * 0.2);
   const QRectF bar(x0, row.top() + inset, std::max(1.5, x(value->median) - x0), row.height() - 2 * inset);
   painter.setPen(QPen(t.focus, 1));

@@ -44,7 +44,7 @@ class ExperimentChart : public QWidget {
   BarScale barScale() const;
   void renderBars(QPainter& painter, const QRectF& area) const;
   void paintBars(QPainter& painter, const QRectF& area, int group, const BarScale& scale) const;
-  void paintDecades(QPainter& painter, const QRectF& room, const BarScale& scale) const;
+  void paintDecades(QPainter& painter, const QRectF& space, const BarScale& scale) const;
   void paintBar(QPainter& painter, const QRectF& row, double left, int group, int item, const BarScale& scale) const;
   void renderMap(QPainter& painter, const QRectF& area) const;
   void paintCell(QPainter& painter, const QRectF& box, int group, int item, const Span& span) const;

@@ -101,19 +101,19 @@ void ExperimentDialog::addAxis(const Field& f, QVBoxLayout& column) {
   auto lines = std::make_unique<QVBoxLayout>();
   lines->setSpacing(row->spacing());
   QHBoxLayout* line = nullptr;
-  for (int room = 0; const std::string& value : values) {
+  for (int space = 0; const std::string& value : values) {
     auto* button = new QPushButton(QString::fromStdString(value), this);
     button->setProperty("small", true);
     button->setCheckable(true);
     button->setAccessibleName(text(f.label) + " " + QString::fromStdString(value));
     connect(button, &QPushButton::toggled, this, &ExperimentDialog::refresh);
     button->ensurePolished();
-    room -= button->sizeHint().width() + row->spacing();
-    if (room < 0 || !line) {
+    space -= button->sizeHint().width() + row->spacing();
+    if (space < 0 || !line) {
       if (line) line->addStretch(1);
       lines->addLayout(line = new QHBoxLayout);
       line->setSpacing(row->spacing());
-      room = kValuesWidth - button->sizeHint().width();
+      space = kValuesWidth - button->sizeHint().width();
     }
     line->addWidget(button);
     axis.buttons.push_back(button);

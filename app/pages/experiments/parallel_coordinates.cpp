@@ -87,7 +87,7 @@ void ParallelCoordinates::paintCoordinate(QPainter& painter, const Coordinate& l
                                           bool last) const {
   painter.setPen(QPen(theme().strong_border, 1));
   painter.drawLine(QPointF(x, plot.top()), QPointF(x, plot.bottom()));
-  const double room = last ? 110 : 96;
+  const double space = last ? 110 : 96;
   painter.setFont(ui_font(11, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(x - 70, plot.top() - 30, 140, 18), Qt::AlignCenter,
@@ -97,11 +97,11 @@ void ParallelCoordinates::paintCoordinate(QPainter& painter, const Coordinate& l
   const auto write = [&](double share, const QString& text) {
     const double y = plot.bottom() - share * plot.height();
     painter.drawLine(QPointF(x - 3, y), QPointF(x + 3, y));
-    const QString fits = painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(room));
+    const QString fits = painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(space));
     QColor behind = theme().base;  // threads run behind the text
     behind.setAlphaF(0.8F);
     painter.fillRect(QRectF(x + 5, y - 8, painter.fontMetrics().horizontalAdvance(fits) + 5, 16), behind);
-    painter.drawText(QRectF(x + 7, y - 8, room, 16), Qt::AlignLeft | Qt::AlignVCenter, fits);
+    painter.drawText(QRectF(x + 7, y - 8, space, 16), Qt::AlignLeft | Qt::AlignVCenter, fits);
   };
   if (line.values.isEmpty()) {
     write(0, significant_text(line.low));

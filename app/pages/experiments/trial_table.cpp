@@ -112,12 +112,12 @@ QString TrialTable::allNumbers(int row) const {
 // numbers, and spreads move to the tooltips of the times. If that is not enough, the least important columns
 // move to the tooltips of the choices.
 void TrialTable::fitColumns() {
-  const int room = viewport()->width(), roomy = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
-  const bool narrow = room < roomy;
+  const int space = viewport()->width(), wide_enough = kChoiceWidth + kSpreadWidth + kRunsWidth + (kRuns - 2) * kNumberWidth;
+  const bool narrow = space < wide_enough;
   QHeaderView& header = *horizontalHeader();
   header.setFixedHeight(narrow ? 36 : 24);
   header.setTextElideMode(narrow ? Qt::ElideNone : Qt::ElideRight);  // eliding would join the two lines
-  int left = room;
+  int left = space;
   for (int column = 1; column < columnCount(); ++column) {
     setHorizontalHeaderItem(column, new QTableWidgetItem(column_title(column, narrow)));
     setColumnHidden(column, narrow && column == kSpread);

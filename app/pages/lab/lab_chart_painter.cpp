@@ -134,8 +134,8 @@ void LabChartPainter::paintEndLabels() {
     if (!curve.earlier() || s_.curves.size() <= kMostLabels)
       labels.push_back({&curve, f_.at(curve.points.back()), f_.at(curve.points.back()).y()});
   std::ranges::sort(labels, {}, &Label::y);
-  const double room = f_.plot.height() + 20;
-  const double step = labels.empty() ? kLabelStep : std::min(kLabelStep, room / static_cast<double>(labels.size()));
+  const double space = f_.plot.height() + 20;
+  const double step = labels.empty() ? kLabelStep : std::min(kLabelStep, space / static_cast<double>(labels.size()));
   for (size_t i = 1; i < labels.size(); ++i) labels[i].y = std::max(labels[i].y, labels[i - 1].y + step);
   double limit = f_.plot.bottom() + 8;
   for (size_t i = labels.size(); i-- > 0; limit = labels[i].y - step) labels[i].y = std::min(labels[i].y, limit);

@@ -66,12 +66,12 @@ void LibraryTable::fitColumns() {
   if (columns_chosen_) return;
   constexpr int kLeast[] = {LibraryModel::Device, LibraryModel::Preset, LibraryModel::Tags, LibraryModel::Peak,
                             LibraryModel::Calls,  LibraryModel::Date,   LibraryModel::Loss, LibraryModel::Changes};
-  const int room = viewport()->width();
+  const int space = viewport()->width();
   setColumnWidth(LibraryModel::Changes, kChangesWidth);
   for (int column : kLeast) setColumnHidden(column, false);
   for (int column : kLeast)
-    if (horizontalHeader()->length() > room) setColumnHidden(column, true);
-  const int left = room - horizontalHeader()->length();
+    if (horizontalHeader()->length() > space) setColumnHidden(column, true);
+  const int left = space - horizontalHeader()->length();
   if (left > 0) setColumnWidth(LibraryModel::Changes, columnWidth(LibraryModel::Changes) + left);
 }
 

@@ -7,9 +7,9 @@ namespace {
 
 constexpr size_t kNewestEvents = 20'000;  // the page is recomputed each second while a run is live
 
-void judge(MemoryStory& story, const prof::MemoryHistory& history) {
-  story.at_peak = story.worst = prof::memory_moment(history, history.peak_time).fragmentation();
-  for (const prof::MemoryMoment& moment : story.moments) story.worst = std::max(story.worst, moment.fragmentation());
+void judge(FragmentationCurve& curve, const prof::MemoryHistory& history) {
+  curve.at_peak = curve.worst = prof::memory_moment(history, history.peak_time).fragmentation();
+  for (const prof::MemoryMoment& moment : curve.moments) curve.worst = std::max(curve.worst, moment.fragmentation());
 }
 
 // True if the program itself reports its blocks. An arena reports only what it holds.
@@ -31,9 +31,9 @@ prof::TimeNs newest_from(const prof::Trace& trace) {
 
 }  // namespace
 
-MemoryStory plan_story(const MemoryMap& map) {
-  MemoryStory story;
-  if (map.empty()) return story;
+FragmentationCurve plan_fragmentation(const MemoryMap& map) {
+  FragmentationCurve curve;
+  if (map.empty()) return curve;
   prof::MemoryHistory history;
   if (map.reserved > 0)
     history.blocks.push_back(
@@ -43,16 +43,16 @@ MemoryStory plan_story(const MemoryMap& map) {
                               static_cast<prof::TimeNs>(block.x1), 0, prof::kNoOp, 0, false, true});
   std::ranges::stable_sort(history.blocks, {}, &prof::MemoryBlock::begin);
   for (int op = 0; op < static_cast<int>(map.x_end); ++op) history.points.push_back({op, 0, 0, 0});
-  story.moments = prof::memory_moments(history, -prof::kAlways, prof::kAlways, prof::kMemoryMoments);
-  story.of = QObject::tr("the plan"), story.by_op = true;
-  story.x_begin = 0, story.x_end = map.x_end;
+  curve.moments = prof::memory_moments(history, -prof::kAlways, prof::kAlways, prof::kMemoryMoments);
+  curve.of = QObject::tr("the plan"), curve.by_op = true;
+  curve.x_begin = 0, curve.x_end = map.x_end;
   history.peak_time = static_cast<prof::TimeNs>(map.peak_x);
-  judge(story, history);
-  return story;
+  judge(curve, history);
+  return curve;
 }
 
-MemoryStory event_story(const prof::Trace& trace, int source) {
-  MemoryStory story;
+FragmentationCurve event_fragmentation(const prof::Trace& trace, int source) {
+  FragmentationCurve curve;
   const bool own = source >= 0 || tells_of_blocks(trace);
   const prof::TimeNs from = newest_from(trace);
   QString name;
@@ -65,14 +65,14 @@ MemoryStory event_story(const prof::Trace& trace, int source) {
     if (own && name.isEmpty()) name = QString::fromStdString(trace.memory_sources[event.source]);
     return true;
   });
-  if (history.points.empty()) return story;
-  story.moments = prof::memory_moments(history, from, prof::kAlways, prof::kMemoryMoments);
-  if (story.empty()) return story;
-  story.of = own ? name : QObject::tr("cudaMalloc and similar calls");
-  story.x_begin = static_cast<double>(story.moments.front().time);
-  story.x_end = static_cast<double>(std::max(story.moments.back().time, story.moments.front().time + 1));
-  judge(story, history);
-  return story;
+  if (history.points.empty()) return curve;
+  curve.moments = prof::memory_moments(history, from, prof::kAlways, prof::kMemoryMoments);
+  if (curve.empty()) return curve;
+  curve.of = own ? name : QObject::tr("cudaMalloc and similar calls");
+  curve.x_begin = static_cast<double>(curve.moments.front().time);
+  curve.x_end = static_cast<double>(std::max(curve.moments.back().time, curve.moments.front().time + 1));
+  judge(curve, history);
+  return curve;
 }
 
 }  // namespace ws::app

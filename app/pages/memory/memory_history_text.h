@@ -6,7 +6,7 @@
 
 namespace ws::app {
 
-struct MemoryStory {
+struct FragmentationCurve {
   QString of;                               // "the plan", "caching", "cudaMalloc and similar calls"
   std::vector<prof::MemoryMoment> moments;  // in order of time
   bool by_op = false;                       // times are ops of the plan
@@ -15,9 +15,9 @@ struct MemoryStory {
   bool empty() const { return moments.empty(); }
 };
 
-MemoryStory plan_story(const MemoryMap& map);
+FragmentationCurve plan_fragmentation(const MemoryMap& map);
 // Uses the program's own allocator if it reports its blocks, otherwise the driver. A long run gives its newest part.
 // `source`: this allocator only; < 0: any.
-MemoryStory event_story(const prof::Trace& trace, int source = -1);
+FragmentationCurve event_fragmentation(const prof::Trace& trace, int source = -1);
 
 }  // namespace ws::app

@@ -162,12 +162,12 @@ Pane* MemoryMapPanel::buildCalls() {
 // The names come first. If space is short, columns that follow from other columns are hidden.
 void MemoryMapPanel::fitCalls() {
   constexpr int kOpWidth = 130;
-  int room = calls_table_->viewport()->width() - kOpWidth;
+  int space = calls_table_->viewport()->width() - kOpWidth;
   using Model = AllocatorCallsModel;
   for (const int column : {Model::UsAStep, Model::CallsAStep, Model::UsACall, Model::Calls, Model::Bytes}) {
     calls_table_->setColumnHidden(column, false);
-    room -= calls_table_->columnWidth(column);
-    calls_table_->setColumnHidden(column, room < 0);
+    space -= calls_table_->columnWidth(column);
+    calls_table_->setColumnHidden(column, space < 0);
   }
 }
 
@@ -253,9 +253,9 @@ void MemoryMapPanel::refresh() {
   bins.caption = tr("sizes of %1 blocks · log axis").arg(kib.size());
   bins.low_text = bytes_text(1024 * bins.low), bins.high_text = bytes_text(1024 * bins.high);
   sizes_->setData(std::move(bins), theme().quiet);
-  over_time_->setStory(map.by_op ? plan_story(map)
-                       : run_    ? event_story(run_->trace, source)
-                                 : MemoryStory(),
+  over_time_->setCurve(map.by_op ? plan_fragmentation(map)
+                       : run_    ? event_fragmentation(run_->trace, source)
+                                 : FragmentationCurve(),
                        run_ ? run_->slot : 0);
   over_time_->parentWidget()->setVisible(!map.empty());  // both pictures below the map
   const bool recorded = isRecorded();
@@ -347,9 +347,9 @@ void MemoryMapPanel::showFigures() {
   figures.push_back({map.by_op ? tr("allocator calls a step") : tr("allocations shown"),
                      count_text(static_cast<int64_t>(map.allocations)),
                      {}});
-  if (const MemoryStory& story = over_time_->story(); !map.by_op && !story.empty())
-    figures.push_back({tr("fragmented at the peak"), fixed_text(story.at_peak * 100, 1),
-                       tr("% of the free bytes, %1 % at worst").arg(fixed_text(story.worst * 100, 1))});
+  if (const FragmentationCurve& curve = over_time_->curve(); !map.by_op && !curve.empty())
+    figures.push_back({tr("fragmented at the peak"), fixed_text(curve.at_peak * 100, 1),
+                       tr("% of the free bytes, %1 % at worst").arg(fixed_text(curve.worst * 100, 1))});
   if (run_ && run_->progress)
     figures.push_back(bytes_figure(tr("outside the map"), static_cast<uint64_t>(run_->progress->memory.parameter_bytes),
                                    tr(" parameters and data")));

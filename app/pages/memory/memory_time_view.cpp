@@ -18,13 +18,13 @@ namespace {
 constexpr double kLabels = 62, kTitle = 20, kEdge = 12, kLineHeight = 26, kFoot = 16;
 constexpr size_t kLabelRoom = 11;  // px per row of sizes for its label
 
-QString fragmented_text(const MemoryStory& story, int decimals) {
+QString fragmented_text(const FragmentationCurve& curve, int decimals) {
   return QObject::tr("fragmented: %1 % of the free bytes at the peak, %2 % at worst")
-      .arg(fixed_text(story.at_peak * 100, decimals), fixed_text(story.worst * 100, decimals));
+      .arg(fixed_text(curve.at_peak * 100, decimals), fixed_text(curve.worst * 100, decimals));
 }
 
-QString short_text(const MemoryStory& story) {
-  return QObject::tr("fragmented %1 % of free, %2 % at worst").arg(fixed_text(story.at_peak * 100, 1), fixed_text(story.worst * 100, 1));
+QString short_text(const FragmentationCurve& curve) {
+  return QObject::tr("fragmented %1 % of free, %2 % at worst").arg(fixed_text(curve.at_peak * 100, 1), fixed_text(curve.worst * 100, 1));
 }
 
 // Powers of two have no decimals.
@@ -39,18 +39,18 @@ MemoryTimeView::MemoryTimeView(QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("Sizes of live blocks and fragmentation over time"));
 }
 
-void MemoryTimeView::setStory(MemoryStory story, int slot) {
-  story_ = std::move(story), slot_ = slot, most_ = 1;
+void MemoryTimeView::setCurve(FragmentationCurve curve, int slot) {
+  curve_ = std::move(curve), slot_ = slot, most_ = 1;
   std::set<uint64_t> classes;
-  for (const auto& moment : story_.moments)
+  for (const auto& moment : curve_.moments)
     for (const prof::SizeBin& bin : moment.sizes) classes.insert(bin.from), most_ = std::max(most_, bin.count);
   classes_.assign(classes.begin(), classes.end());
-  setAccessibleDescription(story_.empty() ? QString()
-                                          : fragmented_text(story_, 1));
-  setToolTip(story_.empty() ? QString()
+  setAccessibleDescription(curve_.empty() ? QString()
+                                          : fragmented_text(curve_, 1));
+  setToolTip(curve_.empty() ? QString()
                             : tr("Live blocks of %1 by size. Fragmented: the share of the free bytes that are not in "
                                  "the largest free piece.")
-                                  .arg(story_.of));
+                                  .arg(curve_.of));
   update();
 }
 
@@ -60,9 +60,9 @@ QRectF MemoryTimeView::sizeArea() const {
   return {kLabels, top, lineArea().width(), std::max(20.0, height() - top - kFoot)};
 }
 double MemoryTimeView::x(size_t moment) const {
-  if (moment >= story_.moments.size()) return sizeArea().right();
-  const double share = (static_cast<double>(story_.moments[moment].time) - story_.x_begin) /
-                       std::max(1e-9, story_.x_end - story_.x_begin);
+  if (moment >= curve_.moments.size()) return sizeArea().right();
+  const double share = (static_cast<double>(curve_.moments[moment].time) - curve_.x_begin) /
+                       std::max(1e-9, curve_.x_end - curve_.x_begin);
   return sizeArea().left() + share * sizeArea().width();
 }
 double MemoryTimeView::rowHeight() const {
@@ -79,13 +79,13 @@ void MemoryTimeView::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), t.base);
   painter.setFont(ui_font(11));
   painter.setPen(t.secondary);
-  const QString caption = story_.empty()
+  const QString caption = curve_.empty()
                               ? tr("no allocation was recorded")
-                              : fragmented_text(story_, 1);
-  const bool fits = story_.empty() || painter.fontMetrics().horizontalAdvance(caption) <= width() - 20;
+                              : fragmented_text(curve_, 1);
+  const bool fits = curve_.empty() || painter.fontMetrics().horizontalAdvance(caption) <= width() - 20;
   painter.drawText(QRectF(10, 2, width() - 20, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                   painter.fontMetrics().elidedText(fits ? caption : short_text(story_), Qt::ElideRight, width() - 20));
-  if (story_.empty()) return;
+                   painter.fontMetrics().elidedText(fits ? caption : short_text(curve_), Qt::ElideRight, width() - 20));
+  if (curve_.empty()) return;
   paintLine(painter);
   paintSizes(painter);
   paintScale(painter);
@@ -102,9 +102,9 @@ void MemoryTimeView::paintLine(QPainter& painter) const {
   QPainterPath path;
   double last = area.bottom();
   path.moveTo(area.left(), last);
-  for (size_t i = 0; i < story_.moments.size(); ++i) {
+  for (size_t i = 0; i < curve_.moments.size(); ++i) {
     path.lineTo(x(i), last);
-    last = area.bottom() - story_.moments[i].fragmentation() * area.height();
+    last = area.bottom() - curve_.moments[i].fragmentation() * area.height();
     path.lineTo(x(i), last);
   }
   path.lineTo(area.right(), last);
@@ -121,9 +121,9 @@ void MemoryTimeView::paintSizes(QPainter& painter) const {
   painter.fillRect(area, t.minor_grid);
   QColor fill = t.run[std::max(0, slot_) % 8];
   const double high = rowHeight(), scale = std::log1p(static_cast<double>(most_));
-  for (size_t i = 0; i < story_.moments.size(); ++i) {
+  for (size_t i = 0; i < curve_.moments.size(); ++i) {
     const double left = x(i), right = std::max(left + 1, x(i + 1));
-    for (const prof::SizeBin& bin : story_.moments[i].sizes) {
+    for (const prof::SizeBin& bin : curve_.moments[i].sizes) {
       fill.setAlphaF(static_cast<float>(0.25 + 0.75 * std::log1p(static_cast<double>(bin.count)) / scale));
       painter.fillRect(QRectF(left, rowTop(bin.from) + 0.5, right - left, std::max(1.0, high - 1)), fill);
     }
@@ -139,19 +139,19 @@ void MemoryTimeView::paintScale(QPainter& painter) const {
     draw_number(painter, QRectF(0, rowTop(classes_[i]), kLabels - 6, rowHeight()), Qt::AlignRight | Qt::AlignVCenter,
                 class_text(classes_[i]));
   const QRectF foot(area.left(), area.bottom() + 1, area.width(), kFoot - 1);
-  const auto about = std::max<prof::TimeNs>(1000, static_cast<prof::TimeNs>((story_.x_end - story_.x_begin) / 1000));
+  const auto about = std::max<prof::TimeNs>(1000, static_cast<prof::TimeNs>((curve_.x_end - curve_.x_begin) / 1000));
   const auto text = [&](double at) {
-    return story_.by_op ? tr("op %1").arg(static_cast<int>(at)) : offset_time(static_cast<prof::TimeNs>(at), about);
+    return curve_.by_op ? tr("op %1").arg(static_cast<int>(at)) : offset_time(static_cast<prof::TimeNs>(at), about);
   };
-  draw_number(painter, foot, Qt::AlignLeft | Qt::AlignVCenter, text(story_.x_begin));
-  draw_number(painter, foot, Qt::AlignRight | Qt::AlignVCenter, text(story_.by_op ? story_.x_end - 1 : story_.x_end));
+  draw_number(painter, foot, Qt::AlignLeft | Qt::AlignVCenter, text(curve_.x_begin));
+  draw_number(painter, foot, Qt::AlignRight | Qt::AlignVCenter, text(curve_.by_op ? curve_.x_end - 1 : curve_.x_end));
 }
 
 QString MemoryTimeView::tipAt(QPointF place) const {
-  if (story_.empty() || !lineArea().united(sizeArea()).contains(place)) return {};
+  if (curve_.empty() || !lineArea().united(sizeArea()).contains(place)) return {};
   size_t at = 0;
-  while (at + 1 < story_.moments.size() && x(at + 1) <= place.x()) ++at;
-  const prof::MemoryMoment& moment = story_.moments[at];
+  while (at + 1 < curve_.moments.size() && x(at + 1) <= place.x()) ++at;
+  const prof::MemoryMoment& moment = curve_.moments[at];
   QString text =
       tr("%1 live, %2 free in %3 places, the largest %4: fragmented %5 %")
           .arg(bytes_text(static_cast<double>(moment.live)), bytes_text(static_cast<double>(moment.free_bytes)))

@@ -10,8 +10,8 @@ class MemoryTimeView : public QWidget {
   Q_OBJECT
  public:
   explicit MemoryTimeView(QWidget* parent = nullptr);
-  void setStory(MemoryStory story, int slot);
-  const MemoryStory& story() const { return story_; }
+  void setCurve(FragmentationCurve curve, int slot);
+  const FragmentationCurve& curve() const { return curve_; }
   QString tipAt(QPointF place) const;  // what was live there; empty outside the chart
   QSize sizeHint() const override { return {320, 150}; }
   QSize minimumSizeHint() const override { return {200, 110}; }
@@ -30,7 +30,7 @@ class MemoryTimeView : public QWidget {
   void paintSizes(QPainter&) const;
   void paintScale(QPainter&) const;
 
-  MemoryStory story_;
+  FragmentationCurve curve_;
   std::vector<uint64_t> classes_;  // lower bounds of the size classes, smallest first
   uint64_t most_ = 1;              // most blocks of a class at one time
   int slot_ = 0;

@@ -138,9 +138,9 @@ void PlanPanel::shareWidth() {
   int numbers = 0;
   for (int c : {PlanModel::Number, PlanModel::Bytes, PlanModel::Flops, PlanModel::Time})
     numbers += table_->columnWidth(c);
-  const double room = width() - numbers - 10;
-  table_->setColumnWidth(PlanModel::Reads, std::max(160, static_cast<int>(room * 0.3)));
-  table_->setColumnWidth(PlanModel::Writes, std::max(160, static_cast<int>(room * 0.26)));
+  const double space = width() - numbers - 10;
+  table_->setColumnWidth(PlanModel::Reads, std::max(160, static_cast<int>(space * 0.3)));
+  table_->setColumnWidth(PlanModel::Writes, std::max(160, static_cast<int>(space * 0.26)));
 }
 
 void PlanPanel::setNarrow(bool narrow) {

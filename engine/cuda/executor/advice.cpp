@@ -28,10 +28,10 @@ int64_t cap_of(const ExecSpec& exec) {
 }  // namespace
 
 std::string advice_for_step(const Plan& plan, const Model& model, int64_t ours) {
-  const int64_t cap = cap_of(plan.spec.exec), room = cap ? cap : free_memory() + ours;
+  const int64_t cap = cap_of(plan.spec.exec), space = cap ? cap : free_memory() + ours;
   return "a step of " + std::to_string(plan.batch) + " rows needs " + bytes_text(live_lower_bound(plan)) +
-         " (biggest: " + biggest_buffers(plan) + ") and " + bytes_text(room) +
-         (cap ? " are allowed; " : " are free; ") + batch_advice(largest_batch(plan.spec, model, plan.batch, room));
+         " (biggest: " + biggest_buffers(plan) + ") and " + bytes_text(space) +
+         (cap ? " are allowed; " : " are free; ") + batch_advice(largest_batch(plan.spec, model, plan.batch, space));
 }
 
 std::string advice_for_load(const Model& model, const data::Dataset& data, const RunSpec& spec) {

@@ -89,66 +89,66 @@ prof::StampedLaneName StepParts::lane_name(int lane, unsigned multiprocessor) co
 void StampReader::prepare(const StepParts& parts, int64_t steps, Arguments& a) {
   prof::StampBoard::instance().announce();
   turn_ = 1 - turn_;
-  Room& room = rooms_[turn_];
-  if (room.pending) {
-    CUDA_CHECK(cudaEventSynchronize(room.done));
-    hand_over(room);
+  Slot& slot = slots_[turn_];
+  if (slot.pending) {
+    CUDA_CHECK(cudaEventSynchronize(slot.done));
+    hand_over(slot);
   }
   const auto lanes = static_cast<size_t>(parts.lanes()), each = static_cast<size_t>((steps + 1) * kStampsOfAStep);
-  if (room.heads.size() < lanes || room.stamps.size() < lanes * each) {
-    room.heads = DeviceBlock<StampHead>::filled(lanes), room.stamps = DeviceBlock<Stamp>::device(lanes * each);
-    room.read_heads = PinnedBlock<StampHead>::pinned(lanes), room.read_stamps = PinnedBlock<Stamp>::pinned(lanes * each);
+  if (slot.heads.size() < lanes || slot.stamps.size() < lanes * each) {
+    slot.heads = DeviceBlock<StampHead>::filled(lanes), slot.stamps = DeviceBlock<Stamp>::device(lanes * each);
+    slot.read_heads = PinnedBlock<StampHead>::pinned(lanes), slot.read_stamps = PinnedBlock<Stamp>::pinned(lanes * each);
   }
-  if (!room.done) room.done = make_event();
-  room.parts = parts, room.each = static_cast<int>(each), room.steps = static_cast<int>(steps);
-  a.stamp_heads = room.heads.data(), a.stamps = room.stamps.data();
-  a.stamps_each = room.each, a.stamped_steps = room.steps;
+  if (!slot.done) slot.done = make_event();
+  slot.parts = parts, slot.each = static_cast<int>(each), slot.steps = static_cast<int>(steps);
+  a.stamp_heads = slot.heads.data(), a.stamps = slot.stamps.data();
+  a.stamps_each = slot.each, a.stamped_steps = slot.steps;
 }
 
 void StampReader::launched(cudaStream_t stream, prof::OpTag kernel_op, int64_t first_step) {
-  Room& room = rooms_[turn_];
-  const auto lanes = static_cast<size_t>(room.parts.lanes());
+  Slot& slot = slots_[turn_];
+  const auto lanes = static_cast<size_t>(slot.parts.lanes());
   const auto read = [&](void* to, const void* from, size_t bytes) {
     CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream));
   };
-  read(room.read_heads.data(), room.heads.data(), lanes * sizeof(StampHead));
-  read(room.read_stamps.data(), room.stamps.data(), lanes * static_cast<size_t>(room.each) * sizeof(Stamp));
-  CUDA_CHECK(cudaEventRecord(room.done, stream));
-  room.kernel_op = kernel_op, room.first_step = first_step, room.pending = true;
+  read(slot.read_heads.data(), slot.heads.data(), lanes * sizeof(StampHead));
+  read(slot.read_stamps.data(), slot.stamps.data(), lanes * static_cast<size_t>(slot.each) * sizeof(Stamp));
+  CUDA_CHECK(cudaEventRecord(slot.done, stream));
+  slot.kernel_op = kernel_op, slot.first_step = first_step, slot.pending = true;
 }
 
 void StampReader::collect() {
   for (const size_t i : {1 - turn_, turn_}) {
-    Room& room = rooms_[i];
-    if (!room.pending) continue;
-    const cudaError_t state = CUDA_ATTEMPT(cudaEventQuery(room.done));
+    Slot& slot = slots_[i];
+    if (!slot.pending) continue;
+    const cudaError_t state = CUDA_ATTEMPT(cudaEventQuery(slot.done));
     if (state == cudaErrorNotReady) cudaGetLastError();
-    if (state == cudaSuccess) hand_over(room);
+    if (state == cudaSuccess) hand_over(slot);
   }
 }
 
 // Converts cycles to nanoseconds with the two moments at which both clocks were read.
-void StampReader::hand_over(Room& room) {
-  room.pending = false;
+void StampReader::hand_over(Slot& slot) {
+  slot.pending = false;
   prof::StampedLaunch launch;
-  launch.kernel_op = room.kernel_op, launch.first_step = static_cast<uint32_t>(room.first_step + 1);
+  launch.kernel_op = slot.kernel_op, launch.first_step = static_cast<uint32_t>(slot.first_step + 1);
   launch.begin = ~uint64_t{0};
-  for (int lane = 0; lane < room.parts.lanes(); ++lane) {
-    const StampHead& head = room.read_heads[static_cast<size_t>(lane)];
-    launch.lanes.push_back(room.parts.lane_name(lane, head.multiprocessor));
+  for (int lane = 0; lane < slot.parts.lanes(); ++lane) {
+    const StampHead& head = slot.read_heads[static_cast<size_t>(lane)];
+    launch.lanes.push_back(slot.parts.lane_name(lane, head.multiprocessor));
     const uint32_t cycles = head.end_clock - head.begin_clock;
-    const auto count = std::min(head.count, static_cast<unsigned>(room.each));
+    const auto count = std::min(head.count, static_cast<unsigned>(slot.each));
     if (cycles == 0 || head.end_ns <= head.begin_ns || count == 0) continue;
     launch.begin = std::min<uint64_t>(launch.begin, head.begin_ns);
     launch.end = std::max<uint64_t>(launch.end, head.end_ns);
     const double ns = static_cast<double>(head.end_ns - head.begin_ns) / cycles;
-    const Stamp* stamps = room.read_stamps.data() + static_cast<size_t>(lane) * static_cast<size_t>(room.each);
+    const Stamp* stamps = slot.read_stamps.data() + static_cast<size_t>(lane) * static_cast<size_t>(slot.each);
     for (unsigned i = 0; i < count; ++i) {
       const auto step = static_cast<int>(stamps[i].what >> 8);
-      const bool ends = step >= room.steps;
+      const bool ends = step >= slot.steps;
       const double since = ns * static_cast<double>(stamps[i].clock - head.begin_clock);
-      launch.stamps.push_back({head.begin_ns + static_cast<uint64_t>(since), static_cast<uint32_t>(room.first_step + step + 1),
-                               ends ? prof::kNoOp : room.parts.of(stamps[i].what), static_cast<uint16_t>(lane)});
+      launch.stamps.push_back({head.begin_ns + static_cast<uint64_t>(since), static_cast<uint32_t>(slot.first_step + step + 1),
+                               ends ? prof::kNoOp : slot.parts.of(stamps[i].what), static_cast<uint16_t>(lane)});
       if (ends) break;
     }
   }
@@ -157,7 +157,7 @@ void StampReader::hand_over(Room& room) {
 
 int64_t StampReader::bytes() const {
   size_t sum = 0;
-  for (const Room& room : rooms_) sum += room.heads.bytes() + room.stamps.bytes();
+  for (const Slot& slot : slots_) sum += slot.heads.bytes() + slot.stamps.bytes();
   return static_cast<int64_t>(sum);
 }
 

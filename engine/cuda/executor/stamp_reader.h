@@ -41,7 +41,7 @@ class StampReader {
   int64_t bytes() const;
 
  private:
-  struct Room {
+  struct Slot {
     DeviceBlock<persistent::StampHead> heads;
     DeviceBlock<persistent::Stamp> stamps;
     PinnedBlock<persistent::StampHead> read_heads;
@@ -53,9 +53,9 @@ class StampReader {
     int each = 0, steps = 0;
     bool pending = false;
   };
-  void hand_over(Room& room);
+  void hand_over(Slot& slot);
 
-  std::array<Room, 2> rooms_;  // used alternately: one is read while the other is written
+  std::array<Slot, 2> slots_;  // used alternately: one is read while the other is written
   size_t turn_ = 0;
 };
 

@@ -58,7 +58,7 @@ void StepTables::set_clock(Queue queue, StepClock value) {
 
 void StepTables::announce(cudaStream_t stream, int64_t first, std::span<const float> lrs) {
   const auto count = static_cast<int64_t>(lrs.size());
-  make_room(stream, first + count);
+  grow(stream, first + count);
   if (!lr_filled_) {  // most runs keep one rate, so this is their only upload
     std::fill_n(lr_host_.data(), kCapacity, lrs[0]);
     upload(stream, 0, kCapacity);
@@ -84,7 +84,7 @@ void StepTables::upload(cudaStream_t stream, int64_t slot, int64_t count) {
 }
 
 // A row of the ring may be overwritten only after its old value has arrived on the host.
-void StepTables::make_room(cudaStream_t stream, int64_t end) {
+void StepTables::grow(cudaStream_t stream, int64_t end) {
   while (end - drained_ > kCapacity) {
     if (drains_.empty()) start_drain(stream);
     finish_drain(true);

@@ -54,7 +54,7 @@ class StepTables {
     Event done;
   };
   void upload(cudaStream_t stream, int64_t slot, int64_t count);
-  void make_room(cudaStream_t stream, int64_t end);
+  void grow(cudaStream_t stream, int64_t end);
   void start_drain(cudaStream_t stream);
   void copy_out(int64_t first, int64_t count);
   bool finish_drain(bool wait);  // the oldest drain; returns false if it is not done

@@ -138,36 +138,36 @@ __global__ __launch_bounds__(kResidentThreads, 1) void line_resident_kernel(cons
   if (blockIdx.x == 0 && threadIdx.x == 0) board.steps_before = before + static_cast<uint32_t>(a.step.steps);
 }
 
-struct Room {
+struct Residency {
   int blocks = 0;  // 0 if the device cannot run all of them at once
   int64_t rounds_shared = 0;
 };
 
-const Room& room() {
-  static const Room found = [] {
+const Residency& residency() {
+  static const Residency found = [] {
     const auto ask = [](cudaDeviceAttr what) {
       int value = 0;
       if (cudaDeviceGetAttribute(&value, what, 0) != cudaSuccess) cudaGetLastError();
       return value;
     };
-    if (!ask(cudaDevAttrCooperativeLaunch)) return Room{};
+    if (!ask(cudaDevAttrCooperativeLaunch)) return Residency{};
     const int64_t own = sizeof(Parts) + 1024;
     const int64_t bytes = std::max<int64_t>(0, ask(cudaDevAttrMaxSharedMemoryPerBlockOptin) - own);
-    return Room{std::min(ask(cudaDevAttrMultiProcessorCount), kMostBlocks), bytes / (kResidentThreads * kPackBytes)};
+    return Residency{std::min(ask(cudaDevAttrMultiProcessorCount), kMostBlocks), bytes / (kResidentThreads * kPackBytes)};
   }();
   return found;
 }
 
 }  // namespace
 
-int64_t most_resident_points() { return 4 * kResidentThreads * room().blocks * (kInRegisters + room().rounds_shared); }
+int64_t most_resident_points() { return 4 * kResidentThreads * residency().blocks * (kInRegisters + residency().rounds_shared); }
 
 void linear_steps_resident(Queue queue, Scratch scratch, const LineArguments& a) {
-  const int64_t rounds = ceil_div(a.step.x.rows / 4, int64_t{kResidentThreads} * room().blocks);
+  const int64_t rounds = ceil_div(a.step.x.rows / 4, int64_t{kResidentThreads} * residency().blocks);
   const int shared = static_cast<int>(std::max<int64_t>(0, rounds - kInRegisters));
   const size_t bytes = static_cast<size_t>(shared * kResidentThreads * kPackBytes);
   allow_shared(line_resident_kernel, bytes);
-  launch_together(queue, line_resident_kernel, room().blocks, kResidentThreads, bytes, a, scratch, shared);
+  launch_together(queue, line_resident_kernel, residency().blocks, kResidentThreads, bytes, a, scratch, shared);
 }
 
 }  // namespace ws::cuda

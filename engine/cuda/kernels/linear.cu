@@ -178,9 +178,9 @@ void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
   if (step.held && a.aligned && keeps_points(step.x)) return linear_steps_resident(queue, scratch, a);
   if (step.steps > 1) throw Failure("so many points do not fit on the chip: each step needs a launch of its own");
   if (step.x.cols > 1) {
-    const int64_t room = (kScratchBytes - kCounterBytes - kExchangeBytes) / 4 / (step.x.cols + 2);
-    if (room < 1) throw Failure("a linear model on the GPU takes at most a million inputs");
-    const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kLineThreads), room, kMultiprocessors});
+    const int64_t space = (kScratchBytes - kCounterBytes - kExchangeBytes) / 4 / (step.x.cols + 2);
+    if (space < 1) throw Failure("a linear model on the GPU takes at most a million inputs");
+    const int64_t blocks = std::min<int64_t>({ceil_div(step.x.rows, kLineThreads), space, kMultiprocessors});
     return launch(queue, linear_wide_kernel, blocks, kLineThreads, 0, a, scratch);
   }
   launch(queue, linear_step_kernel, blocks_for(step), kLineThreads, 0, a, scratch);

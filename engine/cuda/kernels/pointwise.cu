@@ -164,8 +164,8 @@ void convert(Queue queue, const Tensor& in, const Tensor& out) {
 
 void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
   const int64_t column_blocks = ceil_div(dz.cols, 32);
-  const int64_t room = (kScratchBytes / 2 - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
-  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 128), 1, std::clamp<int64_t>(room, 1, kMostStrips));
+  const int64_t space = (kScratchBytes / 2 - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
+  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 128), 1, std::clamp<int64_t>(space, 1, kMostStrips));
   const int rows_each = static_cast<int>(ceil_div(dz.rows, strips));
   float* parts = strips > 1 ? reinterpret_cast<float*>(static_cast<char*>(scratch.data) + kCounterBytes) : nullptr;
   launch(queue, column_sum_kernel, strips * column_blocks, 256, 0, dz, rows_each, column_blocks, parts, db);

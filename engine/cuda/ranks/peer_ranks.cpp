@@ -15,7 +15,7 @@ namespace {
 // with 8 blocks beside updates, 690 with 16, 691 with 32.
 constexpr int kPeerBlocks = 64, kPeerBlocksBesideUpdates = 16, kPeerBlocksBesideProducts = 3, kPeerBlocksBesideAverage = 8;
 
-// Two averages wait for each other's partners. So both must find room at the same time, with a multiprocessor for each
+// Two averages wait for each other's partners. So both must find space at the same time, with a multiprocessor for each
 // block.
 bool all_have_room_for_two(int ranks) {
   for (int device = 0; device < ranks; ++device) {

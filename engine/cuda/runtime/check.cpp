@@ -17,7 +17,7 @@ std::string function_of(const char* call) {
 std::string advice(cudaError_t code) {
   switch (code) {
     case cudaErrorMemoryAllocation:
-      return "the GPU has no room for it; choose a smaller batch or model";
+      return "the GPU has too little free memory; choose a smaller batch or model";
     case cudaErrorNoDevice:
       return "no NVIDIA GPU was found; train on the CPU with device cpu";
     case cudaErrorInsufficientDriver:

@@ -94,7 +94,7 @@ TEST_F(HostileRunFile, PagesThatShareTheirChildren) {
   RunFileReader reader(path);
   EXPECT_LT(reader.metrics().size(), std::filesystem::file_size(path));
   ASSERT_FALSE(reader.problems().empty());
-  EXPECT_THAT(reader.problems().front(), HasSubstr("more rows than it has room for"));
+  EXPECT_THAT(reader.problems().front(), HasSubstr("more rows than fit into its pages"));
   EXPECT_LT(cpu_seconds() - before, 5);
 }
 

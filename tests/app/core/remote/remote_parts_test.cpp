@@ -412,7 +412,7 @@ TEST(Pace, LeavesNoQueueOnTheLine) {
   uint64_t sent = 0;
   for (int64_t ms = 0; ms < 20'000; ++ms) {
     for (; !arrivals.empty() && arrivals.front().first <= ms; arrivals.pop_front()) pace.received(arrivals.front().second, ms * kMs + 1);
-    while (pace.room() > 0) {
+    while (pace.space_left() > 0) {
       const uint64_t bytes = 16 << 10;
       pace.sent(bytes, ms * kMs + 1);
       sent += bytes;

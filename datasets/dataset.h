@@ -13,7 +13,7 @@ enum class Task { Classification, Regression };
 struct Split {
   int64_t rows = 0;
   std::vector<float> x;         // (rows, features)
-  std::vector<int32_t> labels;  // (rows) for classification
+  std::vector<int32_t> labels;  // (rows) for classification; (rows, context) for text: the symbol behind each symbol
   std::vector<float> targets;   // (rows, outputs) for regression
 };
 
@@ -23,6 +23,8 @@ struct Dataset {
   int64_t features = 0;
   int64_t outputs = 0;                        // classes, or target columns
   int64_t image_width = 0, image_height = 0;  // 0: not images
+  int64_t image_channels = 1;                 // of an image; its values are in the order row, column, channel
+  int64_t context = 0;                        // symbols of a row of text, as numbers in x; 0: no text
   std::vector<std::string> feature_names, class_names;
   Split train, test;
   std::string origin;  // one sentence: where the rows come from

@@ -40,7 +40,7 @@ std::string chosen_kernels(const RunSpec& spec, const Model& model, const data::
 int show(const PlanArguments& a) {
   const RunSpec spec = a.spec.spec();
   const data::Dataset data = data::load(spec.data);
-  const Model model = make_model(spec.model, data.features, data.outputs);
+  const Model model = make_model(spec.model, data);
   const int64_t batch = batch_of(spec, data);
   const CompiledPlan compiled = a.evaluation ? compile_evaluation(spec, model, batch) : compile(spec, model, batch);
   std::printf("As built: %zu ops\n%s\n", compiled.before.ops.size(), print(compiled.before).c_str());

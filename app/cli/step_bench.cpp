@@ -19,7 +19,7 @@ class Treadmill {
  public:
   Treadmill(const RunSpec& spec, const data::Dataset& data) : spec_(spec), rows_(data.train.rows) {
     batch_ = spec.train.batch == 0 ? rows_ : std::min(spec.train.batch, rows_);
-    const Model model = make_model(spec.model, data.features, data.outputs);
+    const Model model = make_model(spec.model, data);
     plan_ = compile(spec, model, batch_);
     executor_ = make_executor(spec);
     executor_->load(model, data, spec);

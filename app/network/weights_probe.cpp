@@ -112,7 +112,7 @@ WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, con
   WeightsSnapshot snapshot;
   const TrainState state = executor.state();
   snapshot.step = state.step;
-  read_layers(snapshot, state, make_model(spec.model, data.features, data.outputs), spec);
+  read_layers(snapshot, state, make_model(spec.model, data), spec);
   if (data.task == data::Task::Classification) predict_classes(snapshot, executor, data);
   if (data.task == data::Task::Regression && data.features == 1 && data.outputs == 1)
     predict_line(snapshot, executor, data);

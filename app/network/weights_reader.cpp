@@ -98,7 +98,7 @@ void WeightsReader::askKept() {
     on_cpu.exec = ExecSpec{};
     on_cpu.exec.device = Device::Cpu;
     const auto executor = make_cpu_executor();
-    executor->load(make_model(spec.model, rows->features, rows->outputs), *rows, on_cpu);
+    executor->load(make_model(spec.model, *rows), *rows, on_cpu);
     executor->set_state(kept.state);
     *snapshot = probe_weights(*executor, *rows, on_cpu);
   };

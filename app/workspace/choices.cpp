@@ -21,10 +21,12 @@ std::string key_of(const RunSpec& spec, const std::string& reason) {
   if (spec.data.name == "csv" || spec.data.name == "idx")
     if (reason.starts_with(spec.data.name + ":")) return spec.data.path.empty() ? "data.path" : "data.label_column";
   const std::string value = reason.substr(0, reason.find(": "));
-  for (const char* group : {"exec.", "model.", "data."})
+  for (const char* group : {"exec.", "model.", "data.", "train."})
     for (const Field& f : fields())
       if (f.key.starts_with(group) && relevant(spec, f.key) && field_text(spec, f.key) == value)
         return std::string(f.key);
+  for (const Field& f : fields())  // or with the label of its field: "clip: the norm of all gradients..."
+    if (f.label == value) return std::string(f.key);
   return "exec.device";
 }
 
@@ -41,14 +43,14 @@ Choices::Verdict Choices::verdict() const {
   const DataShape shape = data_shape(spec_.data);
   if (!cuda_known_ || !shape.known()) return {};
   try {
-    const Model model = make_model(spec_.model, shape.features, shape.outputs);
-    const DataSize size(shape.features, shape.train, shape.test);
+    const Model model = make_model(spec_.model, shape.input, shape.outputs);
+    const DataSize size(shape.features(), shape.train, shape.test);
     const FreeMemory free = free_memory_for(spec_);
     if (const auto why = why_it_does_not_fit(spec_, model, size, free)) return {*why, key_of_shortage(*why), 0, 0};
     if (free.on_gpu()) return {{}, {}, device_bytes_needed(spec_, model, size), free.device_bytes};
     return {{}, {}, host_bytes_needed(spec_, model, size, false), free.host_bytes};
   } catch (const Failure& problem) {
-    return {problem.what(), "model.hidden", 0, 0};
+    return {problem.what(), spec_.model.layers.empty() ? "model.hidden" : "model.layers", 0, 0};
   }
 }
 

@@ -28,7 +28,7 @@ void RemoteTraining::takePlan(RunUpdate& update) {
     const DataShape shape = data_shape(spec_.data);
     if (!shape.known()) return;
     const int64_t batch = spec_.train.batch > 0 ? std::min(spec_.train.batch, shape.train) : shape.train;
-    update.plan = compile(spec_, make_model(spec_.model, shape.features, shape.outputs), batch);
+    update.plan = compile(spec_, make_model(spec_.model, shape.input, shape.outputs), batch);
   } catch (const Failure&) {  // another version: show the run without a plan
   }
 }

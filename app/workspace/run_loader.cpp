@@ -161,7 +161,7 @@ void read_plan(const RunSpec& spec, RunDetails& d) {
   if (!shape.known()) return;
   const int64_t batch = spec.train.batch > 0 ? std::min(spec.train.batch, shape.train) : shape.train;
   try {
-    d.plan = compile(spec, make_model(spec.model, shape.features, shape.outputs), batch);
+    d.plan = compile(spec, make_model(spec.model, shape.input, shape.outputs), batch);
   } catch (const Failure&) {  // from another version: show the run without a plan
   }
 }

@@ -8,7 +8,11 @@
 #include <numeric>
 
 #include "engine/passes/compile.h"
+#include "engine/cpu/attention.h"
+#include "engine/cpu/convolution.h"
+#include "engine/cpu/embedding.h"
 #include "engine/cpu/host_plan.h"
+#include "engine/cpu/norm.h"
 #include "engine/passes/memory_need.h"
 #include "profiling/base/clock.h"
 
@@ -69,7 +73,7 @@ class Interpreter final : public Executor {
       const Rows rows{&data_->train, order_.data() + first_row + static_cast<int64_t>(i) * onward};
       const Sums sums = run_step(bound_, rows, step);
       ++state_step_;
-      results_.push_back(result(step, sums, batch));
+      results_.push_back(result(step, sums, bound_.plan.loss_rows()));
     }
   }
 
@@ -84,22 +88,23 @@ class Interpreter final : public Executor {
     std::vector<uint32_t> order(static_cast<size_t>(rows.count));
     std::iota(order.begin(), order.end(), static_cast<uint32_t>(rows.first));
     Sums sums;
-    for (int64_t done = 0; done < rows.count; done += kCpuEvaluationRows) {
-      const Sums part_sums =
-          run_step(evaluation(std::min(kCpuEvaluationRows, rows.count - done)), {&split, order.data() + done}, -1);
+    const int64_t most = cpu_evaluation_rows(model_);
+    for (int64_t done = 0; done < rows.count; done += most) {
+      const Sums part_sums = run_step(evaluation(std::min(most, rows.count - done)), {&split, order.data() + done}, -1);
       sums.loss += part_sums.loss;
       sums.correct += part_sums.correct;
     }
-    const auto count = static_cast<double>(std::max<int64_t>(rows.count, 1));
+    const auto count = static_cast<double>(std::max<int64_t>(rows.count * model_.predictions, 1));
     return {sums.loss / count, data_->task == data::Task::Classification ? sums.correct / count : std::nan(""),
             rows.count};
   }
 
   std::vector<float> predict(std::span<const float> x, int64_t rows) override {
     std::vector<float> out;
-    out.reserve(static_cast<size_t>(rows * model_.outputs));
-    for (int64_t first = 0; first < rows; first += kCpuEvaluationRows) {
-      const int64_t count = std::min(kCpuEvaluationRows, rows - first);
+    out.reserve(static_cast<size_t>(rows * model_.predictions * model_.outputs));
+    const int64_t most = cpu_evaluation_rows(model_);
+    for (int64_t first = 0; first < rows; first += most) {
+      const int64_t count = std::min(most, rows - first);
       Bound& bound = evaluation(count);
       given_ = x.data() + first * model_.inputs;
       want_outputs_ = &out;
@@ -143,6 +148,7 @@ class Interpreter final : public Executor {
 
   Sums run_step(Bound& bound, Rows rows, int64_t step) {
     const prof::StepScope step_scope(step);
+    step_ = step;
     Sums sums;
     PhaseWalk phases;
     for (size_t i = 0; i < bound.plan.ops.size(); ++i) {
@@ -220,7 +226,7 @@ class Interpreter final : public Executor {
       case OpKind::Attention:
       case OpKind::AttentionGrad:
       case OpKind::Dropout:
-        throw Failure("The CPU cannot run the op " + std::string(to_string(op.kind)) + " yet.");
+        return run_layer(bound, op);
       case OpKind::Alloc:
         return bound.memory.allocate(op.out[0], tag);
       case OpKind::Free:
@@ -229,6 +235,56 @@ class Interpreter final : public Executor {
         return;  // CPU work is complete when the call returns
     }
   }
+
+  // Runs the ops of convolutional networks and transformers.
+  void run_layer(Bound& bound, const Op& op) {
+    const auto in = [&](size_t i) { return i < op.in.size() ? bound.matrix(op.in[i]) : Matrix<Real>{}; };
+    const auto out = [&](size_t i) { return i < op.out.size() ? bound.matrix(op.out[i]) : Matrix<Real>{}; };
+    switch (op.kind) {
+      case OpKind::Conv:
+        cpu::convolve(op.window, in(0), in(1), out(0));
+        return after_product(bound, op, columns_of(op.window.k, out(0)));
+      case OpKind::ConvDataGrad:
+        cpu::convolve_data_grad(op.window, in(0), in(1), out(0));
+        return after_product(bound, op, out(0));
+      case OpKind::ConvWeightGrad:
+        cpu::convolve_weight_grad(op.window, in(0), in(1), out(0));
+        return after_product(bound, op, out(0));
+      case OpKind::MaxPool:
+        return cpu::max_pool(op.window, in(0), out(0));
+      case OpKind::MaxPoolGrad:
+        return cpu::max_pool_grad(op.window, in(0), in(1), in(2), out(0));
+      case OpKind::AvgPool:
+        return cpu::average_pool(op.window, in(0), out(0));
+      case OpKind::AvgPoolGrad:
+        return cpu::average_pool_grad(op.window, in(0), out(0));
+      case OpKind::BatchNorm:
+        return cpu::batch_norm(op.activation, in(0), {in(1).data, in(2).data, out(1).data, out(2).data}, out(3), out(4), out(0));
+      case OpKind::BatchNormApply:
+        return cpu::batch_norm_apply(op.activation, in(0), {in(1).data, in(2).data}, in(3), in(4), out(0));
+      case OpKind::BatchNormGrad:
+        return cpu::batch_norm_grad(op.activation, in(0), in(1), {in(2).data, nullptr, in(3).data, in(4).data}, in(5), out(0),
+                                    out(1), out(2));
+      case OpKind::LayerNorm:
+        return cpu::layer_norm(in(0), {in(1).data, in(2).data, out(1).data, out(2).data}, out(0));
+      case OpKind::LayerNormGrad:
+        return cpu::layer_norm_grad(in(0), in(1), {in(2).data, nullptr, in(3).data, in(4).data}, out(0), out(1), out(2));
+      case OpKind::Embed:
+        return cpu::embed(in(0), in(1), in(2), out(0));
+      case OpKind::EmbedGrad:
+        return cpu::embed_grad(in(0), in(1), out(0), out(1));
+      case OpKind::Attention:
+        return cpu::attend(op.heads, in(0), out(0), out(1));
+      case OpKind::AttentionGrad:
+        return cpu::attend_grad(op.heads, in(0), in(1), in(2), in(3), out(0));
+      case OpKind::Dropout:
+        return cpu::drop_out(op.dropout, bound.plan.spec.train.seed, step_, in(0), out(0));
+      default:
+        return;  // run_op passes no other kind
+    }
+  }
+
+  static Matrix<Real> columns_of(int64_t cols, Matrix<Real> m) { return {m.data, m.size() / cols, cols}; }
 
   cpu::Labels labels_of(const Bound& bound, Phase phase) const {
     return {bound.labels.data(), phase == Phase::Evaluate ? 0 : bound.plan.spec.train.label_smoothing};
@@ -277,6 +333,11 @@ class Interpreter final : public Executor {
   void product(Bound& bound, const Op& op) {
     const Matrix<Real> a = bound.matrix(op.in[0]), b = bound.matrix(op.in[1]), c = bound.matrix(op.out[0]);
     cpu::multiply(a, op.transpose_a, b, op.transpose_b, c);
+    after_product(bound, op, c);
+  }
+
+  // What a product or a convolution does with its result c.
+  void after_product(Bound& bound, const Op& op, Matrix<Real> c) {
     switch (op.epilogue) {
       case Epilogue::None:
         return;
@@ -288,7 +349,7 @@ class Interpreter final : public Executor {
       case Epilogue::ActivateGrad:
         return cpu::activate_grad(op.activation, c, bound.matrix(op.in[2]), c);
       case Epilogue::BiasGrad:
-        return cpu::column_sum(b, bound.matrix(op.out[1]));
+        return cpu::column_sum(bound.matrix(op.in[1]), bound.matrix(op.out[1]));
     }
   }
 
@@ -424,7 +485,7 @@ class Interpreter final : public Executor {
   RunSpec spec_;
   std::vector<uint32_t> order_;
   cpu::Weights<Real> weights_;
-  int64_t state_step_ = 0, good_steps_ = 0;
+  int64_t state_step_ = 0, good_steps_ = 0, step_ = 0;
   std::string name_;
   HostRank rank_;
   double loss_scale_ = 65536, step_scale_ = 65536, lr_ = 0;

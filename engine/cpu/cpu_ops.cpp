@@ -71,15 +71,13 @@ void share_out(int m, int n, int k) {
   if (wanted != openblas_get_num_threads()) openblas_set_num_threads(wanted);
 }
 
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const float* a, int lda, const float* b, int ldb,
-          float* c) {
-  share_out(m, n, k);
-  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1.0f, a, lda, b, ldb, 0.0f, c, n);
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, float factor, const float* a, int lda,
+          const float* b, int ldb, float kept, float* c, int ldc) {
+  cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, factor, a, lda, b, ldb, kept, c, ldc);
 }
-void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const double* a, int lda, const double* b,
-          int ldb, double* c) {
-  share_out(m, n, k);
-  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, c, n);
+void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, double factor, const double* a, int lda,
+          const double* b, int ldb, double kept, double* c, int ldc) {
+  cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, factor, a, lda, b, ldb, kept, c, ldc);
 }
 
 template <class Real>
@@ -104,11 +102,18 @@ void products_on_one_thread(bool wanted) {
 }
 
 template <class Real>
+void multiply(Part<Real> a, bool transpose_a, Part<Real> b, bool transpose_b, Part<Real> c, Real factor, Result result) {
+  const int m = static_cast<int>(c.rows), n = static_cast<int>(c.cols);
+  const int k = static_cast<int>(transpose_a ? a.rows : a.cols);
+  share_out(m, n, k);
+  gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, m, n, k, factor, a.data,
+       static_cast<int>(a.stride), b.data, static_cast<int>(b.stride), result == Result::Adds ? Real(1) : Real(0), c.data,
+       static_cast<int>(c.stride));
+}
+
+template <class Real>
 void multiply(Matrix<Real> a, bool transpose_a, Matrix<Real> b, bool transpose_b, Matrix<Real> c) {
-  const int64_t k = transpose_a ? a.rows : a.cols;
-  gemm(transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans, static_cast<int>(c.rows),
-       static_cast<int>(c.cols), static_cast<int>(k), a.data, static_cast<int>(a.cols), b.data,
-       static_cast<int>(b.cols), c.data);
+  multiply<Real>(Part<Real>(a), transpose_a, Part<Real>(b), transpose_b, Part<Real>(c), Real(1), Result::Replaces);
 }
 
 template <class Real>
@@ -139,11 +144,12 @@ void activate_grad(Activation kind, Matrix<Real> dh, Matrix<Real> saved, Matrix<
 
 template <class Real>
 void bias_activate(Activation kind, Matrix<Real> z, Matrix<Real> bias, Matrix<Real> h, Matrix<Real> pre) {
-  for (int64_t r = 0; r < h.rows; ++r) {
-    const Real* in = z.row(r);
-    Real* out = h.row(r);
-    for (int64_t j = 0; j < h.cols; ++j) out[j] = in[j] + bias.data[j];
-    if (pre.data) std::copy_n(out, h.cols, pre.row(r));
+  const int64_t cols = bias.size();  // h may have another shape
+  for (int64_t first = 0; first < h.size(); first += cols) {
+    const Real* in = z.data + first;
+    Real* out = h.data + first;
+    for (int64_t j = 0; j < cols; ++j) out[j] = in[j] + bias.data[j];
+    if (pre.data) std::copy_n(out, cols, pre.data + first);
   }
   activate(kind, h, h);
 }
@@ -220,6 +226,7 @@ void squared_error_grad(Matrix<Real> z, Matrix<Real> y, Real scale, Matrix<Real>
 
 template <class Real>
 void column_sum(Matrix<Real> a, Matrix<Real> out) {
+  a = {a.data, a.size() / out.size(), out.size()};  // a may have another shape
   if (a.cols == 1) {  // one long column: summed in double, because a float would lose small values
     double sum = 0;
     for (int64_t r = 0; r < a.rows; ++r) sum += static_cast<double>(a.data[r]);
@@ -367,6 +374,7 @@ void round_all(DType type, Matrix<Real> a) {
 }
 
 #define WS_FOR(Real)                                                                               \
+  template void multiply(Part<Real>, bool, Part<Real>, bool, Part<Real>, Real, Result);            \
   template void multiply(Matrix<Real>, bool, Matrix<Real>, bool, Matrix<Real>);                    \
   template void broadcast_rows(Matrix<Real>, Matrix<Real>);                                        \
   template void add(Matrix<Real>, Matrix<Real>, Matrix<Real>);                                     \

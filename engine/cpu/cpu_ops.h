@@ -36,6 +36,19 @@ struct Hyper {
   bool nesterov = false;
 };
 
+// A part of a wider matrix: its rows begin `stride` values after each other.
+template <class Real>
+struct Part {
+  Real* data = nullptr;
+  int64_t rows = 0, cols = 0, stride = 0;
+  Part(Real* at, int64_t r, int64_t c, int64_t s) : data(at), rows(r), cols(c), stride(s) {}
+  Part(Matrix<Real> m) : Part(m.data, m.rows, m.cols, m.cols) {}
+};
+enum class Result { Replaces, Adds };
+
+// c = factor·op(a)·op(b), or c += the same.
+template <class Real>
+void multiply(Part<Real> a, bool transpose_a, Part<Real> b, bool transpose_b, Part<Real> c, Real factor, Result result);
 template <class Real>
 void multiply(Matrix<Real> a, bool transpose_a, Matrix<Real> b, bool transpose_b, Matrix<Real> c);  // c = op(a)·op(b)
 template <class Real>

@@ -41,7 +41,7 @@ class HostPlan {
     memory.reset(plan, sizeof(Real));
     x_.resize(static_cast<size_t>(plan.batch * features_));
     y_.resize(loss == LossKind::MeanSquared ? static_cast<size_t>(plan.batch * outputs_) : 0);
-    labels.resize(loss == LossKind::CrossEntropy ? static_cast<size_t>(plan.batch) : 0);
+    labels.resize(loss == LossKind::CrossEntropy ? static_cast<size_t>(plan.loss_rows()) : 0);
     shadows_.assign(plan.buffers.size(), {});
     refresh_shadows();
   }
@@ -111,7 +111,8 @@ class HostPlan {
   // Reads rows in place if they are adjacent in the data set. This is safe: the interpreter never writes to its inputs.
   bool view_rows(Rows rows) {
     if constexpr (std::is_same_v<Real, float>) {
-      if (plan.buffer(plan.features()).type != DType::F32) return false;
+      const DType type = plan.buffer(plan.features()).type;
+      if (type != DType::F32 && type != DType::I32) return false;
       for (int64_t r = 1; r < plan.batch; ++r)
         if (rows.order[r] != rows.order[0] + static_cast<uint32_t>(r)) return false;
       view_ = const_cast<float*>(rows.split->x.data()) + static_cast<int64_t>(rows.order[0]) * features_;
@@ -128,7 +129,9 @@ class HostPlan {
   }
 
   void gather_targets(Rows rows) {
-    for (size_t r = 0; r < labels.size(); ++r) labels[r] = rows.split->labels[rows.order[r]];
+    const int64_t each = plan.predictions;
+    for (int64_t r = 0; !labels.empty() && r < plan.batch; ++r)
+      std::copy_n(rows.split->labels.data() + static_cast<int64_t>(rows.order[r]) * each, each, labels.data() + r * each);
     if (y_.empty()) return;
     for (int64_t r = 0; r < plan.batch; ++r)
       std::copy_n(rows.split->targets.data() + static_cast<int64_t>(rows.order[r]) * outputs_, outputs_,

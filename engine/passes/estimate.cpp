@@ -6,8 +6,8 @@
 
 namespace ws {
 
-PlanEstimate estimate(const RunSpec& spec, int64_t inputs, int64_t outputs, int64_t train_rows) {
-  const Model model = make_model(spec.model, inputs, outputs);
+PlanEstimate estimate(const RunSpec& spec, LayerShape input, int64_t outputs, int64_t train_rows) {
+  const Model model = make_model(spec.model, input, outputs);
   const int64_t batch = spec.train.batch == 0 ? train_rows : std::min(spec.train.batch, train_rows);
   const Plan plan = fuse(insert_all_reduce(build_plan(spec, model, batch)), spec.exec.fusion);
   PlanEstimate e;

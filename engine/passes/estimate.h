@@ -7,6 +7,6 @@ namespace ws {
 struct PlanEstimate {
   int64_t parameters = 0, flops_per_step = 0;
 };
-PlanEstimate estimate(const RunSpec& spec, int64_t inputs, int64_t outputs, int64_t train_rows);
+PlanEstimate estimate(const RunSpec& spec, LayerShape input, int64_t outputs, int64_t train_rows);
 
 }  // namespace ws

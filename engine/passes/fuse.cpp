@@ -26,6 +26,10 @@ class Match {
     return std::equal(wanted.begin(), wanted.end(), plan_.ops.begin() + static_cast<std::ptrdiff_t>(at_),
                       [](OpKind kind, const Op& op) { return kind == op.kind; });
   }
+  // The ops that may follow each other, by kind of the first and of the second.
+  bool pair(std::initializer_list<OpKind> first, OpKind second) const {
+    return std::ranges::any_of(first, [&](OpKind kind) { return kinds({kind, second}); });
+  }
   bool is(size_t i, OpKind kind) const { return at_ + i < plan_.ops.size() && op(i).kind == kind; }
   const Op& op(size_t i) const { return plan_.ops[at_ + i]; }
   bool follows(OpKind kind) const { return at_ > 0 && plan_.ops[at_ - 1].kind == kind; }
@@ -35,6 +39,9 @@ class Match {
     return std::ranges::count(late_gradients(plan_), update_items(plan_, update)[0].gradient) > 0;
   }
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
+  bool same_shape(BufferId a, BufferId b) const {
+    return buffer(a).rows == buffer(b).rows && buffer(a).cols == buffer(b).cols;
+  }
 
   // Applies a rule that starts here and may change the whole plan.
   bool whole(bool (*rule)(Plan&, size_t, std::string_view), std::string_view name) {
@@ -64,7 +71,9 @@ constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias"
                            kUpdate = "whole update", kLine = "linear step", kProductBias = "product + bias",
                            kProductGrad = "product + activation gradient", kProductBiasGrad = "product + bias gradient",
                            kProductActivation = "product + activation", kOutputLayer = "output layer",
-                           kGradientUpdate = "gradient + update", kLineUpdate = "line + update";
+                           kGradientUpdate = "gradient + update", kLineUpdate = "line + update",
+                           kNormActivation = "norm + activation",
+                           kActivationNormGrad = "activation gradient + norm gradient";
 
 bool bias_activation(Match& m) {
   if (!m.kinds({OpKind::BroadcastBias, OpKind::Add, OpKind::Activate})) return false;
@@ -144,7 +153,7 @@ bool linear_step(Match& m) {
 }
 
 bool product_bias(Match& m) {
-  if (!m.kinds({OpKind::MatMul, OpKind::BiasActivate})) return false;
+  if (!m.pair({OpKind::MatMul, OpKind::Conv}, OpKind::BiasActivate)) return false;
   const Op& after = m.op(1);
   if (after.in[0] != m.op(0).out[0] || m.op(0).epilogue != Epilogue::None || !m.only_read_once(after.in[0]))
     return false;
@@ -158,7 +167,7 @@ bool product_bias(Match& m) {
 }
 
 bool product_activation(Match& m) {
-  if (!m.kinds({OpKind::MatMul, OpKind::Activate})) return false;
+  if (!m.pair({OpKind::MatMul, OpKind::Conv}, OpKind::Activate)) return false;
   const BufferId z = m.op(0).out[0];
   if (m.op(1).in[0] != z || m.op(0).epilogue != Epilogue::None) return false;
   Op fused = m.op(0);
@@ -171,9 +180,10 @@ bool product_activation(Match& m) {
 }
 
 bool product_gradient(Match& m) {
-  if (!m.kinds({OpKind::MatMul, OpKind::ActivateGrad})) return false;
+  if (!m.pair({OpKind::MatMul, OpKind::ConvDataGrad}, OpKind::ActivateGrad)) return false;
   const Op& after = m.op(1);
   if (after.in[0] != m.op(0).out[0] || !m.only_read_once(after.in[0])) return false;
+  if (m.is(0, OpKind::MatMul) && !m.same_shape(after.in[0], after.out[0])) return false;  // dz of a picture, dh of its row
   Op fused = m.op(0);
   fused.epilogue = Epilogue::ActivateGrad;
   fused.activation = after.activation;
@@ -184,12 +194,37 @@ bool product_gradient(Match& m) {
 }
 
 bool product_bias_gradient(Match& m) {
-  if (!m.kinds({OpKind::MatMul, OpKind::ColumnSum})) return false;
+  if (!m.pair({OpKind::MatMul, OpKind::ConvWeightGrad}, OpKind::ColumnSum)) return false;
   if (m.op(1).in[0] != m.op(0).in[1] || m.op(0).epilogue != Epilogue::None) return false;
   Op fused = m.op(0);
   fused.epilogue = Epilogue::BiasGrad;
   fused.out.push_back(m.op(1).out[0]);
   m.replace(2, fused, kProductBiasGrad);
+  return true;
+}
+
+// The gradient of gelu reads what the norm would no longer store.
+bool norm_activation(Match& m) {
+  if (!m.pair({OpKind::BatchNorm, OpKind::BatchNormApply}, OpKind::Activate)) return false;
+  const Op& after = m.op(1);
+  if (after.in[0] != m.op(0).out[0] || !m.only_read_once(after.in[0]) || needs_preactivation(after.activation)) return false;
+  Op fused = m.op(0);
+  fused.name += " " + std::string(to_string(after.activation));
+  fused.activation = after.activation;
+  fused.out[0] = after.out[0];
+  m.replace(2, fused, kNormActivation);
+  return true;
+}
+
+bool activation_norm_gradient(Match& m) {
+  if (!m.kinds({OpKind::ActivateGrad, OpKind::BatchNormGrad})) return false;
+  const Op &slope = m.op(0), &norm = m.op(1);
+  if (norm.in[0] != slope.out[0] || !m.only_read_once(norm.in[0]) || needs_preactivation(slope.activation)) return false;
+  Op fused = norm;
+  fused.activation = slope.activation;
+  fused.in[0] = slope.in[0];
+  fused.in.push_back(slope.in[1]);
+  m.replace(2, fused, kActivationNormGrad);
   return true;
 }
 
@@ -207,6 +242,8 @@ struct Rule {
 constexpr Rule kRules[] = {
     {kBiasActivation, Fusion::Pointwise, bias_activation},
     {kBias, Fusion::Pointwise, bias},
+    {kNormActivation, Fusion::Pointwise, norm_activation},
+    {kActivationNormGrad, Fusion::Pointwise, activation_norm_gradient},
     {kSoftmax, Fusion::Pointwise, softmax_loss},
     {kSquared, Fusion::Pointwise, squared_loss},
     {kLine, Fusion::Pointwise, linear_step},

@@ -12,7 +12,9 @@ namespace {
 
 // Weights and optimizer state in fp32.
 int64_t state_bytes(const RunSpec& spec, const Model& model) {
-  return model.parameter_count() * 4 * (1 + moments_of(spec.train.optimizer));
+  int64_t values = 0;
+  for (const Parameter& p : model.parameters) values += p.elements();
+  return values * 4 * (1 + moments_of(spec.train.optimizer));
 }
 
 // The plan's buffers in an arena: no allocator needs less. Shadows exist during the whole run.
@@ -39,9 +41,9 @@ int64_t training_bytes(const RunSpec& spec, const Model& model, const DataSize& 
 
 // The CPU keeps the plans of its evaluations: one for full blocks of rows, one for the remaining rows.
 int64_t evaluation_bytes(const RunSpec& spec, const Model& model, const DataSize& data) {
-  const int64_t rows = data.test_rows, rest = rows % kCpuEvaluationRows;
+  const int64_t most = cpu_evaluation_rows(model), rows = data.test_rows, rest = rows % most;
   int64_t bytes = 0;
-  for (const int64_t part : {rows >= kCpuEvaluationRows ? kCpuEvaluationRows : 0, rest})
+  for (const int64_t part : {rows >= most ? most : 0, rest})
     if (part > 0) bytes += step_bytes(fuse(build_evaluation_plan(spec, model, part), spec.exec.fusion));
   return bytes;
 }
@@ -92,6 +94,14 @@ double share_for_steps(Allocator allocator) {
 }
 
 }  // namespace
+
+int64_t cpu_evaluation_rows(const Model& model) {
+  constexpr int64_t kMostRows = 8192, kMostElements = 4 << 20;
+  int64_t largest = 1;
+  for (const NetworkLayer& l : model.layers)
+    if (l.out.is_picture() || l.out.is_text()) largest = std::max(largest, l.out.elements());
+  return std::clamp<int64_t>(kMostElements / largest, 1, kMostRows);
+}
 
 std::string biggest_buffers(const Plan& plan) { return biggest_of(plan, lives_in_step); }
 

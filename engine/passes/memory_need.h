@@ -21,7 +21,8 @@ struct DataSize {
   DataSize(const data::Dataset& data) : DataSize(data.features, data.train.rows, data.test.rows) {}
 };
 
-inline constexpr int64_t kCpuEvaluationRows = 8192;  // rows that the CPU evaluates at a time
+// Rows that the CPU evaluates at a time: fewer if the layers of a row are large.
+int64_t cpu_evaluation_rows(const Model& model);
 
 // Peak bytes while the run trains. The data set is not counted because it is already in memory.
 int64_t host_bytes_needed(const RunSpec& spec, const Model& model, const DataSize& data, bool on_gpu);

@@ -150,7 +150,7 @@ struct Plan {
   std::string id;  // hash of what runs; executors use it as the key of their graphs
   std::vector<Buffer> buffers;
   std::vector<Op> ops;
-  std::vector<std::string> layer_names;
+  std::vector<std::string> layer_names, layer_parts;  // "conv3"; "block 2", empty outside of blocks and residuals
   int64_t batch = 0;  // rows of a step that this plan's rank handles
   int64_t step_rows = 0;  // rows of a step over all ranks
   int ranks = 1;

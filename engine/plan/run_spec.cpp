@@ -110,10 +110,22 @@ void read_section(RunSpec& spec, const std::string& section, const json& object)
   for (const auto& [key, value] : object.items()) set_field(spec, section + "." + key, value);
 }
 
+bool is_list_of_text(const json& value) {
+  return value.is_array() && std::ranges::all_of(value, [](const json& item) { return item.is_string(); });
+}
+
+// A network may also be a list of its layers.
+json joined_layers(const json& list) {
+  std::string text;
+  for (const json& layer : list) text += (text.empty() ? "" : " | ") + layer.get<std::string>();
+  return text;
+}
+
 }  // namespace
 
 void set_field(RunSpec& spec, std::string_view key, const json& value) {
   const Field& f = field(key);
+  if (key == "model.layers" && is_list_of_text(value)) return f.set(spec, joined_layers(value));
   if (!word_of_zero(f).empty() && value == json(std::string(word_of_zero(f)))) return f.set(spec, json(0));
   if (!acceptable(f, value)) throw SpecError(std::string(key) + ": expected " + expected(f) + ", got " + shown(value));
   f.set(spec, value);

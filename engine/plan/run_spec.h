@@ -16,7 +16,7 @@ namespace ws {
 enum class ModelKind { Mlp, Linear };
 enum class Activation { None, Relu, Sigmoid, Tanh, Gelu };
 enum class LossKind { CrossEntropy, MeanSquared };
-enum class Init { Normal, Xavier, Kaiming, Zeros };
+enum class Init { Normal, Xavier, Kaiming, Zeros, Small };
 enum class Optimizer { Sgd, Momentum, Adam, AdamW };
 constexpr bool is_adam(Optimizer optimizer) { return optimizer == Optimizer::Adam || optimizer == Optimizer::AdamW; }
 // Number of tensors that the optimizer keeps for each parameter.
@@ -39,7 +39,8 @@ enum class CommBy { Auto, Nccl, Peer };
 
 struct ModelSpec {
   ModelKind kind = ModelKind::Mlp;
-  std::vector<int64_t> hidden{128};  // widths of the hidden layers
+  std::vector<int64_t> hidden{128};  // widths of the hidden layers; without meaning if there are `layers`
+  std::string layers;                // the network as a list of layers, see layers.h; empty: `hidden` with `activation`
   Activation activation = Activation::Relu;
   bool bias = true;
   LossKind loss = LossKind::CrossEntropy;

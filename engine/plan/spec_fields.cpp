@@ -45,7 +45,8 @@ constexpr FieldValue kInits[] = {
     {"normal", "N(0, 1) for every width: the sums grow with the width. Look at the first loss: far above a guess."},
     {"xavier", "Glorot uniform ±√(6/(in+out)), for linear and tanh layers. Look at the first loss, and at Weights."},
     {"kaiming", "He: variance 2/fan-in keeps relu outputs near unit size. Look at the first loss: near a guess."},
-    {"zeros", "All zero: every unit of a layer learns the same. Look at which runs learn."}};
+    {"zeros", "All zero: every unit of a layer learns the same. Look at which runs learn."},
+    {"small", "N(0, 0.02), less at the end of a residual, as GPT does. Look at the first loss: that of a guess."}};
 constexpr FieldValue kOptimizers[] = {
     {"sgd",
      "w −= rate · gradient, without memory. Look at the loss beside that of momentum, and at the short update."},
@@ -255,6 +256,8 @@ std::vector<Field> model_fields() {
       FIELD(
           model, ModelSpec, hidden, "Model", "hidden layers", IntegerList, (Limits{1, 65536}), kFixed,
           "Widths of the layers between input and output. Look at the matrix products in Step time, and at the Plan."),
+      FIELD(model, ModelSpec, layers, "Model", "network", Text, kAny, kFixed,
+            "The network as a list: conv 3x3 16 | relu | maxpool 2 | linear. Empty: the hidden layers. Look at the Plan."),
       CHOICE(model, ModelSpec, activation, Activation, "Model", "activation", kFixed,
              "The function after each hidden layer. Look at the loss, and at the boundary under Weights."),
       FIELD(model, ModelSpec, bias, "Model", "bias", Flag, kAny, kFixed,

@@ -1,5 +1,5 @@
 // Decides which choices exclude each other, and explains it in one sentence.
-#include "engine/plan/run_spec.h"
+#include "engine/plan/layers.h"
 
 namespace ws {
 namespace {
@@ -38,6 +38,19 @@ Reason persistent_conflict(const TrainSpec& t) {
   if (t.optimizer == Optimizer::Momentum && t.nesterov) return "nesterov: a persistent kernel has plain momentum only.";
   if (t.label_smoothing > 0) return "smoothing: a persistent kernel does not smooth the targets.";
   if (t.clip > 0) return "clip: a persistent kernel does not store the gradients that have a joint norm.";
+  return {};
+}
+
+Reason layers_conflict(const RunSpec& s) {
+  if (s.model.layers.empty()) return {};
+  if (s.model.kind == ModelKind::Linear) return "network: a line has no list of layers; choose kind mlp.";
+  try {
+    parse_layers(s.model.layers);
+  } catch (const LayersError& problem) {
+    return "network: " + std::string(problem.what()) + ".";
+  }
+  if (s.exec.launch == Launch::Persistent)
+    return "persistent: one kernel trains the networks of hidden layers; choose launch graph for a list of layers.";
   return {};
 }
 
@@ -102,6 +115,7 @@ void replace(RunSpec& spec, std::string_view key, std::string_view value, std::v
 
 std::optional<std::string> why_invalid(const RunSpec& spec, bool cuda) {
   const bool on_cpu = spec.exec.device == Device::Cpu || !cuda;
+  if (auto reason = layers_conflict(spec)) return reason;
   if (auto reason = launch_conflict(spec)) return reason;
   if (on_cpu)
     if (auto reason = needs_gpu(spec)) return reason;

@@ -114,7 +114,7 @@ void RankWorker::prepare(std::string_view request) {
 void RankWorker::load(std::string_view bytes) {
   if (value_in<uint32_t>(bytes) != processes_.fingerprint_of(data_))
     throw Failure("its data set " + data_.name + " is not the one of rank 0. Give every host the same data.");
-  model_ = make_model(spec_.model, data_.features, data_.outputs);
+  model_ = make_model(spec_.model, data_);
   executor_->load(model_, data_, spec_);
 }
 

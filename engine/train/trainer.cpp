@@ -209,7 +209,7 @@ void Trainer::prepare() {
   if (const int64_t left = rows_ % batch_, last = left ? left : batch_; last < spec_.exec.gpus)
     throw Failure("The last batch of an epoch has " + std::to_string(last) + (last == 1 ? " row" : " rows") + ", fewer than the " +
                   std::to_string(spec_.exec.gpus) + " ranks: choose another batch or fewer GPUs.");
-  model_ = make_model(spec_.model, data_.features, data_.outputs);
+  model_ = make_model(spec_.model, data_);
   RunSpec here = spec_;
   if (options_.processes) here.exec.gpus = options_.processes->on_this_host();
   if (const auto reason = why_it_does_not_fit(here, model_, data_, free_memory_for(spec_))) throw Failure(*reason);

@@ -37,7 +37,8 @@ bool data_relevant(const data::DataSpec& d, std::string_view key) {
 
 bool model_relevant(const ModelSpec& m, std::string_view key) {
   if (is_any(key, {"model.start_w", "model.start_b"})) return m.kind == ModelKind::Linear;
-  if (is_any(key, {"model.hidden", "model.activation", "model.bias"})) return m.kind == ModelKind::Mlp;
+  if (is_any(key, {"model.hidden", "model.activation"})) return m.kind == ModelKind::Mlp && m.layers.empty();
+  if (is_any(key, {"model.layers", "model.bias"})) return m.kind == ModelKind::Mlp;
   if (key == "model.init") return m.kind == ModelKind::Mlp;
   return true;
 }
@@ -64,7 +65,7 @@ bool exec_relevant(const ExecSpec& e, std::string_view key) {
 }  // namespace
 
 DataShape data_shape(const data::DataSpec& d) {
-  if (is_any(d.name, {"mnist", "fashion-mnist"})) return limited({784, 10, 60000, 10000}, d.limit);
+  if (is_any(d.name, {"mnist", "fashion-mnist"})) return limited({LayerShape::picture(28, 28, 1), 10, 60000, 10000}, d.limit);
   if (d.name == "iris") return limited(with_split({4, 3}, 150, d.validation), d.limit);
   if (d.name == "line") return limited(with_split({1, 1}, d.points, d.validation), d.limit);
   if (is_any(d.name, {"blobs", "spirals"})) return limited(with_split({2, d.classes}, d.points, d.validation), d.limit);

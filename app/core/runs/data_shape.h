@@ -2,12 +2,14 @@
 #pragma once
 #include <cstdint>
 
-#include "engine/plan/run_spec.h"
+#include "engine/plan/layers.h"
 
 namespace ws::app {
 
 struct DataShape {
-  int64_t features = 0, outputs = 0, train = 0, test = 0;  // train 0: unknown before loading
+  LayerShape input;
+  int64_t outputs = 0, train = 0, test = 0;  // train 0: unknown before loading
+  int64_t features() const { return input.elements(); }
   bool known() const { return train > 0; }
 };
 DataShape data_shape(const data::DataSpec& spec);

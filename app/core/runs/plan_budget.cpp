@@ -13,7 +13,7 @@ std::string plan_budget(const RunSpec& spec) {
   const DataShape shape = data_shape(spec.data);
   if (!shape.known()) return {};
   try {
-    const Model model = make_model(spec.model, shape.features, shape.outputs);
+    const Model model = make_model(spec.model, shape.input, shape.outputs);
     const int64_t batch = spec.train.batch == 0 ? shape.train : std::min(spec.train.batch, shape.train);
     return persistent_budget(spec, compile(spec, model, batch).plan, shape.train);
   } catch (const Failure&) {

@@ -255,7 +255,7 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
   const fs::path folder(path);
   fs::create_directories(folder);
   const data::Dataset data = data::load(spec.data);
-  const Model model = make_model(spec.model, data.features, data.outputs);
+  const Model model = make_model(spec.model, data);
   const bool classes = data.task == data::Task::Classification;
   json shapes = {{"task", classes ? "classification" : "regression"},
                  {"features", data.features},

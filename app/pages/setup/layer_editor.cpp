@@ -177,7 +177,7 @@ void LayerEditor::setSpec(const RunSpec& spec) {
   if (widths_ != spec.model.hidden) tellWrong({});
   widths_ = spec.model.hidden;
   fitRows();
-  int64_t inputs = shape.features;
+  int64_t inputs = shape.features();
   for (size_t i = 0; i < widths_.size(); ++i) {
     refreshRow(i, inputs, spec.model.bias);
     inputs = widths_[i];

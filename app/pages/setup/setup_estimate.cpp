@@ -18,10 +18,11 @@ QString data_name(const data::DataSpec& d) {
 
 QString layer_chain(const RunSpec& spec, const DataShape& shape, bool with_activation) {
   if (spec.model.kind == ModelKind::Linear) return QStringLiteral("y = wx + b");
+  if (!spec.model.layers.empty()) return QString::fromStdString(spec.model.layers);
   const QString activation = spec.model.activation == Activation::None || !with_activation
                                  ? QString()
                                  : " " + text(to_string(spec.model.activation));
-  QString line = shape.features ? QString::number(shape.features) : QStringLiteral("inputs");
+  QString line = shape.features() ? QString::number(shape.features()) : QStringLiteral("inputs");
   for (int64_t width : spec.model.hidden) line += QString::fromUtf8(" – ") + QString::number(width) + activation;
   return line + QString::fromUtf8(" – ") + (shape.outputs ? QString::number(shape.outputs) : QStringLiteral("outputs"));
 }
@@ -43,7 +44,7 @@ SetupEstimate::SetupEstimate(const RunSpec& spec) {
   if (!shape.known()) return;
   if (batch > 0) steps = QObject::tr("%1 steps").arg(count_text((shape.train + batch - 1) / batch * spec.train.epochs));
   try {
-    const PlanEstimate e = estimate(spec, shape.features, shape.outputs, shape.train);
+    const PlanEstimate e = estimate(spec, shape.input, shape.outputs, shape.train);
     parameters = QObject::tr("%1 parameters").arg(count_text(e.parameters));
     cost = QObject::tr("%1 FLOP a step").arg(significant_text(static_cast<double>(e.flops_per_step)));
   } catch (const Failure& problem) {

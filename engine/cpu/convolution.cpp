@@ -1,0 +1,214 @@
+#include "engine/cpu/convolution.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace ws::cpu {
+namespace {
+
+constexpr int64_t kMostValues = 1 << 18;  // of the unfolded windows that are multiplied at once: they stay in the cache
+
+int64_t terms(const Window& w) { return w.kh * w.kw * w.c; }
+bool is_plain_product(const Window& w) { return w.kh == 1 && w.kw == 1 && w.stride == 1 && w.pad == 0; }
+
+// Calls visit(output pixel, row of the window, column of the window, input pixel) for each value of a picture that a
+// window covers. Pixels are numbered within the picture.
+template <class Visit>
+void each_covered(const Window& w, const Visit& visit) {
+  for (int64_t oy = 0; oy < w.oh; ++oy)
+    for (int64_t ox = 0; ox < w.ow; ++ox)
+      for (int64_t r = 0; r < w.kh; ++r) {
+        const int64_t y = oy * w.stride - w.pad + r;
+        if (y < 0 || y >= w.h) continue;
+        for (int64_t s = 0; s < w.kw; ++s) {
+          const int64_t x = ox * w.stride - w.pad + s;
+          if (x >= 0 && x < w.w) visit(oy * w.ow + ox, r, s, y * w.w + x);
+        }
+      }
+}
+
+// One row for each output pixel, with the values under its window; zero where the window leaves the picture.
+template <class Real>
+void unfold(const Window& w, const Real* picture, Real* rows) {
+  const int64_t each = terms(w);
+  if (w.pad > 0) std::fill_n(rows, w.oh * w.ow * each, Real(0));
+  each_covered(w, [&](int64_t output, int64_t r, int64_t s, int64_t pixel) {
+    std::copy_n(picture + pixel * w.c, w.c, rows + output * each + (r * w.kw + s) * w.c);
+  });
+}
+
+// Adds up what unfold() would have copied from each value.
+template <class Real>
+void fold(const Window& w, const Real* rows, Real* picture) {
+  const int64_t each = terms(w);
+  std::fill_n(picture, w.h * w.w * w.c, Real(0));
+  each_covered(w, [&](int64_t output, int64_t r, int64_t s, int64_t pixel) {
+    const Real* from = rows + output * each + (r * w.kw + s) * w.c;
+    Real* to = picture + pixel * w.c;
+    for (int64_t c = 0; c < w.c; ++c) to[c] += from[c];
+  });
+}
+
+// Some pictures at a time, with space for their unfolded windows.
+template <class Real>
+class Chunks {
+ public:
+  explicit Chunks(const Window& w)
+      : window_(w), most_(std::clamp<int64_t>(kMostValues / std::max<int64_t>(1, w.oh * w.ow * terms(w)), 1, w.n)) {
+    space_.resize(static_cast<size_t>(most_ * w.oh * w.ow * terms(w)));
+  }
+
+  // Calls work(first picture, number of pictures, matrix of their windows).
+  template <class Work>
+  void each(const Work& work) {
+    const int64_t pixels = window_.oh * window_.ow;
+    for (int64_t first = 0; first < window_.n; first += most_) {
+      const int64_t count = std::min(most_, window_.n - first);
+      work(first, count, Matrix<Real>{space_.data(), count * pixels, terms(window_)});
+    }
+  }
+
+ private:
+  Window window_;
+  int64_t most_;
+  std::vector<Real> space_;
+};
+
+template <class Real>
+Matrix<Real> outputs_of(const Window& w, Matrix<Real> z, int64_t first, int64_t count) {
+  const int64_t pixels = w.oh * w.ow;
+  return {z.data + first * pixels * w.k, count * pixels, w.k};
+}
+
+template <class Real>
+Real* input_of(const Window& w, Matrix<Real> x, int64_t picture) {
+  return x.data + picture * w.h * w.w * w.c;
+}
+
+template <class Real>
+void unfold_all(const Window& w, Matrix<Real> x, int64_t first, int64_t count, Matrix<Real> rows) {
+  for (int64_t i = 0; i < count; ++i) unfold(w, input_of(w, x, first + i), rows.row(i * w.oh * w.ow));
+}
+
+}  // namespace
+
+template <class Real>
+void convolve(const Window& w, Matrix<Real> x, Matrix<Real> weights, Matrix<Real> z) {
+  if (is_plain_product(w))
+    return multiply(Matrix<Real>{x.data, w.n * w.h * w.w, w.c}, false, weights, true, outputs_of(w, z, 0, w.n));
+  Chunks<Real>(w).each([&](int64_t first, int64_t count, Matrix<Real> rows) {
+    unfold_all(w, x, first, count, rows);
+    multiply(rows, false, weights, true, outputs_of(w, z, first, count));
+  });
+}
+
+template <class Real>
+void convolve_data_grad(const Window& w, Matrix<Real> dz, Matrix<Real> weights, Matrix<Real> dx) {
+  if (is_plain_product(w))
+    return multiply(outputs_of(w, dz, 0, w.n), false, weights, false, Matrix<Real>{dx.data, w.n * w.h * w.w, w.c});
+  Chunks<Real>(w).each([&](int64_t first, int64_t count, Matrix<Real> rows) {
+    multiply(outputs_of(w, dz, first, count), false, weights, false, rows);
+    for (int64_t i = 0; i < count; ++i) fold(w, rows.row(i * w.oh * w.ow), input_of(w, dx, first + i));
+  });
+}
+
+template <class Real>
+void convolve_weight_grad(const Window& w, Matrix<Real> x, Matrix<Real> dz, Matrix<Real> dw) {
+  Chunks<Real>(w).each([&](int64_t first, int64_t count, Matrix<Real> rows) {
+    unfold_all(w, x, first, count, rows);
+    multiply<Real>(outputs_of(w, dz, first, count), true, rows, false, dw, Real(1),
+                   first == 0 ? Result::Replaces : Result::Adds);
+  });
+}
+
+template <class Real>
+void max_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
+  std::vector<bool> begun(static_cast<size_t>(w.oh * w.ow));
+  for (int64_t n = 0; n < w.n; ++n) {
+    const Real* from = input_of(w, x, n);
+    Real* to = outputs_of(w, y, n, 1).data;
+    begun.assign(begun.size(), false);
+    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
+      const Real* in = from + pixel * w.c;
+      Real* out = to + output * w.c;
+      if (!begun[static_cast<size_t>(output)]) std::copy_n(in, w.c, out);
+      begun[static_cast<size_t>(output)] = true;
+      for (int64_t c = 0; c < w.c; ++c) out[c] = in[c] > out[c] ? in[c] : out[c];
+    });
+  }
+}
+
+template <class Real>
+void max_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> x, Matrix<Real> y, Matrix<Real> dx) {
+  std::vector<char> found(static_cast<size_t>(w.oh * w.ow * w.c));
+  std::fill_n(dx.data, dx.size(), Real(0));
+  for (int64_t n = 0; n < w.n; ++n) {
+    const Real *in = input_of(w, x, n), *most = outputs_of(w, y, n, 1).data, *grad = outputs_of(w, dy, n, 1).data;
+    Real* to = input_of(w, dx, n);
+    std::fill(found.begin(), found.end(), char{0});
+    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
+      const int64_t o = output * w.c, p = pixel * w.c;
+      for (int64_t c = 0; c < w.c; ++c) {
+        const bool first = !found[static_cast<size_t>(o + c)] && in[p + c] == most[o + c];
+        to[p + c] += first ? grad[o + c] : Real(0);
+        found[static_cast<size_t>(o + c)] |= static_cast<char>(first);
+      }
+    });
+  }
+}
+
+namespace {
+
+// 1 / the number of values under the window of each output pixel: padding is not counted.
+template <class Real>
+std::vector<Real> shares(const Window& w) {
+  std::vector<Real> share(static_cast<size_t>(w.oh * w.ow));
+  each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t) { share[static_cast<size_t>(output)] += 1; });
+  for (Real& s : share) s = 1 / s;
+  return share;
+}
+
+}  // namespace
+
+template <class Real>
+void average_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
+  const std::vector<Real> share = shares<Real>(w);
+  std::fill_n(y.data, y.size(), Real(0));
+  for (int64_t n = 0; n < w.n; ++n) {
+    const Real* from = input_of(w, x, n);
+    Real* to = outputs_of(w, y, n, 1).data;
+    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
+      for (int64_t c = 0; c < w.c; ++c) to[output * w.c + c] += from[pixel * w.c + c];
+    });
+    for (int64_t o = 0; o < w.oh * w.ow; ++o)
+      for (int64_t c = 0; c < w.c; ++c) to[o * w.c + c] *= share[static_cast<size_t>(o)];
+  }
+}
+
+template <class Real>
+void average_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> dx) {
+  const std::vector<Real> share = shares<Real>(w);
+  std::fill_n(dx.data, dx.size(), Real(0));
+  for (int64_t n = 0; n < w.n; ++n) {
+    const Real* from = outputs_of(w, dy, n, 1).data;
+    Real* to = input_of(w, dx, n);
+    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
+      for (int64_t c = 0; c < w.c; ++c)
+        to[pixel * w.c + c] += from[output * w.c + c] * share[static_cast<size_t>(output)];
+    });
+  }
+}
+
+#define WS_FOR(Real)                                                                                                   \
+  template void convolve(const Window&, Matrix<Real>, Matrix<Real>, Matrix<Real>);                                     \
+  template void convolve_data_grad(const Window&, Matrix<Real>, Matrix<Real>, Matrix<Real>);                           \
+  template void convolve_weight_grad(const Window&, Matrix<Real>, Matrix<Real>, Matrix<Real>);                         \
+  template void max_pool(const Window&, Matrix<Real>, Matrix<Real>);                                                   \
+  template void max_pool_grad(const Window&, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);                  \
+  template void average_pool(const Window&, Matrix<Real>, Matrix<Real>);                                               \
+  template void average_pool_grad(const Window&, Matrix<Real>, Matrix<Real>);
+WS_FOR(float)
+WS_FOR(double)
+#undef WS_FOR
+
+}  // namespace ws::cpu

@@ -1,0 +1,165 @@
+#include "engine/cpu/norm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "profiling/base/philox.h"
+
+namespace ws::cpu {
+namespace {
+
+// x as rows with one value for each gain: its buffer may have another shape.
+template <class Real>
+Matrix<Real> columns(Matrix<Real> x, int64_t cols) {
+  return {x.data, x.size() / cols, cols};
+}
+
+// Sums f(row, column) over the rows, in double.
+template <class F>
+std::vector<double> column_sums(int64_t rows, int64_t cols, const F& f) {
+  std::vector<double> sums(static_cast<size_t>(cols));
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < cols; ++j) sums[static_cast<size_t>(j)] += static_cast<double>(f(r, j));
+  return sums;
+}
+
+template <class Real>
+Real inverse_of(double variance) {
+  return static_cast<Real>(1 / std::sqrt(variance + kNormEpsilon));
+}
+
+template <class Real>
+void normalise(Activation after, Matrix<Real> x, const Real* mean, const Real* inverse, NormValues<Real> norm,
+               Matrix<Real> y) {
+  for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t j = 0; j < x.cols; ++j)
+      y.data[r * x.cols + j] = (x.row(r)[j] - mean[j]) * inverse[j] * norm.gain[j] + norm.shift[j];
+  if (after != Activation::None) activate(after, y, y);
+}
+
+}  // namespace
+
+template <class Real>
+void batch_norm(Activation after, Matrix<Real> given, NormValues<Real> norm, Matrix<Real> running_mean,
+                Matrix<Real> running_variance, Matrix<Real> y) {
+  const int64_t cols = running_mean.size();
+  const Matrix<Real> x = columns(given, cols);
+  const auto n = static_cast<double>(x.rows);
+  const auto sums = column_sums(x.rows, cols, [&](int64_t r, int64_t j) { return x.row(r)[j]; });
+  for (int64_t j = 0; j < cols; ++j) norm.mean[j] = static_cast<Real>(sums[static_cast<size_t>(j)] / n);
+  const auto squares = column_sums(x.rows, cols, [&](int64_t r, int64_t j) {
+    const Real distance = x.row(r)[j] - norm.mean[j];
+    return distance * distance;
+  });
+  const auto momentum = static_cast<Real>(kRunningMomentum);
+  for (int64_t j = 0; j < cols; ++j) {
+    const double variance = squares[static_cast<size_t>(j)] / n;
+    norm.inverse[j] = inverse_of<Real>(variance);
+    const auto unbiased = static_cast<Real>(variance * n / std::max(1.0, n - 1));
+    running_mean.data[j] += momentum * (norm.mean[j] - running_mean.data[j]);
+    running_variance.data[j] += momentum * (unbiased - running_variance.data[j]);
+  }
+  normalise(after, x, norm.mean, norm.inverse, norm, y);
+}
+
+template <class Real>
+void batch_norm_apply(Activation after, Matrix<Real> given, NormValues<Real> norm, Matrix<Real> running_mean,
+                      Matrix<Real> running_variance, Matrix<Real> y) {
+  const int64_t cols = running_mean.size();
+  std::vector<Real> inverse(static_cast<size_t>(cols));
+  for (int64_t j = 0; j < cols; ++j)
+    inverse[static_cast<size_t>(j)] = inverse_of<Real>(static_cast<double>(running_variance.data[j]));
+  normalise(after, columns(given, cols), running_mean.data, inverse.data(), norm, y);
+}
+
+template <class Real>
+void batch_norm_grad(Activation after, Matrix<Real> dy, Matrix<Real> given, NormValues<Real> norm, Matrix<Real> saved,
+                     Matrix<Real> dx, Matrix<Real> dgain, Matrix<Real> dshift) {
+  const int64_t cols = dgain.size();
+  const Matrix<Real> x = columns(given, cols);
+  std::vector<Real> space;
+  Matrix<Real> g = columns(dy, cols);
+  if (after != Activation::None) {
+    space.resize(static_cast<size_t>(dy.size()));
+    g.data = space.data();
+    activate_grad(after, dy, saved, g);
+  }
+  const auto centred = [&](int64_t r, int64_t j) { return (x.row(r)[j] - norm.mean[j]) * norm.inverse[j]; };
+  const auto shifts = column_sums(x.rows, cols, [&](int64_t r, int64_t j) { return g.row(r)[j]; });
+  const auto gains = column_sums(x.rows, cols, [&](int64_t r, int64_t j) { return g.row(r)[j] * centred(r, j); });
+  for (int64_t j = 0; j < cols; ++j) {
+    dshift.data[j] = static_cast<Real>(shifts[static_cast<size_t>(j)]);
+    dgain.data[j] = static_cast<Real>(gains[static_cast<size_t>(j)]);
+  }
+  const Real share = 1 / static_cast<Real>(x.rows);
+  for (int64_t r = 0; r < x.rows; ++r)
+    for (int64_t j = 0; j < cols; ++j)
+      dx.data[r * cols + j] = norm.gain[j] * norm.inverse[j] *
+                              (g.row(r)[j] - share * dshift.data[j] - centred(r, j) * share * dgain.data[j]);
+}
+
+template <class Real>
+void layer_norm(Matrix<Real> x, NormValues<Real> norm, Matrix<Real> y) {
+  const auto n = static_cast<double>(x.cols);
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const Real* row = x.row(r);
+    double sum = 0, squares = 0;
+    for (int64_t j = 0; j < x.cols; ++j) sum += static_cast<double>(row[j]);
+    const double mean = sum / n;
+    for (int64_t j = 0; j < x.cols; ++j) squares += (static_cast<double>(row[j]) - mean) * (static_cast<double>(row[j]) - mean);
+    norm.mean[r] = static_cast<Real>(mean);
+    norm.inverse[r] = inverse_of<Real>(squares / n);
+    for (int64_t j = 0; j < x.cols; ++j)
+      y.row(r)[j] = (row[j] - norm.mean[r]) * norm.inverse[r] * norm.gain[j] + norm.shift[j];
+  }
+}
+
+template <class Real>
+void layer_norm_grad(Matrix<Real> dy, Matrix<Real> x, NormValues<Real> norm, Matrix<Real> dx, Matrix<Real> dgain,
+                     Matrix<Real> dshift) {
+  const auto centred = [&](int64_t r, int64_t j) { return (x.row(r)[j] - norm.mean[r]) * norm.inverse[r]; };
+  const auto shifts = column_sums(x.rows, x.cols, [&](int64_t r, int64_t j) { return dy.row(r)[j]; });
+  const auto gains = column_sums(x.rows, x.cols, [&](int64_t r, int64_t j) { return dy.row(r)[j] * centred(r, j); });
+  for (int64_t j = 0; j < x.cols; ++j) {
+    dshift.data[j] = static_cast<Real>(shifts[static_cast<size_t>(j)]);
+    dgain.data[j] = static_cast<Real>(gains[static_cast<size_t>(j)]);
+  }
+  for (int64_t r = 0; r < x.rows; ++r) {
+    double sum = 0, product = 0;
+    for (int64_t j = 0; j < x.cols; ++j) {
+      const Real g = dy.row(r)[j] * norm.gain[j];
+      sum += static_cast<double>(g);
+      product += static_cast<double>(g * centred(r, j));
+    }
+    const Real mean = static_cast<Real>(sum / static_cast<double>(x.cols)),
+               slope = static_cast<Real>(product / static_cast<double>(x.cols));
+    for (int64_t j = 0; j < x.cols; ++j)
+      dx.row(r)[j] = norm.inverse[r] * (dy.row(r)[j] * norm.gain[j] - mean - centred(r, j) * slope);
+  }
+}
+
+template <class Real>
+void drop_out(const DropoutMask& mask, uint64_t seed, int64_t step, Matrix<Real> x, Matrix<Real> y) {
+  const uint64_t stream = dropout_stream(mask, step);
+  const Real factor = 1 / (1 - static_cast<Real>(mask.rate));
+  for (int64_t i = 0; i < x.size(); i += 4) {
+    const data::PhiloxWords words = data::philox_at(seed, stream, static_cast<uint64_t>(i) / 4);
+    for (int64_t j = i; j < std::min(i + 4, x.size()); ++j)
+      y.data[j] = data::unit_uniform(words.w[j - i]) >= mask.rate ? x.data[j] * factor : Real(0);
+  }
+}
+
+#define WS_FOR(Real)                                                                                                    \
+  template void batch_norm(Activation, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);       \
+  template void batch_norm_apply(Activation, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>); \
+  template void batch_norm_grad(Activation, Matrix<Real>, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>,   \
+                                Matrix<Real>, Matrix<Real>);                                                            \
+  template void layer_norm(Matrix<Real>, NormValues<Real>, Matrix<Real>);                                               \
+  template void layer_norm_grad(Matrix<Real>, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>); \
+  template void drop_out(const DropoutMask&, uint64_t, int64_t, Matrix<Real>, Matrix<Real>);
+WS_FOR(float)
+WS_FOR(double)
+#undef WS_FOR
+
+}  // namespace ws::cpu

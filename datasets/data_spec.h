@@ -6,8 +6,8 @@
 namespace ws::data {
 
 struct DataSpec {
-  std::string name = "mnist";  // iris mnist fashion-mnist idx csv line blobs spirals circles xor
-  std::string path;            // folder of an IDX set, or a CSV file
+  std::string name = "mnist";  // see names() in dataset.h
+  std::string path;            // folder of an IDX set or of CIFAR-10, a CSV file, or a text
   std::string label_column;    // CSV: the column to predict
   int64_t points = 1000;       // synthetic sets
   int64_t classes = 3;         // blobs, spirals
@@ -15,6 +15,7 @@ struct DataSpec {
   double slope = 2.0;          // line: y = slope·x + intercept + noise
   double intercept = 1.0;
   double validation = 0.2;  // share held out if the set has no test part
+  int64_t context = 128;    // text: characters of a row
   int64_t limit = 0;        // use only the first N training rows; 0: all rows
   uint64_t seed = 42;       // for the synthetic points and for the split
   bool operator==(const DataSpec&) const = default;

@@ -3,8 +3,10 @@
 #include "datasets/csv.h"
 #include "datasets/dataset.h"
 #include "datasets/image_set.h"
+#include "datasets/picture_set.h"
 #include "datasets/split.h"
 #include "datasets/synthetic.h"
+#include "datasets/text_set.h"
 #include "profiling/base/failure.h"
 
 namespace ws::data {
@@ -19,7 +21,8 @@ constexpr Loader kLoaders[] = {
     {"iris", load_iris},      {"mnist", load_mnist},     {"fashion-mnist", load_fashion_mnist},
     {"idx", load_idx_folder}, {"csv", load_csv},         {"line", make_line},
     {"blobs", make_blobs},    {"spirals", make_spirals}, {"circles", make_circles},
-    {"xor", make_xor},
+    {"xor", make_xor},        {"cifar-10", load_cifar10}, {"shapes", make_shapes},
+    {"austen", load_austen},  {"text", load_text},       {"sentences", make_sentences},
 };
 
 const Loader& find_loader(const std::string& name) {

@@ -120,10 +120,10 @@ void standardise_targets(Dataset& set) {
 
 void keep_first(Dataset& set, int64_t limit) {
   if (limit <= 0 || limit >= set.train.rows) return;
-  const size_t rows = static_cast<size_t>(limit);
+  const size_t rows = static_cast<size_t>(limit), labels_of_row = static_cast<size_t>(std::max<int64_t>(1, set.context));
   set.train.rows = limit;
   set.train.x.resize(rows * static_cast<size_t>(set.features));
-  if (!set.train.labels.empty()) set.train.labels.resize(rows);
+  if (!set.train.labels.empty()) set.train.labels.resize(rows * labels_of_row);
   if (!set.train.targets.empty()) set.train.targets.resize(rows * static_cast<size_t>(set.outputs));
 }
 

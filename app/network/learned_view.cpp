@@ -41,10 +41,12 @@ QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t 
   const float* pixels = part.x.data() + row * data.features;
   const auto [least, most] = std::minmax_element(pixels, pixels + data.features);
   const float range = std::max(1e-6F, *most - *least);
+  const int64_t channels = data.image_channels;
+  const auto level = [&](int64_t at) { return static_cast<int>((pixels[at] - *least) / range * 255); };
   for (int64_t i = 0; i < data.image_width * data.image_height; ++i) {
-    const int grey = static_cast<int>((pixels[i] - *least) / range * 255);
+    const int64_t at = i * channels, second = channels == 3 ? at + 1 : at, third = channels == 3 ? at + 2 : at;
     image.setPixel(static_cast<int>(i % data.image_width), static_cast<int>(i / data.image_width),
-                   qRgb(grey, grey, grey));
+                   qRgb(level(at), level(second), level(third)));
   }
   return image;
 }
@@ -89,7 +91,7 @@ bool LearnedView::hasContent() const {
   const bool pictures = data_->image_width > 0;
   switch (kind_) {
     case Kind::Filters:
-      return pictures && !snapshot_->layers.empty() &&
+      return pictures && data_->image_channels == 1 && !snapshot_->layers.empty() &&
              snapshot_->layers[0].rows >= data_->image_width * data_->image_height;
     case Kind::Samples:
       return !snapshot_->samples.empty();

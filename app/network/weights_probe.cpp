@@ -113,10 +113,11 @@ WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, con
   const TrainState state = executor.state();
   snapshot.step = state.step;
   read_layers(snapshot, state, make_model(spec.model, data), spec);
-  if (data.task == data::Task::Classification) predict_classes(snapshot, executor, data);
+  const bool rows_have_a_class = data.task == data::Task::Classification && data.context == 0;
+  if (rows_have_a_class) predict_classes(snapshot, executor, data);
   if (data.task == data::Task::Regression && data.features == 1 && data.outputs == 1)
     predict_line(snapshot, executor, data);
-  if (data.task == data::Task::Classification && data.features == 2) predict_boundary(snapshot, executor, data);
+  if (rows_have_a_class && data.features == 2) predict_boundary(snapshot, executor, data);
   return snapshot;
 }
 

@@ -4,6 +4,7 @@
 #include <QFileInfo>
 #include <utility>
 
+#include "app/core/runs/data_shape.h"
 #include "engine/cpu/cpu_executor.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/trainer.h"
@@ -67,7 +68,7 @@ void WeightsReader::fail(const QString& problem) {
 void WeightsReader::loadRows() {
   if (reading_.running()) return;
   data::DataSpec spec = run_->spec.data;
-  if (spec.name == "mnist" || spec.name == "fashion-mnist" || spec.name == "idx") spec.limit = kRowsOfPictures;
+  if (data_shape(spec).input.is_picture() || spec.name == "idx") spec.limit = kRowsOfPictures;
   const auto loaded = std::make_shared<std::shared_ptr<const data::Dataset>>();
   reading_.start(
       [loaded, spec](const Job::Side&) { *loaded = std::make_shared<const data::Dataset>(data::load(spec)); },

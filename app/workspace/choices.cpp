@@ -18,7 +18,7 @@ void follow_data(RunSpec& spec, const QString& data) {
 
 // A reason begins with its value: "direct: a graph cannot capture cudaMalloc."
 std::string key_of(const RunSpec& spec, const std::string& reason) {
-  if (spec.data.name == "csv" || spec.data.name == "idx")
+  if (relevant(spec, "data.path"))
     if (reason.starts_with(spec.data.name + ":")) return spec.data.path.empty() ? "data.path" : "data.label_column";
   const std::string value = reason.substr(0, reason.find(": "));
   for (const char* group : {"exec.", "model.", "data.", "train."})

@@ -11,20 +11,31 @@ constexpr int64_t kMostValues = 1 << 18;  // of the unfolded windows that are mu
 int64_t terms(const Window& w) { return w.kh * w.kw * w.c; }
 bool is_plain_product(const Window& w) { return w.kh == 1 && w.kw == 1 && w.stride == 1 && w.pad == 0; }
 
-// Calls visit(output pixel, row of the window, column of the window, input pixel) for each value of a picture that a
-// window covers. Pixels are numbered within the picture.
+// Adjacent pixels of a picture that one row of a window covers. Pixels are numbered within the picture.
+struct Run {
+  int64_t output = 0;  // output pixel
+  int64_t place = 0;   // of the first pixel in the window
+  int64_t pixel = 0, count = 0;
+};
+
 template <class Visit>
-void each_covered(const Window& w, const Visit& visit) {
+void each_run(const Window& w, const Visit& visit) {
   for (int64_t oy = 0; oy < w.oh; ++oy)
     for (int64_t ox = 0; ox < w.ow; ++ox)
       for (int64_t r = 0; r < w.kh; ++r) {
-        const int64_t y = oy * w.stride - w.pad + r;
-        if (y < 0 || y >= w.h) continue;
-        for (int64_t s = 0; s < w.kw; ++s) {
-          const int64_t x = ox * w.stride - w.pad + s;
-          if (x >= 0 && x < w.w) visit(oy * w.ow + ox, r, s, y * w.w + x);
-        }
+        const int64_t y = oy * w.stride - w.pad + r, left = ox * w.stride - w.pad;
+        const int64_t first = std::max<int64_t>(0, -left), end = std::min(w.kw, w.w - left);
+        if (y < 0 || y >= w.h || first >= end) continue;
+        visit(Run{oy * w.ow + ox, r * w.kw + first, y * w.w + left + first, end - first});
       }
+}
+
+// Calls visit(output pixel, input pixel) for each pixel that a window covers.
+template <class Visit>
+void each_covered(const Window& w, const Visit& visit) {
+  each_run(w, [&](const Run& run) {
+    for (int64_t i = 0; i < run.count; ++i) visit(run.output, run.pixel + i);
+  });
 }
 
 // One row for each output pixel, with the values under its window; zero where the window leaves the picture.
@@ -32,8 +43,10 @@ template <class Real>
 void unfold(const Window& w, const Real* picture, Real* rows) {
   const int64_t each = terms(w);
   if (w.pad > 0) std::fill_n(rows, w.oh * w.ow * each, Real(0));
-  each_covered(w, [&](int64_t output, int64_t r, int64_t s, int64_t pixel) {
-    std::copy_n(picture + pixel * w.c, w.c, rows + output * each + (r * w.kw + s) * w.c);
+  each_run(w, [&](const Run& run) {
+    const Real* from = picture + run.pixel * w.c;
+    Real* to = rows + run.output * each + run.place * w.c;
+    for (int64_t i = 0; i < run.count * w.c; ++i) to[i] = from[i];
   });
 }
 
@@ -42,10 +55,10 @@ template <class Real>
 void fold(const Window& w, const Real* rows, Real* picture) {
   const int64_t each = terms(w);
   std::fill_n(picture, w.h * w.w * w.c, Real(0));
-  each_covered(w, [&](int64_t output, int64_t r, int64_t s, int64_t pixel) {
-    const Real* from = rows + output * each + (r * w.kw + s) * w.c;
-    Real* to = picture + pixel * w.c;
-    for (int64_t c = 0; c < w.c; ++c) to[c] += from[c];
+  each_run(w, [&](const Run& run) {
+    const Real* from = rows + run.output * each + run.place * w.c;
+    Real* to = picture + run.pixel * w.c;
+    for (int64_t i = 0; i < run.count * w.c; ++i) to[i] += from[i];
   });
 }
 
@@ -128,7 +141,7 @@ void max_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
     const Real* from = input_of(w, x, n);
     Real* to = outputs_of(w, y, n, 1).data;
     begun.assign(begun.size(), false);
-    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
+    each_covered(w, [&](int64_t output, int64_t pixel) {
       const Real* in = from + pixel * w.c;
       Real* out = to + output * w.c;
       if (!begun[static_cast<size_t>(output)]) std::copy_n(in, w.c, out);
@@ -140,18 +153,19 @@ void max_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
 
 template <class Real>
 void max_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> x, Matrix<Real> y, Matrix<Real> dx) {
-  std::vector<char> found(static_cast<size_t>(w.oh * w.ow * w.c));
+  std::vector<Real> left(static_cast<size_t>(w.oh * w.ow * w.c));  // gradients whose maximum was not found yet
   std::fill_n(dx.data, dx.size(), Real(0));
   for (int64_t n = 0; n < w.n; ++n) {
-    const Real *in = input_of(w, x, n), *most = outputs_of(w, y, n, 1).data, *grad = outputs_of(w, dy, n, 1).data;
+    const Real *from = input_of(w, x, n), *most = outputs_of(w, y, n, 1).data;
     Real* to = input_of(w, dx, n);
-    std::fill(found.begin(), found.end(), char{0});
-    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
-      const int64_t o = output * w.c, p = pixel * w.c;
+    std::copy_n(outputs_of(w, dy, n, 1).data, left.size(), left.data());
+    each_covered(w, [&](int64_t output, int64_t pixel) {
+      const Real *in = from + pixel * w.c, *top = most + output * w.c;
+      Real *grad = left.data() + output * w.c, *sum = to + pixel * w.c;
       for (int64_t c = 0; c < w.c; ++c) {
-        const bool first = !found[static_cast<size_t>(o + c)] && in[p + c] == most[o + c];
-        to[p + c] += first ? grad[o + c] : Real(0);
-        found[static_cast<size_t>(o + c)] |= static_cast<char>(first);
+        const bool takes = in[c] == top[c];
+        sum[c] += takes ? grad[c] : Real(0);
+        grad[c] = takes ? Real(0) : grad[c];
       }
     });
   }
@@ -163,7 +177,7 @@ namespace {
 template <class Real>
 std::vector<Real> shares(const Window& w) {
   std::vector<Real> share(static_cast<size_t>(w.oh * w.ow));
-  each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t) { share[static_cast<size_t>(output)] += 1; });
+  each_covered(w, [&](int64_t output, int64_t) { share[static_cast<size_t>(output)] += 1; });
   for (Real& s : share) s = 1 / s;
   return share;
 }
@@ -177,7 +191,7 @@ void average_pool(const Window& w, Matrix<Real> x, Matrix<Real> y) {
   for (int64_t n = 0; n < w.n; ++n) {
     const Real* from = input_of(w, x, n);
     Real* to = outputs_of(w, y, n, 1).data;
-    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
+    each_covered(w, [&](int64_t output, int64_t pixel) {
       for (int64_t c = 0; c < w.c; ++c) to[output * w.c + c] += from[pixel * w.c + c];
     });
     for (int64_t o = 0; o < w.oh * w.ow; ++o)
@@ -192,7 +206,7 @@ void average_pool_grad(const Window& w, Matrix<Real> dy, Matrix<Real> dx) {
   for (int64_t n = 0; n < w.n; ++n) {
     const Real* from = outputs_of(w, dy, n, 1).data;
     Real* to = input_of(w, dx, n);
-    each_covered(w, [&](int64_t output, int64_t, int64_t, int64_t pixel) {
+    each_covered(w, [&](int64_t output, int64_t pixel) {
       for (int64_t c = 0; c < w.c; ++c)
         to[pixel * w.c + c] += from[output * w.c + c] * share[static_cast<size_t>(output)];
     });

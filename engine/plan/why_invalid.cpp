@@ -97,8 +97,8 @@ Reason model_conflict(const RunSpec& s) {
 }
 
 Reason data_conflict(const data::DataSpec& d) {
-  if ((d.name == "csv" || d.name == "idx") && d.path.empty())
-    return d.name + ": name the " + (d.name == "csv" ? "file." : "folder.");
+  const bool file = d.name == "csv" || d.name == "text", folder = d.name == "idx" || d.name == "cifar-10";
+  if ((file || folder) && d.path.empty()) return d.name + ": name the " + (file ? "file." : "folder.");
   if (d.name == "csv" && d.label_column.empty()) return "csv: name the column to predict.";
   return {};
 }

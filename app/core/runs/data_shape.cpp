@@ -5,6 +5,9 @@
 #include <cmath>
 #include <string_view>
 
+#include "datasets/picture_set.h"
+#include "datasets/text_set.h"
+
 namespace ws::app {
 namespace {
 
@@ -12,6 +15,7 @@ bool is_any(std::string_view key, std::initializer_list<std::string_view> of) {
   return std::find(of.begin(), of.end(), key) != of.end();
 }
 
+bool is_text(std::string_view name) { return is_any(name, {"austen", "text", "sentences"}); }
 bool synthetic(std::string_view name) { return is_any(name, {"line", "blobs", "spirals", "circles", "xor"}); }
 
 DataShape with_split(DataShape shape, int64_t rows, double share) {
@@ -26,12 +30,14 @@ DataShape limited(DataShape shape, int64_t limit) {
 }
 
 bool data_relevant(const data::DataSpec& d, std::string_view key) {
-  if (key == "data.path") return is_any(d.name, {"csv", "idx"});
+  if (key == "data.path") return is_any(d.name, {"csv", "idx", "cifar-10", "text"});
+  if (key == "data.context") return is_text(d.name);
   if (key == "data.label_column") return d.name == "csv";
-  if (is_any(key, {"data.points", "data.noise"})) return synthetic(d.name);
+  if (key == "data.points") return synthetic(d.name) || is_any(d.name, {"shapes", "sentences"});
+  if (key == "data.noise") return synthetic(d.name) || d.name == "shapes";
   if (key == "data.classes") return is_any(d.name, {"blobs", "spirals"});
   if (is_any(key, {"data.slope", "data.intercept"})) return d.name == "line";
-  if (key == "data.validation") return !is_any(d.name, {"mnist", "fashion-mnist", "idx"});
+  if (key == "data.validation") return !is_any(d.name, {"mnist", "fashion-mnist", "idx", "cifar-10"});
   return true;
 }
 
@@ -66,6 +72,14 @@ bool exec_relevant(const ExecSpec& e, std::string_view key) {
 
 DataShape data_shape(const data::DataSpec& d) {
   if (is_any(d.name, {"mnist", "fashion-mnist"})) return limited({LayerShape::picture(28, 28, 1), 10, 60000, 10000}, d.limit);
+  if (d.name == "cifar-10") return limited({LayerShape::picture(32, 32, 3), 10, 50000, 10000}, d.limit);
+  if (d.name == "shapes")
+    return limited(with_split({LayerShape::picture(data::kShapesSide, data::kShapesSide, 3), data::kShapesClasses}, d.points, d.validation),
+                   d.limit);
+  if (d.name == "austen") {
+    const data::TextRows rows = data::rows_of_text(data::kAustenCharacters, d);
+    return limited({LayerShape::symbols(d.context), data::kAustenSymbols, rows.train, rows.test}, d.limit);
+  }
   if (d.name == "iris") return limited(with_split({4, 3}, 150, d.validation), d.limit);
   if (d.name == "line") return limited(with_split({1, 1}, d.points, d.validation), d.limit);
   if (is_any(d.name, {"blobs", "spirals"})) return limited(with_split({2, d.classes}, d.points, d.validation), d.limit);

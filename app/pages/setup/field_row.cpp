@@ -51,7 +51,10 @@ QString data_title(const QString& name) {
   static const QMap<QString, QString> titles = {
       {"mnist", "MNIST · 28 × 28 digits"}, {"fashion-mnist", "Fashion-MNIST · 28 × 28"},
       {"iris", "Iris · 4 measures"},       {"line", "Line · points y = wx + b"},
-      {"csv", "Own table (CSV)"},          {"idx", "Own images (IDX)"}};
+      {"csv", "Own table (CSV)"},          {"idx", "Own images (IDX)"},
+      {"cifar-10", "CIFAR-10 · 32 × 32 in colour"}, {"shapes", "Shapes · 32 × 32 in colour"},
+      {"austen", "Jane Austen · 80 characters"},    {"text", "Own text"},
+      {"sentences", "Sentences · made text"}};
   return titles.value(name, name.left(1).toUpper() + name.mid(1) + " · points in the plane");
 }
 

@@ -190,10 +190,12 @@ void SetupPanel::addRow(const Field& field, Section* section) {
     showHint(group);
   });
   connect(row, &FieldRow::browse, this, [this](const QString& key) {
-    const bool folder = choices_->spec().data.name == "idx";
-    const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
-                                : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
-                                                               tr("Tables (*.csv *.csv.gz *.txt);;All files (*)"));
+    const std::string& name = choices_->spec().data.name;
+    const QString path = name == "idx" || name == "cifar-10" ? QFileDialog::getExistingDirectory(this, tr("Folder of pictures"))
+                         : name == "text"
+                             ? QFileDialog::getOpenFileName(this, tr("Text to learn from"), {}, tr("Texts (*.txt *.txt.gz);;All files (*)"))
+                             : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
+                                                            tr("Tables (*.csv *.csv.gz *.txt);;All files (*)"));
     if (!path.isEmpty()) choices_->set(key, path);
   });
   rows_.push_back(row);

@@ -39,7 +39,9 @@ std::string host() {
 struct Mark {
   std::string mark, host, name;
 
-  static std::string mine() { return process_mark() + "\n" + ws::host() + "\n" + this_process() + "\n"; }
+  static std::string mine(const std::string& name) {
+    return process_mark() + "\n" + ws::host() + "\n" + (name.empty() ? this_process() : name) + "\n";
+  }
   static Mark of(const std::string& lock) {
     Mark mark;
     std::ifstream in(lock);
@@ -79,33 +81,52 @@ Lock look_at_lock(int file) {
   return lock.l_type == F_UNLCK ? Lock::Taken : Lock::Held;
 }
 
+// What a descriptor leads to. Code that shares our process may close our descriptor, and be given its number for a file of
+// its own.
+struct Identity {
+  dev_t device = 0;
+  ino_t file = 0;
+  static Identity of(int file) {
+    struct stat about {};
+    return fstat(file, &about) == 0 ? Identity{about.st_dev, about.st_ino} : Identity{};
+  }
+  bool operator==(const Identity&) const = default;
+};
+
 bool same_file(int file, const std::string& path) {
-  struct stat opened {}, named {};
-  return fstat(file, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-         opened.st_dev == named.st_dev;
+  struct stat named {};
+  return lstat(path.c_str(), &named) == 0 && Identity::of(file) == Identity{named.st_dev, named.st_ino};
 }
 
 // A child made by fork() without exec() would keep our locks after we end. So it closes them.
-std::array<std::atomic<int>, 256> held_files;  // descriptor + 1; 0: free slot
+struct Held {
+  std::atomic<int> file{0};  // descriptor + 1; 0: free slot
+  Identity identity;
+};
+std::array<Held, 256> held_files;
 
 void close_held() {
-  for (auto& held : held_files)
-    if (const int file = held.exchange(0) - 1; file >= 0) close(file);
+  for (Held& held : held_files)
+    if (const int file = held.file.exchange(0) - 1; file >= 0 && Identity::of(file) == held.identity) close(file);
 }
 
 void remember(int file) {
   static const int once = pthread_atfork(nullptr, nullptr, close_held);
   static_cast<void>(once);
-  for (auto& held : held_files) {
+  for (Held& held : held_files) {
     int none = 0;
-    if (held.compare_exchange_strong(none, file + 1)) return;
+    constexpr int kBusy = -1;  // until the identity is there
+    if (!held.file.compare_exchange_strong(none, kBusy)) continue;
+    held.identity = Identity::of(file);
+    held.file = file + 1;
+    return;
   }
 }
 
 void forget(int file) {
-  for (auto& held : held_files) {
+  for (Held& held : held_files) {
     int ours = file + 1;
-    if (held.compare_exchange_strong(ours, 0)) return;
+    if (held.file.compare_exchange_strong(ours, 0)) return;
   }
 }
 
@@ -142,7 +163,7 @@ std::string link_target(const std::string& path) {
   return target.string();
 }
 
-Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(path, kind)), process_(getpid()) {
+Ownership::Ownership(const std::string& path, const char* kind, const std::string& name) : lock_(lock_of(path, kind)), process_(getpid()) {
   for (int tries = 0;; ++tries) {
     const int file = open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
@@ -165,7 +186,7 @@ Ownership::Ownership(const std::string& path, const char* kind) : lock_(lock_of(
     close(file);  // its owner has just removed it
   }
   remember(file_);
-  const std::string line = Mark::mine();
+  const std::string line = Mark::mine(name);
   if (ftruncate(file_, 0) != 0 || pwrite(file_, line.data(), line.size(), 0) < 0) {
     // On a full disk the lock has no owner's name.
   }

@@ -13,7 +13,8 @@ inline constexpr const char* kMaker = "maker";  // for a file that another proce
 class Ownership {
  public:
   // Claims a file with a lock file beside it, or a folder with one inside. Throws Failure that names the current owner.
-  explicit Ownership(const std::string& path, const char* kind = kWriter);
+  // `name`: what others read, "1234 python3"; empty: this process.
+  explicit Ownership(const std::string& path, const char* kind = kWriter, const std::string& name = "");
   ~Ownership();
   Ownership(const Ownership&) = delete;
   Ownership& operator=(const Ownership&) = delete;
@@ -26,7 +27,8 @@ class Ownership {
 
 // Follows symbolic links, even if the target does not exist yet.
 std::string link_target(const std::string& path);
-// Returns the process that owns a file or folder, "1234 (warpsight)", or "" if no process does.
+// Returns the process that owns a file or folder, "1234 (warpsight)", or "" if no process does. A recorded program owns its
+// run file, although another process writes it.
 std::string owner_of(const std::string& path, const char* kind = kWriter);
 // Returns the path, or the first of name-2, name-3 … that no process has claimed.
 std::string unowned(const std::string& path);

@@ -14,14 +14,21 @@ fs::path program_file() {
   return fs::read_symlink("/proc/self/exe", unreadable);
 }
 
-fs::path collector_library(const fs::path& program) {
+namespace {
+
+fs::path installed_with(const fs::path& program, const char* name) {
   std::error_code none;
   for (const char* place : {".", "../lib", "../lib/warpsight"}) {
-    const fs::path library = program.parent_path() / place / "libwarpsight_inject.so";
-    if (fs::exists(library, none)) return fs::canonical(library, none);
+    const fs::path file = program.parent_path() / place / name;
+    if (fs::exists(file, none)) return fs::canonical(file, none);
   }
   return {};
 }
+
+}  // namespace
+
+fs::path collector_library(const fs::path& program) { return installed_with(program, "libwarpsight_inject.so"); }
+fs::path run_writer(const fs::path& program) { return installed_with(program, "warpsight-writer"); }
 
 fs::path python_folder() {
   std::error_code error;

@@ -11,6 +11,8 @@ inline constexpr const char* kNameBefore = "warpscope";
 std::filesystem::path program_file();  // path of the running program; empty if unknown
 // Returns the library that records other programs, or an empty path if it is not installed beside `program`.
 std::filesystem::path collector_library(const std::filesystem::path& program);
+// Likewise the program that writes the run files of recorded programs.
+std::filesystem::path run_writer(const std::filesystem::path& program);
 // Folder of presets, experiments, laboratory pages and scripts: $WARPSIGHT_RESOURCES, else the installed folder, else
 // the source.
 std::filesystem::path resources_folder();

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "profiling/recording/own_files.h"
+
 namespace ws::prof {
 namespace {
 
@@ -30,16 +32,19 @@ std::unique_ptr<ElfFile> ElfFile::open(const std::string& path) {
 }
 
 std::string ElfFile::bytes_at(uint64_t offset, size_t bytes) const {
-  const int handle = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (handle < 0 || bytes > kMostOfTable) return handle < 0 ? std::string() : (close(handle), std::string());
+  if (bytes > kMostOfTable) return {};
   std::string read(bytes, '\0');
   size_t have = 0;
-  while (have < bytes) {
-    const ssize_t got = pread(handle, read.data() + have, bytes - have, static_cast<off_t>(offset + have));
-    if (got <= 0) break;
-    have += static_cast<size_t>(got);
-  }
-  close(handle);
+  with_own_files([&] {
+    const int handle = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (handle < 0) return;
+    while (have < bytes) {
+      const ssize_t got = pread(handle, read.data() + have, bytes - have, static_cast<off_t>(offset + have));
+      if (got <= 0) break;
+      have += static_cast<size_t>(got);
+    }
+    close(handle);
+  });
   read.resize(have);
   return read;
 }

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "profiling/recording/own_files.h"
+
 namespace ws::prof {
 namespace {
 
@@ -16,9 +18,12 @@ bool is_generated(const std::string& function, const std::string& path) {
   const std::string_view name = std::string_view(function).substr(function.rfind('.') + 1);
   if ((name != "call" && !name.starts_with("partition_")) || !path.ends_with(".py")) return false;
   std::string head(kHeadBytes, '\0');
-  std::ifstream in(path, std::ios::binary);
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return std::string_view(head.data(), static_cast<size_t>(in.gcount())).find("torch._inductor") != std::string_view::npos;
+  with_own_files([&] {
+    std::ifstream in(path, std::ios::binary);
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<size_t>(in.gcount()));
+  });
+  return head.find("torch._inductor") != std::string::npos;
 }
 
 std::string ops_of_comment(const std::string& comment) {
@@ -37,14 +42,16 @@ std::string ops_of_comment(const std::string& comment) {
 
 // The comment stands right above the launch; a launch in between means that this one has none.
 std::string generated_ops(const std::string& path, int line) {
-  std::ifstream in(path);
   std::string text, comment;
-  for (int at = 1; at <= line && at < static_cast<int>(kMostLines) && std::getline(in, text); ++at) {
-    if (text.find(kOriginalOps) != std::string::npos)
-      comment = text;
-    else if (at < line && (text.find(".run(") != std::string::npos || text.find("extern_kernels.") != std::string::npos))
-      comment.clear();
-  }
+  with_own_files([&] {
+    std::ifstream in(path);
+    for (int at = 1; at <= line && at < static_cast<int>(kMostLines) && std::getline(in, text); ++at) {
+      if (text.find(kOriginalOps) != std::string::npos)
+        comment = text;
+      else if (at < line && (text.find(".run(") != std::string::npos || text.find("extern_kernels.") != std::string::npos))
+        comment.clear();
+    }
+  });
   return ops_of_comment(comment);
 }
 

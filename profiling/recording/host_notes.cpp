@@ -62,7 +62,7 @@ ScalarRole scalar_role(std::string_view name) {
 void HostNotes::scalar(std::string_view name, double value, int64_t step) {
   const int64_t now = steady_ns();
   std::lock_guard lock(mutex_);
-  if (waiting_.scalars.size() >= kMostWaiting) return void(++refused_);
+  if (waiting_.scalars.size() >= kMostWaiting) return void(++waiting_.refused);
   waiting_.scalars.push_back({now, step, value, std::string(name)});
 }
 
@@ -83,7 +83,7 @@ uint32_t HostNotes::stack(CodeStack stack) {
 
 void HostNotes::sample(std::string_view row, uint32_t name, int64_t begin, int64_t end) {
   std::lock_guard lock(mutex_);
-  if (waiting_.samples.size() >= kMostWaiting || name >= numbers_.size()) return void(++refused_);
+  if (waiting_.samples.size() >= kMostWaiting || name >= numbers_.size()) return void(++waiting_.refused);
   waiting_.samples.push_back({begin, std::max(begin, end), name, std::string(row)});
 }
 
@@ -99,9 +99,10 @@ HostNotes::Taken HostNotes::take() {
   return taken;
 }
 
-uint64_t HostNotes::refused() const {
+void HostNotes::capture(bool on) {
+  const int64_t now = steady_ns();
   std::lock_guard lock(mutex_);
-  return refused_;
+  if (waiting_.captures.size() < kMostWaiting) waiting_.captures.push_back({now, on});
 }
 
 namespace {
@@ -160,7 +161,9 @@ NotesReader::Rows NotesReader::read(HostNotes::Taken&& notes, int64_t origin, Ru
     read(scalar, static_cast<double>(scalar.time - origin) * 1e-9, rows, summary);
   for (const auto& name : notes.names)
     sample_names_.push_back(std::visit([this](const auto& one) { return &builder_.name(one); }, name));
+  builder_.losses().dropped_records += notes.refused;
   for (const HostNotes::Sample& sample : notes.samples) {
+    if (sample.name >= sample_names_.size()) continue;  // sent by a damaged program
     Span span;
     span.start = sample.begin - origin;
     span.duration = static_cast<uint64_t>(sample.end - sample.begin);

@@ -17,7 +17,6 @@
 
 namespace ws::prof {
 
-
 // What a scalar measures, judged by its name: "train/loss", "val_acc".
 enum class ScalarRole : uint8_t { Loss, Accuracy, TestLoss, TestAccuracy, Other };
 ScalarRole scalar_role(std::string_view name);
@@ -35,12 +34,18 @@ class HostNotes {
     uint32_t name = 0;
     std::string row;
   };
+  struct Capture {  // a capture range begins or ends
+    int64_t time = 0;  // steady clock
+    int64_t on = 0;
+  };
   struct Taken {
     std::vector<Scalar> scalars;
     std::vector<Sample> samples;
     std::vector<std::variant<std::string, std::shared_ptr<const CodeStack>>> names;  // only the new ones
     std::map<std::string, std::string> facts;
-    bool empty() const { return scalars.empty() && samples.empty() && names.empty() && facts.empty(); }
+    std::vector<Capture> captures;
+    uint64_t refused = 0;  // notes refused for lack of memory
+    bool empty() const { return scalars.empty() && samples.empty() && names.empty() && facts.empty() && captures.empty() && refused == 0; }
   };
 
   void scalar(std::string_view name, double value, int64_t step);
@@ -49,8 +54,8 @@ class HostNotes {
   uint32_t stack(CodeStack stack);
   void sample(std::string_view row, uint32_t name, int64_t begin, int64_t end);
   void fact(std::string_view key, std::string_view value);
+  void capture(bool on);
   Taken take();
-  uint64_t refused() const;  // notes refused for lack of space since the beginning
 
  private:
   static constexpr size_t kMostWaiting = 1'000'000, kMostNames = 100'000;
@@ -58,7 +63,6 @@ class HostNotes {
   mutable std::mutex mutex_;
   Taken waiting_;
   std::unordered_map<std::string, uint32_t> numbers_;
-  uint64_t refused_ = 0;
 };
 
 // Converts notes to the content of a run file. Scalars of one step form one row of metrics. Scalars that are neither a

@@ -10,6 +10,7 @@
 
 #include "profiling/base/clock.h"
 #include "profiling/recording/native_code.h"
+#include "profiling/recording/own_files.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/track_names.h"
 
@@ -68,8 +69,9 @@ void HostSampler::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(wait));
     const int64_t begin = worked_ns();
+    asking_ns_ = 0;
     sample();
-    owed = std::max<int64_t>(0, owed - wait) + (worked_ns() - begin) * kShareOfCore;
+    owed = std::max<int64_t>(0, owed - wait) + (worked_ns() - begin + asking_ns_) * kShareOfCore;
     wait = !notes_ ? kAtRest : std::clamp(owed, kEach, owed > kMostOwed ? kLongest : kWhileLearning);
   }
 }
@@ -140,7 +142,7 @@ void HostSampler::sample() {
   if (native_) {
     python_tasks_.clear();
     for (const StackOfThread& stack : stacks_) python_tasks_.push_back(stack.task);
-    native_->ask(python_tasks_);
+    asking_ns_ = with_own_files([this] { native_->ask(python_tasks_); });
   }
   read_all_stacks(stacks_);
   if (native_) answers_ = native_->take();

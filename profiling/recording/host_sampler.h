@@ -58,6 +58,7 @@ class HostSampler {
   std::unique_ptr<NativeStacks> native_;  // nullptr: without native frames
   std::vector<NativeStack> answers_;      // that no Python thread has taken
   int64_t last_ = 0;
+  int64_t asking_ns_ = 0;  // CPU time that another thread took for the last sample
   std::unordered_map<uint64_t, uint32_t> numbers_;  // by the hash of a stack's frames
   std::unordered_map<unsigned long, Open> open_;
   std::atomic<bool> stopping_{false};

@@ -21,17 +21,19 @@
 #include "profiling/cupti/gpu_source.h"
 #include "profiling/recording/launch_frames.h"
 #include "profiling/recording/native_stacks.h"
+#include "profiling/recording/own_files.h"
 #include "profiling/recording/nccl_hooks.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/profiler_calls.h"
 #include "profiling/recording/record_environment.h"
 #include "profiling/recording/record_keys.h"
+#include "profiling/recording/writer_process.h"
 
 namespace ws::prof {
 namespace {
 
-ProgramWriter* g_recorder = nullptr;            // never destroyed, because the program may end in any way
-std::atomic<ProgramWriter*> g_usable{nullptr};  // nullptr in a forked child
+ProgramSender* g_recorder = nullptr;            // never destroyed, because the program may end in any way
+std::atomic<ProgramSender*> g_usable{nullptr};  // nullptr in a forked child
 std::atomic<bool> g_forked{false};
 std::mutex g_begin;
 
@@ -41,11 +43,11 @@ std::string environment(const char* name, const char* otherwise) {
 }
 
 // Python that is frozen into a program, or isolated, does not look where our hook is. In one without ctypes the hook fails.
-void note_python_without_hook(ProgramWriter& writer) {
+void note_python_without_hook(ProgramSender& sender) {
   const bool wanted = !environment(kRecordPython, "").empty() && environment(kRecordPython, "") != to_string(PythonLevel::Off);
   const std::string hooked = environment(kRecordHooked, ""), own = std::to_string(getpid());
   if (!wanted || !dlsym(RTLD_DEFAULT, "PyCode_Type") || hooked == own) return;
-  writer.notes().fact("program_lines",
+  sender.notes().fact("program_lines",
                       hooked.starts_with(own + " ")
                           ? "No modules, ops or lines: our hook did not start in this Python: " + hooked.substr(own.size() + 1) + "."
                           : "No modules, ops or lines: this Python ignores PYTHONPATH, as in a program made by PyInstaller, or "
@@ -53,12 +55,12 @@ void note_python_without_hook(ProgramWriter& writer) {
 }
 
 void finish_at_exit() {
-  ProgramWriter* writer = recorder();
-  if (!writer) return;
+  ProgramSender* sender = recorder();
+  if (!sender) return;
   try {
-    note_python_without_hook(*writer);
+    note_python_without_hook(*sender);
     end_native_samples();
-    writer->finish();
+    sender->finish();
   } catch (const std::exception& failure) {
     std::fprintf(stderr, "warpsight: the recording ends early: %s\n", failure.what());
   }
@@ -66,7 +68,7 @@ void finish_at_exit() {
 
 // Only such a handler hears the status.
 void note_status(int status, void*) {
-  if (ProgramWriter* writer = recorder()) writer->notes().fact(kExitStatusKey, std::to_string(status & 0xff));
+  if (ProgramSender* sender = recorder()) sender->notes().fact(kExitStatusKey, std::to_string(status & 0xff));
 }
 
 // Exit handlers run in reverse order: the file is finished with the status in it.
@@ -107,7 +109,9 @@ void begin(bool by_driver) {
   if (wanted.empty()) return;
   CollectorOptions options = collector_options();
   options.gpu_later = !by_driver;
-  const std::string path = claim_file(wanted);
+  begin_own_files();
+  std::string path;
+  with_own_files([&] { path = claim_file(wanted); });
   if (path.empty()) return;
   std::string name = environment(kRecordName, "recorded program");
   if (const std::string rank = rank_text(); !rank.empty())
@@ -118,7 +122,9 @@ void begin(bool by_driver) {
     if (const std::string value = environment(variable, ""); !value.empty()) g_recorder->notes().fact(key, value);
   };
   try {
-    g_recorder = new ProgramWriter(path, name, options, environment(kRecordFollower, ""));
+    g_recorder = new ProgramSender(path, name, options, environment(kRecordFollower, ""), [](const FrameRing& ring) {
+      return start_writer(environment(kRecordWriter, ""), ring);
+    });
   } catch (...) {
     remove_database(path);
     throw;
@@ -141,8 +147,8 @@ void hear_without_cupti(bool driver_starts) {
 
 }  // namespace
 
-ProgramWriter* recorder() { return g_usable.load(std::memory_order_acquire); }
-ProgramWriter* hearing() { return ProgramRanges::instance().rests() ? nullptr : recorder(); }
+ProgramSender* recorder() { return g_usable.load(std::memory_order_acquire); }
+ProgramSender* hearing() { return ProgramRanges::instance().rests() ? nullptr : recorder(); }
 bool in_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
 // CUDA registers exit handlers of its own, so we register again after it, to run before them.

@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "profiling/recording/program_writer.h"
+#include "profiling/recording/program_sender.h"
 
 namespace ws::prof {
 
@@ -12,9 +12,9 @@ inline constexpr uint64_t kPythonRanges = 1;  // domain of Python ranges; NVTX d
 // before.
 void begin_recording(bool by_driver);
 // nullptr if nothing is recorded, or in a forked child, which has none of the recorder's threads.
-ProgramWriter* recorder();
+ProgramSender* recorder();
 // The same, and outside of capture ranges nullptr, too.
-ProgramWriter* hearing();
+ProgramSender* hearing();
 bool in_forked_child();
 
 // Samples the native stacks of a program without Python, at level lines; see warpsight_sampler_start() for others.

@@ -37,8 +37,8 @@ bool g_sampling_over = false, g_only_native = false;
 HostSampler* g_sampler = nullptr;  // never destroyed: a forked child does not have its thread
 
 ws::prof::HostNotes* notes_in_capture() {
-  ws::prof::ProgramWriter* const writer = hearing();
-  return writer ? &writer->notes() : nullptr;
+  ws::prof::ProgramSender* const sender = hearing();
+  return sender ? &sender->notes() : nullptr;
 }
 
 std::string_view text_of(const char* text) { return text ? text : ""; }

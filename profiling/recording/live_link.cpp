@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "profiling/base/byte_reader.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
@@ -24,18 +23,10 @@ namespace ws::prof {
 
 namespace {
 
-constexpr uint32_t kMagic = 0x424c5357;            // "WSLB"
 constexpr size_t kMostWaiting = size_t{64} << 20;  // bytes that a sender keeps for a slow follower
-constexpr uint64_t kMostPayload = uint64_t{1} << 30;
 constexpr size_t kMostReady = 4'000'000;  // spans not taken yet
-
 constexpr size_t kMostCurvePoints = 1'000'000;  // points not taken yet
 
-enum Kind : uint32_t { kHello = 1, kBatch = 2, kLeftOut = 3, kOps = 4, kCurves = 5 };
-struct Header {
-  uint32_t magic, kind;
-  uint64_t size;
-};
 struct Hello {
   uint32_t span_size;  // must match, so both sides have the same layout
   int32_t pid;
@@ -50,14 +41,9 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-template <class T>
-std::string_view bytes_of(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
 }  // namespace
 
-LiveSender::LiveSender(const std::string& address, int64_t origin_ns) {
+LiveSender::LiveSender(const std::string& address, int64_t process, int64_t origin_ns) {
   const sockaddr_un to = address_of(address);
   socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket_ < 0) return;
@@ -68,16 +54,11 @@ LiveSender::LiveSender(const std::string& address, int64_t origin_ns) {
   }
   const int buffer_bytes = 4 << 20;
   setsockopt(socket_, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
-  queue(kHello, bytes_of(Hello{sizeof(Span), getpid(), origin_ns}));
+  add_frame(waiting_, FrameKind::Hello, bytes_of(Hello{sizeof(Span), static_cast<int32_t>(process), origin_ns}));
 }
 
 LiveSender::~LiveSender() {
   if (socket_ >= 0) close(socket_);
-}
-
-void LiveSender::queue(uint32_t kind, std::string_view payload) {
-  waiting_ += bytes_of(Header{kMagic, kind, payload.size()});
-  waiting_ += payload;
 }
 
 void LiveSender::send(const TraceBatch& batch) {
@@ -87,35 +68,22 @@ void LiveSender::send(const TraceBatch& batch) {
     left_out_ += batch.span_count();
     return;
   }
-  if (left_out_ > 0) queue(kLeftOut, bytes_of(left_out_));
+  if (left_out_ > 0) add_frame(waiting_, FrameKind::LeftOut, bytes_of(left_out_));
   left_out_ = 0;
-  tell_ops();
-  queue(kBatch, encode_batch(batch));
+  ops_.add_frame_if_any(waiting_);
+  add_frame(waiting_, FrameKind::Batch, encode_batch(batch));
   send_waiting(20);
-}
-
-// Sends the ops that were registered since the last call. A batch refers only to known ops.
-void LiveSender::tell_ops() {
-  const size_t known = registered_ops();
-  if (ops_told_ >= known) return;
-  const auto first = static_cast<OpTag>(ops_told_);
-  std::vector<OpInfo> ops;
-  for (; ops_told_ < known; ++ops_told_) ops.push_back(op_info(static_cast<OpTag>(ops_told_)));
-  queue(kOps, encode_ops(first, ops));
 }
 
 void LiveSender::send(const std::vector<Metric>& metrics, const std::vector<Evaluation>& evaluations) {
   if (socket_ < 0 || (metrics.empty() && evaluations.empty()) || waiting_.size() - sent_ > kMostWaiting) return;
-  ByteWriter to;
-  to.list(metrics);
-  to.list(evaluations);
-  queue(kCurves, to.bytes());
+  add_frame(waiting_, FrameKind::Curves, encode(LiveCurves{metrics, evaluations}));
   send_waiting(20);
 }
 
 void LiveSender::finish() {
   if (socket_ < 0) return;
-  if (left_out_ > 0) queue(kLeftOut, bytes_of(left_out_));
+  if (left_out_ > 0) add_frame(waiting_, FrameKind::LeftOut, bytes_of(left_out_));
   send_waiting(2000);
   close(socket_);
   socket_ = -1;
@@ -235,7 +203,7 @@ bool LiveFollower::read(Program& program) {
     try {
       if (got > 0) program.bytes.append(part, static_cast<size_t>(got));
       if (got > 0 && program.bytes.size() < (size_t{1} << 22)) continue;
-      take_frames(program);
+      take_frames(program.bytes, [&](FrameKind kind, std::string_view payload) { take_frame(program, kind, payload); });
     } catch (const std::exception& failure) {
       std::lock_guard lock(mutex_);
       status_.problem = failure.what();
@@ -245,27 +213,16 @@ bool LiveFollower::read(Program& program) {
   }
 }
 
-void LiveFollower::take_frames(Program& program) {
-  size_t at = 0;
-  while (program.bytes.size() - at >= sizeof(Header)) {
-    Header header;
-    std::memcpy(&header, program.bytes.data() + at, sizeof header);
-    if (header.magic != kMagic || header.size > kMostPayload)
-      throw Failure("The recorded program sent damaged data.");
-    if (program.bytes.size() - at - sizeof header < header.size) break;
-    const std::string_view payload(program.bytes.data() + at + sizeof header, header.size);
-    at += sizeof header + header.size;
-    if (header.kind == kHello) take_hello(program, payload);
-    if (header.kind == kOps) decode_ops(payload, program.ops);
-    if (header.kind == kBatch) take_batch(program, payload);
-    if (header.kind == kCurves) take_curves(program, payload);
-    if (header.kind != kLeftOut || payload.size() != sizeof(uint64_t)) continue;
-    uint64_t more = 0;
-    std::memcpy(&more, payload.data(), sizeof more);
-    std::lock_guard lock(mutex_);
-    status_.left_out += more;
-  }
-  program.bytes.erase(0, at);
+void LiveFollower::take_frame(Program& program, FrameKind kind, std::string_view payload) {
+  if (kind == FrameKind::Hello) take_hello(program, payload);
+  if (kind == FrameKind::Ops) decode_ops(payload, program.ops);
+  if (kind == FrameKind::Batch) take_batch(program, payload);
+  if (kind == FrameKind::Curves) take_curves(program, payload);
+  if (kind != FrameKind::LeftOut || payload.size() != sizeof(uint64_t)) return;
+  uint64_t more = 0;
+  std::memcpy(&more, payload.data(), sizeof more);
+  std::lock_guard lock(mutex_);
+  status_.left_out += more;
 }
 
 void LiveFollower::take_hello(Program& program, std::string_view payload) {
@@ -318,10 +275,7 @@ void LiveFollower::take_batch(Program& program, std::string_view payload) {
 
 // The charts show the first process only, because ranks log the same values.
 void LiveFollower::take_curves(const Program& program, std::string_view payload) {
-  ByteReader from(payload, "Curves from the recorded program");
-  auto metrics = from.list<Metric>("losses");
-  auto evaluations = from.list<Evaluation>("tests");
-  from.expect_end();
+  const auto [metrics, evaluations] = decode_curves(payload);
   if (program.number > 1) return;
   std::lock_guard lock(mutex_);
   if (ready_curves_.metrics.size() + ready_curves_.evaluations.size() > kMostCurvePoints) return;

@@ -10,14 +10,16 @@
 #include <thread>
 #include <vector>
 
+#include "profiling/recording/program_frames.h"
 #include "profiling/trace/run_data.h"
 
 namespace ws::prof {
 
-// Runs in the recorded program and never makes it wait: data that a slow follower cannot take is only in the file.
+// Runs in the process that writes the run file and never waits: data that a slow follower cannot take is only in the file.
 class LiveSender {
  public:
-  LiveSender(const std::string& address, int64_t origin_ns);  // origin: steady clock at trace time 0
+  // `process`: the number of the recorded process. `origin_ns`: steady clock at trace time 0.
+  LiveSender(const std::string& address, int64_t process, int64_t origin_ns);
   ~LiveSender();
   LiveSender(const LiveSender&) = delete;
   LiveSender& operator=(const LiveSender&) = delete;
@@ -29,20 +31,11 @@ class LiveSender {
   void finish();  // waits briefly until the follower has taken the rest
 
  private:
-  void queue(uint32_t kind, std::string_view payload);
-  void tell_ops();
-
   int socket_ = -1;
-  size_t ops_told_ = 1;  // the first is "no op"
+  NewOps ops_;
   std::string waiting_;  // unsent bytes begin at sent_
   size_t sent_ = 0;
   uint64_t left_out_ = 0;  // number of spans, not yet reported
-};
-
-// Curves that a recorded program logs, for the charts.
-struct LiveCurves {
-  std::vector<Metric> metrics;
-  std::vector<Evaluation> evaluations;
 };
 
 struct FollowStatus {
@@ -80,7 +73,7 @@ class LiveFollower {
   void loop();
   void accept_one();
   bool read(Program& program);  // returns false if the program is gone
-  void take_frames(Program& program);
+  void take_frame(Program& program, FrameKind kind, std::string_view payload);
   void take_hello(Program& program, std::string_view payload);
   void take_batch(Program& program, std::string_view payload);
   void take_curves(const Program& program, std::string_view payload);

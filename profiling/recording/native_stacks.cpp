@@ -23,6 +23,7 @@
 
 #include "profiling/base/clock.h"
 #include "profiling/recording/native_code.h"
+#include "profiling/recording/own_files.h"
 
 namespace ws::prof {
 
@@ -102,9 +103,13 @@ int take_signal() {
 std::string first_bytes(pid_t task, const char* what) {
   char path[64], bytes[512];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/%s", static_cast<int>(task), what);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  const ssize_t got = file < 0 ? -1 : read(file, bytes, sizeof bytes);
-  if (file >= 0) close(file);
+  ssize_t got = -1;
+  with_own_files([&] {
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    got = read(file, bytes, sizeof bytes);
+    close(file);
+  });
   return got > 0 ? std::string(bytes, static_cast<size_t>(got)) : std::string();
 }
 

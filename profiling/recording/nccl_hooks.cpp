@@ -58,7 +58,7 @@ std::atomic<bool> g_unseen{false}, g_captured{false}, g_untimed{false};
 
 void note_once(std::atomic<bool>& noted, const char* key, const char* sentence) {
   if (noted.exchange(true, std::memory_order_relaxed)) return;
-  if (ProgramWriter* writer = recorder()) writer->notes().fact(key, sentence);
+  if (ProgramSender* sender = recorder()) sender->notes().fact(key, sentence);
 }
 
 void note_captures() {

@@ -15,7 +15,7 @@ constexpr std::array<const char*, 2> kProfilerCalls{"cuProfilerStart", "cuProfil
 std::array<std::atomic<int (*)()>, 2> g_profiler{};
 
 void capture(bool on) {
-  if (ProgramWriter* const writer = recorder()) writer->capture(on);
+  if (ProgramSender* const sender = recorder()) sender->capture(on);
 }
 
 int starts() {

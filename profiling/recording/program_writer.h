@@ -1,69 +1,65 @@
-// Writes what a collector gathers into a run file while the recorded program runs.
+// Writes the run file of a recorded program, outside of it, from the frames that the program sends.
 #pragma once
-#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
+#include <string_view>
+#include <vector>
 
-#include "profiling/collectors/collector.h"
-#include "profiling/recording/host_notes.h"
-#include "profiling/recording/loader_notes.h"
-#include "profiling/recording/live_link.h"
 #include "profiling/analysis/step_finder.h"
+#include "profiling/recording/frame_ring.h"
+#include "profiling/recording/host_notes.h"
+#include "profiling/recording/live_link.h"
+#include "profiling/recording/loader_notes.h"
+#include "profiling/recording/program_frames.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
 
+// Message of a run whose program did not reach its exit handlers.
+inline constexpr const char* kProgramLeft = "The process was killed, or left without its exit handlers. The written part is shown.";
+
 class ProgramWriter {
  public:
-  // `follower`: address of the live follower; empty: none. `source`: returns batches until one is empty. Without it the
-  // collector is the source.
-  ProgramWriter(const std::string& path, const std::string& name, const CollectorOptions& options,
-           const std::string& follower = "", std::function<TraceBatch()> source = {});
-  ~ProgramWriter();
-  // Writes the last records and the steps, and completes the file. A second call does nothing. A write error was
-  // already reported on standard error when it occurred.
-  void finish();
-  const std::string& path() const { return path_; }
-  HostNotes& notes() { return notes_; }
-  void capture(bool on) { collector_.capture(on); }  // a capture range begins or ends, on the program's thread
-  void add_gpu() { collector_.add_gpu(); }  // for a program that starts CUDA after the recording began
+  explicit ProgramWriter(ProgramBegin begin);  // creates the run file; throws Failure
+  void take(FrameKind kind, std::string_view payload);
+  void write_if_due();
+  void finish(bool complete);  // writes the last records and the steps, and completes the file
+  const std::string& trouble() const { return trouble_; }  // why writing has stopped; empty: it has not
 
  private:
-  void loop();
-  void attempt(const std::function<void()>& work);  // an error ends the recording, never the program
-  void give_up(const std::string& why);
-  void take_all();
+  void attempt(const std::function<void()>& work);  // an error ends the writing; later frames are discarded
   void keep(TraceBatch&& batch);
   void keep(NotesReader::Rows&& rows);
-  void take_notes();
-  void end_file();
-  void look_for_steps(const TraceBatch& batch);
+  void take_batch(TraceBatch&& batch);
+  void take_notes(HostNotes::Taken&& notes);
+  void take_status(ProgramStatus&& status);
+  void take_loaders();
+  bool is_uncaptured(int64_t time) const;
   void write_steps();
   void show_steps(int rank, const FoundSteps& found);
-  bool name_machine();  // returns true if there was news
+  void end_file(bool complete);
 
-  std::string path_;
+  ProgramBegin begin_;
   RunSummary summary_;
-  Collector collector_;
-  std::function<TraceBatch()> source_;
+  ProgramStatus status_;
   std::unique_ptr<RunFileWriter> writer_;
   std::unique_ptr<LiveSender> follower_;
-  std::atomic<bool> stopping_{false};
-  std::thread thread_;
-  int64_t began_ = 0;
-  bool captures_ = false;
-  std::string trouble_;  // why writing has stopped
+  std::vector<OpTag> ops_;  // maps the program's op tags to ours
+  std::vector<HostNotes::Capture> captures_;
+  int64_t known_until_ = 0;  // steady clock: what happened before has arrived
+  std::string trouble_;
   StepFinders steps_;
   std::map<int, size_t> shown_;  // by rank: steps that the follower has
-  size_t ranks_ = 0;                   // that have steps of their own; known at the end
-  HostNotes notes_;
-  NotesReader notes_reader_;
+  size_t ranks_ = 0;             // that have steps of their own; known at the end
+  NotesReader notes_reader_, loader_reader_;
+  HostNotes loader_notes_;
   LoaderNotes loaders_;
-  int64_t origin_ = 0;  // steady clock at trace time 0
-  uint64_t notes_refused_ = 0;
 };
+
+// Reads the frames of a program until it ends, and writes its run file. Returns false if nothing could be written.
+bool write_run(FrameRing& ring);
 
 }  // namespace ws::prof

@@ -23,6 +23,13 @@ std::string find_library(const RecordOptions& options) {
   return library;
 }
 
+// Beside the library, or beside this program. A test may name one.
+std::string find_writer(const std::string& library) {
+  if (const char* named = std::getenv(kRecordWriter); named && *named) return named;
+  const std::filesystem::path writer = run_writer(library);
+  return writer.empty() ? run_writer(program_file()) : writer;
+}
+
 // Python runs the first sitecustomize on its path. Ours then runs the one that it hides.
 void hook_python(Process::Environment& all, PythonLevel level) {
   all[kRecordPython] = to_string(level);
@@ -70,6 +77,7 @@ Process::Environment record_environment(const RecordOptions& options, const std:
   check_options(options);
   const std::string library = find_library(options);
   Process::Environment all{{kRecordLibrary, library},
+                           {kRecordWriter, find_writer(library)},
                            {kRecordFile, out},
                            {kRecordLevel, to_string(options.level)},
                            {kRecordWindow, options.window},

@@ -38,6 +38,7 @@ inline constexpr const char* kRecordWindow = "WARPSIGHT_RECORD_WINDOW";
 inline constexpr const char* kRecordCaptures = "WARPSIGHT_RECORD_CAPTURES";
 inline constexpr const char* kRecordName = "WARPSIGHT_RECORD_NAME";
 inline constexpr const char* kRecordLibrary = "WARPSIGHT_RECORD_LIBRARY";
+inline constexpr const char* kRecordWriter = "WARPSIGHT_RECORD_WRITER";      // the program that writes the run file
 inline constexpr const char* kRecordPython = "WARPSIGHT_RECORD_PYTHON";      // the level
 inline constexpr const char* kRecordCommand = "WARPSIGHT_RECORD_COMMAND";    // a JSON list
 inline constexpr const char* kRecordFollower = "WARPSIGHT_RECORD_FOLLOWER";  // local socket of the follower

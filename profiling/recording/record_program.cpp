@@ -22,6 +22,7 @@
 #include "profiling/recording/command_name.h"
 #include "profiling/recording/finish_recording.h"
 #include "profiling/recording/process_files.h"
+#include "profiling/recording/program_writer.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/run_file/run_file.h"
 
@@ -70,13 +71,15 @@ class Earlier {
   const std::string path_;
 };
 
-// Completes the file of a program that was killed or that left without its exit handlers.
+// Says why the recording of a killed program ends, and completes its file if its writer was killed, too.
 void end_file(const std::string& path, int ended_by) {
   if (!holds_something(path) || is_still_written(path)) return;
   try {
-    finish_recording(path, ended_by != 0 ? "The program was ended by signal " + std::to_string(ended_by) + " (" +
-                                               strsignal(ended_by) + "). The written part is shown."
-                                         : "The process was killed, or left without its exit handlers. The written part is shown.");
+    const std::string why = ended_by == 0 ? kProgramLeft
+                                          : "The program was ended by signal " + std::to_string(ended_by) + " (" +
+                                                strsignal(ended_by) + "). The written part is shown.";
+    if (!finish_recording(path, why) && ended_by != 0 && read_run_summary(path).said("message") == kProgramLeft)
+      keep_with_run(path, "message", why);
   } catch (const std::exception&) {  // the file stays unfinished, and is shown as such
   }
 }
@@ -93,10 +96,25 @@ int status_in(const std::string& path) {
   }
 }
 
+// True while the writer of a process that has ended completes its file.
+bool is_being_completed(const std::string& path) {
+  const std::string owner = owner_of(path);
+  return !owner.empty() && !is_alive(std::atoll(owner.c_str()));
+}
+
+constexpr int kSliceMs = 10;
+
+// A process that was killed while its recording began leaves an empty file, which its writer takes or leaves at once.
+void wait_for_writer(const std::string& path) {
+  for (int ms = 0; ms < 1000 && fs::exists(path) && !holds_something(path); ms += kSliceMs) usleep(kSliceMs * 1000);
+}
+
 // Other processes of a program may end shortly after the first, or continue without it.
 void end_files(const std::vector<std::string>& paths, int ended_by) {
-  constexpr int kWaits = 40;
-  for (int i = 0; i < kWaits && std::ranges::any_of(paths, is_still_written); ++i) usleep(50'000);
+  constexpr int kMostOthersMs = 2000;
+  for (int ms = 0; std::ranges::any_of(paths, is_being_completed) || (ms < kMostOthersMs && std::ranges::any_of(paths, is_still_written));
+       ms += kSliceMs)
+    usleep(kSliceMs * 1000);
   for (const std::string& path : paths) end_file(path, ended_by);
 }
 
@@ -117,6 +135,7 @@ struct RecordedProgram::Impl {
   bool ended(int most_ms) { return child ? child->wait(most_ms).has_value() : other->ended(most_ms); }
   // After the program has ended; takes a while for a long recording.
   int end() {
+    wait_for_writer(path);
     end_files(files(), child ? child->ended_by() : 0);
     const int left_with = child ? child->wait() : status_in(path);
     if (const auto all = files(); all.size() > 1) fold_processes(all);

@@ -18,8 +18,9 @@ inline constexpr int kRunFileVersion = 4;  // 2: losses in blocks (metric_data);
 // Calls may come from several threads. If the program is killed, only the data since the last flush() is lost.
 class RunFileWriter {
  public:
-  RunFileWriter(const std::string& path, const RunSummary& summary);  // replaces the file
-  ~RunFileWriter();                                                   // calls finish(), does not throw
+  // Replaces the file. `owner`: the process that others read in messages, see Ownership; empty: this one.
+  RunFileWriter(const std::string& path, const RunSummary& summary, const std::string& owner = "");
+  ~RunFileWriter();  // calls finish(), does not throw
 
   void set_summary(const RunSummary& summary);
   void add(const Metric& metric);

@@ -189,9 +189,9 @@ void check_run_file(const std::string& path) {
 }
 
 struct RunFileWriter::Impl {
-  explicit Impl(const std::string& wanted)
+  Impl(const std::string& wanted, const std::string& owner)
       : path(path_for_run(wanted)),
-        owned(is_part(path) ? nullptr : std::make_unique<Ownership>(path)),
+        owned(is_part(path) ? nullptr : std::make_unique<Ownership>(path, kWriter, owner)),
         db(create(path)),
         keeper(std::in_place, path),
         saver(std::in_place, db) {}
@@ -327,7 +327,8 @@ struct RunFileWriter::Impl {
   bool finished = false;
 };
 
-RunFileWriter::RunFileWriter(const std::string& path, const RunSummary& summary) : impl_(std::make_unique<Impl>(path)) {
+RunFileWriter::RunFileWriter(const std::string& path, const RunSummary& summary, const std::string& owner)
+    : impl_(std::make_unique<Impl>(path, owner)) {
   impl_->held.backed = true;
   impl_->summary = summary;
   impl_->flush();

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "profiling/base/clock.h"
-#include "profiling/recording/program_writer.h"
+#include "tests/support/recorded_here.h"
 #include "profiling/run_file/stored_spans.h"
 
 namespace ws::prof {
@@ -127,7 +127,7 @@ int measure(int64_t spans, const char* result) {
   double looked_s = 0;
   RunSummary summary;
   {
-    ProgramWriter recorder(path, "made", {.level = TraceLevel::Steps}, "", [&] { return program.next(); });
+    test::RecordedHere recorder(path, "made", {.level = TraceLevel::Steps}, "", [&] { return program.next(); });
     while (!program.over()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     looked_s = seconds_of(steady_ns() - begin);
     recorder.finish();

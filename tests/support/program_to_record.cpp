@@ -19,7 +19,7 @@ void end_native_samples() {}
 int main(int argc, char** argv) {
   if (InitializeInjection() != 1) return 1;
   const int steps = argc > 1 ? std::atoi(argv[1]) : 50;
-  ws::prof::ProgramWriter* const recorder = argc > 2 ? ws::prof::recorder() : nullptr;
+  ws::prof::ProgramSender* const recorder = argc > 2 ? ws::prof::recorder() : nullptr;
   for (int step = 0; step < steps; ++step) {
     if (recorder) recorder->notes().scalar("loss", 1.0 / (step + 1), step);
     const ws::prof::StepScope scope(step);

@@ -98,7 +98,8 @@ ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::
   if (const std::string ours = std::string(here.sysname) + " " + here.machine; kind != ours)
     refuse(to_, "it is " + printable(kind) + ", this program is for " + ours + ". Build Warpsight there.");
   add(program, "program/warpsight");
-  if (const fs::path collector = collector_library(program); !collector.empty()) add(collector, "lib/warpsight/libwarpsight_inject.so");
+  for (const fs::path& part : {collector_library(program), run_writer(program)})
+    if (!part.empty()) add(part, "lib/warpsight/" + part.filename().string());
   add_libraries(known);
   for (const char* part : {"presets", "experiments", "lab"}) add((resources_folder() / part).string(), std::string("share/warpsight/resources/") + part);
   add(python_folder().string(), "share/warpsight/python");

@@ -19,6 +19,7 @@
 #include "engine/train/checkpoint.h"
 #include "profiling/base/process.h"
 #include "tests/app/support/whole_run.h"
+#include "tests/support/preloaded_writer.h"
 #include "tests/support/sanitizers.h"
 
 namespace ws::app {
@@ -71,11 +72,12 @@ Outcome run(const Words& words, const fs::path& folder, const Process::Environme
 }
 
 Process::Environment failing(const std::string& what, const fs::path& log) {
-  return {{"LD_PRELOAD", FAILING_CALLS},
-          {"OPENBLAS_NUM_THREADS", "1"},
-          {"ASAN_OPTIONS", "verify_asan_link_order=0"},
-          {"WARPSIGHT_FAIL", what},
-          {"WARPSIGHT_FAIL_LOG", log.string()}};
+  return test::with_writer({{"LD_PRELOAD", FAILING_CALLS},
+                            {"OPENBLAS_NUM_THREADS", "1"},
+                            {"ASAN_OPTIONS", "verify_asan_link_order=0"},
+                            {"WARPSIGHT_FAIL", what},
+                            {"WARPSIGHT_FAIL_LOG", log.string()}},
+                           log.string() + ".writer", RUN_WRITER);
 }
 
 // "calls 17 open": of each kind the most of all processes.

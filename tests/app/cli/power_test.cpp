@@ -14,6 +14,7 @@
 #include "profiling/base/process.h"
 #include "tests/app/support/whole_run.h"
 #include "tests/support/logged_writes.h"
+#include "tests/support/preloaded_writer.h"
 
 namespace ws::app {
 namespace {
@@ -184,11 +185,12 @@ class PowerFailure : public testing::Test {
     const fs::path log = base_ / "log", image = base_ / "image";
     Disk disk(folder());
     run(words, folder(),
-        {{"LD_PRELOAD", LOGGED_WRITES},
-         {"WARPSIGHT_WRITES_OF", folder()},
-         {"WARPSIGHT_WRITES_LOG", log},
-         {"OPENBLAS_NUM_THREADS", "1"},
-         {"ASAN_OPTIONS", "verify_asan_link_order=0"}});
+        test::with_writer({{"LD_PRELOAD", LOGGED_WRITES},
+                           {"WARPSIGHT_WRITES_OF", folder()},
+                           {"WARPSIGHT_WRITES_LOG", log},
+                           {"OPENBLAS_NUM_THREADS", "1"},
+                           {"ASAN_OPTIONS", "verify_asan_link_order=0"}},
+                          base_ / "writer", RUN_WRITER));
     const std::vector<Event> events = read_log(log);
     int64_t held = 0;
     int syncs = 0;

@@ -27,7 +27,7 @@
 #include "app/window/top_bar.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/process_files.h"
-#include "profiling/recording/program_writer.h"
+#include "tests/support/recorded_here.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/track_names.h"
@@ -103,7 +103,7 @@ prof::TraceBatch training_step(uint32_t number, prof::TimeNs origin) {
 int recorded_training() {
   std::atomic<uint32_t> wanted = 0;
   uint32_t made = 0;
-  prof::ProgramWriter recorder(prof::claim_file(std::getenv(prof::kRecordFile)), "train", {.level = prof::TraceLevel::Off},
+  test::RecordedHere recorder(prof::claim_file(std::getenv(prof::kRecordFile)), "train", {.level = prof::TraceLevel::Off},
                                std::getenv(prof::kRecordFollower),
                                [&] { return made == wanted ? prof::TraceBatch() : training_step(made++, 1'000'000); });
   static std::atomic<bool> interrupted = false;

@@ -5,7 +5,7 @@
 #include "profiling/collectors/stamp_spans.h"
 #include "profiling/cupti/late_calls.h"
 #include "profiling/recording/live_link.h"
-#include "profiling/recording/program_writer.h"
+#include "tests/support/recorded_here.h"
 #include "profiling/trace/kernel_names.h"
 
 #include <gmock/gmock.h>
@@ -539,7 +539,7 @@ TEST(LiveSteps, OfActivityRecordsComeWithTheirKernels) {
   LiveFollower follower;
   RecordedTraining training;
   const std::string path = ::testing::TempDir() + "live-steps-" + std::to_string(getpid()) + ".wsrun";
-  ProgramWriter recorder(path, "made", {.level = TraceLevel::Off}, follower.address(), [&] { return training.step(); });
+  test::RecordedHere recorder(path, "made", {.level = TraceLevel::Off}, follower.address(), [&] { return training.step(); });
   for (const uint64_t now : {40, 200}) {
     training.wanted = static_cast<int>(now);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);

@@ -87,13 +87,13 @@ TEST(HostNotes, SamplesAreSpansNamedByTheirStack) {
   EXPECT_EQ(*rows.batch.stacks[0].second, frames);
   EXPECT_EQ(span.start, 500);
   EXPECT_EQ(span.duration, 1000u);
-  EXPECT_EQ(notes.refused(), 1u);
+  EXPECT_EQ(rows.batch.losses.dropped_records, 1u);
 }
 
 TEST(HostNotes, WhatHasNoRoomIsCounted) {
   HostNotes notes;
   for (int i = 0; i < 1'000'010; ++i) notes.scalar("loss", 1, i);
-  EXPECT_EQ(notes.refused(), 10u);
+  EXPECT_EQ(notes.take().refused, 10u);
 }
 
 TEST(HostNotes, FactsAreKeptWithTheRun) {
@@ -112,14 +112,21 @@ TEST(LoaderNotes, BatchesOfWorkersAreSpansOnARowOfEach) {
   std::ofstream(folder + "/loader-1-77") << "0\t1\t2\tof another rank\n";
   std::ofstream file(folder + "/loader-" + std::to_string(getpid()) + "-77");
   file << "0\t1500\t2500\ttrain.py:6 in Slow.__getitem__\nnonsense\n1\t9\t3\tbackwards\n0\t3000\t35" << std::flush;
-  LoaderNotes loaders(folder);
+  LoaderNotes loaders(folder, getpid());
   HostNotes notes;
-  loaders.take(notes, [](int64_t) { return false; });
-  file << "00\t\n" << std::flush;
-  loaders.take(notes, [](int64_t) { return false; });
+  const auto left_out = [](int64_t time) { return time == 2800; };
+  loaders.take(notes, 2900, left_out);
+  file << "00\t\n0\t2800\t2900\toutside of capture ranges\n" << std::flush;
+  loaders.take(notes, 2900, left_out);
+  HostNotes::Taken taken = notes.take();
+  EXPECT_EQ(taken.samples.size(), 1u) << "what else happened meanwhile has not arrived yet";
+  loaders.take(notes, 3001, left_out);
+  const HostNotes::Taken later = notes.take();
+  taken.names.insert(taken.names.end(), later.names.begin(), later.names.end());
+  taken.samples.insert(taken.samples.end(), later.samples.begin(), later.samples.end());
   NotesReader reader;
   RunSummary summary;
-  NotesReader::Rows rows = reader.read(notes.take(), 1000, summary);
+  NotesReader::Rows rows = reader.read(std::move(taken), 1000, summary);
   ASSERT_EQ(rows.batch.tracks.size(), 1u);
   EXPECT_EQ(rows.batch.tracks[0].name, "loader worker 0");
   ASSERT_EQ(rows.batch.tracks[0].spans.size(), 2u);

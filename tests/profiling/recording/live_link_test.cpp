@@ -21,13 +21,13 @@
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_keys.h"
 #include "profiling/recording/record_program.h"
-#include "profiling/recording/program_writer.h"
 #include "profiling/base/failure.h"
 #include "profiling/trace/batch_codec.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/trace/track_names.h"
 #include "tests/support/own_file.h"
+#include "tests/support/recorded_here.h"
 #include "tests/support/sanitizers.h"
 
 namespace ws::prof {
@@ -117,7 +117,7 @@ TEST(BatchBytes, SpansOfAnUnknownKindAreRefused) {
 
 TEST(Following, GivesEveryBatchInOrder) {
   LiveFollower follower;
-  LiveSender sender(follower.address(), steady_ns());
+  LiveSender sender(follower.address(), getpid(), steady_ns());
   ASSERT_TRUE(sender.connected());
   for (int i = 0; i < 50; ++i) sender.send(made_batch(2000, i * 1'000'000));
   sender.finish();
@@ -140,7 +140,7 @@ TEST(Following, GivesEveryBatchInOrder) {
 // What the program knows of its ops, and what it logs, comes live as it is in the file.
 TEST(Following, OpsAndLossesComeLive) {
   LiveFollower follower;
-  LiveSender sender(follower.address(), steady_ns());
+  LiveSender sender(follower.address(), getpid(), steady_ns());
   const OpTag there = register_ops({{"aten::addmm", "", "encoder.fc", "forward", Meaning::Matrix, 0, 0,
                                      stack_from_text("net.py:12 in Net.forward < train.py:3 in main")}});
   TraceBatch batch = made_batch(3);
@@ -215,7 +215,7 @@ TEST(BatchBytes, CutOrChangedOpsAreRefused) {
 TEST(Following, SecondProcessHasRowsOfItsOwnOnTheSameClock) {
   LiveFollower follower;
   const int64_t origin = steady_ns();
-  LiveSender first(follower.address(), origin), second(follower.address(), origin + 5000);
+  LiveSender first(follower.address(), getpid(), origin), second(follower.address(), getpid(), origin + 5000);
   first.send(made_batch(1));
   ASSERT_TRUE(eventually([&] { return follower.status().kernels == 1; }));
   second.send(made_batch(1));
@@ -233,7 +233,7 @@ TEST(Following, SecondProcessHasRowsOfItsOwnOnTheSameClock) {
 // Nobody reads at the other end of this socket: the program goes on, and says later what was left out.
 TEST(Following, ASlowFollowerCostsTheProgramLittle) {
   LiveFollower follower;
-  LiveSender sender(follower.address(), steady_ns());
+  LiveSender sender(follower.address(), getpid(), steady_ns());
   TraceBatch batch = made_batch(500'000);
   const int64_t begin = steady_ns();
   for (int i = 0; i < 12; ++i) sender.send(batch);  // 190 MB
@@ -255,7 +255,7 @@ TEST(Following, WhatHadNoRoomComesWhileNothingIsNew) {
   const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(bind(listening, reinterpret_cast<const sockaddr*>(&here), sizeof here), 0);
   ASSERT_EQ(listen(listening, 1), 0);
-  ProgramWriter recorder(test::own_file("no-room.wsrun"), "made", {.level = TraceLevel::Kernels}, address);
+  test::RecordedHere recorder(test::own_file("no-room.wsrun"), "made", {.level = TraceLevel::Kernels}, address);
   const int from = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   ASSERT_GE(from, 0);
   constexpr int kParts = 30, kSteps = 10'000;
@@ -285,7 +285,7 @@ TEST(Following, WhatHadNoRoomComesWhileNothingIsNew) {
 TEST(Following, RecorderTellsWhatItWrites) {
   LiveFollower follower;
   const std::string path = ::testing::TempDir() + "followed-" + std::to_string(getpid()) + ".wsrun";
-  ProgramWriter recorder(path, "made", {.level = TraceLevel::Kernels}, follower.address());
+  test::RecordedHere recorder(path, "made", {.level = TraceLevel::Kernels}, follower.address());
   for (int step = 0; step < 100; ++step) {
     const StepScope scope(step);
     const PhaseScope phase("forward");
@@ -329,7 +329,7 @@ TEST(Following, StepsComeWhileItRuns) {
       builder.row(TrackKind::Stream, "stream 7", "GPU 0").spans.push_back(kernel);
       return builder.finish();
     };
-    ProgramWriter recorder(path, "made", {.level = TraceLevel::Off}, follower.address(), source);
+    test::RecordedHere recorder(path, "made", {.level = TraceLevel::Off}, follower.address(), source);
     const uint64_t held_back = uses == Host ? 1 : uses == Gpu ? 2 : 6;  // each waits for a kernel of its successor
     for (const int now : {10, 40, 100}) {
       wanted = now;
@@ -360,7 +360,7 @@ TEST(Following, StepsComeWhileItRuns) {
 // The disk is full after a few kilobytes: the program goes on, and says once that nothing more is recorded.
 TEST(Following, AFullDiskEndsTheRecordingAndNotTheProgram) {
   const std::string path = ::testing::TempDir() + "full-" + std::to_string(getpid()) + ".wsrun";
-  ProgramWriter recorder(path, "made", {.level = TraceLevel::Kernels});
+  test::RecordedHere recorder(path, "made", {.level = TraceLevel::Kernels});
   const auto before = signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
@@ -502,7 +502,7 @@ TEST(Following, TheFilesOfAllProcessesAreEnded) {
 }
 
 TEST(Following, WithoutAFollowerNothingHappens) {
-  LiveSender sender("/no/such/socket", steady_ns());
+  LiveSender sender("/no/such/socket", getpid(), steady_ns());
   EXPECT_FALSE(sender.connected());
   sender.send(made_batch(10));
   sender.finish();

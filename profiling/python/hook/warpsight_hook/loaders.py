@@ -47,17 +47,23 @@ def _text(written):
     return _LETTER.sub(lambda found: chr(int(found[found.lastindex], 16)), written.decode("ascii", "replace"))
 
 
+def _stacks():
+    file = os.memfd_create("stacks")
+    try:
+        faulthandler.dump_traceback(file, all_threads=True)  # all threads are stopped meanwhile
+        return os.pread(file, 1 << 18, 0)
+    finally:
+        os.close(file)
+
+
 class _Worker:
     def __init__(self, program, number):
-        self._number, self._file, self._lines = number, -1, {}
+        self._number, self._lines = number, {}
         self._busy = False
+        self._path = os.path.join(_folder(), f"loader-{os.getppid()}-{os.getpid()}")
         try:
             program.recorder.fact("loader_worker", number)  # its own recording will be removed
             self._others = program.not_own
-            self._file = os.open(
-                os.path.join(_folder(), f"loader-{os.getppid()}-{os.getpid()}"),
-                os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
-            )
             self._thread = threading.get_ident()
             threading.Thread(target=self._sample, daemon=True).start()
         except Exception:
@@ -70,22 +76,24 @@ class _Worker:
         self._busy = False
         try:
             line = max(self._lines, key=self._lines.get, default="")
-            os.write(self._file, f"{self._number}\t{self._begin}\t{time.monotonic_ns()}\t{line}\n".encode("utf-8", "replace"))
+            self._add(f"{self._number}\t{self._begin}\t{time.monotonic_ns()}\t{line}\n".encode("utf-8", "replace"))
         except Exception:
             pass  # the recorder has removed the folder
         return False
 
+    def _add(self, line):
+        """No descriptor stays open: the worker may close any number, and get it for a file of its own."""
+        file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
+
     def _sample(self):
         try:
-            file = os.memfd_create("stacks")
             while True:
                 time.sleep(EACH)
-                if not self._busy:
-                    continue
-                os.lseek(file, 0, os.SEEK_SET)
-                os.ftruncate(file, 0)
-                faulthandler.dump_traceback(file, all_threads=True)  # all threads are stopped meanwhile
-                line = self._own_line(os.pread(file, 1 << 18, 0))
+                line = self._own_line(_stacks()) if self._busy else ""
                 if line:
                     self._lines[line] = self._lines.get(line, 0) + 1
         except BaseException:

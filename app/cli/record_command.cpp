@@ -252,8 +252,9 @@ int watch_recording(const RecordArguments& a, app::RemoteRun& run, ProgressLine&
   if (end.left) return line.say(how_to_return(run, run.link())), kDone;
   if (!end.exit_status)
     throw Failure("The recording there was killed. The written part is kept there.");
-  if (end.files.empty()) throw Failure(nothing_recorded(a, *end.exit_status));
-  if (a.out.empty())
+  if (end.files.empty())
+    line.say(nothing_recorded(a, *end.exit_status));
+  else if (a.out.empty())
     line.say("the recording is kept there as " + end.files[0]);
   else
     line.say(conclusion(fetch_recorded(a, run, end.files, line), a));
@@ -291,8 +292,11 @@ int record(RecordArguments a) {
   prof::RecordedProgram run(a.command, a.out, options_of(a));
   const prof::IgnoreInterrupt ignore;
   const int status = watch(run, a.live);
-  if (!run.recorded() && run.began()) throw Failure("Nothing was recorded. The reason stands above.");
-  if (!run.recorded()) throw Failure(nothing_recorded(a, status));
+  if (!run.recorded()) {  // the exit status is the program's all the same
+    const std::string why = run.began() ? "Nothing was recorded. The reason stands above." : nothing_recorded(a, status);
+    std::fprintf(stderr, "warpsight: %s\n", printable(why).c_str());
+    return status;
+  }
   for (const std::string& path : run.paths())
     if (!prof::is_still_written(path)) app::keep_ceilings(path);
   std::fprintf(stderr, "%s\n", printable(conclusion(run.paths(), a)).c_str());

@@ -26,11 +26,14 @@ def recorded():
     return _recorder() is not None
 
 
-def log(step=None, **scalars):
-    """Logs scalars of this step. Values are numbers, or objects with item(), such as a tensor with one element."""
+def log(*data, step=None, **scalars):
+    """Logs scalars of this step. Values are numbers, or objects with item(), such as a tensor with one element.
+
+    `log({"loss": loss}, step=4)` works too. Never raises: a sentence in the run says what could not be logged.
+    """
     recorder = _recorder()
     if recorder is not None:
-        recorder.log(scalars, step)
+        recorder.log_call(data, scalars, step)
 
 
 def step():

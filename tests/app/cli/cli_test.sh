@@ -116,9 +116,10 @@ if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then  # what records
     "$program" stats i.wsrun >stats.txt; check "what was not traced is said" 'grep -q "^traced " stats.txt'
   fi
   cp r.wsrun before.wsrun; "$program" record --out before.wsrun -- true 2>err.txt
-  check "an earlier recording outlives a program that records nothing" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun && [[ ! -e before.wsrun.before ]] && grep -q "did not start CUDA" err.txt'
+  check "an earlier recording outlives a program that records nothing" '[[ $? == 0 ]] && cmp r.wsrun before.wsrun && [[ ! -e before.wsrun.before ]] && grep -q "did not start CUDA" err.txt'
   "$program" record --out before.wsrun -- sh -c ': >"$WARPSIGHT_RECORD_FILE"' >/dev/null 2>&1
-  check "and one that ends before anything is written" '[[ $? == 1 ]] && cmp r.wsrun before.wsrun'
+  check "and one that ends before anything is written" '[[ $? == 0 ]] && cmp r.wsrun before.wsrun'
+  "$program" record --out none.wsrun -- sh -c 'exit 7' 2>err.txt; check "the exit status is that of the program, also where nothing was recorded" '[[ $? == 7 ]]'
   mkdir "a folder"; "$program" record --folder "a folder" --out ../x.wsrun -- touch here >/dev/null 2>&1; check "a program starts in the folder that is named" '[[ -e "a folder/here" ]]'
   "$program" record --folder none --out x.wsrun -- touch ran 2>err.txt; check "a folder that is not there" '[[ $? == 1 && ! -e ran ]] && grep -q "there is no folder none" err.txt'
   "$program" record --out /no/x.wsrun -- touch ran 2>err.txt; check "a file that cannot be written is said before the program runs" '[[ $? == 1 && ! -e ran ]] && grep -q "Cannot record into /no" err.txt'

@@ -80,7 +80,7 @@ SH
 check "record gives the program's exit status and its words" '[[ $code == 3 ]] && grep -q "said by the program" out.txt'
 check "and the files of all its processes" 'cmp -s rec.wsrun "there/$(job_of err.txt).wsrun" && cmp -s rec.77.wsrun "there/$(job_of err.txt).77.wsrun"'
 "$program" record --on "$there" --library /no/library --folder "$folder/there" -- sh -c 'echo it is in $(pwd)' >out.txt 2>err.txt; check "and starts it in the folder that is named" 'grep -q "it is in $(realpath "$folder/there")" out.txt'
-"$program" record --on "$there" --library /no/library -- true >out.txt 2>err.txt; check "one that starts no CUDA is no recording" '[[ $? == 1 ]] && grep -q "did not start CUDA" err.txt'
+"$program" record --on "$there" --library /no/library -- sh -c 'exit 7' >out.txt 2>err.txt; check "one that starts no CUDA is no recording, and ends as it does" '[[ $? == 7 ]] && grep -q "did not start CUDA" err.txt'
 
 # A recording that others come to and leave again.
 cat >long.sh <<'SH'

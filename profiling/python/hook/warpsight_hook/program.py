@@ -1,5 +1,6 @@
 """State of the recorded program: its steps, scalars and ranges. Also hooks for the loggers that it may use."""
 
+import functools
 import os
 import platform
 import sys
@@ -9,6 +10,19 @@ import threading
 from . import torch_hooks
 from .losses import Losses
 from .levels import LINES, MODULES
+
+
+def _quiet(method):
+    """The program goes on after any error of ours."""
+
+    @functools.wraps(method)
+    def called(*args, **kwargs):
+        try:
+            return method(*args, **kwargs)
+        except Exception:
+            return None
+
+    return called
 
 
 class Program:
@@ -21,29 +35,59 @@ class Program:
         self.not_own = not_own()
         self._late = []  # scalars whose copy from the GPU is not finished
         self._waits = False  # for these
+        self._said_what_is_left_out = False
         self._take_late_then = self._take_late  # one object, which the library keeps
         self.losses = Losses(self)
 
     # Called by the package `warpsight`.
 
+    @_quiet
+    def log_call(self, data, scalars, step):
+        """`data`: dictionaries of scalars, as loggers take them, or the step. Says what is neither."""
+        for one in data:
+            if isinstance(one, dict):
+                scalars = {**one, **scalars}
+            elif step is None and isinstance(one, (int, float)):
+                step = one
+            else:
+                self._cannot_log(f"{one!r:.40} has no name: write log(name={one!r:.40})")
+        if step is not None and _whole(step) is None:
+            self._cannot_log(f"step {step!r:.40} is no whole number from 0 on: the values are at the step of the program")
+            step = None
+        for name, value in scalars.items():
+            if not isinstance(value, (int, float)) and not hasattr(value, "item"):
+                self._cannot_log(f"{str(name)!r:.40} is not a number")
+        self.log(scalars, step)
+
+    def _cannot_log(self, what):
+        """The first of them is said."""
+        if not self._said_what_is_left_out and self.begin():
+            self._said_what_is_left_out = True
+            self.recorder.fact("program_log", f"Not all was logged: {what}.")
+
+    @_quiet
     def log(self, scalars, step=None):
         if self.begin():
             for name, value in list(scalars.items()):
                 self.scalar(name, value, step)
 
+    @_quiet
     def step(self):
         if self.begin():
             self.recorder.end_step()
             self._take_late()
 
+    @_quiet
     def capture(self, on):
         if self.begin():
             self.recorder.capture(on)
 
+    @_quiet
     def enter(self, name):
         if self.begin():
             self.recorder.push_text(name)
 
+    @_quiet
     def leave(self):
         self.recorder.pop()
 
@@ -84,9 +128,10 @@ class Program:
     def scalar(self, name, value, step=None):
         if not self.recorder.hears():
             return
-        at = self.steps if step is None else int(step)
-        self.losses.logged(str(name))
         try:
+            step = _whole(step)
+            at = self.steps if step is None else step
+            self.losses.logged(str(name))
             if getattr(value, "is_cuda", False):
                 self._late.append(_Late(str(name), value, at))
                 self._take_late()
@@ -118,6 +163,15 @@ class Program:
         }
         for key, value in facts.items():
             self.recorder.fact("program_" + key, value)
+
+
+def _whole(step):
+    """The step as a number from 0 on that the run file can hold, or None."""
+    try:
+        number = int(step)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if 0 <= number < 1 << 62 else None
 
 
 class _Late:

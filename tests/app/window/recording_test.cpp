@@ -62,7 +62,7 @@ int failing_program() {
 }
 
 int recorded_program() {
-  prof::LiveSender sender(std::getenv(prof::kRecordFollower), 0);
+  prof::LiveSender sender(std::getenv(prof::kRecordFollower), getpid(), 0);
   prof::RunSummary summary;
   summary.extra[prof::kRecordProcess] = this_process();
   summary.name = "saxpy", summary.origin = "record", summary.us_per_step = 80;

@@ -19,7 +19,6 @@
 #include "profiling/formats/join_ranks.h"
 #include "profiling/formats/memory_snapshot.h"
 #include "profiling/formats/nsys_sqlite.h"
-#include "profiling/formats/nsys_tables.h"
 #include "profiling/formats/perfetto_import.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/run_file/run_file.h"
@@ -401,11 +400,8 @@ Subject written(const std::string& ending, const Fill& fill, const std::string& 
 }
 
 std::vector<Subject> written_subjects() {
-  std::vector<Subject> all{written(".json", kernel_of_op),     written(".sqlite", kernel_of_op), written(".wsrun", kernel_of_op),
-                           written(".tfevents", loss),         written(".scalars.csv", loss),    written(".collapsed", stack),
-                           written(".speedscope.json", stack),   written(".json", thread, "_threads")};
-  for (const std::string_view report : nsys_reports()) all.push_back(written("_" + std::string(report) + ".csv", kernel_of_op));
-  return all;
+  return {written(".json", kernel_of_op), written(".wsrun", kernel_of_op), written(".collapsed", stack),
+          written(".speedscope.json", stack), written(".json", thread, "_threads")};
 }
 
 // Many rows, and much to drop in one of them.

@@ -1,11 +1,10 @@
 // The inside of the kernels of each run in a report: a sentence, the figure of a typical step and a table.
 #pragma once
-#include "app/core/report/figure_table.h"
 #include "app/core/report/report.h"
 
 namespace ws::app {
 
-FigureTable parts_table(const prof::MultiprocessorReport& report);
+Table parts_table(const prof::MultiprocessorReport& report);
 extern const char* const kPartsNote;  // what its numbers are
 
 std::vector<ReportFigure> multiprocessor_figures(const std::vector<ReportRun>& runs);

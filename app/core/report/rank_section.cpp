@@ -5,6 +5,7 @@
 #include "app/core/report/rank_figures.h"
 #include "app/core/report/rank_tables.h"
 #include "app/core/report/report_figures.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {

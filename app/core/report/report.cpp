@@ -11,6 +11,7 @@
 #include "app/core/report/report_figures.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {

@@ -1,5 +1,6 @@
 #include "app/pages/kernels/kernels_panel.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -44,7 +45,7 @@ bool is_work(const prof::Track& track) {
 constexpr int kNameWidth = 300, kLeastNameWidth = 220;
 
 int width_of(const QHeaderView& header, int column) {
-  const int least = column == KernelModel::Grid ? 142 : column == KernelModel::Occupancy ? 164 : 60;
+  const int least = column == KernelsPanel::Grid ? 142 : column == KernelsPanel::Occupancy ? 164 : 60;
   return std::max(least, header.sectionSizeHint(column) + 2);
 }
 
@@ -105,6 +106,18 @@ namespace {
 QString readable_name(const prof::KernelRow& row) {
   constexpr size_t kRoom = 90;
   return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
+}
+
+// Names of kernels lose their template arguments, which the tip has. Lines, modules and ops stay unchanged.
+Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
+  static const std::vector<std::string> kKeys{"name",   "count",  "total_us", "share",   "min_us", "mean_us",   "stddev_us", "p50_us",       "p90_us",
+                                              "p95_us", "p99_us", "p999_us",  "max_us",  "launch", "registers", "occupancy", "with_calls_us"};
+  Table table = with_columns(prof::kernel_rows(rows, "name"), kKeys);
+  const bool kernels = by == prof::GroupBy::Name || by == prof::GroupBy::Shape;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].kind != prof::SpanKind::GraphRun)
+      table.rows[i].cells[0].text = kernels && rows[i].kind == prof::SpanKind::Kernel ? prof::short_kernel_name(rows[i].key) : rows[i].key;
+  return table;
 }
 
 // A program without GPU work shows its own ranges as rows.
@@ -175,17 +188,18 @@ void KernelsPanel::buildTable(Pane* pane) {
     menu->addAction(tr(g.text), this, [this, g] { by_ = g.by, group_->setText(tr(g.text)), refresh(); });
   group_->setMenu(menu);
   pane->addOption(group_);
+  model_.setTable(table_of({}, by_));
   sorted_.setSourceModel(&model_);
   sorted_.setSortRole(kSortRole);
   sorted_.setFilterCaseSensitivity(Qt::CaseInsensitive);
-  sorted_.setFilterKeyColumn(KernelModel::Name);
+  sorted_.setFilterKeyColumn(KernelsPanel::Name);
   table_->setModel(&sorted_);
   table_->setTextElideMode(Qt::ElideMiddle);  // kernels differ at the end of their names
   style_table(*table_, tr("Kernels"));
   table_->setSortingEnabled(true);
-  table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
-  for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, width_of(*table_->horizontalHeader(), c));
-  table_->horizontalHeader()->moveSection(KernelModel::WithCalls, KernelModel::Total + 1);
+  table_->sortByColumn(KernelsPanel::Total, Qt::DescendingOrder);
+  for (int c = 1; c < KernelsPanel::Columns; ++c) table_->setColumnWidth(c, width_of(*table_->horizontalHeader(), c));
+  table_->horizontalHeader()->moveSection(KernelsPanel::WithCalls, KernelsPanel::Total + 1);
   buildColumnMenu(pane);
   table_->viewport()->installEventFilter(this);
   empty_ = put_table(*pane, table_);
@@ -205,8 +219,8 @@ void KernelsPanel::buildColumnMenu(Pane* pane) {
   QPushButton* button = option_button(tr("Columns"), pane);
   button->setText(tr("Columns"));
   column_menu_ = new QMenu(button);
-  column_actions_.assign(KernelModel::Columns, nullptr);
-  for (int c = 1; c < KernelModel::Columns; ++c) {
+  column_actions_.assign(KernelsPanel::Columns, nullptr);
+  for (int c = 1; c < KernelsPanel::Columns; ++c) {
     QAction* action = column_menu_->addAction(model_.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString());
     action->setCheckable(true);
     connect(action, &QAction::triggered, this, [this, c](bool on) { showColumn(c, on); });
@@ -224,21 +238,21 @@ void KernelsPanel::buildColumnMenu(Pane* pane) {
 
 // Names distinguish the rows. In a narrow window, the least useful columns are hidden to make space for them.
 std::vector<int> KernelsPanel::usualColumns() const {
-  std::vector<int> columns{KernelModel::Count,     KernelModel::Total,    KernelModel::Share, KernelModel::Mean,
-                           KernelModel::Median,    KernelModel::P99,      KernelModel::Max,   KernelModel::Grid,
-                           KernelModel::Registers, KernelModel::Occupancy};
+  std::vector<int> columns{KernelsPanel::Count,     KernelsPanel::Total,    KernelsPanel::Share, KernelsPanel::Mean,
+                           KernelsPanel::Median,    KernelsPanel::P99,      KernelsPanel::Max,   KernelsPanel::Grid,
+                           KernelsPanel::Registers, KernelsPanel::Occupancy};
   if (!launched_)
-    std::erase_if(columns, [](int c) { return c >= KernelModel::Grid; });
+    std::erase_if(columns, [](int c) { return c >= KernelsPanel::Grid; });
   else if (!card_known_)
-    std::erase(columns, KernelModel::Occupancy);
-  if (calls_known_) columns.push_back(KernelModel::WithCalls);
+    std::erase(columns, KernelsPanel::Occupancy);
+  if (calls_known_) columns.push_back(KernelsPanel::WithCalls);
   const auto wide = [&] {
     int sum = kNameWidth;
     for (const int c : columns)
       sum += table_->columnWidth(c) > 0 ? table_->columnWidth(c) : width_of(*table_->horizontalHeader(), c);
     return sum;
   };
-  for (const int least : {KernelModel::Registers, KernelModel::Max, KernelModel::Grid})
+  for (const int least : {KernelsPanel::Registers, KernelsPanel::Max, KernelsPanel::Grid})
     if (wide() > table_->viewport()->width()) std::erase(columns, least);
   return columns;
 }
@@ -247,13 +261,13 @@ std::vector<int> KernelsPanel::usualColumns() const {
 void KernelsPanel::fitColumns() {
   const std::vector<int> shown = chosen_.empty() ? usualColumns() : chosen_;
   int taken = 0;
-  for (int c = 1; c < KernelModel::Columns; ++c) {
+  for (int c = 1; c < KernelsPanel::Columns; ++c) {
     const bool on = std::find(shown.begin(), shown.end(), c) != shown.end();
     table_->setColumnHidden(c, !on);
     column_actions_[static_cast<size_t>(c)]->setChecked(on);
     if (on) taken += table_->columnWidth(c);
   }
-  table_->setColumnWidth(KernelModel::Name, std::max(kLeastNameWidth, table_->viewport()->width() - taken));
+  table_->setColumnWidth(KernelsPanel::Name, std::max(kLeastNameWidth, table_->viewport()->width() - taken));
 }
 
 void KernelsPanel::showColumn(int column, bool shown) {
@@ -274,7 +288,7 @@ QByteArray KernelsPanel::columns() const {
 void KernelsPanel::setColumns(const QByteArray& chosen) {
   chosen_.clear();
   for (const QByteArray& word : chosen.split(' '))
-    if (const int column = word.toInt(); column > 0 && column < KernelModel::Columns) chosen_.push_back(column);
+    if (const int column = word.toInt(); column > 0 && column < KernelsPanel::Columns) chosen_.push_back(column);
   fitColumns();
 }
 
@@ -306,8 +320,12 @@ TimeRange KernelsPanel::lookedAt() const {
   return {begin, trace.last_time() + 1};
 }
 
+const prof::KernelRow* KernelsPanel::rowAt(int row) const {
+  return row >= 0 && row < static_cast<int>(rows_.size()) ? &rows_[static_cast<size_t>(row)] : nullptr;
+}
+
 void KernelsPanel::refresh() {
-  const auto* chosen = model_.rowAt(sorted_.mapToSource(table_->currentIndex()).row());
+  const auto* chosen = rowAt(sorted_.mapToSource(table_->currentIndex()).row());
   const std::string key = chosen ? chosen->key : std::string();
   std::vector<prof::KernelRow> rows;
   bool whole = true;
@@ -331,21 +349,22 @@ void KernelsPanel::refresh() {
   calls_known_ = std::ranges::any_of(rows, [](const auto& row) { return row.with_calls > 0; });
   fitColumns();
   const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
-  model_.setRows(std::move(rows), by_);
+  rows_ = std::move(rows);
+  model_.setTable(table_of(rows_, by_));
   top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), !run_        ? tr("No run is ticked")
                                 : count == 0 ? tr("No kernel was traced in this run")
                                 : whole      ? tr("%1 · whole run").arg(run_->title)
                                              : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
   int again = 0;
   for (int r = 0; r < sorted_.rowCount(); ++r)
-    if (const auto* row = model_.rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)
+    if (const auto* row = rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)
       again = r;
   if (sorted_.rowCount() > 0) table_->setCurrentIndex(sorted_.index(again, 0));
   drillDown();
 }
 
 void KernelsPanel::drillDown() {
-  const prof::KernelRow* row = run_ ? model_.rowAt(sorted_.mapToSource(table_->currentIndex()).row()) : nullptr;
+  const prof::KernelRow* row = run_ ? rowAt(sorted_.mapToSource(table_->currentIndex()).row()) : nullptr;
   below_->setTitle(tr("Executions"), row ? readable_name(*row) : tr("choose a kernel"));
   if (!row) {
     histogram_->setData({}, theme().focus);

@@ -130,7 +130,7 @@ void fit_columns(QTableView& table, const TableModel& model) {
     for (int r = 0; r < rows; ++r)
       wide = std::max(wide, number_width(ui_font(12, model.isSum(r) ? 600 : 400), model.index(r, c).data().toString()));
     const QHeaderView* header = table.horizontalHeader();
-    const bool sorted = header->sortIndicatorSection() == c;  // its arrow needs room
+    const bool sorted = header->sortIndicatorSection() == c;  // its arrow needs space
     const QString title = model.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString();
     const int head =
         sorted ? header->sectionSizeHint(c) + 2 : header->fontMetrics().horizontalAdvance(title) + kHeadMargins;

@@ -12,7 +12,6 @@ namespace {
 double us_of(double ns) { return ns * 1e-3; }
 
 std::string us_number(double ns) { return fixed(us_of(ns), 3); }
-std::string us_number(int64_t ns) { return us_number(static_cast<double>(ns)); }
 
 std::string occupancy_text(const KernelRow& row) {
   return row.occupancy ? percent(row.occupancy->share) + " " + limit_name(row.occupancy->limit) : "";

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "app/core/experiments/step_times.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/traced_training.h"
 #include "engine/devices/devices.h"
@@ -195,10 +196,10 @@ ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& t
   return result;
 }
 
-// Trains one trial. It keeps the data set if the next trial uses the same.
+// Trains one trial, or times its steps. It keeps the data set if the next trial uses the same.
 class Runner {
  public:
-  explicit Runner(fs::path folder) : folder_(std::move(folder)) {}
+  Runner(fs::path folder, Measured measure) : folder_(std::move(folder)), measure_(measure) {}
 
   TrialRun run(const Trial& trial, int repeat, const std::atomic<bool>& cancel) {
     TrialRun out;
@@ -206,20 +207,7 @@ class Runner {
     out.repeat = repeat;
     out.identity = trial.identity;
     try {
-      RecorderOptions options;
-      options.path = (folder_ / (file_name_of(trial.label) + "_" + std::to_string(trial.index) + "_" +
-                                 std::to_string(repeat) + "_" + trial.identity.substr(0, 8) + ".wsrun"))
-                         .string();
-      options.title = trial.label;
-      options.trace.level = prof::TraceLevel::Steps;
-      fs::remove(options.path);
-      out.file = fs::path(options.path).filename();
-      TracedTraining recorded(trial.spec, options);
-      const std::jthread watch([&](const std::stop_token& done) {
-        while (!done.stop_requested() && !cancel) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        if (cancel) recorded.control().stop();
-      });
-      fill(out, recorded.run(data(trial.spec.data)), recorded);
+      measure_ == Measured::Steps ? time(out, trial) : train(out, trial, repeat, cancel);
     } catch (const Failure& failure) {
       out.status = "failed";
       out.message = failure.what();
@@ -228,6 +216,33 @@ class Runner {
   }
 
  private:
+  void train(TrialRun& out, const Trial& trial, int repeat, const std::atomic<bool>& cancel) {
+    RecorderOptions options;
+    options.path = (folder_ / (file_name_of(trial.label) + "_" + std::to_string(trial.index) + "_" + std::to_string(repeat) + "_" +
+                               trial.identity.substr(0, 8) + ".wsrun"))
+                       .string();
+    options.title = trial.label;
+    options.trace.level = prof::TraceLevel::Steps;
+    fs::remove(options.path);
+    out.file = fs::path(options.path).filename();
+    TracedTraining recorded(trial.spec, options);
+    const std::jthread watch([&](const std::stop_token& done) {
+      while (!done.stop_requested() && !cancel) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (cancel) recorded.control().stop();
+    });
+    fill(out, recorded.run(data(trial.spec.data)), recorded);
+  }
+
+  void time(TrialRun& out, const Trial& trial) {
+    const StepTimes times = time_steps(trial.spec, data(trial.spec.data));
+    out.status = "finished";
+    out.device = times.device;
+    out.us_per_step = times.us;
+    out.samples_per_s = static_cast<double>(times.batch) * 1e6 / times.us;
+    out.steps = times.steps;
+    out.first_loss = out.final_loss = out.test_accuracy = out.allocator_calls_per_step = std::nan("");
+  }
+
   const data::Dataset& data(const data::DataSpec& spec) {
     if (!loaded_ || !(loaded_->first == spec)) loaded_.emplace(spec, data::load(spec));
     return loaded_->second;
@@ -252,6 +267,7 @@ class Runner {
   }
 
   fs::path folder_;
+  Measured measure_;
   std::optional<std::pair<data::DataSpec, data::Dataset>> loaded_;
 };
 
@@ -282,7 +298,7 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
   keep_rows(folder, rows);
   prof::write_whole((fs::path(folder) / "experiment.json").string(), to_json(spec).dump(2) + "\n");
   prof::SyncedFile log((fs::path(folder) / "results.jsonl").string(), prof::SyncedFile::Begin::AtEnd);
-  Runner runner(folder);
+  Runner runner(folder, spec.measure);
   for (const auto& [trial, repeat] : order) {
     if (cancel) break;
     const auto known = std::ranges::find_if(

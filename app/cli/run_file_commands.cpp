@@ -9,8 +9,6 @@
 #include "app/cli/help.h"
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/insights/multiprocessor_insights.h"
-#include "app/core/insights/rank_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/launch_stacks.h"

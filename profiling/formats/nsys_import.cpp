@@ -10,7 +10,7 @@
 #include "profiling/formats/nsys_pools.h"
 #include "profiling/formats/nsys_rows.h"
 #include "profiling/formats/nsys_samples.h"
-#include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/nsys_threads.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/trace/kernel_names.h"
@@ -21,6 +21,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kMostStrings = 1 << 22;
+constexpr int64_t kNoStream = 0xffffffff;  // for a wait for no particular stream
 
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 

@@ -1,6 +1,6 @@
 // A trace that was imported can be written in every format and is read again.
 #include "profiling/base/failure.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/convert.h"
 #include "tests/fuzz/fuzz_trace.h"
 

@@ -1,6 +1,5 @@
 // What is computed and printed of spans that another process sent: every table of `stats`.
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/insights/multiprocessor_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/multiprocessors.h"

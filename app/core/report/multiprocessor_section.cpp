@@ -1,4 +1,4 @@
-#include "app/core/report/multiprocessor_section.h"
+#include "app/core/report/report_sections.h"
 
 #include <algorithm>
 

@@ -1,9 +1,8 @@
-#include "app/core/report/rank_section.h"
+#include "app/core/report/report_sections.h"
 
 #include <algorithm>
 
 #include "app/core/report/rank_figures.h"
-#include "app/core/report/rank_tables.h"
 #include "app/core/report/report_figures.h"
 #include "profiling/base/safe_text.h"
 

@@ -1,4 +1,4 @@
-#include "app/core/report/rank_tables.h"
+#include "app/core/report/report_sections.h"
 
 #include <algorithm>
 #include <limits>

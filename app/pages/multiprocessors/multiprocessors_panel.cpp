@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/core/report/multiprocessor_section.h"
+#include "app/core/report/report_sections.h"
 #include "app/pages/multiprocessors/multiprocessor_view.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"

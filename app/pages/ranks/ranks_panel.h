@@ -2,7 +2,7 @@
 #pragma once
 #include <QWidget>
 
-#include "app/core/report/rank_tables.h"
+#include "app/core/report/report_sections.h"
 #include "app/widgets/table_model.h"
 #include "app/widgets/chart_file.h"
 #include "app/workspace/report_reader.h"

@@ -17,7 +17,7 @@
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/sqlite.h"
 #include "profiling/trace/track_names.h"

@@ -16,7 +16,6 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
 #include "profiling/analysis/launch_stacks.h"
-#include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
@@ -49,63 +48,21 @@ int width_of(const QHeaderView& header, int column) {
   return std::max(least, header.sectionSizeHint(column) + 2);
 }
 
-}  // namespace
-
-// The executions of one kernel, slowest first.
-class InstanceModel : public QAbstractTableModel {
- public:
-  struct Row {
-    size_t track;
-    prof::Span span;
-  };
-  using QAbstractTableModel::QAbstractTableModel;
-
-  // `own`: True for a run of ours. Its spans outside a step belong to an evaluation.
-  void setRows(std::vector<Row> rows, bool own = false) {
-    beginResetModel();
-    rows_ = std::move(rows), own_ = own;
-    endResetModel();
-  }
-  const Row* at(int row) const {
-    return row >= 0 && row < static_cast<int>(rows_.size()) ? &rows_[static_cast<size_t>(row)] : nullptr;
-  }
-  int rowCount(const QModelIndex& parent = {}) const override {
-    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-  }
-  int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : 3; }
-
-  QVariant data(const QModelIndex& index, int role) const override {
-    const Row* row = index.isValid() ? at(index.row()) : nullptr;
-    if (!row) return {};
-    if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
-    if (role != Qt::DisplayRole) return {};
-    if (index.column() == 0) return us_text(static_cast<double>(row->span.duration) / 1000);
-    if (index.column() == 1) return step_text(row->span);
-    return offset_time(row->span.start, 1000);
-  }
-
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override {
-    static const char* const kNames[] = {"µs", "step", "begins at"};
-    if (orientation != Qt::Horizontal || section < 0 || section > 2) return {};
-    if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
-    return role == Qt::DisplayRole ? QVariant(QString::fromUtf8(kNames[section])) : QVariant();
-  }
-
- private:
-  QString step_text(const prof::Span& span) const {
-    if (span.step) return count_text(static_cast<int64_t>(span.step) - 1);
-    return own_ ? tr("evaluation") : QStringLiteral("—");
-  }
-
-  std::vector<Row> rows_;
-  bool own_ = false;
-};
-
-namespace {
-
 QString readable_name(const prof::KernelRow& row) {
   constexpr size_t kRoom = 90;
   return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
+}
+
+// The executions of one kernel. `own`: a run of ours, whose spans outside a step belong to an evaluation.
+Table instances_table(const std::vector<prof::FoundSpan>& spans, bool own) {
+  Table table{{{"us", "µs", "", Table::Kind::Time}, {"step", "step", "", Table::Kind::Count}, {"begin", "begins at", "", Table::Kind::Count}}, {}};
+  for (const auto& [track, span] : spans) {
+    Table::Cell step = span.step ? Table::Cell(int64_t{span.step} - 1) : Table::Cell(), begin(span.start);
+    if (!span.step && own) step.text = QObject::tr("evaluation").toStdString();
+    begin.text = offset_time(span.start, 1000).toStdString();
+    table.rows.push_back({{static_cast<double>(span.duration) / 1000, step, begin}});
+  }
+  return table;
 }
 
 // Names of kernels lose their template arguments, which the tip has. Lines, modules and ops stay unchanged.
@@ -137,7 +94,6 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
       selection_(selection),
       table_(new QTableView(this)),
       instances_(new QTableView(this)),
-      instance_model_(new InstanceModel(this)),
       histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)),
       source_(new SourceView(this)) {
   top_ = new Pane(tr("Kernels"), this);
@@ -145,7 +101,8 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   below_ = new Pane(tr("Executions"), this);
   below_->legend()->hide();
   auto* split = new QSplitter(Qt::Horizontal, below_);
-  instances_->setModel(instance_model_);
+  executions_.setTable(instances_table({}, false));
+  instances_->setModel(&executions_);
   style_table(*instances_, tr("Executions of the chosen kernel, slowest first"));
   instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   split->addWidget(histogram_);
@@ -167,8 +124,10 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   });
   refresh_.start();
   connect(instances_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
-    if (const auto* row = instance_model_->at(index.row()); row && run_)
-      selection_->reveal(SpanChoice{run_, row->track, row->span});
+    if (run_ && index.isValid()) {
+      const prof::FoundSpan& one = shown_[static_cast<size_t>(index.row())];
+      selection_->reveal(SpanChoice{run_, one.track, one.span});
+    }
   });
   setRun(nullptr);
 }
@@ -369,7 +328,7 @@ void KernelsPanel::drillDown() {
   if (!row) {
     histogram_->setData({}, theme().focus);
     source_->hide();
-    return instance_model_->setRows({});
+    return showInstances({}, false);
   }
   const TimeRange range = lookedAt();
   fillInstances(*row, range);
@@ -388,6 +347,12 @@ void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
     if (track.kind == prof::TrackKind::Steps)
       prof::for_each_span(track, range.begin, range.end, [&](const prof::Span&) { return ++steps, true; });
   source_->showLine(*run_, *place, prof::time_by_line(run_->trace, range, place->path), steps);
+}
+
+void KernelsPanel::showInstances(std::vector<prof::FoundSpan> spans, bool own) {
+  executions_.setTable(instances_table({}, own));  // none of the new ones is chosen
+  shown_ = std::move(spans);
+  executions_.setTable(instances_table(shown_, own));
 }
 
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
@@ -413,7 +378,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
     }
     return false;
   };
-  std::vector<InstanceModel::Row> all;
+  std::vector<prof::FoundSpan> all;
   std::vector<double> us;
   for (size_t i = 0; i < trace.tracks().size(); ++i) {
     if (!holds(trace.tracks()[i], row.kind)) continue;
@@ -432,9 +397,9 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   const size_t kept = std::min(kInstances, all.size());
   const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
   // Training steps first: an evaluation has larger batches, and its executions would fill the top of the list.
-  const auto in_evaluation = [own](const InstanceModel::Row& one) { return own && one.span.step == 0; };
+  const auto in_evaluation = [own](const prof::FoundSpan& one) { return own && one.span.step == 0; };
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
-                    [&](const InstanceModel::Row& a, const InstanceModel::Row& b) {
+                    [&](const prof::FoundSpan& a, const prof::FoundSpan& b) {
                       return std::pair(in_evaluation(a), b.span.duration) < std::pair(in_evaluation(b), a.span.duration);
                     });
   all.resize(kept);
@@ -443,7 +408,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
     const prof::Span* step = own || one.span.step != 0 ? nullptr : step_at(trace, one.span.start);
     if (step && step->start <= one.span.start && one.span.start < step->end()) one.span.step = step->step;
   }
-  instance_model_->setRows(std::move(all), own);
+  showInstances(std::move(all), own);
 }
 
 }  // namespace ws::app

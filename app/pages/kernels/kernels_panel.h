@@ -9,6 +9,7 @@
 #include "app/widgets/table_model.h"
 #include "app/widgets/table_style.h"
 #include "app/workspace/selection.h"
+#include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/trace_stats.h"
 
 class QAction;
@@ -51,6 +52,7 @@ class KernelsPanel : public QWidget {
   void drillDown();
   TimeRange lookedAt() const;
   void showSource(const prof::KernelRow& row, TimeRange range);
+  void showInstances(std::vector<prof::FoundSpan> spans, bool own);
   void fillInstances(const prof::KernelRow& row, TimeRange range);
 
   Selection* selection_;
@@ -60,7 +62,8 @@ class KernelsPanel : public QWidget {
   TableModel model_;
   TableSorter sorted_;
   QTableView *table_, *instances_;
-  class InstanceModel* instance_model_;
+  std::vector<prof::FoundSpan> shown_;  // the executions in the table
+  TableModel executions_;
   HistogramView* histogram_;
   SourceView* source_;  // hidden for a kernel that has no line
   Pane *top_, *below_;

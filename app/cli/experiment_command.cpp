@@ -82,7 +82,7 @@ ExperimentSpec asked_experiment(const ExperimentArguments& a) {
   if (a.vary.empty() && !a.spec.overrides.empty()) throw UsageError("--set: only together with --vary; an experiment has its own choices");
   if (a.vary.empty()) must_be_there(source);
   ExperimentSpec spec = a.vary.empty() ? load_experiment(source) : experiment_of(a.spec.asked(), a.vary);
-  if (!a.measure.empty()) spec.measure = a.measure == "steps" ? Measured::Steps : Measured::Training;
+  if (!a.measure.empty()) spec.measure = a.measure == "steps" ? TrialMeasure::Steps : TrialMeasure::Training;
   if (a.repeats > 0) spec.repeats = a.repeats;
   return spec;
 }

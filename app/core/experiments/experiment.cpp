@@ -199,7 +199,7 @@ ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& t
 // Trains one trial, or times its steps. It keeps the data set if the next trial uses the same.
 class Runner {
  public:
-  Runner(fs::path folder, Measured measure) : folder_(std::move(folder)), measure_(measure) {}
+  Runner(fs::path folder, TrialMeasure measure) : folder_(std::move(folder)), measure_(measure) {}
 
   TrialRun run(const Trial& trial, int repeat, const std::atomic<bool>& cancel) {
     TrialRun out;
@@ -207,7 +207,7 @@ class Runner {
     out.repeat = repeat;
     out.identity = trial.identity;
     try {
-      measure_ == Measured::Steps ? time(out, trial) : train(out, trial, repeat, cancel);
+      measure_ == TrialMeasure::Steps ? time(out, trial) : train(out, trial, repeat, cancel);
     } catch (const Failure& failure) {
       out.status = "failed";
       out.message = failure.what();
@@ -267,7 +267,7 @@ class Runner {
   }
 
   fs::path folder_;
-  Measured measure_;
+  TrialMeasure measure_;
   std::optional<std::pair<data::DataSpec, data::Dataset>> loaded_;
 };
 

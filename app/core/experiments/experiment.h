@@ -29,7 +29,7 @@ struct ExperimentRung {
 };
 
 // Training: whole trainings with tests, each with its run file. Steps: only the time of the training step.
-enum class Measured : uint8_t { Training, Steps };
+enum class TrialMeasure : uint8_t { Training, Steps };
 
 struct ExperimentSpec {
   std::string name, title, text, expect;  // expect: the expected result in one sentence
@@ -37,7 +37,7 @@ struct ExperimentSpec {
   RunSpec base;
   std::vector<ExperimentAxis> axes;    // all combinations of their values
   std::vector<ExperimentRung> ladder;  // or steps in order, each adds to the ones before
-  Measured measure = Measured::Training;
+  TrialMeasure measure = TrialMeasure::Training;
   int repeats = 3;
   uint64_t seed = 1;  // shuffles the order
 };

@@ -89,9 +89,9 @@ void combine(const ExperimentSpec& spec, size_t axis, std::vector<Setting>& chos
 
 // Hash of what a trial trains, including the data set, but without anything that depends on the machine: results of
 // another machine are read here too. The size of a data file counts, so that a longer file is another data set.
-std::string identity_of(RunSpec spec, Measured measure) {
+std::string identity_of(RunSpec spec, TrialMeasure measure) {
   spec.name.clear();
-  std::string text = spec_text(spec) + (measure == Measured::Steps ? " steps" : "");
+  std::string text = spec_text(spec) + (measure == TrialMeasure::Steps ? " steps" : "");
   std::error_code none;
   if (!spec.data.path.empty() && fs::is_regular_file(spec.data.path, none))
     text += std::to_string(fs::file_size(spec.data.path, none));
@@ -136,7 +136,7 @@ ExperimentSpec experiment_from_json(const json& object) {
     input.at("look_at").refuse("us_per_step, samples_per_s, first_loss or test_accuracy");
   const std::string measure = input.at("measure").text("training");
   if (measure != "training" && measure != "steps") input.at("measure").refuse("training or steps");
-  spec.measure = measure == "steps" ? Measured::Steps : Measured::Training;
+  spec.measure = measure == "steps" ? TrialMeasure::Steps : TrialMeasure::Training;
   if (const JsonInput preset = input.at("preset"); preset.there()) spec.base = load_spec(preset.text());
   if (const JsonInput base = input.at("spec"); base.there()) spec.base = spec_from_json(base.value());
   apply_settings(spec.base, read_settings(input.at("set")));
@@ -177,7 +177,7 @@ json to_json(const ExperimentSpec& spec) {
   json out = {{"name", spec.name},       {"title", spec.title},     {"text", spec.text},
               {"expect", spec.expect},   {"look_at", spec.look_at}, {"spec", ws::to_json(spec.base)},
               {"repeats", spec.repeats}, {"seed", spec.seed}};
-  if (spec.measure == Measured::Steps) out["measure"] = "steps";
+  if (spec.measure == TrialMeasure::Steps) out["measure"] = "steps";
   for (const ExperimentAxis& axis : spec.axes) out["axes"][axis.key] = axis.values;
   for (const ExperimentRung& rung : spec.ladder) {
     json set = json::object();

@@ -87,7 +87,7 @@ TEST(Experiment, AChoiceIsVariedWithoutAFile) {
 TEST(Experiment, StepsAreTimedWithoutATraining) {
   const TemporaryFolder folder;
   auto spec = experiment_of(experiment_from_json(small_experiment()).base, {"exec.fusion=off,epilogue"});
-  spec.measure = Measured::Steps;
+  spec.measure = TrialMeasure::Steps;
   spec.repeats = 2;
   std::atomic<bool> cancel{false};
   Count sink;
@@ -100,8 +100,8 @@ TEST(Experiment, StepsAreTimedWithoutATraining) {
     EXPECT_TRUE(std::isnan(trial.test_accuracy));
     EXPECT_EQ(trial.runs.at(0).file, "");
   }
-  EXPECT_EQ(experiment_from_json(to_json(spec)).measure, Measured::Steps);
-  spec.measure = Measured::Training;
+  EXPECT_EQ(experiment_from_json(to_json(spec)).measure, TrialMeasure::Steps);
+  spec.measure = TrialMeasure::Training;
   EXPECT_NE(trials_of(spec, false).at(0).identity, result.trials.at(0).trial.identity) << "a training is another result";
 }
 

@@ -75,13 +75,19 @@ int exit_code(const ExperimentResult& result) {
   return kFailed;
 }
 
+ExperimentSpec varied(const ExperimentArguments& a) try {
+  return experiment_of(a.spec.asked(), a.vary);
+} catch (const SpecError& problem) {
+  throw UsageError(std::string("--vary ") + problem.what());
+}
+
 // The experiment that was named, or the one that the options describe.
 ExperimentSpec asked_experiment(const ExperimentArguments& a) {
   const std::string& source = a.spec.source;
   if (source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
   if (a.vary.empty() && !a.spec.overrides.empty()) throw UsageError("--set: only together with --vary; an experiment has its own choices");
   if (a.vary.empty()) must_be_there(source);
-  ExperimentSpec spec = a.vary.empty() ? load_experiment(source) : experiment_of(a.spec.asked(), a.vary);
+  ExperimentSpec spec = a.vary.empty() ? load_experiment(source) : varied(a);
   if (!a.measure.empty()) spec.measure = a.measure == "steps" ? TrialMeasure::Steps : TrialMeasure::Training;
   if (a.repeats > 0) spec.repeats = a.repeats;
   return spec;

@@ -24,7 +24,6 @@ using Run = std::function<int()>;
 Run add_train(CLI::App& program);
 Run add_plan(CLI::App& program);
 Run add_list(CLI::App& program);
-Run add_bench(CLI::App& program);
 Run add_experiment(CLI::App& program);
 Run add_lab(CLI::App& program);
 Run add_report(CLI::App& program);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +27,9 @@ namespace {
 using namespace ws::app;
 
 struct ExperimentArguments {
-  std::string source, folder;
+  SpecArguments spec;  // its source: an experiment, or with `vary` a run description
+  std::vector<std::string> vary;
+  std::string folder, measure;
   int repeats = 0;
   bool json = false, list = false;
   RemoteArguments remote;
@@ -38,8 +41,10 @@ class Narrate final : public ExperimentSink {
     std::fprintf(stderr, "%d of %d: %s, repeat %d\n", done + 1, of, printable(trial.label).c_str(), repeat + 1);
   }
   void ended(const TrialRun& run) override {
-    if (run.status == "failed")
+    if (run.failed())
       std::fprintf(stderr, "  failed: %s\n", printable(run.message).c_str());
+    else if (std::isnan(run.test_accuracy))
+      std::fprintf(stderr, "  %.1f µs a step\n", run.us_per_step);
     else
       std::fprintf(stderr, "  %.1f µs a step, test accuracy %.2f %%\n", run.us_per_step, 100 * run.test_accuracy);
   }
@@ -70,16 +75,34 @@ int exit_code(const ExperimentResult& result) {
   return kFailed;
 }
 
+ExperimentSpec varied(const ExperimentArguments& a) try {
+  return experiment_of(a.spec.asked(), a.vary);
+} catch (const SpecError& problem) {
+  throw UsageError(std::string("--vary ") + problem.what());
+}
+
+// The experiment that was named, or the one that the options describe.
+ExperimentSpec asked_experiment(const ExperimentArguments& a) {
+  const std::string& source = a.spec.source;
+  if (source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
+  if (a.vary.empty() && !a.spec.overrides.empty()) throw UsageError("--set: only together with --vary; an experiment has its own choices");
+  if (a.vary.empty()) must_be_there(source);
+  ExperimentSpec spec = a.vary.empty() ? load_experiment(source) : varied(a);
+  if (!a.measure.empty()) spec.measure = a.measure == "steps" ? TrialMeasure::Steps : TrialMeasure::Training;
+  if (a.repeats > 0) spec.repeats = a.repeats;
+  return spec;
+}
+
 std::string folder_for(const ExperimentArguments& a, const ExperimentSpec& spec) {
   return a.folder.empty() ? "experiment-" + file_name_of(spec.name) : a.folder;
 }
 
 void print_result(const ExperimentArguments& a, const ExperimentResult& result) {
   if (a.json) return void(std::printf("%s\n", to_json(result).dump().c_str()));
+  const auto sentence = [](const char* head, const std::string& text) { return text.empty() ? "" : wrapped(head + text, 0, 0) + "\n"; };
   print_table(result.spec.title + "\n" + result.device + "\n\n" + experiment_table(result) +
               (result.complete ? "" : "\nNot complete: start it again to go on.\n") + "\n" +
-              wrapped("Expected: " + result.spec.expect, 0, 0) + "\n" +
-              wrapped("Measured: " + measured_text(result), 0, 0) + "\n");
+              sentence("Expected: ", result.spec.expect) + sentence("Measured: ", measured_text(result)));
 }
 
 bool has_gpu(RemoteLink& link) {
@@ -116,10 +139,7 @@ int run_experiment_there(const ExperimentArguments& a, const ExperimentSpec& spe
 
 int run_experiment(const ExperimentArguments& a) {
   if (a.list) return list_shipped();
-  if (a.source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
-  must_be_there(a.source);
-  ExperimentSpec spec = load_experiment(a.source);
-  if (a.repeats > 0) spec.repeats = a.repeats;
+  const ExperimentSpec spec = asked_experiment(a);
   if (!a.remote.on.empty()) return run_experiment_there(a, spec);
   const std::string folder = folder_for(a, spec);
   CancelOnInterrupt interrupt;
@@ -149,9 +169,16 @@ int attach_experiment(const AttachedJob& job) {
 Run add_experiment(CLI::App& program) {
   auto arguments = std::make_shared<ExperimentArguments>();
   CLI::App& command =
-      *program.add_subcommand("experiment", "train every combination of some choices and compare the results");
-  add_limit(command);
-  command.add_option("EXPERIMENT", arguments->source, "a shipped experiment (--list) or a JSON file");
+      *program.add_subcommand("experiment", "train every combination of some choices, or time its steps, and compare the results");
+  arguments->spec.add_to(command, false);
+  command.get_option("RUN")->description("a shipped experiment (--list) or its JSON file; with --vary a preset or a run description");
+  command.add_option("--vary", arguments->vary, "all values of a choice, or the ones named (KEY=VALUE,VALUE); can be repeated. RUN is then what is trained")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  command.add_option("--measure", arguments->measure, "training: whole trainings with tests; steps: only the time of the training step")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"training", "steps"}))
+      ->default_str("as the experiment says");
   command
       .add_option("--out", arguments->folder,
                   "write the results into this folder; if it has results, the experiment continues")
@@ -163,6 +190,8 @@ Run add_experiment(CLI::App& program) {
   arguments->remote.add_to(command);
   command.add_flag("--json", arguments->json, "print the result as one JSON object");
   command.add_flag("--list", arguments->list, "list the shipped experiments");
+  command.footer(
+      "Examples:\n  warpsight experiment allocator-ladder\n  warpsight experiment mnist --vary exec.fusion --measure steps");
   return [arguments] { return run_experiment(*arguments); };
 }
 

@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     Run run = adder(program);
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
-  for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab, add_report, add_convert,
+  for (auto* adder : {add_train, add_plan, add_list, add_experiment, add_lab, add_report, add_convert,
                       add_diff, add_stats, add_record, add_torch, add_attach, add_install, add_serve, add_follow, add_job})
     add(adder);
   try {

@@ -9,8 +9,6 @@
 #include "app/cli/help.h"
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/insights/multiprocessor_insights.h"
-#include "app/core/insights/rank_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/launch_stacks.h"
@@ -21,7 +19,6 @@
 #include "profiling/analysis/ranks.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
-#include "profiling/formats/nsys_tables.h"
 #include "profiling/run_file/stored_spans.h"
 
 namespace ws::cli {
@@ -231,7 +228,7 @@ void add_limit(CLI::App& command) {
 Run add_convert(CLI::App& program) {
   auto files = std::make_shared<std::vector<std::string>>();
   CLI::App& command = *program.add_subcommand(
-      "convert", "convert between run files, Chrome/Perfetto JSON, Nsight Systems SQLite, CSV, TensorBoard");
+      "convert", "convert other tools' traces to run files, and run files to Chrome/Perfetto JSON");
   add_limit(command);
   command
       .add_option("FILES", *files,
@@ -239,13 +236,10 @@ Run add_convert(CLI::App& program) {
                   "of the ranks or hosts of one program, or a folder of them, become one run")
       ->required()
       ->expected(2, prof::kMostRanks + 1);
-  std::string formats =
+  const std::string formats =
       "Reads .wsrun, .json and .json.gz (Chrome, Perfetto, PyTorch), .sqlite (Nsight Systems), .csv (TensorBoard "
-      "scalars) "
-      "and .pickle (PyTorch memory snapshots). Also writes .tfevents, .scalars.csv, CPU stacks as .speedscope.json or "
-      ".collapsed, and .csv with a table of nsys stats, which the end of the name chooses, for example "
-      "run_cuda_api_sum.csv:";
-  for (const std::string_view report : prof::nsys_reports()) formats.append(" ").append(report);
+      "scalars), .perfetto-trace and .pickle (PyTorch memory snapshots). Writes .wsrun, .json and .json.gz, and stacks as "
+      ".speedscope.json or .collapsed.";
   command.footer(wrapped(formats, 0, 0) +
                  "\n\nExamples:\n  warpsight convert a.wsrun a.json.gz\n"
                  "  warpsight convert rank0.json rank1.json both.wsrun");

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/core/report/multiprocessor_section.h"
-#include "app/core/report/rank_section.h"
+#include "app/core/report/report_sections.h"
 #include "app/core/report/report_figures.h"
 #include "app/report/drawing_painter.h"
 #include "app/workspace/compared_live_run.h"

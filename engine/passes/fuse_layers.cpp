@@ -174,7 +174,7 @@ bool fuse_gradient_update(Plan& plan, size_t at, std::string_view rule) {
 
 bool fuse_line_update(Plan& plan, size_t at, std::string_view rule) {
   if (at + 1 >= plan.ops.size() || plan.ops[at].kind != OpKind::LinearStep) return false;
-  if (plan.ops[at + 1].kind != OpKind::UpdateAll || plan.spec.exec.streams > 1) return false;
+  if (plan.ops[at + 1].kind != OpKind::UpdateAll) return false;
   const Op update = plan.ops[at + 1];
   Op& line = plan.ops[at];
   line.kind = OpKind::LinearUpdate;

@@ -105,9 +105,13 @@ json json_of_text(const Field& f, std::string_view text) {
   return value.is_null() ? json(std::string(text)) : value;
 }
 
+// Choices of earlier versions. Files may still have them.
+bool is_gone(std::string_view key) { return key == "exec.streams"; }
+
 void read_section(RunSpec& spec, const std::string& section, const json& object) {
   if (!object.is_object()) throw SpecError(section + ": expected an object, got " + shown(object));
-  for (const auto& [key, value] : object.items()) set_field(spec, section + "." + key, value);
+  for (const auto& [key, value] : object.items())
+    if (const std::string whole = section + "." + key; !is_gone(whole)) set_field(spec, whole, value);
 }
 
 bool is_list_of_text(const json& value) {

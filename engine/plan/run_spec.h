@@ -82,7 +82,6 @@ struct ExecSpec {
   Accumulate accumulate = Accumulate::Fp32;
   Matmul matmul = Matmul::Library;
   Loader loader = Loader::Resident;
-  int64_t streams = 1;
   int64_t graph_steps = 16;        // maximum number of steps in one CUDA graph
   double pool_threshold_mib = -1;  // stream-ordered: MiB that the pool keeps at a synchronisation; negative: all
   double cache_cap_mib = 0;        // caching: maximum size of the pool; 0: no limit

@@ -352,8 +352,6 @@ std::vector<Field> exec_fields() {
              "The kernel that multiplies matrices. Look at Roofline."),
       CHOICE(exec, ExecSpec, loader, Loader, "Execution", "loader", kLive,
              "How a batch gets to the GPU. Look at the copies in the timeline."),
-      FIELD(exec, ExecSpec, streams, "Execution", "streams", Integer, (Limits{1, 4}), kLive,
-            "Number of streams that share the work. Look at the streams of the timeline: kernels may overlap."),
       FIELD(exec, ExecSpec, graph_steps, "Execution", "steps a graph", Integer, (Limits{1, 4096}), kLive,
             "Most steps in one graph launch; 1 if the host copies or waits between steps. Look at the gaps between "
             "launches."),

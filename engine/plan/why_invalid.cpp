@@ -27,7 +27,6 @@ Reason persistent_conflict(const ExecSpec& e) {
     return std::string(to_string(e.fusion)) + ": a persistent kernel fuses all ops; choose fusion epilogue.";
   if (e.loader != Loader::Resident)
     return std::string(to_string(e.loader)) + ": a persistent kernel reads rows on the GPU; choose loader resident.";
-  if (e.streams > 1) return std::to_string(e.streams) + ": a persistent kernel uses one stream.";
   if (e.accumulate == Accumulate::Fp16) return "fp16: a persistent kernel sums in fp32.";
   if (e.gpus != 1) return (e.gpus == 0 ? "all" : std::to_string(e.gpus)) + " GPUs: a persistent kernel runs on one.";
   return {};
@@ -91,8 +90,6 @@ Reason model_conflict(const RunSpec& s) {
   if (s.exec.gpus > 1 && s.train.batch > 0 && s.train.batch < s.exec.gpus)
     return std::to_string(s.exec.gpus) + " GPUs: a batch of " + std::to_string(s.train.batch) +
            " rows cannot be shared by so many ranks; choose a greater batch.";
-  if (s.exec.streams > 1 && s.model.kind != ModelKind::Linear)
-    return std::to_string(s.exec.streams) + ": this model has nothing to split over streams.";
   return {};
 }
 

@@ -1,6 +1,7 @@
 #include "profiling/analysis/allocator_history.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "profiling/base/safe_text.h"
 #include "profiling/base/sort_rows.h"
@@ -14,21 +15,6 @@ constexpr size_t kMostEntries = 4096;
 constexpr int64_t kMostRows = 16;  // in the table over the steps
 
 double us(int64_t ns) { return static_cast<double>(ns) * 1e-3; }
-
-std::string op_table(const Trace& trace, const AllocatorHistory& calls) {
-  std::vector<std::pair<OpTag, AllocatorHistory::OpCalls>> rows(calls.by_op().begin(), calls.by_op().end());
-  sort_rows(rows, [](const auto& a, const auto& b) { return a.second.all.ns > b.second.all.ns; });
-  std::string text = formatted("\n{:>10} {:>10} {:>12} {:>12} {:>10}  {}\n", "allocated", "freed", "total µs",
-                               "µs a call", "MB", "allocator calls of");
-  for (const auto& [op, sums] : rows) {
-    const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
-    const CallSums& all = sums.all;
-    text += table_row("{:>10} {:>10} {:12.3f} {:12.3f} {:10.3f}  {:.200}", all.allocations, all.frees, us(all.ns),
-                      all.calls() > 0 ? us(all.ns) / static_cast<double>(all.calls()) : 0,
-                      static_cast<double>(all.bytes) * 1e-6, op == kNoOp || info.name.empty() ? "(no op)" : info.name);
-  }
-  return text;
-}
 
 std::string step_row(const CallSums& sums, int64_t steps, const std::string& name) {
   const auto each = static_cast<double>(std::max<int64_t>(1, steps));
@@ -101,9 +87,37 @@ void AllocatorHistory::widen() {
   by_step_.resize((by_step_.size() + 1) / 2);
 }
 
+Table allocator_rows(const Trace& trace, const AllocatorHistory& calls, int64_t steps) {
+  using Kind = Table::Kind;
+  Table table{{{"calls", "calls", "", Kind::Count, 0, 0, ""},
+               {"calls_a_step", "a step", "", Kind::Number, 2, 0, "Calls of a step."},
+               {"us_a_step", "µs a step", "", Kind::Time, 3, 0, ""},
+               {"allocations", "allocated", "", Kind::Count, 0, 10, ""},
+               {"frees", "freed", "", Kind::Count, 0, 10, ""},
+               {"total_us", "total", "µs", Kind::Time, 3, 12, ""},
+               {"us_a_call", "µs a call", "", Kind::Time, 3, 12, ""},
+               {"mb", "MB", "", Kind::Number, 3, 10, ""},
+               {"bytes", "asked for", "", Kind::Bytes, 0, 0, ""},
+               {"name", "allocator calls of", "", Kind::Text, 0, 1, ""}}, {}};
+  std::vector<std::pair<OpTag, AllocatorHistory::OpCalls>> rows(calls.by_op().begin(), calls.by_op().end());
+  sort_rows(rows, [](const auto& a, const auto& b) { return a.second.all.ns > b.second.all.ns; });
+  const double each = steps > 0 ? 1 / static_cast<double>(steps) : std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [op, sums] : rows) {
+    const OpInfo info = op < trace.ops.size() ? trace.ops[op] : OpInfo{};
+    const CallSums& all = sums.all;
+    Table::Cell name(op == kNoOp || info.name.empty() ? "(no op)" : formatted("{:.200}", info.name));
+    name.swatch = static_cast<int>(op == kNoOp ? Meaning::Allocation : info.meaning);
+    name.tip = formatted("{} allocations and {} frees, {} in them together", all.allocations, all.frees, time_text(us(all.ns)));
+    const auto made = static_cast<double>(all.calls()), bytes = static_cast<double>(all.bytes);
+    table.rows.push_back({{all.calls(), static_cast<double>(sums.in_steps.calls()) * each, us(sums.in_steps.ns) * each, all.allocations,
+                           all.frees, us(all.ns), made > 0 ? us(all.ns) / made : 0, bytes * 1e-6, bytes, name}});
+  }
+  return table;
+}
+
 std::string allocator_text(const Trace& trace, const AllocatorHistory& calls, int64_t steps) {
   if (calls.empty()) return "";
-  std::string text = op_table(trace, calls);
+  std::string text = "\n" + to_text(allocator_rows(trace, calls, steps));
   if (calls.in_steps().calls() > 0) text += step_table(calls, steps);
   return text;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "profiling/base/table.h"
 #include "profiling/trace/trace_batch.h"
 
 namespace ws::prof {
@@ -44,6 +45,8 @@ class AllocatorHistory {
   int64_t steps_each_ = 1;
 };
 
+// By op, the most expensive first. Means are over the `steps` steps of the run.
+Table allocator_rows(const Trace& trace, const AllocatorHistory& calls, int64_t steps);
 // Two tables: by op, and over the `steps` steps of the run. Empty if there were no calls.
 std::string allocator_text(const Trace& trace, const AllocatorHistory& calls, int64_t steps);
 

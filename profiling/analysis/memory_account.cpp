@@ -78,14 +78,9 @@ std::string gap_text(const MemoryAccount& account) {
 std::string held_text(const MemoryAccount& account) {
   constexpr size_t kRows = 12;
   if (account.held.empty()) return "";
-  std::string text = "\n" + table_row("{:>16} {:>8} {:>12}  live at the peak of {}, by {}", "bytes", "%", "blocks", account.allocator,
-                                      to_string(account.held_by));
-  for (size_t i = 0; i < std::min(kRows, account.held.size()); ++i) {
-    const MemoryHolder& row = account.held[i];
-    text += table_row("{:>16} {:8.2f} {:12}  {}", bytes_text(static_cast<double>(row.bytes)),
-                      100.0 * static_cast<double>(row.bytes) / static_cast<double>(account.history.peak_live), row.blocks, row.name);
-  }
-  return text + (account.held.size() > kRows ? formatted("{:>38}  {} more\n", "", account.held.size() - kRows) : "");
+  Table table = holder_rows(account.held, account.history.peak_live, "live at the peak of " + account.allocator + ", by " + to_string(account.held_by));
+  table.rows.resize(std::min(kRows, table.rows.size()));
+  return "\n" + to_text(table) + (account.held.size() > kRows ? formatted("{:>38}  {} more\n", "", account.held.size() - kRows) : "");
 }
 
 }  // namespace
@@ -95,13 +90,39 @@ std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& 
   each_live_at_peak(history, [&](const MemoryBlock& block) {
     const OpTag op = block.op < trace.ops.size() ? block.op : kNoOp;
     const std::string name = group_name(trace.ops[op], by);
-    MemoryHolder& row = rows.try_emplace(name, MemoryHolder{.name = name, .op = op}).first->second;
+    MemoryHolder& row = rows.try_emplace(name, MemoryHolder{.name = name, .op = op, .meaning = trace.ops[op].meaning}).first->second;
     row.bytes += block.bytes, ++row.blocks;
   });
   std::vector<MemoryHolder> holders;
   for (auto& [name, row] : rows) holders.push_back(std::move(row));
   sort_rows(holders, [](const MemoryHolder& a, const MemoryHolder& b) { return a.bytes > b.bytes; });
   return holders;
+}
+
+Table holder_rows(const std::vector<MemoryHolder>& held, uint64_t peak, const std::string& what) {
+  using Kind = Table::Kind;
+  Table table{{{"bytes", "bytes", "", Kind::Bytes, 0, 16, ""},
+               {"share", "", "%", Kind::Percent, 2, 8, "Share of all bytes that were live."},
+               {"blocks", "blocks", "", Kind::Count, 0, 12, ""},
+               {"name", what, "", Kind::Text, 0, 1, ""}}, {}};
+  for (const MemoryHolder& row : held) {
+    Table::Cell name(row.name);
+    name.swatch = static_cast<int>(row.meaning);
+    table.rows.push_back({{row.bytes, static_cast<double>(row.bytes) / static_cast<double>(peak), row.blocks, name}});
+  }
+  return table;
+}
+
+HeldMemory held_memory(const Trace& trace, GroupBy by, std::string_view allocator) {
+  HeldMemory held;
+  const auto& names = trace.memory_sources;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (is_driver_source(names[i]) || (!allocator.empty() && allocator != names[i])) continue;
+    const MemoryHistory history = memory_history(trace, static_cast<int>(i));
+    if (history.peak_live > held.peak)
+      held = {names[i], history.peak_live, memory_gap(history, driver_history(trace)), held_at_peak(trace, history, by)};
+  }
+  return held;
 }
 
 GroupBy memory_grouping(const Trace& trace, GroupBy by) {

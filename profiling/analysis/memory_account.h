@@ -6,6 +6,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_holes.h"
+#include "profiling/base/table.h"
 
 namespace ws::prof {
 
@@ -13,9 +14,11 @@ namespace ws::prof {
 struct MemoryHolder {
   std::string name;
   OpTag op = kNoOp;  // of its first block
+  Meaning meaning = Meaning::Other;  // of that op
   uint64_t bytes = 0, blocks = 0;
 };
 std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& history, GroupBy by);
+Table holder_rows(const std::vector<MemoryHolder>& held, uint64_t peak, const std::string& what);  // `what`: heading of the names
 // Blocks have no kernel's name: then rows are by layer, or by op where no layers are known.
 GroupBy memory_grouping(const Trace& trace, GroupBy by);
 
@@ -30,6 +33,15 @@ struct MemoryGap {
 // Not known if the blocks do not lie in such memory, as those of the CPU.
 MemoryGap memory_gap(const MemoryHistory& own, const MemoryHistory& driver);
 MemoryHistory driver_history(const Trace& trace);
+
+// Who held the memory of that allocator of the program; without a name, of the one that held the most.
+struct HeldMemory {
+  std::string allocator;
+  uint64_t peak = 0;
+  MemoryGap gap;
+  std::vector<MemoryHolder> rows;
+};
+HeldMemory held_memory(const Trace& trace, GroupBy by, std::string_view allocator = {});
 
 struct MemoryAccount {
   std::string allocator;  // "caching", "arena"; "driver": cudaMalloc and similar calls together

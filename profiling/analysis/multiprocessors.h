@@ -9,6 +9,7 @@
 
 #include "profiling/analysis/collectives.h"
 #include "profiling/analysis/trace_queries.h"
+#include "profiling/base/table.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
@@ -94,6 +95,7 @@ std::string caption(const MultiprocessorReport& report);
 std::string step_caption(const MultiprocessorReport& report, size_t step);
 // "multiprocessor 17: forward takes 2.40 µs, from 0.01 to 2.41 µs of the step"
 std::string bar_text(const MultiprocessorReport& report, const InnerBar& bar);
+Table part_table(const MultiprocessorReport& report);
 std::string to_text(const MultiprocessorReport& report);  // for `stats --by multiprocessor`
 std::string to_json(const MultiprocessorReport& report);
 

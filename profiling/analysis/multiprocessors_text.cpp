@@ -13,18 +13,6 @@ std::string counted(size_t count, const char* what) {
 
 double us_between(TimeNs begin, TimeNs end) { return static_cast<double>(end - begin) * 1e-3; }
 
-nlohmann::json parts_json(const MultiprocessorReport& report) {
-  nlohmann::json parts = nlohmann::json::array();
-  for (const InnerPhase& phase : report.phases)
-    parts.push_back({{"name", phase.name},
-                     {"multiprocessors", phase.multiprocessors},
-                     {"min_us", phase.least},
-                     {"median_us", phase.median},
-                     {"max_us", phase.most},
-                     {"slowest", phase.slowest}});
-  return parts;
-}
-
 nlohmann::json late_json(const MultiprocessorReport& report) {
   nlohmann::json late = nlohmann::json::array();
   for (const LateMultiprocessor& one : report.late)
@@ -92,6 +80,19 @@ std::string bar_text(const MultiprocessorReport& report, const InnerBar& bar) {
          " to " + fixed(us_between(step.begin, bar.end), 2) + " µs of the step";
 }
 
+Table part_table(const MultiprocessorReport& report) {
+  using Kind = Table::Kind;
+  Table table{{{"min_us", "min", "µs", Kind::Number, 3, 10, "Mean of the fastest multiprocessor."},
+               {"median_us", "median", "µs", Kind::Number, 3, 10, "Median of the multiprocessors."},
+               {"max_us", "max", "µs", Kind::Number, 3, 10, "Mean of the slowest multiprocessor."},
+               {"multiprocessors", "on", "", Kind::Count, 0, 8, "Multiprocessors that have this part."},
+               {"slowest", "slowest", "", Kind::Text, 0, 20, "The multiprocessor that takes the longest."},
+               {"name", "part", "", Kind::Text, 0, 1, "An op of the plan, a wait, or a range that the program named."}}, {}};
+  for (const InnerPhase& phase : report.phases)
+    table.rows.push_back({{phase.least, phase.median, phase.most, phase.multiprocessors, phase.slowest, phase.name}});
+  return table;
+}
+
 std::string to_text(const MultiprocessorReport& report) {
   if (!report.any())
     return "No kernel of this run shows its inside. Train with exec.launch=persistent and a trace, or put the ranges "
@@ -99,12 +100,7 @@ std::string to_text(const MultiprocessorReport& report) {
   std::string text;
   for (const LateMultiprocessor& late : report.late) text += late_text(late) + "\n";
   if (report.late.empty()) text = late_headline(report) + ".\n";
-  text += "\n" + caption(report) + "\n\n";
-  text +=
-      formatted("{:>10} {:>10} {:>10} {:>8}  {:<20} {}\n", "min µs", "median µs", "max µs", "on", "slowest", "part");
-  for (const InnerPhase& phase : report.phases)
-    text += formatted("{:>10} {:>10} {:>10} {:>8}  {:<20} {}\n", fixed(phase.least, 3), fixed(phase.median, 3),
-                      fixed(phase.most, 3), phase.multiprocessors, phase.slowest, phase.name);
+  text += "\n" + caption(report) + "\n\n" + to_text(part_table(report));
   text += "\nA typical step: " + step_caption(report, report.typical) + "\n";
   for (const LateEnd& late : report.steps[report.typical].late) text += late_text(report, late) + "\n";
   return text;
@@ -114,7 +110,7 @@ std::string to_json(const MultiprocessorReport& report) {
   nlohmann::json json{{"multiprocessors", report.rows.size()},
                       {"steps", report.steps.size()},
                       {"step_us", report.step_us},
-                      {"parts", parts_json(report)},
+                      {"parts", nlohmann::json(rows_json(part_table(report)))},
                       {"late", late_json(report)}};
   if (report.any()) json["typical_step"] = step_json(report, report.typical);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -8,6 +8,7 @@
 
 #include "profiling/analysis/collectives.h"
 #include "profiling/base/bus_rate.h"
+#include "profiling/base/table.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace.h"
 
@@ -109,6 +110,8 @@ std::string usual_wait_text(const UsualWait& wait, size_t steps);
 // What the stragglers cost and what ranks wait without a pattern, the greatest cost first. Empty if nothing is worth saying.
 std::string costliest_text(const RankReport& report);
 std::vector<std::string> more_cost_texts(const RankReport& report);  // sentences: all but the first
+Table rank_table(const RankReport& report);
+Table collective_table(const RankReport& report);
 std::string to_text(const RankReport& report);  // for `stats --by rank`
 std::string to_json(const RankReport& report);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "profiling/analysis/ranks.h"
@@ -31,6 +32,7 @@ size_t host_count(const RankReport& report) {
   return hosts.size();
 }
 
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSurelyOneClock = 0.05;  // µs
 
 std::string heading(const RankReport& report) {
@@ -41,40 +43,6 @@ std::string heading(const RankReport& report) {
   if (report.computation) text += " · exposed transfer " + time_text(report.exposed_us);
   if (const std::string clocks = clocks_text(report); !clocks.empty()) text += " · " + clocks;
   return text + "\n";
-}
-
-// A column that is not known is left out.
-std::string exposed_column(const RankReport& report, const std::string& text) {
-  return report.computation ? formatted("{:>11} ", text) : std::string();
-}
-
-std::string rank_rows(const RankReport& report) {
-  std::string text = formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {}{:>10} {:>12}  {}\n", "rank", "step µs", "late µs", "wait µs",
-                               "transfer µs", exposed_column(report, "exposed µs"), "caused µs", "collectives", "host");
-  for (const RankRow& row : report.ranks) {
-    if (!row.recorded) {
-      text += formatted("{:>6}   not recorded\n", row.rank);
-      continue;
-    }
-    text += formatted("{:>6} {:>12} {:>10} {:>10} {:>12} {}{:>10} {:>12}  {}\n", row.rank, row.step > 0 ? fixed(row.step, 1) : "–",
-                      fixed(row.late, 1), fixed(row.wait, 1), fixed(row.transfer, 1),
-                      exposed_column(report, fixed(row.exposed, 1)), fixed(row.caused, 1), row.collectives,
-                      row.host.empty() ? "–" : row.host);
-  }
-  return text;
-}
-
-std::string collective_rows(const RankReport& report) {
-  std::string text = formatted("{:>12} {:>10} {:>10} {:>12} {}{:>9} {:>10}  {}\n", "bytes", "count", "wait µs", "transfer µs",
-                               exposed_column(report, "exposed µs"), "bus GB/s", "peak GB/s", "collective");
-  for (const CollectiveRow& row : report.collectives)
-    text += formatted("{:>12} {:>10} {:>10} {:>12} {}{:>9} {:>10}  {}\n",
-                      row.bytes == 0 ? "–" : bytes_text(static_cast<double>(row.bytes)), significant(row.count),
-                      fixed(row.wait, 1), fixed(row.transfer, 1), exposed_column(report, fixed(row.exposed, 1)),
-                      row.bus_gb_s > 0 ? significant(row.bus_gb_s) : "–",
-                      row.peak_gb_s > 0 ? significant(row.peak_gb_s) : "–", row.name);
-  if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
-  return text;
 }
 
 nlohmann::json number_or_null(double value) {
@@ -119,6 +87,46 @@ nlohmann::json json_of(const Straggler& s) {
 
 }  // namespace
 
+Table rank_table(const RankReport& report) {
+  using Kind = Table::Kind;
+  Table table{{{"rank", "rank", "", Kind::Count, 0, 6, ""},
+               {"step_us", "step", "µs", Kind::Number, 1, 12, "Mean from the last collective of a step to that of the next."},
+               {"late_us", "late", "µs", Kind::Number, 1, 10, "Arrives after the first rank."},
+               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Waits for the last rank."},
+               {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
+               {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
+               {"caused_us", "caused", "µs", Kind::Number, 1, 10, "What a rank waits for this one, while this one is the last."},
+               {"collectives", "collectives", "", Kind::Count, 0, 12, ""},
+               {"host", "host", "", Kind::Text, 0, 1, ""}}, {}};
+  for (const RankRow& row : report.ranks) {
+    if (row.recorded)
+      table.rows.push_back({{row.rank, row.step > 0 ? row.step : kUnknown, row.late, row.wait, row.transfer, row.exposed, row.caused,
+                             row.collectives, row.host.empty() ? Table::Cell() : Table::Cell(row.host)}});
+    else
+      table.rows.push_back({{row.rank, {}, {}, {}, {}, {}, {}, {}, "not recorded"}});
+  }
+  return table;
+}
+
+Table collective_table(const RankReport& report) {
+  using Kind = Table::Kind;
+  Table table{{{"bytes", "bytes", "", Kind::Bytes, 0, 12, "Size of one call."},
+               {"count", "count", "", Kind::Significant, 0, 10, "Calls of a step."},
+               {"wait_us", "wait", "µs", Kind::Number, 1, 10, "Time until the last rank arrives."},
+               {"transfer_us", "transfer", "µs", Kind::Number, 1, 12, "Time from the last arrival to the end."},
+               {"exposed_us", "exposed", "µs", Kind::Number, 1, report.computation ? 11u : 0u, "Part of the transfer that no computation hides."},
+               {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what a step loses."},
+               {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth, the median."},
+               {"peak_gb_s", "peak GB/s", "", Kind::Significant, 0, 10, "What these GPUs reach with such messages when nothing else runs."},
+               {"peak_percent", "% of peak", "", Kind::Number, 0, 0, "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."},
+               {"name", "collective", "", Kind::Text, 0, 1, "Calls with the same name and size."}}, {}};
+  const auto known = [](double value) { return value > 0 ? value : kUnknown; };
+  for (const CollectiveRow& row : report.collectives)
+    table.rows.push_back({{known(static_cast<double>(row.bytes)), row.count, row.wait, row.transfer, row.exposed, row.wait + row.exposed,
+                           known(row.bus_gb_s), known(row.peak_gb_s), known(row.peak_gb_s > 0 ? 100 * row.bus_gb_s / row.peak_gb_s : 0), row.name}});
+  return table;
+}
+
 std::string clocks_text(const RankReport& report) {
   if (report.clock_error_us <= 0) return "";
   return report.clock_error_us < kSurelyOneClock ? "all on one clock" : "clocks ± " + time_text(report.clock_error_us);
@@ -157,8 +165,9 @@ std::string to_text(const RankReport& report) {
   text += heading(report) + "\nMeans of a step. A rank waits for the last one. " +
           (report.computation ? "Exposed transfer is not hidden by computation.\n"
                               : "Only collectives were recorded, so what hides a transfer is not known.\n") +
-          rank_rows(report);
-  if (!report.collectives.empty()) text += "\n" + collective_rows(report);
+          to_text(rank_table(report));
+  if (!report.collectives.empty()) text += "\n" + to_text(collective_table(report));
+  if (!report.peak.empty()) text += "peak: all-reduces of this size on the same GPUs when nothing else runs\n";
   for (const std::string& note : report.notes) text += "\n" + note;
   return report.notes.empty() ? text : text + "\n";
 }

@@ -12,91 +12,66 @@ namespace {
 double us_of(double ns) { return ns * 1e-3; }
 
 std::string us_number(double ns) { return fixed(us_of(ns), 3); }
-std::string us_number(int64_t ns) { return us_number(static_cast<double>(ns)); }
-
-// Refers to the note below the table.
-const char* star(const KernelRow& row) { return row.several_shapes ? "*" : ""; }
 
 std::string occupancy_text(const KernelRow& row) {
-  if (!row.occupancy) return "–";
-  return percent(row.occupancy->share) + " " + limit_name(row.occupancy->limit) + star(row);
+  return row.occupancy ? percent(row.occupancy->share) + " " + limit_name(row.occupancy->limit) : "";
 }
 
-std::string launch_text(const KernelRow& row) {
-  const Detail& d = row.detail;
-  if (d.block[0] == 0) return "–";
-  const auto triple = [](const int(&v)[3]) {
-    return std::to_string(v[0]) + "x" + std::to_string(v[1]) + "x" + std::to_string(v[2]);
-  };
-  return triple(d.grid) + " " + triple(d.block) + star(row);
+std::string launch_text(const Detail& d) {
+  const auto triple = [](const int(&v)[3]) { return formatted("{}×{}×{}", v[0], v[1], v[2]); };
+  return triple(d.grid) + " · " + triple(d.block);
 }
 
-struct Column {
+// The columns of `--columns`, and their keys in the table.
+struct ColumnName {
   std::string_view name;
-  const char* heading;
-  size_t width;
-  std::string (*text)(const KernelRow&);
+  const char* key;
 };
-const Column kColumns[] = {
-    {"calls", "with calls", 12, [](const KernelRow& r) { return r.with_calls > 0 ? us_number(r.with_calls) : std::string("–"); }},
-    {"min", "min µs", 10, [](const KernelRow& r) { return us_number(r.time.min); }},
-    {"mean", "mean µs", 10, [](const KernelRow& r) { return us_number(r.time.mean); }},
-    {"sigma", "σ µs", 10, [](const KernelRow& r) { return us_number(r.time.stddev); }},
-    {"p50", "P50 µs", 10, [](const KernelRow& r) { return us_number(r.time.median); }},
-    {"p90", "P90 µs", 10, [](const KernelRow& r) { return us_number(r.time.p90); }},
-    {"p95", "P95 µs", 10, [](const KernelRow& r) { return us_number(r.time.p95); }},
-    {"p99", "P99 µs", 10, [](const KernelRow& r) { return us_number(r.time.p99); }},
-    {"p999", "P99.9 µs", 10, [](const KernelRow& r) { return us_number(r.time.p999); }},
-    {"max", "max µs", 10, [](const KernelRow& r) { return us_number(r.time.max); }},
-    {"registers", "registers", 10,
-     [](const KernelRow& r) { return r.detail.registers > 0 ? std::to_string(r.detail.registers) + star(r) : "–"; }},
-    {"shared", "shared B", 10,
-     [](const KernelRow& r) {
-       return r.detail.block[0] > 0 ? std::to_string(r.detail.static_shared + r.detail.dynamic_shared) + star(r) : "–";
-     }},
-    {"launch", "grid, block", 24, launch_text},
-    {"occupancy", "occupancy, limit", 22, occupancy_text},
-};
+constexpr ColumnName kColumnNames[] = {
+    {"calls", "with_calls_us"}, {"min", "min_us"}, {"mean", "mean_us"}, {"sigma", "stddev_us"}, {"p50", "p50_us"},
+    {"p90", "p90_us"},          {"p95", "p95_us"}, {"p99", "p99_us"},   {"p999", "p999_us"},    {"max", "max_us"},
+    {"registers", "registers"}, {"shared", "shared_bytes"}, {"launch", "launch"}, {"occupancy", "occupancy"}};
 
-const Column& column_named(const std::string& name) {
-  const auto at = std::ranges::find(kColumns, name, &Column::name);
-  if (at == std::end(kColumns)) throw Failure("There is no column \"" + name + "\".");
-  return *at;
+std::string key_of_column(const std::string& name) {
+  const auto at = std::ranges::find(kColumnNames, name, &ColumnName::name);
+  if (at == std::end(kColumnNames)) throw Failure("There is no column \"" + name + "\".");
+  return at->key;
 }
 
-// Omits columns that have no value in any row.
-std::vector<const Column*> shown(const std::vector<KernelRow>& rows, const std::vector<std::string>& names) {
-  std::vector<const Column*> columns;
-  for (const std::string& name : names) {
-    const Column& column = column_named(name);
-    const auto says = [&](const KernelRow& row) { return column.text(row) != "–"; };
-    if (std::ranges::any_of(rows, says)) columns.push_back(&column);
-  }
-  return columns;
-}
-
-std::string row_name(const KernelRow& row) {
-  return (row.kind == SpanKind::GraphRun ? "[graph, as a whole] " : "") + shortened(row.key);
+// A line that only calls others has no times of its own.
+Table::Row row_of(const KernelRow& row) {
+  const DurationStats& t = row.time;
+  const Detail& d = row.detail;
+  const bool own = t.count > 0 || row.with_calls == 0, launched = own && d.block[0] > 0;
+  const auto us = [own](double ns) { return own ? Table::Cell(us_of(ns)) : Table::Cell(); };
+  const auto whole_us = [&us](int64_t ns) { return us(static_cast<double>(ns)); };
+  const auto shape = [&row](bool known, auto value, std::string text) {
+    Table::Cell cell = known ? Table::Cell(value) : Table::Cell();
+    if (known) cell.text = std::move(text), cell.noted = row.several_shapes;
+    if (row.several_shapes) cell.tip = "From the first of several shapes. “By name and shape” has a row for each.";
+    return cell;
+  };
+  Table::Cell name(row.key);
+  const bool graph = row.kind == SpanKind::GraphRun;
+  name.text = shortened(row.key) + (graph ? " · whole graph" : "");
+  name.tip = graph ? "A whole CUDA graph, from its launch to the end of its last kernel. The level Kernels records each kernel." : row.key;
+  name.swatch = static_cast<int>(row.meaning);
+  return {{name, t.count, us_of(static_cast<double>(t.total)), row.share, whole_us(t.min), us(t.mean), us(t.stddev), whole_us(t.median),
+           whole_us(t.p90), whole_us(t.p95), whole_us(t.p99), whole_us(t.p999), whole_us(t.max),
+           shape(launched, static_cast<double>(d.grid[0]) * d.grid[1] * d.grid[2], launch_text(d)), shape(own && d.registers > 0, d.registers, ""),
+           shape(own && row.occupancy, row.occupancy ? row.occupancy->share : 0, occupancy_text(row)),
+           row.with_calls > 0 ? Table::Cell(us_of(static_cast<double>(row.with_calls))) : Table::Cell(),
+           shape(launched, int64_t{d.static_shared} + d.dynamic_shared, "")}};
 }
 
 std::string rows_text(const std::vector<KernelRow>& rows, const char* what, const std::vector<std::string>& names) {
-  const auto columns = shown(rows, names);
-  std::string text = "\n" + formatted("{:>7} {:>12} {:>10}", "time %", "total µs", "count");
-  for (const Column* column : columns) text += formatted(" {:>{}}", column->heading, column->width);
-  text += std::string("  ") + what + "\n";
-  bool several = false;
-  for (const KernelRow& row : rows) {
-    std::string line = formatted("{:7.2f} {:>12} {:>10}", 100 * row.share, us_number(row.time.total), row.time.count);
-    for (const Column* column : columns) {
-      const bool empty = row.time.count == 0 && row.with_calls > 0 && column->name != "calls";  // a line that only calls others
-      const std::string cell = empty ? "–" : column->text(row);
-      several = several || cell.ends_with("*");
-      line += formatted(" {:>{}}", cell, column->width);
-    }
-    text += table_row("{}  {}", line, row_name(row));
-  }
-  if (several) text += "* Of the first of several shapes: --by shape has a row for each.\n";
-  return text;
+  std::vector<std::string> keys{"share", "total_us", "count"};
+  for (const std::string& name : names) keys.push_back(key_of_column(name));
+  keys.emplace_back("name");
+  const Table table = with_columns(kernel_rows(rows, what), keys);
+  const auto noted = [](const Table::Row& row) { return std::ranges::any_of(row.cells, &Table::Cell::noted); };
+  return "\n" + to_text(table) +
+         (std::ranges::any_of(table.rows, noted) ? "* Of the first of several shapes: --by shape has a row for each.\n" : "");
 }
 
 // "step time    41.200 µs  median, P5 40.100, P95 44.700 µs".
@@ -149,9 +124,27 @@ std::string gpu_text(const TraceStats& s) {
 
 }  // namespace
 
+Table kernel_rows(const std::vector<KernelRow>& rows, const std::string& what) {
+  using Kind = Table::Kind;
+  const auto time = [](const char* key, const char* name) { return Table::Column{key, name, "µs", Kind::Time, 3, 10, "", false, true}; };
+  Table table{{{"name", what, "", Kind::Text, 0, 1, ""},
+               {"count", "count", "", Kind::Count, 0, 10, ""},
+               {"total_us", "total", "µs", Kind::Time, 3, 12, ""},
+               {"share", "time", "%", Kind::Percent, 2, 7, "Share of the time of all rows."},
+               time("min_us", "min"), time("mean_us", "mean"), time("stddev_us", "σ"), time("p50_us", "median"), time("p90_us", "P90"),
+               time("p95_us", "P95"), time("p99_us", "P99"), time("p999_us", "P99.9"), time("max_us", "max"),
+               {"launch", "grid · block", "", Kind::Count, 0, 24, "", false, true},
+               {"registers", "registers", "", Kind::Count, 0, 10, "Of a thread.", false, true},
+               {"occupancy", "occupancy, limit", "", Kind::Percent, 1, 22, "Share of the warps that a multiprocessor can hold, and what limits it.", false, true},
+               {"with_calls_us", "with calls", "", Kind::Time, 3, 12, "Time of the line with all lines that it calls, in µs.", false, true},
+               {"shared_bytes", "shared B", "", Kind::Count, 0, 10, "Shared memory of a block.", false, true}}, {}};
+  for (const KernelRow& row : rows) table.rows.push_back(row_of(row));
+  return table;
+}
+
 std::vector<std::string_view> row_columns() {
   std::vector<std::string_view> names;
-  for (const Column& column : kColumns) names.push_back(column.name);
+  for (const ColumnName& column : kColumnNames) names.push_back(column.name);
   return names;
 }
 

@@ -58,25 +58,14 @@ StatsJson shape_json(const KernelRow& row) {
   return json;
 }
 
-StatsJson rows_json(const std::vector<KernelRow>& rows, SpanKind kind) {
-  auto list = StatsJson::array();
-  for (const KernelRow& row : rows) {
-    if (row.kind != kind) continue;
-    const DurationStats& t = row.time;
-    list.push_back({{"name", row.key},
-                    {"count", t.count},
-                    {"total_us", us_of_ns(t.total)},
-                    {"mean_us", t.mean * 1e-3},
-                    {"p50_us", us_of_ns(t.median)},
-                    {"p99_us", us_of_ns(t.p99)},
-                    {"min_us", us_of_ns(t.min)},
-                    {"max_us", us_of_ns(t.max)},
-                    {"stddev_us", t.stddev * 1e-3},
-                    {"p90_us", us_of_ns(t.p90)},
-                    {"p95_us", us_of_ns(t.p95)},
-                    {"p999_us", us_of_ns(t.p999)}});
-    if (row.with_calls > 0) list.back()["with_calls_us"] = us_of_ns(row.with_calls);
-    if (kind == SpanKind::Kernel && row.detail.block[0] > 0) list.back()["shape"] = shape_json(row);
+StatsJson json_of(const std::vector<KernelRow>& rows, SpanKind kind) {
+  std::vector<KernelRow> wanted;
+  std::ranges::copy_if(rows, std::back_inserter(wanted), [kind](const KernelRow& row) { return row.kind == kind; });
+  auto list = rows_json(with_columns(kernel_rows(wanted, "name"), {"name", "count", "total_us", "mean_us", "p50_us", "p99_us", "min_us", "max_us",
+                                                                   "stddev_us", "p90_us", "p95_us", "p999_us", "with_calls_us"}));
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i].with_calls == 0) list[i].erase("with_calls_us");
+    if (kind == SpanKind::Kernel && wanted[i].detail.block[0] > 0) list[i]["shape"] = shape_json(wanted[i]);
   }
   return list;
 }
@@ -205,12 +194,12 @@ std::string to_json(const TraceStats& s, const std::string& by) {
                  {"memsets", {{"count", s.memsets}}},
                  {"api", {{"count", s.api_calls}}},
                  {"allocations", {{"count", s.allocations}, {"bytes", s.allocated_bytes}}},
-                 {"by_" + by, rows_json(s.by_name, SpanKind::Kernel)}};
+                 {"by_" + by, json_of(s.by_name, SpanKind::Kernel)}};
   if (s.step_time.known()) json["step_time_us"] = time_json(s.step_time);
   if (s.graphs > 0)
     json["graphs"] = {
-        {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", rows_json(s.by_name, SpanKind::GraphRun)}};
-  if (!s.cpu_ops.empty()) json["cpu_ops"] = rows_json(s.cpu_ops, s.cpu_ops.front().kind);
+        {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", json_of(s.by_name, SpanKind::GraphRun)}};
+  if (!s.cpu_ops.empty()) json["cpu_ops"] = json_of(s.cpu_ops, s.cpu_ops.front().kind);
   if (s.step.traced()) json["step"] = step_json(s.step);
   if (s.tracing_cost.known())
     json["tracing_cost"] = {{"share", s.tracing_cost.value}, {"half_width", s.tracing_cost.half_width}};

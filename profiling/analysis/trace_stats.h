@@ -9,6 +9,7 @@
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/memory_account.h"
 #include "profiling/analysis/step_time.h"
+#include "profiling/base/table.h"
 #include "profiling/trace/run_data.h"
 #include "profiling/trace/trace.h"
 
@@ -40,6 +41,8 @@ TraceStats trace_stats(const Trace& trace, GroupBy by = GroupBy::Name);  // `by`
 // Adds the values that need the rest of the run: steps, card, allocator calls.
 TraceStats run_stats(const RunData& run, GroupBy by = GroupBy::Name);
 
+// A row each for kernels, or for the ops of a CPU; `what` is the heading of their names.
+Table kernel_rows(const std::vector<KernelRow>& rows, const std::string& what);
 // Optional columns of the kernel table, beside share, total and count.
 std::vector<std::string_view> row_columns();
 inline const std::vector<std::string> kUsualColumns{"calls", "mean", "p50", "p99", "occupancy"};

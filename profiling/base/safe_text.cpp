@@ -57,6 +57,23 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+std::string escape_xml(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n')
+      out += c;
+  }
+  return out;
+}
+
 std::string csv_cell(std::string_view text) {
   const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
   if (!formula && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);

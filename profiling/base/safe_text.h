@@ -18,6 +18,7 @@ template <class... Values>
 std::string table_row(fmt::format_string<Values...> pattern, Values&&... values) {
   return one_line(formatted(pattern, std::forward<Values>(values)...)) + '\n';
 }
+std::string escape_xml(std::string_view text);  // for HTML and SVG
 // Makes a text a cell of a CSV file: quoted if necessary, and never a formula.
 std::string csv_cell(std::string_view text);
 // One word of a shell's command line, in single quotes.

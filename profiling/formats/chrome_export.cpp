@@ -11,7 +11,7 @@
 #include "profiling/base/packed_file.h"
 #include "profiling/base/text.h"
 #include "profiling/formats/chrome_names.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/external_ids.h"
 #include "profiling/formats/graph_numbers.h"
 #include "profiling/formats/scalar_times.h"

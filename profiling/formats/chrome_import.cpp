@@ -21,7 +21,7 @@
 #include "profiling/formats/chrome_event.h"
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/chrome_names.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/inner_events.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/formats/pool_readings.h"

@@ -8,12 +8,8 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/failure.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/join_ranks.h"
-#include "profiling/formats/memory_snapshot.h"
-#include "profiling/formats/nsys_sqlite.h"
-#include "profiling/formats/nsys_tables.h"
-#include "profiling/formats/perfetto_import.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
@@ -65,11 +61,6 @@ void export_run_file(const RunData& run, const std::string& path) {
   writer.finish();
 }
 
-bool is_events_file(const std::string& path) {
-  const std::string name = std::filesystem::path(path).filename().string();
-  return name.find("tfevents") != name.npos || std::filesystem::is_directory(path);
-}
-
 }  // namespace
 
 RunData import_run(const std::string& path) {
@@ -107,23 +98,16 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 void export_to(const RunData& run, const std::string& path) {
-  if (is_events_file(path)) return export_tensorboard(run, path);
   if (path.ends_with(".speedscope.json")) return write_text(path, speedscope_json(stacks_of_run(run)));
   if (path.ends_with(".collapsed")) return write_text(path, collapsed_text(stacks_of_run(run).front().second));
   if (path.ends_with(".json") || path.ends_with(".json.gz")) return export_chrome(run, path);
-  if (path.ends_with(".scalars.csv")) return export_scalars_csv(run, path);
-  if (path.ends_with(".csv")) return export_nsys_table(run, path, nsys_report_of(path));
   if (path.ends_with(".wsrun")) return export_run_file(run, path);
-  if (path.ends_with(".sqlite") || path.ends_with(".db")) return export_nsys(run, path);
-  throw Failure(path +
-                " has no known ending: .wsrun, .json, .json.gz, .sqlite, .csv, .scalars.csv, .tfevents, "
-                ".speedscope.json and .collapsed can be written.");
+  throw Failure(path + " has no known ending: .wsrun, .json, .json.gz, .speedscope.json and .collapsed can be written.");
 }
 
 }  // namespace
 
 void export_run(const RunData& run, const std::string& path) {
-  if (std::filesystem::is_directory(path) && is_events_file(path)) return export_tensorboard(run, path);
   if (path.ends_with(".wsrun")) check_run_file(path);
   write_whole_file(path, [&](const std::string& part) { export_to(run, part); });
 }

@@ -2,11 +2,9 @@
 //   .wsrun                     run file
 //   .json, .json.gz            Chrome/Perfetto trace with the keys of PyTorch's profiler
 //   .perfetto-trace, .pftrace  Perfetto trace, as FlashInfer's profiler writes it (reading only)
-//   .sqlite, .db               tables of Nsight Systems
-//   .csv                       kernels in the columns of nsys stats; reading: TensorBoard's scalars
+//   .sqlite, .db               tables of Nsight Systems (reading only)
+//   .csv                       TensorBoard's scalars (reading only)
 //   .pickle, .pkl              PyTorch's memory snapshots (reading only)
-//   events.out.tfevents.*, *.tfevents, or a folder: TensorBoard scalars (writing only)
-//   *.scalars.csv              losses and accuracies in TensorBoard's CSV columns (writing)
 //   *.speedscope.json, *.collapsed: sampled host stacks (writing only)
 #pragma once
 #include <array>

@@ -1,4 +1,4 @@
-#include "profiling/formats/memory_snapshot.h"
+#include "profiling/formats/trace_formats.h"
 
 #include <algorithm>
 #include <filesystem>

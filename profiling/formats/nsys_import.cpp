@@ -7,13 +7,11 @@
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/analysis/card.h"
-#include "profiling/formats/nsys_ours.h"
 #include "profiling/formats/nsys_pools.h"
 #include "profiling/formats/nsys_rows.h"
 #include "profiling/formats/nsys_samples.h"
-#include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/nsys_threads.h"
-#include "profiling/run_file/run_schema.h"
 #include "profiling/formats/trace_builder.h"
 #include "profiling/trace/kernel_names.h"
 #include "profiling/trace/track_names.h"
@@ -23,6 +21,7 @@ namespace ws::prof {
 namespace {
 
 constexpr size_t kMostStrings = 1 << 22;
+constexpr int64_t kNoStream = 0xffffffff;  // for a wait for no particular stream
 
 uint32_t as_correlation(int64_t value) { return value > 0 && value <= 0xffffffff ? static_cast<uint32_t>(value) : 0; }
 
@@ -63,11 +62,6 @@ class NsysReader {
   RunData read() {
     part("StringIds", [&] { read_strings(); });
     part("ThreadNames", [&] { threads_.read(db_, [&](int64_t id) -> const std::string& { return string(id); }); });
-    part(kOurSteps, [&] {
-      builder_.keep_steps();
-      our_spans_.read(db_);
-    });
-    part(kOurOps, [&] { builder_.trace().ops = our_spans_.read_ops(db_); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { find_processes(); });
     part("CUPTI_ACTIVITY_KIND_KERNEL", [&] { read_kernels(); });
     part("CUPTI_ACTIVITY_KIND_MEMCPY", [&] { read_copies(); });
@@ -81,40 +75,26 @@ class NsysReader {
     part("CUDA_GPU_MEMORY_POOL_EVENTS", [&] { pools_.read(db_, [&](int64_t global) { return is_foreign(global); }); });
     pools_.draw(builder_);
     part("GPU_METRICS", [&] { read_metrics(); });
-    part("META_DATA_EXPORT", [&] { read_about(); });
     part("TARGET_INFO_GPU", [&] { read_card(); });
     part("TARGET_INFO_SESSION_START_TIME", [&] {
       NsysRows rows(db_, "TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"});
       if (rows.next() && rows.integer(0) > 0) run_.summary.created = utc_text(rows.integer(0) / 1'000'000'000);
     });
     run_.trace = builder_.finish(run_.problems);
-    if (!ours_) run_.summary.origin = "nsys";
-    if (!ours_ || run_.summary.status == "running") run_.summary.status = "finished";
+    run_.summary.origin = "nsys";
+    run_.summary.status = "finished";
     return std::move(run_);
   }
 
  private:
-  // Restores the summary if the run is ours.
-  void read_about() {
-    MetaMap kept;
-    NsysRows rows(db_, "META_DATA_EXPORT", {"name", "value"});
-    while (rows.next())
-      if (const std::string key = rows.text(0); key.starts_with(kOurMeta))
-        kept[key.substr(kOurMeta.size())] = rows.text(1);
-    ours_ = kept.contains("origin");
-    kept.erase("writer");
-    if (ours_) run_.summary = from_meta(std::move(kept));
-  }
-
   void read_card() {
     NsysRows rows(db_, "TARGET_INFO_GPU", {"name", "computeMajor", "computeMinor", "smCount"});
     if (!rows.next()) return;
     const auto number = [&rows](int column) {
       return static_cast<int>(std::clamp<int64_t>(rows.integer(column), 0, 4096));
     };
-    if (run_.summary.device.empty()) run_.summary.device = rows.text(0);
-    if (run_.summary.machine.empty())
-      run_.summary.machine = machine_text({rows.text(0), number(1), number(2), number(3)});
+    run_.summary.device = rows.text(0);
+    run_.summary.machine = machine_text({rows.text(0), number(1), number(2), number(3)});
   }
 
   // Reads the metrics that our own sampling also has, for one card. An export contains dozens.
@@ -185,14 +165,8 @@ class NsysReader {
     return correlations_.try_emplace(static_cast<uint64_t>(process_of(global)) << 32 | own, next).first->second;
   }
 
-  void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows, int64_t place) {
-    add(row, span, rows.integer(0), rows.integer(1), place);
-  }
-  // `place`: the stream or the thread.
-  void add(const TraceBuilder::Row& row, Span& span, int64_t start, int64_t end, int64_t place) {
-    const OurSpans::Known& known = our_spans_.of(start, end, place);
-    if (known.step != 0) span.step = known.step;
-    span.op = known.op;
+  void add(const TraceBuilder::Row& row, Span& span, const NsysRows& rows) { add(row, span, rows.integer(0), rows.integer(1)); }
+  void add(const TraceBuilder::Row& row, Span& span, int64_t start, int64_t end) {
     int64_t duration = 0;
     if (__builtin_sub_overflow(end, start, &duration)) return builder_.leave_out("with a time out of range");
     builder_.add(row, span, start, duration);
@@ -217,7 +191,7 @@ class NsysReader {
     return span_of(kind, meaning, name, correlation_of(rows.integer(5), rows.integer(4)));
   }
   void add_gpu(TrackKind kind, const std::string& name, Span& span, const NsysRows& rows) {
-    add({kind, name, gpu_name(rows.integer(2)) + mark_of(rows.integer(5))}, span, rows, rows.integer(3));
+    add({kind, name, gpu_name(rows.integer(2)) + mark_of(rows.integer(5))}, span, rows);
   }
 
   void read_kernels() {
@@ -306,8 +280,7 @@ class NsysReader {
       const std::string name = plain_call(string(rows.integer(4)));
       const CallClass call = class_of_call(name);
       Span span = span_of(call.kind, call.meaning, name, correlation_of(rows.integer(2), rows.integer(3)));
-      add({TrackKind::Api, "CUDA API, " + threads_.text(rows.integer(2)), "CPU" + mark_of(rows.integer(2))}, span, rows,
-          rows.integer(2));
+      add({TrackKind::Api, "CUDA API, " + threads_.text(rows.integer(2)), "CPU" + mark_of(rows.integer(2))}, span, rows);
     }
   }
 
@@ -321,36 +294,22 @@ class NsysReader {
   }
 
   void read_ranges() {
-    NsysRows rows(db_, "NVTX_EVENTS", {"start", "end", "globalTid", "text", "textId", "category"});
+    NsysRows rows(db_, "NVTX_EVENTS", {"start", "end", "globalTid", "text", "textId"});
     while (rows.next()) {
       if (rows.null(1)) continue;  // a mark, or a range that was still open
-      const std::string text = rows.null(3) ? string(rows.integer(4)) : rows.text(3);
-      if (our_spans_.read_in() && rows.integer(5) == kUntracedCategory)
-        add_range({TrackKind::Overhead, kUntracedTrack, "CPU"}, SpanKind::Overhead, Meaning::Other, text, rows);
-      else if (our_spans_.read_in() && rows.integer(5) >= kOpCategory)
-        add_range({TrackKind::CpuThread, threads_.text(rows.integer(2)), "CPU"}, SpanKind::Op,
-                  static_cast<Meaning>(std::min<int64_t>(rows.integer(5) - kOpCategory, kMeanings - 1)), text, rows);
-      else
-        add_step_or_phase(text, rows);
+      add_step_or_phase(rows.null(3) ? string(rows.integer(4)) : rows.text(3), rows);
     }
   }
 
-  void add_range(const TraceBuilder::Row& row, SpanKind kind, Meaning meaning, const std::string& text,
-                 const NsysRows& rows) {
-    Span span = span_of(kind, meaning, text, 0);
-    add(row, span, rows, rows.integer(2));
-  }
-
-  // In our files, a range of the program may also have a step's name. Only the step category marks steps.
   void add_step_or_phase(const std::string& text, const NsysRows& rows) {
-    const int64_t step = our_spans_.read_in() && rows.integer(5) != kStepCategory ? -1 : step_of(text);
-    if (step < 0 || step >= 0xfffffffe || is_foreign(rows.integer(2)))
-      return add_range(
-          {TrackKind::Phases, threads_.text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))},
-          SpanKind::Phase, Meaning::Other, text, rows);
+    const int64_t step = step_of(text);
+    if (step < 0 || step >= 0xfffffffe || is_foreign(rows.integer(2))) {
+      Span range = span_of(SpanKind::Phase, Meaning::Other, text, 0);
+      return add({TrackKind::Phases, threads_.text(rows.integer(2)) + " ranges", "CPU" + mark_of(rows.integer(2))}, range, rows);
+    }
     Span span = span_of(SpanKind::Step, Meaning::Other, "step", 0);
     span.step = static_cast<uint32_t>(step + 1);
-    add({TrackKind::Steps, "steps", "CPU"}, span, rows, kNoStream);
+    add({TrackKind::Steps, "steps", "CPU"}, span, rows);
   }
 
   void read_stacks() {
@@ -362,14 +321,14 @@ class NsysReader {
       span.meaning = static_cast<uint8_t>(Meaning::Other);
       span.name = sample.name;
       add({TrackKind::Other, std::string(kSamplesOf) + threads_.text(sample.thread), "CPU" + mark_of(sample.thread)}, span,
-          sample.start, sample.end, sample.thread);
+          sample.start, sample.end);
     }
   }
 
   void read_memory() {
     NsysRows rows(db_, "CUDA_GPU_MEMORY_USAGE_EVENTS",
                   {"start", "address", "bytes", "memoryOperationType", "name", "memKind", "localMemoryPoolSize",
-                   "localMemoryPoolUtilizedSize", "globalPid", "localMemoryPoolAddress", "deviceId", "op", "step"},
+                   "localMemoryPoolUtilizedSize", "globalPid", "localMemoryPoolAddress", "deviceId"},
                   " ORDER BY start");
     const auto kinds = memory_kinds();
     while (rows.next()) {
@@ -381,8 +340,8 @@ class NsysReader {
       MemoryEvent event{rows.integer(0),
                         static_cast<uint64_t>(rows.integer(1)),
                         static_cast<uint64_t>(std::max<int64_t>(rows.integer(2), 0)),
-                        OurSpans::step(rows.integer(12)),
-                        our_spans_.op(rows.integer(11)),
+                        0,
+                        kNoOp,
                         rows.integer(3) == 1 ? MemoryAction::Free : MemoryAction::Allocate,
                         0};
       builder_.add_memory(event, name.empty() || name.size() > 100 ? allocator_on("cuda", rows.integer(10)) : name);
@@ -391,10 +350,8 @@ class NsysReader {
 
   NsysPools pools_;
   Database db_;
-  bool ours_ = false;
   RunData run_;
   TraceBuilder builder_;
-  OurSpans our_spans_;
   std::unordered_map<int64_t, std::string> strings_;
   NsysThreads threads_;
   bool several_ = false;  // processes

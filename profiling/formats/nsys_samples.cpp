@@ -10,14 +10,6 @@ namespace ws::prof {
 
 namespace {
 
-// Created only if there are samples.
-constexpr const char* kSampleSchema = R"sql(
-CREATE TABLE COMPOSITE_EVENTS(id INTEGER NOT NULL PRIMARY KEY, start INTEGER NOT NULL, cpu INTEGER, threadState INTEGER, globalTid INTEGER,
-  cpuCycles INTEGER NOT NULL, "end" INTEGER);
-CREATE TABLE SAMPLING_CALLCHAINS(id INTEGER NOT NULL, symbol INTEGER NOT NULL, module INTEGER NOT NULL, kernelMode INTEGER, thumbCode INTEGER,
-  unresolved INTEGER, specialEntry INTEGER, originalIP INTEGER, unwindMethod INTEGER, stackDepth INTEGER NOT NULL, line INTEGER);
-)sql";
-
 constexpr int64_t kUsualPeriod = 1'000'000;  // Nsight Systems takes 1,000 samples a second if it is not told otherwise
 
 // The stack of each event. A text that is no stack has one frame without a file.
@@ -72,21 +64,6 @@ void set_ends(std::vector<NsysSample>& samples, const std::vector<size_t>& momen
 }
 
 }  // namespace
-
-void NsysSampleWriter::write(const Trace& trace, const Span& sample, int64_t thread) {
-  if (!event_) {
-    db_.exec(kSampleSchema);
-    event_.emplace(db_.prepare("INSERT INTO COMPOSITE_EVENTS VALUES(?, ?, NULL, NULL, ?, 0, ?)"));
-    frame_.emplace(db_.prepare("INSERT INTO SAMPLING_CALLCHAINS(id, symbol, module, stackDepth, line) VALUES(?, ?, ?, ?, ?)"));
-  }
-  event_->run(++id_, sample.start, thread, sample.end());
-  const CodeStack* stack = trace.stack(sample.name);
-  const std::vector<CodeFrame> frames = stack ? stack->frames : std::vector{CodeFrame{{}, 0, trace.name(sample.name)}};
-  for (size_t depth = 0; depth < frames.size(); ++depth) {
-    const CodeFrame& frame = frames[frames.size() - 1 - depth];  // depth 0 is the innermost one
-    frame_->run(id_, string_(frame.function), string_(frame.path), depth, frame.line);
-  }
-}
 
 std::vector<NsysSample> read_samples(Database& db, TraceBuilder& builder,
                                      const std::function<const std::string&(int64_t)>& string) {

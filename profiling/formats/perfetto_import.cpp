@@ -1,4 +1,4 @@
-#include "profiling/formats/perfetto_import.h"
+#include "profiling/formats/trace_formats.h"
 
 #include <filesystem>
 #include <fstream>

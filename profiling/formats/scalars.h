@@ -1,4 +1,4 @@
-// Imports and exports losses and accuracies in TensorBoard formats.
+// Imports losses and accuracies from the CSV files of TensorBoard.
 #pragma once
 #include <string>
 #include <string_view>
@@ -18,13 +18,7 @@ struct ScalarTag {
 ScalarTag tag_of(std::string_view tag);
 ScalarTag tag_of_file(const std::string& path);  // training loss if the name says nothing
 
-// An events file, or a new one in `path` if that is a folder.
-void export_tensorboard(const RunData& run, const std::string& path);
-// Wall time,Step,Value; Tag if there are several tags
-void export_scalars_csv(const RunData& run, const std::string& path);
 RunData import_scalars_csv(const std::string& path);
 RunData parse_scalars_csv(std::string_view text, const std::string& name = {});  // throws ws::Failure
-// checksum in TensorFlow's record files
-uint32_t masked_crc32c(std::string_view bytes);
 
 }  // namespace ws::prof

@@ -44,31 +44,10 @@ int64_t number_in(std::string_view text, int64_t otherwise) {
   return number;
 }
 
-RowThread thread_of_row(std::string_view row) {
-  constexpr std::string_view kCalls = "CUDA API, ";
-  std::string_view thread = row;
-  if (thread.starts_with(kCalls)) thread.remove_prefix(kCalls.size());
-  for (const std::string_view end : {" calls", " ranges"})
-    if (thread.ends_with(end)) thread.remove_suffix(end.size());
-  const size_t space = thread.rfind(' ');
-  if (space == thread.npos || (thread.size() == row.size() && !thread.starts_with("thread ")))
-    return {std::string(row)};
-  const std::string_view digits = thread.substr(space + 1);
-  if (digits.empty() || digits.find_first_not_of("0123456789") != digits.npos) return {std::string(row)};
-  const int64_t number = number_in(digits, 0);
-  if (number <= 0 || number >= kThreads) return {std::string(row)};
-  return {std::string(thread.starts_with("thread ") ? thread : thread.substr(0, space)), number};
-}
-
 std::string stream_name(int64_t stream) { return "stream " + std::to_string(stream); }
 std::string waits_name(int64_t stream) { return stream < 0 ? "waits" : stream_name(stream) + " waits"; }
 
 const char* wait_name(int64_t type) { return kWaits[type >= 0 && type < std::ssize(kWaits) ? type : 0]; }
-
-int64_t wait_type(std::string_view name) {
-  const auto at = std::ranges::find(kWaits, name);
-  return at == std::end(kWaits) ? 0 : at - std::begin(kWaits);
-}
 
 int64_t gpu_number(std::string_view group) {
   const size_t gpu = group.rfind("GPU ");
@@ -110,11 +89,6 @@ CopyEnds ends_of_chrome_copy(std::string_view name) {
   const size_t open = name.find('('), close = name.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
   return split(name.substr(open + 1, close - open - 1), kChromeArrow);
-}
-
-std::string nsys_metric_name(std::string_view counter) {
-  const auto at = std::ranges::find(kSharedMetrics, counter, &SharedMetric::counter);
-  return at == std::end(kSharedMetrics) ? std::string() : std::string(at->metric);
 }
 
 std::string counter_of_nsys_metric(std::string_view metric) {

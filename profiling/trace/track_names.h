@@ -25,11 +25,10 @@ inline bool is_sample_row(const Track& track) {
 }
 inline std::string sampled_thread(const Track& track) { return track.name.substr(kSamplesOf.size()); }
 // Name of the row that holds waits for a stream, or for no particular stream (-1).
-// wait_name(), wait_type(): name of a wait by its type in CUPTI and Nsight Systems: 1 event, 2 stream waits for event,
+// wait_name(): name of a wait by its type in CUPTI and Nsight Systems: 1 event, 2 stream waits for event,
 // 3 stream, 4 device.
 std::string waits_name(int64_t stream);
 const char* wait_name(int64_t type);
-int64_t wait_type(std::string_view name);
 std::string gpu_name(int64_t device);
 int64_t gpu_number(std::string_view group);  // of "GPU 1" or "rank 3 · GPU 1"; 0 without a number
 
@@ -38,12 +37,6 @@ int64_t gpu_number(std::string_view group);  // of "GPU 1" or "rank 3 · GPU 1";
 std::string allocator_on(std::string_view allocator, int64_t device);
 int64_t allocator_gpu(std::string_view name);
 
-// The thread that a host row belongs to: "thread 4322 calls", "CUDA API, python3 4322". Number 0: no particular thread.
-struct RowThread {
-  std::string name;
-  int64_t number = 0;
-};
-RowThread thread_of_row(std::string_view row);
 inline constexpr int64_t kThreads = 1 << 22;  // Linux numbers its threads below this
 
 // Converts "pageable → device" and the like into the words of each tool. The first eight values are the numbers of
@@ -77,8 +70,7 @@ inline bool on_host(MemoryPlace place) {
   return place == MemoryPlace::Pageable || place == MemoryPlace::Pinned || place == MemoryPlace::Host;
 }
 
-// Name of a hardware counter in Nsight Systems and back; empty if one side has no such counter.
-std::string nsys_metric_name(std::string_view counter);  // "SMs Active [Throughput %]" of "SM active"
+// Name of the hardware counter that Nsight Systems calls "SMs Active [Throughput %]"; empty if we have no such counter.
 std::string counter_of_nsys_metric(std::string_view metric);
 
 // Classifies a call by its name: allocation, waiting, launching or other.

@@ -1,6 +1,6 @@
 // Chrome trace JSON, all the way to a trace whose sums agree.
 #include "profiling/base/failure.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/fuzz_trace.h"
 

@@ -1,6 +1,6 @@
 // Databases as Nsight Systems exports them.
 #include "profiling/base/failure.h"
-#include "profiling/formats/nsys_sqlite.h"
+#include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz_trace.h"
 
 int fuzz_one(const uint8_t* bytes, size_t count) {

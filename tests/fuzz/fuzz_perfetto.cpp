@@ -1,6 +1,6 @@
 // Perfetto traces: messages of protobuf inside of each other.
 #include "profiling/base/failure.h"
-#include "profiling/formats/perfetto_import.h"
+#include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz_trace.h"
 
 int fuzz_one(const uint8_t* bytes, size_t count) {

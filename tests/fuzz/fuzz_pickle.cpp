@@ -1,6 +1,6 @@
 // PyTorch's memory snapshots, which are pickles: programs, none of which is run.
 #include "profiling/base/failure.h"
-#include "profiling/formats/memory_snapshot.h"
+#include "profiling/formats/trace_formats.h"
 #include "tests/fuzz/fuzz_trace.h"
 
 int fuzz_one(const uint8_t* bytes, size_t count) {

@@ -1,6 +1,5 @@
-// What is computed and printed of spans that another process sent: every table of `stats`, and what can be exported.
+// What is computed and printed of spans that another process sent: every table of `stats`.
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/insights/multiprocessor_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/multiprocessors.h"
@@ -8,7 +7,6 @@
 #include "profiling/analysis/ranks.h"
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
-#include "profiling/formats/nsys_tables.h"
 #include "profiling/trace/batch_codec.h"
 #include "tests/fuzz/fuzz_trace.h"
 
@@ -48,8 +46,6 @@ int fuzz_one(const uint8_t* bytes, size_t count) {
   fuzz::check_trace(run.trace);
   try {
     print_tables(run);
-    const fuzz::BytesAsFile table(".csv", nullptr, 0);
-    for (const std::string_view report : prof::nsys_reports()) prof::export_nsys_table(run, table.path(), report);
   } catch (const Failure&) {  // a run may have nothing that a table needs
   }
   return 0;

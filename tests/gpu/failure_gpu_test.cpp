@@ -57,8 +57,8 @@ TEST(FailureGpu, EveryCallFailsOnceWithThePageableLoader) {
 
 TEST(FailureGpu, EveryCallFailsOnceOnALine) {
   NEEDS_GPU();
-  sweep(tiny_line(Launch::Eager, 4), cudaErrorUnknown);
-  sweep(tiny_line(Launch::Graph, 1), cudaErrorMemoryAllocation);
+  sweep(tiny_line(Launch::Eager), cudaErrorUnknown);
+  sweep(tiny_line(Launch::Graph), cudaErrorMemoryAllocation);
 }
 
 // Takes the device's memory but for `leave` bytes.

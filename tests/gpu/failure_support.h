@@ -91,12 +91,11 @@ inline std::set<std::string> sweep(const Training& t, cudaError_t error) {
   return failed;
 }
 
-inline Training tiny_line(Launch launch, int64_t streams, int64_t points = 1000) {
+inline Training tiny_line(Launch launch, int64_t points = 1000) {
   Training t;
   t.spec.model.kind = ModelKind::Linear;
   t.spec.model.loss = LossKind::MeanSquared;
   t.spec.exec.launch = launch;
-  t.spec.exec.streams = streams;
   t.batch = points;
   t.order_seed = 0;
   t.steps_an_epoch = 5;

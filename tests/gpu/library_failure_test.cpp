@@ -58,7 +58,7 @@ TEST(LibraryFailureGpu, EveryCallFailsOnceOnALineThatStaysOnTheMultiprocessors) 
   NEEDS_GPU();
   constexpr int64_t kPoints = 200'000;  // more than a cluster takes
   if (!cuda::keeps_points({nullptr, DType::F32, kPoints, 1})) GTEST_SKIP() << "this GPU does not hold so many points";
-  EXPECT_THAT(sweep(tiny_line(Launch::Graph, 1, kPoints), cudaErrorUnknown), Contains("cudaLaunchKernelEx"));
+  EXPECT_THAT(sweep(tiny_line(Launch::Graph, kPoints), cudaErrorUnknown), Contains("cudaLaunchKernelEx"));
 }
 
 TEST(LibraryFailureGpu, EveryCallFailsOnceWhileAnExpressionIsCompiled) {

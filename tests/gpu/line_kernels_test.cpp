@@ -54,31 +54,6 @@ TEST_F(Kernels, LineInOnePass) {
       }
 }
 
-TEST_F(Kernels, LineInChunks) {
-  for (int64_t rows : {5000, 33335, 66667, 66668, 200003}) {
-    Bench bench;
-    const Matrix x = random_matrix(rows, 1, DType::F32, 1), y = random_matrix(rows, 1, DType::F32, 2);
-    Matrix w = random_matrix(1, 1, DType::F32, 3), b = random_matrix(1, 1, DType::F32, 4), dw(1, 1), db(1, 1);
-    const Gradient want = gradient(x, y, wide(w.v), b.v[0]);
-    LinearStep step = step_of(x, y, w, b);
-    step.dw = static_cast<float*>(dw.t.data);
-    step.db = static_cast<float*>(db.t.data);
-    step.at = bench.at(0);
-    const auto slots = DeviceBlock<float>::device(12);
-    const int64_t each = rows / 4 / 1024 * 1024 + 1024;
-    for (int chunk = 0; chunk < 4; ++chunk) {
-      LinearStep part = step;
-      const int64_t first = std::min(rows, chunk * each), last = chunk == 3 ? rows : std::min(rows, first + each);
-      for (Tensor* t : {&part.x, &part.y}) t->data = static_cast<float*>(t->data) + first, t->rows = last - first;
-      linear_chunk(bench.queue, bench.scratch(), part, chunk, slots.data());
-    }
-    linear_join(bench.queue, step, 4, slots.data());
-    expect_near(dw.download(), want.dw, 1e-5, "dw of " + std::to_string(rows));
-    expect_near(db.download(), {want.db}, 1e-5, "db of " + std::to_string(rows));
-    EXPECT_NEAR(bench.metrics_row(0)[0], want.loss, 1e-5 * want.loss);
-  }
-}
-
 // From step 13 on, so that the tables' 16 rows wrap round; rates that differ from step to step.
 TEST_F(Kernels, ManyStepsOfALineInOneLaunch) {
   constexpr int64_t first = 13, steps = 7;

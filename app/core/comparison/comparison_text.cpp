@@ -18,61 +18,39 @@ nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::js
 
 constexpr size_t kMostOps = 12;  // ops with a line of their own; JSON has all
 
+Table::Row cause_row(const std::string& name, int64_t a_ps, int64_t b_ps) {
+  Table::Cell shown(name);
+  shown.text = prof::shortened(name);
+  return {{shown, us_of_ps(a_ps), us_of_ps(b_ps), us_of_ps(b_ps - a_ps)}};
+}
+
+Table cause_rows(const Waterfall& w) {
+  using Kind = Table::Kind;
+  Table table{{{"name", "cause", "", Kind::Text, 0, 22, ""},
+               {"a_us", "A", "", Kind::Time, 3, 12, ""},
+               {"b_us", "B", "", Kind::Time, 3, 12, ""},
+               {"delta_us", "B - A", "", Kind::Time, 3, 12, "", true}}, {}};
+  for (const Cause& cause : w.causes) table.rows.push_back(cause_row(prof::cause_name(cause), cause.a_ps, cause.b_ps));
+  return table;
+}
+
+Table with_sum(Table table, const Waterfall& w) {
+  table.rows.push_back(cause_row("sum = wall time", w.a_ps, w.b_ps));
+  return table;
+}
+
 std::string causes_text(const Waterfall& w, const std::string& means) {
-  std::string text =
-      "\nMean time of a step (µs). " + means + "\n" + formatted("  {:<22} {:>12} {:>12} {:>12}\n", "cause", "A", "B", "B - A");
-  for (const Cause& cause : w.causes) {
-    text += formatted("  {:<22} {:12.3f} {:12.3f} {:+12.3f}\n", prof::cause_name(cause), us_of_ps(cause.a_ps),
-                      us_of_ps(cause.b_ps), us_of_ps(cause.delta_ps()));
-  }
-  text += formatted("  {:<22} {:12.3f} {:12.3f} {:+12.3f}\n", "sum = wall time", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
-                    us_of_ps(w.b_ps - w.a_ps));
-  return text;
+  return "\nMean time of a step (µs). " + means + "\n" + ws::to_text(with_sum(cause_rows(w), w), 2);
 }
 
 // Kernel names are long, so they are the last column.
 std::string ops_text(const Waterfall& w) {
-  std::string text = "\nThe same, kernels by op (µs); if two run at once, the first one gets the time\n" +
-                     formatted("  {:>12} {:>12} {:>12}  {}\n", "A", "B", "B - A", "cause");
-  for (const Cause& cause : w.causes) {
-    text += formatted("  {:12.3f} {:12.3f} {:+12.3f}  {}\n", us_of_ps(cause.a_ps), us_of_ps(cause.b_ps),
-                      us_of_ps(cause.delta_ps()), prof::shortened(prof::cause_name(cause)));
-  }
-  return text + formatted("  {:12.3f} {:12.3f} {:+12.3f}  {}\n", us_of_ps(w.a_ps), us_of_ps(w.b_ps),
-                          us_of_ps(w.b_ps - w.a_ps), "sum = wall time");
-}
-
-nlohmann::json cause_json(const Cause& cause) {
-  return {{"name", prof::cause_name(cause)},
-          {"a_us", us_of_ps(cause.a_ps)},
-          {"b_us", us_of_ps(cause.b_ps)},
-          {"delta_us", us_of_ps(cause.delta_ps())}};
-}
-
-std::string deltas_text(const std::vector<KernelDelta>& kernels) {
-  std::string text =
-      formatted("  {:>8} {:>8} {:>11} {:>11} {:>11}  {}\n", "calls A", "calls B", "A µs", "B µs", "B - A µs", "name");
-  for (const KernelDelta& k : kernels) {
-    text += formatted("  {:8.2f} {:8.2f} {:11.3f} {:11.3f} {:+11.3f}  {}\n", k.a_count, k.b_count, k.a_us, k.b_us,
-                      k.delta_us(), prof::shortened(k.name));
-  }
-  return text;
+  return "\nThe same, kernels by op (µs); if two run at once, the first one gets the time\n" +
+         ws::to_text(with_columns(with_sum(cause_rows(w), w), {"a_us", "b_us", "delta_us", "name"}), 2);
 }
 
 std::string kernels_text(const std::vector<KernelDelta>& kernels) {
-  return "\nKernels a step, or the ops of a CPU\n" + deltas_text(kernels);
-}
-
-nlohmann::json deltas_json(const std::vector<KernelDelta>& deltas) {
-  auto rows = nlohmann::json::array();
-  for (const KernelDelta& k : deltas)
-    rows.push_back({{"name", k.name},
-                    {"a_count", k.a_count},
-                    {"b_count", k.b_count},
-                    {"a_us", k.a_us},
-                    {"b_us", k.b_us},
-                    {"delta_us", k.delta_us()}});
-  return rows;
+  return "\nKernels a step, or the ops of a CPU\n" + ws::to_text(delta_rows(kernels), 2);
 }
 
 std::string measure_text(const ComparedMeasure& m) {
@@ -125,6 +103,22 @@ nlohmann::json measure_json(const ComparedMeasure& m) {
 }
 
 }  // namespace
+
+Table delta_rows(const std::vector<KernelDelta>& kernels) {
+  using Kind = Table::Kind;
+  Table table{{{"a_count", "calls A", "", Kind::Number, 2, 8, ""},
+               {"b_count", "calls B", "", Kind::Number, 2, 8, ""},
+               {"a_us", "A", "µs", Kind::Time, 3, 11, ""},
+               {"b_us", "B", "µs", Kind::Time, 3, 11, ""},
+               {"delta_us", "B - A", "µs", Kind::Time, 3, 11, "", true},
+               {"name", "name", "", Kind::Text, 0, 1, ""}}, {}};
+  for (const KernelDelta& k : kernels) {
+    Table::Cell name(k.name);
+    name.text = prof::shortened(k.name);
+    table.rows.push_back({{k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us(), name}});
+  }
+  return table;
+}
 
 const char* verdict_text(Verdict verdict) {
   switch (verdict) {
@@ -208,7 +202,7 @@ std::string to_text(const Comparison& c, prof::GroupBy by) {
     const std::string level = by == prof::GroupBy::Layer ? "modules" : by == prof::GroupBy::Op ? "ops" : "lines";
     return text + "\nNeither run names a " + what + ". Record the program again with --level " + level + ".\n";
   }
-  return text + "\nKernels a step by " + what + ", or the ranges of a CPU\n" + deltas_text(rows->second);
+  return text + "\nKernels a step by " + what + ", or the ranges of a CPU\n" + ws::to_text(delta_rows(rows->second), 2);
 }
 
 std::string to_text(const Comparison& c) {
@@ -242,15 +236,13 @@ std::string to_json(const Comparison& c) {
     json["step"] = {{"a_us", us_of_ps(c.by_kind.a_ps)},
                     {"b_us", us_of_ps(c.by_kind.b_ps)},
                     {"delta_us", us_of_ps(c.by_kind.b_ps - c.by_kind.a_ps)}};
-  for (const Cause& cause : c.by_kind.causes) json["causes"].push_back(cause_json(cause));
-  for (const Cause& cause : c.by_op.causes) {
-    json["causes_by_op"].push_back(cause_json(cause));
-    json["causes_by_op"].back()["op"] = !cause.op.empty();
-  }
+  json["causes"] = rows_json(cause_rows(c.by_kind));
+  json["causes_by_op"] = rows_json(cause_rows(c.by_op));
+  for (size_t i = 0; i < c.by_op.causes.size(); ++i) json["causes_by_op"][i]["op"] = !c.by_op.causes[i].op.empty();
   for (const ComparedMeasure& m : c.measures)
     if (m.delta.known()) json["metrics"].push_back(measure_json(m));
-  json["kernels"] = deltas_json(c.kernels);
-  for (const auto& [by, rows] : c.grouped) json[by == prof::GroupBy::Layer ? "modules" : std::string(to_string(by)) + "s"] = deltas_json(rows);
+  json["kernels"] = rows_json(delta_rows(c.kernels));
+  for (const auto& [by, rows] : c.grouped) json[by == prof::GroupBy::Layer ? "modules" : std::string(to_string(by)) + "s"] = rows_json(delta_rows(rows));
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "app/core/comparison/comparison.h"
+#include "profiling/base/table.h"
 
 namespace ws::app {
 
@@ -19,6 +20,7 @@ std::string speed_text(const Comparison& comparison, const std::string& a = "A",
 std::string result_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 // The main answer first: the result if data, model or training differ, the time if execution differs.
 std::string answer_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
+Table delta_rows(const std::vector<prof::KernelDelta>& kernels);
 std::string to_text(const Comparison& comparison);
 std::string to_text(const Comparison& comparison, prof::GroupBy by);  // only the table by op, module or line
 std::string to_json(const Comparison& comparison);

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <thread>
 
+#include "app/core/experiments/step_times.h"
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/traced_training.h"
 #include "engine/devices/devices.h"
@@ -27,49 +28,48 @@ namespace fs = std::filesystem;
 
 namespace {
 
-json to_json(const TrialRun& r) {
-  return {{"trial", r.trial},
-          {"repeat", r.repeat},
-          {"status", r.status},
-          {"message", r.message},
-          {"file", r.file},
-          {"device", r.device},
-          {"identity", r.identity},
-          {"us_per_step", r.us_per_step},
-          {"samples_per_s", r.samples_per_s},
-          {"wall_s", r.wall_s},
-          {"first_loss", r.first_loss},
-          {"final_loss", r.final_loss},
-          {"test_accuracy", r.test_accuracy},
-          {"steps", r.steps},
-          {"peak_bytes", r.peak_bytes},
-          {"allocator_calls_per_step", r.allocator_calls_per_step}};
+// One list of fields for writing and reading.
+template <class Run, class Field>
+void each_field(Run& r, Field field) {
+  field("trial", r.trial);
+  field("repeat", r.repeat);
+  field("status", r.status);
+  field("message", r.message);
+  field("file", r.file);
+  field("device", r.device);
+  field("identity", r.identity);
+  field("us_per_step", r.us_per_step);
+  field("samples_per_s", r.samples_per_s);
+  field("wall_s", r.wall_s);
+  field("first_loss", r.first_loss);
+  field("final_loss", r.final_loss);
+  field("test_accuracy", r.test_accuracy);
+  field("steps", r.steps);
+  field("peak_bytes", r.peak_bytes);
+  field("allocator_calls_per_step", r.allocator_calls_per_step);
 }
 
-TrialRun run_from_json(const JsonInput& o) {
-  // A diverged run has no finite loss, and JSON has no NaN. Such numbers are stored as null.
-  const auto number = [&o](const char* key) {
-    const JsonInput value = o.at(key);
-    return value.is_null() ? std::nan("") : value.number(std::nan(""));
-  };
-  TrialRun r;
-  r.trial = static_cast<int>(o.required("trial").whole(0, 0, 1 << 30));
-  r.repeat = static_cast<int>(o.required("repeat").whole(0, 0, 1 << 30));
-  r.status = o.at("status").text();
-  r.message = o.at("message").text();
-  r.file = o.at("file").text();
-  r.device = o.at("device").text();
-  r.identity = o.at("identity").text();
-  r.us_per_step = number("us_per_step");
-  r.samples_per_s = number("samples_per_s");
-  r.wall_s = number("wall_s");
-  r.first_loss = number("first_loss");
-  r.final_loss = number("final_loss");
-  r.test_accuracy = number("test_accuracy");
-  r.steps = o.at("steps").whole(0, 0);
-  r.peak_bytes = o.at("peak_bytes").whole(0, 0);
-  r.allocator_calls_per_step = number("allocator_calls_per_step");
-  return r;
+json to_json(const TrialRun& run) {
+  json out;
+  each_field(run, [&out](const char* key, const auto& value) { out[key] = value; });
+  return out;
+}
+
+struct ReadField {
+  const JsonInput& row;
+  void operator()(const char* key, int& value) const { value = static_cast<int>(row.required(key).whole(0, 0, 1 << 30)); }
+  void operator()(const char* key, int64_t& value) const { value = row.at(key).whole(0, 0); }
+  void operator()(const char* key, std::string& value) const { value = row.at(key).text(); }
+  // A diverged run has no finite loss, and JSON has no NaN: such numbers are stored as null.
+  void operator()(const char* key, double& value) const {
+    value = row.at(key).is_null() ? std::nan("") : row.at(key).number(std::nan(""));
+  }
+};
+
+TrialRun run_from_json(const JsonInput& row) {
+  TrialRun run;
+  each_field(run, ReadField{row});
+  return run;
 }
 
 // Reads the rows that a killed experiment left, without an incomplete last line. Rows without an identity are old:
@@ -195,10 +195,10 @@ ExperimentResult collect(const ExperimentSpec& spec, const std::vector<Trial>& t
   return result;
 }
 
-// Trains one trial. It keeps the data set if the next trial uses the same.
+// Trains one trial, or times its steps. It keeps the data set if the next trial uses the same.
 class Runner {
  public:
-  explicit Runner(fs::path folder) : folder_(std::move(folder)) {}
+  Runner(fs::path folder, TrialMeasure measure) : folder_(std::move(folder)), measure_(measure) {}
 
   TrialRun run(const Trial& trial, int repeat, const std::atomic<bool>& cancel) {
     TrialRun out;
@@ -206,20 +206,7 @@ class Runner {
     out.repeat = repeat;
     out.identity = trial.identity;
     try {
-      RecorderOptions options;
-      options.path = (folder_ / (file_name_of(trial.label) + "_" + std::to_string(trial.index) + "_" +
-                                 std::to_string(repeat) + "_" + trial.identity.substr(0, 8) + ".wsrun"))
-                         .string();
-      options.title = trial.label;
-      options.trace.level = prof::TraceLevel::Steps;
-      fs::remove(options.path);
-      out.file = fs::path(options.path).filename();
-      TracedTraining recorded(trial.spec, options);
-      const std::jthread watch([&](const std::stop_token& done) {
-        while (!done.stop_requested() && !cancel) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        if (cancel) recorded.control().stop();
-      });
-      fill(out, recorded.run(data(trial.spec.data)), recorded);
+      measure_ == TrialMeasure::Steps ? time(out, trial) : train(out, trial, repeat, cancel);
     } catch (const Failure& failure) {
       out.status = "failed";
       out.message = failure.what();
@@ -228,6 +215,33 @@ class Runner {
   }
 
  private:
+  void train(TrialRun& out, const Trial& trial, int repeat, const std::atomic<bool>& cancel) {
+    RecorderOptions options;
+    options.path = (folder_ / (file_name_of(trial.label) + "_" + std::to_string(trial.index) + "_" + std::to_string(repeat) + "_" +
+                               trial.identity.substr(0, 8) + ".wsrun"))
+                       .string();
+    options.title = trial.label;
+    options.trace.level = prof::TraceLevel::Steps;
+    fs::remove(options.path);
+    out.file = fs::path(options.path).filename();
+    TracedTraining recorded(trial.spec, options);
+    const std::jthread watch([&](const std::stop_token& done) {
+      while (!done.stop_requested() && !cancel) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (cancel) recorded.control().stop();
+    });
+    fill(out, recorded.run(data(trial.spec.data)), recorded);
+  }
+
+  void time(TrialRun& out, const Trial& trial) {
+    const StepTimes times = time_steps(trial.spec, data(trial.spec.data));
+    out.status = "finished";
+    out.device = times.device;
+    out.us_per_step = times.us;
+    out.samples_per_s = static_cast<double>(times.batch) * 1e6 / times.us;
+    out.steps = times.steps;
+    out.first_loss = out.final_loss = out.test_accuracy = out.allocator_calls_per_step = std::nan("");
+  }
+
   const data::Dataset& data(const data::DataSpec& spec) {
     if (!loaded_ || !(loaded_->first == spec)) loaded_.emplace(spec, data::load(spec));
     return loaded_->second;
@@ -252,6 +266,7 @@ class Runner {
   }
 
   fs::path folder_;
+  TrialMeasure measure_;
   std::optional<std::pair<data::DataSpec, data::Dataset>> loaded_;
 };
 
@@ -282,7 +297,7 @@ ExperimentResult run_experiment(const ExperimentSpec& spec, const std::string& f
   keep_rows(folder, rows);
   prof::write_whole((fs::path(folder) / "experiment.json").string(), to_json(spec).dump(2) + "\n");
   prof::SyncedFile log((fs::path(folder) / "results.jsonl").string(), prof::SyncedFile::Begin::AtEnd);
-  Runner runner(folder);
+  Runner runner(folder, spec.measure);
   for (const auto& [trial, repeat] : order) {
     if (cancel) break;
     const auto known = std::ranges::find_if(

@@ -1,4 +1,5 @@
-// An experiment: one run description and the choices to vary. Every combination is trained, and repeats are shuffled.
+// An experiment: one run description and the choices to vary. Every combination is trained, or its steps are timed;
+// repeats are shuffled.
 // Results go to a folder as they arrive, so a killed experiment continues where it stopped. No Qt here.
 #pragma once
 #include <atomic>
@@ -27,12 +28,16 @@ struct ExperimentRung {
   std::vector<Setting> set;
 };
 
+// Training: whole trainings with tests, each with its run file. Steps: only the time of the training step.
+enum class TrialMeasure : uint8_t { Training, Steps };
+
 struct ExperimentSpec {
   std::string name, title, text, expect;  // expect: the expected result in one sentence
   std::string look_at = "us_per_step";    // the main measure; also first_loss, test_accuracy …
   RunSpec base;
   std::vector<ExperimentAxis> axes;    // all combinations of their values
   std::vector<ExperimentRung> ladder;  // or steps in order, each adds to the ones before
+  TrialMeasure measure = TrialMeasure::Training;
   int repeats = 3;
   uint64_t seed = 1;  // shuffles the order
 };
@@ -79,6 +84,9 @@ struct ExperimentInfo {
 std::vector<ExperimentInfo> shipped_experiments();
 ExperimentSpec load_experiment(const std::string& path_or_name);  // throws Failure naming the key
 ExperimentSpec experiment_from_json(const nlohmann::json& json);
+// All values of some choices of one run description. An axis is "KEY", which must have a list of values, or
+// "KEY=VALUE,VALUE". Throws SpecError naming the key.
+ExperimentSpec experiment_of(const RunSpec& base, const std::vector<std::string>& axes);
 nlohmann::json to_json(const ExperimentSpec& spec);
 
 std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda);

@@ -89,9 +89,9 @@ void combine(const ExperimentSpec& spec, size_t axis, std::vector<Setting>& chos
 
 // Hash of what a trial trains, including the data set, but without anything that depends on the machine: results of
 // another machine are read here too. The size of a data file counts, so that a longer file is another data set.
-std::string identity_of(RunSpec spec) {
+std::string identity_of(RunSpec spec, TrialMeasure measure) {
   spec.name.clear();
-  std::string text = spec_text(spec);
+  std::string text = spec_text(spec) + (measure == TrialMeasure::Steps ? " steps" : "");
   std::error_code none;
   if (!spec.data.path.empty() && fs::is_regular_file(spec.data.path, none))
     text += std::to_string(fs::file_size(spec.data.path, none));
@@ -123,7 +123,7 @@ ExperimentSpec experiment_from_json(const json& object) {
   const JsonInput input(object, "experiment");
   for (const auto& [key, value] : input.entries())
     if (key != "name" && key != "title" && key != "text" && key != "expect" && key != "preset" && key != "spec" &&
-        key != "set" && key != "axes" && key != "ladder" && key != "repeats" && key != "seed" && key != "look_at")
+        key != "set" && key != "axes" && key != "ladder" && key != "repeats" && key != "seed" && key != "look_at" && key != "measure")
       throw Failure(value.path() + ": there is no such key");
   ExperimentSpec spec;
   spec.name = input.at("name").text();
@@ -134,6 +134,9 @@ ExperimentSpec experiment_from_json(const json& object) {
   if (spec.look_at != "us_per_step" && spec.look_at != "samples_per_s" && spec.look_at != "first_loss" &&
       spec.look_at != "test_accuracy")
     input.at("look_at").refuse("us_per_step, samples_per_s, first_loss or test_accuracy");
+  const std::string measure = input.at("measure").text("training");
+  if (measure != "training" && measure != "steps") input.at("measure").refuse("training or steps");
+  spec.measure = measure == "steps" ? TrialMeasure::Steps : TrialMeasure::Training;
   if (const JsonInput preset = input.at("preset"); preset.there()) spec.base = load_spec(preset.text());
   if (const JsonInput base = input.at("spec"); base.there()) spec.base = spec_from_json(base.value());
   apply_settings(spec.base, read_settings(input.at("set")));
@@ -147,10 +150,34 @@ ExperimentSpec experiment_from_json(const json& object) {
   return spec;
 }
 
+ExperimentSpec experiment_of(const RunSpec& base, const std::vector<std::string>& axes) {
+  ExperimentSpec spec{.name = base.name, .base = base};
+  for (const std::string& text : axes) {
+    const size_t equals = text.find('=');
+    ExperimentAxis axis{text.substr(0, equals), {}};
+    const Field& varied = field(axis.key);
+    if (equals != text.npos)
+      for (size_t at = equals; at != text.npos; at = text.find(',', at + 1))
+        axis.values.push_back(text.substr(at + 1, text.find(',', at + 1) - at - 1));
+    else if (varied.kind == FieldKind::Choice)
+      for (const FieldValue& value : varied.values) axis.values.emplace_back(value.name);
+    else
+      throw SpecError(axis.key + ": has no list of values; name some: " + axis.key + "=VALUE,VALUE");
+    RunSpec tried = base;
+    for (const std::string& value : axis.values) set_field(tried, axis.key, value);
+    spec.name += " by " + axis.key;
+    spec.axes.push_back(std::move(axis));
+  }
+  spec.title = spec.name;
+  must_be_few(spec);
+  return spec;
+}
+
 json to_json(const ExperimentSpec& spec) {
   json out = {{"name", spec.name},       {"title", spec.title},     {"text", spec.text},
               {"expect", spec.expect},   {"look_at", spec.look_at}, {"spec", ws::to_json(spec.base)},
               {"repeats", spec.repeats}, {"seed", spec.seed}};
+  if (spec.measure == TrialMeasure::Steps) out["measure"] = "steps";
   for (const ExperimentAxis& axis : spec.axes) out["axes"][axis.key] = axis.values;
   for (const ExperimentRung& rung : spec.ladder) {
     json set = json::object();
@@ -198,7 +225,7 @@ std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
     trial.index = static_cast<int>(i);
     trial.spec = spec.base;
     apply_settings(trial.spec, trial.set);
-    trial.identity = identity_of(trial.spec);
+    trial.identity = identity_of(trial.spec, spec.measure);
     trial.spec = spec.base;
     // Without a GPU no loader copies anything. The base's loader is replaced, and a rung that sets
     // it is skipped with the reason.

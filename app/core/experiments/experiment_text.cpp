@@ -101,7 +101,8 @@ std::string experiment_table(const ExperimentResult& result) {
     for (const std::string& value :
          {cell(t.us_per_step, 1), t.runs.size() > 1 ? cell(t.low, 1) + "–" + cell(t.high, 1) : "-",
           t.us_per_step > 0 ? cell(first / t.us_per_step, 2) + "×" : "-", cell(t.first_loss, 3),
-          cell(100 * t.test_accuracy, 2), cell(t.allocator_calls_per_step, 1), bytes_text(static_cast<double>(t.peak_bytes))})
+          cell(100 * t.test_accuracy, 2), cell(t.allocator_calls_per_step, 1),
+          t.peak_bytes > 0 ? bytes_text(static_cast<double>(t.peak_bytes)) : "-"})
       text += formatted("{:>12}  ", value);
     text += "\n";
   }

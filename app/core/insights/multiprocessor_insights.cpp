@@ -1,4 +1,4 @@
-#include "app/core/insights/multiprocessor_insights.h"
+#include "app/core/insights/trace_insights.h"
 
 namespace ws::app {
 

@@ -1,4 +1,4 @@
-#include "app/core/insights/program_insights.h"
+#include "app/core/insights/trace_insights.h"
 
 #include <algorithm>
 #include <map>

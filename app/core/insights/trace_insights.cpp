@@ -5,7 +5,6 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "app/core/insights/program_insights.h"
 #include "profiling/analysis/activity.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_sample.h"

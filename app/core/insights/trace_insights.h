@@ -2,6 +2,8 @@
 // overlap with kernels, allocator calls. Each names the span that shows it. No Qt here.
 #pragma once
 #include "app/core/insights/insight_rules.h"
+#include "profiling/analysis/multiprocessors.h"
+#include "profiling/analysis/ranks.h"
 
 namespace ws::app {
 
@@ -19,5 +21,18 @@ TraceLook judged_part(const TraceLook& look);
 // The split of that time, as if it were one long step.
 RunFacts facts_of(const TraceLook& look);
 std::vector<Insight> trace_insights(const TraceLook& look);  // with source line first, then most expensive
+// From the names in the trace of a recorded program, each with the source line. Examples: a step that waits for data, calls
+// that wait for the GPU, a slow line of Python. Most expensive first.
+std::vector<Insight> program_insights(const TraceLook& look);
+
+// From the comparison of ranks: a rank that comes late, ranks that are late in turn, transfers that no computation hides. The
+// greatest cost first. The place of an insight is not set: it is in the step below.
+std::vector<Insight> rank_insights(const prof::RankReport& report);
+// The step that shows the late rank best: the one where it is latest. An index into report.steps; nullopt without a late rank.
+std::optional<size_t> latest_step(const prof::RankReport& report);
+
+// From the inside of kernels: the multiprocessor that ends a part late in most steps and costs most. Its place is not set: see
+// bar_of().
+std::optional<Insight> late_multiprocessor(const prof::MultiprocessorReport& report);
 
 }  // namespace ws::app

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "profiling/base/text.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {
@@ -31,23 +31,6 @@ std::string shown(const Drawing::Text& t) {
 }
 
 }  // namespace
-
-std::string escape_xml(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '&')
-      out += "&amp;";
-    else if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '"')
-      out += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n')
-      out += c;
-  }
-  return out;
-}
 
 std::string to_svg(const Drawing& drawing) {
   std::string svg = formatted(

@@ -53,7 +53,6 @@ struct Drawing {
   std::vector<std::variant<Rect, Line, Text>> shapes;
 };
 
-std::string escape_xml(const std::string& text);
 std::string to_svg(const Drawing& drawing);  // a complete element with vector text, usable as a file
 
 // Ticks at 1, 2 or 5 times a power of ten, or at powers of ten on a log axis.

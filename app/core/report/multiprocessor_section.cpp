@@ -1,9 +1,10 @@
-#include "app/core/report/multiprocessor_section.h"
+#include "app/core/report/report_sections.h"
 
 #include <algorithm>
 
 #include "app/core/report/multiprocessor_figure.h"
 #include "app/core/report/report_figures.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {
@@ -29,18 +30,10 @@ ReportFigure figure_of(const std::vector<ReportRun>& runs, size_t i) {
 
 const char* const kPartsNote = "mean of a step by multiprocessor, µs";
 
-FigureTable parts_table(const prof::MultiprocessorReport& report) {
-  using Kind = FigureTable::Kind;
-  FigureTable table;
-  table.columns = {{"part", "", Kind::Text, 0, "An op of the plan, a wait, or a range that the program named."},
-                   {"min", "us", Kind::Number, 1, "Mean of the fastest multiprocessor."},
-                   {"median", "us", Kind::Number, 1, "Median of the multiprocessors."},
-                   {"max", "us", Kind::Number, 1, "Mean of the slowest multiprocessor."},
-                   {"on", "", Kind::Number, 0, "Multiprocessors that have this part."},
-                   {"slowest", "", Kind::Text, 0, "The multiprocessor that takes the longest."}};
-  for (const prof::InnerPhase& phase : report.phases)
-    table.rows.push_back({phase.name, phase.least, phase.median, phase.most,
-                          static_cast<double>(phase.multiprocessors), short_name(phase.slowest)});
+Table parts_table(const prof::MultiprocessorReport& report) {
+  Table table = with_columns(prof::part_table(report), {"name", "min_us", "median_us", "max_us", "multiprocessors", "slowest"});
+  for (Table::Column& column : table.columns) column.unit.clear();
+  for (Table::Row& row : table.rows) row.cells[5].text = short_name(std::get<std::string>(row.cells[5].value));
   choose_decimals(table);
   return table;
 }

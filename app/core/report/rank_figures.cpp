@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "app/core/report/rank_tables.h"
+#include "app/core/report/report_sections.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/base/text.h"
 

@@ -1,10 +1,10 @@
-#include "app/core/report/rank_section.h"
+#include "app/core/report/report_sections.h"
 
 #include <algorithm>
 
 #include "app/core/report/rank_figures.h"
-#include "app/core/report/rank_tables.h"
 #include "app/core/report/report_figures.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {

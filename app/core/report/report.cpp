@@ -6,11 +6,11 @@
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
 #include "app/core/report/drawing.h"
-#include "app/core/report/multiprocessor_section.h"
-#include "app/core/report/rank_section.h"
+#include "app/core/report/report_sections.h"
 #include "app/core/report/report_figures.h"
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/base/safe_text.h"
 
 namespace ws::app {
 namespace {

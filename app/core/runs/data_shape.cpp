@@ -112,7 +112,7 @@ bool advanced(std::string_view key) {
                       "train.shuffle",      "train.target_accuracy",
                       "train.time_limit_s", "train.eval_every",
                       "exec.device",        "exec.accumulate",
-                      "exec.matmul",        "exec.streams",
+                      "exec.matmul",
                       "exec.gpus",          "exec.comm",
                       "exec.comm_by",       "exec.bucket_mib"});
 }

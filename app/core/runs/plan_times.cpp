@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "engine/plan/op_tags.h"
 #include "profiling/analysis/inner_parts.h"
 
 namespace ws::app {
@@ -50,7 +51,48 @@ void add_part(PlanTimes& times, const Plan& plan, const prof::Trace& trace, cons
   if (const size_t op = op_of_part(plan, trace.ops[part.op]); op < times.us.size()) times.us[op] += us;
 }
 
+std::string heading_of(const Plan& plan, const Op& op) {
+  const std::string phase(to_string(op.phase));
+  const bool named = op.layer >= 0 && static_cast<size_t>(op.layer) < plan.layer_names.size();
+  return named ? phase + " · " + plan.layer_names[static_cast<size_t>(op.layer)] : phase;
+}
+
+Table::Cell names_of(const Plan& plan, const std::vector<BufferId>& ids) {
+  constexpr size_t kNamed = 3;
+  if (ids.empty()) return {};
+  std::string names;
+  for (size_t i = 0; i < std::min(kNamed, ids.size()); ++i) names += (i > 0 ? "  " : "") + plan.buffer(ids[i]).name;
+  return names + (ids.size() > kNamed ? "  +" + std::to_string(ids.size() - kNamed) : "");
+}
+
+Table::Row row_of(const Plan& plan, size_t number, double us) {
+  const Op& op = plan.ops[number];
+  int64_t written = 0;
+  for (const BufferId id : op.out) written += plan.buffer(id).bytes();
+  const int64_t work = flops(plan, op);
+  Table::Cell name(op.kind == OpKind::MatMul ? describe(plan, op) : op.name);
+  name.swatch = static_cast<int>(meaning_of(op));
+  Table::Row row{{number, name, names_of(plan, op.in), names_of(plan, op.out), op.out.empty() ? Table::Cell() : Table::Cell(written),
+                  work ? Table::Cell(work) : Table::Cell(), us > 0 ? Table::Cell(us) : Table::Cell()}};
+  for (Table::Cell& cell : row.cells) cell.tip = describe(plan, op) + (op.note.empty() ? "" : "\n" + op.note);
+  return row;
+}
+
 }  // namespace
+
+Table plan_rows(const Plan& plan, const PlanTimes& times) {
+  using Kind = Table::Kind;
+  Table table{{{"number", "#", "", Kind::Count}, {"op", "op", "", Kind::Text}, {"reads", "reads", "", Kind::Text},
+               {"writes", "writes", "", Kind::Text}, {"bytes", "bytes", "", Kind::Bytes}, {"flop", "FLOP", "", Kind::Significant},
+               {"mean_us", "mean", "µs", Kind::Time}}, {}};
+  std::string heading;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    if (const std::string next = heading_of(plan, plan.ops[i]); next != heading)
+      table.rows.push_back({{heading = next}, Table::Row::Part::Heading});
+    table.rows.push_back(row_of(plan, i, times.us[i]));
+  }
+  return table;
+}
 
 std::vector<prof::OpTag> op_tags(const Plan& plan, const prof::Trace& trace) {
   std::vector<prof::OpTag> tags(plan.ops.size(), prof::kNoOp);

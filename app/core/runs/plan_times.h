@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/plan/plan.h"
+#include "profiling/base/table.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {
@@ -27,5 +28,8 @@ struct PlanTimes {
   double waits_us = 0;  // per step: blocks of a resident kernel wait for each other
 };
 PlanTimes plan_times(const Plan& plan, const prof::Trace& trace);
+
+// The ops in the order they run, with a heading for each phase and layer.
+Table plan_rows(const Plan& plan, const PlanTimes& times);
 
 }  // namespace ws::app

@@ -344,14 +344,7 @@ QByteArray CompareTables::measuresCsv(const ComparedRuns& compared) {
 }
 
 QByteArray CompareTables::kernelsCsv(const Comparison& comparison) {
-  QByteArray out = "kernel,baseline_calls,candidate_calls,baseline_us,candidate_us,difference_us\n";
-  for (const prof::KernelDelta& k : comparison.kernels) {
-    out += QByteArray::fromStdString(csv_cell(k.name));
-    for (const double value : {k.a_count, k.b_count, k.a_us, k.b_us, k.delta_us()})
-      out += ',' + QByteArray::number(value, 'g', 10);
-    out += '\n';
-  }
-  return out;
+  return QByteArray::fromStdString(to_csv(with_columns(delta_rows(comparison.kernels), {"name", "a_count", "b_count", "a_us", "b_us", "delta_us"})));
 }
 
 }  // namespace ws::app

@@ -7,8 +7,6 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/core/insights/multiprocessor_insights.h"
-#include "app/core/insights/rank_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"

@@ -1,5 +1,6 @@
 #include "app/pages/kernels/kernels_panel.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
@@ -15,7 +16,6 @@
 #include "app/widgets/theme.h"
 #include "app/workspace/card_limits.h"
 #include "profiling/analysis/launch_stacks.h"
-#include "profiling/analysis/trace_queries.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/span_walk.h"
 
@@ -44,67 +44,37 @@ bool is_work(const prof::Track& track) {
 constexpr int kNameWidth = 300, kLeastNameWidth = 220;
 
 int width_of(const QHeaderView& header, int column) {
-  const int least = column == KernelModel::Grid ? 142 : column == KernelModel::Occupancy ? 164 : 60;
+  const int least = column == KernelsPanel::Grid ? 142 : column == KernelsPanel::Occupancy ? 164 : 60;
   return std::max(least, header.sectionSizeHint(column) + 2);
 }
-
-}  // namespace
-
-// The executions of one kernel, slowest first.
-class InstanceModel : public QAbstractTableModel {
- public:
-  struct Row {
-    size_t track;
-    prof::Span span;
-  };
-  using QAbstractTableModel::QAbstractTableModel;
-
-  // `own`: True for a run of ours. Its spans outside a step belong to an evaluation.
-  void setRows(std::vector<Row> rows, bool own = false) {
-    beginResetModel();
-    rows_ = std::move(rows), own_ = own;
-    endResetModel();
-  }
-  const Row* at(int row) const {
-    return row >= 0 && row < static_cast<int>(rows_.size()) ? &rows_[static_cast<size_t>(row)] : nullptr;
-  }
-  int rowCount(const QModelIndex& parent = {}) const override {
-    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
-  }
-  int columnCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : 3; }
-
-  QVariant data(const QModelIndex& index, int role) const override {
-    const Row* row = index.isValid() ? at(index.row()) : nullptr;
-    if (!row) return {};
-    if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
-    if (role != Qt::DisplayRole) return {};
-    if (index.column() == 0) return us_text(static_cast<double>(row->span.duration) / 1000);
-    if (index.column() == 1) return step_text(row->span);
-    return offset_time(row->span.start, 1000);
-  }
-
-  QVariant headerData(int section, Qt::Orientation orientation, int role) const override {
-    static const char* const kNames[] = {"µs", "step", "begins at"};
-    if (orientation != Qt::Horizontal || section < 0 || section > 2) return {};
-    if (role == Qt::TextAlignmentRole) return QVariant::fromValue(static_cast<int>(Qt::AlignRight | Qt::AlignVCenter));
-    return role == Qt::DisplayRole ? QVariant(QString::fromUtf8(kNames[section])) : QVariant();
-  }
-
- private:
-  QString step_text(const prof::Span& span) const {
-    if (span.step) return count_text(static_cast<int64_t>(span.step) - 1);
-    return own_ ? tr("evaluation") : QStringLiteral("—");
-  }
-
-  std::vector<Row> rows_;
-  bool own_ = false;
-};
-
-namespace {
 
 QString readable_name(const prof::KernelRow& row) {
   constexpr size_t kRoom = 90;
   return QString::fromStdString(prof::shortened(prof::plain_kernel_name(row.key), kRoom));
+}
+
+// The executions of one kernel. `own`: a run of ours, whose spans outside a step belong to an evaluation.
+Table instances_table(const std::vector<prof::FoundSpan>& spans, bool own) {
+  Table table{{{"us", "µs", "", Table::Kind::Time}, {"step", "step", "", Table::Kind::Count}, {"begin", "begins at", "", Table::Kind::Count}}, {}};
+  for (const auto& [track, span] : spans) {
+    Table::Cell step = span.step ? Table::Cell(int64_t{span.step} - 1) : Table::Cell(), begin(span.start);
+    if (!span.step && own) step.text = QObject::tr("evaluation").toStdString();
+    begin.text = offset_time(span.start, 1000).toStdString();
+    table.rows.push_back({{static_cast<double>(span.duration) / 1000, step, begin}});
+  }
+  return table;
+}
+
+// Names of kernels lose their template arguments, which the tip has. Lines, modules and ops stay unchanged.
+Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
+  static const std::vector<std::string> kKeys{"name",   "count",  "total_us", "share",   "min_us", "mean_us",   "stddev_us", "p50_us",       "p90_us",
+                                              "p95_us", "p99_us", "p999_us",  "max_us",  "launch", "registers", "occupancy", "with_calls_us"};
+  Table table = with_columns(prof::kernel_rows(rows, "name"), kKeys);
+  const bool kernels = by == prof::GroupBy::Name || by == prof::GroupBy::Shape;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].kind != prof::SpanKind::GraphRun)
+      table.rows[i].cells[0].text = kernels && rows[i].kind == prof::SpanKind::Kernel ? prof::short_kernel_name(rows[i].key) : rows[i].key;
+  return table;
 }
 
 // A program without GPU work shows its own ranges as rows.
@@ -124,7 +94,6 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
       selection_(selection),
       table_(new QTableView(this)),
       instances_(new QTableView(this)),
-      instance_model_(new InstanceModel(this)),
       histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)),
       source_(new SourceView(this)) {
   top_ = new Pane(tr("Kernels"), this);
@@ -132,7 +101,8 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   below_ = new Pane(tr("Executions"), this);
   below_->legend()->hide();
   auto* split = new QSplitter(Qt::Horizontal, below_);
-  instances_->setModel(instance_model_);
+  executions_.setTable(instances_table({}, false));
+  instances_->setModel(&executions_);
   style_table(*instances_, tr("Executions of the chosen kernel, slowest first"));
   instances_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
   split->addWidget(histogram_);
@@ -154,8 +124,10 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   });
   refresh_.start();
   connect(instances_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
-    if (const auto* row = instance_model_->at(index.row()); row && run_)
-      selection_->reveal(SpanChoice{run_, row->track, row->span});
+    if (run_ && index.isValid()) {
+      const prof::FoundSpan& one = shown_[static_cast<size_t>(index.row())];
+      selection_->reveal(SpanChoice{run_, one.track, one.span});
+    }
   });
   setRun(nullptr);
 }
@@ -175,17 +147,18 @@ void KernelsPanel::buildTable(Pane* pane) {
     menu->addAction(tr(g.text), this, [this, g] { by_ = g.by, group_->setText(tr(g.text)), refresh(); });
   group_->setMenu(menu);
   pane->addOption(group_);
+  model_.setTable(table_of({}, by_));
   sorted_.setSourceModel(&model_);
   sorted_.setSortRole(kSortRole);
   sorted_.setFilterCaseSensitivity(Qt::CaseInsensitive);
-  sorted_.setFilterKeyColumn(KernelModel::Name);
+  sorted_.setFilterKeyColumn(KernelsPanel::Name);
   table_->setModel(&sorted_);
   table_->setTextElideMode(Qt::ElideMiddle);  // kernels differ at the end of their names
   style_table(*table_, tr("Kernels"));
   table_->setSortingEnabled(true);
-  table_->sortByColumn(KernelModel::Total, Qt::DescendingOrder);
-  for (int c = 1; c < KernelModel::Columns; ++c) table_->setColumnWidth(c, width_of(*table_->horizontalHeader(), c));
-  table_->horizontalHeader()->moveSection(KernelModel::WithCalls, KernelModel::Total + 1);
+  table_->sortByColumn(KernelsPanel::Total, Qt::DescendingOrder);
+  for (int c = 1; c < KernelsPanel::Columns; ++c) table_->setColumnWidth(c, width_of(*table_->horizontalHeader(), c));
+  table_->horizontalHeader()->moveSection(KernelsPanel::WithCalls, KernelsPanel::Total + 1);
   buildColumnMenu(pane);
   table_->viewport()->installEventFilter(this);
   empty_ = put_table(*pane, table_);
@@ -205,8 +178,8 @@ void KernelsPanel::buildColumnMenu(Pane* pane) {
   QPushButton* button = option_button(tr("Columns"), pane);
   button->setText(tr("Columns"));
   column_menu_ = new QMenu(button);
-  column_actions_.assign(KernelModel::Columns, nullptr);
-  for (int c = 1; c < KernelModel::Columns; ++c) {
+  column_actions_.assign(KernelsPanel::Columns, nullptr);
+  for (int c = 1; c < KernelsPanel::Columns; ++c) {
     QAction* action = column_menu_->addAction(model_.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString());
     action->setCheckable(true);
     connect(action, &QAction::triggered, this, [this, c](bool on) { showColumn(c, on); });
@@ -224,21 +197,21 @@ void KernelsPanel::buildColumnMenu(Pane* pane) {
 
 // Names distinguish the rows. In a narrow window, the least useful columns are hidden to make space for them.
 std::vector<int> KernelsPanel::usualColumns() const {
-  std::vector<int> columns{KernelModel::Count,     KernelModel::Total,    KernelModel::Share, KernelModel::Mean,
-                           KernelModel::Median,    KernelModel::P99,      KernelModel::Max,   KernelModel::Grid,
-                           KernelModel::Registers, KernelModel::Occupancy};
+  std::vector<int> columns{KernelsPanel::Count,     KernelsPanel::Total,    KernelsPanel::Share, KernelsPanel::Mean,
+                           KernelsPanel::Median,    KernelsPanel::P99,      KernelsPanel::Max,   KernelsPanel::Grid,
+                           KernelsPanel::Registers, KernelsPanel::Occupancy};
   if (!launched_)
-    std::erase_if(columns, [](int c) { return c >= KernelModel::Grid; });
+    std::erase_if(columns, [](int c) { return c >= KernelsPanel::Grid; });
   else if (!card_known_)
-    std::erase(columns, KernelModel::Occupancy);
-  if (calls_known_) columns.push_back(KernelModel::WithCalls);
+    std::erase(columns, KernelsPanel::Occupancy);
+  if (calls_known_) columns.push_back(KernelsPanel::WithCalls);
   const auto wide = [&] {
     int sum = kNameWidth;
     for (const int c : columns)
       sum += table_->columnWidth(c) > 0 ? table_->columnWidth(c) : width_of(*table_->horizontalHeader(), c);
     return sum;
   };
-  for (const int least : {KernelModel::Registers, KernelModel::Max, KernelModel::Grid})
+  for (const int least : {KernelsPanel::Registers, KernelsPanel::Max, KernelsPanel::Grid})
     if (wide() > table_->viewport()->width()) std::erase(columns, least);
   return columns;
 }
@@ -247,13 +220,13 @@ std::vector<int> KernelsPanel::usualColumns() const {
 void KernelsPanel::fitColumns() {
   const std::vector<int> shown = chosen_.empty() ? usualColumns() : chosen_;
   int taken = 0;
-  for (int c = 1; c < KernelModel::Columns; ++c) {
+  for (int c = 1; c < KernelsPanel::Columns; ++c) {
     const bool on = std::find(shown.begin(), shown.end(), c) != shown.end();
     table_->setColumnHidden(c, !on);
     column_actions_[static_cast<size_t>(c)]->setChecked(on);
     if (on) taken += table_->columnWidth(c);
   }
-  table_->setColumnWidth(KernelModel::Name, std::max(kLeastNameWidth, table_->viewport()->width() - taken));
+  table_->setColumnWidth(KernelsPanel::Name, std::max(kLeastNameWidth, table_->viewport()->width() - taken));
 }
 
 void KernelsPanel::showColumn(int column, bool shown) {
@@ -274,7 +247,7 @@ QByteArray KernelsPanel::columns() const {
 void KernelsPanel::setColumns(const QByteArray& chosen) {
   chosen_.clear();
   for (const QByteArray& word : chosen.split(' '))
-    if (const int column = word.toInt(); column > 0 && column < KernelModel::Columns) chosen_.push_back(column);
+    if (const int column = word.toInt(); column > 0 && column < KernelsPanel::Columns) chosen_.push_back(column);
   fitColumns();
 }
 
@@ -306,8 +279,12 @@ TimeRange KernelsPanel::lookedAt() const {
   return {begin, trace.last_time() + 1};
 }
 
+const prof::KernelRow* KernelsPanel::rowAt(int row) const {
+  return row >= 0 && row < static_cast<int>(rows_.size()) ? &rows_[static_cast<size_t>(row)] : nullptr;
+}
+
 void KernelsPanel::refresh() {
-  const auto* chosen = model_.rowAt(sorted_.mapToSource(table_->currentIndex()).row());
+  const auto* chosen = rowAt(sorted_.mapToSource(table_->currentIndex()).row());
   const std::string key = chosen ? chosen->key : std::string();
   std::vector<prof::KernelRow> rows;
   bool whole = true;
@@ -331,26 +308,27 @@ void KernelsPanel::refresh() {
   calls_known_ = std::ranges::any_of(rows, [](const auto& row) { return row.with_calls > 0; });
   fitColumns();
   const bool ranges = count > 0 && rows.front().kind == prof::SpanKind::Phase;
-  model_.setRows(std::move(rows), by_);
+  rows_ = std::move(rows);
+  model_.setTable(table_of(rows_, by_));
   top_->setTitle(ranges ? tr("Modules and ops") : tr("Kernels"), !run_        ? tr("No run is ticked")
                                 : count == 0 ? tr("No kernel was traced in this run")
                                 : whole      ? tr("%1 · whole run").arg(run_->title)
                                              : tr("%1 · newest %2 spans").arg(run_->title, count_text(kNewestSpans)));
   int again = 0;
   for (int r = 0; r < sorted_.rowCount(); ++r)
-    if (const auto* row = model_.rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)
+    if (const auto* row = rowAt(sorted_.mapToSource(sorted_.index(r, 0)).row()); row && row->key == key)
       again = r;
   if (sorted_.rowCount() > 0) table_->setCurrentIndex(sorted_.index(again, 0));
   drillDown();
 }
 
 void KernelsPanel::drillDown() {
-  const prof::KernelRow* row = run_ ? model_.rowAt(sorted_.mapToSource(table_->currentIndex()).row()) : nullptr;
+  const prof::KernelRow* row = run_ ? rowAt(sorted_.mapToSource(table_->currentIndex()).row()) : nullptr;
   below_->setTitle(tr("Executions"), row ? readable_name(*row) : tr("choose a kernel"));
   if (!row) {
     histogram_->setData({}, theme().focus);
     source_->hide();
-    return instance_model_->setRows({});
+    return showInstances({}, false);
   }
   const TimeRange range = lookedAt();
   fillInstances(*row, range);
@@ -369,6 +347,12 @@ void KernelsPanel::showSource(const prof::KernelRow& row, TimeRange range) {
     if (track.kind == prof::TrackKind::Steps)
       prof::for_each_span(track, range.begin, range.end, [&](const prof::Span&) { return ++steps, true; });
   source_->showLine(*run_, *place, prof::time_by_line(run_->trace, range, place->path), steps);
+}
+
+void KernelsPanel::showInstances(std::vector<prof::FoundSpan> spans, bool own) {
+  executions_.setTable(instances_table({}, own));  // none of the new ones is chosen
+  shown_ = std::move(spans);
+  executions_.setTable(instances_table(shown_, own));
 }
 
 void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
@@ -394,7 +378,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
     }
     return false;
   };
-  std::vector<InstanceModel::Row> all;
+  std::vector<prof::FoundSpan> all;
   std::vector<double> us;
   for (size_t i = 0; i < trace.tracks().size(); ++i) {
     if (!holds(trace.tracks()[i], row.kind)) continue;
@@ -413,9 +397,9 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
   const size_t kept = std::min(kInstances, all.size());
   const bool own = run_->origin != RunOrigin::Imported && !run_->recording;
   // Training steps first: an evaluation has larger batches, and its executions would fill the top of the list.
-  const auto in_evaluation = [own](const InstanceModel::Row& one) { return own && one.span.step == 0; };
+  const auto in_evaluation = [own](const prof::FoundSpan& one) { return own && one.span.step == 0; };
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(),
-                    [&](const InstanceModel::Row& a, const InstanceModel::Row& b) {
+                    [&](const prof::FoundSpan& a, const prof::FoundSpan& b) {
                       return std::pair(in_evaluation(a), b.span.duration) < std::pair(in_evaluation(b), a.span.duration);
                     });
   all.resize(kept);
@@ -424,7 +408,7 @@ void KernelsPanel::fillInstances(const prof::KernelRow& row, TimeRange range) {
     const prof::Span* step = own || one.span.step != 0 ? nullptr : step_at(trace, one.span.start);
     if (step && step->start <= one.span.start && one.span.start < step->end()) one.span.step = step->step;
   }
-  instance_model_->setRows(std::move(all), own);
+  showInstances(std::move(all), own);
 }
 
 }  // namespace ws::app

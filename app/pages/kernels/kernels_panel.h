@@ -1,15 +1,16 @@
 // The kernels page: a sortable table of kernels, the time distribution of one of them, and its slowest executions.
 #pragma once
-#include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QTimer>
 
-#include "app/pages/kernels/kernel_model.h"
 #include "app/pages/kernels/source_view.h"
 #include "app/widgets/histogram.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/table_model.h"
 #include "app/widgets/table_style.h"
 #include "app/workspace/selection.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/analysis/trace_stats.h"
 
 class QAction;
 class QLabel;
@@ -21,9 +22,13 @@ namespace ws::app {
 class KernelsPanel : public QWidget {
   Q_OBJECT
  public:
+  // Settings keep these numbers.
+  enum Column { Name, Count, Total, Share, Min, Mean, Sigma, Median, P90,
+                P95, P99, P999, Max, Grid, Registers, Occupancy, WithCalls, Columns };
   explicit KernelsPanel(Selection* selection, QWidget* parent = nullptr);
   void setRun(Run* run);
-  KernelModel* model() { return &model_; }
+  TableModel* model() { return &model_; }
+  const std::vector<prof::KernelRow>& rows() const { return rows_; }
   QTableView* table() const { return table_; }
   QTableView* instances() const { return instances_; }
   const HistogramView* histogram() const { return histogram_; }
@@ -47,14 +52,18 @@ class KernelsPanel : public QWidget {
   void drillDown();
   TimeRange lookedAt() const;
   void showSource(const prof::KernelRow& row, TimeRange range);
+  void showInstances(std::vector<prof::FoundSpan> spans, bool own);
   void fillInstances(const prof::KernelRow& row, TimeRange range);
 
   Selection* selection_;
   QPointer<Run> run_;
-  KernelModel model_;
-  QSortFilterProxyModel sorted_;
+  const prof::KernelRow* rowAt(int row) const;
+  std::vector<prof::KernelRow> rows_;
+  TableModel model_;
+  TableSorter sorted_;
   QTableView *table_, *instances_;
-  class InstanceModel* instance_model_;
+  std::vector<prof::FoundSpan> shown_;  // the executions in the table
+  TableModel executions_;
   HistogramView* histogram_;
   SourceView* source_;  // hidden for a kernel that has no line
   Pane *top_, *below_;

@@ -102,8 +102,7 @@ void ask_export(QWidget* parent, LibraryJobs& jobs, const std::vector<Run*>& run
   if (runs.size() == 1) {
     const QString path = QFileDialog::getSaveFileName(
         parent, QObject::tr("Export a run"), QString(runs.front()->title).replace('/', '-') + ".wsrun",
-        QObject::tr("Run file (*.wsrun);;Chrome trace (*.json *.json.gz);;Nsight Systems tables (*.sqlite);;Kernels "
-                    "(*.csv);;Losses and accuracies for TensorBoard (*.scalars.csv)"));
+        QObject::tr("Run file (*.wsrun);;Chrome trace (*.json *.json.gz)"));
     if (!path.isEmpty() && kept.front()) jobs.exportRun(*kept.front(), path);
     return;
   }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "app/pages/plan/plan_model.h"
 #include "app/timeline/time_scale.h"
 #include "engine/passes/lifetimes.h"
+#include "engine/plan/op_tags.h"
 #include "profiling/analysis/trace_queries.h"
 
 namespace ws::app {

@@ -1,5 +1,6 @@
 #include "app/pages/memory/memory_map_panel.h"
 
+#include <QEvent>
 #include <QHeaderView>
 #include <QLabel>
 #include <QMenu>
@@ -38,6 +39,13 @@ QString phase_legend() {
   for (const auto& [phase, name] : phases)
     parts << QString("<span style='color:%1'>■</span> %2").arg(theme().of(meaning_of(phase)).name(), name);
   return parts.join("&nbsp;&nbsp; ");
+}
+
+Table calls_table(const Run* run) {
+  const Table all = run ? prof::allocator_rows(run->trace, run->allocator_calls, run->stepsMade()) : prof::allocator_rows({}, {}, 0);
+  Table table = with_columns(all, {"name", "calls", "calls_a_step", "us_a_step", "us_a_call", "bytes"});
+  table.columns[0].name = "op";
+  return table;
 }
 
 }  // namespace
@@ -113,11 +121,11 @@ QWidget* MemoryMapPanel::buildBelow() {
 void MemoryMapPanel::addTableChoice(Pane& pane) {
   QPushButton* button = option_button(tr("What the table shows"), &pane);
   auto* menu = new QMenu(button);
-  for (const auto& [text, table] : {std::pair{tr("Live at the peak, by layer or module"), Table::Layers},
-                                    {tr("Live at the peak, by source line"), Table::Lines},
-                                    {tr("Live at the peak, by op"), Table::Ops},
-                                    {tr("Allocator calls"), Table::Calls}})
-    menu->addAction(text, this, [this, table = table] { setTable(table); });
+  for (const auto& [text, table] : {std::pair{tr("Live at the peak, by layer or module"), Below::Layers},
+                                    {tr("Live at the peak, by source line"), Below::Lines},
+                                    {tr("Live at the peak, by op"), Below::Ops},
+                                    {tr("Allocator calls"), Below::Calls}})
+    menu->addAction(text, this, [this, table = table] { setBelow(table); });
   button->setMenu(menu);
   button->setText(tr("Show"));
   pane.addOption(button);
@@ -127,15 +135,15 @@ Pane* MemoryMapPanel::buildHolders() {
   holders_pane_ = new Pane(tr("Live at the peak"), this);
   holders_pane_->legend()->hide();
   addTableChoice(*holders_pane_);
+  holders_.setTable(with_columns(prof::holder_rows({}, 1, "op"), {"name", "bytes", "share", "blocks"}));
   holders_table_->setModel(&holders_);
   style_table(*holders_table_, tr("What was live at the peak"));
-  holders_table_->horizontalHeader()->setSectionResizeMode(MemoryHoldersModel::Holder, QHeaderView::Stretch);
-  for (const auto& [column, width] : {std::pair{MemoryHoldersModel::Bytes, 96}, {MemoryHoldersModel::Share, 60},
-                                      {MemoryHoldersModel::Blocks, 74}})
+  holders_table_->horizontalHeader()->setSectionResizeMode(Holder, QHeaderView::Stretch);
+  for (const auto& [column, width] : {std::pair{Bytes, 96}, {Share, 60}, {Blocks, 74}})
     holders_table_->setColumnWidth(column, width);
   no_holders_ = put_table(*holders_pane_, holders_table_);
   connect(holders_table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
-    if (const prof::OpTag op = holders_.op(index.row()); run_ && op != prof::kNoOp) selection_->choose(OpChoice{run_, op});
+    if (const prof::OpTag op = held_.rows[static_cast<size_t>(index.row())].op; run_ && op != prof::kNoOp) selection_->choose(OpChoice{run_, op});
   });
   return holders_pane_;
 }
@@ -144,15 +152,16 @@ Pane* MemoryMapPanel::buildCalls() {
   calls_pane_ = new Pane(tr("Allocator calls"), this);
   addTableChoice(*calls_pane_);
   calls_pane_->legend()->hide();
+  calls_.setTable(calls_table(nullptr));
   calls_table_->setModel(&calls_);
   style_table(*calls_table_, tr("Calls of the driver's allocator, by op"));
   QHeaderView* header = calls_table_->horizontalHeader();
-  header->setSectionResizeMode(AllocatorCallsModel::Op, QHeaderView::Stretch);
+  header->setSectionResizeMode(Op, QHeaderView::Stretch);
   const QFontMetrics metrics(header->font());
-  for (int c = 1; c < AllocatorCallsModel::Columns; ++c) {
+  for (int c = 1; c < calls_.columnCount(); ++c) {
     const QString name = calls_.headerData(c, Qt::Horizontal, Qt::DisplayRole).toString();
     calls_table_->setColumnWidth(
-        c, std::max(c == AllocatorCallsModel::Bytes ? 86 : 62, metrics.horizontalAdvance(name) + 40));
+        c, std::max(c == Asked ? 86 : 62, metrics.horizontalAdvance(name) + 40));
   }
   calls_table_->viewport()->installEventFilter(this);
   no_calls_ = put_table(*calls_pane_, calls_table_);
@@ -163,8 +172,7 @@ Pane* MemoryMapPanel::buildCalls() {
 void MemoryMapPanel::fitCalls() {
   constexpr int kOpWidth = 130;
   int space = calls_table_->viewport()->width() - kOpWidth;
-  using Model = AllocatorCallsModel;
-  for (const int column : {Model::UsAStep, Model::CallsAStep, Model::UsACall, Model::Calls, Model::Bytes}) {
+  for (const int column : {UsAStep, CallsAStep, UsACall, Calls, Asked}) {
     calls_table_->setColumnHidden(column, false);
     space -= calls_table_->columnWidth(column);
     calls_table_->setColumnHidden(column, space < 0);
@@ -201,7 +209,10 @@ void MemoryMapPanel::showEvent(QShowEvent* event) {
 
 bool MemoryMapPanel::isRecorded() const { return run_ && !run_->hasChoices(); }
 void MemoryMapPanel::setSource(Source source) { source_ = source, refresh(); }
-void MemoryMapPanel::setTable(Table table) { table_ = table, refreshBelow(); }
+void MemoryMapPanel::setBelow(Below below) {
+  below_ = below;
+  refreshBelow();
+}
 
 QStringList MemoryMapPanel::allocators() const {
   QStringList names;
@@ -215,14 +226,14 @@ QStringList MemoryMapPanel::allocators() const {
 int MemoryMapPanel::shownAllocator() const {
   if (allocators().size() < 2) return -1;
   const auto& names = run_->trace.memory_sources;
-  const auto shown = std::ranges::find(names, holders_.allocator().toStdString());
+  const auto shown = std::ranges::find(names, held_.allocator);
   return shown == names.end() ? -1 : static_cast<int>(shown - names.begin());
 }
 
 void MemoryMapPanel::fillAllocators() {
   const QStringList names = allocators();
   allocator_button_->setVisible(names.size() > 1);
-  allocator_button_->setText(holders_.allocator());
+  allocator_button_->setText(QString::fromStdString(held_.allocator));
   QMenu* const menu = allocator_button_->menu();
   if (menu->actions().size() == names.size()) return;
   menu->clear();
@@ -273,24 +284,26 @@ void MemoryMapPanel::refresh() {
 void MemoryMapPanel::refreshHolders() {
   constexpr size_t kWhileLive = 100'000;
   if (run_ && run_->live() && run_->trace.memory().size() > kWhileLive) return;
-  const prof::GroupBy by = table_ == Table::Lines ? prof::GroupBy::Line
-                           : table_ == Table::Ops ? prof::GroupBy::Op
+  const prof::GroupBy by = below_ == Below::Lines ? prof::GroupBy::Line
+                           : below_ == Below::Ops ? prof::GroupBy::Op
                            : run_                 ? prof::memory_grouping(run_->trace, prof::GroupBy::Name)
                                                   : prof::GroupBy::Layer;
-  holders_.setRun(run_, by, allocators().contains(allocator_) ? allocator_ : QString());
+  const QString chosen = allocators().contains(allocator_) ? allocator_ : QString();
+  held_ = run_ ? prof::held_memory(run_->trace, by, chosen.toStdString()) : prof::HeldMemory();
+  holders_.setTable(with_columns(prof::holder_rows(held_.rows, held_.peak, to_string(by)), {"name", "bytes", "share", "blocks"}));
   const bool any = holders_.rowCount() > 0;
   holders_table_->setVisible(any), no_holders_->setVisible(!any);
   no_holders_->setText(tr("The allocator of this run did not tell of its blocks. An arena places them once, before the first step."));
   holders_pane_->setTitle(tr("Live at the peak"),
-                          any ? tr("%1 of %2").arg(bytes_text(static_cast<double>(holders_.peak())), holders_.allocator())
+                          any ? tr("%1 of %2").arg(bytes_text(static_cast<double>(held_.peak)), QString::fromStdString(held_.allocator))
                               : QString());
 }
 
 void MemoryMapPanel::refreshBelow() {
   refreshHolders();
-  const bool held = table_ == Table::Best ? holders_.rowCount() > 0 : table_ != Table::Calls;
+  const bool held = below_ == Below::Best ? holders_.rowCount() > 0 : below_ != Below::Calls;
   tables_->setCurrentWidget(held ? holders_pane_ : calls_pane_);
-  calls_.setRun(run_);
+  calls_.setTable(calls_table(run_));
   const bool any = calls_.rowCount() > 0;
   calls_table_->setVisible(any), no_calls_->setVisible(!any);
   no_calls_->setText(isRecorded()
@@ -314,8 +327,8 @@ void MemoryMapPanel::refreshBelow() {
 // The peak of the live blocks, what was taken from the driver for them, and what lies between the two.
 void MemoryMapPanel::addPeaks(std::vector<Figure>& figures) const {
   const auto text = [](uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
-  figures.push_back(bytes_figure(tr("peak of live blocks"), holders_.peak(), tr(" of %1").arg(holders_.allocator())));
-  const prof::MemoryGap& gap = holders_.gap();
+  figures.push_back(bytes_figure(tr("peak of live blocks"), held_.peak, tr(" of %1").arg(QString::fromStdString(held_.allocator))));
+  const prof::MemoryGap& gap = held_.gap;
   if (!gap.known()) return;
   figures.push_back(bytes_figure(tr("taken from the driver then"), gap.taken,
                                  gap.most_taken > gap.taken ? tr(", at most %1").arg(text(gap.most_taken)) : tr(", its peak")));
@@ -331,9 +344,9 @@ void MemoryMapPanel::showFigures() {
   const int ranks = run_ && map.by_op ? rank_count(*run_) : 1;  // the plan of each rank is the same
   if (map.reserved)
     figures.push_back(bytes_figure(ranks > 1 ? tr("reserved on each of %1 ranks").arg(ranks) : tr("reserved"), map.reserved, map.by_op ? tr(", one block") : QString()));
-  const bool known = !map.by_op && holders_.peak() > 0;
+  const bool known = !map.by_op && held_.peak > 0;
   if (known) addPeaks(figures);
-  if (!known || map.peak < holders_.peak())
+  if (!known || map.peak < held_.peak)
     figures.push_back(bytes_figure(known ? tr("peak in the part shown") : tr("peak used"), map.peak,
                                    map.by_op ? tr(" at op %1").arg(static_cast<int>(map.peak_x)) : QString()));
   if (const double all = run_ ? run_->peakBytes() : 0; ranks > 1 && all > 0)

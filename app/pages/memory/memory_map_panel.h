@@ -3,16 +3,16 @@
 #pragma once
 #include <QTimer>
 
-#include "app/pages/memory/allocator_calls.h"
-#include "app/pages/memory/memory_holders.h"
 #include "app/pages/memory/memory_map_view.h"
 #include "app/pages/memory/memory_time_view.h"
 #include "app/pages/plan/plan_panel.h"
 #include "app/widgets/figure_strip.h"
 #include "app/widgets/histogram.h"
 #include "app/widgets/pane.h"
+#include "app/widgets/table_model.h"
 #include "app/widgets/table_style.h"
 #include "app/workspace/selection.h"
+#include "profiling/analysis/memory_account.h"
 
 class QLabel;
 class QStackedWidget;
@@ -27,8 +27,10 @@ class MemoryMapPanel : public QWidget {
   MemoryMapView* view() const { return view_; }
   FigureStrip* figures() const { return figures_; }
   const MemoryTimeView* overTime() const { return over_time_; }
-  AllocatorCallsModel* calls() { return &calls_; }
-  MemoryHoldersModel* holders() { return &holders_; }
+  enum CallsColumn { Op, Calls, CallsAStep, UsAStep, UsACall, Asked };
+  enum HoldersColumn { Holder, Bytes, Share, Blocks };
+  TableModel* calls() { return &calls_; }
+  TableModel* holders() { return &holders_; }
   void refresh();
 
  protected:
@@ -39,7 +41,7 @@ class MemoryMapPanel : public QWidget {
  private:
   enum class Source { Best, Plan, Events };
   // The table below. Best: who held the memory, where the program's allocator told of its blocks.
-  enum class Table { Best, Layers, Lines, Ops, Calls };
+  enum class Below { Best, Layers, Lines, Ops, Calls };
   void showFigures();
   bool isRecorded() const;  // another program: it has no plan
   void addPeaks(std::vector<Figure>& figures) const;
@@ -52,7 +54,7 @@ class MemoryMapPanel : public QWidget {
   Pane* buildCalls();
   Pane* buildHolders();
   void addTableChoice(Pane& pane);
-  void setTable(Table table);
+  void setBelow(Below below);
   void refreshBelow();
   void refreshHolders();
   void fitCalls();
@@ -65,16 +67,17 @@ class MemoryMapPanel : public QWidget {
   MemoryMapView* view_;
   HistogramView* sizes_;
   MemoryTimeView* over_time_;
-  AllocatorCallsModel calls_;
+  TableModel calls_;
   QTableView* calls_table_;
   Pane* calls_pane_;
   QLabel* no_calls_;
-  MemoryHoldersModel holders_;
+  prof::HeldMemory held_;
+  TableModel holders_;
   QTableView* holders_table_;
   Pane* holders_pane_;
   QLabel* no_holders_;
   QStackedWidget* tables_;
-  Table table_ = Table::Best;
+  Below below_ = Below::Best;
   QLabel* phases_;
   QPushButton* source_button_;
   Source source_ = Source::Best;

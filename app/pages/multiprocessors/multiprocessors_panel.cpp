@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "app/core/report/multiprocessor_section.h"
+#include "app/core/report/report_sections.h"
 #include "app/pages/multiprocessors/multiprocessor_view.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
@@ -51,7 +51,7 @@ void MultiprocessorsPanel::build() {
   body_->setPicture(view_);
   top_->setBody(body_);
   addExportMenu();
-  parts_table_ = figure_table(parts_pane_, parts_model_, parts_sorter_, tr("Parts of a step"));
+  parts_table_ = table_view(parts_pane_, parts_model_, parts_sorter_, tr("Parts of a step"));
   parts_table_->viewport()->installEventFilter(this);
   parts_pane_->setBody(parts_table_);
   columns_->addWidget(top_);
@@ -69,7 +69,7 @@ void MultiprocessorsPanel::addExportMenu() {
   auto* menu = new QMenu(button);
   menu->addAction(tr("Picture…"), this, [this] { exportWith([this] { return ask_and_write(this, picture()); }); });
   menu->addAction(tr("Parts as CSV…"), this, [this] {
-    exportWith([this] { return ask_and_write(this, QStringLiteral("parts.csv"), parts_model_.figures()); });
+    exportWith([this] { return ask_and_write(this, QStringLiteral("parts.csv"), parts_model_.table()); });
   });
   button->setMenu(menu);
   top_->addOption(button);
@@ -97,11 +97,11 @@ void MultiprocessorsPanel::showEvent(QShowEvent* event) {
 void MultiprocessorsPanel::refresh() {
   reader_.refresh();
   if (!reader_.report()->any()) fill();
-  fit_figure_columns(*parts_table_, parts_model_);
+  fit_columns(*parts_table_, parts_model_);
 }
 
 bool MultiprocessorsPanel::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::Resize) fit_figure_columns(*parts_table_, parts_model_);
+  if (event->type() == QEvent::Resize) fit_columns(*parts_table_, parts_model_);
   return QWidget::eventFilter(watched, event);
 }
 
@@ -124,7 +124,7 @@ void MultiprocessorsPanel::fill() {
   parts_pane_->setTitle(tr("Parts"), text(kPartsNote), tr("µs"));
   parts_model_.setTable(parts_table(report));
   view_->setReport(reader_.report());
-  fit_figure_columns(*parts_table_, parts_model_);
+  fit_columns(*parts_table_, parts_model_);
 }
 
 // The top bar shows the step time, which counts the launches. In a short run it is much longer. In a long run it is

@@ -2,7 +2,7 @@
 #pragma once
 #include <QWidget>
 
-#include "app/report/figure_model.h"
+#include "app/widgets/table_model.h"
 #include "app/widgets/chart_file.h"
 #include "app/workspace/report_reader.h"
 
@@ -50,8 +50,8 @@ class MultiprocessorsPanel : public QWidget {
   QSplitter* columns_ = nullptr;
   Headlined* body_ = nullptr;
   MultiprocessorView* view_ = nullptr;
-  FigureModel parts_model_;
-  FigureSorter parts_sorter_;
+  TableModel parts_model_;
+  TableSorter parts_sorter_;
   QTableView* parts_table_ = nullptr;
 };
 

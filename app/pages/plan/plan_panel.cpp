@@ -6,7 +6,9 @@
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
@@ -68,11 +70,13 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   setBody(body);
   refresh_.setInterval(kPlanRefreshMs);
   connect(&refresh_, &QTimer::timeout, this, [this] {
-    if (isVisible()) model_.refreshTimes(), showNote();
+    if (!isVisible() || !plan()) return;
+    refreshTimes();
+    showNote();
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
-    if (run_ && model_.tagAt(index.row()) != prof::kNoOp) selection_->reveal(OpChoice{run_, model_.tagAt(index.row())});
+    if (run_ && tagAt(index.row()) != prof::kNoOp) selection_->reveal(OpChoice{run_, tagAt(index.row())});
   });
   connect(selection_, &Selection::changed, this, &PlanPanel::showSelection);
   setRun(nullptr);
@@ -93,9 +97,37 @@ void PlanPanel::setRun(Run* run) {
   present(run);
 }
 
+const Plan* PlanPanel::plan() const {
+  if (!run_ || !run_->plan) return nullptr;
+  return stage_ == PlanStage::Before ? &run_->plan->before : &run_->plan->plan;
+}
+
+void PlanPanel::refreshTimes() {
+  const Plan none, *shown = plan();
+  tags_ = shown ? op_tags(*shown, run_->trace) : std::vector<prof::OpTag>();
+  times_ = shown ? plan_times(*shown, run_->trace) : PlanTimes();
+  model_.setTable(plan_rows(shown ? *shown : none, times_));
+}
+
+int PlanPanel::opAt(int row) const {
+  if (row < 0 || row >= model_.rowCount() || model_.isHeading(row)) return -1;
+  return static_cast<int>(model_.table().rows[static_cast<size_t>(row)].cells[Number].number());
+}
+
+int PlanPanel::rowOf(int op) const {
+  for (int row = 0; row < model_.rowCount(); ++row)
+    if (op >= 0 && opAt(row) == op) return row;
+  return -1;
+}
+
+prof::OpTag PlanPanel::tagAt(int row) const {
+  const int op = opAt(row);
+  return op < 0 ? prof::kNoOp : tags_[static_cast<size_t>(op)];
+}
+
 void PlanPanel::present(Run* run) {
-  model_.setRun(run, stage_);
-  const Plan* plan = model_.plan();
+  refreshTimes();
+  const Plan* const plan = this->plan();
   shown_id_ = run && run->plan ? run->plan->plan.id : std::string();
   const bool imported = run && run->origin == RunOrigin::Imported;
   empty_->setText(imported ? tr("A recorded program has no plan: its ops are not known here.")
@@ -108,27 +140,27 @@ void PlanPanel::present(Run* run) {
   log_->setVisible(!lines.isEmpty());
   table_->clearSpans();
   for (int row = 0; row < model_.rowCount(); ++row)
-    if (model_.opAt(row) < 0) table_->setSpan(row, 0, 1, PlanModel::Columns);
+    if (opAt(row) < 0) table_->setSpan(row, 0, 1, Columns);
   setNarrow(narrow_);
 }
 
 // The sum exceeds a step if ops run on several streams, or if a kernel begins before the previous one ends.
 void PlanPanel::showNote() {
   constexpr double kMore = 1.02;
-  const Plan* plan = model_.plan();
+  const Plan* const plan = this->plan();
   QString note = plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString();
-  const double sum = model_.sumUs(), mean = plan ? model_.run()->split.wall_us : 0;
+  const double sum = std::accumulate(times_.us.begin(), times_.us.end(), 0.0), mean = plan ? run_->split.wall_us : 0;
   if (sum > kMore * mean && mean > 0)
     note += tr(" · they overlap: their times add to %1, the mean step takes %2")
                 .arg(step_time_text(sum), step_time_text(mean));
-  if (model_.waitsUs() > 0)
-    note += tr(" · and waits of the kernel's blocks for each other: %1").arg(step_time_text(model_.waitsUs()));
+  if (times_.waits_us > 0)
+    note += tr(" · and waits of the kernel's blocks for each other: %1").arg(step_time_text(times_.waits_us));
   setTitle(tr("Plan"), note);
 }
 
 void PlanPanel::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
-  table_->setColumnHidden(PlanModel::Reads, narrow_ && width() < kReadsFrom);
+  table_->setColumnHidden(Reads, narrow_ && width() < kReadsFrom);
   shareWidth();
 }
 
@@ -136,25 +168,25 @@ void PlanPanel::resizeEvent(QResizeEvent* event) {
 void PlanPanel::shareWidth() {
   if (narrow_) return;
   int numbers = 0;
-  for (int c : {PlanModel::Number, PlanModel::Bytes, PlanModel::Flops, PlanModel::Time})
+  for (int c : {Number, Bytes, Flops, Time})
     numbers += table_->columnWidth(c);
   const double space = width() - numbers - 10;
-  table_->setColumnWidth(PlanModel::Reads, std::max(160, static_cast<int>(space * 0.3)));
-  table_->setColumnWidth(PlanModel::Writes, std::max(160, static_cast<int>(space * 0.26)));
+  table_->setColumnWidth(Reads, std::max(160, static_cast<int>(space * 0.3)));
+  table_->setColumnWidth(Writes, std::max(160, static_cast<int>(space * 0.26)));
 }
 
 void PlanPanel::setNarrow(bool narrow) {
   narrow_ = narrow;
   auto* header = table_->horizontalHeader();
   const int widths[] = {40, 230, 160, 160, 104, 90, 84};
-  for (int c = 0; c < PlanModel::Columns; ++c) table_->setColumnWidth(c, widths[c]);
+  for (int c = 0; c < Columns; ++c) table_->setColumnWidth(c, widths[c]);
   header->setSectionResizeMode(QHeaderView::Interactive);
-  header->setSectionResizeMode(PlanModel::Name, QHeaderView::Stretch);
-  table_->setColumnHidden(PlanModel::Writes, narrow);
-  table_->setColumnHidden(PlanModel::Flops, narrow);
+  header->setSectionResizeMode(Name, QHeaderView::Stretch);
+  table_->setColumnHidden(Writes, narrow);
+  table_->setColumnHidden(Flops, narrow);
   if (narrow)
-    table_->setColumnWidth(PlanModel::Reads, 76), table_->setColumnWidth(PlanModel::Bytes, 80),
-        table_->setColumnWidth(PlanModel::Time, 80);
+    table_->setColumnWidth(Reads, 76), table_->setColumnWidth(Bytes, 80),
+        table_->setColumnWidth(Time, 80);
   shareWidth();
 }
 
@@ -171,17 +203,18 @@ void PlanPanel::setBudget(const QString& lines) {
 
 void PlanPanel::chooseRow(const QModelIndex& index) {
   if (!index.isValid() || !run_) return;
-  if (model_.opAt(index.row()) >= 0) emit opChosen(model_.opAt(index.row()));
-  const prof::OpTag tag = model_.tagAt(index.row());
+  if (opAt(index.row()) >= 0) emit opChosen(opAt(index.row()));
+  const prof::OpTag tag = tagAt(index.row());
   const auto* op = selection_->get<OpChoice>();
   if (tag != prof::kNoOp && !(op && op->op == tag)) selection_->choose(OpChoice{run_, tag});
 }
 
 void PlanPanel::showSelection() {
   prof::OpTag tag = prof::kNoOp;
-  if (const auto* op = selection_->get<OpChoice>(); op && op->run == run_) tag = op->op;
+  if (const auto* chosen = selection_->get<OpChoice>(); chosen && chosen->run == run_) tag = chosen->op;
   if (const auto* span = selection_->get<SpanChoice>(); span && span->run == run_) tag = span->span.op;
-  const int row = model_.rowOfTag(tag);
+  const auto op = std::ranges::find(tags_, tag);
+  const int row = tag == prof::kNoOp || op == tags_.end() ? -1 : rowOf(static_cast<int>(op - tags_.begin()));
   if (row < 0 || row == table_->currentIndex().row()) return;
   const QSignalBlocker quiet(table_->selectionModel());
   table_->selectRow(row);

@@ -3,13 +3,16 @@
 #include <QTableView>
 #include <QTimer>
 
+#include "app/core/runs/plan_times.h"
 #include "app/widgets/pane.h"
-#include "app/pages/plan/plan_model.h"
+#include "app/widgets/table_model.h"
 #include "app/workspace/selection.h"
 
 class QLabel;
 
 namespace ws::app {
+
+enum class PlanStage { Before, After };
 
 // The messages of the passes, one line per pass.
 QStringList pass_lines(const std::vector<std::string>& log);
@@ -19,7 +22,11 @@ class PlanPanel : public Pane {
  public:
   explicit PlanPanel(Selection* selection, QWidget* parent = nullptr);
   void setRun(Run* run);
-  PlanModel* model() { return &model_; }
+  enum Column { Number, Name, Reads, Writes, Bytes, Flops, Time, Columns };
+  TableModel* model() { return &model_; }
+  const Plan* plan() const;
+  int opAt(int row) const;  // −1 for a heading
+  int rowOf(int op) const;  // −1 if not in the table
   QTableView* table() const { return table_; }
   void setStage(PlanStage stage);
   void setBudget(const QString& lines);  // where a persistent kernel would keep the network; shown without a plan
@@ -33,13 +40,17 @@ class PlanPanel : public Pane {
 
  private:
   void present(Run* run);
+  void refreshTimes();
+  prof::OpTag tagAt(int row) const;
   void showNote();
   void shareWidth();
   void chooseRow(const QModelIndex& index);
   void showSelection();
 
   Selection* selection_;
-  PlanModel model_;
+  TableModel model_;
+  std::vector<prof::OpTag> tags_;
+  PlanTimes times_;
   PlanStage stage_ = PlanStage::After;
   QTableView* table_;
   QLabel *log_, *empty_;

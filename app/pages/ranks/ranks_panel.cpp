@@ -99,8 +99,8 @@ void RanksPanel::buildTop() {
   addExportMenu();
 }
 
-QTableView* RanksPanel::addTable(Pane* pane, FigureModel& model, FigureSorter& sorter, const QString& name) {
-  QTableView* table = figure_table(pane, model, sorter, name);
+QTableView* RanksPanel::addTable(Pane* pane, TableModel& model, TableSorter& sorter, const QString& name) {
+  QTableView* table = table_view(pane, model, sorter, name);
   table->viewport()->installEventFilter(this);
   table->setTextElideMode(Qt::ElideMiddle);  // names often begin alike
   pane->setBody(table);
@@ -116,7 +116,7 @@ void RanksPanel::addExportMenu() {
   menu->addAction(tr("Arrival by rank…"), this, [this] { exportChart(arrivalsPicture()); });
   QAction* bandwidth = menu->addAction(tr("Bandwidth…"), this, [this] { exportChart(bandwidthPicture()); });
   menu->addSeparator();
-  menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_model_.figures()); });
+  menu->addAction(tr("Ranks as CSV…"), this, [this] { exportTable("ranks.csv", ranks_model_.table()); });
   menu->addAction(tr("Collectives as CSV…"), this, [this] { exportTable("collectives.csv", collectives_table(report(), true)); });
   connect(menu, &QMenu::aboutToShow, this, [this, bandwidth] { bandwidth->setVisible(has_bandwidth(map_->report())); });
   export_->setMenu(menu);
@@ -215,8 +215,8 @@ void RanksPanel::fill() {
 }
 
 void RanksPanel::fitColumns() {
-  fit_figure_columns(*ranks_table_, ranks_model_);
-  fit_figure_columns(*collectives_table_, collectives_model_);
+  fit_columns(*ranks_table_, ranks_model_);
+  fit_columns(*collectives_table_, collectives_model_);
 }
 
 void RanksPanel::chooseCollective() {
@@ -267,7 +267,7 @@ void RanksPanel::exportChart(ChartPicture chart) {
   }
 }
 
-void RanksPanel::exportTable(const QString& name, const FigureTable& table) {
+void RanksPanel::exportTable(const QString& name, const Table& table) {
   try {
     if (const QString done = ask_and_write(this, name, table); !done.isEmpty()) emit said(done, false);
   } catch (const std::exception& problem) {

@@ -2,8 +2,8 @@
 #pragma once
 #include <QWidget>
 
-#include "app/core/report/rank_tables.h"
-#include "app/report/figure_model.h"
+#include "app/core/report/report_sections.h"
+#include "app/widgets/table_model.h"
 #include "app/widgets/chart_file.h"
 #include "app/workspace/report_reader.h"
 
@@ -47,7 +47,7 @@ class RanksPanel : public QWidget {
  private:
   void build();
   void buildTop();
-  QTableView* addTable(Pane* pane, FigureModel& model, FigureSorter& sorter, const QString& name);
+  QTableView* addTable(Pane* pane, TableModel& model, TableSorter& sorter, const QString& name);
   void addExportMenu();
   void refresh();
   QString notes() const;
@@ -59,7 +59,7 @@ class RanksPanel : public QWidget {
   void wantStep(int index, bool show);
   QString caption() const;
   void exportChart(ChartPicture chart);
-  void exportTable(const QString& name, const FigureTable& table);
+  void exportTable(const QString& name, const Table& table);
 
   RankReader reader_;
   Pane *top_ = nullptr, *ranks_pane_ = nullptr, *collectives_pane_ = nullptr, *arrivals_pane_ = nullptr,
@@ -69,8 +69,8 @@ class RanksPanel : public QWidget {
   LatenessView* map_ = nullptr;
   QWidget* below_ = nullptr;
   QPushButton* export_ = nullptr;
-  FigureModel ranks_model_, collectives_model_;
-  FigureSorter ranks_sorter_, collectives_sorter_;
+  TableModel ranks_model_, collectives_model_;
+  TableSorter ranks_sorter_, collectives_sorter_;
   QTableView *ranks_table_ = nullptr, *collectives_table_ = nullptr;
   RankFigureView *arrivals_ = nullptr, *bandwidth_ = nullptr;
 };

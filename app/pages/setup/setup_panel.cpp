@@ -33,7 +33,7 @@ std::vector<const Field*> fields_of(const QString& group) {
   for (const Field& f : fields())
     if (text(f.group) == group) found.push_back(&f);
   if (group != "Execution") return found;
-  static const char* const last[] = {"exec.matmul", "exec.streams", "exec.device"};
+  static const char* const last[] = {"exec.matmul", "exec.device"};
   for (const char* key : last) {
     const auto at = std::find_if(found.begin(), found.end(), [key](const Field* f) { return f->key == key; });
     if (at != found.end()) std::rotate(at, at + 1, found.end());

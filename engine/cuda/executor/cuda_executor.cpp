@@ -262,8 +262,8 @@ class CudaExecutor final : public Executor {
     DevicePlan shapes;  // placeholder addresses with the usual alignment
     shapes.plan = bound.plan;
     shapes.address.assign(bound.plan.buffers.size(), reinterpret_cast<void*>(uintptr_t{1} << 20));
-    const Launching with{shapes, {place_->stream.get()}, {}, place_->blas, {}, place_->storage, place_->sides};
-    bool views = place_->sides.count() == 1;
+    const Launching with{shapes, {place_->stream.get()}, {}, place_->blas, {}, place_->storage};
+    bool views = true;
     bound.notes.assign(bound.plan.ops.size(), {});
     for (size_t i = 0; i < bound.plan.ops.size(); ++i) {
       const Op& op = bound.plan.ops[i];

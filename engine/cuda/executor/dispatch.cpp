@@ -5,26 +5,6 @@
 
 namespace ws::cuda {
 
-void SideStreams::create(int64_t streams) {
-  if (streams <= 1) return;
-  forked_ = make_event();
-  partials_ = DeviceBlock<float>::device(static_cast<size_t>(3 * streams));
-  for (int64_t i = 1; i < streams; ++i)
-    sides_.push_back({make_stream(), make_event(), DeviceBlock<char>::filled(kScratchBytes)});
-}
-
-void SideStreams::fork(cudaStream_t from) {
-  CUDA_CHECK(cudaEventRecord(forked_, from));
-  for (const Side& side : sides_) CUDA_CHECK(cudaStreamWaitEvent(side.stream, forked_, 0));
-}
-
-void SideStreams::join(cudaStream_t into) {
-  for (const Side& side : sides_) {
-    CUDA_CHECK(cudaEventRecord(side.done, side.stream));
-    CUDA_CHECK(cudaStreamWaitEvent(into, side.done, 0));
-  }
-}
-
 Tensor Launching::tensor(BufferId id) const {
   if (id == BufferId::None) return {};
   const Buffer& buffer = bound.plan.buffer(id);
@@ -165,32 +145,6 @@ LinearStep linear_of(const Operands& o) {
   return step;
 }
 
-// Returns chunk i of the rows. Chunks begin at a multiple of 1024 rows, so 16-byte accesses are possible.
-LinearStep chunk_of(const LinearStep& whole, int i, int chunks) {
-  constexpr int64_t kUnit = 1024;
-  const int64_t rows = whole.x.rows, each = (rows / chunks + kUnit - 1) / kUnit * kUnit;
-  const int64_t first = std::min(rows, i * each), last = i == chunks - 1 ? rows : std::min(rows, first + each);
-  LinearStep part = whole;
-  for (Tensor* t : {&part.x, &part.y}) {
-    t->data = static_cast<float*>(t->data) + first * t->cols;
-    t->rows = last - first;
-  }
-  return part;
-}
-
-void launch_linear(const Operands& o) {
-  const LinearStep whole = linear_of(o);
-  SideStreams& sides = o.with.sides;
-  const int chunks = sides.count();
-  if (chunks == 1) return linear_step(o.with.queue, o.with.scratch, whole);
-  sides.fork(o.with.queue.stream);
-  linear_chunk(o.with.queue, o.with.scratch, chunk_of(whole, 0, chunks), 0, sides.partials());
-  for (int i = 1; i < chunks; ++i)
-    linear_chunk(sides.queue(i), sides.scratch(i), chunk_of(whole, i, chunks), i, sides.partials());
-  sides.join(o.with.queue.stream);
-  linear_join(o.with.queue, whole, chunks, sides.partials());
-}
-
 using Launcher = void (*)(const Operands&);
 struct Entry {
   OpKind kind;
@@ -231,7 +185,7 @@ constexpr std::array kTable = {
           [](const Operands& o) {
             squared_error_fused(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.scale(), o.out(0), o.with.at);
           }},
-    Entry{OpKind::LinearStep, launch_linear},
+    Entry{OpKind::LinearStep, [](const Operands& o) { linear_step(o.with.queue, o.with.scratch, linear_of(o)); }},
     Entry{OpKind::OutputLayer, launch_output_layer},
     Entry{OpKind::GradientUpdate, launch_gradient_update},
     Entry{OpKind::LinearUpdate, launch_linear_update},

@@ -5,28 +5,6 @@
 
 namespace ws::cuda {
 
-// Up to three more streams for ops that can be split, with the memory that each stream needs.
-class SideStreams {
- public:
-  void create(int64_t streams);
-  int count() const { return static_cast<int>(sides_.size()) + 1; }
-  void fork(cudaStream_t from);
-  void join(cudaStream_t into);
-  Queue queue(int i) const { return {sides_[static_cast<size_t>(i - 1)].stream.get()}; }
-  Scratch scratch(int i) const { return {sides_[static_cast<size_t>(i - 1)].scratch.data()}; }
-  float* partials() const { return partials_.data(); }
-
- private:
-  struct Side {
-    Stream stream;
-    Event done;
-    DeviceBlock<char> scratch;
-  };
-  std::vector<Side> sides_;
-  Event forked_;
-  DeviceBlock<float> partials_;
-};
-
 // Everything in the executor that a launcher may need.
 struct Launching {
   DevicePlan& bound;
@@ -35,7 +13,6 @@ struct Launching {
   Blas& blas;
   Scratch scratch;
   const Storage& storage;
-  SideStreams& sides;
   int64_t steps = 1;  // steps for this launch; more than 1 only if takes_many_steps
 
   const RunSpec& spec() const { return bound.plan.spec; }

@@ -95,7 +95,7 @@ void Evaluator::place_x(DevicePlan& plan, const Rows& rows) {
 // Runs the ops up to the loss.
 Evaluator::Output Evaluator::forward(DevicePlan& plan, const Rows& rows) {
   const Launching with{plan,           {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()},
-                       place_.storage, place_.sides};
+                       place_.storage};
   PhaseWalk phases;
   for (size_t i = 0; i < plan.plan.ops.size(); ++i) {
     const Op& op = plan.plan.ops[i];

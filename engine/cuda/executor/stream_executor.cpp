@@ -7,7 +7,6 @@ namespace ws::cuda {
 
 void Workplace::create(const Model& model, const data::Dataset& data, const RunSpec& spec) {
   stream = make_stream();
-  sides.create(spec.exec.streams);
   scratch = DeviceBlock<char>::filled(kScratchBytes);
   storage.create(model, moments_of(spec.train.optimizer));
   tables.create(data.task == data::Task::Classification);
@@ -92,14 +91,14 @@ void StreamExecutor::run(DevicePlan& bound, AllocatorStack& memory, int64_t firs
 // Kernels may overlap in fused plans and graphs. In other plans they run one by one, so that users see each one.
 Queue StreamExecutor::queue(const DevicePlan& bound, bool capturing) const {
   const bool overlap =
-      runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) && place_.sides.count() == 1 &&
+      runs_clusters() && (capturing || bound.plan.spec.exec.fusion != Fusion::Off) &&
       bound.plan.ranks == 1;  // with several ranks a kernel may depend on two streams
   return {place_.stream.get(), overlap};
 }
 
 void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, bool capturing, int64_t steps) {
   const Launching with{
-      bound, queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage, place_.sides, steps};
+      bound, queue(bound, capturing), at, place_.blas, {place_.scratch.data()}, place_.storage, steps};
   PhaseWalk phases;
   try {
     for (size_t i = 0; i < bound.plan.ops.size(); ++i) {

@@ -30,7 +30,6 @@ struct RankAverages {
 // What all launch modes share: the stream, and everything that outlives a plan.
 struct Workplace {
   Stream stream;
-  SideStreams sides;
   Blas blas;
   DeviceBlock<char> scratch;
   Storage storage;

@@ -214,11 +214,6 @@ struct LinearStep {
 // True if the points are few enough that the multiprocessors can keep them between the steps of a launch.
 bool keeps_points(const Tensor& x);
 void linear_step(Queue, Scratch, const LinearStep&);
-// For several streams and one input: each call sums rows [first, first + x.rows) into slot `chunk` of `partials` (3
-// floats per slot).
-void linear_chunk(Queue, Scratch, const LinearStep&, int chunk, float* partials);
-// Joins the slots that linear_chunk wrote.
-void linear_join(Queue, const LinearStep&, int chunks, const float* partials);
 
 // ---- evaluation ----
 // Adds (loss sum, correct rows, rows) of a batch to `sums` (3 doubles, device). z: logits or predictions.

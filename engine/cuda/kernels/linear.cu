@@ -87,26 +87,6 @@ __global__ __launch_bounds__(kLineThreads) void linear_step_kernel(const __grid_
   if (grid_sum(scratch, mine, total, shared)) finish_line(a, ready, total.loss, total.correct, total.rows);
 }
 
-__global__ __launch_bounds__(kLineThreads) void linear_chunk_kernel(const __grid_constant__ LineArguments a,
-                                                                Scratch scratch, float* slot) {
-  __shared__ Sums shared[kLineThreads / 32];
-  Ready ready;
-  const LineSums s = sum_points(a, ready);
-  Sums total;
-  const Sums mine = block_sum(Sums{s.squares, s.slope, s.offset}, shared);
-  if (!grid_sum(scratch, mine, total, shared)) return;
-  slot[0] = total.loss, slot[1] = total.correct, slot[2] = total.rows;
-}
-
-__global__ void linear_join_kernel(const __grid_constant__ LineArguments a, int chunks, const float* slots) {
-  wait_for_previous();
-  float squares = 0, slope = 0, offset = 0;
-  for (int c = 0; c < chunks; ++c) squares += slots[3 * c], slope += slots[3 * c + 1], offset += slots[3 * c + 2];
-  Ready ready{*a.step.w, *a.step.b, {}};
-  if (a.update) ready.factors = step_factors(a.optimizer);
-  finish_line(a, ready, squares, slope, offset);
-}
-
 // For several inputs: each thread has one row and the block sums one input after the other. The last block adds the
 // sums of all blocks. Block b's sums lie at partials[b · (in + 2)]: squares, offset, then one per weight.
 __device__ __forceinline__ float row_difference(const Ref& x, const Ref& y, const LinearStep& l, int64_t row) {
@@ -184,15 +164,6 @@ void linear_step(Queue queue, Scratch scratch, const LinearStep& step) {
     return launch(queue, linear_wide_kernel, blocks, kLineThreads, 0, a, scratch);
   }
   launch(queue, linear_step_kernel, blocks_for(step), kLineThreads, 0, a, scratch);
-}
-
-void linear_chunk(Queue queue, Scratch scratch, const LinearStep& step, int chunk, float* partials) {
-  launch(queue, linear_chunk_kernel, blocks_for(step), kLineThreads, 0, line_arguments(step), scratch,
-         partials + 3 * chunk);
-}
-
-void linear_join(Queue queue, const LinearStep& step, int chunks, const float* partials) {
-  launch(queue, linear_join_kernel, 1, 1, 0, line_arguments(step), chunks, partials);
 }
 
 }  // namespace ws::cuda

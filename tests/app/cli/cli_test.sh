@@ -56,10 +56,10 @@ check "no words open the window" '[[ $(alone/warpsight) == "window: " ]]'
 check "a run file opens in the window" '[[ $(alone/warpsight old.wsrun ./same.wsrun) == "window: old.wsrun ./same.wsrun" ]]'
 check "and so does a machine" '[[ $(alone/warpsight ssh://me@gpu7) == "window: ssh://me@gpu7" ]]'
 "$program" none.wsrun 2>err.txt; check "a file that does not exist: 2" '[[ $? == 2 ]] && grep -q "there is no file none.wsrun" err.txt'
-for command in train plan list bench experiment lab report convert diff stats record torch; do
+for command in train plan list experiment lab report convert diff stats record torch; do
   "$program" $command --help >help.txt; check "help of $command fits a terminal" '[[ $? == 0 ]] && (( $(LC_ALL=C.UTF-8 wc -L <help.txt) <= 100 ))'
 done
-for command in train plan bench experiment lab torch stats report convert diff; do
+for command in train plan experiment lab torch stats report convert diff; do
   "$program" $command --help >help.txt; check "$command has a limit of memory" 'grep -q -- "--limit GIB " help.txt'
 done
 # One option means one thing: --run a run file, --out what else is written.
@@ -137,6 +137,9 @@ grep -v "^\"warpsight\": " r.json >other.json
 check "a page for the printer, or why not" '[[ $code == 0 ]] && head -c 4 r.pdf | grep -q "%PDF" || { [[ $code == 1 && ! -e r.pdf ]] && grep -q "not installed beside" err.txt; }'
 "$program" torch iris --python /no/such/python3 --out t.wsrun >/dev/null 2>err.txt
 check "no python: 1, a sentence, no file" '[[ $? == 1 && $(wc -l <err.txt) == 1 && ! -e t.wsrun ]] && grep -q "is not installed" err.txt'
+"$program" experiment iris --set exec.device=cpu --vary exec.fusion=off,epilogue --measure steps --repeats 2 --out steps --json >steps.json 2>/dev/null
+check "an experiment times steps" '[[ $? == 0 ]] && python3 -c "import json; t = json.load(open(\"steps.json\"))[\"trials\"]; assert len(t) == 2 and all(len(x[\"runs\"]) == 2 and x[\"us_per_step\"] > 0 for x in t)"'
+"$program" experiment iris --vary train.batch >/dev/null 2>err.txt; check "a choice without a list of values: 2, and how to name some" '[[ $? == 2 ]] && grep -q "train.batch=VALUE" err.txt'
 "$program" experiment first-weights --out e --repeats 1 >e.txt 2>/dev/null &
 pid=$!; until_true '[[ -s e/results.jsonl ]]'; kill -INT $pid; wait $pid
 check "a stopped experiment says how to go on" '[[ $? == 0 ]] && grep -Eq "start it again to go on|Measured" e.txt && [[ -s e/table.csv && -s e/chart.svg ]]'

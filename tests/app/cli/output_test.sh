@@ -104,7 +104,7 @@ printf '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "\\u001b]0;owned\\
 sed 's/"title": *"[^"]*"/"title": "\\u001b]0;owned\\u0007"/; s/"name": *"[^"]*"/"name": "\\u001b]0;owned\\u0007"/' >named.json <<'JSON'
 {"name": "x", "data": {"name": "iris"}, "exec": {"device": "cpu"}}
 JSON
-"$program" bench named.json --seconds 0.01 --repeats 1 >bench.txt 2>&1; check "nor by a name of choices" 'grep -q "owned" bench.txt && ! grep -q $'"'\x1b'"' bench.txt'
+"$program" experiment named.json --vary exec.fusion=off --measure steps --repeats 1 --out named >bench.txt 2>&1; check "nor by a name of choices" 'grep -q "owned" bench.txt && ! grep -q $'"'\x1b'"' bench.txt'
 cat >peer.py <<'PY'
 import argparse, json
 p = argparse.ArgumentParser()

@@ -235,9 +235,9 @@ void ExportTest::csvIsReadByPython() {
       "a, b, delta = (float(step[names[i]]) for i in (3, 4, 5))\n"
       "assert abs((b - a) - delta) < 1e-6, step\n"
       "rows = list(csv.DictReader(open(sys.argv[3], newline='', encoding='utf-8'), strict=True))\n"
-      "deltas = [abs(float(r['difference_us'])) for r in rows]\n"
+      "deltas = [abs(float(r['delta_us'])) for r in rows]\n"
       "assert len(rows) > 10 and deltas == sorted(deltas, reverse=True), deltas\n"
-      "assert any('<' in r['kernel'] and ',' not in r['baseline_us'] for r in rows), rows[:2]\n"
+      "assert any('<' in r['name'] and ',' not in r['a_us'] for r in rows), rows[:2]\n"
       "print('good')\n";
   const Said said = ask(tool("python3"), {"-c", script, at("a.csv"), at("measures.csv"), at("kernels.csv")});
   QCOMPARE(said.out.trimmed(), QByteArray("good"));

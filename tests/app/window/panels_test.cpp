@@ -81,21 +81,23 @@ class PanelsTest : public QObject {
 
 void PanelsTest::planShowsEveryOpOnce() {
   const auto run = planned(Allocator::Direct, Fusion::Off);
-  PlanModel model;
+  Selection selection;
+  PlanPanel panel(&selection);
+  TableModel& model = *panel.model();
   QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-  model.setRun(run.get(), PlanStage::After);
+  panel.setRun(run.get());
   std::vector<int> seen;
   for (int row = 0; row < model.rowCount(); ++row)
-    if (model.opAt(row) >= 0) seen.push_back(model.opAt(row));
+    if (panel.opAt(row) >= 0) seen.push_back(panel.opAt(row));
   QCOMPARE(seen.size(), run->plan->plan.ops.size());
   for (size_t i = 0; i < seen.size(); ++i) {
     QCOMPARE(seen[i], static_cast<int>(i));
-    QCOMPARE(model.opAt(model.rowOf(static_cast<int>(i))), static_cast<int>(i));
+    QCOMPARE(panel.opAt(panel.rowOf(static_cast<int>(i))), static_cast<int>(i));
   }
   bool alloc = false;
   for (const Op& op : run->plan->plan.ops) alloc = alloc || op.kind == OpKind::Alloc;
   QVERIFY(alloc);  // allocations are ops that the person sees
-  model.setRun(nullptr, PlanStage::After);
+  panel.setRun(nullptr);
   QCOMPARE(model.rowCount(), 0);
 }
 
@@ -106,9 +108,9 @@ void PanelsTest::planBeforeAndAfterDiffer() {
   panel.setRun(run.get());
   const size_t after = run->plan->plan.ops.size(), before = run->plan->before.ops.size();
   QVERIFY(after < before);
-  QVERIFY(panel.model()->plan() == &run->plan->plan);
+  QVERIFY(panel.plan() == &run->plan->plan);
   panel.setStage(PlanStage::Before);
-  QVERIFY(panel.model()->plan() == &run->plan->before);
+  QVERIFY(panel.plan() == &run->plan->before);
 }
 
 // Before a training the plan page says where a persistent kernel would keep the network.
@@ -136,11 +138,11 @@ void PanelsTest::planAndTimelineSelectEachOther() {
   Selection selection;
   PlanPanel panel(&selection);
   panel.setRun(run.get());
-  panel.table()->setCurrentIndex(panel.model()->index(panel.model()->rowOf(2), 0));
+  panel.table()->setCurrentIndex(panel.model()->index(panel.rowOf(2), 0));
   QVERIFY(selection.get<OpChoice>());
   QCOMPARE(selection.get<OpChoice>()->op, prof::OpTag{3});
   selection.choose(OpChoice{run.get(), 5});
-  QCOMPARE(panel.model()->opAt(panel.table()->currentIndex().row()), 4);
+  QCOMPARE(panel.opAt(panel.table()->currentIndex().row()), 4);
 }
 
 void PanelsTest::tagsFollowTheNewestRegistration() {

@@ -7,7 +7,7 @@
 #include "app/core/comparison/comparison_text.h"
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/convert.h"
 #include "profiling/run_file/sqlite.h"
 #include "tests/profiling/formats/interop_support.h"

@@ -9,7 +9,7 @@
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/scalars.h"
 

@@ -1,9 +1,8 @@
 // What the profilers of Triton (Proton) and FlashInfer write about the inside of kernels opens as lanes.
 #include <gtest/gtest.h>
 
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/inner_events.h"
-#include "profiling/formats/perfetto_import.h"
 #include "profiling/trace/span_walk.h"
 #include "tests/profiling/formats/perfetto_message.h"
 

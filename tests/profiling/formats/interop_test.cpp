@@ -17,9 +17,8 @@
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/convert.h"
-#include "profiling/formats/scalars.h"
 #include "profiling/run_file/sqlite.h"
 #include "profiling/trace/track_names.h"
 #include "tests/profiling/formats/interop_support.h"
@@ -147,20 +146,6 @@ TEST_F(Interop, StacksOfSamplesComeBackFromAChromeTrace) {
   sampled.expect_same(import_run(path("samples.json")));
 }
 
-TEST_F(Interop, StacksOfSamplesComeBackFromNsysTables) {
-  const SampledRun sampled;
-  export_run(sampled.run, path("samples.sqlite"));
-  sampled.expect_same(import_run(path("samples.sqlite")));
-  EXPECT_EQ(python(R"py(
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-print(db.execute("""SELECT s.value, m.value, count(*) FROM COMPOSITE_EVENTS e JOIN SAMPLING_CALLCHAINS c USING (id)
-  JOIN StringIds s ON s.id = c.symbol JOIN StringIds m ON m.id = c.module WHERE stackDepth = 0 GROUP BY 1, 2 ORDER BY 1""").fetchall())
-)py",
-                   path("samples.sqlite")),
-            "[('at::mm (x)', 'libtorch.so', 6), ('makes a batch', '', 3)]\n");
-}
-
 TEST_F(Interop, BlocksComeBackWithTheirOpStepAndAllocator) {
   RunData few;
   few.summary.origin = "recorded";
@@ -182,11 +167,9 @@ TEST_F(Interop, BlocksComeBackWithTheirOpStepAndAllocator) {
     }
     return lines;
   };
-  for (const char* name : {"blocks.json", "blocks.sqlite"}) {
-    export_run(few, path(name));
-    EXPECT_EQ(texts(import_run(path(name)).trace), texts(few.trace)) << name;
-    EXPECT_EQ(texts(import_run(path(name)).trace).size(), 12u);
-  }
+  export_run(few, path("blocks.json"));
+  EXPECT_EQ(texts(import_run(path("blocks.json")).trace), texts(few.trace));
+  EXPECT_EQ(texts(import_run(path("blocks.json")).trace).size(), 12u);
   EXPECT_EQ(python(R"py(
 import json, sys
 events = [e["args"] for e in json.load(open(sys.argv[1]))["traceEvents"] if e["name"] == "[memory]"]
@@ -260,18 +243,14 @@ TEST_F(Interop, WaitsKeepTheirStream) {
   wait.name = run.trace.intern(wait_name(4));
   run.trace.append(run.trace.track(TrackKind::Other, waits_name(-1), "GPU 1"), wait);
   const uint64_t calls = trace_stats(run.trace).api_calls;
-  for (const char* name : {"a.json", "a.sqlite"}) {
-    export_run(run, path(name));
-    const Trace back = import_run(path(name)).trace;
-    std::map<std::string, std::string> waits;
-    for (const Track& track : back.tracks()) {
-      if (track.kind == TrackKind::Other) waits[track.group + ", " + track.name] = back.name(spans_of(track)[0].name);
-    }
-    EXPECT_EQ(waits, (std::map<std::string, std::string>{{"GPU 1, stream 13 waits", "host waits for the stream"},
-                                                         {"GPU 1, waits", "host waits for the device"}}))
-        << name;
-    EXPECT_EQ(trace_stats(back).api_calls, calls) << name;
-  }
+  export_run(run, path("a.json"));
+  const Trace back = import_run(path("a.json")).trace;
+  std::map<std::string, std::string> waits;
+  for (const Track& track : back.tracks())
+    if (track.kind == TrackKind::Other) waits[track.group + ", " + track.name] = back.name(spans_of(track)[0].name);
+  EXPECT_EQ(waits, (std::map<std::string, std::string>{{"GPU 1, stream 13 waits", "host waits for the stream"},
+                                                       {"GPU 1, waits", "host waits for the device"}}));
+  EXPECT_EQ(trace_stats(back).api_calls, calls);
 }
 
 TEST_F(Interop, PythonReadsTheChromeTrace) {
@@ -294,70 +273,6 @@ print(len(kernels), len(copies), len(starts))
 )py",
                                   path("a.json"));
   EXPECT_EQ(text, "4000 200 4000\n");
-}
-
-TEST_F(Interop, NsysTablesComeBackTheSame) {
-  export_run(run, path("a.sqlite"));
-  const RunData back = import_run(path("a.sqlite"));
-  expect_same_work(run.trace, back.trace);
-  EXPECT_EQ(back.summary.device, "NVIDIA H200");
-  EXPECT_EQ(back.trace.memory().size(), run.trace.memory().size());
-  EXPECT_TRUE(back.problems.empty());
-}
-
-// The phases of a program without a GPU are all that tells where its steps went. Ranges may begin at the same time.
-TEST_F(Interop, OpsComeBackFromNsysTables) {
-  RunData few;
-  few.summary.origin = "record";
-  few.trace.ops.push_back({"Linear", "", "net.0", "forward", Meaning::Matrix, 7, 8,
-                           stack_from_text("net.py:12 in Net.forward > lib.py:7 in act < train.py:60 in main")});
-  few.trace.ops.push_back({"backward", "", "", "backward", Meaning::Other, 0, 0});
-  few.trace.ops.push_back({"", "", "", "", Meaning::Other, 0, 0, stack_from_text("train.py:60 in main")});  // a launch outside of ops
-  const auto add = [&](TrackKind kind, const char* row, SpanKind what, TimeNs start, TimeNs length, OpTag op, uint32_t step) {
-    Span span;
-    span.start = start, span.duration = static_cast<uint64_t>(length), span.kind = static_cast<uint8_t>(what);
-    span.op = op, span.step = step, span.name = few.trace.intern(op == 0 ? "step" : few.trace.ops[op].name);
-    few.trace.append(few.trace.track(kind, row, "CPU"), span);
-  };
-  for (uint32_t step = 0; step < 6; ++step) {
-    const TimeNs at = step * 10'000;
-    add(TrackKind::Steps, "steps", SpanKind::Step, at, 9'990, 0, step + 1);
-    add(TrackKind::Phases, "thread 5 ranges", SpanKind::Phase, at + 1000, 3000, 1, 0);
-    add(TrackKind::Phases, "thread 5 ranges", SpanKind::Phase, at + 5000, 4000, 2, 0);
-    add(TrackKind::Phases, "thread 5 ranges", SpanKind::Phase, at + 5000, 2000, 3, 0);
-  }
-  export_run(few, path("ops.sqlite"));
-  const RunData back = import_run(path("ops.sqlite"));
-  EXPECT_TRUE(back.problems.empty()) << back.problems[0];
-  const auto before = sorted_spans(few.trace, SpanKind::Phase), after = sorted_spans(back.trace, SpanKind::Phase);
-  ASSERT_EQ(before.size(), after.size());
-  for (size_t i = 0; i < after.size(); ++i) {
-    const OpInfo &was = few.trace.ops[before[i].op], &is = back.trace.ops[after[i].op];
-    EXPECT_EQ(std::tie(was.name, was.layer, was.phase, was.meaning, was.flops, was.bytes),
-              std::tie(is.name, is.layer, is.phase, is.meaning, is.flops, is.bytes));
-    ASSERT_EQ(was.stack != nullptr, is.stack != nullptr);
-    EXPECT_TRUE(!was.stack || *was.stack == *is.stack);
-  }
-  const auto split = [](const RunData& of) {
-    std::string text;
-    for (const BreakdownPart& part : parts_of(sample_steps(of.trace, 0).parts)) text += formatted("{} {}; ", part_name(part.id), part.ns);
-    return text;
-  };
-  EXPECT_EQ(split(few), "forward (CPU) 15000; backward (CPU) 20000; other CPU work 15000; ");
-  EXPECT_EQ(split(back), split(few));
-}
-
-TEST_F(Interop, PythonReadsTheNsysTables) {
-  export_run(run, path("a.sqlite"));
-  const std::string text = python(R"py(
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-print(db.execute("""SELECT count(*), s.value FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds s ON s.id = k.shortName
-  JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId) WHERE k.start >= r.start AND s.value = 'kernel_3'""").fetchone())
-print(db.execute("SELECT label, sum(bytes) FROM CUPTI_ACTIVITY_KIND_MEMCPY m JOIN ENUM_CUDA_MEMCPY_OPER e ON e.id = m.copyKind GROUP BY 1").fetchall())
-)py",
-                                  path("a.sqlite"));
-  EXPECT_EQ(text, "(200, 'kernel_3')\n[('Host-to-Device', 819200)]\n");
 }
 
 TEST_F(Interop, NsysNamesLoseTheirVersionAndMissingTablesAreNoError) {
@@ -415,50 +330,6 @@ TEST_F(Interop, ReadsATraceAsPyTorchWritesIt) {
   EXPECT_EQ(deepest, 1);
 }
 
-TEST_F(Interop, TensorBoardRecordsHaveTheirSums) {
-  EXPECT_EQ(masked_crc32c("123456789"),
-            ((0xe3069283u >> 15 | 0xe3069283u << 17) + 0xa282ead8u));  // the catalogue's check value
-  export_run(run, path("events.out.tfevents.1"));
-  const std::string text = python(R"py(
-import struct, sys
-def crc32c(b):
-    c = 0xffffffff
-    for x in b:
-        c ^= x
-        for _ in range(8): c = c >> 1 ^ (0x82f63b78 if c & 1 else 0)
-    c ^= 0xffffffff
-    return ((c >> 15 | c << 17) + 0xa282ead8) & 0xffffffff
-d = open(sys.argv[1], "rb").read(); at = 0; n = 0; tags = 0
-while at < len(d):
-    (size,) = struct.unpack_from("<Q", d, at)
-    assert struct.unpack_from("<I", d, at + 8)[0] == crc32c(d[at:at+8])
-    body = d[at+12:at+12+size]
-    assert struct.unpack_from("<I", d, at + 12 + size)[0] == crc32c(body)
-    if n == 0: assert b"brain.Event:2" in body
-    tags += b"train/loss" in body
-    at += 16 + size; n += 1
-print(n, tags)
-)py",
-                                  path("events.out.tfevents.1"));
-  EXPECT_EQ(text, "11 5\n");
-}
-
-TEST_F(Interop, ScalarsAndKernelTablesAsCsv) {
-  export_run(run, path("a.scalars.csv"));
-  const RunData back = import_run(path("a.scalars.csv"));
-  ASSERT_EQ(back.metrics.size(), 5u);
-  EXPECT_NEAR(back.metrics[4].loss, 1.6, 1e-6);
-  EXPECT_NEAR(back.metrics[4].wall_s, 1.0, 1e-5);
-  export_run(run, path("k.csv"));
-  std::string head, row;
-  std::ifstream file(path("k.csv"));
-  std::getline(file, head);
-  std::getline(file, row);
-  EXPECT_EQ(head, "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name");
-  EXPECT_NE(row.find(",200,"), std::string::npos);
-  EXPECT_TRUE(row.ends_with("kernel_19"));
-}
-
 TEST_F(Interop, RunFilesKeepWhatOtherFormatsHold) {
   export_run(run, path("a.wsrun"));
   convert(path("a.wsrun"), path("b.json"));
@@ -466,7 +337,7 @@ TEST_F(Interop, RunFilesKeepWhatOtherFormatsHold) {
   expect_same_work(run.trace, import_run(path("c.wsrun")).trace);
   EXPECT_THROW(convert(path("a.wsrun"), path("a.wsrun")), Failure);
   EXPECT_THROW(import_run(path("missing.json")), Failure);
-  EXPECT_THROW(export_run(run, path("x.unknown")), Failure);
+  for (const char* name : {"x.unknown", "x.sqlite", "x.csv"}) EXPECT_THROW(export_run(run, path(name)), Failure) << name;
 }
 
 TEST_F(Interop, CountedAllocatorCallsAreKeptAndShown) {
@@ -500,7 +371,7 @@ TEST_F(Interop, AnExportThatCannotBeWrittenLeavesWhatWasThere) {
   const auto before = signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   getrlimit(RLIMIT_FSIZE, &limit);
-  for (const char* name : {"a.wsrun", "a.json", "a.json.gz", "a.sqlite", "a.scalars.csv", "a.tfevents"}) {
+  for (const char* name : {"a.wsrun", "a.json", "a.json.gz"}) {
     std::ofstream(path(name)) << "before";
     rlimit small = limit;
     small.rlim_cur = 20'000;
@@ -546,7 +417,13 @@ TEST_F(Interop, ABombIsRefused) {
 }
 
 TEST_F(Interop, DamagedDatabasesAreRefusedOrReadInPart) {
-  export_run(run, path("a.sqlite"));
+  {
+    Database db(path("a.sqlite"), Database::Mode::Create);
+    db.exec("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES(1, 'kernel');"
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start, end, deviceId, streamId, correlationId, demangledName);"
+            "WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 5000) "
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 10 * i, 10 * i + 5, 0, 7, i, 1 FROM c");
+  }
   fs::resize_file(path("a.sqlite"), fs::file_size(path("a.sqlite")) / 2);
   const RunData half = import_run(path("a.sqlite"));
   EXPECT_FALSE(half.problems.empty());

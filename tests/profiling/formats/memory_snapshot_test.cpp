@@ -1,5 +1,5 @@
 // Memory snapshots of PyTorch: pickles, of which nothing is executed.
-#include "profiling/formats/memory_snapshot.h"
+#include "profiling/formats/trace_formats.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

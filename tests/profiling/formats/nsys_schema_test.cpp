@@ -154,11 +154,6 @@ TEST_F(NsysSchema, Of2021) {
                                "GPU 0 / stream 7 copies: copy host → device 1300+100 step 8",
                                "GPU 0 / stream 7: void gemm<float>(float*) 1500+400 step 8",
                            }));
-  export_run(e, path("again.sqlite"));
-  const auto again = said(import_run(path("again.sqlite")).trace);
-  EXPECT_EQ(std::ranges::count_if(again,
-                                  [](const std::string& line) { return line.find("copy host → device") != line.npos; }),
-            1);
 }
 
 TEST_F(NsysSchema, Of2024) {
@@ -244,26 +239,6 @@ TEST_F(NsysSchema, SamplesLastUntilTheNextOne) {
   EXPECT_EQ(lines, (std::vector<std::string>{row + "1000+100", row + "1100+100", row + "1200+100", row + "9000+100"}));
 }
 
-// What Nsight Systems' own files say of themselves: when the session began, by whom it was written, of which card.
-TEST_F(NsysSchema, AnExportSaysWhenItBegan) {
-  for (const char* created : {"2026-11-21T05:40:34Z", "yesterday", ""}) {
-    run.summary.created = created;
-    export_run(run, path("made.sqlite"));
-    EXPECT_EQ(python(R"py(
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-print(db.execute("SELECT utcEpochNs, utcTime FROM TARGET_INFO_SESSION_START_TIME").fetchall())
-version, = db.execute("SELECT value FROM META_DATA_EXPORT WHERE name = 'EXPORT_PRODUCT_VERSION'").fetchone()
-assert version.count(".") >= 1, version
-db.execute("SELECT busLocation, isDiscrete, l2CacheSize, totalMemory, memoryBandwidth, clockRate, smCount, computeMajor, smMajor FROM TARGET_INFO_GPU")
-)py",
-                     path("made.sqlite")),
-              *created == '2' ? "[(1795239634000000000, '2026-11-21 05:40:34')]\n" : "[]\n")
-        << created;
-    std::filesystem::remove(path("made.sqlite"));
-  }
-}
-
 // Tables are made when there is something to put into them: any of them may be missing.
 TEST_F(NsysSchema, AnyTableMayBeMissing) {
   Database db(path("e.sqlite"), Database::Mode::Create);
@@ -314,69 +289,6 @@ TEST_F(NsysSchema, ThreadsHaveTheirNames) {
   };
   EXPECT_EQ(with("CPU / CUDA API, pt_autograd_0 4322: "), 5);
   EXPECT_GT(with("CPU / pt_autograd_0 4322 ranges: "), 0);
-  export_run(e, path("again.sqlite"));
-  EXPECT_EQ(said(import_run(path("again.sqlite")).trace), lines) << "and keep them";
-}
-
-// A recorded program's steps stand where the GPU ran them, beside the ranges it named so itself; a run's own kernels
-// know their step whatever its marks say; and what was not traced is no idle time.
-TEST_F(NsysSchema, RunsOfOursComeBackAsTheyWere) {
-  RunData ours;
-  ours.summary.origin = "record";
-  ours.summary.extra["steps_from"] = "NVTX ranges";
-  Trace& t = ours.trace;
-  const auto add = [&t](TrackKind track, const char* row, const char* group, SpanKind kind, Meaning meaning,
-                        const char* name, TimeNs start, TimeNs length, uint32_t step, uint32_t call) {
-    Span span;
-    span.start = start, span.duration = static_cast<uint64_t>(length), span.step = step, span.correlation = call;
-    span.kind = static_cast<uint8_t>(kind), span.meaning = static_cast<uint8_t>(meaning), span.name = t.intern(name);
-    t.append(t.track(track, row, group), span);
-  };
-  for (uint32_t i = 0; i < 3; ++i) {
-    const TimeNs host = 1000 + 100 * i, gpu = 2000 + 1000 * i;
-    add(TrackKind::Phases, "thread 7 ranges", "CPU", SpanKind::Phase, Meaning::Other,
-        ("step " + std::to_string(i)).c_str(), host, 90, 0, 0);
-    add(TrackKind::Api, "thread 7 calls", "CPU", SpanKind::Api, Meaning::Launch, "cudaLaunchKernel", host + 10, 20, 0,
-        i + 1);
-    add(TrackKind::CpuThread, "thread 7", "CPU", SpanKind::Op, Meaning::Loss, "loss", host + 5, 30, i + 1, 0);
-    add(TrackKind::Steps, "steps", "CPU", SpanKind::Step, Meaning::Other, "step", gpu, 900, i + 1, 0);
-    add(TrackKind::Stream, "stream 7", "GPU 0", SpanKind::Kernel, Meaning::Other,
-        "void at::(anonymous namespace)::apply<(anonymous namespace)::F>(int)", gpu, 800, i + 1, i + 1);
-  }
-  add(TrackKind::Overhead, kUntracedTrack, "CPU", SpanKind::Overhead, Meaning::Other, kUntracedTrack, 6000, 500, 0, 0);
-  export_run(ours, path("ours.sqlite"));
-  const RunData e = import_run(path("ours.sqlite"));
-  EXPECT_TRUE(e.problems.empty());
-  std::map<TrackKind, std::vector<Span>> back;
-  for (const Track& track : e.trace.tracks())
-    each_span(track, -kAlways, kAlways, [&](const Span& span) { back[track.kind].push_back(span); });
-  ASSERT_EQ(back[TrackKind::Steps].size(), 3u);
-  ASSERT_EQ(back[TrackKind::Phases].size(), 3u) << "the program's own";
-  ASSERT_EQ(back[TrackKind::CpuThread].size(), 3u);
-  ASSERT_EQ(back[TrackKind::Overhead].size(), 1u);
-  for (uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(back[TrackKind::Steps][i].start, 2000 + 1000 * i);
-    EXPECT_EQ(back[TrackKind::Stream][i].step, i + 1);
-    EXPECT_EQ(back[TrackKind::CpuThread][i].step, i + 1);
-    EXPECT_EQ(back[TrackKind::CpuThread][i].span_meaning(), Meaning::Loss);
-    EXPECT_EQ(back[TrackKind::Api][i].step, 0u) << "as before";
-  }
-  Database db(path("ours.sqlite"), Database::Mode::Read);
-  Statement names =
-      db.prepare("SELECT DISTINCT value FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = shortName");
-  ASSERT_TRUE(names.step());
-  EXPECT_EQ(names.text(0), "apply");
-}
-
-TEST(TrackNames, ARowTellsItsThread) {
-  const auto thread = [](const char* row) { return std::pair(thread_of_row(row).name, thread_of_row(row).number); };
-  using Thread = std::pair<std::string, int64_t>;
-  EXPECT_EQ(thread("thread 4322 calls"), Thread("thread 4322", 4322));
-  EXPECT_EQ(thread("thread 1"), Thread("thread 1", 1));
-  EXPECT_EQ(thread("CUDA API, python3 17"), Thread("python3", 17));
-  EXPECT_EQ(thread("my loop 17 ranges"), Thread("my loop", 17));
-  for (const char* row : {"steps", "worker 2", "thread 99999999 calls", "thread x", "CUDA API, main", " calls", ""})
-    EXPECT_EQ(thread(row), Thread(row, 0));
 }
 
 // Two processes number their calls alike and use streams of the same numbers.

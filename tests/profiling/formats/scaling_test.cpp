@@ -14,13 +14,9 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/ranks.h"
 #include "profiling/analysis/trace_stats.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
-#include "profiling/formats/memory_snapshot.h"
-#include "profiling/formats/nsys_sqlite.h"
-#include "profiling/formats/nsys_tables.h"
-#include "profiling/formats/perfetto_import.h"
 #include "profiling/formats/scalars.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/sqlite.h"
@@ -401,11 +397,8 @@ Subject written(const std::string& ending, const Fill& fill, const std::string& 
 }
 
 std::vector<Subject> written_subjects() {
-  std::vector<Subject> all{written(".json", kernel_of_op),     written(".sqlite", kernel_of_op), written(".wsrun", kernel_of_op),
-                           written(".tfevents", loss),         written(".scalars.csv", loss),    written(".collapsed", stack),
-                           written(".speedscope.json", stack),   written(".json", thread, "_threads")};
-  for (const std::string_view report : nsys_reports()) all.push_back(written("_" + std::string(report) + ".csv", kernel_of_op));
-  return all;
+  return {written(".json", kernel_of_op), written(".wsrun", kernel_of_op), written(".collapsed", stack),
+          written(".speedscope.json", stack), written(".json", thread, "_threads")};
 }
 
 // Many rows, and much to drop in one of them.

@@ -11,7 +11,7 @@
 
 #include "profiling/analysis/trace_stats.h"
 #include "profiling/base/packed_file.h"
-#include "profiling/formats/chrome_trace.h"
+#include "profiling/formats/trace_formats.h"
 #include "profiling/trace/span_walk.h"
 #include "tests/profiling/trace/made_trace.h"
 

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -71,6 +72,37 @@ TEST(Experiment, OrderIsShuffledCompleteAndRepeatable) {
   const auto order = run_order(spec, trials_of(spec, false));
   EXPECT_EQ(order, run_order(spec, trials_of(spec, false)));
   EXPECT_EQ(std::set(order.begin(), order.end()).size(), 8u);
+}
+
+TEST(Experiment, AChoiceIsVariedWithoutAFile) {
+  const RunSpec base = experiment_from_json(small_experiment()).base;
+  const auto values = [&](const char* axis) { return experiment_of(base, {axis}).axes.at(0).values; };
+  EXPECT_THAT(values("exec.fusion"), ::testing::ElementsAre("off", "pointwise", "epilogue"));
+  EXPECT_THAT(values("train.batch=8,16"), ::testing::ElementsAre("8", "16"));
+  EXPECT_EQ(trials_of(experiment_of(base, {"exec.fusion", "train.batch=8,16"}), false).size(), 6u);
+  for (const char* wrong : {"train.batch", "train.batch=", "train.batch=8,", "exec.fusion=some", "exec.colour"})
+    EXPECT_THROW(experiment_of(base, {wrong}), SpecError) << wrong;
+}
+
+TEST(Experiment, StepsAreTimedWithoutATraining) {
+  const TemporaryFolder folder;
+  auto spec = experiment_of(experiment_from_json(small_experiment()).base, {"exec.fusion=off,epilogue"});
+  spec.measure = TrialMeasure::Steps;
+  spec.repeats = 2;
+  std::atomic<bool> cancel{false};
+  Count sink;
+  const ExperimentResult result = run_experiment(spec, folder.path, cancel, sink);
+  EXPECT_TRUE(result.complete);
+  EXPECT_EQ(sink.seen.size(), 4u);
+  for (const TrialResult& trial : result.trials) {
+    EXPECT_GT(trial.us_per_step, 0);
+    EXPECT_GT(trial.runs.at(0).steps, 0);
+    EXPECT_TRUE(std::isnan(trial.test_accuracy));
+    EXPECT_EQ(trial.runs.at(0).file, "");
+  }
+  EXPECT_EQ(experiment_from_json(to_json(spec)).measure, TrialMeasure::Steps);
+  spec.measure = TrialMeasure::Training;
+  EXPECT_NE(trials_of(spec, false).at(0).identity, result.trials.at(0).trial.identity) << "a training is another result";
 }
 
 TEST(Experiment, GoesOnWhereItWasStopped) {

@@ -1,5 +1,5 @@
 // The advice about a late multiprocessor, on kernels whose delay is known.
-#include "app/core/insights/multiprocessor_insights.h"
+#include "app/core/insights/trace_insights.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/core/insights/program_insights.h"
+#include "app/core/insights/trace_insights.h"
 #include "profiling/analysis/step_sample.h"
 #include "profiling/base/text.h"
 #include "profiling/trace/code_places.h"

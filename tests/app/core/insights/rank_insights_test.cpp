@@ -1,5 +1,5 @@
 // The advice about ranks, on trainings whose late rank and transfers are known.
-#include "app/core/insights/rank_insights.h"
+#include "app/core/insights/trace_insights.h"
 
 #include <gtest/gtest.h>
 

@@ -109,23 +109,23 @@ void KernelsTest::aLineHasTheTimeOfWhatItCalls() {
   panel.resize(1200, 700);
   panel.show();
   kernels.show();
-  QVERIFY2(panel.table()->isColumnHidden(KernelModel::WithCalls), "nothing is known of calls");
+  QVERIFY2(panel.table()->isColumnHidden(KernelsPanel::WithCalls), "nothing is known of calls");
   for (size_t i = 1; i < run->trace.ops.size(); ++i)
     run->trace.ops[i].stack = prof::stack_from_text("net.py:" + std::to_string(i) + " in Net.forward < train.py:9 in main");
   for (QAction* action : panel.findChildren<QAction*>())
     if (action->text() == "By line") action->trigger();
   const QAbstractItemModel& rows = *panel.table()->model();
-  QVERIFY(!panel.table()->isColumnHidden(KernelModel::WithCalls));
+  QVERIFY(!panel.table()->isColumnHidden(KernelsPanel::WithCalls));
   qlonglong all = 0;
   int calling = -1;
   for (int row = 0; row < rows.rowCount(); ++row) {
-    all += rows.index(row, KernelModel::Total).data(kSortRole).toLongLong();
+    all += rows.index(row, KernelsPanel::Total).data(kSortRole).toLongLong();
     if (rows.index(row, 0).data().toString() == "train.py:9 in main") calling = row;
   }
   QVERIFY(calling >= 0);
-  QCOMPARE(rows.index(calling, KernelModel::Count).data().toString(), QString("0"));
-  QCOMPARE(rows.index(calling, KernelModel::Mean).data().toString(), QString("—"));
-  QVERIFY(rows.index(calling, KernelModel::WithCalls).data(kSortRole).toLongLong() > all / 2);
+  QCOMPARE(rows.index(calling, KernelsPanel::Count).data().toString(), QString("0"));
+  QCOMPARE(rows.index(calling, KernelsPanel::Mean).data().toString(), QString("—"));
+  QVERIFY(rows.index(calling, KernelsPanel::WithCalls).data(kSortRole).toLongLong() > all / 2);
   panel.table()->setCurrentIndex(rows.index(calling, 0));
   QCOMPARE(panel.source()->table()->currentIndex().row(), 8);
   QVERIFY2(panel.instances()->model()->rowCount() > 0, "what its calls launched");
@@ -145,7 +145,7 @@ void KernelsTest::kernelsSumToTheTrace() {
   int64_t shown = 0, expected = 0;
   double share = 0;
   for (int row = 0; row < panel.model()->rowCount(); ++row)
-    shown += panel.model()->rowAt(row)->time.total, share += panel.model()->rowAt(row)->share;
+    shown += panel.rows()[static_cast<size_t>(row)].time.total, share += panel.rows()[static_cast<size_t>(row)].share;
   for (const auto& track : run->trace.tracks())
     if (track.kind == prof::TrackKind::Stream)
       for (const auto& block : track.blocks)
@@ -159,7 +159,7 @@ void KernelsTest::kernelsSortAndFilter() {
   kernels.show();
   KernelsPanel& panel = kernels.panel;
   auto* shown = panel.table()->model();
-  for (int column : {int(KernelModel::Total), int(KernelModel::Count), int(KernelModel::Max)}) {
+  for (int column : {int(KernelsPanel::Total), int(KernelsPanel::Count), int(KernelsPanel::Max)}) {
     panel.table()->sortByColumn(column, Qt::DescendingOrder);
     QVERIFY(largest_first(*shown, column));
   }
@@ -175,7 +175,7 @@ void KernelsTest::slowestExecutionComesFirst() {
   kernels.show();
   double total = 0;
   for (double count : panel.histogram()->data().counts) total += count;
-  const auto* row = panel.model()->rowAt(0);
+  const auto* row = &panel.rows().at(0);
   QCOMPARE(static_cast<uint64_t>(total), row->time.count);
   panel.instances()->setCurrentIndex(panel.instances()->model()->index(0, 0));
   QCOMPARE(revealed.size(), 1);
@@ -194,7 +194,7 @@ void KernelsTest::collectivesWithoutKernelsHaveExecutions() {
     trace.append(track, span);
   }
   kernels.show();
-  QCOMPARE(kernels.panel.model()->rowAt(0)->time.count, uint64_t{7});
+  QCOMPARE(kernels.panel.rows().at(0).time.count, uint64_t{7});
   QCOMPARE(kernels.panel.instances()->model()->rowCount(), 7);
 }
 
@@ -234,16 +234,16 @@ void KernelsTest::columnsFitOrAreChosen() {
   const auto hidden = [&](int column) { return panel.table()->isColumnHidden(column); };
   const auto shown = [&] {
     int width = 0;
-    for (int c = 0; c < KernelModel::Columns; ++c) width += panel.table()->columnWidth(c);
+    for (int c = 0; c < KernelsPanel::Columns; ++c) width += panel.table()->columnWidth(c);
     return width;
   };
   panel.resize(1500, 600);
-  QVERIFY(!hidden(KernelModel::Registers) && !hidden(KernelModel::Grid) && !hidden(KernelModel::Occupancy));
-  QVERIFY(hidden(KernelModel::Sigma) && hidden(KernelModel::P999));
+  QVERIFY(!hidden(KernelsPanel::Registers) && !hidden(KernelsPanel::Grid) && !hidden(KernelsPanel::Occupancy));
+  QVERIFY(hidden(KernelsPanel::Sigma) && hidden(KernelsPanel::P999));
   panel.resize(1000, 600);
-  QVERIFY(hidden(KernelModel::Registers));
-  QVERIFY(!hidden(KernelModel::Occupancy));
-  QVERIFY(panel.table()->columnWidth(KernelModel::Name) >= 300);
+  QVERIFY(hidden(KernelsPanel::Registers));
+  QVERIFY(!hidden(KernelsPanel::Occupancy));
+  QVERIFY(panel.table()->columnWidth(KernelsPanel::Name) >= 300);
   QVERIFY2(shown() <= panel.table()->viewport()->width(), "nothing is cut off");
   // What a person picks stands whatever the width, and is what the menu ticks.
   const auto action = [&](const QString& name) {
@@ -254,16 +254,16 @@ void KernelsTest::columnsFitOrAreChosen() {
   QVERIFY(action("σ, µs") && !action("σ, µs")->isChecked());
   action("σ, µs")->trigger();
   action("p99.9, µs")->trigger();
-  action("share, %")->trigger();
-  QVERIFY(!hidden(KernelModel::Sigma) && !hidden(KernelModel::P999) && hidden(KernelModel::Share));
-  QVERIFY(action("σ, µs")->isChecked() && !action("share, %")->isChecked());
+  action("time, %")->trigger();
+  QVERIFY(!hidden(KernelsPanel::Sigma) && !hidden(KernelsPanel::P999) && hidden(KernelsPanel::Share));
+  QVERIFY(action("σ, µs")->isChecked() && !action("time, %")->isChecked());
   panel.resize(1500, 600);
-  QVERIFY(hidden(KernelModel::Share));
+  QVERIFY(hidden(KernelsPanel::Share));
   KernelsPanel again(&selection);
   again.setColumns(panel.columns());
-  QVERIFY(!again.table()->isColumnHidden(KernelModel::P999) && again.table()->isColumnHidden(KernelModel::Share));
+  QVERIFY(!again.table()->isColumnHidden(KernelsPanel::P999) && again.table()->isColumnHidden(KernelsPanel::Share));
   panel.showUsualColumns();
-  QVERIFY(hidden(KernelModel::Sigma) && !hidden(KernelModel::Share));
+  QVERIFY(hidden(KernelsPanel::Sigma) && !hidden(KernelsPanel::Share));
   QVERIFY(panel.columns().isEmpty());
 }
 
@@ -271,20 +271,20 @@ void KernelsTest::statisticsAndOccupancyAreColumns() {
   Kernels kernels;
   kernels.show();
   KernelsPanel& panel = kernels.panel;
-  const auto* row = panel.model()->rowAt(0);
+  const auto* row = &panel.rows().at(0);
   QVERIFY(row && row->occupancy);
   const auto text = [&](int column) { return panel.model()->index(0, column).data().toString(); };
-  QVERIFY2(text(KernelModel::Occupancy).contains(" % · "), qPrintable(text(KernelModel::Occupancy)));
+  QVERIFY2(text(KernelsPanel::Occupancy).contains(" % "), qPrintable(text(KernelsPanel::Occupancy)));
   for (const int column :
-       {KernelModel::Min, KernelModel::Sigma, KernelModel::P90, KernelModel::P95, KernelModel::P999}) {
+       {KernelsPanel::Min, KernelsPanel::Sigma, KernelsPanel::P90, KernelsPanel::P95, KernelsPanel::P999}) {
     QVERIFY(text(column).toDouble() > 0);
     panel.table()->sortByColumn(column, Qt::DescendingOrder);
     QVERIFY(largest_first(*panel.table()->model(), column));
   }
   kernels.run->device = "a card of tomorrow";
   panel.refresh();
-  QCOMPARE(text(KernelModel::Occupancy), QString::fromUtf8("—"));
-  QVERIFY(panel.table()->isColumnHidden(KernelModel::Occupancy));
+  QCOMPARE(text(KernelsPanel::Occupancy), QString::fromUtf8("—"));
+  QVERIFY(panel.table()->isColumnHidden(KernelsPanel::Occupancy));
 }
 
 // At level Graphs the launches are what was recorded; marks of the capture are no kernels.
@@ -304,7 +304,7 @@ void KernelsTest::graphsHaveRows() {
   panel.setRun(&run);
   panel.refresh();
   QCOMPARE(panel.model()->rowCount(), 1);
-  QCOMPARE(panel.model()->index(0, KernelModel::Name).data().toString(), QString("graph 3 · whole graph"));
+  QCOMPARE(panel.model()->index(0, KernelsPanel::Name).data().toString(), QString("graph 3 · whole graph"));
   QCOMPARE(panel.instances()->model()->rowCount(), 5);
 }
 

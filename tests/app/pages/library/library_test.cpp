@@ -312,7 +312,7 @@ void LibraryTest::filesGoOutAndComeIn() {
   library.refresh();
   Run* run = library.runs().front();
   QSignalSpy exported(&jobs, &LibraryJobs::exported), failed(&jobs, &LibraryJobs::failed);
-  const QStringList names{"a.wsrun", "a.json", "a.json.gz", "a.scalars.csv"};
+  const QStringList names{"a.wsrun", "a.json", "a.json.gz"};
   for (const QString& name : names) jobs.exportRun(*run, outside.filePath(name));
   QVERIFY(jobs.busy());
   QTRY_COMPARE(exported.count(), names.size());

@@ -330,13 +330,13 @@ void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
   panel.resize(1000, 700);
   panel.setRun(run.get());
   panel.show();
-  MemoryHoldersModel& holders = *panel.holders();
+  TableModel& holders = *panel.holders();
   QAbstractItemModelTester tester(&holders);
   QCOMPARE(holders.rowCount(), 2);
   const auto text = [&](int row, int column) { return holders.index(row, column).data().toString(); };
-  QCOMPARE(text(0, MemoryHoldersModel::Holder), QString("encoder.act"));
-  QCOMPARE(text(0, MemoryHoldersModel::Share), QString("75.0"));
-  QCOMPARE(text(1, MemoryHoldersModel::Bytes), bytes_text(1 << 20));
+  QCOMPARE(text(0, MemoryMapPanel::Holder), QString("encoder.act"));
+  QCOMPARE(text(0, MemoryMapPanel::Share), QString("75.00"));
+  QCOMPARE(text(1, MemoryMapPanel::Bytes), bytes_text(1 << 20));
   QTableView* table = nullptr;
   for (auto* view : panel.findChildren<QTableView*>())
     if (view->model() == &holders) table = view;
@@ -368,13 +368,13 @@ void MemoryTest::callsByOpAreThoseThatWereCounted() {
   panel.refresh();
   QCOMPARE(panel.calls()->rowCount(), 2);
   const auto text = [&](int row, int column) { return panel.calls()->index(row, column).data().toString(); };
-  QCOMPARE(text(0, AllocatorCallsModel::Op), QString("outside any op"));
-  QCOMPARE(text(0, AllocatorCallsModel::CallsAStep), QString("0.00"));
-  QCOMPARE(text(1, AllocatorCallsModel::Op), QString::fromStdString(run->trace.ops[1].name));
-  QCOMPARE(text(1, AllocatorCallsModel::Calls), QString("12"));
-  QCOMPARE(text(1, AllocatorCallsModel::CallsAStep), QString("3.00"));
-  QCOMPARE(text(1, AllocatorCallsModel::UsAStep), QString("6.0"));
-  QCOMPARE(text(1, AllocatorCallsModel::UsACall), QString("2.0"));
+  QCOMPARE(text(0, MemoryMapPanel::Op), QString("(no op)"));
+  QCOMPARE(text(0, MemoryMapPanel::CallsAStep), QString("0.00"));
+  QCOMPARE(text(1, MemoryMapPanel::Op), QString::fromStdString(run->trace.ops[1].name));
+  QCOMPARE(text(1, MemoryMapPanel::Calls), QString("12"));
+  QCOMPARE(text(1, MemoryMapPanel::CallsAStep), QString("3.00"));
+  QCOMPARE(text(1, MemoryMapPanel::UsAStep), QString("6.0"));
+  QCOMPARE(text(1, MemoryMapPanel::UsACall), QString("2.0"));
 }
 
 // It marks no steps, so that the driver's counts name none: the calls that were recorded stand by the steps found.

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "app/core/report/multiprocessor_figure.h"
-#include "app/core/report/multiprocessor_section.h"
+#include "app/core/report/report_sections.h"
 #include "app/pages/insights/insights_tab.h"
 #include "app/pages/multiprocessors/multiprocessor_view.h"
 #include "app/pages/multiprocessors/multiprocessors_panel.h"

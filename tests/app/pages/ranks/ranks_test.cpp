@@ -12,8 +12,7 @@
 #include "app/timeline/timeline_painter.h"
 #include "app/timeline/hover_card.h"
 #include "app/pages/details/details_panel.h"
-#include "app/core/report/rank_section.h"
-#include "app/core/report/rank_tables.h"
+#include "app/core/report/report_sections.h"
 #include "app/pages/ranks/lateness_view.h"
 #include "app/pages/ranks/rank_figure_view.h"
 #include "app/pages/ranks/ranks_panel.h"
@@ -156,13 +155,13 @@ void RanksTest::tablesHaveTheNumbersOfTheReport() {
   double wait = 0, transfer = 0, exposed = 0;
   for (int i = 0; i < 5; ++i) {
     const prof::CollectiveRow& row = report.collectives[static_cast<size_t>(i)];
-    QCOMPARE(at_name(calls, i, "name"), QString::fromStdString(row.name));
+    QCOMPARE(at_name(calls, i, "collective"), QString::fromStdString(row.name));
     QCOMPARE(at_name(calls, i, "bytes"), ws::app::bytes_text(static_cast<double>(row.bytes)));
     QCOMPARE(at_name(calls, i, "wait"), fixed_text(row.wait, 0));
     QCOMPARE(at_name(calls, i, QString::fromUtf8("µs a step")), fixed_text(row.wait + row.exposed, 0));
     wait += row.wait, transfer += row.transfer, exposed += row.exposed;
   }
-  QCOMPARE(at_name(calls, 5, "name"), QString("all"));
+  QCOMPARE(at_name(calls, 5, "collective"), QString("all"));
   QCOMPARE(at_name(calls, 5, "transfer"), fixed_text(transfer, 0));
   QCOMPARE(at_name(calls, 5, QString::fromUtf8("µs a step")), fixed_text(wait + exposed, 0));
 }
@@ -172,8 +171,8 @@ void RanksTest::aSortedTableKeepsItsSum() {
   QTableView& calls = *shown.panel.collectives();
   for (const auto order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
     calls.sortByColumn(column_named(calls, "wait"), order);
-    QCOMPARE(at_name(calls, 5, "name"), QString("all"));
-    QCOMPARE(at_name(calls, order == Qt::AscendingOrder ? 4 : 0, "name"), QString("bucket 0"));
+    QCOMPARE(at_name(calls, 5, "collective"), QString("all"));
+    QCOMPARE(at_name(calls, order == Qt::AscendingOrder ? 4 : 0, "collective"), QString("bucket 0"));
   }
   QTableView& ranks = *shown.panel.ranks();
   ranks.sortByColumn(column_named(ranks, "caused"), Qt::DescendingOrder);
@@ -254,9 +253,9 @@ void RanksTest::namesOfKernelsAreShort() {
   report.collectives = kernels_of_nccl();
   using Names = std::vector<std::string>;
   QVERIFY(short_collective_names(report) == (Names{"AllReduce f32", "ReduceScatter bf16", "AllGather", "Broadcast", "AllReduce Max u32", "mean_of_LLM"}));
-  QCOMPARE(std::get<std::string>(collectives_table(report, true).rows[0][0]), report.collectives[0].name);
+  QCOMPARE(std::get<std::string>(collectives_table(report, true).rows[0].cells[0].value), report.collectives[0].name);
   ShownRanks shown(report);
-  QCOMPARE(at_name(*shown.panel.collectives(), 1, "name"), QString("ReduceScatter bf16"));
+  QCOMPARE(at_name(*shown.panel.collectives(), 1, "collective"), QString("ReduceScatter bf16"));
   QStringList said;
   for (const PaintedText& t : painted_texts(*shown.panel.bandwidth())) said << t.text;
   QVERIFY2(said.contains("AllReduce f32: 160"), qPrintable(said.join('\n')));
@@ -323,7 +322,7 @@ void RanksTest::picturesAndTablesAreWritten() {
   QCOMPARE(lines[60].split(',').value(6), QByteArray("3000"));
   const std::string csv = to_csv(ranks_table(report));
   QVERIFY(csv.starts_with(
-      "rank,host,step_us,late_us,wait_us,transfer_us,exposed_us,caused_us\n0,\"node-1\",2430,10,301.5,"));
+      "rank,host,step_us,late_us,wait_us,transfer_us,exposed_us,caused_us\n0,node-1,2430,10,301.5,"));
 }
 
 void RanksTest::theReportHasASection() {

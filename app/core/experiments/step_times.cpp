@@ -1,4 +1,4 @@
-#include "app/cli/step_bench.h"
+#include "app/core/experiments/step_times.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,9 +7,8 @@
 #include "engine/train/schedule.h"
 #include "engine/train/trainer.h"
 #include "profiling/base/clock.h"
-#include "profiling/base/statistics.h"
 
-namespace ws::cli {
+namespace ws::app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -59,7 +58,7 @@ class Treadmill {
   std::vector<StepResult> results_;
 };
 
-// Returns how many steps a repeat of about `seconds` needs, in whole graphs.
+// Returns how many steps a stretch of about `seconds` needs, in whole graphs.
 int64_t steps_for(Treadmill& mill, double seconds, int64_t unit) {
   int64_t steps = unit;
   mill.run(steps);  // the first loads kernels and captures graphs
@@ -73,20 +72,11 @@ int64_t steps_for(Treadmill& mill, double seconds, int64_t unit) {
 
 }  // namespace
 
-BenchResult bench_steps(const RunSpec& spec, const data::Dataset& data, const BenchOptions& options) {
+StepTimes time_steps(const RunSpec& spec, const data::Dataset& data, double seconds) {
   Treadmill mill(spec, data);
-  BenchResult result;
-  result.steps =
-      steps_for(mill, options.seconds,
-                spec.exec.launch == Launch::Graph || spec.exec.launch == Launch::Auto ? spec.exec.graph_steps : 1);
-  for (int i = 0; i < options.repeats; ++i)
-    result.repeats_us.push_back(mill.run(result.steps) * 1e6 / static_cast<double>(result.steps));
-  result.median_us = median(result.repeats_us);
-  result.least_us = std::ranges::min(result.repeats_us);
-  result.most_us = std::ranges::max(result.repeats_us);
-  result.samples_per_s = static_cast<double>(mill.batch()) * 1e6 / result.median_us;
-  result.device = mill.device();
-  return result;
+  const bool graphs = spec.exec.launch == Launch::Graph || spec.exec.launch == Launch::Auto;
+  const int64_t steps = steps_for(mill, seconds, graphs ? spec.exec.graph_steps : 1);
+  return {mill.run(steps) * 1e6 / static_cast<double>(steps), steps, mill.batch(), mill.device()};
 }
 
-}  // namespace ws::cli
+}  // namespace ws::app

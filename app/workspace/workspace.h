@@ -8,7 +8,7 @@
 #include "app/workspace/device_probe.h"
 #include "app/workspace/library_jobs.h"
 #include "app/workspace/program_recording.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 #include "app/workspace/time_cursor.h"
 #include "app/workspace/training_session.h"
 
@@ -20,7 +20,7 @@ class Workspace : public QObject {
   explicit Workspace(const QString& runs_folder, QObject* parent = nullptr);
 
   TimeCursor* cursor() { return &cursor_; }
-  Selection* selection() { return &selection_; }
+  Focus* focus() { return &focus_; }
   RunLibrary* library() { return &library_; }
   LibraryJobs* jobs() { return &jobs_; }
   TrainingSession* session() { return &session_; }
@@ -67,7 +67,7 @@ class Workspace : public QObject {
 
  private:
   TimeCursor cursor_;
-  Selection selection_;
+  Focus focus_;
   RunLibrary library_;
   LibraryJobs jobs_;
   TrainingSession session_;

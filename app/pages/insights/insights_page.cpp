@@ -11,7 +11,7 @@ void show_in_timeline(Workspace& workspace, Run* run, const Insight& insight) {
   if (run->slot < 0) workspace.library()->setTicked(run, true);
   workspace.showLive();
   workspace.cursor()->setFollow(false);
-  workspace.selection()->reveal(SpanChoice{run, seen->track, seen->span},
+  workspace.focus()->reveal(SpanChoice{run, seen->track, seen->span},
                                 SpanChoice{run, seen->step_track, seen->step});
   if (seen->waited > 0)
     workspace.say(QObject::tr("Nothing ran for %1 before this one.")

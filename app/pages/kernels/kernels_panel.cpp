@@ -119,9 +119,9 @@ bool calls_from(const prof::OpInfo& op, const std::string& line) {
 
 }  // namespace
 
-KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
+KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
     : QWidget(parent),
-      selection_(selection),
+      focus_(focus),
       table_(new QTableView(this)),
       instances_(new QTableView(this)),
       instance_model_(new InstanceModel(this)),
@@ -155,7 +155,7 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   refresh_.start();
   connect(instances_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
     if (const auto* row = instance_model_->at(index.row()); row && run_)
-      selection_->reveal(SpanChoice{run_, row->track, row->span});
+      focus_->reveal(SpanChoice{run_, row->track, row->span});
   });
   setRun(nullptr);
 }

@@ -9,7 +9,7 @@
 #include "app/widgets/histogram.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 
 class QAction;
 class QLabel;
@@ -21,7 +21,7 @@ namespace ws::app {
 class KernelsPanel : public QWidget {
   Q_OBJECT
  public:
-  explicit KernelsPanel(Selection* selection, QWidget* parent = nullptr);
+  explicit KernelsPanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
   KernelModel* model() { return &model_; }
   QTableView* table() const { return table_; }
@@ -49,7 +49,7 @@ class KernelsPanel : public QWidget {
   void showSource(const prof::KernelRow& row, TimeRange range);
   void fillInstances(const prof::KernelRow& row, TimeRange range);
 
-  Selection* selection_;
+  Focus* focus_;
   QPointer<Run> run_;
   KernelModel model_;
   QSortFilterProxyModel sorted_;

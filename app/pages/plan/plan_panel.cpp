@@ -34,9 +34,9 @@ QStringList pass_lines(const std::vector<std::string>& log) {
   return passes;
 }
 
-PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
+PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
     : Pane(tr("Plan"), parent),
-      selection_(selection),
+      focus_(focus),
       table_(new QTableView(this)),
       log_(new QLabel(this)),
       empty_(new QLabel(this)) {
@@ -72,9 +72,9 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
-    if (run_ && model_.tagAt(index.row()) != prof::kNoOp) selection_->reveal(OpChoice{run_, model_.tagAt(index.row())});
+    if (run_ && model_.tagAt(index.row()) != prof::kNoOp) focus_->reveal(OpChoice{run_, model_.tagAt(index.row())});
   });
-  connect(selection_, &Selection::changed, this, &PlanPanel::showSelection);
+  connect(focus_, &Focus::changed, this, &PlanPanel::showSelection);
   setRun(nullptr);
 }
 
@@ -173,14 +173,14 @@ void PlanPanel::chooseRow(const QModelIndex& index) {
   if (!index.isValid() || !run_) return;
   if (model_.opAt(index.row()) >= 0) emit opChosen(model_.opAt(index.row()));
   const prof::OpTag tag = model_.tagAt(index.row());
-  const auto* op = selection_->get<OpChoice>();
-  if (tag != prof::kNoOp && !(op && op->op == tag)) selection_->choose(OpChoice{run_, tag});
+  const auto* op = focus_->get<OpChoice>();
+  if (tag != prof::kNoOp && !(op && op->op == tag)) focus_->choose(OpChoice{run_, tag});
 }
 
 void PlanPanel::showSelection() {
   prof::OpTag tag = prof::kNoOp;
-  if (const auto* op = selection_->get<OpChoice>(); op && op->run == run_) tag = op->op;
-  if (const auto* span = selection_->get<SpanChoice>(); span && span->run == run_) tag = span->span.op;
+  if (const auto* op = focus_->get<OpChoice>(); op && op->run == run_) tag = op->op;
+  if (const auto* span = focus_->get<SpanChoice>(); span && span->run == run_) tag = span->span.op;
   const int row = model_.rowOfTag(tag);
   if (row < 0 || row == table_->currentIndex().row()) return;
   const QSignalBlocker quiet(table_->selectionModel());

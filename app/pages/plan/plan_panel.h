@@ -5,7 +5,7 @@
 
 #include "app/widgets/pane.h"
 #include "app/pages/plan/plan_model.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 
 class QLabel;
 
@@ -17,7 +17,7 @@ QStringList pass_lines(const std::vector<std::string>& log);
 class PlanPanel : public Pane {
   Q_OBJECT
  public:
-  explicit PlanPanel(Selection* selection, QWidget* parent = nullptr);
+  explicit PlanPanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
   PlanModel* model() { return &model_; }
   QTableView* table() const { return table_; }
@@ -38,7 +38,7 @@ class PlanPanel : public Pane {
   void chooseRow(const QModelIndex& index);
   void showSelection();
 
-  Selection* selection_;
+  Focus* focus_;
   PlanModel model_;
   PlanStage stage_ = PlanStage::After;
   QTableView* table_;

@@ -33,19 +33,25 @@ void LessonRunner::start(int lesson) {
 
 void LessonRunner::open(const Lesson& lesson) {
   notice_->dismiss();
-  std::vector<Run*> runs;
   for (const QString& path : shipped_runs_of(lesson, false))
-    if (Run* run = workspace_.library()->open(path)) runs.push_back(run), runs_.emplace_back(run);
+    if (Run* run = workspace_.library()->open(path)) runs_.emplace_back(run);
   opening_ = &lesson;
-  workspace_.library()->tickOnly(runs);
+  showRuns();
   workspace_.showLive();
+}
+
+// The last run is current and the first is its baseline, as in the conclusion.
+void LessonRunner::showRuns() {
+  std::vector<Run*> shown{runs_.back()};
+  for (const auto& run : runs_)
+    if (run != runs_.back()) shown.push_back(run);
+  workspace_.library()->tickOnly(shown);
 }
 
 // Concludes the lesson once all its runs are read.
 void LessonRunner::concludeOpened() {
   if (!opening_ || !std::ranges::all_of(runs_, [](const auto& run) { return run && run->slot >= 0 && run->loaded; })) return;
   const Lesson& lesson = *std::exchange(opening_, nullptr);
-  workspace_.pick(runs_.back());
   conclude(lesson, the_same_here(*runs_.back()));
 }
 
@@ -57,8 +63,10 @@ void LessonRunner::runEnded(Run* run) {
   const bool whole = run->summary && run->summary->status == RunStatus::Finished;
   if (whole && runs_.size() < training_->requests(cuda).size()) return;
   const Lesson& lesson = *std::exchange(training_, nullptr);
-  if (whole && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); }))
+  if (whole && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); })) {
+    showRuns();
     conclude(lesson, lesson.next(cuda));
+  }
 }
 
 void LessonRunner::conclude(const Lesson& lesson, const StartRequest& next) {

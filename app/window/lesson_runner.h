@@ -22,6 +22,7 @@ class LessonRunner : public QObject {
  private:
   void open(const Lesson& lesson);
   void runEnded(Run* run);
+  void showRuns();
   void concludeOpened();
   void conclude(const Lesson& lesson, const StartRequest& next);
 

@@ -194,7 +194,6 @@ void MainWindow::connectPages() {
   connect(&workspace_, &Workspace::concluded, this, &MainWindow::conclude);
   connect(&workspace_, &Workspace::openWanted, this, [this](const QString& path) { openFile(path); });
   connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
-  connect(&workspace_, &Workspace::picked, this, &MainWindow::refreshBars);
   connect(&workspace_, &Workspace::liveWanted, this, [this] { tabs_->setCurrentIndex(0); });
   connect(&workspace_, &Workspace::frontWanted, this,
           [this](const QObject* page) { tabs_->setCurrentIndex(tabOf(page)); });
@@ -268,18 +267,10 @@ void MainWindow::trainAgain() {
   workspace_.train(run->spec, changed ? QString() : run->title);
 }
 
-// The new run gets the next free letter. If all eight places are taken, the oldest run loses its place.
 void MainWindow::runStarted(Run* run) {
-  RunLibrary* library = workspace_.library();
   status_->say({}, false);
   notice_->dismiss();
   if (!(run->spec == workspace_.choices()->spec())) workspace_.choices()->setSpec(run->spec);
-  library->adopt(run);
-  const auto ticked = library->ticked();
-  if (ticked.size() >= 8)
-    library->setTicked(
-        *std::min_element(ticked.begin(), ticked.end(), [](Run* a, Run* b) { return a->created < b->created; }), false);
-  library->setTicked(run, true);
   workspace_.cursor()->clearCursor();
   workspace_.cursor()->setFollow(true);
   connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
@@ -291,7 +282,7 @@ void MainWindow::showRuns() {
   for (Run* run : ticked)  // data from a file arrives later
     if (!run->live() || run->recording)
       connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
-  const bool nothing = ticked.empty() && !workspace_.session()->busy();
+  const bool nothing = ticked.empty();
   live_stack_->setCurrentWidget(nothing ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
   if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)
@@ -300,16 +291,15 @@ void MainWindow::showRuns() {
   refreshBars();
 }
 
-// A recorded program has no plan and none of our weights. Most runs have one rank. A page shows the ticked run that suits it.
+// A recorded program has no plan and none of our weights. Most runs have one rank.
 void MainWindow::offerPages(bool program) {
-  std::vector<Run*> runs = workspace_.library()->ticked();
-  if (Run* shown = workspace_.shownRun()) runs.push_back(shown);
+  const Run* run = workspace_.shownRun();
   std::vector<int> kept;  // shown after the others are hidden: one of them may be in front
   for (size_t i = 0; i < tab_list_.size(); ++i) {
     const Page& page = tab_list_[i];
     const bool kind = (!page.of_training && !page.of_program) || page.of_program == program;
     const int tab = static_cast<int>(i);
-    const bool offered = kind && (!page.suits || std::ranges::any_of(runs, [&page](const Run* run) { return page.suits(*run); })), fresh = offered && !strip_->offered(tab);
+    const bool offered = kind && (!page.suits || (run && page.suits(*run))), fresh = offered && !strip_->offered(tab);
     strip_->setOffered(tab, offered);
     if (fresh && page.comes_forward) kept.push_back(tab);
   }
@@ -408,17 +398,16 @@ void MainWindow::showOpened(Run* run) {
     workspace_.library()->setTicked(run, true);
   else
     workspace_.library()->tickOnly(shown);
-  workspace_.pick(run);
   tabs_->setCurrentIndex(0);
 }
 
 // Offers a comparison at the end of a run. A lesson has its own conclusion, and an error message stays.
-void MainWindow::conclude(const QString& line, Run* run, Run* before) {
-  if (!before || before->slot < 0 || lessons_->training() || !notice_->text().isEmpty()) return;
-  notice_->conclude(line, {{tr("Compare with %1").arg(run_letter(before->slot)),
-                            [this, run = QPointer(run), before = QPointer(before)] {
+void MainWindow::conclude(const QString& line, Run* run, Run* baseline) {
+  if (!baseline || lessons_->training() || !notice_->text().isEmpty()) return;
+  notice_->conclude(line, {{tr("Compare with %1").arg(run_letter(baseline->slot)),
+                            [this, run = QPointer(run), baseline = QPointer(baseline)] {
                               notice_->dismiss();
-                              if (run && before) workspace_.compareRuns(before, run);
+                              if (run && baseline) workspace_.compareRuns(baseline, run);
                             }}});
 }
 

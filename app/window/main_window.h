@@ -82,7 +82,7 @@ class MainWindow : public QMainWindow {
   bool openOne(const QString& path);
   bool openChoices(const QString& path);
   void showOpened(Run* run);
-  void conclude(const QString& line, Run* run, Run* before);
+  void conclude(const QString& line, Run* run, Run* baseline);
   void rememberFile(const QString& path);
   QStringList recentFiles() const;
   void saveCopy();

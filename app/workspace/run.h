@@ -13,6 +13,7 @@
 
 #include "app/core/runs/traced_training.h"
 #include "app/workspace/job.h"
+#include "app/workspace/selection.h"
 #include "app/workspace/step_split.h"
 #include "profiling/analysis/allocator_history.h"
 #include "profiling/analysis/gpu_steps.h"
@@ -66,6 +67,7 @@ class Run : public QObject {
  public:
   explicit Run(QObject* parent = nullptr) : QObject(parent) {}
 
+  const RunId handle = next_run_id();  // of this object; `id` is kept in the file, which may be copied
   QString id, title, path, device, note;
   QStringList tags;
   QString differs;  // all changes against the run before it, of which the title names two; empty if it has another title
@@ -95,8 +97,8 @@ class Run : public QObject {
   Interval tracing_cost;       // share of an untraced step; NaN if not measured
   bool lab = false;         // a laboratory sweep: curves and timelines, no training
   bool recording = false;   // another program that is being recorded
-  int letter = -1;          // number of its letter and colour, for its lifetime; -1: never ticked
-  int slot = -1;            // its letter while ticked; -1: not ticked
+  int letter = -1;          // number of its letter and colour, for its lifetime; -1: never shown
+  int slot = -1;            // its letter while the selection has it; -1: not shown
   bool named = false;       // by the user; otherwise the title follows changes during the run
   bool unfinished = false;  // the program ended before the run did
   bool elsewhere = false;   // another program trains it now

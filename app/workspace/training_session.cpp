@@ -328,7 +328,9 @@ void TrainingSession::finish() {
   if (!queue_.empty()) {
     const StartRequest next = queue_.front();
     queue_.pop_front();
+    in_series_ = true;
     start(next);
+    in_series_ = false;
   }
   emit stateChanged();
 }

@@ -42,6 +42,7 @@ class TrainingSession : public QObject {
   bool busy() const { return worker_ != nullptr; }
   bool paused() const { return paused_; }
   size_t waiting() const { return queue_.size(); }
+  bool inSeries() const { return in_series_; }  // in started(): the run follows another one of startAll()
   QString problem() const { return problem_; }
 
   void pause();
@@ -122,7 +123,7 @@ class TrainingSession : public QObject {
   std::deque<StartRequest> queue_;
   QTimer timer_;
   std::optional<bool> cuda_;
-  bool paused_ = false;
+  bool paused_ = false, in_series_ = false;
   TraceExtras extras_;
 };
 

@@ -60,6 +60,7 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
   if (role == RunRole) return QVariant::fromValue<QObject*>(row.run);
   if (role == Qt::CheckStateRole) return row.run->slot >= 0 ? Qt::Checked : Qt::Unchecked;
   if (role == Qt::ToolTipRole) return tip_of(*row.run);
+  if (role == RoleRole) return static_cast<int>(shownAs(*row.run));
   return {};
 }
 
@@ -67,6 +68,14 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
 QString RunsModel::nameOf(const Run& run) const {
   const std::vector<Run*> ticked = library_->ticked();
   return run.slot >= 0 ? title_among(run, {ticked.begin(), ticked.end()}) : run.title;
+}
+
+ShownAs RunsModel::shownAs(const Run& run) const {
+  const Selection& selection = library_->selection();
+  return run.handle == selection.current()    ? ShownAs::Current
+         : run.handle == selection.baseline() ? ShownAs::Baseline
+         : selection.has(run.handle)          ? ShownAs::Compared
+                                           : ShownAs::Nothing;
 }
 
 bool RunsModel::setData(const QModelIndex& index, const QVariant& value, int role) {

@@ -10,12 +10,13 @@ namespace ws::app {
 
 class RunLibrary;
 
+enum class ShownAs { Nothing, Current, Baseline, Compared };
 enum class RunOrder { Newest, Fastest, Name };
 
 class RunsModel : public QAbstractListModel {
   Q_OBJECT
  public:
-  enum Role { RunRole = Qt::UserRole, HeadingRole };
+  enum Role { RunRole = Qt::UserRole, HeadingRole, RoleRole };
   explicit RunsModel(RunLibrary* library, QObject* parent = nullptr);
   int rowCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
@@ -34,6 +35,7 @@ class RunsModel : public QAbstractListModel {
     QString heading;
   };
   QString nameOf(const Run& run) const;
+  ShownAs shownAs(const Run& run) const;
 
   RunLibrary* library_;
   QString filter_;

@@ -29,6 +29,8 @@
 namespace ws::app {
 namespace {
 
+constexpr int kBoxWidth = 50;  // of a row: its box and its letter
+
 QString second_line(const Run& run) {
   QStringList parts;
   // "finished" is the normal state and is not shown.
@@ -60,21 +62,9 @@ class RunDelegate : public QStyledItemDelegate {
       painter->setPen(t.quiet);
       painter->drawText(option.rect.adjusted(10, 0, -8, 0), Qt::AlignVCenter, heading);
     } else if (auto* run = static_cast<Run*>(index.data(RunsModel::RunRole).value<QObject*>())) {
-      paintRun(*painter, option, *run, index.data().toString());
+      paintRun(*painter, option, *run, index.data().toString(), static_cast<ShownAs>(index.data(RunsModel::RoleRole).toInt()));
     }
     painter->restore();
-  }
-
-  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option,
-                   const QModelIndex& index) override {
-    if (event->type() != QEvent::MouseButtonRelease && event->type() != QEvent::MouseButtonDblClick) return false;
-    const auto* mouse = static_cast<QMouseEvent*>(event);
-    if (mouse->button() != Qt::LeftButton || !(index.flags() & Qt::ItemIsUserCheckable)) return false;
-    const bool box = mouse->position().x() < option.rect.left() + 50;
-    if (event->type() == QEvent::MouseButtonRelease && !box) return false;
-    if (event->type() == QEvent::MouseButtonDblClick && box) return true;
-    const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
-    return model->setData(index, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
   }
 
  private:
@@ -86,13 +76,44 @@ class RunDelegate : public QStyledItemDelegate {
     if (on) theme_icon("check", Qt::white).paint(&painter, box.toRect().adjusted(1, 1, 0, 0));
   }
 
-  static void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name) {
+  // The current run is one of all rows: a ring, where the compared runs have ticks.
+  static void paintRing(QPainter& painter, const QRectF& box) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme().focus, 1.5));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawEllipse(box);
+    painter.setBrush(theme().focus);
+    painter.drawEllipse(box.adjusted(4, 4, -4, -4));
+  }
+
+  // Returns its left edge.
+  static double paintRole(QPainter& painter, double right, double top, ShownAs role) {
+    const QString name = role == ShownAs::Current    ? QObject::tr("current")
+                         : role == ShownAs::Baseline ? QObject::tr("baseline")
+                                                     : QString();
+    if (name.isEmpty()) return right;
+    painter.save();
+    painter.setFont(ui_font(10.5));
+    const double width = QFontMetricsF(painter.font()).horizontalAdvance(name) + 12;
+    const QRectF pill(right - width, top, width, 14);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(role == ShownAs::Current ? theme().focus : theme().strong_border, 1));
+    painter.drawRoundedRect(pill.adjusted(.5, .5, -.5, -.5), 6.5, 6.5);
+    painter.setPen(role == ShownAs::Current ? theme().text : theme().secondary);
+    painter.drawText(pill, Qt::AlignCenter, name);
+    painter.restore();
+    return pill.left();
+  }
+
+  static void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name, ShownAs role) {
     const Theme& t = theme();
     const QRectF r = option.rect;
     const bool selected = option.state & QStyle::State_Selected;
     painter.fillRect(r, selected ? t.selected_row : option.state & QStyle::State_MouseOver ? t.header : t.base);
     painter.fillRect(QRectF(r.left(), r.bottom(), r.width(), 1), t.grid);
-    paintCheck(painter, QRectF(r.left() + 10.5, r.top() + 12.5, 13, 13), run.slot >= 0);
+    const QRectF box(r.left() + 10.5, r.top() + 12.5, 13, 13);
+    role == ShownAs::Current ? paintRing(painter, box) : paintCheck(painter, box, role != ShownAs::Nothing);
+    if (role == ShownAs::Current) painter.fillRect(QRectF(r.left(), r.top(), 3, r.height()), t.focus);
     draw_badge(painter, QRectF(r.left() + 32, r.top() + 11.5, 15, 15), run.slot >= 0 ? run.slot : run.letter, run.slot >= 0);
     const bool steps = !run.lab;  // a sweep has none
     const QStringList time = step_time_text(run.stepUs()).split(' ');
@@ -118,7 +139,8 @@ class RunDelegate : public QStyledItemDelegate {
       painter.setPen(selected ? t.secondary : t.quiet);
       x += 10;
     }
-    const QRectF under(x, r.top() + 19, r.right() - (steps ? 58 : 10) - x, 15);
+    const double unit = steps ? 58 : 10, pill = paintRole(painter, r.right() - unit, r.top() + 20, role);
+    const QRectF under(x, r.top() + 19, pill - 6 - x, 15);
     painter.drawText(under, Qt::AlignVCenter,
                      QFontMetricsF(painter.font()).elidedText(second_line(run), Qt::ElideRight, under.width()));
     if (option.state & QStyle::State_HasFocus && selected) {
@@ -129,6 +151,22 @@ class RunDelegate : public QStyledItemDelegate {
   }
 };
 
+// A click on the box compares a run, or no longer; the current run stays. A click beside it makes the run current.
+class RunList : public QListView {
+ public:
+  using QListView::QListView;
+
+ protected:
+  void mousePressEvent(QMouseEvent* event) override {
+    const QModelIndex index = indexAt(event->position().toPoint());
+    const bool box = event->position().x() < visualRect(index).left() + kBoxWidth;
+    if (event->button() != Qt::LeftButton || !box || !(index.flags() & Qt::ItemIsUserCheckable))
+      return QListView::mousePressEvent(event);
+    const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    model()->setData(index, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
+  }
+};
+
 }  // namespace
 
 RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
@@ -136,7 +174,7 @@ RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
       library_(library),
       jobs_(jobs),
       model_(new RunsModel(library, this)),
-      view_(new QListView(this)),
+      view_(new RunList(this)),
       pages_(new QStackedWidget(this)) {
   style_ground(*this, "panel");
   view_->setModel(model_);
@@ -146,6 +184,7 @@ RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
   view_->setMouseTracking(true);
   view_->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(view_, &QWidget::customContextMenuRequested, this, &RunsPanel::showMenu);
+  connect(model_, &QAbstractItemModel::modelReset, this, &RunsPanel::selectCurrent);
   connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
     if (Run* run = model_->run(index); run && !restoring_) emit picked(run);
   });
@@ -251,7 +290,7 @@ QWidget* RunsPanel::buildEmpty() {
   auto* title = new QLabel(tr("No runs yet"), page);
   title->setFont(ui_font(12.5, 600));
   title->setAlignment(Qt::AlignCenter);
-  auto* text = new QLabel(tr("Every run is kept here. Tick two or more to compare them."), page);
+  auto* text = new QLabel(tr("Every run is kept here. Click a run to see it, tick others to compare them with it."), page);
   text->setFont(ui_font(11.5));
   text->setWordWrap(true);
   text->setAlignment(Qt::AlignCenter);
@@ -262,10 +301,11 @@ QWidget* RunsPanel::buildEmpty() {
   return page;
 }
 
-void RunsPanel::mark(const Run* run) {
-  restoring_ = true;
-  view_->setCurrentIndex(model_->indexOf(run));
-  restoring_ = false;
+// Also after a filter or another order: the row of the current run is selected, whatever the list did.
+void RunsPanel::selectCurrent() {
+  const bool before = std::exchange(restoring_, true);
+  view_->setCurrentIndex(model_->indexOf(library_->current()));
+  restoring_ = before;
 }
 
 Run* RunsPanel::current() const { return model_->run(view_->currentIndex()); }
@@ -301,11 +341,9 @@ void RunsPanel::showMenu(const QPoint& at) {
 }
 
 void RunsPanel::refresh() {
-  QPointer<Run> keep = current();
   restoring_ = true;
   model_->reload();
   restoring_ = false;
-  if (keep) mark(keep);
   const auto total = library_->runs().size(), ticked = library_->ticked().size();
   count_->setText(total == 0 ? QStringLiteral("0") : tr("%1 · %2 ticked").arg(total).arg(ticked));
   pages_->setCurrentIndex(total == 0 ? 1 : 0);

@@ -74,7 +74,6 @@ void join(LivePage& live, TimelinePane* timeline) {
 void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
   Focus* focus = workspace.focus();
   const auto show = [&workspace, timeline] { timeline->setShown(workspace.shownRun()); };
-  QObject::connect(&workspace, &Workspace::picked, timeline, show);
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, timeline, show);
   QObject::connect(&workspace, &Workspace::findWanted, timeline, &TimelinePane::openFind);
   QObject::connect(timeline, &TimelinePane::findWanted, &workspace, &Workspace::showLive);

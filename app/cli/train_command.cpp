@@ -338,7 +338,6 @@ std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const Launche
 app::RecorderOptions recorder_options(const TrainArguments& a, const RunSpec& spec, const RankProcesses* ranks) {
   const bool leads = !ranks || ranks->rank() == 0;
   app::RecorderOptions record;
-  record.title = spec.name;
   record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);

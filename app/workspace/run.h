@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/core/runs/run_name.h"
 #include "app/core/runs/traced_training.h"
 #include "app/workspace/job.h"
 #include "app/workspace/selection.h"
@@ -70,7 +71,6 @@ class Run : public QObject {
   const RunId handle = next_run_id();  // of this object; `id` is kept in the file, which may be copied
   QString id, title, path, device, note;
   QStringList tags;
-  QString differs;  // all changes against the run before it, of which the title names two; empty if it has another title
   QStringList command;   // command of a recorded program, which can be recorded again
   QString record_level;  // how much of its Python was recorded
   QString record_folder;  // where it was started: its source files are below
@@ -182,10 +182,9 @@ class Run : public QObject {
 
 // "graph · arena · epilogue": distinguishes this run from others at a glance.
 QString short_title(const RunSpec& spec);
-// "direct ← arena, lr 0.01 ← 0.05 + 3 more"; empty if nothing differs. `most`: the number of changes by name.
-QString changes_between(const RunSpec& before, const RunSpec& spec, qsizetype most = 2);
-inline constexpr qsizetype kAllChanges = std::numeric_limits<qsizetype>::max();
-QString title_after(const RunSpec& spec, const RunSpec* before);  // its changes, otherwise its short title
+// "arena → direct, lr 0.05 → 0.01 + 3 more"; empty if nothing differs. `most`: the number of changes by name.
+QString changes_between(const RunSpec& before, const RunSpec& spec, size_t most = 2);
+inline constexpr size_t kAllChanges = std::numeric_limits<size_t>::max();
 // Its title; beside runs of the same title with what differs: "mnist · peer".
 QString title_among(const Run& run, const std::vector<const Run*>& runs);
 QString spec_subtitle(const RunSpec& spec);

@@ -201,9 +201,7 @@ Run* TrainingSession::makeRun(const StartRequest& request) {
   run->id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
   run->spec = request.spec;
   run->named = !request.title.isEmpty();
-  const RunSpec* before = last_ ? &*last_ : nullptr;
-  run->title = run->named ? request.title : title_after(request.spec, before);
-  if (!run->named && before) run->differs = changes_between(*before, request.spec, kAllChanges);
+  run->title = run->named ? request.title : QString::fromStdString(run_name(request.spec));
   return run;
 }
 
@@ -310,7 +308,6 @@ std::string TrainingSession::applyEnd(Run& run, TrainingWorker& worker) {
     run.summary = summary;
     run.announce();
   }
-  remember(run);
   const auto* there = dynamic_cast<RemoteTraining*>(&worker);
   return there && !there->files().empty() ? there->files().front() : std::string();
 }
@@ -408,12 +405,6 @@ void TrainingSession::markLeft(Run& run, const char* why) {
   summary.message = why;
   summary.spec = run.spec;
   if (!run.summary) run.summary = summary;
-  remember(run);
-}
-
-// A run that made no step is no run to compare with.
-void TrainingSession::remember(const Run& run) {
-  if (run.stepsMade() > 0) last_ = run.spec;
 }
 
 void TrainingSession::detach() {

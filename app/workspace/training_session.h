@@ -100,7 +100,6 @@ class TrainingSession : public QObject {
   void fetch(const std::string& file, const std::shared_ptr<RemoteMachine>& machine, Run* run);
   std::string applyEnd(Run& run, TrainingWorker& worker);  // returns its file on the other machine
   void markLeft(Run& run, const char* why);
-  void remember(const Run& run);
   void pollBeside();
   void poll();
   void finish();
@@ -119,7 +118,6 @@ class TrainingSession : public QObject {
   std::vector<Beside> beside_;
   Job fetching_;
   Run* run_ = nullptr;
-  std::optional<RunSpec> last_;  // the choices that the last run ended with; the next title says what differs
   std::deque<StartRequest> queue_;
   QTimer timer_;
   std::optional<bool> cuda_;

@@ -19,8 +19,9 @@ QString heading_of(const Run& run) {
 
 QString tip_of(const Run& run) {
   const QString message = run.summary ? QString::fromStdString(run.summary->message) : QString();
+  const QString choices = run.hasChoices() ? changes_between(plain_choices(run.spec), run.spec, kAllChanges) : QString();
   const QString tip = message.isEmpty() ? run.path : message;
-  return run.differs.isEmpty() ? tip : run.differs + '\n' + tip;
+  return choices.isEmpty() ? tip : choices + '\n' + tip;
 }
 
 bool matches(const Run& run, const QString& filter) {

@@ -22,6 +22,7 @@
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/closing_line.h"
 #include "app/workspace/library_jobs.h"
 #include "app/workspace/run_library.h"
 #include "app/workspace/shipped_runs.h"
@@ -31,14 +32,21 @@ namespace {
 
 constexpr int kBoxWidth = 50;  // of a row: its box and its letter
 
-QString second_line(const Run& run) {
+// What the choices differ in, old → new: from those of the baseline, else from the plain preset of the data.
+QString choices_line(const Run& run, const Run* baseline) {
+  const bool beside = baseline && baseline != &run && comparable(*baseline, run);
+  const RunSpec& from = beside ? baseline->spec : plain_choices(run.spec);
+  if (const QString changes = changes_between(from, run.spec, 3); !changes.isEmpty()) return changes;
+  return beside ? QObject::tr("same choices as %1").arg(run_letter(baseline->slot))
+                : QObject::tr("as preset %1").arg(QString::fromStdString(data_label(run.spec.data)));
+}
+
+QString second_line(const Run& run, const Run* baseline) {
   QStringList parts;
   // "finished" is the normal state and is not shown.
   if (const QString state = run.shipped ? origin_text(run) : status_text(run); state != QObject::tr("finished"))
     parts << state;
-  // What the title does not say: if it already has the preset name, show how the run executes.
-  if (run.origin != RunOrigin::Imported && !run.lab)
-    parts << (run.title.contains(short_title(run.spec)) ? spec_subtitle(run.spec) : short_title(run.spec));
+  if (run.hasChoices() && !run.lab) parts << choices_line(run, baseline);
   if (!run.tags.isEmpty()) parts << run.tags.join(", ");
   if (run.created.isValid()) parts << run.created.toString("HH:mm");
   return parts.join(QString::fromUtf8(" · "));
@@ -46,7 +54,7 @@ QString second_line(const Run& run) {
 
 class RunDelegate : public QStyledItemDelegate {
  public:
-  using QStyledItemDelegate::QStyledItemDelegate;
+  RunDelegate(const RunLibrary* library, QObject* parent) : QStyledItemDelegate(parent), library_(library) {}
 
   QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
     return {100, index.data(RunsModel::HeadingRole).toString().isEmpty() ? 38 : 22};
@@ -68,6 +76,8 @@ class RunDelegate : public QStyledItemDelegate {
   }
 
  private:
+  const RunLibrary* library_;
+
   static void paintCheck(QPainter& painter, const QRectF& box, bool on) {
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(on ? theme().primary : theme().field_outline, 1));
@@ -105,7 +115,7 @@ class RunDelegate : public QStyledItemDelegate {
     return pill.left();
   }
 
-  static void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name, ShownAs role) {
+  void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name, ShownAs role) const {
     const Theme& t = theme();
     const QRectF r = option.rect;
     const bool selected = option.state & QStyle::State_Selected;
@@ -142,7 +152,7 @@ class RunDelegate : public QStyledItemDelegate {
     const double unit = steps ? 58 : 10, pill = paintRole(painter, r.right() - unit, r.top() + 20, role);
     const QRectF under(x, r.top() + 19, pill - 6 - x, 15);
     painter.drawText(under, Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(second_line(run), Qt::ElideRight, under.width()));
+                     QFontMetricsF(painter.font()).elidedText(second_line(run, library_->baseline()), Qt::ElideRight, under.width()));
     if (option.state & QStyle::State_HasFocus && selected) {
       painter.setPen(QPen(t.focus, 2));
       painter.setBrush(Qt::NoBrush);
@@ -178,7 +188,7 @@ RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
       pages_(new QStackedWidget(this)) {
   style_ground(*this, "panel");
   view_->setModel(model_);
-  view_->setItemDelegate(new RunDelegate(view_));
+  view_->setItemDelegate(new RunDelegate(library, view_));
   view_->setAccessibleName(tr("Runs"));
   view_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   view_->setMouseTracking(true);

@@ -340,8 +340,8 @@ void SetupPanel::refreshDifference() {
   if (count == 0) return;
   differs_->setText(count == 1 ? tr("Next training: 1 differs from %1").arg(other_letter_)
                                : tr("Next training: %1 differ from %2").arg(count).arg(other_letter_));
-  differs_->setToolTip(tr("These are the choices of the next training. %1 had: %2")
-                           .arg(other_letter_, changes_between(choices_->spec(), *other_, kAllChanges)));
+  differs_->setToolTip(tr("These are the choices of the next training. Against %1: %2")
+                           .arg(other_letter_, changes_between(*other_, choices_->spec(), kAllChanges)));
   take_->setText(tr("Take those of %1").arg(other_letter_));
   take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
 }

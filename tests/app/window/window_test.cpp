@@ -286,7 +286,7 @@ void WindowTest::changesInMidRunAreMarked() {
   window->workspace()->choices()->set("exec.allocator", "direct");
   click(apply);
   QTRY_COMPARE(run->changes.size(), size_t(2));
-  QVERIFY2(run->title.contains(QString::fromUtf8("direct ← arena from step")), qPrintable(run->title));
+  QVERIFY2(run->title.contains(QString::fromUtf8(" · direct from step")), qPrintable(run->title));
   window->workspace()->session()->stop();
   QTRY_VERIFY(!window->workspace()->session()->busy());
   const auto kept = ws::prof::read_run_summary(run->path.toStdString());
@@ -328,16 +328,16 @@ void WindowTest::runsOfOneTitleAreToldApart() {
 void WindowTest::manyChangesAreCounted() {
   ws::RunSpec before, after;
   after.exec.allocator = ws::Allocator::Direct, after.exec.sync = ws::SyncPolicy::EveryOp, after.train.lr = 0.25;
-  const QString arrow = QString::fromUtf8("←"), two = changes_between(before, after);
+  const QString arrow = QString::fromUtf8("→"), two = changes_between(before, after);
   QVERIFY2(two.count(arrow) == 2 && two.endsWith(" + 1 more"), qPrintable(two));
   QCOMPARE(changes_between(before, after, kAllChanges).count(arrow), 3);
   QVERIFY(changes_between(before, before).isEmpty());
   auto window = open();
   auto* run = new Run;
-  run->title = two, run->differs = changes_between(before, after, kAllChanges);
+  run->title = two, run->spec = after;
   window->workspace()->library()->adopt(run);
   RunsModel* runs = window->findChild<RunsPanel*>()->model();
-  QVERIFY(runs->data(runs->indexOf(run), Qt::ToolTipRole).toString().startsWith(run->differs));
+  QVERIFY(runs->data(runs->indexOf(run), Qt::ToolTipRole).toString().startsWith(changes_between(plain_choices(after), after, kAllChanges)));
 }
 
 void WindowTest::thePickedRunStays() {
@@ -376,7 +376,7 @@ void WindowTest::theRunJustTrainedIsShown() {
   window->workspace()->choices()->set("exec.allocator", "direct");
   QVERIFY(train(2));
   Run* second = window->workspace()->session()->run();
-  QCOMPARE(second->title, QString::fromUtf8("direct ← arena"));
+  QCOMPARE(second->title, QString::fromUtf8("Iris 4-5-3 · direct, 40 epochs"));
   QCOMPARE(window->workspace()->shownRun(), second);
   const QString line = window->statusLine()->text();
   for (const QString& part : {QString("step time "), QString(" A"), second->title})
@@ -410,7 +410,7 @@ void WindowTest::theRunJustTrainedIsShown() {
   window->workspace()->choices()->setSpec(second->spec);
   window->workspace()->choices()->set("exec.sync", "every-op");
   QVERIFY(train(4));
-  QCOMPARE(window->workspace()->session()->run()->title, QString::fromUtf8("every-op ← on-read"));
+  QCOMPARE(window->workspace()->session()->run()->title, QString::fromUtf8("Iris 4-5-3 · direct, every-op, 40 epochs"));
 }
 
 void WindowTest::docksHaveTheirWidths() {

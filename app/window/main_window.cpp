@@ -75,6 +75,8 @@ void MainWindow::buildCentre() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   bar_ = new TopBar(workspace_.choices(), centre);
+  strip_ = new TabStrip(centre);
+  tabs_ = strip_->tabs();
   left_rail_ = new SideRail(true, centre);
   right_rail_ = new SideRail(false, centre);
   columns_ = new QSplitter(centre);
@@ -88,26 +90,24 @@ void MainWindow::buildCentre() {
   row->addWidget(columns_, 1);
   row->addWidget(right_rail_);
   column->addWidget(bar_);
+  column->addWidget(strip_);
   column->addLayout(row, 1);
   column->addWidget(status_);
   setCentralWidget(centre);
   device_ = new DeviceCorner(menuBar());
 }
 
-void MainWindow::buildTabStrip() {
+void MainWindow::buildMiddle() {
   constexpr int kLeast = 550;  // size hints of pages that were never shown do not count: they are not styled yet
   auto* middle = new QWidget(columns_);
   middle->setMinimumWidth(kLeast);
   auto* stack = new QVBoxLayout(middle);
   stack->setContentsMargins(0, 0, 0, 0);
   stack->setSpacing(0);
-  strip_ = new TabStrip(middle);
-  tabs_ = strip_->tabs();
   pages_ = new QStackedWidget(middle);
   live_stack_ = new QStackedWidget(pages_);
   start_ = new StartPage(live_stack_);
   live_stack_->addWidget(start_);
-  stack->addWidget(strip_);
   stack->addWidget(pages_, 1);
   notice_->keepTo(middle);
 }
@@ -117,7 +117,7 @@ void MainWindow::addPages(const AllPages& pages) {
   setup_button_ = left_rail_->add(pages.setup.title);
   setup_button_->setChecked(true);
   connect(setup_button_, &QAbstractButton::toggled, pages.setup.widget, &QWidget::setVisible);
-  buildTabStrip();
+  buildMiddle();
   docks_ = new DockColumn(right_rail_, columns_);
   for (const Page& dock : pages.docks) docks_->add(dock);
   live_ = pages.tabs.front().widget;
@@ -134,7 +134,8 @@ void MainWindow::addTab(Page page, QWidget* shown) {
   if (page.picker) page.picker = bar_->keepPicker(page.picker);
   tab_list_.push_back(page);
   pages_->addWidget(shown);
-  tabs_->addTab(page.title);
+  const int tab = tabs_->addTab(page.title);
+  if (page.notes) strip_->reserveNote(tab);
 }
 
 void MainWindow::buildMenus(const AllPages& pages) {
@@ -294,16 +295,11 @@ void MainWindow::showRuns() {
 // A recorded program has no plan and none of our weights. Most runs have one rank.
 void MainWindow::offerPages(bool program) {
   const Run* run = workspace_.shownRun();
-  std::vector<int> kept;  // shown after the others are hidden: one of them may be in front
   for (size_t i = 0; i < tab_list_.size(); ++i) {
     const Page& page = tab_list_[i];
     const bool kind = (!page.of_training && !page.of_program) || page.of_program == program;
-    const int tab = static_cast<int>(i);
-    const bool offered = kind && (!page.suits || (run && page.suits(*run))), fresh = offered && !strip_->offered(tab);
-    strip_->setOffered(tab, offered);
-    if (fresh && page.comes_forward) kept.push_back(tab);
+    strip_->setOffered(static_cast<int>(i), kind && (!page.suits || (run && page.suits(*run))));
   }
-  for (const int tab : kept) strip_->keep(tab);
 }
 
 void MainWindow::showDevice() {

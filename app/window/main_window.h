@@ -68,7 +68,7 @@ class MainWindow : public QMainWindow {
 
  private:
   void buildCentre();
-  void buildTabStrip();
+  void buildMiddle();
   void addPages(const AllPages& pages);
   void addTab(Page page, QWidget* shown);
   void buildMenus(const AllPages& pages);

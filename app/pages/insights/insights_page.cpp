@@ -41,7 +41,7 @@ Page insights_page(Workspace& workspace) {
                    [&workspace, show_runs] { show_runs(workspace.library()->ticked()); });
   QObject::connect(tab, &InsightsTab::runChosen, &workspace, &Workspace::pick);
   Page page;
-  page.title = QObject::tr("Insights"), page.widget = tab, page.picker = tab->picker(), page.show_runs = show_runs;
+  page.title = QObject::tr("Insights"), page.widget = tab, page.picker = tab->picker(), page.show_runs = show_runs, page.notes = true;
   return page;
 }
 

@@ -103,9 +103,6 @@ void FieldRow::build() {
 // The explanation spans both columns, so that two or three lines are enough. Numbers have it under the section.
 void FieldRow::addNotes() {
   if (edit_) edit_->installEventFilter(this);
-  problem_ = small_label(this);
-  problem_->hide();
-  grid_->addWidget(problem_, 4, 0, 1, 2);
   if (number_) return;
   explain_ = small_label(this);
   explain_->setObjectName("explain");
@@ -127,12 +124,17 @@ void FieldRow::setExplained(bool on) {
 }
 
 void FieldRow::setProblem(const QString& sentence) {
-  problem_->setText(sentence);
-  problem_->setVisible(!sentence.isEmpty());
-  paint_ink(problem_, theme().worse);
+  if (sentence == problem_) return;
+  problem_ = sentence;
+  label_->setPalette({});
+  if (!sentence.isEmpty()) paint_ink(label_, theme().worse);
+  label_->setToolTip(sentence.isEmpty() ? text(field_.explain) : sentence);
+  for (QWidget* widget : std::initializer_list<QWidget*>{combo_, edit_}) {
+    if (!widget) continue;
+    widget->setProperty("problem", !sentence.isEmpty());
+    widget->style()->polish(widget);
+  }
 }
-
-QString FieldRow::problem() const { return problem_->text(); }
 
 bool FieldRow::eventFilter(QObject* object, QEvent* event) {
   if (object == edit_ && event->type() == QEvent::FocusIn) emit focused(text(field_.key));

@@ -30,8 +30,9 @@ class FieldRow : public QWidget {
   void setLabelWidth(int width);
   int leastWidth() const;  // also correct before it was first shown, when layouts count nothing
   void setExplained(bool on);                // shows the explanations under the control
-  void setProblem(const QString& sentence);  // under the control, in the warning colour; empty for none
-  QString problem() const;
+  // Marks the control and its label; the sentence stands in the tip and in the footer of Setup. Empty for none.
+  void setProblem(const QString& sentence);
+  QString problem() const { return problem_; }
   // Shows the value of `spec`. `preset`: the spec to compare with. `cuda`: True if a GPU can be used.
   void refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked);
 
@@ -61,7 +62,8 @@ class FieldRow : public QWidget {
   QGridLayout* grid_ = nullptr;
   QLabel* label_ = nullptr;
   QLabel* explain_ = nullptr;
-  QLabel *blocked_ = nullptr, *problem_ = nullptr;
+  QLabel* blocked_ = nullptr;
+  QString problem_;
   bool explained_ = false;
   SegmentedRow* segments_ = nullptr;
   QComboBox* combo_ = nullptr;

@@ -228,7 +228,6 @@ void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vect
 
 void LivePage::setCompact(bool compact) {
   compact_ = compact;
-  loss_->setCompact(compact);
   split_->setCompact(compact);
   charts_->setSizes(compact ? QList<int>{320, 220, 200, 290} : QList<int>{430, 250, 230, 340});
   fitPanes();

@@ -2,6 +2,7 @@
 
 #include <QFileInfo>
 #include <algorithm>
+#include <utility>
 
 #include "app/text/units.h"
 #include "app/workspace/closing_line.h"
@@ -14,6 +15,7 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
   connect(&session_, &TrainingSession::failed, this, problem);
   connect(&recording_, &ProgramRecording::failed, this, problem);
   connect(&library_, &RunLibrary::failed, this, problem);
+  connect(&library_, &RunLibrary::tickedChanged, this, &Workspace::forgetFocus);
   connect(&jobs_, &LibraryJobs::failed, this, problem);
   connect(&jobs_, &LibraryJobs::exported, this,
           [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
@@ -31,6 +33,12 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
 
 Run* Workspace::train(const RunSpec& spec, const QString& title) {
   return session_.start({spec, title, choices_.traceLevel(), false});
+}
+
+// What was selected in one run says nothing about the next one.
+void Workspace::forgetFocus() {
+  const RunId current = library_.selection().current();
+  if (std::exchange(shown_, current) != current) focus_.clear();
 }
 
 void Workspace::runStarted(Run* run) {

@@ -72,7 +72,10 @@ class Workspace : public QObject {
   Choices choices_;
   DeviceProbe device_;
   void runStarted(Run* run);
+  void forgetFocus();
   void runEnded(Run* run);
+
+  RunId shown_ = RunId::None;  // the run that was current when the selection changed last
 };
 
 }  // namespace ws::app

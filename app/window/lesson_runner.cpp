@@ -23,7 +23,7 @@ void LessonRunner::start(int lesson) {
   const Lesson& chosen = *offered[static_cast<size_t>(lesson)];
   workspace_.library()->tickOnly({});
   runs_.clear();
-  opening_ = nullptr;
+  opening_ = nullptr, tried_ = nullptr;
   if (!shipped_runs_of(chosen, device->cuda).isEmpty()) return open(chosen);
   training_ = &chosen;
   std::vector<StartRequest> requests = chosen.requests(device->cuda);
@@ -57,6 +57,7 @@ void LessonRunner::concludeOpened() {
 
 // The last run brings the conclusion. A run that was stopped or failed ends the lesson without one.
 void LessonRunner::runEnded(Run* run) {
+  if (tried_) return concludeTry(*run);
   if (!training_) return;
   runs_.emplace_back(run);
   const bool cuda = workspace_.device()->info()->cuda;
@@ -71,8 +72,18 @@ void LessonRunner::runEnded(Run* run) {
 
 void LessonRunner::conclude(const Lesson& lesson, const StartRequest& next) {
   const std::vector<const Run*> runs(runs_.begin(), runs_.end());
-  notice_->conclude(lesson.conclusion(runs), {{tr("Try next: %1").arg(next.title),
-                                               [this, next] { workspace_.train(next.spec, next.title); }}});
+  notice_->conclude(lesson.conclusion(runs), {{tr("Try next: %1").arg(next.title), [this, &lesson, next] { tryNext(lesson, next); }}});
+}
+
+void LessonRunner::tryNext(const Lesson& lesson, const StartRequest& next) {
+  if (workspace_.train(next.spec, next.title) && lesson.after) tried_ = &lesson;
+}
+
+void LessonRunner::concludeTry(const Run& run) {
+  const Lesson& lesson = *std::exchange(tried_, nullptr);
+  const bool whole = run.summary && run.summary->status == RunStatus::Finished;
+  if (!whole || std::ranges::any_of(runs_, [](const auto& each) { return each.isNull(); })) return;
+  notice_->conclude(lesson.after({runs_.begin(), runs_.end()}, run), {});
 }
 
 }  // namespace ws::app

@@ -207,6 +207,7 @@ void MainWindow::connectBar() {
   connect(bar_, &TopBar::trainClicked, this, &MainWindow::train);
   connect(bar_, &TopBar::stopClicked, &workspace_, &Workspace::stop);
   connect(bar_, &TopBar::stepClicked, this, &MainWindow::stepOnce);
+  connect(bar_, &TopBar::speedChosen, workspace_.session(), &TrainingSession::setSpeed);
   connect(bar_, &TopBar::followClicked, cursor, &TimeCursor::setFollow);
   connect(cursor, &TimeCursor::followChanged, bar_, &TopBar::setFollow);
   connect(bar_, &TopBar::findClicked, &workspace_, &Workspace::findInTimeline);
@@ -314,6 +315,7 @@ void MainWindow::showDevice() {
 void MainWindow::refreshBars() {
   const TrainingSession& session = *workspace_.session();
   bar_->showRun(workspace_.shownRun(), session.busy(), session.paused(), static_cast<int>(session.waiting()));
+  bar_->setSpeed(session.speed());
   show_status(*status_, workspace_);
   status_->setKeys(live_->isVisible()
                        ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")

@@ -28,6 +28,10 @@ struct TraceExtras {
   int64_t node_window = 0, node_every = 0;  // as in prof::CollectorOptions
 };
 
+// How fast a training on this machine goes. Slow: 20 steps a second, to be watched. Step: one step at each stepOnce(). The
+// steps and their losses are the same at each speed.
+enum class TrainSpeed { Full, Slow, Step };
+
 class TrainingSession : public QObject {
   Q_OBJECT
  public:
@@ -48,6 +52,8 @@ class TrainingSession : public QObject {
   void pause();
   void resume();
   void stepOnce();
+  void setSpeed(TrainSpeed speed);  // also of the run in training
+  TrainSpeed speed() const { return speed_; }
   void stop();  // the running one and the waiting ones
   bool stopAndWait(int milliseconds);
   // Stops waiting for a run that does not end. Its thread and its file are left as they are, and the file says
@@ -104,6 +110,8 @@ class TrainingSession : public QObject {
   void poll();
   void finish();
   void readTraceStatus();
+  void pace();
+  bool slow() const;
   void nameDevice();
   void fail(const QString& sentence);
 
@@ -119,7 +127,8 @@ class TrainingSession : public QObject {
   Job fetching_;
   Run* run_ = nullptr;
   std::deque<StartRequest> queue_;
-  QTimer timer_;
+  QTimer timer_, slow_steps_;
+  TrainSpeed speed_ = TrainSpeed::Full;
   std::optional<bool> cuda_;
   bool paused_ = false, in_series_ = false;
   TraceExtras extras_;

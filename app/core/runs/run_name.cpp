@@ -27,7 +27,7 @@ std::string label_of(const FieldChange& change) { return std::string(field(chang
 
 // What the name says already, or what belongs to the machine.
 bool is_named(const FieldChange& change) {
-  static const std::set<std::string_view> named = {"data.name", "data.path", "model.hidden", "model.kind", "exec.device"};
+  static const std::set<std::string_view> named = {"data.name", "data.path", "model.hidden", "model.layers", "model.kind", "exec.device"};
   return named.contains(change.key);
 }
 
@@ -62,6 +62,9 @@ std::string data_label(const data::DataSpec& spec) {
 
 std::string network_label(const RunSpec& spec) {
   if (spec.model.kind == ModelKind::Linear) return "y = wx + b";
+  constexpr size_t kMostLetters = 36;
+  if (const std::string& layers = spec.model.layers; !layers.empty())
+    return layers.size() <= kMostLetters ? layers : layers.substr(0, layers.rfind(',', kMostLetters)) + ", …";
   const DataShape shape = data_shape(spec.data);
   std::string text;
   if (shape.features > 0) text = std::to_string(shape.features);

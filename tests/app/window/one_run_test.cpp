@@ -47,6 +47,7 @@ class OneRunTest : public QObject, FilledWindow {
   void whatWasSelectedIsForgotten();
   void nothingMoves();
   void aZoomEndsWithItsRun();
+  void aSlowTrainingHasTheSameLosses();
 };
 
 QString OneRunTest::disagreement(MainWindow& window) {
@@ -263,6 +264,43 @@ void OneRunTest::aZoomEndsWithItsRun() {
   QVERIFY(!loss->plot()->zoomed());
   QCOMPARE(loss->plot()->xAxis->range().lower, whole.lower);
   QCOMPARE(loss->plot()->xAxis->range().upper, whole.upper);
+}
+
+void OneRunTest::aSlowTrainingHasTheSameLosses() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  TrainingSession* session = window->workspace()->session();
+  const auto losses = [&] {
+    std::vector<float> all;
+    for (const StepPoint& step : session->run()->steps) all.push_back(step.loss);
+    return all;
+  };
+  iris(*window, 2);
+  QSignalSpy ended(session, &TrainingSession::ended);
+  window->train();
+  QTRY_COMPARE(ended.count(), 1);
+  const std::vector<float> full = losses();
+  QVERIFY(full.size() > 10);
+  session->setSpeed(TrainSpeed::Slow);
+  QCOMPARE(window->topBar()->speed()->text(), QString("slow"));
+  window->train();
+  QVERIFY(session->busy() && !session->paused());
+  QTRY_VERIFY(session->run()->steps.size() > 2);
+  QVERIFY2(session->busy(), "a step every 50 ms: there are more to come");
+  session->pause();
+  QVERIFY(session->paused());
+  session->resume();
+  QTRY_COMPARE(ended.count(), 2);
+  QCOMPARE(losses(), full);
+  session->setSpeed(TrainSpeed::Step);
+  window->train();
+  QVERIFY(session->paused());
+  QCOMPARE(session->run()->steps.size(), size_t{0});
+  session->stepOnce();
+  QTRY_COMPARE(session->run()->steps.size(), size_t{1});
+  session->setSpeed(TrainSpeed::Full);
+  QTRY_COMPARE(ended.count(), 3);
+  QCOMPARE(losses(), full);
 }
 
 WARPSIGHT_QTEST(OneRunTest)

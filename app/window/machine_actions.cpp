@@ -62,6 +62,7 @@ void MachineActions::connectTo(const QString& address) {
 void MachineActions::use(const std::shared_ptr<RemoteMachine>& machine) {
   workspace_.session()->setMachine(machine);
   workspace_.recording()->setMachine(machine);
+  workspace_.choices()->setFilesHere(!machine);
   if (!machine) machine_.reset();
 }
 

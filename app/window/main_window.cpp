@@ -222,8 +222,8 @@ void MainWindow::connectStart() {
   connect(start_, &StartPage::connectWanted, machines_, [this] { machines_->askForMachine(); });
   connect(start_, &StartPage::ownData, this, [this] {
     setup_button_->setChecked(true);
-    workspace_.choices()->set("data.name", "csv");
-    workspace_.say(tr("Name the file and the column to predict under Data, then press Train."), false);
+    const QString path = QFileDialog::getOpenFileName(this, tr("Your own data"), {}, tr("Tables and images (*.csv *.csv.gz *ubyte *ubyte.gz);;All files (*)"));
+    if (!path.isEmpty()) useData(path);
   });
 }
 
@@ -251,6 +251,8 @@ void MainWindow::train() {
   TrainingSession* session = workspace_.session();
   if (session->busy()) return session->paused() ? session->resume() : session->pause();
   if (bar_->showsProgram()) return workspace_.recordAgain();
+  if (const Choices::Verdict verdict = workspace_.choices()->verdict(); !verdict.problem.empty() && !session->machine())
+    return workspace_.say(tr("Cannot train: %1").arg(QString::fromStdString(verdict.problem)), true);
   workspace_.train(workspace_.choices()->spec());
 }
 
@@ -375,9 +377,7 @@ bool MainWindow::openOne(const QString& path) {
     if (open(path)) return true;
   const bool table = suffix == "csv" || path.endsWith(".csv.gz", Qt::CaseInsensitive);
   if (table && QFileInfo::exists(path)) {
-    workspace_.choices()->set("data.name", "csv");
-    workspace_.choices()->set("data.path", path);
-    workspace_.say(tr("Name the column to predict under Data, then press Train."), false);
+    useData(path);
     return true;
   }
   if (suffix == "json") return openChoices(path);
@@ -419,6 +419,15 @@ void MainWindow::rememberFile(const QString& path) {
   recent.prepend(whole);
   QSettings().setValue("files/recent", QStringList(recent.mid(0, kMost)));
   menus_->setRecent(recent.mid(0, kMost));
+}
+
+void MainWindow::useData(const QString& path) {
+  setup_button_->setChecked(true);
+  workspace_.choices()->useFile(path);
+  const QString column = QString::fromStdString(workspace_.choices()->spec().data.label_column);
+  workspace_.say(column.isEmpty() ? tr("Press Train to learn from it.")
+                                  : tr("The column to predict is %1. Choose another one under Data, then press Train.").arg(column),
+                 false);
 }
 
 bool MainWindow::openChoices(const QString& path) {

@@ -81,6 +81,7 @@ class MainWindow : public QMainWindow {
   void chooseFile();
   bool openOne(const QString& path);
   bool openChoices(const QString& path);
+  void useData(const QString& path);
   void showOpened(Run* run);
   void conclude(const QString& line, Run* run, Run* baseline);
   void rememberFile(const QString& path);

@@ -11,6 +11,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -112,14 +113,16 @@ void PlanPanel::present(Run* run) {
   setNarrow(narrow_);
 }
 
-// The sum exceeds a step if ops run on several streams, or if a kernel begins before the previous one ends.
+// The sum exceeds a step if ops run on several streams, or if a kernel begins before the previous one ends. On one CPU thread
+// nothing overlaps: both means are of other steps.
 void PlanPanel::showNote() {
   constexpr double kMore = 1.02;
   const Plan* plan = model_.plan();
   QString note = plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString();
   const double sum = model_.sumUs(), mean = plan ? model_.run()->split.wall_us : 0;
   if (sum > kMore * mean && mean > 0)
-    note += tr(" · they overlap: their times add to %1, the mean step takes %2")
+    note += (prof::used_gpu(model_.run()->trace) ? tr(" · they overlap: their times add to %1, the mean step takes %2")
+                                                 : tr(" · times of all traced steps, which add to %1; the mean of the newest steps is %2"))
                 .arg(step_time_text(sum), step_time_text(mean));
   if (model_.waitsUs() > 0)
     note += tr(" · and waits of the kernel's blocks for each other: %1").arg(step_time_text(model_.waitsUs()));

@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMap>
+#include <QMenu>
 #include <QPushButton>
 #include <QStyle>
 #include <QToolButton>
@@ -186,6 +187,7 @@ QWidget* FieldRow::buildText() {
   edit_->setMinimumWidth(36);
   connect(edit_, &QLineEdit::editingFinished, this, &FieldRow::commitText);
   if (field_.kind == FieldKind::IntegerList) return withLayers();
+  if (field_.key == "data.label_column") return withOffered();
   if (field_.key != "data.path") return edit_;
   auto* holder = new QWidget(this);
   auto* row = new QHBoxLayout(holder);
@@ -219,6 +221,30 @@ QWidget* FieldRow::withLayers() {
   row->addWidget(edit_);
   row->addWidget(each_layer_);
   return holder;
+}
+
+QWidget* FieldRow::withOffered() {
+  offered_ = new QToolButton(this);
+  offered_->setIcon(theme_icon("more"));
+  offered_->setAccessibleName(tr("Columns of the file"));
+  offered_->setToolTip(tr("Columns of the file"));
+  offered_->setPopupMode(QToolButton::InstantPopup);
+  offered_->setMenu(new QMenu(offered_));
+  offered_->setEnabled(false);
+  auto* holder = new QWidget(this);
+  auto* row = new QHBoxLayout(holder);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(4);
+  row->addWidget(edit_);
+  row->addWidget(offered_);
+  return holder;
+}
+
+void FieldRow::setOffered(const QStringList& values) {
+  offered_->menu()->clear();
+  offered_->setEnabled(!values.isEmpty());
+  for (const QString& value : values)
+    offered_->menu()->addAction(value, this, [this, value] { emit edited(text(field_.key), value); });
 }
 
 void FieldRow::commitText() {

@@ -33,6 +33,7 @@ class FieldRow : public QWidget {
   // Marks the control and its label; the sentence stands in the tip and in the footer of Setup. Empty for none.
   void setProblem(const QString& sentence);
   QString problem() const { return problem_; }
+  void setOffered(const QStringList& values);  // of a text field: the menu beside it
   // Shows the value of `spec`. `preset`: the spec to compare with. `cuda`: True if a GPU can be used.
   void refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked);
 
@@ -49,6 +50,7 @@ class FieldRow : public QWidget {
   QWidget* buildChoice();
   QWidget* buildText();
   QWidget* withLayers();
+  QWidget* withOffered();
   void addNotes();
   QString tip(const QString& before, bool changed, bool locked) const;
   void commitText();
@@ -70,7 +72,7 @@ class FieldRow : public QWidget {
   QCheckBox* check_ = nullptr;
   QLineEdit* edit_ = nullptr;
   LayerEditor* layers_ = nullptr;
-  QToolButton* each_layer_ = nullptr;
+  QToolButton *each_layer_ = nullptr, *offered_ = nullptr;
 };
 
 }  // namespace ws::app

@@ -197,7 +197,8 @@ void SetupPanel::addRow(const Field& field, Section* section) {
     const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of IDX files"))
                                 : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
                                                                tr("Tables (*.csv *.csv.gz *.txt);;All files (*)"));
-    if (!path.isEmpty()) choices_->set(key, path);
+    if (path.isEmpty()) return;
+    folder ? choices_->set(key, path) : choices_->useFile(path);
   });
   rows_.push_back(row);
 }
@@ -311,6 +312,9 @@ void SetupPanel::editJson() {
 void SetupPanel::refresh() {
   for (FieldRow* row : rows_)
     row->refresh(choices_->spec(), choices_->preset(), choices_->cuda(), running_ && !row->field().live);
+  QStringList columns;
+  for (const std::string& column : choices_->columns()) columns << QString::fromStdString(column);
+  row("data.label_column")->setOffered(columns);
   for (const char* group : kGroups) relayout(group);
   const bool named = !choices_->preset().name.empty();
   QString title = tr("No preset");

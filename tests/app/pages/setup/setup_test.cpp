@@ -57,6 +57,7 @@ class SetupTest : public QObject, WindowHome {
   void executionSaysWhatAPersistentKernelTakes();
   void aChangedPresetSaysSo();
   void whatDiffersFromTheShownRunIsSaid();
+  void ownTablesAreReadBeforeTheTraining();
   void executionIsFirstAndAboveTheFold();
   void theDockKeepsItsWidth();
   void whatDoesNotFitIsSaidBesideTheField();
@@ -156,6 +157,33 @@ void SetupTest::aChangedPresetSaysSo() {
   QTRY_COMPARE(preset->text(), QString("Iris, changed"));
   window->workspace()->choices()->set("train.epochs", epochs);
   QTRY_COMPARE(preset->text(), QString("Preset: Iris"));
+}
+
+// The columns of a table are known before the training, and a wrong one is said.
+void SetupTest::ownTablesAreReadBeforeTheTraining() {
+  QTemporaryDir folder;
+  const QString path = folder.filePath("moons.csv");
+  {
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("x,y,class\n1,2,a\n2,1,b\n3,3,a\n");
+  }
+  Choices choices;
+  choices.setCuda(false);
+  SetupPanel panel(&choices);
+  choices.useFile(path);
+  QCOMPARE(QString::fromStdString(choices.spec().data.label_column), QString("class"));
+  QVERIFY(choices.verdict().problem.empty());
+  const auto* columns = static_cast<QToolButton*>(named(panel.row("data.label_column"), "Columns of the file"));
+  QVERIFY(columns && columns->isEnabled());
+  QCOMPARE(columns->menu()->actions().size(), 3);
+  columns->menu()->actions()[0]->trigger();
+  QCOMPARE(QString::fromStdString(choices.spec().data.label_column), QString("x"));
+  choices.set("data.label_column", "clas");
+  QVERIFY2(panel.message().contains("x, y, class"), qPrintable(panel.message()));
+  QVERIFY(!panel.row("data.label_column")->problem().isEmpty());
+  choices.set("data.path", folder.filePath("none.csv"));
+  QVERIFY2(panel.message().contains("none.csv"), qPrintable(panel.message()));
 }
 
 // Setup holds the choices of the next training. Beside a run with others it says so, and offers them.

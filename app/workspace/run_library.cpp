@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
@@ -248,7 +249,7 @@ Run* RunLibrary::replace(Run* live, const QString& path) {
   live->path.clear();  // the file is kept when the live run is removed
   Run* file = open(path);
   if (file) {
-    if (file->letter < 0) std::swap(file->letter, live->letter);
+    if (file->letter < 0) file->letter = std::exchange(live->letter, -1), keepLetter(*file);
     live->slot = -1;
     selection_.replaced(live->handle, file->handle);
   }

@@ -1,5 +1,6 @@
 #include "app/pages/library/runs_panel.h"
 
+#include <QAction>
 #include <QDesktopServices>
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -198,6 +199,13 @@ RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
   connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
     if (Run* run = model_->run(index); run && !restoring_) emit picked(run);
   });
+  auto* remove = new QAction(tr("Delete the current run"), view_);
+  remove->setShortcut(QKeySequence::Delete);
+  remove->setShortcutContext(Qt::WidgetShortcut);
+  connect(remove, &QAction::triggered, this, [this] {
+    if (Run* run = current()) library_->remove(run);
+  });
+  view_->addAction(remove);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
@@ -277,10 +285,13 @@ QWidget* RunsPanel::buildFilter() {
   edit->setClearButtonEnabled(true);
   connect(edit, &QLineEdit::textChanged, model_, &RunsModel::setFilter);
   auto* order = option_button(tr("Order of the runs"), box);
-  order->setText(tr("Newest"));
+  order->setText(tr("By data set"));
   auto* menu = new QMenu(order);
-  const std::pair<RunOrder, QString> orders[] = {
-      {RunOrder::Newest, tr("Newest")}, {RunOrder::Fastest, tr("Fastest")}, {RunOrder::Name, tr("Name")}};
+  const std::pair<RunOrder, QString> orders[] = {{RunOrder::DataSet, tr("By data set")},
+                                                 {RunOrder::Newest, tr("Newest")},
+                                                 {RunOrder::Fastest, tr("Fastest")},
+                                                 {RunOrder::Accuracy, tr("Most accurate")},
+                                                 {RunOrder::Name, tr("Name")}};
   for (const auto& [value, name] : orders)
     connect(menu->addAction(name), &QAction::triggered, this, [this, order, value = value, name = name] {
       order->setText(name);
@@ -321,9 +332,13 @@ void RunsPanel::selectCurrent() {
 Run* RunsPanel::current() const { return model_->run(view_->currentIndex()); }
 
 void RunsPanel::fillMenu(QMenu& menu, Run* run) {
-  menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this,
+  menu.addAction(run->slot >= 0 ? tr("Do not compare") : tr("Compare too"), this,
                  [this, run] { library_->setTicked(run, run->slot < 0); });
-  menu.addAction(tr("Tick only this"), this, [this, run] { library_->tickOnly({run}); });
+  menu.addAction(tr("Compare with this run only"), this, [this, run] { library_->selection().compareWith(run->handle); })
+      ->setEnabled(run != library_->current());
+  menu.addAction(tr("Make it the baseline"), this, [this, run] { library_->selection().setBaseline(run->handle); })
+      ->setEnabled(run != library_->current());
+  menu.addAction(tr("Show only this"), this, [this, run] { library_->tickOnly({run}); });
   menu.addAction(tr("Use its choices"), this, [this, run] { emit useChoices(run); });
   auto* change = menu.addMenu(tr("Train again with one change"));
   fill_change_menu(*change, *run, [this](const RunSpec& spec, const QString& title) { emit trainWanted(spec, title); });
@@ -343,7 +358,7 @@ void RunsPanel::showMenu(const QPoint& at) {
   Run* run = model_->run(view_->indexAt(at).isValid() ? view_->indexAt(at) : view_->currentIndex());
   QMenu menu(this);
   if (run) fillMenu(menu, run);
-  menu.addAction(tr("Untick all"), this, [this] { library_->tickOnly({}); });
+  menu.addAction(tr("Show no run"), this, [this] { library_->tickOnly({}); });
   menu.addAction(tr("Open a run file…"), this, &RunsPanel::openFile);
   menu.addAction(tr("Show the folder"), this,
                  [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(library_->folder())); });
@@ -355,7 +370,7 @@ void RunsPanel::refresh() {
   model_->reload();
   restoring_ = false;
   const auto total = library_->runs().size(), ticked = library_->ticked().size();
-  count_->setText(total == 0 ? QStringLiteral("0") : tr("%1 · %2 ticked").arg(total).arg(ticked));
+  count_->setText(ticked < 2 ? QString::number(total) : tr("%1 · %2 compared").arg(total).arg(ticked));
   pages_->setCurrentIndex(total == 0 ? 1 : 0);
   footer_->setVisible(total == 0);
   filter_->setVisible(total != 0);

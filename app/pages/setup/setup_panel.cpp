@@ -356,12 +356,12 @@ void SetupPanel::refreshDifference() {
   differs_->setToolTip({});
   if (running_) return differs_->setText(tr("Choices of the run in training"));
   if (!other_) return differs_->setText(tr("Choices of the next training"));
-  if (count == 0) return differs_->setText(tr("Next training: same choices as %1").arg(other_letter_));
-  differs_->setText(count == 1 ? tr("Next training differs in %1 from %2").arg(text(field(changes[0].key).label), other_letter_)
-                               : tr("Next training differs in %1 choices from %2").arg(count).arg(other_letter_));
+  if (count == 0) return differs_->setText(tr("Next training: as %1").arg(other_letter_));
+  differs_->setText(count == 1 ? tr("Next differs from %1: %2").arg(other_letter_, text(field(changes[0].key).label))
+                               : tr("Next differs from %2: %1 choices").arg(count).arg(other_letter_));
   differs_->setToolTip(tr("These are the choices of the next training. Against %1: %2")
                            .arg(other_letter_, changes_between(*other_, choices_->spec(), kAllChanges)));
-  take_->setText(tr("Take those of %1").arg(other_letter_));
+  take_->setText(tr("Reset to %1").arg(other_letter_));
   take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
 }
 

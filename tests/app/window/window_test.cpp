@@ -379,7 +379,7 @@ void WindowTest::theRunJustTrainedIsShown() {
   QCOMPARE(second->title, QString::fromUtf8("Iris 4-5-3 · direct, 40 epochs"));
   QCOMPARE(window->workspace()->shownRun(), second);
   const QString line = window->statusLine()->text();
-  for (const QString& part : {QString("step time "), QString(" A"), second->title})
+  for (const QString& part : {QString("step time "), QString(" A"), QString::fromUtf8("arena → direct")})
     QVERIFY2(line.contains(part), qPrintable(line));
   for (const char* tab : {"Plan", "Kernels", "Memory"}) {
     QVERIFY(show_tab(*window, tab));

@@ -1,8 +1,10 @@
 // The Setup dock: what each choice says of itself, and the layers as rows.
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QTemporaryDir>
 #include <QToolButton>
 #include <QTest>
 
@@ -198,13 +200,13 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   SetupPanel panel(&choices);
   spec.exec.allocator = ws::Allocator::Caching, spec.train.epochs = 7;
   panel.setOther(spec, "B");
-  QVERIFY(panel_says(panel, "Next training differs in 2 choices from B"));
+  QVERIFY(panel_says(panel, "Next differs from B: 2 choices"));
   panel.setLive(choices.spec());
-  QVERIFY2(!panel_says(panel, "Next training differs in 2 choices from B"), "while a run trains, Setup holds its choices");
+  QVERIFY2(!panel_says(panel, "Next differs from B: 2 choices"), "while a run trains, Setup holds its choices");
   panel.setLive(std::nullopt);
   choices.set("train.epochs", "7");
-  QVERIFY(panel_says(panel, "Next training differs in allocator from B"));
-  auto* take = static_cast<QPushButton*>(named(&panel, "Take those of B"));
+  QVERIFY(panel_says(panel, "Next differs from B: allocator"));
+  auto* take = static_cast<QPushButton*>(named(&panel, "Reset to B"));
   QVERIFY(take && take->isVisibleTo(&panel));
   take->click();
   QVERIFY(choices.spec() == spec);

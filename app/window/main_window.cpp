@@ -483,8 +483,22 @@ void MainWindow::dropEvent(QDropEvent* event) {
   if (!paths.isEmpty()) openFiles(paths);
 }
 
+// A key that nothing took goes to the timeline or chart under the pointer: W S A D work there without a click.
+bool MainWindow::givenToPointed(QKeyEvent* event) {
+  if (giving_ || event->text().isEmpty()) return false;
+  for (QWidget* widget : pages_->findChildren<QWidget*>()) {
+    if (!widget->underMouse() || !widget->isVisible() || !(widget->focusPolicy() & Qt::ClickFocus) || widget->hasFocus()) continue;
+    giving_ = true;
+    QCoreApplication::sendEvent(widget, event);
+    giving_ = false;
+    if (event->isAccepted()) return true;
+  }
+  return false;
+}
+
 // Handles keys that no button, list or text field took.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
+  if (event->key() != Qt::Key_Space && givenToPointed(event)) return;
   if (event->key() != Qt::Key_Space || event->modifiers() != Qt::NoModifier || !live_->isVisible())
     return QMainWindow::keyPressEvent(event);
   if (!event->isAutoRepeat()) workspace_.cursor()->toggleFollow();

@@ -92,6 +92,7 @@ class MainWindow : public QMainWindow {
   void offerPages(bool program);
   void showDevice();
   void checkTemporaryFolder();
+  bool givenToPointed(QKeyEvent* event);
   void refreshBars();
   void showTab(int index);
   void showAbout();
@@ -118,6 +119,7 @@ class MainWindow : public QMainWindow {
   MachineActions* machines_ = nullptr;
   LessonRunner* lessons_;
   WindowMenus* menus_;
+  bool giving_ = false;                 // a key goes to the view under the pointer
   bool opening_ = false;                // several files: collect the problems
   std::vector<QPointer<Run>> opened_;  // runs of the last files
   std::vector<Page> tab_list_;

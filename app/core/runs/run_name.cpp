@@ -67,7 +67,7 @@ std::string network_label(const RunSpec& spec) {
     return layers.size() <= kMostLetters ? layers : layers.substr(0, layers.rfind(',', kMostLetters)) + ", …";
   const DataShape shape = data_shape(spec.data);
   std::string text;
-  if (shape.features > 0) text = std::to_string(shape.features);
+  if (shape.features() > 0) text = std::to_string(shape.features());
   for (const int64_t width : spec.model.hidden) text += (text.empty() ? "" : "-") + std::to_string(width);
   if (shape.outputs > 0) text += (text.empty() ? "" : "-") + std::to_string(shape.outputs);
   return text;

@@ -48,6 +48,8 @@ class OneRunTest : public QObject, FilledWindow {
   void nothingMoves();
   void aZoomEndsWithItsRun();
   void aSlowTrainingHasTheSameLosses();
+  void keysGoToTheViewUnderThePointer();
+  void theDeleteKeyRemovesTheCurrentRun();
 };
 
 QString OneRunTest::disagreement(MainWindow& window) {
@@ -301,6 +303,33 @@ void OneRunTest::aSlowTrainingHasTheSameLosses() {
   session->setSpeed(TrainSpeed::Full);
   QTRY_COMPARE(ended.count(), 3);
   QCOMPARE(losses(), full);
+}
+
+void OneRunTest::keysGoToTheViewUnderThePointer() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  window->workspace()->pick(adopt(*window, "first", ws::test::StepStyle::EagerDirect));
+  settle(30);
+  TimelinePane* timeline = window->findChild<TimelinePane*>();
+  const auto before = timeline->model()->range();
+  window->topBar()->follow()->setFocus();
+  QTest::mouseMove(timeline->view(), timeline->view()->rect().center());
+  QTRY_VERIFY(timeline->view()->underMouse());
+  QTest::keyClick(window->topBar()->follow(), Qt::Key_W);
+  QVERIFY(timeline->model()->range().length() < before.length());
+}
+
+void OneRunTest::theDeleteKeyRemovesTheCurrentRun() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
+  RunLibrary* library = window->workspace()->library();
+  library->tickOnly({second, first});
+  for (QAction* action : window->findChild<RunsPanel*>()->view()->actions())
+    if (action->shortcut() == QKeySequence(QKeySequence::Delete)) action->trigger();
+  QCOMPARE(library->runs(), std::vector{first});
+  QCOMPARE(library->current(), first);
+  QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
 }
 
 WARPSIGHT_QTEST(OneRunTest)

@@ -20,6 +20,7 @@ QString day_of(const Run& run) {
 }
 
 QString group_of(const Run& run) {
+  if (run.shipped) return origin_text(run).replace(0, 1, "R");
   if (run.lab) return QObject::tr("Laboratory");
   if (!run.hasChoices()) return run.command.isEmpty() ? QObject::tr("Imported traces") : QObject::tr("Recorded programs");
   return QString::fromStdString(data_label(run.spec.data));

@@ -161,4 +161,17 @@ CsvTable read_csv(PackedReader& reader) {
   return table;
 }
 
+std::vector<std::string> csv_columns(const std::string& path) {
+  constexpr size_t kHead = 64 << 10;
+  PackedReader reader(path);
+  std::string head(kHead, '\0');
+  head.resize(reader.read_some(reinterpret_cast<uint8_t*>(head.data()), kHead));
+  CsvParser parser(reader.name(), head);
+  std::vector<std::string_view> row;
+  if (!parser.next_row(row)) throw Failure(reader.name() + ": is empty");
+  std::vector<std::string> columns(row.begin(), row.end());
+  check_header(parser, columns);
+  return columns;
+}
+
 }  // namespace ws::data

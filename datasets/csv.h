@@ -28,6 +28,8 @@ struct CsvTable {
 
 // The separator is the one of comma, semicolon and tab that occurs most often in the header. Fields may be quoted.
 CsvTable read_csv(PackedReader& reader);
+// The names in the first row, without reading the rest. Throws Failure if the file cannot be read.
+std::vector<std::string> csv_columns(const std::string& path);
 
 // Puts all rows into the training part. The label column (empty: the last column) decides the task: words or at most 20
 // different whole numbers are classes, anything else is a regression target. A feature column of words becomes one 0/1

@@ -2,6 +2,7 @@
 
 #include <QMessageBox>
 #include <QPicture>
+#include <QToolButton>
 #include <cmath>
 
 #include "app/charts/driver_calls.h"
@@ -14,7 +15,7 @@
 namespace ws::app {
 namespace {
 
-constexpr int kArrow = 22, kBesideTitle = kArrow + 26;
+constexpr int kArrow = 22, kBesideTitle = kArrow + 52;
 
 QString brief_title(Gauge measure) {
   switch (measure) {
@@ -118,64 +119,55 @@ CurvePane::CurvePane(std::vector<Gauge> measures, QWidget* parent)
   setMeasure(measure_);
 }
 
+// One button that is there at every width, with every option; the context menu has the same.
 void CurvePane::buildOptions() {
-  log_button_ = option_button(tr("Vertical axis"), this);
-  smooth_button_ = option_button(tr("Smoothing"), this);
-  x_button_ = option_button(tr("Horizontal axis"), this);
-  if (measures_.size() > 1) {
-    measure_button_ = option_button(tr("Gauge"), this);
-    setTitleButton(measure_button_);
-  }
-  for (QPushButton* button : {log_button_, smooth_button_, x_button_}) addOption(button);
-  auto* log_menu = new QMenu(log_button_);
-  connect(log_menu->addAction(tr("Log y")), &QAction::triggered, this, [this] { setLogY(true); });
-  connect(log_menu->addAction(tr("Linear y")), &QAction::triggered, this, [this] { setLogY(false); });
-  log_menu->addSeparator();
-  connect(log_menu->addAction(tr("Log x")), &QAction::triggered, this, [this] { setLogX(true); });
-  connect(log_menu->addAction(tr("Linear x")), &QAction::triggered, this, [this] { setLogX(false); });
-  log_button_->setMenu(log_menu);
-  auto* smooth_menu = new QMenu(smooth_button_);
-  for (double factor : {0.0, 0.6, 0.9, 0.97, 0.99})
-    connect(smooth_menu->addAction(factor == 0 ? tr("No smoothing") : tr("EMA %1").arg(factor)), &QAction::triggered,
-            this, [this, factor] { setSmoothing(factor); });
-  smooth_button_->setMenu(smooth_menu);
-  auto* x_menu = new QMenu(x_button_);
-  const std::pair<XAxis, QString> axes[] = {
-      {XAxis::Step, tr("Step")}, {XAxis::Epoch, tr("Epoch")}, {XAxis::Wall, tr("Wall time")}};
-  for (const auto& [axis, name] : axes)
-    connect(x_menu->addAction(name), &QAction::triggered, this, [this, axis = axis] { emit xAxisChosen(axis); });
-  x_button_->setMenu(x_menu);
-  if (!measure_button_) return;
-  auto* measure_menu = new QMenu(measure_button_);
+  auto* options = new QToolButton(this);
+  options->setIcon(theme_icon("more"));
+  options->setAccessibleName(tr("Options of this chart"));
+  options->setToolTip(tr("Axes, smoothing, fit, export"));
+  auto* menu = new QMenu(options);
+  connect(menu, &QMenu::aboutToShow, this, [this, menu] {
+    menu->clear();
+    fillMenu(menu);
+  });
+  connect(options, &QToolButton::clicked, this,
+          [options, menu] { menu->popup(options->mapToGlobal(QPoint(0, options->height()))); });
+  addOption(options);
+  if (measures_.size() < 2) return;
+  measure_button_ = option_button(tr("Gauge"), this);
+  auto* measures = new QMenu(measure_button_);
   for (Gauge m : measures_)
-    connect(measure_menu->addAction(measure_title(m)), &QAction::triggered, this, [this, m] { setMeasure(m); });
-  measure_button_->setMenu(measure_menu);
+    connect(measures->addAction(measure_title(m)), &QAction::triggered, this, [this, m] { setMeasure(m); });
+  measure_button_->setMenu(measures);
+  setTitleButton(measure_button_);
 }
 
 void CurvePane::fillMenu(QMenu* menu) {
-  for (QPushButton* button : {measure_button_, log_button_, smooth_button_, x_button_}) {
-    if (!button || (button == smooth_button_ && !per_step(measure_))) continue;
-    QMenu* sub = menu->addMenu(button->accessibleName());
-    sub->addActions(button->menu()->actions());
+  const auto choice = [this](QMenu* in, const QString& name, bool now, auto act) {
+    QAction* action = in->addAction(name);
+    action->setCheckable(true);
+    action->setChecked(now);
+    connect(action, &QAction::triggered, this, act);
+  };
+  if (measure_button_) menu->addMenu(tr("Gauge"))->addActions(measure_button_->menu()->actions());
+  QMenu* axes = menu->addMenu(tr("Vertical axis"));
+  choice(axes, tr("Log y"), log_y_, [this] { setLogY(true); });
+  choice(axes, tr("Linear y"), !log_y_, [this] { setLogY(false); });
+  QMenu* across = menu->addMenu(tr("Horizontal axis"));
+  const std::pair<XAxis, QString> values[] = {{XAxis::Step, tr("Step")}, {XAxis::Epoch, tr("Epoch")}, {XAxis::Wall, tr("Wall time")}};
+  for (const auto& [axis, name] : values) choice(across, name, axis == x_, [this, axis = axis] { emit xAxisChosen(axis); });
+  across->addSeparator();
+  choice(across, tr("Log x"), log_x_, [this] { setLogX(true); });
+  choice(across, tr("Linear x"), !log_x_, [this] { setLogX(false); });
+  if (per_step(measure_)) {
+    QMenu* smoothing = menu->addMenu(tr("Smoothing"));
+    for (double factor : {0.0, 0.6, 0.9, 0.97, 0.99})
+      choice(smoothing, factor == 0 ? tr("No smoothing") : tr("EMA %1").arg(factor), factor == smoothing_, [this, factor] { setSmoothing(factor); });
   }
   menu->addSeparator();
   menu->addAction(tr("Fit"), plot_, &Plot::fit);
   menu->addAction(tr("Undo zoom"), plot_, &Plot::undoZoom)->setEnabled(plot_->canUndoZoom());
   menu->addAction(tr("Export the chart…"), this, &CurvePane::exportImage);
-}
-
-void CurvePane::refreshOptions() {
-  log_button_->setText(log_y_ ? tr("Log y") : log_x_ ? tr("Log x") : tr("Linear"));
-  smooth_button_->setText(smoothing_ == 0 ? tr("Raw") : tr("EMA %1").arg(smoothing_));
-  x_button_->setText(x_ == XAxis::Step ? tr("Step") : x_ == XAxis::Epoch ? tr("Epoch") : tr("Wall"));
-  for (QPushButton* button : {log_button_, smooth_button_, x_button_})
-    button->setFixedWidth(QFontMetrics(button->font()).horizontalAdvance(button->text()) + 32);
-  const bool loss = measure_ == Gauge::Loss;
-  // In a narrow pane the values come first; the context menu has every option.
-  log_button_->setVisible(loss && !compact_ && width() >= 300);
-  smooth_button_->setVisible(loss && !compact_ && width() >= 380);
-  x_button_->setVisible(loss && !compact_ && width() >= 420);
-  nameMeasure();
 }
 
 // The values of the runs come first. The name of the measure gets the remaining width.
@@ -193,6 +185,9 @@ void CurvePane::setRuns(const std::vector<Run*>& runs) {
   bool same = runs.size() == curves_.size();
   for (size_t i = 0; same && i < runs.size(); ++i) same = curves_[i].run() == runs[i];
   if (same) return;
+  // A zoom and the place of the pointer are about the run in front: another one has another axis.
+  const bool other = curves_.empty() || runs.empty() || curves_.front().run() != runs.front();
+  if (other) plot_->forgetZoom(), cursor_step_.reset();
   curves_.clear();
   for (Run* run : runs) {
     curves_.emplace_back(run, measure_, x_, smoothing_);
@@ -210,32 +205,37 @@ void CurvePane::rebuild() {
 
 void CurvePane::setXAxis(XAxis axis) {
   x_ = axis;
-  refreshOptions();
+  nameMeasure();
   plot_->forgetZoom();
   rebuild();
 }
 
 // Explains the lines if a run has more than one.
 QString CurvePane::lineKey() const {
-  if (measure_ == Gauge::Loss) return tr("train · ○ test");
+  if (measure_ == Gauge::Loss)
+    return smoothing_ > 0 ? tr("train, smoothed (EMA %1) · ○ test").arg(smoothing_) : tr("train · ○ test");
   if (measure_ == Gauge::Accuracy) return tr("line test, faint train");
   return measure_ == Gauge::Memory ? tr("line reserved, dotted used") : QString();
+}
+
+void CurvePane::showNote() {
+  const QString brief = measure_ == Gauge::Loss             ? tr("train")
+                        : measure_ == Gauge::Accuracy       ? QStringLiteral("%")
+                        : measure_ == Gauge::AllocatorCalls ? tr("a step")
+                        : measure_ == Gauge::AllocatorTime  ? tr("µs a step")
+                        : measure_ == Gauge::Throughput     ? tr("samples/s")
+                                                           : tr("MiB");
+  const QString key = lineKey();
+  setTitle(measure_title(measure_), key.isEmpty() ? brief : measure_ == Gauge::Loss ? key : brief + " · " + key, brief);
 }
 
 void CurvePane::setMeasure(Gauge measure) {
   measure_ = measure;
   log_y_ = measure == Gauge::Loss;
-  const QString brief = measure == Gauge::Loss             ? tr("train")
-                        : measure == Gauge::Accuracy       ? QStringLiteral("%")
-                        : measure == Gauge::AllocatorCalls ? tr("a step")
-                        : measure == Gauge::AllocatorTime  ? tr("µs a step")
-                        : measure == Gauge::Throughput     ? tr("samples/s")
-                                                           : tr("MiB");
-  const QString key = lineKey();
-  setTitle(measure_title(measure), key.isEmpty() ? brief : measure == Gauge::Loss ? key : brief + " · " + key, brief);
+  showNote();
   plot_->setAccessibleName(tr("%1 chart").arg(measure_title(measure)));
   plot_->setLogY(log_y_);
-  refreshOptions();
+  nameMeasure();
   plot_->forgetZoom();
   rebuild();
 }
@@ -243,32 +243,27 @@ void CurvePane::setMeasure(Gauge measure) {
 void CurvePane::setLogY(bool on) {
   log_y_ = on;
   plot_->setLogY(on);
-  refreshOptions();
+  nameMeasure();
   redraw();
 }
 
 void CurvePane::setLogX(bool on) {
   log_x_ = on;
   plot_->setLogX(on);
-  refreshOptions();
+  nameMeasure();
   plot_->forgetZoom();
   redraw();
 }
 
 void CurvePane::setSmoothing(double factor) {
   smoothing_ = factor;
-  refreshOptions();
+  showNote();
   rebuild();
-}
-
-void CurvePane::setCompact(bool compact) {
-  compact_ = compact;
-  refreshOptions();
 }
 
 void CurvePane::resizeEvent(QResizeEvent* event) {
   Pane::resizeEvent(event);
-  refreshOptions();
+  nameMeasure();
 }
 
 bool CurvePane::canUndoZoom() const { return plot_->canUndoZoom(); }

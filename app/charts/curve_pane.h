@@ -24,7 +24,6 @@ class CurvePane : public Pane {
   void setLogY(bool on);
   void setLogX(bool on);
   void setSmoothing(double factor);  // 0: off
-  void setCompact(bool compact);
   Gauge measure() const { return measure_; }
   bool dirty() const { return dirty_; }
   void redraw();  // takes the new points and paints
@@ -50,7 +49,7 @@ class CurvePane : public Pane {
   void scaleAxes();
   void refreshLegend();
   void refreshOverlay();
-  void refreshOptions();
+  void showNote();
   void nameMeasure();
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;
@@ -63,12 +62,12 @@ class CurvePane : public Pane {
   std::vector<Gauge> measures_;
   Gauge measure_;
   XAxis x_ = XAxis::Step;
-  bool log_x_ = false, log_y_ = false, compact_ = false, dirty_ = true;
+  bool log_x_ = false, log_y_ = false, dirty_ = true;
   double smoothing_ = 0.97;
   std::vector<CurveData> curves_;
   std::optional<double> cursor_step_;
   Plot* plot_;
-  QPushButton *log_button_, *smooth_button_, *x_button_, *measure_button_ = nullptr;
+  QPushButton* measure_button_ = nullptr;
 };
 
 QString measure_title(Gauge measure);

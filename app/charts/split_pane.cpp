@@ -269,7 +269,7 @@ void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, d
     draw_number(painter, QRectF(left, y, columnRight(left, column) - left, height), Qt::AlignRight | Qt::AlignVCenter, text);
   };
   for (size_t i = 0; i < us.size(); ++i) put(i, time_or_dash(us[i]));
-  if (differences()) return put(us.size(), (us[1] > us[0] ? "+" : "") + us_text(us[1] - us[0]));
+  if (differences()) return put(us.size(), (us[0] > us[1] ? "+" : "") + us_text(us[0] - us[1]));
   if (columns() > us.size() && table_.wall[0] > 0) put(us.size(), fixed_text(share * 100, 1) + " %");
 }
 
@@ -330,7 +330,7 @@ void SplitPane::paintHeading(QPainter& painter, double left, double top) {
     painter.drawText(QRectF(left, top, columnRight(left, column) - left, 15), Qt::AlignRight | Qt::AlignVCenter, text);
   };
   for (size_t i = 0; i < runs_.size(); ++i) put(i, run_letter(runs_[i]->slot));
-  if (differences()) put(2, run_letter(runs_[1]->slot) + QString::fromUtf8(" − ") + run_letter(runs_[0]->slot));
+  if (differences()) put(2, run_letter(runs_[0]->slot) + QString::fromUtf8(" − ") + run_letter(runs_[1]->slot));
   painter.fillRect(QRectF(left + 10, top + kSplitHeading, tables().width - 20, 1), theme().border);
 }
 

@@ -335,10 +335,9 @@ std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const Launche
   return ranks;
 }
 
-app::RecorderOptions recorder_options(const TrainArguments& a, const RunSpec& spec, const RankProcesses* ranks) {
+app::RecorderOptions recorder_options(const TrainArguments& a, const RankProcesses* ranks) {
   const bool leads = !ranks || ranks->rank() == 0;
   app::RecorderOptions record;
-  record.title = spec.name;
   record.trace.level = trace_level(a.trace);
   record.trace.hardware_counters = a.counters;
   set_window(record.trace, a);
@@ -354,7 +353,7 @@ app::RecorderOptions recorder_options(const TrainArguments& a, const RunSpec& sp
 
 int train_here(const TrainArguments& a, Job& job, RankProcesses* ranks) {
   const bool leads = !ranks || ranks->rank() == 0;
-  app::RecorderOptions record = recorder_options(a, job.spec, ranks);  // reports wrong options before the data is read
+  app::RecorderOptions record = recorder_options(a, ranks);  // reports wrong options before the data is read
   const data::Dataset data = data::load(job.spec.data);
   job.options.processes = ranks;
   std::unique_ptr<app::TrainingFolder> output;

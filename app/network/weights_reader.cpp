@@ -83,8 +83,7 @@ QString WeightsReader::whyNothing() const {
   if (run_->origin == RunOrigin::Imported) return tr("A trace of another program holds no weights.");
   if (run_->live()) return tr("Reading the weights…");
   if (QFileInfo::exists(weights_path(run_->path))) return tr("Reading the weights that this run ended with…");
-  return tr("This run kept no weights. Networks up to 64 MiB keep them beside the run file, as %1.")
-      .arg(QFileInfo(weights_path(run_->path)).fileName());
+  return tr("No weights were saved with this run. A training in this window saves them, up to 64 MiB.");
 }
 
 // Reads the weights that a finished run left beside its file. The CPU evaluates them, so any machine can do it.

@@ -1,10 +1,7 @@
 #include "app/pages/one_run_page.h"
 
 #include <QMenu>
-#include <QPointer>
 #include <QPushButton>
-#include <algorithm>
-#include <memory>
 
 #include "app/text/units.h"
 #include "app/widgets/pane.h"
@@ -27,28 +24,16 @@ Page one_run_page(Workspace& workspace, const QString& title, QWidget* widget, s
     picker->setAccessibleDescription(run ? run_letter(run->slot) + " " + name : QString());
     picker->setIcon(run ? badge_icon(run->slot) : QIcon());
   };
-  const auto chosen = std::make_shared<QPointer<Run>>();
   Page page;
   page.title = title, page.widget = widget, page.picker = picker;
-  page.suits = suits;
-  const auto show_runs = [&workspace, menu, take, chosen, suits = std::move(suits)](const std::vector<Run*>& runs) {
+  page.suits = std::move(suits);
+  page.show_runs = [&workspace, menu, take](const std::vector<Run*>& runs) {
     menu->clear();
     for (Run* run : runs)
-      menu->addAction(badge_icon(run->slot), title_among(*run, {runs.begin(), runs.end()}), menu, [take, chosen, run] { *chosen = run, take(run); });
-    const auto ticked = [&runs](Run* run) { return run && std::ranges::find(runs, run) != runs.end(); };
-    Run* shown = workspace.shownRun();
-    if (ticked(*chosen)) return take(*chosen);
-    if (ticked(shown) && (!suits || suits(*shown))) return take(shown);
-    if (suits)
-      if (const auto first = std::ranges::find_if(runs, [&](Run* run) { return suits(*run); }); first != runs.end())
-        return take(*first);
-    take(ticked(shown) ? shown : runs.empty() ? nullptr : runs.front());
+      menu->addAction(badge_icon(run->slot), title_among(*run, {runs.begin(), runs.end()}), menu,
+                      [&workspace, run] { workspace.pick(run); });
+    take(workspace.shownRun());
   };
-  page.show_runs = show_runs;
-  QObject::connect(&workspace, &Workspace::picked, widget, [&workspace, widget, show_runs, chosen] {
-    chosen->clear();
-    if (widget->isVisible()) show_runs(workspace.library()->ticked());
-  });
   return page;
 }
 

@@ -1,5 +1,4 @@
-// A page about one run: the run that the window shows, or the first ticked run that suits the page. A button in the top
-// bar picks another ticked run.
+// A page about the current run. A button in the top bar makes another shown run current.
 #pragma once
 #include "app/pages/page.h"
 

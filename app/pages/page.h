@@ -45,8 +45,8 @@ struct Page {
   QWidget* picker = nullptr;                                // shown in the top bar while the page is in front
   QString dock;                    // for a page in the right column: the name for saved state
   bool of_training = false, of_program = false;  // only for trainings; only for recorded programs
-  std::function<bool(const Run&)> suits;         // False: hidden for this run; empty: for every run
-  bool comes_forward = false;  // stands beside the main tabs once a run suits it, instead of under More
+  std::function<bool(const Run&)> suits;         // False: grey for this run; empty: for every run
+  bool notes = false;          // a number may stand beside its name: Workspace::noteOnTab
   bool folds_setup = false;    // In a narrow window it needs the space of Setup, until the user opens Setup beside it
   bool open_at_first = false;  // for a dock, if the window is wide enough
   std::function<void(bool narrow)> set_compact;

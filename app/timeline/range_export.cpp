@@ -66,8 +66,8 @@ ChartPicture timeline_picture(TimelinePane& pane) {
   return {"timeline", captions.join('\n'), pane.view()->size(), paint, {}};
 }
 
-std::vector<RunRange> selected_or_visible(const Selection& selection, const TimelineModel& model) {
-  std::vector<RunRange> ranges = selection.ranges();
+std::vector<RunRange> selected_or_visible(const Focus& focus, const TimelineModel& model) {
+  std::vector<RunRange> ranges = focus.ranges();
   std::erase_if(ranges, [](const RunRange& r) { return !r.run; });
   for (int i = 0; ranges.empty() && i < static_cast<int>(model.runCount()); ++i)
     ranges.push_back({model.run(i), model.runRange(i, model.range())});

@@ -5,7 +5,7 @@
 
 #include "app/timeline/time_scale.h"
 #include "app/widgets/chart_file.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 
 namespace ws::app {
 
@@ -19,7 +19,7 @@ void write_range_json(Run& run, TimeRange range, const QString& path);
 // Throws Failure.
 QStringList write_ranges_json(const std::vector<RunRange>& ranges, const QString& path);
 // The selected range in each run's own time, or the visible range if nothing is selected.
-std::vector<RunRange> selected_or_visible(const Selection& selection, const TimelineModel& model);
+std::vector<RunRange> selected_or_visible(const Focus& focus, const TimelineModel& model);
 // The lanes as the timeline shows them now, as vector graphics.
 ChartPicture timeline_picture(TimelinePane& pane);
 

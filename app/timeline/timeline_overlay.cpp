@@ -47,9 +47,9 @@ void flag(QPainter& painter, double x, int y, const QString& text, const QColor&
 
 }  // namespace
 
-TimelineOverlay::TimelineOverlay(TimelineModel* model, Selection* selection, TimelineViewport* viewport,
+TimelineOverlay::TimelineOverlay(TimelineModel* model, Focus* focus, TimelineViewport* viewport,
                                  TimelinePainter* painter)
-    : model_(model), selection_(selection), viewport_(viewport), painter_(painter), g_(&viewport->geometry()) {}
+    : model_(model), focus_(focus), viewport_(viewport), painter_(painter), g_(&viewport->geometry()) {}
 
 void TimelineOverlay::paint(QPainter& painter) {
   p_ = &painter;
@@ -222,12 +222,12 @@ void TimelineOverlay::paintSelection() {
   p_->save();
   p_->setClipRect(g_->plot());
   jump_.reset();
-  if (const auto* op = selection_->get<OpChoice>())
+  if (const auto* op = focus_->get<OpChoice>())
     for (const Lane& lane : model_->lanes()) paintSameOp(lane, model_->indexOf(op->run), nullptr, op->op, std::nullopt);
-  if (const auto* name = selection_->get<NameChoice>())
+  if (const auto* name = focus_->get<NameChoice>())
     for (const Lane& lane : model_->lanes())
       paintSameOp(lane, model_->indexOf(name->run), nullptr, prof::kNoOp, name->name);
-  const auto* chosen = selection_->get<SpanChoice>();
+  const auto* chosen = focus_->get<SpanChoice>();
   const int run = chosen ? model_->indexOf(chosen->run) : -1;
   if (run >= 0) {
     const prof::Trace& trace = chosen->run->trace;

@@ -13,7 +13,7 @@ namespace ws::app {
 
 class TimelineOverlay {
  public:
-  TimelineOverlay(TimelineModel* model, Selection* selection, TimelineViewport* viewport, TimelinePainter* painter);
+  TimelineOverlay(TimelineModel* model, Focus* focus, TimelineViewport* viewport, TimelinePainter* painter);
 
   void paint(QPainter& painter);
   void forget() { overview_.clear(); }  // call it when the lanes changed
@@ -45,7 +45,7 @@ class TimelineOverlay {
   void paintCard();
 
   TimelineModel* model_;
-  Selection* selection_;
+  Focus* focus_;
   TimelineViewport* viewport_;
   TimelinePainter* painter_;
   const TimelineGeometry* g_;

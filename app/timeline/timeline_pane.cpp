@@ -97,8 +97,8 @@ void MeaningLegend::paintEvent(QPaintEvent*) {
   }
 }
 
-TimelinePane::TimelinePane(TimeCursor* cursor, Selection* selection, QWidget* parent)
-    : Pane(tr("Timeline"), parent), model_(cursor), view_(new TimelineView(&model_, selection, this)) {
+TimelinePane::TimelinePane(TimeCursor* cursor, Focus* focus, QWidget* parent)
+    : Pane(tr("Timeline"), parent), model_(cursor), view_(new TimelineView(&model_, focus, this)) {
   setMinimumSize(360, 200);
   legend()->hide();
   buildOptions();

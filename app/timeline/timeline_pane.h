@@ -34,7 +34,7 @@ class MeaningLegend : public QWidget {
 class TimelinePane : public Pane {
   Q_OBJECT
  public:
-  TimelinePane(TimeCursor* cursor, Selection* selection, QWidget* parent = nullptr);
+  TimelinePane(TimeCursor* cursor, Focus* focus, QWidget* parent = nullptr);
 
   TimelineModel* model() { return &model_; }
   TimelineView* view() const { return view_; }

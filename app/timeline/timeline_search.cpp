@@ -47,9 +47,9 @@ bool too_many_to_walk(const prof::Trace& trace) {
 
 }  // namespace
 
-TimelineSearch::TimelineSearch(TimelineModel* model, Selection* selection, TimelineViewport* viewport)
-    : model_(model), selection_(selection), viewport_(viewport) {
-  connect(selection_, &Selection::revealed, this, &TimelineSearch::showSelected);
+TimelineSearch::TimelineSearch(TimelineModel* model, Focus* focus, TimelineViewport* viewport)
+    : model_(model), focus_(focus), viewport_(viewport) {
+  connect(focus_, &Focus::revealed, this, &TimelineSearch::showSelected);
 }
 
 void TimelineSearch::goTo(int run, const prof::FoundSpan& found) {
@@ -61,11 +61,11 @@ void TimelineSearch::goTo(int run, const prof::FoundSpan& found) {
   else if (span.begin < view.begin || span.end > view.end)
     viewport_->setRange(centred(view, span.begin + span.length() / 2));
   if (const Lane* lane = model_->laneOf(run, found.track)) viewport_->showLane(*lane);
-  selection_->choose(SpanChoice{model_->run(run), found.track, found.span});
+  focus_->choose(SpanChoice{model_->run(run), found.track, found.span});
 }
 
 void TimelineSearch::nextSame(bool forward) {
-  const auto* chosen = selection_->get<SpanChoice>();
+  const auto* chosen = focus_->get<SpanChoice>();
   const int run = chosen ? model_->indexOf(chosen->run) : -1;
   if (run < 0)
     return emit said(tr("Choose a span first. Then [.] and [,] go to the next and previous span of its name."));
@@ -129,7 +129,7 @@ void TimelineSearch::addMark() {
   const TimeRange view = model_->range();
   if (model_->runCount() == 0) return emit said(tr("No run is ticked: a mark belongs to a run."));
   // Use the run of the selected span, otherwise the first.
-  const auto* span = selection_->get<SpanChoice>();
+  const auto* span = focus_->get<SpanChoice>();
   const int run = span ? std::max(0, model_->indexOf(span->run)) : 0;
   model_->addMark({chosen ? chosen->begin : cursor.value_or(view.begin + view.length() / 2), {}, run});
 }
@@ -254,7 +254,7 @@ bool TimelineSearch::find(const QString& text, bool forward) {
   if (digits.startsWith("step ", Qt::CaseInsensitive)) digits = digits.mid(5).remove(' ');
   bool is_step = false;
   if (const int64_t step = digits.toLongLong(&is_step); is_step) return jumpToStep(step);
-  const auto* chosen = selection_->get<SpanChoice>();
+  const auto* chosen = focus_->get<SpanChoice>();
   std::optional<prof::FoundSpan> best;
   int best_run = -1;
   prof::TimeNs best_from = 0;  // start of the search in that run
@@ -314,10 +314,10 @@ void TimelineSearch::askFound(Run* run, const QString& text, prof::TimeNs from, 
 
 // Makes the selection of a panel visible.
 void TimelineSearch::showSelected() {
-  if (const auto* span = selection_->get<SpanChoice>())
+  if (const auto* span = focus_->get<SpanChoice>())
     if (const int run = model_->indexOf(span->run); run >= 0) return goTo(run, {span->track, span->span});
-  const auto* op = selection_->get<OpChoice>();
-  const auto* name = selection_->get<NameChoice>();
+  const auto* op = focus_->get<OpChoice>();
+  const auto* name = focus_->get<NameChoice>();
   const int run = op ? model_->indexOf(op->run) : name ? model_->indexOf(name->run) : -1;
   if (run < 0) return;
   const TimeRange view = model_->runRange(run, model_->range());

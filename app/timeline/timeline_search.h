@@ -9,7 +9,7 @@ namespace ws::app {
 class TimelineSearch : public QObject {
   Q_OBJECT
  public:
-  TimelineSearch(TimelineModel* model, Selection* selection, TimelineViewport* viewport);
+  TimelineSearch(TimelineModel* model, Focus* focus, TimelineViewport* viewport);
 
   void goTo(int run, const prof::FoundSpan& found);
   void nextSame(bool forward);
@@ -38,7 +38,7 @@ class TimelineSearch : public QObject {
   void showSelected();
 
   TimelineModel* model_;
-  Selection* selection_;
+  Focus* focus_;
   TimelineViewport* viewport_;
   StoredSearch file_;
 };

@@ -5,14 +5,14 @@
 
 namespace ws::app {
 
-TimelineView::TimelineView(TimelineModel* model, Selection* selection, QWidget* parent)
+TimelineView::TimelineView(TimelineModel* model, Focus* focus, QWidget* parent)
     : QWidget(parent),
       model_(model),
-      selection_(selection),
-      viewport_(model, selection, this),
+      focus_(focus),
+      viewport_(model, focus, this),
       painter_(*model),
-      overlay_(model, selection, &viewport_, &painter_),
-      search_(model, selection, &viewport_),
+      overlay_(model, focus, &viewport_, &painter_),
+      search_(model, focus, &viewport_),
       input_(this, model, &viewport_, &overlay_, &search_) {
   setAttribute(Qt::WA_OpaquePaintEvent);
   setMouseTracking(true);
@@ -23,7 +23,7 @@ TimelineView::TimelineView(TimelineModel* model, Selection* selection, QWidget* 
   connect(model_, &TimelineModel::lanesChanged, this, [this] { painter_.forget(), overlay_.forget(); });
   connect(model_, &TimelineModel::marksChanged, this, qOverload<>(&QWidget::update));
   connect(model_->cursor(), &TimeCursor::cursorChanged, this, qOverload<>(&QWidget::update));
-  connect(selection_, &Selection::changed, this, [this] { describe(), update(); });
+  connect(focus_, &Focus::changed, this, [this] { describe(), update(); });
   connect(&search_, &TimelineSearch::said, this, &TimelineView::said);
   connect(&input_, &TimelineInput::noteWanted, this, &TimelineView::noteWanted);
   connect(&input_, &TimelineInput::laneMenuWanted, this, &TimelineView::laneMenuWanted);
@@ -71,7 +71,7 @@ void TimelineView::changeEvent(QEvent* event) {
 // Describes the selection for a screen reader.
 void TimelineView::describe() {
   QString text;
-  if (const auto* span = selection_->get<SpanChoice>()) {
+  if (const auto* span = focus_->get<SpanChoice>()) {
     const prof::Trace& trace = span->run->trace;
     text = span_card(trace, span->track, span->span).title + ", " +
            span_time(static_cast<prof::TimeNs>(span->span.duration)) + ", " +

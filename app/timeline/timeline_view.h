@@ -14,7 +14,7 @@ namespace ws::app {
 class TimelineView : public QWidget {
   Q_OBJECT
  public:
-  TimelineView(TimelineModel* model, Selection* selection, QWidget* parent = nullptr);
+  TimelineView(TimelineModel* model, Focus* focus, QWidget* parent = nullptr);
 
   QSize minimumSizeHint() const override { return {360, 200}; }
   TimelineSearch* search() { return &search_; }
@@ -44,7 +44,7 @@ class TimelineView : public QWidget {
   void describe();
 
   TimelineModel* model_;
-  Selection* selection_;
+  Focus* focus_;
   TimelineViewport viewport_;
   TimelinePainter painter_;
   TimelineOverlay overlay_;

@@ -5,14 +5,14 @@ namespace {
 constexpr int kSmallWidth = 1040, kMostUndo = 60, kOneZoomMs = 450;
 }
 
-TimelineViewport::TimelineViewport(TimelineModel* model, Selection* selection, QObject* parent)
-    : QObject(parent), model_(model), selection_(selection) {
+TimelineViewport::TimelineViewport(TimelineModel* model, Focus* focus, QObject* parent)
+    : QObject(parent), model_(model), focus_(focus) {
   connect(model_, &TimelineModel::lanesChanged, this, [this] { setScroll(geometry_.scroll), refresh(); });
   connect(model_, &TimelineModel::dataChanged, this, &TimelineViewport::refresh);
   connect(model_, &TimelineModel::alignChanged, this, &TimelineViewport::refresh);
   connect(model_->cursor(), &TimeCursor::rangeChanged, this, &TimelineViewport::refresh);
-  connect(selection_, &Selection::changed, this, [this] {
-    if (selection_->ranges().empty()) selected_.reset();
+  connect(focus_, &Focus::changed, this, [this] {
+    if (focus_->ranges().empty()) selected_.reset();
   });
 }
 
@@ -89,7 +89,7 @@ void TimelineViewport::zoomBy(double factor) {
 void TimelineViewport::panBy(double share) { setRange(panned(model_->range(), share)); }
 
 std::optional<TimeRange> TimelineViewport::chosenTime() const {
-  if (const auto* span = selection_->get<SpanChoice>()) {
+  if (const auto* span = focus_->get<SpanChoice>()) {
     const int run = model_->indexOf(span->run);
     if (run >= 0) return TimeRange{span->span.start - model_->offset(run), span->span.end() - model_->offset(run)};
   }
@@ -110,18 +110,18 @@ void TimelineViewport::selectRange(TimeRange range) {
   std::vector<RunRange> ranges;
   for (int i = 0; i < static_cast<int>(model_->runCount()); ++i)
     ranges.push_back({model_->run(i), model_->runRange(i, range)});
-  selection_->chooseRanges(std::move(ranges));
+  focus_->chooseRanges(std::move(ranges));
 }
 
 void TimelineViewport::chooseSpan(int run, size_t track, const prof::Span& span) {
   selected_.reset();
-  selection_->chooseRanges({});
-  selection_->choose(SpanChoice{model_->run(run), track, span});
+  focus_->chooseRanges({});
+  focus_->choose(SpanChoice{model_->run(run), track, span});
 }
 
 void TimelineViewport::clearSelection() {
   selected_.reset();
-  selection_->clear();
+  focus_->clear();
 }
 
 }  // namespace ws::app

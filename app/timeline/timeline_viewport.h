@@ -6,14 +6,14 @@
 
 #include "app/timeline/timeline_geometry.h"
 #include "app/timeline/timeline_model.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 
 namespace ws::app {
 
 class TimelineViewport : public QObject {
   Q_OBJECT
  public:
-  TimelineViewport(TimelineModel* model, Selection* selection, QObject* parent);
+  TimelineViewport(TimelineModel* model, Focus* focus, QObject* parent);
 
   const TimelineGeometry& geometry() const { return geometry_; }
   const std::optional<TimeRange>& selected() const { return selected_; }
@@ -35,7 +35,7 @@ class TimelineViewport : public QObject {
 
   void selectRange(TimeRange range);
   void chooseSpan(int run, size_t track, const prof::Span& span);  // replaces a selected range
-  bool anythingChosen() const { return selected_ || selection_->choice().index() != 0; }
+  bool anythingChosen() const { return selected_ || focus_->choice().index() != 0; }
   void clearSelection();
 
  signals:
@@ -46,7 +46,7 @@ class TimelineViewport : public QObject {
   void refresh();
 
   TimelineModel* model_;
-  Selection* selection_;
+  Focus* focus_;
   TimelineGeometry geometry_;
   std::optional<TimeRange> selected_;
   std::vector<TimeRange> undo_, redo_;

@@ -121,6 +121,7 @@ QString style_sheet(const Theme& t) {
                                                    {"@border", t.border},
                                                    {"@text", t.text},
                                                    {"@quiet", t.quiet},
+                                                   {"@worse", t.worse},
                                                    {"@focus", t.focus},
                                                    {"@primary", t.primary},
                                                    {"@chosen", t.chosen},

@@ -16,11 +16,11 @@ AllPages make_all_pages(Workspace& workspace) {
   all.setup = setup_page(workspace);
   const LibraryPages library = library_pages(workspace);
   all.docks = {library.runs, log_page(workspace), details_page(workspace)};
-  // The first five have a place in the row; the others are under "More".
-  all.tabs = {live_page(workspace),   compare_page(workspace), plan_page(workspace),     kernels_page(workspace),
-              memory_page(workspace), ranks_page(workspace),   multiprocessors_page(workspace), flame_page(workspace),
-              insights_page(workspace), library.library,       experiments_page(workspace), lab_page(workspace),
-              roofline_page(workspace), weights_page(workspace)};
+  // First the pages about one run, then those about many. In a narrow window the last ones are under "More".
+  all.tabs = {live_page(workspace),     compare_page(workspace),     plan_page(workspace),            kernels_page(workspace),
+              memory_page(workspace),   ranks_page(workspace),       multiprocessors_page(workspace), flame_page(workspace),
+              roofline_page(workspace), weights_page(workspace),     insights_page(workspace),        experiments_page(workspace),
+              lab_page(workspace),      library.library};
   return all;
 }
 

@@ -23,7 +23,7 @@ void LessonRunner::start(int lesson) {
   const Lesson& chosen = *offered[static_cast<size_t>(lesson)];
   workspace_.library()->tickOnly({});
   runs_.clear();
-  opening_ = nullptr;
+  opening_ = nullptr, tried_ = nullptr;
   if (!shipped_runs_of(chosen, device->cuda).isEmpty()) return open(chosen);
   training_ = &chosen;
   std::vector<StartRequest> requests = chosen.requests(device->cuda);
@@ -33,38 +33,57 @@ void LessonRunner::start(int lesson) {
 
 void LessonRunner::open(const Lesson& lesson) {
   notice_->dismiss();
-  std::vector<Run*> runs;
   for (const QString& path : shipped_runs_of(lesson, false))
-    if (Run* run = workspace_.library()->open(path)) runs.push_back(run), runs_.emplace_back(run);
+    if (Run* run = workspace_.library()->open(path)) runs_.emplace_back(run);
   opening_ = &lesson;
-  workspace_.library()->tickOnly(runs);
+  showRuns();
   workspace_.showLive();
+}
+
+// The last run is current and the first is its baseline, as in the conclusion.
+void LessonRunner::showRuns() {
+  std::vector<Run*> shown{runs_.back()};
+  for (const auto& run : runs_)
+    if (run != runs_.back()) shown.push_back(run);
+  workspace_.library()->tickOnly(shown);
 }
 
 // Concludes the lesson once all its runs are read.
 void LessonRunner::concludeOpened() {
   if (!opening_ || !std::ranges::all_of(runs_, [](const auto& run) { return run && run->slot >= 0 && run->loaded; })) return;
   const Lesson& lesson = *std::exchange(opening_, nullptr);
-  workspace_.pick(runs_.back());
   conclude(lesson, the_same_here(*runs_.back()));
 }
 
 // The last run brings the conclusion. A run that was stopped or failed ends the lesson without one.
 void LessonRunner::runEnded(Run* run) {
+  if (tried_) return concludeTry(*run);
   if (!training_) return;
   runs_.emplace_back(run);
   const bool cuda = workspace_.device()->info()->cuda;
   const bool whole = run->summary && run->summary->status == RunStatus::Finished;
   if (whole && runs_.size() < training_->requests(cuda).size()) return;
   const Lesson& lesson = *std::exchange(training_, nullptr);
-  if (whole && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); }))
+  if (whole && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); })) {
+    showRuns();
     conclude(lesson, lesson.next(cuda));
+  }
 }
 
 void LessonRunner::conclude(const Lesson& lesson, const StartRequest& next) {
   const std::vector<const Run*> runs(runs_.begin(), runs_.end());
-  notice_->conclude(lesson.conclusion(runs), {{tr("Try next: %1").arg(next.title),
-                                               [this, next] { workspace_.train(next.spec, next.title); }}});
+  notice_->conclude(lesson.conclusion(runs), {{tr("Try next: %1").arg(next.title), [this, &lesson, next] { tryNext(lesson, next); }}});
+}
+
+void LessonRunner::tryNext(const Lesson& lesson, const StartRequest& next) {
+  if (workspace_.train(next.spec, next.title) && lesson.after) tried_ = &lesson;
+}
+
+void LessonRunner::concludeTry(const Run& run) {
+  const Lesson& lesson = *std::exchange(tried_, nullptr);
+  const bool whole = run.summary && run.summary->status == RunStatus::Finished;
+  if (!whole || std::ranges::any_of(runs_, [](const auto& each) { return each.isNull(); })) return;
+  notice_->conclude(lesson.after({runs_.begin(), runs_.end()}, run), {});
 }
 
 }  // namespace ws::app

@@ -17,18 +17,22 @@ class LessonRunner : public QObject {
  public:
   LessonRunner(Workspace& workspace, NoticeBar* notice, QObject* parent);
   void start(int lesson);  // index of a lesson offered on this machine; call it once the device is known
-  bool training() const { return training_ != nullptr; }
+  bool training() const { return training_ || tried_; }
 
  private:
   void open(const Lesson& lesson);
   void runEnded(Run* run);
+  void showRuns();
   void concludeOpened();
+  void tryNext(const Lesson& lesson, const StartRequest& next);
+  void concludeTry(const Run& run);
   void conclude(const Lesson& lesson, const StartRequest& next);
 
   Workspace& workspace_;
   NoticeBar* notice_;
   const Lesson* training_ = nullptr;
   const Lesson* opening_ = nullptr;  // its runs are being read
+  const Lesson* tried_ = nullptr;    // what it proposes next is trained
   std::vector<QPointer<Run>> runs_;
 };
 

@@ -62,6 +62,7 @@ void MachineActions::connectTo(const QString& address) {
 void MachineActions::use(const std::shared_ptr<RemoteMachine>& machine) {
   workspace_.session()->setMachine(machine);
   workspace_.recording()->setMachine(machine);
+  workspace_.choices()->setFilesHere(!machine);
   if (!machine) machine_.reset();
 }
 
@@ -132,12 +133,7 @@ void MachineActions::copyAndConnect(const ServerCopy& copy, const QString& addre
 
 // The file has more data than what arrived live.
 void MachineActions::arrived(Run* run, const QString& path) {
-  const bool shown = run && run->slot >= 0;
-  if (run) workspace_.library()->remove(run);
-  Run* kept = workspace_.library()->open(path);
-  if (!kept || !shown) return;
-  workspace_.library()->setTicked(kept, true);
-  workspace_.pick(kept);
+  run ? workspace_.library()->replace(run, path) : workspace_.library()->open(path);
 }
 
 }  // namespace ws::app

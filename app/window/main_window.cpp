@@ -75,6 +75,8 @@ void MainWindow::buildCentre() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   bar_ = new TopBar(workspace_.choices(), centre);
+  strip_ = new TabStrip(centre);
+  tabs_ = strip_->tabs();
   left_rail_ = new SideRail(true, centre);
   right_rail_ = new SideRail(false, centre);
   columns_ = new QSplitter(centre);
@@ -88,26 +90,24 @@ void MainWindow::buildCentre() {
   row->addWidget(columns_, 1);
   row->addWidget(right_rail_);
   column->addWidget(bar_);
+  column->addWidget(strip_);
   column->addLayout(row, 1);
   column->addWidget(status_);
   setCentralWidget(centre);
   device_ = new DeviceCorner(menuBar());
 }
 
-void MainWindow::buildTabStrip() {
+void MainWindow::buildMiddle() {
   constexpr int kLeast = 550;  // size hints of pages that were never shown do not count: they are not styled yet
   auto* middle = new QWidget(columns_);
   middle->setMinimumWidth(kLeast);
   auto* stack = new QVBoxLayout(middle);
   stack->setContentsMargins(0, 0, 0, 0);
   stack->setSpacing(0);
-  strip_ = new TabStrip(middle);
-  tabs_ = strip_->tabs();
   pages_ = new QStackedWidget(middle);
   live_stack_ = new QStackedWidget(pages_);
   start_ = new StartPage(live_stack_);
   live_stack_->addWidget(start_);
-  stack->addWidget(strip_);
   stack->addWidget(pages_, 1);
   notice_->keepTo(middle);
 }
@@ -117,7 +117,7 @@ void MainWindow::addPages(const AllPages& pages) {
   setup_button_ = left_rail_->add(pages.setup.title);
   setup_button_->setChecked(true);
   connect(setup_button_, &QAbstractButton::toggled, pages.setup.widget, &QWidget::setVisible);
-  buildTabStrip();
+  buildMiddle();
   docks_ = new DockColumn(right_rail_, columns_);
   for (const Page& dock : pages.docks) docks_->add(dock);
   live_ = pages.tabs.front().widget;
@@ -134,7 +134,8 @@ void MainWindow::addTab(Page page, QWidget* shown) {
   if (page.picker) page.picker = bar_->keepPicker(page.picker);
   tab_list_.push_back(page);
   pages_->addWidget(shown);
-  tabs_->addTab(page.title);
+  const int tab = tabs_->addTab(page.title);
+  if (page.notes) strip_->reserveNote(tab);
 }
 
 void MainWindow::buildMenus(const AllPages& pages) {
@@ -194,7 +195,6 @@ void MainWindow::connectPages() {
   connect(&workspace_, &Workspace::concluded, this, &MainWindow::conclude);
   connect(&workspace_, &Workspace::openWanted, this, [this](const QString& path) { openFile(path); });
   connect(&workspace_, &Workspace::fileWanted, this, &MainWindow::chooseFile);
-  connect(&workspace_, &Workspace::picked, this, &MainWindow::refreshBars);
   connect(&workspace_, &Workspace::liveWanted, this, [this] { tabs_->setCurrentIndex(0); });
   connect(&workspace_, &Workspace::frontWanted, this,
           [this](const QObject* page) { tabs_->setCurrentIndex(tabOf(page)); });
@@ -207,6 +207,7 @@ void MainWindow::connectBar() {
   connect(bar_, &TopBar::trainClicked, this, &MainWindow::train);
   connect(bar_, &TopBar::stopClicked, &workspace_, &Workspace::stop);
   connect(bar_, &TopBar::stepClicked, this, &MainWindow::stepOnce);
+  connect(bar_, &TopBar::speedChosen, workspace_.session(), &TrainingSession::setSpeed);
   connect(bar_, &TopBar::followClicked, cursor, &TimeCursor::setFollow);
   connect(cursor, &TimeCursor::followChanged, bar_, &TopBar::setFollow);
   connect(bar_, &TopBar::findClicked, &workspace_, &Workspace::findInTimeline);
@@ -221,8 +222,8 @@ void MainWindow::connectStart() {
   connect(start_, &StartPage::connectWanted, machines_, [this] { machines_->askForMachine(); });
   connect(start_, &StartPage::ownData, this, [this] {
     setup_button_->setChecked(true);
-    workspace_.choices()->set("data.name", "csv");
-    workspace_.say(tr("Name the file and the column to predict under Data, then press Train."), false);
+    const QString path = QFileDialog::getOpenFileName(this, tr("Your own data"), {}, tr("Tables and images (*.csv *.csv.gz *ubyte *ubyte.gz);;All files (*)"));
+    if (!path.isEmpty()) useData(path);
   });
 }
 
@@ -250,6 +251,8 @@ void MainWindow::train() {
   TrainingSession* session = workspace_.session();
   if (session->busy()) return session->paused() ? session->resume() : session->pause();
   if (bar_->showsProgram()) return workspace_.recordAgain();
+  if (const Choices::Verdict verdict = workspace_.choices()->verdict(); !verdict.problem.empty() && !session->machine())
+    return workspace_.say(tr("Cannot train: %1").arg(QString::fromStdString(verdict.problem)), true);
   workspace_.train(workspace_.choices()->spec());
 }
 
@@ -268,18 +271,10 @@ void MainWindow::trainAgain() {
   workspace_.train(run->spec, changed ? QString() : run->title);
 }
 
-// The new run gets the next free letter. If all eight places are taken, the oldest run loses its place.
 void MainWindow::runStarted(Run* run) {
-  RunLibrary* library = workspace_.library();
   status_->say({}, false);
   notice_->dismiss();
   if (!(run->spec == workspace_.choices()->spec())) workspace_.choices()->setSpec(run->spec);
-  library->adopt(run);
-  const auto ticked = library->ticked();
-  if (ticked.size() >= 8)
-    library->setTicked(
-        *std::min_element(ticked.begin(), ticked.end(), [](Run* a, Run* b) { return a->created < b->created; }), false);
-  library->setTicked(run, true);
   workspace_.cursor()->clearCursor();
   workspace_.cursor()->setFollow(true);
   connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
@@ -291,7 +286,7 @@ void MainWindow::showRuns() {
   for (Run* run : ticked)  // data from a file arrives later
     if (!run->live() || run->recording)
       connect(run, &Run::changed, this, &MainWindow::refreshBars, Qt::UniqueConnection);
-  const bool nothing = ticked.empty() && !workspace_.session()->busy();
+  const bool nothing = ticked.empty();
   live_stack_->setCurrentWidget(nothing ? static_cast<QWidget*>(start_) : live_);
   const int index = tabs_->currentIndex();
   if (index >= 0 && tab_list_[static_cast<size_t>(index)].show_runs)
@@ -300,20 +295,14 @@ void MainWindow::showRuns() {
   refreshBars();
 }
 
-// A recorded program has no plan and none of our weights. Most runs have one rank. A page shows the ticked run that suits it.
+// A recorded program has no plan and none of our weights. Most runs have one rank.
 void MainWindow::offerPages(bool program) {
-  std::vector<Run*> runs = workspace_.library()->ticked();
-  if (Run* shown = workspace_.shownRun()) runs.push_back(shown);
-  std::vector<int> kept;  // shown after the others are hidden: one of them may be in front
+  const Run* run = workspace_.shownRun();
   for (size_t i = 0; i < tab_list_.size(); ++i) {
     const Page& page = tab_list_[i];
     const bool kind = (!page.of_training && !page.of_program) || page.of_program == program;
-    const int tab = static_cast<int>(i);
-    const bool offered = kind && (!page.suits || std::ranges::any_of(runs, [&page](const Run* run) { return page.suits(*run); })), fresh = offered && !strip_->offered(tab);
-    strip_->setOffered(tab, offered);
-    if (fresh && page.comes_forward) kept.push_back(tab);
+    strip_->setOffered(static_cast<int>(i), kind && (!page.suits || (run && page.suits(*run))));
   }
-  for (const int tab : kept) strip_->keep(tab);
 }
 
 void MainWindow::showDevice() {
@@ -328,6 +317,7 @@ void MainWindow::showDevice() {
 void MainWindow::refreshBars() {
   const TrainingSession& session = *workspace_.session();
   bar_->showRun(workspace_.shownRun(), session.busy(), session.paused(), static_cast<int>(session.waiting()));
+  bar_->setSpeed(session.speed());
   show_status(*status_, workspace_);
   status_->setKeys(live_->isVisible()
                        ? tr("A pan pauses Follow · [W] [S] zoom · [A] [D] pan · drag sums a range · [?] keys")
@@ -387,9 +377,7 @@ bool MainWindow::openOne(const QString& path) {
     if (open(path)) return true;
   const bool table = suffix == "csv" || path.endsWith(".csv.gz", Qt::CaseInsensitive);
   if (table && QFileInfo::exists(path)) {
-    workspace_.choices()->set("data.name", "csv");
-    workspace_.choices()->set("data.path", path);
-    workspace_.say(tr("Name the column to predict under Data, then press Train."), false);
+    useData(path);
     return true;
   }
   if (suffix == "json") return openChoices(path);
@@ -408,17 +396,16 @@ void MainWindow::showOpened(Run* run) {
     workspace_.library()->setTicked(run, true);
   else
     workspace_.library()->tickOnly(shown);
-  workspace_.pick(run);
   tabs_->setCurrentIndex(0);
 }
 
 // Offers a comparison at the end of a run. A lesson has its own conclusion, and an error message stays.
-void MainWindow::conclude(const QString& line, Run* run, Run* before) {
-  if (!before || before->slot < 0 || lessons_->training() || !notice_->text().isEmpty()) return;
-  notice_->conclude(line, {{tr("Compare with %1").arg(run_letter(before->slot)),
-                            [this, run = QPointer(run), before = QPointer(before)] {
+void MainWindow::conclude(const QString& line, Run* run, Run* baseline) {
+  if (!baseline || lessons_->training() || !notice_->text().isEmpty()) return;
+  notice_->conclude(line, {{tr("Compare with %1").arg(run_letter(baseline->slot)),
+                            [this, run = QPointer(run), baseline = QPointer(baseline)] {
                               notice_->dismiss();
-                              if (run && before) workspace_.compareRuns(before, run);
+                              if (run && baseline) workspace_.compareRuns(baseline, run);
                             }}});
 }
 
@@ -432,6 +419,15 @@ void MainWindow::rememberFile(const QString& path) {
   recent.prepend(whole);
   QSettings().setValue("files/recent", QStringList(recent.mid(0, kMost)));
   menus_->setRecent(recent.mid(0, kMost));
+}
+
+void MainWindow::useData(const QString& path) {
+  setup_button_->setChecked(true);
+  workspace_.choices()->useFile(path);
+  const QString column = QString::fromStdString(workspace_.choices()->spec().data.label_column);
+  workspace_.say(column.isEmpty() ? tr("Press Train to learn from it.")
+                                  : tr("The column to predict is %1. Choose another one under Data, then press Train.").arg(column),
+                 false);
 }
 
 bool MainWindow::openChoices(const QString& path) {
@@ -487,8 +483,22 @@ void MainWindow::dropEvent(QDropEvent* event) {
   if (!paths.isEmpty()) openFiles(paths);
 }
 
+// A key that nothing took goes to the timeline or chart under the pointer: W S A D work there without a click.
+bool MainWindow::givenToPointed(QKeyEvent* event) {
+  if (giving_ || event->text().isEmpty()) return false;
+  for (QWidget* widget : pages_->findChildren<QWidget*>()) {
+    if (!widget->underMouse() || !widget->isVisible() || !(widget->focusPolicy() & Qt::ClickFocus) || widget->hasFocus()) continue;
+    giving_ = true;
+    QCoreApplication::sendEvent(widget, event);
+    giving_ = false;
+    if (event->isAccepted()) return true;
+  }
+  return false;
+}
+
 // Handles keys that no button, list or text field took.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
+  if (event->key() != Qt::Key_Space && givenToPointed(event)) return;
   if (event->key() != Qt::Key_Space || event->modifiers() != Qt::NoModifier || !live_->isVisible())
     return QMainWindow::keyPressEvent(event);
   if (!event->isAutoRepeat()) workspace_.cursor()->toggleFollow();

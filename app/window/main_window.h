@@ -68,7 +68,7 @@ class MainWindow : public QMainWindow {
 
  private:
   void buildCentre();
-  void buildTabStrip();
+  void buildMiddle();
   void addPages(const AllPages& pages);
   void addTab(Page page, QWidget* shown);
   void buildMenus(const AllPages& pages);
@@ -81,8 +81,9 @@ class MainWindow : public QMainWindow {
   void chooseFile();
   bool openOne(const QString& path);
   bool openChoices(const QString& path);
+  void useData(const QString& path);
   void showOpened(Run* run);
-  void conclude(const QString& line, Run* run, Run* before);
+  void conclude(const QString& line, Run* run, Run* baseline);
   void rememberFile(const QString& path);
   QStringList recentFiles() const;
   void saveCopy();
@@ -91,6 +92,7 @@ class MainWindow : public QMainWindow {
   void offerPages(bool program);
   void showDevice();
   void checkTemporaryFolder();
+  bool givenToPointed(QKeyEvent* event);
   void refreshBars();
   void showTab(int index);
   void showAbout();
@@ -117,6 +119,7 @@ class MainWindow : public QMainWindow {
   MachineActions* machines_ = nullptr;
   LessonRunner* lessons_;
   WindowMenus* menus_;
+  bool giving_ = false;                 // a key goes to the view under the pointer
   bool opening_ = false;                // several files: collect the problems
   std::vector<QPointer<Run>> opened_;  // runs of the last files
   std::vector<Page> tab_list_;

@@ -21,8 +21,7 @@ bool start_again(const QStringList& arguments) {
 void show_recording(Workspace& workspace, Run* run) {
   workspace.say(QObject::tr("Recording %1. Run › Stop interrupts it.").arg(run->title), false);
   workspace.library()->adopt(run);
-  workspace.library()->tickOnly({run});
-  workspace.pick(run);
+  workspace.library()->selection().started(run->handle, false);
   workspace.cursor()->clearCursor();
   workspace.cursor()->setFollow(true);
 }
@@ -60,17 +59,14 @@ Run* ProgramActions::record(const QStringList& command, const prof::RecordOption
 
 // The file has more data than what arrived live: the detected steps, and what a slow window left out.
 void ProgramActions::recorded(Run* run, const QString& path) {
-  const bool shown = run && run->slot >= 0;
-  if (run) {
-    run->path.clear();  // keeps the file: it is opened below
-    workspace_.library()->remove(run);
+  if (path.isEmpty()) {
+    if (run) workspace_.library()->remove(run);
+    return;
   }
-  if (path.isEmpty()) return;
   const QString kept_in = tr("Recorded in %1.").arg(QFileInfo(path).fileName());
   const QString& failure = workspace_.recording()->failure();
   workspace_.say(failure.isEmpty() ? kept_in : kept_in + " " + failure, !failure.isEmpty());
-  Run* kept = workspace_.library()->open(path);
-  if (kept && shown) workspace_.library()->setTicked(kept, true);
+  Run* kept = run ? workspace_.library()->replace(run, path) : workspace_.library()->open(path);
   if (kept && workspace_.recording()->options().counters && kept->counters_note.isEmpty()) {
     kept->counters_note = tr("No hardware counters: the program ended before they were sampled.");
     kept->counters_refused = true;

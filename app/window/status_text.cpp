@@ -26,7 +26,7 @@ QString ready_text(const DeviceInfo* info) {
 QString training_text(const Run& run, bool paused) {
   const Progress p = run.progress.value_or(Progress{});
   return QObject::tr("%1 %2 · epoch %3 of %4 · %5 elapsed")
-      .arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), run_letter(std::max(0, run.slot)),
+      .arg(paused ? QObject::tr("Paused") : QObject::tr("Training"), run_letter(std::max(0, run.letter)),
            count_text(p.epoch), count_text(p.epochs), duration_text(p.elapsed_s));
 }
 
@@ -55,8 +55,8 @@ void add_run(const Run& run, std::vector<StatusPart>& parts) {
 void show_status(StatusLine& line, Workspace& workspace) {
   const TrainingSession& session = *workspace.session();
   const Run* run = workspace.shownRun();
-  if (session.busy() && run)
-    line.setState(training_text(*run, session.paused()), session.paused() ? theme().quiet : theme().focus);
+  if (session.busy())
+    line.setState(training_text(*session.run(), session.paused()), session.paused() ? theme().quiet : theme().focus);
   else
     line.setState(ready_text(workspace.device()->info()), theme().better);
   std::vector<StatusPart> parts;

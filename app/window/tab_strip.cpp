@@ -3,11 +3,30 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPushButton>
+#include <algorithm>
 
 #include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 
 namespace ws::app {
+namespace {
+
+constexpr int kRightMargin = 6, kSpacing = 4;
+
+bool has_note(const QString& name) { return name.contains("  "); }
+
+}  // namespace
+
+void TabRow::reserveNote(int tab) {
+  noted_.insert(tab);
+  setTabText(tab, tabText(tab));  // lays the tabs out again
+}
+
+QSize TabRow::tabSizeHint(int tab) const {
+  QSize size = QTabBar::tabSizeHint(tab);
+  if (noted_.contains(tab) && !has_note(tabText(tab))) size.rwidth() += fontMetrics().horizontalAdvance("  9");
+  return size;
+}
 
 void TabRow::tabLayoutChange() {
   QTabBar::tabLayoutChange();
@@ -27,14 +46,19 @@ TabStrip::TabStrip(QWidget* parent)
   more_->setMenu(new QMenu(more_));
   more_->setFont(ui_font(12.5));
   auto* line = new QHBoxLayout(this);
-  line->setContentsMargins(0, 0, 6, 0);
-  line->setSpacing(4);
+  line->setContentsMargins(0, 0, kRightMargin, 0);
+  line->setSpacing(kSpacing);
   line->addWidget(row_);
-  line->addWidget(more_);
   line->addStretch(1);
+  line->addWidget(more_);
   connect(more_->menu(), &QMenu::aboutToShow, this, &TabStrip::fillMenu);
   connect(row_, &TabRow::laidOut, this, &TabStrip::fit);
   connect(row_, &QTabBar::currentChanged, this, &TabStrip::fit);
+}
+
+void TabStrip::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fit();
 }
 
 void TabStrip::setOffered(int tab, bool offered) {
@@ -45,34 +69,39 @@ void TabStrip::setOffered(int tab, bool offered) {
   fit();
 }
 
+// Where they do not all fit, the widest of the others has a place as well: for the one that is chosen under "More".
+int TabStrip::mainTabs() const {
+  int needed = 0, widest = 0;
+  for (int i = 0; i < row_->count(); ++i) needed += row_->widthOf(i), widest = std::max(widest, row_->widthOf(i));
+  if (needed <= width() - kRightMargin) return row_->count();
+  int left = width() - kRightMargin - kSpacing - more_->sizeHint().width() - widest, tabs = 0;
+  while (tabs < row_->count() && left >= row_->widthOf(tabs)) left -= row_->widthOf(tabs++);
+  return std::max(1, tabs);
+}
+
 // If a tab with a note is hidden ("Insights  3"), the button names it: "More · Insights 3".
 void TabStrip::fit() {
   if (fitting_ || row_->count() == 0) return;
   fitting_ = true;
-  if (row_->currentIndex() >= kMainTabs) chosen_ = row_->currentIndex();
+  const int main = mainTabs();
+  if (row_->currentIndex() >= main) chosen_ = row_->currentIndex();
   if (const int front = row_->currentIndex(); !row_->isTabVisible(front)) row_->setTabVisible(front, true);
   QString note;
   bool more = false;
   for (int i = 0; i < row_->count(); ++i) {
-    const bool offered = !left_out_.contains(i);
-    const bool main = i < kMainTabs, shown = main || i == row_->currentIndex() || (offered && i == chosen_);
+    const bool offered = !left_out_.contains(i), shown = i < main || i == row_->currentIndex() || i == chosen_;
     if (row_->isTabVisible(i) != shown) row_->setTabVisible(i, shown);
-    if (main && row_->isTabEnabled(i) != offered) {  // Qt may choose another tab here, so only if it changes
+    if (row_->isTabEnabled(i) != offered) {  // Qt may choose another tab here, so only if it changes
       row_->setTabEnabled(i, offered);
-      row_->setTabToolTip(i, offered ? QString() : tr("Not for a recorded program"));
+      row_->setTabToolTip(i, offered ? QString() : tr("This run has nothing for this page."));
     }
-    more |= offered && !main;
-    if (offered && !shown && row_->tabText(i).contains("  ")) note = QString::fromUtf8(" · ") + row_->tabText(i).simplified();
+    more |= !shown && offered;
+    if (offered && !shown && has_note(row_->tabText(i))) note = QString::fromUtf8(" · ") + row_->tabText(i).simplified();
   }
   more_->setText(tr("More") + note);
   more_->setVisible(more);
   row_->updateGeometry();
   fitting_ = false;
-}
-
-void TabStrip::keep(int tab) {
-  chosen_ = tab;
-  fit();
 }
 
 void TabStrip::fillMenu() {

@@ -1,5 +1,5 @@
-// The row of tabs: the main tabs keep their places whatever run is shown, the others are under "More". The last one
-// chosen there stays in the row.
+// The row of tabs over the whole window. Every tab keeps its place, whatever run is shown and whichever page is in front;
+// a tab that has nothing to show is grey. What does not fit into a narrow window is under "More".
 #pragma once
 #include <QTabBar>
 #include <set>
@@ -12,24 +12,33 @@ class TabRow : public QTabBar {
   Q_OBJECT
  public:
   using QTabBar::QTabBar;
+  void reserveNote(int tab);
+  int widthOf(int tab) const { return tabSizeHint(tab).width(); }
 
  signals:
   void laidOut();
 
  protected:
+  QSize tabSizeHint(int tab) const override;
   void tabLayoutChange() override;
+
+ private:
+  std::set<int> noted_;
 };
 
 class TabStrip : public QWidget {
   Q_OBJECT
  public:
-  static constexpr int kMainTabs = 5;
   explicit TabStrip(QWidget* parent);
   QTabBar* tabs() const { return row_; }
   QPushButton* more() const { return more_; }
-  void setOffered(int tab, bool offered);  // a tab that is not offered is grey if it is a main tab, else hidden
-  void keep(int tab);                      // in the row, as if it had been chosen under "More"
+  void setOffered(int tab, bool offered);
   bool offered(int tab) const { return !left_out_.contains(tab); }
+  void reserveNote(int tab) { row_->reserveNote(tab); }  // space for a number beside the name: "Insights  3"
+  int mainTabs() const;  // the first tabs, which have their places at this width
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void fit();
@@ -38,7 +47,7 @@ class TabStrip : public QWidget {
   TabRow* row_;
   QPushButton* more_;
   std::set<int> left_out_;
-  int chosen_ = -1;  // chosen under "More"; -1 if none yet
+  int chosen_ = -1;  // chosen under "More": it stays in the row
   bool fitting_ = false;
 };
 

@@ -6,12 +6,14 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMenu>
 #include <QPainter>
 #include <QPushButton>
 #include <QStackedWidget>
 #include <QStyle>
 #include <QToolButton>
 
+#include "app/widgets/pane.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
 #include "app/workspace/rank_count.h"
@@ -29,6 +31,10 @@ QString tracing_tip() {
 }
 
 constexpr int kTraceWindow = 100, kTraceCounters = 101;  // entries in the trace box, beside the levels
+
+QString speed_name(TrainSpeed speed) {
+  return speed == TrainSpeed::Full ? QObject::tr("full") : speed == TrainSpeed::Slow ? QObject::tr("slow") : QObject::tr("step");
+}
 
 }  // namespace
 
@@ -169,6 +175,7 @@ void TopBar::build() {
   connect(train_, &QPushButton::clicked, this, &TopBar::trainClicked);
   connect(stop_, &QPushButton::clicked, this, &TopBar::stopClicked);
   connect(step_, &QPushButton::clicked, this, &TopBar::stepClicked);
+  buildSpeed(row);
   row->addSpacing(8);
   row->addWidget(separator());
   row->addSpacing(8);
@@ -184,6 +191,26 @@ void TopBar::build() {
   follow_->setIcon(theme_icon("follow")), find_->setIcon(theme_icon("find", &Theme::secondary));
   theme_->setIcon(theme_icon(theme().dark() ? "moon" : "sun", &Theme::secondary));
 }
+
+void TopBar::buildSpeed(QHBoxLayout* row) {
+  speed_ = option_button(tr("Speed"), this);
+  speed_->setToolTip(tr("How fast a training on this machine goes. Its steps and losses stay the same."));
+  auto* menu = new QMenu(speed_);
+  const std::pair<TrainSpeed, QString> speeds[] = {{TrainSpeed::Full, tr("Full speed")},
+                                                   {TrainSpeed::Slow, tr("Slow: 20 steps a second")},
+                                                   {TrainSpeed::Step, tr("Step by step")}};
+  int widest = 0;
+  for (const auto& [speed, name] : speeds) {
+    connect(menu->addAction(name), &QAction::triggered, this, [this, speed = speed] { emit speedChosen(speed); });
+    widest = std::max(widest, QFontMetrics(speed_->font()).horizontalAdvance(speed_name(speed)));
+  }
+  speed_->setMenu(menu);
+  speed_->setFixedWidth(widest + 32);
+  setSpeed(TrainSpeed::Full);
+  row->addWidget(speed_);
+}
+
+void TopBar::setSpeed(TrainSpeed speed) { speed_->setText(speed_name(speed)); }
 
 QWidget* TopBar::buildLive() {
   auto* live = new QWidget(middle_);
@@ -318,6 +345,7 @@ void TopBar::fitCells() {
   memory_->setVisible(!compact_ && (!foreign_ || has_memory_));
   for (NumberCell* cell : {gpu_busy_, kernels_}) cell->setVisible(foreign_ && has_kernels_);
   step_->setVisible(!program_);
+  speed_->setVisible(!program_);
   trace_->setVisible(!program_);
   trace_label_->setVisible(!program_ && !compact_);
 }

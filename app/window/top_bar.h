@@ -63,6 +63,7 @@ class TopBar : public QWidget {
   bool showsProgram() const { return program_; }  // a recorded program: the first button records it again
   void setCompact(bool compact);
   void setFollow(bool on);
+  void setSpeed(TrainSpeed speed);
   QWidget* keepPicker(QWidget* picker);  // takes it in, hidden; pass the result to setPicker
   void setPicker(QWidget* picker);       // replaces the progress on another tab; nullptr: the progress
   QVariantList traceChoices() const;     // level or window, and counters: stored in settings
@@ -70,6 +71,7 @@ class TopBar : public QWidget {
   QPushButton* train() const { return train_; }
   QPushButton* stop() const { return stop_; }
   QPushButton* step() const { return step_; }
+  QPushButton* speed() const { return speed_; }
   QPushButton* follow() const { return follow_; }
   QPushButton* find() const { return find_; }
 
@@ -77,6 +79,7 @@ class TopBar : public QWidget {
   void trainClicked();  // Train, Pause or Resume, as its text says
   void stopClicked();
   void stepClicked();
+  void speedChosen(ws::app::TrainSpeed speed);
   void followClicked(bool on);
   void findClicked();
   void themeClicked();
@@ -87,6 +90,7 @@ class TopBar : public QWidget {
 
  private:
   void build();
+  void buildSpeed(QHBoxLayout* row);
   QWidget* buildLive();
   void buildRight(QHBoxLayout* row);
   void buildTrace();
@@ -100,7 +104,7 @@ class TopBar : public QWidget {
   QWidget* separator();
 
   Choices* choices_;
-  QPushButton *train_, *stop_, *step_, *follow_, *find_;
+  QPushButton *train_, *stop_, *step_, *speed_, *follow_, *find_;
   QToolButton* theme_;
   QStackedWidget* middle_;
   QLabel *hint_, *trace_label_, *cost_;

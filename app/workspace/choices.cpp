@@ -1,8 +1,11 @@
 #include "app/workspace/choices.h"
 
+#include <QFileInfo>
+#include <algorithm>
 #include <utility>
 
 #include "app/core/runs/data_shape.h"
+#include "datasets/csv.h"
 #include "engine/devices/devices.h"
 
 namespace ws::app {
@@ -38,8 +41,45 @@ std::string key_of_shortage(const std::string& reason) {
 
 }  // namespace
 
+// A table is checked before the training: its file, and the column that it names.
+Choices::Verdict Choices::ofTable() const {
+  try {
+    const std::vector<std::string> columns = data::csv_columns(spec_.data.path);
+    if (std::ranges::find(columns, spec_.data.label_column) != columns.end()) return {};
+    std::string names;
+    for (const std::string& column : columns) names += (names.empty() ? "" : ", ") + column;
+    return {"there is no column " + spec_.data.label_column + ". The columns are " + names + ".", "data.label_column", 0, 0};
+  } catch (const Failure& problem) {
+    return {problem.what(), "data.path", 0, 0};
+  }
+}
+
+std::vector<std::string> Choices::columns() const {
+  if (spec_.data.name != "csv" || spec_.data.path.empty() || !files_here_) return {};
+  try {
+    return data::csv_columns(spec_.data.path);
+  } catch (const Failure&) {
+    return {};
+  }
+}
+
+// The column to predict is guessed: by its name, else the last one.
+void Choices::useFile(const QString& path) {
+  const bool images = path.contains("ubyte");
+  spec_.data.name = images ? "idx" : "csv";
+  spec_.data.path = (images ? QFileInfo(path).absolutePath() : path).toStdString();
+  follow_data(spec_, QString::fromStdString(spec_.data.name));
+  const std::vector<std::string> all = columns();
+  spec_.data.label_column = all.empty() ? "" : all.back();
+  for (const std::string& column : all)
+    if (column == "label" || column == "class" || column == "target" || column == "species") spec_.data.label_column = column;
+  emit changed();
+}
+
 Choices::Verdict Choices::verdict() const {
   if (const auto why = why_invalid(spec_, cuda_)) return {*why, key_of(spec_, *why), 0, 0};
+  if (spec_.data.name == "csv" && files_here_)
+    if (const Verdict table = ofTable(); !table.problem.empty()) return table;
   const DataShape shape = data_shape(spec_.data);
   if (!cuda_known_ || !shape.known()) return {};
   try {

@@ -3,6 +3,8 @@
 #include <QObject>
 #include <QString>
 #include <QStringList>
+#include <string>
+#include <vector>
 
 #include "app/workspace/training_session.h"
 #include "engine/plan/run_spec.h"
@@ -28,6 +30,10 @@ class Choices : public QObject {
     int64_t needed_bytes = 0, free_bytes = 0;     // for the memory that is shortest; 0 if unknown
   };
   Verdict verdict() const;
+  // The columns of the CSV file that the choices name; empty without one, or if it cannot be read.
+  std::vector<std::string> columns() const;
+  void useFile(const QString& path);             // a CSV file, or a file of an IDX folder
+  void setFilesHere(bool here) { files_here_ = here; }  // false: paths name files of another machine
 
   bool cuda() const { return cuda_; }  // false until setCuda()
   void setCuda(bool cuda);             // also fits a preset that was chosen before to the machine
@@ -46,9 +52,10 @@ class Choices : public QObject {
 
  private:
   QStringList fit();  // returns what was changed
+  Verdict ofTable() const;
 
   RunSpec spec_, preset_;
-  bool cuda_ = false, cuda_known_ = false, fit_later_ = false;
+  bool cuda_ = false, cuda_known_ = false, fit_later_ = false, files_here_ = true;
   prof::TraceLevel trace_level_ = prof::TraceLevel::Full;
   TraceExtras trace_extras_;
 };

@@ -6,6 +6,12 @@
 
 namespace ws::app {
 
+bool comparable(const Run& baseline, const Run& run) {
+  const auto usable = [](const Run& r) { return r.hasChoices() && !r.lab; };
+  return usable(baseline) && usable(run) && baseline.stepsMade() > 0 && baseline.spec.data.name == run.spec.data.name &&
+         baseline.spec.data.path == run.spec.data.path;
+}
+
 QString speed_against(const Run& run, const Run& baseline, const QString& name) {
   const auto choices = [](const Run& r) { return r.hasChoices() ? &r.spec : nullptr; };
   if (!same_task(choices(run), choices(baseline))) return {};
@@ -17,7 +23,7 @@ QString speed_against(const Run& run, const Run& baseline, const QString& name) 
                         : QString::fromStdString(text);
 }
 
-QString closing_line(const Run& run, const Run* before) {
+QString closing_line(const Run& run, const Run* baseline) {
   const double accuracy = run.testAccuracy(), loss = run.testLoss();
   QString text = accuracy == accuracy ? fixed_text(100 * accuracy, 2) + " %"
                  : loss == loss       ? QObject::tr("test loss %1").arg(significant_text(loss))
@@ -25,10 +31,10 @@ QString closing_line(const Run& run, const Run* before) {
   if (run.summary) text += QObject::tr(" in %1").arg(duration_text(run.summary->wall_s));
   if (run.stepUs() > 0) text += ", " + step_time_name() + " " + step_time_text(run.stepUs());
   if (run.machineBusy()) text += QObject::tr(" (machine busy)");
-  if (!before) return text;
-  if (const QString speed = speed_against(run, *before, QObject::tr("the run before")); !speed.isEmpty())
-    text += ", " + speed + (before->machineBusy() ? QObject::tr(" (machine busy then)") : QString());
-  const QString differs = changes_between(before->spec, run.spec);
+  if (!baseline) return text;
+  if (const QString speed = speed_against(run, *baseline, run_letter(baseline->letter)); !speed.isEmpty())
+    text += ", " + speed + (baseline->machineBusy() ? QObject::tr(" (machine busy then)") : QString());
+  const QString differs = changes_between(baseline->spec, run.spec);
   return differs.isEmpty() ? text : text + ": " + differs;
 }
 

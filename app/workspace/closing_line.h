@@ -4,9 +4,11 @@
 
 namespace ws::app {
 
-// "98.20 % in 0.09 s, step time 18.1 µs, 17.8 % faster than the run before: on-read ← every-op". `before`: the run
-// that ended before it, or nullptr.
-QString closing_line(const Run& run, const Run* before);
+// True if the choices of a new run make sense beside those of `baseline`: both train on the same data.
+bool comparable(const Run& baseline, const Run& run);
+// "98.20 % in 0.09 s, step time 18.1 µs, 17.8 % faster than A: every-op → on-read". `baseline`: nullptr
+// if there is none.
+QString closing_line(const Run& run, const Run* baseline);
 // "17.8 % faster than B", "as fast as B, within noise"; empty if a step time is unknown or a step of both does other work.
 QString speed_against(const Run& run, const Run& baseline, const QString& name);
 

@@ -93,15 +93,20 @@ QString first_weights_conclusion(const Runs& runs) {
   const auto first = [](const Run& run) {
     return run.steps.empty() ? QStringLiteral("—") : significant_text(static_cast<double>(run.steps.front().loss));
   };
-  const Comparison both = compare(compared_run(**worst), compared_run(**best));
-  if (both.of(MeasureKind::TestAccuracy).delta.verdict == Verdict::WithinNoise)
+  const auto same = [&best = best](const Run& run) {
+    return is_quiet(compare(compared_run(run), compared_run(**best)).of(MeasureKind::TestAccuracy).delta.verdict);
+  };
+  if (same(**worst))
     return QObject::tr("All first weights end at about %1: the differences are within noise.").arg(percent(accuracy(**best)));
   const auto init = [](const Run& run) {
     QString name = named(to_string(run.spec.model.init));
     return name.replace(0, 1, name[0].toUpper());
   };
+  QStringList winners;
+  for (const Run* run : runs)
+    if (run == *best || same(*run)) winners << (winners.isEmpty() ? init(*run) : init(*run).toLower());
   return QObject::tr("%1 weights learn best: %2, from a first loss of %3. %4 weights come last: %5, from %6.")
-      .arg(init(**best), percent(accuracy(**best)), first(**best), init(**worst), percent(accuracy(**worst)),
+      .arg(winners.join(QObject::tr(" and ")), percent(accuracy(**best)), first(**best), init(**worst), percent(accuracy(**worst)),
            first(**worst));
 }
 
@@ -142,7 +147,7 @@ StartRequest how_fast_next(bool cuda) {
 
 RunSpec spirals(std::vector<int64_t> hidden, Activation activation) {
   RunSpec spec;
-  spec.data.name = "spirals", spec.data.points = 2000;
+  spec.data.name = "spirals", spec.data.points = 2000, spec.data.classes = 2, spec.data.noise = 0.03;
   spec.model.hidden = std::move(hidden), spec.model.activation = activation;
   spec.train.optimizer = Optimizer::Adam, spec.train.lr = 0.01, spec.train.batch = 64, spec.train.epochs = 40;
   return spec;
@@ -163,6 +168,12 @@ StartRequest hidden_layer_next(bool cuda) {
   return request(spirals({32, 32}, Activation::None), QObject::tr("no activation"), cuda);
 }
 
+QString hidden_layer_after(const Runs& runs, const Run& tried) {
+  return QObject::tr("Without an activation, two hidden layers reach %1. No hidden layer at all reaches %2: layers without a "
+                     "bend between them are one layer.")
+      .arg(percent(accuracy(tried)), percent(accuracy(*runs.front())));
+}
+
 const std::vector<Lesson>& all_lessons() {
   static const std::vector<Lesson> all = {
       {"allocation", QObject::tr("What an allocation costs"),
@@ -170,7 +181,7 @@ const std::vector<Lesson>& all_lessons() {
        true, {"mnist-direct", "mnist-arena"}, allocation, allocation_conclusion, allocation_next},
       {"hidden", QObject::tr("What a hidden layer does"),
        QObject::tr("Two spirals in the plane, without and with hidden layers. Watch the boundary bend as it trains."),
-       false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_next},
+       false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_next, hidden_layer_after},
       {"weights", QObject::tr("What the first weights do"),
        QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Compare the first loss, and see which runs "
                    "learn."),

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "app/workspace/job.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 #include "app/workspace/trace_source.h"
 
 namespace ws::app {

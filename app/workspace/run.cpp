@@ -43,23 +43,6 @@ const prof::Span* span_of_step(const prof::Track& track, uint32_t step) {
   return (span - 1)->step == step ? &*(span - 1) : nullptr;
 }
 
-QString words_of(const Field& f, const std::string& value) {
-  const bool zero_is_all = f.key == "data.limit" || f.key == "train.batch";
-  return value.empty() ? QObject::tr("none") : zero_is_all && value == "0" ? QObject::tr("all") : QString::fromStdString(value);
-}
-
-// "direct"; a value that does not explain itself gets its name: "lr 0.01".
-QString new_value(const FieldChange& change) {
-  const Field& f = field(change.key);
-  const bool explains_itself = f.kind == FieldKind::Choice && change.to != "off" && change.from != "off";
-  return (explains_itself ? QString() : QString::fromUtf8(f.label.data()) + ' ') + words_of(f, change.to);
-}
-
-// "direct ← arena"
-QString changed_value(const FieldChange& change) {
-  return new_value(change) + QString::fromUtf8(" ← ") + words_of(field(change.key), change.from);
-}
-
 }  // namespace
 
 int64_t Run::stepsMade() const {
@@ -249,7 +232,7 @@ void Run::applyChanges(const std::vector<Change>& made) {
     host_ahead_ |= change.key == "exec.launch" || change.key == "exec.sync";
     if (change.key.starts_with("exec.")) steady_since_ = change.step, losses_.clear();
     if (!named)
-      title += tr(" · %1 from step %2").arg(changed_value({change.key, change.from, change.to})).arg(count_text(change.step));
+      title += tr(" · %1 from step %2").arg(QString::fromStdString(value_label({change.key, change.from, change.to})), count_text(change.step));
   }
 }
 
@@ -325,17 +308,8 @@ QString short_title(const RunSpec& spec) {
   return text(to_string(spec.exec.launch)) + " · " + text(to_string(spec.exec.allocator)) + " · " + fusion;
 }
 
-QString changes_between(const RunSpec& before, const RunSpec& spec, qsizetype most) {
-  QStringList parts;
-  for (const FieldChange& change : diff(before, spec)) parts << changed_value(change);
-  const qsizetype more = parts.size() - most;
-  const QString named = parts.mid(0, most).join(", ");
-  return more > 0 ? QObject::tr("%1 + %2 more").arg(named).arg(more) : named;
-}
-
-QString title_after(const RunSpec& spec, const RunSpec* before) {
-  const QString changes = before ? changes_between(*before, spec) : QString();
-  return changes.isEmpty() ? short_title(spec) : changes;
+QString changes_between(const RunSpec& before, const RunSpec& spec, size_t most) {
+  return QString::fromStdString(changes_label(before, spec, most));
 }
 
 namespace {
@@ -363,7 +337,7 @@ QString title_among(const Run& run, const std::vector<const Run*>& runs) {
     if (!arguments.isEmpty() && !values.contains(arguments)) values << arguments;
     if (!other->hasChoices() || !run.hasChoices()) continue;
     for (const FieldChange& change : diff(other->spec, run.spec))
-      if (const QString value = new_value(change); !values.contains(value)) values << value;
+      if (const QString value = QString::fromStdString(value_label(change)); !values.contains(value)) values << value;
   }
   return values.isEmpty() ? run.title : run.title + QStringLiteral(" · ") + values.mid(0, kMost).join(QStringLiteral(", "));
 }

@@ -11,8 +11,10 @@
 #include <optional>
 #include <vector>
 
+#include "app/core/runs/run_name.h"
 #include "app/core/runs/traced_training.h"
 #include "app/workspace/job.h"
+#include "app/workspace/selection.h"
 #include "app/workspace/step_split.h"
 #include "profiling/analysis/allocator_history.h"
 #include "profiling/analysis/gpu_steps.h"
@@ -66,9 +68,9 @@ class Run : public QObject {
  public:
   explicit Run(QObject* parent = nullptr) : QObject(parent) {}
 
+  const RunId handle = next_run_id();  // of this object; `id` is kept in the file, which may be copied
   QString id, title, path, device, note;
   QStringList tags;
-  QString differs;  // all changes against the run before it, of which the title names two; empty if it has another title
   QStringList command;   // command of a recorded program, which can be recorded again
   QString record_level;  // how much of its Python was recorded
   QString record_folder;  // where it was started: its source files are below
@@ -95,8 +97,8 @@ class Run : public QObject {
   Interval tracing_cost;       // share of an untraced step; NaN if not measured
   bool lab = false;         // a laboratory sweep: curves and timelines, no training
   bool recording = false;   // another program that is being recorded
-  int letter = -1;          // number of its letter and colour, for its lifetime; -1: never ticked
-  int slot = -1;            // its letter while ticked; -1: not ticked
+  int letter = -1;          // number of its letter and colour, for its lifetime; -1: never shown
+  int slot = -1;            // its letter while the selection has it; -1: not shown
   bool named = false;       // by the user; otherwise the title follows changes during the run
   bool unfinished = false;  // the program ended before the run did
   bool elsewhere = false;   // another program trains it now
@@ -180,10 +182,9 @@ class Run : public QObject {
 
 // "graph · arena · epilogue": distinguishes this run from others at a glance.
 QString short_title(const RunSpec& spec);
-// "direct ← arena, lr 0.01 ← 0.05 + 3 more"; empty if nothing differs. `most`: the number of changes by name.
-QString changes_between(const RunSpec& before, const RunSpec& spec, qsizetype most = 2);
-inline constexpr qsizetype kAllChanges = std::numeric_limits<qsizetype>::max();
-QString title_after(const RunSpec& spec, const RunSpec* before);  // its changes, otherwise its short title
+// "arena → direct, lr 0.05 → 0.01 + 3 more"; empty if nothing differs. `most`: the number of changes by name.
+QString changes_between(const RunSpec& before, const RunSpec& spec, size_t most = 2);
+inline constexpr size_t kAllChanges = std::numeric_limits<size_t>::max();
 // Its title; beside runs of the same title with what differs: "mnist · peer".
 QString title_among(const Run& run, const std::vector<const Run*>& runs);
 QString spec_subtitle(const RunSpec& spec);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "app/workspace/run_loader.h"
 #include "profiling/base/failure.h"
@@ -18,7 +19,6 @@
 namespace ws::app {
 namespace {
 
-constexpr size_t kMostTicked = 8;
 constexpr int kFirstWaitMs = 1000, kLongestWaitMs = 60'000;  // before a file is tried again
 
 QString unreadable(const QString& path, const QString& why) {
@@ -37,6 +37,7 @@ QString as_sentence(const QString& text) { return text.endsWith('.') ? text : te
 RunLibrary::RunLibrary(const QString& folder, QObject* parent)
     : QObject(parent), folder_(QDir(folder).absolutePath()), trash_(folder_), aside_(folder_) {
   QDir().mkpath(folder_);
+  selection_.changed = [this] { showSelected(); };
   settle_.setSingleShot(true);
   settle_.setInterval(500);  // wait until a file is no longer being written
   connect(&watcher_, &QFileSystemWatcher::directoryChanged, &settle_, qOverload<>(&QTimer::start));
@@ -50,11 +51,17 @@ QString RunLibrary::defaultFolder() { return QString::fromStdString(runs_folder(
 
 std::vector<Run*> RunLibrary::ticked() const {
   std::vector<Run*> found;
-  for (Run* run : runs_)
-    if (run->slot >= 0) found.push_back(run);
-  std::sort(found.begin(), found.end(), [](const Run* a, const Run* b) { return a->slot < b->slot; });
+  for (const RunId handle : selection_.runs())
+    if (Run* run = byHandle(handle)) found.push_back(run);
   return found;
 }
+
+Run* RunLibrary::byHandle(RunId handle) const {
+  const auto at = std::ranges::find(runs_, handle, &Run::handle);
+  return at == runs_.end() ? nullptr : *at;
+}
+
+RunId RunLibrary::newest() const { return runs_.empty() ? RunId::None : runs_.front()->handle; }
 
 Run* RunLibrary::byPath(const QString& path) const {
   const QString absolute = QFileInfo(path).absoluteFilePath();
@@ -87,9 +94,10 @@ void RunLibrary::refresh() {
   const auto gone = [](const Run* run) {
     return run->origin != RunOrigin::Live && !run->live() && !run->path.isEmpty() && !QFileInfo::exists(run->path);
   };
-  for (Run* run : runs_)
-    if (gone(run)) different = true, run->deleteLater();
-  std::erase_if(runs_, gone);
+  std::vector<Run*> without_file;
+  std::ranges::copy_if(runs_, std::back_inserter(without_file), gone);
+  for (Run* run : without_file) forget(run);
+  different |= !without_file.empty();
   const bool others = std::any_of(runs_.begin(), runs_.end(), [](const Run* run) { return run->elsewhere; });
   others ? elsewhere_.start() : elsewhere_.stop();
   if (different) emit changed(), emit tickedChanged();
@@ -215,31 +223,38 @@ Run* RunLibrary::open(const QString& path) {
 }
 
 void RunLibrary::setTicked(Run* run, bool on) {
-  if ((run->slot >= 0) == on) return;
-  if (on) {
-    if (ticked().size() >= kMostTicked) {
-      emit failed(tr("Untick a run first: eight runs are the most."));
-      return;
-    }
-    giveLetter(run);
+  if (!on) return selection_.drop(run->handle);
+  if (!selection_.add(run->handle)) emit failed(tr("Untick a run first: eight runs are the most."));
+}
+
+void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
+  std::vector<RunId> handles;
+  for (const Run* run : runs) handles.push_back(run->handle);
+  selection_.open(handles);
+}
+
+void RunLibrary::showSelected() {
+  for (Run* run : runs_)
+    if (!selection_.has(run->handle)) run->slot = -1;
+  for (Run* run : ticked()) {
+    if (run->slot < 0) giveLetter(run);
     run->slot = run->letter;
     loadDetails(run);
-  } else {
-    run->slot = -1;
   }
   emit changed();
   emit tickedChanged();
 }
 
-void RunLibrary::tickOnly(const std::vector<Run*>& runs) {
-  for (Run* run : runs_) run->slot = -1;
-  for (size_t i = 0; i < std::min(kMostTicked, runs.size()); ++i) {
-    giveLetter(runs[i]);
-    runs[i]->slot = runs[i]->letter;
-    loadDetails(runs[i]);
+Run* RunLibrary::replace(Run* live, const QString& path) {
+  live->path.clear();  // the file is kept when the live run is removed
+  Run* file = open(path);
+  if (file) {
+    if (file->letter < 0) file->letter = std::exchange(live->letter, -1), keepLetter(*file);
+    live->slot = -1;
+    selection_.replaced(live->handle, file->handle);
   }
-  emit changed();
-  emit tickedChanged();
+  remove(live);
+  return file;
 }
 
 // Chooses the first letter that no other run has, in a colour that no ticked run has, if there is one. A run keeps its
@@ -372,25 +387,29 @@ bool RunLibrary::remove(Run* run) {
                             : tr("Process %2 still writes %1. Stop that process first.").arg(run->title, owner));
     return false;
   }
-  if (!run->shipped && QFileInfo::exists(run->path) && !trash_.take(run->path, run->title, run->slot >= 0)) {
+  if (!run->shipped && QFileInfo::exists(run->path) && !trash_.take(run->path, run->title, run->handle)) {
     emit failed(tr("%1 cannot be deleted: its folder is not writable.").arg(QFileInfo(run->path).fileName()));
     return false;
   }
+  forget(run);
+  emit changed();
+  return true;
+}
+
+void RunLibrary::forget(Run* run) {
   std::erase(runs_, run);
   run->slot = -1;
-  emit changed();
-  emit tickedChanged();
+  selection_.removed(run->handle, newest());
   run->deleteLater();
-  return true;
 }
 
 Run* RunLibrary::undoRemove() {
   if (trash_.empty()) return nullptr;
   try {
-    const bool was_ticked = trash_.lastTicked();
+    const RunId removed = trash_.lastRun();
     const QString path = trash_.putBack([this](const QString& base) { return freePath(base); });
     Run* run = open(path);
-    if (run && was_ticked) setTicked(run, true);
+    if (run) selection_.restored(removed, run->handle);
     return run;
   } catch (const Failure& problem) {
     emit failed(QString::fromUtf8(problem.what()));

@@ -1,4 +1,5 @@
-// The runs that the window knows: those in the library's folder, those opened from elsewhere, and the live one.
+// The runs that the window knows: those in the library's folder, those opened from elsewhere, and the live one. Its
+// selection says which of them are shown.
 #pragma once
 #include <QDeadlineTimer>
 #include <QFileSystemWatcher>
@@ -14,6 +15,7 @@
 #include "app/workspace/job.h"
 #include "app/workspace/run.h"
 #include "app/workspace/run_trash.h"
+#include "app/workspace/selection.h"
 
 namespace ws::app {
 
@@ -25,14 +27,20 @@ class RunLibrary : public QObject {
 
   const QString& folder() const { return folder_; }
   const std::vector<Run*>& runs() const { return runs_; }  // newest first
-  std::vector<Run*> ticked() const;                        // in order of their letters
+  Selection& selection() { return selection_; }
+  std::vector<Run*> ticked() const;  // the shown runs, in the order of their roles
+  Run* current() const { return byHandle(selection_.current()); }    // nullptr: no run is shown
+  Run* baseline() const { return byHandle(selection_.baseline()); }  // nullptr: the current run stands alone
   Run* byPath(const QString& path) const;
+  Run* byHandle(RunId handle) const;
 
   void refresh();                  // reads the folder again
   void adopt(Run* run);            // a live run
   Run* open(const QString& path);  // any run file; nullptr and failed() if it cannot be read
   void setTicked(Run* run, bool on);
-  void tickOnly(const std::vector<Run*>& runs);
+  void tickOnly(const std::vector<Run*>& runs);  // the first is current
+  // Opens the file of a live run, which has its role and its letter from now on. nullptr if it cannot be read.
+  Run* replace(Run* live, const QString& path);
   bool loading() const { return !loading_.empty(); }
 
   // Each change is written to the run's file at once, even while the file is being written.
@@ -52,7 +60,7 @@ class RunLibrary : public QObject {
 
  signals:
   void changed();
-  void tickedChanged();
+  void tickedChanged();  // a run has another role, or the data of a shown run was read
   void failed(const QString& sentence);
 
  private:
@@ -63,6 +71,9 @@ class RunLibrary : public QObject {
   void giveUpLetterOfAnother(Run& run) const;
   void loadDetails(Run* run);
   void tellTicked(const Run& run);
+  void showSelected();
+  void forget(Run* run);
+  RunId newest() const;
   void giveLetter(Run* run);
   void keepLetter(const Run& run);
   void keepTitle(const Run& run);
@@ -72,6 +83,7 @@ class RunLibrary : public QObject {
 
   QString folder_;
   std::vector<Run*> runs_;
+  Selection selection_;
   RunTrash trash_;
   QSet<QString> reserved_;
   AsideFiles aside_;

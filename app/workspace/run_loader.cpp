@@ -232,7 +232,7 @@ void read_summary(Run& run, const QString& path) {
     run.time_marks = marks_from(marks->second);
   if (has_choices(file)) run.spec = parse_spec(file.spec);
   run.summary = summary_of(file, run.spec, run.elsewhere);
-  if (run.title.isEmpty()) run.title = short_title(run.spec);
+  if (run.title.isEmpty()) run.title = QString::fromStdString(run_name(run.spec));
 }
 
 std::unique_ptr<RunDetails> read_details(const QString& path) {

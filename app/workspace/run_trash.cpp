@@ -34,12 +34,12 @@ bool move_run(const QString& from, const QString& to) {
 
 RunTrash::RunTrash(const QString& library_folder) : folder_(library_folder + "/.deleted") { deleteOld(); }
 
-bool RunTrash::take(const QString& path, const QString& title, bool ticked) {
+bool RunTrash::take(const QString& path, const QString& title, RunId run) {
   QDir().mkpath(folder_);
   const QString id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
   const QString file = folder_ + "/" + id + "-" + QFileInfo(path).fileName();
   if (!move_run(path, file)) return false;
-  removed_.push_back({title, file, path, ticked});
+  removed_.push_back({title, file, path, run});
   return true;
 }
 

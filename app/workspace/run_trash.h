@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "app/workspace/selection.h"
+
 namespace ws::app {
 
 class RunTrash {
@@ -11,9 +13,9 @@ class RunTrash {
   explicit RunTrash(const QString& library_folder);  // deletes old files permanently
   bool empty() const { return removed_.empty(); }
   QString lastTitle() const { return empty() ? QString() : removed_.back().title; }
-  bool lastTicked() const { return !empty() && removed_.back().ticked; }
+  RunId lastRun() const { return empty() ? RunId::None : removed_.back().run; }
   // Returns false if the file cannot be moved.
-  bool take(const QString& path, const QString& title, bool ticked);
+  bool take(const QString& path, const QString& title, RunId run);
   // Restores the newest file and returns its path. `free_path` gives another path if the old one is taken now. Throws
   // Failure if the file cannot be moved; the trash forgets it in any case.
   QString putBack(const std::function<QString(const QString& base)>& free_path);
@@ -21,7 +23,7 @@ class RunTrash {
  private:
   struct Removed {
     QString title, file, was;
-    bool ticked = false;
+    RunId run = RunId::None;
   };
   void deleteOld() const;
 

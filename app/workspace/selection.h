@@ -1,82 +1,60 @@
-// What the user selected: a span, an op, a kernel name or a buffer, and a range. The timeline and the panels share it.
+// Which runs the window shows, and the role of each: one current run, a baseline, and further compared runs. Every page
+// reads it. A class without a widget, so that its table of actions is a plain test.
 #pragma once
-#include <QObject>
-#include <QPointer>
-#include <variant>
+#include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
-
-#include "app/workspace/run.h"
-#include "profiling/trace/time_range.h"
 
 namespace ws::app {
 
-using prof::TimeRange;
+enum class RunId : uint32_t { None };
+RunId next_run_id();  // one for each run that this program opens
 
-struct SpanChoice {
-  QPointer<Run> run;
-  size_t track = 0;
-  prof::Span span;
-};
-struct OpChoice {
-  QPointer<Run> run;
-  prof::OpTag op = prof::kNoOp;
-};
-struct NameChoice {
-  QPointer<Run> run;
-  prof::NameId name{};
-};
-struct BufferChoice {
-  QPointer<Run> run;
-  BufferId buffer = BufferId::None;
-};
-using Choice = std::variant<std::monostate, SpanChoice, OpChoice, NameChoice, BufferChoice>;
-
-struct RunRange {
-  QPointer<Run> run;
-  TimeRange range;
-};  // in the run's own time
-
-class Selection : public QObject {
-  Q_OBJECT
+class Selection {
  public:
-  using QObject::QObject;
-  const Choice& choice() const { return choice_; }
-  template <class T>
-  const T* get() const {
-    const T* chosen = std::get_if<T>(&choice_);
-    return chosen && chosen->run ? chosen : nullptr;
-  }
-  const std::vector<RunRange>& ranges() const { return ranges_; }  // empty if no range is selected
+  static constexpr size_t kMost = 8;  // as many as there are colours
 
-  void choose(Choice choice) {
-    choice_ = std::move(choice);
-    emit changed();
-  }
-  // Also moves the timeline there.
-  void reveal(Choice choice) {
-    choose(std::move(choice));
-    emit revealed();
-  }
-  // Also shows its surroundings: a step around its span.
-  void reveal(Choice choice, Choice around) { emit revealedIn(std::move(choice), std::move(around)); }
-  void chooseRanges(std::vector<RunRange> ranges) {
-    ranges_ = std::move(ranges);
-    emit changed();
-  }
-  void clear() {
-    choice_ = {};
-    ranges_.clear();
-    emit changed();
-  }
+  // In the order of their roles: the current run, the baseline, the other compared runs.
+  const std::vector<RunId>& runs() const { return runs_; }
+  RunId current() const { return at(0); }   // None: no run is shown
+  RunId baseline() const { return at(1); }  // None: the current run stands alone
+  bool has(RunId run) const;
 
- signals:
-  void changed();
-  void revealed();
-  void revealedIn(const ws::app::Choice& choice, const ws::app::Choice& around);
+  // A training or recording. `comparable`: with the run that is current now, which becomes the baseline. Otherwise the
+  // new run stands alone.
+  void started(RunId run, bool comparable);
+  void startedInSeries(RunId run);  // after the first of several trainings: no compared run leaves
+  void ended(RunId run, bool any_step);  // a run without a step leaves, and what was shown before it comes back
+
+  void select(RunId run);  // makes it current. A compared run changes places with the current one.
+  void compareWith(RunId baseline);
+  void compare(RunId baseline, RunId current);  // exactly these two
+  bool add(RunId run);  // with the first role that is free; false if there is none
+  void drop(RunId run);  // the next run takes its role
+  void setBaseline(RunId run);
+  void swap();                                // current run and baseline
+  void open(const std::vector<RunId>& runs);  // only these
+
+  void removed(RunId run, RunId newest);  // deleted, or its file is gone; `newest` is current if no compared run is left
+  void restored(RunId removed, RunId now);  // the undone deletion opened the file as another run
+  void replaced(RunId live, RunId file);    // a finished recording or a copy that arrived is opened as another run
+
+  std::function<void()> changed;  // called once for an action that changes something
 
  private:
-  Choice choice_;
-  std::vector<RunRange> ranges_;
+  struct Removal {
+    RunId run;
+    std::vector<RunId> before, after;
+  };
+  RunId at(size_t role) const { return role < runs_.size() ? runs_[role] : RunId::None; }
+  void show(std::vector<RunId> runs);
+  std::vector<RunId> without(RunId run) const;
+
+  std::vector<RunId> runs_;
+  RunId newest_start_ = RunId::None;
+  std::vector<RunId> before_start_;  // what was shown before the newest run started
+  std::vector<Removal> removals_;
 };
 
 }  // namespace ws::app

@@ -38,6 +38,7 @@ DataCache& cache() {
   return instance;
 }
 
+constexpr int kSlowStepsPerSecond = 20;
 constexpr size_t kMostKeptBytes = 64u << 20;
 
 size_t bytes_of(const TrainState& state) {
@@ -166,6 +167,10 @@ class LocalTraining final : public TrainingWorker {
 TrainingSession::TrainingSession(const QString& folder, QObject* parent) : QObject(parent), folder_(folder) {
   timer_.setInterval(33);
   connect(&timer_, &QTimer::timeout, this, &TrainingSession::poll);
+  slow_steps_.setInterval(1000 / kSlowStepsPerSecond);
+  connect(&slow_steps_, &QTimer::timeout, this, [this] {
+    if (worker_) worker_->stepOnce();
+  });
 }
 
 TrainingSession::~TrainingSession() = default;
@@ -201,9 +206,7 @@ Run* TrainingSession::makeRun(const StartRequest& request) {
   run->id = QUuid::createUuid().toString(QUuid::WithoutBraces).left(8);
   run->spec = request.spec;
   run->named = !request.title.isEmpty();
-  const RunSpec* before = last_ ? &*last_ : nullptr;
-  run->title = run->named ? request.title : title_after(request.spec, before);
-  if (!run->named && before) run->differs = changes_between(*before, request.spec, kAllChanges);
+  run->title = run->named ? request.title : QString::fromStdString(run_name(request.spec));
   return run;
 }
 
@@ -251,7 +254,7 @@ Run* TrainingSession::begin(const StartRequest& request, QString name) {
     } else {
       run->path = QDir(folder_).filePath(run->created.toString("yyyyMMdd-HHmmss-") + run->id + ".wsrun");
       auto local = std::make_unique<LocalTraining>(*run, options_for(*run, request.trace, extras_));
-      if (request.paused) local->pause();
+      if (request.paused || speed_ != TrainSpeed::Full) local->pause();
       local->start();
       worker_ = std::move(local);
     }
@@ -263,7 +266,8 @@ Run* TrainingSession::begin(const StartRequest& request, QString name) {
   run_ = run;
   trains_on_ = machine_;
   nameDevice();
-  paused_ = request.paused;
+  paused_ = request.paused || (speed_ == TrainSpeed::Step && !trains_on_);
+  pace();
   timer_.start();
   emit started(run);
   emit stateChanged();
@@ -310,7 +314,6 @@ std::string TrainingSession::applyEnd(Run& run, TrainingWorker& worker) {
     run.summary = summary;
     run.announce();
   }
-  remember(run);
   const auto* there = dynamic_cast<RemoteTraining*>(&worker);
   return there && !there->files().empty() ? there->files().front() : std::string();
 }
@@ -319,6 +322,7 @@ void TrainingSession::finish() {
   const std::string file = applyEnd(*run_, *worker_);
   worker_.reset();
   paused_ = false;
+  slow_steps_.stop();
   if (!file.empty()) fetch(file, trains_on_, run_);
   trains_on_.reset();
   if (beside_.empty()) timer_.stop();
@@ -328,7 +332,9 @@ void TrainingSession::finish() {
   if (!queue_.empty()) {
     const StartRequest next = queue_.front();
     queue_.pop_front();
+    in_series_ = true;
     start(next);
+    in_series_ = false;
   }
   emit stateChanged();
 }
@@ -406,12 +412,6 @@ void TrainingSession::markLeft(Run& run, const char* why) {
   summary.message = why;
   summary.spec = run.spec;
   if (!run.summary) run.summary = summary;
-  remember(run);
-}
-
-// A run that made no step is no run to compare with.
-void TrainingSession::remember(const Run& run) {
-  if (run.stepsMade() > 0) last_ = run.spec;
 }
 
 void TrainingSession::detach() {
@@ -440,13 +440,31 @@ void TrainingSession::pause() {
   if (!worker_ || paused_) return;
   worker_->pause();
   paused_ = true;
+  pace();
   emit stateChanged();
 }
 
 void TrainingSession::resume() {
   if (!worker_ || !paused_) return;
-  worker_->resume();
   paused_ = false;
+  if (speed_ == TrainSpeed::Step) speed_ = TrainSpeed::Full;
+  if (!slow()) worker_->resume();
+  pace();
+  emit stateChanged();
+}
+
+// The worker of a slow training is paused and gets one step at a time.
+bool TrainingSession::slow() const { return worker_ && speed_ == TrainSpeed::Slow && !paused_ && !trains_on_; }
+
+void TrainingSession::pace() { slow() ? slow_steps_.start() : slow_steps_.stop(); }
+
+void TrainingSession::setSpeed(TrainSpeed speed) {
+  speed_ = speed;
+  if (worker_ && !trains_on_) {
+    paused_ = speed == TrainSpeed::Step;
+    speed == TrainSpeed::Full ? worker_->resume() : worker_->pause();
+  }
+  pace();
   emit stateChanged();
 }
 

@@ -28,6 +28,10 @@ struct TraceExtras {
   int64_t node_window = 0, node_every = 0;  // as in prof::CollectorOptions
 };
 
+// How fast a training on this machine goes. Slow: 20 steps a second, to be watched. Step: one step at each stepOnce(). The
+// steps and their losses are the same at each speed.
+enum class TrainSpeed { Full, Slow, Step };
+
 class TrainingSession : public QObject {
   Q_OBJECT
  public:
@@ -42,11 +46,14 @@ class TrainingSession : public QObject {
   bool busy() const { return worker_ != nullptr; }
   bool paused() const { return paused_; }
   size_t waiting() const { return queue_.size(); }
+  bool inSeries() const { return in_series_; }  // in started(): the run follows another one of startAll()
   QString problem() const { return problem_; }
 
   void pause();
   void resume();
   void stepOnce();
+  void setSpeed(TrainSpeed speed);  // also of the run in training
+  TrainSpeed speed() const { return speed_; }
   void stop();  // the running one and the waiting ones
   bool stopAndWait(int milliseconds);
   // Stops waiting for a run that does not end. Its thread and its file are left as they are, and the file says
@@ -99,11 +106,12 @@ class TrainingSession : public QObject {
   void fetch(const std::string& file, const std::shared_ptr<RemoteMachine>& machine, Run* run);
   std::string applyEnd(Run& run, TrainingWorker& worker);  // returns its file on the other machine
   void markLeft(Run& run, const char* why);
-  void remember(const Run& run);
   void pollBeside();
   void poll();
   void finish();
   void readTraceStatus();
+  void pace();
+  bool slow() const;
   void nameDevice();
   void fail(const QString& sentence);
 
@@ -118,11 +126,11 @@ class TrainingSession : public QObject {
   std::vector<Beside> beside_;
   Job fetching_;
   Run* run_ = nullptr;
-  std::optional<RunSpec> last_;  // the choices that the last run ended with; the next title says what differs
   std::deque<StartRequest> queue_;
-  QTimer timer_;
+  QTimer timer_, slow_steps_;
+  TrainSpeed speed_ = TrainSpeed::Full;
   std::optional<bool> cuda_;
-  bool paused_ = false;
+  bool paused_ = false, in_series_ = false;
   TraceExtras extras_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <QFileInfo>
 #include <algorithm>
+#include <utility>
 
 #include "app/text/units.h"
 #include "app/workspace/closing_line.h"
@@ -14,7 +15,7 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
   connect(&session_, &TrainingSession::failed, this, problem);
   connect(&recording_, &ProgramRecording::failed, this, problem);
   connect(&library_, &RunLibrary::failed, this, problem);
-  connect(&library_, &RunLibrary::changed, this, &Workspace::keepPicked);
+  connect(&library_, &RunLibrary::tickedChanged, this, &Workspace::forgetFocus);
   connect(&jobs_, &LibraryJobs::failed, this, problem);
   connect(&jobs_, &LibraryJobs::exported, this,
           [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
@@ -22,6 +23,7 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
           [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
   connect(&choices_, &Choices::traceLevelChanged, &session_, &TrainingSession::setTraceLevel);
   connect(&choices_, &Choices::traceExtrasChanged, &session_, &TrainingSession::setTraceExtras);
+  connect(&session_, &TrainingSession::started, this, &Workspace::runStarted);
   connect(&session_, &TrainingSession::ended, this, &Workspace::runEnded);
   connect(&device_, &DeviceProbe::known, this, [this](const DeviceInfo* info) {
     session_.setCuda(info->cuda);
@@ -33,16 +35,31 @@ Run* Workspace::train(const RunSpec& spec, const QString& title) {
   return session_.start({spec, title, choices_.traceLevel(), false});
 }
 
-// Shows the run that was just trained. A run that failed before its first step is not shown.
+// What was selected in one run says nothing about the next one.
+void Workspace::forgetFocus() {
+  const RunId current = library_.selection().current();
+  if (std::exchange(shown_, current) != current) focus_.clear();
+}
+
+void Workspace::runStarted(Run* run) {
+  library_.adopt(run);
+  if (session_.inSeries()) return library_.selection().startedInSeries(run->handle);
+  const Run* last = library_.current();
+  library_.selection().started(run->handle, last && comparable(*last, *run));
+}
+
 void Workspace::runEnded(Run* run) {
-  if (run->stepsMade() == 0) return library_.setTicked(run, false);
-  if (run->summary->status != RunStatus::Failed) {
-    const QString line = tr("%1: %2").arg(run_letter(run->slot), closing_line(*run, ended_));
-    say(line, false);
-    emit concluded(line, run, ended_);
-  }
-  ended_ = run;
-  pick(run);
+  library_.selection().ended(run->handle, run->stepsMade() > 0);
+  if (run->stepsMade() == 0 || run->summary->status == RunStatus::Failed) return;
+  Run* baseline = library_.current() == run ? library_.baseline() : nullptr;
+  const QString line = tr("%1: %2").arg(run_letter(run->letter), closing_line(*run, baseline));
+  say(line, false);
+  emit concluded(line, run, baseline);
+}
+
+void Workspace::compareRuns(Run* baseline, Run* current) {
+  library_.selection().compare(baseline->handle, current->handle);
+  emit compareWanted();
 }
 
 void Workspace::trainAnew() {
@@ -60,30 +77,9 @@ void Workspace::stop() {
   recording_.stop();
 }
 
-Run* Workspace::shownRun() const {
-  if (session_.busy()) return session_.run();
-  if (picked_) return picked_;
-  if (ended_ && ended_->slot >= 0) return ended_;
-  const auto ticked = library_.ticked();
-  return ticked.empty() ? nullptr : ticked.front();
-}
-
 const Run* Workspace::shownProgram() const {
   const Run* run = session_.busy() ? nullptr : shownRun();
   return run && !run->command.isEmpty() ? run : nullptr;
-}
-
-void Workspace::pick(Run* run) {
-  picked_ = run, picked_ticked_ = run && run->slot >= 0;
-  emit picked(run);
-}
-
-// The picked run stays until it is unticked or gone. A run that was never ticked can be picked too.
-void Workspace::keepPicked() {
-  if (!picked_) return;
-  const bool gone = std::ranges::find(library_.runs(), picked_.data()) == library_.runs().end();
-  if (gone || (picked_ticked_ && picked_->slot < 0)) return pick(nullptr);
-  picked_ticked_ = picked_->slot >= 0;
 }
 
 }  // namespace ws::app

@@ -2,13 +2,12 @@
 // signals from pages to the window.
 #pragma once
 #include <QObject>
-#include <QPointer>
 
 #include "app/workspace/choices.h"
 #include "app/workspace/device_probe.h"
 #include "app/workspace/library_jobs.h"
 #include "app/workspace/program_recording.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 #include "app/workspace/time_cursor.h"
 #include "app/workspace/training_session.h"
 
@@ -20,7 +19,7 @@ class Workspace : public QObject {
   explicit Workspace(const QString& runs_folder, QObject* parent = nullptr);
 
   TimeCursor* cursor() { return &cursor_; }
-  Selection* selection() { return &selection_; }
+  Focus* focus() { return &focus_; }
   RunLibrary* library() { return &library_; }
   LibraryJobs* jobs() { return &jobs_; }
   TrainingSession* session() { return &session_; }
@@ -32,10 +31,9 @@ class Workspace : public QObject {
   Run* train(const RunSpec& spec, const QString& title = {});
   void trainAnew();       // ends the current training and starts one with the current choices
   void stop();            // the training or the recording
-  Run* shownRun() const;  // the live run, else the picked one or the last that ended, else the first ticked
+  Run* shownRun() const { return library_.current(); }  // nullptr: no run is shown
   const Run* shownProgram() const;  // the shown run if it is a recorded program and nothing trains
-  void pick(Run* run);    // in the list of runs; nullptr for none
-  Run* pickedRun() const { return picked_; }
+  void pick(Run* run) { library_.selection().select(run->handle); }  // makes it current
 
   // Requests of a page to the window.
   void say(const QString& sentence, bool problem) { emit said(sentence, problem); }
@@ -44,7 +42,7 @@ class Workspace : public QObject {
   void follow(const RemoteJobInfo& job) { emit followWanted(job); }  // an experiment, a sweep or PyTorch on another machine
   void bringToFront(const QObject* page) { emit frontWanted(page); }  // by its widget
   void showLive() { emit liveWanted(); }
-  void compareRuns(Run* baseline, Run* candidate) { emit compareWanted(baseline, candidate); }
+  void compareRuns(Run* baseline, Run* current);  // exactly these two, on the page Compare
   void recordAgain() { emit recordAgainWanted(); }  // the shown program, with the options of its panel
   void findInTimeline() { emit findWanted(); }
   void noteOnTab(const QObject* page, const QString& note) { emit tabNoted(page, note); }  // "3" beside its name
@@ -56,29 +54,28 @@ class Workspace : public QObject {
   void recordAgainWanted();
   void fileWanted();
   void followWanted(const ws::app::RemoteJobInfo& job);
-  void picked(ws::app::Run* run);
   void frontWanted(const QObject* page);
   void liveWanted();
-  void compareWanted(ws::app::Run* baseline, ws::app::Run* candidate);
-  // A training has ended: its result, and the run before it (nullptr if there was none).
-  void concluded(const QString& line, ws::app::Run* run, ws::app::Run* before);
+  void compareWanted();  // the page Compare
+  // A training has ended: its result, and the baseline that it was compared with (nullptr if there is none).
+  void concluded(const QString& line, ws::app::Run* run, ws::app::Run* baseline);
   void findWanted();
   void tabNoted(const QObject* page, const QString& note);
 
  private:
   TimeCursor cursor_;
-  Selection selection_;
+  Focus focus_;
   RunLibrary library_;
   LibraryJobs jobs_;
   TrainingSession session_;
   ProgramRecording recording_;
   Choices choices_;
   DeviceProbe device_;
+  void runStarted(Run* run);
+  void forgetFocus();
   void runEnded(Run* run);
-  void keepPicked();
 
-  QPointer<Run> picked_, ended_;  // ended_: the last run whose training ended
-  bool picked_ticked_ = false;    // the picked run was ticked when it was last seen
+  RunId shown_ = RunId::None;  // the run that was current when the selection changed last
 };
 
 }  // namespace ws::app

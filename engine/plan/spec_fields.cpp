@@ -1,6 +1,9 @@
 // The table of every choice: the JSON reader, --set, the spec diff and the window's Setup dock all read it.
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
 
 #include "engine/plan/run_spec.h"
 
@@ -389,10 +392,37 @@ const std::vector<Field>& table() {
 
 std::span<const Field> fields() { return table(); }
 
+namespace {
+
+// How many letters must be changed, added or taken away.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t before = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j)
+      before = std::exchange(row[j + 1], std::min({before + (a[i] != b[j]), row[j + 1] + 1, row[j] + 1}));
+  }
+  return row[b.size()];
+}
+
+// The choice that was meant: by the word that the window shows ("train.rate"), without its section, or misspelled.
+std::string_view meant_by(std::string_view key) {
+  constexpr size_t kMostMisspelled = 2;
+  const std::string_view word = key.substr(key.find('.') + 1);
+  for (const Field& f : table())
+    if (f.label == word || f.key.substr(f.key.find('.') + 1) == word) return f.key;
+  const auto near = std::ranges::min_element(table(), {}, [key](const Field& f) { return distance(key, f.key); });
+  return distance(key, near->key) <= kMostMisspelled ? near->key : std::string_view();
+}
+
+}  // namespace
+
 const Field& field(std::string_view key) {
   for (const Field& f : table())
     if (f.key == key) return f;
-  throw SpecError(std::string(key) + ": there is no such choice");
+  const std::string_view meant = meant_by(key);
+  throw SpecError(std::string(key) + ": there is no such choice" + (meant.empty() ? "" : ". Did you mean " + std::string(meant) + "?"));
 }
 
 }  // namespace ws

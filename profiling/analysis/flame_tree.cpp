@@ -52,6 +52,24 @@ class FlameBuilder {
   std::map<std::tuple<uint32_t, std::string, std::string>, uint32_t> places_;  // by the outer node
 };
 
+// "training 30560" → "training": the number of a thread is another one in each run.
+std::string without_number(const std::string& thread) {
+  const size_t end = thread.find_last_not_of("0123456789") + 1;
+  if (end == 0 || end == thread.size()) return thread;
+  const size_t name = thread.find_last_not_of(" -_#", end - 1) + 1;
+  return name == 0 ? thread : thread.substr(0, name);
+}
+
+HostStacks without_thread_numbers(const HostStacks& stacks) {
+  HostStacks named;
+  for (const auto& [numbered, ns] : stacks) {
+    FrameStack stack = numbered;
+    if (!stack.empty() && stack.front().path.empty()) stack.front().function = without_number(stack.front().function);
+    named[std::move(stack)] += ns;
+  }
+  return named;
+}
+
 }  // namespace
 
 FlameTree flame_tree(const HostStacks& stacks) {
@@ -62,8 +80,8 @@ FlameTree flame_tree(const HostStacks& stacks) {
 
 FlameTree flame_difference(const HostStacks& baseline, double baseline_steps, const HostStacks& candidate, double candidate_steps) {
   FlameBuilder builder;
-  builder.add(candidate, std::max(candidate_steps, 1.0), &FlameNode::ns);
-  builder.add(baseline, std::max(baseline_steps, 1.0), &FlameNode::before);
+  builder.add(without_thread_numbers(candidate), std::max(candidate_steps, 1.0), &FlameNode::ns);
+  builder.add(without_thread_numbers(baseline), std::max(baseline_steps, 1.0), &FlameNode::before);
   return builder.take();
 }
 

@@ -23,7 +23,7 @@ using FlameTree = std::vector<FlameNode>;  // [0]: the root with all time. Empty
 
 FlameTree flame_tree(const HostStacks& stacks);
 // Each run's times are divided by its steps, so that runs of different lengths can be compared. Contains the functions
-// of both.
+// of both. Threads are matched by their names without the number at the end.
 FlameTree flame_difference(const HostStacks& baseline, double baseline_steps, const HostStacks& candidate, double candidate_steps);
 
 // True if a file belongs neither to Python nor to an installed package.

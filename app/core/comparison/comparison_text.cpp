@@ -60,7 +60,7 @@ std::string measure_text(const ComparedMeasure& m) {
                 fixed(m.b.value.value, m.b.decimals), signed_fixed(m.delta.delta, m.a.decimals),
                 std::isfinite(m.delta.noise) ? significant(m.delta.noise, 2) : "–");
   const double percent = m.delta.percent;
-  if (m.delta.verdict == Verdict::WithinNoise) return text + "  within noise\n";
+  if (is_quiet(m.delta.verdict)) return text + "  " + verdict_text(m.delta.verdict) + "\n";
   if (!std::isfinite(percent) || percent == 0) return text + "  " + verdict_text(m.delta.verdict) + "\n";
   return text + formatted("  {:+.1f} %  {}\n", percent, verdict_text(m.delta.verdict));
 }
@@ -78,6 +78,19 @@ std::string ratio_text(double ratio) { return fixed(ratio, ratio < 10 ? 2 : rati
 
 std::string noise_note(Verdict verdict) {
   return verdict == Verdict::NoiseUnknown ? std::string(" (") + verdict_text(verdict) + ")" : "";
+}
+
+constexpr double kRatioFrom = 2;
+
+// How many times as long the slower of both takes.
+double pace_change(const MeasureValue& a, const MeasureValue& b) {
+  const double ratio = b.value.value / a.value.value;
+  return std::max(ratio, 1 / ratio);
+}
+
+const ComparedMeasure& result_measure(const Comparison& c) {
+  const ComparedMeasure& accuracy = c.of(MeasureKind::TestAccuracy);
+  return accuracy.delta.known() ? accuracy : c.of(MeasureKind::TestLoss);
 }
 
 std::string samples_text(const ComparedMeasure& speed, const std::string& a, const std::string& b) {
@@ -98,7 +111,7 @@ nlohmann::json measure_json(const ComparedMeasure& m) {
           {"b", number(m.b.value.value)},
           {"delta", number(m.delta.delta)},
           {"noise", number(m.delta.noise)},
-          {"beyond_noise", m.delta.verdict != Verdict::WithinNoise && m.delta.verdict != Verdict::NoiseUnknown},
+          {"beyond_noise", !is_quiet(m.delta.verdict) && m.delta.verdict != Verdict::NoiseUnknown},
           {"verdict", verdict_text(m.delta.verdict)}};
 }
 
@@ -128,6 +141,8 @@ const char* verdict_text(Verdict verdict) {
       return "worse";
     case Verdict::WithinNoise:
       return "within noise";
+    case Verdict::Equal:
+      return "equal";
     case Verdict::NoiseUnknown:
       return "noise unknown";
     case Verdict::Neutral:
@@ -136,20 +151,25 @@ const char* verdict_text(Verdict verdict) {
   return "";
 }
 
+bool is_quiet(Verdict verdict) { return verdict == Verdict::WithinNoise || verdict == Verdict::Equal; }
+
 bool noise_hides_all(const MeasureValue& a, const MeasureValue& b) {
   constexpr double kLarge = 0.2;
   return delta_of(a, b).noise > kLarge * std::min(a.value.value, b.value.value);
 }
 
-// Ratios below two are given in percent, as in the table.
+// From twice on, a ratio is given. Below, the time is given in percent, as in the table: "37 % faster" could be read as
+// less time or as more steps.
 std::string pace_text(const MeasureValue& a, const MeasureValue& b, const std::string& than) {
   const MeasureDelta d = delta_of(a, b);
   if (!d.known()) return {};
   if (d.verdict == Verdict::WithinNoise) return verdict_text(d.verdict);
-  const double ratio = b.value.value / a.value.value, change = std::max(ratio, 1 / ratio);
+  const double change = pace_change(a, b);
+  const bool less = b.value.value < a.value.value;
   const int digits = d.noise > 0.01 * a.value.value ? 0 : 1;
-  const std::string amount = change >= 2 ? ratio_text(change) : fixed(std::abs(d.percent), digits) + " %";
-  return amount + (ratio < 1 ? " faster" : " slower") + than + noise_note(d.verdict);
+  const std::string pace = change >= kRatioFrom ? ratio_text(change) + (less ? " faster" : " slower")
+                                                : fixed(std::abs(d.percent), digits) + (less ? " % less time" : " % more time");
+  return pace + than + noise_note(d.verdict);
 }
 
 std::string percent_change_text(double percent) {
@@ -169,7 +189,7 @@ std::string speed_text(const Comparison& c, const std::string& a, const std::str
                  ? "Too much noise to compare " + a + " and " + b
                  : b + " is as fast as " + a + ": within noise";
     case Speed::Differs:
-      return b + " is " + pace_text(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b, " a step");
+      return b + (pace_change(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b) >= kRatioFrom ? " is " : " takes ") + pace_text(c.of(MeasureKind::StepTime).a, c.of(MeasureKind::StepTime).b, " a step");
     case Speed::Unknown:
       break;
   }
@@ -177,11 +197,10 @@ std::string speed_text(const Comparison& c, const std::string& a, const std::str
 }
 
 std::string result_text(const Comparison& c, const std::string& a, const std::string& b) {
-  const ComparedMeasure &accuracy = c.of(MeasureKind::TestAccuracy), &loss = c.of(MeasureKind::TestLoss);
-  const bool classes = accuracy.delta.known();
-  const ComparedMeasure& m = classes ? accuracy : loss;
+  const bool classes = c.of(MeasureKind::TestAccuracy).delta.known();
+  const ComparedMeasure& m = result_measure(c);
   if (!m.delta.known()) return {};
-  if (m.delta.verdict == Verdict::WithinNoise)
+  if (is_quiet(m.delta.verdict))
     return b + (classes ? " is as accurate as " : " ends at the test loss of ") + a + ": within noise";
   const std::string unit = classes ? " %" : "", of_a = fixed(m.a.value.value, m.a.decimals) + unit,
                     of_b = fixed(m.b.value.value, m.b.decimals) + unit;
@@ -191,6 +210,9 @@ std::string result_text(const Comparison& c, const std::string& a, const std::st
 std::string answer_text(const Comparison& c, const std::string& a, const std::string& b) {
   const std::string result = c.asked.result ? result_text(c, a, b) : "";
   if (result.empty()) return speed_text(c, a, b);
+  if (c.asked.time && c.speed == Speed::WithinNoise && is_quiet(result_measure(c).delta.verdict))
+    return b + " and " + a + ": " + (c.of(MeasureKind::TestAccuracy).delta.known() ? "same accuracy" : "same test loss") +
+           ", same speed, within noise";
   return c.asked.time && c.speed != Speed::Unknown ? result + "; " + speed_text(c, a, b) : result;
 }
 

@@ -7,14 +7,15 @@
 
 namespace ws::app {
 
-const char* verdict_text(Verdict verdict);  // "better", "within noise", "noise unknown"; empty if neutral
+const char* verdict_text(Verdict verdict);  // "better", "within noise", "equal", "noise unknown"; empty if neutral
+bool is_quiet(Verdict verdict);             // no difference: equal or within noise
 // True if the noise is so large that even a large difference would not be seen: nobody is "as fast".
 bool noise_hides_all(const MeasureValue& a, const MeasureValue& b);
-// How the candidate's step time differs, in the words of all views: "21.7 % slower", "2.30× faster", each with `than`
+// How the candidate's step time differs, in the words of all views: "21.7 % more time", "2.30× faster", each with `than`
 // after it (" a step"), and " (noise unknown)" where it is. "within noise"; empty if a step time is unknown.
 std::string pace_text(const MeasureValue& baseline, const MeasureValue& candidate, const std::string& than);
 std::string percent_change_text(double percent);              // "−42.1 %"; "12.3 times" beyond ten times
-// "B is 21.7 % slower a step", "B is as fast as A: within noise", "Too much noise to compare A and B".
+// "B takes 21.7 % more time a step", "B is as fast as A: within noise", "Too much noise to compare A and B".
 std::string speed_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
 // "B reaches 97.1 % test accuracy, A 93.4 %"; empty if accuracy and loss are unknown for one of the runs.
 std::string result_text(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");

@@ -248,7 +248,10 @@ MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
   if (a.value.value != 0 && a.unit != "%") d.percent = 100 * d.delta / a.value.value;  // no percent of a percentage
   constexpr double kNothing = 0.05;  // percent; a smaller change prints as zero
   const bool shown = std::abs(d.delta) > 0.5 * std::pow(10.0, -a.decimals) && !(std::abs(d.percent) < kNothing);
-  if (!shown || (std::isfinite(d.noise) && !difference.beyond_noise))
+  const bool exact = a.value.half_width == 0 && b.value.half_width == 0;
+  if (!shown && exact)
+    d.verdict = Verdict::Equal;
+  else if (!shown || (std::isfinite(d.noise) && !difference.beyond_noise))
     d.verdict = Verdict::WithinNoise;
   else if (!std::isfinite(d.noise))
     d.verdict = Verdict::NoiseUnknown;

@@ -9,7 +9,8 @@
 namespace ws::app {
 
 enum class Better : uint8_t { Lower, Higher, Neither };
-enum class Verdict : uint8_t { Better, Worse, WithinNoise, NoiseUnknown, Neutral };
+// Equal: both are exact, so no noise could hide a difference.
+enum class Verdict : uint8_t { Better, Worse, WithinNoise, Equal, NoiseUnknown, Neutral };
 
 enum class MeasureKind : uint8_t {
   StepTime,

@@ -45,7 +45,7 @@ bool within_noise(const ReportRun& a, const ReportRun& b) {
 
 std::string in_brackets(const MeasureDelta& d) {
   if (!d.known() || d.delta == 0) return "";
-  if (d.verdict == Verdict::WithinNoise) return " (within noise)";
+  if (is_quiet(d.verdict)) return std::string(" (") + verdict_text(d.verdict) + ")";
   return " (" + percent_change_text(d.percent) + (d.verdict == Verdict::NoiseUnknown ? ", noise unknown)" : ")");
 }
 

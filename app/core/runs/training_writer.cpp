@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "app/core/runs/machine.h"
+#include "app/core/runs/run_name.h"
 #include "app/core/runs/run_ceilings.h"
 #include "app/core/runs/change_marks.h"
 #include "app/core/runs/step_marks.h"
@@ -24,7 +25,7 @@ constexpr size_t kRecentBytes = 64u << 20;
 
 prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   prof::RunSummary s;
-  s.name = title.empty() ? spec.name : title;
+  s.name = title.empty() ? run_name(spec) : title;
   s.preset = spec.name;
   s.created = prof::utc_text();
   s.spec = spec_text(spec);

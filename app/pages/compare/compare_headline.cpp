@@ -8,7 +8,6 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "app/core/comparison/comparison_text.h"
 #include "app/core/comparison/mismatches.h"
@@ -41,47 +40,31 @@ QString with_units(QString text) {
 
 QString letter(const Run* run) { return run_letter(run->slot); }
 
-// "launch gaps −12.1 µs" for the three largest causes, and their shares of the difference
-// if these sum to about the whole.
-struct Causes {
-  QStringList changes, shares;
-  std::optional<QString> beyond;  // a cause larger than the whole difference, partly offset by other causes
-  double shown = 0;
-  bool in_ms = false;
-
-  explicit Causes(const prof::Waterfall& w) {
-    constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
-    in_ms = std::max(w.a_ps, w.b_ps) >= kLongStep;
-    const double total = static_cast<double>(w.b_ps - w.a_ps);
-    for (const prof::Cause& cause : w.causes) add(cause, total != 0 ? static_cast<double>(cause.delta_ps()) / total : 0);
+// "Mean step −106.0 µs: allocation −103.0, launch gaps −7.0, waiting +4.0": the largest causes and the rest, which sum to
+// the change.
+QString causes_text(const prof::Waterfall& w) {
+  constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
+  constexpr size_t kMostCauses = 3;
+  const bool in_ms = std::max(w.a_ps, w.b_ps) >= kLongStep;
+  const int digits = in_ms ? 2 : 1;
+  const double unit = in_ms ? 1e9 : 1e6, shown_as = std::pow(10.0, digits);
+  const auto rounded = [&](int64_t ps) { return std::round(static_cast<double>(ps) / unit * shown_as) / shown_as; };
+  const auto change = [&](double value) { return (value > 0 ? "+" : value < 0 ? "−" : "") + fixed_text(std::abs(value), digits); };
+  std::vector<prof::Cause> causes = w.causes;
+  std::ranges::stable_sort(causes, std::greater<>{}, [](const prof::Cause& c) { return std::abs(c.delta_ps()); });
+  double rest = rounded(w.b_ps - w.a_ps);
+  QStringList parts;
+  for (const prof::Cause& cause : causes) {
+    const double value = rounded(cause.delta_ps());
+    if (value == 0 || parts.size() == kMostCauses) break;
+    const QString part = QString::fromUtf8(prof::part_name({cause.meaning, cause.kind})) + " " + change(value);
+    parts << (parts.isEmpty() ? "<b>" + part.toHtmlEscaped() + "</b>" : part.toHtmlEscaped());
+    rest -= value;
   }
-
-  // If shares exceed the whole, other causes offset them. Times are clearer then.
-  QString text() const {
-    const bool times = shown > 1.3 && changes.size() > 1;
-    QStringList parts = times ? changes : shares;
-    if (!times && beyond) parts.prepend(QObject::tr("More than the whole difference comes from %1").arg(*beyond));
-    if (parts.isEmpty()) return {};
-    const QString first = parts.takeFirst();
-    return "<b>" + first.toHtmlEscaped() + "</b>" +
-           (parts.isEmpty() ? QString() : QObject::tr(", then %1").arg(parts.join(", "))) + ".";
-  }
-
- private:
-  QString timeText(double us) const { return in_ms ? fixed_text(us * 1e-3, 2) + " ms" : us_text(us) + " µs"; }
-  void add(const prof::Cause& cause, double share) {
-    const QString name = QString::fromUtf8(prof::part_name({cause.meaning, cause.kind}));
-    if (changes.size() < 3 && std::abs(share) > 0.05)
-      changes << QString("%1 %2%3").arg(name, cause.delta_ps() < 0 ? "−" : "+", timeText(std::abs(static_cast<double>(cause.delta_ps())) * 1e-6));
-    shown += std::max(0.0, share);
-    if (share > 1.005 && !beyond)
-      beyond = name;
-    else if (shares.size() < 3 && share > 0.05)
-      shares << (shares.isEmpty() && !beyond ? QObject::tr("%1 % of the difference: %2") : QObject::tr("%2 (%1 %)"))
-                    .arg(std::lround(100 * share))
-                    .arg(name);
-  }
-};
+  if (parts.isEmpty()) return {};
+  if (std::round(rest * shown_as) != 0) parts << QObject::tr("other %1").arg(change(rest));
+  return QObject::tr("Mean step %1 %2: %3.").arg(change(rounded(w.b_ps - w.a_ps)), in_ms ? "ms" : "µs", parts.join(", "));
+}
 
 // "Kernels a step: 20 → 3. Allocations a step: 15 → 0."
 QString changed_counts(const Comparison& c) {
@@ -210,7 +193,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
   if (compared.pair()) {
     const Comparison& c = compared.comparison;
     if (c.causes_explain && c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
-      lines << Causes(c.by_kind).text();
+      lines << causes_text(c.by_kind);
     lines << changed_counts(c).toHtmlEscaped();
   }
   if (compared.runs.size() > 2) lines << fastest_of(compared);

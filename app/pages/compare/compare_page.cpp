@@ -8,8 +8,14 @@
 namespace ws::app {
 namespace {
 
+// As in `warpsight diff` and in reports.
+std::vector<Run*> baseline_first(std::vector<Run*> runs) {
+  if (runs.size() > 1) std::swap(runs[0], runs[1]);
+  return runs;
+}
+
 void export_report(Workspace& workspace, QWidget* page) {
-  const std::vector<Run*> runs = workspace.library()->ticked();
+  const std::vector<Run*> runs = baseline_first(workspace.library()->ticked());
   if (runs.empty()) return workspace.say(QObject::tr("Tick the runs of the report first."), true);
   const QString path = QFileDialog::getSaveFileName(page->window(), QObject::tr("Export a report"), "report.html",
                                                     QObject::tr("Reports (*.html *.pdf)"));
@@ -27,17 +33,15 @@ void export_report(Workspace& workspace, QWidget* page) {
 Page compare_page(Workspace& workspace) {
   auto* tab = new CompareTab;
   QObject::connect(tab, &CompareTab::said, &workspace, &Workspace::say);
-  QObject::connect(&workspace, &Workspace::compareWanted, tab, [&workspace, tab](Run* baseline, Run* candidate) {
-    workspace.bringToFront(tab);
-    tab->setPair(baseline, candidate);
+  QObject::connect(&workspace, &Workspace::compareWanted, tab, [&workspace, tab] { workspace.bringToFront(tab); });
+  QObject::connect(tab, &CompareTab::pairChosen, &workspace, [&workspace](const Run* baseline, const Run* current) {
+    Selection& selection = workspace.library()->selection();
+    if (current) selection.select(current->handle);
+    if (baseline) selection.setBaseline(baseline->handle);
   });
   Page page;
   page.title = QObject::tr("Compare"), page.widget = tab, page.picker = tab->picker(), page.folds_setup = true;
-  page.show_runs = [&workspace, tab](const std::vector<Run*>& runs) {
-    tab->setRuns(runs);
-    tab->setShown(workspace.shownRun());
-  };
-  QObject::connect(&workspace, &Workspace::picked, tab, [&workspace, tab] { tab->setShown(workspace.shownRun()); });
+  page.show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(baseline_first(runs)); };
   page.menus.push_back({MenuName::File, {page_action(tab, QObject::tr("Export a report…"), {}, [&workspace, tab] {
                           export_report(workspace, tab);
                         })}});

@@ -265,15 +265,8 @@ void CompareTab::setRuns(const std::vector<Run*>& runs) {
       // A run from a file is checked at once, a running one once a second.
       if (!due_.isActive() && isVisible()) due_.start(run->live() ? 1000 : 30);
     });
-  const auto still = [&](const QPointer<Run>& run) {
-    return run && std::find(runs.begin(), runs.end(), run.data()) != runs.end();
-  };
-  // The first letter is the baseline, as the first file is for `warpsight diff` and for reports.
-  if (!still(baseline_) || !still(candidate_) || baseline_ == candidate_) {
-    by_hand_ = false;
-    baseline_ = runs.size() > 1 ? runs[0] : nullptr;
-    candidate_ = runs.empty() ? nullptr : runs[baseline_ ? 1 : 0];
-  }
+  baseline_ = runs.size() > 1 ? runs[0] : nullptr;
+  candidate_ = runs.empty() ? nullptr : runs[baseline_ ? 1 : 0];
   fillPickers();
   for (CurvePane* pane : {loss_, speed_}) pane->setRuns(runs);
   refresh();
@@ -291,15 +284,6 @@ void CompareTab::fillPickers() {
   }
 }
 
-// The answer is about the run that the window shows, unless the user chose the pair.
-void CompareTab::setShown(Run* run) {
-  const bool ticked = run && std::ranges::find(runs_, run, &QPointer<Run>::data) != runs_.end();
-  if (by_hand_ || !ticked || !baseline_ || run == baseline_ || run == candidate_) return;
-  candidate_ = run;
-  fillPickers();
-  refresh();
-}
-
 // A run cannot be compared with itself: the other picker gets the previous run of this one.
 void CompareTab::setPair(Run* baseline, Run* candidate) {
   if (baseline && baseline == candidate) {
@@ -310,9 +294,9 @@ void CompareTab::setPair(Run* baseline, Run* candidate) {
   }
   baseline_ = baseline;
   candidate_ = candidate;
-  by_hand_ = true;
   fillPickers();
   refresh();
+  emit pairChosen(baseline, candidate);
 }
 
 void CompareTab::swapRuns() { setPair(candidate_, baseline_); }

@@ -31,10 +31,9 @@ class CompareTab : public QWidget {
   Q_OBJECT
  public:
   explicit CompareTab(QWidget* parent = nullptr);
-  void setRuns(const std::vector<Run*>& runs);  // the ticked runs
+  void setRuns(const std::vector<Run*>& runs);  // the shown runs: the baseline first, then the candidate
   QWidget* picker() const { return picker_; }   // baseline and candidate, for the toolbar
   void swapRuns();
-  void setShown(Run* run);
   void setPair(Run* baseline, Run* candidate);
   Run* baseline() const { return baseline_; }
   Run* candidate() const { return candidate_; }
@@ -53,6 +52,7 @@ class CompareTab : public QWidget {
 
  signals:
   void said(const QString& sentence, bool problem);
+  void pairChosen(ws::app::Run* baseline, ws::app::Run* candidate);  // by the user
 
  protected:
   void showEvent(QShowEvent*) override;
@@ -98,7 +98,6 @@ class CompareTab : public QWidget {
   WaterfallView* waterfall_;
   CompareTables* tables_;
   QSplitter* difference_;
-  bool by_hand_ = false;  // the user chose the pair
   bool dragged_ = false;  // the user chose the sizes of the waterfall and the tables
 };
 

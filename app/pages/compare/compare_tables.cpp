@@ -50,7 +50,7 @@ QColor verdict_colour(Verdict verdict) {
 QString verdict_mark(Verdict verdict) {
   return verdict == Verdict::Better        ? QStringLiteral("✓ ")
          : verdict == Verdict::Worse       ? QStringLiteral("▲ ")
-         : verdict == Verdict::WithinNoise ? QStringLiteral("◌ ")
+         : is_quiet(verdict)               ? QStringLiteral("◌ ")
                                            : QString();
 }
 
@@ -214,7 +214,7 @@ void CompareTables::elideHeads() {
 
 void CompareTables::showPairColumns(const ComparedRuns& compared, int row, const MeasureValue& a, const MeasureValue& b) {
   const MeasureDelta d = delta_from_first(compared, 1, a, b);
-  const bool quiet = d.verdict == Verdict::WithinNoise;
+  const bool quiet = is_quiet(d.verdict);
   const QString of_a = value_text(a), of_b = value_text(b);
   // 0.0 and 0.0 can differ by a hundred percent of almost nothing.
   const bool looks_same = d.delta != 0 && of_a == of_b;
@@ -234,7 +234,7 @@ void CompareTables::showRunColumns(const ComparedRuns& compared, int row, const 
   for (size_t i = 0; i < values.size(); ++i) {
     auto* cell = table_item(value_text(values[i]), true);
     if (const MeasureDelta d = delta_from_first(compared, i, values[0], values[i]); i > 0 && d.known()) {
-      const bool same = d.verdict == Verdict::WithinNoise;
+      const bool same = is_quiet(d.verdict);
       const QString far = std::isnan(d.percent) ? with_sign(d.delta, values[i].decimals) : percent_text(d.percent);
       cell->setData(kBesideRole, verdict_mark(d.verdict) + (same ? verdict_text(d.verdict) : far));
       cell->setData(kColourRole, verdict_colour(d.verdict));

@@ -57,7 +57,15 @@ WaterfallView::Unit WaterfallView::unit() const {
 }
 
 // Only means are sums of their parts. Medians are in the headline and the table.
-QString WaterfallView::axisCaption() const { return tr("mean %1 a step").arg(QString::fromUtf8(unit().name)); }
+QString WaterfallView::axisCaption() const {
+  const QString caption = tr("mean %1 a step").arg(QString::fromUtf8(unit().name));
+  return withinNoise() ? caption + tr(" · within noise: grey") : caption;
+}
+
+// Then the causes are noise as well, however large they look.
+bool WaterfallView::withinNoise() const {
+  return !comparison_.measures.empty() && comparison_.of(MeasureKind::StepTime).delta.verdict == Verdict::WithinNoise;
+}
 
 std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
   constexpr double kLeastShown = 0.05;
@@ -115,6 +123,7 @@ bool WaterfallView::event(QEvent* event) {
 
 void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar& bar) const {
   painter.setBrushOrigin(block.topLeft());
+  if (!bar.end && withinNoise()) return draw_fill(painter, block, theme().strong_border);
   if (!bar.end)  // idle time is hatched, whatever its cause
     return draw_fill(painter, block, bar.meaning == prof::Meaning::Launch ? theme().idle : meaning_brush(bar.meaning));
   QColor fill = theme().run[std::max(0, bar.slot) % 8];
@@ -215,7 +224,7 @@ void WaterfallView::paintColumns(QPainter& painter, const QRectF& area, const st
                 fixed_text(value, most < 5 ? 1 : 0));
   }
   painter.setPen(theme().secondary);
-  painter.drawText(QRectF(area.left() + 8, area.top() + 4, 140, 14), Qt::AlignLeft | Qt::AlignVCenter, axisCaption());
+  painter.drawText(QRectF(area.left() + 8, area.top() + 4, 300, 14), Qt::AlignLeft | Qt::AlignVCenter, axisCaption());
   for (size_t i = 0; i < all.size(); ++i) {
     const QRectF column(plot.left() + pitch * static_cast<double>(i), plot.top(), pitch, plot.height());
     const double width = std::min(64.0, pitch * 0.56);

@@ -47,6 +47,7 @@ class WaterfallView : public QWidget {
   };
   Unit unit() const;
   QString axisCaption() const;
+  bool withinNoise() const;
   bool inRows(const QRectF& area, const std::vector<Bar>& all) const;
   Places places(const QRectF& area, const std::vector<Bar>& all) const;
   std::vector<Bar> bars(const prof::Waterfall& w) const;

@@ -4,7 +4,7 @@
 namespace ws::app {
 
 Page details_page(Workspace& workspace) {
-  auto* panel = new DetailsPanel(workspace.selection());
+  auto* panel = new DetailsPanel(workspace.focus());
   Page page;
   page.title = QObject::tr("Details"), page.dock = "Details", page.widget = panel;
   page.open_at_first = true;

@@ -188,12 +188,12 @@ QString buffer_details(const Run& run, BufferId id) {
          table(rows);
 }
 
-DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
+DetailsPanel::DetailsPanel(Focus* focus, QWidget* parent)
     : QWidget(parent),
-      selection_(selection),
+      focus_(focus),
       title_(new QLabel(this)),
       text_(new QTextBrowser(this)),
-      ranges_(selection) {
+      ranges_(focus) {
   setAccessibleName(tr("Details"));
   text_->setAccessibleName(tr("Details of the selection"));
   text_->setFrameShape(QFrame::NoFrame);
@@ -211,7 +211,7 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
   soon_.setSingleShot(true);
   soon_.setInterval(kSoonMs);
   connect(&soon_, &QTimer::timeout, this, &DetailsPanel::refresh);
-  connect(selection, &Selection::changed, &soon_, qOverload<>(&QTimer::start));
+  connect(focus, &Focus::changed, &soon_, qOverload<>(&QTimer::start));
   steps_.setSingleShot(true);
   connect(&steps_, &QTimer::timeout, this, &DetailsPanel::refreshSteps);
   connect(text_, &QTextBrowser::anchorClicked, this, &DetailsPanel::follow);
@@ -221,20 +221,20 @@ DetailsPanel::DetailsPanel(Selection* selection, QWidget* parent)
 
 void DetailsPanel::refresh() {
   html_.clear();
-  if (const auto* c = selection_->get<SpanChoice>()) html_ = span_details(*c->run, c->track, c->span);
-  if (const auto* c = selection_->get<OpChoice>()) html_ = op_details(*c->run, c->op);
-  if (const auto* c = selection_->get<NameChoice>()) html_ = name_details(*c->run, c->name);
-  if (const auto* c = selection_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
+  if (const auto* c = focus_->get<SpanChoice>()) html_ = span_details(*c->run, c->track, c->span);
+  if (const auto* c = focus_->get<OpChoice>()) html_ = op_details(*c->run, c->op);
+  if (const auto* c = focus_->get<NameChoice>()) html_ = name_details(*c->run, c->name);
+  if (const auto* c = focus_->get<BufferChoice>()) html_ = buffer_details(*c->run, c->buffer);
   // The rest of the line shows count and time.
   const int letters = std::clamp((text_->viewport()->width() - 118) / 7, kFewLetters, kManyLetters);
-  if (const QString sums = ranges_.html(letters); !selection_->ranges().empty()) html_ = sums;
+  if (const QString sums = ranges_.html(letters); !focus_->ranges().empty()) html_ = sums;
   static const char* const kWhat[] = {"", "selected span", "selected op", "selected kernel", "selected buffer"};
   const bool chosen = !html_.isEmpty();
   if (!chosen)
     for (size_t i = 0; i < std::min(kRunsShown, runs_.size()); ++i)
       if (runs_[i]) html_ += step_details(*runs_[i]);
   const QString what = !chosen && !html_.isEmpty()    ? tr("where a step goes")
-                       : selection_->ranges().empty() ? QString::fromLatin1(kWhat[selection_->choice().index()])
+                       : focus_->ranges().empty() ? QString::fromLatin1(kWhat[focus_->choice().index()])
                                                       : tr("selected range");
   title_->setText(
       QString("<b>%1</b>&nbsp; <span style='color:%2'>%3</span>").arg(tr("Details"), theme().quiet.name(), what));
@@ -260,16 +260,16 @@ void DetailsPanel::setRuns(const std::vector<Run*>& runs) {
 
 // Only while nothing is selected: otherwise the text would jump while the user reads it.
 void DetailsPanel::refreshSteps() {
-  const bool chosen = selection_->choice().index() != 0 || !selection_->ranges().empty();
+  const bool chosen = focus_->choice().index() != 0 || !focus_->ranges().empty();
   if (!chosen && isVisible()) refresh();
 }
 
 void DetailsPanel::follow(const QUrl& link) {
   Run* run = nullptr;
-  if (const auto* c = selection_->get<SpanChoice>()) run = c->run;
-  if (const auto* c = selection_->get<OpChoice>()) run = c->run;
-  if (const auto* c = selection_->get<BufferChoice>()) run = c->run;
-  if (run && link.scheme() == "op") selection_->reveal(OpChoice{run, static_cast<prof::OpTag>(link.path().toUInt())});
+  if (const auto* c = focus_->get<SpanChoice>()) run = c->run;
+  if (const auto* c = focus_->get<OpChoice>()) run = c->run;
+  if (const auto* c = focus_->get<BufferChoice>()) run = c->run;
+  if (run && link.scheme() == "op") focus_->reveal(OpChoice{run, static_cast<prof::OpTag>(link.path().toUInt())});
 }
 
 void DetailsPanel::resizeEvent(QResizeEvent* event) {

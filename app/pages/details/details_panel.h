@@ -18,7 +18,7 @@ QString buffer_details(const Run& run, BufferId buffer);
 class DetailsPanel : public QWidget {
   Q_OBJECT
  public:
-  explicit DetailsPanel(Selection* selection, QWidget* parent = nullptr);
+  explicit DetailsPanel(Focus* focus, QWidget* parent = nullptr);
   QString html() const { return html_; }
   void setRuns(const std::vector<Run*>& runs);  // the runs to describe while nothing is selected
 
@@ -31,7 +31,7 @@ class DetailsPanel : public QWidget {
   void follow(const QUrl& link);
   void refreshSteps();
 
-  Selection* selection_;
+  Focus* focus_;
   QLabel* title_;
   QTextBrowser* text_;
   QTimer soon_;   // merges the changes of a dragged range

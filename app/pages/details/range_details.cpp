@@ -219,12 +219,12 @@ QString range_details(const std::vector<RunRange>& ranges, int letters, const st
 
 QString RangeDetails::html(int letters) {
   sumFromFiles();
-  return selection_->ranges().empty() ? QString() : range_details(selection_->ranges(), letters, summed_);
+  return focus_->ranges().empty() ? QString() : range_details(focus_->ranges(), letters, summed_);
 }
 
 // Reads one file after the other and shows each answer at once.
 void RangeDetails::sumFromFiles() {
-  const auto& ranges = selection_->ranges();
+  const auto& ranges = focus_->ranges();
   const auto among = [](const auto& list, const RunRange& range) {
     return std::ranges::any_of(list, [&](const auto& each) {
       if constexpr (requires { each.sums; })

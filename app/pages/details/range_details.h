@@ -1,7 +1,7 @@
 // Shows where time went: in the steps of a run, and in a range of the timeline.
 #pragma once
 #include "app/timeline/stored_search.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 
 namespace ws::app {
 
@@ -21,7 +21,7 @@ QString step_details(const Run& run);
 class RangeDetails : public QObject {
   Q_OBJECT
  public:
-  explicit RangeDetails(Selection* selection) : selection_(selection) {}
+  explicit RangeDetails(Focus* focus) : focus_(focus) {}
   QString html(int letters);  // empty if no range is selected
 
  signals:
@@ -30,7 +30,7 @@ class RangeDetails : public QObject {
  private:
   void sumFromFiles();
 
-  Selection* selection_;
+  Focus* focus_;
   StoredSearch search_;
   std::vector<SummedRange> summed_;
 };

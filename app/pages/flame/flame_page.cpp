@@ -6,7 +6,7 @@
 namespace ws::app {
 
 Page flame_page(Workspace& workspace) {
-  auto* panel = new FlamePanel(workspace.selection());
+  auto* panel = new FlamePanel(workspace.focus());
   QObject::connect(panel, &FlamePanel::said, &workspace, &Workspace::say);
   Page page = one_run_page(workspace, QObject::tr("Flame graph"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return !run.hasChoices() || has_samples(run.trace); });

@@ -38,11 +38,11 @@ TimeRange steps_of(const Run& run) {
 
 }  // namespace
 
-FlamePanel::FlamePanel(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection) {
+FlamePanel::FlamePanel(Focus* focus, QWidget* parent) : QWidget(parent), focus_(focus) {
   build();
   soon_.setSingleShot(true);
   connect(&soon_, &QTimer::timeout, this, &FlamePanel::refresh);
-  connect(selection, &Selection::changed, this, &FlamePanel::refreshSoon);
+  connect(focus, &Focus::changed, this, &FlamePanel::refreshSoon);
   connect(search_, &QLineEdit::textChanged, view_, &FlameView::setSearch);
   connect(view_, &FlameView::searched, this, &FlamePanel::showMatches);
   refresh();
@@ -124,7 +124,7 @@ void FlamePanel::refreshSoon() {
 }
 
 std::optional<TimeRange> FlamePanel::selected() const {
-  for (const RunRange& part : selection_->ranges())
+  for (const RunRange& part : focus_->ranges())
     if (part.run == run_) return part.range;
   return {};
 }

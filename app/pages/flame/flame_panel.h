@@ -5,7 +5,7 @@
 #include <QTimer>
 #include <QWidget>
 
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 #include "profiling/analysis/waiting_threads.h"
 
 class QLabel;
@@ -24,7 +24,7 @@ enum class FlameTime { InSteps, Host, WhileGpuWaited, Launched };
 class FlamePanel : public QWidget {
   Q_OBJECT
  public:
-  explicit FlamePanel(Selection* selection, QWidget* parent = nullptr);
+  explicit FlamePanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
   void setTime(FlameTime time);
   void showWaits(bool shown);
@@ -55,7 +55,7 @@ class FlamePanel : public QWidget {
   QString emptyText() const;
   void fillMenu(QMenu& menu);
 
-  Selection* selection_;
+  Focus* focus_;
   QPointer<Run> run_;
   Pane* pane_;
   FlameView* view_;

@@ -11,7 +11,7 @@ void show_in_timeline(Workspace& workspace, Run* run, const Insight& insight) {
   if (run->slot < 0) workspace.library()->setTicked(run, true);
   workspace.showLive();
   workspace.cursor()->setFollow(false);
-  workspace.selection()->reveal(SpanChoice{run, seen->track, seen->span},
+  workspace.focus()->reveal(SpanChoice{run, seen->track, seen->span},
                                 SpanChoice{run, seen->step_track, seen->step});
   if (seen->waited > 0)
     workspace.say(QObject::tr("Nothing ran for %1 before this one.")
@@ -23,9 +23,12 @@ void show_in_timeline(Workspace& workspace, Run* run, const Insight& insight) {
 
 Page insights_page(Workspace& workspace) {
   auto* tab = new InsightsTab(workspace.session());
-  tab->setTrainer([&workspace](const RunSpec& spec, const QString& title) {
+  tab->setTrainer([&workspace, tab](const RunSpec& spec, const QString& title) {
+    Run* base = tab->run();
     workspace.choices()->setSpec(spec);
-    return workspace.train(spec, title);
+    Run* attempt = workspace.train(spec, title);
+    if (attempt && base) workspace.library()->selection().compare(base->handle, attempt->handle);
+    return attempt;
   });
   QObject::connect(tab, &InsightsTab::counted, &workspace, [&workspace, tab](int count) {
     workspace.noteOnTab(tab, count > 0 ? QString::number(count) : QString());
@@ -36,11 +39,9 @@ Page insights_page(Workspace& workspace) {
   const auto show_runs = [tab](const std::vector<Run*>& runs) { tab->setRuns(runs); };
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, tab,
                    [&workspace, show_runs] { show_runs(workspace.library()->ticked()); });
-  QObject::connect(&workspace, &Workspace::picked, tab, [tab](Run* run) {
-    if (run && run->slot >= 0) tab->follow(run);
-  });
+  QObject::connect(tab, &InsightsTab::runChosen, &workspace, &Workspace::pick);
   Page page;
-  page.title = QObject::tr("Insights"), page.widget = tab, page.picker = tab->picker(), page.show_runs = show_runs;
+  page.title = QObject::tr("Insights"), page.widget = tab, page.picker = tab->picker(), page.show_runs = show_runs, page.notes = true;
   return page;
 }
 

@@ -116,10 +116,6 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
   due_.start();
   for (ReportReader* reader : {static_cast<ReportReader*>(&inside_), static_cast<ReportReader*>(&ranks_)})
     connect(reader, &ReportReader::changed, this, &InsightsTab::refresh);
-  connect(session_, &TrainingSession::started, this, [this](Run* run) {
-    const bool ours = std::any_of(attempts_.begin(), attempts_.end(), [&](const Attempt& a) { return a.run == run; });
-    if (!ours && train_ && !trying_) showRun(run);
-  });
   connect(session_, &TrainingSession::ended, this, &InsightsTab::sessionEnded);
   connect(session_, &TrainingSession::stateChanged, this, &InsightsTab::showAttempts);
   refresh();
@@ -127,26 +123,27 @@ InsightsTab::InsightsTab(TrainingSession* session, QWidget* parent) : QWidget(pa
 
 QWidget* InsightsTab::picker() const { return picker_; }
 
+// The current run comes first. While it is an attempt to improve the shown run, its cards stay.
 void InsightsTab::setRuns(const std::vector<Run*>& runs) {
   fillPicker(runs);
-  const bool still = run_ && std::find(runs.begin(), runs.end(), run_.data()) != runs.end();
-  if (still) return refresh();
-  showRun(runs.empty() ? nullptr : runs.front());
+  Run* current = runs.empty() ? nullptr : runs.front();
+  const bool tried_here = std::ranges::any_of(attempts_, [&](const Attempt& a) { return a.base == run_ && a.run == current; });
+  if (run_ && (trying_ || (current && tried_here))) return refresh();
+  showRun(current);
 }
 
 void InsightsTab::fillPicker(const std::vector<Run*>& runs) {
   menu_->clear();
-  for (Run* run : runs) menu_->addAction(badge_icon(run->slot), run->title, this, [this, chosen = QPointer<Run>(run)] { showRun(chosen); });
+  for (Run* run : runs) menu_->addAction(badge_icon(run->slot), run->title, this, [this, chosen = QPointer<Run>(run)] {
+      if (!chosen) return;
+      showRun(chosen);
+      emit runChosen(chosen);
+    });
 }
 
 void InsightsTab::showRun(Run* run) {
   run_ = run;
   refresh();
-}
-
-void InsightsTab::follow(Run* run) {
-  const bool tried_here = std::ranges::any_of(attempts_, [&](const Attempt& a) { return a.base == run_ && a.run == run; });
-  if (!tried_here) showRun(run);
 }
 
 void InsightsTab::sessionEnded(Run* run) {

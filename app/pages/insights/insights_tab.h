@@ -25,7 +25,6 @@ class InsightsTab : public QWidget {
  public:
   explicit InsightsTab(TrainingSession* session, QWidget* parent = nullptr);
   void setRuns(const std::vector<Run*>& runs);  // the ticked runs; the shown run stays if it is still among them
-  void follow(Run* run);  // shows the run, unless it is a change that was tried here: then the cards stay
   void showRun(Run* run);
   Run* run() const { return run_; }
   QWidget* picker() const;
@@ -38,6 +37,7 @@ class InsightsTab : public QWidget {
 
  signals:
   void counted(int insights);
+  void runChosen(ws::app::Run* run);  // in the menu
   void showWanted(ws::app::Run* run, const ws::app::Insight& insight);
 
  private:

@@ -89,9 +89,9 @@ bool calls_from(const prof::OpInfo& op, const std::string& line) {
 
 }  // namespace
 
-KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
+KernelsPanel::KernelsPanel(Focus* focus, QWidget* parent)
     : QWidget(parent),
-      selection_(selection),
+      focus_(focus),
       table_(new QTableView(this)),
       instances_(new QTableView(this)),
       histogram_(new HistogramView(tr("Durations of the chosen kernel"), this)),
@@ -126,7 +126,7 @@ KernelsPanel::KernelsPanel(Selection* selection, QWidget* parent)
   connect(instances_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
     if (run_ && index.isValid()) {
       const prof::FoundSpan& one = shown_[static_cast<size_t>(index.row())];
-      selection_->reveal(SpanChoice{run_, one.track, one.span});
+      focus_->reveal(SpanChoice{run_, one.track, one.span});
     }
   });
   setRun(nullptr);

@@ -8,7 +8,7 @@
 #include "app/widgets/pane.h"
 #include "app/widgets/table_model.h"
 #include "app/widgets/table_style.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/analysis/trace_stats.h"
 
@@ -25,7 +25,7 @@ class KernelsPanel : public QWidget {
   // Settings keep these numbers.
   enum Column { Name, Count, Total, Share, Min, Mean, Sigma, Median, P90,
                 P95, P99, P999, Max, Grid, Registers, Occupancy, WithCalls, Columns };
-  explicit KernelsPanel(Selection* selection, QWidget* parent = nullptr);
+  explicit KernelsPanel(Focus* selection, QWidget* parent = nullptr);
   void setRun(Run* run);
   TableModel* model() { return &model_; }
   const std::vector<prof::KernelRow>& rows() const { return rows_; }
@@ -55,7 +55,7 @@ class KernelsPanel : public QWidget {
   void showInstances(std::vector<prof::FoundSpan> spans, bool own);
   void fillInstances(const prof::KernelRow& row, TimeRange range);
 
-  Selection* selection_;
+  Focus* focus_;
   QPointer<Run> run_;
   const prof::KernelRow* rowAt(int row) const;
   std::vector<prof::KernelRow> rows_;

@@ -45,9 +45,6 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
   panel->setMinimumWidth(214);
   QObject::connect(panel, &RunsPanel::openFile, &workspace, &Workspace::chooseFile);
   QObject::connect(panel, &RunsPanel::picked, &workspace, &Workspace::pick);
-  QObject::connect(&workspace, &Workspace::picked, panel, &RunsPanel::mark);
-  QObject::connect(panel->model(), &QAbstractItemModel::modelReset, panel,
-                   [&workspace, panel] { panel->mark(workspace.pickedRun()); });
   QObject::connect(panel, &RunsPanel::useChoices, &workspace,
                    [&workspace](Run* run) { workspace.choices()->setSpec(run->spec); });
   QObject::connect(workspace.session(), &TrainingSession::started, panel, [panel](Run* run) {
@@ -62,7 +59,7 @@ Page runs_page(Workspace& workspace, RunsPanel* panel) {
 Page library_page(Workspace& workspace, LibraryTab* tab, TorchJob* torch) {
   QObject::connect(tab, &LibraryTab::said, &workspace, &Workspace::say);
   QObject::connect(tab, &LibraryTab::opened, &workspace, [&workspace](Run* run) {
-    workspace.library()->setTicked(run, true);
+    workspace.pick(run);
     workspace.showLive();
   });
   Page page;

@@ -1,7 +1,9 @@
 #include "app/pages/library/runs_model.h"
 
 #include <QDate>
+#include <QHash>
 #include <algorithm>
+#include <cmath>
 
 #include "app/workspace/run_library.h"
 #include "app/workspace/shipped_runs.h"
@@ -9,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-QString heading_of(const Run& run) {
+QString day_of(const Run& run) {
   if (run.shipped) return origin_text(run).replace(0, 1, "R");
   const QDateTime& time = run.created;
   const auto days = time.date().daysTo(QDate::currentDate());
@@ -17,10 +19,18 @@ QString heading_of(const Run& run) {
   return days == 0 ? QObject::tr("Today") : days == 1 ? QObject::tr("Yesterday") : time.date().toString("d MMMM yyyy");
 }
 
+QString group_of(const Run& run) {
+  if (run.shipped) return origin_text(run).replace(0, 1, "R");
+  if (run.lab) return QObject::tr("Laboratory");
+  if (!run.hasChoices()) return run.command.isEmpty() ? QObject::tr("Imported traces") : QObject::tr("Recorded programs");
+  return QString::fromStdString(data_label(run.spec.data));
+}
+
 QString tip_of(const Run& run) {
   const QString message = run.summary ? QString::fromStdString(run.summary->message) : QString();
+  const QString choices = run.hasChoices() ? changes_between(plain_choices(run.spec), run.spec, kAllChanges) : QString();
   const QString tip = message.isEmpty() ? run.path : message;
-  return run.differs.isEmpty() ? tip : run.differs + '\n' + tip;
+  return choices.isEmpty() ? tip : choices + '\n' + tip;
 }
 
 bool matches(const Run& run, const QString& filter) {
@@ -60,6 +70,7 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
   if (role == RunRole) return QVariant::fromValue<QObject*>(row.run);
   if (role == Qt::CheckStateRole) return row.run->slot >= 0 ? Qt::Checked : Qt::Unchecked;
   if (role == Qt::ToolTipRole) return tip_of(*row.run);
+  if (role == RoleRole) return static_cast<int>(shownAs(*row.run));
   return {};
 }
 
@@ -67,6 +78,14 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
 QString RunsModel::nameOf(const Run& run) const {
   const std::vector<Run*> ticked = library_->ticked();
   return run.slot >= 0 ? title_among(run, {ticked.begin(), ticked.end()}) : run.title;
+}
+
+ShownAs RunsModel::shownAs(const Run& run) const {
+  const Selection& selection = library_->selection();
+  return run.handle == selection.current()    ? ShownAs::Current
+         : run.handle == selection.baseline() ? ShownAs::Baseline
+         : selection.has(run.handle)          ? ShownAs::Compared
+                                           : ShownAs::Nothing;
 }
 
 bool RunsModel::setData(const QModelIndex& index, const QVariant& value, int role) {
@@ -97,19 +116,35 @@ void RunsModel::reload() {
   std::vector<Run*> runs;
   for (Run* run : library_->runs())
     if (matches(*run, filter_)) runs.push_back(run);
-  const auto speed = [](const Run* run) { return run->stepUs() > 0 ? run->stepUs() : 1e300; };
-  if (order_ == RunOrder::Fastest)
-    std::stable_sort(runs.begin(), runs.end(), [&](Run* a, Run* b) { return speed(a) < speed(b); });
-  if (order_ == RunOrder::Name)
-    std::stable_sort(runs.begin(), runs.end(),
-                     [](Run* a, Run* b) { return a->title.localeAwareCompare(b->title) < 0; });
-  QString day;
+  sort(runs);
+  QString last;
   for (Run* run : runs) {
-    const QString heading = heading_of(*run);
-    if (order_ == RunOrder::Newest && heading != day) rows_.push_back({nullptr, day = heading});
+    const QString heading = headingOf(*run);
+    if (heading != last) rows_.push_back({nullptr, last = heading});
     rows_.push_back({run, {}});
   }
   endResetModel();
+}
+
+QString RunsModel::headingOf(const Run& run) const {
+  return order_ == RunOrder::DataSet ? group_of(run) : order_ == RunOrder::Newest ? day_of(run) : QString();
+}
+
+// The runs come newest first. The data set with the newest run is on top.
+void RunsModel::sort(std::vector<Run*>& runs) const {
+  const auto speed = [](const Run* run) { return run->stepUs() > 0 ? run->stepUs() : 1e300; };
+  const auto error = [](const Run* run) { return std::isnan(run->testAccuracy()) ? 2 : 1 - run->testAccuracy(); };
+  if (order_ == RunOrder::DataSet) {
+    QHash<QString, int> places;
+    for (const Run* run : runs)
+      if (const QString group = group_of(*run); !places.contains(group)) places.insert(group, static_cast<int>(places.size()));
+    std::ranges::stable_sort(runs, {}, [&](const Run* run) { return places.value(group_of(*run)); });
+  }
+  if (order_ == RunOrder::Fastest) std::ranges::stable_sort(runs, {}, speed);
+  if (order_ == RunOrder::Accuracy)  // of equal ones the faster first
+    std::ranges::stable_sort(runs, {}, [&](const Run* run) { return std::pair(error(run), speed(run)); });
+  if (order_ == RunOrder::Name)
+    std::ranges::stable_sort(runs, [](const Run* a, const Run* b) { return a->title.localeAwareCompare(b->title) < 0; });
 }
 
 void RunsModel::repaintLive() {

@@ -1,4 +1,4 @@
-// The kept runs as a list with a heading before each day.
+// The kept runs as a list, with a heading before each data set or each day.
 #pragma once
 #include <QAbstractListModel>
 #include <QPointer>
@@ -10,12 +10,13 @@ namespace ws::app {
 
 class RunLibrary;
 
-enum class RunOrder { Newest, Fastest, Name };
+enum class ShownAs { Nothing, Current, Baseline, Compared };
+enum class RunOrder { DataSet, Newest, Fastest, Accuracy, Name };
 
 class RunsModel : public QAbstractListModel {
   Q_OBJECT
  public:
-  enum Role { RunRole = Qt::UserRole, HeadingRole };
+  enum Role { RunRole = Qt::UserRole, HeadingRole, RoleRole };
   explicit RunsModel(RunLibrary* library, QObject* parent = nullptr);
   int rowCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
@@ -33,11 +34,14 @@ class RunsModel : public QAbstractListModel {
     QPointer<Run> run;
     QString heading;
   };
+  void sort(std::vector<Run*>& runs) const;
+  QString headingOf(const Run& run) const;
   QString nameOf(const Run& run) const;
+  ShownAs shownAs(const Run& run) const;
 
   RunLibrary* library_;
   QString filter_;
-  RunOrder order_ = RunOrder::Newest;
+  RunOrder order_ = RunOrder::DataSet;
   std::vector<Row> rows_;
 };
 

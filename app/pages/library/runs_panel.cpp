@@ -1,5 +1,6 @@
 #include "app/pages/library/runs_panel.h"
 
+#include <QAction>
 #include <QDesktopServices>
 #include <QFileInfo>
 #include <QHBoxLayout>
@@ -22,6 +23,7 @@
 #include "app/widgets/pane.h"
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
+#include "app/workspace/closing_line.h"
 #include "app/workspace/library_jobs.h"
 #include "app/workspace/run_library.h"
 #include "app/workspace/shipped_runs.h"
@@ -29,14 +31,23 @@
 namespace ws::app {
 namespace {
 
-QString second_line(const Run& run) {
+constexpr int kBoxWidth = 50;  // of a row: its box and its letter
+
+// What the choices differ in, old → new: from those of the baseline, else from the plain preset of the data.
+QString choices_line(const Run& run, const Run* baseline) {
+  const bool beside = baseline && baseline != &run && comparable(*baseline, run);
+  const RunSpec& from = beside ? baseline->spec : plain_choices(run.spec);
+  if (const QString changes = changes_between(from, run.spec, 3); !changes.isEmpty()) return changes;
+  return beside ? QObject::tr("same choices as %1").arg(run_letter(baseline->slot))
+                : QObject::tr("as preset %1").arg(QString::fromStdString(data_label(run.spec.data)));
+}
+
+QString second_line(const Run& run, const Run* baseline) {
   QStringList parts;
   // "finished" is the normal state and is not shown.
   if (const QString state = run.shipped ? origin_text(run) : status_text(run); state != QObject::tr("finished"))
     parts << state;
-  // What the title does not say: if it already has the preset name, show how the run executes.
-  if (run.origin != RunOrigin::Imported && !run.lab)
-    parts << (run.title.contains(short_title(run.spec)) ? spec_subtitle(run.spec) : short_title(run.spec));
+  if (run.hasChoices() && !run.lab) parts << choices_line(run, baseline);
   if (!run.tags.isEmpty()) parts << run.tags.join(", ");
   if (run.created.isValid()) parts << run.created.toString("HH:mm");
   return parts.join(QString::fromUtf8(" · "));
@@ -44,7 +55,7 @@ QString second_line(const Run& run) {
 
 class RunDelegate : public QStyledItemDelegate {
  public:
-  using QStyledItemDelegate::QStyledItemDelegate;
+  RunDelegate(const RunLibrary* library, QObject* parent) : QStyledItemDelegate(parent), library_(library) {}
 
   QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
     return {100, index.data(RunsModel::HeadingRole).toString().isEmpty() ? 38 : 22};
@@ -60,24 +71,14 @@ class RunDelegate : public QStyledItemDelegate {
       painter->setPen(t.quiet);
       painter->drawText(option.rect.adjusted(10, 0, -8, 0), Qt::AlignVCenter, heading);
     } else if (auto* run = static_cast<Run*>(index.data(RunsModel::RunRole).value<QObject*>())) {
-      paintRun(*painter, option, *run, index.data().toString());
+      paintRun(*painter, option, *run, index.data().toString(), static_cast<ShownAs>(index.data(RunsModel::RoleRole).toInt()));
     }
     painter->restore();
   }
 
-  bool editorEvent(QEvent* event, QAbstractItemModel* model, const QStyleOptionViewItem& option,
-                   const QModelIndex& index) override {
-    if (event->type() != QEvent::MouseButtonRelease && event->type() != QEvent::MouseButtonDblClick) return false;
-    const auto* mouse = static_cast<QMouseEvent*>(event);
-    if (mouse->button() != Qt::LeftButton || !(index.flags() & Qt::ItemIsUserCheckable)) return false;
-    const bool box = mouse->position().x() < option.rect.left() + 50;
-    if (event->type() == QEvent::MouseButtonRelease && !box) return false;
-    if (event->type() == QEvent::MouseButtonDblClick && box) return true;
-    const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
-    return model->setData(index, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
-  }
-
  private:
+  const RunLibrary* library_;
+
   static void paintCheck(QPainter& painter, const QRectF& box, bool on) {
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(on ? theme().primary : theme().field_outline, 1));
@@ -86,13 +87,44 @@ class RunDelegate : public QStyledItemDelegate {
     if (on) theme_icon("check", Qt::white).paint(&painter, box.toRect().adjusted(1, 1, 0, 0));
   }
 
-  static void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name) {
+  // The current run is one of all rows: a ring, where the compared runs have ticks.
+  static void paintRing(QPainter& painter, const QRectF& box) {
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme().focus, 1.5));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawEllipse(box);
+    painter.setBrush(theme().focus);
+    painter.drawEllipse(box.adjusted(4, 4, -4, -4));
+  }
+
+  // Returns its left edge.
+  static double paintRole(QPainter& painter, double right, double top, ShownAs role) {
+    const QString name = role == ShownAs::Current    ? QObject::tr("current")
+                         : role == ShownAs::Baseline ? QObject::tr("baseline")
+                                                     : QString();
+    if (name.isEmpty()) return right;
+    painter.save();
+    painter.setFont(ui_font(10.5));
+    const double width = QFontMetricsF(painter.font()).horizontalAdvance(name) + 12;
+    const QRectF pill(right - width, top, width, 14);
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(role == ShownAs::Current ? theme().focus : theme().strong_border, 1));
+    painter.drawRoundedRect(pill.adjusted(.5, .5, -.5, -.5), 6.5, 6.5);
+    painter.setPen(role == ShownAs::Current ? theme().text : theme().secondary);
+    painter.drawText(pill, Qt::AlignCenter, name);
+    painter.restore();
+    return pill.left();
+  }
+
+  void paintRun(QPainter& painter, const QStyleOptionViewItem& option, const Run& run, const QString& name, ShownAs role) const {
     const Theme& t = theme();
     const QRectF r = option.rect;
     const bool selected = option.state & QStyle::State_Selected;
     painter.fillRect(r, selected ? t.selected_row : option.state & QStyle::State_MouseOver ? t.header : t.base);
     painter.fillRect(QRectF(r.left(), r.bottom(), r.width(), 1), t.grid);
-    paintCheck(painter, QRectF(r.left() + 10.5, r.top() + 12.5, 13, 13), run.slot >= 0);
+    const QRectF box(r.left() + 10.5, r.top() + 12.5, 13, 13);
+    role == ShownAs::Current ? paintRing(painter, box) : paintCheck(painter, box, role != ShownAs::Nothing);
+    if (role == ShownAs::Current) painter.fillRect(QRectF(r.left(), r.top(), 3, r.height()), t.focus);
     draw_badge(painter, QRectF(r.left() + 32, r.top() + 11.5, 15, 15), run.slot >= 0 ? run.slot : run.letter, run.slot >= 0);
     const bool steps = !run.lab;  // a sweep has none
     const QStringList time = step_time_text(run.stepUs()).split(' ');
@@ -118,14 +150,31 @@ class RunDelegate : public QStyledItemDelegate {
       painter.setPen(selected ? t.secondary : t.quiet);
       x += 10;
     }
-    const QRectF under(x, r.top() + 19, r.right() - (steps ? 58 : 10) - x, 15);
+    const double unit = steps ? 58 : 10, pill = paintRole(painter, r.right() - unit, r.top() + 20, role);
+    const QRectF under(x, r.top() + 19, pill - 6 - x, 15);
     painter.drawText(under, Qt::AlignVCenter,
-                     QFontMetricsF(painter.font()).elidedText(second_line(run), Qt::ElideRight, under.width()));
+                     QFontMetricsF(painter.font()).elidedText(second_line(run, library_->baseline()), Qt::ElideRight, under.width()));
     if (option.state & QStyle::State_HasFocus && selected) {
       painter.setPen(QPen(t.focus, 2));
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(r.adjusted(1, 1, -1, -1));
     }
+  }
+};
+
+// A click on the box compares a run, or no longer; the current run stays. A click beside it makes the run current.
+class RunList : public QListView {
+ public:
+  using QListView::QListView;
+
+ protected:
+  void mousePressEvent(QMouseEvent* event) override {
+    const QModelIndex index = indexAt(event->position().toPoint());
+    const bool box = event->position().x() < visualRect(index).left() + kBoxWidth;
+    if (event->button() != Qt::LeftButton || !box || !(index.flags() & Qt::ItemIsUserCheckable))
+      return QListView::mousePressEvent(event);
+    const bool on = index.data(Qt::CheckStateRole).toInt() == Qt::Checked;
+    model()->setData(index, on ? Qt::Unchecked : Qt::Checked, Qt::CheckStateRole);
   }
 };
 
@@ -136,19 +185,27 @@ RunsPanel::RunsPanel(RunLibrary* library, LibraryJobs* jobs, QWidget* parent)
       library_(library),
       jobs_(jobs),
       model_(new RunsModel(library, this)),
-      view_(new QListView(this)),
+      view_(new RunList(this)),
       pages_(new QStackedWidget(this)) {
   style_ground(*this, "panel");
   view_->setModel(model_);
-  view_->setItemDelegate(new RunDelegate(view_));
+  view_->setItemDelegate(new RunDelegate(library, view_));
   view_->setAccessibleName(tr("Runs"));
   view_->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   view_->setMouseTracking(true);
   view_->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(view_, &QWidget::customContextMenuRequested, this, &RunsPanel::showMenu);
+  connect(model_, &QAbstractItemModel::modelReset, this, &RunsPanel::selectCurrent);
   connect(view_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& index) {
     if (Run* run = model_->run(index); run && !restoring_) emit picked(run);
   });
+  auto* remove = new QAction(tr("Delete the current run"), view_);
+  remove->setShortcut(QKeySequence::Delete);
+  remove->setShortcutContext(Qt::WidgetShortcut);
+  connect(remove, &QAction::triggered, this, [this] {
+    if (Run* run = current()) library_->remove(run);
+  });
+  view_->addAction(remove);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
@@ -228,10 +285,13 @@ QWidget* RunsPanel::buildFilter() {
   edit->setClearButtonEnabled(true);
   connect(edit, &QLineEdit::textChanged, model_, &RunsModel::setFilter);
   auto* order = option_button(tr("Order of the runs"), box);
-  order->setText(tr("Newest"));
+  order->setText(tr("By data set"));
   auto* menu = new QMenu(order);
-  const std::pair<RunOrder, QString> orders[] = {
-      {RunOrder::Newest, tr("Newest")}, {RunOrder::Fastest, tr("Fastest")}, {RunOrder::Name, tr("Name")}};
+  const std::pair<RunOrder, QString> orders[] = {{RunOrder::DataSet, tr("By data set")},
+                                                 {RunOrder::Newest, tr("Newest")},
+                                                 {RunOrder::Fastest, tr("Fastest")},
+                                                 {RunOrder::Accuracy, tr("Most accurate")},
+                                                 {RunOrder::Name, tr("Name")}};
   for (const auto& [value, name] : orders)
     connect(menu->addAction(name), &QAction::triggered, this, [this, order, value = value, name = name] {
       order->setText(name);
@@ -251,7 +311,7 @@ QWidget* RunsPanel::buildEmpty() {
   auto* title = new QLabel(tr("No runs yet"), page);
   title->setFont(ui_font(12.5, 600));
   title->setAlignment(Qt::AlignCenter);
-  auto* text = new QLabel(tr("Every run is kept here. Tick two or more to compare them."), page);
+  auto* text = new QLabel(tr("Every run is kept here. Click a run to see it, tick others to compare them with it."), page);
   text->setFont(ui_font(11.5));
   text->setWordWrap(true);
   text->setAlignment(Qt::AlignCenter);
@@ -262,18 +322,23 @@ QWidget* RunsPanel::buildEmpty() {
   return page;
 }
 
-void RunsPanel::mark(const Run* run) {
-  restoring_ = true;
-  view_->setCurrentIndex(model_->indexOf(run));
-  restoring_ = false;
+// Also after a filter or another order: the row of the current run is selected, whatever the list did.
+void RunsPanel::selectCurrent() {
+  const bool before = std::exchange(restoring_, true);
+  view_->setCurrentIndex(model_->indexOf(library_->current()));
+  restoring_ = before;
 }
 
 Run* RunsPanel::current() const { return model_->run(view_->currentIndex()); }
 
 void RunsPanel::fillMenu(QMenu& menu, Run* run) {
-  menu.addAction(run->slot >= 0 ? tr("Untick") : tr("Tick"), this,
+  menu.addAction(run->slot >= 0 ? tr("Do not compare") : tr("Compare too"), this,
                  [this, run] { library_->setTicked(run, run->slot < 0); });
-  menu.addAction(tr("Tick only this"), this, [this, run] { library_->tickOnly({run}); });
+  menu.addAction(tr("Compare with this run only"), this, [this, run] { library_->selection().compareWith(run->handle); })
+      ->setEnabled(run != library_->current());
+  menu.addAction(tr("Make it the baseline"), this, [this, run] { library_->selection().setBaseline(run->handle); })
+      ->setEnabled(run != library_->current());
+  menu.addAction(tr("Show only this"), this, [this, run] { library_->tickOnly({run}); });
   menu.addAction(tr("Use its choices"), this, [this, run] { emit useChoices(run); });
   auto* change = menu.addMenu(tr("Train again with one change"));
   fill_change_menu(*change, *run, [this](const RunSpec& spec, const QString& title) { emit trainWanted(spec, title); });
@@ -293,7 +358,7 @@ void RunsPanel::showMenu(const QPoint& at) {
   Run* run = model_->run(view_->indexAt(at).isValid() ? view_->indexAt(at) : view_->currentIndex());
   QMenu menu(this);
   if (run) fillMenu(menu, run);
-  menu.addAction(tr("Untick all"), this, [this] { library_->tickOnly({}); });
+  menu.addAction(tr("Show no run"), this, [this] { library_->tickOnly({}); });
   menu.addAction(tr("Open a run file…"), this, &RunsPanel::openFile);
   menu.addAction(tr("Show the folder"), this,
                  [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(library_->folder())); });
@@ -301,13 +366,11 @@ void RunsPanel::showMenu(const QPoint& at) {
 }
 
 void RunsPanel::refresh() {
-  QPointer<Run> keep = current();
   restoring_ = true;
   model_->reload();
   restoring_ = false;
-  if (keep) mark(keep);
   const auto total = library_->runs().size(), ticked = library_->ticked().size();
-  count_->setText(total == 0 ? QStringLiteral("0") : tr("%1 · %2 ticked").arg(total).arg(ticked));
+  count_->setText(ticked < 2 ? QString::number(total) : tr("%1 · %2 compared").arg(total).arg(ticked));
   pages_->setCurrentIndex(total == 0 ? 1 : 0);
   footer_->setVisible(total == 0);
   filter_->setVisible(total != 0);

@@ -1,4 +1,4 @@
-// The Runs dock: every kept run. Ticked runs are shown together in every pane.
+// The Runs dock: every kept run. The selected row is the current run; ticked runs are compared with it.
 #pragma once
 #include <QWidget>
 
@@ -23,7 +23,6 @@ class RunsPanel : public QWidget {
   QListView* view() const { return view_; }
   RunsModel* model() const { return model_; }
   Run* current() const;
-  void mark(const Run* run);  // makes it the current one without emitting picked()
 
  signals:
   void openFile();
@@ -40,6 +39,7 @@ class RunsPanel : public QWidget {
   void fillMenu(QMenu& menu, Run* run);
   void showMenu(const QPoint& at);
   void refresh();
+  void selectCurrent();
 
   RunLibrary* library_;
   LibraryJobs* jobs_;

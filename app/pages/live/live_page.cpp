@@ -36,7 +36,7 @@ void export_range(Workspace& workspace, TimelinePane* pane) {
   if (path.isEmpty()) return;
   try {
     const QStringList written =
-        write_ranges_json(selected_or_visible(*workspace.selection(), *pane->model()), path);
+        write_ranges_json(selected_or_visible(*workspace.focus(), *pane->model()), path);
     workspace.say(QObject::tr("Written: %1").arg(written.join(", ")), false);
   } catch (const std::exception& problem) {
     workspace.say(QString::fromUtf8(problem.what()), true);
@@ -54,12 +54,12 @@ bool has_accuracy(const Run& run) {
 }
 
 // Shows two or three steps around the step with the span, and selects the span.
-void reveal_in(TimelineView* view, Selection* selection, const Choice& choice, const Choice& around) {
+void reveal_in(TimelineView* view, Focus* focus, const Choice& choice, const Choice& around) {
   view->clearSelection();
   view->fit();  // from the full range, fit() zooms to the selection
-  selection->choose(around);
+  focus->choose(around);
   view->fit();
-  selection->reveal(choice);
+  focus->reveal(choice);
 }
 
 void join(LivePage& live, TimelinePane* timeline) {
@@ -72,9 +72,8 @@ void join(LivePage& live, TimelinePane* timeline) {
 }
 
 void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
-  Selection* selection = workspace.selection();
+  Focus* focus = workspace.focus();
   const auto show = [&workspace, timeline] { timeline->setShown(workspace.shownRun()); };
-  QObject::connect(&workspace, &Workspace::picked, timeline, show);
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, timeline, show);
   QObject::connect(&workspace, &Workspace::findWanted, timeline, &TimelinePane::openFind);
   QObject::connect(timeline, &TimelinePane::findWanted, &workspace, &Workspace::showLive);
@@ -85,9 +84,9 @@ void connect_timeline(Workspace& workspace, TimelinePane* timeline) {
                      auto kept = std::make_shared<KeptSeconds>(last_seconds(*run, seconds));
                      jobs->addMade(run->id + "-last", [kept] { return with_spans(std::move(*kept)); });
                    });
-  QObject::connect(selection, &Selection::revealedIn, timeline,
-                   [timeline, selection](const Choice& choice, const Choice& around) {
-                     reveal_in(timeline->view(), selection, choice, around);
+  QObject::connect(focus, &Focus::revealedIn, timeline,
+                   [timeline, focus](const Choice& choice, const Choice& around) {
+                     reveal_in(timeline->view(), focus, choice, around);
                    });
 }
 
@@ -229,7 +228,6 @@ void LivePage::setTimeline(QWidget* timeline, std::function<void(const std::vect
 
 void LivePage::setCompact(bool compact) {
   compact_ = compact;
-  loss_->setCompact(compact);
   split_->setCompact(compact);
   charts_->setSizes(compact ? QList<int>{320, 220, 200, 290} : QList<int>{430, 250, 230, 340});
   fitPanes();
@@ -283,7 +281,7 @@ void LivePage::restoreLayout(const QByteArray& state) {
 
 Page live_page(Workspace& workspace) {
   auto* live = new LivePage(workspace.cursor(), workspace.session());
-  auto* timeline = new TimelinePane(workspace.cursor(), workspace.selection(), live);
+  auto* timeline = new TimelinePane(workspace.cursor(), workspace.focus(), live);
   join(*live, timeline);
   connect_timeline(workspace, timeline);
   Page page;

@@ -50,11 +50,11 @@ Table calls_table(const Run* run) {
 
 }  // namespace
 
-MemoryMapPanel::MemoryMapPanel(Selection* selection, QWidget* parent)
+MemoryMapPanel::MemoryMapPanel(Focus* focus, QWidget* parent)
     : QWidget(parent),
-      selection_(selection),
+      focus_(focus),
       figures_(new FigureStrip(this)),
-      plan_(new PlanPanel(selection, this)),
+      plan_(new PlanPanel(focus, this)),
       pane_(new Pane(tr("Memory map"), this)),
       view_(new MemoryMapView(this)),
       sizes_(new HistogramView(tr("Sizes of the blocks"), this)),
@@ -143,7 +143,7 @@ Pane* MemoryMapPanel::buildHolders() {
     holders_table_->setColumnWidth(column, width);
   no_holders_ = put_table(*holders_pane_, holders_table_);
   connect(holders_table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
-    if (const prof::OpTag op = held_.rows[static_cast<size_t>(index.row())].op; run_ && op != prof::kNoOp) selection_->choose(OpChoice{run_, op});
+    if (const prof::OpTag op = held_.rows[static_cast<size_t>(index.row())].op; run_ && op != prof::kNoOp) focus_->choose(OpChoice{run_, op});
   });
   return holders_pane_;
 }
@@ -376,9 +376,9 @@ void MemoryMapPanel::showFigures() {
 void MemoryMapPanel::chooseBlock(const MapBlock& block) {
   if (!run_) return;
   if (block.buffer != BufferId::None)
-    selection_->choose(BufferChoice{run_, block.buffer});
+    focus_->choose(BufferChoice{run_, block.buffer});
   else if (block.op != prof::kNoOp)
-    selection_->choose(OpChoice{run_, block.op});
+    focus_->choose(OpChoice{run_, block.op});
 }
 
 }  // namespace ws::app

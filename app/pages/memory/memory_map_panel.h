@@ -11,7 +11,7 @@
 #include "app/widgets/pane.h"
 #include "app/widgets/table_model.h"
 #include "app/widgets/table_style.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 #include "profiling/analysis/memory_account.h"
 
 class QLabel;
@@ -22,7 +22,7 @@ namespace ws::app {
 class MemoryMapPanel : public QWidget {
   Q_OBJECT
  public:
-  explicit MemoryMapPanel(Selection* selection, QWidget* parent = nullptr);
+  explicit MemoryMapPanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
   MemoryMapView* view() const { return view_; }
   FigureStrip* figures() const { return figures_; }
@@ -59,7 +59,7 @@ class MemoryMapPanel : public QWidget {
   void refreshHolders();
   void fitCalls();
 
-  Selection* selection_;
+  Focus* focus_;
   QPointer<Run> run_;
   FigureStrip* figures_;
   PlanPanel* plan_;

@@ -7,7 +7,7 @@ namespace {
 void show_span(Workspace& workspace, const SpanChoice& span, const SpanChoice& step, bool show) {
   if (span.run->slot < 0) workspace.library()->setTicked(span.run, true);
   workspace.cursor()->setFollow(false);
-  workspace.selection()->reveal(span, step);
+  workspace.focus()->reveal(span, step);
   if (show) workspace.showLive();
 }
 
@@ -20,12 +20,11 @@ Page multiprocessors_page(Workspace& workspace) {
                    [&workspace](const SpanChoice& span, const SpanChoice& step, bool show) {
                      show_span(workspace, span, step, show);
                    });
-  QObject::connect(workspace.selection(), &Selection::changed, panel, [&workspace, panel] {
-    if (const auto* span = workspace.selection()->get<SpanChoice>()) panel->showSpan(*span);
+  QObject::connect(workspace.focus(), &Focus::changed, panel, [&workspace, panel] {
+    if (const auto* span = workspace.focus()->get<SpanChoice>()) panel->showSpan(*span);
   });
   Page page = one_run_page(workspace, QObject::tr("Multiprocessors"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return prof::shows_inside(run.trace); });
-  page.comes_forward = true;
   return page;
 }
 

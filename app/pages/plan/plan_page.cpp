@@ -5,7 +5,7 @@
 namespace ws::app {
 
 Page plan_page(Workspace& workspace) {
-  auto* panel = new PlanPanel(workspace.selection());
+  auto* panel = new PlanPanel(workspace.focus());
   Page page = one_run_page(workspace, QObject::tr("Plan"), panel, [panel](Run* run) { panel->setRun(run); });
   page.of_training = true;
   Choices* choices = workspace.choices();

@@ -13,6 +13,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "profiling/trace/span_walk.h"
 
 namespace ws::app {
 namespace {
@@ -36,9 +37,9 @@ QStringList pass_lines(const std::vector<std::string>& log) {
   return passes;
 }
 
-PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
+PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
     : Pane(tr("Plan"), parent),
-      selection_(selection),
+      focus_(focus),
       table_(new QTableView(this)),
       log_(new QLabel(this)),
       empty_(new QLabel(this)) {
@@ -76,9 +77,9 @@ PlanPanel::PlanPanel(Selection* selection, QWidget* parent)
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
-    if (run_ && tagAt(index.row()) != prof::kNoOp) selection_->reveal(OpChoice{run_, tagAt(index.row())});
+    if (run_ && tagAt(index.row()) != prof::kNoOp) focus_->reveal(OpChoice{run_, tagAt(index.row())});
   });
-  connect(selection_, &Selection::changed, this, &PlanPanel::showSelection);
+  connect(focus_, &Focus::changed, this, &PlanPanel::showSelection);
   setRun(nullptr);
 }
 
@@ -144,14 +145,16 @@ void PlanPanel::present(Run* run) {
   setNarrow(narrow_);
 }
 
-// The sum exceeds a step if ops run on several streams, or if a kernel begins before the previous one ends.
+// The sum exceeds a step if ops run on several streams, or if a kernel begins before the previous one ends. On one CPU thread
+// nothing overlaps: both means are of other steps.
 void PlanPanel::showNote() {
   constexpr double kMore = 1.02;
   const Plan* const plan = this->plan();
   QString note = plan ? tr("%1 ops in the order they run").arg(plan->ops.size()) : QString();
   const double sum = std::accumulate(times_.us.begin(), times_.us.end(), 0.0), mean = plan ? run_->split.wall_us : 0;
   if (sum > kMore * mean && mean > 0)
-    note += tr(" · they overlap: their times add to %1, the mean step takes %2")
+    note += (prof::used_gpu(run_->trace) ? tr(" · they overlap: their times add to %1, the mean step takes %2")
+                                                 : tr(" · times of all traced steps, which add to %1; the mean of the newest steps is %2"))
                 .arg(step_time_text(sum), step_time_text(mean));
   if (times_.waits_us > 0)
     note += tr(" · and waits of the kernel's blocks for each other: %1").arg(step_time_text(times_.waits_us));
@@ -205,14 +208,14 @@ void PlanPanel::chooseRow(const QModelIndex& index) {
   if (!index.isValid() || !run_) return;
   if (opAt(index.row()) >= 0) emit opChosen(opAt(index.row()));
   const prof::OpTag tag = tagAt(index.row());
-  const auto* op = selection_->get<OpChoice>();
-  if (tag != prof::kNoOp && !(op && op->op == tag)) selection_->choose(OpChoice{run_, tag});
+  const auto* op = focus_->get<OpChoice>();
+  if (tag != prof::kNoOp && !(op && op->op == tag)) focus_->choose(OpChoice{run_, tag});
 }
 
 void PlanPanel::showSelection() {
   prof::OpTag tag = prof::kNoOp;
-  if (const auto* chosen = selection_->get<OpChoice>(); chosen && chosen->run == run_) tag = chosen->op;
-  if (const auto* span = selection_->get<SpanChoice>(); span && span->run == run_) tag = span->span.op;
+  if (const auto* chosen = focus_->get<OpChoice>(); chosen && chosen->run == run_) tag = chosen->op;
+  if (const auto* span = focus_->get<SpanChoice>(); span && span->run == run_) tag = span->span.op;
   const auto op = std::ranges::find(tags_, tag);
   const int row = tag == prof::kNoOp || op == tags_.end() ? -1 : rowOf(static_cast<int>(op - tags_.begin()));
   if (row < 0 || row == table_->currentIndex().row()) return;

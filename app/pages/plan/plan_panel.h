@@ -6,7 +6,7 @@
 #include "app/core/runs/plan_times.h"
 #include "app/widgets/pane.h"
 #include "app/widgets/table_model.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 
 class QLabel;
 
@@ -20,7 +20,7 @@ QStringList pass_lines(const std::vector<std::string>& log);
 class PlanPanel : public Pane {
   Q_OBJECT
  public:
-  explicit PlanPanel(Selection* selection, QWidget* parent = nullptr);
+  explicit PlanPanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
   enum Column { Number, Name, Reads, Writes, Bytes, Flops, Time, Columns };
   TableModel* model() { return &model_; }
@@ -47,7 +47,7 @@ class PlanPanel : public Pane {
   void chooseRow(const QModelIndex& index);
   void showSelection();
 
-  Selection* selection_;
+  Focus* focus_;
   TableModel model_;
   std::vector<prof::OpTag> tags_;
   PlanTimes times_;

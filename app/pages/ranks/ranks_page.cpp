@@ -9,7 +9,7 @@ void show_step(Workspace& workspace, const RankReader& ranks, size_t step, bool 
   workspace.cursor()->setFollow(false);
   const TimeRange time = ranks.timeOf(step);
   if (const auto span = ranks.spanOf(step))
-    workspace.selection()->reveal(*span, *span);
+    workspace.focus()->reveal(*span, *span);
   else
     workspace.cursor()->setRange(time.begin, time.end);
   if (show) workspace.showLive();
@@ -26,7 +26,6 @@ Page ranks_page(Workspace& workspace) {
                    });
   Page page = one_run_page(workspace, QObject::tr("Ranks"), panel, [panel](Run* run) { panel->setRun(run); },
                            [](const Run& run) { return several_ranks(run.trace); });
-  page.comes_forward = true;
   return page;
 }
 

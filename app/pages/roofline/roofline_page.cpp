@@ -4,7 +4,7 @@
 namespace ws::app {
 
 Page roofline_page(Workspace& workspace) {
-  auto* panel = new RooflinePanel(workspace.selection());
+  auto* panel = new RooflinePanel(workspace.focus());
   return one_run_page(workspace, QObject::tr("Roofline"), panel, [panel](Run* run) { panel->setRun(run); },
                       [](const Run& run) { return run.hasChoices(); });
 }

@@ -113,9 +113,9 @@ Roof roof_of(const Run& run) {
   return with_sheet(*seen, run.device);
 }
 
-RooflineView::RooflineView(Selection* selection, QWidget* parent) : QWidget(parent), selection_(selection) {
+RooflineView::RooflineView(Focus* focus, QWidget* parent) : QWidget(parent), focus_(focus) {
   setAccessibleName(tr("Roofline: FLOP per second by FLOP per byte"));
-  connect(selection, &Selection::changed, this, qOverload<>(&QWidget::update));
+  connect(focus, &Focus::changed, this, qOverload<>(&QWidget::update));
 }
 
 void RooflineView::setPoints(Run* run, std::vector<prof::RooflinePoint> points, const Roof& roof) {
@@ -281,7 +281,7 @@ void RooflineView::paintEvent(QPaintEvent*) {
   paintOtherCeilings(painter, taken);
   painter.setRenderHint(QPainter::Antialiasing);
   paintCounted(painter);
-  const auto* chosen = selection_->get<OpChoice>();
+  const auto* chosen = focus_->get<OpChoice>();
   for (const auto& point : points_) {
     const QPointF at = placeOf(point);
     const bool selected = chosen && chosen->run == run_ && std::ranges::find(point.ops, chosen->op) != point.ops.end();
@@ -322,7 +322,7 @@ int RooflineView::pointAt(QPointF at) const {
 
 void RooflineView::mousePressEvent(QMouseEvent* event) {
   const int i = pointAt(event->position());
-  if (i >= 0 && run_) selection_->reveal(OpChoice{run_, points_[static_cast<size_t>(i)].op});
+  if (i >= 0 && run_) focus_->reveal(OpChoice{run_, points_[static_cast<size_t>(i)].op});
 }
 
 QString RooflineView::tipAt(QPointF at) const {
@@ -348,9 +348,9 @@ bool RooflineView::event(QEvent* event) {
   return showed_tip(event, this, [this](QPointF at) { return tipAt(at); }) || QWidget::event(event);
 }
 
-RooflinePanel::RooflinePanel(Selection* selection, QWidget* parent)
+RooflinePanel::RooflinePanel(Focus* focus, QWidget* parent)
     : Pane(tr("Roofline"), parent),
-      view_(new RooflineView(selection, this)),
+      view_(new RooflineView(focus, this)),
       measure_(new QPushButton(tr("Measure this card"), this)) {
   legend()->hide();
   measure_->hide();

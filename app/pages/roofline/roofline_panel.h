@@ -8,7 +8,7 @@
 
 #include "app/widgets/pane.h"
 #include "app/workspace/job.h"
-#include "app/workspace/selection.h"
+#include "app/workspace/focus.h"
 #include "profiling/analysis/roofline.h"
 
 class QPushButton;
@@ -31,7 +31,7 @@ Roof roof_of(const Run& run);                              // with those in the 
 class RooflineView : public QWidget {
   Q_OBJECT
  public:
-  explicit RooflineView(Selection* selection, QWidget* parent = nullptr);
+  explicit RooflineView(Focus* focus, QWidget* parent = nullptr);
   void setPoints(Run* run, std::vector<prof::RooflinePoint> points, const Roof& roof);
   const std::vector<prof::RooflinePoint>& points() const { return points_; }
   QPointF placeOf(const prof::RooflinePoint& point) const;
@@ -56,7 +56,7 @@ class RooflineView : public QWidget {
   int pointAt(QPointF at) const;
   QString tipAt(QPointF at) const;
 
-  Selection* selection_;
+  Focus* focus_;
   QPointer<Run> run_;
   std::vector<prof::RooflinePoint> points_;
   Roof roof_;
@@ -66,7 +66,7 @@ class RooflineView : public QWidget {
 class RooflinePanel : public Pane {
   Q_OBJECT
  public:
-  explicit RooflinePanel(Selection* selection, QWidget* parent = nullptr);
+  explicit RooflinePanel(Focus* focus, QWidget* parent = nullptr);
   void setRun(Run* run);
   RooflineView* view() const { return view_; }
   void refresh();

@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QMap>
+#include <QMenu>
 #include <QPushButton>
 #include <QStyle>
 #include <QToolButton>
@@ -106,9 +107,6 @@ void FieldRow::build() {
 // The explanation spans both columns, so that two or three lines are enough. Numbers have it under the section.
 void FieldRow::addNotes() {
   if (edit_) edit_->installEventFilter(this);
-  problem_ = small_label(this);
-  problem_->hide();
-  grid_->addWidget(problem_, 4, 0, 1, 2);
   if (number_) return;
   explain_ = small_label(this);
   explain_->setObjectName("explain");
@@ -130,12 +128,17 @@ void FieldRow::setExplained(bool on) {
 }
 
 void FieldRow::setProblem(const QString& sentence) {
-  problem_->setText(sentence);
-  problem_->setVisible(!sentence.isEmpty());
-  paint_ink(problem_, theme().worse);
+  if (sentence == problem_) return;
+  problem_ = sentence;
+  label_->setPalette({});
+  if (!sentence.isEmpty()) paint_ink(label_, theme().worse);
+  label_->setToolTip(sentence.isEmpty() ? text(field_.explain) : sentence);
+  for (QWidget* widget : std::initializer_list<QWidget*>{combo_, edit_}) {
+    if (!widget) continue;
+    widget->setProperty("problem", !sentence.isEmpty());
+    widget->style()->polish(widget);
+  }
 }
-
-QString FieldRow::problem() const { return problem_->text(); }
 
 bool FieldRow::eventFilter(QObject* object, QEvent* event) {
   if (object == edit_ && event->type() == QEvent::FocusIn) emit focused(text(field_.key));
@@ -187,6 +190,7 @@ QWidget* FieldRow::buildText() {
   edit_->setMinimumWidth(36);
   connect(edit_, &QLineEdit::editingFinished, this, &FieldRow::commitText);
   if (field_.kind == FieldKind::IntegerList) return withLayers();
+  if (field_.key == "data.label_column") return withOffered();
   if (field_.key != "data.path") return edit_;
   auto* holder = new QWidget(this);
   auto* row = new QHBoxLayout(holder);
@@ -220,6 +224,30 @@ QWidget* FieldRow::withLayers() {
   row->addWidget(edit_);
   row->addWidget(each_layer_);
   return holder;
+}
+
+QWidget* FieldRow::withOffered() {
+  offered_ = new QToolButton(this);
+  offered_->setIcon(theme_icon("more"));
+  offered_->setAccessibleName(tr("Columns of the file"));
+  offered_->setToolTip(tr("Columns of the file"));
+  offered_->setPopupMode(QToolButton::InstantPopup);
+  offered_->setMenu(new QMenu(offered_));
+  offered_->setEnabled(false);
+  auto* holder = new QWidget(this);
+  auto* row = new QHBoxLayout(holder);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(4);
+  row->addWidget(edit_);
+  row->addWidget(offered_);
+  return holder;
+}
+
+void FieldRow::setOffered(const QStringList& values) {
+  offered_->menu()->clear();
+  offered_->setEnabled(!values.isEmpty());
+  for (const QString& value : values)
+    offered_->menu()->addAction(value, this, [this, value] { emit edited(text(field_.key), value); });
 }
 
 void FieldRow::commitText() {

@@ -30,8 +30,10 @@ class FieldRow : public QWidget {
   void setLabelWidth(int width);
   int leastWidth() const;  // also correct before it was first shown, when layouts count nothing
   void setExplained(bool on);                // shows the explanations under the control
-  void setProblem(const QString& sentence);  // under the control, in the warning colour; empty for none
-  QString problem() const;
+  // Marks the control and its label; the sentence stands in the tip and in the footer of Setup. Empty for none.
+  void setProblem(const QString& sentence);
+  QString problem() const { return problem_; }
+  void setOffered(const QStringList& values);  // of a text field: the menu beside it
   // Shows the value of `spec`. `preset`: the spec to compare with. `cuda`: True if a GPU can be used.
   void refresh(const RunSpec& spec, const RunSpec& preset, bool cuda, bool locked);
 
@@ -48,6 +50,7 @@ class FieldRow : public QWidget {
   QWidget* buildChoice();
   QWidget* buildText();
   QWidget* withLayers();
+  QWidget* withOffered();
   void addNotes();
   QString tip(const QString& before, bool changed, bool locked) const;
   void commitText();
@@ -61,14 +64,15 @@ class FieldRow : public QWidget {
   QGridLayout* grid_ = nullptr;
   QLabel* label_ = nullptr;
   QLabel* explain_ = nullptr;
-  QLabel *blocked_ = nullptr, *problem_ = nullptr;
+  QLabel* blocked_ = nullptr;
+  QString problem_;
   bool explained_ = false;
   SegmentedRow* segments_ = nullptr;
   QComboBox* combo_ = nullptr;
   QCheckBox* check_ = nullptr;
   QLineEdit* edit_ = nullptr;
   LayerEditor* layers_ = nullptr;
-  QToolButton* each_layer_ = nullptr;
+  QToolButton *each_layer_ = nullptr, *offered_ = nullptr;
 };
 
 }  // namespace ws::app

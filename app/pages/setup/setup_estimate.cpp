@@ -1,6 +1,7 @@
 #include "app/pages/setup/setup_estimate.h"
 
 #include "app/core/runs/data_shape.h"
+#include "app/core/runs/run_name.h"
 #include "app/text/qt_text.h"
 #include "app/workspace/choices.h"
 #include "engine/passes/estimate.h"
@@ -9,12 +10,6 @@
 
 namespace ws::app {
 namespace {
-
-QString data_name(const data::DataSpec& d) {
-  if (d.name == "mnist") return "MNIST";
-  if (d.name == "fashion-mnist") return "Fashion-MNIST";
-  return QString::fromStdString(d.name).left(1).toUpper() + QString::fromStdString(d.name).mid(1);
-}
 
 QString layer_chain(const RunSpec& spec, const DataShape& shape, bool with_activation) {
   if (spec.model.kind == ModelKind::Linear) return QStringLiteral("y = wx + b");
@@ -35,7 +30,7 @@ SetupEstimate::SetupEstimate(const RunSpec& spec) {
   rows = shape.known() ? QObject::tr("%1 train · %2 test").arg(count_text(shape.train), count_text(shape.test))
                        : QObject::tr("rows known once loaded");
   data = QObject::tr("%1 · batch %2")
-             .arg(data_name(spec.data), spec.train.batch == 0 ? QObject::tr("all") : count_text(batch));
+             .arg(QString::fromStdString(data_label(spec.data)), spec.train.batch == 0 ? QObject::tr("all") : count_text(batch));
   chain = layer_chain(spec, shape, true);
   short_chain = layer_chain(spec, shape, false);
   training =

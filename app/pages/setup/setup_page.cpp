@@ -83,7 +83,6 @@ Page setup_page(Workspace& workspace) {
   QObject::connect(panel, &SetupPanel::anewWanted, &workspace, &Workspace::trainAnew);
   QObject::connect(workspace.session(), &TrainingSession::stateChanged, panel, refresh);
   QObject::connect(workspace.library(), &RunLibrary::tickedChanged, panel, refresh);
-  QObject::connect(&workspace, &Workspace::picked, panel, refresh);
   Page page;
   page.title = QObject::tr("Setup"), page.widget = stack;
   page.set_compact = [panel](bool narrow) { panel->setCompact(narrow); };

@@ -10,6 +10,7 @@
 #include <QScrollArea>
 #include <QVBoxLayout>
 
+#include "app/core/runs/data_shape.h"
 #include "app/core/runs/plan_budget.h"
 #include "app/pages/setup/field_row.h"
 #include "app/pages/setup/setup_estimate.h"
@@ -49,10 +50,11 @@ SetupPanel::SetupPanel(Choices* choices, QWidget* parent) : QWidget(parent), cho
   connect(choices_, &Choices::changed, this, &SetupPanel::refresh);
   connect(choices_, &Choices::told, this, [this](const QString& sentence, bool problem) {
     if (problem) refresh();  // a field may show a rejected value
-    say(sentence, problem);
-    for (FieldRow* row : rows_)
-      if (problem && sentence.startsWith(text(row->field().key)))
-        row->setProblem(text(row->field().label) + sentence.mid(text(row->field().key).size()));
+    FieldRow* wrong = problem ? rowOf(sentence) : nullptr;
+    if (!wrong) return say(sentence, problem);
+    const QString words = text(wrong->field().label) + sentence.mid(text(wrong->field().key).size());
+    wrong->setProblem(words);
+    say(words, true);
   });
   refresh();
 }
@@ -114,8 +116,9 @@ QWidget* SetupPanel::buildHeader() {
 QWidget* SetupPanel::buildDifference() {
   difference_ = new QWidget(this);
   style_ground(*difference_, "panel");
+  difference_->setFixedHeight(24);  // it is there with every state: nothing below it moves
   auto* row = new QHBoxLayout(difference_);
-  row->setContentsMargins(10, 2, 8, 0);
+  row->setContentsMargins(10, 0, 8, 0);
   differs_ = new QLabel(difference_);
   differs_->setFont(ui_font(11));
   differs_->setMinimumWidth(10);
@@ -133,7 +136,7 @@ QWidget* SetupPanel::buildDifference() {
 QWidget* SetupPanel::buildFooter() {
   auto* footer = new QWidget(this);
   style_ground(*footer, "footer");
-  footer->setFixedHeight(36);
+  footer->setFixedHeight(48);  // two lines: an error has its place
   auto* row = new QHBoxLayout(footer);
   row->setContentsMargins(10, 0, 8, 0);
   footer_ = new QLabel(footer);
@@ -196,7 +199,8 @@ void SetupPanel::addRow(const Field& field, Section* section) {
                              ? QFileDialog::getOpenFileName(this, tr("Text to learn from"), {}, tr("Texts (*.txt *.txt.gz);;All files (*)"))
                              : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
                                                             tr("Tables (*.csv *.csv.gz *.txt);;All files (*)"));
-    if (!path.isEmpty()) choices_->set(key, path);
+    if (path.isEmpty()) return;
+    name == "csv" ? choices_->useFile(path) : choices_->set(key, path);
   });
   rows_.push_back(row);
 }
@@ -251,6 +255,13 @@ void SetupPanel::relayout(const QString& group) {
   if (more_.count(group)) more_[group]->setText(show_more_[group] ? tr("Fewer choices") : tr("More choices"));
 }
 
+// The row whose key begins the sentence; nullptr if none does.
+FieldRow* SetupPanel::rowOf(const QString& sentence) const {
+  for (FieldRow* row : rows_)
+    if (sentence.startsWith(text(row->field().key) + ":")) return row;
+  return nullptr;
+}
+
 FieldRow* SetupPanel::row(std::string_view key) const {
   for (FieldRow* row : rows_)
     if (row->field().key == key) return row;
@@ -303,6 +314,9 @@ void SetupPanel::editJson() {
 void SetupPanel::refresh() {
   for (FieldRow* row : rows_)
     row->refresh(choices_->spec(), choices_->preset(), choices_->cuda(), running_ && !row->field().live);
+  QStringList columns;
+  for (const std::string& column : choices_->columns()) columns << QString::fromStdString(column);
+  row("data.label_column")->setOffered(columns);
   for (const char* group : kGroups) relayout(group);
   const bool named = !choices_->preset().name.empty();
   QString title = tr("No preset");
@@ -337,14 +351,19 @@ void SetupPanel::refreshNotes() {
 
 // Setup holds the choices of the next training. An opened run may have had others.
 void SetupPanel::refreshDifference() {
-  const auto count = other_ ? diff(*other_, choices_->spec()).size() : 0;
-  difference_->setVisible(!running_ && count > 0);
-  if (count == 0) return;
-  differs_->setText(count == 1 ? tr("Next training: 1 differs from %1").arg(other_letter_)
-                               : tr("Next training: %1 differ from %2").arg(count).arg(other_letter_));
-  differs_->setToolTip(tr("These are the choices of the next training. %1 had: %2")
-                           .arg(other_letter_, changes_between(choices_->spec(), *other_, kAllChanges)));
-  take_->setText(tr("Take those of %1").arg(other_letter_));
+  const auto changes = other_ ? diff(*other_, choices_->spec()) : std::vector<FieldChange>();
+  const auto count = changes.size();
+  take_->setVisible(!running_ && count > 0);
+  differs_->setForegroundRole(count > 0 && !running_ ? QPalette::WindowText : QPalette::PlaceholderText);
+  differs_->setToolTip({});
+  if (running_) return differs_->setText(tr("Choices of the run in training"));
+  if (!other_) return differs_->setText(tr("Choices of the next training"));
+  if (count == 0) return differs_->setText(tr("Next training: as %1").arg(other_letter_));
+  differs_->setText(count == 1 ? tr("Next differs from %1: %2").arg(other_letter_, text(field(changes[0].key).label))
+                               : tr("Next differs from %2: %1 choices").arg(count).arg(other_letter_));
+  differs_->setToolTip(tr("These are the choices of the next training. Against %1: %2")
+                           .arg(other_letter_, changes_between(*other_, choices_->spec(), kAllChanges)));
+  take_->setText(tr("Reset to %1").arg(other_letter_));
   take_->setToolTip(tr("Sets all choices as in run %1").arg(other_letter_));
 }
 
@@ -388,7 +407,7 @@ void SetupPanel::refreshVerdict() {
     FieldRow* at = row(verdict.key);
     at->setProblem(QString::fromStdString(verdict.problem));
     sections_[text(at->field().group)]->setOpen(true);
-    return say(tr("Cannot train: see %1").arg(text(at->field().label)), true);
+    return say(tr("Cannot train: %1: %2").arg(text(at->field().label), QString::fromStdString(verdict.problem)), true);
   }
   if (verdict.needed_bytes == 0) return say(tr("Ready to train"), false);
   say(tr("Needs %1; %2 are free")

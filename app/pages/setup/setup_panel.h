@@ -46,6 +46,7 @@ class SetupPanel : public QWidget {
   void buildSection(const QString& group);
   void addRow(const Field& field, Section* section);
   QLabel* addNote(Section* section);
+  FieldRow* rowOf(const QString& sentence) const;
   void showHint(const QString& group);
   void fillPresets();
   void applyPending();

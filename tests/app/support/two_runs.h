@@ -9,8 +9,8 @@ namespace ws::app {
 struct TwoRuns {
   Run fast, slow;
   TimeCursor cursor;
-  Selection selection;
-  TimelinePane pane{&cursor, &selection};
+  Focus focus;
+  TimelinePane pane{&cursor, &focus};
 
   explicit TwoRuns(QSize size = {1240, 674}) {
     fast.id = "fast", fast.title = "graph · arena", fast.slot = 0, fast.summary = Summary{};

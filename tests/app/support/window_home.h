@@ -30,7 +30,7 @@ inline bool show_tab(ws::app::MainWindow& window, const QString& name) {
 
 inline bool offers_tab(const ws::app::MainWindow& window, const QString& name) {
   for (int tab = 0; tab < window.tabs()->count(); ++tab)
-    if (window.tabs()->tabText(tab) == name) return window.tabs()->isTabVisible(tab);
+    if (window.tabs()->tabText(tab) == name) return window.tabs()->isTabEnabled(tab);
   return false;
 }
 

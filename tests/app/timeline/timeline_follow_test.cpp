@@ -263,8 +263,8 @@ void TimelineFollowTest::recordsArriveLate() {
 void TimelineFollowTest::kernelsAreAlwaysInView() {
   AheadRun ahead;
   TimeCursor cursor;
-  Selection selection;
-  TimelinePane pane(&cursor, &selection);
+  Focus focus;
+  TimelinePane pane(&cursor, &focus);
   pane.resize(1240, 674);
   ahead.markOnHost(40);
   ahead.runOnGpu(12);
@@ -284,8 +284,8 @@ void TimelineFollowTest::kernelsAreAlwaysInView() {
 void TimelineFollowTest::theEndShowsTheLastSteps() {
   AheadRun ahead;
   TimeCursor cursor;
-  Selection selection;
-  TimelinePane pane(&cursor, &selection);
+  Focus focus;
+  TimelinePane pane(&cursor, &focus);
   ahead.markOnHost(40);
   ahead.runOnGpu(60);
   ahead.tell();
@@ -338,8 +338,8 @@ void TimelineFollowTest::aPauseOfTracingIsNotShown() {
   for (uint32_t i = 0; i < 40; ++i)
     run.trace.append(steps, span_at(run.trace, rest + i * kStep, kStep - 500, SpanKind::Step, "step", 101 + i));
   TimeCursor cursor;
-  Selection selection;
-  TimelinePane pane(&cursor, &selection);
+  Focus focus;
+  TimelinePane pane(&cursor, &focus);
   pane.setRuns({&run});
   QVERIFY(kernels_in(run.trace, pane.model()->range()) >= 6);
 }

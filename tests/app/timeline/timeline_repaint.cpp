@@ -74,8 +74,8 @@ int main(int argc, char** argv) {
   std::printf("%zu spans in %.1f s, %zu MiB in memory\n", run.trace.span_count(),
               static_cast<double>(filling.elapsed()) / 1000, run.trace.resident_bytes() >> 20);
   TimeCursor cursor;
-  Selection selection;
-  TimelinePane pane(&cursor, &selection);
+  Focus focus;
+  TimelinePane pane(&cursor, &focus);
   pane.resize(1920, 1080);
   pane.show();
   pane.setRuns({&run});

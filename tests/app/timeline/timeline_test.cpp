@@ -108,16 +108,16 @@ void TimelineTest::aPanStopsFollowing() {
 void TimelineTest::clickSelectsAndEscapeClears() {
   TwoRuns t;
   t.view().search()->jumpToStep(300);
-  t.selection.clear();
+  t.focus.clear();
   const QPoint at = t.blockIn(t.lane(0, prof::TrackKind::Stream));
   QVERIFY(!at.isNull());
   QTest::mouseClick(&t.view(), Qt::LeftButton, {}, at);
-  const auto* chosen = t.selection.get<SpanChoice>();
+  const auto* chosen = t.focus.get<SpanChoice>();
   QVERIFY(chosen);
   QCOMPARE(chosen->span.span_kind(), prof::SpanKind::Kernel);
   QVERIFY(t.view().accessibleDescription().contains("stream 7"));
   QTest::keyClick(&t.view(), Qt::Key_Escape);
-  QVERIFY(!t.selection.get<SpanChoice>());
+  QVERIFY(!t.focus.get<SpanChoice>());
 }
 
 void TimelineTest::dragSumsARange() {
@@ -126,43 +126,43 @@ void TimelineTest::dragSumsARange() {
   QTest::mouseMove(&t.view(), {560, 300});
   QTest::mouseMove(&t.view(), {700, 300});
   QTest::mouseRelease(&t.view(), Qt::LeftButton, {}, {700, 300});
-  QCOMPARE(t.selection.ranges().size(), size_t{2});
+  QCOMPARE(t.focus.ranges().size(), size_t{2});
   const TimeScale scale = t.view().timelineGeometry().scale();
   const TimeRange expected{scale.time(500), scale.time(700)};
-  QVERIFY(std::abs(t.selection.ranges()[0].range.begin - expected.begin) < 200);
-  QVERIFY(std::abs(t.selection.ranges()[0].range.end - expected.end) < 200);
+  QVERIFY(std::abs(t.focus.ranges()[0].range.begin - expected.begin) < 200);
+  QVERIFY(std::abs(t.focus.ranges()[0].range.end - expected.end) < 200);
   // The handle at its right edge moves that edge alone.
   QTest::mousePress(&t.view(), Qt::LeftButton, {}, {700, 300});
   QTest::mouseMove(&t.view(), {800, 300});
   QTest::mouseRelease(&t.view(), Qt::LeftButton, {}, {800, 300});
-  QVERIFY(std::abs(t.selection.ranges()[0].range.end - scale.time(800)) < 200);
-  QVERIFY(std::abs(t.selection.ranges()[0].range.begin - expected.begin) < 200);
+  QVERIFY(std::abs(t.focus.ranges()[0].range.end - scale.time(800)) < 200);
+  QVERIFY(std::abs(t.focus.ranges()[0].range.begin - expected.begin) < 200);
 }
 
 void TimelineTest::nextOfTheSameName() {
   TwoRuns t;
   t.view().search()->jumpToStep(120);
   QTest::mouseClick(&t.view(), Qt::LeftButton, {}, t.blockIn(t.lane(0, prof::TrackKind::Stream)));
-  const prof::Span first = t.selection.get<SpanChoice>()->span;
+  const prof::Span first = t.focus.get<SpanChoice>()->span;
   QTest::keyClick(&t.view(), Qt::Key_Period);
-  const prof::Span next = t.selection.get<SpanChoice>()->span;
+  const prof::Span next = t.focus.get<SpanChoice>()->span;
   QCOMPARE(next.name, first.name);
   QVERIFY(next.start > first.start);
   QTest::keyClick(&t.view(), Qt::Key_Comma);
-  QCOMPARE(t.selection.get<SpanChoice>()->span.start, first.start);
+  QCOMPARE(t.focus.get<SpanChoice>()->span.start, first.start);
 }
 
 void TimelineTest::findGoesRound() {
   TwoRuns t;
   QSignalSpy said(&t.view(), &TimelineView::said);
   QVERIFY(t.view().search()->find("dW1", true));
-  const auto* chosen = t.selection.get<SpanChoice>();
+  const auto* chosen = t.focus.get<SpanChoice>();
   QCOMPARE(QString::fromStdString(chosen->run->trace.ops[chosen->span.op].name).contains("dW1"), true);
   QVERIFY(t.range().contains(chosen->span.start - t.model().offset(t.model().indexOf(chosen->run))));
   QVERIFY(!t.view().search()->find("no such kernel", true));
   QCOMPARE(said.size(), 1);
   QVERIFY(t.view().search()->find("150", true));
-  QCOMPARE(t.selection.get<SpanChoice>()->span.step, 151u);
+  QCOMPARE(t.focus.get<SpanChoice>()->span.step, 151u);
 }
 
 void TimelineTest::marksHaveNotes() {
@@ -184,9 +184,9 @@ void TimelineTest::jumpsToStepSlowestAndGap() {
   QVERIFY(t.range().contains(span_of_step(t.fast.trace, 333)->start));
   QVERIFY(!t.view().search()->jumpToStep(5));
   t.view().search()->jumpToSlowestStep();
-  QCOMPARE(t.selection.get<SpanChoice>()->span.duration, slowest_step(t.fast.trace)->span.duration);
+  QCOMPARE(t.focus.get<SpanChoice>()->span.duration, slowest_step(t.fast.trace)->span.duration);
   t.view().search()->jumpToLongestGap();
-  QCOMPARE(t.selection.ranges()[0].range, *longest_gap(t.fast.trace));
+  QCOMPARE(t.focus.ranges()[0].range, *longest_gap(t.fast.trace));
 }
 
 // A run that lies in a file; of its trace only the end stays in memory once it was evicted.
@@ -210,9 +210,9 @@ struct KeptRun : TwoRuns {
     trace().evict(0);
     return !prof::in_memory(track(), first.start, last.start);
   }
-  void choose(const prof::Span& span) { selection.choose(SpanChoice{&fast, stream, span}); }
+  void choose(const prof::Span& span) { focus.choose(SpanChoice{&fast, stream, span}); }
   prof::TimeNs chosen() {
-    const auto* choice = selection.get<SpanChoice>();
+    const auto* choice = focus.get<SpanChoice>();
     return choice ? choice->span.start : -1;
   }
 
@@ -253,7 +253,7 @@ void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
   t.view().search()->jumpToSlowestStep();
   QTRY_COMPARE(t.chosen(), slowest->span.start);
   t.view().search()->jumpToLongestGap();
-  QTRY_VERIFY(!t.selection.ranges().empty() && t.selection.ranges()[0].range == *gap);
+  QTRY_VERIFY(!t.focus.ranges().empty() && t.focus.ranges()[0].range == *gap);
   // No file: that is said, and what is known is shown.
   t.fast.path.clear();
   go(t.first, true);
@@ -267,16 +267,16 @@ void TimelineTest::whatIsOutOfMemoryIsSummedFromTheFile() {
   const QString sums = range_details({range}, 20);
   QVERIFY(sums.contains("×"));
   QVERIFY(t.evict());
-  t.selection.chooseRanges({range});
-  DetailsPanel details(&t.selection);
+  t.focus.chooseRanges({range});
+  DetailsPanel details(&t.focus);
   QVERIFY(details.html().contains("Reading the rest"));
   const auto summed = [&] { return !details.html().contains("Reading the rest") && details.html().contains("×"); };
   QTRY_VERIFY(summed());
   for (const QString& row : sums.split("<tr>"))
     if (row.contains("×")) QVERIFY2(details.html().contains(row.section("×", 1)), qPrintable(row));
-  t.selection.clear();
+  t.focus.clear();
   QTRY_VERIFY(!details.html().contains("×"));
-  t.selection.chooseRanges({range});
+  t.focus.chooseRanges({range});
   QTRY_VERIFY(summed());
 }
 

@@ -55,7 +55,7 @@ class ClickPathTest : public QObject, WindowHome {
     QVERIFY(compare->isVisible());
     QTRY_VERIFY(compare->ready());
     const QString said = saidBy(*compare);
-    QVERIFY2(said.contains(QRegularExpression("faster|slower|noise|as fast")), qPrintable(said));
+    QVERIFY2(said.contains(QRegularExpression("faster|slower|less time|more time|noise|as fast")), qPrintable(said));
     QVERIFY2(said.contains("allocator") || said.contains("fusion") || said.contains("sync"), qPrintable(said));
     QVERIFY(compare->waterfall()->isVisible());
     QVERIFY(!compare->comparison().by_kind.causes.empty());
@@ -89,7 +89,7 @@ void ClickPathTest::fromALesson() {
   // The answer is about the run of the conclusion, with the same number.
   auto* compare = window->findChild<CompareTab*>();
   QCOMPARE(compare->candidate(), window->workspace()->shownRun());
-  static const QRegularExpression number(QString::fromUtf8(R"([0-9.]+( %|×) (faster|slower))"));
+  static const QRegularExpression number(QString::fromUtf8(R"([0-9.]+( %|×) (faster|slower|less time|more time))"));
   QVERIFY2(concluded.contains(number), qPrintable(concluded));
   QVERIFY2(saidBy(*compare).contains(number.match(concluded).captured()), qPrintable(saidBy(*compare)));
   qInfo("%d clicks, %lld s", clicks_, clock_.elapsed() / 1000);

@@ -252,7 +252,7 @@ void KeysTest::tabReachesEachControlOfThePages() {
   }
 }
 
-// Five tabs have their places; the others are in a menu, and the one in front is never hidden.
+// Most tabs have their places; the others are in a menu, and the one in front is never hidden.
 void KeysTest::everyTabIsReachableWhereThereIsLittleRoom() {
   auto window = open();
   QTabBar* tabs = window->tabs();
@@ -275,10 +275,12 @@ void KeysTest::everyTabIsReachableWhereThereIsLittleRoom() {
   }
   // The button says which hidden tab its number is of.
   for (int i = 0; i < tabs->count(); ++i)
-    if (tabs->tabText(i) == "Insights") tabs->setTabText(i, "Insights  2");
+    if (tabs->tabText(i) == "Library") tabs->setTabText(i, "Library  2");
+  tabs->setCurrentIndex(1);
+  tabs->setCurrentIndex(tabs->count() - 2);  // the row keeps the one that was chosen last
   tabs->setCurrentIndex(1);
   QCoreApplication::processEvents();
-  QCOMPARE(more->text(), QString::fromUtf8("More · Insights 2"));
+  QCOMPARE(more->text(), QString::fromUtf8("More · Library 2"));
   QVERIFY(more->geometry().right() <= window->tabStrip()->width());
   tabs->setCurrentIndex(0);  // with the choices beside it
   QCoreApplication::processEvents();

@@ -103,8 +103,8 @@ void PanelsTest::planShowsEveryOpOnce() {
 
 void PanelsTest::planBeforeAndAfterDiffer() {
   const auto run = planned(Allocator::Arena, Fusion::Pointwise);
-  Selection selection;
-  PlanPanel panel(&selection);
+  Focus focus;
+  PlanPanel panel(&focus);
   panel.setRun(run.get());
   const size_t after = run->plan->plan.ops.size(), before = run->plan->before.ops.size();
   QVERIFY(after < before);
@@ -115,8 +115,8 @@ void PanelsTest::planBeforeAndAfterDiffer() {
 
 // Before a training the plan page says where a persistent kernel would keep the network.
 void PanelsTest::planShowsTheBudgetBeforeATraining() {
-  Selection selection;
-  PlanPanel panel(&selection);
+  Focus focus;
+  PlanPanel panel(&focus);
   const auto shows = [&panel](const QString& part) {
     const auto labels = panel.findChildren<QLabel*>();
     return std::ranges::any_of(labels, [&](const QLabel* l) { return !l->isHidden() && l->text().contains(part); });
@@ -135,13 +135,13 @@ void PanelsTest::planAndTimelineSelectEachOther() {
   run->trace.ops.resize(1);
   for (const Op& op : plan.ops)
     run->trace.ops.push_back({op.name, describe(plan, op), "", std::string(to_string(op.phase)), meaning_of(op), 0, 0});
-  Selection selection;
-  PlanPanel panel(&selection);
+  Focus focus;
+  PlanPanel panel(&focus);
   panel.setRun(run.get());
   panel.table()->setCurrentIndex(panel.model()->index(panel.rowOf(2), 0));
-  QVERIFY(selection.get<OpChoice>());
-  QCOMPARE(selection.get<OpChoice>()->op, prof::OpTag{3});
-  selection.choose(OpChoice{run.get(), 5});
+  QVERIFY(focus.get<OpChoice>());
+  QCOMPARE(focus.get<OpChoice>()->op, prof::OpTag{3});
+  focus.choose(OpChoice{run.get(), 5});
   QCOMPARE(panel.opAt(panel.table()->currentIndex().row()), 4);
 }
 
@@ -184,10 +184,10 @@ void PanelsTest::partsOfAResidentKernelAreTimesOfThePlan() {
   QCOMPARE(forward, 2.0);
   QCOMPARE(later, 4.0);
   run->trace = std::move(trace);
-  Selection selection;
+  Focus focus;
   // Six µs of ops in a step of four overlap, and the page says so.
   run->split.wall_us = 4, run->split.steps = 1;
-  PlanPanel ops(&selection);
+  PlanPanel ops(&focus);
   ops.resize(1400, 500);
   ops.show();
   ops.setRun(run.get());
@@ -195,7 +195,7 @@ void PanelsTest::partsOfAResidentKernelAreTimesOfThePlan() {
   QVERIFY(std::ranges::any_of(labels, [](const QLabel* label) {
     return label->text().contains(QString::fromUtf8("they overlap: their times add to 6.0 µs, the mean step takes 4.0 µs"));
   }));
-  RooflinePanel panel(&selection);
+  RooflinePanel panel(&focus);
   panel.show();
   panel.setRun(run.get());
   QCOMPARE(panel.view()->points().size(), size_t{2});  // forward and backward of the first layer
@@ -204,25 +204,25 @@ void PanelsTest::partsOfAResidentKernelAreTimesOfThePlan() {
 
 void PanelsTest::detailsOfSpanOpBufferAndRange() {
   const auto run = planned(Allocator::Arena, Fusion::Off);
-  Selection selection;
-  DetailsPanel panel(&selection);
+  Focus focus;
+  DetailsPanel panel(&focus);
   panel.resize(320, 400);
   panel.show();
   size_t track = 0;
   const prof::Span span = some_kernel(*run, track);
-  selection.choose(SpanChoice{run.get(), track, span});
+  focus.choose(SpanChoice{run.get(), track, span});
   QTRY_VERIFY(panel.html().contains("median"));
   for (const char* word : {"occupancy", "registers", "launched by", "backward", "step"})
     QVERIFY2(panel.html().contains(word), word);
-  selection.choose(OpChoice{run.get(), 6});
+  focus.choose(OpChoice{run.get(), 6});
   QTRY_VERIFY(panel.html().contains("mean of"));
-  selection.choose(BufferChoice{run.get(), run->plan->plan.find("h1")});
+  focus.choose(BufferChoice{run.get(), run->plan->plan.find("h1")});
   QTRY_VERIFY(panel.html().contains("written by"));
   QVERIFY(panel.html().contains("alive"));
-  selection.chooseRanges({{run.get(), {0, run->trace.last_time()}}});
+  focus.chooseRanges({{run.get(), {0, run->trace.last_time()}}});
   QTRY_VERIFY(panel.html().contains("cudaGraphLaunch"));
   QVERIFY(panel.html().contains("100 ×"));
-  selection.clear();
+  focus.clear();
   QTRY_VERIFY(panel.html().contains("Click a span"));
 }
 
@@ -230,8 +230,8 @@ void PanelsTest::detailsOfSpanOpBufferAndRange() {
 void PanelsTest::detailsShowTheEndOfARunAtOnce() {
   const auto run = test::made("ended", test::StepStyle::GraphArena, 0);
   run->split.parts = {{prof::Meaning::Matrix, {}, 20}}, run->split.wall_us = 20, run->split.steps = 10;
-  Selection selection;
-  DetailsPanel panel(&selection);
+  Focus focus;
+  DetailsPanel panel(&focus);
   panel.setRuns({run.get()});
   panel.show();
   QVERIFY(panel.html().contains(step_time_text(run->stepUs())));
@@ -247,8 +247,8 @@ void PanelsTest::detailsFollowTheSplitOfALiveRun() {
   run->origin = RunOrigin::Live, run->summary.reset();
   QVERIFY(run->live());
   run->split.parts = {{prof::Meaning::Matrix, {}, 20}}, run->split.wall_us = 20, run->split.steps = 10;
-  Selection selection;
-  DetailsPanel panel(&selection);
+  Focus focus;
+  DetailsPanel panel(&focus);
   panel.setRuns({run.get()});
   panel.show();
   run->split.parts[0].us = run->split.wall_us = 4321, run->step_time.us.value = 1234;
@@ -270,8 +270,8 @@ void PanelsTest::detailsEscapeNames() {
 
 void PanelsTest::rooflineStaysUnderTheRoof() {
   const auto run = test::traced(test::StepStyle::GraphArena);
-  Selection selection;
-  RooflinePanel panel(&selection);
+  Focus focus;
+  RooflinePanel panel(&focus);
   panel.resize(800, 500);
   panel.show();
   panel.setRun(run.get());
@@ -286,7 +286,7 @@ void PanelsTest::rooflineStaysUnderTheRoof() {
       QVERIFY2(!named || !text.box.intersects(rim), qPrintable(text.text));
     }
   QTest::mouseClick(panel.view(), Qt::LeftButton, {}, panel.view()->placeOf(panel.view()->points()[0]).toPoint());
-  QVERIFY(selection.get<OpChoice>());
+  QVERIFY(focus.get<OpChoice>());
   QCOMPARE(roof_of("a card nobody knows", Precision::Fp32).ceilings.flops_per_s, 0.0);
 }
 
@@ -297,8 +297,8 @@ void PanelsTest::theRoofIsWhatWasMeasured() {
   run->device = "NVIDIA H200";
   const Roof of_sheet = roof_of(run->device, Precision::Tf32);
   QVERIFY(!of_sheet.measured && of_sheet.ceilings.flops_per_s > 0);
-  Selection selection;
-  RooflinePanel panel(&selection);
+  Focus focus;
+  RooflinePanel panel(&focus);
   panel.resize(800, 500);
   panel.show();
   panel.setRun(run.get());
@@ -461,11 +461,11 @@ void PanelsTest::aPassSaysEachThingOnce() {
 }
 
 void PanelsTest::panelsLiveWithoutARun() {
-  Selection selection;
-  PlanPanel plan(&selection);
-  KernelsPanel kernels(&selection);
-  MemoryMapPanel map(&selection);
-  RooflinePanel roofline(&selection);
+  Focus focus;
+  PlanPanel plan(&focus);
+  KernelsPanel kernels(&focus);
+  MemoryMapPanel map(&focus);
+  RooflinePanel roofline(&focus);
   WeightsPanel weights([](const Run&, std::function<void(Executor&)>) { return false; });
   for (QWidget* panel : std::initializer_list<QWidget*>{&plan, &kernels, &map, &roofline, &weights}) {
     panel->resize(700, 500);

@@ -117,6 +117,21 @@ TEST(RunSpec, OverridesByText) {
   EXPECT_THROW(set_field(spec, "exec.allocators", "x"), SpecError);
 }
 
+TEST(RunSpec, ANearMissIsOffered) {
+  const auto said = [](const char* key) -> std::string {
+    try {
+      field(key);
+      return "";
+    } catch (const SpecError& problem) {
+      return problem.what();
+    }
+  };
+  EXPECT_EQ(said("train.rate"), "train.rate: there is no such choice. Did you mean train.lr?");
+  EXPECT_EQ(said("exec.allocators"), "exec.allocators: there is no such choice. Did you mean exec.allocator?");
+  EXPECT_EQ(said("model.epochs"), "model.epochs: there is no such choice. Did you mean train.epochs?");
+  EXPECT_EQ(said("exec.colour"), "exec.colour: there is no such choice");
+}
+
 TEST(RunSpec, ConflictsBeginWithTheValue) {
   RunSpec spec;
   EXPECT_FALSE(why_invalid(spec, true));

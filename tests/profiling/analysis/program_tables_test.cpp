@@ -376,6 +376,15 @@ TEST(FlameTree, ADifferenceIsAStep) {
   EXPECT_EQ(times["main"], (std::pair<double, double>{150, 100}));
 }
 
+TEST(FlameTree, ThreadsOfTwoRunsAreMatchedWithoutTheirNumbers) {
+  const CodeFrame work{"a.py", 1, "work"};
+  const auto run = [&](const char* number) { return HostStacks{{{{"", 0, std::string("training ") + number}, work}, 1000}}; };
+  const FlameTree tree = flame_difference(run("30560"), 10, run("607"), 10);
+  ASSERT_EQ(tree.size(), 3u);  // the root, one thread, one function
+  EXPECT_EQ(tree[1].function, "training");
+  EXPECT_EQ(tree[2].before, tree[2].ns);
+}
+
 // The main thread keeps its waits: they are the program's. Nothing of the time is lost.
 TEST(WaitingThreads, WaitsOfOtherThreadsAreTakenOutByTheirInnermostFrame) {
   const std::string lib = "/usr/lib/python3.11/";

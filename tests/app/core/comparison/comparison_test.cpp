@@ -342,16 +342,16 @@ TEST(Comparison, AnswersWhatWasAsked) {
     return out;
   };
   ComparedRun a = run(100, 0.9), b = run(122.4, 0.97);
-  EXPECT_EQ(answer_text(compare(a, b)), "B is 22.4 % slower a step");
+  EXPECT_EQ(answer_text(compare(a, b)), "B takes 22.4 % more time a step");
   b.spec->model.init = Init::Xavier;
   Comparison c = compare(a, b);
   EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %");
   EXPECT_EQ(c.measures.front().a.group, "Result");
   b.spec->exec.allocator = Allocator::Direct;
   c = compare(a, b);
-  EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %; B is 22.4 % slower a step");
+  EXPECT_EQ(answer_text(c), "B reaches 97.00 % test accuracy, A 90.00 %; B takes 22.4 % more time a step");
   b.spec->model.init = a.spec->model.init;
-  EXPECT_EQ(answer_text(compare(a, b)), "B is 22.4 % slower a step");
+  EXPECT_EQ(answer_text(compare(a, b)), "B takes 22.4 % more time a step");
   a.spec->model.loss = b.spec->model.loss = LossKind::MeanSquared;
   b.spec->train.optimizer = Optimizer::Adam;
   a.evaluations.back().test_loss = 0.5;
@@ -394,6 +394,15 @@ TEST(Comparison, ATracingCostWithinItsNoiseHasNoNumber) {
   EXPECT_DOUBLE_EQ(measure(measures_of(run), MeasureKind::TracingCost).value.value, 10);
 }
 
+// Exact counts cannot vary: no noise hides a difference between them.
+TEST(Comparison, CountsAreEqualOrNot) {
+  const auto count = [](double value) { return MeasureValue{MeasureKind::Kernels, "", "kernels a step", "", {value}, Better::Lower, 1}; };
+  EXPECT_EQ(delta_of(count(20), count(20)).verdict, Verdict::Equal);
+  EXPECT_EQ(delta_of(count(20), count(3)).verdict, Verdict::Better);
+  const MeasureValue time{MeasureKind::StepTime, "", "step time", "µs", {20, 1}, Better::Lower, 1};
+  EXPECT_EQ(delta_of(time, time).verdict, Verdict::WithinNoise);
+}
+
 // The verdict above the table is the one in it.
 TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
   const auto run = [](double us, double noise, int64_t batch = 64) {
@@ -404,21 +413,22 @@ TEST(Comparison, TheSentenceSaysWhatTheTableSays) {
     return out;
   };
   const auto said = [](const ComparedRun& a, const ComparedRun& b) { return speed_text(compare(a, b)); };
-  EXPECT_EQ(said(run(100, 0.5), run(121.7, 0.5)), "B is 21.7 % slower a step");
-  EXPECT_EQ(said(run(121.7, 0.5), run(100, 0.5)), "B is 17.8 % faster a step");
+  EXPECT_EQ(said(run(100, 0.5), run(121.7, 0.5)), "B takes 21.7 % more time a step");
+  EXPECT_EQ(said(run(121.7, 0.5), run(100, 0.5)), "B takes 17.8 % less time a step");
   EXPECT_EQ(said(run(100, 0.5), run(30, 0.5)), "B is 3.33× faster a step");
   EXPECT_EQ(said(run(100, 5), run(103, 5)), "B is as fast as A: within noise");
   EXPECT_EQ(said(run(7928, 41350), run(24, 2)), "Too much noise to compare A and B");
   EXPECT_EQ(said(run(100, 0.5), run(100, 0.5, 128)), "B trains 2.00× as many samples per second as A");
   EXPECT_EQ(said(run(100, 0.5), ComparedRun{}), "A and B side by side");
   // Without samples the noise is unknown, which is not zero noise.
-  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B is 21.7 % slower a step (noise unknown)");
+  EXPECT_EQ(said(run(100, 0), run(121.7, 0.5)), "B takes 21.7 % more time a step (noise unknown)");
   EXPECT_EQ(compare(run(100, 0), run(121.7, 0)).of(MeasureKind::Throughput).delta.verdict, Verdict::NoiseUnknown);
   const auto pace = [&](const ComparedRun& a, const ComparedRun& b) {
     return pace_text(step_time_measure(a.time), step_time_measure(b.time), " than A");
   };
   EXPECT_EQ(pace(run(100, 0.5), run(30, 0.5)), "3.33× faster than A");
   EXPECT_EQ(pace(run(100, 5), run(103, 5)), "within noise");
+  EXPECT_EQ(pace(run(269.4, 0.5), run(168.7, 0.5)), "37.4 % less time than A");
   EXPECT_EQ(pace(run(100, 5), ComparedRun{}), "");
   const auto hides = [](const ComparedRun& a, const ComparedRun& b) {
     return noise_hides_all(step_time_measure(a.time), step_time_measure(b.time));

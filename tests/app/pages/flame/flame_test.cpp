@@ -40,8 +40,8 @@ struct ShownFlames {
   }
   QRectF place(const std::string& function) const { return panel.view()->placeOf(node(function)); }
   Run run;
-  Selection selection;
-  FlamePanel panel{&selection};
+  Focus focus;
+  FlamePanel panel{&focus};
 };
 
 }  // namespace
@@ -111,10 +111,10 @@ void FlameTest::aSearchSaysHowMuchItFound() {
 
 void FlameTest::theSelectionOfTheTimelineIsShown() {
   ShownFlames shown;
-  shown.selection.chooseRanges({{&shown.run, {2000, 3500}}});
+  shown.focus.chooseRanges({{&shown.run, {2000, 3500}}});
   QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 1500.0);
   QVERIFY(shown.panel.note().contains("selected range"));
-  shown.selection.clear();
+  shown.focus.clear();
   QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 4000.0);
 }
 
@@ -148,7 +148,7 @@ void FlameTest::kernelsStandInTheStackThatLaunchedThem() {
   QVERIFY2(std::abs(forward - 2 * other) < 2, qPrintable(QString("%1 and %2").arg(forward).arg(other)));
   QVERIFY(shown.node("aten::mm") != 0 && shown.node("gemm") != 0);
   QVERIFY(shown.panel.note().contains("of kernels"));
-  shown.selection.chooseRanges({{&shown.run, {3500, 5000}}});
+  shown.focus.chooseRanges({{&shown.run, {3500, 5000}}});
   QTRY_COMPARE(shown.panel.view()->tree().at(0).ns, 1000.0);
   const QByteArray folder = qgetenv("WARPSIGHT_PICTURES");
   if (!folder.isEmpty()) shown.panel.grab().save(QString::fromLocal8Bit(folder) + "/flame-launched.png");

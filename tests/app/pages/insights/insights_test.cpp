@@ -208,7 +208,7 @@ void InsightsTest::showJumpsToTheLongestCall() {
   window->tabs()->setCurrentIndex(3);
   tab->cards().front()->showButton()->click();
   QCOMPARE(window->tabs()->currentIndex(), 0);
-  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  const auto* chosen = window->workspace()->focus()->get<SpanChoice>();
   QVERIFY(chosen);
   QCOMPARE(chosen->span.span_kind(), prof::SpanKind::Free);
   QVERIFY(!window->workspace()->cursor()->follow());
@@ -266,9 +266,9 @@ void InsightsTest::importedTracesAreJudgedToo() {
   for (InsightCard* card : tab->cards()) {
     QVERIFY(card->insight().change.empty() && !card->applyButton()->isVisible());  // its choices are not known
     QVERIFY2(card->insight().place, card->insight().rule.c_str());
-    window->workspace()->selection()->clear();
+    window->workspace()->focus()->clear();
     card->showButton()->click();
-    const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+    const auto* chosen = window->workspace()->focus()->get<SpanChoice>();
     QVERIFY2(chosen && chosen->span.start == card->insight().place->span.start, card->insight().rule.c_str());
     QVERIFY(window->workspace()->cursor()->begin() <= chosen->span.start && chosen->span.end() <= window->workspace()->cursor()->end());
   }
@@ -291,7 +291,7 @@ void InsightsTest::aLateRankIsACardThatShowsItsStep() {
   QVERIFY(tab->cards().front()->insight().part_us >= late()->insight().part_us);  // the greatest cost first
   late()->showButton()->click();
   QCOMPARE(window->tabs()->currentIndex(), 0);
-  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  const auto* chosen = window->workspace()->focus()->get<SpanChoice>();
   QVERIFY(chosen && chosen->run == run);
   QCOMPARE((chosen->span.step - 1) % 5, 4u);  // the step in which the rank is late
 }

@@ -26,8 +26,8 @@ struct Kernels {
     panel.refresh();
   }
   std::unique_ptr<Run> run = test::traced(test::StepStyle::EagerDirect);
-  Selection selection;
-  KernelsPanel panel{&selection};
+  Focus focus;
+  KernelsPanel panel{&focus};
 };
 
 bool largest_first(const QAbstractItemModel& rows, int column) {
@@ -62,7 +62,7 @@ void KernelsTest::theSourceOfAKernelIsShownWithTheTimeOfItsLines() {
   for (int line = 1; line <= 400; ++line) file.write(QByteArray("line ") + QByteArray::number(line) + "\n");
   file.close();
   Kernels kernels;
-  auto& [run, selection, panel] = kernels;
+  auto& [run, focus, panel] = kernels;
   run->record_folder = folder.path();
   run->created = QDateTime::currentDateTime().addSecs(60);
   kernels.show();
@@ -103,7 +103,7 @@ void KernelsTest::aLineHasTheTimeOfWhatItCalls() {
   for (int line = 1; line <= 40; ++line) file.write("        loss = step(net, batch)\n");
   file.close();
   Kernels kernels;
-  auto& [run, selection, panel] = kernels;
+  auto& [run, focus, panel] = kernels;
   run->record_folder = folder.path();
   run->created = QDateTime::currentDateTime().addSecs(60);
   panel.resize(1200, 700);
@@ -139,7 +139,7 @@ void KernelsTest::aLineHasTheTimeOfWhatItCalls() {
 
 void KernelsTest::kernelsSumToTheTrace() {
   Kernels kernels;
-  auto& [run, selection, panel] = kernels;
+  auto& [run, focus, panel] = kernels;
   QAbstractItemModelTester tester(panel.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
   kernels.show();
   int64_t shown = 0, expected = 0;
@@ -170,8 +170,8 @@ void KernelsTest::kernelsSortAndFilter() {
 
 void KernelsTest::slowestExecutionComesFirst() {
   Kernels kernels;
-  auto& [run, selection, panel] = kernels;
-  QSignalSpy revealed(&selection, &Selection::revealed);
+  auto& [run, focus, panel] = kernels;
+  QSignalSpy revealed(&focus, &Focus::revealed);
   kernels.show();
   double total = 0;
   for (double count : panel.histogram()->data().counts) total += count;
@@ -179,7 +179,7 @@ void KernelsTest::slowestExecutionComesFirst() {
   QCOMPARE(static_cast<uint64_t>(total), row->time.count);
   panel.instances()->setCurrentIndex(panel.instances()->model()->index(0, 0));
   QCOMPARE(revealed.size(), 1);
-  QCOMPARE(static_cast<int64_t>(selection.get<SpanChoice>()->span.duration), row->time.max);
+  QCOMPARE(static_cast<int64_t>(focus.get<SpanChoice>()->span.duration), row->time.max);
 }
 
 void KernelsTest::collectivesWithoutKernelsHaveExecutions() {
@@ -228,7 +228,7 @@ void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
 // Where there is room all usual columns stand; in a narrow window the names have it.
 void KernelsTest::columnsFitOrAreChosen() {
   Kernels kernels;
-  auto& [run, selection, panel] = kernels;
+  auto& [run, focus, panel] = kernels;
   panel.setRun(run.get());
   panel.show();
   const auto hidden = [&](int column) { return panel.table()->isColumnHidden(column); };
@@ -259,7 +259,7 @@ void KernelsTest::columnsFitOrAreChosen() {
   QVERIFY(action("σ, µs")->isChecked() && !action("time, %")->isChecked());
   panel.resize(1500, 600);
   QVERIFY(hidden(KernelsPanel::Share));
-  KernelsPanel again(&selection);
+  KernelsPanel again(&focus);
   again.setColumns(panel.columns());
   QVERIFY(!again.table()->isColumnHidden(KernelsPanel::P999) && again.table()->isColumnHidden(KernelsPanel::Share));
   panel.showUsualColumns();
@@ -299,8 +299,8 @@ void KernelsTest::graphsHaveRows() {
   };
   add(prof::TrackKind::CpuThread, prof::SpanKind::Op, 0, "fc1");
   for (int i = 1; i <= 5; ++i) add(prof::TrackKind::GraphLaunches, prof::SpanKind::GraphRun, i * 1000, "graph 3");
-  Selection selection;
-  KernelsPanel panel(&selection);
+  Focus focus;
+  KernelsPanel panel(&focus);
   panel.setRun(&run);
   panel.refresh();
   QCOMPARE(panel.model()->rowCount(), 1);

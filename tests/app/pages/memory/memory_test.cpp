@@ -142,8 +142,8 @@ void MemoryTest::blocksOfAProgramHaveThePhaseThatMadeThem() {
   const BlockPhase wanted[] = {BlockPhase::None, BlockPhase::Forward, BlockPhase::Backward, BlockPhase::Optimizer, BlockPhase::None};
   for (size_t i = 0; i < 5; ++i) QCOMPARE(map.blocks[i].phase, wanted[i]);
   QCOMPARE(map.blocks[4].meaning, prof::Meaning::Matrix);  // of its op
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   panel.resize(1330, 700);
   panel.setRun(&run);
   panel.show();
@@ -172,8 +172,8 @@ void MemoryTest::figuresThatDoNotFitShortenTheirNotes() {
 
 void MemoryTest::mapIsDrawnAndChosen() {
   const auto run = test::planned(Allocator::Arena, Fusion::Off);
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   panel.resize(1400, 860);
   panel.show();
   panel.setRun(run.get());
@@ -181,8 +181,8 @@ void MemoryTest::mapIsDrawnAndChosen() {
   const MapBlock& block = panel.view()->map().blocks.back();
   const QPoint centre = panel.view()->boxOf(block).center().toPoint();
   QTest::mouseClick(panel.view(), Qt::LeftButton, {}, centre);
-  QVERIFY(selection.get<BufferChoice>());
-  QCOMPARE(selection.get<BufferChoice>()->buffer, block.buffer);
+  QVERIFY(focus.get<BufferChoice>());
+  QCOMPARE(focus.get<BufferChoice>()->buffer, block.buffer);
   QHelpEvent asks(QEvent::ToolTip, centre, panel.view()->mapToGlobal(centre));
   QApplication::sendEvent(panel.view(), &asks);
   QVERIFY2(QToolTip::text().startsWith(block.name + "\n"), qPrintable(QToolTip::text()));
@@ -195,8 +195,8 @@ void MemoryTest::holesAndSizesOverTime() {
   run.slot = 1, run.summary = Summary{};
   run.trace.memory_sources = {"caching"};
   fill_pool(run.trace, 0);
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   panel.resize(1000, 700);
   panel.setRun(&run);
   panel.show();
@@ -234,8 +234,8 @@ void MemoryTest::thePeaksOfTensorsAndOfTheDriverAreBothNamed() {
   remember(run.trace, 1, 1 << 20, 3 << 20, MemoryAction::Allocate);
   remember(run.trace, 2, 8 << 20, 2 << 20, MemoryAction::Allocate);
   remember(run.trace, 3, 2 << 20, 1 << 20, MemoryAction::Allocate, 1);
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   panel.resize(1330, 700);
   panel.setRun(&run);
   panel.show();
@@ -254,8 +254,8 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   remember(run.trace, 2, 1 << 20, 1 << 20, MemoryAction::Allocate, 0);
   remember(run.trace, 3, 1 << 20, 3 << 20, MemoryAction::Allocate, 2);
   remember(run.trace, 4, 5 << 20, 2 << 20, MemoryAction::Allocate, 2);
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   panel.resize(1330, 700);
   panel.setRun(&run);
   panel.show();
@@ -280,8 +280,8 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
 void MemoryTest::aRecordedProgramIsNotOfferedAPlan() {
   Run trained, recorded;
   recorded.origin = RunOrigin::Imported, recorded.summary = Summary{};
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   panel.show();
   for (Run* run : {&trained, &recorded}) {
     panel.setRun(run);
@@ -325,8 +325,8 @@ void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
   run->trace.append_memory({20, 1 << 22, 3 << 20, 1, relu, MemoryAction::Allocate, 0});
   run->trace.append_memory({30, 4096, 0, 1, prof::kNoOp, MemoryAction::Free, 0});  // the peak comes again, and other holes
   run->trace.append_memory({40, 1 << 23, 1 << 20, 1, mm, MemoryAction::Allocate, 0});
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   panel.resize(1000, 700);
   panel.setRun(run.get());
   panel.show();
@@ -342,7 +342,7 @@ void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
     if (view->model() == &holders) table = view;
   QVERIFY(table && table->isVisible());
   QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, table->visualRect(holders.index(1, 0)).center());
-  QVERIFY2(std::holds_alternative<OpChoice>(selection.choice()), "a row leads to its op");
+  QVERIFY2(std::holds_alternative<OpChoice>(focus.choice()), "a row leads to its op");
   const auto* plan = panel.findChild<PlanPanel*>();
   QVERIFY2(plan && !plan->isVisible(), "another program has no plan");
   const prof::MemoryAccount account = prof::memory_accounts(run->trace)[0];
@@ -361,8 +361,8 @@ void MemoryTest::callsByOpAreThoseThatWereCounted() {
     run->allocator_calls.take(
         prof::StepAllocations{.step = step, .op = 1, .allocations = 1, .frees = 2, .time_ns = 6000, .bytes = 1024});
   run->allocator_calls.take(prof::StepAllocations{.step = 0, .op = 0, .allocations = 5, .time_ns = 900'000});
-  Selection selection;
-  MemoryMapPanel panel(&selection);
+  Focus focus;
+  MemoryMapPanel panel(&focus);
   QAbstractItemModelTester tester(panel.calls(), QAbstractItemModelTester::FailureReportingMode::QtTest);
   panel.setRun(run.get());
   panel.refresh();
@@ -415,17 +415,17 @@ void MemoryTest::aStepsPartsStandInDetails() {
   run->split.parts = {{prof::Meaning::Matrix, {}, 30}, {prof::Meaning::Idle, {}, 70}};
   run->split.wall_us = 100, run->split.steps = 10;
   run->tracing_cost = {0.038, 0.01};
-  Selection selection;
-  DetailsPanel panel(&selection);
+  Focus focus;
+  DetailsPanel panel(&focus);
   panel.setRuns({run.get()});
   for (const char* said : {"matrix product", "30&nbsp;%", "gaps, idle", "GPU busy", "launch delay", "≥ 3.8 ± 1.0 %"})
     QVERIFY2(panel.html().contains(said), said);
   run->tracing_cost = {-0.268, 0.3};  // faster with tracing: that is noise
   panel.setRuns({run.get()});
   QVERIFY(panel.html().contains("within noise, ± 30.0 %") && !panel.html().contains("≥"));
-  selection.choose(OpChoice{run.get(), 1});
+  focus.choose(OpChoice{run.get(), 1});
   QTRY_VERIFY(!panel.html().contains("gaps, idle"));
-  selection.clear();
+  focus.clear();
   QTRY_VERIFY(panel.html().contains("gaps, idle"));
   panel.setRuns({});
   QVERIFY(!panel.html().contains("GPU busy"));

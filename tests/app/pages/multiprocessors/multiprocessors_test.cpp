@@ -247,7 +247,7 @@ void MultiprocessorsTest::aClickMovesTheTimeline() {
   const auto bars = panel->reader()->report()->bars_of(33);
   const prof::InnerBar bar = bars[20 * 10 + 1];
   QTest::mouseClick(&view, Qt::LeftButton, {}, view.boxOf(bar).center().toPoint());
-  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  const auto* chosen = window->workspace()->focus()->get<SpanChoice>();
   QVERIFY(chosen && chosen->run == run);
   QCOMPARE(run->trace.tracks()[chosen->track].name, std::string("SM 020"));
   QCOMPARE(prof::TimeNs{chosen->span.start}, bar.begin);
@@ -270,7 +270,7 @@ void MultiprocessorsTest::aSpanOfTheTimelineIsShown() {
   QTRY_VERIFY(panel->reader()->report()->any());
   const prof::Track& lane = run->trace.tracks()[5];
   const prof::Span& span = lane.blocks[0].spans[12 * 10 + 3];
-  window->workspace()->selection()->choose(SpanChoice{run, 5, span});
+  window->workspace()->focus()->choose(SpanChoice{run, 5, span});
   QCOMPARE(panel->view()->step(), size_t{12});
   QVERIFY(panel->view()->chosenBar());
   QCOMPARE(panel->view()->chosenBar()->begin, prof::TimeNs{span.start});
@@ -297,7 +297,7 @@ void MultiprocessorsTest::aCardNamesTheLateOneAndJumpsThere() {
   check(*window, "late card", wrong);
   QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
   card()->showButton()->click();
-  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  const auto* chosen = window->workspace()->focus()->get<SpanChoice>();
   QVERIFY(chosen && chosen->run == run);
   QCOMPARE(run->trace.tracks()[chosen->track].name, std::string("SM 017"));
   QCOMPARE(run->trace.name(chosen->span.name), std::string("fc1 forward"));

@@ -378,7 +378,7 @@ void RanksTest::aClickMovesTheTimeline() {
   QVERIFY(!cursor.follow());
   QTRY_VERIFY(cursor.begin() <= begin && cursor.end() >= end - 10'000);
   QVERIFY2(cursor.end() - cursor.begin() < 3'000'000, "not much more than the step");
-  const auto* chosen = window->workspace()->selection()->get<SpanChoice>();
+  const auto* chosen = window->workspace()->focus()->get<SpanChoice>();
   QVERIFY(chosen && chosen->run == run);
   QCOMPARE(int64_t{chosen->span.step} - 1, panel->report().steps[kColumn]);
   QTest::keyClick(panel->map(), Qt::Key_Right);

@@ -1,8 +1,10 @@
 // The Setup dock: what each choice says of itself, and the layers as rows.
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QTemporaryDir>
 #include <QToolButton>
 #include <QTest>
 
@@ -57,6 +59,7 @@ class SetupTest : public QObject, WindowHome {
   void executionSaysWhatAPersistentKernelTakes();
   void aChangedPresetSaysSo();
   void whatDiffersFromTheShownRunIsSaid();
+  void ownTablesAreReadBeforeTheTraining();
   void executionIsFirstAndAboveTheFold();
   void theDockKeepsItsWidth();
   void whatDoesNotFitIsSaidBesideTheField();
@@ -158,6 +161,33 @@ void SetupTest::aChangedPresetSaysSo() {
   QTRY_COMPARE(preset->text(), QString("Preset: Iris"));
 }
 
+// The columns of a table are known before the training, and a wrong one is said.
+void SetupTest::ownTablesAreReadBeforeTheTraining() {
+  QTemporaryDir folder;
+  const QString path = folder.filePath("moons.csv");
+  {
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("x,y,class\n1,2,a\n2,1,b\n3,3,a\n");
+  }
+  Choices choices;
+  choices.setCuda(false);
+  SetupPanel panel(&choices);
+  choices.useFile(path);
+  QCOMPARE(QString::fromStdString(choices.spec().data.label_column), QString("class"));
+  QVERIFY(choices.verdict().problem.empty());
+  const auto* columns = static_cast<QToolButton*>(named(panel.row("data.label_column"), "Columns of the file"));
+  QVERIFY(columns && columns->isEnabled());
+  QCOMPARE(columns->menu()->actions().size(), 3);
+  columns->menu()->actions()[0]->trigger();
+  QCOMPARE(QString::fromStdString(choices.spec().data.label_column), QString("x"));
+  choices.set("data.label_column", "clas");
+  QVERIFY2(panel.message().contains("x, y, class"), qPrintable(panel.message()));
+  QVERIFY(!panel.row("data.label_column")->problem().isEmpty());
+  choices.set("data.path", folder.filePath("none.csv"));
+  QVERIFY2(panel.message().contains("none.csv"), qPrintable(panel.message()));
+}
+
 // Setup holds the choices of the next training. Beside a run with others it says so, and offers them.
 void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   ws::RunSpec spec;
@@ -170,13 +200,13 @@ void SetupTest::whatDiffersFromTheShownRunIsSaid() {
   SetupPanel panel(&choices);
   spec.exec.allocator = ws::Allocator::Caching, spec.train.epochs = 7;
   panel.setOther(spec, "B");
-  QVERIFY(panel_says(panel, "Next training: 2 differ from B"));
+  QVERIFY(panel_says(panel, "Next differs from B: 2 choices"));
   panel.setLive(choices.spec());
-  QVERIFY2(!panel_says(panel, "Next training: 2 differ from B"), "while a run trains, Setup holds its choices");
+  QVERIFY2(!panel_says(panel, "Next differs from B: 2 choices"), "while a run trains, Setup holds its choices");
   panel.setLive(std::nullopt);
   choices.set("train.epochs", "7");
-  QVERIFY(panel_says(panel, "Next training: 1 differs from B"));
-  auto* take = static_cast<QPushButton*>(named(&panel, "Take those of B"));
+  QVERIFY(panel_says(panel, "Next differs from B: allocator"));
+  auto* take = static_cast<QPushButton*>(named(&panel, "Reset to B"));
   QVERIFY(take && take->isVisibleTo(&panel));
   take->click();
   QVERIFY(choices.spec() == spec);
@@ -331,7 +361,7 @@ void SetupTest::wrongWidthsAreRefusedWithTheReason() {
   QVERIFY(layers->wrong().isEmpty());
   type(window->findChild<SetupPanel*>()->row("model.hidden")->findChild<QLineEdit*>("widths"), "12,zero");
   QCOMPARE(hidden(*window), (QList<int64_t>{77}));
-  QVERIFY2(window->findChild<SetupPanel*>()->message().contains("model.hidden"), qPrintable(window->findChild<SetupPanel*>()->message()));
+  QVERIFY2(window->findChild<SetupPanel*>()->message().startsWith("hidden layers:"), qPrintable(window->findChild<SetupPanel*>()->message()));
 }
 
 void SetupTest::editedLayersTrain() {

@@ -1,0 +1,59 @@
+// A run is named by what it is, whatever was trained before it.
+#include "app/core/runs/run_name.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace ws::app {
+namespace {
+
+TEST(RunName, SaysDataNetworkAndWhatDiffersFromThePlainPreset) {
+  EXPECT_EQ(run_name(load_spec("mnist")), "MNIST 784-128-10");
+  RunSpec spec = load_spec("mnist");
+  spec.exec.allocator = Allocator::Direct;
+  EXPECT_EQ(run_name(spec), "MNIST 784-128-10 · direct");
+  spec.train.epochs = 30;
+  EXPECT_EQ(run_name(spec), "MNIST 784-128-10 · direct, 30 epochs");
+  spec.model.hidden = {32, 32}, spec.data.limit = 12000, spec.model.activation = Activation::None;
+  EXPECT_EQ(run_name(spec), "MNIST 784-32-32-10 · direct, 12000 rows, no activation + 1 more");
+  EXPECT_EQ(run_name(load_spec("iris")), "Iris 4-5-3");
+  EXPECT_EQ(run_name(load_spec("mnist-naive")), "MNIST 784-128-10 · direct, every-op, fusion off");
+}
+
+TEST(RunName, NamesOwnDataByItsFile) {
+  RunSpec spec;
+  spec.data.name = "csv", spec.data.path = "/home/me/moons.csv", spec.data.label_column = "class", spec.model.hidden = {8};
+  EXPECT_TRUE(run_name(spec).starts_with("moons.csv 8")) << run_name(spec);
+  EXPECT_EQ(run_name(spec).find("/home"), std::string::npos);
+  spec.data.name = "idx", spec.data.path = "/data/letters/";
+  EXPECT_EQ(data_label(spec.data), "letters");
+}
+
+TEST(RunName, LeavesOutWhatHasNoEffect) {
+  RunSpec spec = load_spec("mnist");
+  spec.data.noise = 0.5, spec.data.classes = 7;  // of sets of points
+  EXPECT_EQ(run_name(spec), "MNIST 784-128-10");
+}
+
+TEST(RunName, EveryPresetHasItsOwn) {
+  std::set<std::string> names;
+  for (const Preset& preset : presets()) {
+    const std::string name = run_name(load_spec(preset.path));
+    EXPECT_TRUE(names.insert(name).second) << preset.name << ": " << name;
+    EXPECT_LE(name.size(), 80u) << name;
+  }
+}
+
+TEST(ChangesLabel, GoesFromTheOldValueToTheNewOne) {
+  RunSpec before, after = before;
+  after.exec.allocator = Allocator::Direct, after.train.lr = 0.01, after.train.epochs = 30;
+  EXPECT_EQ(changes_label(before, after, 9), "epochs " + field_text(before, "train.epochs") + " → 30, lr " +
+                                                 field_text(before, "train.lr") + " → 0.01, arena → direct");
+  EXPECT_TRUE(changes_label(before, after, 1).ends_with(" + 2 more")) << changes_label(before, after, 1);
+  EXPECT_EQ(changes_label(before, before, 9), "");
+  EXPECT_EQ(change_label({"exec.fusion", "off", "epilogue"}), "fusion off → epilogue");
+}
+
+}  // namespace
+}  // namespace ws::app

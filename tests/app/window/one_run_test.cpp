@@ -1,0 +1,336 @@
+// There is one current run: every view is about it, whatever was done before, and nothing moves while it changes.
+#include <QComboBox>
+#include <QLineEdit>
+#include <QListView>
+#include <QPushButton>
+#include <QTest>
+#include <random>
+
+#include "app/pages/compare/compare_tab.h"
+#include "app/pages/details/details_panel.h"
+#include "app/pages/insights/insights_tab.h"
+#include "app/pages/library/runs_panel.h"
+#include "app/charts/curve_pane.h"
+#include "app/charts/plot.h"
+#include "app/pages/live/live_page.h"
+#include "app/pages/setup/setup_panel.h"
+#include "app/text/units.h"
+#include "app/timeline/timeline_pane.h"
+#include "app/window/notice_bar.h"
+#include "app/window/tab_strip.h"
+#include "app/window/top_bar.h"
+#include "tests/app/support/filled_window.h"
+
+using namespace ws::app;
+
+class OneRunTest : public QObject, FilledWindow {
+  Q_OBJECT
+ private:
+  static Run* adopt(MainWindow& window, const QString& title, ws::test::StepStyle style) {
+    Run* run = ws::test::made(title, style, 0, 60).release();
+    run->slot = -1, run->created = QDateTime::currentDateTime();
+    run->split.parts = {{ws::prof::Meaning::Matrix, {}, 50}}, run->split.wall_us = 50, run->split.steps = 60;
+    window.workspace()->library()->adopt(run);
+    return run;
+  }
+  // What each view says about which run it shows; empty if all agree.
+  static QString disagreement(MainWindow& window);
+  static std::map<QString, QRect> controls(const MainWindow& window);
+  static void act(MainWindow& window, int action, Run* run, Run* other);
+
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void everyViewIsAboutTheCurrentRun();
+  void aTrainingShowsItselfAndTheRunBefore();
+  void aClickOnTheBoxComparesAndOneBesideItSelects();
+  void whatWasSelectedIsForgotten();
+  void nothingMoves();
+  void aZoomEndsWithItsRun();
+  void aSlowTrainingHasTheSameLosses();
+  void keysGoToTheViewUnderThePointer();
+  void theDeleteKeyRemovesTheCurrentRun();
+};
+
+QString OneRunTest::disagreement(MainWindow& window) {
+  const RunLibrary& library = *window.workspace()->library();
+  const Run* current = library.current();
+  const QString letter = current ? run_letter(current->slot) : QString();
+  const auto* runs = window.findChild<RunsPanel*>();
+  if (runs->current() != current) return "Runs";
+  auto* timeline = window.findChild<TimelinePane*>();
+  if (current && timeline->model()->run(0) != current) return "Timeline";
+  if (current && !window.findChild<DetailsPanel*>()->html().contains(">" + letter + "<")) return "Details";
+  const auto* compare = window.findChild<CompareTab*>();
+  window.tabs()->setCurrentIndex(1);
+  if (compare->candidate() != current || compare->baseline() != library.baseline()) return "Compare";
+  if (window.findChild<InsightsTab*>()->run() != current) return "Insights";
+  for (int tab = 0; tab < window.tabs()->count(); ++tab) {
+    if (!window.tabs()->isTabEnabled(tab)) continue;
+    window.tabs()->setCurrentIndex(tab);
+    for (const QPushButton* picker : window.topBar()->findChildren<QPushButton*>())
+      if (picker->accessibleName() == "Run of this page" && picker->isVisibleTo(&window) && current &&
+          !(picker->text().contains(current->title)))
+        return window.tabs()->tabText(tab) + ": " + picker->text();
+  }
+  window.tabs()->setCurrentIndex(0);
+  return {};
+}
+
+void OneRunTest::act(MainWindow& window, int action, Run* run, Run* other) {
+  RunLibrary* library = window.workspace()->library();
+  Selection& selection = library->selection();
+  switch (action) {
+    case 0:
+      return window.workspace()->pick(run);
+    case 1:
+      return library->setTicked(run, true);
+    case 2:
+      return library->setTicked(run, false);
+    case 3:
+      return selection.compareWith(run->handle);
+    case 4:
+      return selection.swap();
+    case 5:
+      return library->tickOnly({run, other});
+    case 6:
+      return selection.setBaseline(other->handle);
+    default:
+      return selection.started(run->handle, true);
+  }
+}
+
+void OneRunTest::everyViewIsAboutTheCurrentRun() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  std::vector<Run*> runs;
+  for (int i = 0; i < 5; ++i)
+    runs.push_back(adopt(*window, QString("run number %1").arg(i), i % 2 ? ws::test::StepStyle::GraphArena : ws::test::StepStyle::EagerDirect));
+  std::mt19937 dice(7);
+  for (int i = 0; i < 40; ++i) {
+    const int action = static_cast<int>(dice() % 8);
+    const size_t run = dice() % runs.size(), other = dice() % runs.size();
+    act(*window, action, runs[run], runs[other]);
+    QCoreApplication::processEvents();
+    const QString wrong = disagreement(*window);
+    QVERIFY2(wrong.isEmpty(), qPrintable(QString("%1 after action %2 (%3) of run %4").arg(wrong).arg(i).arg(action).arg(run)));
+  }
+}
+
+void OneRunTest::aTrainingShowsItselfAndTheRunBefore() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  RunLibrary* library = window->workspace()->library();
+  std::vector<Run*> trained;
+  for (const char* allocator : {"direct", "arena", "caching"}) {
+    train(*window, allocator);
+    trained.push_back(window->workspace()->session()->run());
+  }
+  QCOMPARE(library->ticked(), (std::vector{trained[2], trained[1]}));
+  // Data of another kind cannot be compared: the training stands alone.
+  QVERIFY(window->workspace()->choices()->usePreset("spirals"));
+  window->workspace()->choices()->set("train.epochs", "1");
+  window->workspace()->choices()->set("exec.device", "cpu");
+  QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+  window->train();
+  QTRY_COMPARE(ended.count(), 1);
+  QCOMPARE(library->ticked(), std::vector{window->workspace()->session()->run()});
+  // "Compare with" compares exactly two.
+  for (Run* run : trained) library->setTicked(run, true);
+  window->workspace()->compareRuns(trained[0], trained[1]);
+  QCOMPARE(library->ticked(), (std::vector{trained[1], trained[0]}));
+  QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
+}
+
+void OneRunTest::aClickOnTheBoxComparesAndOneBesideItSelects() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
+  RunLibrary* library = window->workspace()->library();
+  library->tickOnly({first});
+  QListView* list = window->findChild<RunsPanel*>()->view();
+  const auto click = [&](const Run* run, int x) {
+    const QRect row = list->visualRect(window->findChild<RunsPanel*>()->model()->indexOf(run));
+    QTest::mouseClick(list->viewport(), Qt::LeftButton, {}, QPoint(row.left() + x, row.center().y()));
+  };
+  click(second, 16);
+  QCOMPARE(library->ticked(), (std::vector{first, second}));
+  click(second, 120);
+  QCOMPARE(library->ticked(), (std::vector{second, first}));
+  click(first, 16);
+  QCOMPARE(library->ticked(), std::vector{second});
+  QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
+}
+
+void OneRunTest::whatWasSelectedIsForgotten() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
+  window->workspace()->library()->tickOnly({first});
+  window->workspace()->focus()->choose(OpChoice{first, 1});
+  const QString op = window->findChild<DetailsPanel*>()->html();
+  window->workspace()->library()->setTicked(second, true);
+  QCOMPARE(window->findChild<DetailsPanel*>()->html(), op);  // the same run is current
+  window->workspace()->pick(second);
+  QVERIFY(std::holds_alternative<std::monostate>(window->workspace()->focus()->choice()));
+}
+
+// Every button, field and tab that can be seen, by its path of names.
+std::map<QString, QRect> OneRunTest::controls(const MainWindow& window) {
+  std::map<QString, QRect> all;
+  const auto add = [&](const QString& name, const QWidget* of, const QRect& in) {
+    const QString key = name + " #" + QString::number(std::ranges::count_if(all, [&](const auto& each) { return each.first.startsWith(name + " #"); }));
+    all[key] = QRect(of->mapTo(&window, in.topLeft()), in.size());
+  };
+  const auto* setup = window.findChild<SetupPanel*>();
+  for (const QWidget* widget : setup->findChildren<QWidget*>())
+    if ((qobject_cast<const QAbstractButton*>(widget) || qobject_cast<const QLineEdit*>(widget) || qobject_cast<const QComboBox*>(widget)) &&
+        widget->isVisibleTo(&window) && !widget->accessibleName().isEmpty() && widget->accessibleName() != "take")
+      add("setup " + widget->accessibleName(), widget, QRect(QPoint(), widget->size()));
+  const QTabBar* tabs = window.tabs();
+  for (int tab = 0; tab < tabs->count(); ++tab)
+    if (tabs->isTabVisible(tab)) add("tab " + tabs->tabText(tab).section("  ", 0, 0), tabs, tabs->tabRect(tab));
+  const TopBar* bar = window.findChild<TopBar*>();
+  for (const QPushButton* button : {bar->train(), bar->stop(), bar->follow()}) add(button->toolTip().left(4), button, QRect(QPoint(), button->size()));
+  return all;
+}
+
+// The states that a person goes through in the first minutes; a control that was there before stays where it was.
+void OneRunTest::nothingMoves() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  for (const QSize size : {QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080), QSize(2560, 1440)}) {
+    clear();
+    window->workspace()->library()->tickOnly({});
+    window->resize(size);
+    iris(*window, 30);
+    settle(30);
+    auto before = controls(*window);
+    QVERIFY(before.size() > 20);
+    QStringList moved;
+    const auto look = [&](const QString& state) {
+      settle(30);
+      const auto now = controls(*window);
+      for (const auto& [name, box] : now)
+        if (const auto was = before.find(name); was != before.end() && was->second.topLeft() != box.topLeft())
+          moved << QString("%1×%2, %3: %4 from %5,%6 to %7,%8").arg(size.width()).arg(size.height()).arg(state, name)
+                       .arg(was->second.x()).arg(was->second.y()).arg(box.x()).arg(box.y());
+      before = now;
+    };
+    Run* first = adopt(*window, "first", ws::test::StepStyle::EagerDirect);
+    Run* second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
+    window->workspace()->pick(first);
+    look("a run is opened");
+    window->workspace()->choices()->set("exec.allocator", "direct");
+    look("a choice differs");
+    window->workspace()->choices()->set("train.epochs", "31");
+    look("two choices differ");
+    window->workspace()->choices()->set("train.lr", "fast");
+    look("a wrong number");
+    window->workspace()->choices()->set("train.lr", "0.05");
+    look("the number is right");
+    window->workspace()->library()->setTicked(second, true);
+    look("two runs");
+    window->workspace()->pick(second);
+    look("the other run");
+    window->tabs()->setCurrentIndex(2);
+    window->tabs()->setCurrentIndex(window->tabs()->count() - 1);
+    window->tabs()->setCurrentIndex(0);
+    look("other pages");
+    window->notice()->tell("Something went wrong, at some length.");
+    look("a notice");
+    window->notice()->dismiss();
+    QSignalSpy ended(window->workspace()->session(), &TrainingSession::ended);
+    window->train();
+    look("training");
+    QTRY_COMPARE(ended.count(), 1);
+    look("trained");
+    QVERIFY2(moved.isEmpty(), qPrintable("\n" + moved.join('\n')));
+  }
+}
+
+void OneRunTest::aZoomEndsWithItsRun() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
+  window->workspace()->pick(first);
+  CurvePane* loss = window->findChild<LivePage*>()->loss();
+  settle(30);
+  const QCPRange whole = loss->plot()->xAxis->range();
+  loss->plot()->setFocus();
+  for (int i = 0; i < 5; ++i) QTest::keyClick(loss->plot(), Qt::Key_D);
+  QVERIFY(loss->plot()->zoomed());
+  window->workspace()->pick(second);
+  settle(30);
+  QVERIFY(!loss->plot()->zoomed());
+  QCOMPARE(loss->plot()->xAxis->range().lower, whole.lower);
+  QCOMPARE(loss->plot()->xAxis->range().upper, whole.upper);
+}
+
+void OneRunTest::aSlowTrainingHasTheSameLosses() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  TrainingSession* session = window->workspace()->session();
+  const auto losses = [&] {
+    std::vector<float> all;
+    for (const StepPoint& step : session->run()->steps) all.push_back(step.loss);
+    return all;
+  };
+  iris(*window, 2);
+  QSignalSpy ended(session, &TrainingSession::ended);
+  window->train();
+  QTRY_COMPARE(ended.count(), 1);
+  const std::vector<float> full = losses();
+  QVERIFY(full.size() > 10);
+  session->setSpeed(TrainSpeed::Slow);
+  QCOMPARE(window->topBar()->speed()->text(), QString("slow"));
+  window->train();
+  QVERIFY(session->busy() && !session->paused());
+  QTRY_VERIFY(session->run()->steps.size() > 2);
+  QVERIFY2(session->busy(), "a step every 50 ms: there are more to come");
+  session->pause();
+  QVERIFY(session->paused());
+  session->resume();
+  QTRY_COMPARE(ended.count(), 2);
+  QCOMPARE(losses(), full);
+  session->setSpeed(TrainSpeed::Step);
+  window->train();
+  QVERIFY(session->paused());
+  QCOMPARE(session->run()->steps.size(), size_t{0});
+  session->stepOnce();
+  QTRY_COMPARE(session->run()->steps.size(), size_t{1});
+  session->setSpeed(TrainSpeed::Full);
+  QTRY_COMPARE(ended.count(), 3);
+  QCOMPARE(losses(), full);
+}
+
+void OneRunTest::keysGoToTheViewUnderThePointer() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  window->workspace()->pick(adopt(*window, "first", ws::test::StepStyle::EagerDirect));
+  settle(30);
+  TimelinePane* timeline = window->findChild<TimelinePane*>();
+  const auto before = timeline->model()->range();
+  window->topBar()->follow()->setFocus();
+  QTest::mouseMove(timeline->view(), timeline->view()->rect().center());
+  QTRY_VERIFY(timeline->view()->underMouse());
+  QTest::keyClick(window->topBar()->follow(), Qt::Key_W);
+  QVERIFY(timeline->model()->range().length() < before.length());
+}
+
+void OneRunTest::theDeleteKeyRemovesTheCurrentRun() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
+  RunLibrary* library = window->workspace()->library();
+  library->tickOnly({second, first});
+  for (QAction* action : window->findChild<RunsPanel*>()->view()->actions())
+    if (action->shortcut() == QKeySequence(QKeySequence::Delete)) action->trigger();
+  QCOMPARE(library->runs(), std::vector{first});
+  QCOMPARE(library->current(), first);
+  QVERIFY2(disagreement(*window).isEmpty(), qPrintable(disagreement(*window)));
+}
+
+WARPSIGHT_QTEST(OneRunTest)
+#include "one_run_test.moc"

@@ -31,6 +31,7 @@ Run add_report(CLI::App& program);
 Run add_convert(CLI::App& program);
 Run add_diff(CLI::App& program);
 Run add_stats(CLI::App& program);
+Run add_what_if(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
 Run add_attach(CLI::App& program);

@@ -209,7 +209,10 @@ class Builder {
     const auto call = same_launch(row, i) ? std::nullopt : call_of(now);
     if (call && node(*call).start <= now.start) causes.push_back(of_call(*call, now.start));
     if (call && node(*call).start > now.start) ++clock_errors_;
-    if (causes.empty()) return;
+    if (causes.empty()) {
+      if (const auto other = ended_before(now, -kAlways)) add(start_of(row[i]), end_of(*other), EdgeKind::OtherStream, now.start - node(*other).end());
+      return;
+    }
     auto last = std::ranges::max_element(causes, {}, &Candidate::ready);
     int64_t idle = now.start - last->ready;
     if (idle > kLookForOthers)

@@ -121,7 +121,9 @@ class HostChains {
 
   CauseNode call_of(const Span& span, size_t track, int rank) const {
     CauseNode node = node_of(span, track, rank);
-    node.kind = gpu_ ? kind_of_call(span) : NodeKind::CpuOp;
+    node.kind = kind_of_call(span);
+    // Without a GPU, launches and copies are work like any other.
+    if (!gpu_ && node.kind != NodeKind::Allocation && node.kind != NodeKind::Wait) node.kind = NodeKind::CpuOp;
     return node;
   }
 

@@ -16,7 +16,15 @@ struct StepCauses {
   Interval step_us;           // as every view shows it
   bool whole_trace = false;   // no steps were found: the trace counts as one
 };
+// What is known of a run beside its trace.
+struct StepCausesFacts {
+  double steps_per_epoch = 0;
+  int64_t since = 0;    // the first step with the current choices
+  Interval step_us{};   // unknown: the mean of the window
+  size_t most_spans = 4'000'000;  // a window with more has fewer steps
+};
 // Throws Failure if the trace has no span that could be replayed.
+StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts);
 StepCauses step_causes(const RunData& run);
 
 }  // namespace ws::prof

@@ -11,7 +11,7 @@
 namespace ws::cli {
 
 // Exit codes.
-constexpr int kDone = 0, kFailed = 1, kUsage = 2;
+constexpr int kDone = 0, kFailed = 1, kUsage = 2, kCannotTell = 3;
 
 // An error in the command line itself: exit code 2.
 class UsageError : public Failure {
@@ -30,6 +30,10 @@ Run add_report(CLI::App& program);
 Run add_convert(CLI::App& program);
 Run add_diff(CLI::App& program);
 Run add_stats(CLI::App& program);
+Run add_what_if(CLI::App& program);
+Run add_check(CLI::App& program);
+Run add_gate(CLI::App& program);
+Run add_prove(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
 Run add_attach(CLI::App& program);

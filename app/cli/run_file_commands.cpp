@@ -17,6 +17,7 @@
 #include "profiling/base/budget.h"
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/ranks.h"
+#include "profiling/causes/what_if.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/run_file/stored_spans.h"
@@ -133,6 +134,11 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     print_table(heading(run.summary) + causes_text(run));
     return true;
   }
+  if (a.by == "critical") {
+    const prof::CriticalReport report = prof::critical_report(prof::step_causes(run), run.trace);
+    a.json ? void(std::printf("%s\n", prof::to_json(report).c_str())) : print_table(heading(run.summary) + prof::to_text(report));
+    return true;
+  }
   if (a.by != "host" && a.by != "gaps" && a.by != "stack") return false;
   const prof::HostStacks stacks = a.by == "stack" ? prof::launch_stacks(run.trace, {-prof::kAlways, prof::kAlways})
                                                   : prof::host_stacks(run.trace, {.gaps_only = a.by == "gaps"});
@@ -187,11 +193,11 @@ bool only_host(const prof::TraceStats& stats) {
 
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
-  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause";
+  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause" || a.by == "critical";
   if (a.json && a.by == "cause") throw UsageError("--by cause: cannot be written as JSON");
   if (by == kGroups.end() && !program && a.by != "rank" && a.by != "multiprocessor")
     throw UsageError(
-        "--by: choose name, op, layer, phase, shape, line, stack, rank, multiprocessor, module, host, gaps or cause, not " + a.by);
+        "--by: choose name, op, layer, phase, shape, line, stack, rank, multiprocessor, module, host, gaps, cause or critical, not " + a.by);
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.files[0])) {
     if (a.files.size() > 1) throw UsageError("FILE: name only one run of another machine");
@@ -279,7 +285,7 @@ Run add_stats(CLI::App& program) {
           "one row per name, op, layer, phase, shape (name, grid and block), line, rank or multiprocessor (which one is late); for a "
           "recorded program also: "
           "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
-          "where)")
+          "where), critical (the chain of causes that decides the step time, and the slack of everything else)")
       ->type_name("WHAT")
       ->capture_default_str();
   command

@@ -200,7 +200,7 @@ void SetupPanel::addRow(const Field& field, Section* section) {
                              : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
                                                             tr("Tables (*.csv *.csv.gz *.txt);;All files (*)"));
     if (path.isEmpty()) return;
-    name == "csv" ? choices_->useFile(path) : choices_->set(key, path);
+    name == "idx" || name == "cifar-10" || name == "text" ? choices_->set(key, path) : choices_->useFile(path);
   });
   rows_.push_back(row);
 }

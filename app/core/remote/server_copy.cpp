@@ -100,7 +100,7 @@ ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::
   add(program, "program/warpsight");
   if (const fs::path collector = collector_library(program); !collector.empty()) add(collector, "lib/warpsight/libwarpsight_inject.so");
   add_libraries(known);
-  for (const char* part : {"presets", "experiments", "lab"}) add((resources_folder() / part).string(), std::string("share/warpsight/resources/") + part);
+  for (const char* part : {"presets", "experiments", "lab", "page"}) add((resources_folder() / part).string(), std::string("share/warpsight/resources/") + part);
   add(python_folder().string(), "share/warpsight/python");
   for (const std::string& root : data::data_roots())
     if (fs::exists(root)) {

@@ -3,6 +3,7 @@
 
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::prof {
 namespace {
@@ -107,7 +108,8 @@ std::string to_text(const MultiprocessorReport& report) {
 }
 
 std::string to_json(const MultiprocessorReport& report) {
-  nlohmann::json json{{"multiprocessors", report.rows.size()},
+  nlohmann::json json{{"version", kJsonVersion},
+                      {"multiprocessors", report.rows.size()},
                       {"steps", report.steps.size()},
                       {"step_us", report.step_us},
                       {"parts", nlohmann::json(rows_json(part_table(report)))},

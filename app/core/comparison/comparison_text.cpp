@@ -6,6 +6,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::app {
 namespace {
@@ -18,10 +19,10 @@ nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::js
 
 constexpr size_t kMostOps = 12;  // ops with a line of their own; JSON has all
 
-Table::Row cause_row(const std::string& name, int64_t a_ps, int64_t b_ps) {
+Table::Row cause_row(const std::string& name, const std::string& meaning, int64_t a_ps, int64_t b_ps) {
   Table::Cell shown(name);
   shown.text = prof::shortened(name);
-  return {{shown, us_of_ps(a_ps), us_of_ps(b_ps), us_of_ps(b_ps - a_ps)}};
+  return {{shown, us_of_ps(a_ps), us_of_ps(b_ps), us_of_ps(b_ps - a_ps), meaning}};
 }
 
 Table cause_rows(const Waterfall& w) {
@@ -29,18 +30,20 @@ Table cause_rows(const Waterfall& w) {
   Table table{{{"name", "cause", "", Kind::Text, 0, 22, ""},
                {"a_us", "A", "", Kind::Time, 3, 12, ""},
                {"b_us", "B", "", Kind::Time, 3, 12, ""},
-               {"delta_us", "B - A", "", Kind::Time, 3, 12, "", true}}, {}};
-  for (const Cause& cause : w.causes) table.rows.push_back(cause_row(prof::cause_name(cause), cause.a_ps, cause.b_ps));
+               {"delta_us", "B - A", "", Kind::Time, 3, 12, "", true},
+               {"meaning", "meaning", "", Kind::Text, 0, 12, ""}}, {}};
+  for (const Cause& cause : w.causes)
+    table.rows.push_back(cause_row(prof::cause_name(cause), prof::meaning_name(cause.meaning), cause.a_ps, cause.b_ps));
   return table;
 }
 
 Table with_sum(Table table, const Waterfall& w) {
-  table.rows.push_back(cause_row("sum = wall time", w.a_ps, w.b_ps));
+  table.rows.push_back(cause_row("sum = wall time", "", w.a_ps, w.b_ps));
   return table;
 }
 
 std::string causes_text(const Waterfall& w, const std::string& means) {
-  return "\nMean time of a step (µs). " + means + "\n" + ws::to_text(with_sum(cause_rows(w), w), 2);
+  return "\nMean time of a step (µs). " + means + "\n" + ws::to_text(with_columns(with_sum(cause_rows(w), w), {"name", "a_us", "b_us", "delta_us"}), 2);
 }
 
 // Kernel names are long, so they are the last column.
@@ -106,7 +109,9 @@ std::string samples_text(const ComparedMeasure& speed, const std::string& a, con
 
 nlohmann::json measure_json(const ComparedMeasure& m) {
   return {{"name", m.a.name},
+          {"group", m.a.group},
           {"unit", m.a.unit},
+          {"decimals", m.a.decimals},
           {"a", number(m.a.value.value)},
           {"b", number(m.b.value.value)},
           {"delta", number(m.delta.delta)},
@@ -241,7 +246,8 @@ std::string to_text(const Comparison& c) {
 }
 
 std::string to_json(const Comparison& c) {
-  nlohmann::json json{{"a", c.a_name},
+  nlohmann::json json{{"version", kJsonVersion},
+                      {"a", c.a_name},
                       {"b", c.b_name},
                       {"summary", answer_text(c)},
                       {"means", c.means},

@@ -26,6 +26,7 @@ Run add_train(CLI::App& program);
 Run add_plan(CLI::App& program);
 Run add_list(CLI::App& program);
 Run add_experiment(CLI::App& program);
+Run add_kernel(CLI::App& program);
 Run add_lab(CLI::App& program);
 Run add_report(CLI::App& program);
 Run add_convert(CLI::App& program);

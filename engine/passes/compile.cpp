@@ -5,12 +5,14 @@
 namespace ws {
 namespace {
 
-CompiledPlan finish(Plan before, const ExecSpec& exec) {
+CompiledPlan finish(Plan before, const ExecSpec& exec, bool own_kernels) {
   validate(before);
   CompiledPlan made;
   made.before = before;
   made.before.id = plan_hash(before);
-  made.plan = insert_sync(place_memory(fuse(insert_all_reduce(std::move(before)), exec.fusion), exec.allocator), exec.sync);
+  Plan fused = fuse(insert_all_reduce(std::move(before)), exec.fusion);
+  if (own_kernels) fused = use_own_kernels(std::move(fused));
+  made.plan = insert_sync(place_memory(std::move(fused), exec.allocator), exec.sync);
   validate(made.plan);
   made.plan.id = plan_hash(made.plan);
   return made;
@@ -19,11 +21,11 @@ CompiledPlan finish(Plan before, const ExecSpec& exec) {
 }  // namespace
 
 CompiledPlan compile(const RunSpec& spec, const Model& model, int64_t rows, int rank) {
-  return finish(build_plan(spec, model, rows, rank), spec.exec);
+  return finish(build_plan(spec, model, rows, rank), spec.exec, true);
 }
 
 CompiledPlan compile_evaluation(const RunSpec& spec, const Model& model, int64_t batch) {
-  return finish(build_evaluation_plan(spec, model, batch), spec.exec);
+  return finish(build_evaluation_plan(spec, model, batch), spec.exec, false);
 }
 
 }  // namespace ws

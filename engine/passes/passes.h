@@ -9,6 +9,7 @@ Plan insert_all_reduce(Plan plan);  // no change for one rank
 // parameters are updated last.
 std::vector<BufferId> late_gradients(const Plan& plan);
 Plan fuse(Plan plan, Fusion level);
+Plan use_own_kernels(Plan plan);  // reads the files that exec.kernels names; throws Failure
 Plan place_memory(Plan plan, Allocator allocator);
 Plan insert_sync(Plan plan, SyncPolicy policy);
 

@@ -344,6 +344,7 @@ std::string plan_hash(const Plan& plan) {
        {"lr", "epochs", "schedule", "seed", "target_accuracy", "time_limit_s", "eval_every", "warmup_steps"})
     spec["train"].erase(key);
   std::string text = print(plan) + spec["model"].dump() + spec["train"].dump() + spec["exec"].dump();
+  for (const Op& op : plan.ops) text += op.own.text;
   for (const Op& op : plan.ops)  // masks depend on the seed
     if (op.kind == OpKind::Dropout) text += seed.dump() + ' ' + std::to_string(op.dropout.rate) + ' ' + std::to_string(op.dropout.stream) + ';';
   // A rank's gradients are weighted by its share.

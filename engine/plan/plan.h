@@ -131,6 +131,12 @@ inline uint64_t dropout_stream(const DropoutMask& mask, int64_t step) {
 inline constexpr double kNormEpsilon = 1e-5;     // added to the variance under the root
 inline constexpr double kRunningMomentum = 0.1;  // share of the batch in the running mean and (unbiased) variance
 
+// A kernel that a person wrote, in place of the built-in ones.
+struct OwnKernelSource {
+  std::string file, text;
+  explicit operator bool() const { return !text.empty(); }
+};
+
 struct Op {
   OpKind kind = OpKind::Sync;
   Phase phase = Phase::Forward;
@@ -143,6 +149,7 @@ struct Op {
   Window window;                             // Conv and pools
   Heads heads;                               // Attention, Embed: time
   DropoutMask dropout;
+  OwnKernelSource own;
   std::string note;  // why the op has this form: "from rule bias+activation"
 };
 

@@ -89,6 +89,7 @@ struct ExecSpec {
   Comm comm = Comm::Bucket;
   CommBy comm_by = CommBy::Auto;
   double bucket_mib = 0;  // minimum MiB of gradients averaged together; 0: one layer; ignored if comm is bucket
+  std::string kernels;    // "relu1=my.cu; fc1=b.cu": ops that run a kernel of one's own
   bool operator==(const ExecSpec&) const = default;
 };
 

@@ -373,6 +373,8 @@ std::vector<Field> exec_fields() {
       FIELD(exec, ExecSpec, bucket_mib, "Execution", "bucket", Number, (Limits{0, 1e6}), kLive,
             "MiB of gradients that are averaged together, with all-reduce layers or overlap; 0 takes a layer at a time. "
             "Look at the number of transfers."),
+      FIELD(exec, ExecSpec, kernels, "Execution", "own kernels", Text, kAny, kLive,
+            "Ops that run your own CUDA kernel, as OP=FILE.cu with ; between several. Look at the op's time under Kernels."),
   };
 }
 

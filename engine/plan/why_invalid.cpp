@@ -14,6 +14,7 @@ Reason needs_gpu(const RunSpec& s) {
   if (s.exec.loader != Loader::Resident)
     return std::string(to_string(s.exec.loader)) + ": the CPU reads batches where they are, nothing is copied.";
   if (s.exec.accumulate == Accumulate::Fp16) return "fp16: the CPU sums in fp32.";
+  if (!s.exec.kernels.empty()) return "own kernels: a CUDA kernel needs a GPU.";
   return {};
 }
 
@@ -28,6 +29,7 @@ Reason persistent_conflict(const ExecSpec& e) {
   if (e.loader != Loader::Resident)
     return std::string(to_string(e.loader)) + ": a persistent kernel reads rows on the GPU; choose loader resident.";
   if (e.accumulate == Accumulate::Fp16) return "fp16: a persistent kernel sums in fp32.";
+  if (!e.kernels.empty()) return "own kernels: a persistent kernel runs no other kernel; choose launch eager or graph.";
   if (e.gpus != 1) return (e.gpus == 0 ? "all" : std::to_string(e.gpus)) + " GPUs: a persistent kernel runs on one.";
   return {};
 }
@@ -104,7 +106,7 @@ void replace(RunSpec& spec, std::string_view key, std::string_view value, std::v
   const std::string before = field_text(spec, key);
   if (before == value) return;
   set_field(spec, key, value);
-  notes.push_back("No GPU: " + std::string(field(key).label) + " " + std::string(value) + " instead of " + before +
+  notes.push_back("No GPU: " + std::string(field(key).label) + " " + std::string(value.empty() ? "none" : value) + " instead of " + before +
                   ".");
 }
 
@@ -138,6 +140,7 @@ RunSpec fit_to_machine(RunSpec spec, bool cuda, std::vector<std::string>& notes)
   if (spec.exec.allocator == Allocator::StreamOrdered) replace(spec, "exec.allocator", "caching", notes);
   replace(spec, "exec.loader", "resident", notes);
   replace(spec, "exec.accumulate", "fp32", notes);
+  replace(spec, "exec.kernels", "", notes);
   return spec;
 }
 

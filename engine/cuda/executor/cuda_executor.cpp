@@ -267,6 +267,14 @@ class CudaExecutor final : public Executor {
     bound.notes.assign(bound.plan.ops.size(), {});
     for (size_t i = 0; i < bound.plan.ops.size(); ++i) {
       const Op& op = bound.plan.ops[i];
+      if (op.own) {
+        bound.own.resize(bound.plan.ops.size());
+        bound.own[i] = std::make_shared<OwnKernel>(own::contract_of(bound.plan, i), op.own);
+        bound.notes[i] = bound.own[i]->note();
+        // A batch that is a view moves with the device's clock, which only our own kernels read.
+        for (BufferId id : op.in) views = views && bound.plan.buffer(id).role != Role::Batch;
+        continue;
+      }
       if (op.kind == OpKind::AllReduce && link_) bound.notes[i] = "by " + std::string(link_->name());
       if (op.kind != OpKind::MatMul) continue;
       const Product product = product_of(with, op);

@@ -1,9 +1,11 @@
 // A plan with device addresses: what an executor needs to run its ops repeatedly.
 #pragma once
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "engine/cuda/executor/own_kernel.h"
 #include "engine/cuda/runtime/handles.h"
 #include "engine/cuda/kernels/kernels.h"
 #include "engine/plan/op_tags.h"
@@ -40,6 +42,7 @@ struct DevicePlan {
   std::vector<void*> address;                  // by buffer
   std::vector<std::vector<UpdateItem>> items;  // by op, for Update and UpdateAll
   std::vector<std::string> notes;              // by op: the kernels that a product uses
+  std::vector<std::shared_ptr<const OwnKernel>> own;  // by op: kernels of a person; empty or null: built in
   BufferId x = BufferId::None, y = BufferId::None;
   Feed feed = Feed::Gather;
   DeviceBlock<char> own_x, own_y;   // Feed::Gather, and the converted rows of Feed::Staged

@@ -113,13 +113,22 @@ void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, 
         place_.ranks.start(place_.stream, bound, i);
       else {
         if (op.phase == Phase::Update) place_.ranks.wait(place_.stream, op);
-        launch_op(with, i);
+        if (!bound.own.empty() && bound.own[i])
+          launch_own(bound, i);
+        else
+          launch_op(with, i);
       }
     }
   } catch (...) {
     free_leftovers(bound, memory);
     throw;
   }
+}
+
+void StreamExecutor::launch_own(const DevicePlan& bound, size_t i) {
+  std::vector<void*> addresses;
+  for (const own::Operand& o : bound.own[i]->contract().operands) addresses.push_back(bound.address[index(o.buffer)]);
+  bound.own[i]->launch(place_.stream, addresses);
 }
 
 void StreamExecutor::bookkeeping(DevicePlan& bound, AllocatorStack& memory, size_t i, bool capturing) {

@@ -1,0 +1,33 @@
+// A kernel that a person wrote for one op: compiled for this GPU, and launched in place of the built-in ones.
+#pragma once
+#include <span>
+
+#include "engine/cuda/runtime/handles.h"
+#include "engine/own_kernels/kernel_contract.h"
+
+namespace ws::cuda {
+
+class OwnKernel {
+ public:
+  OwnKernel(const own::KernelContract& contract, const OwnKernelSource& source);  // for the GPU of this thread
+  // `operands`: addresses in the order of the contract.
+  void launch(cudaStream_t stream, std::span<void* const> operands) const;
+  const own::KernelContract& contract() const { return contract_; }
+  int registers() const { return registers_; }
+  int local_bytes() const { return local_bytes_; }  // of a thread, for spilled registers and arrays
+  double occupancy() const { return occupancy_; }   // share of the most threads of a multiprocessor
+  std::string note() const;                         // "your kernel: 32 × 256 threads, 18 registers"
+
+ private:
+  void read_launch();
+  void check_launch();
+
+  own::KernelContract contract_;
+  Handle<cudaLibrary_t, cudaLibraryUnload> library_;
+  cudaKernel_t kernel_ = nullptr;
+  int launch_[3] = {};  // blocks, threads, bytes of shared memory
+  int registers_ = 0, local_bytes_ = 0;
+  double occupancy_ = 0;
+};
+
+}  // namespace ws::cuda

@@ -1,0 +1,43 @@
+// What a kernel of one's own gets and must do: the operands of one op of a plan, as CUDA source sees them.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/plan/plan.h"
+
+namespace ws::own {
+
+struct Operand {
+  std::string name;  // in the source: "z", "bias", "h"
+  BufferId buffer = BufferId::None;
+  bool written = false;
+  DType type = DType::F32;
+  int64_t rows = 0, cols = 0;
+  int64_t elements() const { return rows * cols; }
+};
+
+struct KernelContract {
+  std::string op_name;  // as in the plan: "relu1"
+  std::string meaning;  // "h1 = relu(z1 + b1)"
+  Op op;
+  std::vector<Operand> operands;  // the parameters of the kernel, inputs first
+  double gradient_scale = 1;      // SoftmaxGrad: 1/rows of the loss
+};
+
+// Returns why this op takes no kernel of one's own, or nullopt if it does.
+std::optional<std::string> why_none(const Plan& plan, const Op& op);
+// Returns the index of the op with this name. Throws Failure that lists the names.
+size_t find_op(const Plan& plan, const std::string& name);
+std::vector<std::string> op_names(const Plan& plan);  // of the ops that take a kernel of one's own
+KernelContract contract_of(const Plan& plan, size_t op);  // throws Failure with why_none
+
+// The text in front of a person's source: types, shapes and the activation of this op. The source follows at line 1.
+std::string prelude(const KernelContract& contract, const std::string& file);
+inline constexpr const char* kEntry = "own_kernel";      // the name of the kernel
+inline constexpr const char* kLaunch = "ws_own_launch";  // int[3]: blocks, threads of a block, bytes of shared memory
+std::string ending();                                    // the text behind the source: where the launch geometry is read
+// A kernel that works, with one thread for each result: the text of a new file.
+std::string first_version(const KernelContract& contract);
+
+}  // namespace ws::own

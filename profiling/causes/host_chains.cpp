@@ -11,6 +11,19 @@
 namespace ws::prof {
 namespace {
 
+// The thread of a host row: "thread 4322" of "thread 4322 calls", "python3" of "CUDA API, python3 4322".
+std::string thread_of_row(std::string_view row) {
+  constexpr std::string_view kCalls = "CUDA API, ";
+  std::string_view thread = row;
+  if (thread.starts_with(kCalls)) thread.remove_prefix(kCalls.size());
+  for (const std::string_view end : {" calls", " ranges"})
+    if (thread.ends_with(end)) thread.remove_suffix(end.size());
+  const size_t space = thread.rfind(' ');
+  const bool numbered = space != thread.npos && thread.find_first_not_of("0123456789", space + 1) == thread.npos;
+  if (!numbered || (thread.size() == row.size() && !thread.starts_with("thread "))) return std::string(row);
+  return std::string(thread.starts_with("thread ") ? thread : thread.substr(0, space));
+}
+
 using Nodes = std::vector<CauseNode>;
 
 NodeKind kind_of_call(const Span& span) {
@@ -104,7 +117,7 @@ class HostChains {
     for (size_t at = 0; at < trace_.tracks().size(); ++at) {
       const Track& track = trace_.tracks()[at];
       if (!is_row(track) || track.spans == 0) continue;
-      Nodes& thread = threads[{track.rank, thread_of_row(track.name).name}];
+      Nodes& thread = threads[{track.rank, thread_of_row(track.name)}];
       each_span(track, window_.begin, window_.end, [&](const Span& span) {
         if (span.start >= window_.begin) thread.push_back(call_of(span, at, track.rank));
       });

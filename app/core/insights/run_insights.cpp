@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/core/insights/multiprocessor_insights.h"
-#include "app/core/insights/rank_insights.h"
 #include "app/core/insights/trace_insights.h"
 #include "profiling/base/version.h"
 

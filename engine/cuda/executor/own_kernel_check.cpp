@@ -115,7 +115,7 @@ class Check {
  private:
   const own::KernelContract& contract() const { return kernel_.contract(); }
   Launching launching() {
-    return {bound_, {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()}, place_.storage, place_.sides};
+    return {bound_, {place_.stream.get()}, place_.tables.at(0), place_.blas, {place_.scratch.data()}, place_.storage};
   }
 
   void launch_own() {

@@ -9,6 +9,7 @@
 #include "app/core/runs/machine.h"
 #include "engine/devices/devices.h"
 #include "profiling/base/safe_text.h"
+#include "profiling/base/version.h"
 
 namespace ws::cli {
 namespace {
@@ -37,7 +38,7 @@ const Field& choice_to_vary(const std::string& key) {
 }
 
 std::vector<Variant> variants(const BenchArguments& a) {
-  RunSpec base = load_spec(a.spec.source);
+  RunSpec base = a.spec.named();
   a.spec.override_in(base);
   if (a.vary.empty()) return {{base.name, fit(base)}};
   std::vector<Variant> all;
@@ -69,7 +70,7 @@ void print_row(const Variant& v, const BenchResult& r) {
 int bench(const BenchArguments& a) {
   const auto all = variants(a);
   const data::Dataset data = data::load(all.front().spec.data);
-  json out = {{"machine", app::machine_json()}, {"results", json::array()}};
+  json out = {{"version", kJsonVersion}, {"machine", app::machine_json()}, {"results", json::array()}};
   if (!a.json) std::printf("%-16s %13s %13s %13s %14s\n", "", "median µs", "least µs", "most µs", "samples/s");
   for (const Variant& v : all) {
     if (const auto reason = why_invalid(v.spec, device_info().cuda)) {

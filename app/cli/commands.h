@@ -2,6 +2,7 @@
 #pragma once
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ Run add_report(CLI::App& program);
 Run add_convert(CLI::App& program);
 Run add_diff(CLI::App& program);
 Run add_stats(CLI::App& program);
+Run add_sql(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
 Run add_attach(CLI::App& program);
@@ -40,6 +42,9 @@ Run add_follow(CLI::App& program);
 Run add_job(CLI::App& program);
 
 void add_limit(CLI::App& command);  // --limit, for commands that read files
+
+// What --json prints, with the version of its schema. The same object without it is also part of files.
+nlohmann::json versioned(nlohmann::json object);
 
 // Throws UsageError if a file to write has none of the endings: a wrong one is most often another file, which would be
 // lost. A device or a pipe takes anything. `written_as`: "points are written as".
@@ -57,6 +62,7 @@ struct SpecArguments {
   void add_to(CLI::App& command, bool source_required = true);
   RunSpec spec() const;   // with the overrides, adapted to this machine
   RunSpec asked() const;  // with the overrides, for any machine
+  RunSpec named() const;  // without the overrides
   void override_in(RunSpec& spec) const;
 };
 

@@ -75,7 +75,7 @@ std::string folder_for(const ExperimentArguments& a, const ExperimentSpec& spec)
 }
 
 void print_result(const ExperimentArguments& a, const ExperimentResult& result) {
-  if (a.json) return void(std::printf("%s\n", to_json(result).dump().c_str()));
+  if (a.json) return void(std::printf("%s\n", versioned(to_json(result)).dump().c_str()));
   print_table(result.spec.title + "\n" + result.device + "\n\n" + experiment_table(result) +
               (result.complete ? "" : "\nNot complete: start it again to go on.\n") + "\n" +
               wrapped("Expected: " + result.spec.expect, 0, 0) + "\n" +

@@ -5,11 +5,13 @@
 
 #include <cstdio>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::cli {
 namespace {
@@ -178,6 +180,11 @@ void print_table(const std::string& text) {
     shown += c;
   }
   std::fputs(shown.c_str(), stdout);
+}
+
+nlohmann::json versioned(nlohmann::json object) {
+  object["version"] = kJsonVersion;
+  return object;
 }
 
 void say_problems(const std::string& path, const std::vector<std::string>& problems) {

@@ -90,7 +90,7 @@ void print_findings(const LabResult& result) {
 }
 
 int give(const LabArguments& a, const LabResult& result) {
-  if (a.json) std::printf("%s\n", to_json(result).dump().c_str()), std::fflush(stdout);
+  if (a.json) std::printf("%s\n", versioned(to_json(result)).dump().c_str()), std::fflush(stdout);
   if (!a.csv.empty()) prof::write_whole(a.csv, to_csv(result));
   if (!a.json) print_findings(result);
   if (!result.unsaved.empty()) throw Failure(result.unsaved);
@@ -169,7 +169,7 @@ int print_measured(const LabArguments& a) {
   result.ceilings = measure_ceilings(interrupt.cancel, &missing);
   if (!missing.empty()) std::fprintf(stderr, "%s\n", printable(missing).c_str());
   if (a.json)
-    std::printf("%s\n", to_json(result.ceilings).dump().c_str());
+    std::printf("%s\n", versioned(to_json(result.ceilings)).dump().c_str());
   else
     print_ceilings(result);
   return kDone;
@@ -182,7 +182,7 @@ int list_labs(bool as_json) {
     json object = {{"name", shipped.name}};
     if (as_json) object.update(app::read_lab_file(shipped.path)), all.push_back(object);
   }
-  if (as_json) std::printf("%s\n", all.dump().c_str());
+  if (as_json) std::printf("%s\n", versioned({{"labs", all}}).dump().c_str());
   return kDone;
 }
 

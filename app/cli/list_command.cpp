@@ -9,6 +9,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::cli {
 namespace {
@@ -62,7 +63,7 @@ json values_json(const Field& f) {
 }
 
 json all_json() {
-  json out = {{"presets", json::array()}, {"choices", json::array()}};
+  json out = {{"version", kJsonVersion}, {"presets", json::array()}, {"choices", json::array()}};
   for (const Preset& p : presets()) out["presets"].push_back({{"name", p.name}, {"title", p.title}, {"text", p.text}});
   const RunSpec defaults;
   for (const Field& f : fields())

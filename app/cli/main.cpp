@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   program.formatter(std::make_shared<Help>());
   program.set_help_flag("-h,--help", "show this and stop");
   program.set_version_flag("--version", ws::version(), "show the version and stop");
-  program.footer("\nWithout a command, or with run files or a machine, the window opens: warpsight a.wsrun, warpsight ssh://me@gpu7");
+  program.footer("\nWithout a command, or with run files or a machine, the window opens:\n  warpsight a.wsrun\n  warpsight ssh://me@gpu7");
   program.require_subcommand(1);
   std::map<const CLI::App*, Run> commands;
   const auto add = [&](Run (*adder)(CLI::App&)) {
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
   for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab, add_report, add_convert,
-                      add_diff, add_stats, add_record, add_torch, add_attach, add_install, add_serve, add_follow, add_job})
+                      add_diff, add_stats, add_sql, add_record, add_torch, add_attach, add_install, add_serve, add_follow, add_job})
     add(adder);
   try {
     program.parse(argc, argv);

@@ -7,9 +7,11 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/core/page/share_page.h"
 #include "app/core/report/report.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/base/whole_file.h"
 
 namespace ws::cli {
@@ -18,6 +20,7 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> files;
   std::string out = "report.html", figures;
+  bool interactive = false;
 };
 
 // A PDF needs fonts and their metrics. The window's program has them; this one does not.
@@ -45,7 +48,18 @@ void make_folder(const std::string& folder) {
   if (error) throw Failure(folder + ": cannot be made: " + error.message());
 }
 
+int write_share_page(const ReportArguments& a) {
+  check_ending("--out", a.out, "a page to share is written as", {".html", ".htm"});
+  if (!a.figures.empty()) throw UsageError("--figures: belongs to a report; leave out --interactive");
+  const app::SharePage page = app::share_page(a.files);
+  for (const std::string& problem : page.problems) std::fprintf(stderr, "warpsight: %s\n", printable(problem).c_str());
+  prof::write_whole(a.out, page.html);
+  std::printf("%s\n", a.out.c_str());
+  return kDone;
+}
+
 int report(const ReportArguments& a) {
+  if (a.interactive) return write_share_page(a);
   check_ending("--out", a.out, "a report is written as", {".html", ".htm", ".pdf"});
   if (!a.figures.empty()) make_folder(a.figures);
   std::vector<ws::app::ReportRun> runs;
@@ -82,7 +96,10 @@ Run add_report(CLI::App& program) {
       ->type_name("FILE")
       ->capture_default_str();
   command.add_option("--figures", a->figures, "also write each figure as SVG into this folder")->type_name("FOLDER");
-  command.footer("Example:\n  warpsight report a.wsrun b.wsrun --out report.html");
+  command.add_flag("--interactive", a->interactive,
+                   "one HTML file to explore in a browser, without network: timelines, tables, comparison, ranks");
+  command.footer("Examples:\n  warpsight report a.wsrun b.wsrun --out report.html\n"
+                 "  warpsight report --interactive a.wsrun b.wsrun --out page.html");
   return [a] { return report(*a); };
 }
 

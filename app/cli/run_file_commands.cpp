@@ -9,9 +9,7 @@
 #include "app/cli/help.h"
 #include "app/cli/remote_watch.h"
 #include "app/core/comparison/comparison_text.h"
-#include "app/core/insights/multiprocessor_insights.h"
-#include "app/core/insights/rank_insights.h"
-#include "app/core/insights/trace_insights.h"
+#include "app/core/insights/run_insights.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/analysis/launch_stacks.h"
 #include "profiling/analysis/program_tables.h"
@@ -115,10 +113,7 @@ const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name}
 // Prints the advice that the window shows as cards.
 std::string causes_text(const prof::RunData& run) {
   std::string text;
-  std::vector<app::Insight> all = app::rank_insights(prof::rank_report(run));
-  for (app::Insight& more : app::trace_insights(app::look_of(run.trace))) all.push_back(std::move(more));
-  if (auto late = app::late_multiprocessor(prof::multiprocessor_report(run.trace))) all.push_back(std::move(*late));
-  for (const app::Insight& insight : all)
+  for (const app::Insight& insight : app::run_insights(run))
     text += "\n" + wrapped(insight.headline, 0, 0) + "\n" + wrapped(insight.why, 2, 2) + "\n";
   return text.empty() ? "\nNothing stands out.\n" : text;
 }
@@ -133,7 +128,7 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
     return true;
   }
   if (a.by == "cause") {
-    print_table(heading(run.summary) + causes_text(run));
+    a.json ? void(std::printf("%s\n", app::to_json(app::run_insights(run), run.trace).c_str())) : print_table(heading(run.summary) + causes_text(run));
     return true;
   }
   if (a.by != "host" && a.by != "gaps" && a.by != "stack") return false;
@@ -191,7 +186,6 @@ bool only_host(const prof::TraceStats& stats) {
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
   const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause";
-  if (a.json && a.by == "cause") throw UsageError("--by cause: cannot be written as JSON");
   if (by == kGroups.end() && !program && a.by != "rank" && a.by != "multiprocessor")
     throw UsageError(
         "--by: choose name, op, layer, phase, shape, line, stack, rank, multiprocessor, module, host, gaps or cause, not " + a.by);

@@ -4,13 +4,17 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/core/runs/spec_line.h"
 #include "engine/devices/devices.h"
 
 namespace ws::cli {
 
 void SpecArguments::add_to(CLI::App& command, bool source_required) {
-  auto* option = command.add_option("RUN", source, "a preset (warpsight list presets) or a JSON file");
-  if (source_required) option->required();
+  auto* option = command.add_option("RUN", source, "a preset (warpsight list presets), a JSON file, or a line of choices (ws1:…)");
+  if (source_required)
+    option->required();
+  else
+    command.add_option("--spec", source, "the same, for a line of choices that somebody sent: 'ws1:…'")->type_name("LINE")->excludes(option);
   add_limit(command);
   command.add_option("--set", overrides, "change one choice, for example exec.allocator=caching; can be repeated")
       ->type_name("KEY=VALUE")
@@ -19,8 +23,10 @@ void SpecArguments::add_to(CLI::App& command, bool source_required) {
 
 RunSpec SpecArguments::spec() const { return fit(asked()); }
 
+RunSpec SpecArguments::named() const { return app::is_spec_line(source) ? app::spec_of_line(source) : load_spec(source); }
+
 RunSpec SpecArguments::asked() const try {
-  RunSpec spec = load_spec(source);
+  RunSpec spec = named();
   override_in(spec);
   return spec;
 } catch (const NoSuchSpec& unknown) {

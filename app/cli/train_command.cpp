@@ -152,7 +152,7 @@ int say_end(const TrainArguments& a, const Summary& summary, const prof::RunSumm
     std::fprintf(stderr, "warpsight: %s\n", printable(summary.message).c_str());
   else
     line.say(text);
-  if (a.json) std::printf("%s\n", app::summary_json(summary, account).dump().c_str());
+  if (a.json) std::printf("%s\n", versioned(app::summary_json(summary, account)).dump().c_str());
   return summary.status == RunStatus::Failed ? kFailed : kDone;
 }
 

@@ -3,6 +3,7 @@
 
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::prof {
 namespace {
@@ -111,7 +112,8 @@ std::string to_text(const MultiprocessorReport& report) {
 }
 
 std::string to_json(const MultiprocessorReport& report) {
-  nlohmann::json json{{"multiprocessors", report.rows.size()},
+  nlohmann::json json{{"version", kJsonVersion},
+                      {"multiprocessors", report.rows.size()},
                       {"steps", report.steps.size()},
                       {"step_us", report.step_us},
                       {"parts", parts_json(report)},

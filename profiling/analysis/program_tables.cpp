@@ -13,6 +13,7 @@
 #include "profiling/base/safe_text.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/kernel_names.h"
 #include "profiling/trace/span_walk.h"
@@ -257,7 +258,7 @@ std::string to_json(const std::vector<ModuleNode>& tree) {
                     {"kernels", node.all.kernels},
                     {"peak_bytes", node.all.peak_bytes},
                     {"own_kernels", node.own.kernels}});
-  return nlohmann::ordered_json{{"modules", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::ordered_json{{"version", kJsonVersion}, {"modules", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include "profiling/analysis/step_sample.h"
 #include "profiling/base/sort_rows.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::prof {
 
@@ -189,7 +190,8 @@ std::string to_json(const RankReport& report) {
                            {"exposed_us", number_or_null(row.exposed)},
                            {"bus_gb_s", row.bus_gb_s},
                            {"peak_gb_s", row.peak_gb_s}});
-  nlohmann::json json{{"ranks", ranks},
+  nlohmann::json json{{"version", kJsonVersion},
+                      {"ranks", ranks},
                       {"steps", report.steps},
                       {"collectives", collectives},
                       {"step_us", report.step_us},

@@ -5,6 +5,7 @@
 
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/card.h"
+#include "profiling/base/version.h"
 
 namespace ws::prof {
 
@@ -199,7 +200,8 @@ TraceStats run_stats(const RunData& run, GroupBy by) {
 }
 
 std::string to_json(const TraceStats& s, const std::string& by) {
-  StatsJson json{{"steps", s.steps},
+  StatsJson json{{"version", kJsonVersion},
+                 {"steps", s.steps},
                  {"kernels", {{"count", s.kernels}, {"total_us", us_of_ns(s.kernel_ns)}}},
                  {"copies", {{"count", s.copies}, {"bytes", s.copied_bytes}}},
                  {"memsets", {{"count", s.memsets}}},

@@ -222,6 +222,21 @@ void PackedWriter::flush() {
 
 void PackedWriter::fail() const { throw Failure("Cannot write " + path_ + ": the disk may be full."); }
 
+std::string gzipped(std::string_view bytes) {
+  constexpr int kGzip = 15 + 16, kUsualMemory = 8;
+  z_stream stream{};
+  if (deflateInit2(&stream, 6, Z_DEFLATED, kGzip, kUsualMemory, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
+  std::string packed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);  // the buffer is large enough for any bytes
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
 void check_memory(double bytes, const std::string& what) {
   const auto most = static_cast<double>(memory_limit());
   if (bytes <= most) return;

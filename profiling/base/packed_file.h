@@ -97,6 +97,8 @@ class PackedWriter {
   gzFile_s* file_;
 };
 
+std::string gzipped(std::string_view bytes);
+
 // Throws Failure if `bytes` is more than memory_limit(). The message begins with `what`.
 void check_memory(double bytes, const std::string& what);
 

@@ -6,6 +6,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::app {
 namespace {
@@ -44,6 +45,7 @@ std::string ops_text(const Waterfall& w) {
 
 nlohmann::json cause_json(const Cause& cause) {
   return {{"name", prof::cause_name(cause)},
+          {"meaning", prof::meaning_name(cause.meaning)},
           {"a_us", us_of_ps(cause.a_ps)},
           {"b_us", us_of_ps(cause.b_ps)},
           {"delta_us", us_of_ps(cause.delta_ps())}};
@@ -115,7 +117,9 @@ std::string samples_text(const ComparedMeasure& speed, const std::string& a, con
 
 nlohmann::json measure_json(const ComparedMeasure& m) {
   return {{"name", m.a.name},
+          {"group", m.a.group},
           {"unit", m.a.unit},
+          {"decimals", m.a.decimals},
           {"a", number(m.a.value.value)},
           {"b", number(m.b.value.value)},
           {"delta", number(m.delta.delta)},
@@ -225,7 +229,8 @@ std::string to_text(const Comparison& c) {
 }
 
 std::string to_json(const Comparison& c) {
-  nlohmann::json json{{"a", c.a_name},
+  nlohmann::json json{{"version", kJsonVersion},
+                      {"a", c.a_name},
                       {"b", c.b_name},
                       {"summary", answer_text(c)},
                       {"means", c.means},

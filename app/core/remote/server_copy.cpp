@@ -101,7 +101,7 @@ ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::
   for (const fs::path& part : {collector_library(program), run_writer(program)})
     if (!part.empty()) add(part, "lib/warpsight/" + part.filename().string());
   add_libraries(known);
-  for (const char* part : {"presets", "experiments", "lab"}) add((resources_folder() / part).string(), std::string("share/warpsight/resources/") + part);
+  for (const char* part : {"presets", "experiments", "lab", "page"}) add((resources_folder() / part).string(), std::string("share/warpsight/resources/") + part);
   add(python_folder().string(), "share/warpsight/python");
   for (const std::string& root : data::data_roots())
     if (fs::exists(root)) {

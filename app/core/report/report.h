@@ -27,6 +27,7 @@ struct ReportRun {
 };
 
 ReportRun report_run_of_file(const std::string& path);  // also reads files that can be imported; throws Failure
+ReportRun report_run_of(const prof::RunData& data, const std::string& path);  // `data` was read from that file
 
 struct ReportFigure {
   std::string name, title, caption;

@@ -9,8 +9,9 @@
 
 namespace ws::app {
 
-ReportRun report_run_of_file(const std::string& path) {
-  const prof::RunData data = newest_data(path);
+ReportRun report_run_of_file(const std::string& path) { return report_run_of(newest_data(path), path); }
+
+ReportRun report_run_of(const prof::RunData& data, const std::string& path) {
   ReportRun out;
   out.ranks = all_ranks(path, data);
   out.run = compared_run(data, out.ranks);

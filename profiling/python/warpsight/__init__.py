@@ -9,11 +9,16 @@
 A program that already runs, such as a notebook, begins its own recording:
 
     warpsight.attach("notebook.wsrun")
+
+A cell of a notebook shows a run, or compares two:
+
+    warpsight.show("notebook.wsrun")
+    warpsight.compare("before.wsrun", "after.wsrun")
 """
 
 import sys as _sys
 
-__all__ = ["attach", "capture", "log", "step", "range", "recorded", "kernel_ranges"]
+__all__ = ["attach", "capture", "compare", "log", "step", "range", "recorded", "kernel_ranges", "show"]
 
 
 def _recorder():
@@ -197,3 +202,17 @@ def _add_ring(path, torch, names, blocks):
     texts = (ctypes.c_char_p * len(names))(*[str(name).encode() for name in names])
     ring = Ring(1, len(names), tensor.data_ptr(), segments, (_SEGMENT_WORDS - 8) // 4, 0, texts)
     return tensor if add(ctypes.byref(ring)) else None
+
+
+def show(run, **options):
+    """Shows a run file under the cell of a notebook: see warpsight.notebook."""
+    from .notebook import show as shown
+
+    return shown(run, **options)
+
+
+def compare(a, b, **options):
+    """Shows two run files beside each other under the cell of a notebook: see warpsight.notebook."""
+    from .notebook import compare as compared
+
+    return compared(a, b, **options)

@@ -21,6 +21,12 @@ check "the earlier run in the same folder is as it was" 'diff -r before a'
 "$program" train iris "${cpu[@]}" --set exec.launch=graph --no-output --run old.wsrun >/dev/null 2>&1
 check "a refused run leaves the older run file" '[[ $? == 1 ]] && cmp old.wsrun same.wsrun'
 
+losses() { "$program" sql "$1" 'select step, "of", loss, accuracy from losses order by 1, 2' --format csv; }
+line="$("$program" sql old.wsrun 'select spec from runs' --format csv | tail -n1 | tr -d '"')"
+"$program" train --spec "$line" --no-output --run again.wsrun >/dev/null 2>&1; check "a line of choices trains" '[[ $? == 0 && "$line" == ws1:name=iris* ]]'
+check "and gives the same losses, bit by bit" '[[ "$(losses old.wsrun | wc -l)" -gt 10 && "$(losses old.wsrun)" == "$(losses again.wsrun)" ]]'
+"$program" train --spec 'ws1:exec.allocator' --no-output >/dev/null 2>err.txt; check "a line that was cut off: a sentence" '[[ $? == 1 || $? == 2 ]] && grep -q "cut off" err.txt'
+
 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out b >b.txt 2>&1 &
 pid=$!
 until_true '[[ -s b/metrics.csv ]]'; kill -INT $pid; wait $pid

@@ -1,0 +1,36 @@
+#include "app/core/insights/run_insights.h"
+
+#include <nlohmann/json.hpp>
+
+#include "app/core/insights/multiprocessor_insights.h"
+#include "app/core/insights/rank_insights.h"
+#include "app/core/insights/trace_insights.h"
+#include "profiling/base/version.h"
+
+namespace ws::app {
+
+std::vector<Insight> run_insights(const prof::RunData& run) {
+  std::vector<Insight> all = rank_insights(prof::rank_report(run));
+  for (Insight& more : trace_insights(look_of(run.trace))) all.push_back(std::move(more));
+  if (auto late = late_multiprocessor(prof::multiprocessor_report(run.trace))) all.push_back(std::move(*late));
+  return all;
+}
+
+std::string to_json(const std::vector<Insight>& insights, const prof::Trace& trace) {
+  nlohmann::ordered_json json{{"version", kJsonVersion}, {"insights", nlohmann::ordered_json::array()}};
+  for (const Insight& insight : insights) {
+    nlohmann::ordered_json one{{"rule", insight.rule}, {"headline", insight.headline}, {"why", insight.why},
+                               {"meaning", prof::meaning_name(insight.look_at)}};
+    if (insight.cost_ns > 0) one["cost_us"] = insight.cost_ns * 1e-3;
+    if (insight.predicted_us > 0) one["predicted_step_us"] = insight.predicted_us;
+    for (const auto& [key, value] : insight.change) one["change"][key] = value;
+    if (insight.place) {
+      const prof::Span& span = insight.place->span;
+      one["span"] = {{"name", trace.name(span.name)}, {"start_ns", span.start}, {"duration_ns", static_cast<int64_t>(span.duration)}};
+    }
+    json["insights"].push_back(std::move(one));
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,37 @@
+// Answers SQL about recorded runs. A query can only read the views: it reaches no file, and its time, memory and rows are
+// bounded.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/core/sql/run_views.h"
+
+namespace ws::app {
+
+struct SqlBounds {
+  std::chrono::milliseconds time{60'000};
+  size_t rows = 1'000'000;
+  int64_t bytes = int64_t{2} << 30;  // of SQLite in this process
+};
+
+struct SqlTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<SqlCell>> rows;
+};
+
+class RunDatabase {
+ public:
+  explicit RunDatabase(const std::vector<std::string>& paths);  // reads the runs; throws Failure
+  explicit RunDatabase(SqlRuns runs);
+  ~RunDatabase();
+  SqlTable query(const std::string& sql, const SqlBounds& bounds = {});  // one SELECT; throws Failure with a sentence
+  std::vector<std::string> problems() const;                            // parts of the files that could not be read
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ws::app

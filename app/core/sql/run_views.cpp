@@ -1,0 +1,328 @@
+#include "app/core/sql/run_views.h"
+
+#include <cmath>
+
+#include "app/core/comparison/compared_run.h"
+#include "app/core/insights/run_insights.h"
+#include "app/core/runs/data_shape.h"
+#include "app/core/runs/spec_line.h"
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/analysis/memory_curves.h"
+#include "profiling/analysis/program_tables.h"
+#include "profiling/analysis/ranks.h"
+#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/step_time.h"
+#include "profiling/trace/code_places.h"
+#include "profiling/trace/span_walk.h"
+#include "profiling/trace/track_names.h"
+
+namespace ws::app {
+namespace {
+
+// Rows that were computed as a whole. They are few beside the spans.
+class ListedRows : public SqlRows {
+ public:
+  explicit ListedRows(std::vector<std::vector<SqlCell>> rows) : rows_(std::move(rows)) {}
+  size_t count() const override { return rows_.size(); }
+  SqlCell cell(size_t row, size_t column) const override { return rows_[row][column]; }
+
+ private:
+  std::vector<std::vector<SqlCell>> rows_;
+};
+
+using Row = std::vector<SqlCell>;
+using AddRow = std::function<void(Row)>;
+
+// A view whose rows a function lists, run by run.
+template <class List>
+std::function<std::unique_ptr<SqlRows>(const SqlRuns&)> listed(List list) {
+  return [list](const SqlRuns& runs) {
+    std::vector<Row> rows;
+    for (const SqlRun& run : runs)
+      list(run, [&rows, &run](Row row) {
+        row.insert(row.begin(), SqlCell(run.name));
+        rows.push_back(std::move(row));
+      });
+    return std::make_unique<ListedRows>(std::move(rows));
+  };
+}
+
+SqlCell number(double value) { return std::isfinite(value) ? SqlCell(value) : SqlCell(); }
+SqlCell text(const std::string& value) { return value.empty() ? SqlCell() : SqlCell(value); }
+SqlCell whole(auto value) { return static_cast<int64_t>(value); }
+SqlCell known(auto value) { return value > 0 ? whole(value) : SqlCell(); }
+SqlCell step_of(uint32_t step) { return step > 0 ? whole(step - 1) : SqlCell(); }
+SqlCell rank_of(int rank) { return rank >= 0 ? whole(rank) : SqlCell(); }
+
+const char* kind_of(prof::SpanKind kind) {
+  constexpr const char* kNames[] = {"kernel", "copy",  "memset", "call", "allocation", "free",   "wait", "graph launch",
+                                    "graph",  "phase", "step",   "op",   "overhead",   "inside", "other"};
+  const auto at = static_cast<size_t>(kind);
+  return at < std::size(kNames) ? kNames[at] : "other";
+}
+
+const char* meaning_of(prof::Meaning meaning) {
+  return prof::meaning_name(static_cast<size_t>(meaning) < prof::kMeanings ? meaning : prof::Meaning::Other);
+}
+
+// Spans stay where they are; a row is a place in a trace.
+class SpanRows : public SqlRows {
+ public:
+  SpanRows(const SqlRuns& runs, bool (*wanted)(const prof::Track&, const prof::Span&)) : runs_(runs) {
+    for (uint32_t r = 0; r < runs.size(); ++r) {
+      const auto& tracks = runs[r].data.trace.tracks();
+      for (uint32_t t = 0; t < tracks.size(); ++t)
+        for (const prof::SpanBlock& block : tracks[t].blocks)
+          for (const prof::Span& span : block.spans)
+            if (wanted(tracks[t], span)) places_.push_back({&span, r, t});
+    }
+  }
+  size_t count() const override { return places_.size(); }
+
+ protected:
+  struct Place {
+    const prof::Span* span;
+    uint32_t run, track;
+  };
+  const prof::Trace& trace(const Place& p) const { return runs_[p.run].data.trace; }
+  const prof::OpInfo& op(const Place& p) const {
+    const auto& ops = trace(p).ops;
+    return ops[p.span->op < ops.size() ? p.span->op : 0];
+  }
+  std::string name(const Place& p) const {
+    const prof::CodeStack* stack = trace(p).stack(p.span->name);
+    return stack ? prof::stack_text(*stack) : trace(p).name(p.span->name);
+  }
+  const SqlRuns& runs_;
+  std::vector<Place> places_;
+};
+
+class AllSpans : public SpanRows {
+ public:
+  explicit AllSpans(const SqlRuns& runs) : SpanRows(runs, [](const prof::Track&, const prof::Span&) { return true; }) {}
+  SqlCell cell(size_t row, size_t column) const override {
+    const Place& p = places_[row];
+    const prof::Track& track = trace(p).tracks()[p.track];
+    switch (column) {
+      case 0: return runs_[p.run].name;
+      case 1: return p.span->start;
+      case 2: return whole(p.span->duration);
+      case 3: return name(p);
+      case 4: return std::string(kind_of(p.span->span_kind()));
+      case 5: return std::string(meaning_of(p.span->span_meaning()));
+      case 6: return track.name;
+      case 7: return track.group;
+      case 8: return rank_of(track.rank);
+      case 9: return step_of(p.span->step);
+      case 10: return text(op(p).name);
+      case 11: return text(op(p).layer);
+      case 12: return text(op(p).phase);
+      case 13: return text(prof::line_of(op(p)));
+      case 14: return known(trace(p).detail(p.span->detail).bytes);
+      default: return known(p.span->correlation);
+    }
+  }
+};
+
+class Kernels : public SpanRows {
+ public:
+  explicit Kernels(const SqlRuns& runs)
+      : SpanRows(runs, [](const prof::Track& track, const prof::Span& span) { return prof::on_gpu(track) && prof::is_kernel(span); }) {}
+  SqlCell cell(size_t row, size_t column) const override {
+    const Place& p = places_[row];
+    const prof::Detail& d = trace(p).detail(p.span->detail);
+    switch (column) {
+      case 0: return runs_[p.run].name;
+      case 1: return p.span->start;
+      case 2: return whole(p.span->duration);
+      case 3: return name(p);
+      case 4: return prof::short_kernel_name(name(p));
+      case 5: return trace(p).tracks()[p.track].name;
+      case 6: return rank_of(trace(p).tracks()[p.track].rank);
+      case 7: return step_of(p.span->step);
+      case 8: return text(op(p).name);
+      case 9: return text(op(p).layer);
+      case 10: return text(op(p).phase);
+      case 11: return text(prof::line_of(op(p)));
+      case 12: return known(int64_t{d.grid[0]} * d.grid[1] * d.grid[2]);
+      case 13: return known(int64_t{d.block[0]} * d.block[1] * d.block[2]);
+      case 14: return known(d.registers);
+      case 15: return d.block[0] > 0 ? whole(d.static_shared + d.dynamic_shared) : SqlCell();
+      default: return known(p.span->correlation);
+    }
+  }
+};
+
+SqlCell spec_text_of(const prof::RunSummary& run) {
+  const auto spec = spec_of(run);
+  return spec ? SqlCell(spec_line(*spec)) : SqlCell();
+}
+
+void list_runs(const SqlRun& run, const AddRow& add) {
+  const prof::RunSummary& s = run.data.summary;
+  const prof::StepSample sample = prof::sample_steps(run.data.trace, prof::steps_per_epoch(s, run.data.evaluations));
+  const prof::StepTime time = prof::step_time(run.data, sample);
+  add({run.path, text(s.name), text(s.device), text(s.created), s.status, s.origin, known(s.steps), number(time.known() ? time.us.value : NAN),
+       number(time.p5_us), number(time.p95_us), number(s.wall_s > 0 ? s.wall_s : NAN), number(s.train_loss), number(s.test_loss),
+       number(s.final_accuracy), known(s.peak_bytes), whole(run.data.trace.span_count()), spec_text_of(s)});
+}
+
+void list_steps(const SqlRun& run, const AddRow& add) {
+  for (const prof::Track& track : run.data.trace.tracks())
+    if (track.kind == prof::TrackKind::Steps)
+      prof::each_span(track, -prof::kAlways, prof::kAlways, [&](const prof::Span& span) {
+        add({step_of(span.step), rank_of(track.rank), span.start, whole(span.duration)});
+      });
+}
+
+void list_ops(const SqlRun& run, const AddRow& add) {
+  const prof::Trace& trace = run.data.trace;
+  for (const prof::KernelRow& row : prof::work_table(trace, -prof::kAlways, prof::kAlways, prof::GroupBy::Op)) {
+    const prof::OpInfo& op = trace.ops[row.op < trace.ops.size() ? row.op : 0];
+    add({row.key, text(op.detail), text(op.layer), text(op.phase), text(prof::line_of(op)), std::string(meaning_of(row.meaning)), whole(row.time.count),
+         row.time.total, number(row.time.mean), row.time.median, row.time.p99, row.share, known(op.flops), known(op.bytes)});
+  }
+}
+
+void list_lines(const SqlRun& run, const AddRow& add) {
+  for (const prof::KernelRow& row : prof::work_table(run.data.trace, -prof::kAlways, prof::kAlways, prof::GroupBy::Line))
+    add({row.key, whole(row.time.count), row.time.total, number(row.time.mean), row.share, known(row.with_calls)});
+}
+
+void list_modules(const SqlRun& run, const AddRow& add) {
+  for (const prof::ModuleNode& node : prof::module_tree(run.data.trace))
+    add({node.path, whole(node.depth), node.all.forward_ns, node.all.backward_ns, node.all.other_ns, node.all.gpu_ns(), node.all.host_ns,
+         whole(node.all.kernels), whole(node.own.kernels), known(node.all.peak_bytes)});
+}
+
+void list_losses(const SqlRun& run, const AddRow& add) {
+  for (const prof::Metric& m : run.data.metrics) add({m.step, number(m.wall_s), SqlCell("train"), number(m.loss), number(m.accuracy)});
+  for (const prof::Evaluation& e : run.data.evaluations) add({e.step, number(e.wall_s), SqlCell("test"), number(e.test_loss), number(e.test_accuracy)});
+}
+
+void list_counter(const prof::CounterTrack& counter, const AddRow& add) {
+  for (const prof::CounterPoint& point : counter.points) add({counter.name, text(counter.unit), point.time, number(point.value)});
+}
+
+void list_counters(const SqlRun& run, const AddRow& add) {
+  for (const prof::CounterTrack& counter : run.data.trace.counters()) list_counter(counter, add);
+}
+
+void list_memory(const SqlRun& run, const AddRow& add) {
+  prof::MemoryCurves curves;
+  curves.update(run.data.trace);
+  for (const prof::CounterTrack* curve : {&curves.used(), &curves.reserved()})
+    for (const prof::CounterPoint& point : curve->points)
+      add({point.time, SqlCell(curve == &curves.used() ? "used" : "reserved"), whole(point.value)});
+}
+
+const char* action_name(prof::MemoryAction action) {
+  switch (action) {
+    case prof::MemoryAction::Allocate: return "allocate";
+    case prof::MemoryAction::Free: return "free";
+    case prof::MemoryAction::Reserve: return "reserve";
+    case prof::MemoryAction::Release: return "release";
+  }
+  return "other";
+}
+
+void list_allocations(const SqlRun& run, const AddRow& add) {
+  const prof::Trace& trace = run.data.trace;
+  for (const prof::MemoryEvent& e : trace.memory()) {
+    const prof::OpInfo& op = trace.ops[e.op < trace.ops.size() ? e.op : 0];
+    const std::string source = e.source < trace.memory_sources.size() ? trace.memory_sources[e.source] : "";
+    add({e.time, SqlCell(action_name(e.kind)), SqlCell(static_cast<int64_t>(e.address)), whole(e.bytes), text(source), step_of(e.step), text(op.name),
+         text(op.layer), text(prof::line_of(op))});
+  }
+}
+
+void list_collectives(const SqlRun& run, const AddRow& add) {
+  const prof::RankReport report = prof::rank_report(run.data);
+  for (const prof::CollectiveRow& row : report.collectives)
+    add({row.name, known(row.bytes), whole(row.ranks > 0 ? row.ranks : static_cast<int>(report.ranks.size())), number(row.count), number(row.wait),
+         number(row.transfer), number(row.exposed), number(row.bus_gb_s > 0 ? row.bus_gb_s : NAN)});
+}
+
+void list_ranks(const SqlRun& run, const AddRow& add) {
+  for (const prof::RankRow& row : prof::rank_report(run.data).ranks)
+    add({whole(row.rank), text(row.host), number(row.step), number(row.late), number(row.wait), number(row.transfer), number(row.exposed), number(row.caused)});
+}
+
+void list_choices(const SqlRun& run, const AddRow& add) {
+  const auto spec = spec_of(run.data.summary);
+  if (!spec) return;
+  for (const Field& field : fields())
+    if (relevant(*spec, field.key))
+      add({SqlCell(std::string(field.key)), SqlCell(std::string(field.group)), SqlCell(std::string(field.label)), field_text(*spec, field.key)});
+}
+
+void list_insights(const SqlRun& run, const AddRow& add) {
+  for (const Insight& insight : run_insights(run.data))
+    add({insight.headline, insight.why, SqlCell(meaning_of(insight.look_at)), insight.place ? whole(insight.place->span.start) : SqlCell(),
+         insight.place ? whole(insight.place->span.duration) : SqlCell()});
+}
+
+const SqlColumn kRun{"run", "name of the run file, without its ending"};
+const SqlColumn kStart{"start_ns", "begin, ns on the clock of the run"}, kDuration{"duration_ns", "ns"};
+const SqlColumn kRank{"rank", "rank; null: the run has no ranks"}, kStep{"step", "number of the step, from 0; null: outside of steps", true};
+const SqlColumn kOp{"op", "op that launched it"}, kModule{"module", "layer or module"}, kPhase{"phase", "forward, backward, …"};
+const SqlColumn kLine{"line", "source line: net.py:12 in Net.forward"}, kTotal{"total_ns", "sum, ns"}, kCount{"count", "calls"}, kMean{"mean_ns", "ns"};
+const SqlColumn kCorrelation{"correlation", "the same number on a call and on what it launched", true};
+
+template <class Rows>
+std::unique_ptr<SqlRows> made(const SqlRuns& runs) {
+  return std::make_unique<Rows>(runs);
+}
+
+std::vector<SqlView> make_views() {
+  return {
+      {"runs", "a row a run", {kRun, {"path", "file"}, {"name", "title"}, {"device", "GPU or CPU"}, {"created", "date, UTC"}, {"status", "finished, stopped, …"},
+       {"origin", "run, or the program that wrote the trace"}, {"steps", "steps"}, {"step_us", "median step time, µs"}, {"p5_us", "5th percentile, µs"},
+       {"p95_us", "95th percentile, µs"}, {"wall_s", "duration, s"}, {"train_loss", "of the last batch"}, {"test_loss", "of the last test"},
+       {"test_accuracy", "of the last test, 0 to 1"}, {"peak_bytes", "most memory in use"}, {"spans", "spans of its trace"}, {"spec", "its choices as a line for train --spec"}}, listed(list_runs)},
+      {"steps", "a row a step and rank, as the program marked it", {kRun, kStep, kRank, kStart, kDuration}, listed(list_steps)},
+      {"spans", "everything that has a begin and an end: kernels, copies, calls, phases, ops, ranges, samples",
+       {kRun, kStart, kDuration, {"name", "whole name"}, {"kind", "kernel, copy, memset, call, allocation, free, wait, graph launch, graph, phase, step, op, overhead, inside, other"},
+        {"meaning", "matrix product, pointwise, loss, …: the colour in the window"}, {"lane", "stream 7, thread 4322, …"}, {"place", "GPU 0, CPU, …"}, kRank, kStep, kOp,
+        kModule, kPhase, kLine, {"bytes", "of a copy, memset, allocation or collective"}, kCorrelation}, made<AllSpans>},
+      {"kernels", "kernels, and graphs that were recorded as a whole",
+       {kRun, kStart, kDuration, {"name", "whole name"}, {"short_name", "without namespaces and arguments"}, {"lane", "stream"}, kRank, kStep, kOp, kModule, kPhase, kLine,
+        {"blocks", "blocks of the grid"}, {"threads", "threads of a block"}, {"registers", "of a thread"}, {"shared_bytes", "shared memory of a block"}, kCorrelation}, made<Kernels>},
+      {"ops", "a row an op, with the time of its kernels",
+       {kRun, kOp, {"detail", "what it computes"}, kModule, kPhase, kLine, {"meaning", "of most of its time"}, kCount, kTotal, kMean, {"p50_ns", "ns"}, {"p99_ns", "ns"},
+        {"share", "of the time of all ops, 0 to 1"}, {"flops", "of one call"}, {"bytes", "of one call"}}, listed(list_ops)},
+      {"modules", "a row a module, with the modules inside it",
+       {kRun, kModule, {"depth", "0: outermost"}, {"forward_ns", "kernels, ns"}, {"backward_ns", "kernels, ns"}, {"other_ns", "kernels, ns"}, {"gpu_ns", "all kernels, ns"},
+        {"host_ns", "inside its ranges, ns"}, {"kernels", "calls"}, {"own_kernels", "without the modules inside"}, {"peak_bytes", "live when the most bytes were"}}, listed(list_modules)},
+      {"lines", "a row a source line that launched work",
+       {kRun, kLine, kCount, kTotal, kMean, {"share", "of all lines, 0 to 1"}, {"with_calls_ns", "with all that was launched while the line waited for its calls"}}, listed(list_lines)},
+      {"losses", "losses of training batches and of tests",
+       {kRun, kStep, {"wall_s", "since the begin, s"}, {"of", "train or test"}, {"loss", "loss"}, {"accuracy", "0 to 1"}}, listed(list_losses)},
+      {"counters", "points of counters: hardware counters, memory, values that a program logged",
+       {kRun, {"name", "counter"}, {"unit", "unit"}, {"time_ns", "ns on the clock of the run"}, {"value", "until the next point"}}, listed(list_counters)},
+      {"memory", "memory in use and reserved, from the allocations", {kRun, {"time_ns", "ns on the clock of the run"}, {"curve", "used or reserved"}, {"bytes", "until the next point"}},
+       listed(list_memory)},
+      {"allocations", "events of allocators",
+       {kRun, {"time_ns", "ns on the clock of the run"}, {"action", "allocate, free, reserve, release"}, {"address", "address"}, {"bytes", "bytes"},
+        {"allocator", "cudaMalloc, caching, PyTorch, …"}, kStep, kOp, kModule, kLine}, listed(list_allocations)},
+      {"collectives", "collectives of several ranks, means of a step over all ranks",
+       {kRun, {"name", "collective"}, {"bytes", "of one call"}, {"ranks", "that take part"}, {"count", "calls a step"}, {"wait_us", "for the last rank, µs"},
+        {"transfer_us", "µs"}, {"exposed_us", "transfer that no computation hides, µs"}, {"bus_gb_s", "bus bandwidth, GB/s"}}, listed(list_collectives)},
+      {"ranks", "ranks, means of a step",
+       {kRun, kRank, {"host", "machine"}, {"step_us", "µs"}, {"late_us", "after the first rank, µs"}, {"wait_us", "for the last rank, µs"}, {"transfer_us", "µs"},
+        {"exposed_us", "µs"}, {"caused_us", "what a rank waits for this one, µs"}}, listed(list_ranks)},
+      {"choices", "the choices of a run of Warpsight", {kRun, {"key", "exec.allocator"}, {"grp", "Data, Model, Training, Execution"}, {"label", "allocator"}, {"value", "caching"}},
+       listed(list_choices)},
+      {"insights", "what costs time, the most important first",
+       {kRun, {"headline", "one sentence"}, {"why", "the reason, and what to try"}, {"meaning", "of the spans that show it"}, kStart, kDuration}, listed(list_insights)},
+  };
+}
+
+}  // namespace
+
+const std::vector<SqlView>& sql_views() {
+  static const std::vector<SqlView> views = make_views();
+  return views;
+}
+
+}  // namespace ws::app

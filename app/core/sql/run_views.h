@@ -1,0 +1,44 @@
+// The views that SQL sees of recorded runs. resources/docs/sql.md describes them; their names and columns stay.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "profiling/trace/run_data.h"
+
+namespace ws::app {
+
+using SqlCell = std::variant<std::monostate, int64_t, double, std::string>;  // monostate: not known
+
+struct SqlColumn {
+  std::string name;
+  std::string what;  // one line, with the unit
+  bool joins = false;  // whole numbers that queries join by: looked up instead of scanned
+};
+
+// The rows of one view, of all runs.
+class SqlRows {
+ public:
+  virtual ~SqlRows() = default;
+  virtual size_t count() const = 0;
+  virtual SqlCell cell(size_t row, size_t column) const = 0;
+};
+
+struct SqlRun {
+  std::string name;  // "a" for a.wsrun: the first column of each view
+  std::string path;
+  prof::RunData data;
+};
+using SqlRuns = std::vector<SqlRun>;
+
+struct SqlView {
+  std::string name, what;
+  std::vector<SqlColumn> columns;
+  std::function<std::unique_ptr<SqlRows>(const SqlRuns&)> rows;  // made when a query first needs them
+};
+const std::vector<SqlView>& sql_views();
+
+}  // namespace ws::app

@@ -1,0 +1,95 @@
+#include "app/core/sql/sql_text.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "profiling/base/safe_text.h"
+#include "profiling/base/version.h"
+
+namespace ws::app {
+namespace {
+
+std::string plain(const SqlCell& cell) {
+  if (const auto* number = std::get_if<int64_t>(&cell)) return std::to_string(*number);
+  if (const auto* real = std::get_if<double>(&cell)) return formatted("{}", *real);
+  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+  return "";
+}
+
+bool is_number(const SqlCell& cell) { return std::holds_alternative<int64_t>(cell) || std::holds_alternative<double>(cell); }
+
+size_t letters(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, size_t width, bool right) {
+  const std::string space(width - std::min(width, letters(text)), ' ');
+  return right ? space + text : text + space;
+}
+
+}  // namespace
+
+std::string to_text(const SqlTable& table) {
+  std::vector<std::vector<std::string>> cells{table.columns};
+  for (const auto& row : table.rows) {
+    auto& line = cells.emplace_back();
+    for (const SqlCell& cell : row) line.push_back(one_line(plain(cell)));
+  }
+  std::string text;
+  std::vector<size_t> widths(table.columns.size());
+  for (const auto& line : cells)
+    for (size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], letters(line[i]));
+  for (size_t r = 0; r < cells.size(); ++r) {
+    for (size_t i = 0; i < widths.size(); ++i) {
+      const bool last = i + 1 == widths.size(), right = !table.rows.empty() && is_number(table.rows[r > 0 ? r - 1 : 0][i]);
+      text += (i ? "  " : "") + (last && !right ? cells[r][i] : padded(cells[r][i], widths[i], right));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string to_csv(const SqlTable& table) {
+  std::string text;
+  const auto add = [&text](const std::vector<std::string>& cells) {
+    for (size_t i = 0; i < cells.size(); ++i) text += (i ? "," : "") + cells[i];
+    text += "\n";
+  };
+  std::vector<std::string> cells;
+  for (const std::string& name : table.columns) cells.push_back(csv_cell(name));
+  add(cells);
+  for (const auto& row : table.rows) {
+    cells.clear();
+    for (const SqlCell& cell : row) cells.push_back(is_number(cell) ? nlohmann::json(std::holds_alternative<double>(cell) ? std::get<double>(cell) : 0).dump() : csv_cell(plain(cell)));
+    for (size_t i = 0; i < row.size(); ++i)
+      if (const auto* number = std::get_if<int64_t>(&row[i])) cells[i] = std::to_string(*number);
+    add(cells);
+  }
+  return text;
+}
+
+std::string to_json(const SqlTable& table) {
+  nlohmann::ordered_json json{{"version", kJsonVersion}, {"columns", table.columns}, {"rows", nlohmann::ordered_json::array()}};
+  for (const auto& row : table.rows) {
+    auto cells = nlohmann::ordered_json::array();
+    for (const SqlCell& cell : row)
+      std::visit([&cells](const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) cells.push_back(nullptr);
+        else cells.push_back(value);
+      }, cell);
+    json["rows"].push_back(std::move(cells));
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string views_text() {
+  std::string text;
+  for (const SqlView& view : sql_views()) {
+    text += view.name + ": " + view.what + "\n";
+    for (const SqlColumn& column : view.columns) text += formatted("  {:<14} {}\n", column.name, column.what);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace ws::app

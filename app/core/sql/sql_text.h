@@ -1,0 +1,14 @@
+// The answer of a query as text: a table for people, CSV, JSON.
+#pragma once
+#include <string>
+
+#include "app/core/sql/run_database.h"
+
+namespace ws::app {
+
+std::string to_text(const SqlTable& table);
+std::string to_csv(const SqlTable& table);
+std::string to_json(const SqlTable& table);  // {"version", "columns", "rows"}
+std::string views_text();                    // the views and their columns
+
+}  // namespace ws::app

@@ -1,0 +1,169 @@
+// SQL about runs: answers, refusals, bounds, and queries made at random.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "app/core/sql/sql_text.h"
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+namespace {
+
+using testing::HasSubstr;
+
+// Calls and the kernels that they launch, `steps` times.
+SqlRun made_run(const std::string& name, uint32_t steps, uint32_t kernels_each = 3) {
+  SqlRun run{name, name + ".wsrun", {}};
+  prof::Trace& trace = run.data.trace;
+  const auto stream = trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0");
+  const auto calls = trace.track(prof::TrackKind::Api, "thread 1 calls", "CPU"), marks = trace.track(prof::TrackKind::Steps, "steps", "CPU");
+  trace.ops.push_back({.name = "dW1", .detail = "gemm", .layer = "fc1", .phase = "backward", .meaning = prof::Meaning::Matrix});
+  for (uint32_t step = 0; step < steps; ++step) {
+    prof::TimeNs at = int64_t{step} * 10'000;
+    for (uint32_t k = 0; k < kernels_each; ++k, at += 1000) {
+      prof::Span span;
+      span.step = step + 1, span.correlation = step * kernels_each + k + 1, span.op = 1;
+      span.start = at, span.duration = 400, span.kind = static_cast<uint8_t>(prof::SpanKind::Api), span.name = trace.intern("cudaLaunchKernel");
+      trace.append(calls, span);
+      span.start = at + 600, span.duration = 300 + k, span.kind = static_cast<uint8_t>(prof::SpanKind::Kernel), span.name = trace.intern("kernel_" + std::to_string(k));
+      trace.append(stream, span);
+    }
+    prof::Span mark;
+    mark.start = int64_t{step} * 10'000, mark.duration = 9000, mark.step = step + 1, mark.kind = static_cast<uint8_t>(prof::SpanKind::Step), mark.name = trace.intern("step");
+    trace.append(marks, mark);
+    run.data.metrics.push_back({step, step * 1e-5, 2.0 / (step + 1), 0.5});
+  }
+  run.data.summary.steps = steps;
+  return run;
+}
+
+SqlRuns two_runs() {
+  SqlRuns runs;
+  runs.push_back(made_run("a", 4)), runs.push_back(made_run("b", 2));
+  return runs;
+}
+
+std::string refusal(RunDatabase& database, const std::string& sql, const SqlBounds& bounds = {}) {
+  try {
+    database.query(sql, bounds);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(Sql, AnswersFromSeveralRuns) {
+  RunDatabase database(two_runs());
+  EXPECT_EQ(to_csv(database.query("select run, count(*) as n, sum(duration_ns) as ns from kernels group by run")), "run,n,ns\na,12,3612\nb,6,1806\n");
+  EXPECT_EQ(to_csv(database.query("select short_name, op, module, phase from kernels where run = 'a' and step = 2 order by start_ns limit 1")),
+            "short_name,op,module,phase\nkernel_0,dW1,fc1,backward\n");
+  EXPECT_EQ(to_csv(database.query("select round(loss, 2) from losses where run = 'a' and \"of\" = 'train' and step = 3")), "\"round(loss, 2)\"\n0.5\n");
+}
+
+TEST(Sql, FindsWhatACallLaunched) {
+  RunDatabase database(two_runs());
+  const SqlTable table = database.query("select k.start_ns - c.start_ns from kernels k join spans c on c.run = k.run and c.correlation = k.correlation and c.kind = 'call'");
+  ASSERT_EQ(table.rows.size(), 18U);
+  for (const auto& row : table.rows) EXPECT_EQ(std::get<int64_t>(row[0]), 600);
+  EXPECT_EQ(database.query("select * from kernels where correlation = '1'").rows.size(), 0U);
+  EXPECT_EQ(database.query("select * from kernels where correlation = 1.0").rows.size(), 2U);
+  EXPECT_EQ(database.query("select * from kernels where correlation = 1.5").rows.size(), 0U);
+}
+
+TEST(Sql, EachViewCanBeRead) {
+  RunDatabase database(two_runs());
+  for (const SqlView& view : sql_views()) {
+    const SqlTable table = database.query("select * from " + view.name);
+    ASSERT_EQ(table.columns.size(), view.columns.size()) << view.name;
+    for (const auto& row : table.rows) EXPECT_EQ(row.size(), view.columns.size());
+    EXPECT_THAT(views_text(), HasSubstr(view.name + ": "));
+  }
+}
+
+TEST(Sql, OnlyReads) {
+  RunDatabase database(two_runs());
+  const auto folder = std::filesystem::temp_directory_path() / "sql_only_reads";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const std::string file = (folder / "written.db").string();
+  for (const std::string& sql : std::vector<std::string>{"insert into runs values (1)", "delete from kernels", "update steps set step = 1", "create table t(a)", "drop table runs",
+                                "attach '" + file + "' as other", "vacuum into '" + file + "'", "pragma journal_mode = wal", "pragma temp_store_directory = '/'",
+                                "begin", "create virtual table t using fts5(x)", "explain select 1", "select load_extension('" + file + "')",
+                                "create temp table t as select * from runs", "reindex", "analyze", "with x as (select 1) insert into runs select * from x"})
+    EXPECT_NE(refusal(database, sql), "") << sql;
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  EXPECT_EQ(database.query("select count(*) from runs").rows[0][0], SqlCell(int64_t{2})) << "and it still answers";
+}
+
+TEST(Sql, SaysWhatIsWrong) {
+  RunDatabase database(two_runs());
+  EXPECT_THAT(refusal(database, ""), HasSubstr("empty"));
+  EXPECT_THAT(refusal(database, "select 1; select 2"), HasSubstr("one statement"));
+  EXPECT_THAT(refusal(database, "select * from no_such"), HasSubstr("The views are runs, steps, spans"));
+  EXPECT_THAT(refusal(database, "create table t(a)"), HasSubstr("only read"));
+  EXPECT_THROW(RunDatabase(std::vector<std::string>{"/no/such.wsrun"}), Failure);
+}
+
+TEST(Sql, IsBounded) {
+  RunDatabase database(two_runs());
+  const SqlBounds brief{.time = std::chrono::milliseconds(50), .rows = 100};
+  EXPECT_THAT(refusal(database, "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n", brief), HasSubstr("took longer"));
+  EXPECT_THAT(refusal(database, "select a.start_ns from spans a, spans b, spans c", brief), HasSubstr("more than 100 rows"));
+  const SqlBounds small{.time = std::chrono::seconds(20), .bytes = 8 << 20};
+  EXPECT_THAT(refusal(database, "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select group_concat(hex(randomblob(1000))) from n", small),
+              testing::AnyOf(HasSubstr("memory"), HasSubstr("too large")));
+  EXPECT_THAT(refusal(database, "select zeroblob(2000000000)"), HasSubstr("too large"));
+  EXPECT_EQ(database.query("select count(*) from runs").rows.size(), 1U);
+}
+
+TEST(Sql, RandomQueriesNeitherCrashNorWrite) {
+  RunDatabase database(two_runs());
+  const std::vector<std::string> words{"select", "*", "from", "where", "group by", "order by", "limit", "(", ")", ",", "=", "<", "like", "in", "join", "on", "left", "with", "recursive",
+                                       "as", "union all", "count(*)", "sum(", "max(", "lead(", "over (", "partition by", "null", "1", "-1", "1e308", "''", "'x'", "x'00'", "a", "b", "runs", "steps",
+                                       "spans", "kernels", "ops", "modules", "lines", "losses", "memory", "allocations", "choices", "insights", "run", "step", "name", "duration_ns", "start_ns",
+                                       "correlation", "case", "when", "then", "end", "distinct", "having", "cast(", "as text", "json_extract(", "printf(", "'%s'", "glob", "is not", ";", "--", "/*",
+                                       "insert into", "attach", "pragma", "values", "rowid", "\"of\"", "desc", "exists", "between", "and", "not", "||", "collate nocase", "\xff", "\xe2\x80\xae"};
+  const std::vector<std::string> whole{"select run, count(*) from kernels group by run", "select * from steps join losses on losses.step = steps.step and losses.run = steps.run",
+                                       "with t as (select * from spans) select name, sum(duration_ns) from t group by name order by 2 desc limit 3",
+                                       "select step, lead(start_ns) over (partition by lane order by start_ns) from kernels"};
+  std::mt19937 random(50);
+  const auto any = [&random](size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random); };
+  const SqlBounds brief{.time = std::chrono::milliseconds(20), .rows = 1000, .bytes = 16 << 20};
+  size_t answered = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    std::string sql;
+    if (i % 2 == 0) {
+      sql = "select ";
+      for (size_t k = 0; k < 2 + any(14); ++k) sql += words[any(words.size())] + " ";
+    } else {
+      sql = whole[any(whole.size())];
+      for (size_t k = 0; k < 1 + any(3); ++k) sql.replace(any(sql.size()), any(6), any(3) == 0 ? "" : words[any(words.size())]);
+    }
+    if (refusal(database, sql, brief).empty()) ++answered;
+  }
+  EXPECT_GT(answered, 100U) << "most are nonsense, but not all";
+  EXPECT_EQ(database.query("select count(*) from runs").rows[0][0], SqlCell(int64_t{2}));
+}
+
+// The times are for a machine that does nothing else.
+TEST(Sql, AMillionSpans) {
+  SqlRuns runs;
+  runs.push_back(made_run("large", 10'000, 50));
+  RunDatabase database(std::move(runs));
+  for (const char* sql : {"select short_name, count(*), sum(duration_ns) from kernels group by short_name order by 3 desc limit 5",
+                          "select kind, count(*) from spans group by kind",
+                          "select avg(k.start_ns - c.start_ns) from kernels k join spans c on c.correlation = k.correlation and c.kind = 'call'",
+                          "select max(gap) from (select lead(start_ns) over (partition by lane, step order by start_ns) - start_ns - duration_ns as gap from kernels)"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_GE(database.query(sql).rows.size(), 1U);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    RecordProperty(sql, std::to_string(took.count()));
+    std::printf("%.2f s  %s\n", took.count(), sql);
+    EXPECT_LT(took.count(), std::getenv("WARPSIGHT_QUIET") ? 1.0 : 20.0) << sql;
+  }
+}
+
+}  // namespace
+}  // namespace ws::app

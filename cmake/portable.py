@@ -1,0 +1,126 @@
+"""What the wheel and the folder that runs from anywhere have in common: installed programs with the libraries that not each Linux has."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OF_EACH_LINUX = re.compile(r"^(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|ld-linux-x86-64|linux-vdso)\.so")
+OF_CUDA = re.compile(r"^lib(cudart|cublasLt|nvrtc)\.so\.(\d+)$")
+MOST_STDCXX = (3, 4, 30)  # of GCC 12
+SYSTEM_FOLDERS = ["/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"]
+TEXT_OF = {"cudaGetErrorString": "there is no CUDA library", "cudaGetErrorName": "cudaErrorInsufficientDriver", "nvrtcGetErrorString": "there is no NVRTC library",
+           "cublasLtGetStatusString": "there is no cuBLAS library"}
+FAILED = {"cudart": 35, "cublasLt": 1, "nvrtc": 11}  # insufficient driver; not initialized; internal error
+
+
+def fail(sentence):
+    sys.exit(f"cmake/{os.path.basename(sys.argv[0])}: {sentence}")
+
+
+def run(*command, **more):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **more).stdout
+
+
+def needed(path):
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", path))
+
+
+def is_elf(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def found_library(program, name):
+    for line in run("ldd", program).splitlines():
+        if line.strip().startswith(name + " => /"):
+            return line.split()[2]
+    return fail(f"{name} of {program} was not found.")
+
+
+def must_have(build, name, tools):
+    if os.uname().machine != "x86_64":
+        fail("this is made for x86-64 only.")
+    for tool in ("cmake", "patchelf", "readelf", "strip", "cc", *tools):
+        if not shutil.which(tool):
+            fail(f"{tool} is not installed: apt install cmake patchelf binutils gcc xz-utils")
+    program = os.path.join(build, "app", name)
+    if not os.path.exists(program):
+        fail(f"{program} is missing: build it first, for example with app/run --headless list")
+
+
+def stage(build, folder, leave_out=()):
+    """What `cmake --install` gives."""
+    run("cmake", "--install", build, "--prefix", folder, "--strip")
+    for path in (os.path.join(folder, one) for one in leave_out):
+        shutil.rmtree(path, ignore_errors=True) if os.path.isdir(path) else os.path.exists(path) and os.remove(path)
+
+
+def programs(folder):
+    return [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names
+            if not os.path.islink(os.path.join(at, name)) and is_elf(os.path.join(at, name))]
+
+
+def keep_licence(folder, library):
+    """The notice that Debian ships with a library goes along with it."""
+    owner = subprocess.run(["dpkg", "-S", os.path.realpath(library)], capture_output=True, text=True) if shutil.which("dpkg") else None
+    package = owner.stdout.split(":")[0] if owner and owner.returncode == 0 else ""
+    notice = f"/usr/share/doc/{package}/copyright"
+    if package and os.path.exists(notice):
+        os.makedirs(os.path.join(folder, "share/doc/warpsight/libraries"), exist_ok=True)
+        shutil.copy(notice, os.path.join(folder, "share/doc/warpsight/libraries", package))
+
+
+def pack_libraries(folder, of_system, may_be_packed):
+    """Copies what the system need not have beside the collector, and what that needs in turn."""
+    home, todo, packed = os.path.join(folder, "lib/warpsight"), programs(folder), {}
+    while todo:
+        program = todo.pop()
+        for name in needed(program):
+            if of_system.match(name) or OF_CUDA.match(name) or name in packed or os.path.exists(os.path.join(home, name)):
+                continue
+            if not may_be_packed.match(name):
+                fail(f"{os.path.basename(program)} needs {name}, which is neither part of the system nor may be packed.")
+            keep_licence(folder, found_library(program, name))
+            packed[name] = shutil.copy(os.path.realpath(found_library(program, name)), os.path.join(home, name))
+            os.chmod(packed[name], 0o755)
+            run("strip", "--strip-unneeded", packed[name])
+            todo.append(packed[name])
+
+
+def make_stand_ins(folder):
+    """Libraries with the names of CUDA's, for machines without them. Each call fails as without a driver."""
+    program, home = os.path.join(folder, "bin/warpsight"), os.path.join(folder, "lib/warpsight/without_cuda")
+    symbols = re.findall(r"UND\s+(\w+)@(lib(\w+)\.so\.\d+)", run("readelf", "--dyn-syms", "-W", program))
+    for library, kind in sorted({(library, kind) for _, library, kind in symbols}):
+        os.makedirs(home, exist_ok=True)
+        source = ""
+        for name in sorted({name for name, of, _ in symbols if of == library}):
+            if name in TEXT_OF:
+                source += f'const char* {name}(void) {{ return "{TEXT_OF[name]}"; }}\n'
+            elif name == "__cudaRegisterFatBinary":
+                source += f"void** {name}(void) {{ static void* none; return &none; }}\n"
+            else:
+                source += f"int {name}(void) {{ return {FAILED[kind]}; }}\n"
+        with tempfile.TemporaryDirectory() as work:
+            with open(work + "/names.map", "w", encoding="utf-8") as file:
+                file.write(f"{library} {{ global: *; }};\n")
+            run("cc", "-shared", "-fPIC", "-Os", "-s", "-xc", "-", f"-Wl,-soname,{library}", f"-Wl,--version-script,{work}/names.map", "-o", os.path.join(home, library), input=source)
+
+
+def set_paths(folder, cuda_folders):
+    """Where each program looks for libraries. `cuda_folders`: before those of the system; a path that does not begin with / counts from the folder."""
+    for program in programs(folder):
+        to_root = os.path.relpath(folder, os.path.dirname(program))
+        beside = ["$ORIGIN/" + os.path.normpath(os.path.join(to_root, one)) for one in ["lib/warpsight", *cuda_folders]]
+        paths = beside + SYSTEM_FOLDERS
+        run("patchelf", "--set-rpath", ":".join(paths + ["$ORIGIN/" + to_root + "/lib/warpsight/without_cuda"]), program)
+
+
+def newest(folder, prefix):
+    versions = {(0,)}
+    for program in programs(folder):
+        versions |= {tuple(map(int, one.split("."))) for one in re.findall(rf"\b{prefix}_(\d+(?:\.\d+)+)\b", run("readelf", "--version-info", program))}
+    return max(versions)

@@ -78,6 +78,7 @@ class Stage {
     const at = this.point(event), timeline = this.timeline;
     this.canvas.focus();
     this.canvas.setPointerCapture(event.pointerId);
+    this.card.hidden = true;
     const how = at.y < kOverviewHeight ? 'overview' : event.button === 1 ? 'pan' : 'range';
     this.drag = {how, at, time: timeline.time(at.x), from: timeline.from, to: timeline.to, moved: false};
     if (how === 'overview') this.jump(at);
@@ -126,7 +127,7 @@ class Stage {
     if (!place) return;
     const s = place.lane.spans, data = this.timeline.data, op = data.ops[s.op[place.i]], name = data.names[s.name[place.i]];
     this.card.replaceChildren(element('b', {}, swatch(s.meaning[place.i]), (data.short[s.name[place.i]] || name || '').slice(0, 200)), facts([
-      ['takes', timeText(s.duration[place.i])], ['for', op ? [op.name, op.detail].filter(Boolean).join(' · ') : ''], ['module', op ? op.layer : ''],
+      ['takes', timeText(s.duration[place.i])], ['for', op ? opText(op) : ''], ['module', op ? op.layer : ''],
       ['line', op ? op.line : ''], ['step', s.step[place.i] ? String(s.step[place.i] - 1) : '']]));
     const box = this.card.getBoundingClientRect(), row = this.timeline.rowAt(at.y), below = this.canvas.offsetTop + this.timeline.top() + row.y - this.timeline.scroll + row.height + 6;
     this.card.style.left = Math.max(kGutter, Math.min(at.x + 12, this.width - 310)) + 'px';
@@ -161,7 +162,7 @@ class Stage {
         if (s.step[k] === s.step[i]) ++inStep, stepTotal += s.duration[k];
       }
     const list = [['duration', timeText(s.duration[i])], ['mean', timeText(total / count) + ' of ' + fixed(count, 0)], ['start', timeText(s.start[i])],
-      ['lane', lane.name], ['op', op ? op.name : ''], ['', op ? op.detail : ''], ['module', op ? op.layer : ''], ['phase', op ? op.phase : ''], ['line', op ? op.line : ''],
+      ['lane', lane.name], ['op', op ? opText(op) : ''], ['module', op ? op.layer : ''], ['phase', op ? op.phase : ''], ['line', op ? op.line : ''],
       ['step', s.step[i] ? (s.step[i] - 1) + (inStep > 1 ? ': ' + inStep + ' of this name, ' + timeText(stepTotal) : '') : ''],
       ['FLOP', op && op.flops ? fixed(op.flops, 0) : ''],
       ['grid × block', shape && shape.block[0] ? shape.grid.join(' × ') + ' · ' + shape.block.join(' × ') : ''], ['registers', shape && shape.registers ? String(shape.registers) : ''],
@@ -397,6 +398,7 @@ class Page {
   }
 }
 
+const opText = op => op.detail.startsWith(op.name) ? op.detail : [op.name, op.detail].filter(Boolean).join(' · ');
 const sentence = text => text.charAt(0).toUpperCase() + text.slice(1);
 
 function conclusion() {

@@ -205,7 +205,7 @@ class Timeline {
     }
   }
   stepLabel(c, step, space) { return ['step ' + step, String(step)].find(text => c.measureText(text).width <= space) || ''; }
-  // The op, the whole name, or the short name, whichever fits.
+  // The first of op, whole name and short name that fits.
   label(c, s, i, space) {
     const op = this.data.ops[s.op[i]], name = this.data.names[s.name[i]] || '', brief = this.data.short[s.name[i]];
     for (const text of [op && s.kind[i] === kKernel ? op.name : null, name, brief])
@@ -328,7 +328,11 @@ class Timeline {
     c.fillRect(x1, y, 1, this.stage.height);
     c.font = '600 ' + kLetters;
     const text = timeText(this.range[1] - this.range[0]);
-    if (x1 - x0 > 60) c.fillText(text, (x0 + x1 - c.measureText(text).width) / 2, y + kRulerHeight - 9);
+    const wide = c.measureText(text).width + 12, left = (x0 + x1 - wide) / 2;
+    if (x1 - x0 < wide) return;
+    c.fillRect(left, y + 3, wide, 17);
+    c.fillStyle = colours.base;
+    c.fillText(text, left + 6, y + kRulerHeight - 9);
   }
   drawCursor(c, colours) {
     this.marks.forEach((time, i) => {

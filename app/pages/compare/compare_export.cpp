@@ -10,6 +10,7 @@
 #include "app/pages/compare/step_view.h"
 #include "app/pages/compare/waterfall_view.h"
 #include "app/report/report_pages.h"
+#include "app/report/share_export.h"
 #include "app/widgets/chart_file.h"
 #include "app/widgets/theme.h"
 #include "app/timeline/range_export.h"
@@ -36,6 +37,9 @@ CompareExport::CompareExport(const ComparedRuns* compared, Views views, QWidget*
   setProperty("menu", true);
   auto* menu = new QMenu(this);
   menu->addAction(tr("Report as HTML or PDF…"), this, &CompareExport::chooseReport);
+  menu->addAction(tr("Page to share…"), this, [this] {
+    ask_and_share_runs(this, {compared_->runs.begin(), compared_->runs.end()}, page_, [this](const QString& sentence, bool problem) { emit said(sentence, problem); });
+  });
   menu->addSeparator();
   menu->addAction(tr("Timelines as a picture…"), this, [this] { exportChart(timelinePicture()); });
   menu->addAction(tr("Timelines as Chrome JSON…"), this, &CompareExport::chooseRange);

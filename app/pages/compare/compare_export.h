@@ -2,6 +2,8 @@
 #pragma once
 #include <QPushButton>
 
+#include "app/workspace/job.h"
+
 namespace ws::app {
 
 class BarsView;
@@ -37,6 +39,7 @@ class CompareExport : public QPushButton {
 
   const ComparedRuns* compared_;
   Views views_;
+  Job page_;
 };
 
 }  // namespace ws::app

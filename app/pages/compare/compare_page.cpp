@@ -4,6 +4,7 @@
 #include "app/pages/compare/compare_tab.h"
 #include "app/pages/page.h"
 #include "app/report/report_pages.h"
+#include "app/report/share_export.h"
 
 namespace ws::app {
 namespace {
@@ -38,9 +39,14 @@ Page compare_page(Workspace& workspace) {
     tab->setShown(workspace.shownRun());
   };
   QObject::connect(&workspace, &Workspace::picked, tab, [&workspace, tab] { tab->setShown(workspace.shownRun()); });
-  page.menus.push_back({MenuName::File, {page_action(tab, QObject::tr("Export a report…"), {}, [&workspace, tab] {
-                          export_report(workspace, tab);
-                        })}});
+  auto* sharing = new Job(tab);
+  page.menus.push_back({MenuName::File,
+                        {page_action(tab, QObject::tr("Export a report…"), {}, [&workspace, tab] { export_report(workspace, tab); }),
+                         page_action(tab, QObject::tr("Export a page to share…"), {}, [&workspace, tab, sharing] {
+                           const std::vector<Run*> runs = workspace.library()->ticked();
+                           ask_and_share_runs(tab->window(), {runs.begin(), runs.end()}, *sharing,
+                                              [&workspace](const QString& sentence, bool problem) { workspace.say(sentence, problem); });
+                         })}});
   return page;
 }
 

@@ -1,7 +1,10 @@
+#include <QClipboard>
+#include <QGuiApplication>
 #include <QMenu>
 #include <QStackedWidget>
 #include <algorithm>
 
+#include "app/core/runs/spec_line.h"
 #include "app/pages/page.h"
 #include "app/pages/setup/program_panel.h"
 #include "app/pages/setup/setup_panel.h"
@@ -66,6 +69,20 @@ QMenu* preset_menu(SetupPanel* panel, Choices* choices) {
   return menu;
 }
 
+void copy_choices(Workspace& workspace) {
+  QGuiApplication::clipboard()->setText(QString::fromStdString(spec_line(workspace.choices()->spec())));
+  workspace.say(QObject::tr("Copied: the choices as one line. Somebody else pastes it with Run › Paste choices, or trains it with warpsight train --spec."), false);
+}
+
+void paste_choices(Workspace& workspace) {
+  try {
+    workspace.choices()->edit(spec_of_line(QGuiApplication::clipboard()->text().toStdString()));
+    workspace.say(QObject::tr("The choices of the line are set."), false);
+  } catch (const Failure& problem) {
+    workspace.say(QString::fromUtf8(problem.what()), true);
+  }
+}
+
 }  // namespace
 
 Page setup_page(Workspace& workspace) {
@@ -90,7 +107,9 @@ Page setup_page(Workspace& workspace) {
   page.menus.push_back(
       {MenuName::Run,
        {preset_menu(panel, workspace.choices())->menuAction(),
-        page_action(panel, QObject::tr("Choices as JSON…"), QKeySequence("Ctrl+J"), [panel] { panel->editJson(); })}});
+        page_action(panel, QObject::tr("Choices as JSON…"), QKeySequence("Ctrl+J"), [panel] { panel->editJson(); }),
+        page_action(panel, QObject::tr("Copy choices as a line"), {}, [&workspace] { copy_choices(workspace); }),
+        page_action(panel, QObject::tr("Paste choices"), {}, [&workspace] { paste_choices(workspace); })}});
   return page;
 }
 

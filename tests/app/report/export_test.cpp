@@ -22,6 +22,8 @@
 #include "app/widgets/chart_file.h"
 #include "app/timeline/range_export.h"
 #include "app/report/report_pages.h"
+#include "app/report/share_export.h"
+#include "app/workspace/job.h"
 #include "profiling/formats/convert.h"
 #include "tests/app/support/made_run.h"
 #include "tests/app/support/window_tests.h"
@@ -106,6 +108,7 @@ class ExportTest : public QObject {
   void timelinesBecomeChromeTraces();
   void theReportAsksForNothing();
   void reportAndChartOpenInABrowser();
+  void aPageIsMadeInTheBackground();
   void nothingIsLeftOfAFailedExport();
 };
 
@@ -334,6 +337,27 @@ void ExportTest::reportAndChartOpenInABrowser() {
     QVERIFY2(said.status == 0, said.out.constData());
     QVERIFY2(!blank(QImage(at("open.png"))), name);
   }
+}
+
+// tests/app/page opens such pages in a browser.
+void ExportTest::aPageIsMadeInTheBackground() {
+  const auto shared = [this](const QString& file, const QString& to) {
+    Run run;
+    run.title = "direct", run.path = file;
+    Job job;
+    QString said;
+    bool problem = false, over = false;
+    share_runs({&run}, at(to), job, [&](const QString& sentence, bool bad) { said = sentence, problem = bad, over = true; });
+    [&] { QTRY_VERIFY_WITH_TIMEOUT(over, 60'000); }();
+    return std::pair(said, problem);
+  };
+  const QString recorded = QStringLiteral(WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-direct.wsrun");
+  QCOMPARE(shared(recorded, "page.html"), std::pair(QString("Page written: page.html. Open it in a browser."), false));
+  QFile page(at("page.html"));
+  QVERIFY(page.open(QIODevice::ReadOnly) && page.readAll().contains("Content-Security-Policy"));
+  QVERIFY(shared("", "none.html").second);
+  QVERIFY(shared(at("missing.wsrun"), "none.html").second);
+  QVERIFY(!QFile::exists(at("none.html")));
 }
 
 void ExportTest::nothingIsLeftOfAFailedExport() {

@@ -1,4 +1,7 @@
 // The Setup dock: what each choice says of itself, and the layers as rows.
+#include <QAction>
+#include <QClipboard>
+#include <QGuiApplication>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -65,6 +68,7 @@ class SetupTest : public QObject, WindowHome {
   void layersAreEditedWithKeys();
   void wrongWidthsAreRefusedWithTheReason();
   void editedLayersTrain();
+  void choicesTravelAsALine();
 };
 
 void SetupTest::everyChoiceSaysWhatToLookAt() {
@@ -351,6 +355,29 @@ void SetupTest::editedLayersTrain() {
   int layers_of_plan = 0;
   for (const ws::Buffer& buffer : run->plan->plan.buffers) layers_of_plan += buffer.name == "W3";
   QCOMPARE(layers_of_plan, 1);
+}
+
+// Copied in one window, pasted in another; a text that is no line leaves the choices as they are.
+void SetupTest::choicesTravelAsALine() {
+  const auto act = [](MainWindow& window, const QString& text) {
+    for (QAction* action : window.findChildren<QAction*>())
+      if (action->text() == text) return action->trigger();
+    QFAIL("there is no such action");
+  };
+  auto window = open();
+  Choices* choices = window->workspace()->choices();
+  choices->usePreset("iris");
+  choices->set("train.lr", "0.0123");
+  const ws::RunSpec sent = choices->spec();
+  act(*window, "Copy choices as a line");
+  const QString line = QGuiApplication::clipboard()->text();
+  QVERIFY2(line.startsWith("ws1:") && line.contains("train.lr=0.0123"), qPrintable(line));
+  choices->usePreset("mnist");
+  act(*window, "Paste choices");
+  QVERIFY(choices->spec() == sent);
+  QGuiApplication::clipboard()->setText("a shopping list");
+  act(*window, "Paste choices");
+  QVERIFY(choices->spec() == sent);
 }
 
 WARPSIGHT_QTEST(SetupTest)

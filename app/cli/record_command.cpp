@@ -147,6 +147,8 @@ std::string contents(const std::string& path, const RecordArguments& a) {
     text += "still being written: its process goes on";
   else if (run.steps > 0)
     text += count_text(run.steps) + " steps, " + step_text(run) + ", found in " + run.said("steps_from");
+  else if (!run.said("message").empty())
+    text += "its steps were not counted";  // the recording ended early
   else
     text += run.said("program_python").empty() ? "no steps were found"
                                                : "no steps were found; to mark them: warpsight.step(), after pip install " +

@@ -37,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 
 struct RecordArguments {
   std::string out, level = "full", python, window, library, folder;
-  bool counters = false, captures = false, serve = false, environment = false;
+  bool counters = false, captures = false, serve = false, environment = false, no_command = false;
   bool replaces = false;  // an earlier recording
   bool live = isatty(STDERR_FILENO) != 0;
   std::vector<std::string> command;
@@ -124,7 +124,7 @@ prof::PythonLevel python_level_of(const RecordArguments& a, prof::TraceLevel lev
 
 prof::RecordOptions options_of(const RecordArguments& a) {
   const prof::TraceLevel level = level_of(a);
-  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.captures, a.folder};
+  const prof::RecordOptions options{level, a.library, a.counters, python_level_of(a, level), a.window, a.captures, a.folder, "", false, !a.no_command};
   try {
     prof::check_options(options);
   } catch (const Failure& failure) {
@@ -147,6 +147,8 @@ std::string contents(const std::string& path, const RecordArguments& a) {
     text += "still being written: its process goes on";
   else if (run.steps > 0)
     text += count_text(run.steps) + " steps, " + step_text(run) + ", found in " + run.said("steps_from");
+  else if (!run.said("message").empty())
+    text += "its steps were not counted";  // the recording ended early
   else
     text += run.said("program_python").empty() ? "no steps were found"
                                                : "no steps were found; to mark them: warpsight.step(), after pip install " +
@@ -345,6 +347,9 @@ Run add_record(CLI::App& program) {
   command.add_flag("--capture-range", arguments->captures,
                    "record only what the program asks for, as often as it does: between cudaProfilerStart and cudaProfilerStop "
                    "(torch.cuda.profiler.start and stop), or inside `with warpsight.capture():`");
+  command.add_flag("--no-command", arguments->no_command,
+                   "keep neither the command nor the folder with the run. Without this option they are kept, with ••• instead of what looks "
+                   "like a key, a token or a password");
   command.add_flag("--counters", arguments->counters,
                    "also sample hardware counters: busy multiprocessors, tensor pipe, DRAM");
   command

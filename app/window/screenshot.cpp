@@ -58,8 +58,9 @@ void read_all(MainWindow& window) {
 }  // namespace
 
 void prepare(MainWindow& window, const QCommandLineParser& options) {
+  constexpr int kLeast = 200, kMost = 8192;  // pixels; a larger picture takes all memory
   const QStringList size = options.value("size").split('x');
-  if (size.size() == 2) window.resize(size[0].toInt(), size[1].toInt());
+  if (size.size() == 2) window.resize(std::clamp(size[0].toInt(), kLeast, kMost), std::clamp(size[1].toInt(), kLeast, kMost));
   const QString preset = options.value("preset");
   if (QFileInfo::exists(preset))
     window.openFile(preset);

@@ -10,7 +10,7 @@ namespace limits {
 inline constexpr int64_t kLeastMemory = int64_t{256} << 20;    // bytes; allowed even if less is free
 inline constexpr double kShareOfFree = 0.5;                    // share of the free memory when reading begins
 inline constexpr uint64_t kMostUnpacked = uint64_t{4} << 30;     // bytes of text in a packed file
-inline constexpr uint64_t kUnpackedAlways = uint64_t{64} << 20;  // allowed for every file, however small
+inline constexpr uint64_t kUnpackedAlways = uint64_t{16} << 20;  // allowed for every file, however small; as JSON it takes 350 MB
 inline constexpr uint64_t kMostGrowth = 64;                      // times the packed size; traces have 10 to 30
 inline constexpr int64_t kDatabaseRowBytes = 4;                // a database row takes at least this many
 inline constexpr int64_t kDatabaseStart = 100'000'000;         // instructions of SQLite allowed for any query

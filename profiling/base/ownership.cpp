@@ -37,15 +37,15 @@ std::string host() {
 
 // The content of a lock file: the owner's mark, host and name.
 struct Mark {
-  std::string mark, host, name;
+  std::string mark, host, name, said;
 
-  static std::string mine(const std::string& name) {
-    return process_mark() + "\n" + ws::host() + "\n" + (name.empty() ? this_process() : name) + "\n";
+  static std::string mine(const std::string& name, const std::string& said = "") {
+    return process_mark() + "\n" + ws::host() + "\n" + (name.empty() ? this_process() : name) + "\n" + said + "\n";
   }
   static Mark of(const std::string& lock) {
     Mark mark;
     std::ifstream in(lock);
-    std::getline(in, mark.mark), std::getline(in, mark.host), std::getline(in, mark.name);
+    std::getline(in, mark.mark), std::getline(in, mark.host), std::getline(in, mark.name), std::getline(in, mark.said);
     return mark;
   }
   // "1234 (warpsight)"
@@ -130,6 +130,14 @@ void forget(int file) {
   }
 }
 
+// True if the log of a killed writer is there: its reader must know of which file it is.
+bool is_needed(const fs::path& lock, const Mark& owner) {
+  const std::string name = lock.filename().string();
+  std::error_code none;
+  return !owner.said.empty() && name.ends_with(std::string(".") + kWriter) &&
+         fs::exists(lock.parent_path() / (name.substr(1, name.size() - std::strlen(kWriter) - 2) + "-wal"), none);
+}
+
 // Removes the lock files that killed processes of this machine left in a folder.
 void remove_dead_locks(const fs::path& folder) {
   std::error_code none;
@@ -140,7 +148,7 @@ void remove_dead_locks(const fs::path& folder) {
     if (file < 0) continue;
     if (try_lock(file) == Lock::Taken && same_file(file, lock)) {
       const Mark owner = Mark::of(lock);
-      if (!owner.name.empty() && !owner.may_live()) unlink(lock.c_str());
+      if (!owner.name.empty() && !owner.may_live() && !is_needed(entry.path(), owner)) unlink(lock.c_str());
     }
     close(file);
   }
@@ -163,7 +171,7 @@ std::string link_target(const std::string& path) {
   return target.string();
 }
 
-Ownership::Ownership(const std::string& path, const char* kind, const std::string& name) : lock_(lock_of(path, kind)), process_(getpid()) {
+Ownership::Ownership(const std::string& path, const char* kind, const std::string& name) : lock_(lock_of(path, kind)), name_(name), process_(getpid()) {
   for (int tries = 0;; ++tries) {
     const int file = open(lock_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (file < 0) throw Failure(path + ": cannot be written: " + std::strerror(errno));
@@ -186,12 +194,18 @@ Ownership::Ownership(const std::string& path, const char* kind, const std::strin
     close(file);  // its owner has just removed it
   }
   remember(file_);
-  const std::string line = Mark::mine(name);
+  say("");
+  remove_dead_locks(fs::path(lock_).parent_path());
+}
+
+void Ownership::say(const std::string& text) {
+  const std::string line = Mark::mine(name_, text);
   if (ftruncate(file_, 0) != 0 || pwrite(file_, line.data(), line.size(), 0) < 0) {
     // On a full disk the lock has no owner's name.
   }
-  remove_dead_locks(fs::path(lock_).parent_path());
 }
+
+std::string said_by_owner(const std::string& path, const char* kind) { return Mark::of(lock_of(path, kind)).said; }
 
 Ownership::~Ownership() {
   if (getpid() != process_) return;  // in a child made by fork(): the claim belongs to its parent

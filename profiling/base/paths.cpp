@@ -1,5 +1,8 @@
 #include "profiling/base/paths.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <cctype>
 #include <cstdlib>
 
@@ -50,10 +53,22 @@ fs::path cache_folder() {
   return home && *home ? fs::path(home) / ".cache/warpsight" : fs::path();
 }
 
+namespace {
+
+// Without HOME, as the system knows it. A folder that anybody can make, such as /tmp, is none: another user could be first there.
+fs::path home_folder() {
+  if (const char* home = std::getenv("HOME"); home && *home) return home;
+  const passwd* const user = getpwuid(getuid());
+  if (user && user->pw_dir && *user->pw_dir == '/' && access(user->pw_dir, W_OK) == 0) return user->pw_dir;
+  throw Failure("There is no home folder for the runs; set HOME, or WARPSIGHT_RUNS to a folder of yours");
+}
+
+}  // namespace
+
 fs::path runs_folder() {
-  const char *set = std::getenv("WARPSIGHT_RUNS"), *data = std::getenv("XDG_DATA_HOME"), *home = std::getenv("HOME");
+  const char *set = std::getenv("WARPSIGHT_RUNS"), *data = std::getenv("XDG_DATA_HOME");
   if (set && *set) return set;
-  const fs::path user = data && *data ? fs::path(data) : fs::path(home && *home ? home : "/tmp") / ".local/share";
+  const fs::path user = data && *data ? fs::path(data) : home_folder() / ".local/share";
   const fs::path runs = user / "warpsight/runs", before = user / kNameBefore / "runs";
   std::error_code error;
   if (fs::exists(runs, error) || !fs::is_directory(before, error)) return runs;

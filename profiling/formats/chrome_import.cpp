@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "profiling/base/clock.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/formats/chrome_event.h"
 #include "profiling/formats/chrome_handler.h"
 #include "profiling/formats/chrome_names.h"
@@ -62,6 +64,7 @@ class ChromeReader final : public ChromeSink {
  public:
   void add(Event& e) override {
     if (e.phase == "X" && e.category == "Trace") return;  // the time window of the profiler
+    if (const std::string_view today = category_of_today(e.category, e.name); today != e.category) e.category = today;
     if (e.phase == "X") return add_span(e, e.time, e.duration);
     if (e.phase == "B") return open(e);
     if (e.phase == "E") return close(e);
@@ -111,6 +114,7 @@ class ChromeReader final : public ChromeSink {
     if (kept_.contains("origin")) builder_.keep_steps();
     if (const std::string problem = inner_problem(builder_); !problem.empty()) run_.problems.push_back(problem);
     if (cycles_) run_.problems.push_back("Proton counts clock cycles. They are shown as if the clock ran at 1 GHz.");
+    if (const std::string problem = strange_problem(); !problem.empty()) run_.problems.push_back(problem);
     totals_.draw(builder_, "memory");
     run_.trace = builder_.finish(run_.problems);
     summarize();
@@ -210,7 +214,7 @@ class ChromeReader final : public ChromeSink {
     if (e.category == "gpu_user_annotation") return {TrackKind::Phases, stream + " ranges", gpu};
     if (e.category == "cuda_sync") return {TrackKind::Other, waits_name(e.integer("stream", -1)), gpu};
     if (e.category == "overhead") return {TrackKind::Overhead, "profiler", "CPU"};
-    if (e.category.starts_with("cuda_") || e.category.starts_with("hip_"))
+    if (e.category.starts_with("cuda_") || e.category.starts_with("hip_") || e.category.ends_with("_runtime"))
       return {TrackKind::Api, "CUDA API, " + thread_name(e), "CPU"};
     if (e.category == "user_annotation") return {TrackKind::Phases, thread_name(e) + " ranges", "CPU"};
     return {TrackKind::CpuThread, thread_name(e), "CPU"};
@@ -233,6 +237,16 @@ class ChromeReader final : public ChromeSink {
   std::string thread_name(const Event& e) const {
     const Thread* thread = thread_of(e);
     return !thread || thread->name.empty() ? "thread " + e.thread : thread->name;
+  }
+
+  // Devices other than GPUs write events of their own. They are on the rows of their threads.
+  std::string strange_problem() const {
+    uint64_t events = 0;
+    std::string categories;
+    for (const auto& [category, count] : strange_)
+      events += count, categories += (categories.empty() ? "\"" : ", \"") + printable(category) + "\"";
+    if (events == 0) return "";
+    return std::to_string(events) + " events of devices are of unknown kinds (" + categories + "). They are shown as they are, and count as no kernels.";
   }
 
   static void classify(const Event& e, Span& span) {
@@ -342,6 +356,8 @@ class ChromeReader final : public ChromeSink {
     const auto sample = sample_of_event(e);
     span.name = sample ? builder_.name(sample) : builder_.name(name);
     if (e.phase == "X" && !e.has_duration) return builder_.leave_out("without a duration");
+    if (kind == SpanKind::Other && !kept_.contains("origin") && e.integer("device", -1) >= 0 && e.integer("stream", -1) >= 0)
+      ++strange_[e.category];
     const int64_t external = e.integer("External id", e.integer("external id"));
     if (e.category == "cpu_op") builder_.add_external(external, span.name, time, duration);
     builder_.add(row_of(e, kind), span, time, duration, launched(e, kind) ? external : 0);
@@ -454,6 +470,7 @@ class ChromeReader final : public ChromeSink {
   std::unordered_map<std::string, std::vector<Event>> open_;
   std::unordered_map<std::string, Thread> threads_;
   std::unordered_map<std::string, std::string> multiprocessors_;  // by process
+  std::map<std::string, uint64_t> strange_;                       // category → events on devices that are no known kind
   bool cycles_ = false;                                           // times inside kernels are clock cycles
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
@@ -59,11 +60,20 @@ const char* chrome_category(const Track& track, const Span& span, const std::str
   return "Trace";
 }
 
+std::string_view category_of_today(std::string_view category, std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> kBefore[] = {
+      {"Kernel", "kernel"}, {"Memcpy", "gpu_memcpy"}, {"Memset", "gpu_memset"}, {"Runtime", "cuda_runtime"}, {"Operator", "cpu_op"}};
+  if (category == "Operator" && name.starts_with("ProfilerStep#")) return "user_annotation";
+  for (const auto& [before, today] : kBefore)
+    if (category == before) return today;
+  return category;
+}
+
 CallClass class_of_chrome(std::string_view category, const std::string& name) {
   if (category == "kernel") return {SpanKind::Kernel, meaning_of_kernel(name)};
   if (category == "gpu_memcpy") return {SpanKind::Copy, Meaning::Copy};
   if (category == "gpu_memset") return {SpanKind::Memset, Meaning::Copy};
-  if (category == "cuda_runtime" || category == "cuda_driver") return class_of_call(name);
+  if (category.ends_with("_runtime") || category == "cuda_driver") return class_of_call(name);
   if (category == "user_annotation" && name.starts_with("ProfilerStep#")) return {SpanKind::Step, Meaning::Other};
   if (category == "user_annotation") return {SpanKind::Phase, meaning_of_range(name)};
   if (category == "gpu_user_annotation") return {SpanKind::Phase, Meaning::Other};

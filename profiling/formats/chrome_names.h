@@ -9,6 +9,8 @@
 namespace ws::prof {
 
 const char* chrome_category(const Track& track, const Span& span, const std::string& name);
+// The category that PyTorch writes today for one of its earlier versions: "Kernel", "Runtime".
+std::string_view category_of_today(std::string_view category, std::string_view name);
 CallClass class_of_chrome(std::string_view category, const std::string& name);
 
 // Our own words, written beside the categories for what these cannot express.

@@ -129,10 +129,13 @@ void begin(bool by_driver) {
     remove_database(path);
     throw;
   }
-  keep(kCommandKey, kRecordCommand), keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
+  keep(kTraceLevelKey, kRecordLevel), keep(kPythonLevelKey, kRecordPython);
   keep(kTraceWindowKey, kRecordWindow), keep(kCountersKey, kRecordCounters), keep(kCapturesKey, kRecordCaptures);
-  std::error_code none;
-  g_recorder->notes().fact(kFolderKey, std::filesystem::current_path(none).string());
+  if (environment(kRecordCommand, "") != kNoCommand) {
+    std::error_code none;
+    keep(kCommandKey, kRecordCommand);
+    g_recorder->notes().fact(kFolderKey, std::filesystem::current_path(none).string());
+  }
   g_usable = g_recorder;
   pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr, g_forked = true; });
 }

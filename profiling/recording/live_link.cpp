@@ -110,7 +110,41 @@ void LiveSender::send_waiting(int most_ms) {
   sent_ = 0;
 }
 
+namespace {
+
+constexpr const char* kFolderOf = "warpsight-";
+constexpr size_t kRandomLetters = 6;
+
+// True if nobody listens there any more, and no worker of a program that goes on has written for a while.
+bool is_left_over(const std::filesystem::path& folder) {
+  constexpr auto kLongAgo = std::chrono::hours(1);
+  std::error_code none;
+  const std::string live = (folder / "live").string();
+  sockaddr_un to{};
+  if (live.size() >= sizeof to.sun_path || !std::filesystem::is_socket(live, none)) return false;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none))
+    if (std::filesystem::file_time_type::clock::now() - entry.last_write_time(none) < kLongAgo) return false;
+  to = address_of(live);
+  const int asks = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool refused = asks >= 0 && connect(asks, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 && errno == ECONNREFUSED;
+  if (asks >= 0) close(asks);
+  return refused;
+}
+
+// Removes what killed recorders left.
+void remove_left_over_folders() {
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(temporary_folder(), none)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kFolderOf) && name.size() == std::strlen(kFolderOf) + kRandomLetters && is_left_over(entry.path()))
+      std::filesystem::remove_all(entry.path(), none);
+  }
+}
+
+}  // namespace
+
 LiveFollower::LiveFollower() {
+  remove_left_over_folders();
   try {
     listen_here();
     thread_ = std::thread([this] { loop(); });
@@ -121,7 +155,7 @@ LiveFollower::LiveFollower() {
 }
 
 void LiveFollower::listen_here() {
-  std::string name = (temporary_folder() / "warpsight-XXXXXX").string();
+  std::string name = (temporary_folder() / (kFolderOf + std::string(kRandomLetters, 'X'))).string();
   if (!mkdtemp(name.data())) throw Failure("Cannot follow: no folder could be made for the socket in " + name + ".");
   folder_ = name;  // only this user can access it
   address_ = folder_ + "/live";

@@ -91,7 +91,8 @@ Process::Environment record_environment(const RecordOptions& options, const std:
 // The first process of a program replaces the empty values: then its environment grows under no other thread.
 Process::Environment serving_environment(const RecordOptions& options, const std::string& server) {
   Process::Environment all = record_environment(options, "");
-  for (const char* later : {kRecordFollower, kRecordName, kRecordCommand}) all[later] = "";
+  for (const char* later : {kRecordFollower, kRecordName}) all[later] = "";
+  all[kRecordCommand] = options.keep_command ? "" : kNoCommand;
   all[kRecordServer] = server;
   return all;
 }
@@ -102,7 +103,8 @@ RecordOptions options_of_environment() {
           .counters = variable(kRecordCounters, "0") == "1",
           .python = python_level(variable(kRecordPython, "off")),
           .window = variable(kRecordWindow, ""),
-          .captures = variable(kRecordCaptures, "0") == "1"};
+          .captures = variable(kRecordCaptures, "0") == "1",
+          .keep_command = variable(kRecordCommand, "") != kNoCommand};
 }
 
 void leave_serving_environment() {

@@ -25,6 +25,7 @@ struct RecordOptions {
   std::string folder;     // where the program starts; empty: here
   std::string output;     // absolute path of a file to which the program adds what it prints; empty: it prints where we do
   bool prompt_output = false;  // Python prints at once, also into a file
+  bool keep_command = true;    // the command, without what looks like a secret, and the folder are kept with the run
 };
 
 // Throws Failure if the window cannot be read, or if the level records nothing that the window or the counters could use.
@@ -40,7 +41,8 @@ inline constexpr const char* kRecordName = "WARPSIGHT_RECORD_NAME";
 inline constexpr const char* kRecordLibrary = "WARPSIGHT_RECORD_LIBRARY";
 inline constexpr const char* kRecordWriter = "WARPSIGHT_RECORD_WRITER";      // the program that writes the run file
 inline constexpr const char* kRecordPython = "WARPSIGHT_RECORD_PYTHON";      // the level
-inline constexpr const char* kRecordCommand = "WARPSIGHT_RECORD_COMMAND";    // a JSON list
+inline constexpr const char* kRecordCommand = "WARPSIGHT_RECORD_COMMAND";    // a JSON list; kNoCommand: none is kept, and no folder
+inline constexpr const char* kNoCommand = "[]";
 inline constexpr const char* kRecordFollower = "WARPSIGHT_RECORD_FOLLOWER";  // local socket of the follower
 inline constexpr const char* kRecordHooked = "WARPSIGHT_RECORD_HOOKED";      // the process that our Python hook runs in
 // The program that makes each recorded program a job of its own, if no file is named: warpsight.

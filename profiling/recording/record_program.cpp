@@ -24,6 +24,7 @@
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/program_writer.h"
 #include "profiling/recording/record_keys.h"
+#include "profiling/recording/secret_words.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::prof {
@@ -155,6 +156,7 @@ struct RecordedProgram::Impl {
 RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const std::string& out_path,
                          const RecordOptions& options) {
   if (command.empty()) throw Failure("Cannot record: no command was given.");
+  refuse_masked(command);
   const fs::path out = fs::absolute(out_path);
   auto environment = record_environment(options, out.string());
   must_be_ours(out);
@@ -162,7 +164,7 @@ RecordedProgram::RecordedProgram(const std::vector<std::string>& command, const 
   environment[kRecordName] = name_of_command(command);
   environment[kRecordFollower] = impl_->follower.address();
   environment[kRecordCommand] =
-      nlohmann::json(command).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      options.keep_command ? nlohmann::json(without_secrets(command)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : kNoCommand;
   if (options.prompt_output && !std::getenv("PYTHONUNBUFFERED")) environment["PYTHONUNBUFFERED"] = "1";
   impl_->child.emplace(command, Process::Output::Ours, environment, Process::Place{options.folder, options.output});
 }

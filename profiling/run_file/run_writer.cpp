@@ -7,6 +7,7 @@
 
 #include "profiling/base/failure.h"
 #include "profiling/base/ownership.h"
+#include "profiling/base/sqlite_log.h"
 #include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/run_file/run_schema.h"
@@ -147,6 +148,7 @@ void make_schema(const std::string& path) {
   db.exec(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
   db.exec(("PRAGMA user_version = " + std::to_string(kRunFileVersion)).c_str());
   db.exec(kRunSchema);
+  db.name_log();
   db.exec("PRAGMA wal_checkpoint(TRUNCATE)");  // closing would do this too, but would not report a failure
 }
 
@@ -194,13 +196,17 @@ struct RunFileWriter::Impl {
         owned(is_part(path) ? nullptr : std::make_unique<Ownership>(path, kWriter, owner)),
         db(create(path)),
         keeper(std::in_place, path),
-        saver(std::in_place, db) {}
+        saver(std::in_place, db) {
+    if (owned) owned->say(db.log_name());
+  }
 
-  // If the file was moved, writes everything into it: under its new name nobody would find the log.
+  // If the file was moved, writes everything into it: under its new name nobody would find the log. The log must not stay
+  // beside the file that has the old name now.
   void must_be_in_place() {
     if (!db.has_moved()) return;
     keeper.reset();
     db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    remove_log(path);
     throw Failure(path + " was moved, deleted or replaced while it was being written.");
   }
 

@@ -8,6 +8,7 @@
 
 #include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
 #include "profiling/base/sqlite_log.h"
 #include "profiling/base/text.h"
 
@@ -82,6 +83,28 @@ class Refused : public Failure {
   using Failure::Failure;
 };
 
+constexpr const char* kLogName = "SELECT name FROM log_name";
+
+// The name in the file itself, whatever the log says.
+std::string log_name_in(const std::string& path) {
+  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> file(open_handle(path, SQLITE_OPEN_READONLY, true), sqlite3_close_v2);
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(file.get(), kLogName, -1, &statement, nullptr) != SQLITE_OK) return {};
+  const bool found = sqlite3_step(statement) == SQLITE_ROW;
+  const auto* const text = found ? reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)) : nullptr;
+  std::string name = text ? text : "";
+  sqlite3_finalize(statement);
+  return name;
+}
+
+// Somebody moved another file over one that was being written: the log that lies beside it belongs to the file that is gone.
+// SQLite would replay it into this one. The lock file of the writer, alive or killed, says of which file the log is.
+bool log_is_foreign(const std::string& path) {
+  if (bytes_of_log(path) == 0) return false;
+  const std::string said = said_by_owner(path);
+  return !said.empty() && said != log_name_in(path);
+}
+
 int try_to_read(sqlite3* handle) {
   return sqlite3_exec(handle, "SELECT count(*) FROM sqlite_master", nullptr, nullptr, nullptr);
 }
@@ -152,11 +175,13 @@ Database::Database(const std::string& path, Mode mode) {
   } else if (!std::filesystem::is_regular_file(path)) {
     throw Failure("There is no file " + path + ".");
   } else if (mode == Mode::Update || mode == Mode::Amend) {
+    if (log_is_foreign(path)) remove_log(path);
     handle_.reset(open_handle(path, SQLITE_OPEN_READWRITE, false));
     harden();
     if (mode == Mode::Amend) bound(path), refuse_computed(path);
   } else {
-    open_for_reading(path, false);
+    const bool alone = log_is_foreign(path);
+    open_for_reading(path, alone);
     int code = try_to_read(handle_.get());
     if (sqlite3_extended_errcode(handle_.get()) == SQLITE_READONLY_ROLLBACK) code = take_back_change(path);
     if (code == SQLITE_NOTADB)
@@ -256,6 +281,21 @@ bool Database::has_moved() {
   int moved = 0;
   sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
   return moved != 0;
+}
+
+void Database::name_log() {
+  constexpr int kBytes = 16;
+  unsigned char random[kBytes];
+  sqlite3_randomness(kBytes, random);
+  std::string name;
+  for (const unsigned char byte : random) name += formatted("{:02x}", byte);
+  exec("CREATE TABLE log_name(name TEXT)");
+  prepare("INSERT INTO log_name VALUES(?)").run(name);
+}
+
+std::string Database::log_name() {
+  Statement query = prepare(kLogName);
+  return query.step() ? std::string(query.text(0)) : std::string();
 }
 
 void Database::fold() {

@@ -96,6 +96,9 @@ class Database {
   std::vector<std::string> columns(std::string_view table);
   int64_t integer(std::string_view sql);  // first column of the first row, or 0
   bool has_moved();                       // true if its path now belongs to another file or to none
+  // A name by which the log beside the file is known to belong to it. name_log() gives the file a new one.
+  void name_log();
+  std::string log_name();
   void fold();                            // moves the log into the file and leaves no file beside it
 
  private:

@@ -5,6 +5,7 @@
 
 #include "app/core/runs/data_shape.h"
 #include "profiling/analysis/trace_stats.h"
+#include "profiling/base/few_samples.h"
 #include "profiling/base/text.h"
 
 namespace ws::app {
@@ -66,7 +67,7 @@ void add_steps(List& list, const ComparedRun& run) {
   const double of_means = sampled ? interval_of_blocks(run.sample.step_us).half_width : 0;
   const double mean_noise = sampled && !busy ? of_means : kUnknown;
   const double whole = run.whole_run_us > 0 ? run.whole_run_us : kUnknown;
-  const MeasureValue time = step_time_measure(run.time);
+  const MeasureValue time = step_time_measure(run);
   // Single long steps hardly move the median, but they move a mean.
   const double whole_noise = std::isnan(time.value.half_width) ? kUnknown : std::max(time.value.half_width, of_means);
   list.add(time);
@@ -241,8 +242,16 @@ MeasureValue step_time_measure(const prof::StepTime& time) {
           {time.us.value, noise_known ? time.us.half_width : kUnknown}, Better::Lower, 1};
 }
 
+MeasureValue step_time_measure(const ComparedRun& run) {
+  MeasureValue time = step_time_measure(run.time);
+  if (run.sample.step_us.size() <= kFewSamples) time.few = run.sample.step_us;
+  return time;
+}
+
 MeasureDelta delta_of(const MeasureValue& a, const MeasureValue& b) {
-  const Difference difference = ws::difference(a.value, b.value);
+  Difference difference = ws::difference(a.value, b.value);
+  if (const auto noise = noise_of_few(a.few, b.few, difference.delta))
+    difference.noise = *noise, difference.beyond_noise = std::abs(difference.delta) > *noise;
   MeasureDelta d{difference.delta, difference.noise, kUnknown, Verdict::Neutral};
   if (!d.known()) return d;
   if (a.value.value != 0 && a.unit != "%") d.percent = 100 * d.delta / a.value.value;  // no percent of a percentage

@@ -45,6 +45,7 @@ struct MeasureValue {
   Interval value;  // NaN if unknown; a half width of NaN: its noise is unknown, of 0: an exact count
   Better better = Better::Neither;
   int decimals = 1;
+  std::vector<double> few;  // the samples, if they are few: see noise_of_few()
 };
 using Measures = std::vector<MeasureValue>;
 
@@ -63,6 +64,7 @@ Measures measures_of(const ComparedRun& run, double reached = 0);
 double shared_accuracy(const std::vector<const ComparedRun*>& runs);  // 99 % of the lowest best one; 0: unknown
 const MeasureValue& measure(const Measures& all, MeasureKind kind);
 MeasureValue step_time_measure(const prof::StepTime& time);  // its noise is NaN without samples
+MeasureValue step_time_measure(const ComparedRun& run);
 
 struct MeasureDelta {
   double delta = ComparedRun::kUnknown, noise = 0;  // the 95 % interval of the difference is delta ± noise (NaN: unknown)

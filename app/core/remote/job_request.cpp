@@ -36,6 +36,7 @@ json record_request(const std::vector<std::string>& command, const prof::RecordO
           {"window", options.window},
           {"captures", options.captures},
           {"library", options.library},
+          {"keep_command", options.keep_command},
           {"folder", options.folder}};
 }
 

@@ -40,6 +40,7 @@
 #include "profiling/recording/command_name.h"
 #include "profiling/recording/process_files.h"
 #include "profiling/recording/record_program.h"
+#include "profiling/recording/secret_words.h"
 
 namespace ws::app {
 namespace {
@@ -162,7 +163,8 @@ prof::RecordedProgram recorded_program(const JobFolder& job, const JsonInput& in
            .window = in.at("window").text(),
            .captures = in.at("captures").flag(false),
            .folder = in.at("folder").text(),
-           .prompt_output = true}};
+           .prompt_output = true,
+           .keep_command = in.at("keep_command").flag(true)}};
 }
 
 void record_job(const JobFolder& job, const JsonInput& in, JobTeller& teller, const std::function<bool()>& interrupted) {
@@ -443,10 +445,11 @@ std::string follow_process(const std::string& runs, int64_t process) {
   if (command.empty()) return "";
   const std::string name = printable(prof::name_of_command(command));
   const JobFolder job(fs::absolute(runs).lexically_normal().string(), RemoteRun::new_name(name));
-  json request = record_request(command, prof::options_of_environment());
+  json request = record_request(prof::without_secrets(command), prof::options_of_environment());
   request["process"] = process_mark(process);
   start_job(job, request);
-  return job.run_file() + "\n" + follower_of(job) + "\n" + name + "\n" + request["command"].dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return job.run_file() + "\n" + follower_of(job) + "\n" + name + "\n" +
+         (request["keep_command"] == true ? request["command"].dump(-1, ' ', false, json::error_handler_t::replace) : prof::kNoCommand) + "\n";
 }
 
 int run_job(const JobFolder& job, const std::function<bool()>& interrupted) {

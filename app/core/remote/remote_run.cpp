@@ -142,11 +142,37 @@ void RemoteRun::limit() {
     run.steps = std::move(curves.steps), run.epochs = std::move(curves.epochs);
     thinned_ = true;
   }
+  limit_words();
   for (; counted_ < run.traces.size(); ++counted_) spans_ += run.traces[counted_].span_count();
   if (spans_ <= kMostSpans) return;
   left_out_ += spans_ * sizeof(prof::Span);
   run.traces.clear();
   spans_ = counted_ = 0;
+}
+
+namespace {
+
+// Keeps the newest half of the words, if they are too many. Returns how many it left out.
+template <class Word, class Bytes>
+size_t keep_newest(std::vector<Word>& words, size_t most, size_t most_bytes, const Bytes& bytes_of) {
+  size_t bytes = 0;
+  for (const Word& word : words) bytes += bytes_of(word);
+  if (words.size() <= most && bytes <= most_bytes) return 0;
+  size_t gone = words.size() - std::min(words.size(), most / 2);
+  for (size_t i = 0; i < gone; ++i) bytes -= bytes_of(words[i]);
+  while (gone < words.size() && bytes > most_bytes / 2) bytes -= bytes_of(words[gone++]);
+  words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(gone));
+  return gone;
+}
+
+}  // namespace
+
+// A job, or whoever stands in for one, may send words without end.
+void RemoteRun::limit_words() {
+  constexpr size_t kMostMessages = 10'000, kMostTold = 1'000'000, kMostBytes = 8u << 20, kMostToldBytes = 256u << 20;
+  const size_t gone = keep_newest(inbox_.run.messages, kMostMessages, kMostBytes, [](const auto& message) { return message.text.size(); }) +
+                      keep_newest(inbox_.told, kMostTold, kMostToldBytes, [](const std::string& text) { return text.size(); });
+  if (gone > 0) inbox_.run.messages.push_back({std::to_string(gone) + " messages came faster than they could be shown, and were left out.", true});
 }
 
 RemoteUpdate RemoteRun::take() {

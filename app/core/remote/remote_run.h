@@ -49,6 +49,7 @@ class RemoteRun {
   void begin(const nlohmann::json& job);
   void follow_trace();
   void limit();
+  void limit_words();
   void say(const std::string& text, bool problem);
   void follow(const char* what, FileFollower follower, bool needed = true);
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -48,6 +49,9 @@ constexpr size_t kQueued = 64u << 10;       // bytes waiting for the pipe
 constexpr int kTickMs = 10;
 constexpr size_t kMostStreams = 256, kMostRuns = 20'000;
 constexpr size_t kMostText = 8u << 20;      // for the output of a command
+constexpr size_t kMostLate = 256;           // questions that wait for their answer
+constexpr std::ptrdiff_t kMostAtOnce = 4;   // of these, those that are worked on
+constexpr size_t kMostUnread = 8u << 20;    // bytes of answers that the client has not taken; then no more requests are read
 
 // most urgent first; files come last
 constexpr std::array<std::string_view, 5> kOfJob{"now", "news", "curves", "log", "trace"};
@@ -204,13 +208,16 @@ class Server {
  private:
   void wait() {
     const bool busy = !streams_.empty() || !late_.empty();
-    std::array<pollfd, 2> ends{pollfd{in_, POLLIN, 0}, pollfd{out_, static_cast<short>(waiting_.empty() ? 0 : POLLOUT), 0}};
+    std::array<pollfd, 2> ends{pollfd{in_, static_cast<short>(takes_requests() ? POLLIN : 0), 0}, pollfd{out_, static_cast<short>(waiting_.empty() ? 0 : POLLOUT), 0}};
     poll(ends.data(), ends.size(), more_ ? 0 : busy ? kTickMs : 1000);
     if ((ends[1].revents & POLLERR) != 0) open_ = false;
   }
 
+  bool takes_requests() const { return waiting_.size() < kMostUnread; }
+
   void read() {
     std::array<char, 1 << 16> part;
+    if (!takes_requests()) return;
     const ssize_t got = ::read(in_, part.data(), part.size());
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) open_ = false;
     if (std::chrono::steady_clock::now() - heard_ > silence_) open_ = false;
@@ -323,23 +330,30 @@ class Server {
     return later(number, [words] { return output_of(words); });
   }
 
-  // Runs the work on another thread while the connection continues.
-  template <class Work>
-  json later(int64_t number, Work work) {
-    late_.push_back({number, std::async(std::launch::async, std::move(work))});
+  // Runs the work on another thread while the connection continues, a few at a time.
+  json later(int64_t number, std::function<json()> work) {
+    if (late_.size() >= kMostLate) throw Failure("The program there has too many other questions to answer. Ask again later.");
+    late_.push_back({number, std::move(work), {}});
     return nullptr;
   }
 
+  void start_late() {
+    auto running = std::ranges::count_if(late_, [](const Late& late) { return late.result.valid(); });
+    for (Late& late : late_)
+      if (late.work && running < kMostAtOnce) late.result = std::async(std::launch::async, std::exchange(late.work, nullptr)), ++running;
+  }
+
   void answer_late() {
+    start_late();
     for (Late& late : late_) {
-      if (late.result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) continue;
+      if (!late.result.valid() || late.result.wait_for(std::chrono::seconds(0)) != std::future_status::ready) continue;
       try {
         answer(late.number, {{"ok", late.result.get()}});
       } catch (const std::exception& problem) {
         answer(late.number, {{"error", problem.what()}});
       }
     }
-    std::erase_if(late_, [](const Late& late) { return !late.result.valid(); });
+    std::erase_if(late_, [](const Late& late) { return !late.result.valid() && !late.work; });
   }
 
   // Sends one piece of the most urgent stream that has data. Returns false if there is nothing to send or no space.
@@ -393,6 +407,7 @@ class Server {
 
   struct Late {
     int64_t number;
+    std::function<json()> work;  // empty once it runs
     std::future<json> result;
   };
   int in_, out_;

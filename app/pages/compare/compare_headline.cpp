@@ -89,7 +89,7 @@ QString fastest_of(const ComparedRuns& compared) {
   if (alike.size() <= 2) return {};
   const auto us = [&](size_t i) { return compared.figures[i]->time.known() ? compared.figures[i]->time.us.value : 1e300; };
   const size_t best = *std::ranges::min_element(alike, {}, us);
-  const auto time = [&](size_t i) { return step_time_measure(compared.figures[i]->time); };
+  const auto time = [&](size_t i) { return step_time_measure(*compared.figures[i]); };
   QStringList equal;
   for (const size_t i : alike) {
     const MeasureDelta d = delta_of(time(best), time(i));

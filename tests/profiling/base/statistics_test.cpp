@@ -1,6 +1,9 @@
 #include "profiling/base/statistics.h"
+#include "profiling/base/few_samples.h"
 
 #include <gtest/gtest.h>
+
+#include <random>
 
 #include <cmath>
 
@@ -28,6 +31,39 @@ TEST(Statistics, IntervalsOfKnownSamples) {
 }
 
 // Neighbours are alike: the spread between single samples would not show a drift.
+// Five steps against five, all slower: one order of 126 by chance. The intervals of the means say less.
+TEST(Statistics, AFewSamplesAreComparedByTheirOrder) {
+  const std::vector<double> fast{100, 130, 104, 103, 160}, slow{161, 190, 170, 600, 165};
+  const double delta = median(slow) - median(fast);
+  EXPECT_FALSE(difference(mean_with_interval(fast), {mean_with_interval(fast).value + delta, mean_with_interval(slow).half_width}).beyond_noise);
+  const auto noise = noise_of_few(fast, slow, delta);
+  ASSERT_TRUE(noise);
+  EXPECT_LT(*noise, delta);
+  EXPECT_LT(*noise_of_few(slow, fast, -delta), delta) << "the same the other way round";
+  const std::vector<double> mixed{90, 95, 161, 170, 240};
+  EXPECT_GE(*noise_of_few(fast, mixed, median(mixed) - median(fast)), median(mixed) - median(fast));
+  EXPECT_FALSE(noise_of_few({1, 2, 3}, {4, 5, 6}, 3)) << "one order of ten by chance";
+  EXPECT_TRUE(noise_of_few({1, 2, 3, 4}, {5, 6, 7, 8}, 4));
+  EXPECT_FALSE(noise_of_few(std::vector<double>(11, 1), {4, 5, 6}, 3)) << "not few";
+}
+
+// Samples of one distribution differ once in twenty times at most.
+TEST(Statistics, AFewSamplesOfTheSameDoNotDiffer) {
+  std::mt19937 random(3);
+  std::lognormal_distribution<double> step(4, 0.5);
+  constexpr int kTimes = 4000;
+  int differ = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    std::vector<double> a(5), b(6);
+    for (double& one : a) one = step(random);
+    for (double& one : b) one = step(random);
+    const double delta = median(b) - median(a);
+    differ += *noise_of_few(a, b, delta) < std::abs(delta);
+  }
+  EXPECT_LT(differ, kTimes * 0.055);
+  EXPECT_GT(differ, kTimes * 0.005);
+}
+
 TEST(Statistics, BlocksSeeWhatSingleSamplesDoNot) {
   std::vector<double> calm, rough, drifting;
   for (int i = 0; i < 2000; ++i) {

@@ -54,6 +54,40 @@ TEST(TorchTrace, HasTheCountsThatPyTorchItselfGives) {
   EXPECT_TRUE(run.problems.empty()) << run.problems.front();
 }
 
+std::string renamed(std::string text, const std::vector<std::pair<std::string, std::string>>& categories) {
+  for (const auto& [from, to] : categories) {
+    const std::string old = "\"cat\": \"" + from + "\"";
+    for (size_t at = text.find(old); at != std::string::npos; at = text.find(old, at)) text.replace(at, old.size(), "\"cat\": \"" + to + "\"");
+  }
+  return text;
+}
+
+// As PyTorch wrote them until 2022.
+TEST(TorchTrace, OfAnEarlierVersionIsTheSame) {
+  const TraceStats now = trace_stats(import_chrome(kFile).trace);
+  const RunData before = parse_chrome(renamed(text_of_file(), {{"kernel", "Kernel"},
+                                                               {"gpu_memcpy", "Memcpy"},
+                                                               {"gpu_memset", "Memset"},
+                                                               {"cuda_runtime", "Runtime"},
+                                                               {"cpu_op", "Operator"}}));
+  const TraceStats stats = trace_stats(before.trace);
+  EXPECT_EQ(stats.kernels, now.kernels);
+  EXPECT_EQ(stats.copies, now.copies);
+  EXPECT_EQ(stats.memsets, now.memsets);
+  EXPECT_EQ(stats.steps, now.steps);
+  EXPECT_EQ(stats.by_name.size(), now.by_name.size());
+  EXPECT_EQ(before.trace.tracks().size(), import_chrome(kFile).trace.tracks().size());
+  EXPECT_TRUE(before.problems.empty());
+}
+
+// A device that is no GPU: its events are shown, and it is said that they are no kernels.
+TEST(TorchTrace, OfAnotherDeviceSaysWhatIsNotUnderstood) {
+  const RunData run = parse_chrome(renamed(text_of_file(), {{"kernel", "mtia_ccp_events"}, {"cuda_runtime", "mtia_runtime"}}));
+  EXPECT_EQ(trace_stats(run.trace).kernels, 0u);
+  ASSERT_EQ(run.problems.size(), 1u);
+  EXPECT_EQ(run.problems[0].rfind("60 events of devices are of unknown kinds (\"mtia_ccp_events\").", 0), 0u) << run.problems[0];
+}
+
 TEST(TorchTrace, KnowsDeviceAndWallClock) {
   const RunData run = import_chrome(kFile);
   EXPECT_EQ(run.summary.device, "NVIDIA H200");

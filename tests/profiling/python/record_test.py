@@ -293,6 +293,19 @@ class Package(Recorded):
             logged = file.execute("SELECT step, loss FROM metrics ORDER BY loss").fetchall()
         self.assertEqual(logged, [(0, 3.0), (7, 4.0), (0, 7.0), (9, 9.0)], "the last value while a step lasts")
 
+    def test_keys_and_passwords_are_not_kept(self):
+        command = [PYTHON, self.write("p.py", "import time; time.sleep(0.5)"), "--api-key", "topsecret7", "hf_AbCdEfGh0123456789"]
+        self.record(command)
+        with open(os.path.join(self.folder, "r.wsrun"), "rb") as file:
+            kept = file.read()
+        self.assertIn(b"--api-key", kept)
+        self.assertFalse(b"topsecret7" in kept or b"hf_AbCdEfGh" in kept)
+        self.run_plain([CLI, "record", "--no-live", "--no-command", "--run", "n.wsrun", "--"] + command)
+        with sqlite3.connect(os.path.join(self.folder, "n.wsrun")) as file:
+            keys = {key for (key,) in file.execute("SELECT key FROM meta")}
+        self.assertIn("record_level", keys)
+        self.assertFalse(keys & {"record_command", "record_folder"})
+
     def test_is_installed_by_pip_as_it_lies_there(self):
         import tomllib
 

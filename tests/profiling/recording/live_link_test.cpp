@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -279,6 +280,37 @@ TEST(Following, WhatHadNoRoomComesWhileNothingIsNew) {
   })) << bytes.size() << " bytes came, " << whole << " in complete frames";
   close(from), close(listening);
   recorder.finish();
+}
+
+// A recorder that was killed leaves the folder of its socket. The next one removes it once it is old, and none that is in use.
+TEST(Following, FoldersOfKilledRecordersAreRemoved) {
+  namespace fs = std::filesystem;
+  const std::string place = test::own_file("temporary");
+  fs::create_directories(place);
+  const char* const before = std::getenv("TMPDIR");
+  const std::string restored = before ? before : "";
+  setenv("TMPDIR", place.c_str(), 1);
+  const auto folders = [&] { return std::distance(fs::directory_iterator(place), {}); };
+  const auto leave_one = [&](std::chrono::hours age) {
+    const pid_t recorder = fork();
+    if (recorder == 0) {
+      LiveFollower follower;
+      for (const fs::path& made : {fs::path(follower.address()), fs::path(follower.address()).parent_path()})
+        fs::last_write_time(made, fs::file_time_type::clock::now() - age);
+      raise(SIGKILL);
+    }
+    waitpid(recorder, nullptr, 0);
+  };
+  {
+    LiveFollower alive;
+    fs::last_write_time(alive.address(), fs::file_time_type::clock::now() - std::chrono::hours(9));
+    leave_one(std::chrono::hours(9));
+    EXPECT_EQ(folders(), 2);
+    leave_one(std::chrono::hours(0));
+    EXPECT_EQ(folders(), 2) << "the old one is gone; the one in use and the new one stay";
+    EXPECT_TRUE(fs::exists(alive.address()));
+  }
+  restored.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", restored.c_str(), 1);
 }
 
 // What the library in a recorded program does, without a GPU: marks go to the file and to who follows.

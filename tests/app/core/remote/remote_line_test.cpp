@@ -13,15 +13,21 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 #include <thread>
 
 #include "app/core/lab/recorded_lab.h"
 #include "app/core/remote/fetch_file.h"
+#include "app/core/remote/frame.h"
+#include "app/core/remote/job_teller.h"
+#include "app/core/remote/pipe_process.h"
 #include "app/core/remote/remote_run.h"
 #include "app/core/remote/serve.h"
 #include "app/core/remote/server_copy.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
+#include "profiling/base/whole_file.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/support/machine.h"
 #include "tests/support/network.h"
@@ -774,6 +780,106 @@ TEST_P(PipeTest, AServerThatHearsNothingEnds) {
   serve(to[0], from[1], there(), milliseconds(300));
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(20));
   for (const int end : {to[0], to[1], from[0], from[1]}) close(end);
+}
+
+// A raw line to a server: requests as they come, and what is answered.
+class RawLine {
+ public:
+  explicit RawLine(const RemoteAddress& address) : server_(address.command()) {}
+  pid_t server() const { return server_.id(); }
+  // Returns false if the server takes no more for a while.
+  bool send(const json& request) {
+    const std::string bytes = frame_of(static_cast<uint8_t>(LineKind::Request), request.dump());
+    size_t at = 0;
+    for (auto until = Clock::now() + milliseconds(1500); at < bytes.size() && Clock::now() < until;) {
+      const size_t went = server_.write(std::string_view(bytes).substr(at));
+      at += went;
+      if (went > 0) until = Clock::now() + milliseconds(1500);
+      else std::this_thread::sleep_for(milliseconds(1));
+    }
+    return at == bytes.size();
+  }
+  std::vector<json> take() {
+    std::vector<json> answers;
+    const std::string more = server_.read_output().value_or("");
+    if (greeted_) {
+      frames_.add(more);
+    } else if (greeting_ += more; greeting_.find('\n', 1) != std::string::npos) {
+      greeted_ = true;
+      frames_.add(std::string_view(greeting_).substr(greeting_.find('\n', 1) + 1));
+    }
+    while (const auto frame = frames_.next()) answers.push_back(json::parse(frame->payload));
+    return answers;
+  }
+
+ private:
+  PipeProcess server_;
+  std::string greeting_;
+  bool greeted_ = false;
+  FrameReader frames_{"The line"};
+};
+
+size_t children_of(pid_t process) {
+  size_t count = 0;
+  std::error_code none;
+  for (const auto& task : fs::directory_iterator("/proc/" + std::to_string(process) + "/task", none)) {
+    std::istringstream numbers(bytes_of((task.path() / "children").string()));
+    for (std::string number; numbers >> number;) ++count;
+  }
+  return count;
+}
+
+// A client that asks without end: a few questions are worked on, some wait, the rest is refused.
+TEST_P(PipeTest, AFloodOfQuestionsStartsAFewChildren) {
+  { prof::RunFileWriter made(there() + "/a.wsrun", {}); }
+  RawLine line(address());
+  constexpr int kQuestions = 300, kAnswers = 6;
+  for (int i = 0; i < kQuestions; ++i)
+    ASSERT_TRUE(line.send({{"do", "output"}, {"number", i}, {"command", "stats"}, {"options", json::array()}, {"file", "a.wsrun"}}));
+  size_t most = 0, answered = 0, refused = 0;
+  for (const auto until = Clock::now() + std::chrono::seconds(120); (answered < kAnswers || refused < 40) && Clock::now() < until;) {
+    most = std::max(most, children_of(line.server()));
+    for (const json& answer : line.take()) answer.contains("error") ? ++refused : ++answered;
+    std::this_thread::sleep_for(milliseconds(2));
+  }
+  EXPECT_GE(answered, static_cast<size_t>(kAnswers));
+  EXPECT_GE(refused, 40u);
+  EXPECT_LE(most, 4u);
+}
+
+// A client that asks and never reads: the server takes no more than it can keep.
+TEST_P(PipeTest, AnswersThatNobodyReadsStayFew) {
+  RawLine line(address());
+  const std::string unknown(60'000, 'x');
+  int sent = 0;
+  constexpr int kMany = 1000;  // 60 MB
+  while (sent < kMany && line.send({{"do", unknown}, {"number", sent}})) ++sent;
+  EXPECT_LT(sent, kMany / 2);
+}
+
+// A job that prints without end, while nobody takes its words.
+TEST_P(PipeTest, WordsThatNobodyTakesStayFew) {
+  const JobFolder job(there(), "a");
+  fs::create_directories(job.path());
+  prof::write_whole(job.file("job.json"), "{}");
+  {
+    const Ownership owned(job.path());
+    JobTeller teller(job);
+    for (int i = 0; i < 100; ++i) {
+      RemoteUpdate update;
+      for (int k = 0; k < 500; ++k) update.run.messages.push_back({"word " + std::to_string(500 * i + k), false});
+      if (i == 99) update.exit_status = 0;
+      teller.tell(update);
+    }
+  }
+  RemoteLink link(address());
+  RemoteRun run(link, "a", false);
+  for (const auto until = Clock::now() + std::chrono::seconds(60); !run.over() && Clock::now() < until;) std::this_thread::sleep_for(milliseconds(5));
+  const auto messages = run.take().run.messages;
+  EXPECT_LE(messages.size(), 10'001u);
+  EXPECT_GT(messages.size(), 1000u);
+  EXPECT_TRUE(std::ranges::any_of(messages, [](const RunMessage& one) { return one.text == "word 49999"; })) << "the newest are kept";
+  EXPECT_TRUE(std::ranges::any_of(messages, [](const RunMessage& one) { return one.problem; }));
 }
 
 // Its data are freed after its end: the news of the end are there before the training is over.

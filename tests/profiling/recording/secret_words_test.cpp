@@ -1,0 +1,44 @@
+// A run file and a page do not hand out the keys and passwords of the command that was recorded.
+#include "profiling/recording/secret_words.h"
+
+#include <gtest/gtest.h>
+
+#include "profiling/base/failure.h"
+
+namespace ws::prof {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(SecretWords, AreMasked) {
+  const std::string m = kMask;
+  const std::vector<std::pair<Words, Words>> cases{
+      {{"python3", "t.py", "--api-key", "abc", "--lr", "0.1"}, {"python3", "t.py", "--api-key", m, "--lr", "0.1"}},
+      {{"t", "--password=hunter2"}, {"t", "--password=" + m}},
+      {{"t", "--hub_token", "abcdefgh12345678"}, {"t", "--hub_token", m}},
+      {{"env", "WANDB_API_KEY=0123abcd", "t"}, {"env", "WANDB_API_KEY=" + m, "t"}},
+      {{"t", "wandb.api_key=0123abcd"}, {"t", "wandb.api_key=" + m}},
+      {{"t", "s3.secret_access_key=x"}, {"t", "s3.secret_access_key=" + m}},
+      {{"t", "https://me:pass@host/data"}, {"t", "https://me:" + m + "@host/data"}},
+      {{"t", "-c", "login('hf_AbCdEfGh01234567')"}, {"t", "-c", "login('" + m + "')"}},
+      {{"t", "sk-proj-abcdef0123456789", "AKIAABCDEFGH0123456789"}, {"t", m, m}},
+      {{"t", "Authorization: eyJhbGciOi1.eyJzdWIiOiIx.c2ln"}, {"t", "Authorization: " + m}}};
+  for (const auto& [command, kept] : cases) EXPECT_EQ(without_secrets(command), kept);
+}
+
+// What trainings are told every day stays.
+TEST(SecretWords, OtherWordsStay) {
+  for (const Words& command : {Words{"t", "--max-tokens", "512"}, Words{"t", "--pad-token", "<pad>"}, Words{"t", "--eos_token_id=2"},
+                               Words{"t", "--tokenizer", "gpt2-medium-0123456789"}, Words{"t", "--password-file", "/run/x"}, Words{"t", "--key", "value"},
+                               Words{"t", "--sk-learn", "x"}, Words{"t", "https://host:8080/a@b"}, Words{"t", "data/hf_cache_of_0123456789"},
+                               Words{"t", "--secret"}, Words{"t", "--token", "--lr"}, Words{"t", "key=value"}})
+    EXPECT_EQ(without_secrets(command), command) << command.back();
+}
+
+TEST(SecretWords, AMaskedCommandIsNotRunAgain) {
+  EXPECT_THROW(refuse_masked(without_secrets({"t", "--password", "x"})), Failure);
+  refuse_masked({"t", "--lr", "0.1"});
+}
+
+}  // namespace
+}  // namespace ws::prof

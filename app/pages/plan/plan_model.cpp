@@ -12,8 +12,11 @@ QString text_of(std::string_view view) { return QString::fromUtf8(view.data(), s
 
 QString heading_of(const Plan& plan, const Op& op) {
   QString heading = text_of(to_string(op.phase));
-  if (op.layer >= 0 && op.layer < static_cast<int>(plan.layer_names.size()))
-    heading += " · " + QString::fromStdString(plan.layer_names[static_cast<size_t>(op.layer)]);
+  const auto layer = static_cast<size_t>(op.layer);
+  if (op.layer < 0 || layer >= plan.layer_names.size()) return heading;
+  if (layer < plan.layer_parts.size() && !plan.layer_parts[layer].empty())
+    heading += " · " + QString::fromStdString(plan.layer_parts[layer]);
+  heading += " · " + QString::fromStdString(plan.layer_names[layer]);
   return heading;
 }
 

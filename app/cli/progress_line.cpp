@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numbers>
 
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
@@ -41,6 +42,7 @@ ProgressLine::ProgressLine(std::FILE* out) : out_(out), terminal_(isatty(fileno(
 void ProgressLine::show(const app::RunUpdate& update) {
   for (const app::RunMessage& message : update.messages) say(message.text);
   for (const Change& c : update.changes) say("step " + count_text(c.step) + ": " + c.key + " " + c.from + " → " + c.to);
+  if (update.plan) text_ = update.plan->plan.predictions > 1;
   if (update.progress) epochs_ = update.progress->epochs;
   for (size_t i = 0; i < update.epochs.size(); ++i) epoch_line(update.epochs[i], update.epochs[i].epoch == epochs_);
   if (!update.steps.empty()) {
@@ -67,6 +69,7 @@ void ProgressLine::epoch_line(const EpochResult& e, bool last) {
   std::string line = "epoch " + std::to_string(e.epoch) + (epochs_ ? "/" + std::to_string(epochs_) : "") +
                      formatted("  loss {:.4g}", e.train_loss) + accuracy_text("accuracy", e.train_accuracy);
   if (e.test) line += formatted("  test loss {:.4g}", e.test->loss) + accuracy_text("test accuracy", e.test->accuracy);
+  if (e.test && text_) line += formatted("  {:.2f} bits a character", e.test->loss / std::numbers::ln2);
   say(line + "  " + duration_text(e.wall_s));
 }
 

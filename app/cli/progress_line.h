@@ -24,6 +24,7 @@ class ProgressLine {
   double last_line_s_ = -1;  // when a plain line was written
   double loss_ = 0, accuracy_ = 0;
   int64_t epochs_ = 0;
+  bool text_ = false;  // the run learns text: its loss is also shown in bits
 };
 
 }  // namespace ws::cli

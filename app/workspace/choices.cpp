@@ -19,6 +19,20 @@ void follow_data(RunSpec& spec, const QString& data) {
   spec.model.kind = line ? ModelKind::Linear : ModelKind::Mlp;
 }
 
+constexpr const char* kTransformer = "embed 64 | 2 x block(heads 4) | layernorm | linear";
+
+// A list of layers that cannot take the new data gives way: to a small transformer for text, otherwise to the hidden layers.
+void follow_shape(RunSpec& spec) {
+  const DataShape shape = data_shape(spec.data);
+  if (!shape.known() && !shape.input.is_text()) return;
+  try {
+    resolve(layers_of(spec.model), shape.input, std::max<int64_t>(1, shape.outputs));
+  } catch (const Failure&) {
+    spec.model.layers = shape.input.is_text() ? kTransformer : "";
+    spec.model.init = shape.input.is_text() ? Init::Small : Init::Kaiming;
+  }
+}
+
 // A reason begins with its value: "direct: a graph cannot capture cudaMalloc."
 std::string key_of(const RunSpec& spec, const std::string& reason) {
   if (relevant(spec, "data.path"))
@@ -111,7 +125,10 @@ void Choices::set(const QString& key, const QString& value) {
     emit told(QString::fromUtf8(problem.what()), true);
     return;
   }
-  if (key == "data.name") follow_data(spec_, value);
+  if (key == "data.name") {
+    follow_data(spec_, value);
+    follow_shape(spec_);
+  }
   emit changed();
 }
 

@@ -119,6 +119,8 @@ Plan insert_all_reduce(Plan plan) {
                     op_of(plan, buckets[i], i, buckets.size()));
   }
   if (exec.comm == Comm::Overlap) update_last(plan, late_gradients(plan));
+  if (std::ranges::count(plan.ops, OpKind::BatchNorm, &Op::kind) > 0)
+    plan.log.emplace_back("Batch norm takes the statistics of each rank's own rows.");
   plan.log.push_back("insert_all_reduce averages " + std::to_string(gradients) + " gradients over " +
                      std::to_string(plan.ranks) + " ranks in " + std::to_string(buckets.size()) +
                      (buckets.size() == 1 ? " transfer" : " transfers") +

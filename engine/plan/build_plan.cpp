@@ -68,12 +68,17 @@ class Builder {
     return add(name, Role::Temp, rows, cols, type);
   }
 
+  // True if a linear layer reads the output of layer i. An evaluation leaves out the dropouts between them.
+  bool linear_reads(size_t i) const {
+    size_t next = i + 1;
+    while (next < model_.layers.size() && layer(next).layer.kind == LayerKind::Dropout) ++next;
+    return next < model_.layers.size() && layer(next).layer.kind == LayerKind::Linear;
+  }
+
   // The output of layer i. A linear layer reads a picture as one row.
   BufferId output(size_t i, const std::string& name, bool last_of_layer, DType type) {
     const LayerShape& shape = layer(i).out;
-    const bool flat = last_of_layer && shape.is_picture() && i + 1 < model_.layers.size() &&
-                      layer(i + 1).layer.kind == LayerKind::Linear;
-    if (flat) return temp(name, batch_, shape.elements(), type);
+    if (last_of_layer && shape.is_picture() && linear_reads(i)) return temp(name, batch_, shape.elements(), type);
     return temp(name, batch_ * shape.rows(), shape.cols(), type);
   }
 

@@ -357,6 +357,12 @@ class Parser {
 
 }  // namespace
 
+std::string_view to_string(LayerKind kind) {
+  constexpr std::string_view names[] = {"linear", "conv",      "maxpool",  "avgpool", "batchnorm", "layernorm", "activation", "dropout",
+                                        "embed",  "attention", "residual", "block",   "group",     "branch",    "join"};
+  return names[static_cast<size_t>(kind)];
+}
+
 std::vector<Layer> parse_layers(std::string_view text) {
   if (text.size() > kMostText) throw LayersError("the list of layers is too long", 0, 1);
   return Parser(text).whole();

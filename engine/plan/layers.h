@@ -56,6 +56,7 @@ class LayersError : public SpecError {
 
 std::vector<Layer> parse_layers(std::string_view text);  // throws LayersError
 std::string text_of(const Layer& layer);                 // "conv 3x3 16", as a person writes it
+std::string_view to_string(LayerKind kind);              // "conv"; "activation" for all of them
 // The list of a model: model.layers, or those of its short form model.hidden. Throws LayersError.
 std::vector<Layer> layers_of(const ModelSpec& model);
 

@@ -36,37 +36,156 @@ def activation(name):
     return kinds[name]()
 
 
-def network(run, shapes, folder):
-    """Linear layers whose weights come from start.f32: (in, out) there, (out, in) in PyTorch."""
+def linear(weight, bias=None):
+    """Weights are (in, out) in start.f32 and (out, in) in PyTorch."""
+    made = torch.nn.Linear(*weight.shape, bias=bias is not None)
+    made.weight = torch.nn.Parameter(weight.t().contiguous())
+    if bias is not None:
+        made.bias = torch.nn.Parameter(bias.reshape(-1).clone())
+    return made
+
+
+def convolution(layer, weight, bias=None):
+    """Weights are (channels, rows, columns, channels of the input) in start.f32; PyTorch has the input's channels second."""
+    high, wide = layer["window"]
+    weight = weight.reshape(len(weight), high, wide, -1).permute(0, 3, 1, 2).contiguous()
+    made = torch.nn.Conv2d(weight.shape[1], len(weight), (high, wide), layer["stride"], layer["padding"], bias=bias is not None)
+    made.weight = torch.nn.Parameter(weight)
+    if bias is not None:
+        made.bias = torch.nn.Parameter(bias.reshape(-1).clone())
+    return made
+
+
+def norm(made, gain, shift):
+    made.weight = torch.nn.Parameter(gain.reshape(-1).clone())
+    made.bias = torch.nn.Parameter(shift.reshape(-1).clone())
+    return made
+
+
+class Embedding(torch.nn.Module):
+    def __init__(self, table, positions=None):
+        super().__init__()
+        self.table = torch.nn.Parameter(table.clone())
+        self.positions = torch.nn.Parameter(positions.clone()) if positions is not None else None
+
+    def forward(self, x):
+        h = torch.nn.functional.embedding(x.long(), self.table)
+        return h if self.positions is None else h + self.positions
+
+
+class Attention(torch.nn.Module):
+    def __init__(self, heads, parameters):
+        super().__init__()
+        self.heads = heads
+        half = len(parameters) // 2
+        self.qkv, self.project = linear(*parameters[:half]), linear(*parameters[half:])
+
+    def forward(self, x):
+        n, time, width = x.shape
+        q, k, v = (part.reshape(n, time, self.heads, -1).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+            out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:  # before 2.0
+            hidden = torch.ones(time, time, dtype=torch.bool, device=x.device).triu(1)
+            scores = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).masked_fill(hidden, -math.inf)
+            out = scores.softmax(-1) @ v
+        return self.project(out.transpose(1, 2).reshape(n, time, width))
+
+
+class Flatten(torch.nn.Module):
+    """A picture's values in the order row, column, channel."""
+
+    def forward(self, x):
+        return x.permute(0, 2, 3, 1).flatten(1)
+
+
+class Pictures(torch.nn.Module):
+    def __init__(self, high, wide, channels):
+        super().__init__()
+        self.shape = (high, wide, channels)
+
+    def forward(self, x):
+        return x.view(-1, *self.shape).permute(0, 3, 1, 2)
+
+
+class Network(torch.nn.Module):
+    """The layers of data.json, one after the other. A branch keeps its input, and the join behind it adds that."""
+
+    def __init__(self, layers, parameters):
+        super().__init__()
+        self.kinds, self.parts = [], torch.nn.ModuleList()
+        picture = False
+        for layer in layers:
+            own = [parameters[i] for i in layer["parameters"]]
+            if layer["kind"] in ("conv", "maxpool", "avgpool", "batchnorm") and layer["picture"][0] and not picture:
+                self.add("", Pictures(*layer["picture"]))
+                picture = True
+            if layer["kind"] == "linear" and picture:
+                self.add("", Flatten())
+                picture = False
+            self.add(layer["kind"], self.made(layer, own, picture))
+
+    def add(self, kind, part):
+        self.kinds.append(kind)
+        self.parts.append(part)
+
+    @staticmethod
+    def made(layer, own, picture):
+        kind, window, steps = layer["kind"], tuple(layer["window"]), (layer["stride"], layer["padding"])
+        if kind == "linear":
+            return linear(*own)
+        if kind == "conv":
+            return convolution(layer, *own)
+        if kind == "maxpool":
+            return torch.nn.MaxPool2d(window, *steps)
+        if kind == "avgpool":
+            return torch.nn.AvgPool2d(window, *steps, count_include_pad=False)
+        if kind == "batchnorm":
+            return norm((torch.nn.BatchNorm2d if picture else torch.nn.BatchNorm1d)(own[0].numel()), own[0], own[1])
+        if kind == "layernorm":
+            return norm(torch.nn.LayerNorm(own[0].numel()), own[0], own[1])
+        if kind == "activation":
+            return activation(layer["activation"])
+        if kind == "dropout":
+            return torch.nn.Dropout(layer["rate"])
+        if kind == "embed":
+            return Embedding(*own)
+        if kind == "attention":
+            return Attention(layer["heads"], own)
+        return torch.nn.Identity()  # branch, join
+
+    def forward(self, x):
+        kept = []
+        for kind, part in zip(self.kinds, self.parts):
+            if kind == "branch":
+                kept.append(x)
+            elif kind == "join":
+                x = x + kept.pop()
+            else:
+                x = part(x)
+        return x
+
+
+def network(shapes, folder):
     values = array(folder, "start.f32", torch.float32, sum(p["rows"] * p["cols"] for p in shapes["parameters"]))
-    at, layers = 0, []
+    at, parameters = 0, []
     for p in shapes["parameters"]:
         count = p["rows"] * p["cols"]
-        part = values[at:at + count].reshape(p["rows"], p["cols"])
+        parameters.append(values[at:at + count].reshape(p["rows"], p["cols"]))
         at += count
-        if p["bias"]:
-            layers[-1].bias = torch.nn.Parameter(part.reshape(-1).clone())
-        else:
-            linear = torch.nn.Linear(p["rows"], p["cols"], bias=False)
-            linear.weight = torch.nn.Parameter(part.t().contiguous())
-            layers.append(linear)
-    parts = []
-    for i, linear in enumerate(layers):
-        parts.append(linear)
-        if i + 1 < len(layers):
-            parts.append(activation(run["model"]["activation"]))
-    return torch.nn.Sequential(*parts)
+    return Network(shapes["layers"], parameters)
 
 
 def optimizer(train, net):
-    """Weight decay belongs to the weights, not to the biases."""
+    """Weight decay belongs to the weights, not to biases and gains."""
     groups = [{"params": [p for p in net.parameters() if p.dim() > 1], "weight_decay": train["weight_decay"]},
               {"params": [p for p in net.parameters() if p.dim() == 1], "weight_decay": 0.0}]
     groups = [g for g in groups if g["params"]]
-    if train["optimizer"] == "adam":
-        return torch.optim.Adam(groups, lr=train["lr"], betas=(train["beta1"], train["beta2"]), eps=train["epsilon"])
+    if train["optimizer"] in ("adam", "adamw"):
+        kind = torch.optim.AdamW if train["optimizer"] == "adamw" else torch.optim.Adam
+        return kind(groups, lr=train["lr"], betas=(train["beta1"], train["beta2"]), eps=train["epsilon"])
     momentum = train["momentum"] if train["optimizer"] == "momentum" else 0.0
-    return torch.optim.SGD(groups, lr=train["lr"], momentum=momentum)
+    return torch.optim.SGD(groups, lr=train["lr"], momentum=momentum, nesterov=momentum > 0 and train["nesterov"])
 
 
 def learning_rate(train, step, per_epoch):
@@ -75,10 +194,10 @@ def learning_rate(train, step, per_epoch):
         return train["lr"] * (step + 1) / warmup
     if train["schedule"] == "step":
         return train["lr"] * train["step_factor"] ** (step // per_epoch // train["step_epochs"])
-    if train["schedule"] == "cosine":
-        done = (step - warmup) / max(1.0, train["epochs"] * per_epoch - warmup)
-        return train["lr"] * 0.5 * (1 + math.cos(math.pi * min(1.0, max(0.0, done))))
-    return train["lr"]
+    if train["schedule"] == "constant":
+        return train["lr"]
+    done = min(1.0, max(0.0, (step - warmup) / max(1.0, train["epochs"] * per_epoch - warmup)))
+    return train["lr"] * (1 - done if train["schedule"] == "linear" else 0.5 * (1 + math.cos(math.pi * done)))
 
 
 class Trainer:
@@ -100,10 +219,12 @@ class Trainer:
         self.scaler = torch.amp.GradScaler("cuda", enabled=scaled) if new else torch.cuda.amp.GradScaler(enabled=scaled)
         self.classes = self.shapes["task"] == "classification"
         self.load_data()
-        self.net = network(self.run, self.shapes, folder).to(self.device)
+        self.net = network(self.shapes, folder).to(self.device)
         self.call = torch.compile(self.net) if compiled else self.net
         self.optimizer = optimizer(self.run["train"], self.net)
-        self.loss = torch.nn.CrossEntropyLoss() if self.classes else torch.nn.MSELoss()
+        smoothing = self.run["train"]["label_smoothing"]
+        self.loss = torch.nn.CrossEntropyLoss(label_smoothing=smoothing) if self.classes else torch.nn.MSELoss()
+        self.test_loss = torch.nn.CrossEntropyLoss() if self.classes else torch.nn.MSELoss()
         self.rows = []
         self.marked = self.cuda and "WARPSIGHT_RECORD_FILE" in os.environ  # a recorder listens: it learns the steps
 
@@ -113,7 +234,8 @@ class Trainer:
             rows = s[part + "_rows"]
             x = array(self.folder, part + "_x.f32", torch.float32, rows, s["features"])
             if self.classes:
-                y = array(self.folder, part + "_y.i32", torch.int32, rows).long()
+                y = array(self.folder, part + "_y.i32", torch.int32, rows * max(1, s["context"])).long()
+                y = y.reshape(rows, s["context"]) if s["context"] else y
             else:
                 y = array(self.folder, part + "_y.f32", torch.float32, rows, s["outputs"])
             setattr(self, part, (x.to(self.device), y.to(self.device)))
@@ -130,8 +252,13 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         with self.cast():
             z = self.call(x)
+            if self.classes:
+                z, y = z.flatten(0, -2), y.flatten()
             loss = self.loss(z.float(), y)
         self.scaler.scale(loss).backward()
+        if self.run["train"]["clip"] > 0:
+            self.scaler.unscale_(self.optimizer)
+            torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.run["train"]["clip"])
         self.scaler.step(self.optimizer)
         self.scaler.update()
         hits = (z.argmax(1) == y).float().mean() if self.classes else None
@@ -142,10 +269,23 @@ class Trainer:
         x, y = self.test
         if len(x) == 0:
             return math.nan, math.nan
-        with self.cast():
-            z = self.call(x).float()
-        hits = (z.argmax(1) == y).float().mean().item() if self.classes else math.nan
-        return self.loss(z, y).item(), hits
+        self.net.eval()
+        loss = hits = 0.0
+        for at in range(0, len(x), self.test_rows):
+            part, right = x[at:at + self.test_rows], y[at:at + self.test_rows]
+            with self.cast():
+                z = self.call(part).float()
+            if self.classes:
+                z, right = z.flatten(0, -2), right.flatten()
+                hits += (z.argmax(1) == right).float().mean().item() * len(part)
+            loss += self.test_loss(z, right).item() * len(part)
+        self.net.train()
+        return loss / len(x), hits / len(x) if self.classes else math.nan
+
+    @property
+    def test_rows(self):
+        """Rows of one evaluation: fewer for networks with large layers."""
+        return 10000 if all(layer["kind"] in ("linear", "activation") for layer in self.shapes["layers"]) else 500
 
     def take_in(self, held):
         for step, epoch, wall, loss, hits in held:

@@ -24,7 +24,8 @@ const ComparedRun* against_cpu(const ComparedRun& a, const ComparedRun& b) {
 }
 
 bool same_model(const RunSpec& a, const RunSpec& b) {
-  return a.model.hidden == b.model.hidden && a.model.kind == b.model.kind;
+  const bool same_kind = a.model.kind == b.model.kind && a.model.layers == b.model.layers;
+  return same_kind && (!a.model.layers.empty() || a.model.hidden == b.model.hidden);
 }
 
 void name_choices(std::vector<std::string>& out, const RunSpec& a, const RunSpec& b) {

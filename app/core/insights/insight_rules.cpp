@@ -194,7 +194,7 @@ Found exposed_communication(const RunFacts& f) {
 }
 
 Found bad_first_weights(const RunFacts& f) {
-  if (f.classes < 2 || f.spec.model.kind != ModelKind::Mlp || f.spec.model.hidden.empty()) return {};
+  if (f.classes < 2 || f.spec.model.kind != ModelKind::Mlp || (f.spec.model.hidden.empty() && f.spec.model.layers.empty())) return {};
   const double blind = std::log(static_cast<double>(f.classes));
   if (f.spec.model.init == Init::Zeros && f.last_loss > 0.9 * blind)
     return offer(f, {"zero weights",

@@ -80,6 +80,7 @@ DataShape data_shape(const data::DataSpec& d) {
     const data::TextRows rows = data::rows_of_text(data::kAustenCharacters, d);
     return limited({LayerShape::symbols(d.context), data::kAustenSymbols, rows.train, rows.test}, d.limit);
   }
+  if (is_text(d.name)) return {LayerShape::symbols(d.context)};  // how long it is shows once it is loaded
   if (d.name == "iris") return limited(with_split({4, 3}, 150, d.validation), d.limit);
   if (d.name == "line") return limited(with_split({1, 1}, d.points, d.validation), d.limit);
   if (is_any(d.name, {"blobs", "spirals"})) return limited(with_split({2, d.classes}, d.points, d.validation), d.limit);

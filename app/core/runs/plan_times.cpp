@@ -54,7 +54,10 @@ void add_part(PlanTimes& times, const Plan& plan, const prof::Trace& trace, cons
 std::string heading_of(const Plan& plan, const Op& op) {
   const std::string phase(to_string(op.phase));
   const bool named = op.layer >= 0 && static_cast<size_t>(op.layer) < plan.layer_names.size();
-  return named ? phase + " · " + plan.layer_names[static_cast<size_t>(op.layer)] : phase;
+  if (!named) return phase;
+  const auto layer = static_cast<size_t>(op.layer);
+  const std::string part = layer < plan.layer_parts.size() ? plan.layer_parts[layer] : "";
+  return phase + (part.empty() ? "" : " · " + part) + " · " + plan.layer_names[layer];
 }
 
 Table::Cell names_of(const Plan& plan, const std::vector<BufferId>& ids) {

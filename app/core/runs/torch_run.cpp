@@ -251,6 +251,23 @@ TorchTools find_torch(const std::string& python, const std::string& program) {
   return tools;
 }
 
+namespace {
+
+json layer_json(const NetworkLayer& l, const std::vector<ParamId>& parameters) {
+  json out = {{"kind", to_string(l.layer.kind)}, {"parameters", json::array()}};
+  for (const ParamId id : parameters) out["parameters"].push_back(index(id));
+  out["picture"] = {l.in.height, l.in.width, l.in.channels};
+  out["window"] = {l.layer.window_h, l.layer.window_w};
+  out["stride"] = l.layer.stride;
+  out["padding"] = l.layer.pad;
+  out["activation"] = to_string(l.layer.activation);
+  out["rate"] = l.layer.rate;
+  out["heads"] = l.layer.heads;
+  return out;
+}
+
+}  // namespace
+
 void write_torch_data(const RunSpec& spec, const std::string& path) {
   const fs::path folder(path);
   fs::create_directories(folder);
@@ -259,6 +276,7 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
   const bool classes = data.task == data::Task::Classification;
   json shapes = {{"task", classes ? "classification" : "regression"},
                  {"features", data.features},
+                 {"context", data.context},
                  {"outputs", data.outputs},
                  {"train_rows", data.train.rows},
                  {"test_rows", data.test.rows}};
@@ -274,8 +292,10 @@ void write_torch_data(const RunSpec& spec, const std::string& path) {
     const Parameter& p = model.parameters[i];
     const std::vector<float> values = initial_values(model, spec.model, static_cast<ParamId>(i), spec.train.seed);
     start.insert(start.end(), values.begin(), values.end());
-    shapes["parameters"].push_back({{"rows", p.rows}, {"cols", p.cols}, {"bias", p.is_bias}});
+    shapes["parameters"].push_back({{"rows", p.rows}, {"cols", p.cols}, {"decays", p.decays}});
   }
+  for (size_t i = 0; i < model.layers.size(); ++i)
+    shapes["layers"].push_back(layer_json(model.layers[i], model.layer_parameters[i]));
   write_array(folder / "start.f32", start);
   shapes["orders"] = write_orders(spec, data.train.rows, folder / "order.i32");
   write_text(folder / "data.json", shapes.dump(1));

@@ -13,7 +13,7 @@ namespace {
 
 QString layer_chain(const RunSpec& spec, const DataShape& shape, bool with_activation) {
   if (spec.model.kind == ModelKind::Linear) return QStringLiteral("y = wx + b");
-  if (!spec.model.layers.empty()) return QString::fromStdString(spec.model.layers);
+  if (!spec.model.layers.empty()) return QString::fromStdString(spec.model.layers).simplified();
   const QString activation = spec.model.activation == Activation::None || !with_activation
                                  ? QString()
                                  : " " + text(to_string(spec.model.activation));

@@ -12,7 +12,9 @@
 
 #include "app/core/runs/data_shape.h"
 #include "app/core/runs/plan_budget.h"
+#include "app/core/runs/data_shape.h"
 #include "app/pages/setup/field_row.h"
+#include "app/pages/setup/layer_table.h"
 #include "app/pages/setup/setup_estimate.h"
 #include "app/pages/setup/spec_json_dialog.h"
 #include "app/text/qt_text.h"
@@ -172,7 +174,10 @@ void SetupPanel::buildSection(const QString& group) {
   }
   hints_[group] = addNote(section);
   hints_[group]->setObjectName("explain");
-  if (group == "Model") chain_ = addNote(section), estimate_ = addNote(section);
+  if (group == "Model") {
+    section->body()->addWidget(layers_ = new LayerTable(section));
+    chain_ = addNote(section), estimate_ = addNote(section);
+  }
   if (group == "Execution") budget_ = addNote(section), budget_->setObjectName("budget");
   if (!any_advanced) return;
   auto* more = more_[group] = new QPushButton(section);
@@ -338,6 +343,7 @@ void SetupPanel::refreshNotes() {
   const SetupEstimate e(choices_->spec());
   sections_["Data"]->setNotes(e.rows, e.data);
   chain_->setText(e.chain);
+  layers_->setSpec(choices_->spec());
   estimate_->setText(e.cost);
   chain_->setVisible(explained_["Model"]), estimate_->setVisible(explained_["Model"] && !e.cost.isEmpty());
   sections_["Model"]->setNotes(e.parameters, e.short_chain);

@@ -15,6 +15,7 @@ namespace ws::app {
 
 class Choices;
 class FieldRow;
+class LayerTable;
 class Section;
 
 class SetupPanel : public QWidget {
@@ -74,6 +75,7 @@ class SetupPanel : public QWidget {
   QWidget* difference_ = nullptr;  // tells that an ended run had other choices, and offers to take them
   QLabel* differs_ = nullptr;
   QPushButton* take_ = nullptr;
+  LayerTable* layers_ = nullptr;
   QLabel* chain_ = nullptr;
   QLabel* budget_ = nullptr;  // where a persistent kernel would keep the network
   QLabel* estimate_ = nullptr;

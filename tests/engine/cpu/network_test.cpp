@@ -196,6 +196,33 @@ TEST(Network, TwoRunsAreBitIdentical) {
   EXPECT_EQ(once(), once());
 }
 
+// Weights, moments and running statistics of another executor continue the run, and so do the masks of dropout.
+TEST(Network, ContinuesBitIdenticalFromItsState) {
+  for (const Net& c : {Net{"conv 3x3 4 | batchnorm | relu | dropout 0.2 | linear", LayerShape::picture(6, 6, 2)},
+                       Net{"embed 8 | block(heads 2, dropout 0.2) | layernorm | linear", LayerShape::symbols(6)}}) {
+    const data::Dataset data = data_for(c.input);
+    RunSpec spec = spec_of_net(c);
+    spec.train.optimizer = Optimizer::AdamW;
+    const Model model = make_model(spec.model, data);
+    const std::vector<float> rates(4, 0.01F), half(2, 0.01F);
+    const auto begin = [&](const TrainState& state) {
+      auto executor = make_cpu_executor();
+      executor->load(model, data, spec);
+      executor->set_state(state);
+      executor->bind(compile(spec, model, kNetRows).plan);
+      return executor;
+    };
+    const auto whole = begin(test::initial_state(model, spec)), first = begin(test::initial_state(model, spec));
+    whole->run(0, 0, rates);
+    first->run(0, 0, half);
+    const auto second = begin(first->state());
+    second->run(2, 0, half);
+    EXPECT_EQ(second->state().parameters, whole->state().parameters) << c.layers;
+    EXPECT_EQ(second->state().moments[1], whole->state().moments[1]) << c.layers;
+    EXPECT_EQ(second->evaluate(Part::Test).loss, whole->evaluate(Part::Test).loss) << c.layers;
+  }
+}
+
 TEST(Network, BatchNormEvaluatesWithRunningStatistics) {
   const Net c{"batchnorm | linear", 4};
   const data::Dataset data = data_for(4);

@@ -13,6 +13,7 @@
 
 #include "app/pages/setup/field_row.h"
 #include "app/pages/setup/layer_editor.h"
+#include "app/pages/setup/layer_table.h"
 #include "app/widgets/section.h"
 #include "app/widgets/segmented_row.h"
 #include "app/window/top_bar.h"
@@ -72,6 +73,8 @@ class SetupTest : public QObject, WindowHome {
   void wrongWidthsAreRefusedWithTheReason();
   void editedLayersTrain();
   void choicesTravelAsALine();
+  void aNetworkIsATableOfItsLayers();
+  void theNetworkFollowsTheKindOfData();
 };
 
 void SetupTest::everyChoiceSaysWhatToLookAt() {
@@ -408,6 +411,42 @@ void SetupTest::choicesTravelAsALine() {
   QGuiApplication::clipboard()->setText("a shopping list");
   act(*window, "Paste choices");
   QVERIFY(choices->spec() == sent);
+}
+
+void SetupTest::aNetworkIsATableOfItsLayers() {
+  auto window = open();
+  auto* choices = window->workspace()->choices();
+  auto* table = window->findChild<LayerTable*>();
+  for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
+  QVERIFY(choices->usePreset("mnist"));
+  QVERIFY(!table->isVisible());
+  QVERIFY(choices->usePreset("mnist-conv"));
+  QTRY_VERIFY(table->isVisible());
+  QCOMPARE(table->topLevelItemCount(), 7);
+  QCOMPARE(table->topLevelItem(0)->text(0), QString("conv 3x3 16"));
+  QCOMPARE(table->topLevelItem(0)->text(1), QString::fromUtf8("28 × 28 × 16"));
+  QCOMPARE(table->topLevelItem(0)->text(2), QString("160"));
+  QVERIFY(choices->usePreset("tiny-gpt"));
+  QCOMPARE(table->topLevelItemCount(), 7);  // embed, four blocks, layernorm, linear
+  QCOMPARE(table->topLevelItem(1)->text(0), QString("block 1"));
+  QCOMPARE(table->topLevelItem(1)->childCount(), 8);  // two norms, attention, two linear layers with gelu between them, two sums
+  choices->set("model.layers", "embed 128 | block(heads 5) | linear");
+  QVERIFY(!table->isVisible());
+  QVERIFY2(window->findChild<SetupPanel*>()->message().contains("5 heads do not divide the width 128"),
+           qPrintable(window->findChild<SetupPanel*>()->message()));
+}
+
+void SetupTest::theNetworkFollowsTheKindOfData() {
+  auto window = open();
+  auto* choices = window->workspace()->choices();
+  QVERIFY(choices->usePreset("mnist"));
+  choices->set("data.name", "austen");
+  QCOMPARE(choices->spec().model.layers, std::string("embed 64 | 2 x block(heads 4) | layernorm | linear"));
+  choices->set("data.name", "iris");
+  QCOMPARE(choices->spec().model.layers, std::string());
+  QVERIFY(choices->usePreset("mnist-conv"));
+  choices->set("data.name", "fashion-mnist");
+  QVERIFY(!choices->spec().model.layers.empty());
 }
 
 WARPSIGHT_QTEST(SetupTest)

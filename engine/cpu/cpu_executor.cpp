@@ -253,7 +253,9 @@ class Interpreter final : public Executor {
       case OpKind::MaxPool:
         return cpu::max_pool(op.window, in(0), out(0));
       case OpKind::MaxPoolGrad:
-        return cpu::max_pool_grad(op.window, in(0), in(1), in(2), out(0));
+        cpu::max_pool_grad(op.window, in(0), in(1), in(2), out(0));
+        if (op.activation != Activation::None) cpu::activate_grad(op.activation, out(0), in(1), out(0));
+        return;
       case OpKind::AvgPool:
         return cpu::average_pool(op.window, in(0), out(0));
       case OpKind::AvgPoolGrad:

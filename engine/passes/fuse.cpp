@@ -73,7 +73,8 @@ constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias"
                            kProductActivation = "product + activation", kOutputLayer = "output layer",
                            kGradientUpdate = "gradient + update", kLineUpdate = "line + update",
                            kNormActivation = "norm + activation",
-                           kActivationNormGrad = "activation gradient + norm gradient";
+                           kActivationNormGrad = "activation gradient + norm gradient",
+                           kPoolActivationGrad = "pool gradient + activation gradient";
 
 bool bias_activation(Match& m) {
   if (!m.kinds({OpKind::BroadcastBias, OpKind::Add, OpKind::Activate})) return false;
@@ -228,6 +229,19 @@ bool activation_norm_gradient(Match& m) {
   return true;
 }
 
+// The pool reads the result of the activation, which is all that its slope needs.
+bool pool_activation_gradient(Match& m) {
+  if (!m.kinds({OpKind::MaxPoolGrad, OpKind::ActivateGrad})) return false;
+  const Op &pool = m.op(0), &slope = m.op(1);
+  if (slope.in[0] != pool.out[0] || slope.in[1] != pool.in[1] || !m.only_read_once(slope.in[0])) return false;
+  if (needs_preactivation(slope.activation)) return false;
+  Op fused = pool;
+  fused.activation = slope.activation;
+  fused.out = slope.out;
+  m.replace(2, fused, kPoolActivationGrad);
+  return true;
+}
+
 bool output_layer(Match& m) { return m.whole(fuse_output_layer, kOutputLayer); }
 bool gradient_update(Match& m) { return m.whole(fuse_gradient_update, kGradientUpdate); }
 bool line_update(Match& m) { return m.whole(fuse_line_update, kLineUpdate); }
@@ -244,6 +258,7 @@ constexpr Rule kRules[] = {
     {kBias, Fusion::Pointwise, bias},
     {kNormActivation, Fusion::Pointwise, norm_activation},
     {kActivationNormGrad, Fusion::Pointwise, activation_norm_gradient},
+    {kPoolActivationGrad, Fusion::Pointwise, pool_activation_gradient},
     {kSoftmax, Fusion::Pointwise, softmax_loss},
     {kSquared, Fusion::Pointwise, squared_loss},
     {kLine, Fusion::Pointwise, linear_step},

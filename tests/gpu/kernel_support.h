@@ -27,6 +27,10 @@ inline bool have_gpu() {
 #define NEED_GPU() \
   if (!::ws::cuda::test::have_gpu()) GTEST_SKIP() << "no GPU here"
 
+inline DType type_of(Precision p) {
+  return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;
+}
+
 inline float round_bf16(float v) {
   if (!std::isfinite(v)) return v;
   const auto bits = std::bit_cast<uint32_t>(v);

@@ -1,10 +1,12 @@
 # Every kernel against plain loops; and what the kernels of a training step cost one after the other.
 warpsight_test(kernels_gpu_test ${CMAKE_CURRENT_LIST_DIR}/product_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/op_kernels_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/optimizer_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/output_layer_test.cpp
-  ${CMAKE_CURRENT_LIST_DIR}/line_kernels_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/line_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/picture_kernels_test.cpp
   LIBS warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt LABEL gpu TIMEOUT 300)
-add_executable(kernel_bench ${CMAKE_CURRENT_LIST_DIR}/kernel_bench.cpp)
-target_link_libraries(kernel_bench PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt)
+foreach(_bench kernel_bench picture_bench)
+  add_executable(${_bench} ${CMAKE_CURRENT_LIST_DIR}/${_bench}.cpp)
+  target_link_libraries(${_bench} PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt)
+endforeach()
 
 # GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what tells them apart has to compile.
 if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "80")

@@ -16,10 +16,6 @@ constexpr Shape kShapes[] = {{1, 1, 1},      {3, 7, 5},      {7, 3, 127},   {127
                              {64, 128, 784}, {1000, 10, 3},  {33, 65, 129}, {64, 784, 784},
                              {32, 1024, 96}, {128, 512, 64}, {1, 1000, 7},  {512, 784, 40}};
 
-DType type_of(Precision p) {
-  return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;
-}
-
 double tolerance_of(Precision p, DType out) {
   if (p == Precision::Fp32) return 2e-6;
   if (p == Precision::Tf32) return 6e-4;

@@ -34,4 +34,10 @@ inline data::Dataset random_data(int64_t rows, int64_t features, int64_t outputs
   return data;
 }
 
+inline data::Dataset random_pictures(int64_t rows, int64_t side, int64_t channels, int64_t classes) {
+  data::Dataset data = random_data(rows, side * side * channels, classes, true);
+  data.image_width = data.image_height = side, data.image_channels = channels;
+  return data;
+}
+
 }  // namespace ws::test

@@ -276,6 +276,7 @@ class CudaExecutor final : public Executor {
         continue;
       }
       if (op.kind == OpKind::AllReduce && link_) bound.notes[i] = "by " + std::string(link_->name());
+      if (convolves(op.kind)) bound.notes[i] = describe(convolution_of(with, op));
       if (op.kind != OpKind::MatMul) continue;
       const Product product = product_of(with, op);
       prepare(place_->blas, bound.plan.spec.exec.matmul, product);

@@ -16,6 +16,18 @@ Tensor Launching::tensor(BufferId id) const {
   return tensor;
 }
 
+namespace {
+
+// True if another kernel of the step runs before the op. The last update ends before that kernel begins its work, so the
+// op may read weights while that kernel still runs.
+bool runs_later(const Plan& plan, const Op& op) {
+  const auto first = std::ranges::find_if(
+      plan.ops, [](const Op& o) { return o.kind != OpKind::LoadBatch && !is_bookkeeping(o.kind); });
+  return first != plan.ops.end() && first->out != op.out;
+}
+
+}  // namespace
+
 Product product_of(const Launching& with, const Op& op) {
   Product p;
   p.a = with.tensor(op.in[0]);
@@ -28,7 +40,7 @@ Product product_of(const Launching& with, const Op& op) {
   p.precision = with.spec().exec.precision;
   p.accumulate = with.spec().exec.accumulate;
   const Role role = with.bound.plan.buffer(op.in[1]).role;  // weights do not change between two updates
-  p.b_is_settled = op.layer > 0 && (role == Role::Parameter || role == Role::Shadow);
+  p.b_is_settled = runs_later(with.bound.plan, op) && (role == Role::Parameter || role == Role::Shadow);
   const bool second_out = op.out.size() > 1;
   if (op.epilogue == Epilogue::Bias || op.epilogue == Epilogue::BiasActivate) {
     if (op.in.size() > 2) p.bias = with.tensor(op.in[2]);
@@ -37,6 +49,27 @@ Product product_of(const Launching& with, const Op& op) {
   if (op.epilogue == Epilogue::ActivateGrad) p.saved = with.tensor(op.in[2]);
   if (op.epilogue == Epilogue::BiasGrad) p.bias_grad = with.tensor(op.out[1]);
   return p;
+}
+
+Convolution convolution_of(const Launching& with, const Op& op) {
+  using Pass = Convolution::Pass;
+  Convolution c;
+  c.window = op.window, c.epilogue = op.epilogue, c.activation = op.activation;
+  c.precision = with.spec().exec.precision;
+  c.by_warps = with.spec().exec.matmul != Matmul::Library;
+  c.pass = op.kind == OpKind::Conv ? Pass::Forward : op.kind == OpKind::ConvDataGrad ? Pass::DataGrad : Pass::WeightGrad;
+  const auto in = [&](size_t i) { return i < op.in.size() ? with.tensor(op.in[i]) : Tensor{}; };
+  const auto out = [&](size_t i) { return i < op.out.size() ? with.tensor(op.out[i]) : Tensor{}; };
+  if (c.pass == Pass::WeightGrad) {
+    c.x = in(0), c.z = in(1), c.w = out(0), c.bias_grad = out(1);
+    return c;
+  }
+  const bool forward = c.pass == Pass::Forward;
+  (forward ? c.x : c.z) = in(0), c.w = in(1), (forward ? c.z : c.x) = out(0);
+  (forward ? c.bias : c.saved) = in(2);
+  if (forward) c.saved = out(1);
+  c.w_is_settled = runs_later(with.bound.plan, op);
+  return c;
 }
 
 namespace {
@@ -145,6 +178,43 @@ LinearStep linear_of(const Operands& o) {
   return step;
 }
 
+// Ops on columns take their number from an operand of one row.
+Tensor in_columns_of(const Tensor& row, Tensor t) {
+  if (!t || t.cols == row.cols) return t;
+  t.rows = t.elements() / row.cols, t.cols = row.cols;
+  return t;
+}
+
+void launch_bias_activate(const Operands& o) {
+  const auto t = [&](const Tensor& tensor) { return in_columns_of(o.in(1), tensor); };
+  bias_activate(o.with.queue, o.op.activation, t(o.in(0)), o.in(1), t(o.out(0)), t(o.out(1)));
+}
+
+void launch_convolution(const Operands& o) {
+  const Workspace memory = workspace(o.with.blas);
+  convolve(o.with.queue, memory, convolution_of(o.with, o.op));
+}
+
+void launch_max_pool_grad(const Operands& o) {
+  max_pool_grad(o.with.queue, o.op.window, o.op.activation, o.in(0), o.in(1), o.out(0));
+}
+
+BatchNormalization norm_of(const Operands& o) {
+  BatchNormalization n{o.in(0), o.out(0), o.in(1), o.in(2), o.in(3), o.in(4), o.out(1), o.out(2)};
+  n.activation = o.op.activation;
+  return n;
+}
+
+void launch_batch_norm_grad(const Operands& o) {
+  BatchNormGradient g{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5), o.out(0), o.out(1), o.out(2)};
+  g.activation = o.op.activation;
+  batch_norm_grad(o.with.queue, o.with.scratch, g);
+}
+
+void launch_dropout(const Operands& o) {
+  dropout(o.with.queue, o.op.dropout, o.with.spec().train.seed, o.with.at, o.in(0), o.out(0));
+}
+
 using Launcher = void (*)(const Operands&);
 struct Entry {
   OpKind kind;
@@ -156,7 +226,8 @@ constexpr std::array kTable = {
           [](const Operands& o) {
             matmul(o.with.queue, o.with.blas, o.with.scratch, o.with.spec().exec.matmul, product_of(o.with, o.op));
           }},
-    Entry{OpKind::BroadcastBias, [](const Operands& o) { broadcast_bias(o.with.queue, o.in(0), o.out(0)); }},
+    Entry{OpKind::BroadcastBias,
+          [](const Operands& o) { broadcast_bias(o.with.queue, o.in(0), in_columns_of(o.in(0), o.out(0))); }},
     Entry{OpKind::Add, [](const Operands& o) { add(o.with.queue, o.in(0), o.in(1), o.out(0)); }},
     Entry{OpKind::Activate, [](const Operands& o) { activate(o.with.queue, o.op.activation, o.in(0), o.out(0)); }},
     Entry{OpKind::ActivateGrad,
@@ -170,13 +241,14 @@ constexpr std::array kTable = {
           [](const Operands& o) { squared_error(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.at); }},
     Entry{OpKind::SquaredErrorGrad,
           [](const Operands& o) { squared_error_grad(o.with.queue, o.in(0), o.in(1), o.with.scale(), o.out(0)); }},
-    Entry{OpKind::ColumnSum, [](const Operands& o) { column_sum(o.with.queue, o.with.scratch, o.in(0), o.out(0)); }},
+    Entry{OpKind::ColumnSum,
+          [](const Operands& o) {
+            column_sum(o.with.queue, o.with.scratch, in_columns_of(o.out(0), o.in(0)), o.out(0));
+          }},
     Entry{OpKind::CheckFinite, launch_check_finite},
     Entry{OpKind::Update, launch_update},
     Entry{OpKind::UpdateAll, launch_update},
-    Entry{
-        OpKind::BiasActivate,
-        [](const Operands& o) { bias_activate(o.with.queue, o.op.activation, o.in(0), o.in(1), o.out(0), o.out(1)); }},
+    Entry{OpKind::BiasActivate, launch_bias_activate},
     Entry{OpKind::SoftmaxCrossEntropy,
           [](const Operands& o) {
             softmax_cross_entropy(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.scale(), o.out(0), o.with.at);
@@ -189,6 +261,17 @@ constexpr std::array kTable = {
     Entry{OpKind::OutputLayer, launch_output_layer},
     Entry{OpKind::GradientUpdate, launch_gradient_update},
     Entry{OpKind::LinearUpdate, launch_linear_update},
+    Entry{OpKind::Conv, launch_convolution},
+    Entry{OpKind::ConvDataGrad, launch_convolution},
+    Entry{OpKind::ConvWeightGrad, launch_convolution},
+    Entry{OpKind::MaxPool, [](const Operands& o) { max_pool(o.with.queue, o.op.window, o.in(0), o.out(0)); }},
+    Entry{OpKind::MaxPoolGrad, launch_max_pool_grad},
+    Entry{OpKind::AvgPool, [](const Operands& o) { avg_pool(o.with.queue, o.op.window, o.in(0), o.out(0)); }},
+    Entry{OpKind::AvgPoolGrad, [](const Operands& o) { avg_pool_grad(o.with.queue, o.op.window, o.in(0), o.out(0)); }},
+    Entry{OpKind::BatchNorm, [](const Operands& o) { batch_norm(o.with.queue, o.with.scratch, norm_of(o)); }},
+    Entry{OpKind::BatchNormApply, [](const Operands& o) { batch_norm_apply(o.with.queue, norm_of(o)); }},
+    Entry{OpKind::BatchNormGrad, launch_batch_norm_grad},
+    Entry{OpKind::Dropout, launch_dropout},
 };
 
 }  // namespace

@@ -21,6 +21,10 @@ struct Launching {
 };
 
 Product product_of(const Launching& with, const Op& op);
+Convolution convolution_of(const Launching& with, const Op& op);
+inline bool convolves(OpKind kind) {
+  return kind == OpKind::Conv || kind == OpKind::ConvDataGrad || kind == OpKind::ConvWeightGrad;
+}
 // True if one launch of the plan's only kernel can run many steps. A step then leaves only the parameters behind.
 bool takes_many_steps(const DevicePlan& bound);
 // Throws Failure that names the first op or choice of the plan without a kernel.

@@ -306,6 +306,8 @@ void blas_forget() {
   choices().made.clear();
 }
 
+Workspace workspace(const Blas& blas) { return {blas.impl().workspace.data(), kWorkspace}; }
+
 void blas_product(Queue queue, Blas& blas, Scratch scratch, const Product& p) {
   blas_prepare(blas, p);
   const Choice choice = *choice_of(p);

@@ -124,6 +124,61 @@ bool takes_views(Matmul how, const Product& product);      // true if a and b ma
 void prepare(Blas&, Matmul how, const Product& product);
 void matmul(Queue, Blas&, Scratch, Matmul how, const Product& product);
 
+// Memory for partial sums that the scratch is too small for. Blas owns it.
+struct Workspace {
+  void* data = nullptr;
+  int64_t bytes = 0;
+};
+Workspace workspace(const Blas&);
+
+// ---- pictures ----
+// Pictures are NHWC: a tensor of n pictures has n·h·w rows and c columns, or any other shape with as many elements. Only
+// x may carry a clock.
+struct Convolution {
+  enum class Pass : uint8_t { Forward, DataGrad, WeightGrad };
+  Pass pass = Pass::Forward;
+  Window window;
+  Tensor x, w, z;  // (n·h·w, c), (k, kh·kw·c), (n·oh·ow, k): values, or what the pass writes: z, dx or dw
+  Epilogue epilogue = Epilogue::None;
+  Activation activation = Activation::None;
+  Tensor bias;       // in: Bias, BiasActivate
+  Tensor saved;      // BiasActivate: output, the pre-activation, may be empty; ActivateGrad: input
+  Tensor bias_grad;  // out: BiasGrad
+  Precision precision = Precision::Fp32;
+  bool w_is_settled = false;  // as Product::b_is_settled
+  bool by_warps = false;      // never on the instructions that only Hopper has
+};
+void convolve(Queue, Workspace, const Convolution&);
+std::string describe(const Convolution&);  // a plan note
+
+void max_pool(Queue, const Window&, const Tensor& x, const Tensor& y);
+// With an activation, x is its result, and dx is the gradient of its argument.
+void max_pool_grad(Queue, const Window&, Activation, const Tensor& dy, const Tensor& x, const Tensor& dx);
+void avg_pool(Queue, const Window&, const Tensor& x, const Tensor& y);
+void avg_pool_grad(Queue, const Window&, const Tensor& dy, const Tensor& dx);
+
+// ---- norms and dropout ----
+struct BatchNormalization {
+  Tensor x, y;                          // (rows, c)
+  Tensor gain, shift;                   // (1, c)
+  Tensor running_mean, running_var;     // (1, c), read and written
+  Tensor mean, inverse;                 // (1, c), out: of the batch
+  Activation activation = Activation::None;
+};
+void batch_norm(Queue, Scratch, const BatchNormalization&);
+void batch_norm_apply(Queue, const BatchNormalization&);  // normalizes with the running statistics, and keeps them
+
+struct BatchNormGradient {
+  Tensor dy, x;                 // (rows, c)
+  Tensor gain, mean, inverse;   // (1, c)
+  Tensor saved;                 // y, if an activation follows the norm
+  Tensor dx, dgain, dshift;     // out
+  Activation activation = Activation::None;
+};
+void batch_norm_grad(Queue, Scratch, const BatchNormGradient&);
+
+void dropout(Queue, const DropoutMask&, uint64_t seed, StepAt at, const Tensor& x, const Tensor& y);
+
 // ---- one op, one kernel ----
 void broadcast_bias(Queue, const Tensor& bias, const Tensor& out);
 void add(Queue, const Tensor& a, const Tensor& b, const Tensor& out);

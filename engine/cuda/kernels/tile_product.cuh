@@ -129,6 +129,8 @@ __device__ __forceinline__ void multiply_add(float (&c)[4], const uint32_t (&a)[
 template <Math M, bool TA, bool TB, class Shape, bool WholeA, bool WholeB = WholeA>
 struct TileProduct {
   using T = typename Number<M>::type;
+  static constexpr Math math = M;
+  static constexpr bool whole_a = WholeA, whole_b = WholeB, one_tap = false;
   static constexpr int BM = Shape::BM, BN = Shape::BN, WK = Shape::WK, threads = Shape::threads, stages = Shape::stages;
   static constexpr int BK = Shape::template BK<T>;
   static constexpr int warp_m = BM / Shape::WM, warp_n = BN / Shape::WN, warp_k = BK / WK;
@@ -159,22 +161,27 @@ struct TileProduct {
     wm = warp / WK / Shape::WN;
   }
 
-  __device__ __forceinline__ void bring_a(const Operand<T>& a, int row0, int step) {
+  // An operand is a matrix in memory, or anything else that has an overload of bring_piece.
+  template <class From>
+  __device__ __forceinline__ void bring_a(From& a, int row0, int step) {
     bring_piece<WholeA, A, T, Pieces::a_rows, Pieces::a_cols, threads>(shared + step % stages * stage_size, a,
                                                                        TA ? step * BK : row0, TA ? row0 : step * BK);
   }
-  __device__ __forceinline__ void bring_b(const Operand<T>& b, int col0, int step) {
+  template <class From>
+  __device__ __forceinline__ void bring_b(From& b, int col0, int step) {
     bring_piece<WholeB, B, T, Pieces::b_rows, Pieces::b_cols, threads>(shared + step % stages * stage_size + a_size, b,
                                                                        TB ? col0 : step * BK, TB ? step * BK : col0);
   }
 
   // Copies the first stages of b (begin_b) and of a (begin_a). They are separate because b may be known earlier than a.
-  __device__ __forceinline__ void begin_b(const Operand<T>& b, int col0, int k_size) {
+  template <class From>
+  __device__ __forceinline__ void begin_b(From& b, int col0, int k_size) {
     const int steps = (k_size + BK - 1) / BK;
 #pragma unroll 1
     for (int s = 0; s < stages - 1 && s < steps; ++s) bring_b(b, col0, s);
   }
-  __device__ __forceinline__ void begin_a(const Operand<T>& a, int row0, int k_size) {
+  template <class From>
+  __device__ __forceinline__ void begin_a(From& a, int row0, int k_size) {
     const int steps = (k_size + BK - 1) / BK;
 #pragma unroll 1
     for (int s = 0; s < stages - 1; ++s) {
@@ -184,8 +191,8 @@ struct TileProduct {
   }
 
   // Call after begin_b and begin_a. Calls `each_stage(b piece of k × n in shared memory, k0)` when a stage has arrived.
-  template <class EachStage>
-  __device__ __forceinline__ void run(const Operand<T>& a, const Operand<T>& b, int row0, int col0, int k_size,
+  template <class FromA, class FromB, class EachStage>
+  __device__ __forceinline__ void run(FromA& a, FromB& b, int row0, int col0, int k_size,
                                       EachStage each_stage) {
     const int steps = (k_size + BK - 1) / BK;
 #pragma unroll 1
@@ -326,24 +333,31 @@ struct TileProduct {
   }
 };
 
-// Sums the columns of the k × n operand b while it is in shared memory, for the bias gradient. Threads share columns.
-template <class Product>
+// Sums the columns of the k × n operand b, or of a if it is stored as k × m, while they are in shared memory: the bias
+// gradient. Threads share columns.
+template <class Product, bool OfA = false>
 struct ColumnSums {
-  static constexpr int parts = Product::threads / Product::BN;
+  static constexpr int columns = OfA ? Product::BM : Product::BN, parts = Product::threads / columns;
+  static_assert(Product::threads % columns == 0);
   float sum = 0;
   __device__ void operator()(const typename Product::T* b, int) {
-    const int n = threadIdx.x % Product::BN, part = threadIdx.x / Product::BN;
+    const int n = threadIdx.x % columns, part = threadIdx.x / columns;
 #pragma unroll 4
-    for (int k = part; k < Product::BK; k += parts) sum += static_cast<float>(b[Product::B::at(k, n)]);
+    for (int k = part; k < Product::BK; k += parts) {
+      if constexpr (OfA)
+        sum += static_cast<float>(b[Product::A::at(k, n) - Product::a_size]);
+      else
+        sum += static_cast<float>(b[Product::B::at(k, n)]);
+    }
   }
-  // Returns the sum of column threadIdx.x, for threads below BN. `memory`: one unused float per thread.
+  // Returns the sum of column threadIdx.x, for threads below `columns`. `memory`: one unused float per thread.
   __device__ float joined(float* memory) const {
     __syncthreads();
     memory[threadIdx.x] = sum;
     __syncthreads();
     float total = 0;
-    if (threadIdx.x < Product::BN)
-      for (int p = 0; p < parts; ++p) total += memory[p * Product::BN + threadIdx.x];
+    if (threadIdx.x < columns)
+      for (int p = 0; p < parts; ++p) total += memory[p * columns + threadIdx.x];
     return total;
   }
 };

@@ -99,6 +99,7 @@ std::vector<Net> all_nets() {
       {"conv 3x3 4 stride 2 | gelu | conv 1x1 3 | sigmoid | linear", picture},
       {"conv 4x2 3 padding 1 | tanh | conv 3x3 4 padding 0 | tanh | linear", picture},
       {"conv 3x3 3 | maxpool 2 | linear", picture},
+      {"conv 3x3 3 | tanh | maxpool 2 | linear", picture},
       {"conv 3x3 3 | maxpool 3 stride 2 padding 1 | conv 3x3 2 | linear", picture},
       {"conv 3x3 4 | avgpool 2 | conv 3x3 5 | tanh | avgpool | linear", picture},
       {"conv 3x3 4 | avgpool 3 stride 2 padding 1 | linear", picture},

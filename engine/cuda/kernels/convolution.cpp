@@ -1,0 +1,64 @@
+// Chooses how a convolution is computed.
+#include "engine/cuda/kernels/convolution.h"
+
+#include <cuda_runtime_api.h>
+
+#include "engine/cuda/runtime/check.h"
+
+namespace ws::cuda {
+namespace {
+
+using Launcher = void (*)(Queue, Workspace, const Convolution&);
+
+template <void (*Product)(Queue, const Convolution&), void (*WeightGrad)(Queue, Workspace, const Convolution&)>
+void launch_of(Queue queue, Workspace workspace, const Convolution& c) {
+  c.pass == Convolution::Pass::WeightGrad ? WeightGrad(queue, workspace, c) : Product(queue, c);
+}
+
+Launcher launcher_of(Precision precision) {
+  switch (precision) {
+    case Precision::Tf32:
+      return launch_of<conv_tf32, conv_weight_grad_tf32>;
+    case Precision::Bf16:
+      return launch_of<conv_bf16, conv_weight_grad_bf16>;
+    case Precision::Fp16:
+      return launch_of<conv_fp16, conv_weight_grad_fp16>;
+    default:
+      return launch_of<conv_fp32, conv_weight_grad_fp32>;
+  }
+}
+
+// Code for sm_90a runs on this architecture alone.
+bool has_warpgroups() {
+  static const bool has = [] {
+    int device = 0, major = 0, minor = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    return major == 9 && minor == 0;
+  }();
+  return has;
+}
+
+}  // namespace
+
+bool suits_warpgroups(const Convolution& c) {
+  constexpr int64_t kFewTiles = 32;  // of 128 pixels: too few to fill the multiprocessors
+  const Window& v = c.window;
+  const bool grad = c.pass == Convolution::Pass::DataGrad;
+  const int64_t pixels = v.n * (grad ? v.h * v.w : v.oh * v.ow), taps = v.kh * v.kw;
+  const int64_t columns = grad ? v.c : v.k, sum = taps * (grad ? v.k : v.c);
+  const bool wide = c.pass == Convolution::Pass::WeightGrad ? v.k > 64 && taps * v.c >= 128 : columns >= 64 && sum >= 128;
+  if (grad && v.k % 64 != 0) return false;  // a stage of the sum would reach into a second tap
+  return !c.by_warps && wide && pixels >= kFewTiles * 128 && has_warpgroups();
+}
+
+void convolve(Queue queue, Workspace workspace, const Convolution& c) {
+  launcher_of(c.precision)(queue, workspace, c);
+}
+
+std::string describe(const Convolution& c) {
+  return c.precision == Precision::Fp32 ? "own kernel, implicit product" : "own kernel, implicit product on tensor cores";
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,86 @@
+// Convolutional networks end on the GPU where they end on the CPU, in every way of running a step.
+#include "tests/gpu/executor_support.h"
+
+namespace ws::test {
+namespace {
+
+struct Network {
+  const char* layers;
+  int64_t side, channels;
+};
+
+constexpr Network kNetworks[] = {
+    {"conv 3x3 16 | relu | maxpool 2 | conv 3x3 32 | relu | maxpool 2 | linear", 12, 1},
+    {"conv 3x3 16 bias off | batchnorm | relu | residual(conv 3x3 16 bias off | batchnorm | relu | conv 3x3 16 | relu) | "
+     "maxpool 2 | conv 3x3 64 | batchnorm | relu | maxpool 4 | linear",
+     8, 3},
+    {"conv 5x5 8 stride 2 | gelu | conv 3x3 72 | tanh | avgpool | linear 20 | relu | linear", 13, 1},
+    {"conv 3x3 6 | sigmoid | avgpool 2 | dropout 0.3 | conv 1x1 12 | relu | linear", 8, 2},
+};
+
+Training training_of(const Network& network) {
+  Training t;
+  t.spec.model.layers = network.layers;
+  t.spec.train.lr = 0.02;
+  t.spec.exec.device = Device::Cuda;
+  t.batch = 33;
+  t.data = random_pictures(3 * t.batch + 7, network.side, network.channels, 10);
+  return t;
+}
+
+TEST(NetworksGpu, EveryLevelAndLaunchAndPrecision) {
+  NEEDS_GPU();
+  for (const Network& network : kNetworks) {
+    Training t = training_of(network);
+    const Outcome want = train_on_oracle(t);
+    for (const Fusion fusion : kFusions)
+      for (const Launch launch : kLaunches)
+        for (const Precision precision : kPrecisions) {
+          t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
+          SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
+          const Outcome got = train_on_gpu(t);
+          EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
+          expect_same_losses(got, want, 2 * tolerance(precision));
+        }
+  }
+}
+
+TEST(NetworksGpu, EveryAllocatorAndProductAndTwoRunsGiveTheSameBits) {
+  NEEDS_GPU();
+  for (const Network& network : kNetworks) {
+    Training t = training_of(network);
+    t.spec.exec.precision = Precision::Bf16;
+    t.spec.exec.fusion = Fusion::Epilogue;
+    const Outcome first = train_on_gpu(t);
+    for (const Allocator allocator : kAllocators) {
+      t.spec.exec.allocator = allocator;
+      SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
+      EXPECT_TRUE(same_bits(train_on_gpu(t), first));
+    }
+    t.spec.exec.matmul = Matmul::Tiled;
+    EXPECT_LT(distance(train_on_gpu(t), first, t), 2 * tolerance(Precision::Bf16)) << network.layers;
+  }
+}
+
+// Evaluations use the running statistics, and drop nothing.
+TEST(NetworksGpu, EvaluatesAsTheOracle) {
+  NEEDS_GPU();
+  for (const Network& network : kNetworks) {
+    const Training t = training_of(network);
+    const Model model = make_model(t.spec.model, t.data);
+    const TrainState state = train_on_oracle(t).state;
+    const auto gpu = cuda::make_cuda_executor(device_info().name), oracle = make_oracle();
+    std::vector<Evaluation> found;
+    for (Executor* executor : {gpu.get(), oracle.get()}) {
+      executor->load(model, t.data, t.spec);
+      executor->set_state(state);
+      executor->bind(compile(t.spec, model, t.batch).plan);
+      found.push_back(executor->evaluate(Part::Test));
+    }
+    EXPECT_NEAR(found[0].loss, found[1].loss, 1e-3 * found[1].loss) << network.layers;
+    EXPECT_NEAR(found[0].accuracy, found[1].accuracy, 0.02) << network.layers;
+  }
+}
+
+}  // namespace
+}  // namespace ws::test

@@ -5,39 +5,10 @@
 
 #include "engine/cuda/kernels/blas.h"
 #include "engine/cuda/kernels/small_gemm.h"
-#include "tests/gpu/kernel_support.h"
+#include "tests/gpu/graph_time.h"
 
 namespace ws::cuda::test {
 namespace {
-
-using TimingEvent = Handle<cudaEvent_t, cudaEventDestroy>;
-
-// Microseconds of one of `count` calls inside one graph.
-double graph_time(int count, bool overlap, const std::function<void(Queue, int)>& call) {
-  const Stream stream = make_stream();
-  Graph graph;
-  GraphExec exec;
-  CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
-  for (int i = 0; i < count; ++i) call(Queue(stream, overlap), i);
-  CUDA_CHECK(cudaStreamEndCapture(stream, graph.out()));
-  CUDA_CHECK(cudaGraphInstantiate(exec.out(), graph, 0));
-  TimingEvent begin, end;
-  CUDA_CHECK(cudaEventCreate(begin.out()));
-  CUDA_CHECK(cudaEventCreate(end.out()));
-  for (int i = 0; i < 3; ++i) CUDA_CHECK(cudaGraphLaunch(exec, stream));
-  std::vector<double> times;
-  for (int i = 0; i < 7; ++i) {
-    CUDA_CHECK(cudaEventRecord(begin, stream));
-    CUDA_CHECK(cudaGraphLaunch(exec, stream));
-    CUDA_CHECK(cudaEventRecord(end, stream));
-    CUDA_CHECK(cudaEventSynchronize(end));
-    float ms = 0;
-    CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
-    times.push_back(1000.0 * ms / count);
-  }
-  std::sort(times.begin(), times.end());
-  return times[3];
-}
 
 DType type_of(Precision p) {
   return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;

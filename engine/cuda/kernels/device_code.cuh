@@ -312,19 +312,21 @@ __device__ __forceinline__ char* exchange(Scratch s) {
   return static_cast<char*>(s.data) + kScratchBytes - kExchangeBytes;
 }
 
-// True in every thread of the last block. All writes of the other blocks are visible there.
-__device__ __forceinline__ bool is_last_block(unsigned* count) {
+// True in every thread of the last of `blocks` blocks. All writes of the other blocks are visible there.
+__device__ __forceinline__ bool is_last_block(unsigned* count, unsigned blocks) {
   __shared__ bool last;
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    last = atomicAdd(count, 1) == gridDim.x - 1;
+    last = atomicAdd(count, 1) == blocks - 1;
     if (last) *count = 0;
   }
   __syncthreads();
   if (last) __threadfence();
   return last;
 }
+
+__device__ __forceinline__ bool is_last_block(unsigned* count) { return is_last_block(count, gridDim.x); }
 
 // Loss and correctness of single rows, which the output layer leaves for a later kernel to add up. They lie in the
 // second half of the scratch.

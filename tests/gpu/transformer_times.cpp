@@ -1,0 +1,321 @@
+// What the kernels of a transformer cost, one kind at a time and as a whole training step in one CUDA graph, apart from
+// any executor. Prints one line a case: microseconds, median of seven.
+//   transformer_times [part of a case's name]
+#include <cstdio>
+#include <deque>
+#include <string>
+
+#include "engine/cuda/kernels/blas.h"
+#include "engine/cuda/kernels/small_gemm.h"
+#include "tests/gpu/graph_time.h"
+
+namespace ws::cuda::test {
+namespace {
+
+DType type_of(Precision p) {
+  return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;
+}
+
+struct Shape {
+  std::string name;
+  int64_t layers, width, heads, time, batch, symbols;
+  Precision precision;
+  int64_t rows() const { return batch * time; }
+  Heads head() const { return {time, heads, width / heads}; }
+};
+
+// Device matrices with random contents; none is zero.
+class Memory {
+ public:
+  Memory() : numbers_(random_matrix(1, 1 << 20, DType::F32, 1, 0.05f)) {}
+  Tensor matrix(int64_t rows, int64_t cols, DType type, float value = 0) {
+    blocks_.push_back(DeviceBlock<char>::device(static_cast<size_t>(rows * cols * size_of(type))));
+    const Tensor out{blocks_.back().data(), type, rows, cols};
+    value == 0 ? fill(out) : fill_with(out, value);
+    return out;
+  }
+  Tensor symbols(int64_t rows, int64_t count) {
+    kept_.push_back(random_labels(rows, count, 3));
+    return kept_.back().t;
+  }
+
+ private:
+  void fill(const Tensor& out) {
+    for (int64_t done = 0; done < out.elements();) {
+      const int64_t n = std::min<int64_t>(out.elements() - done, numbers_.t.cols);
+      Tensor from = numbers_.t, to = out;
+      from.cols = to.cols = n, to.rows = 1;
+      to.data = static_cast<char*>(out.data) + done * size_of(out.type);
+      if (out.type == DType::F32)
+        CUDA_CHECK(cudaMemcpy(to.data, from.data, static_cast<size_t>(4 * n), cudaMemcpyDeviceToDevice));
+      else
+        convert({}, from, to);
+      done += n;
+    }
+  }
+  void fill_with(const Tensor& out, float value) {
+    Matrix m(out.rows, out.cols, out.type);
+    std::ranges::fill(m.v, value);
+    m.upload();
+    CUDA_CHECK(cudaMemcpy(out.data, m.t.data, m.memory.bytes(), cudaMemcpyDeviceToDevice));
+  }
+  Matrix numbers_;
+  std::deque<DeviceBlock<char>> blocks_;
+  std::deque<Matrix> kept_;
+};
+
+// A parameter: master, 16-bit shadow, moments and gradient.
+struct Weight {
+  Tensor master, used, m, v, gradient;
+};
+
+struct Linear {
+  Weight w, b;
+};
+
+struct Block {
+  Weight gain1, shift1, gain2, shift2;
+  Linear qkv, proj, fc, out;
+  Tensor n1, mean1, inverse1, mixed, attended, lse, added, h1, n2, mean2, inverse2, before, bent, made, h2;
+};
+
+// A training step of a GPT, with the products' epilogues that the deepest fusion level has.
+class Gpt {
+ public:
+  explicit Gpt(const Shape& shape) : s(shape) {
+    type = type_of(s.precision);
+    const int64_t n = s.rows(), d = s.width;
+    symbols = memory.symbols(n, s.symbols), targets = memory.symbols(n, s.symbols);
+    symbols.rows = s.batch, symbols.cols = s.time;
+    table = weight(s.symbols, d), positions = weight(s.time, d), gain = weight(1, d, 1), shift = weight(1, d);
+    head = linear(d, s.symbols);
+    h0 = matrix(n, d), last = matrix(n, d), logits = matrix(n, s.symbols), dlogits = matrix(n, s.symbols);
+    mean = memory.matrix(n, 1, DType::F32), inverse = memory.matrix(n, 1, DType::F32, 1);
+    dx = matrix(n, d), dx2 = matrix(n, d), dn = matrix(n, d), dmixed = matrix(n, 3 * d), dbent = matrix(n, 4 * d);
+    for (int64_t l = 0; l < s.layers; ++l) blocks.push_back(block());
+  }
+
+  Block block() {
+    const int64_t n = s.rows(), d = s.width;
+    Block b{weight(1, d, 1), weight(1, d), weight(1, d, 1), weight(1, d), linear(d, 3 * d), linear(d, d), linear(d, 4 * d), linear(4 * d, d)};
+    b.n1 = matrix(n, d), b.mixed = matrix(n, 3 * d), b.attended = matrix(n, d), b.added = matrix(n, d);
+    b.h1 = matrix(n, d), b.n2 = matrix(n, d), b.before = matrix(n, 4 * d), b.bent = matrix(n, 4 * d);
+    b.made = matrix(n, d), b.h2 = matrix(n, d);
+    b.lse = memory.matrix(s.batch * s.heads, s.time, DType::F32);
+    for (Tensor* t : {&b.mean1, &b.mean2}) *t = memory.matrix(n, 1, DType::F32);
+    for (Tensor* t : {&b.inverse1, &b.inverse2}) *t = memory.matrix(n, 1, DType::F32, 1);
+    return b;
+  }
+
+  Tensor matrix(int64_t rows, int64_t cols) { return memory.matrix(rows, cols, type); }
+  Weight weight(int64_t rows, int64_t cols, float value = 0) {
+    Weight w;
+    w.master = memory.matrix(rows, cols, DType::F32, value);
+    w.used = type == DType::F32 ? w.master : memory.matrix(rows, cols, type, value);
+    w.m = memory.matrix(rows, cols, DType::F32), w.v = memory.matrix(rows, cols, DType::F32, 1);
+    w.gradient = memory.matrix(rows, cols, DType::F32);
+    ParamRef ref{static_cast<float*>(w.master.data), w.gradient, type == DType::F32 ? Tensor{} : w.used,
+                 static_cast<float*>(w.m.data), static_cast<float*>(w.v.data), rows * cols};
+    ref.decays = rows > 1;
+    all.push_back(ref);
+    gradients.push_back(w.gradient);
+    return w;
+  }
+  Linear linear(int64_t in, int64_t out) { return {weight(in, out), weight(1, out)}; }
+
+  Product product(const Tensor& a, const Tensor& b, const Tensor& c, Epilogue epilogue = Epilogue::None) const {
+    Product p;
+    p.a = a, p.b = b, p.c = c, p.epilogue = epilogue, p.precision = s.precision;
+    return p;
+  }
+  Product forward(const Tensor& x, const Linear& l, const Tensor& z) const {
+    Product p = product(x, l.w.used, z, Epilogue::Bias);
+    p.bias = l.b.used;
+    p.b_is_settled = true;
+    return p;
+  }
+  Product bent(const Tensor& x, const Linear& l, const Tensor& before, const Tensor& h) const {
+    Product p = forward(x, l, h);
+    p.epilogue = Epilogue::BiasActivate, p.activation = Activation::Gelu, p.saved = before;
+    return p;
+  }
+  Product weight_gradient(const Tensor& x, const Tensor& dz, const Linear& l) const {
+    Product p = product(x, dz, l.w.gradient, Epilogue::BiasGrad);
+    p.transpose_a = true, p.bias_grad = l.b.gradient;
+    return p;
+  }
+  Product data_gradient(const Tensor& dz, const Linear& l, const Tensor& to) const {
+    Product p = product(dz, l.w.used, to);
+    p.transpose_b = true, p.b_is_settled = true;
+    return p;
+  }
+  Product bent_gradient(const Tensor& dz, const Linear& l, const Tensor& before, const Tensor& to) const {
+    Product p = data_gradient(dz, l, to);
+    p.epilogue = Epilogue::ActivateGrad, p.activation = Activation::Gelu, p.saved = before;
+    return p;
+  }
+  void run(Queue q, const Product& p) { matmul(q, blas, bench.scratch(), Matmul::Library, p); }
+
+  void run_forward(Queue q, Block& b, const Tensor& x) {
+    layer_norm(q, x, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1);
+    run(q, forward(b.n1, b.qkv, b.mixed));
+    attention(q, s.precision, s.head(), b.mixed, b.attended, b.lse);
+    run(q, forward(b.attended, b.proj, b.added));
+    add(q, x, b.added, b.h1);
+    layer_norm(q, b.h1, b.gain2.master, b.shift2.master, b.n2, b.mean2, b.inverse2);
+    run(q, bent(b.n2, b.fc, b.before, b.bent));
+    run(q, forward(b.bent, b.out, b.made));
+    add(q, b.h1, b.made, b.h2);
+  }
+  NormGrad norm(const Tensor& x, const Weight& gain_, const Weight& shift_, const Tensor& mean_, const Tensor& inverse_, const Tensor& more, const Tensor& to) const {
+    return {dn, x, gain_.master, mean_, inverse_, more, to, gain_.gradient, shift_.gradient};
+  }
+  // The gradient of h2 is in dx, and that of x will be.
+  void run_backward(Queue q, Block& b, const Tensor& x) {
+    run(q, weight_gradient(b.bent, dx, b.out));
+    run(q, bent_gradient(dx, b.out, b.before, dbent));
+    run(q, weight_gradient(b.n2, dbent, b.fc));
+    run(q, data_gradient(dbent, b.fc, dn));
+    layer_norm_grad(q, bench.scratch(), norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, dx, dx2));
+    run(q, weight_gradient(b.attended, dx2, b.proj));
+    run(q, data_gradient(dx2, b.proj, dn));
+    attention_grad(q, s.precision, s.head(), dn, b.attended, b.mixed, b.lse, dmixed);
+    run(q, weight_gradient(b.n1, dmixed, b.qkv));
+    run(q, data_gradient(dmixed, b.qkv, dn));
+    layer_norm_grad(q, bench.scratch(), norm(x, b.gain1, b.shift1, b.mean1, b.inverse1, dx2, dx));
+  }
+  const Tensor& input(size_t l) const { return l == 0 ? h0 : blocks[l - 1].h2; }
+  void run_update(Queue q, int i) {
+    update_all(q, {Optimizer::AdamW, 0, 0.9f, 0.99f, 1e-8f, 0.1f, bench.at(i % 8), nullptr}, all);
+  }
+  void step(Queue q, int i, bool clips) {
+    embed(q, symbols, table.used, positions.used, h0);
+    for (size_t l = 0; l < blocks.size(); ++l) run_forward(q, blocks[l], input(l));
+    layer_norm(q, blocks.back().h2, gain.master, shift.master, last, mean, inverse);
+    run(q, forward(last, head, logits));
+    softmax_cross_entropy(q, bench.scratch(), logits, targets, nullptr, dlogits, bench.at(i % 8));
+    run(q, weight_gradient(last, dlogits, head));
+    run(q, data_gradient(dlogits, head, dn));
+    layer_norm_grad(q, bench.scratch(), norm(blocks.back().h2, gain, shift, mean, inverse, {}, dx));
+    for (size_t l = blocks.size(); l-- > 0;) run_backward(q, blocks[l], input(l));
+    embed_grad(q, bench.scratch(), symbols, dx, table.gradient, positions.gradient);
+    if (clips) clip_gradients(q, bench.scratch(), gradients, 1.f, nullptr);
+    run_update(q, i);
+  }
+
+  Shape s;
+  DType type = DType::F32;
+  Bench bench;
+  Blas blas;
+  Memory memory;
+  std::vector<ParamRef> all;
+  std::vector<Tensor> gradients;
+  std::deque<Block> blocks;
+  Weight table, positions, gain, shift;
+  Linear head;
+  Tensor symbols, targets, h0, last, logits, dlogits, mean, inverse, dx, dx2, dn, dmixed, dbent;
+};
+
+void print(const std::string& what, double plain, double overlapped) {
+  std::printf("  %-44s %8.2f  overlapped %8.2f\n", what.c_str(), plain, overlapped);
+  std::fflush(stdout);
+}
+
+template <class Call>
+void time_part(const std::string& what, int count, Call call) {
+  const double plain = graph_time(count, false, call);
+  print(what, plain, graph_time(count, true, call));
+}
+
+void small_product(Queue q, const Product& p) {
+  switch (p.precision) {
+    case Precision::Fp32:
+      return small_gemm_fp32(q, p);
+    case Precision::Tf32:
+      return small_gemm_tf32(q, p);
+    case Precision::Bf16:
+      return small_gemm_bf16(q, p);
+    case Precision::Fp16:
+      return small_gemm_fp16(q, p);
+  }
+}
+
+void time_product(Gpt& g, const std::string& what, const Product& p) {
+  blas_prepare(g.blas, p);
+  const double library = graph_time(20, true, [&](Queue q, int) { blas_product(q, g.blas, g.bench.scratch(), p); });
+  const double own = graph_time(20, true, [&](Queue q, int) { small_product(q, p); });
+  std::printf("  %-44s %8.2f own %8.2f  now: %s\n", (what + " library").c_str(), library, own, describe(Matmul::Library, p).c_str());
+  std::fflush(stdout);
+}
+
+void time_products(Gpt& g) {
+  Block& b = g.blocks[0];
+  time_product(g, "qkv", g.forward(b.n1, b.qkv, b.mixed));
+  time_product(g, "projection", g.forward(b.attended, b.proj, b.added));
+  time_product(g, "fc gelu", g.bent(b.n2, b.fc, b.before, b.bent));
+  time_product(g, "fc out", g.forward(b.bent, b.out, b.made));
+  time_product(g, "logits", g.forward(g.last, g.head, g.logits));
+  time_product(g, "dW fc out", g.weight_gradient(b.bent, g.dx, b.out));
+  time_product(g, "dW fc", g.weight_gradient(b.n2, g.dbent, b.fc));
+  time_product(g, "dW projection", g.weight_gradient(b.attended, g.dx, b.proj));
+  time_product(g, "dW qkv", g.weight_gradient(b.n1, g.dmixed, b.qkv));
+  time_product(g, "dW logits", g.weight_gradient(g.last, g.dlogits, g.head));
+  time_product(g, "d gelu", g.bent_gradient(g.dx, b.out, b.before, g.dbent));
+  time_product(g, "d fc", g.data_gradient(g.dbent, b.fc, g.dn));
+  time_product(g, "d projection", g.data_gradient(g.dx, b.proj, g.dn));
+  time_product(g, "d qkv", g.data_gradient(g.dmixed, b.qkv, g.dn));
+  time_product(g, "d logits", g.data_gradient(g.dlogits, g.head, g.dn));
+}
+
+void time_parts(Gpt& g) {
+  Block& b = g.blocks[0];
+  const Scratch scratch = g.bench.scratch();
+  time_part("attention", 20, [&](Queue q, int) { attention(q, g.s.precision, g.s.head(), b.mixed, b.attended, b.lse); });
+  time_part("attention gradient", 20, [&](Queue q, int) {
+    attention_grad(q, g.s.precision, g.s.head(), g.dn, b.attended, b.mixed, b.lse, g.dmixed);
+  });
+  time_part("layer norm", 20, [&](Queue q, int) {
+    layer_norm(q, g.h0, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1);
+  });
+  time_part("layer norm gradient + residual", 20, [&](Queue q, int) {
+    layer_norm_grad(q, scratch, g.norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, g.dx, g.dx2));
+  });
+  time_part("add", 20, [&](Queue q, int) { add(q, g.h0, b.added, b.h1); });
+  time_part("embed", 20, [&](Queue q, int) { embed(q, g.symbols, g.table.used, g.positions.used, g.h0); });
+  time_part("embed gradient", 20, [&](Queue q, int) {
+    embed_grad(q, scratch, g.symbols, g.dx, g.table.gradient, g.positions.gradient);
+  });
+  time_part("softmax, cross-entropy", 20, [&](Queue q, int) {
+    softmax_cross_entropy(q, scratch, g.logits, g.targets, nullptr, g.dlogits, g.bench.at(0));
+  });
+  time_part("clip", 20, [&](Queue q, int) { clip_gradients(q, scratch, g.gradients, 1.f, nullptr); });
+  time_part("adamw", 20, [&](Queue q, int i) { g.run_update(q, i); });
+}
+
+void time_gpt(const Shape& shape) {
+  Gpt g(shape);
+  std::printf("%s\n", shape.name.c_str());
+  g.step({}, 0, false);  // the library chooses its algorithms
+  CUDA_CHECK(cudaDeviceSynchronize());
+  const int count = shape.width > 256 ? 4 : 20;
+  time_part("whole step", count, [&](Queue q, int i) { g.step(q, i, false); });
+  time_part("whole step, clipped", count, [&](Queue q, int i) { g.step(q, i, true); });
+  time_parts(g);
+  time_products(g);
+}
+
+}  // namespace
+}  // namespace ws::cuda::test
+
+int main(int argc, char** argv) {
+  using namespace ws::cuda::test;
+  using ws::Precision;
+  if (!have_gpu()) return std::puts("no GPU here"), 0;
+  const std::string only = argc > 1 ? argv[1] : "";
+  for (const Shape& shape : {Shape{"gpt 4x128 b32 bf16", 4, 128, 4, 128, 32, 96, Precision::Bf16},
+                             Shape{"gpt 6x384 b64 bf16", 6, 384, 6, 256, 64, 96, Precision::Bf16},
+                             Shape{"gpt 4x128 b32 tf32", 4, 128, 4, 128, 32, 96, Precision::Tf32},
+                             Shape{"gpt 4x128 b32 fp32", 4, 128, 4, 128, 32, 96, Precision::Fp32}})
+    if (shape.name.find(only) != std::string::npos) time_gpt(shape);
+  return 0;
+}

@@ -17,7 +17,7 @@ __device__ __forceinline__ StepFactors step_factors(const OptimizerRef& o, int64
     f.unscale = o.scale->inverse;
     f.skip = o.scale->found_inf != 0;
   }
-  if (is_adam(o.kind)) {
+  if (o.kind == Optimizer::Adam || o.kind == Optimizer::AdamW) {
     const float t = static_cast<float>(step + 1);
     f.correction1 = 1.f - powf(o.beta1, t);
     f.correction2 = sqrtf(1.f - powf(o.beta2, t));

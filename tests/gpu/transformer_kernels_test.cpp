@@ -177,7 +177,7 @@ void expect_layer_norm(DType type, int64_t rows, int64_t cols) {
                more = random_matrix(rows, cols, type, 5);
   const std::string what = std::string(to_string(type)) + " " + std::to_string(rows) + " × " + std::to_string(cols);
   Matrix y(rows, cols, type), mean(rows, 1), inverse(rows, 1), dx(rows, cols, type), dgain(1, cols), dshift(1, cols);
-  layer_norm(bench.queue, x.t, gain.t, shift.t, y.t, mean.t, inverse.t);
+  layer_norm(bench.queue, {x.t, gain.t, shift.t, y.t, mean.t, inverse.t});
   for (const Matrix* other : {static_cast<const Matrix*>(nullptr), &more}) {
     const NormWant want = norm_in_double(x, gain, shift, dy, other);
     if (!other) {
@@ -194,12 +194,72 @@ void expect_layer_norm(DType type, int64_t rows, int64_t cols) {
   }
 }
 
+// The norm of a sum reads what it stored of the sum.
+void expect_residual_norm(DType type, int64_t rows, int64_t cols) {
+  Bench bench;
+  const Matrix x = random_matrix(rows, cols, type, 1), more = random_matrix(rows, cols, type, 2),
+               gain = random_matrix(1, cols, DType::F32, 3), shift = random_matrix(1, cols, DType::F32, 4);
+  Matrix sum(rows, cols, type), y(rows, cols, type), mean(rows, 1), inverse(rows, 1);
+  layer_norm(bench.queue, {x.t, gain.t, shift.t, y.t, mean.t, inverse.t, more.t, sum.t});
+  std::vector<double> want = wide(x.v);
+  for (size_t i = 0; i < want.size(); ++i) want[i] += static_cast<double>(more.v[i]);
+  expect_near(sum.download(), want, rounding(type), "sum");
+  sum.v = sum.download();
+  expect_near(y.download(), norm_in_double(sum, gain, shift, x, nullptr).y, rounding(type), "norm of a sum");
+}
+
+TEST_F(Kernels, LayerNormOfASum) {
+  for (DType type : kTypes)
+    for (int64_t cols : {4, 33, 128, 384, 1024, 1500}) expect_residual_norm(type, 130, cols);
+}
+
 TEST_F(Kernels, LayerNorms) {
   for (DType type : kTypes)
     for (int64_t rows : {1, 3, 127, 1000, 5000})
       for (int64_t cols : {4, 33, 128, 384, 1024}) expect_layer_norm(type, rows, cols);
   expect_layer_norm(DType::Bf16, 100, 1500);
-  expect_layer_norm(DType::F32, 10, 2);
+}
+
+// ---- weight gradients ----
+void expect_weight_gradients(Precision precision, int64_t rows, bool biased) {
+  Bench bench;
+  const DType type = type_of(precision);
+  const std::pair<int64_t, int64_t> shapes[] = {{128, 384}, {128, 512}, {64, 8}, {1, 7}, {130, 66}, {512, 128}};
+  const size_t whole = 3;  // the first ones have rows of whole 16 bytes
+  for (const size_t count : {whole, std::size(shapes)}) {
+    std::vector<Matrix> a, dz, dw, db;
+    std::vector<WeightGradient> layers;
+    for (size_t i = 0; i < count; ++i) {
+      const auto [in, out] = shapes[i];
+      a.push_back(random_matrix(rows, in, type, 1)), dz.push_back(random_matrix(rows, out, type, 2));
+      dw.emplace_back(in, out), db.emplace_back(1, out);
+    }
+    for (size_t i = 0; i < count; ++i) layers.push_back({a[i].t, dz[i].t, dw[i].t, biased ? db[i].t : Tensor{}});
+    weight_gradients(bench.queue, precision, layers);
+    for (size_t i = 0; i < count; ++i) {
+      const double close = precision == Precision::Tf32 ? 1e-3 : 1e-5;
+      expect_near(dw[i].download(), multiply(a[i], true, dz[i], false), close, "dW of " + std::to_string(rows));
+      if (biased) expect_near(db[i].download(), column_sums(dz[i]), 1e-5, "db of " + std::to_string(rows));
+    }
+  }
+}
+
+TEST_F(Kernels, WeightGradientsTogether) {
+  for (Precision precision : kPrecisions)
+    for (int64_t rows : {1, 100, 513})
+      for (bool biased : {false, true}) expect_weight_gradients(precision, rows, biased);
+}
+
+TEST_F(Kernels, WideColumnSums) {
+  Bench bench;
+  for (DType type : kTypes)
+    for (int64_t rows : {1, 31, 1000, 5000})
+      for (int64_t cols : {128, 136, 384, 1536}) {
+        const Matrix dz = random_matrix(rows, cols, type, 1);
+        Matrix db(1, cols);
+        column_sum(bench.queue, bench.scratch(), dz.t, db.t);
+        expect_near(db.download(), column_sums(dz), 1e-5, "column sum of " + std::to_string(rows));
+      }
 }
 
 // ---- embedding ----

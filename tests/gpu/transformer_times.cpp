@@ -77,6 +77,7 @@ struct Block {
   Weight gain1, shift1, gain2, shift2;
   Linear qkv, proj, fc, out;
   Tensor n1, mean1, inverse1, mixed, attended, lse, added, h1, n2, mean2, inverse2, before, bent, made, h2;
+  Tensor dh2, dh1, dmixed, dbent;
 };
 
 // A training step of a GPT, with the products' epilogues that the deepest fusion level has.
@@ -91,7 +92,7 @@ class Gpt {
     head = linear(d, s.symbols);
     h0 = matrix(n, d), last = matrix(n, d), logits = matrix(n, s.symbols), dlogits = matrix(n, s.symbols);
     mean = memory.matrix(n, 1, DType::F32), inverse = memory.matrix(n, 1, DType::F32, 1);
-    dx = matrix(n, d), dx2 = matrix(n, d), dn = matrix(n, d), dmixed = matrix(n, 3 * d), dbent = matrix(n, 4 * d);
+    dx = matrix(n, d), dn = matrix(n, d);
     for (int64_t l = 0; l < s.layers; ++l) blocks.push_back(block());
   }
 
@@ -101,6 +102,7 @@ class Gpt {
     b.n1 = matrix(n, d), b.mixed = matrix(n, 3 * d), b.attended = matrix(n, d), b.added = matrix(n, d);
     b.h1 = matrix(n, d), b.n2 = matrix(n, d), b.before = matrix(n, 4 * d), b.bent = matrix(n, 4 * d);
     b.made = matrix(n, d), b.h2 = matrix(n, d);
+    b.dh2 = matrix(n, d), b.dh1 = matrix(n, d), b.dmixed = matrix(n, 3 * d), b.dbent = matrix(n, 4 * d);
     b.lse = memory.matrix(s.batch * s.heads, s.time, DType::F32);
     for (Tensor* t : {&b.mean1, &b.mean2}) *t = memory.matrix(n, 1, DType::F32);
     for (Tensor* t : {&b.inverse1, &b.inverse2}) *t = memory.matrix(n, 1, DType::F32, 1);
@@ -156,33 +158,40 @@ class Gpt {
   }
   void run(Queue q, const Product& p) { matmul(q, blas, bench.scratch(), Matmul::Library, p); }
 
-  void run_forward(Queue q, Block& b, const Tensor& x) {
-    layer_norm(q, x, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1);
+  // `made`: what the block before adds to `kept`; x is their sum.
+  void run_forward(Queue q, Block& b, const Tensor& kept, const Tensor& made, const Tensor& x) {
+    layer_norm(q, {made ? made : x, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1, made ? kept : Tensor{}, made ? x : Tensor{}});
     run(q, forward(b.n1, b.qkv, b.mixed));
     attention(q, s.precision, s.head(), b.mixed, b.attended, b.lse);
     run(q, forward(b.attended, b.proj, b.added));
-    add(q, x, b.added, b.h1);
-    layer_norm(q, b.h1, b.gain2.master, b.shift2.master, b.n2, b.mean2, b.inverse2);
+    layer_norm(q, {b.added, b.gain2.master, b.shift2.master, b.n2, b.mean2, b.inverse2, x, b.h1});
     run(q, bent(b.n2, b.fc, b.before, b.bent));
     run(q, forward(b.bent, b.out, b.made));
-    add(q, b.h1, b.made, b.h2);
   }
   NormGrad norm(const Tensor& x, const Weight& gain_, const Weight& shift_, const Tensor& mean_, const Tensor& inverse_, const Tensor& more, const Tensor& to) const {
     return {dn, x, gain_.master, mean_, inverse_, more, to, gain_.gradient, shift_.gradient};
   }
-  // The gradient of h2 is in dx, and that of x will be.
-  void run_backward(Queue q, Block& b, const Tensor& x) {
-    run(q, weight_gradient(b.bent, dx, b.out));
-    run(q, bent_gradient(dx, b.out, b.before, dbent));
-    run(q, weight_gradient(b.n2, dbent, b.fc));
-    run(q, data_gradient(dbent, b.fc, dn));
-    layer_norm_grad(q, bench.scratch(), norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, dx, dx2));
-    run(q, weight_gradient(b.attended, dx2, b.proj));
-    run(q, data_gradient(dx2, b.proj, dn));
-    attention_grad(q, s.precision, s.head(), dn, b.attended, b.mixed, b.lse, dmixed);
-    run(q, weight_gradient(b.n1, dmixed, b.qkv));
-    run(q, data_gradient(dmixed, b.qkv, dn));
-    layer_norm_grad(q, bench.scratch(), norm(x, b.gain1, b.shift1, b.mean1, b.inverse1, dx2, dx));
+  // The weight gradients of small networks run together in the end; their operands have memory of their own then.
+  bool together() const { return s.width <= 256; }
+  void run_weight_gradient(Queue q, const Product& p) {
+    if (together())
+      later.push_back({p.a, p.b, p.c, p.bias_grad});
+    else
+      run(q, p);
+  }
+  // The gradient of h2 is in b.dh2, and that of x will be in `to`.
+  void run_backward(Queue q, Block& b, const Tensor& x, const Tensor& to) {
+    run_weight_gradient(q, weight_gradient(b.bent, b.dh2, b.out));
+    run(q, bent_gradient(b.dh2, b.out, b.before, b.dbent));
+    run_weight_gradient(q, weight_gradient(b.n2, b.dbent, b.fc));
+    run(q, data_gradient(b.dbent, b.fc, dn));
+    layer_norm_grad(q, bench.scratch(), norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1));
+    run_weight_gradient(q, weight_gradient(b.attended, b.dh1, b.proj));
+    run(q, data_gradient(b.dh1, b.proj, dn));
+    attention_grad(q, s.precision, s.head(), dn, b.attended, b.mixed, b.lse, b.dmixed);
+    run_weight_gradient(q, weight_gradient(b.n1, b.dmixed, b.qkv));
+    run(q, data_gradient(b.dmixed, b.qkv, dn));
+    layer_norm_grad(q, bench.scratch(), norm(x, b.gain1, b.shift1, b.mean1, b.inverse1, b.dh1, to));
   }
   const Tensor& input(size_t l) const { return l == 0 ? h0 : blocks[l - 1].h2; }
   void run_update(Queue q, int i) {
@@ -190,14 +199,18 @@ class Gpt {
   }
   void step(Queue q, int i, bool clips) {
     embed(q, symbols, table.used, positions.used, h0);
-    for (size_t l = 0; l < blocks.size(); ++l) run_forward(q, blocks[l], input(l));
-    layer_norm(q, blocks.back().h2, gain.master, shift.master, last, mean, inverse);
+    later.clear();
+    for (size_t l = 0; l < blocks.size(); ++l)
+      run_forward(q, blocks[l], l == 0 ? Tensor{} : blocks[l - 1].h1, l == 0 ? Tensor{} : blocks[l - 1].made, input(l));
+    Block& top = blocks.back();
+    layer_norm(q, {top.made, gain.master, shift.master, last, mean, inverse, top.h1, top.h2});
     run(q, forward(last, head, logits));
     softmax_cross_entropy(q, bench.scratch(), logits, targets, nullptr, dlogits, bench.at(i % 8));
-    run(q, weight_gradient(last, dlogits, head));
+    run_weight_gradient(q, weight_gradient(last, dlogits, head));
     run(q, data_gradient(dlogits, head, dn));
-    layer_norm_grad(q, bench.scratch(), norm(blocks.back().h2, gain, shift, mean, inverse, {}, dx));
-    for (size_t l = blocks.size(); l-- > 0;) run_backward(q, blocks[l], input(l));
+    layer_norm_grad(q, bench.scratch(), norm(top.h2, gain, shift, mean, inverse, {}, top.dh2));
+    for (size_t l = blocks.size(); l-- > 0;) run_backward(q, blocks[l], input(l), l == 0 ? dx : blocks[l - 1].dh2);
+    if (together()) weight_gradients(q, s.precision, later);
     embed_grad(q, bench.scratch(), symbols, dx, table.gradient, positions.gradient);
     if (clips) clip_gradients(q, bench.scratch(), gradients, 1.f, nullptr);
     run_update(q, i);
@@ -213,7 +226,8 @@ class Gpt {
   std::deque<Block> blocks;
   Weight table, positions, gain, shift;
   Linear head;
-  Tensor symbols, targets, h0, last, logits, dlogits, mean, inverse, dx, dx2, dn, dmixed, dbent;
+  Tensor symbols, targets, h0, last, logits, dlogits, mean, inverse, dx, dn;
+  std::vector<WeightGradient> later;
 };
 
 void print(const std::string& what, double plain, double overlapped) {
@@ -255,15 +269,15 @@ void time_products(Gpt& g) {
   time_product(g, "fc gelu", g.bent(b.n2, b.fc, b.before, b.bent));
   time_product(g, "fc out", g.forward(b.bent, b.out, b.made));
   time_product(g, "logits", g.forward(g.last, g.head, g.logits));
-  time_product(g, "dW fc out", g.weight_gradient(b.bent, g.dx, b.out));
-  time_product(g, "dW fc", g.weight_gradient(b.n2, g.dbent, b.fc));
-  time_product(g, "dW projection", g.weight_gradient(b.attended, g.dx, b.proj));
-  time_product(g, "dW qkv", g.weight_gradient(b.n1, g.dmixed, b.qkv));
+  time_product(g, "dW fc out", g.weight_gradient(b.bent, b.dh2, b.out));
+  time_product(g, "dW fc", g.weight_gradient(b.n2, b.dbent, b.fc));
+  time_product(g, "dW projection", g.weight_gradient(b.attended, b.dh1, b.proj));
+  time_product(g, "dW qkv", g.weight_gradient(b.n1, b.dmixed, b.qkv));
   time_product(g, "dW logits", g.weight_gradient(g.last, g.dlogits, g.head));
-  time_product(g, "d gelu", g.bent_gradient(g.dx, b.out, b.before, g.dbent));
-  time_product(g, "d fc", g.data_gradient(g.dbent, b.fc, g.dn));
-  time_product(g, "d projection", g.data_gradient(g.dx, b.proj, g.dn));
-  time_product(g, "d qkv", g.data_gradient(g.dmixed, b.qkv, g.dn));
+  time_product(g, "d gelu", g.bent_gradient(b.dh2, b.out, b.before, b.dbent));
+  time_product(g, "d fc", g.data_gradient(b.dbent, b.fc, g.dn));
+  time_product(g, "d projection", g.data_gradient(b.dh1, b.proj, g.dn));
+  time_product(g, "d qkv", g.data_gradient(b.dmixed, b.qkv, g.dn));
   time_product(g, "d logits", g.data_gradient(g.dlogits, g.head, g.dn));
 }
 
@@ -272,14 +286,19 @@ void time_parts(Gpt& g) {
   const Scratch scratch = g.bench.scratch();
   time_part("attention", 20, [&](Queue q, int) { attention(q, g.s.precision, g.s.head(), b.mixed, b.attended, b.lse); });
   time_part("attention gradient", 20, [&](Queue q, int) {
-    attention_grad(q, g.s.precision, g.s.head(), g.dn, b.attended, b.mixed, b.lse, g.dmixed);
+    attention_grad(q, g.s.precision, g.s.head(), g.dn, b.attended, b.mixed, b.lse, b.dmixed);
   });
   time_part("layer norm", 20, [&](Queue q, int) {
-    layer_norm(q, g.h0, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1);
+    layer_norm(q, {g.h0, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1});
+  });
+  time_part("residual + layer norm", 20, [&](Queue q, int) {
+    layer_norm(q, {b.added, b.gain2.master, b.shift2.master, b.n2, b.mean2, b.inverse2, g.h0, b.h1});
   });
   time_part("layer norm gradient + residual", 20, [&](Queue q, int) {
-    layer_norm_grad(q, scratch, g.norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, g.dx, g.dx2));
+    layer_norm_grad(q, scratch, g.norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1));
   });
+  if (g.together()) time_part("weight gradients together", 20, [&](Queue q, int) { weight_gradients(q, g.s.precision, g.later); });
+  time_part("column sum of dfc", 20, [&](Queue q, int) { column_sum(q, scratch, b.dbent, b.fc.b.gradient); });
   time_part("add", 20, [&](Queue q, int) { add(q, g.h0, b.added, b.h1); });
   time_part("embed", 20, [&](Queue q, int) { embed(q, g.symbols, g.table.used, g.positions.used, g.h0); });
   time_part("embed gradient", 20, [&](Queue q, int) {

@@ -169,15 +169,22 @@ Labels labels_of(const Operands& o) {
   return {o.in(1), o.op.phase == Phase::Evaluate ? 0 : o.with.spec().train.label_smoothing};
 }
 
+void launch_weight_gradients(const Operands& o) {
+  std::vector<WeightGradient> layers;
+  for (const WeightGradientItem& item : weight_gradient_items(o.op))
+    layers.push_back({o.with.tensor(item.a), o.with.tensor(item.dz), o.with.tensor(item.dw), o.with.tensor(item.db)});
+  weight_gradients(o.with.queue, o.with.spec().exec.precision, layers);
+}
+
 // ---- transformers ----
 Precision precision_of(const Operands& o) { return o.with.spec().exec.precision; }
 
 void launch_layer_norm(const Operands& o) {
-  layer_norm(o.with.queue, o.in(0), o.in(1), o.in(2), o.out(0), o.out(1), o.out(2));
+  layer_norm(o.with.queue, {o.in(0), o.in(1), o.in(2), o.out(0), o.out(1), o.out(2), o.in(3), o.out(3)});
 }
 
 void launch_layer_norm_grad(const Operands& o) {
-  NormGrad n{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4)};
+  NormGrad n{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5)};
   n.dx = o.out(0), n.dgain = o.out(1), n.dshift = o.out(2);
   layer_norm_grad(o.with.queue, o.with.scratch, n);
 }
@@ -273,6 +280,7 @@ constexpr std::array kTable = {
     Entry{OpKind::LinearStep, launch_linear},
     Entry{OpKind::OutputLayer, launch_output_layer},
     Entry{OpKind::GradientUpdate, launch_gradient_update},
+    Entry{OpKind::WeightGradients, launch_weight_gradients},
     Entry{OpKind::LinearUpdate, launch_linear_update},
     Entry{OpKind::LayerNorm, launch_layer_norm},
     Entry{OpKind::LayerNormGrad, launch_layer_norm_grad},

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "engine/cuda/runtime/check.h"
 #include "engine/cuda/runtime/handles.h"
@@ -230,6 +232,30 @@ struct Trial {
   }
 };
 
+// Holds a stream until it is released, so that the launches behind it are timed without the time to launch them.
+class Gate {
+ public:
+  explicit Gate(cudaStream_t stream) {
+    const auto wait = [](void* gate) { static_cast<Gate*>(gate)->released_.wait(); };
+    CUDA_CHECK(cudaLaunchHostFunc(stream, wait, this));
+    stream_ = stream;
+  }
+  ~Gate() {  // the stream may still use this object
+    release();
+    cudaStreamSynchronize(stream_);
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  void release() {
+    if (!std::exchange(is_open_, true)) released_.count_down();
+  }
+
+ private:
+  std::latch released_{1};
+  bool is_open_ = false;
+  cudaStream_t stream_ = nullptr;
+};
+
 float time_of(cublasLtHandle_t handle, const Trial& trial, const Choice& choice, cudaStream_t stream) {
   TimingEvent begin, end;
   CUDA_CHECK(cudaEventCreate(begin.out()));
@@ -239,9 +265,11 @@ float time_of(cublasLtHandle_t handle, const Trial& trial, const Choice& choice,
     finish(stream, {trial.scratch.data()}, trial.product, choice.inside);
   };
   once();
+  Gate gate(stream);
   CUDA_CHECK(cudaEventRecord(begin, stream));
   for (int i = 0; i < kTimedRuns; ++i) once();
   CUDA_CHECK(cudaEventRecord(end, stream));
+  gate.release();
   CUDA_CHECK(cudaEventSynchronize(end));
   float ms = 0;
   CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));

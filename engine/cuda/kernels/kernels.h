@@ -124,6 +124,13 @@ bool takes_views(Matmul how, const Product& product);      // true if a and b ma
 void prepare(Blas&, Matmul how, const Product& product);
 void matmul(Queue, Blas&, Scratch, Matmul how, const Product& product);
 
+// Computes the weight gradients dw = aᵀ·dz of several layers, and db, the column sums of dz if db is given. One launch
+// fills the GPU where one layer's product does not. All a and dz have as many rows.
+struct WeightGradient {
+  Tensor a, dz, dw, db;
+};
+void weight_gradients(Queue, Precision, std::span<const WeightGradient>);
+
 // ---- one op, one kernel ----
 void broadcast_bias(Queue, const Tensor& bias, const Tensor& out);
 void add(Queue, const Tensor& a, const Tensor& b, const Tensor& out);
@@ -155,8 +162,11 @@ constexpr int64_t kMaxHeadWidth = 128;
 void attention(Queue, Precision, const Heads&, const Tensor& qkv, const Tensor& out, const Tensor& lse);
 void attention_grad(Queue, Precision, const Heads&, const Tensor& dout, const Tensor& out, const Tensor& qkv,
                     const Tensor& lse, const Tensor& dqkv);
-void layer_norm(Queue, const Tensor& x, const Tensor& gain, const Tensor& shift, const Tensor& y, const Tensor& mean,
-                const Tensor& inverse);
+// With `more`: normalises sum = x + more, which it writes too.
+struct Norm {
+  Tensor x, gain, shift, y, mean, inverse, more, sum;
+};
+void layer_norm(Queue, const Norm&);
 // `more`: empty, or a gradient of x that is added to dx.
 struct NormGrad {
   Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift;

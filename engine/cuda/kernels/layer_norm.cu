@@ -12,7 +12,7 @@ constexpr int kMostPacks = 8;               // of four elements that a lane keep
 constexpr float kEpsilon = static_cast<float>(kNormEpsilon);
 
 struct NormArguments {
-  Tensor x, gain, shift, y, mean, inverse;
+  Norm n;
   int64_t rows;
   int cols;
 };
@@ -48,6 +48,25 @@ struct LaneRow {
 };
 
 // ---- forward ----
+template <DType Type>
+__device__ __forceinline__ float rounded(float v) {
+  if constexpr (Type == DType::Bf16) return __bfloat162float(__float2bfloat16_rn(v));
+  if constexpr (Type == DType::F16) return __half2float(__float2half_rn(v));
+  return v;
+}
+
+// x becomes the sum, as the gradient will read it.
+template <DType Type, int Packs>
+__device__ __forceinline__ void add_more(const NormArguments& a, LaneRow<Packs>& x, int64_t row) {
+  LaneRow<Packs> more;
+  more.load(Ref{static_cast<char*>(a.n.more.data), Type}, row, a.cols);
+#pragma unroll
+  for (int i = 0; i < Packs; ++i)
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) x.p[i].v[j] = rounded<Type>(x.p[i].v[j] + more.p[i].v[j]);
+  x.store(Ref{static_cast<char*>(a.n.sum.data), Type}, row, a.cols);
+}
+
 template <DType Type, int Packs>
 __global__ __launch_bounds__(kNormThreads) void layer_norm_kernel(const __grid_constant__ NormArguments a) {
   wait_for_previous();
@@ -55,7 +74,8 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_kernel(const __grid_c
   if (row >= a.rows) return;
   const int lane = threadIdx.x % 32;
   LaneRow<Packs> x;
-  x.load(Ref{static_cast<char*>(a.x.data), Type}, row, a.cols);
+  x.load(Ref{static_cast<char*>(a.n.x.data), Type}, row, a.cols);
+  if (a.n.more) add_more<Type>(a, x, row);
   float sum = 0;
 #pragma unroll
   for (int i = 0; i < Packs; ++i) sum += pack_sum(x.p[i]);
@@ -68,17 +88,17 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_kernel(const __grid_c
       for (int j = 0; j < kEach; ++j) squares = fmaf(x.p[i].v[j] - mean, x.p[i].v[j] - mean, squares);
   const float inverse = rsqrtf(warp_sum(squares) / static_cast<float>(a.cols) + kEpsilon);
   LaneRow<Packs> gain, shift;
-  gain.load(resolve(a.gain), 0, a.cols);
-  shift.load(resolve(a.shift), 0, a.cols);
+  gain.load(resolve(a.n.gain), 0, a.cols);
+  shift.load(resolve(a.n.shift), 0, a.cols);
 #pragma unroll
   for (int i = 0; i < Packs; ++i)
 #pragma unroll
     for (int j = 0; j < kEach; ++j)
       x.p[i].v[j] = fmaf((x.p[i].v[j] - mean) * inverse, gain.p[i].v[j], shift.p[i].v[j]);
-  x.store(Ref{static_cast<char*>(a.y.data), Type}, row, a.cols);
+  x.store(Ref{static_cast<char*>(a.n.y.data), Type}, row, a.cols);
   if (lane != 0) return;
-  static_cast<float*>(a.mean.data)[row] = mean;
-  static_cast<float*>(a.inverse.data)[row] = inverse;
+  static_cast<float*>(a.n.mean.data)[row] = mean;
+  static_cast<float*>(a.n.inverse.data)[row] = inverse;
 }
 
 // Any width and alignment: the row is read again for each pass.
@@ -87,7 +107,9 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_any_kernel(const __gr
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kNormWarps + threadIdx.x / 32, at = row * a.cols;
   if (row >= a.rows) return;
   const int lane = threadIdx.x % 32;
-  const Ref x = resolve(a.x), gain = resolve(a.gain), shift = resolve(a.shift), y = resolve(a.y);
+  const Ref x = resolve(a.n.more ? a.n.sum : a.n.x), gain = resolve(a.n.gain), shift = resolve(a.n.shift), y = resolve(a.n.y);
+  if (a.n.more)  // each lane reads only what it wrote itself
+    for (int c = lane; c < a.cols; c += 32) store(x, at + c, load(resolve(a.n.x), at + c) + load(resolve(a.n.more), at + c));
   float sum = 0, squares = 0;
   for (int c = lane; c < a.cols; c += 32) sum += load(x, at + c);
   const float mean = warp_sum(sum) / static_cast<float>(a.cols);
@@ -99,8 +121,8 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_any_kernel(const __gr
   for (int c = lane; c < a.cols; c += 32)
     store(y, at + c, fmaf((load(x, at + c) - mean) * inverse, load(gain, c), load(shift, c)));
   if (lane != 0) return;
-  static_cast<float*>(a.mean.data)[row] = mean;
-  static_cast<float*>(a.inverse.data)[row] = inverse;
+  static_cast<float*>(a.n.mean.data)[row] = mean;
+  static_cast<float*>(a.n.inverse.data)[row] = inverse;
 }
 
 // ---- gradient ----
@@ -123,7 +145,7 @@ __device__ void join_columns(const NormGradArguments& a, Scratch scratch, float*
     float sum = 0;
     if (mine) {
       const int end = min(blocks, (group + 1) * each);
-#pragma unroll 16
+#pragma unroll 32
       for (int b = group * each; b < end; ++b) sum += __ldcg(column_parts(scratch, b, a.cols) + c);
     }
     shared[thread] = sum;
@@ -136,38 +158,51 @@ __device__ void join_columns(const NormGradArguments& a, Scratch scratch, float*
   }
 }
 
-// A warp's row: writes dx, and adds to the lane's column sums.
+// What the gradient of one row reads.
 template <DType Type, int Packs>
 struct GradientRow {
-  LaneRow<Packs> dgain{}, dshift{};
+  LaneRow<Packs> dy, x, more{};
+  float mean, inverse;
 
-  __device__ __forceinline__ void add(const NormGradArguments& a, const LaneRow<Packs>& gain, int64_t row) {
-    LaneRow<Packs> g, x, more{};
-    g.load(Ref{static_cast<char*>(a.dy.data), Type}, row, a.cols);
+  __device__ __forceinline__ void load(const NormGradArguments& a, int64_t row) {
+    dy.load(Ref{static_cast<char*>(a.dy.data), Type}, row, a.cols);
     x.load(Ref{static_cast<char*>(a.x.data), Type}, row, a.cols);
     if (a.more) more.load(Ref{static_cast<char*>(a.more.data), Type}, row, a.cols);
-    const float mean = static_cast<const float*>(a.mean.data)[row];
-    const float inverse = static_cast<const float*>(a.inverse.data)[row];
+    mean = static_cast<const float*>(a.mean.data)[row];
+    inverse = static_cast<const float*>(a.inverse.data)[row];
+  }
+};
+
+// A lane's share of the column sums.
+template <DType Type, int Packs>
+struct GradientSums {
+  LaneRow<Packs> dgain{}, dshift{};
+
+  // Writes dx of a row and adds the row to the sums.
+  __device__ __forceinline__ void add(const NormGradArguments& a, const LaneRow<Packs>& gain,
+                                      GradientRow<Type, Packs>& r, int64_t row) {
     float sum = 0, sum_x = 0;
 #pragma unroll
     for (int i = 0; i < Packs; ++i)
 #pragma unroll
       for (int j = 0; j < kEach; ++j) {
-        float &v = x.p[i].v[j], &dy = g.p[i].v[j];
-        v = (v - mean) * inverse;
-        dgain.p[i].v[j] = fmaf(dy, v, dgain.p[i].v[j]);
+        float &x = r.x.p[i].v[j], &dy = r.dy.p[i].v[j];
+        x = (x - r.mean) * r.inverse;
+        dgain.p[i].v[j] = fmaf(dy, x, dgain.p[i].v[j]);
         dshift.p[i].v[j] += dy;
         dy *= gain.p[i].v[j];
         sum += dy;
-        sum_x = fmaf(dy, v, sum_x);
+        sum_x = fmaf(dy, x, sum_x);
       }
     sum = warp_sum(sum) / static_cast<float>(a.cols), sum_x = warp_sum(sum_x) / static_cast<float>(a.cols);
 #pragma unroll
     for (int i = 0; i < Packs; ++i)
 #pragma unroll
-      for (int j = 0; j < kEach; ++j)
-        more.p[i].v[j] = fmaf(inverse, g.p[i].v[j] - sum - x.p[i].v[j] * sum_x, more.p[i].v[j]);
-    more.store(Ref{static_cast<char*>(a.dx.data), Type}, row, a.cols);
+      for (int j = 0; j < kEach; ++j) {
+        float& dx = r.more.p[i].v[j];
+        dx = fmaf(r.inverse, r.dy.p[i].v[j] - sum - r.x.p[i].v[j] * sum_x, dx);
+      }
+    r.more.store(Ref{static_cast<char*>(a.dx.data), Type}, row, a.cols);
   }
 };
 
@@ -181,8 +216,17 @@ __global__ __launch_bounds__(Threads) void layer_norm_grad_kernel(const __grid_c
   const int64_t begin = blockIdx.x * a.rows_each, end = min(a.rows, begin + a.rows_each);
   LaneRow<Packs> gain;
   gain.load(resolve(a.gain), 0, a.cols);
-  GradientRow<Type, Packs> sums;
-  for (int64_t row = begin + warp; row < end; row += warps) sums.add(a, gain, row);
+  constexpr int at_once = Packs == 1 ? 2 : 1;  // rows that a warp loads before it uses the first
+  GradientSums<Type, Packs> sums;
+  for (int64_t row = begin + warp; row < end; row += at_once * warps) {
+    GradientRow<Type, Packs> rows[at_once];
+#pragma unroll
+    for (int k = 0; k < at_once; ++k)
+      if (row + k * warps < end) rows[k].load(a, row + k * warps);
+#pragma unroll
+    for (int k = 0; k < at_once; ++k)
+      if (row + k * warps < end) sums.add(a, gain, rows[k], row + k * warps);
+  }
 #pragma unroll
   for (int i = 0; i < Packs; ++i) {
     *reinterpret_cast<Pack<kEach>*>(&shared[warp][lane * kEach]) = sums.dgain.p[i];
@@ -265,13 +309,15 @@ void launch_norm_grad(Queue queue, Scratch scratch, const NormGradArguments& a, 
 
 }  // namespace
 
-void layer_norm(Queue queue, const Tensor& x, const Tensor& gain, const Tensor& shift, const Tensor& y,
-                const Tensor& mean, const Tensor& inverse) {
-  const NormArguments a{x, gain, shift, y, mean, inverse, x.elements() / gain.cols, static_cast<int>(gain.cols)};
-  const int packs = x.type == y.type ? packs_of({x, y}, {gain, shift}, gain.cols) : 0;
+void layer_norm(Queue queue, const Norm& n) {
+  const NormArguments a{n, n.x.elements() / n.gain.cols, static_cast<int>(n.gain.cols)};
+  const auto has_type = [&](const Tensor& t) { return !t || t.type == n.x.type; };
+  const bool one_type = has_type(n.y) && has_type(n.more) && has_type(n.sum);
+  const Tensor &more = n.more ? n.more : n.x, &sum = n.sum ? n.sum : n.x;
+  const int packs = one_type ? packs_of({n.x, n.y, more, sum}, {n.gain, n.shift}, n.gain.cols) : 0;
   if (packs == 0) return launch(queue, layer_norm_any_kernel, ceil_div(a.rows, kNormWarps), kNormThreads, 0, a);
-  if (x.type == DType::Bf16) return launch_norm<DType::Bf16>(queue, a, packs);
-  if (x.type == DType::F16) return launch_norm<DType::F16>(queue, a, packs);
+  if (n.x.type == DType::Bf16) return launch_norm<DType::Bf16>(queue, a, packs);
+  if (n.x.type == DType::F16) return launch_norm<DType::F16>(queue, a, packs);
   launch_norm<DType::F32>(queue, a, packs);
 }
 

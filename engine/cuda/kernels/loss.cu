@@ -142,11 +142,11 @@ __device__ __forceinline__ void finish_row(const LossArguments& a, const Row& ro
   const Target target(resolve(a.labels), r, cols, a.smoothing);
   const Normaliser n = normaliser(row, cols);
   const Ref to = resolve(a.dz);
-  const float factor = gradient_scale(a.z.rows, a.scale), whole = logf(n.sum) + n.max;
+  const float factor = gradient_scale(a.z.rows, a.scale), whole = logf(n.sum) + n.max, share = 1.f / n.sum;
   row.each(cols, [&](int c, float v) {
     const float wanted = target.at(c);
     if (wanted > 0.f) mine.loss += wanted * (whole - v);
-    if (a.dz) store(to, r * cols + c, (expf(v - n.max) / n.sum - wanted) * factor);
+    if (a.dz) store(to, r * cols + c, (expf(v - n.max) * share - wanted) * factor);
   });
   if (threadIdx.x % 32 != 0) return;
   mine.correct += n.best == target.label;

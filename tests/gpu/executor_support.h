@@ -37,7 +37,7 @@ inline std::vector<uint32_t> shuffled(int64_t rows, unsigned seed) {
 }
 
 inline Outcome train_on(Executor& executor, const Training& t) {
-  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  const Model model = make_model(t.spec.model, t.data);
   executor.load(model, t.data, t.spec);
   executor.set_state(initial_state(model, t.spec));
   const int64_t rows = t.data.train.rows, whole = rows / t.batch, rest = rows % t.batch;
@@ -89,7 +89,7 @@ inline Outcome train_on_oracle(const Training& t) {
 
 // How far the parameters moved apart, relative to how far they moved.
 inline double distance(const Outcome& a, const Outcome& b, const Training& t) {
-  const Model model = make_model(t.spec.model, t.data.features, t.data.outputs);
+  const Model model = make_model(t.spec.model, t.data);
   const TrainState from = initial_state(model, t.spec);
   double apart = 0, moved = 0;
   if (a.state.parameters.empty()) return INFINITY;

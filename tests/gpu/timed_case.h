@@ -42,9 +42,10 @@ inline double now() {
 class TimedCase {
  public:
   // `whole_set_chunk`: steps a call where a batch is the whole set.
-  TimedCase(const RunSpec& spec, int64_t whole_set_chunk) : data_(loaded(spec.data)) {
+  TimedCase(const RunSpec& spec, int64_t whole_set_chunk) : TimedCase(spec, whole_set_chunk, loaded(spec.data)) {}
+  TimedCase(const RunSpec& spec, int64_t whole_set_chunk, const data::Dataset& data) : data_(data) {
     const int64_t rows = data_.train.rows, batch = spec.train.batch ? std::min(spec.train.batch, rows) : rows;
-    const Model model = make_model(spec.model, data_.features, data_.outputs);
+    const Model model = make_model(spec.model, data_);
     executor_ = make_executor(spec);
     executor_->load(model, data_, spec);
     executor_->set_state(initial_state(model, spec));

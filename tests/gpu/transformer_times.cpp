@@ -1,5 +1,5 @@
 // What the kernels of a transformer cost, one kind at a time and as a whole training step in one CUDA graph, apart from
-// any executor. Prints one line a case: microseconds, median of seven.
+// any executor, and what a step of the trainer's plan costs. Prints one line a case: microseconds, median of seven.
 //   transformer_times [part of a case's name]
 #include <cstdio>
 #include <deque>
@@ -8,6 +8,8 @@
 #include "engine/cuda/kernels/blas.h"
 #include "engine/cuda/kernels/small_gemm.h"
 #include "tests/gpu/graph_time.h"
+#include "tests/gpu/timed_case.h"
+#include "tests/support/small_data.h"
 
 namespace ws::cuda::test {
 namespace {
@@ -311,9 +313,27 @@ void time_parts(Gpt& g) {
   time_part("adamw", 20, [&](Queue q, int i) { g.run_update(q, i); });
 }
 
+// A training step as the trainer runs it.
+void time_plan(const Shape& shape, double clip) {
+  RunSpec spec = ws::test::network({}, shape.batch, shape.precision);
+  spec.model.layers = "embed " + std::to_string(shape.width) + " | " + std::to_string(shape.layers) + " x block(heads " +
+                      std::to_string(shape.heads) + ") | layernorm | linear";
+  spec.train.optimizer = Optimizer::AdamW;
+  spec.train.clip = clip;
+  spec.exec.graph_steps = 10;
+  const data::Dataset text = ws::test::random_text(20 * shape.batch, shape.time, shape.symbols);
+  ws::test::TimedCase timed(spec, 1, text);
+  for (int i = 0; i < ws::test::kRepeats; ++i) timed.measure();
+  std::printf("  the trainer's step, clip %.0f: %s, %zu ops, loss %.3f to %.3f\n", clip, timed.times().dump().c_str(),
+              timed.plan().ops.size(), static_cast<double>(timed.first_loss()), static_cast<double>(timed.last_loss()));
+  std::fflush(stdout);
+}
+
 void time_gpt(const Shape& shape) {
   Gpt g(shape);
   std::printf("%s\n", shape.name.c_str());
+  time_plan(shape, 0);
+  time_plan(shape, 1);
   g.step({}, 0, false);  // the library chooses its algorithms
   CUDA_CHECK(cudaDeviceSynchronize());
   const int count = shape.width > 256 ? 4 : 20;

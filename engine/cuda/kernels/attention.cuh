@@ -39,9 +39,10 @@ struct HeadTile {
   static constexpr int part = 16 / sizeof(T), stride = Width + part;
   static constexpr int k_step = sizeof(T) == 4 ? 8 : 16;
   // Rows of a tile that the gradient goes through. Wide heads need the registers for their sums.
-  static constexpr int grad_rows = M == Math::Fp32 ? (Width == 32 ? 32 : 16) : (Width == 32 ? 128 : 64) / static_cast<int>(sizeof(T));
+  static constexpr int grad_rows = sizeof(T) == 4 && Width > 32 ? 16 : 32;
   static constexpr int grad_stages = sizeof(T) == 4 ? 1 : 2;
-  static constexpr int grad_blocks = Width == 128 || sizeof(T) == 4 ? 2 : 3;  // that a multiprocessor should hold
+  // Blocks that a multiprocessor should hold.
+  static constexpr int grad_blocks = Width == 128 || sizeof(T) == 4 ? 2 : Width == 64 ? 3 : 4;
   static constexpr int few_steps = sizeof(T) == 4 || Width == 64 ? 1 : 2;  // unrolled, because more of them take registers for loads
 
   // Copies rows row0 to row0 + Rows - 1, with zeros from row `time` on.
@@ -447,19 +448,19 @@ struct GradientBlock {
     return row < a.time ? QueryFacts{head.lse()[row] * kLog2E, dot} : no_query();
   }
 
-  // Turns scores and x2·y2ᵀ into weights and the gradient of the scores.
+  // Turns scores and x2·y2ᵀ into weights and the gradient of the scores. Cut: some keys lie behind their query.
+  template <bool Cut>
   __device__ __forceinline__ void weigh(float (&p)[rows / 8][4], float (&ds)[rows / 8][4], int row0, int j,
                                         const QueryFacts (&own)[2]) const {
     const int lane = threadIdx.x % 32, x0 = first + row0 + lane / 4, y0 = j * rows + lane % 4 * 2;
     const float scale = a.scale * kLog2E;
-    const bool cut = Keys ? j * rows < first + kHeadRows : (j + 1) * rows > first;
 #pragma unroll
     for (int n = 0; n < rows / 8; ++n) {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int x = x0 + e / 2 * 8, y = y0 + n * 8 + e % 2;
         const QueryFacts of = Keys ? facts[n * 8 + lane % 4 * 2 + e % 2] : own[e / 2];
-        const bool hidden = cut && (Keys ? x > y : y > x);
+        const bool hidden = Cut && (Keys ? x > y : y > x);
         p[n][e] = hidden ? 0.f : power_of_2(fmaf(p[n][e], scale, -of.lse));
         ds[n][e] = hidden ? 0.f : p[n][e] * (ds[n][e] - of.dot);
       }
@@ -496,7 +497,10 @@ struct GradientBlock {
       float p[rows / 8][4], ds[rows / 8][4];
       Tile::template scores<rows>(p, fixed1, row0, y1);
       Tile::template scores<rows>(ds, fixed2, row0, y2);
-      weigh(p, ds, row0, j, own);
+      if (Keys ? j * rows < first + kHeadRows : (j + 1) * rows > first)
+        weigh<true>(p, ds, row0, j, own);
+      else
+        weigh<false>(p, ds, row0, j, own);
       if constexpr (Keys) Tile::template add_product<rows>(sums2, p, y2);
       Tile::template add_product<rows>(sums1, ds, y1);
       __syncthreads();

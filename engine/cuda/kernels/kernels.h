@@ -83,7 +83,7 @@ void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // call onc
 // Copies row order[first + r] of `in` to row r of `out` and converts it to out's type (without order: row first + r).
 // With `at`, first is the step's row. It is LoadBatch of the resident loader and, over all rows, the epoch's shuffle.
 void gather_rows(Queue, const Tensor& in, const uint32_t* order, int64_t first, StepAt at, const Tensor& out);
-void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit
+void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit, float → integer
 
 // ---- matrix products ----
 // Computes c = epilogue(op(a) · op(b)). Epilogue in engine/plan/plan.h lists the operands.

@@ -6,8 +6,8 @@ namespace {
 
 constexpr int kNormThreads = 256, kNormWarps = kNormThreads / 32;
 constexpr int kGradThreads = 512;
-constexpr int kEach = 4;                    // adjacent elements of a lane
-constexpr int kAcross = 32 * kEach;         // columns that a warp covers at once
+constexpr int kNormEach = 4;                    // adjacent elements of a lane
+constexpr int kNormAcross = 32 * kNormEach;         // columns that a warp covers at once
 constexpr int kMostPacks = 8;               // of four elements that a lane keeps
 constexpr float kEpsilon = static_cast<float>(kNormEpsilon);
 
@@ -21,28 +21,29 @@ struct NormGradArguments {
   Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift;
   int64_t rows, rows_each;
   int cols;
+  float share;  // of a column: 1 / cols
 };
 
-__device__ __forceinline__ float pack_sum(const Pack<kEach>& p) { return (p.v[0] + p.v[1]) + (p.v[2] + p.v[3]); }
+__device__ __forceinline__ float pack_sum(const Pack<kNormEach>& p) { return (p.v[0] + p.v[1]) + (p.v[2] + p.v[3]); }
 
 // The packs of a row that a lane has; Packs of them exist or lie beyond the end and are zero.
 template <int Packs>
 struct LaneRow {
-  Pack<kEach> p[Packs];
+  Pack<kNormEach> p[Packs];
   __device__ __forceinline__ void load(Ref from, int64_t row, int cols) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < Packs; ++i) {
-      const int c = i * kAcross + lane * kEach;
-      p[i] = c < cols ? load_pack<kEach>(from, row * cols + c) : Pack<kEach>{};
+      const int c = i * kNormAcross + lane * kNormEach;
+      p[i] = c < cols ? load_pack<kNormEach>(from, row * cols + c) : Pack<kNormEach>{};
     }
   }
   __device__ __forceinline__ void store(Ref to, int64_t row, int cols) const {
     const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < Packs; ++i) {
-      const int c = i * kAcross + lane * kEach;
-      if (c < cols) store_pack<kEach>(to, row * cols + c, p[i]);
+      const int c = i * kNormAcross + lane * kNormEach;
+      if (c < cols) store_pack<kNormEach>(to, row * cols + c, p[i]);
     }
   }
 };
@@ -63,7 +64,7 @@ __device__ __forceinline__ void add_more(const NormArguments& a, LaneRow<Packs>&
 #pragma unroll
   for (int i = 0; i < Packs; ++i)
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) x.p[i].v[j] = rounded<Type>(x.p[i].v[j] + more.p[i].v[j]);
+    for (int j = 0; j < kNormEach; ++j) x.p[i].v[j] = rounded<Type>(x.p[i].v[j] + more.p[i].v[j]);
   x.store(Ref{static_cast<char*>(a.n.sum.data), Type}, row, a.cols);
 }
 
@@ -83,9 +84,9 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_kernel(const __grid_c
   float squares = 0;
 #pragma unroll
   for (int i = 0; i < Packs; ++i)
-    if (i * kAcross + lane * kEach < a.cols)
+    if (i * kNormAcross + lane * kNormEach < a.cols)
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) squares = fmaf(x.p[i].v[j] - mean, x.p[i].v[j] - mean, squares);
+      for (int j = 0; j < kNormEach; ++j) squares = fmaf(x.p[i].v[j] - mean, x.p[i].v[j] - mean, squares);
   const float inverse = rsqrtf(warp_sum(squares) / static_cast<float>(a.cols) + kEpsilon);
   LaneRow<Packs> gain, shift;
   gain.load(resolve(a.n.gain), 0, a.cols);
@@ -93,7 +94,7 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_kernel(const __grid_c
 #pragma unroll
   for (int i = 0; i < Packs; ++i)
 #pragma unroll
-    for (int j = 0; j < kEach; ++j)
+    for (int j = 0; j < kNormEach; ++j)
       x.p[i].v[j] = fmaf((x.p[i].v[j] - mean) * inverse, gain.p[i].v[j], shift.p[i].v[j]);
   x.store(Ref{static_cast<char*>(a.n.y.data), Type}, row, a.cols);
   if (lane != 0) return;
@@ -185,7 +186,7 @@ struct GradientSums {
 #pragma unroll
     for (int i = 0; i < Packs; ++i)
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) {
+      for (int j = 0; j < kNormEach; ++j) {
         float &x = r.x.p[i].v[j], &dy = r.dy.p[i].v[j];
         x = (x - r.mean) * r.inverse;
         dgain.p[i].v[j] = fmaf(dy, x, dgain.p[i].v[j]);
@@ -194,11 +195,11 @@ struct GradientSums {
         sum += dy;
         sum_x = fmaf(dy, x, sum_x);
       }
-    sum = warp_sum(sum) / static_cast<float>(a.cols), sum_x = warp_sum(sum_x) / static_cast<float>(a.cols);
+    sum = warp_sum(sum) * a.share, sum_x = warp_sum(sum_x) * a.share;
 #pragma unroll
     for (int i = 0; i < Packs; ++i)
 #pragma unroll
-      for (int j = 0; j < kEach; ++j) {
+      for (int j = 0; j < kNormEach; ++j) {
         float& dx = r.more.p[i].v[j];
         dx = fmaf(r.inverse, r.dy.p[i].v[j] - sum - r.x.p[i].v[j] * sum_x, dx);
       }
@@ -210,13 +211,13 @@ template <DType Type, int Packs, int Threads>
 __global__ __launch_bounds__(Threads) void layer_norm_grad_kernel(const __grid_constant__ NormGradArguments a,
                                                                   Scratch scratch) {
   constexpr int warps = Threads / 32;
-  __shared__ __align__(16) float shared[warps][2 * kAcross];
+  __shared__ __align__(16) float shared[warps][2 * kNormAcross];
   wait_for_previous();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int64_t begin = blockIdx.x * a.rows_each, end = min(a.rows, begin + a.rows_each);
   LaneRow<Packs> gain;
   gain.load(resolve(a.gain), 0, a.cols);
-  constexpr int at_once = Packs == 1 ? 2 : 1;  // rows that a warp loads before it uses the first
+  constexpr int at_once = Packs <= 3 ? 2 : 1;  // rows that a warp loads before it uses the first
   GradientSums<Type, Packs> sums;
   for (int64_t row = begin + warp; row < end; row += at_once * warps) {
     GradientRow<Type, Packs> rows[at_once];
@@ -229,15 +230,15 @@ __global__ __launch_bounds__(Threads) void layer_norm_grad_kernel(const __grid_c
   }
 #pragma unroll
   for (int i = 0; i < Packs; ++i) {
-    *reinterpret_cast<Pack<kEach>*>(&shared[warp][lane * kEach]) = sums.dgain.p[i];
-    *reinterpret_cast<Pack<kEach>*>(&shared[warp][kAcross + lane * kEach]) = sums.dshift.p[i];
+    *reinterpret_cast<Pack<kNormEach>*>(&shared[warp][lane * kNormEach]) = sums.dgain.p[i];
+    *reinterpret_cast<Pack<kNormEach>*>(&shared[warp][kNormAcross + lane * kNormEach]) = sums.dshift.p[i];
     __syncthreads();
-    for (int c = threadIdx.x; c < 2 * kAcross; c += Threads) {
-      const int col = i * kAcross + c % kAcross;
+    for (int c = threadIdx.x; c < 2 * kNormAcross; c += Threads) {
+      const int col = i * kNormAcross + c % kNormAcross;
       float sum = 0;
 #pragma unroll
       for (int w = 0; w < warps; ++w) sum += shared[w][c];
-      if (col < a.cols) column_parts(scratch, blockIdx.x, a.cols)[c < kAcross ? col : a.cols + col] = sum;
+      if (col < a.cols) column_parts(scratch, blockIdx.x, a.cols)[c < kNormAcross ? col : a.cols + col] = sum;
     }
     __syncthreads();
   }
@@ -284,16 +285,19 @@ __global__ __launch_bounds__(kGradThreads) void layer_norm_grad_any_kernel(const
 // Rows that a lane can keep: 0 if the row is too wide or begins at an odd address.
 int packs_of(std::initializer_list<Tensor> row_tensors, std::initializer_list<Tensor> vectors, int64_t cols) {
   for (const Tensor& t : row_tensors)
-    if (!packs({t.data, t.type, t.elements() / cols, cols}, kEach)) return 0;
+    if (!packs({t.data, t.type, t.elements() / cols, cols}, kNormEach)) return 0;
   for (const Tensor& t : vectors)
-    if (!packs(t, kEach)) return 0;
-  if (cols > kMostPacks * kAcross) return 0;
-  return cols <= kAcross ? 1 : cols <= 4 * kAcross ? 4 : kMostPacks;
+    if (!packs(t, kNormEach)) return 0;
+  if (cols > kMostPacks * kNormAcross) return 0;
+  for (const int packs : {1, 3, 4})
+    if (cols <= packs * kNormAcross) return packs;
+  return kMostPacks;
 }
 
 template <DType Type>
 void launch_norm(Queue queue, const NormArguments& a, int packs) {
   const auto kernel = packs == 1   ? layer_norm_kernel<Type, 1>
+                      : packs == 3 ? layer_norm_kernel<Type, 3>
                       : packs == 4 ? layer_norm_kernel<Type, 4>
                                    : layer_norm_kernel<Type, kMostPacks>;
   launch(queue, kernel, ceil_div(a.rows, kNormWarps), kNormThreads, 0, a);
@@ -302,8 +306,9 @@ void launch_norm(Queue queue, const NormArguments& a, int packs) {
 template <DType Type>
 void launch_norm_grad(Queue queue, Scratch scratch, const NormGradArguments& a, int64_t blocks, int packs) {
   if (packs == 1) return launch(queue, layer_norm_grad_kernel<Type, 1, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
+  constexpr int some = kGradThreads / 4 * 3, fewer = kGradThreads / 2;  // wide rows need the registers
+  if (packs == 3) return launch(queue, layer_norm_grad_kernel<Type, 3, some>, blocks, some, 0, a, scratch);
   if (packs == 4) return launch(queue, layer_norm_grad_kernel<Type, 4, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
-  constexpr int fewer = kGradThreads / 2;  // wide rows need the registers
   launch(queue, layer_norm_grad_kernel<Type, kMostPacks, fewer>, blocks, fewer, 0, a, scratch);
 }
 
@@ -328,7 +333,7 @@ void layer_norm_grad(Queue queue, Scratch scratch, const NormGrad& n) {
   const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, rows_of_a_block), 1, std::min(most_blocks, space));
   const int64_t rows_each = ceil_div(rows, wanted), blocks = ceil_div(rows, rows_each);
   const NormGradArguments a{n.dy, n.x, n.gain, n.mean, n.inverse, n.more, n.dx, n.dgain, n.dshift,
-                            rows, rows_each, static_cast<int>(cols)};
+                            rows, rows_each, static_cast<int>(cols), 1.f / static_cast<float>(cols)};
   const bool one_type = n.dy.type == n.x.type && n.dx.type == n.x.type && (!n.more || n.more.type == n.x.type);
   const int packs = one_type ? packs_of({n.dy, n.x, n.dx, n.more ? n.more : n.dx}, {n.gain}, cols) : 0;
   if (packs == 0) return launch(queue, layer_norm_grad_any_kernel, blocks, kGradThreads, 0, a, scratch);

@@ -192,7 +192,8 @@ void bias_activate(Queue queue, Activation kind, const Tensor& z, const Tensor& 
 }
 
 void convert(Queue queue, const Tensor& in, const Tensor& out) {
-  launch(queue, convert_kernel, pack_blocks(out), kThreads, 0, in, out, aligned(in) && aligned(out));
+  const bool whole = aligned(in) && aligned(out) && in.type != DType::I32 && out.type != DType::I32;
+  launch(queue, convert_kernel, pack_blocks(out), kThreads, 0, in, out, whole);
 }
 
 namespace {

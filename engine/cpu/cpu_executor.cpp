@@ -205,6 +205,8 @@ class Interpreter final : public Executor {
         return cpu::bias_activate(op.activation, in(0), in(1), out(0), op.out.size() > 1 ? out(1) : Matrix<Real>{});
       case OpKind::GradientUpdate:
         return gradient_update(bound, op);
+      case OpKind::WeightGradients:
+        return weight_gradients(bound, op);
       case OpKind::AllReduce:
         return average_over_ranks(bound, op);
       case OpKind::ClipGradients:
@@ -268,9 +270,11 @@ class Interpreter final : public Executor {
         return cpu::batch_norm_grad(op.activation, in(0), in(1), {in(2).data, nullptr, in(3).data, in(4).data}, in(5), out(0),
                                     out(1), out(2));
       case OpKind::LayerNorm:
-        return cpu::layer_norm(in(0), {in(1).data, in(2).data, out(1).data, out(2).data}, out(0));
+        return normalise_rows(bound, op);
       case OpKind::LayerNormGrad:
-        return cpu::layer_norm_grad(in(0), in(1), {in(2).data, nullptr, in(3).data, in(4).data}, out(0), out(1), out(2));
+        cpu::layer_norm_grad(in(0), in(1), {in(2).data, nullptr, in(3).data, in(4).data}, out(0), out(1), out(2));
+        if (op.in.size() > 5) cpu::add(out(0), in(5), out(0));
+        return;
       case OpKind::Embed:
         return cpu::embed(in(0), in(1), in(2), out(0));
       case OpKind::EmbedGrad:
@@ -284,6 +288,18 @@ class Interpreter final : public Executor {
       default:
         return;  // run_op passes no other kind
     }
+  }
+
+  void normalise_rows(Bound& bound, const Op& op) {
+    const auto in = [&](size_t i) { return bound.matrix(op.in[i]); };
+    const auto out = [&](size_t i) { return bound.matrix(op.out[i]); };
+    Matrix<Real> x = in(0);
+    if (op.in.size() > 3) {
+      cpu::add(x, in(3), out(3));
+      bound.round(op.out[3]);
+      x = out(3);
+    }
+    cpu::layer_norm(x, {in(1).data, in(2).data, out(1).data, out(2).data}, out(0));
   }
 
   static Matrix<Real> columns_of(int64_t cols, Matrix<Real> m) { return {m.data, m.size() / cols, cols}; }
@@ -400,6 +416,14 @@ class Interpreter final : public Executor {
       const Matrix<Real> db{space.data(), 1, dz.cols};
       cpu::column_sum(dz, db);
       update_one(bound, item.bias, db);
+    }
+  }
+
+  void weight_gradients(Bound& bound, const Op& op) {
+    for (const WeightGradientItem& item : weight_gradient_items(op)) {
+      const Matrix<Real> dz = bound.matrix(item.dz);
+      cpu::multiply(bound.matrix(item.a), true, dz, false, bound.matrix(item.dw));
+      if (item.db != BufferId::None) cpu::column_sum(dz, bound.matrix(item.db));
     }
   }
 

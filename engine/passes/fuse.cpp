@@ -74,7 +74,10 @@ constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias"
                            kGradientUpdate = "gradient + update", kLineUpdate = "line + update",
                            kNormActivation = "norm + activation",
                            kActivationNormGrad = "activation gradient + norm gradient",
-                           kPoolActivationGrad = "pool gradient + activation gradient";
+                           kPoolActivationGrad = "pool gradient + activation gradient",
+                           kResidualNorm = "residual + layer norm",
+                           kResidualNormGrad = "layer norm gradient + residual",
+                           kWeightGradients = "weight gradients together";
 
 bool bias_activation(Match& m) {
   if (!m.kinds({OpKind::BroadcastBias, OpKind::Add, OpKind::Activate})) return false;
@@ -242,6 +245,29 @@ bool pool_activation_gradient(Match& m) {
   return true;
 }
 
+bool residual_norm(Match& m) {
+  if (!m.kinds({OpKind::Add, OpKind::LayerNorm}) || m.op(1).in[0] != m.op(0).out[0]) return false;
+  Op fused = m.op(1);
+  fused.name = "residual " + fused.name;
+  fused.in[0] = m.op(0).in[0];
+  fused.in.push_back(m.op(0).in[1]);
+  fused.out.push_back(m.op(0).out[0]);
+  m.replace(2, fused, kResidualNorm);
+  return true;
+}
+
+bool residual_norm_gradient(Match& m) {
+  if (!m.kinds({OpKind::LayerNormGrad, OpKind::Add})) return false;
+  const Op &norm = m.op(0), &add = m.op(1);
+  if (add.in[0] != norm.out[0] || !m.only_read_once(norm.out[0])) return false;
+  Op fused = norm;
+  fused.in.push_back(add.in[1]);
+  fused.out[0] = add.out[0];
+  m.replace(2, fused, kResidualNormGrad);
+  return true;
+}
+
+bool weight_gradients(Match& m) { return m.whole(fuse_weight_gradients, kWeightGradients); }
 bool output_layer(Match& m) { return m.whole(fuse_output_layer, kOutputLayer); }
 bool gradient_update(Match& m) { return m.whole(fuse_gradient_update, kGradientUpdate); }
 bool line_update(Match& m) { return m.whole(fuse_line_update, kLineUpdate); }
@@ -259,6 +285,8 @@ constexpr Rule kRules[] = {
     {kNormActivation, Fusion::Pointwise, norm_activation},
     {kActivationNormGrad, Fusion::Pointwise, activation_norm_gradient},
     {kPoolActivationGrad, Fusion::Pointwise, pool_activation_gradient},
+    {kResidualNorm, Fusion::Pointwise, residual_norm},
+    {kResidualNormGrad, Fusion::Pointwise, residual_norm_gradient},
     {kSoftmax, Fusion::Pointwise, softmax_loss},
     {kSquared, Fusion::Pointwise, squared_loss},
     {kLine, Fusion::Pointwise, linear_step},
@@ -270,6 +298,7 @@ constexpr Rule kRules[] = {
     {kOutputLayer, Fusion::Epilogue, output_layer},
     {kGradientUpdate, Fusion::Epilogue, gradient_update},
     {kLineUpdate, Fusion::Epilogue, line_update},
+    {kWeightGradients, Fusion::Epilogue, weight_gradients},
 };
 
 std::vector<BufferId> still_used(const Plan& plan) {

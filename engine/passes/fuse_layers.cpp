@@ -100,6 +100,34 @@ void take_gradients(Plan& plan, size_t at) {
   erase_op(plan, *made);
 }
 
+// True for a weight gradient that leaves multiprocessors idle if it runs alone: a tile of 64 × 64 sums over all rows.
+constexpr int64_t kMostGradientRows = 8192, kMostGradientTiles = 96;  // for more, the library is faster
+int64_t gradient_tiles(const Plan& plan, const Op& op) {
+  constexpr int64_t side = 64;
+  const Buffer& dw = plan.buffer(op.out[0]);
+  return (dw.rows + side - 1) / side * ((dw.cols + side - 1) / side);
+}
+
+bool is_small_gradient(const Plan& plan, const Op& op) {
+  if (op.kind != OpKind::MatMul || !op.transpose_a || op.transpose_b || op.phase != Phase::Backward) return false;
+  const Buffer &a = plan.buffer(op.in[0]), &dw = plan.buffer(op.out[0]);
+  return a.role != Role::Batch && a.rows <= kMostGradientRows && dw.type == DType::F32 &&
+         gradient_tiles(plan, op) <= kMostGradientTiles;
+}
+
+// The products that can run with the one at `first`: as many rows, and the same epilogue.
+std::vector<size_t> gradients_like(const Plan& plan, size_t first) {
+  const Op& like = plan.ops[first];
+  std::vector<size_t> found;
+  for (size_t i = first; i < plan.ops.size(); ++i) {
+    const Op& op = plan.ops[i];
+    if (is_small_gradient(plan, op) && op.epilogue == like.epilogue &&
+        plan.buffer(op.in[0]).rows == plan.buffer(like.in[0]).rows)
+      found.push_back(i);
+  }
+  return found;
+}
+
 void append_item(Op& op, const UpdateItem& item) {
   op.in.push_back(item.master);
   op.out.push_back(item.master);
@@ -169,6 +197,29 @@ bool fuse_gradient_update(Plan& plan, size_t at, std::string_view rule) {
     if (op.kind == OpKind::CheckFinite) op.in = checked;
   size_t op = 0;
   std::erase_if(plan.ops, [&](const Op&) { return vanished.contains(op++); });
+  return true;
+}
+
+// The op runs where the last of its gradients was made, so that all operands exist.
+bool fuse_weight_gradients(Plan& plan, size_t at, std::string_view rule) {
+  if (plan.spec.exec.gpus > 1 || !products_may_vanish(plan) || !is_small_gradient(plan, plan.ops[at])) return false;
+  const std::vector<size_t> all = gradients_like(plan, at);
+  int64_t tiles = 0;
+  for (const size_t i : all) tiles += gradient_tiles(plan, plan.ops[i]);
+  if (all.size() < 2 || tiles < kMostGradientTiles) return false;
+  Op fused = plan.ops[all.back()];
+  fused.kind = OpKind::WeightGradients;
+  fused.name = "dW of " + std::to_string(all.size()) + " products";
+  fused.layer = -1;
+  fused.in.clear();
+  fused.out.clear();
+  for (const size_t i : all) {
+    fused.in.insert(fused.in.end(), plan.ops[i].in.begin(), plan.ops[i].in.end());
+    fused.out.insert(fused.out.end(), plan.ops[i].out.begin(), plan.ops[i].out.end());
+  }
+  fused.note = note_of(rule);
+  plan.ops[all.back()] = fused;
+  for (size_t i = all.size() - 1; i-- > 0;) erase_op(plan, all[i]);
   return true;
 }
 

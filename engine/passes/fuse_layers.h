@@ -8,6 +8,7 @@ namespace ws {
 bool fuse_output_layer(Plan& plan, size_t at, std::string_view rule);  // product, loss, dz and the gradient before it
 bool fuse_gradient_update(Plan& plan, size_t at,
                           std::string_view rule);  // all weight gradients with the optimizer: dW is never stored
+bool fuse_weight_gradients(Plan& plan, size_t at, std::string_view rule);  // small ones: one launch fills the GPU
 bool fuse_line_update(Plan& plan, size_t at, std::string_view rule);  // the linear step updates its own two parameters
 
 }  // namespace ws

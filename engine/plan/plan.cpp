@@ -71,6 +71,16 @@ std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op) {
   return items;
 }
 
+std::vector<WeightGradientItem> weight_gradient_items(const Op& op) {
+  const size_t outputs = op.epilogue == Epilogue::BiasGrad ? 2 : 1;
+  std::vector<WeightGradientItem> items;
+  for (size_t i = 0; 2 * i + 1 < op.in.size(); ++i) {
+    items.push_back({op.in[2 * i], op.in[2 * i + 1], op.out[i * outputs]});
+    if (outputs == 2) items.back().db = op.out[i * outputs + 1];
+  }
+  return items;
+}
+
 OutputParts output_parts(const Op& op) {
   OutputParts parts{op.in[0], op.in[1], op.in[2]};
   size_t next = 3;
@@ -138,6 +148,13 @@ int64_t gradient_flops(const Plan& plan, const Op& op) {
   return sum;
 }
 
+int64_t weight_gradient_flops(const Plan& plan, const Op& op) {
+  int64_t sum = 0;
+  for (const WeightGradientItem& item : weight_gradient_items(op))
+    sum += 2 * plan.buffer(item.a).elements() * plan.buffer(item.dz).cols;
+  return sum;
+}
+
 int64_t output_flops(const Plan& plan, const Op& op) {
   const OutputParts parts = output_parts(op);
   const int64_t product = 2 * plan.buffer(parts.h).elements() * plan.buffer(parts.dz).cols;
@@ -173,6 +190,7 @@ int64_t flops(const Plan& plan, const Op& op) {
   if (op.kind == OpKind::Embed) return op.in.size() > 2 ? plan.buffer(op.out[0]).elements() : 0;
   if (op.kind == OpKind::ClipGradients) return clip_flops(plan, op);
   if (op.kind == OpKind::GradientUpdate) return gradient_flops(plan, op) + update_flops(plan, op);
+  if (op.kind == OpKind::WeightGradients) return weight_gradient_flops(plan, op);
   if (op.kind == OpKind::OutputLayer) return output_flops(plan, op);
   if (is_bookkeeping(op.kind) || op.kind == OpKind::LoadBatch || op.kind == OpKind::BroadcastBias ||
       op.kind == OpKind::AllReduce)
@@ -269,6 +287,14 @@ void check_equal(const Plan& plan, size_t i) {
                     plan.buffer(operands[0]).name);
 }
 
+void check_weight_gradients(const Plan& plan, size_t i) {
+  for (const WeightGradientItem& item : weight_gradient_items(plan.ops[i])) {
+    const Buffer &a = plan.buffer(item.a), &dz = plan.buffer(item.dz), &dw = plan.buffer(item.dw);
+    if (a.rows != dz.rows || dw.rows != a.cols || dw.cols != dz.cols)
+      throw Failure(where(plan, i) + ": the shapes of " + dw.name + " do not fit together");
+  }
+}
+
 void check_attention(const Plan& plan, size_t i) {
   const Op& op = plan.ops[i];
   const Buffer& qkv = plan.buffer(op.in[op.kind == OpKind::Attention ? 0 : 2]);
@@ -280,6 +306,7 @@ void check_attention(const Plan& plan, size_t i) {
 void check_shapes(const Plan& plan, size_t i) {
   const OpKind kind = plan.ops[i].kind;
   if (kind == OpKind::MatMul) check_product(plan, i);
+  if (kind == OpKind::WeightGradients) check_weight_gradients(plan, i);
   if (is_picture_op(kind)) check_picture_op(plan, i);
   if (kind == OpKind::Attention || kind == OpKind::AttentionGrad) check_attention(plan, i);
   check_equal(plan, i);

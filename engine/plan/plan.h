@@ -68,6 +68,7 @@ enum class OpKind : uint8_t {
   LinearStep,           // fused: x, y, w, b → dw, db, metrics
   OutputLayer,          // fused: h, w, y [, bias, saved] → dz, metrics [, dz before, gradients]: see output_parts
   GradientUpdate,       // fused: (a, dz, w, states... [, b, states...])... → the same: see gradient_items
+  WeightGradients,      // fused: (a, dz)... → (dw [, db])..., for several layers: see weight_gradient_items
   LinearUpdate,         // fused: x, y, w, states..., b, states... → metrics, w, b, states...
   AllReduce,            // gradients... → the same, averaged over the ranks by their shares of the step
   Conv,                 // x, w (k, kh·kw·c) [, bias] → z [, pre-activation]: epilogues None, Bias, BiasActivate
@@ -80,8 +81,8 @@ enum class OpKind : uint8_t {
   BatchNorm,            // x, gain, shift, running mean, running variance → y, mean, inverse deviation, running...
   BatchNormApply,       // x, gain, shift, running mean, running variance → y: for evaluations
   BatchNormGrad,        // dy, x, gain, mean, inverse deviation [, saved y] → dx, dgain, dshift
-  LayerNorm,            // x, gain, shift → y, mean (rows, 1), inverse deviation (rows, 1)
-  LayerNormGrad,        // dy, x, gain, mean, inverse deviation → dx, dgain, dshift
+  LayerNorm,            // x, gain, shift [, more] → y, mean (rows, 1), inverse deviation (rows, 1) [, x + more]
+  LayerNormGrad,        // dy, x, gain, mean, inverse deviation [, more] → dx [+ more], dgain, dshift
   Embed,                // symbols (n, time), table (symbols, width) [, positions (time, width)] → h (n·time, width)
   EmbedGrad,            // symbols, dh → dtable [, dpositions]
   Attention,            // qkv (n·time, 3·width) → out (n·time, width), lse (n·heads, time)
@@ -221,6 +222,12 @@ struct GradientItem {
   UpdateItem weight, bias;
 };
 std::vector<GradientItem> gradient_items(const Plan& plan, const Op& op);
+
+// One layer of a WeightGradients: dw = aᵀ·dz, and db the column sums of dz if the op's epilogue is BiasGrad.
+struct WeightGradientItem {
+  BufferId a = BufferId::None, dz = BufferId::None, dw = BufferId::None, db = BufferId::None;
+};
+std::vector<WeightGradientItem> weight_gradient_items(const Op& op);
 
 struct OutputParts {
   BufferId h = BufferId::None, w = BufferId::None, y = BufferId::None, bias = BufferId::None, saved = BufferId::None;

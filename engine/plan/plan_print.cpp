@@ -28,6 +28,7 @@ std::string_view to_string(OpKind kind) {
                                         "linear step",
                                         "output layer",
                                         "gradient update",
+                                        "weight gradients",
                                         "linear update",
                                         "all-reduce",
                                         "conv",
@@ -132,6 +133,14 @@ std::string gradients_text(const Plan& plan, const Op& op) {
   return text;
 }
 
+std::string weight_gradients_text(const Plan& plan, const Op& op) {
+  std::string text;
+  for (const WeightGradientItem& item : weight_gradient_items(op))
+    text += (text.empty() ? "" : ", ") + name_of(plan, item.dw) + " = " + name_of(plan, item.a) + "ᵀ·" +
+            name_of(plan, item.dz);
+  return text;
+}
+
 std::string flops_text(int64_t n) {
   if (n < 10'000) return n == 0 ? "-" : std::to_string(n);
   return fixed(static_cast<double>(n) / 1e6, 2) + " M";
@@ -172,6 +181,8 @@ std::string describe(const Plan& plan, const Op& op) {
       return "clip " + std::to_string(op.in.size()) + " gradients";
     case OpKind::GradientUpdate:
       return gradients_text(plan, op);
+    case OpKind::WeightGradients:
+      return weight_gradients_text(plan, op);
     case OpKind::Alloc:
       return "alloc " + out;
     case OpKind::Free:

@@ -209,7 +209,8 @@ struct LossRows {
   double loss = 0, correct = 0;
 };
 
-inline LossRows cross_entropy_rows(const std::vector<double>& z, const Matrix& labels, int64_t cols, double scale = 1) {
+inline LossRows cross_entropy_rows(const std::vector<double>& z, const Matrix& labels, int64_t cols, double scale = 1,
+                                   double smoothing = 0) {
   LossRows out;
   const int64_t rows = labels.t.rows;
   out.dz.resize(z.size());
@@ -220,12 +221,13 @@ inline LossRows cross_entropy_rows(const std::vector<double>& z, const Matrix& l
     double sum = 0;
     for (int64_t c = 0; c < cols; ++c) sum += std::exp(row[c] - top);
     const auto label = static_cast<int64_t>(labels.at(r, 0));
-    out.loss += std::log(sum) + top - row[label];
+    const auto target = [&](int64_t c) { return (c == label ? 1 - smoothing : 0) + smoothing / static_cast<double>(cols); };
+    for (int64_t c = 0; c < cols; ++c) out.loss += target(c) * (std::log(sum) + top - row[c]);
     out.correct += std::max_element(row, row + cols) - row == label;
     for (int64_t c = 0; c < cols; ++c) {
       const auto i = static_cast<size_t>(r * cols + c);
       out.p[i] = std::exp(row[c] - top) / sum;
-      out.dz[i] = (out.p[i] - (c == label)) * scale / static_cast<double>(rows);
+      out.dz[i] = (out.p[i] - target(c)) * scale / static_cast<double>(rows);
     }
   }
   return out;

@@ -47,26 +47,42 @@ TEST_F(Kernels, ActivationGradients) {
       }
 }
 
-TEST_F(Kernels, SoftmaxAndItsLoss) {
+void expect_softmax_loss(int64_t rows, int64_t cols, double smoothing) {
   Bench bench;
-  for (int64_t rows : kRows)
-    for (int64_t cols : {2, 10, 47, 1000}) {
-      const Matrix z = random_matrix(rows, cols, DType::F32, 1, 3), labels = random_labels(rows, cols, 2);
+  const Matrix z = random_matrix(rows, cols, DType::F32, 1, 3), labels = random_labels(rows, cols, 2);
+  const LossRows want = cross_entropy_rows(wide(z.v), labels, cols, 1, smoothing);
+  Matrix p(rows, cols), dz(rows, cols), fused(rows, cols);
+  softmax(bench.queue, z.t, p.t);
+  expect_near(p.download(), want.p, 2e-6, "softmax");
+  cross_entropy(bench.queue, bench.scratch(), p.t, {labels.t, smoothing}, bench.at(0));
+  softmax_grad(bench.queue, p.t, {labels.t, smoothing}, nullptr, dz.t);
+  expect_near(dz.download(), want.dz, 3e-6, "softmax grad");
+  softmax_cross_entropy(bench.queue, bench.scratch(), z.t, {labels.t, smoothing}, nullptr, fused.t, bench.at(1));
+  expect_near(fused.download(), want.dz, 3e-6, "fused loss gradient");
+  for (int64_t row : {0, 1}) {
+    const auto m = bench.metrics_row(row);
+    EXPECT_NEAR(m[0], want.loss, 1e-5 * std::abs(want.loss) + 1e-5);
+    EXPECT_EQ(m[1], want.correct);
+    EXPECT_EQ(m[2], static_cast<float>(rows));
+  }
+}
+
+TEST_F(Kernels, SoftmaxAndItsLoss) {
+  for (double smoothing : {0.0, 0.1})
+    for (int64_t rows : kRows)
+      for (int64_t cols : {2, 10, 47, 96, 128, 1000}) expect_softmax_loss(rows, cols, smoothing);
+}
+
+TEST_F(Kernels, LossOf16BitScores) {
+  for (DType type : {DType::Bf16, DType::F16})
+    for (int64_t cols : {96, 300}) {
+      Bench bench;
+      const Matrix z = random_matrix(1000, cols, type, 1, 3), labels = random_labels(1000, cols, 2);
       const LossRows want = cross_entropy_rows(wide(z.v), labels, cols);
-      Matrix p(rows, cols), dz(rows, cols), fused(rows, cols);
-      softmax(bench.queue, z.t, p.t);
-      expect_near(p.download(), want.p, 2e-6, "softmax");
-      cross_entropy(bench.queue, bench.scratch(), p.t, labels.t, bench.at(0));
-      softmax_grad(bench.queue, p.t, labels.t, nullptr, dz.t);
-      expect_near(dz.download(), want.dz, 3e-6, "softmax grad");
-      softmax_cross_entropy(bench.queue, bench.scratch(), z.t, labels.t, nullptr, fused.t, bench.at(1));
-      expect_near(fused.download(), want.dz, 3e-6, "fused loss gradient");
-      for (int64_t row : {0, 1}) {
-        const auto m = bench.metrics_row(row);
-        EXPECT_NEAR(m[0], want.loss, 1e-5 * std::abs(want.loss) + 1e-5);
-        EXPECT_EQ(m[1], want.correct);
-        EXPECT_EQ(m[2], static_cast<float>(rows));
-      }
+      Matrix dz(1000, cols, type);
+      softmax_cross_entropy(bench.queue, bench.scratch(), z.t, labels.t, nullptr, dz.t, bench.at(0));
+      expect_near(dz.download(), want.dz, rounding(type), "loss gradient");
+      EXPECT_NEAR(bench.metrics_row(0)[0], want.loss, 1e-5 * want.loss);
     }
 }
 

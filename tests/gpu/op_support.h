@@ -23,10 +23,15 @@ struct Stepped {
 inline void step(Stepped& s, const OptimizerRef& o, const std::vector<double>& grad, int t, bool decays,
                  double lr = 0.1f) {
   for (size_t i = 0; i < grad.size(); ++i) {
-    const double g = grad[i] + (decays ? static_cast<double>(o.weight_decay) * s.w[i] : 0.0);
+    const double decay = decays ? static_cast<double>(o.weight_decay) * s.w[i] : 0.0;
+    const double g = grad[i] + (o.kind == Optimizer::AdamW ? 0 : decay);
     if (o.kind == Optimizer::Sgd) s.w[i] -= lr * g;
-    if (o.kind == Optimizer::Momentum) s.w[i] -= lr * (s.m[i] = o.momentum * s.m[i] + g);
-    if (o.kind != Optimizer::Adam) continue;
+    if (o.kind == Optimizer::Momentum) {
+      s.m[i] = o.momentum * s.m[i] + g;
+      s.w[i] -= lr * (o.nesterov ? g + o.momentum * s.m[i] : s.m[i]);
+    }
+    if (!is_adam(o.kind)) continue;
+    if (o.kind == Optimizer::AdamW) s.w[i] -= lr * decay;
     s.m[i] = o.beta1 * s.m[i] + (1.0 - o.beta1) * g;
     s.v[i] = o.beta2 * s.v[i] + (1.0 - o.beta2) * g * g;
     const double root = std::sqrt(s.v[i] / (1 - std::pow(static_cast<double>(o.beta2), t)));
@@ -59,8 +64,10 @@ struct Parameter {
   }
 };
 
-inline OptimizerRef optimizer(Optimizer kind, const Bench& bench) {
-  return {kind, 0.9f, 0.9f, 0.999f, 1e-8f, 0.01f, bench.at(0), nullptr};
+constexpr Optimizer kOptimizers[] = {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam, Optimizer::AdamW};
+
+inline OptimizerRef optimizer(Optimizer kind, const Bench& bench, bool nesterov = false) {
+  return {kind, 0.9f, 0.9f, 0.999f, 1e-8f, 0.01f, bench.at(0), nullptr, nesterov};
 }
 
 inline ParamRef without_shadow(ParamRef ref) {

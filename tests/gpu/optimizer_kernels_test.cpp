@@ -4,27 +4,75 @@
 namespace ws::cuda::test {
 namespace {
 
-TEST_F(Kernels, OptimizersOverManyParameters) {
-  for (Optimizer kind : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam}) {
-    Bench bench;
-    std::vector<Parameter> parameters;
-    std::vector<Matrix> gradients;
-    for (int64_t n : {1, 3, 127, 1000, 5000}) {
-      parameters.emplace_back(1, n, static_cast<uint32_t>(n));
-      gradients.push_back(random_matrix(1, n, DType::F32, 77));
-    }
-    for (int t = 1; t <= 3; ++t) {
-      std::vector<ParamRef> refs;
-      for (size_t i = 0; i < parameters.size(); ++i) {
-        refs.push_back(parameters[i].ref(i % 2 == 0));
-        refs.back().grad = gradients[i].t;
-        step(parameters[i].want, optimizer(kind, bench), wide(gradients[i].v), t, i % 2 == 0);
-      }
-      update_all(bench.queue, optimizer(kind, bench), refs);
-      advance(bench.queue, bench.clock.data(), 1, 0);
-    }
-    for (Parameter& p : parameters) p.expect(1e-5, std::string(to_string(kind)));
+void expect_updates(Optimizer kind, bool nesterov) {
+  Bench bench;
+  std::vector<Parameter> parameters;
+  std::vector<Matrix> gradients;
+  for (int64_t n : {1, 3, 127, 1000, 5000}) {
+    parameters.emplace_back(1, n, static_cast<uint32_t>(n));
+    gradients.push_back(random_matrix(1, n, DType::F32, 77));
   }
+  const OptimizerRef o = optimizer(kind, bench, nesterov);
+  for (int t = 1; t <= 3; ++t) {
+    std::vector<ParamRef> refs;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      refs.push_back(parameters[i].ref(i % 2 == 0));
+      refs.back().grad = gradients[i].t;
+      step(parameters[i].want, o, wide(gradients[i].v), t, i % 2 == 0);
+    }
+    update_all(bench.queue, o, refs);
+    advance(bench.queue, bench.clock.data(), 1, 0);
+  }
+  for (Parameter& p : parameters) p.expect(1e-5, std::string(to_string(kind)));
+}
+
+TEST_F(Kernels, OptimizersOverManyParameters) {
+  for (Optimizer kind : kOptimizers) expect_updates(kind, false);
+  expect_updates(Optimizer::Momentum, true);
+}
+
+// More gradients than one launch takes.
+struct ManyGradients {
+  std::vector<Matrix> all;
+  std::vector<Tensor> tensors;
+  double norm = 0;
+  explicit ManyGradients(int count) {
+    for (int i = 0; i < count; ++i) {
+      all.push_back(random_matrix(1, i % 7 == 0 ? 40'000 : 13 + i, DType::F32, static_cast<uint32_t>(i)));
+      tensors.push_back(all.back().t);
+      for (const float v : all.back().v) norm += static_cast<double>(v) * v;
+    }
+    norm = std::sqrt(norm);
+  }
+  void expect_scaled(double factor, double tolerance) const {
+    for (const Matrix& m : all) {
+      std::vector<double> want = wide(m.v);
+      for (double& v : want) v *= factor;
+      expect_near(m.download(), want, tolerance, "clipped");
+    }
+  }
+};
+
+TEST_F(Kernels, ClippingScalesToTheLimit) {
+  for (const int count : {1, 5, kMaxParameters + 20}) {
+    Bench bench;
+    const ManyGradients g(count);
+    clip_gradients(bench.queue, bench.scratch(), g.tensors, static_cast<float>(2 * g.norm), nullptr);
+    g.expect_scaled(1, 0);
+    clip_gradients(bench.queue, bench.scratch(), g.tensors, static_cast<float>(0.25 * g.norm), nullptr);
+    g.expect_scaled(0.25, 1e-5);
+  }
+}
+
+TEST_F(Kernels, ClippingKnowsTheLossScale) {
+  Bench bench;
+  auto scale = DeviceBlock<LossScale>::device(1);
+  LossScale host;
+  host.inverse = 1.f / 1024;
+  CUDA_CHECK(cudaMemcpy(scale.data(), &host, sizeof host, cudaMemcpyHostToDevice));
+  const ManyGradients g(9);
+  clip_gradients(bench.queue, bench.scratch(), g.tensors, static_cast<float>(g.norm / 2048), scale.data());
+  g.expect_scaled(0.5, 1e-5);
 }
 
 TEST_F(Kernels, LossScaleSkipsAndHalves) {
@@ -65,7 +113,7 @@ Precision precision_of(DType type) {
 
 TEST_F(Kernels, GradientWithUpdate) {
   for (DType type : kTypes)
-    for (Optimizer kind : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam})
+    for (Optimizer kind : kOptimizers)
       for (int64_t rows : kRows) {
         Bench bench;
         const std::pair<int64_t, int64_t> shapes[] = {{784, 128}, {128, 10}, {7, 3}, {1, 1}, {33, 66}};
@@ -94,7 +142,7 @@ TEST_F(Kernels, GradientWithUpdate) {
 
 TEST_F(Kernels, GradientWithUpdateOverLargeTiles) {
   for (DType type : kTypes)
-    for (Optimizer kind : {Optimizer::Sgd, Optimizer::Momentum, Optimizer::Adam})
+    for (Optimizer kind : kOptimizers)
       for (int64_t cols : {1027, 1032}) {  // rows that allow no 16-byte access, and rows that do
         Bench bench;
         Parameter w(1040, cols, 1), b(1, cols, 2);

@@ -40,4 +40,20 @@ inline data::Dataset random_pictures(int64_t rows, int64_t side, int64_t channel
   return data;
 }
 
+// Rows of symbols; the target of a symbol depends on it, so that there is something to learn.
+inline data::Dataset random_text(int64_t rows, int64_t context, int64_t symbols) {
+  data::Dataset data = random_data(rows, context, symbols, true);
+  data.context = context;
+  for (data::Split* split : {&data.train, &data.test}) {
+    std::mt19937 rng(11);
+    split->labels.clear();
+    for (float& x : split->x) {
+      const auto symbol = static_cast<int32_t>(rng() % static_cast<unsigned>(symbols));
+      x = static_cast<float>(symbol);
+      split->labels.push_back((3 * symbol + 1) % static_cast<int32_t>(symbols));
+    }
+  }
+  return data;
+}
+
 }  // namespace ws::test

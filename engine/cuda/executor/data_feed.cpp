@@ -108,7 +108,7 @@ void DataFeed::attach(DevicePlan& bound, bool views) {
 
 bool DataFeed::make_shuffled(DType type) {
   if (shuffled_type_ == type) return true;
-  shuffled_type_ = DType::I32;  // if the allocation fails, the old type is gone too
+  shuffled_type_.reset();  // if the allocation fails, the old memory is gone too
   try {
     shuffled_x_ = {};
     shuffled_x_ = DeviceBlock<char>::device(static_cast<size_t>(data_->train.rows * data_->features * size_of(type)));

@@ -5,7 +5,9 @@
 // batch.
 // Pageable: the host gathers rows and copies them on the training stream, as simple programs do.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,7 +41,9 @@ class DataFeed {
   // The rows of a part of the data set on the GPU; null if the loader keeps them on the host.
   const float* resident_x(Part part) const { return rows_of(part).x.data(); }
   const char* resident_y(Part part) const { return rows_of(part).y.data(); }
-  int64_t row_bytes_y() const { return classes_ ? 4 : data_->outputs * 4; }
+  // Targets of a row: a text has one for each symbol.
+  int64_t targets() const { return !classes_ ? data_->outputs : std::max<int64_t>(1, data_->context); }
+  int64_t row_bytes_y() const { return targets() * 4; }
   int64_t bytes() const;
 
  private:
@@ -65,7 +69,7 @@ class DataFeed {
   int64_t staged_bytes(int64_t rows) const { return round_up(rows * row_bytes_x(), kAlignment) + rows * row_bytes_y(); }
   Tensor all_x(DType type, void* data) const { return {data, type, data_->train.rows, data_->features}; }
   Tensor all_y(void* data) const {
-    return {data, classes_ ? DType::I32 : DType::F32, data_->train.rows, classes_ ? 1 : data_->outputs};
+    return {data, classes_ ? DType::I32 : DType::F32, data_->train.rows, targets()};
   }
 
   const data::Dataset* data_ = nullptr;
@@ -82,8 +86,8 @@ class DataFeed {
   Event order_sent_;
   bool order_in_flight_ = false;
   DeviceBlock<char> shuffled_x_, shuffled_y_;
-  DType shuffled_type_ = DType::I32;  // I32: nothing shuffled yet
-  bool shuffled_ = false;             // true if the shuffled set has the current order
+  std::optional<DType> shuffled_type_;  // of shuffled_x_; empty: it has no memory
+  bool shuffled_ = false;               // true if the shuffled set has the current order
 
   Stream copies_;
   std::array<Slot, 2> slots_;

@@ -86,7 +86,10 @@ struct Operands {
 OptimizerRef optimizer_of(const Launching& with) {
   const TrainSpec& t = with.spec().train;
   const auto f = [](double v) { return static_cast<float>(v); };
-  return {t.optimizer, f(t.momentum), f(t.beta1), f(t.beta2), f(t.epsilon), f(t.weight_decay), with.at, with.scale()};
+  OptimizerRef ref{t.optimizer, f(t.momentum), f(t.beta1), f(t.beta2), f(t.epsilon), f(t.weight_decay), with.at};
+  ref.scale = with.scale();
+  ref.nesterov = t.nesterov;
+  return ref;
 }
 
 ParamRef param_of(const Launching& with, const UpdateItem& item) {
@@ -160,10 +163,51 @@ void launch_linear_update(const Operands& o) {
   linear_step(o.with.queue, o.with.scratch, step);
 }
 
-void launch_check_finite(const Operands& o) {
+std::vector<Tensor> gradients_of(const Operands& o) {
   std::vector<Tensor> gradients;
   for (BufferId id : o.op.in) gradients.push_back(o.with.tensor(id));
-  check_finite(o.with.queue, o.with.scratch, gradients, o.with.storage.scale());
+  return gradients;
+}
+
+void launch_check_finite(const Operands& o) {
+  check_finite(o.with.queue, o.with.scratch, gradients_of(o), o.with.storage.scale());
+}
+
+void launch_clip(const Operands& o) {
+  const auto limit = static_cast<float>(o.with.spec().train.clip);
+  clip_gradients(o.with.queue, o.with.scratch, gradients_of(o), limit, o.with.scale());
+}
+
+Labels labels_of(const Operands& o) {
+  return {o.in(1), o.op.phase == Phase::Evaluate ? 0 : o.with.spec().train.label_smoothing};
+}
+
+void launch_weight_gradients(const Operands& o) {
+  std::vector<WeightGradient> layers;
+  for (const WeightGradientItem& item : weight_gradient_items(o.op))
+    layers.push_back({o.with.tensor(item.a), o.with.tensor(item.dz), o.with.tensor(item.dw), o.with.tensor(item.db)});
+  weight_gradients(o.with.queue, o.with.spec().exec.precision, layers);
+}
+
+// ---- transformers ----
+Precision precision_of(const Operands& o) { return o.with.spec().exec.precision; }
+
+void launch_layer_norm(const Operands& o) {
+  layer_norm(o.with.queue, {o.in(0), o.in(1), o.in(2), o.out(0), o.out(1), o.out(2), o.in(3), o.out(3)});
+}
+
+void launch_layer_norm_grad(const Operands& o) {
+  NormGrad n{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5)};
+  n.dx = o.out(0), n.dgain = o.out(1), n.dshift = o.out(2);
+  layer_norm_grad(o.with.queue, o.with.scratch, n);
+}
+
+void launch_attention(const Operands& o) {
+  attention(o.with.queue, precision_of(o), o.op.heads, o.in(0), o.out(0), o.out(1));
+}
+
+void launch_attention_grad(const Operands& o) {
+  attention_grad(o.with.queue, precision_of(o), o.op.heads, o.in(0), o.in(1), o.in(2), o.in(3), o.out(0));
 }
 
 LinearStep linear_of(const Operands& o) {
@@ -234,9 +278,9 @@ constexpr std::array kTable = {
           [](const Operands& o) { activate_grad(o.with.queue, o.op.activation, o.in(0), o.in(1), o.out(0)); }},
     Entry{OpKind::Softmax, [](const Operands& o) { softmax(o.with.queue, o.in(0), o.out(0)); }},
     Entry{OpKind::CrossEntropy,
-          [](const Operands& o) { cross_entropy(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.at); }},
+          [](const Operands& o) { cross_entropy(o.with.queue, o.with.scratch, o.in(0), labels_of(o), o.with.at); }},
     Entry{OpKind::SoftmaxGrad,
-          [](const Operands& o) { softmax_grad(o.with.queue, o.in(0), o.in(1), o.with.scale(), o.out(0)); }},
+          [](const Operands& o) { softmax_grad(o.with.queue, o.in(0), labels_of(o), o.with.scale(), o.out(0)); }},
     Entry{OpKind::SquaredError,
           [](const Operands& o) { squared_error(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.at); }},
     Entry{OpKind::SquaredErrorGrad,
@@ -246,12 +290,14 @@ constexpr std::array kTable = {
             column_sum(o.with.queue, o.with.scratch, in_columns_of(o.out(0), o.in(0)), o.out(0));
           }},
     Entry{OpKind::CheckFinite, launch_check_finite},
+    Entry{OpKind::ClipGradients, launch_clip},
     Entry{OpKind::Update, launch_update},
     Entry{OpKind::UpdateAll, launch_update},
     Entry{OpKind::BiasActivate, launch_bias_activate},
     Entry{OpKind::SoftmaxCrossEntropy,
           [](const Operands& o) {
-            softmax_cross_entropy(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.with.scale(), o.out(0), o.with.at);
+            softmax_cross_entropy(o.with.queue, o.with.scratch, o.in(0), labels_of(o), o.with.scale(), o.out(0),
+                                  o.with.at);
           }},
     Entry{OpKind::SquaredErrorFused,
           [](const Operands& o) {
@@ -260,6 +306,7 @@ constexpr std::array kTable = {
     Entry{OpKind::LinearStep, [](const Operands& o) { linear_step(o.with.queue, o.with.scratch, linear_of(o)); }},
     Entry{OpKind::OutputLayer, launch_output_layer},
     Entry{OpKind::GradientUpdate, launch_gradient_update},
+    Entry{OpKind::WeightGradients, launch_weight_gradients},
     Entry{OpKind::LinearUpdate, launch_linear_update},
     Entry{OpKind::Conv, launch_convolution},
     Entry{OpKind::ConvDataGrad, launch_convolution},
@@ -272,6 +319,13 @@ constexpr std::array kTable = {
     Entry{OpKind::BatchNormApply, [](const Operands& o) { batch_norm_apply(o.with.queue, norm_of(o)); }},
     Entry{OpKind::BatchNormGrad, launch_batch_norm_grad},
     Entry{OpKind::Dropout, launch_dropout},
+    Entry{OpKind::LayerNorm, launch_layer_norm},
+    Entry{OpKind::LayerNormGrad, launch_layer_norm_grad},
+    Entry{OpKind::Embed, [](const Operands& o) { embed(o.with.queue, o.in(0), o.in(1), o.in(2), o.out(0)); }},
+    Entry{OpKind::EmbedGrad,
+          [](const Operands& o) { embed_grad(o.with.queue, o.with.scratch, o.in(0), o.in(1), o.out(0), o.out(1)); }},
+    Entry{OpKind::Attention, launch_attention},
+    Entry{OpKind::AttentionGrad, launch_attention_grad},
 };
 
 }  // namespace
@@ -296,13 +350,9 @@ bool has_kernel(OpKind kind) {
 }  // namespace
 
 void check_kernels(const Plan& plan) {
-  const TrainSpec& t = plan.spec.train;
-  const auto refuse = [](const std::string& what) { throw Failure("The GPU has no kernel for " + what + ": choose device cpu."); };
   for (const Op& op : plan.ops)
-    if (!has_kernel(op.kind)) refuse("the op " + std::string(to_string(op.kind)));
-  if (t.optimizer == Optimizer::AdamW) refuse("the optimizer adamw");
-  if (t.optimizer == Optimizer::Momentum && t.nesterov) refuse("Nesterov's momentum");
-  if (t.label_smoothing > 0) refuse("label smoothing");
+    if (!has_kernel(op.kind))
+      throw Failure("The GPU has no kernel for the op " + std::string(to_string(op.kind)) + ": choose device cpu.");
 }
 
 void launch_op(const Launching& with, size_t op) {

@@ -138,7 +138,7 @@ Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, RankRows rows,
     const Output out = forward(
         plan, {split.x.data() + first * model_.inputs, device ? device + first * model_.inputs : nullptr, count});
     Tensor y{const_cast<char*>(y_all) + first * row_y, classes ? DType::I32 : DType::F32, count,
-             classes ? 1 : model_.outputs};
+             place_.feed.targets()};
     const prof::OpScope scope(out.loss);
     evaluate_loss({stream}, {place_.scratch.data()}, spec.model.loss, out.z, y, sums_.data());
   }
@@ -149,17 +149,17 @@ Evaluation Evaluator::evaluate_in(const RunSpec& spec, Part part, RankRows rows,
 }
 
 std::vector<float> Evaluator::predict(const RunSpec& spec, std::span<const float> x, int64_t rows) {
-  std::vector<float> out(static_cast<size_t>(rows * model_.outputs));
+  std::vector<float> out(static_cast<size_t>(rows * model_.predictions * model_.outputs));
   if (rows > 0) in_batches(spec, rows, [&](int64_t batch) { predict_in(spec, x, batch, out); });
   return out;
 }
 
 void Evaluator::predict_in(const RunSpec& spec, std::span<const float> x, int64_t batch, std::vector<float>& out) {
-  const auto rows = static_cast<int64_t>(out.size()) / model_.outputs;
+  const int64_t row = model_.predictions * model_.outputs, rows = static_cast<int64_t>(out.size()) / row;
   for (int64_t first = 0; first < rows; first += batch) {
     const int64_t count = std::min(batch, rows - first);
     const Tensor z = forward(bound(spec, count), {x.data() + first * model_.inputs, nullptr, count}).z;
-    CUDA_CHECK(cudaMemcpyAsync(out.data() + first * model_.outputs, z.data,
+    CUDA_CHECK(cudaMemcpyAsync(out.data() + first * row, z.data,
                                static_cast<size_t>(z.elements()) * sizeof(float), cudaMemcpyDeviceToHost,
                                place_.stream));
   }

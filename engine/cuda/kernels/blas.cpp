@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include "engine/cuda/runtime/check.h"
 #include "engine/cuda/runtime/handles.h"
@@ -50,12 +52,17 @@ cublasComputeType_t compute_of(const Product& p) {
   return p.precision == Precision::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
-cublasLtEpilogue_t library_epilogue(Epilogue e) {
+// The library's gelu has the same tanh form as ours. Its extra output and input is the pre-activation.
+cublasLtEpilogue_t library_epilogue(Epilogue e, const Product& p) {
   switch (e) {
     case Epilogue::Bias:
       return CUBLASLT_EPILOGUE_BIAS;
     case Epilogue::BiasActivate:
-      return CUBLASLT_EPILOGUE_RELU_BIAS;
+      if (p.activation == Activation::Relu) return CUBLASLT_EPILOGUE_RELU_BIAS;
+      if (p.saved) return p.bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+      return p.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+    case Epilogue::ActivateGrad:
+      return CUBLASLT_EPILOGUE_DGELU;
     case Epilogue::BiasGrad:
       return CUBLASLT_EPILOGUE_BGRADA;
     default:
@@ -84,6 +91,11 @@ void make_layout(Layout& layout, const Tensor& t) {  // a row-major matrix is th
   CUBLAS_CHECK(cublasLtMatrixLayoutCreate(&layout.value, type_of(t.type), t.cols, t.rows, t.cols));
 }
 
+// True if the library itself writes or reads the pre-activation.
+bool saves_inside(const Product& p, Epilogue inside) {
+  return p.saved && (inside == Epilogue::BiasActivate || inside == Epilogue::ActivateGrad);
+}
+
 // Computes cᵀ = op(b)ᵀ·op(a)ᵀ in the library's column-major order: its first operand is our b.
 struct Call {
   MatmulDesc desc;
@@ -93,11 +105,16 @@ struct Call {
     CUBLAS_CHECK(cublasLtMatmulDescCreate(&desc.value, compute_of(p), scale));
     set(desc.value, CUBLASLT_MATMUL_DESC_TRANSA, p.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(desc.value, CUBLASLT_MATMUL_DESC_TRANSB, p.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    set(desc.value, CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(inside));
-    if (inside != Epilogue::None) {
-      const Tensor& vector = inside == Epilogue::BiasGrad ? p.bias_grad : p.bias;
+    set(desc.value, CUBLASLT_MATMUL_DESC_EPILOGUE, library_epilogue(inside, p));
+    const Tensor& vector = inside == Epilogue::BiasGrad ? p.bias_grad : p.bias;
+    if (inside != Epilogue::None && vector) {
       set(desc.value, CUBLASLT_MATMUL_DESC_BIAS_POINTER, vector.data);
       set(desc.value, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<int32_t>(type_of(vector.type)));
+    }
+    if (saves_inside(p, inside)) {
+      set(desc.value, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.saved.data);
+      set(desc.value, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.saved.cols);
+      set(desc.value, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, static_cast<int32_t>(type_of(p.saved.type)));
     }
     make_layout(first, p.b);
     make_layout(second, p.a);
@@ -113,14 +130,14 @@ struct Choice {
 // One choice per shape in the process, so that every executor gives the same bits.
 struct Choices {
   std::mutex mutex;
-  std::map<std::array<int64_t, 12>, Choice> made;
+  std::map<std::array<int64_t, 14>, Choice> made;
 };
 Choices& choices() {
   static Choices all;
   return all;
 }
 
-std::array<int64_t, 12> key_of(const Product& p) {
+std::array<int64_t, 14> key_of(const Product& p) {
   return {p.a.rows,
           p.a.cols,
           p.b.rows,
@@ -132,7 +149,9 @@ std::array<int64_t, 12> key_of(const Product& p) {
           static_cast<int64_t>(p.c.type),
           static_cast<int64_t>(blas_epilogue(p)),
           static_cast<int64_t>(p.bias.type),
-          static_cast<int64_t>(p.precision)};
+          static_cast<int64_t>(p.precision),
+          static_cast<int64_t>(p.activation),
+          static_cast<bool>(p.saved)};
 }
 
 std::optional<Choice> choice_of(const Product& p) {
@@ -213,6 +232,30 @@ struct Trial {
   }
 };
 
+// Holds a stream until it is released, so that the launches behind it are timed without the time to launch them.
+class Gate {
+ public:
+  explicit Gate(cudaStream_t stream) {
+    const auto wait = [](void* gate) { static_cast<Gate*>(gate)->released_.wait(); };
+    CUDA_CHECK(cudaLaunchHostFunc(stream, wait, this));
+    stream_ = stream;
+  }
+  ~Gate() {  // the stream may still use this object
+    release();
+    cudaStreamSynchronize(stream_);
+  }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+  void release() {
+    if (!std::exchange(is_open_, true)) released_.count_down();
+  }
+
+ private:
+  std::latch released_{1};
+  bool is_open_ = false;
+  cudaStream_t stream_ = nullptr;
+};
+
 float time_of(cublasLtHandle_t handle, const Trial& trial, const Choice& choice, cudaStream_t stream) {
   TimingEvent begin, end;
   CUDA_CHECK(cudaEventCreate(begin.out()));
@@ -222,9 +265,11 @@ float time_of(cublasLtHandle_t handle, const Trial& trial, const Choice& choice,
     finish(stream, {trial.scratch.data()}, trial.product, choice.inside);
   };
   once();
+  Gate gate(stream);
   CUDA_CHECK(cudaEventRecord(begin, stream));
   for (int i = 0; i < kTimedRuns; ++i) once();
   CUDA_CHECK(cudaEventRecord(end, stream));
+  gate.release();
   CUDA_CHECK(cudaEventSynchronize(end));
   float ms = 0;
   CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
@@ -272,14 +317,27 @@ Blas::Blas() : impl_(std::make_unique<Impl>()) {
 }
 Blas::~Blas() = default;
 
+namespace {
+
+// The library's gelu wants 16-bit numbers and rows of whole 16 bytes.
+bool offers_gelu(const Product& p) {
+  return p.activation == Activation::Gelu && size_of(p.c.type) == 2 && p.c.cols % 8 == 0 && !sums_in_fp16(p) &&
+         (!p.saved || p.saved.type == p.c.type);
+}
+
+}  // namespace
+
 Epilogue blas_epilogue(const Product& p) {
   switch (p.epilogue) {
     case Epilogue::Bias:
       return p.bias.type == p.c.type ? Epilogue::Bias : Epilogue::None;
     case Epilogue::BiasActivate: {
-      const bool offered = p.activation == Activation::Relu && !p.saved && p.bias && p.bias.type == p.c.type;
-      return offered ? Epilogue::BiasActivate : Epilogue::None;
+      const bool bias_fits = !p.bias || p.bias.type == p.c.type;
+      const bool relu = p.activation == Activation::Relu && !p.saved && p.bias;
+      return bias_fits && (relu || offers_gelu(p)) ? Epilogue::BiasActivate : Epilogue::None;
     }
+    case Epilogue::ActivateGrad:
+      return offers_gelu(p) ? Epilogue::ActivateGrad : Epilogue::None;
     case Epilogue::BiasGrad: {  // over many rows the library sums columns on only two blocks: our kernels are faster
       const bool offered = p.bias_grad.type == p.c.type && p.b.rows <= kLongColumn;
       return offered ? Epilogue::BiasGrad : Epilogue::None;

@@ -83,7 +83,7 @@ void advance(Queue, StepClock* clock, int64_t steps, int64_t rows);  // call onc
 // Copies row order[first + r] of `in` to row r of `out` and converts it to out's type (without order: row first + r).
 // With `at`, first is the step's row. It is LoadBatch of the resident loader and, over all rows, the epoch's shuffle.
 void gather_rows(Queue, const Tensor& in, const uint32_t* order, int64_t first, StepAt at, const Tensor& out);
-void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit
+void convert(Queue, const Tensor& in, const Tensor& out);  // float ↔ 16 bit, float → integer
 
 // ---- matrix products ----
 // Computes c = epilogue(op(a) · op(b)). Epilogue in engine/plan/plan.h lists the operands.
@@ -179,6 +179,13 @@ void batch_norm_grad(Queue, Scratch, const BatchNormGradient&);
 
 void dropout(Queue, const DropoutMask&, uint64_t seed, StepAt at, const Tensor& x, const Tensor& y);
 
+// Computes the weight gradients dw = aᵀ·dz of several layers, and db, the column sums of dz if db is given. One launch
+// fills the GPU where one layer's product does not. All a and dz have as many rows.
+struct WeightGradient {
+  Tensor a, dz, dw, db;
+};
+void weight_gradients(Queue, Precision, std::span<const WeightGradient>);
+
 // ---- one op, one kernel ----
 void broadcast_bias(Queue, const Tensor& bias, const Tensor& out);
 void add(Queue, const Tensor& a, const Tensor& b, const Tensor& out);
@@ -186,17 +193,47 @@ void activate(Queue, Activation, const Tensor& z, const Tensor& h);
 // saved: h for relu, sigmoid and tanh; z for gelu.
 void activate_grad(Queue, Activation, const Tensor& dh, const Tensor& saved, const Tensor& dz);
 void softmax(Queue, const Tensor& z, const Tensor& p);
-void cross_entropy(Queue, Scratch, const Tensor& p, const Tensor& labels, StepAt at);
-void softmax_grad(Queue, const Tensor& p, const Tensor& labels, const LossScale* scale, const Tensor& dz);
+// The class of each row, in any shape with as many elements as there are rows. The target of a row is
+// (1 − smoothing)·onehot + smoothing/classes.
+struct Labels {
+  Tensor classes;
+  float smoothing = 0;
+  Labels(const Tensor& t, double s = 0) : classes(t), smoothing(static_cast<float>(s)) {}
+};
+void cross_entropy(Queue, Scratch, const Tensor& p, const Labels&, StepAt at);
+void softmax_grad(Queue, const Tensor& p, const Labels&, const LossScale* scale, const Tensor& dz);
 void squared_error(Queue, Scratch, const Tensor& z, const Tensor& y, StepAt at);
 void squared_error_grad(Queue, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz);
 void column_sum(Queue, Scratch, const Tensor& dz, const Tensor& db);
-// Checks every gradient, decides if the step is valid, and updates the scale. At most kMaxParameters tensors. If
-// grad_update computes the weight gradients itself, pass the dz instead. A sum of a few thousand products of fp16
-// numbers cannot overflow fp32, so a weight gradient is finite exactly when its dz is.
+// Checks every gradient, decides if the step is valid, and updates the scale. If grad_update computes the weight
+// gradients itself, pass the dz instead. A sum of a few thousand products of fp16 numbers cannot overflow fp32, so a
+// weight gradient is finite exactly when its dz is.
 void check_finite(Queue, Scratch, std::span<const Tensor> gradients, LossScale* scale);
 
+// ---- transformers ----
+// Causal self-attention in one kernel: see Heads for the shapes. It keeps no scores: lse (n·heads, time) holds the
+// logarithm of each softmax's sum. Heads have at most kMaxHeadWidth columns.
+constexpr int64_t kMaxHeadWidth = 128;
+void attention(Queue, Precision, const Heads&, const Tensor& qkv, const Tensor& out, const Tensor& lse);
+void attention_grad(Queue, Precision, const Heads&, const Tensor& dout, const Tensor& out, const Tensor& qkv,
+                    const Tensor& lse, const Tensor& dqkv);
+// With `more`: normalises sum = x + more, which it writes too.
+struct Norm {
+  Tensor x, gain, shift, y, mean, inverse, more, sum;
+};
+void layer_norm(Queue, const Norm&);
+// `more`: empty, or a gradient of x that is added to dx.
+struct NormGrad {
+  Tensor dy, x, gain, mean, inverse, more, dx, dgain, dshift;
+};
+void layer_norm_grad(Queue, Scratch, const NormGrad&);
+// h = table[symbol] + positions[time], one row for each symbol. Without positions: only the table.
+void embed(Queue, const Tensor& symbols, const Tensor& table, const Tensor& positions, const Tensor& h);
+void embed_grad(Queue, Scratch, const Tensor& symbols, const Tensor& dh, const Tensor& dtable, const Tensor& dpositions);
+
 // ---- optimizers ----
+// Scales all gradients by min(1, limit / norm over all of them). With fp16 they carry the loss scale: pass it.
+void clip_gradients(Queue, Scratch, std::span<const Tensor> gradients, float limit, const LossScale* scale);
 struct ParamRef {
   float* w = nullptr;
   Tensor grad;                       // empty if the kernel computes it itself
@@ -212,13 +249,14 @@ struct OptimizerRef {
   float momentum = 0, beta1 = 0, beta2 = 0, epsilon = 0, weight_decay = 0;
   StepAt at;                         // learning rate, and the step number for Adam
   const LossScale* scale = nullptr;  // fp16: divides the gradients; found_inf skips the update
+  bool nesterov = false;             // Momentum: looks one step ahead
 };
 void update(Queue, const OptimizerRef&, const ParamRef&);
 void update_all(Queue, const OptimizerRef&, std::span<const ParamRef>);
 
 // ---- fused ----
 void bias_activate(Queue, Activation, const Tensor& z, const Tensor& bias, const Tensor& h, const Tensor& saved);
-void softmax_cross_entropy(Queue, Scratch, const Tensor& z, const Tensor& labels, const LossScale* scale,
+void softmax_cross_entropy(Queue, Scratch, const Tensor& z, const Labels&, const LossScale* scale,
                            const Tensor& dz, StepAt at);
 void squared_error_fused(Queue, Scratch, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz,
                          StepAt at);

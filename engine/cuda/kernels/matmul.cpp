@@ -9,6 +9,7 @@ constexpr double kSmallFlops = 1.2e9;  // below it, cuBLASLt's larger tiles leav
 constexpr int64_t kLongSum = 2048;     // such a long sum should be split over multiprocessors, as cuBLASLt does
 constexpr int64_t kFewRows = 64;       // the weights are read once: bandwidth is the limit, not arithmetic
 constexpr int64_t kManyRows = 4096;    // rows of the result: enough for cuBLASLt's larger tiles in every case
+constexpr int64_t kManyCols = 96;      // with so many columns already at kManyRows: 3.9 instead of 7.5 µs for 4096×384
 constexpr int64_t kManyWeights = 1 << 22;  // from this size on cuBLASLt reads them faster
 constexpr int64_t kManyOddResults = 1 << 18;  // results with odd rows, which our kernels read element by element
 
@@ -28,7 +29,8 @@ bool small(const Product& p) {
   const double flops =
       2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
   if (p.transpose_a && p.transpose_b) return false;
-  if (p.c.rows > kManyRows || (p.transpose_a && sum_length(p) > kLongSum)) return false;
+  const int64_t most_rows = p.c.cols < kManyCols ? kManyRows : kManyRows - 1;
+  if (p.c.rows > most_rows || (p.transpose_a && sum_length(p) > kLongSum)) return false;
   if (p.c.cols * sum_length(p) >= kManyWeights) return false;
   if (has_odd_rows(p) && p.c.rows * p.c.cols > kManyOddResults) return false;
   return flops < kSmallFlops || p.c.rows <= kFewRows;
@@ -110,6 +112,27 @@ void matmul(Queue queue, Blas& blas, Scratch scratch, Matmul how, const Product&
   if (engine == Engine::Small) return small_gemm(queue, p);
   engine == Engine::Naive ? naive_gemm(queue, p) : tiled_gemm(queue, p);
   if (p.epilogue == Epilogue::BiasGrad) column_sum(queue, scratch, p.b, p.bias_grad);
+}
+
+void weight_gradients(Queue queue, Precision precision, std::span<const WeightGradient> layers) {
+  while (!layers.empty()) {
+    const auto some = layers.first(std::min<size_t>(layers.size(), kMaxWeightGradients));
+    switch (precision) {
+      case Precision::Fp32:
+        weight_gradients_fp32(queue, some);
+        break;
+      case Precision::Tf32:
+        weight_gradients_tf32(queue, some);
+        break;
+      case Precision::Bf16:
+        weight_gradients_bf16(queue, some);
+        break;
+      case Precision::Fp16:
+        weight_gradients_fp16(queue, some);
+        break;
+    }
+    layers = layers.subspan(some.size());
+  }
 }
 
 void grad_update(Queue queue, const OptimizerRef& optimizer, Precision precision, std::span<const LayerUpdate> layers,

@@ -17,7 +17,7 @@ __device__ __forceinline__ StepFactors step_factors(const OptimizerRef& o, int64
     f.unscale = o.scale->inverse;
     f.skip = o.scale->found_inf != 0;
   }
-  if (o.kind == Optimizer::Adam) {
+  if (o.kind == Optimizer::Adam || o.kind == Optimizer::AdamW) {
     const float t = static_cast<float>(step + 1);
     f.correction1 = 1.f - powf(o.beta1, t);
     f.correction2 = sqrtf(1.f - powf(o.beta2, t));
@@ -33,15 +33,18 @@ struct Moved {
   float w, m, v;
 };
 
+// Kind Adam is for AdamW too: there the weight decay does not pass through the moments.
 template <Optimizer Kind>
 __device__ __forceinline__ Moved moved_by(const OptimizerRef& o, const StepFactors& f, bool decays, Moved at,
                                           float grad) {
-  const float g = grad * f.unscale + (decays ? o.weight_decay * at.w : 0.f);
+  const bool decoupled = Kind == Optimizer::Adam && o.kind == Optimizer::AdamW;
+  const float g = grad * f.unscale + (decays && !decoupled ? o.weight_decay * at.w : 0.f);
   if constexpr (Kind == Optimizer::Sgd) return {at.w - f.lr * g, 0.f, 0.f};
   if constexpr (Kind == Optimizer::Momentum) {
     const float m = o.momentum * at.m + g;
-    return {at.w - f.lr * m, m, 0.f};
+    return {at.w - f.lr * (o.nesterov ? g + o.momentum * m : m), m, 0.f};
   }
+  if (decays && decoupled) at.w *= 1.f - f.lr * o.weight_decay;
   const float m = o.beta1 * at.m + (1.f - o.beta1) * g;
   const float v = o.beta2 * at.v + (1.f - o.beta2) * g * g;
   const float denominator = sqrtf(v) / f.correction2 + o.epsilon;
@@ -87,7 +90,7 @@ __device__ __forceinline__ void move_four(const OptimizerRef& o, const StepFacto
 // Removes the moments that this optimizer does not use, so that they stay unchanged.
 inline ParamRef for_optimizer(ParamRef p, Optimizer kind) {
   if (kind == Optimizer::Sgd) p.m = nullptr;
-  if (kind != Optimizer::Adam) p.v = nullptr;
+  if (!is_adam(kind)) p.v = nullptr;
   return p;
 }
 

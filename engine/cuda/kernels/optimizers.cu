@@ -38,13 +38,29 @@ __global__ void update_kernel(const __grid_constant__ UpdateBatch batch) {
   move_four(batch.optimizer, factors, p, i, at, load_some<4>(resolve(p.grad), i, count, true), count, true);
 }
 
-struct CheckBatch {
+// Gradients that one launch reads.
+struct GradientBatch {
   Tensor tensors[kMaxParameters];
   int first_block[kMaxParameters];
   int count;
+  bool first, last;  // of the launches that read all gradients
 };
 
 constexpr int kCheckEach = 8, kCheckRounds = 8;
+
+// Calls f(tensor, first element, pack, elements that exist) for this thread's packs.
+template <class F>
+__device__ __forceinline__ void for_gradients(const GradientBatch& batch, F f) {
+  const int which = find_tensor(batch.first_block, batch.count);
+  const Ref from = resolve(batch.tensors[which]);
+  const int64_t block = blockIdx.x - batch.first_block[which], n = batch.tensors[which].elements();
+  for (int r = 0; r < kCheckRounds; ++r) {
+    const int64_t i = ((block * kCheckRounds + r) * kUpdateThreads + threadIdx.x) * kCheckEach;
+    const int count = static_cast<int>(max(min(n - i, static_cast<int64_t>(kCheckEach)), static_cast<int64_t>(0)));
+    if (count == 0) break;
+    f(from, i, load_some<kCheckEach>(from, i, count, true), count);
+  }
+}
 
 __device__ void decide(LossScale* s, bool bad) {
   s->inverse = 1.f / s->scale;
@@ -60,25 +76,86 @@ __device__ void decide(LossScale* s, bool bad) {
 }
 
 // Counter 1 counts the blocks that found an infinity or NaN; the last block decides.
-__global__ void check_finite_kernel(const __grid_constant__ CheckBatch batch, Scratch scratch, LossScale* scale) {
+__global__ void check_finite_kernel(const __grid_constant__ GradientBatch batch, Scratch scratch, LossScale* scale) {
   wait_for_previous();
-  const int which = find_tensor(batch.first_block, batch.count);
-  const Tensor& t = batch.tensors[which];
-  const Ref from = resolve(t);
-  const int64_t block = blockIdx.x - batch.first_block[which], n = t.elements();
   bool bad = false;
-  for (int r = 0; r < kCheckRounds; ++r) {
-    const int64_t i = ((block * kCheckRounds + r) * kUpdateThreads + threadIdx.x) * kCheckEach;
-    const int count = static_cast<int>(max(min(n - i, static_cast<int64_t>(kCheckEach)), static_cast<int64_t>(0)));
-    if (count == 0) break;
-    const Pack<kCheckEach> v = load_some<kCheckEach>(from, i, count, true);
+  for_gradients(batch, [&](Ref, int64_t, const Pack<kCheckEach>& v, int) {
 #pragma unroll
     for (int j = 0; j < kCheckEach; ++j) bad |= !isfinite(v.v[j]);
-  }
+  });
   unsigned* seen = counter(scratch) + 1;
   if (__syncthreads_or(bad) && threadIdx.x == 0) atomicOr(seen, 1u);
-  if (!is_last_block(counter(scratch)) || threadIdx.x != 0) return;
+  if (!is_last_block(counter(scratch)) || threadIdx.x != 0 || !batch.last) return;
   decide(scale, atomicExch(seen, 0u) != 0);
+}
+
+// ---- clipping ----
+// In the scratch: the sum of squares so far, the factor for the gradients, and the sums of this launch's blocks.
+struct ClipMemory {
+  float sum, factor;
+  float blocks[1];
+};
+
+__device__ __forceinline__ float clip_factor(float squares, float limit, const LossScale* scale) {
+  if (scale && scale->found_inf) return 1.f;  // the update is skipped
+  const float norm = sqrtf(squares) * (scale ? scale->inverse : 1.f);
+  return norm > limit ? limit / norm : 1.f;
+}
+
+__global__ __launch_bounds__(kUpdateThreads) void gradient_norm_kernel(const __grid_constant__ GradientBatch batch,
+                                                                       Scratch scratch, float limit,
+                                                                       const LossScale* scale) {
+  __shared__ Sums shared[kUpdateThreads / 32];
+  wait_for_previous();
+  float squares = 0;
+  for_gradients(batch, [&](Ref, int64_t, const Pack<kCheckEach>& v, int) {
+#pragma unroll
+    for (int j = 0; j < kCheckEach; ++j) squares = fmaf(v.v[j], v.v[j], squares);
+  });
+  ClipMemory* memory = partials<ClipMemory>(scratch);
+  squares = block_sum(Sums{squares, 0.f, 0.f}, shared).loss;
+  if (threadIdx.x == 0) memory->blocks[blockIdx.x] = squares;
+  if (!is_last_block(counter(scratch))) return;
+  float all = 0;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += kUpdateThreads) all += __ldcg(memory->blocks + b);
+  all = block_sum(Sums{all, 0.f, 0.f}, shared).loss;
+  if (threadIdx.x != 0) return;
+  if (!batch.first) all += memory->sum;
+  memory->sum = all;
+  if (batch.last) memory->factor = clip_factor(all, limit, scale);
+}
+
+__global__ __launch_bounds__(kUpdateThreads) void clip_kernel(const __grid_constant__ GradientBatch batch,
+                                                              Scratch scratch) {
+  wait_for_previous();
+  const float factor = partials<ClipMemory>(scratch)->factor;
+  if (factor == 1.f) return;
+  for_gradients(batch, [&](Ref to, int64_t i, Pack<kCheckEach> v, int count) {
+#pragma unroll
+    for (int j = 0; j < kCheckEach; ++j) v.v[j] *= factor;
+    store_some<kCheckEach>(to, i, v, count, true);
+  });
+}
+
+// Calls launch(batch, blocks) with at most kMaxParameters gradients at once.
+template <class Launch>
+void for_batches(std::span<const Tensor> gradients, Launch launch) {
+  GradientBatch batch{};
+  batch.first = true;
+  while (!gradients.empty()) {
+    const auto some = gradients.first(std::min<size_t>(gradients.size(), kMaxParameters));
+    gradients = gradients.subspan(some.size());
+    batch.last = gradients.empty();
+    batch.count = 0;
+    int64_t blocks = 0;
+    for (const Tensor& t : some) {
+      batch.tensors[batch.count] = t;
+      batch.first_block[batch.count++] = static_cast<int>(blocks);
+      blocks += ceil_div(t.elements(), kUpdateThreads * kCheckEach * kCheckRounds);
+    }
+    launch(batch, blocks);
+    batch.first = false;
+  }
 }
 
 void launch_update(Queue queue, UpdateBatch& batch, int64_t blocks) {
@@ -108,15 +185,19 @@ void update(Queue queue, const OptimizerRef& optimizer, const ParamRef& paramete
 }
 
 void check_finite(Queue queue, Scratch scratch, std::span<const Tensor> gradients, LossScale* scale) {
-  if (gradients.size() > kMaxParameters) throw Failure("fp16 training handles at most 128 gradients");
-  CheckBatch batch{};
-  int64_t blocks = 0;
-  for (const Tensor& t : gradients) {
-    batch.tensors[batch.count] = t;
-    batch.first_block[batch.count++] = static_cast<int>(blocks);
-    blocks += ceil_div(t.elements(), kUpdateThreads * kCheckEach * kCheckRounds);
-  }
-  launch(queue, check_finite_kernel, blocks, kUpdateThreads, 0, batch, scratch, scale);
+  for_batches(gradients, [&](const GradientBatch& batch, int64_t blocks) {
+    launch(queue, check_finite_kernel, blocks, kUpdateThreads, 0, batch, scratch, scale);
+  });
+}
+
+void clip_gradients(Queue queue, Scratch scratch, std::span<const Tensor> gradients, float limit,
+                    const LossScale* scale) {
+  for_batches(gradients, [&](const GradientBatch& batch, int64_t blocks) {
+    launch(queue, gradient_norm_kernel, blocks, kUpdateThreads, 0, batch, scratch, limit, scale);
+  });
+  for_batches(gradients, [&](const GradientBatch& batch, int64_t blocks) {
+    launch(queue, clip_kernel, blocks, kUpdateThreads, 0, batch, scratch);
+  });
 }
 
 }  // namespace ws::cuda

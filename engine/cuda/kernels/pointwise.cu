@@ -61,6 +61,39 @@ __global__ void column_sum_kernel(Tensor dz, int rows_each, int64_t column_block
     store(resolve(db), col, sum);
 }
 
+// As above for wide rows of whole packs: a lane has eight adjacent columns, so a warp reads 512 or 1024 bytes at once.
+template <DType Type>
+__global__ __launch_bounds__(kThreads) void wide_column_sum_kernel(Tensor dz, int rows_each, int64_t column_blocks,
+                                                                   float* parts, Tensor db) {
+  constexpr int warps = kThreads / 32, across = 32 * kPack;
+  __shared__ __align__(16) float sums[warps][across];
+  wait_for_previous();
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t strip = blockIdx.x / column_blocks, first = blockIdx.x % column_blocks * across;
+  const int64_t end = min(dz.rows, (strip + 1) * rows_each), col = first + lane * kPack;
+  const Ref from{resolve(dz).data, Type};
+  Pack<kPack> sum{};
+  if (col < dz.cols) {
+#pragma unroll 4
+    for (int64_t r = strip * rows_each + warp; r < end; r += warps) {
+      const Pack<kPack> v = load_pack<kPack>(from, r * dz.cols + col);
+#pragma unroll
+      for (int j = 0; j < kPack; ++j) sum.v[j] += v.v[j];
+    }
+  }
+  store_pack<kPack>(Ref{reinterpret_cast<char*>(&sums[warp][0]), DType::F32}, lane * kPack, sum);
+  __syncthreads();
+  if (first + threadIdx.x >= dz.cols) return;
+  float total = 0;
+#pragma unroll
+  for (int w = 0; w < warps; ++w) total += sums[w][threadIdx.x];
+  if (parts)
+    parts[strip * dz.cols + first + threadIdx.x] = total;
+  else
+    store(resolve(db), first + threadIdx.x, total);
+}
+static_assert(kThreads == 32 * kPack);  // one thread for each column of a block
+
 __global__ void join_column_sums_kernel(const float* parts, int64_t strips, Tensor db) {
   wait_for_previous();
   const int64_t col = static_cast<int64_t>(blockIdx.x) * (blockDim.x / 32) + threadIdx.x / 32;  // one column per warp
@@ -159,17 +192,50 @@ void bias_activate(Queue queue, Activation kind, const Tensor& z, const Tensor& 
 }
 
 void convert(Queue queue, const Tensor& in, const Tensor& out) {
-  launch(queue, convert_kernel, pack_blocks(out), kThreads, 0, in, out, aligned(in) && aligned(out));
+  const bool whole = aligned(in) && aligned(out) && in.type != DType::I32 && out.type != DType::I32;
+  launch(queue, convert_kernel, pack_blocks(out), kThreads, 0, in, out, whole);
 }
 
+namespace {
+
+// How the rows of a column sum are divided into strips, whose sums a second launch adds.
+struct Strips {
+  int64_t count;
+  int rows_each;
+  float* parts;  // null: one strip
+  Strips(Scratch scratch, const Tensor& dz, int64_t wanted) {
+    const int64_t space = (kScratchBytes / 2 - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
+    count = std::clamp<int64_t>(wanted, 1, std::clamp<int64_t>(space, 1, kMostStrips));
+    rows_each = static_cast<int>(ceil_div(dz.rows, count));
+    parts = count > 1 ? reinterpret_cast<float*>(static_cast<char*>(scratch.data) + kCounterBytes) : nullptr;
+  }
+};
+
+// True for rows that several warps can read in packs.
+bool wide(const Tensor& dz) { return dz.cols >= 16 * kPack && packs(dz, kPack) && aligned(dz); }
+
+Strips launch_wide_column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
+  const auto kernel = dz.type == DType::Bf16  ? wide_column_sum_kernel<DType::Bf16>
+                      : dz.type == DType::F16 ? wide_column_sum_kernel<DType::F16>
+                                              : wide_column_sum_kernel<DType::F32>;
+  const int64_t blocks = ceil_div(dz.cols, kThreads);
+  const Strips s(scratch, dz, std::min(ceil_div(dz.rows, 32), ceil_div(4 * kMultiprocessors, blocks)));
+  launch(queue, kernel, s.count * blocks, kThreads, 0, dz, s.rows_each, blocks, s.parts, db);
+  return s;
+}
+
+Strips launch_column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
+  const int64_t blocks = ceil_div(dz.cols, 32);
+  const Strips s(scratch, dz, ceil_div(dz.rows, 128));
+  launch(queue, column_sum_kernel, s.count * blocks, 256, 0, dz, s.rows_each, blocks, s.parts, db);
+  return s;
+}
+
+}  // namespace
+
 void column_sum(Queue queue, Scratch scratch, const Tensor& dz, const Tensor& db) {
-  const int64_t column_blocks = ceil_div(dz.cols, 32);
-  const int64_t space = (kScratchBytes / 2 - kCounterBytes) / 4 / std::max<int64_t>(dz.cols, 1);
-  const int64_t strips = std::clamp<int64_t>(ceil_div(dz.rows, 128), 1, std::clamp<int64_t>(space, 1, kMostStrips));
-  const int rows_each = static_cast<int>(ceil_div(dz.rows, strips));
-  float* parts = strips > 1 ? reinterpret_cast<float*>(static_cast<char*>(scratch.data) + kCounterBytes) : nullptr;
-  launch(queue, column_sum_kernel, strips * column_blocks, 256, 0, dz, rows_each, column_blocks, parts, db);
-  if (parts) launch(queue, join_column_sums_kernel, ceil_div(dz.cols, 4), 128, 0, parts, strips, db);
+  const Strips s = wide(dz) ? launch_wide_column_sum(queue, scratch, dz, db) : launch_column_sum(queue, scratch, dz, db);
+  if (s.parts) launch(queue, join_column_sums_kernel, ceil_div(dz.cols, 4), 128, 0, s.parts, s.count, db);
 }
 
 }  // namespace ws::cuda

@@ -14,6 +14,12 @@ void small_gemm_bf16(Queue, const Product&);
 void small_gemm_fp16(Queue, const Product&);
 void small_gemm_half16(Queue, const Product&);  // sums are kept in fp16
 
+constexpr int kMaxWeightGradients = 48;  // per launch; more need several launches
+void weight_gradients_fp32(Queue, std::span<const WeightGradient>);
+void weight_gradients_tf32(Queue, std::span<const WeightGradient>);
+void weight_gradients_bf16(Queue, std::span<const WeightGradient>);
+void weight_gradients_fp16(Queue, std::span<const WeightGradient>);
+
 void grad_update_fp32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 void grad_update_tf32(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);
 void grad_update_bf16(Queue, const OptimizerRef&, JoinLosses, std::span<const LayerUpdate>);

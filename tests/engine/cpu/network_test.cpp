@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/cpu/cpu_executor.h"
@@ -145,6 +146,23 @@ TEST(Network, FusionAndAllocatorsChangeNoResult) {
         for (size_t i = 0; i < plain.parameters[p].size(); ++i)
           ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
     }
+}
+
+TEST(Network, WeightGradientsTogetherChangeNoResult) {
+  const Net c{"embed 192 | block(heads 2) | layernorm | linear", LayerShape::symbols(5)};
+  const data::Dataset data = data_for(c.input);
+  RunSpec spec = spec_of_net(c);
+  spec.train.lr = 0.1;
+  const Model model = make_model(spec.model, data);
+  const TrainState start = shaken(model, spec);
+  const TrainState plain = test::run_steps(*make_oracle(), spec, model, data, start, kNetRows, 2);
+  spec.exec.fusion = Fusion::Epilogue;
+  const Plan plan = compile(spec, model, kNetRows).plan;
+  ASSERT_TRUE(std::ranges::count(plan.ops, OpKind::WeightGradients, &Op::kind) > 0);
+  const TrainState got = test::run_steps(*make_oracle(), spec, model, data, start, kNetRows, 2);
+  for (size_t p = 0; p < plain.parameters.size(); ++p)
+    for (size_t i = 0; i < plain.parameters[p].size(); ++i)
+      ASSERT_NEAR(got.parameters[p][i], plain.parameters[p][i], 1e-6) << model.parameters[p].name << "[" << i << "]";
 }
 
 TEST(Network, AListOfLinearLayersIsTheSameAsHiddenLayers) {

@@ -39,6 +39,27 @@ TEST(Fuse, Epilogue) {
   EXPECT_NO_THROW(validate(plan));
 }
 
+TEST(Fuse, TransformerBlocksKeepNoAdditionAndOneOpOfWeightGradients) {
+  RunSpec spec;
+  spec.model.layers = "embed 128 | 4 x block(heads 4) | layernorm | linear";
+  const Model model = make_model(spec.model, LayerShape::symbols(128), 96);
+  const Plan plan = fuse(build_plan(spec, model, 32), Fusion::Epilogue);
+  const std::vector<std::string> all = kinds(plan);
+  EXPECT_THAT(all, Not(Contains("add")));
+  EXPECT_EQ(std::ranges::count(all, "matmul"), 2 * 17) << "the forward products and the gradients of their inputs";
+  ASSERT_EQ(std::ranges::count(all, "weight gradients"), 1);
+  const auto op = std::ranges::find(plan.ops, OpKind::WeightGradients, &Op::kind);
+  EXPECT_EQ(weight_gradient_items(*op).size(), 17u);
+  EXPECT_NO_THROW(validate(plan));
+}
+
+TEST(Fuse, WeightGradientsOfManyRowsStayAlone) {
+  RunSpec spec;
+  spec.model.layers = "embed 128 | 4 x block(heads 4) | layernorm | linear";
+  const Model model = make_model(spec.model, LayerShape::symbols(128), 96);
+  EXPECT_THAT(kinds(fuse(build_plan(spec, model, 128), Fusion::Epilogue)), Not(Contains("weight gradients")));
+}
+
 TEST(Fuse, EpilogueOfALargeBatchMakesTwoProducts) {
   const Plan plan = fuse(built({}, 4096), Fusion::Epilogue);
   EXPECT_EQ(kinds(plan), (std::vector<std::string>{"load batch", "matmul", "output layer", "matmul", "update all"}));

@@ -1,0 +1,35 @@
+// Selects the attention kernels of a number type.
+#include "engine/cuda/kernels/attention.h"
+
+#include "engine/cuda/runtime/check.h"
+
+namespace ws::cuda {
+namespace {
+
+void run(Queue queue, Precision precision, const AttentionCall& call) {
+  if (call.heads.head_width > kMaxHeadWidth) throw Failure("Attention on the GPU takes heads of at most 128 columns.");
+  switch (precision) {
+    case Precision::Fp32:
+      return attention_fp32(queue, call);
+    case Precision::Tf32:
+      return attention_tf32(queue, call);
+    case Precision::Bf16:
+      return attention_bf16(queue, call);
+    case Precision::Fp16:
+      return attention_fp16(queue, call);
+  }
+}
+
+}  // namespace
+
+void attention(Queue queue, Precision precision, const Heads& heads, const Tensor& qkv, const Tensor& out,
+               const Tensor& lse) {
+  run(queue, precision, {heads, qkv, out, lse, {}, {}});
+}
+
+void attention_grad(Queue queue, Precision precision, const Heads& heads, const Tensor& dout, const Tensor& out,
+                    const Tensor& qkv, const Tensor& lse, const Tensor& dqkv) {
+  run(queue, precision, {heads, qkv, out, lse, dout, dqkv});
+}
+
+}  // namespace ws::cuda

@@ -1,0 +1,18 @@
+// Attention and its gradient, with one function per number type.
+#pragma once
+#include "engine/cuda/kernels/kernels.h"
+
+namespace ws::cuda {
+
+// The forward op has neither dout nor dqkv.
+struct AttentionCall {
+  Heads heads;
+  Tensor qkv, out, lse, dout, dqkv;
+};
+
+void attention_fp32(Queue, const AttentionCall&);
+void attention_tf32(Queue, const AttentionCall&);
+void attention_bf16(Queue, const AttentionCall&);
+void attention_fp16(Queue, const AttentionCall&);
+
+}  // namespace ws::cuda

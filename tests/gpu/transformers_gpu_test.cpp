@@ -1,0 +1,105 @@
+// Transformers end on the GPU where they end on the CPU, in every way of running a step.
+#include "tests/gpu/executor_support.h"
+
+namespace ws::test {
+namespace {
+
+struct Network {
+  const char* layers;
+  int64_t context, symbols;
+};
+
+// The second one is wide enough for its weight gradients to run together; the third fits no access of 16 bytes.
+constexpr Network kNetworks[] = {
+    {"embed 32 | 2 x block(heads 2) | layernorm | linear", 24, 11},
+    {"embed 192 | block(heads 3) | layernorm | linear", 8, 40},
+    {"embed 15 positions off | layernorm | attention heads 3 bias off | linear", 7, 5},
+};
+
+Training training_of(const Network& network) {
+  Training t;
+  t.spec.model.layers = network.layers;
+  t.spec.train.optimizer = Optimizer::Momentum;
+  t.spec.train.nesterov = true;
+  t.spec.train.label_smoothing = 0.1;
+  t.spec.train.clip = 1;
+  t.spec.train.lr = 0.02;
+  t.spec.exec.device = Device::Cuda;
+  t.batch = 9;
+  t.data = random_text(3 * t.batch + 4, network.context, network.symbols);
+  return t;
+}
+
+TEST(TransformersGpu, EveryLevelAndLaunchAndPrecision) {
+  NEEDS_GPU();
+  for (const Network& network : kNetworks) {
+    Training t = training_of(network);
+    const Outcome want = train_on_oracle(t);
+    for (const Fusion fusion : kFusions)
+      for (const Launch launch : kLaunches)
+        for (const Precision precision : kPrecisions) {
+          t.spec.exec.fusion = fusion, t.spec.exec.launch = launch, t.spec.exec.precision = precision;
+          SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
+          const Outcome got = train_on_gpu(t);
+          EXPECT_LT(distance(got, want, t), 2 * tolerance(precision));
+          expect_same_losses(got, want, tolerance(precision));
+        }
+  }
+}
+
+TEST(TransformersGpu, EveryLoaderAndAllocatorAndTwoRunsGiveTheSameBits) {
+  NEEDS_GPU();
+  for (const Network& network : kNetworks) {
+    Training t = training_of(network);
+    t.spec.exec.precision = Precision::Bf16;
+    t.spec.exec.fusion = Fusion::Epilogue;
+    const Outcome first = train_on_gpu(t);
+    EXPECT_TRUE(same_bits(train_on_gpu(t), first)) << network.layers;
+    for (const Loader loader : {Loader::Resident, Loader::Pinned, Loader::Pageable})
+      for (const Allocator allocator : kAllocators) {
+        t.spec.exec.loader = loader, t.spec.exec.allocator = allocator;
+        SCOPED_TRACE(std::string(network.layers) + ", " + label(t.spec.exec));
+        EXPECT_TRUE(same_bits(train_on_gpu(t), first));
+      }
+  }
+}
+
+TEST(TransformersGpu, LossesOfAdamWStayWithTheOracle) {
+  NEEDS_GPU();
+  for (const Precision precision : kPrecisions) {
+    Training t = training_of(kNetworks[0]);
+    t.spec.train.optimizer = Optimizer::AdamW;
+    t.spec.train.weight_decay = 0.1;
+    t.spec.train.lr = 0.002;
+    t.epochs = 5;
+    const Outcome want = train_on_oracle(t);
+    t.spec.exec.fusion = Fusion::Epilogue, t.spec.exec.precision = precision;
+    expect_same_losses(train_on_gpu(t), want, tolerance(precision));
+  }
+}
+
+TEST(TransformersGpu, EvaluatesAndPredictsAsTheOracle) {
+  NEEDS_GPU();
+  for (const Network& network : kNetworks) {
+    const Training t = training_of(network);
+    const Model model = make_model(t.spec.model, t.data);
+    const TrainState state = train_on_oracle(t).state;
+    const auto gpu = cuda::make_cuda_executor(device_info().name), oracle = make_oracle();
+    std::vector<Evaluation> found;
+    std::vector<std::vector<float>> predicted;
+    for (Executor* executor : {gpu.get(), oracle.get()}) {
+      executor->load(model, t.data, t.spec);
+      executor->set_state(state);
+      executor->bind(compile(t.spec, model, t.batch).plan);
+      found.push_back(executor->evaluate(Part::Test));
+      predicted.push_back(executor->predict(std::span(t.data.test.x).first(static_cast<size_t>(2 * network.context)), 2));
+    }
+    EXPECT_NEAR(found[0].loss, found[1].loss, 1e-3 * found[1].loss) << network.layers;
+    EXPECT_NEAR(found[0].accuracy, found[1].accuracy, 0.02) << network.layers;
+    ASSERT_EQ(predicted[0].size(), predicted[1].size());
+    for (size_t i = 0; i < predicted[1].size(); ++i) EXPECT_NEAR(predicted[0][i], predicted[1][i], 1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace ws::test

@@ -172,7 +172,9 @@ Run add_experiment(CLI::App& program) {
       *program.add_subcommand("experiment", "train every combination of some choices, or time its steps, and compare the results");
   arguments->spec.add_to(command, false);
   command.get_option("RUN")->description("a shipped experiment (--list) or its JSON file; with --vary a preset or a run description");
-  command.add_option("--vary", arguments->vary, "all values of a choice, or the ones named (KEY=VALUE,VALUE); can be repeated. RUN is then what is trained")
+  command
+      .add_option("--vary", arguments->vary,
+                  "all values of a choice, or the ones named (KEY=VALUE,VALUE); can be repeated. RUN is then what is trained")
       ->type_name("KEY")
       ->allow_extra_args(false);
   command.add_option("--measure", arguments->measure, "training: whole trainings with tests; steps: only the time of the training step")

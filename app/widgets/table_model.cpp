@@ -13,7 +13,6 @@
 #include "profiling/base/whole_file.h"
 
 namespace ws::app {
-
 namespace {
 
 QString value_text(const Table::Cell& cell, const Table::Column& column) {
@@ -47,7 +46,8 @@ int alignment(bool left) { return static_cast<int>((left ? Qt::AlignLeft : Qt::A
 }  // namespace
 
 void TableModel::setTable(Table table) {
-  const bool same = table.rows.size() == table_.rows.size() && std::ranges::equal(table.columns, table_.columns, {}, &Table::Column::name, &Table::Column::name);
+  const bool same = table.rows.size() == table_.rows.size() &&
+                    std::ranges::equal(table.columns, table_.columns, {}, &Table::Column::name, &Table::Column::name);
   if (!same) beginResetModel();
   table_ = std::move(table);
   if (!same) return endResetModel();

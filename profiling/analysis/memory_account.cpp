@@ -78,7 +78,8 @@ std::string gap_text(const MemoryAccount& account) {
 std::string held_text(const MemoryAccount& account) {
   constexpr size_t kRows = 12;
   if (account.held.empty()) return "";
-  Table table = holder_rows(account.held, account.history.peak_live, "live at the peak of " + account.allocator + ", by " + to_string(account.held_by));
+  const std::string what = "live at the peak of " + account.allocator + ", by " + to_string(account.held_by);
+  Table table = holder_rows(account.held, account.history.peak_live, what);
   table.rows.resize(std::min(kRows, table.rows.size()));
   return "\n" + to_text(table) + (account.held.size() > kRows ? formatted("{:>38}  {} more\n", "", account.held.size() - kRows) : "");
 }

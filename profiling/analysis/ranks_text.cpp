@@ -119,7 +119,8 @@ Table collective_table(const RankReport& report) {
                {"cost_us", "µs a step", "", Kind::Number, 1, 0, "Waiting and exposed transfer: what a step loses."},
                {"bus_gb_s", "bus GB/s", "", Kind::Significant, 0, 9, "Bus bandwidth, the median."},
                {"peak_gb_s", "peak GB/s", "", Kind::Significant, 0, 10, "What these GPUs reach with such messages when nothing else runs."},
-               {"peak_percent", "% of peak", "", Kind::Number, 0, 0, "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."},
+               {"peak_percent", "% of peak", "", Kind::Number, 0, 0,
+                "Bus bandwidth, of what these GPUs reach with such messages when nothing else runs."},
                {"name", "collective", "", Kind::Text, 0, 1, "Calls with the same name and size."}}, {}};
   const auto known = [](double value) { return value > 0 ? value : kUnknown; };
   for (const CollectiveRow& row : report.collectives)

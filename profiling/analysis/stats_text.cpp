@@ -135,7 +135,8 @@ Table kernel_rows(const std::vector<KernelRow>& rows, const std::string& what) {
                time("p95_us", "P95"), time("p99_us", "P99"), time("p999_us", "P99.9"), time("max_us", "max"),
                {"launch", "grid · block", "", Kind::Count, 0, 24, "", false, true},
                {"registers", "registers", "", Kind::Count, 0, 10, "Of a thread.", false, true},
-               {"occupancy", "occupancy, limit", "", Kind::Percent, 1, 22, "Share of the warps that a multiprocessor can hold, and what limits it.", false, true},
+               {"occupancy", "occupancy, limit", "", Kind::Percent, 1, 22,
+                "Share of the warps that a multiprocessor can hold, and what limits it.", false, true},
                {"with_calls_us", "with calls", "", Kind::Time, 3, 12, "Time of the line with all lines that it calls, in µs.", false, true},
                {"shared_bytes", "shared B", "", Kind::Count, 0, 10, "Shared memory of a block.", false, true}}, {}};
   for (const KernelRow& row : rows) table.rows.push_back(row_of(row));

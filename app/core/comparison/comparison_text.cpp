@@ -270,7 +270,8 @@ std::string to_json(const Comparison& c) {
   for (const ComparedMeasure& m : c.measures)
     if (m.delta.known()) json["metrics"].push_back(measure_json(m));
   json["kernels"] = rows_json(delta_rows(c.kernels));
-  for (const auto& [by, rows] : c.grouped) json[by == prof::GroupBy::Layer ? "modules" : std::string(to_string(by)) + "s"] = rows_json(delta_rows(rows));
+  for (const auto& [by, rows] : c.grouped)
+    json[by == prof::GroupBy::Layer ? "modules" : std::string(to_string(by)) + "s"] = rows_json(delta_rows(rows));
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

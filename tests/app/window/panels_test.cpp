@@ -21,6 +21,7 @@
 #include "engine/cpu/cpu_executor.h"
 #include "engine/lab/ceilings.h"
 #include "engine/plan/model.h"
+#include "engine/plan/op_tags.h"
 #include "tests/app/support/made_run.h"
 #include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_tests.h"

@@ -34,7 +34,7 @@ TEST(Table, IsPrintedInColumns) {
 TEST(Table, ColumnsWithoutAnyValueAreNotPrinted) {
   Table table = some_table();
   table.rows[0].cells[2] = {};
-  EXPECT_EQ(to_text(table, 2).substr(0, 36), "   mean µs  time %  on     kernel\n  ");
+  EXPECT_TRUE(to_text(table, 2).starts_with("   mean µs  time %  on     kernel\n   1234.50    25.0  SM 1   gemm<float>\n"));
   table.rows.clear();
   EXPECT_EQ(to_text(table), " mean µs  time %  on     kernel\n");
 }

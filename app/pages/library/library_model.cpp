@@ -157,7 +157,9 @@ QVariant LibraryModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole:
       if (index.column() == Status && run->summary) return QString::fromStdString(run->summary->message);
       if (index.column() == StepTime) return step_time_tip(run->step_time.p5_us, run->step_time.p95_us);
-      if (index.column() == Name && !run->differs.isEmpty()) return run->differs;
+      if (index.column() == Name && run->hasChoices())
+        if (const QString changes = changes_between(plain_choices(run->spec), run->spec, kAllChanges); !changes.isEmpty())
+          return changes;
       return run->note.isEmpty() ? text(*run, index.column()) : run->note;
     default:
       return {};

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
   for (auto* adder : {add_train, add_plan, add_list, add_bench, add_experiment, add_lab, add_report, add_convert,
-                      add_diff, add_stats, add_sql, add_record, add_torch, add_attach, add_install, add_serve, add_follow, add_job})
+                      add_diff, add_stats, add_sql, add_what_if, add_check, add_gate, add_prove, add_record, add_torch, add_attach, add_install, add_serve, add_follow, add_job})
     add(adder);
   try {
     program.parse(argc, argv);

@@ -17,7 +17,7 @@ constexpr double kLineEvery = 0.5;  // seconds: many short epochs must not flood
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-size_t terminal_width(std::FILE* out) {
+size_t width_of(std::FILE* out) {
   winsize size{};
   return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
@@ -75,7 +75,7 @@ void ProgressLine::bar(const Progress& p) {
   std::string line = "epoch " + std::to_string(p.epoch) + "/" + std::to_string(p.epochs) + " " + drawn_bar(share, 24) +
                      formatted(" loss {:.4g}", loss_) + accuracy_text("accuracy", accuracy_) + "  " +
                      count_text(p.samples_per_s) + " samples/s  " + duration_text(p.left_s) + " left";
-  std::fprintf(out_, "\r\033[K%s", formatted("{:.{}}", line, terminal_width(out_) - 1).c_str());
+  std::fprintf(out_, "\r\033[K%s", formatted("{:.{}}", line, width_of(out_) - 1).c_str());
   std::fflush(out_);
   drawn_ = true;
 }

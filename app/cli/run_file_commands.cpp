@@ -1,5 +1,6 @@
 // Commands for recorded runs: convert, diff, stats.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "profiling/base/budget.h"
 #include "profiling/analysis/multiprocessors.h"
 #include "profiling/analysis/ranks.h"
+#include "profiling/causes/what_if.h"
 #include "profiling/formats/convert.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/formats/nsys_tables.h"
@@ -40,6 +42,7 @@ app::ComparedRun compared(const std::string& path) {
 
 struct TwoFiles {
   std::string a, b, by;
+  std::string fail_above;  // a percentage; empty: none
   bool json = false;
 };
 
@@ -94,13 +97,27 @@ std::string heading(const prof::RunSummary& s) {
 const std::map<std::string, prof::GroupBy> kDiffGroups{
     {"op", prof::GroupBy::Op}, {"module", prof::GroupBy::Layer}, {"line", prof::GroupBy::Line}};
 
+// How the step time decides the exit code: only a difference whose whole interval lies above the limit fails.
+int judged(const app::Comparison& comparison, const std::string& fail_above) {
+  if (fail_above.empty()) return kDone;
+  const double percent = percent_of("--fail-above", fail_above);
+  const app::ComparedMeasure& step = comparison.of(app::MeasureKind::StepTime);
+  const double limit = percent / 100 * step.a.value.value;
+  const bool known = step.delta.known() && std::isfinite(step.delta.noise);
+  const bool above = known && step.delta.delta - step.delta.noise > limit, below = known && step.delta.delta + step.delta.noise <= limit;
+  if (!above && !below) std::fprintf(stderr, "Whether B is slower by more than %g %% cannot be told from the noise of the two runs.\n", percent);
+  if (above) std::fprintf(stderr, "B is slower by more than %g %%.\n", percent);
+  return above ? kFailed : below ? kDone : kCannotTell;
+}
+
 int diff(const TwoFiles& files) {
   app::Comparison comparison = app::compare(compared(files.a), compared(files.b));
-  if (files.json) return std::printf("%s\n", app::to_json(comparison).c_str()), kDone;
+  const int code = judged(comparison, files.fail_above);
+  if (files.json) return std::printf("%s\n", app::to_json(comparison).c_str()), code;
   for (auto [name, file] : {std::pair{&comparison.a_name, &files.a}, {&comparison.b_name, &files.b}})
     if (*name != *file) *name = *file + (name->empty() ? "" : " · " + *name);
   print_table(files.by.empty() ? app::to_text(comparison) : app::to_text(comparison, kDiffGroups.at(files.by)));
-  return kDone;
+  return code;
 }
 
 const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name},
@@ -129,6 +146,11 @@ bool print_program(const prof::RunData& run, const StatsArguments& a) {
   }
   if (a.by == "cause") {
     a.json ? void(std::printf("%s\n", app::to_json(app::run_insights(run), run.trace).c_str())) : print_table(heading(run.summary) + causes_text(run));
+    return true;
+  }
+  if (a.by == "critical") {
+    const prof::CriticalReport report = prof::critical_report(prof::step_causes(run), run.trace);
+    a.json ? void(std::printf("%s\n", prof::to_json(report).c_str())) : print_table(heading(run.summary) + prof::to_text(report));
     return true;
   }
   if (a.by != "host" && a.by != "gaps" && a.by != "stack") return false;
@@ -185,10 +207,10 @@ bool only_host(const prof::TraceStats& stats) {
 
 int stats(const StatsArguments& a) {
   const auto by = kGroups.find(a.by);
-  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause";
+  const bool program = a.by == "module" || a.by == "host" || a.by == "gaps" || a.by == "stack" || a.by == "cause" || a.by == "critical";
   if (by == kGroups.end() && !program && a.by != "rank" && a.by != "multiprocessor")
     throw UsageError(
-        "--by: choose name, op, layer, phase, shape, line, stack, rank, multiprocessor, module, host, gaps or cause, not " + a.by);
+        "--by: choose name, op, layer, phase, shape, line, stack, rank, multiprocessor, module, host, gaps, cause or critical, not " + a.by);
   const auto columns = columns_of(a.columns);
   if (app::is_remote(a.files[0])) {
     if (a.files.size() > 1) throw UsageError("FILE: name only one run of another machine");
@@ -258,6 +280,8 @@ Run add_diff(CLI::App& program) {
   command.add_option("B", files->b, "the run to compare with it")->required();
   command.add_option("--by", files->by, "only where the kernels of recorded programs differ: by op, module or line")
       ->check(CLI::IsMember({"op", "module", "line"}));
+  command.add_option("--fail-above", files->fail_above, "exit code 1 if a step of B takes longer by more than this, beyond noise; 3 if that cannot be told")
+      ->type_name("PERCENT");
   command.add_flag("--json", files->json, "print one JSON object");
   command.footer("Examples:\n  warpsight diff a.wsrun b.wsrun\n  warpsight diff --by line before.wsrun after.wsrun");
   return [files] { return diff(*files); };
@@ -279,7 +303,7 @@ Run add_stats(CLI::App& program) {
           "one row per name, op, layer, phase, shape (name, grid and block), line, rank or multiprocessor (which one is late); for a "
           "recorded program also: "
           "module (a tree), stack (time by the stack that launched it), host (CPU stacks), gaps (CPU stacks while the GPU waited), cause (what costs time, and "
-          "where)")
+          "where), critical (the chain of causes that decides the step time, and the slack of everything else)")
       ->type_name("WHAT")
       ->capture_default_str();
   command

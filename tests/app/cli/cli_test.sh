@@ -62,7 +62,7 @@ check "no words open the window" '[[ $(alone/warpsight) == "window: " ]]'
 check "a run file opens in the window" '[[ $(alone/warpsight old.wsrun ./same.wsrun) == "window: old.wsrun ./same.wsrun" ]]'
 check "and so does a machine" '[[ $(alone/warpsight ssh://me@gpu7) == "window: ssh://me@gpu7" ]]'
 "$program" none.wsrun 2>err.txt; check "a file that does not exist: 2" '[[ $? == 2 ]] && grep -q "there is no file none.wsrun" err.txt'
-for command in train plan list bench experiment lab report convert diff stats record torch; do
+for command in train plan list bench experiment lab report convert diff stats record torch whatif check gate prove; do
   "$program" $command --help >help.txt; check "help of $command fits a terminal" '[[ $? == 0 ]] && (( $(LC_ALL=C.UTF-8 wc -L <help.txt) <= 100 ))'
 done
 for command in train plan bench experiment lab torch stats report convert diff; do
@@ -105,6 +105,21 @@ check "ranks of a training: a row each" '[[ $? == 0 ]] && grep -Eq "^4 ranks · 
 "$program" stats r.wsrun ranks.wsrun 2>err.txt; check "several files are the ranks of one program, or refused" '[[ $? == 1 ]] && grep -q "does not say which rank" err.txt'
 "$program" convert r.wsrun r.json >/dev/null; check "one file is still converted" '[[ $? == 0 && -s r.json ]]'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "wall time.* [+-]?0\.000$" diff.txt'
+"$program" diff --fail-above 1000% r.wsrun r.wsrun >/dev/null 2>&1; check "and passes a limit" '[[ $? == 0 ]]'
+"$program" diff --fail-above much r.wsrun r.wsrun >/dev/null 2>err.txt; check "which is a percentage: 2" '[[ $? == 2 ]] && grep -q "such as 2%, not much" err.txt'
+"$program" stats r.wsrun --by critical >stats.txt; check "the critical path has the ops" '[[ $? == 0 ]] && grep -Eq " fc1$" stats.txt && grep -q "on the path" stats.txt'
+"$program" whatif r.wsrun "op fc1 /2; op fc2 gone" >what.txt; check "edits are predicted" '[[ $? == 0 ]] && grep -q "^predicted " what.txt && grep -q "op fc2 gone" what.txt'
+"$program" whatif r.wsrun "fc1 /2" --json | python3 -m json.tool >/dev/null; check "in JSON too" '[[ $? == 0 ]]'
+"$program" whatif r.wsrun "fc9 /2" 2>err.txt; check "an edit that selects nothing names what there is" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]] && grep -q "is called fc9. There are" err.txt'
+"$program" whatif r.wsrun "no sync; make it so" 2>err.txt; check "and a wrong one says its place" '[[ $? == 1 ]] && grep -q "Edit 2" err.txt'
+"$program" check r.wsrun "median step < 1 s" "steps == 800" >check.txt; check "true claims: 0" '[[ $? == 0 && $(grep -c ^true check.txt) == 2 ]]'
+"$program" check r.wsrun "median step > 1 s" "steps == 800" >check.txt; check "a false claim: 1" '[[ $? == 1 ]]'
+"$program" check r.wsrun "rank wait > 1 s" >check.txt; check "one that cannot be told: 3" '[[ $? == 3 ]]'
+"$program" check r.wsrun "median step > 1 parsec" 2>err.txt; check "and one that is none: 2" '[[ $? == 2 ]] && grep -q "character 17: there is no such unit" err.txt'
+"$program" gate r.wsrun r.wsrun >gate.txt; check "two run files are too few for a gate: 3" '[[ $? == 3 ]] && grep -q "cannot tell" gate.txt'
+"$program" gate -- true -- sh -c "echo it broke; exit 4" >gate.txt; check "a gate whose program fails: 1" '[[ $? == 1 ]] && grep -q "B: it ended with status 4: it broke" gate.txt'
+"$program" gate true 2>err.txt; check "a gate of one side: 2" '[[ $? == 2 ]]'
+"$program" prove iris "${cpu[@]}" --edits "fc1 /2" 2>err.txt; check "what is no choice cannot be proved" '[[ $? == 1 ]] && grep -q "is no choice" err.txt'
 "$program" train iris "${cpu[@]}" --set data.name=blobs --set model.hidden=8,8 --no-output --run m.wsrun >/dev/null && "$program" diff r.wsrun m.wsrun >diff.txt
 check "a difference of unlike runs says what is unlike, and splits nothing" 'grep -q "models differ" diff.txt && grep -q "data sets differ" diff.txt && grep -q "not traced" diff.txt && ! grep -q "sum = wall" diff.txt'
 "$program" train iris "${cpu[@]}" --no-output --run w.wsrun --trace-window 5/50 --counters >/dev/null 2>err.txt; check "counters that cannot be had say why" '[[ $? == 0 ]] && grep -q "^No hardware counters: \|^Samples hardware" err.txt'

@@ -1,0 +1,150 @@
+// The gate: is B slower than A by more than a limit?
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/help.h"
+#include "app/core/gate/gate.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/safe_text.h"
+#include "profiling/base/text.h"
+#include "profiling/base/whole_file.h"
+#include "profiling/run_file/run_file.h"
+
+namespace ws::cli {
+namespace {
+
+struct GateArguments {
+  std::vector<std::string> words;
+  std::string at_most = "2%", figure, unit, markdown;
+  double timeout_s = 600;
+  size_t pairs = 120;
+  bool json = false;
+};
+
+using Side = std::vector<std::string>;
+
+std::pair<Side, Side> sides_of(const std::vector<std::string>& words) {
+  const auto middle = std::ranges::find(words, "--");
+  std::pair<Side, Side> sides{{words.begin(), middle}, {middle == words.end() ? middle : middle + 1, words.end()}};
+  if (middle == words.end() && words.size() == 2) sides = {{words[0]}, {words[1]}};
+  if (sides.first.empty() || sides.second.empty() || std::ranges::find(sides.second, "--") != sides.second.end())
+    throw UsageError("Name two sides with -- between them, for example: warpsight gate --at-most 2% -- ./old -- ./new");
+  return sides;
+}
+
+bool are_run_files(const Side& side) {
+  return std::ranges::all_of(side, [](const std::string& word) { return word.ends_with(".wsrun"); });
+}
+
+// A preset or a file with choices, and what --set takes: trained by this program, which prints the time of a step.
+bool is_spec(const Side& side) {
+  return side[0].ends_with(".json") || std::ranges::any_of(presets(), [&](const Preset& preset) { return preset.name == side[0]; });
+}
+
+app::GateProgram program_of(const Side& side, const GateArguments& a) {
+  if (!is_spec(side)) return {side, a.timeout_s, a.figure};
+  Side command{program_file().string(), "bench", side[0], "--json", "--repeats", "3", "--seconds", "0.3"};
+  command.insert(command.end(), side.begin() + 1, side.end());
+  return {command, a.timeout_s, "\"median_us_per_step\":([0-9.e+]+)"};
+}
+
+std::string name_of(const Side& side) {
+  std::string name;
+  for (const std::string& word : side) name += (name.empty() ? "" : " ") + word;
+  return name;
+}
+
+std::vector<double> step_times(const Side& files) {
+  std::vector<double> times;
+  for (const std::string& file : files) {
+    const prof::RunSummary summary = prof::read_run_summary(file);
+    if (!summary.step_time.known()) throw Failure(file + ": the run has no step time.");
+    times.push_back(summary.step_time.us.value);
+  }
+  return times;
+}
+
+void print_progress(const GateState& state) {
+  if (state.pairs % 3 == 0 || state.decided)
+    std::fprintf(stderr, "%zu pairs: %s %%\n", state.pairs, signed_fixed(100 * state.change, 2).c_str());
+}
+
+app::GateResult result_of(const GateArguments& a, const Side& first, const Side& second) {
+  const double limit = percent_of("--at-most", a.at_most) / 100;
+  if (are_run_files(first) != are_run_files(second)) throw UsageError("Compare run files with run files, or programs with programs.");
+  app::GateResult result;
+  if (are_run_files(first)) {
+    result = app::judge_measured(step_times(first), step_times(second), limit);
+    result.unit = "µs a step";
+  } else {
+    if (!a.figure.empty()) app::check_figure(a.figure);
+    const app::GateProgram programs[] = {program_of(first, a), program_of(second, a)};
+    app::GateOptions options{.limit = limit, .most_pairs = a.pairs};
+    result = app::run_gate(options, [&](bool b) { return app::run_program(programs[b]); }, prof::steady_seconds, a.json ? app::Watch{} : print_progress);
+    result.unit = is_spec(first) ? "µs a step" : !a.figure.empty() ? a.unit : "s";
+  }
+  result.name_a = name_of(first), result.name_b = name_of(second);
+  return result;
+}
+
+int gate(const GateArguments& a) {
+  const auto [first, second] = sides_of(a.words);
+  const app::GateResult result = result_of(a, first, second);
+  if (!a.markdown.empty()) prof::write_whole(a.markdown, app::to_markdown(result));
+  if (a.json)
+    std::printf("%s\n", app::to_json(result).c_str());
+  else
+    print_table(app::to_text(result));
+  switch (app::end_of(result)) {
+    case app::GateEnd::WithinLimit:
+      return kDone;
+    case app::GateEnd::CannotTell:
+      return kCannotTell;
+    case app::GateEnd::Slower:
+    case app::GateEnd::Failed:
+      break;
+  }
+  return kFailed;
+}
+
+}  // namespace
+
+double percent_of(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string rest = end;
+  if (end == text.c_str() || (rest != "%" && !rest.empty()) || !(value >= 0) || value > 1000)
+    throw UsageError(option + ": expected a percentage from 0 to 1000, such as 2%, not " + text);
+  return value;
+}
+
+Run add_gate(CLI::App& program) {
+  auto arguments = std::make_shared<GateArguments>();
+  CLI::App& command = *program.add_subcommand("gate", "is B slower than A? runs both in turn until the answer is sure");
+  command.add_option("SIDES", arguments->words, "two programs, two presets or files of choices with options, or two lists of run files; -- between them")
+      ->required()
+      ->expected(2, 10'000);
+  command.add_option("--at-most", arguments->at_most, "how much slower B may be")->type_name("PERCENT")->capture_default_str();
+  command.add_option("--figure", arguments->figure, "a regular expression with one group: the number that a program prints, instead of its wall time")->type_name("EXPRESSION");
+  command.add_option("--unit", arguments->unit, "the unit of this number")->type_name("TEXT");
+  command.add_option("--pairs", arguments->pairs, "most pairs to run")->type_name("N")->check(CLI::Range(9, 10'000))->capture_default_str();
+  command.add_option("--timeout", arguments->timeout_s, "most seconds for one run of a program")->type_name("S")->check(CLI::Range(0.1, 1e6))->capture_default_str();
+  command.add_option("--markdown", arguments->markdown, "write a table for a pull request to this file")->type_name("FILE");
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.footer(
+      wrapped("Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors. "
+              "Exit codes: 0 not slower by more than the limit, 1 slower or a program failed, 2 wrong usage, 3 cannot tell.", 0, 0) +
+      "\n\nExamples:\n"
+      "  warpsight gate --at-most 2% -- ./old -- ./new\n"
+      "  warpsight gate --figure \"step ([0-9.]+) us\" -- python3 old.py -- python3 new.py\n"
+      "  warpsight gate -- mnist --set exec.fusion=off -- mnist\n"
+      "  warpsight gate before*.wsrun -- after*.wsrun");
+  return [arguments] { return gate(*arguments); };
+}
+
+}  // namespace ws::cli

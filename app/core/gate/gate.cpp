@@ -1,0 +1,156 @@
+#include "app/core/gate/gate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "profiling/base/statistics.h"
+#include "profiling/base/text.h"
+
+namespace ws::app {
+namespace {
+
+const char* verdict_name(GateVerdict verdict) {
+  constexpr const char* kNames[] = {"cannot tell", "no difference", "slower", "faster"};
+  return kNames[static_cast<size_t>(verdict)];
+}
+
+double median_of(const GateResult& result, double MeasuredPair::*side) {
+  std::vector<double> values;
+  for (const MeasuredPair& pair : result.pairs)
+    if (!pair.busy) values.push_back(pair.*side);
+  return median(values);
+}
+
+void finish(GateResult& result, double limit) {
+  result.state = judge(result.pairs, limit);
+  result.limit = limit;
+  result.median_a = median_of(result, &MeasuredPair::a), result.median_b = median_of(result, &MeasuredPair::b);
+}
+
+std::string change_text(double change) { return signed_fixed(100 * change, 2) + " %"; }
+
+std::string headline(const GateResult& result) {
+  const GateState& state = result.state;
+  const std::string size = fixed(100 * std::abs(state.change), 2) + " %";
+  switch (state.verdict) {
+    case GateVerdict::Slower:
+      return "slower by " + size;
+    case GateVerdict::Faster:
+      return "faster by " + size;
+    case GateVerdict::NoDifference:
+      return "no difference beyond " + percent(result.limit, 1);
+    case GateVerdict::CannotTell:
+      break;
+  }
+  return "cannot tell";
+}
+
+std::string interval_text(const GateState& state) {
+  if (!state.looked) return "no interval: fewer than 9 pairs were left";
+  return change_text(state.low) + " to " + change_text(state.high) + ", 99 % sure over all looks";
+}
+
+std::string left_out_text(const GateState& state) {
+  std::string text;
+  const auto add = [&](size_t count, const std::string& what) {
+    if (count > 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  };
+  add(state.busy, "with a busy machine");
+  add(state.mixed, "in different modes");
+  add(state.outliers, "far from all others");
+  return text.empty() ? text : "left out: " + text;
+}
+
+std::string modes_text(const GateState& state) {
+  if (!state.two_modes) return {};
+  return "two modes " + percent(state.mode_ratio - 1) + " apart: A was " + std::to_string(state.slow_a) + " times in the slow one, B " + std::to_string(state.slow_b) + " times";
+}
+
+}  // namespace
+
+GateResult run_gate(const GateOptions& options, const Measure& measure, const Seconds& clock, const Watch& watch) {
+  GateResult result;
+  std::mt19937 lot(options.seed);
+  const double begin = clock();
+  const auto taken = [&](bool second) {
+    const GateMeasurement one = measure(second);
+    if (result.failure.empty() && !one.failure.empty()) result.failure = std::string(second ? "B" : "A") + ": " + one.failure;
+    else if (result.failure.empty() && !(one.value > 0)) result.failure = std::string(second ? "B" : "A") + ": its figure is not above 0.";
+    return one;
+  };
+  for (const bool second : {false, true})
+    if (options.throwaway && result.failure.empty()) taken(second);
+  while (result.failure.empty() && !result.state.decided && result.pairs.size() < options.most_pairs) {
+    const bool a_first = lot() % 2 == 0;
+    const GateMeasurement first = taken(!a_first), second = result.failure.empty() ? taken(a_first) : GateMeasurement{};
+    if (!result.failure.empty()) break;
+    result.a_first.push_back(a_first);
+    result.pairs.push_back({a_first ? first.value : second.value, a_first ? second.value : first.value, std::max(first.others, second.others) > options.busy});
+    result.state = judge(result.pairs, options.limit);
+    if (watch) watch(result.state);
+  }
+  finish(result, options.limit);
+  result.seconds = clock() - begin;
+  return result;
+}
+
+GateResult judge_measured(const std::vector<double>& a, const std::vector<double>& b, double limit) {
+  GateResult result;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) result.pairs.push_back({a[i], b[i]});
+  finish(result, limit);
+  return result;
+}
+
+GateEnd end_of(const GateResult& result) {
+  if (!result.failure.empty()) return GateEnd::Failed;
+  if (result.state.verdict == GateVerdict::Slower) return GateEnd::Slower;
+  if (result.state.verdict == GateVerdict::CannotTell && !(result.state.looked && result.state.high <= result.limit)) return GateEnd::CannotTell;
+  return GateEnd::WithinLimit;
+}
+
+std::string to_text(const GateResult& result) {
+  if (!result.failure.empty()) return result.failure + "\n";
+  const GateState& state = result.state;
+  std::string text = headline(result) + "\n";
+  text += formatted("{:<10} {}\n", "change", change_text(state.change) + "   (" + interval_text(state) + ")");
+  text += formatted("{:<10} {} {}   {}\n", "A", significant(result.median_a, 4), result.unit, result.name_a);
+  text += formatted("{:<10} {} {}   {}\n", "B", significant(result.median_b, 4), result.unit, result.name_b);
+  text += formatted("{:<10} {}, {} used, {}\n", "pairs", state.pairs, state.used, duration_text(result.seconds));
+  if (const std::string left_out = left_out_text(state); !left_out.empty()) text += formatted("{:<10} {}\n", "", left_out);
+  if (const std::string modes = modes_text(state); !modes.empty()) text += formatted("{:<10} {}\n", "", modes);
+  text += formatted("{:<10} {} slower; false alarms in at most 1 % of gates\n", "limit", percent(result.limit, 1));
+  return text;
+}
+
+std::string to_json(const GateResult& result) {
+  const GateState& state = result.state;
+  nlohmann::ordered_json json{{"verdict", verdict_name(state.verdict)}, {"change", state.change}};
+  if (state.looked) json["low"] = state.low, json["high"] = state.high;
+  json["limit"] = result.limit, json["false_alarms"] = kFalseAlarms, json["unit"] = result.unit;
+  json["a"] = {{"name", result.name_a}, {"median", result.median_a}}, json["b"] = {{"name", result.name_b}, {"median", result.median_b}};
+  json["pairs"] = state.pairs, json["used"] = state.used, json["left_out"] = {{"busy", state.busy}, {"mixed_modes", state.mixed}, {"outliers", state.outliers}};
+  json["two_modes"] = state.two_modes, json["seconds"] = result.seconds;
+  if (!result.failure.empty()) json["failure"] = result.failure;
+  json["measured"] = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < result.pairs.size(); ++i)
+    json["measured"].push_back({{"a", result.pairs[i].a}, {"b", result.pairs[i].b}, {"busy", result.pairs[i].busy}, {"first", i < result.a_first.size() && !result.a_first[i] ? "b" : "a"}});
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string to_markdown(const GateResult& result) {
+  if (!result.failure.empty()) return "**Performance gate: no verdict.** " + result.failure + "\n";
+  const GateState& state = result.state;
+  std::string text = "**Performance gate: " + headline(result) + "**\n\n| | median | |\n|---|---:|---|\n";
+  const auto row = [&](const char* side, double value, const std::string& name) { text += std::string("| ") + side + " | " + significant(value, 4) + " " + result.unit + " | `" + name + "` |\n"; };
+  row("A", result.median_a, result.name_a);
+  row("B", result.median_b, result.name_b);
+  text += "| change | " + change_text(state.change) + " | " + interval_text(state) + " |\n";
+  text += "\n" + std::to_string(state.used) + " of " + std::to_string(state.pairs) + " pairs; limit " + percent(result.limit, 1) + "; false alarms in at most 1 % of gates.";
+  for (const std::string& more : {left_out_text(state), modes_text(state)})
+    if (!more.empty()) text += " " + more + ".";
+  return text + "\n";
+}
+
+}  // namespace ws::app

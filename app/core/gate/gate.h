@@ -1,0 +1,62 @@
+// The gate: runs two programs in turn, in pairs whose order is drawn by lot, until a sequential test knows the answer.
+#pragma once
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profiling/base/sequential_test.h"
+
+namespace ws::app {
+
+// One measurement of a program: a time or another figure that should be low.
+struct GateMeasurement {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  double others = 0;    // share of the processors that other programs used meanwhile
+  std::string failure;  // why there is no value; empty: there is one
+};
+
+struct GateOptions {
+  double limit = 0.02;        // how much slower B may be
+  double busy = 0.25;         // a pair during which others used more of the processors is left out
+  size_t most_pairs = 120;    // with those that are left out
+  unsigned seed = 1;          // of the order in each pair
+  bool throwaway = true;      // one run of each first, which fills caches
+};
+
+struct GateResult {
+  GateState state;
+  std::string name_a, name_b, unit;
+  double median_a = 0, median_b = 0;  // of the pairs that were not left out
+  double limit = 0, seconds = 0;
+  std::vector<MeasuredPair> pairs;
+  std::vector<bool> a_first;
+  std::string failure;  // a program failed; there is no verdict
+};
+
+using Measure = std::function<GateMeasurement(bool second)>;  // runs A, or B if `second`
+using Watch = std::function<void(const GateState&)>;          // after each pair
+using Seconds = std::function<double()>;                      // a clock
+GateResult run_gate(const GateOptions& options, const Measure& measure, const Seconds& clock, const Watch& watch = {});
+
+// Judges measurements that are there already: A's and B's in the order in which they were taken.
+GateResult judge_measured(const std::vector<double>& a, const std::vector<double>& b, double limit);
+
+enum class GateEnd : uint8_t { WithinLimit, Slower, CannotTell, Failed };
+GateEnd end_of(const GateResult& result);
+
+std::string to_text(const GateResult& result);
+std::string to_json(const GateResult& result);
+std::string to_markdown(const GateResult& result);  // for a pull request
+
+// A program as the gate runs it.
+struct GateProgram {
+  std::vector<std::string> command;
+  double timeout_s = 600;
+  std::string figure;  // an expression with one group: the last match in what the program prints counts; empty: its wall time
+};
+GateMeasurement run_program(const GateProgram& program);
+void check_figure(const std::string& figure);  // throws Failure if the expression cannot be used
+
+}  // namespace ws::app

@@ -1,0 +1,112 @@
+// Runs a program once for the gate, and sees what else used the processors.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <regex>
+#include <sstream>
+
+#include "app/core/gate/gate.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/process.h"
+#include "profiling/base/text.h"
+
+namespace ws::app {
+namespace {
+
+// Seconds that all processors have worked since the machine started; NaN without /proc.
+struct ProcessorTime {
+  double busy = 0, all = 0;
+};
+ProcessorTime processor_time() {
+  std::ifstream file("/proc/stat");
+  std::string line, word;
+  std::getline(file, line);
+  std::istringstream in(line);
+  in >> word;
+  ProcessorTime time;
+  for (int column = 0, ticks = 0; column < 8 && in >> ticks; ++column) {
+    time.all += ticks;
+    if (column != 3 && column != 4) time.busy += ticks;  // idle, and waiting for disks
+  }
+  return time;
+}
+
+double children_ticks() {
+  rusage use{};
+  getrusage(RUSAGE_CHILDREN, &use);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  return 100 * (seconds(use.ru_utime) + seconds(use.ru_stime));  // Linux counts 100 ticks a second
+}
+
+double last_figure(const std::string& output, const std::regex& figure) {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  for (std::sregex_iterator at(output.begin(), output.end(), figure), end; at != end; ++at) value = std::strtod((*at)[1].str().c_str(), nullptr);
+  return value;
+}
+
+std::string last_line(const std::string& output) {
+  const size_t end = output.find_last_not_of(" \n\r");
+  if (end == output.npos) return {};
+  const size_t begin = output.rfind('\n', end);
+  return output.substr(begin == output.npos ? 0 : begin + 1, end - (begin == output.npos ? 0 : begin + 1) + 1);
+}
+
+// Reads until the program closes its output or the time is over.
+bool ran_to_its_end(Process& process, double timeout_s, std::string& output) {
+  constexpr size_t kMostOutput = size_t{16} << 20;
+  const double until = prof::steady_seconds() + timeout_s;
+  while (prof::steady_seconds() < until) {
+    const auto more = process.output(100);
+    if (!more) break;
+    output += *more;
+    if (output.size() > kMostOutput) output.erase(0, output.size() - kMostOutput / 2);
+  }
+  while (prof::steady_seconds() < until)
+    if (process.wait(100)) return true;
+  process.signal(SIGKILL);
+  process.wait();
+  return false;
+}
+
+}  // namespace
+
+void check_figure(const std::string& figure) {
+  try {
+    if (std::regex(figure).mark_count() == 1) return;
+  } catch (const std::regex_error&) {
+    throw Failure("--figure " + figure + ": this is no regular expression.");
+  }
+  throw Failure("--figure " + figure + ": put one pair of parentheses around the number, as in \"step ([0-9.]+)\".");
+}
+
+GateMeasurement run_program(const GateProgram& program) {
+  GateMeasurement result;
+  const ProcessorTime before = processor_time();
+  const double own_before = children_ticks(), begin = prof::steady_seconds();
+  std::string output;
+  Process process(program.command, Process::Output::HeardWithErrors);
+  if (!ran_to_its_end(process, program.timeout_s, output)) {
+    result.failure = "it did not end within " + duration_text(program.timeout_s) + ".";
+    return result;
+  }
+  const double seconds = prof::steady_seconds() - begin;
+  const int status = process.wait();
+  const ProcessorTime after = processor_time();
+  if (after.all > before.all) result.others = std::max(0.0, (after.busy - before.busy - (children_ticks() - own_before)) / (after.all - before.all));
+  if (status != 0) {
+    const std::string line = last_line(output);
+    result.failure = "it ended with status " + std::to_string(status) + (line.empty() ? "." : ": " + line);
+    return result;
+  }
+  result.value = program.figure.empty() ? seconds : last_figure(output, std::regex(program.figure));
+  if (std::isnan(result.value)) result.failure = "it printed nothing that matches --figure " + program.figure + ".";
+  return result;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,192 @@
+#include "app/core/proofs/proof.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/core/runs/traced_training.h"
+#include "engine/devices/devices.h"
+#include "profiling/base/clock.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/json_input.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/text.h"
+#include "profiling/causes/what_if.h"
+#include "profiling/formats/join_ranks.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What an edit of all calls or copies of a kind is as a choice.
+struct EditChoice {
+  prof::EditKind kind;
+  std::string_view key, value;
+  std::string_view edit;
+};
+constexpr EditChoice kChoices[] = {
+    {prof::EditKind::NoWaits, "exec.sync", "on-read", "no sync"},
+    {prof::EditKind::NoAllocator, "exec.allocator", "arena", "no allocator calls"},
+    {prof::EditKind::OneGraph, "exec.launch", "graph", "one graph launch"},
+    {prof::EditKind::PinnedCopies, "exec.loader", "pinned", "copies pinned"},
+};
+
+const EditChoice* choice_of(const prof::Edit& edit) {
+  const auto at = std::ranges::find(kChoices, edit.kind, &EditChoice::kind);
+  return at == std::end(kChoices) || !edit.name.empty() ? nullptr : at;
+}
+
+// A run file that is deleted at the end.
+struct TemporaryRun {
+  fs::path path = temporary_folder() / ("proof-" + std::to_string(getpid()) + ".wsrun");
+  ~TemporaryRun() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+  }
+};
+
+prof::RunData recorded(RunSpec spec, const data::Dataset& data, double seconds) {
+  TemporaryRun file;
+  spec.train.time_limit_s = seconds, spec.train.eval_every = 0, spec.train.target_accuracy = 0;
+  spec.train.epochs = std::max<int64_t>(spec.train.epochs, 100'000);
+  RecorderOptions options;
+  options.path = file.path.string();
+  options.keep_traces = false;
+  options.trace.level = prof::TraceLevel::Full;
+  TracedTraining training(spec, options);
+  const Summary summary = training.run(data);
+  if (summary.status == RunStatus::Failed) throw Failure("The training of a proof failed: " + summary.message);
+  return prof::import_ranks({options.path});
+}
+
+std::string text_of(const std::vector<FieldChange>& changes) {
+  std::string text;
+  for (const FieldChange& change : changes) text += (text.empty() ? "" : ", ") + change.key + ": " + change.from + " → " + change.to;
+  return text;
+}
+
+// The spread between rounds, and at least the noise inside of them.
+Interval over_rounds(const std::vector<Interval>& rounds) {
+  std::vector<double> values;
+  double inside = 0;
+  for (const Interval& round : rounds) values.push_back(round.value), inside = std::max(inside, round.half_width);
+  const auto [least, most] = std::ranges::minmax(values);
+  return {median(values), std::max(inside / std::sqrt(static_cast<double>(rounds.size())), 0.5 * (most - least))};
+}
+
+nlohmann::ordered_json json_of(const Interval& us) { return {{"us", us.value}, {"half_width", us.half_width}}; }
+Interval interval_of(const JsonInput& in) { return {in.at("us").number(std::nan("")), in.at("half_width").number(0)}; }
+
+nlohmann::ordered_json json_of(const Proof& proof) {
+  return {{"created", proof.created}, {"device", proof.device}, {"name", proof.name}, {"edits", proof.edits}, {"changes", proof.changes}, {"before", json_of(proof.before_us)},
+          {"predicted", json_of(proof.predicted_us)}, {"measured", json_of(proof.after_us)}, {"error", proof.error()}, {"rounds", proof.rounds}};
+}
+
+Proof proof_of(const JsonInput& in) {
+  Proof proof;
+  proof.created = in.at("created").text(), proof.device = in.at("device").text(), proof.name = in.at("name").text();
+  proof.edits = in.at("edits").text(), proof.changes = in.at("changes").text();
+  proof.before_us = interval_of(in.required("before")), proof.predicted_us = interval_of(in.required("predicted")), proof.after_us = interval_of(in.required("measured"));
+  proof.rounds = static_cast<int>(in.at("rounds").whole(0, 0, 1000));
+  return proof;
+}
+
+}  // namespace
+
+ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edits, bool cuda) {
+  ChosenEdits chosen{before, {}, {}};
+  for (const prof::Edit& edit : edits) {
+    const EditChoice* choice = choice_of(edit);
+    if (!choice) return {before, {}, "\"" + edit.text + "\" is no choice of a training, so it cannot be proved."};
+    set_field(chosen.spec, choice->key, choice->value);
+    if (edit.kind == prof::EditKind::OneGraph) chosen.spec.exec.graph_steps = 1;
+  }
+  chosen.changes = diff(before, chosen.spec);
+  if (chosen.changes.empty()) chosen.refusal = "The training has these choices already.";
+  else if (const auto reason = why_invalid(chosen.spec, cuda)) chosen.refusal = *reason;
+  return chosen;
+}
+
+std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& after) {
+  std::string edits;
+  RunSpec reached = before;
+  for (const EditChoice& choice : kChoices) {
+    if (field_text(before, choice.key) == field_text(after, choice.key)) continue;
+    if (field_text(after, choice.key) != choice.value) return std::nullopt;
+    set_field(reached, choice.key, choice.value);
+    if (choice.kind == prof::EditKind::OneGraph) reached.exec.graph_steps = 1;
+    edits += (edits.empty() ? "" : "; ") + std::string(choice.edit);
+  }
+  return edits.empty() || !(reached == after) ? std::nullopt : std::optional(edits);
+}
+
+Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options) {
+  const std::vector<prof::Edit> parsed = prof::parse_edits(edits);
+  const ChosenEdits chosen = choices_of(before, parsed, device_info().cuda);
+  if (!chosen.refusal.empty()) throw Failure(chosen.refusal);
+  std::vector<Interval> befores, predictions, afters;
+  Proof proof;
+  for (int round = 0; round < options.rounds; ++round) {
+    const prof::RunData run = recorded(before, data, options.seconds);
+    const prof::WhatIf predicted = prof::what_if(prof::step_causes(run), run.trace, parsed, 0);
+    befores.push_back(predicted.measured_us), predictions.push_back(predicted.predicted_us);
+    const prof::RunData after = recorded(chosen.spec, data, options.seconds);
+    afters.push_back(prof::step_causes(after).step_us);
+    proof.device = after.summary.device;
+  }
+  proof.created = prof::utc_text(), proof.name = before.name, proof.edits = edits, proof.changes = text_of(chosen.changes), proof.rounds = options.rounds;
+  proof.before_us = over_rounds(befores), proof.predicted_us = over_rounds(predictions), proof.after_us = over_rounds(afters);
+  return proof;
+}
+
+fs::path proofs_file() { return runs_folder() / "proofs.jsonl"; }
+
+void keep(const Proof& proof, const fs::path& file) {
+  fs::create_directories(file.parent_path());
+  std::ofstream out(file, std::ios::app);
+  out << json_of(proof).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  if (!out.flush()) throw Failure(file.string() + " cannot be written, so the proof is not kept. Check that the disk has space and the folder is yours.");
+}
+
+std::vector<Proof> kept_proofs(const fs::path& file) {
+  std::vector<Proof> proofs;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json json = parse_json_or_null(line);
+    if (!json.is_object()) continue;
+    try {
+      proofs.push_back(proof_of(JsonInput(json, "proof")));
+    } catch (const Failure&) {  // a line of another version
+    }
+  }
+  return proofs;
+}
+
+ProofErrors errors_of(const std::vector<Proof>& proofs) {
+  ProofErrors errors;
+  std::vector<double> each;
+  for (const Proof& proof : proofs) each.push_back(std::abs(proof.error()));
+  if (each.empty()) return errors;
+  errors.proofs = each.size(), errors.median = median(each), errors.worst = std::ranges::max(each);
+  errors.within_10_percent = static_cast<size_t>(std::ranges::count_if(each, [](double error) { return error <= 0.1; }));
+  return errors;
+}
+
+std::string errors_text(const ProofErrors& errors) {
+  if (errors.proofs == 0) return {};
+  return std::to_string(errors.proofs) + (errors.proofs == 1 ? " proof" : " proofs") + " on this machine: median error " + percent(errors.median) + ", " + std::to_string(errors.within_10_percent) + " within 10 %, worst " + percent(errors.worst);
+}
+
+std::string to_text(const Proof& proof) {
+  const auto row = [](const char* name, const Interval& us) { return formatted("{:<11} {} ± {} µs a step\n", name, fixed(us.value, 2), fixed(us.half_width, 2)); };
+  return row("before", proof.before_us) + row("predicted", proof.predicted_us) + row("measured", proof.after_us) +
+         formatted("{:<11} {} % of the measured time\n{:<11} {}\n{:<11} {}, {} rounds in turn\n", "error", signed_fixed(100 * proof.error(), 1), "choices", proof.changes, "device", proof.device, proof.rounds);
+}
+
+std::string to_json(const Proof& proof) { return json_of(proof).dump(2, ' ', false, nlohmann::json::error_handler_t::replace); }
+
+}  // namespace ws::app

@@ -1,0 +1,56 @@
+// Carries a prediction out: trains with the choices that do what the edits say, and keeps how far the prediction was off.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "engine/plan/run_spec.h"
+#include "profiling/base/statistics.h"
+#include "profiling/causes/edits.h"
+
+namespace ws::app {
+
+// The choices that do what these edits say, or why there are none: "fc1 /2: no choice does this."
+struct ChosenEdits {
+  RunSpec spec;
+  std::vector<FieldChange> changes;
+  std::string refusal;  // empty: all edits are choices
+};
+ChosenEdits choices_of(const RunSpec& before, const std::vector<prof::Edit>& edits, bool cuda);
+
+// The edits that lead from one choice to the other; nullopt if an edit cannot say it.
+std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& after);
+
+struct Proof {
+  std::string created, device, name, edits, changes;
+  Interval before_us, predicted_us, after_us;
+  int rounds = 0;
+  double error() const { return after_us.value > 0 ? (predicted_us.value - after_us.value) / after_us.value : 0; }  // signed, as a share
+};
+
+struct ProofOptions {
+  double seconds = 0.3;  // of each training
+  int rounds = 3;        // trainings of each side, in turn
+};
+// Records both, in turn, at the same trace level; predicts the second from each recording of the first. Throws Failure if a
+// training fails or the edits are no choices.
+Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options = {});
+
+// Proofs of this machine, one JSON object a line.
+std::filesystem::path proofs_file();
+void keep(const Proof& proof, const std::filesystem::path& file);
+std::vector<Proof> kept_proofs(const std::filesystem::path& file);  // lines that are no proof are left out
+
+struct ProofErrors {
+  size_t proofs = 0, within_10_percent = 0;
+  double median = 0, worst = 0;  // shares
+};
+ProofErrors errors_of(const std::vector<Proof>& proofs);
+std::string errors_text(const ProofErrors& errors);  // "38 proofs on this machine: median error 2.1 %, 35 within 10 %"; empty without proofs
+
+std::string to_text(const Proof& proof);
+std::string to_json(const Proof& proof);
+
+}  // namespace ws::app

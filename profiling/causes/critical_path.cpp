@@ -1,0 +1,145 @@
+#include "profiling/causes/critical_path.h"
+
+#include <algorithm>
+
+#include "profiling/analysis/step_breakdown.h"
+
+namespace ws::prof {
+namespace {
+
+int64_t lag_of(const CauseGraph& graph, const Timing& timing, EventId event, uint32_t edge) {
+  return graph.edges[edge].kind == EdgeKind::Work ? timing.work_ns[event / 2] : timing.lag[edge];
+}
+
+// The edge that decided when the event happened; the number of edges if none did.
+uint32_t deciding_edge(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times, EventId event) {
+  for (uint32_t e = graph.first_edge[event]; e < graph.first_edge[event + 1]; ++e) {
+    const int64_t lag = lag_of(graph, timing, event, e);
+    if (lag != kNoLag && times[graph.edges[e].from] + lag == times[event]) return e;
+  }
+  return static_cast<uint32_t>(graph.edges.size());
+}
+
+// Goes back from the last event. An overlap of two kernels goes backwards in time, so a piece is cut where the next begins.
+void walk_back(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times, EventId last, CriticalPath& path) {
+  TimeNs until = times[last];
+  for (EventId event = last;;) {
+    const uint32_t edge = deciding_edge(graph, timing, times, event);
+    if (edge == graph.edges.size()) return;
+    const EventId from = graph.edges[edge].from;
+    const TimeNs begin = std::min(until, times[from]);
+    if (until > begin) {
+      path.pieces.push_back({event, edge, begin, until});
+      (graph.edges[edge].kind == EdgeKind::Work ? path.node_ns[event / 2] : path.edge_ns[edge]) += until - begin;
+      path.total_ns += until - begin;
+    }
+    until = begin, event = from;
+  }
+}
+
+void find_slack(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times, TimeNs last, CriticalPath& path) {
+  std::vector<TimeNs> latest(times.size(), last);
+  for (auto event = graph.order.rbegin(); event != graph.order.rend(); ++event)
+    for (uint32_t e = graph.first_edge[*event]; e < graph.first_edge[*event + 1]; ++e)
+      if (const int64_t lag = lag_of(graph, timing, *event, e); lag != kNoLag) {
+        TimeNs& cause = latest[graph.edges[e].from];
+        cause = std::min(cause, latest[*event] - lag);
+      }
+  for (size_t node = 0; node < graph.nodes.size(); ++node) path.slack_ns[node] = std::max<int64_t>(0, latest[end_of(node)] - times[end_of(node)]);
+}
+
+}  // namespace
+
+PathCauseId cause_of_node(const CauseNode& node) {
+  switch (node.kind) {
+    case NodeKind::Launch:
+      return {PathCause::LaunchCalls, Meaning::Launch};
+    case NodeKind::CopyCall:
+      return {PathCause::CopyCalls, Meaning::Copy};
+    case NodeKind::Wait:
+      return {PathCause::WaitingCalls, Meaning::Sync};
+    case NodeKind::Allocation:
+      return {PathCause::AllocatorCalls, Meaning::Allocation};
+    case NodeKind::OtherCall:
+      return {PathCause::OtherCalls, Meaning::Other};
+    case NodeKind::DataWait:
+      return {PathCause::WaitsForData, Meaning::Idle};
+    case NodeKind::Copy:
+      return {PathCause::Work, Meaning::Copy};
+    case NodeKind::Kernel:
+    case NodeKind::CpuOp:
+    case NodeKind::Meeting:
+      break;
+  }
+  return {PathCause::Work, node.meaning};
+}
+
+PathCauseId cause_of_edge(const CauseGraph& graph, EventId to, const CauseEdge& edge) {
+  switch (edge.kind) {
+    case EdgeKind::HostOrder:
+      return {PathCause::HostBetweenCalls, Meaning::Idle};
+    case EdgeKind::StreamOrder:
+      return {PathCause::GapsBetweenKernels, Meaning::Idle};
+    case EdgeKind::Launch:
+      return {PathCause::LaunchLatency, Meaning::Launch};
+    case EdgeKind::WakeUp:
+      return {PathCause::WakeUp, Meaning::Sync};
+    case EdgeKind::OtherStream:
+      return {PathCause::OtherStream, Meaning::Sync};
+    case EdgeKind::QueueFull:
+      return {PathCause::FullQueue, Meaning::Launch};
+    case EdgeKind::Arrival:
+      return {PathCause::LateRank, Meaning::Communication};
+    case EdgeKind::Transfer:
+    case EdgeKind::Work:
+      break;
+  }
+  return cause_of_node(graph.nodes[to / 2]);
+}
+
+std::string path_cause_name(const PathCauseId& cause) {
+  switch (cause.cause) {
+    case PathCause::Work:
+      return meaning_name(cause.meaning);
+    case PathCause::LaunchCalls:
+      return "launch calls";
+    case PathCause::CopyCalls:
+      return "copy calls";
+    case PathCause::WaitingCalls:
+      return "waiting calls";
+    case PathCause::AllocatorCalls:
+      return "allocator calls";
+    case PathCause::OtherCalls:
+      return "other calls";
+    case PathCause::WaitsForData:
+      return "waits for data";
+    case PathCause::HostBetweenCalls:
+      return "host between calls";
+    case PathCause::GapsBetweenKernels:
+      return "gaps between kernels";
+    case PathCause::LaunchLatency:
+      return "launch latency";
+    case PathCause::WakeUp:
+      return "wake-up of the host";
+    case PathCause::OtherStream:
+      return "waits for another stream";
+    case PathCause::FullQueue:
+      return "full launch queue";
+    case PathCause::LateRank:
+      return "waits for the last rank";
+  }
+  return {};
+}
+
+CriticalPath critical_path(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times) {
+  CriticalPath path;
+  path.node_ns.assign(graph.nodes.size(), 0), path.slack_ns.assign(graph.nodes.size(), 0), path.edge_ns.assign(graph.edges.size(), 0);
+  if (times.empty()) return path;
+  const auto last = static_cast<EventId>(std::ranges::max_element(times) - times.begin());
+  walk_back(graph, timing, times, last, path);
+  std::ranges::reverse(path.pieces);
+  find_slack(graph, timing, times, times[last], path);
+  return path;
+}
+
+}  // namespace ws::prof

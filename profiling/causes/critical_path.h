@@ -1,0 +1,52 @@
+// The chain of causes that decides how long the steps take, and how much later everything else could end.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "profiling/causes/replay.h"
+
+namespace ws::prof {
+
+// What a stretch of the path is spent on. Kernels, copies and CPU ops are named by their Meaning.
+enum class PathCause : uint8_t {
+  Work,
+  LaunchCalls,
+  CopyCalls,
+  WaitingCalls,
+  AllocatorCalls,
+  OtherCalls,
+  WaitsForData,
+  HostBetweenCalls,
+  GapsBetweenKernels,
+  LaunchLatency,
+  WakeUp,
+  OtherStream,
+  FullQueue,
+  LateRank,
+};
+struct PathCauseId {
+  PathCause cause = PathCause::Work;
+  Meaning meaning = Meaning::Other;  // only of Work; otherwise the meaning that has the colour
+  auto operator<=>(const PathCauseId&) const = default;
+};
+std::string path_cause_name(const PathCauseId& cause);  // "matrix product", "launch calls"
+PathCauseId cause_of_node(const CauseNode& node);
+PathCauseId cause_of_edge(const CauseGraph& graph, EventId to, const CauseEdge& edge);
+
+struct PathPiece {
+  EventId to = 0;
+  uint32_t edge = 0;
+  TimeNs begin = 0, end = 0;
+};
+
+struct CriticalPath {
+  std::vector<PathPiece> pieces;       // in order of time; without those that take no time
+  std::vector<int64_t> node_ns;        // by node: time of its work on the path
+  std::vector<int64_t> edge_ns;        // by edge: its delay on the path; 0 for edges of work
+  std::vector<int64_t> slack_ns;       // by node: how much later it could end without a longer run
+  int64_t total_ns = 0;
+};
+CriticalPath critical_path(const CauseGraph& graph, const Timing& timing, const std::vector<TimeNs>& times);
+
+}  // namespace ws::prof

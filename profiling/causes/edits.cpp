@@ -1,0 +1,351 @@
+#include "profiling/causes/edits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/text.h"
+#include "profiling/trace/track_names.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr double kUsualPinned = 25;     // bytes a ns over PCIe, where the trace has no large copy from pinned memory
+constexpr int64_t kCopyStart = 1500;    // ns before the first byte
+constexpr int64_t kAsyncCall = 3000;    // ns of a call that only begins a copy
+constexpr double kLargeCopy = 1 << 20;  // bytes
+
+std::string trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \t\n"), last = text.find_last_not_of(" \t\n");
+  return first == text.npos ? std::string() : std::string(text.substr(first, last - first + 1));
+}
+
+// The text behind `word` and a space; nullopt if it begins with something else. Upper and lower case are the same.
+std::optional<std::string> after(const std::string& text, std::string_view word) {
+  if (!matches(word, text.substr(0, word.size()))) return std::nullopt;
+  if (text.size() > word.size() && text[word.size()] != ' ') return std::nullopt;
+  return trimmed(std::string_view(text).substr(word.size()));
+}
+
+std::optional<double> number(std::string text) {
+  if (text.ends_with("×")) text.resize(text.size() - std::string_view("×").size());
+  if (text.ends_with("x")) text.pop_back();
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+struct Form {
+  std::string_view text;
+  EditKind kind;
+};
+constexpr Form kForms[] = {
+    {"no sync", EditKind::NoWaits},
+    {"no waits", EditKind::NoWaits},
+    {"no allocator calls", EditKind::NoAllocator},
+    {"copies pinned", EditKind::PinnedCopies},
+    {"copies overlapped", EditKind::OverlappedCopies},
+    {"one graph launch", EditKind::OneGraph},
+    {"loader ready", EditKind::LoaderReady},
+    {"infinitely fast host", EditKind::FastHost},
+    {"infinitely fast gpu", EditKind::FastGpu},
+};
+
+class Parser {
+ public:
+  Parser(size_t number, std::string text) : number_(number) { edit_.text = std::move(text); }
+
+  Edit parse() {
+    for (const Form& form : kForms)
+      if (matches(form.text, edit_.text)) return of_kind(form.kind);
+    for (const std::string_view word : {"no sync", "no waits"})
+      if (const auto name = after(edit_.text, word)) return of_name(EditKind::NoWaits, *name);
+    if (const auto name = after(edit_.text, "fuse")) return of_name(EditKind::FusedWithNext, *name);
+    if (const auto rank = after(edit_.text, "rank")) return of_rank(*rank);
+    if (edit_.text.ends_with(" gone")) return of_name(EditKind::Gone, trimmed(edit_.text.substr(0, edit_.text.size() - 5)));
+    return of_factor();
+  }
+
+ private:
+  Edit of_kind(EditKind kind) {
+    edit_.kind = kind;
+    return edit_;
+  }
+  Edit of_name(EditKind kind, const std::string& name) {
+    if (name.empty()) refuse("it names nothing");
+    edit_.name = name;
+    return of_kind(kind);
+  }
+  Edit of_rank(const std::string& rest) {
+    const size_t space = std::min(rest.find(' '), rest.size());
+    const auto rank = number(rest.substr(0, space));
+    if (!rank || *rank < 0 || *rank != std::floor(*rank) || *rank > 1e6 || trimmed(rest.substr(space)) != "on time") refuse("expected \"rank N on time\"");
+    edit_.rank = static_cast<int>(*rank);
+    return of_kind(EditKind::RankOnTime);
+  }
+  Edit of_factor() {
+    constexpr std::pair<std::string_view, bool> kSigns[] = {{"÷", true}, {"/", true}, {"*", false}, {"×", false}};
+    for (const auto& [sign, divides] : kSigns) {
+      const size_t at = edit_.text.rfind(sign);
+      if (at == std::string::npos) continue;
+      const auto value = number(trimmed(std::string_view(edit_.text).substr(at + sign.size())));
+      if (!value) continue;
+      if (*value <= 0 || *value > 1e6) refuse("the factor must be above 0 and at most a million");
+      edit_.factor = divides ? 1 / *value : *value;
+      return of_name(EditKind::Faster, trimmed(std::string_view(edit_.text).substr(0, at)));
+    }
+    refuse("this is no edit");
+  }
+  [[noreturn]] void refuse(const std::string& reason) const {
+    throw Failure("Edit " + std::to_string(number_) + ", \"" + edit_.text + "\": " + reason + ". Write one of: " + kEditForms + ".");
+  }
+
+  size_t number_;
+  Edit edit_;
+};
+
+}  // namespace
+
+std::vector<Edit> parse_edits(const std::string& text) {
+  std::vector<Edit> edits;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(';', begin), text.size());
+    if (std::string one = trimmed(std::string_view(text).substr(begin, end - begin)); !one.empty()) edits.push_back(Parser(edits.size() + 1, std::move(one)).parse());
+    begin = end + 1;
+  }
+  if (edits.empty()) throw Failure(std::string("There is no edit. Write one of: ") + kEditForms + ".");
+  return edits;
+}
+
+Editor::Editor(const StepCauses& causes, const Trace& trace)
+    : causes_(causes), graph_(causes.graph), trace_(trace), groups_(path_groups(causes.graph, trace)), pinned_bytes_ns_(kUsualPinned) {
+  double best = 0;
+  std::map<uint32_t, uint32_t> last;
+  launched_by_.resize(graph_.nodes.size()), next_in_row_.resize(graph_.nodes.size());
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+    const CauseNode& n = graph_.nodes[node];
+    launched_by_[node] = next_in_row_[node] = node;
+    for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[start_of(node) + 1]; ++e)
+      if (graph_.edges[e].kind == EdgeKind::Launch) launched_by_[node] = graph_.edges[e].from / 2;
+    if (n.kind == NodeKind::Meeting) continue;
+    if (const auto before = last.find(n.row); before != last.end()) next_in_row_[before->second] = node;
+    last[n.row] = node;
+    if (n.kind != NodeKind::Copy || n.measured_ns <= 0) continue;
+    const Detail& detail = trace_.detail(n.detail);
+    if (copy_ends(detail.copy_kind).from == MemoryPlace::Pinned && static_cast<double>(detail.bytes) >= kLargeCopy)
+      best = std::max(best, static_cast<double>(detail.bytes) / static_cast<double>(n.measured_ns));
+  }
+  if (best > 0) pinned_bytes_ns_ = best;
+}
+
+void Editor::refuse(const Edit& edit, const std::string& reason) const { throw Failure("\"" + edit.text + "\": " + reason); }
+
+// The names with most work, for a message.
+std::string Editor::some_names() const {
+  constexpr size_t kMost = 8;
+  std::vector<std::pair<double, const PathGroup*>> by_work;
+  for (const PathGroup& group : groups_) {
+    double work = 0;
+    for (const auto& [node, share] : group.nodes) work += static_cast<double>(graph_.nodes[node].work_ns) * static_cast<double>(share);
+    if (group.kind != GroupKind::Line && work > 0) by_work.emplace_back(-work, &group);
+  }
+  std::ranges::stable_sort(by_work, {}, [](const auto& one) { return one.first; });
+  std::string names;
+  for (size_t i = 0; i < std::min(kMost, by_work.size()); ++i) names += (i == 0 ? "" : ", ") + shortened(by_work[i].second->name, 40);
+  return names;
+}
+
+// A name is that of an op, a module, a line or a cause, in this order, unless the word before it says which. Several names of
+// one kind match a pattern with *.
+std::vector<const PathGroup*> Editor::selected(const Edit& edit) const {
+  std::string name = edit.name;
+  std::optional<GroupKind> only;
+  for (const GroupKind kind : {GroupKind::Op, GroupKind::Line, GroupKind::Module, GroupKind::Cause})
+    if (const auto rest = after(name, group_kind_name(kind)); rest && !rest->empty()) only = kind, name = *rest;
+  for (const bool begins : {false, true})
+    for (const GroupKind kind : {GroupKind::Op, GroupKind::Module, GroupKind::Line, GroupKind::Cause}) {
+      if (only && kind != *only) continue;
+      std::vector<const PathGroup*> found;
+      for (const PathGroup& group : groups_)
+        if (group.kind == kind && matches(begins ? name + "*" : name, group.name)) found.push_back(&group);
+      if (!found.empty()) return found;
+    }
+  refuse(edit, "no " + std::string(only ? group_kind_name(*only) : "op, module, line or cause") + " is called " + name + ". There are " + some_names() + ".");
+}
+
+void Editor::make_free(const PathGroup& group, Timing& timing) const {
+  const bool call = group.kind == GroupKind::Cause && group.cause.cause != PathCause::Work;
+  for (const auto& [node, share] : group.nodes) {
+    if (call && runs_on_host(graph_.nodes[node].kind) && graph_.nodes[node].kind != NodeKind::DataWait)
+      drop_call(graph_, timing, node);
+    else
+      scale_work(graph_, timing, node, 0, static_cast<double>(share));
+  }
+  for (const uint32_t edge : group.edges) {
+    const EdgeKind kind = graph_.edges[edge].kind;
+    if (kind == EdgeKind::Arrival || kind == EdgeKind::QueueFull) timing.lag[edge] = kNoLag;
+    else if (timing.lag[edge] != kNoLag) timing.lag[edge] = std::min<int64_t>(0, timing.lag[edge]);
+  }
+}
+
+void Editor::apply(const Edit& edit, Timing& timing) const {
+  size_t changed = 0;
+  const auto each_of = [&](NodeKind kind, auto change) {
+    for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+      if (graph_.nodes[node].kind == kind) change(node), ++changed;
+  };
+  const auto each_selected = [&](auto change) {
+    for (const PathGroup* group : selected(edit))
+      for (const auto& [node, share] : group->nodes) change(node, static_cast<double>(share)), ++changed;
+  };
+  switch (edit.kind) {
+    case EditKind::Faster:
+      each_selected([&](uint32_t node, double share) { scale_work(graph_, timing, node, edit.factor, share); });
+      for (const PathGroup* group : selected(edit))
+        for (const uint32_t edge : group->edges)
+          if (timing.lag[edge] > 0) timing.lag[edge] = std::llround(static_cast<double>(timing.lag[edge]) * edit.factor), ++changed;
+      break;
+    case EditKind::Gone:
+      for (const PathGroup* group : selected(edit)) make_free(*group, timing), changed += group->nodes.size() + group->edges.size();
+      each_selected([&](uint32_t node, double) {
+        if (runs_on_host(graph_.nodes[node].kind)) drop_call(graph_, timing, node);
+      });
+      break;
+    case EditKind::NoWaits:
+      if (edit.name.empty()) each_of(NodeKind::Wait, [&](uint32_t node) { drop_call(graph_, timing, node); });
+      else each_selected([&](uint32_t node, double) {
+        if (graph_.nodes[node].kind == NodeKind::Wait) drop_call(graph_, timing, node);
+        else drop_waits(graph_, timing, node);
+      });
+      break;
+    case EditKind::NoAllocator:
+      each_of(NodeKind::Allocation, [&](uint32_t node) { drop_call(graph_, timing, node); });
+      break;
+    case EditKind::PinnedCopies:
+      changed = pinned(timing);
+      break;
+    case EditKind::OverlappedCopies:
+      changed = overlapped(timing);
+      break;
+    case EditKind::OneGraph:
+      changed = one_graph(timing);
+      break;
+    case EditKind::FusedWithNext:
+      changed = fuse(selected(edit), timing);
+      break;
+    case EditKind::LoaderReady:
+      each_of(NodeKind::DataWait, [&](uint32_t node) { timing.work_ns[node] = 0; });
+      break;
+    case EditKind::RankOnTime:
+      changed = rank_on_time(edit.rank, timing);
+      break;
+    case EditKind::FastHost:
+      changed = fast_host(timing);
+      break;
+    case EditKind::FastGpu:
+      changed = fast_gpu(timing);
+      break;
+  }
+  if (changed == 0) refuse(edit, "the steps of this run have nothing that this edit could change.");
+}
+
+// The first launch of each step stands for all of them; the other launches and copies are nodes of the graph.
+size_t Editor::one_graph(Timing& timing) const {
+  std::map<uint32_t, std::vector<uint32_t>> chains;
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+    if (const NodeKind kind = graph_.nodes[node].kind; kind == NodeKind::Launch || kind == NodeKind::CopyCall) chains[graph_.nodes[node].row].push_back(node);
+  size_t changed = 0;
+  for (const auto& [row, chain] : chains) changed += graph_in_chain(chain, timing);
+  return changed;
+}
+
+size_t Editor::graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing) const {
+  const auto step_of = [&](uint32_t node) { return std::ranges::upper_bound(causes_.marks, graph_.nodes[node].start) - causes_.marks.begin(); };
+  size_t changed = 0;
+  for (size_t i = 1; i < chain.size(); ++i) {
+    if (step_of(chain[i]) != step_of(chain[i - 1])) continue;
+    ++changed;
+    drop_call(graph_, timing, chain[i]);
+    for (uint32_t e = graph_.first_edge[start_of(chain[i])]; e < graph_.first_edge[start_of(chain[i]) + 1]; ++e)
+      if (graph_.edges[e].kind == EdgeKind::HostOrder && graph_.edges[e].from / 2 == chain[i - 1]) timing.lag[e] = 0;
+  }
+  return changed;
+}
+
+size_t Editor::pinned(Timing& timing) const {
+  size_t changed = 0;
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+    const CauseNode& n = graph_.nodes[node];
+    const CopyEnds ends = copy_ends(trace_.detail(n.detail).copy_kind);
+    if (n.kind != NodeKind::Copy || (ends.from != MemoryPlace::Pageable && ends.to != MemoryPlace::Pageable)) continue;
+    const auto bytes = static_cast<double>(trace_.detail(n.detail).bytes);
+    timing.work_ns[node] = std::min<int64_t>(timing.work_ns[node], kCopyStart + std::llround(bytes / pinned_bytes_ns_));
+    if (const uint32_t call = launched_by_[node]; call != node) {
+      timing.work_ns[call] = std::min(timing.work_ns[call], kAsyncCall);
+      if (ends.from == MemoryPlace::Pageable) drop_waits(graph_, timing, call);
+    }
+    ++changed;
+  }
+  return changed;
+}
+
+size_t Editor::overlapped(Timing& timing) const {
+  size_t changed = 0;
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+    if (graph_.nodes[node].kind == NodeKind::Copy) {
+      timing.work_ns[node] = 0, ++changed;
+      if (launched_by_[node] != node) drop_waits(graph_, timing, launched_by_[node]);
+    }
+  return changed;
+}
+
+// The kernel keeps its time; its own launch goes, and so does the gap before the next kernel.
+size_t Editor::fuse(const std::vector<const PathGroup*>& groups, Timing& timing) const {
+  size_t changed = 0;
+  for (const PathGroup* group : groups)
+    for (const auto& [node, share] : group->nodes) {
+      if (graph_.nodes[node].kind != NodeKind::Kernel || next_in_row_[node] == node) continue;
+      if (launched_by_[node] != node) drop_call(graph_, timing, launched_by_[node]);
+      const uint32_t next = next_in_row_[node];
+      for (uint32_t e = graph_.first_edge[start_of(next)]; e < graph_.first_edge[start_of(next) + 1]; ++e)
+        if (graph_.edges[e].kind == EdgeKind::StreamOrder) timing.lag[e] = std::min<int64_t>(0, timing.lag[e]);
+      ++changed;
+    }
+  return changed;
+}
+
+// Its own work takes no time, so it is never the last one to arrive; transfers stay.
+size_t Editor::rank_on_time(int rank, Timing& timing) const {
+  size_t changed = 0;
+  for (EventId to = 0; to + 1 < graph_.first_edge.size(); ++to) {
+    if (graph_.nodes[to / 2].rank != rank || graph_.nodes[to / 2].kind == NodeKind::Meeting) continue;
+    timing.work_ns[to / 2] = 0, ++changed;
+    for (uint32_t e = graph_.first_edge[to]; e < graph_.first_edge[to + 1]; ++e)
+      if (graph_.edges[e].kind != EdgeKind::Transfer && timing.lag[e] > 0) timing.lag[e] = 0;
+  }
+  return changed;
+}
+
+size_t Editor::fast_host(Timing& timing) const {
+  size_t changed = 0;
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+    if (runs_on_host(graph_.nodes[node].kind)) timing.work_ns[node] = 0, ++changed;
+  for (size_t e = 0; e < graph_.edges.size(); ++e)
+    if (graph_.edges[e].kind == EdgeKind::HostOrder && timing.lag[e] > 0) timing.lag[e] = 0;
+  return changed;
+}
+
+size_t Editor::fast_gpu(Timing& timing) const {
+  size_t changed = 0;
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+    if (!runs_on_host(graph_.nodes[node].kind)) scale_work(graph_, timing, node, 0), ++changed;
+  for (size_t e = 0; e < graph_.edges.size(); ++e)
+    if (graph_.edges[e].kind == EdgeKind::StreamOrder && timing.lag[e] > 0) timing.lag[e] = 0;
+  return changed;
+}
+
+}  // namespace ws::prof

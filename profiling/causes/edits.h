@@ -1,0 +1,72 @@
+// Edits of a graph of causes, and the language in which people write them: "no sync; fc1 /2; one graph launch".
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profiling/causes/path_groups.h"
+#include "profiling/causes/step_causes.h"
+
+namespace ws::prof {
+
+enum class EditKind : uint8_t {
+  Faster,         // NAME /2, or NAME *2 for slower
+  Gone,           // NAME gone
+  NoWaits,        // no sync; no sync NAME
+  NoAllocator,    // no allocator calls
+  PinnedCopies,   // copies pinned
+  OverlappedCopies,  // copies overlapped
+  OneGraph,       // one graph launch
+  FusedWithNext,  // fuse NAME
+  LoaderReady,    // loader ready
+  RankOnTime,     // rank 3 on time
+  FastHost,       // infinitely fast host
+  FastGpu,        // infinitely fast GPU
+};
+
+struct Edit {
+  EditKind kind = EditKind::Gone;
+  std::string name;       // what it selects; empty: everything that the edit can change
+  double factor = 0;      // of the time of Faster
+  int rank = -1;
+  std::string text;       // as written
+};
+
+// Edits are separated by ";". Throws Failure that says which one is wrong, and what an edit may be.
+std::vector<Edit> parse_edits(const std::string& text);
+inline constexpr const char* kEditForms =
+    "NAME /2, NAME *2, NAME gone, no sync, no sync NAME, no allocator calls, copies pinned, copies overlapped, one graph launch, "
+    "fuse NAME, loader ready, rank N on time, infinitely fast host, infinitely fast GPU";
+
+// Applies edits to the steps of a run. It keeps the names that the run has, so that many edits can be tried.
+class Editor {
+ public:
+  Editor(const StepCauses& causes, const Trace& trace);
+  // Throws Failure if the edit selects nothing.
+  void apply(const Edit& edit, Timing& timing) const;
+  const std::vector<PathGroup>& groups() const { return groups_; }
+  void make_free(const PathGroup& group, Timing& timing) const;  // its work takes no time, its delays go
+
+ private:
+  std::vector<const PathGroup*> selected(const Edit& edit) const;
+  [[noreturn]] void refuse(const Edit& edit, const std::string& reason) const;
+  std::string some_names() const;
+  size_t one_graph(Timing& timing) const;
+  size_t graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing) const;
+  size_t pinned(Timing& timing) const;
+  size_t overlapped(Timing& timing) const;
+  size_t fuse(const std::vector<const PathGroup*>& groups, Timing& timing) const;
+  size_t rank_on_time(int rank, Timing& timing) const;
+  size_t fast_host(Timing& timing) const;
+  size_t fast_gpu(Timing& timing) const;
+
+  const StepCauses& causes_;
+  const CauseGraph& graph_;
+  const Trace& trace_;
+  std::vector<PathGroup> groups_;
+  double pinned_bytes_ns_;                  // rate of a copy from pinned memory
+  std::vector<uint32_t> launched_by_;       // by node: its call, or itself
+  std::vector<uint32_t> next_in_row_;       // by node; itself at the end
+};
+
+}  // namespace ws::prof

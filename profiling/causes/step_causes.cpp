@@ -1,0 +1,71 @@
+#include "profiling/causes/step_causes.h"
+
+#include <algorithm>
+
+#include "profiling/analysis/gpu_steps.h"
+#include "profiling/analysis/step_sample.h"
+#include "profiling/analysis/step_time.h"
+#include "profiling/analysis/trace_queries.h"
+#include "profiling/base/failure.h"
+#include "profiling/trace/lod.h"
+#include "profiling/trace/span_walk.h"
+
+namespace ws::prof {
+namespace {
+
+std::vector<TimeNs> marks_in(const Trace& trace, TimeRange window) {
+  std::vector<TimeNs> marks;
+  if (const Track* track = first_track(trace, TrackKind::Steps))
+    each_span(*track, window.begin, window.end, [&](const Span& step) {
+      if (window.contains(step.start)) marks.push_back(step.start);
+    });
+  return marks;
+}
+
+// The newest steps of the window with at most so many spans, and four steps at least.
+TimeRange fewer_steps(const Trace& trace, TimeRange window, const std::vector<TimeNs>& marks, size_t most_spans) {
+  constexpr size_t kFewest = 4;
+  size_t spans = 0;
+  for (const Track& track : trace.tracks())
+    if (track.kind != TrackKind::Inner) spans += spans_about(track, window.begin, window.end);
+  if (spans <= most_spans || marks.size() <= kFewest) return window;
+  const size_t steps = std::max(kFewest, marks.size() * most_spans / spans);
+  return {marks[marks.size() - std::min(steps, marks.size())], window.end};
+}
+
+}  // namespace
+
+StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
+  GpuSteps gpu;
+  const bool ahead = host_ran_ahead(trace);
+  if (ahead) gpu.finish(trace);
+  const Trace& marks = ahead ? gpu.trace() : trace;
+  const StepSample sample = sample_steps(marks, trace, facts.steps_per_epoch, {.since = facts.since});
+  StepCauses causes;
+  TimeRange window{sample.row.begin, sample.row.end};
+  causes.whole_trace = window.length() <= 0;
+  if (causes.whole_trace) window = {trace.first_time(), trace.last_time() + 1};
+  else window = fewer_steps(trace, window, marks_in(marks, window), facts.most_spans);
+  causes.graph = cause_graph(trace, window);
+  if (causes.graph.nodes.empty())
+    throw Failure("The run has no calls, kernels or ops to replay. Record it with --trace kernels or full.");
+  causes.marks = marks_in(trace, window);
+  if (!causes.whole_trace) {
+    causes.cuts = marks_in(marks, window);
+    causes.steps = static_cast<double>(causes.cuts.size()) * static_cast<double>(sample.stride);
+    causes.cuts.push_back(window.end);
+  }
+  causes.step_us = facts.step_us;
+  if (!(causes.step_us.value > 0)) causes.step_us = {static_cast<double>(window.length()) * 1e-3 / causes.steps, 0};
+  return causes;
+}
+
+StepCauses step_causes(const RunData& run) {
+  StepCausesFacts facts{.steps_per_epoch = run.summary.steps_per_epoch, .since = steady_since(run.marks), .step_us = run.summary.step_time.us};
+  if (facts.step_us.value > 0) return step_causes(run.trace, facts);
+  const StepSample sample = sample_steps(run.trace, facts.steps_per_epoch, {.since = facts.since, .lengths_only = true});
+  facts.step_us = step_time(run, sample).us;
+  return step_causes(run.trace, facts);
+}
+
+}  // namespace ws::prof

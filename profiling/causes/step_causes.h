@@ -1,0 +1,30 @@
+// The graph of causes of a run's newest steps, and how long one of them takes.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "profiling/causes/cause_graph.h"
+#include "profiling/trace/run_data.h"
+
+namespace ws::prof {
+
+struct StepCauses {
+  CauseGraph graph;
+  std::vector<TimeNs> marks;  // where the host begins a step
+  std::vector<TimeNs> cuts;   // where the GPU does, if the host ran ahead; otherwise the same
+  double steps = 1;           // in the window of the graph
+  Interval step_us;           // as every view shows it
+  bool whole_trace = false;   // no steps were found: the trace counts as one
+};
+// What is known of a run beside its trace.
+struct StepCausesFacts {
+  double steps_per_epoch = 0;
+  int64_t since = 0;    // the first step with the current choices
+  Interval step_us{};   // unknown: the mean of the window
+  size_t most_spans = 4'000'000;  // a window with more has fewer steps
+};
+// Throws Failure if the trace has no span that could be replayed.
+StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts);
+StepCauses step_causes(const RunData& run);
+
+}  // namespace ws::prof

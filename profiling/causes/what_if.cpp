@@ -1,0 +1,191 @@
+#include "profiling/causes/what_if.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+#include <tuple>
+
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/base/failure.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr size_t kMostExact = 6;  // edits whose orders are all tried: 64 replays
+constexpr int kOrders = 24;       // of more edits, drawn with a fixed seed
+
+class Prediction {
+ public:
+  Prediction(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits)
+      : causes_(causes), graph_(causes.graph), trace_(trace), edits_(edits), editor_(causes, trace), rate_(causes.graph, causes.cuts), start_(measured_timing(causes.graph)) {}
+
+  WhatIf result(size_t most_rows) {
+    WhatIf all;
+    all.measured_us = causes_.step_us, all.steps = causes_.steps, all.whole_trace = causes_.whole_trace, all.warnings = graph_.warnings;
+    const std::vector<TimeNs> unchanged = replay(graph_, start_);
+    base_ = rate_.ratio(unchanged);
+    all.replay_error = std::abs(base_ - 1);
+    all.unexplained_us = per_step(static_cast<double>(graph_.unexplained_ns));
+    if (graph_.unexplained_ns > 0) all.least_explained = shortened(plain_kernel_name(trace_.name(graph_.nodes[graph_.least_explained].name)), 60);
+    describe(start_, unchanged, most_rows, all.path, all.rows);
+    all.predicted_us = all.measured_us;
+    if (!edits_.empty()) add_edits(all, most_rows);
+    return all;
+  }
+
+  CriticalReport report() {
+    CriticalReport report;
+    const std::vector<TimeNs> times = replay(graph_, start_);
+    base_ = rate_.ratio(times);
+    const CriticalPath path = critical_path(graph_, start_, times);
+    report.step_us = causes_.step_us, report.steps = causes_.steps, report.whole_trace = causes_.whole_trace, report.warnings = graph_.warnings;
+    report.unexplained_us = per_step(static_cast<double>(graph_.unexplained_ns));
+    if (graph_.unexplained_ns > 0) report.least_explained = shortened(plain_kernel_name(trace_.name(graph_.nodes[graph_.least_explained].name)), 60);
+    for (const PathGroup& group : editor_.groups()) {
+      const double on_path = path_ns(group, path);
+      report.rows.push_back({group.kind, group.name, group.meaning, per_step(now_ns(group, start_)), per_step(on_path), on_path > 0 ? 0 : slack_us(group, path)});
+    }
+    std::ranges::stable_sort(report.rows, [](const auto& a, const auto& b) {
+      const auto key = [](const auto& row) { return std::tuple(row.kind == GroupKind::Cause ? -1 : static_cast<int>(row.kind), -row.path_us, -row.now_us); };
+      return key(a) < key(b);
+    });
+    return report;
+  }
+
+ private:
+  // ns of the window as µs of a step, on the scale of the step time that every view shows.
+  double per_step(double ns) const {
+    const auto window = static_cast<double>(graph_.window.length());
+    return window > 0 ? ns / window * causes_.step_us.value : 0;
+  }
+
+  double slack_us(const PathGroup& group, const CriticalPath& path) const {
+    int64_t least = kAlways;
+    for (const auto& [node, share] : group.nodes) least = std::min(least, path.slack_ns[node]);
+    return group.nodes.empty() ? std::nan("") : static_cast<double>(least) * 1e-3;
+  }
+
+  double now_ns(const PathGroup& group, const Timing& timing) const {
+    double ns = 0;
+    for (const auto& [node, share] : group.nodes) ns += static_cast<double>(timing.work_ns[node]) * static_cast<double>(share);
+    for (const uint32_t edge : group.edges)
+      if (timing.lag[edge] != kNoLag) ns += static_cast<double>(std::max<int64_t>(0, timing.lag[edge]));
+    return ns;
+  }
+
+  double step_us(const Timing& timing) {
+    replay(graph_, timing, times_);
+    return causes_.step_us.value * rate_.ratio(times_) / base_;
+  }
+
+  void describe(const Timing& timing, const std::vector<TimeNs>& times, size_t most_rows, std::vector<PathShare>& shares, std::vector<HelpRow>& rows) {
+    const CriticalPath path = critical_path(graph_, timing, times);
+    const double now = causes_.step_us.value * rate_.ratio(times) / base_;
+    std::vector<std::pair<double, const PathGroup*>> on_path;
+    for (const PathGroup& group : editor_.groups())
+      if (const double ns = path_ns(group, path); ns > 0) {
+        on_path.emplace_back(ns, &group);
+        if (group.kind == GroupKind::Cause) shares.push_back({group.name, group.meaning, ns / static_cast<double>(path.total_ns) * now});
+      }
+    std::ranges::stable_sort(on_path, std::ranges::greater{}, [](const auto& one) { return one.first; });
+    on_path.resize(std::min(on_path.size(), most_rows));
+    Timing changed = timing;
+    for (const auto& [ns, group] : on_path) {
+      editor_.make_free(*group, changed);
+      rows.push_back({group->kind, group->name, group->meaning, per_step(now_ns(*group, timing)), per_step(ns), now - step_us(changed)});
+      restore(*group, timing, changed);
+    }
+    std::ranges::stable_sort(rows, std::ranges::greater{}, &HelpRow::gain_us);
+    std::ranges::stable_sort(shares, std::ranges::greater{}, &PathShare::path_us);
+  }
+
+  void restore(const PathGroup& group, const Timing& from, Timing& timing) const {
+    for (const auto& [node, share] : group.nodes) {
+      timing.work_ns[node] = from.work_ns[node];
+      for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[end_of(node) + 1]; ++e) timing.lag[e] = from.lag[e];
+    }
+    for (const uint32_t edge : group.edges) timing.lag[edge] = from.lag[edge];
+  }
+
+  // Sets of edits are bits; a set is always applied in the order in which the edits were written.
+  double with(uint64_t set) {
+    const auto known = known_.find(set);
+    if (known != known_.end()) return known->second;
+    Timing timing = start_;
+    for (size_t i = 0; i < edits_.size(); ++i)
+      if (set >> i & 1) editor_.apply(edits_[i], timing);
+    return known_[set] = step_us(timing);
+  }
+
+  void add_edits(WhatIf& all, size_t most_rows) {
+    if (edits_.size() > 60) throw Failure("These are more than 60 edits. Try fewer at once.");
+    const uint64_t every = (uint64_t{1} << edits_.size()) - 1;
+    Timing timing = start_;
+    for (const Edit& edit : edits_) editor_.apply(edit, timing);
+    const std::vector<TimeNs> times = replay(graph_, timing);
+    all.predicted_us = predicted(times);
+    known_[0] = causes_.step_us.value, known_[every] = all.predicted_us.value;
+    const std::vector<double> means = mean_parts();
+    for (size_t i = 0; i < edits_.size(); ++i) all.edits.push_back({edits_[i].text, known_[0] - with(uint64_t{1} << i), means[i]});
+    describe(timing, times, most_rows, all.path_after, all.rows_after);
+  }
+
+  // The noise of the measured step, and how much the ratio differs between pieces of the window.
+  Interval predicted(const std::vector<TimeNs>& times) {
+    const double ratio = rate_.ratio(times) / base_;
+    const double pieces = mean_with_interval(rate_.ratios(times)).half_width / base_;
+    return {causes_.step_us.value * ratio, std::hypot(causes_.step_us.half_width * ratio, causes_.step_us.value * pieces)};
+  }
+
+  std::vector<double> mean_parts() {
+    const size_t count = edits_.size();
+    std::vector<double> parts(count, 0);
+    std::vector<size_t> order(count);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::mt19937 lot(1);
+    int orders = 0;
+    const auto add_order = [&] {
+      uint64_t set = 0;
+      for (const size_t i : order) {
+        parts[i] += with(set) - with(set | uint64_t{1} << i);
+        set |= uint64_t{1} << i;
+      }
+      ++orders;
+    };
+    if (count <= kMostExact) {
+      do add_order();
+      while (std::ranges::next_permutation(order).found);
+    } else {
+      for (int i = 0; i < kOrders; ++i) std::ranges::shuffle(order, lot), add_order();
+    }
+    for (double& part : parts) part /= orders;
+    return parts;
+  }
+
+  const StepCauses& causes_;
+  const CauseGraph& graph_;
+  const Trace& trace_;
+  const std::vector<Edit>& edits_;
+  const Editor editor_;
+  const ReplayRate rate_;
+  const Timing start_;
+  double base_ = 1;  // ratio of the unchanged replay
+  std::vector<TimeNs> times_;
+  std::map<uint64_t, double> known_;
+};
+
+}  // namespace
+
+WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows) {
+  return Prediction(causes, trace, edits).result(most_rows);
+}
+
+CriticalReport critical_report(const StepCauses& causes, const Trace& trace) {
+  const std::vector<Edit> none;
+  return Prediction(causes, trace, none).report();
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,76 @@
+// Predicts the time of a step with edits: what they save together, what each of them does, and what would help most.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "profiling/base/statistics.h"
+#include "profiling/causes/edits.h"
+
+namespace ws::prof {
+
+struct EditPart {
+  std::string text;
+  double alone_us = 0;  // what the edit saves by itself; negative if steps get longer
+  double mean_us = 0;   // its mean part in all orders; these sum to what the edits save together
+};
+
+// One cause of the length of a step. `path_us`: its time on the critical path of a step.
+struct PathShare {
+  std::string name;
+  Meaning meaning = Meaning::Other;
+  double path_us = 0;
+};
+
+// One line of "what would help most".
+struct HelpRow {
+  GroupKind kind = GroupKind::Op;
+  std::string name;
+  Meaning meaning = Meaning::Other;
+  double now_us = 0;    // in a step
+  double path_us = 0;   // of it on the critical path
+  double gain_us = 0;   // what a step saves if this is free
+  double slope() const { return now_us > 0 ? path_us / now_us : 0; }  // what 1 µs less saves
+};
+
+struct WhatIf {
+  Interval measured_us, predicted_us;
+  double replay_error = 0;  // share by which the unchanged replay misses the measured time
+  double steps = 0;         // that were replayed
+  bool whole_trace = false;
+  std::vector<EditPart> edits;
+  double saved_us() const { return measured_us.value - predicted_us.value; }
+  std::vector<PathShare> path, path_after;  // longest first; each sums to the length of its step
+  std::vector<HelpRow> rows, rows_after;    // sorted by gain
+  double unexplained_us = 0;                // a step; on the GPU, without a recorded cause
+  std::string least_explained;              // the node after the longest such time; empty: none
+  std::vector<std::string> warnings;
+};
+
+inline constexpr size_t kMostHelpRows = 40;
+// Without edits only the measured step is described.
+WhatIf what_if(const StepCauses& causes, const Trace& trace, const std::vector<Edit>& edits, size_t most_rows = kMostHelpRows);
+
+std::string to_text(const WhatIf& result);
+std::string to_json(const WhatIf& result);
+
+// The critical path of a step by cause, op, line and module, with the slack of what is not on it.
+struct CriticalReport {
+  struct Row {
+    GroupKind kind;
+    std::string name;
+    Meaning meaning;
+    double now_us, path_us, slack_us;  // slack: how much later it could end, the least of a step; 0 on the path
+  };
+  Interval step_us;
+  double steps = 0;
+  bool whole_trace = false;
+  std::vector<Row> rows;  // by kind, then by time on the path
+  double unexplained_us = 0;
+  std::string least_explained;
+  std::vector<std::string> warnings;
+};
+CriticalReport critical_report(const StepCauses& causes, const Trace& trace);
+std::string to_text(const CriticalReport& report);
+std::string to_json(const CriticalReport& report);
+
+}  // namespace ws::prof

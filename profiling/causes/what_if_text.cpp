@@ -1,0 +1,127 @@
+// Text and JSON of predictions and critical paths.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "profiling/analysis/kernel_table.h"
+#include "profiling/base/text.h"
+#include "profiling/causes/what_if.h"
+
+namespace ws::prof {
+namespace {
+
+constexpr size_t kShownRows = 14, kNameLetters = 60;
+
+std::string interval_text(const Interval& us) { return fixed(us.value, 2) + (us.half_width > 0 ? " ± " + fixed(us.half_width, 2) : "") + " µs"; }
+
+std::string of_steps(double steps, bool whole_trace) {
+  return whole_trace ? "the whole trace, as no steps were found" : "the mean of " + fixed(steps, 0) + " steps";
+}
+
+std::string change_text(const WhatIf& result) {
+  const double before = result.measured_us.value, after = result.predicted_us.value;
+  if (!(after > 0) || !(before > 0)) return {};
+  const double percent_less = 100 * (before - after) / before;
+  return fixed(std::abs(percent_less), 1) + " % " + (percent_less >= 0 ? "less" : "more") + " time a step, " + fixed(before / after, 2) + "×";
+}
+
+std::string path_text(const std::string& title, const std::vector<PathShare>& path) {
+  std::string text = "\n          µs       %  " + title + "\n";
+  double total = 0;
+  for (const PathShare& share : path) total += share.path_us;
+  for (const PathShare& share : path) text += formatted("{:>12.3f} {:>7.2f}  {}\n", share.path_us, total > 0 ? 100 * share.path_us / total : 0, share.name);
+  return text;
+}
+
+std::string rows_text(const std::string& title, const std::vector<HelpRow>& rows) {
+  if (rows.empty()) return {};
+  std::string text = "\n" + title + "\nsaved if free µs   1 µs less saves      now µs  kind    what\n";
+  for (size_t i = 0; i < std::min(kShownRows, rows.size()); ++i)
+    text += formatted("{:>16.2f} {:>17.2f} {:>11.2f}  {:<7} {}\n", rows[i].gain_us, rows[i].slope(), rows[i].now_us, group_kind_name(rows[i].kind), shortened(rows[i].name, kNameLetters));
+  return text;
+}
+
+std::string edits_text(const WhatIf& result) {
+  double one_by_one = 0;
+  std::string text = "\n     mean µs    alone µs  edit\n";
+  for (const EditPart& part : result.edits) {
+    one_by_one += part.alone_us;
+    text += formatted("{:>12} {:>11}  {}\n", signed_fixed(-part.mean_us, 2), signed_fixed(-part.alone_us, 2), part.text);
+  }
+  text += formatted("{:>12} {:>11}  together, and the sum one by one\n", signed_fixed(-result.saved_us(), 2), signed_fixed(-one_by_one, 2));
+  return text;
+}
+
+std::string doubts_text(double unexplained_us, const std::string& where, const std::vector<std::string>& warnings) {
+  std::string text;
+  if (unexplained_us > 0) text += formatted("\nThe GPU idles {:.2f} µs a step without a recorded cause, longest before {}. A prediction keeps this time.\n", unexplained_us, where);
+  for (const std::string& warning : warnings) text += "\n" + warning + "\n";
+  return text;
+}
+
+nlohmann::ordered_json json_of(const Interval& us) { return {{"us", us.value}, {"half_width", us.half_width}}; }
+
+nlohmann::ordered_json json_of(const std::vector<PathShare>& path) {
+  auto list = nlohmann::ordered_json::array();
+  for (const PathShare& share : path) list.push_back({{"cause", share.name}, {"us", share.path_us}});
+  return list;
+}
+
+nlohmann::ordered_json json_of(const std::vector<HelpRow>& rows) {
+  auto list = nlohmann::ordered_json::array();
+  for (const HelpRow& row : rows)
+    list.push_back({{"kind", group_kind_name(row.kind)}, {"name", row.name}, {"now_us", row.now_us}, {"path_us", row.path_us}, {"one_us_less_saves", row.slope()}, {"saved_if_free_us", row.gain_us}});
+  return list;
+}
+
+std::string dumped(const nlohmann::ordered_json& json) { return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string to_text(const WhatIf& result) {
+  std::string text = "measured     " + interval_text(result.measured_us) + " a step; replayed: " + of_steps(result.steps, result.whole_trace) +
+                     formatted(", {:.2f} % off\n", 100 * result.replay_error);
+  if (!result.edits.empty()) text += "predicted    " + interval_text(result.predicted_us) + " a step: " + change_text(result) + "\n" + edits_text(result);
+  text += path_text("of the critical path of a measured step", result.path);
+  if (!result.edits.empty()) text += path_text("of the critical path of a predicted step", result.path_after);
+  text += rows_text("What would help most in the measured step:", result.rows);
+  if (!result.edits.empty()) text += rows_text("What would help most after the edits:", result.rows_after);
+  return text + doubts_text(result.unexplained_us, result.least_explained, result.warnings);
+}
+
+std::string to_json(const WhatIf& result) {
+  nlohmann::ordered_json json{{"measured", json_of(result.measured_us)}, {"predicted", json_of(result.predicted_us)}, {"steps", result.steps}, {"replay_error", result.replay_error}};
+  json["edits"] = nlohmann::ordered_json::array();
+  for (const EditPart& part : result.edits) json["edits"].push_back({{"edit", part.text}, {"saves_alone_us", part.alone_us}, {"saves_mean_us", part.mean_us}});
+  json["path"] = json_of(result.path), json["path_after"] = json_of(result.path_after);
+  json["helps"] = json_of(result.rows), json["helps_after"] = json_of(result.rows_after);
+  json["unexplained_us"] = result.unexplained_us, json["warnings"] = result.warnings;
+  return dumped(json);
+}
+
+std::string to_text(const CriticalReport& report) {
+  std::string text = "step time    " + interval_text(report.step_us) + "; the path that decides it is " + of_steps(report.steps, report.whole_trace) + "\n";
+  constexpr const char* kHeads[] = {"op", "line", "module", "cause"};
+  const CriticalReport::Row* before = nullptr;
+  size_t shown = 0;
+  for (const auto& row : report.rows) {
+    if (!before || before->kind != row.kind) {
+      text += formatted("\n on the path µs   of a step %      now µs    slack µs  {}\n", kHeads[static_cast<size_t>(row.kind)]);
+      shown = 0;
+    }
+    before = &row;
+    if (++shown > 2 * kShownRows) continue;
+    text += formatted("{:>15.3f} {:>15.2f} {:>11.3f} {:>11}  {}\n", row.path_us, report.step_us.value > 0 ? 100 * row.path_us / report.step_us.value : 0, row.now_us, fixed(row.slack_us, 2), shortened(row.name, kNameLetters));
+  }
+  return text + doubts_text(report.unexplained_us, report.least_explained, report.warnings);
+}
+
+std::string to_json(const CriticalReport& report) {
+  nlohmann::ordered_json json{{"step", json_of(report.step_us)}, {"steps", report.steps}};
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const auto& row : report.rows)
+    json["rows"].push_back({{"kind", group_kind_name(row.kind)}, {"name", row.name}, {"now_us", row.now_us}, {"path_us", row.path_us}, {"slack_us", std::isnan(row.slack_us) ? nlohmann::ordered_json() : nlohmann::ordered_json(row.slack_us)}});
+  json["unexplained_us"] = report.unexplained_us, json["warnings"] = report.warnings;
+  return dumped(json);
+}
+
+}  // namespace ws::prof

@@ -1,0 +1,154 @@
+// Claims about the shipped runs, with answers that were read off their tables by hand, and claims that are none.
+#include "app/core/gate/claims.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "profiling/base/failure.h"
+#include "profiling/formats/join_ranks.h"
+#include "tests/profiling/causes/made_program.h"
+
+namespace ws::app {
+namespace {
+
+using testing::HasSubstr;
+constexpr Truth kTrue = Truth::True, kFalse = Truth::False, kOpen = Truth::CannotTell;
+
+struct Answer {
+  const char *run, *claim;
+  Truth truth;
+};
+
+// Median steps: direct 269.4 ± 61.8 µs, arena 168.7 ± 77.7, graph 16.9 ± 0.6, persistent 37.9 ± 1.2. GPU busy: 19.0 ± 0.5 %,
+// 30.6 ± 0.9, 99.0 ± 3.0, 86.0 ± 4.3. Kernels a step: 20, 20, 3.04, 1/16. Steps: 50, 50, 50, 938.
+const std::vector<Answer> kAnswers{
+    {"direct", "median step < 500 us", kTrue},
+    {"direct", "median step < 0.5 ms", kTrue},
+    {"direct", "median step > 500 us", kFalse},
+    {"direct", "median step < 300 us", kOpen},
+    {"direct", "step time >= 100us", kTrue},
+    {"direct", "p5 step > 200 us", kTrue},
+    {"direct", "p95 step < 400 us", kTrue},
+    {"direct", "p99 step < 310 us", kOpen},
+    {"direct", "mean step < 300 us", kTrue},
+    {"direct", "mean step > 272 us", kOpen},
+    {"direct", "p95 step < 2 * median step", kTrue},
+    {"direct", "(p95 step - p5 step) < 100 us", kTrue},
+    {"direct", "throughput > 100000 samples/s", kTrue},
+    {"direct", "training time < 60 s", kTrue},
+    {"direct", "training time > 1 min", kFalse},
+    {"direct", "kernels per step == 20", kTrue},
+    {"direct", "kernels per step != 20", kFalse},
+    {"direct", "kernels per step <= 20", kTrue},
+    {"direct", "kernels per step < 20", kFalse},
+    {"direct", "allocations per step == 15", kTrue},
+    {"direct", "allocator calls per step == 30", kTrue},
+    {"direct", "allocator calls per step == 2 * allocations per step", kTrue},
+    {"direct", "gpu busy < 25 %", kTrue},
+    {"direct", "GPU busy > 0.5", kFalse},
+    {"direct", "gpu busy > 19 %", kOpen},
+    {"direct", "launch delay < 20 us", kTrue},
+    {"direct", "peak memory < 1 MiB", kTrue},
+    {"direct", "peak memory > 1 GB", kFalse},
+    {"direct", "first loss < 2.5", kTrue},
+    {"direct", "test loss < 0.5", kTrue},
+    {"direct", "test accuracy > 80%", kTrue},
+    {"direct", "test accuracy > 90%", kFalse},
+    {"direct", "test accuracy > 87%", kOpen},
+    {"direct", "loss < first loss", kTrue},
+    {"direct", "steps == 50", kTrue},
+    {"direct", "share(allocation) > 30%", kTrue},
+    {"direct", "share(communication) < 10%", kTrue},
+    {"direct", "share(communication) == 0", kTrue},
+    {"direct", "share(launch gaps) < 41.7%", kOpen},
+    {"direct", "count(fc1) == 1", kTrue},
+    {"direct", "time(fc1) < 10 us", kTrue},
+    {"direct", "time(fc1) > time(dW1)", kTrue},
+    {"direct", "path(launch calls) > 20%", kTrue},
+    {"direct", "gain(allocator calls) > 50 us", kTrue},
+    {"direct", "predicted(no allocator calls) < median step", kTrue},
+    {"direct", "time(fc9) < 10 us", kOpen},
+    {"direct", "rank wait < 1 us", kOpen},
+    {"arena", "allocations per step == 0", kTrue},
+    {"arena", "share(allocation) == 0", kTrue},
+    {"arena", "median step < 1 ms", kTrue},
+    {"arena", "median step < 200 us", kOpen},
+    {"arena", "gpu busy > 20%", kTrue},
+    {"graph", "median step < 20 us", kTrue},
+    {"graph", "median step < 16.5 us", kOpen},
+    {"graph", "median step < 15 us", kFalse},
+    {"graph", "kernels per step < 4", kTrue},
+    {"graph", "gpu busy > 90%", kTrue},
+    {"graph", "throughput > 3000000 samples/s", kTrue},
+    {"graph", "launch delay < 1 ms", kOpen},
+    {"persistent", "steps == 938", kTrue},
+    {"persistent", "median step < 40 us", kTrue},
+    {"persistent", "test accuracy > 95%", kTrue},
+    {"persistent", "share(sync) < 50%", kTrue},
+    {"persistent", "kernels per step * 16 == 1", kTrue},
+};
+
+TEST(Claims, OfShippedRunsHaveTheAnswersOfTheirTables) {
+  EXPECT_GE(kAnswers.size(), 60u);
+  std::map<std::string, prof::RunData> runs;
+  for (const auto& [run, claim, truth] : kAnswers) {
+    if (!runs.contains(run)) runs[run] = prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-" + std::string(run) + ".wsrun"});
+  }
+  std::map<std::string, std::unique_ptr<ClaimChecker>> checkers;
+  for (const auto& [name, run] : runs) checkers[name] = std::make_unique<ClaimChecker>(run);
+  for (const auto& [run, claim, truth] : kAnswers) {
+    const CheckedClaim checked = checkers[run]->check(claim);
+    EXPECT_EQ(checked.truth, truth) << run << ": " << claim << ": " << checked.figure << " " << checked.reason;
+    EXPECT_EQ(checked.truth == Truth::CannotTell, !checked.reason.empty()) << claim;
+  }
+}
+
+TEST(Claims, OfMadeRunsAreExact) {
+  prof::MadeProgram program = prof::small_network();
+  program.sync = true;
+  const prof::RunData run = program.run();
+  ClaimChecker checker(run);
+  EXPECT_EQ(checker.check("kernels per step == 7").truth, kTrue);
+  EXPECT_EQ(checker.check("count(fc1) == 1").truth, kTrue);
+  EXPECT_EQ(checker.check("time(fc1) > 9 us").truth, kTrue);
+  EXPECT_EQ(checker.check("time(kernel_dW*) < 20 us").truth, kTrue);
+  EXPECT_EQ(checker.check("share(allocation) == 0").truth, kTrue);
+}
+
+TEST(Claims, NonsenseIsRefusedWithItsPlace) {
+  const prof::RunData run = prof::small_network().run();
+  ClaimChecker checker(run);
+  const auto refusal = [&](const std::string& claim) -> std::string {
+    try {
+      checker.check(claim);
+    } catch (const Failure& failure) {
+      return failure.what();
+    }
+    return "accepted";
+  };
+  for (const char* claim : {"", "median step", "median step <", "< 5", "median step < 5 parsecs", "median step < 5 us us", "median step << 5 us", "median step < 10 %", "gpu busy < 5 us", "nonsense < 5", "nonsense(fc1) < 5", "time() < 5 us", "time(fc1 < 5 us",
+                            "median step * median step < 5", "5 / median step < 5", "median step + 5 < 10 us", "(median step < 5 us", "median step < 1e999 us", "predicted(make it so) < 5 us"})
+    EXPECT_NE(refusal(claim), "accepted") << claim;
+  EXPECT_THAT(refusal("median step < 5 parsecs"), HasSubstr("character 17: there is no such unit"));
+  EXPECT_THAT(refusal("fastness < 5"), HasSubstr("character 1: there is no measure fastness"));
+}
+
+TEST(Claims, TextAndJsonHaveFigureAndPlace) {
+  const prof::RunData run = prof::import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-direct.wsrun"});
+  ClaimChecker checker(run);
+  const std::vector<CheckedClaim> checked{checker.check("median step < 500 us"), checker.check("rank wait < 1 us")};
+  EXPECT_THAT(to_text(checked), testing::AllOf(HasSubstr("269.4 µs ± 61.8 µs < 500.0 µs"), HasSubstr("newest 48 steps"), HasSubstr("does not have its rank wait")));
+  const auto json = nlohmann::json::parse(to_json(checked));
+  EXPECT_EQ(json[0]["truth"], "true");
+  EXPECT_EQ(json[1]["truth"], "cannot tell");
+}
+
+TEST(Claims, TheHelpNamesEachMeasure) {
+  for (const char* name : {"median step", "kernels per step", "share(NAME)", "predicted(NAME)", "Units:"}) EXPECT_THAT(claim_help(), HasSubstr(name));
+}
+
+}  // namespace
+}  // namespace ws::app

@@ -1,0 +1,111 @@
+// The gate: pairs in an order drawn by lot, programs that fail or never end, and what it prints.
+#include "app/core/gate/gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+namespace {
+
+using testing::HasSubstr;
+
+// Two made programs, and a clock that each run advances.
+struct MadePrograms {
+  double change = 0, others = 0;
+  std::mt19937 lot{5};
+  double now = 0;
+  int runs = 0;
+
+  GateMeasurement run(bool second) {
+    ++runs, now += 0.5;
+    const double noise = 1 + 0.004 * std::normal_distribution<double>()(lot);
+    return {2 * noise * (second ? 1 + change : 1), others, {}};
+  }
+  GateResult gate(GateOptions options = {}) {
+    return run_gate(options, [this](bool second) { return run(second); }, [this] { return now; });
+  }
+};
+
+TEST(GateRuns, FivePercentAreSlowerAfterFewPairs) {
+  MadePrograms made{.change = 0.05};
+  const GateResult result = made.gate();
+  EXPECT_EQ(end_of(result), GateEnd::Slower);
+  EXPECT_LT(result.pairs.size(), 13u);
+  EXPECT_EQ(made.runs, static_cast<int>(2 * result.pairs.size() + 2)) << "one run of each is thrown away";
+  EXPECT_NEAR(result.state.change, 0.05, 0.01);
+  EXPECT_EQ(result.seconds, made.now);
+}
+
+TEST(GateRuns, TheOrderInAPairIsDrawnByLot) {
+  MadePrograms made;
+  const GateResult result = made.gate({.limit = 0.0001, .most_pairs = 40});
+  const auto first = std::ranges::count(result.a_first, true);
+  EXPECT_GT(first, 8);
+  EXPECT_LT(first, 32);
+}
+
+TEST(GateRuns, ABusyMachineCannotTell) {
+  MadePrograms made{.change = 0.05, .others = 0.5};
+  const GateResult result = made.gate({.most_pairs = 20});
+  EXPECT_EQ(end_of(result), GateEnd::CannotTell);
+  EXPECT_EQ(result.state.busy, 20u);
+  EXPECT_THAT(to_text(result), testing::AllOf(HasSubstr("cannot tell"), HasSubstr("20 with a busy machine"), HasSubstr("fewer than 9 pairs")));
+}
+
+TEST(GateRuns, EqualProgramsAreWithinTheLimit) {
+  MadePrograms made;
+  const GateResult result = made.gate();
+  EXPECT_EQ(end_of(result), GateEnd::WithinLimit);
+  EXPECT_EQ(result.state.verdict, GateVerdict::NoDifference);
+}
+
+TEST(GateRuns, AProgramThatFailsEndsTheGate) {
+  int runs = 0;
+  const auto fails = [&](bool second) { return ++runs > 5 && second ? GateMeasurement{.failure = "it ended with status 3: out of memory"} : GateMeasurement{1}; };
+  const GateResult result = run_gate({}, fails, [] { return 0.0; });
+  EXPECT_EQ(end_of(result), GateEnd::Failed);
+  EXPECT_EQ(result.failure, "B: it ended with status 3: out of memory");
+  EXPECT_THAT(to_markdown(result), HasSubstr("no verdict"));
+}
+
+TEST(GateRuns, MeasurementsOfRunFilesAreJudgedAlike) {
+  std::vector<double> a, b;
+  for (int i = 0; i < 12; ++i) a.push_back(100 + i % 3), b.push_back(110 + i % 3);
+  EXPECT_EQ(end_of(judge_measured(a, b, 0.02)), GateEnd::Slower);
+  EXPECT_EQ(end_of(judge_measured(b, a, 0.02)), GateEnd::WithinLimit) << "faster is not slower";
+  EXPECT_EQ(end_of(judge_measured({1, 1}, {2, 2}, 0.02)), GateEnd::CannotTell) << "two repeats are too few";
+}
+
+TEST(GateText, JsonAndMarkdownHaveTheVerdict) {
+  MadePrograms made{.change = 0.05};
+  GateResult result = made.gate();
+  result.name_a = "./old", result.name_b = "./new", result.unit = "s";
+  const auto json = nlohmann::json::parse(to_json(result));
+  EXPECT_EQ(json["verdict"], "slower");
+  EXPECT_GT(json["low"], 0.02);
+  EXPECT_EQ(json["measured"].size(), result.pairs.size());
+  EXPECT_THAT(to_markdown(result), testing::AllOf(HasSubstr("slower by"), HasSubstr("`./new`"), HasSubstr("false alarms")));
+}
+
+TEST(GateProgram, ItsWallTimeOrTheNumberItPrintsIsMeasured) {
+  EXPECT_GT(run_program({{"sh", "-c", "exit 0"}}).value, 0);
+  EXPECT_EQ(run_program({{"sh", "-c", "echo step 3.5 us; echo step 4.5 us"}, 60, "step ([0-9.]+)"}).value, 4.5);
+  EXPECT_THAT(run_program({{"sh", "-c", "echo nothing"}, 60, "step ([0-9.]+)"}).failure, HasSubstr("matches --figure"));
+}
+
+TEST(GateProgram, FailuresAreOneSentence) {
+  EXPECT_EQ(run_program({{"sh", "-c", "echo it broke >&2; exit 7"}}).failure, "it ended with status 7: it broke");
+  EXPECT_THAT(run_program({{"sh", "-c", "while :; do sleep 1; done"}, 0.3}).failure, HasSubstr("did not end within"));
+  EXPECT_THROW(check_figure("step ([0-9"), Failure);
+  EXPECT_THROW(check_figure("step [0-9]+"), Failure);
+  EXPECT_NO_THROW(check_figure("step ([0-9]+)"));
+}
+
+}  // namespace
+}  // namespace ws::app

@@ -1,0 +1,101 @@
+// Proofs over the choices that edits can say: every rung of a ladder from each slower rung, and random pairs of choices that
+// a fixed seed draws. proofs OUT.json [cpu|gpu] [random pairs] [rounds]
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "app/core/proofs/proof.h"
+#include "app/core/runs/machine.h"
+#include "engine/devices/devices.h"
+#include "profiling/base/failure.h"
+
+namespace {
+
+using namespace ws;
+using nlohmann::ordered_json;
+
+struct Pair {
+  RunSpec before, after;
+  std::string edits;
+};
+
+RunSpec start(bool gpu) {
+  RunSpec spec = load_spec("mnist-naive");
+  set_field(spec, "exec.device", gpu ? "cuda" : "cpu");
+  return spec;
+}
+
+RunSpec with(RunSpec spec, const std::vector<std::pair<const char*, const char*>>& choices) {
+  for (const auto& [key, value] : choices) set_field(spec, key, value);
+  return spec;
+}
+
+std::vector<Pair> ladder(bool gpu) {
+  std::vector<RunSpec> rungs{start(gpu)};
+  rungs.push_back(with(rungs.back(), {{"exec.allocator", "arena"}}));
+  rungs.push_back(with(rungs.back(), {{"exec.sync", "on-read"}}));
+  if (gpu) rungs.push_back(with(rungs.back(), {{"exec.launch", "graph"}, {"exec.graph_steps", "1"}}));
+  std::vector<Pair> pairs;
+  for (size_t from = 0; from < rungs.size(); ++from)
+    for (size_t to = from + 1; to < rungs.size(); ++to)
+      if (const auto edits = app::edits_between(rungs[from], rungs[to])) pairs.push_back({rungs[from], rungs[to], *edits});
+  return pairs;
+}
+
+// The random choices that edits do not change are the same on both sides.
+std::vector<Pair> random_pairs(bool gpu, size_t count) {
+  std::mt19937 lot(48);
+  const auto one_of = [&](std::initializer_list<const char*> values) { return values.begin()[lot() % values.size()]; };
+  std::vector<Pair> pairs;
+  for (int tries = 0; pairs.size() < count && tries < 10'000; ++tries) {
+    RunSpec before = with(start(gpu), {{"exec.allocator", one_of({"direct", "caching", "arena"})}, {"exec.sync", one_of({"every-op", "every-step", "on-read"})}, {"exec.fusion", one_of({"off", "pointwise", "epilogue"})}});
+    set_field(before, "train.batch", one_of({"16", "64", "256"}));
+    set_field(before, "train.optimizer", one_of({"sgd", "momentum", "adam"}));
+    before.model.hidden = lot() % 2 ? std::vector<int64_t>{128} : std::vector<int64_t>{256, 128};
+    if (gpu) set_field(before, "exec.loader", one_of({"resident", "pinned", "pageable"}));
+    RunSpec after = before;
+    if (lot() % 2) set_field(after, "exec.allocator", "arena");
+    if (lot() % 2) set_field(after, "exec.sync", "on-read");
+    if (gpu && lot() % 3 == 0) set_field(after, "exec.launch", "graph"), set_field(after, "exec.graph_steps", "1");
+    if (gpu && before.exec.loader == Loader::Pageable && lot() % 2) set_field(after, "exec.loader", "pinned");
+    const auto edits = app::edits_between(before, after);
+    if (edits && !why_invalid(before, gpu) && !why_invalid(after, gpu)) pairs.push_back({before, after, *edits});
+  }
+  return pairs;
+}
+
+ordered_json row_of(const Pair& pair, const data::Dataset& data, int rounds, std::vector<app::Proof>& proofs) {
+  try {
+    const app::Proof proof = app::prove(pair.before, pair.edits, data, {.seconds = 0.2, .rounds = rounds});
+    proofs.push_back(proof);
+    std::printf("%8.2f -> predicted %8.2f measured %8.2f  %+6.1f %%  %s\n", proof.before_us.value, proof.predicted_us.value, proof.after_us.value, 100 * proof.error(), pair.edits.c_str());
+    std::fflush(stdout);
+    ordered_json row = ordered_json::parse(app::to_json(proof));
+    row["spec"] = to_json(pair.before);
+    return row;
+  } catch (const Failure& failure) {
+    std::printf("%s: %s\n", pair.edits.c_str(), failure.what());
+    return {{"edits", pair.edits}, {"failed", failure.what()}, {"spec", to_json(pair.before)}};
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return std::fprintf(stderr, "proofs OUT.json [cpu|gpu] [random pairs] [rounds]\n"), 2;
+  const bool gpu = argc > 2 && std::string(argv[2]) == "gpu";
+  const size_t count = argc > 3 ? std::strtoul(argv[3], nullptr, 10) : 40;
+  const int rounds = argc > 4 ? std::atoi(argv[4]) : 3;
+  const data::Dataset data = data::load(start(gpu).data);
+  std::vector<app::Proof> proofs;
+  ordered_json out{{"program", "tests/bench/proofs"}, {"machine", app::machine_json()}, {"ladder", ordered_json::array()}, {"random", ordered_json::array()}};
+  for (const Pair& pair : ladder(gpu)) out["ladder"].push_back(row_of(pair, data, rounds, proofs));
+  for (const Pair& pair : random_pairs(gpu, count)) out["random"].push_back(row_of(pair, data, rounds, proofs));
+  const app::ProofErrors errors = app::errors_of(proofs);
+  out["errors"] = {{"proofs", errors.proofs}, {"median", errors.median}, {"within_10_percent", errors.within_10_percent}, {"worst", errors.worst}};
+  std::printf("%s\n", app::errors_text(errors).c_str());
+  std::ofstream(argv[1]) << out.dump(1) << "\n";
+  return 0;
+}

@@ -1,0 +1,316 @@
+// Graphs of causes of programs whose time is known: replay, critical path, edits and their predictions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "profiling/base/failure.h"
+#include "profiling/causes/what_if.h"
+#include "profiling/formats/join_ranks.h"
+#include "tests/profiling/analysis/made_ranks.h"
+#include "tests/profiling/causes/made_program.h"
+#include "tests/support/synthetic_trace.h"
+
+namespace ws::prof {
+namespace {
+
+using testing::HasSubstr;
+
+double replay_error(const StepCauses& causes) {
+  return std::abs(ReplayRate(causes.graph, causes.cuts).ratio(replay(causes.graph, measured_timing(causes.graph))) - 1);
+}
+
+// The time that the edits save, in a run whose own step time is known, by the prediction.
+double predicted_us(const MadeProgram& program, const std::string& edits) {
+  const RunData run = program.run();
+  StepCauses causes = step_causes(run);
+  causes.step_us = {program.step_us(), 0};
+  return what_if(causes, run.trace, parse_edits(edits)).predicted_us.value;
+}
+
+void expect_predicted(const MadeProgram& before, const std::string& edits, const MadeProgram& after, double most_percent = 1) {
+  const double predicted = predicted_us(before, edits), known = after.step_us();
+  EXPECT_NEAR(predicted, known, known * most_percent / 100) << edits << ", from " << before.step_us();
+}
+
+template <class Change>
+MadeProgram with(MadeProgram program, Change change) {
+  change(program);
+  return program;
+}
+
+std::string failure_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "no failure";
+}
+
+TEST(Replay, AnUnchangedProgramTakesItsMeasuredTime) {
+  for (const bool sync : {false, true})
+    for (const bool graph : {false, true})
+      for (const TimeNs call : {1000, 3000, 9000}) {
+        MadeProgram program = small_network();
+        program.sync = sync, program.graph = graph;
+        for (MadeKernel& kernel : program.kernels) kernel.call = call;
+        EXPECT_LT(replay_error(step_causes(program.run())), 1e-4) << sync << graph << call;
+      }
+}
+
+TEST(Replay, EveryEventOfShippedRunsIsWhereItWasMeasured) {
+  for (const auto& file : std::filesystem::directory_iterator(WARPSIGHT_SOURCE_DIR "/resources/recorded")) {
+    const RunData run = import_ranks({file.path().string()});
+    const StepCauses causes = step_causes(run);
+    const double error = replay_error(causes);
+    RecordProperty(file.path().stem().string(), std::to_string(100 * error) + " %");
+    EXPECT_LT(error, 0.002) << file.path();
+    EXPECT_FALSE(causes.whole_trace) << file.path();
+    const std::vector<TimeNs> times = replay(causes.graph, measured_timing(causes.graph));
+    size_t moved = 0;
+    for (size_t event = 0; event < times.size(); ++event) moved += std::abs(times[event] - causes.graph.measured(static_cast<EventId>(event))) > 100;
+    EXPECT_LE(moved * 100, times.size()) << file.path();
+  }
+}
+
+TEST(Replay, TracesOfAllLaunchModesHaveTheirTime) {
+  for (const auto style : {test::StepStyle::GraphArena, test::StepStyle::EagerDirect, test::StepStyle::Persistent}) {
+    RunData run;
+    test::add_steps(run.trace, style, 0, 60);
+    EXPECT_LT(replay_error(step_causes(run)), 0.01) << static_cast<int>(style);
+  }
+}
+
+TEST(Replay, RandomProgramsHaveTheirTime) {
+  std::mt19937 lot(3);
+  const auto ns = [&](TimeNs most) { return static_cast<TimeNs>(lot() % static_cast<uint32_t>(most)) + 200; };
+  for (int i = 0; i < 30; ++i) {
+    MadeProgram program{.steps = 30, .latency = ns(5000), .gap = ns(1500), .between = ns(3000), .data = i % 3 ? 0 : ns(40'000), .sync = i % 2 == 0};
+    for (int kernel = 0; kernel < 3 + i % 9; ++kernel)
+      program.kernels.push_back({"op" + std::to_string(kernel), ns(6000), ns(20'000), i % 4 ? 0 : ns(8000), i % 5 == 0 ? kernel % 2 : 0});
+    EXPECT_LT(replay_error(step_causes(program.run())), 0.002) << i;
+  }
+}
+
+TEST(Predict, AFasterKernelHelpsWhereTheGpuDecides) {
+  const MadeProgram busy = with(small_network(), [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.call = 1000, kernel.work *= 4;
+  });
+  expect_predicted(busy, "fc1 /2", with(busy, [](MadeProgram& p) { p.kernels[0].work /= 2; }));
+  expect_predicted(busy, "fc1 gone", with(busy, [](MadeProgram& p) { p.kernels[0].work = 0; }));
+  expect_predicted(busy, "dW* *3", with(busy, [](MadeProgram& p) { p.kernels[3].work *= 3, p.kernels[5].work *= 3; }));
+  expect_predicted(busy, "launch calls /2", busy);
+}
+
+TEST(Predict, AFasterKernelDoesNotHelpWhereLaunchesDecide) {
+  const MadeProgram slow = with(small_network(), [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.call = 20'000;
+  });
+  expect_predicted(slow, "fc1 /2", slow);
+  expect_predicted(slow, "launch calls /2", with(slow, [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.call /= 2;
+  }), 3);
+}
+
+TEST(Predict, WithoutWaitsTheHostRunsAhead) {
+  const MadeProgram waits = with(small_network(), [](MadeProgram& p) { p.sync = true; });
+  const MadeProgram ahead = small_network();
+  EXPECT_GT(waits.step_us(), 1.1 * ahead.step_us());
+  expect_predicted(waits, "no sync", ahead, 2);
+  expect_predicted(waits, "no sync; fc1 /2", with(ahead, [](MadeProgram& p) { p.kernels[0].work /= 2; }), 2);
+}
+
+TEST(Predict, AllocatorCallsThatAreGone) {
+  const MadeProgram none = with(small_network(), [](MadeProgram& p) { p.between = 0; });
+  const MadeProgram calls = with(none, [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.allocation = 12'000;
+  });
+  EXPECT_GT(calls.step_us(), 2 * none.step_us());
+  expect_predicted(calls, "no allocator calls", none, 4);  // no kernel was queued, so the gap of queued kernels is not known
+}
+
+TEST(Predict, OneGraphLaunchForAStep) {
+  const MadeProgram eager = with(small_network(), [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.call = 9000;
+  });
+  const MadeProgram graph = with(eager, [](MadeProgram& p) { p.graph = true; });
+  EXPECT_GT(eager.step_us(), 1.3 * graph.step_us());
+  expect_predicted(eager, "one graph launch", graph, 3);
+}
+
+TEST(Predict, ALoaderThatIsReadyInTime) {
+  const MadeProgram waits = with(small_network(), [](MadeProgram& p) { p.data = 300'000; });
+  expect_predicted(waits, "loader ready", with(waits, [](MadeProgram& p) { p.data = 0; }), 2);
+}
+
+TEST(Predict, ThreadsThatTakeTurnsAreOneChain) {
+  const MadeProgram turns = with(small_network(), [](MadeProgram& p) {
+    p.other_thread = true, p.between = 0;
+    for (MadeKernel& kernel : p.kernels) kernel.call = 20'000;
+  });
+  expect_predicted(turns, "launch calls /2", with(turns, [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.call /= 2;
+  }), 3);
+}
+
+TEST(Predict, WorkOfTwoStreamsOverlaps) {
+  const MadeProgram two = with(small_network(), [](MadeProgram& p) {
+    for (MadeKernel& kernel : p.kernels) kernel.call = 1000, kernel.work *= 4;
+    p.kernels[0].stream = 1, p.kernels[0].work = 20'000, p.sync = true;
+  });
+  expect_predicted(two, "fc1 gone", with(two, [](MadeProgram& p) { p.kernels[0].work = 0; }));
+  expect_predicted(two, "fc1 *12", with(two, [](MadeProgram& p) { p.kernels[0].work *= 12; }), 2);
+}
+
+// Random edits of random programs, against the program that does what the edit says.
+TEST(Predict, RandomEditsOfRandomPrograms) {
+  std::mt19937 lot(11);
+  const auto ns = [&](TimeNs most) { return static_cast<TimeNs>(lot() % static_cast<uint32_t>(most)) + 500; };
+  double worst = 0;
+  for (int i = 0; i < 40; ++i) {
+    MadeProgram program{.steps = 40, .gap = ns(1000), .between = ns(2000), .sync = i % 2 == 0};
+    for (int kernel = 0; kernel < 4 + i % 7; ++kernel) program.kernels.push_back({"op" + std::to_string(kernel), ns(6000), ns(20'000)});
+    const size_t at = lot() % program.kernels.size();
+    const MadeProgram after = with(program, [&](MadeProgram& p) { p.kernels[at].work /= 4; });
+    const double predicted = predicted_us(program, "op op" + std::to_string(at) + " /4"), known = after.step_us();
+    worst = std::max(worst, std::abs(predicted - known) / known);
+  }
+  RecordProperty("worst_percent", std::to_string(100 * worst));
+  EXPECT_LT(worst, 0.03);
+}
+
+TEST(Predict, PartsOfEditsSumToWhatTheySaveTogether) {
+  const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true; }).run();
+  const StepCauses causes = step_causes(run);
+  const WhatIf result = what_if(causes, run.trace, parse_edits("no sync; fc1 /2; launch calls /3"));
+  double sum = 0, alone = 0;
+  for (const EditPart& part : result.edits) sum += part.mean_us, alone += part.alone_us;
+  EXPECT_NEAR(sum, result.saved_us(), 1e-6);
+  EXPECT_NE(alone, sum);
+  double path = 0;
+  for (const PathShare& share : result.path_after) path += share.path_us;
+  EXPECT_NEAR(path, result.predicted_us.value, 1e-6);
+  EXPECT_FALSE(result.rows.empty());
+  EXPECT_TRUE(std::ranges::is_sorted(result.rows, std::ranges::greater{}, &HelpRow::gain_us));
+}
+
+TEST(CriticalPath, OnlyWhatDecidesIsOnIt) {
+  const RunData run = with(small_network(), [](MadeProgram& p) {
+                        for (MadeKernel& kernel : p.kernels) kernel.call = 20'000;
+                      }).run();
+  const StepCauses causes = step_causes(run);
+  const Timing timing = measured_timing(causes.graph);
+  const std::vector<TimeNs> times = replay(causes.graph, timing);
+  const CriticalPath path = critical_path(causes.graph, timing, times);
+  TimeNs before = path.pieces.front().begin;
+  for (const PathPiece& piece : path.pieces) {
+    EXPECT_EQ(piece.begin, before) << "without holes";
+    before = piece.end;
+  }
+  const CriticalReport report = critical_report(causes, run.trace);
+  const auto row = [&](const std::string& name) { return *std::ranges::find(report.rows, name, &CriticalReport::Row::name); };
+  EXPECT_GT(row("launch calls").path_us, 0.9 * report.step_us.value);
+  EXPECT_EQ(row("launch calls").slack_us, 0);
+  EXPECT_LT(row("fc1").path_us, 0.01 * report.step_us.value);
+  EXPECT_GT(row("fc2").slack_us, 20.5 - 4.6 - 0.8) << "at least until the next kernel, which waits for its call";
+}
+
+TEST(CriticalPath, OfAPersistentKernelCountsByItsParts) {
+  const RunData run = import_ranks({WARPSIGHT_SOURCE_DIR "/resources/recorded/mnist-persistent.wsrun"});
+  const StepCauses causes = step_causes(run);
+  const std::string text = to_text(critical_report(causes, run.trace));
+  EXPECT_THAT(text, HasSubstr("fc4 backward"));
+  const WhatIf result = what_if(causes, run.trace, parse_edits("fc4 backward /2"));
+  EXPECT_LT(result.predicted_us.value, 0.99 * result.measured_us.value);
+  EXPECT_GT(result.predicted_us.value, 0.5 * result.measured_us.value);
+}
+
+TEST(Ranks, ALateRankIsWaitedFor) {
+  MadeRanks made;
+  made.ranks = 4, made.steps = 30, made.late_rank = 1, made.late = 0, made.usually_late = 400'000;
+  RunData run;
+  run.trace = made.joined();
+  const StepCauses causes = step_causes(run);
+  EXPECT_LT(replay_error(causes), 0.01);
+  const auto meetings = std::ranges::count(causes.graph.nodes, NodeKind::Meeting, &CauseNode::kind);
+  EXPECT_GT(meetings, 10);
+  const Editor editor(causes, run.trace);
+  Timing timing = measured_timing(causes.graph);
+  const WhatIf on_time = what_if(causes, run.trace, parse_edits("rank 1 on time")), other = what_if(causes, run.trace, parse_edits("rank 2 on time"));
+  EXPECT_GT(on_time.saved_us(), 150);
+  EXPECT_LT(other.saved_us(), 50);
+  EXPECT_THAT(failure_of([&] { editor.apply(parse_edits("rank 7 on time")[0], timing); }), HasSubstr("nothing that this edit could change"));
+}
+
+TEST(BadInput, KernelsBeforeTheirCallAreSaidAndNothingIsEndless) {
+  const RunData run = with(small_network(), [](MadeProgram& p) { p.sync = true, p.clock_error = 9000; }).run();
+  const StepCauses causes = step_causes(run);
+  EXPECT_THAT(causes.graph.warnings, testing::Contains(HasSubstr("clocks disagree")));
+  EXPECT_EQ(causes.graph.order.size(), 2 * causes.graph.nodes.size());
+}
+
+TEST(BadInput, LostRecordsAreSaid) {
+  RunData run = small_network().run();
+  run.trace.losses.dropped_records = 12;
+  EXPECT_THAT(to_text(critical_report(step_causes(run), run.trace)), HasSubstr("12 records were lost"));
+}
+
+TEST(BadInput, ARunWithoutWorkSaysWhatToDo) {
+  EXPECT_THAT(failure_of([] { step_causes(RunData{}); }), HasSubstr("no calls, kernels or ops"));
+}
+
+TEST(Language, EachFormIsRead) {
+  const std::vector<Edit> edits = parse_edits("no sync; no waits loss;no allocator calls ; copies pinned; copies overlapped; one graph launch; fuse relu1; loader ready; rank 3 on time; infinitely fast host; Infinitely fast GPU; fc1 /2; fc1 ÷ 2x; dW* *1.5; a/b.py:12 in f /4; op loss gone");
+  const std::vector<EditKind> kinds{EditKind::NoWaits, EditKind::NoWaits, EditKind::NoAllocator, EditKind::PinnedCopies, EditKind::OverlappedCopies, EditKind::OneGraph, EditKind::FusedWithNext, EditKind::LoaderReady,
+                                    EditKind::RankOnTime, EditKind::FastHost, EditKind::FastGpu, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Faster, EditKind::Gone};
+  ASSERT_EQ(edits.size(), kinds.size());
+  for (size_t i = 0; i < kinds.size(); ++i) EXPECT_EQ(edits[i].kind, kinds[i]) << edits[i].text;
+  EXPECT_EQ(edits[8].rank, 3);
+  EXPECT_EQ(edits[12].factor, 0.5);
+  EXPECT_EQ(edits[13].factor, 1.5);
+  EXPECT_EQ(edits[14].name, "a/b.py:12 in f");
+  EXPECT_EQ(edits[15].name, "op loss");
+}
+
+TEST(Language, NonsenseIsRefusedWithItsPlace) {
+  for (const char* text : {"", " ; ", "fc1", "fc1 /", "/2", "fc1 /0", "fc1 /-1", "fc1 /1e9", "fc1 /nan", "rank x on time", "rank 1.5 on time", "rank 1", "fuse", "gone"})
+    EXPECT_NE(failure_of([&] { parse_edits(text); }), "no failure") << text;
+  EXPECT_THAT(failure_of([] { parse_edits("no sync; make it so"); }), HasSubstr("Edit 2, \"make it so\""));
+}
+
+TEST(Language, AnEditThatSelectsNothingNamesWhatThereIs) {
+  const RunData run = small_network().run();
+  const StepCauses causes = step_causes(run);
+  const auto refusal = [&](const std::string& edit) { return failure_of([&] { what_if(causes, run.trace, parse_edits(edit)); }); };
+  EXPECT_THAT(refusal("fc9 /2"), testing::AllOf(HasSubstr("fc9"), HasSubstr("fc1")));
+  EXPECT_THAT(refusal("module conv /2"), HasSubstr("no module is called conv"));
+  for (const char* edit : {"no sync", "no allocator calls", "copies pinned", "loader ready", "rank 0 on time"})
+    EXPECT_THAT(refusal(edit), HasSubstr("nothing that this edit could change")) << edit;
+  EXPECT_EQ(refusal("fc* /2"), "no failure");
+  EXPECT_EQ(refusal("module fc1 /2"), "no failure");
+  EXPECT_EQ(refusal("cause launch latency gone"), "no failure");
+}
+
+TEST(Language, PatternsMatch) {
+  EXPECT_TRUE(matches("*gemm*", "void cutlass::GEMM<4>"));
+  EXPECT_TRUE(matches("fc1", "FC1"));
+  EXPECT_TRUE(matches("a*b*c", "a--b--b-c"));
+  EXPECT_FALSE(matches("a*b*c", "a--b--b"));
+  EXPECT_FALSE(matches("fc1", "fc12"));
+  EXPECT_TRUE(matches("*", ""));
+}
+
+TEST(Json, HasThePredictionAndItsParts) {
+  const RunData run = small_network().run();
+  const auto json = nlohmann::json::parse(to_json(what_if(step_causes(run), run.trace, parse_edits("fc1 /2; dX gone"))));
+  EXPECT_EQ(json["edits"].size(), 2u);
+  EXPECT_EQ(json["edits"][1]["edit"], "dX gone");
+  EXPECT_LT(json["predicted"]["us"], json["measured"]["us"]);
+}
+
+}  // namespace
+}  // namespace ws::prof

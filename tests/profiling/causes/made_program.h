@@ -1,0 +1,117 @@
+// A program whose time is known exactly: one thread launches kernels, and what it does can be changed and run again.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "profiling/causes/step_causes.h"
+#include "profiling/trace/run_data.h"
+
+namespace ws::prof {
+
+struct MadeKernel {
+  std::string op;
+  TimeNs call = 3000, work = 5000;  // the launch call, and the kernel
+  TimeNs allocation = 0;            // a call of the allocator before it; 0: none
+  int stream = 0;
+};
+
+struct MadeProgram {
+  std::vector<MadeKernel> kernels;
+  int steps = 40;
+  TimeNs latency = 4000;  // from the start of a call to its kernel, if nothing else holds it up
+  TimeNs gap = 800;       // between two kernels of a stream
+  TimeNs between = 500;   // the program's own work before each call
+  TimeNs data = 0;        // it waits for its data loader at the begin of each step
+  bool sync = false;      // it waits for the GPU at the end of each step
+  TimeNs sync_call = 600, wake_up = 1200;
+  bool graph = false;     // one launch for all kernels of a step
+  bool other_thread = false;  // every second kernel is launched by a second thread, while the first one waits for it
+  TimeNs clock_error = 0;     // the GPU's clock is early by so much
+
+  RunData run() const;
+  double step_us() const;
+};
+
+struct MadeProgramRun {
+  explicit MadeProgramRun(const MadeProgram& what) : program(what) {
+    for (const MadeKernel& kernel : program.kernels)
+      made.trace.ops.push_back({kernel.op, "", kernel.op.substr(0, 3), "forward", Meaning::Matrix, 0, 0});
+    made.trace.ops.push_back({"next batch", "", "", "data", Meaning::Idle, 0, 0});
+    made.trace.ops.push_back({"sync", "", "", "sync", Meaning::Sync, 0, 0});
+    for (int step = 0; step < program.steps; ++step) one_step(static_cast<uint32_t>(step + 1));
+    length = std::max(now, *std::ranges::max_element(stream_end)) - first;
+    made.summary.steps = program.steps;
+  }
+
+  Span span(TimeNs start, TimeNs ns, SpanKind kind, Meaning meaning, const std::string& name, OpTag op = kNoOp) {
+    Span made_span;
+    made_span.start = start, made_span.duration = static_cast<uint64_t>(ns), made_span.kind = static_cast<uint64_t>(kind);
+    made_span.meaning = static_cast<uint64_t>(meaning), made_span.name = made.trace.intern(name), made_span.op = op;
+    return made_span;
+  }
+  TrackId thread(int which) { return made.trace.track(TrackKind::Api, "thread " + std::to_string(which) + " calls", "CPU"); }
+
+  TimeNs call(TimeNs ns, SpanKind kind, Meaning meaning, const std::string& name, OpTag op, uint32_t correlation, int on = 1) {
+    now += program.between;
+    const TimeNs start = now;
+    Span made_span = span(start, ns, kind, meaning, name, op);
+    made_span.correlation = correlation;
+    made.trace.append(thread(on), made_span);
+    now += ns;
+    return start;
+  }
+
+  void one_step(uint32_t step) {
+    const TimeNs begin = now;
+    now_step = step;
+    if (program.data > 0) {
+      const auto op = static_cast<OpTag>(program.kernels.size() + 1);
+      made.trace.append(made.trace.track(TrackKind::Phases, "thread 1 ranges", "CPU"), span(now, program.data, SpanKind::Phase, Meaning::Idle, "next batch", op));
+      now += program.data;
+    }
+    for (size_t i = 0; i < program.kernels.size(); ++i) one_kernel(i);
+    if (program.sync) wait();
+    Span mark = span(begin, now - begin, SpanKind::Step, Meaning::Other, "step");
+    mark.step = step;
+    made.trace.append(made.trace.track(TrackKind::Steps, "steps", "CPU"), mark);
+  }
+
+  void one_kernel(size_t i) {
+    const MadeKernel& kernel = program.kernels[i];
+    const auto op = static_cast<OpTag>(i + 1);
+    const int on = program.other_thread && i % 2 == 1 ? 2 : 1;
+    if (kernel.allocation > 0) call(kernel.allocation, SpanKind::Alloc, Meaning::Allocation, "cudaMalloc", op, 0, on);
+    if (!program.graph || i == 0) launched = call(kernel.call, program.graph ? SpanKind::GraphLaunch : SpanKind::Api, Meaning::Launch, program.graph ? "cudaGraphLaunch" : "cudaLaunchKernel", op, ++number, on);
+    TimeNs& end = stream_end[static_cast<size_t>(kernel.stream)];
+    const TimeNs start = std::max(launched + program.latency, end + program.gap);
+    Span made_span = span(start - program.clock_error, kernel.work, SpanKind::Kernel, Meaning::Matrix, "kernel_" + kernel.op, op);
+    made_span.correlation = number, made_span.step = now_step, made_span.flags = program.graph ? kInGraph : 0;
+    made.trace.append(made.trace.track(TrackKind::Stream, "stream " + std::to_string(7 + kernel.stream), "GPU 0"), made_span);
+    end = start + kernel.work;
+  }
+
+  void wait() {
+    now += program.between;
+    const TimeNs end = std::max(now + program.sync_call, *std::ranges::max_element(stream_end) + program.wake_up);
+    Span made_span = span(now, end - now, SpanKind::Sync, Meaning::Sync, "cudaStreamSynchronize", static_cast<OpTag>(program.kernels.size() + 2));
+    made.trace.append(thread(1), made_span);
+    now = end;
+  }
+
+  MadeProgram program;
+  RunData made;
+  TimeNs first = 1'000'000, now = first, launched = 0, length = 0;
+  std::vector<TimeNs> stream_end = std::vector<TimeNs>(4, 0);
+  uint32_t number = 0, now_step = 0;
+};
+
+inline RunData MadeProgram::run() const { return std::move(MadeProgramRun(*this).made); }
+inline double MadeProgram::step_us() const { return static_cast<double>(MadeProgramRun(*this).length) * 1e-3 / steps; }
+
+inline MadeProgram small_network() {
+  return {.kernels = {{"fc1", 3000, 9800}, {"fc2", 3000, 4600}, {"loss", 3000, 4200}, {"dW2", 3000, 4400}, {"dX", 3000, 4200}, {"dW1", 3000, 8500}, {"sgd", 3000, 3100}}};
+}
+
+}  // namespace ws::prof

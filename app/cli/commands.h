@@ -37,6 +37,10 @@ Run add_check(CLI::App& program);
 Run add_gate(CLI::App& program);
 Run add_prove(CLI::App& program);
 Run add_sql(CLI::App& program);
+Run add_what_if(CLI::App& program);
+Run add_check(CLI::App& program);
+Run add_gate(CLI::App& program);
+Run add_prove(CLI::App& program);
 Run add_record(CLI::App& program);
 Run add_torch(CLI::App& program);
 Run add_attach(CLI::App& program);
@@ -45,6 +49,7 @@ Run add_serve(CLI::App& program);
 Run add_follow(CLI::App& program);
 Run add_job(CLI::App& program);
 
+double percent_of(const std::string& option, const std::string& text);  // reads "2%" or "2"; throws UsageError
 void add_limit(CLI::App& command);  // --limit, for commands that read files
 
 // What --json prints, with the version of its schema. The same object without it is also part of files.

@@ -1,5 +1,6 @@
 // Commands for recorded runs: convert, diff, stats.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -41,6 +42,7 @@ app::ComparedRun compared(const std::string& path) {
 
 struct TwoFiles {
   std::string a, b, by;
+  std::string fail_above;  // a percentage; empty: none
   bool json = false;
 };
 
@@ -95,13 +97,27 @@ std::string heading(const prof::RunSummary& s) {
 const std::map<std::string, prof::GroupBy> kDiffGroups{
     {"op", prof::GroupBy::Op}, {"module", prof::GroupBy::Layer}, {"line", prof::GroupBy::Line}};
 
+// How the step time decides the exit code: only a difference whose whole interval lies above the limit fails.
+int judged(const app::Comparison& comparison, const std::string& fail_above) {
+  if (fail_above.empty()) return kDone;
+  const double percent = percent_of("--fail-above", fail_above);
+  const app::ComparedMeasure& step = comparison.of(app::MeasureKind::StepTime);
+  const double limit = percent / 100 * step.a.value.value;
+  const bool known = step.delta.known() && std::isfinite(step.delta.noise);
+  const bool above = known && step.delta.delta - step.delta.noise > limit, below = known && step.delta.delta + step.delta.noise <= limit;
+  if (!above && !below) std::fprintf(stderr, "Whether B is slower by more than %g %% cannot be told from the noise of the two runs.\n", percent);
+  if (above) std::fprintf(stderr, "B is slower by more than %g %%.\n", percent);
+  return above ? kFailed : below ? kDone : kCannotTell;
+}
+
 int diff(const TwoFiles& files) {
   app::Comparison comparison = app::compare(compared(files.a), compared(files.b));
-  if (files.json) return std::printf("%s\n", app::to_json(comparison).c_str()), kDone;
+  const int code = judged(comparison, files.fail_above);
+  if (files.json) return std::printf("%s\n", app::to_json(comparison).c_str()), code;
   for (auto [name, file] : {std::pair{&comparison.a_name, &files.a}, {&comparison.b_name, &files.b}})
     if (*name != *file) *name = *file + (name->empty() ? "" : " · " + *name);
   print_table(files.by.empty() ? app::to_text(comparison) : app::to_text(comparison, kDiffGroups.at(files.by)));
-  return kDone;
+  return code;
 }
 
 const std::map<std::string, prof::GroupBy> kGroups{{"name", prof::GroupBy::Name},
@@ -261,6 +277,8 @@ Run add_diff(CLI::App& program) {
   command.add_option("B", files->b, "the run to compare with it")->required();
   command.add_option("--by", files->by, "only where the kernels of recorded programs differ: by op, module or line")
       ->check(CLI::IsMember({"op", "module", "line"}));
+  command.add_option("--fail-above", files->fail_above, "exit code 1 if a step of B takes longer by more than this, beyond noise; 3 if that cannot be told")
+      ->type_name("PERCENT");
   command.add_flag("--json", files->json, "print one JSON object");
   command.footer("Examples:\n  warpsight diff a.wsrun b.wsrun\n  warpsight diff --by line before.wsrun after.wsrun");
   return [files] { return diff(*files); };

@@ -1,6 +1,7 @@
 // The gate: is B slower than A by more than a limit?
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
@@ -73,16 +74,8 @@ void print_progress(const GateState& state) {
     std::fprintf(stderr, "%zu pairs: %s %%\n", state.pairs, signed_fixed(100 * state.change, 2).c_str());
 }
 
-double share_of(const std::string& text) {
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  const std::string rest = end;
-  if (end == text.c_str() || (rest != "%" && !rest.empty()) || !(value >= 0) || value > 1000) throw UsageError("--at-most: expected a percentage from 0 to 1000, such as 2%, not " + text);
-  return value / 100;
-}
-
 app::GateResult result_of(const GateArguments& a, const Side& first, const Side& second) {
-  const double limit = share_of(a.at_most);
+  const double limit = percent_of("--at-most", a.at_most) / 100;
   if (are_run_files(first) != are_run_files(second)) throw UsageError("Compare run files with run files, or programs with programs.");
   app::GateResult result;
   if (are_run_files(first)) {
@@ -121,6 +114,15 @@ int gate(const GateArguments& a) {
 
 }  // namespace
 
+double percent_of(const std::string& option, const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const std::string rest = end;
+  if (end == text.c_str() || (rest != "%" && !rest.empty()) || !(value >= 0) || value > 1000)
+    throw UsageError(option + ": expected a percentage from 0 to 1000, such as 2%, not " + text);
+  return value;
+}
+
 Run add_gate(CLI::App& program) {
   auto arguments = std::make_shared<GateArguments>();
   CLI::App& command = *program.add_subcommand("gate", "is B slower than A? runs both in turn until the answer is sure");
@@ -135,8 +137,9 @@ Run add_gate(CLI::App& program) {
   command.add_option("--markdown", arguments->markdown, "write a table for a pull request to this file")->type_name("FILE");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors. "
-      "Exit codes: 0 not slower by more than the limit, 1 slower or a program failed, 2 wrong usage, 3 cannot tell.\n\nExamples:\n"
+      wrapped("Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors. "
+              "Exit codes: 0 not slower by more than the limit, 1 slower or a program failed, 2 wrong usage, 3 cannot tell.", 0, 0) +
+      "\n\nExamples:\n"
       "  warpsight gate --at-most 2% -- ./old -- ./new\n"
       "  warpsight gate --figure \"step ([0-9.]+) us\" -- python3 old.py -- python3 new.py\n"
       "  warpsight gate -- mnist --set exec.fusion=off -- mnist\n"

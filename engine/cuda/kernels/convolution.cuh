@@ -64,8 +64,15 @@ constexpr int blocks_for() {
   return Product::threads >= 256 && fits ? 2 : 1;
 }
 
+// The largest tile of the forward pass in tf32 also holds a bias: with two blocks its registers would spill.
+template <class Product, bool Grad>
+constexpr int conv_blocks() {
+  const bool spills = !Grad && Product::math == Math::Tf32 && Product::BM * Product::BN == 128 * 128;
+  return spills ? 1 : blocks_for<Product>();
+}
+
 template <class Product, bool Grad, bool Whole, int Side = 0, int Channels = 0>
-__global__ __launch_bounds__(Product::threads, blocks_for<Product>()) void conv_kernel(
+__global__ __launch_bounds__(Product::threads, conv_blocks<Product, Grad>()) void conv_kernel(
     const __grid_constant__ ConvArguments a) {
   using T = typename Product::T;
   extern __shared__ __align__(16) char memory[];

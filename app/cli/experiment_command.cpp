@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -56,14 +58,18 @@ int list_shipped() {
   return kDone;
 }
 
-void must_be_there(const std::string& source) {
+// A shipped experiment or a file with axes or a ladder; otherwise a preset or a run description. Throws UsageError if it is none.
+bool is_experiment(const std::string& source) {
   std::string names;
   for (const ExperimentInfo& info : shipped_experiments()) {
-    if (info.name == source) return;
+    if (info.name == source) return true;
     names += (names.empty() ? "" : ", ") + info.name;
   }
+  if (std::ranges::any_of(presets(), [&](const Preset& preset) { return preset.name == source; })) return false;
   if (!std::filesystem::exists(source))
-    throw UsageError("experiment: " + source + " is not a file or a shipped experiment (" + names + ")");
+    throw UsageError("experiment: " + source + " is not a file, a preset or a shipped experiment (" + names + ")");
+  const nlohmann::json file = read_json(source);
+  return !file.is_object() || file.contains("axes") || file.contains("ladder");
 }
 
 int exit_code(const ExperimentResult& result) {
@@ -85,13 +91,27 @@ ExperimentSpec varied(const ExperimentArguments& a) try {
 ExperimentSpec asked_experiment(const ExperimentArguments& a) {
   const std::string& source = a.spec.source;
   if (source.empty()) throw UsageError("experiment: name an experiment or a file; --list shows the shipped ones");
-  if (a.vary.empty() && !a.spec.overrides.empty()) throw UsageError("--set: only together with --vary; an experiment has its own choices");
-  if (a.vary.empty()) must_be_there(source);
-  ExperimentSpec spec = a.vary.empty() ? load_experiment(source) : varied(a);
+  const bool experiment = a.vary.empty() && is_experiment(source);
+  if (experiment && !a.spec.overrides.empty()) throw UsageError("--set: an experiment has its own choices; name a preset, or --vary one");
+  ExperimentSpec spec = experiment ? load_experiment(source) : varied(a);
   if (!a.measure.empty()) spec.measure = a.measure == "steps" ? TrialMeasure::Steps : TrialMeasure::Training;
   if (a.repeats > 0) spec.repeats = a.repeats;
   return spec;
 }
+
+// Times without --out leave nothing behind, and are taken anew each time.
+class StepsFolder {
+ public:
+  StepsFolder() : path_((temporary_folder() / ("warpsight-steps-" + std::to_string(getpid()))).string()) {}
+  ~StepsFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 std::string folder_for(const ExperimentArguments& a, const ExperimentSpec& spec) {
   return a.folder.empty() ? "experiment-" + file_name_of(spec.name) : a.folder;
@@ -141,7 +161,9 @@ int run_experiment(const ExperimentArguments& a) {
   if (a.list) return list_shipped();
   const ExperimentSpec spec = asked_experiment(a);
   if (!a.remote.on.empty()) return run_experiment_there(a, spec);
-  const std::string folder = folder_for(a, spec);
+  std::optional<StepsFolder> passing;
+  if (spec.measure == TrialMeasure::Steps && a.folder.empty()) passing.emplace();
+  const std::string folder = passing ? passing->path() : folder_for(a, spec);
   CancelOnInterrupt interrupt;
   Narrate narrate;
   const ExperimentResult result = run_experiment(spec, folder, interrupt.cancel, narrate, !started_anew());
@@ -171,10 +193,10 @@ Run add_experiment(CLI::App& program) {
   CLI::App& command =
       *program.add_subcommand("experiment", "train every combination of some choices, or time its steps, and compare the results");
   arguments->spec.add_to(command, false);
-  command.get_option("RUN")->description("a shipped experiment (--list) or its JSON file; with --vary a preset or a run description");
+  command.get_option("RUN")->description("a shipped experiment (--list) or its JSON file; or a preset or a run description, which --vary varies");
   command
       .add_option("--vary", arguments->vary,
-                  "all values of a choice, or the ones named (KEY=VALUE,VALUE); can be repeated. RUN is then what is trained")
+                  "all values of a choice, or the ones named (KEY=VALUE,VALUE); can be repeated")
       ->type_name("KEY")
       ->allow_extra_args(false);
   command.add_option("--measure", arguments->measure, "training: whole trainings with tests; steps: only the time of the training step")
@@ -193,7 +215,7 @@ Run add_experiment(CLI::App& program) {
   command.add_flag("--json", arguments->json, "print the result as one JSON object");
   command.add_flag("--list", arguments->list, "list the shipped experiments");
   command.footer(
-      "Examples:\n  warpsight experiment allocator-ladder\n  warpsight experiment mnist --vary exec.fusion --measure steps");
+      "Examples:\n  warpsight experiment allocator-ladder\n  warpsight experiment mnist --vary exec.fusion --measure steps\n  warpsight experiment mnist --set exec.launch=graph --measure steps");
   return [arguments] { return run_experiment(*arguments); };
 }
 

@@ -48,9 +48,9 @@ bool is_spec(const Side& side) {
 
 app::GateProgram program_of(const Side& side, const GateArguments& a) {
   if (!is_spec(side)) return {side, a.timeout_s, a.figure};
-  Side command{program_file().string(), "bench", side[0], "--json", "--repeats", "3", "--seconds", "0.3"};
+  Side command{program_file().string(), "experiment", side[0], "--measure", "steps", "--json", "--repeats", "3"};
   command.insert(command.end(), side.begin() + 1, side.end());
-  return {command, a.timeout_s, "\"median_us_per_step\":([0-9.e+]+)"};
+  return {command, a.timeout_s, "\"us_per_step\":([0-9.e+]+)"};
 }
 
 std::string name_of(const Side& side) {

@@ -84,7 +84,7 @@ struct ExperimentInfo {
 std::vector<ExperimentInfo> shipped_experiments();
 ExperimentSpec load_experiment(const std::string& path_or_name);  // throws Failure naming the key
 ExperimentSpec experiment_from_json(const nlohmann::json& json);
-// All values of some choices of one run description. An axis is "KEY", which must have a list of values, or
+// All values of some choices of one run description, or that alone without an axis. An axis is "KEY", which must have a list of values, or
 // "KEY=VALUE,VALUE". Throws SpecError naming the key.
 ExperimentSpec experiment_of(const RunSpec& base, const std::vector<std::string>& axes);
 nlohmann::json to_json(const ExperimentSpec& spec);

@@ -143,7 +143,9 @@ ExperimentSpec experiment_from_json(const json& object) {
   for (const auto& [key, values] : input.at("axes").entries()) spec.axes.push_back(read_axis(key, values));
   for (const JsonInput& rung : input.at("ladder").items())
     spec.ladder.push_back({rung.at("label").text(), read_settings(rung.at("set"))});
-  if (spec.axes.empty() == spec.ladder.empty()) throw Failure("experiment: name either axes or a ladder");
+  const bool described = input.at("preset").there() || input.at("spec").there();
+  if (spec.axes.empty() == spec.ladder.empty() && !(described && spec.axes.empty()))
+    throw Failure("experiment: name either axes or a ladder");
   spec.repeats = static_cast<int>(input.at("repeats").whole(3, 1, 1000));
   must_be_few(spec);
   spec.seed = static_cast<uint64_t>(input.at("seed").whole(1, 0));
@@ -223,6 +225,7 @@ std::vector<Trial> trials_of(const ExperimentSpec& spec, bool cuda) {
   for (size_t i = 0; i < trials.size(); ++i) {
     Trial& trial = trials[i];
     trial.index = static_cast<int>(i);
+    if (trial.label.empty()) trial.label = spec.name;  // nothing is varied
     trial.spec = spec.base;
     apply_settings(trial.spec, trial.set);
     trial.identity = identity_of(trial.spec, spec.measure);

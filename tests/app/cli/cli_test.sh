@@ -160,6 +160,7 @@ check "a page for the printer, or why not" '[[ $code == 0 ]] && head -c 4 r.pdf 
 check "no python: 1, a sentence, no file" '[[ $? == 1 && $(wc -l <err.txt) == 1 && ! -e t.wsrun ]] && grep -q "is not installed" err.txt'
 "$program" experiment iris --set exec.device=cpu --vary exec.fusion=off,epilogue --measure steps --repeats 2 --out steps --json >steps.json 2>/dev/null
 check "an experiment times steps" '[[ $? == 0 ]] && python3 -c "import json; t = json.load(open(\"steps.json\"))[\"trials\"]; assert len(t) == 2 and all(len(x[\"runs\"]) == 2 and x[\"us_per_step\"] > 0 for x in t)"'
+"$program" experiment iris --set exec.device=cpu --measure steps --repeats 1 >steps.txt 2>/dev/null; check "also of one run description, and leaves nothing behind" '[[ $? == 0 && ! -e experiment-iris ]] && grep -q "^iris " steps.txt'
 "$program" experiment iris --vary train.batch >/dev/null 2>err.txt; check "a choice without a list of values: 2, and how to name some" '[[ $? == 2 ]] && grep -q "train.batch=VALUE" err.txt'
 "$program" experiment first-weights --out e --repeats 1 >e.txt 2>/dev/null &
 pid=$!; until_true '[[ -s e/results.jsonl ]]'; kill -INT $pid; wait $pid

@@ -75,7 +75,7 @@ def main():
         for run in [*runs, "cpu.wsrun", "ranks.wsrun"]:
             outputs += [(name, ["stats", run, "--by", by, "--json"]) for name, by in (("modules", "module"), ("ranks", "rank"), ("multiprocessors", "multiprocessor"), ("insights", "cause"))]
         outputs += [("diff", ["diff", a, b, "--json"]) for a, b in ((direct, arena), (direct, runs[-1]), ("cpu.wsrun", direct), ("ranks.wsrun", "cpu.wsrun"))]
-        outputs += [("bench", ["bench", "iris", "--set", "exec.device=cpu", "--vary", key, "--seconds", "0.01", "--repeats", "2", "--json"]) for key in ("exec.fusion", "exec.launch")]
+        outputs += [("experiment", ["experiment", "iris", "--set", "exec.device=cpu", "--vary", key, "--measure", "steps", "--repeats", "2", "--json"]) for key in ("exec.fusion", "exec.launch")]
         outputs += [("lab", ["lab", "sine", "--sizes", "1024", "--variants", "cpu", "--seconds", "0.01", "--json"]), ("labs", ["lab", "--list", "--json"]), ("list", ["list", "--json"]),
                     ("sql", ["sql", direct, "select * from spans limit 3", "--json"])]
         with open("small.json", "w", encoding="utf-8") as file:

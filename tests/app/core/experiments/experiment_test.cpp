@@ -80,6 +80,9 @@ TEST(Experiment, AChoiceIsVariedWithoutAFile) {
   EXPECT_THAT(values("exec.fusion"), ::testing::ElementsAre("off", "pointwise", "epilogue"));
   EXPECT_THAT(values("train.batch=8,16"), ::testing::ElementsAre("8", "16"));
   EXPECT_EQ(trials_of(experiment_of(base, {"exec.fusion", "train.batch=8,16"}), false).size(), 6u);
+  const ExperimentSpec alone = experiment_from_json(to_json(experiment_of(base, {})));
+  ASSERT_EQ(trials_of(alone, false).size(), 1u) << "nothing is varied";
+  EXPECT_EQ(trials_of(alone, false)[0].spec.train.batch, 16);
   for (const char* wrong : {"train.batch", "train.batch=", "train.batch=8,", "exec.fusion=some", "exec.colour"})
     EXPECT_THROW(experiment_of(base, {wrong}), SpecError) << wrong;
 }

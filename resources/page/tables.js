@@ -86,7 +86,7 @@ class DataTable {
 
 const us = (title, key, share) => ({title, key, decimals: 2, share});
 const kTimeColumns = share => [us('total µs', 'total_us', share), {title: 'count', key: 'count', decimals: 0}, us('mean µs', 'mean_us'),
-  us('P50 µs', 'p50_us'), us('P99 µs', 'p99_us')];
+  us('median µs', 'p50_us'), us('P99 µs', 'p99_us')];
 const greatest = (rows, key) => rows.reduce((most, row) => Math.max(most, row[key] || 0), 0);
 
 function kernelRows(run) {
@@ -96,7 +96,7 @@ function kernelRows(run) {
     if (!shapes.has(shape.kernel)) shapes.set(shape.kernel, []);
     shapes.get(shape.kernel).push(row);
   }
-  const graphs = run.stats.graphs ? run.stats.graphs.by_name.map(row => ({...row, name: '[graph, as a whole] ' + row.name})) : [];
+  const graphs = run.stats.graphs ? run.stats.graphs.by_name.map(row => ({...row, name: row.name + ' · whole graph'})) : [];
   const kernels = run.stats.by_name.map(row => {
     const children = shapes.get(row.name) || [];
     return {...row, occupancy: row.shape && row.shape.occupancy ? row.shape.occupancy.share : null, children: children.length > 1 ? children : []};

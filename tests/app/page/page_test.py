@@ -52,7 +52,7 @@ def table_of(chromium, heading):
 def compare_kernels(chromium, stats):
     open_tab(chromium, "Kernels")
     shown = table_of(chromium, "Kernels")
-    graphs = [dict(row, name="[graph, as a whole] " + row["name"]) for row in stats.get("graphs", {}).get("by_name", [])]
+    graphs = [dict(row, name=row["name"] + " · whole graph") for row in stats.get("graphs", {}).get("by_name", [])]
     asked = graphs + stats["by_name"] + stats.get("cpu_ops", [])
     assert len(shown) == len(asked) > 0
     left = {}

@@ -112,8 +112,8 @@ void wait_for_writer(const std::string& path) {
 
 // Other processes of a program may end shortly after the first, or continue without it.
 void end_files(const std::vector<std::string>& paths, int ended_by) {
-  constexpr int kMostOthersMs = 2000;
-  for (int ms = 0; std::ranges::any_of(paths, is_being_completed) || (ms < kMostOthersMs && std::ranges::any_of(paths, is_still_written));
+  constexpr int kMostOthersMs = 2000, kMostOursMs = 600'000;  // a disk may hang
+  for (int ms = 0; (ms < kMostOursMs && std::ranges::any_of(paths, is_being_completed)) || (ms < kMostOthersMs && std::ranges::any_of(paths, is_still_written));
        ms += kSliceMs)
     usleep(kSliceMs * 1000);
   for (const std::string& path : paths) end_file(path, ended_by);

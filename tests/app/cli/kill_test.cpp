@@ -21,6 +21,8 @@
 #include <thread>
 
 #include "app/core/experiments/experiment.h"
+#include "profiling/base/ownership.h"
+#include "profiling/base/process.h"
 #include "profiling/run_file/run_file.h"
 #include "tests/app/support/whole_run.h"
 
@@ -183,6 +185,58 @@ TEST_F(Killing, ARecordingOpensAndMissesASecondAtMost) {
     const prof::Trace trace = reader.trace();
     EXPECT_GE(static_cast<double>(trace.last_time() - trace.first_time()) * 1e-9, recorded - 1 - 4 * pulse.longest_wait())
         << "killed after " << recorded << " s on a machine that made others wait " << pulse.longest_wait() << " s";
+  }
+}
+
+// The processes of a recording, as the lock file beside the run names them; 0: not there yet.
+struct Recorders {
+  pid_t writer = 0, program = 0;
+  static Recorders of(const fs::path& file) {
+    std::ifstream lock(file.parent_path() / ("." + file.filename().string() + ".owner"));
+    Recorders found;
+    std::string boot, start, host;
+    lock >> boot >> found.writer >> start >> host >> found.program;
+    return found;
+  }
+};
+
+// One of the three is killed: what was recorded half a second before is there, and the other two come to their end.
+TEST_F(Killing, OfARecordingOnlyTheRecorderTheProgramOrTheWriter) {
+  enum Victim { TheRecorder, TheProgram, TheWriter };
+  constexpr int kSteps = 500;  // of 2 ms and more
+  for (int i = 0; i < 3 * kills(0.1); ++i) {
+    const auto victim = static_cast<Victim>(i % 3);
+    const fs::path file = folder_ / ("one-of-" + std::to_string(i) + ".wsrun");
+    Process record({WARPSIGHT_CLI, "record", "--library", "-", "--out", file, "--", RECORDED_PROGRAM, std::to_string(kSteps)},
+                   Process::Output::HeardWithErrors);
+    const Pulse pulse(folder_);
+    Recorders recorders;
+    for (const auto until = Clock::now() + std::chrono::seconds(30); recorders.program == 0 && Clock::now() < until; recorders = Recorders::of(file))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ASSERT_GT(recorders.program, 0);
+    const auto begun = Clock::now();
+    std::this_thread::sleep_for(Seconds(random(0.2, 0.7)));
+    const double recorded = Seconds(Clock::now() - begun).count();
+    victim == TheRecorder ? record.signal(SIGKILL) : void(kill(victim == TheProgram ? recorders.program : recorders.writer, SIGKILL));
+    std::string said;
+    while (const auto more = record.output(1000)) said += *more;  // until the program has ended, too
+    const int status = record.wait();
+    for (const auto until = Clock::now() + std::chrono::seconds(30); !owner_of(file).empty() && Clock::now() < until;)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(status, victim == TheWriter ? 0 : 128 + SIGKILL) << said;
+    EXPECT_EQ(why_run_is_damaged(file), "") << victim;
+    prof::RunFileReader reader(file);
+    const prof::Trace trace = reader.trace();
+    EXPECT_GE(static_cast<double>(trace.last_time() - trace.first_time()) * 1e-9, recorded - 0.5 - 4 * pulse.longest_wait()) << victim;
+    if (victim == TheRecorder) {
+      EXPECT_EQ(reader.summary().status, "finished");
+      EXPECT_EQ(reader.summary().steps, kSteps);
+    } else {
+      EXPECT_EQ(reader.summary().status, "stopped");
+    }
+    if (victim == TheWriter) {
+      EXPECT_NE(said.find("nothing more is recorded"), std::string::npos) << said;
+    }
   }
 }
 

@@ -38,7 +38,7 @@ def elf_files(folder):
 def symbols_keep_the_promise(files, wheel):
     promised = tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", wheel).groups()))
     here = {os.path.basename(path) for path in elf_files(files)}
-    assert {"warpsight", "libwarpsight_inject.so"} <= here, here
+    assert {"warpsight", "libwarpsight_inject.so", "warpsight-writer"} <= here, here
     assert not any(name.startswith(("libcupti", "libQt", "libcublas")) for name in here if name not in os.listdir(files + "/lib/warpsight/without_cuda")), here
     for path in elf_files(files):
         versions = run("readelf", "--version-info", path)

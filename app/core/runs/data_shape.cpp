@@ -115,7 +115,8 @@ bool advanced(std::string_view key) {
                       "exec.device",        "exec.accumulate",
                       "exec.matmul",
                       "exec.gpus",          "exec.comm",
-                      "exec.comm_by",       "exec.bucket_mib"});
+                      "exec.comm_by",       "exec.bucket_mib",
+                      "exec.kernels"});
 }
 
 }  // namespace ws::app

@@ -82,8 +82,8 @@ class PanelsTest : public QObject {
 
 void PanelsTest::planShowsEveryOpOnce() {
   const auto run = planned(Allocator::Direct, Fusion::Off);
-  Selection selection;
-  PlanPanel panel(&selection);
+  Focus focus;
+  PlanPanel panel(&focus);
   TableModel& model = *panel.model();
   QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
   panel.setRun(run.get());

@@ -4,7 +4,7 @@
 // A block has 64 rows of one head, 16 for each of its four warps, and goes through tiles of the other side. A warp keeps
 // its scores in registers, where they already lie as the tensor cores want them for the second product.
 #pragma once
-#include "engine/cuda/kernels/attention.h"
+#include "engine/cuda/kernels/attention_launch.h"
 #include "engine/cuda/kernels/tile_product.cuh"
 
 namespace ws::cuda {

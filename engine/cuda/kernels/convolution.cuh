@@ -1,7 +1,7 @@
 // Convolutions as matrix products whose left or right side is read from the picture. One .cu file per number type
 // includes this file. Shapes: x (n·h·w, c), w (k, taps·c), z (n·oh·ow, k).
 #pragma once
-#include "engine/cuda/kernels/convolution.h"
+#include "engine/cuda/kernels/convolution_launch.h"
 #include "engine/cuda/kernels/patches.cuh"
 #include "engine/cuda/kernels/small_gemm.cuh"
 

@@ -6,6 +6,7 @@
 #include <QSignalSpy>
 #include <QTableWidget>
 #include <QTemporaryDir>
+#include <QSpinBox>
 #include <QTest>
 #include <fstream>
 #include <nlohmann/json.hpp>

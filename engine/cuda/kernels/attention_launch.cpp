@@ -1,5 +1,5 @@
 // Selects the attention kernels of a number type.
-#include "engine/cuda/kernels/attention.h"
+#include "engine/cuda/kernels/attention_launch.h"
 
 #include "engine/cuda/runtime/check.h"
 

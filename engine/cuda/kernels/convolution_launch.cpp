@@ -1,5 +1,5 @@
 // Chooses how a convolution is computed.
-#include "engine/cuda/kernels/convolution.h"
+#include "engine/cuda/kernels/convolution_launch.h"
 
 #include <cuda_runtime_api.h>
 

@@ -200,14 +200,14 @@ void MemoryTest::holesAndSizesOverTime() {
   panel.resize(1000, 700);
   panel.setRun(&run);
   panel.show();
-  const MemoryStory& story = panel.overTime()->story();
-  QCOMPARE(story.of, QString("caching"));
-  QCOMPARE(story.moments.size(), size_t{4});
-  QCOMPARE(story.moments[3].holes, 2u);
-  QVERIFY(std::abs(story.worst - (1 - 2048.0 / 3072)) < 1e-9);
-  QCOMPARE(story.at_peak, 0.0);  // one hole behind both blocks
-  QCOMPARE(story.moments[2].sizes.size(), size_t{1});
-  QCOMPARE(story.moments[2].sizes[0].count, uint64_t{2});
+  const FragmentationCurve& curve = panel.overTime()->curve();
+  QCOMPARE(curve.of, QString("caching"));
+  QCOMPARE(curve.moments.size(), size_t{4});
+  QCOMPARE(curve.moments[3].holes, 2u);
+  QVERIFY(std::abs(curve.worst - (1 - 2048.0 / 3072)) < 1e-9);
+  QCOMPARE(curve.at_peak, 0.0);  // one hole behind both blocks
+  QCOMPARE(curve.moments[2].sizes.size(), size_t{1});
+  QCOMPARE(curve.moments[2].sizes[0].count, uint64_t{2});
   QVERIFY2(panel.figures()->accessibleName().contains("fragmented at the peak 0.0 % of the free bytes"),
            qPrintable(panel.figures()->accessibleName()));
   QCOMPARE(panel.overTime()->accessibleDescription(),
@@ -265,7 +265,7 @@ void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   QVERIFY2(whose && whose->isVisible(), "the device that held the most");
   QCOMPARE(panel.view()->map().blocks.size(), size_t{2});
   QCOMPARE(panel.view()->map().peak, uint64_t{5 << 20});
-  QCOMPARE(panel.overTime()->story().of, QString("PyTorch"));
+  QCOMPARE(panel.overTime()->curve().of, QString("PyTorch"));
   QVERIFY(panel.figures()->accessibleName().contains("peak of live blocks 5.00 MiB of PyTorch"));
   if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(panel.grab().save(folder + "/memory-devices.png"));
@@ -297,22 +297,22 @@ void MemoryTest::theProgramsOwnAllocatorSpeaksFirst() {
   run.summary = Summary{};
   run.trace.memory_sources = {"cudaMalloc", "caching"};
   remember(run.trace, 1, 1 << 20, 1 << 16, MemoryAction::Allocate);
-  QCOMPARE(event_story(run.trace).of, QString("cudaMalloc and similar calls"));
+  QCOMPARE(event_fragmentation(run.trace).of, QString("cudaMalloc and similar calls"));
   fill_pool(run.trace, 1);
-  QCOMPARE(event_story(run.trace).of, QString("caching"));
-  QVERIFY(event_story(prof::Trace()).empty());
+  QCOMPARE(event_fragmentation(run.trace).of, QString("caching"));
+  QVERIFY(event_fragmentation(prof::Trace()).empty());
 }
 
 void MemoryTest::anArenaIsToldByItsPlan() {
   MemoryMap map;
   map.x_end = 3, map.reserved = 300, map.height = 300, map.peak = 200;
   map.blocks = {{0, 2, 0, 100, prof::Meaning::Matrix, "a", 100}, {1, 3, 100, 200, prof::Meaning::Matrix, "b", 100}};
-  const MemoryStory story = plan_story(map);
-  QVERIFY(story.by_op);
-  QCOMPARE(story.moments.size(), size_t{3});
-  QCOMPARE(story.moments[1].live, uint64_t{200});
-  QCOMPARE(story.moments[2].holes, 2u);
-  QCOMPARE(story.worst, 0.5);
+  const FragmentationCurve curve = plan_fragmentation(map);
+  QVERIFY(curve.by_op);
+  QCOMPARE(curve.moments.size(), size_t{3});
+  QCOMPARE(curve.moments[1].live, uint64_t{200});
+  QCOMPARE(curve.moments[2].holes, 2u);
+  QCOMPARE(curve.worst, 0.5);
 }
 
 void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
@@ -346,8 +346,8 @@ void MemoryTest::theLargestHoldersAtThePeakComeFirst() {
   const auto* plan = panel.findChild<PlanPanel*>();
   QVERIFY2(plan && !plan->isVisible(), "another program has no plan");
   const prof::MemoryAccount account = prof::memory_accounts(run->trace)[0];
-  QCOMPARE(panel.overTime()->story().at_peak, account.at_peak.fragmentation());
-  QCOMPARE(panel.overTime()->story().worst, account.worst.fragmentation());
+  QCOMPARE(panel.overTime()->curve().at_peak, account.at_peak.fragmentation());
+  QCOMPARE(panel.overTime()->curve().worst, account.worst.fragmentation());
   const QString figures = panel.figures()->accessibleName();
   QVERIFY2(figures.contains("peak of live blocks 4.00 MiB of PyTorch") && !figures.contains("driver"), qPrintable(figures));
   panel.setRun(nullptr);

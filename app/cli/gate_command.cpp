@@ -33,7 +33,7 @@ std::pair<Side, Side> sides_of(const std::vector<std::string>& words) {
   std::pair<Side, Side> sides{{words.begin(), middle}, {middle == words.end() ? middle : middle + 1, words.end()}};
   if (middle == words.end() && words.size() == 2) sides = {{words[0]}, {words[1]}};
   if (sides.first.empty() || sides.second.empty() || std::ranges::find(sides.second, "--") != sides.second.end())
-    throw UsageError("Name two sides with -- between them, for example: warpsight gate --at-most 2% -- ./old -- ./new");
+    throw UsageError("Name two sides with -- between them, for example: warpsight gate --at-most 2% -- ./old -- ./new, or warpsight gate a.wsrun b.wsrun");
   return sides;
 }
 
@@ -126,7 +126,7 @@ double percent_of(const std::string& option, const std::string& text) {
 Run add_gate(CLI::App& program) {
   auto arguments = std::make_shared<GateArguments>();
   CLI::App& command = *program.add_subcommand("gate", "is B slower than A? runs both in turn until the answer is sure");
-  command.add_option("SIDES", arguments->words, "two programs, two presets or files of choices with options, or two lists of run files; -- between them")
+  command.add_option("SIDES", arguments->words, "two programs, two presets or files of choices with options, or two lists of run files; -- before and between them")
       ->required()
       ->expected(2, 10'000);
   command.add_option("--at-most", arguments->at_most, "how much slower B may be")->type_name("PERCENT")->capture_default_str();
@@ -143,7 +143,7 @@ Run add_gate(CLI::App& program) {
       "  warpsight gate --at-most 2% -- ./old -- ./new\n"
       "  warpsight gate --figure \"step ([0-9.]+) us\" -- python3 old.py -- python3 new.py\n"
       "  warpsight gate -- mnist --set exec.fusion=off -- mnist\n"
-      "  warpsight gate before*.wsrun -- after*.wsrun");
+      "  warpsight gate -- before*.wsrun -- after*.wsrun");
   return [arguments] { return gate(*arguments); };
 }
 

@@ -14,10 +14,6 @@
 namespace ws::cuda::test {
 namespace {
 
-DType type_of(Precision p) {
-  return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;
-}
-
 struct Shape {
   std::string name;
   int64_t layers, width, heads, time, batch, symbols;

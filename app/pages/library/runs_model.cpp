@@ -110,9 +110,9 @@ void RunsModel::setOrder(RunOrder order) {
   reload();
 }
 
+// A reset would lose the place of the list: other roles or figures of the same runs only repaint it.
 void RunsModel::reload() {
-  beginResetModel();
-  rows_.clear();
+  std::vector<Row> rows;
   std::vector<Run*> runs;
   for (Run* run : library_->runs())
     if (matches(*run, filter_)) runs.push_back(run);
@@ -120,9 +120,16 @@ void RunsModel::reload() {
   QString last;
   for (Run* run : runs) {
     const QString heading = headingOf(*run);
-    if (heading != last) rows_.push_back({nullptr, last = heading});
-    rows_.push_back({run, {}});
+    if (heading != last) rows.push_back({nullptr, last = heading});
+    rows.push_back({run, {}});
   }
+  const auto same = [](const Row& a, const Row& b) { return a.run == b.run && a.heading == b.heading; };
+  if (std::ranges::equal(rows, rows_, same)) {
+    if (!rows.empty()) emit dataChanged(index(0), index(rowCount() - 1));
+    return;
+  }
+  beginResetModel();
+  rows_ = std::move(rows);
   endResetModel();
 }
 

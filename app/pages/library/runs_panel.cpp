@@ -369,6 +369,7 @@ void RunsPanel::refresh() {
   restoring_ = true;
   model_->reload();
   restoring_ = false;
+  selectCurrent();
   const auto total = library_->runs().size(), ticked = library_->ticked().size();
   count_->setText(ticked < 2 ? QString::number(total) : tr("%1 · %2 compared").arg(total).arg(ticked));
   pages_->setCurrentIndex(total == 0 ? 1 : 0);

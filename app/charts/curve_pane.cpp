@@ -213,7 +213,7 @@ void CurvePane::setXAxis(XAxis axis) {
 // Explains the lines if a run has more than one.
 QString CurvePane::lineKey() const {
   if (measure_ == Gauge::Loss)
-    return smoothing_ > 0 ? tr("train, smoothed (EMA %1) · ○ test").arg(smoothing_) : tr("train · ○ test");
+    return smoothing_ > 0 ? tr("train, EMA %1 · ○ test").arg(smoothing_) : tr("train · ○ test");
   if (measure_ == Gauge::Accuracy) return tr("line test, faint train");
   return measure_ == Gauge::Memory ? tr("line reserved, dotted used") : QString();
 }

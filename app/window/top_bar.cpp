@@ -30,6 +30,7 @@ QString tracing_tip() {
       "attached in these stretches: if launches set the pace, tracing costs more than this.");
 }
 
+constexpr int kWideFrom = 1750;  // there is space for a word beside the trace level
 constexpr int kTraceWindow = 100, kTraceCounters = 101;  // entries in the trace box, beside the levels
 
 QString speed_name(TrainSpeed speed) {
@@ -347,7 +348,7 @@ void TopBar::fitCells() {
   step_->setVisible(!program_);
   speed_->setVisible(!program_);
   trace_->setVisible(!program_);
-  trace_label_->setVisible(!program_ && !compact_);
+  trace_label_->setVisible(!program_ && width() >= kWideFrom);
 }
 
 void TopBar::setFollow(bool on) { follow_->setChecked(on); }

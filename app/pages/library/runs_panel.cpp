@@ -45,9 +45,9 @@ QString choices_line(const Run& run, const Run* baseline) {
 QString second_line(const Run& run, const Run* baseline) {
   QStringList parts;
   // "finished" is the normal state and is not shown.
-  if (const QString state = run.shipped ? origin_text(run) : status_text(run); state != QObject::tr("finished"))
-    parts << state;
+  if (const QString state = status_text(run); !run.shipped && state != QObject::tr("finished")) parts << state;
   if (run.hasChoices() && !run.lab) parts << choices_line(run, baseline);
+  if (run.shipped) parts << origin_text(run);
   if (!run.tags.isEmpty()) parts << run.tags.join(", ");
   if (run.created.isValid()) parts << run.created.toString("HH:mm");
   return parts.join(QString::fromUtf8(" · "));

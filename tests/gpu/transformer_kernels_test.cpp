@@ -7,7 +7,7 @@ namespace {
 
 constexpr Precision kPrecisions[] = {Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16};
 
-DType type_of(Precision p) {
+DType number_type(Precision p) {
   return p == Precision::Bf16 ? DType::Bf16 : p == Precision::Fp16 ? DType::F16 : DType::F32;
 }
 
@@ -56,7 +56,8 @@ class HeadOracle {
     double sum = 0, dot = 0;
     for (int64_t k = 0; k <= t; ++k) {
       double score = 0, against = 0;
-      for (int64_t c = 0; c < h_.head_width; ++c) score += in(0, t, c) * in(1, k, c), against += dout(t, c) * in(2, k, c);
+      for (int64_t c = 0; c < h_.head_width; ++c)
+        score += in(0, t, c) * in(1, k, c), against += dout(t, c) * in(2, k, c);
       sum += p[static_cast<size_t>(k)] = std::exp(score * scale);
       dp[static_cast<size_t>(k)] = against;
     }
@@ -79,7 +80,8 @@ class HeadOracle {
 };
 
 AttentionWant attention_in_double(const Heads& h, int64_t texts, const Matrix& qkv, const Matrix& dout) {
-  AttentionWant want{std::vector<double>(dout.v.size()), std::vector<double>(static_cast<size_t>(texts * h.heads * h.time)),
+  AttentionWant want{std::vector<double>(dout.v.size()),
+                     std::vector<double>(static_cast<size_t>(texts * h.heads * h.time)),
                      std::vector<double>(qkv.v.size())};
   for (int64_t set = 0; set < texts * h.heads; ++set) HeadOracle(h, qkv, dout, set).add_to(want);
   return want;
@@ -100,10 +102,11 @@ AttentionRun run_attention(const Heads& h, Precision precision, int64_t texts, c
 
 void expect_attention(const Heads& h, Precision precision, int64_t texts) {
   const int64_t width = h.heads * h.head_width, rows = texts * h.time;
-  const Matrix qkv = random_matrix(rows, 3 * width, type_of(precision), 1),
-               dout = random_matrix(rows, width, type_of(precision), 2);
+  const Matrix qkv = random_matrix(rows, 3 * width, number_type(precision), 1),
+               dout = random_matrix(rows, width, number_type(precision), 2);
   const AttentionWant want = attention_in_double(h, texts, qkv, dout);
-  const AttentionRun run = run_attention(h, precision, texts, qkv, dout), again = run_attention(h, precision, texts, qkv, dout);
+  const AttentionRun run = run_attention(h, precision, texts, qkv, dout),
+                     again = run_attention(h, precision, texts, qkv, dout);
   const std::string what = std::string(to_string(precision)) + ", time " + std::to_string(h.time) + ", " +
                            std::to_string(h.heads) + " heads of " + std::to_string(h.head_width);
   expect_near(run.out.download(), want.out, tolerance(precision), "attention " + what);
@@ -128,8 +131,8 @@ TEST_F(Kernels, AttentionOfOddShapes) {
 TEST_F(Kernels, AttentionOfLargeScores) {  // softmax must not overflow
   for (Precision precision : {Precision::Fp32, Precision::Bf16}) {
     const Heads h{100, 1, 32};
-    Matrix qkv = random_matrix(100, 96, type_of(precision), 1, 30);
-    const Matrix dout = random_matrix(100, 32, type_of(precision), 2);
+    Matrix qkv = random_matrix(100, 96, number_type(precision), 1, 30);
+    const Matrix dout = random_matrix(100, 32, number_type(precision), 2);
     const AttentionRun run = run_attention(h, precision, 1, qkv, dout);
     for (const float v : run.out.download()) ASSERT_TRUE(std::isfinite(v));
     for (const float v : run.dqkv.download()) ASSERT_TRUE(std::isfinite(v));
@@ -146,11 +149,16 @@ struct NormWant {
   std::vector<double> y, dx, dgain, dshift, mean, inverse;
 };
 
-NormWant norm_in_double(const Matrix& x, const Matrix& gain, const Matrix& shift, const Matrix& dy, const Matrix* more) {
+NormWant norm_in_double(const Matrix& x, const Matrix& gain, const Matrix& shift, const Matrix& dy,
+                        const Matrix* more) {
   const int64_t rows = x.t.rows, cols = x.t.cols;
   const auto n = static_cast<double>(cols);
-  NormWant want{std::vector<double>(x.v.size()), std::vector<double>(x.v.size()), std::vector<double>(gain.v.size()),
-                std::vector<double>(gain.v.size()), {}, {}};
+  NormWant want{std::vector<double>(x.v.size()),
+                std::vector<double>(x.v.size()),
+                std::vector<double>(gain.v.size()),
+                std::vector<double>(gain.v.size()),
+                {},
+                {}};
   for (int64_t r = 0; r < rows; ++r) {
     double mean = 0, variance = 0, sum = 0, sum_x = 0;
     for (int64_t c = 0; c < cols; ++c) mean += x.at(r, c) / n;
@@ -158,7 +166,8 @@ NormWant norm_in_double(const Matrix& x, const Matrix& gain, const Matrix& shift
     const double inverse = 1 / std::sqrt(variance + kNormEpsilon);
     want.mean.push_back(mean), want.inverse.push_back(inverse);
     const auto normal = [&](int64_t c) { return (x.at(r, c) - mean) * inverse; };
-    for (int64_t c = 0; c < cols; ++c) sum += dy.at(r, c) * gain.at(0, c) / n, sum_x += dy.at(r, c) * gain.at(0, c) * normal(c) / n;
+    for (int64_t c = 0; c < cols; ++c)
+      sum += dy.at(r, c) * gain.at(0, c) / n, sum_x += dy.at(r, c) * gain.at(0, c) * normal(c) / n;
     for (int64_t c = 0; c < cols; ++c) {
       const auto i = static_cast<size_t>(r * cols + c), j = static_cast<size_t>(c);
       want.y[i] = normal(c) * gain.at(0, c) + shift.at(0, c);
@@ -223,7 +232,7 @@ TEST_F(Kernels, LayerNorms) {
 // ---- weight gradients ----
 void expect_weight_gradients(Precision precision, int64_t rows, bool biased) {
   Bench bench;
-  const DType type = type_of(precision);
+  const DType type = number_type(precision);
   const std::pair<int64_t, int64_t> shapes[] = {{128, 384}, {128, 512}, {64, 8}, {1, 7}, {130, 66}, {512, 128}};
   const size_t whole = 3;  // the first ones have rows of whole 16 bytes
   for (const size_t count : {whole, std::size(shapes)}) {
@@ -294,7 +303,7 @@ void expect_embedding(const EmbedCase& e, DType type, bool positioned) {
 }
 
 TEST_F(Kernels, Embeddings) {
-  constexpr EmbedCase cases[] = {{1, 1, 2, 1},     {3, 7, 5, 3},     {32, 128, 96, 128}, {64, 256, 96, 384},
+  constexpr EmbedCase cases[] = {{1, 1, 2, 1},       {3, 7, 5, 3},      {32, 128, 96, 128}, {64, 256, 96, 384},
                                  {5, 100, 2000, 64}, {4, 1000, 3, 200}, {50, 1, 40, 130}};
   for (DType type : kTypes)
     for (const EmbedCase& e : cases)

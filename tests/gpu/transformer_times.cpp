@@ -100,7 +100,8 @@ class Gpt {
 
   Block block() {
     const int64_t n = s.rows(), d = s.width;
-    Block b{weight(1, d, 1), weight(1, d), weight(1, d, 1), weight(1, d), linear(d, 3 * d), linear(d, d), linear(d, 4 * d), linear(4 * d, d)};
+    Block b{weight(1, d, 1),  weight(1, d), weight(1, d, 1),  weight(1, d),
+            linear(d, 3 * d), linear(d, d), linear(d, 4 * d), linear(4 * d, d)};
     b.n1 = matrix(n, d), b.mixed = matrix(n, 3 * d), b.attended = matrix(n, d), b.added = matrix(n, d);
     b.h1 = matrix(n, d), b.n2 = matrix(n, d), b.before = matrix(n, 4 * d), b.bent = matrix(n, 4 * d);
     b.made = matrix(n, d), b.h2 = matrix(n, d);
@@ -118,8 +119,9 @@ class Gpt {
     w.used = type == DType::F32 ? w.master : memory.matrix(rows, cols, type, value);
     w.m = memory.matrix(rows, cols, DType::F32), w.v = memory.matrix(rows, cols, DType::F32, 1);
     w.gradient = memory.matrix(rows, cols, DType::F32);
-    ParamRef ref{static_cast<float*>(w.master.data), w.gradient, type == DType::F32 ? Tensor{} : w.used,
-                 static_cast<float*>(w.m.data), static_cast<float*>(w.v.data), rows * cols};
+    ParamRef ref{static_cast<float*>(w.master.data),     w.gradient,
+                 type == DType::F32 ? Tensor{} : w.used, static_cast<float*>(w.m.data),
+                 static_cast<float*>(w.v.data),          rows * cols};
     ref.decays = rows > 1;
     all.push_back(ref);
     gradients.push_back(w.gradient);
@@ -162,7 +164,8 @@ class Gpt {
 
   // `made`: what the block before adds to `kept`; x is their sum.
   void run_forward(Queue q, Block& b, const Tensor& kept, const Tensor& made, const Tensor& x) {
-    layer_norm(q, {made ? made : x, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1, made ? kept : Tensor{}, made ? x : Tensor{}});
+    layer_norm(q, {made ? made : x, b.gain1.master, b.shift1.master, b.n1, b.mean1, b.inverse1, made ? kept : Tensor{},
+                   made ? x : Tensor{}});
     run(q, forward(b.n1, b.qkv, b.mixed));
     attention(q, s.precision, s.head(), b.mixed, b.attended, b.lse);
     run(q, forward(b.attended, b.proj, b.added));
@@ -170,7 +173,8 @@ class Gpt {
     run(q, bent(b.n2, b.fc, b.before, b.bent));
     run(q, forward(b.bent, b.out, b.made));
   }
-  NormGrad norm(const Tensor& x, const Weight& gain_, const Weight& shift_, const Tensor& mean_, const Tensor& inverse_, const Tensor& more, const Tensor& to) const {
+  NormGrad norm(const Tensor& x, const Weight& gain_, const Weight& shift_, const Tensor& mean_, const Tensor& inverse_,
+                const Tensor& more, const Tensor& to) const {
     return {dn, x, gain_.master, mean_, inverse_, more, to, gain_.gradient, shift_.gradient};
   }
   // The weight gradients of small networks run together in the end; their operands have memory of their own then.
@@ -260,7 +264,8 @@ void time_product(Gpt& g, const std::string& what, const Product& p) {
   blas_prepare(g.blas, p);
   const double library = graph_time(20, true, [&](Queue q, int) { blas_product(q, g.blas, g.bench.scratch(), p); });
   const double own = graph_time(20, true, [&](Queue q, int) { small_product(q, p); });
-  std::printf("  %-44s %8.2f own %8.2f  now: %s\n", (what + " library").c_str(), library, own, describe(Matmul::Library, p).c_str());
+  std::printf("  %-44s %8.2f own %8.2f  now: %s\n", (what + " library").c_str(), library, own,
+              describe(Matmul::Library, p).c_str());
   std::fflush(stdout);
 }
 
@@ -286,7 +291,8 @@ void time_products(Gpt& g) {
 void time_parts(Gpt& g) {
   Block& b = g.blocks[0];
   const Scratch scratch = g.bench.scratch();
-  time_part("attention", 20, [&](Queue q, int) { attention(q, g.s.precision, g.s.head(), b.mixed, b.attended, b.lse); });
+  time_part("attention", 20,
+            [&](Queue q, int) { attention(q, g.s.precision, g.s.head(), b.mixed, b.attended, b.lse); });
   time_part("attention gradient", 20, [&](Queue q, int) {
     attention_grad(q, g.s.precision, g.s.head(), g.dn, b.attended, b.mixed, b.lse, b.dmixed);
   });
@@ -299,13 +305,13 @@ void time_parts(Gpt& g) {
   time_part("layer norm gradient + residual", 20, [&](Queue q, int) {
     layer_norm_grad(q, scratch, g.norm(b.h1, b.gain2, b.shift2, b.mean2, b.inverse2, b.dh2, b.dh1));
   });
-  if (g.together()) time_part("weight gradients together", 20, [&](Queue q, int) { weight_gradients(q, g.s.precision, g.later); });
+  if (g.together())
+    time_part("weight gradients together", 20, [&](Queue q, int) { weight_gradients(q, g.s.precision, g.later); });
   time_part("column sum of dfc", 20, [&](Queue q, int) { column_sum(q, scratch, b.dbent, b.fc.b.gradient); });
   time_part("add", 20, [&](Queue q, int) { add(q, g.h0, b.added, b.h1); });
   time_part("embed", 20, [&](Queue q, int) { embed(q, g.symbols, g.table.used, g.positions.used, g.h0); });
-  time_part("embed gradient", 20, [&](Queue q, int) {
-    embed_grad(q, scratch, g.symbols, g.dx, g.table.gradient, g.positions.gradient);
-  });
+  time_part("embed gradient", 20,
+            [&](Queue q, int) { embed_grad(q, scratch, g.symbols, g.dx, g.table.gradient, g.positions.gradient); });
   time_part("softmax, cross-entropy", 20, [&](Queue q, int) {
     softmax_cross_entropy(q, scratch, g.logits, g.targets, nullptr, g.dlogits, g.bench.at(0));
   });
@@ -316,8 +322,8 @@ void time_parts(Gpt& g) {
 // A training step as the trainer runs it.
 void time_plan(const Shape& shape, double clip) {
   RunSpec spec = ws::test::network({}, shape.batch, shape.precision);
-  spec.model.layers = "embed " + std::to_string(shape.width) + " | " + std::to_string(shape.layers) + " x block(heads " +
-                      std::to_string(shape.heads) + ") | layernorm | linear";
+  spec.model.layers = "embed " + std::to_string(shape.width) + " | " + std::to_string(shape.layers) +
+                      " x block(heads " + std::to_string(shape.heads) + ") | layernorm | linear";
   spec.train.optimizer = Optimizer::AdamW;
   spec.train.clip = clip;
   spec.exec.graph_steps = 10;

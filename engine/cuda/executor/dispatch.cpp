@@ -350,9 +350,13 @@ bool has_kernel(OpKind kind) {
 }  // namespace
 
 void check_kernels(const Plan& plan) {
-  for (const Op& op : plan.ops)
+  for (const Op& op : plan.ops) {
     if (!has_kernel(op.kind))
       throw Failure("The GPU has no kernel for the op " + std::string(to_string(op.kind)) + ": choose device cpu.");
+    if (op.kind == OpKind::Attention && op.heads.head_width > kMaxHeadWidth)
+      throw Failure("A head on the GPU has at most " + std::to_string(kMaxHeadWidth) + " columns, and these have " +
+                    std::to_string(op.heads.head_width) + ": choose more heads, or device cpu.");
+  }
 }
 
 void launch_op(const Launching& with, size_t op) {

@@ -27,7 +27,7 @@ inline bool convolves(OpKind kind) {
 }
 // True if one launch of the plan's only kernel can run many steps. A step then leaves only the parameters behind.
 bool takes_many_steps(const DevicePlan& bound);
-// Throws Failure that names the first op of the plan without a kernel.
+// Throws Failure that names the first op of the plan that no kernel runs.
 void check_kernels(const Plan& plan);
 void launch_op(const Launching& with, size_t op);  // not LoadBatch, Alloc, Free or Sync: the stream executor runs those
 

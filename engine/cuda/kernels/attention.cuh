@@ -1,8 +1,8 @@
 // Causal self-attention without a score matrix in memory: forward with an online softmax, and the gradient, which
 // computes the scores again. One .cu file per number type includes this file.
 //
-// A block has 64 rows of one head, 16 for each of its four warps, and goes through tiles of the other side. A warp keeps
-// its scores in registers, where they already lie as the tensor cores want them for the second product.
+// A block has 64 rows of one head, 16 for each of its four warps, and goes through tiles of the other side. A warp
+// keeps its scores in registers, where they already lie as the tensor cores want them for the second product.
 #pragma once
 #include "engine/cuda/kernels/attention.h"
 #include "engine/cuda/kernels/tile_product.cuh"
@@ -43,7 +43,8 @@ struct HeadTile {
   static constexpr int grad_stages = sizeof(T) == 4 ? 1 : 2;
   // Blocks that a multiprocessor should hold.
   static constexpr int grad_blocks = Width == 128 || sizeof(T) == 4 ? 2 : Width == 64 ? 3 : 4;
-  static constexpr int few_steps = sizeof(T) == 4 || Width == 64 ? 1 : 2;  // unrolled, because more of them take registers for loads
+  static constexpr int few_steps =
+      sizeof(T) == 4 || Width == 64 ? 1 : 2;  // unrolled, because more of them take registers for loads
 
   // Copies rows row0 to row0 + Rows - 1, with zeros from row `time` on.
   template <int Rows>
@@ -194,7 +195,8 @@ struct HeadTile {
 
   // Writes the warp's 16 rows. `tile` is shared memory whose rows row0 to row0 + 15 only this warp still uses.
   __device__ static __forceinline__ void write(const float (&sums)[Width / 8][4], float upper, float lower, T* tile,
-                                               int row0, const HeadRows<T>& to, int first, const AttentionArguments& a) {
+                                               int row0, const HeadRows<T>& to, int first,
+                                               const AttentionArguments& a) {
     const int lane = threadIdx.x % 32;
     __syncwarp();
 #pragma unroll
@@ -346,8 +348,7 @@ __global__ __launch_bounds__(kHeadThreads) void attention_kernel(const __grid_co
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     const int row = tile * kHeadRows + row0 + lane / 4 + 8 * h;
-    if (lane % 4 == 0 && row < a.time)
-      head.lse()[row] = softmax.best[h] * a.scale + logf(total[h]);
+    if (lane % 4 == 0 && row < a.time) head.lse()[row] = softmax.best[h] * a.scale + logf(total[h]);
   }
   Tile::write(sums, 1.f / total[0], 1.f / total[1], q, row0, head.in_out(static_cast<T*>(a.out)), tile * kHeadRows, a);
 }
@@ -424,7 +425,8 @@ struct GradientBlock {
       Tile::template bring<rows>(to + 2 * moving, head.in_out(static_cast<const T*>(a.out_read)), row0, a);
       if (threadIdx.x < rows) {
         const bool inside = row0 + static_cast<int>(threadIdx.x) < a.time;
-        copy_async<4>(lse_tiles + j % stages * rows + threadIdx.x, head.lse() + (inside ? row0 + threadIdx.x : 0), inside);
+        copy_async<4>(lse_tiles + j % stages * rows + threadIdx.x, head.lse() + (inside ? row0 + threadIdx.x : 0),
+                      inside);
       }
     }
     commit_copies();
@@ -512,7 +514,8 @@ struct GradientBlock {
 };
 
 template <Math M, int Width>
-__global__ __launch_bounds__(kHeadThreads, HeadTile<M, Width>::grad_blocks) void attention_grad_kernel(const __grid_constant__ AttentionArguments a) {
+__global__ __launch_bounds__(kHeadThreads, HeadTile<M, Width>::grad_blocks) void attention_grad_kernel(
+    const __grid_constant__ AttentionArguments a) {
   extern __shared__ __align__(16) char memory[];
   wait_for_previous();
   // The blocks with the most work come first: the first keys and the last queries.

@@ -5,9 +5,9 @@ namespace ws::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / 32, kEach = 4, kAcross = 32 * kEach;
-constexpr int kWarpRows = 256;                     // rows that a warp searches at once
-constexpr int kSearched = kWarps * kWarpRows;      // rows that a block searches at once
-constexpr int kRowsOfAStrip = 512;                 // short enough for one symbol to be common
+constexpr int kWarpRows = 256;                 // rows that a warp searches at once
+constexpr int kSearched = kWarps * kWarpRows;  // rows that a block searches at once
+constexpr int kRowsOfAStrip = 512;             // short enough for one symbol to be common
 constexpr int kCounters = kCounterBytes / 4;
 
 struct EmbedArguments {
@@ -60,7 +60,8 @@ struct RowSum {
 };
 
 // The warp's rows with this symbol, in order.
-__device__ __forceinline__ int find_rows(const int32_t* symbols, int symbol, int64_t begin, int count, uint16_t* found) {
+__device__ __forceinline__ int find_rows(const int32_t* symbols, int symbol, int64_t begin, int count,
+                                         uint16_t* found) {
   const int lane = threadIdx.x % 32;
   int total = 0;
 #pragma unroll 4
@@ -75,8 +76,8 @@ __device__ __forceinline__ int find_rows(const int32_t* symbols, int symbol, int
 }
 
 template <DType Type>
-__device__ __forceinline__ void add_symbol(const EmbedGradArguments& a, RowSum<Type>& sum, int symbol, int strip, int col,
-                                           uint16_t* found) {
+__device__ __forceinline__ void add_symbol(const EmbedGradArguments& a, RowSum<Type>& sum, int symbol, int strip,
+                                           int col, uint16_t* found) {
   const int32_t* symbols = symbols_of(a.symbols);
   const int64_t begin = strip * a.rows_each, end = min(a.rows, begin + a.rows_each);
   const int warp = threadIdx.x / 32;
@@ -84,7 +85,8 @@ __device__ __forceinline__ void add_symbol(const EmbedGradArguments& a, RowSum<T
     const int all = static_cast<int>(min(end - first, static_cast<int64_t>(kSearched)));
     const int each = (all + kWarps - 1) / kWarps;
     const int64_t mine = first + warp * each;
-    const int count = static_cast<int>(max(min(first + all - mine, static_cast<int64_t>(each)), static_cast<int64_t>(0)));
+    const int count =
+        static_cast<int>(max(min(first + all - mine, static_cast<int64_t>(each)), static_cast<int64_t>(0)));
     const int hits = find_rows(symbols, symbol, mine, count, found);
     if (col < a.width) {
 #pragma unroll 4

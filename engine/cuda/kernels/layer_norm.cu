@@ -6,9 +6,9 @@ namespace {
 
 constexpr int kNormThreads = 256, kNormWarps = kNormThreads / 32;
 constexpr int kGradThreads = 512;
-constexpr int kNormEach = 4;                    // adjacent elements of a lane
-constexpr int kNormAcross = 32 * kNormEach;         // columns that a warp covers at once
-constexpr int kMostPacks = 8;               // of four elements that a lane keeps
+constexpr int kNormEach = 4;                 // adjacent elements of a lane
+constexpr int kNormAcross = 32 * kNormEach;  // columns that a warp covers at once
+constexpr int kMostPacks = 8;                // of four elements that a lane keeps
 constexpr float kEpsilon = static_cast<float>(kNormEpsilon);
 
 struct NormArguments {
@@ -108,9 +108,11 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_any_kernel(const __gr
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kNormWarps + threadIdx.x / 32, at = row * a.cols;
   if (row >= a.rows) return;
   const int lane = threadIdx.x % 32;
-  const Ref x = resolve(a.n.more ? a.n.sum : a.n.x), gain = resolve(a.n.gain), shift = resolve(a.n.shift), y = resolve(a.n.y);
+  const Ref x = resolve(a.n.more ? a.n.sum : a.n.x), gain = resolve(a.n.gain), shift = resolve(a.n.shift),
+            y = resolve(a.n.y);
   if (a.n.more)  // each lane reads only what it wrote itself
-    for (int c = lane; c < a.cols; c += 32) store(x, at + c, load(resolve(a.n.x), at + c) + load(resolve(a.n.more), at + c));
+    for (int c = lane; c < a.cols; c += 32)
+      store(x, at + c, load(resolve(a.n.x), at + c) + load(resolve(a.n.more), at + c));
   float sum = 0, squares = 0;
   for (int c = lane; c < a.cols; c += 32) sum += load(x, at + c);
   const float mean = warp_sum(sum) / static_cast<float>(a.cols);
@@ -127,9 +129,9 @@ __global__ __launch_bounds__(kNormThreads) void layer_norm_any_kernel(const __gr
 }
 
 // ---- gradient ----
-// dx = inverse · (g − mean(g) − x̂ · mean(g·x̂)) with g = dy·gain, and x̂ the normalised x. `more`, if given, is added: the
-// gradient that reaches x on another way. A block has adjacent rows and leaves their column sums of dy·x̂ and dy in the
-// scratch; the last block adds the sums of all blocks, block 0 first.
+// dx = inverse · (g − mean(g) − x̂ · mean(g·x̂)) with g = dy·gain, and x̂ the normalised x. `more`, if given, is added:
+// the gradient that reaches x on another way. A block has adjacent rows and leaves their column sums of dy·x̂ and dy in
+// the scratch; the last block adds the sums of all blocks, block 0 first.
 __device__ __forceinline__ float* column_parts(Scratch scratch, int64_t block, int cols) {
   return partials<float>(scratch) + block * 2 * cols;
 }
@@ -282,7 +284,7 @@ __global__ __launch_bounds__(kGradThreads) void layer_norm_grad_any_kernel(const
 }
 
 // ---- launch ----
-// Rows that a lane can keep: 0 if the row is too wide or begins at an odd address.
+// Packs of a row that a lane keeps. 0: the row is too wide, or does not allow packs.
 int packs_of(std::initializer_list<Tensor> row_tensors, std::initializer_list<Tensor> vectors, int64_t cols) {
   for (const Tensor& t : row_tensors)
     if (!packs({t.data, t.type, t.elements() / cols, cols}, kNormEach)) return 0;
@@ -305,10 +307,12 @@ void launch_norm(Queue queue, const NormArguments& a, int packs) {
 
 template <DType Type>
 void launch_norm_grad(Queue queue, Scratch scratch, const NormGradArguments& a, int64_t blocks, int packs) {
-  if (packs == 1) return launch(queue, layer_norm_grad_kernel<Type, 1, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
+  if (packs == 1)
+    return launch(queue, layer_norm_grad_kernel<Type, 1, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
   constexpr int some = kGradThreads / 4 * 3, fewer = kGradThreads / 2;  // wide rows need the registers
   if (packs == 3) return launch(queue, layer_norm_grad_kernel<Type, 3, some>, blocks, some, 0, a, scratch);
-  if (packs == 4) return launch(queue, layer_norm_grad_kernel<Type, 4, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
+  if (packs == 4)
+    return launch(queue, layer_norm_grad_kernel<Type, 4, kGradThreads>, blocks, kGradThreads, 0, a, scratch);
   launch(queue, layer_norm_grad_kernel<Type, kMostPacks, fewer>, blocks, fewer, 0, a, scratch);
 }
 
@@ -332,8 +336,19 @@ void layer_norm_grad(Queue queue, Scratch scratch, const NormGrad& n) {
   const int64_t space = std::max<int64_t>(1, (kScratchBytes / 2 - kCounterBytes) / (8 * cols));
   const int64_t wanted = std::clamp<int64_t>(ceil_div(rows, rows_of_a_block), 1, std::min(most_blocks, space));
   const int64_t rows_each = ceil_div(rows, wanted), blocks = ceil_div(rows, rows_each);
-  const NormGradArguments a{n.dy, n.x, n.gain, n.mean, n.inverse, n.more, n.dx, n.dgain, n.dshift,
-                            rows, rows_each, static_cast<int>(cols), 1.f / static_cast<float>(cols)};
+  const NormGradArguments a{n.dy,
+                            n.x,
+                            n.gain,
+                            n.mean,
+                            n.inverse,
+                            n.more,
+                            n.dx,
+                            n.dgain,
+                            n.dshift,
+                            rows,
+                            rows_each,
+                            static_cast<int>(cols),
+                            1.f / static_cast<float>(cols)};
   const bool one_type = n.dy.type == n.x.type && n.dx.type == n.x.type && (!n.more || n.more.type == n.x.type);
   const int packs = one_type ? packs_of({n.dy, n.x, n.dx, n.more ? n.more : n.dx}, {n.gain}, cols) : 0;
   if (packs == 0) return launch(queue, layer_norm_grad_any_kernel, blocks, kGradThreads, 0, a, scratch);

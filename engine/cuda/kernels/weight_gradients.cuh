@@ -1,5 +1,5 @@
-// Weight gradients of several layers in one launch. One .cu file per number type includes this file. Shapes: a (rows, in),
-// dz (rows, out), dw (in, out).
+// Weight gradients of several layers in one launch. One .cu file per number type includes this file. Shapes: a (rows,
+// in), dz (rows, out), dw (in, out).
 //
 // Large tiles read a and dz seldom enough for the cache's bandwidth. A cluster of blocks shares the rows of a tile, and
 // each block adds the parts of its share of the tile, first block first.
@@ -116,7 +116,8 @@ __global__ __launch_bounds__(GradientTileOf<M>::threads) void weight_gradients_k
 inline int row_parts(int tiles, int64_t rows) {
   constexpr int64_t fewest_rows = 128;
   int parts = 1;
-  while (runs_clusters() && parts < kMostRowParts && 2 * parts * tiles <= kMultiprocessors && rows / (2 * parts) >= fewest_rows)
+  while (runs_clusters() && parts < kMostRowParts && 2 * parts * tiles <= kMultiprocessors &&
+         rows / (2 * parts) >= fewest_rows)
     parts *= 2;
   return parts;
 }
@@ -130,7 +131,8 @@ void launch_weight_gradients(Queue queue, GradientArguments& g) {
   g.rows_each = static_cast<int>(ceil_div(ceil_div(g.rows, g.parts), k)) * k;
   const size_t shared = TileProduct<M, true, false, GradientTile, Whole>::shared_bytes(g.rows_each);
   allow_shared(kernel, shared);
-  launch_in_clusters(queue, kernel, int64_t{g.first_tile[g.count]} * g.parts, GradientTile::threads, shared, g.parts, g);
+  launch_in_clusters(queue, kernel, int64_t{g.first_tile[g.count]} * g.parts, GradientTile::threads, shared, g.parts,
+                     g);
 }
 
 template <Math M>

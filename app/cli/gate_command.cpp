@@ -33,7 +33,7 @@ std::pair<Side, Side> sides_of(const std::vector<std::string>& words) {
   std::pair<Side, Side> sides{{words.begin(), middle}, {middle == words.end() ? middle : middle + 1, words.end()}};
   if (middle == words.end() && words.size() == 2) sides = {{words[0]}, {words[1]}};
   if (sides.first.empty() || sides.second.empty() || std::ranges::find(sides.second, "--") != sides.second.end())
-    throw UsageError("Name two sides with -- between them, for example: warpsight gate --at-most 2% -- ./old -- ./new");
+    throw UsageError("Name two sides with -- between them, for example: warpsight gate --at-most 2% -- ./old -- ./new, or warpsight gate a.wsrun b.wsrun");
   return sides;
 }
 
@@ -48,9 +48,9 @@ bool is_spec(const Side& side) {
 
 app::GateProgram program_of(const Side& side, const GateArguments& a) {
   if (!is_spec(side)) return {side, a.timeout_s, a.figure};
-  Side command{program_file().string(), "bench", side[0], "--json", "--repeats", "3", "--seconds", "0.3"};
+  Side command{program_file().string(), "train", side[0], "--no-output", "--json", "--set", "train.time_limit_s=1", "--set", "train.eval_every=0"};
   command.insert(command.end(), side.begin() + 1, side.end());
-  return {command, a.timeout_s, "\"median_us_per_step\":([0-9.e+]+)"};
+  return {command, a.timeout_s, "\"step_time_us\":\\{\"median\":([0-9.e+-]+)"};
 }
 
 std::string name_of(const Side& side) {
@@ -126,7 +126,7 @@ double percent_of(const std::string& option, const std::string& text) {
 Run add_gate(CLI::App& program) {
   auto arguments = std::make_shared<GateArguments>();
   CLI::App& command = *program.add_subcommand("gate", "is B slower than A? runs both in turn until the answer is sure");
-  command.add_option("SIDES", arguments->words, "two programs, two presets or files of choices with options, or two lists of run files; -- between them")
+  command.add_option("SIDES", arguments->words, "two programs, two presets or files of choices with options, or two lists of run files; -- before and between them")
       ->required()
       ->expected(2, 10'000);
   command.add_option("--at-most", arguments->at_most, "how much slower B may be")->type_name("PERCENT")->capture_default_str();
@@ -143,7 +143,7 @@ Run add_gate(CLI::App& program) {
       "  warpsight gate --at-most 2% -- ./old -- ./new\n"
       "  warpsight gate --figure \"step ([0-9.]+) us\" -- python3 old.py -- python3 new.py\n"
       "  warpsight gate -- mnist --set exec.fusion=off -- mnist\n"
-      "  warpsight gate before*.wsrun -- after*.wsrun");
+      "  warpsight gate -- before*.wsrun -- after*.wsrun");
   return [arguments] { return gate(*arguments); };
 }
 

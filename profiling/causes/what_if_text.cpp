@@ -4,6 +4,7 @@
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 #include "profiling/causes/what_if.h"
 
 namespace ws::prof {
@@ -89,7 +90,7 @@ std::string to_text(const WhatIf& result) {
 }
 
 std::string to_json(const WhatIf& result) {
-  nlohmann::ordered_json json{{"measured", json_of(result.measured_us)}, {"predicted", json_of(result.predicted_us)}, {"steps", result.steps}, {"replay_error", result.replay_error}};
+  nlohmann::ordered_json json{{"version", kJsonVersion}, {"measured", json_of(result.measured_us)}, {"predicted", json_of(result.predicted_us)}, {"steps", result.steps}, {"replay_error", result.replay_error}};
   json["edits"] = nlohmann::ordered_json::array();
   for (const EditPart& part : result.edits) json["edits"].push_back({{"edit", part.text}, {"saves_alone_us", part.alone_us}, {"saves_mean_us", part.mean_us}});
   json["path"] = json_of(result.path), json["path_after"] = json_of(result.path_after);
@@ -116,7 +117,7 @@ std::string to_text(const CriticalReport& report) {
 }
 
 std::string to_json(const CriticalReport& report) {
-  nlohmann::ordered_json json{{"step", json_of(report.step_us)}, {"steps", report.steps}};
+  nlohmann::ordered_json json{{"version", kJsonVersion}, {"step", json_of(report.step_us)}, {"steps", report.steps}};
   json["rows"] = nlohmann::ordered_json::array();
   for (const auto& row : report.rows)
     json["rows"].push_back({{"kind", group_kind_name(row.kind)}, {"name", row.name}, {"now_us", row.now_us}, {"path_us", row.path_us}, {"slack_us", std::isnan(row.slack_us) ? nlohmann::ordered_json() : nlohmann::ordered_json(row.slack_us)}});

@@ -91,11 +91,15 @@ int main(int argc, char** argv) {
   const data::Dataset data = data::load(start(gpu).data);
   std::vector<app::Proof> proofs;
   ordered_json out{{"program", "tests/bench/proofs"}, {"machine", app::machine_json()}, {"ladder", ordered_json::array()}, {"random", ordered_json::array()}};
-  for (const Pair& pair : ladder(gpu)) out["ladder"].push_back(row_of(pair, data, rounds, proofs));
-  for (const Pair& pair : random_pairs(gpu, count)) out["random"].push_back(row_of(pair, data, rounds, proofs));
-  const app::ProofErrors errors = app::errors_of(proofs);
-  out["errors"] = {{"proofs", errors.proofs}, {"median", errors.median}, {"within_10_percent", errors.within_10_percent}, {"worst", errors.worst}};
-  std::printf("%s\n", app::errors_text(errors).c_str());
-  std::ofstream(argv[1]) << out.dump(1) << "\n";
+  // Written after each row, so that a program that is stopped leaves what it has.
+  const auto add = [&](const char* list, const Pair& pair) {
+    out[list].push_back(row_of(pair, data, rounds, proofs));
+    const app::ProofErrors errors = app::errors_of(proofs);
+    out["errors"] = {{"proofs", errors.proofs}, {"median", errors.median}, {"within_10_percent", errors.within_10_percent}, {"worst", errors.worst}};
+    std::ofstream(argv[1]) << out.dump(1) << "\n";
+  };
+  for (const Pair& pair : ladder(gpu)) add("ladder", pair);
+  for (const Pair& pair : random_pairs(gpu, count)) add("random", pair);
+  std::printf("%s\n", app::errors_text(app::errors_of(proofs)).c_str());
   return 0;
 }

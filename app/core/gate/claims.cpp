@@ -13,6 +13,7 @@
 #include "app/core/comparison/measures.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 #include "profiling/causes/what_if.h"
 
 namespace ws::app {
@@ -438,7 +439,7 @@ std::string to_json(const std::vector<CheckedClaim>& claims) {
   auto list = nlohmann::ordered_json::array();
   for (const CheckedClaim& claim : claims)
     list.push_back({{"claim", claim.claim}, {"truth", truth_name(claim.truth)}, {"figure", claim.figure}, {"place", claim.place}, {"reason", claim.reason}});
-  return list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::ordered_json{{"version", kJsonVersion}, {"claims", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace ws::app

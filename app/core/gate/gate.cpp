@@ -7,6 +7,7 @@
 
 #include "profiling/base/statistics.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 
 namespace ws::app {
 namespace {
@@ -126,7 +127,7 @@ std::string to_text(const GateResult& result) {
 
 std::string to_json(const GateResult& result) {
   const GateState& state = result.state;
-  nlohmann::ordered_json json{{"verdict", verdict_name(state.verdict)}, {"change", state.change}};
+  nlohmann::ordered_json json{{"version", kJsonVersion}, {"verdict", verdict_name(state.verdict)}, {"change", state.change}};
   if (state.looked) json["low"] = state.low, json["high"] = state.high;
   json["limit"] = result.limit, json["false_alarms"] = kFalseAlarms, json["unit"] = result.unit;
   json["a"] = {{"name", result.name_a}, {"median", result.median_a}}, json["b"] = {{"name", result.name_b}, {"median", result.median_b}};

@@ -14,6 +14,7 @@
 #include "profiling/base/json_input.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/text.h"
+#include "profiling/base/version.h"
 #include "profiling/causes/what_if.h"
 #include "profiling/formats/join_ranks.h"
 
@@ -82,7 +83,7 @@ nlohmann::ordered_json json_of(const Interval& us) { return {{"us", us.value}, {
 Interval interval_of(const JsonInput& in) { return {in.at("us").number(std::nan("")), in.at("half_width").number(0)}; }
 
 nlohmann::ordered_json json_of(const Proof& proof) {
-  return {{"created", proof.created}, {"device", proof.device}, {"name", proof.name}, {"edits", proof.edits}, {"changes", proof.changes}, {"before", json_of(proof.before_us)},
+  return {{"version", kJsonVersion}, {"created", proof.created}, {"device", proof.device}, {"name", proof.name}, {"edits", proof.edits}, {"changes", proof.changes}, {"before", json_of(proof.before_us)},
           {"predicted", json_of(proof.predicted_us)}, {"measured", json_of(proof.after_us)}, {"error", proof.error()}, {"rounds", proof.rounds}};
 }
 

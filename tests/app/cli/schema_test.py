@@ -76,6 +76,10 @@ def main():
             outputs += [(name, ["stats", run, "--by", by, "--json"]) for name, by in (("modules", "module"), ("ranks", "rank"), ("multiprocessors", "multiprocessor"), ("insights", "cause"))]
         outputs += [("diff", ["diff", a, b, "--json"]) for a, b in ((direct, arena), (direct, runs[-1]), ("cpu.wsrun", direct), ("ranks.wsrun", "cpu.wsrun"))]
         outputs += [("bench", ["bench", "iris", "--set", "exec.device=cpu", "--vary", key, "--seconds", "0.01", "--repeats", "2", "--json"]) for key in ("exec.fusion", "exec.launch")]
+        os.environ["WARPSIGHT_RUNS"] = folder
+        outputs += [("critical", ["stats", run, "--by", "critical", "--json"]) for run in [*runs, "cpu.wsrun", "ranks.wsrun"]]
+        outputs += [("whatif", ["whatif", direct, "no allocator calls; op fc1 /2", "--json"]), ("whatif", ["whatif", arena, "--json"]), ("check", ["check", direct, "median step < 1 s", "steps == 50", "--json"]),
+                    ("gate", ["gate", "--json", "--", *9 * [direct], "--", *9 * [direct]]), ("prove", ["prove", "mnist-naive", "--set", "exec.device=cpu", "--edits", "no allocator calls", "--rounds", "1", "--seconds", "0.1", "--json"])]
         outputs += [("lab", ["lab", "sine", "--sizes", "1024", "--variants", "cpu", "--seconds", "0.01", "--json"]), ("labs", ["lab", "--list", "--json"]), ("list", ["list", "--json"]),
                     ("sql", ["sql", direct, "select * from spans limit 3", "--json"])]
         with open("small.json", "w", encoding="utf-8") as file:

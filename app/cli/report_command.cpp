@@ -20,7 +20,7 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> files;
   std::string out = "report.html", figures;
-  bool interactive = false;
+  bool interactive = false, sources = false;
 };
 
 // A PDF needs fonts and their metrics. The window's program has them; this one does not.
@@ -51,7 +51,7 @@ void make_folder(const std::string& folder) {
 int write_share_page(const ReportArguments& a) {
   check_ending("--out", a.out, "a page to share is written as", {".html", ".htm"});
   if (!a.figures.empty()) throw UsageError("--figures: belongs to a report; leave out --interactive");
-  const app::SharePage page = app::share_page(a.files);
+  const app::SharePage page = app::share_page(a.files, {.sources = a.sources});
   for (const std::string& problem : page.problems) std::fprintf(stderr, "warpsight: %s\n", printable(problem).c_str());
   prof::write_whole(a.out, page.html);
   std::printf("%s\n", a.out.c_str());
@@ -60,6 +60,7 @@ int write_share_page(const ReportArguments& a) {
 
 int report(const ReportArguments& a) {
   if (a.interactive) return write_share_page(a);
+  if (a.sources) throw UsageError("--sources: belongs to --interactive");
   check_ending("--out", a.out, "a report is written as", {".html", ".htm", ".pdf"});
   if (!a.figures.empty()) make_folder(a.figures);
   std::vector<ws::app::ReportRun> runs;
@@ -98,6 +99,7 @@ Run add_report(CLI::App& program) {
   command.add_option("--figures", a->figures, "also write each figure as SVG into this folder")->type_name("FOLDER");
   command.add_flag("--interactive", a->interactive,
                    "one HTML file to explore in a browser, without network: timelines, tables, comparison, ranks");
+  command.add_flag("--sources", a->sources, "with --interactive: show the source of the lines that take time; whoever gets the page can read it");
   command.footer("Examples:\n  warpsight report a.wsrun b.wsrun --out report.html\n"
                  "  warpsight report --interactive a.wsrun b.wsrun --out page.html");
   return [a] { return report(*a); };

@@ -326,9 +326,11 @@ class Page {
     const choices = [['Kernels', () => kernelTable(run)]];
     if (run.op) choices.push(['Ops', () => groupTable('op', run.op)]);
     if (run.line) choices.push(['Lines', () => groupTable('line', run.line)]);
+    if (run.sources && run.sources.length) choices.push(['Source', null]);
     const place = element('div'), show = i => {
-      const table = choices[i][1]();
       const tools = segments(choices.map(([name]) => name), i, show);
+      if (!choices[i][1]) return place.replaceChildren(sourcePane(run, tools));
+      const table = choices[i][1]();
       const filter = element('input', {type: 'search', placeholder: 'Filter', 'aria-label': 'Filter', oninput: event => table.setFilter(event.target.value)});
       place.replaceChildren(pane('', choices[i][0], 'all of the run; click a heading to sort', flush(table.node), ...(choices.length > 1 ? [tools] : []), filter));
     };

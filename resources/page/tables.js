@@ -138,3 +138,33 @@ function moduleTable(run) {
     {title: 'memory at the peak', key: 'peak_bytes', number: true, text: bytesText}], rows,
     {tree: true, sorted: most === greatest(rows, 'gpu_us') && most > 0 ? 'gpu_us' : 'host_us', opened: () => rows.length < 4});
 }
+
+// A source file with the time of each of its lines.
+function sourceTable(file) {
+  if (!file.lines.length) return element('p', {class: 'notice'}, file.problem || 'The file is empty.');
+  const most = Math.max(1e-9, ...Object.values(file.times)), body = element('tbody');
+  file.lines.forEach((line, i) => {
+    const time = file.times[i + 1], cell = element('td', {class: 'number'});
+    if (time != null) {
+      const bar = element('i');
+      bar.style.width = 100 * time / most + '%';
+      cell.dataset.value = time;
+      cell.append(element('span', {class: 'share'}, bar), fixed(time, 1));
+    }
+    body.append(element('tr', {}, cell, element('td', {class: 'number quiet'}, String(i + 1)), element('td', {class: 'source'}, line)));
+  });
+  return element('table', {class: 'lines'}, body);
+}
+
+function sourcePane(run, tools) {
+  const place = element('div', {class: 'body flush'}), choice = element('select', {'aria-label': 'File', onchange: () => show(choice.selectedIndex)});
+  for (const file of run.sources) choice.append(element('option', {}, file.path));
+  const show = i => {
+    place.replaceChildren(sourceTable(run.sources[i]));
+    const first = place.querySelector('[data-value]');
+    if (first) first.scrollIntoView({block: 'center'});
+  };
+  show(0);
+  const changed = run.sources.some(file => file.changed) ? 'a file was changed after the recording, so that lines may have moved' : 'µs in all, by line';
+  return pane('', 'Source', changed, place, choice, tools);
+}

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "app/core/page/page_facts.h"
+#include "app/core/page/page_sources.h"
 #include "app/core/page/page_timeline.h"
 #include "app/core/runs/newest_trace.h"
 #include "profiling/base/digest.h"
@@ -54,7 +55,7 @@ std::string filled(std::string text, const std::string& mark, const std::string&
 
 }  // namespace
 
-SharePage share_page(const std::vector<std::string>& paths, size_t most_spans) {
+SharePage share_page(const std::vector<std::string>& paths, const PageOptions& options) {
   SharePage page;
   std::vector<PageRun> runs;
   for (const std::string& path : paths) {
@@ -64,7 +65,8 @@ SharePage share_page(const std::vector<std::string>& paths, size_t most_spans) {
   nlohmann::ordered_json head = page_facts(runs);
   std::vector<std::string> chunks;
   for (size_t i = 0; i < runs.size(); ++i) {
-    PageTimeline timeline = page_timeline(runs[i], chunks.size(), most_spans / runs.size());
+    PageTimeline timeline = page_timeline(runs[i], chunks.size(), options.most_spans / runs.size());
+    if (options.sources) head["runs"][i]["sources"] = page_sources(runs[i].data);
     head["runs"][i]["timeline"] = std::move(timeline.head);
     for (std::string& chunk : timeline.chunks) chunks.push_back(std::move(chunk));
   }

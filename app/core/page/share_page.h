@@ -12,7 +12,11 @@ struct SharePage {
   std::string html;
   std::vector<std::string> problems;  // parts of the files that could not be read
 };
+struct PageOptions {
+  size_t most_spans = kPageSpans;
+  bool sources = false;  // with the source of the lines that take time: whoever gets the page can read it
+};
 // Run files, or traces that can be imported; the first one is the baseline. Throws Failure.
-SharePage share_page(const std::vector<std::string>& paths, size_t most_spans = kPageSpans);
+SharePage share_page(const std::vector<std::string>& paths, const PageOptions& options = {});
 
 }  // namespace ws::app

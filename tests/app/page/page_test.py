@@ -256,6 +256,28 @@ def a_notebook_shows_it(chromium, a, b):
         raise AssertionError("a missing run is shown")
 
 
+def sources_come_only_when_asked(chromium):
+    source = ["import torch", "def step(x):", "    y = x @ x  # </script><script>window.hacked=1</script>", "    return y.sum()", ""]
+    with open("net.py", "w", encoding="utf-8") as file:
+        file.write("\n".join(source))
+    lines = {3: f"{os.getcwd()}/net.py:3 in step", 4: f"{os.getcwd()}/net.py:4 in step"}
+    events = [{"ph": "X", "cat": "kernel", "name": f"kernel{n}", "pid": 0, "tid": 7, "ts": 100 * i + 10 * n, "dur": n,
+               "args": {"stream": 7, "device": 0, "correlation": 10 * i + n, "op": f"op{n}", "layer": "net", "phase": "forward", "line": lines[n]}} for i in range(5) for n in (3, 4)]
+    with open("lines.json", "w", encoding="utf-8") as file:
+        json.dump({"traceEvents": events}, file)
+    for asked in ([], ["--sources"]):
+        run("report", "--interactive", *asked, "lines.json", "--out", "lines.html")
+        chromium.open("lines.html", "#tab=kernels")
+        shown = chromium.ask("[...document.querySelectorAll('.view.on .segments button')].map(button => button.textContent)")
+        assert ("Source" in shown) == bool(asked) and "Lines" in shown, shown
+    chromium.press("[...document.querySelectorAll('.view.on .segments button')].find(button => button.textContent === 'Source')")
+    assert chromium.ask("[...document.querySelectorAll('td.source')].map(cell => cell.textContent)") == source[:4]
+    times = chromium.ask("[...document.querySelectorAll('.lines tr')].map(row => row.cells[0].dataset.value || null)")
+    totals = {row["name"]: row["total_us"] for row in as_json("stats", "lines.json", "--by", "line")["by_line"]}
+    assert [time and float(time) for time in times] == [None, None, totals[lines[3]], totals[lines[4]]], (times, totals)
+    assert chromium.ask("window.hacked === undefined") and not chromium.complaints(), chromium.complaints()
+
+
 def old_browser_says_so(chromium):
     run("report", "--interactive", SHIPPED[0], "--out", "old.html")
     script = chromium.call("Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream")["identifier"]
@@ -323,6 +345,7 @@ def main():
             timeline_answers_to_keys_and_pointer(chromium, SHIPPED[0])
             a_notebook_shows_it(chromium, next(file for file in SHIPPED if "direct" in file), next(file for file in SHIPPED if "arena" in file))
             nothing_from_a_name_runs(chromium)
+            sources_come_only_when_asked(chromium)
             old_browser_says_so(chromium)
         finally:
             chromium.close()

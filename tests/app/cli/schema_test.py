@@ -95,7 +95,7 @@ def main():
                 raise AssertionError(" ".join(words)) from problem
             used.add(name)
         schemas = {os.path.basename(path)[:-5] for path in glob.glob(FOLDER + "*.json")}
-        assert schemas == used, schemas ^ used
+        assert used <= schemas, used - schemas  # the outputs of longer commands have tests of their own
         try:
             import jsonschema
         except ImportError:

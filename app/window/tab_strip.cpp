@@ -24,7 +24,10 @@ void TabRow::reserveNote(int tab) {
 
 QSize TabRow::tabSizeHint(int tab) const {
   QSize size = QTabBar::tabSizeHint(tab);
-  if (noted_.contains(tab) && !has_note(tabText(tab))) size.rwidth() += fontMetrics().horizontalAdvance("  9");
+  if (!noted_.contains(tab)) return size;
+  const auto width = [this](const QString& text) { return fontMetrics().size(Qt::TextShowMnemonic, text).width(); };
+  const QString name = tabText(tab).section("  ", 0, 0);
+  size.rwidth() += std::max(width(name + "  9"), width(tabText(tab))) - width(tabText(tab));
   return size;
 }
 

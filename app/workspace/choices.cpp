@@ -95,9 +95,10 @@ Choices::Verdict Choices::verdict() const {
   if (spec_.data.name == "csv" && files_here_)
     if (const Verdict table = ofTable(); !table.problem.empty()) return table;
   const DataShape shape = data_shape(spec_.data);
-  if (!cuda_known_ || !shape.known()) return {};
+  if (!shape.known() && !shape.input.is_text()) return {};
   try {
-    const Model model = make_model(spec_.model, shape.input, shape.outputs);
+    const Model model = make_model(spec_.model, shape.input, std::max<int64_t>(1, shape.outputs));
+    if (!cuda_known_ || !shape.known()) return {};  // the network is checked already, its size later
     const DataSize size(shape.features(), shape.train, shape.test);
     const FreeMemory free = free_memory_for(spec_);
     if (const auto why = why_it_does_not_fit(spec_, model, size, free)) return {*why, key_of_shortage(*why), 0, 0};

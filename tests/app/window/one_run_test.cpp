@@ -60,7 +60,7 @@ QString OneRunTest::disagreement(MainWindow& window) {
   if (runs->current() != current) return "Runs";
   auto* timeline = window.findChild<TimelinePane*>();
   if (current && timeline->model()->run(0) != current) return "Timeline";
-  if (current && !window.findChild<DetailsPanel*>()->html().contains(">" + letter + "<")) return "Details";
+  if (current && !window.findChild<DetailsPanel*>()->html().contains(">&nbsp;" + letter + "&nbsp;<")) return "Details";
   const auto* compare = window.findChild<CompareTab*>();
   window.tabs()->setCurrentIndex(1);
   if (compare->candidate() != current || compare->baseline() != library.baseline()) return "Compare";
@@ -168,7 +168,9 @@ void OneRunTest::whatWasSelectedIsForgotten() {
   QTRY_VERIFY(window->workspace()->device()->info());
   Run *first = adopt(*window, "first", ws::test::StepStyle::EagerDirect), *second = adopt(*window, "second", ws::test::StepStyle::GraphArena);
   window->workspace()->library()->tickOnly({first});
+  const QString nothing = window->findChild<DetailsPanel*>()->html();
   window->workspace()->focus()->choose(OpChoice{first, 1});
+  QTRY_VERIFY(window->findChild<DetailsPanel*>()->html() != nothing);
   const QString op = window->findChild<DetailsPanel*>()->html();
   window->workspace()->library()->setTicked(second, true);
   QCOMPARE(window->findChild<DetailsPanel*>()->html(), op);  // the same run is current

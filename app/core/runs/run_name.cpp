@@ -7,11 +7,13 @@
 #include <set>
 
 #include "app/core/runs/data_shape.h"
+#include "profiling/analysis/kernel_table.h"
 
 namespace ws::app {
 namespace {
 
 constexpr size_t kMostNamed = 3;
+constexpr size_t kLongName = 80;  // bytes: a longer name gets fewer changes
 
 std::string words_of(std::string_view key, const std::string& value) {
   const bool zero_is_all = key == "data.limit" || key == "train.batch";
@@ -45,6 +47,19 @@ std::string with_more(const std::vector<std::string>& parts, size_t most) {
   return parts.size() > most ? text + " + " + std::to_string(parts.size() - most) + " more" : text;
 }
 
+// As many of the first layers as fit. A block is not cut in two.
+std::string first_layers(const std::string& layers) {
+  constexpr size_t kMost = 36;
+  if (layers.size() <= kMost) return layers;
+  size_t end = 0;
+  int depth = 0;
+  for (size_t i = 0; i < kMost; ++i) {
+    if (layers[i] == '|' && depth == 0) end = i;
+    depth += layers[i] == '(' ? 1 : layers[i] == ')' ? -1 : 0;
+  }
+  return end > 0 ? layers.substr(0, end) + "| …" : prof::shortened(layers, kMost);
+}
+
 }  // namespace
 
 std::string data_label(const data::DataSpec& spec) {
@@ -62,9 +77,7 @@ std::string data_label(const data::DataSpec& spec) {
 
 std::string network_label(const RunSpec& spec) {
   if (spec.model.kind == ModelKind::Linear) return "y = wx + b";
-  constexpr size_t kMostLetters = 36;
-  if (const std::string& layers = spec.model.layers; !layers.empty())
-    return layers.size() <= kMostLetters ? layers : layers.substr(0, layers.rfind(',', kMostLetters)) + ", …";
+  if (!spec.model.layers.empty()) return first_layers(spec.model.layers);
   const DataShape shape = data_shape(spec.data);
   std::string text;
   if (shape.features() > 0) text = std::to_string(shape.features());
@@ -108,8 +121,12 @@ std::string changes_label(const RunSpec& before, const RunSpec& spec, size_t mos
 std::string run_name(const RunSpec& spec) {
   std::vector<std::string> parts;
   for (const FieldChange& change : unnamed_changes(spec)) parts.push_back(value_label(change));
-  const std::string network = network_label(spec), changes = with_more(parts, kMostNamed);
-  return data_label(spec.data) + (network.empty() ? "" : " " + network) + (changes.empty() ? "" : " · " + changes);
+  const std::string network = network_label(spec), start = data_label(spec.data) + (network.empty() ? "" : " " + network);
+  if (parts.empty()) return start;
+  std::string name;
+  for (size_t most = kMostNamed; most > 0 && (name.empty() || name.size() > kLongName); --most)
+    name = start + " · " + with_more(parts, most);
+  return name;
 }
 
 }  // namespace ws::app

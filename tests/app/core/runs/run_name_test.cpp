@@ -36,6 +36,18 @@ TEST(RunName, LeavesOutWhatHasNoEffect) {
   EXPECT_EQ(run_name(spec), "MNIST 784-128-10");
 }
 
+TEST(RunName, LongNetworksAreCutBetweenLayersAndHaveFewerChanges) {
+  RunSpec spec;
+  const auto network = [&](const char* layers) { return spec.model.layers = layers, network_label(spec); };
+  EXPECT_EQ(network("conv 3x3 16 | relu | linear"), "conv 3x3 16 | relu | linear");
+  EXPECT_EQ(network("embed 64 | 2 x block(heads 4) | layernorm | linear"), "embed 64 | 2 x block(heads 4) | …");
+  EXPECT_EQ(network("relu | residual(conv 3x3 16 | batchnorm | relu) | linear"), "relu | …");
+  EXPECT_LE(network("residual(conv 3x3 16 | batchnorm | relu | conv 3x3 16) | linear").size(), 40u);
+  const std::string name = run_name(load_spec("sentences-gpt"));
+  EXPECT_TRUE(name.starts_with("Sentences embed 64 | 2 x block(heads 4) | … · points 4000")) << name;
+  EXPECT_TRUE(name.ends_with(" more")) << name;
+}
+
 TEST(RunName, EveryPresetHasItsOwn) {
   std::set<std::string> names;
   for (const Preset& preset : presets()) {
@@ -48,8 +60,8 @@ TEST(RunName, EveryPresetHasItsOwn) {
 TEST(ChangesLabel, GoesFromTheOldValueToTheNewOne) {
   RunSpec before, after = before;
   after.exec.allocator = Allocator::Direct, after.train.lr = 0.01, after.train.epochs = 30;
-  EXPECT_EQ(changes_label(before, after, 9), "epochs " + field_text(before, "train.epochs") + " → 30, lr " +
-                                                 field_text(before, "train.lr") + " → 0.01, arena → direct");
+  EXPECT_EQ(changes_label(before, after, 9), "rate " + field_text(before, "train.lr") + " → 0.01, epochs " +
+                                                 field_text(before, "train.epochs") + " → 30, arena → direct");
   EXPECT_TRUE(changes_label(before, after, 1).ends_with(" + 2 more")) << changes_label(before, after, 1);
   EXPECT_EQ(changes_label(before, before, 9), "");
   EXPECT_EQ(change_label({"exec.fusion", "off", "epilogue"}), "fusion off → epilogue");

@@ -62,6 +62,12 @@ std::string line_of(const Table& table, const std::vector<size_t>& shown, size_t
   return one_line(line) + '\n';
 }
 
+// A number is never quoted: "-1.5" is a value, not a formula.
+std::string csv_text(const Table::Cell& cell) {
+  if (const auto* words = std::get_if<std::string>(&cell.value)) return csv_cell(*words);
+  return cell.known() ? formatted("{}", cell.number()) : std::string();
+}
+
 }  // namespace
 
 double Table::Cell::number() const {
@@ -125,18 +131,13 @@ std::string to_csv(const Table& table) {
     bool first = true;
     for (size_t c = 0; c < table.columns.size(); ++c) {
       if (table.columns[c].key.empty()) continue;
-      out += (first ? "" : ",") + csv_cell(text_of(c));
+      out += (first ? "" : ",") + text_of(c);
       first = false;
     }
     out += '\n';
   };
-  add_line([&](size_t c) { return table.columns[c].key; });
-  for (const Table::Row& row : table.rows)
-    add_line([&](size_t c) {
-      const Table::Cell& cell = row.cells[c];
-      if (const auto* words = std::get_if<std::string>(&cell.value)) return *words;
-      return cell.known() ? formatted("{}", cell.number()) : std::string();
-    });
+  add_line([&](size_t c) { return csv_cell(table.columns[c].key); });
+  for (const Table::Row& row : table.rows) add_line([&](size_t c) { return csv_text(row.cells[c]); });
   return out;
 }
 

@@ -68,6 +68,12 @@ TEST(Table, CsvHasWholeNumbersAndQuotesWhatNeedsIt) {
             "us,share,bytes,place,name,calls\n1234.5,0.25,2048,SM 1,gemm<float>,3\n,0.75,,SM 20,\"a \"\"b\"\", c\n\",40\n");
 }
 
+TEST(Table, CsvHasNoFormulaAndKeepsNegativeNumbers) {
+  Table table{{{"name", "kernel", "", Kind::Text, 0, 1, ""}, {"delta_us", "delta", "µs", Kind::Time, 2, 8, ""}}, {}};
+  table.rows = {{{"=1+1", -1.5}}, {{"-x", int64_t{-3}}}};
+  EXPECT_EQ(to_csv(table), "name,delta_us\n\"'=1+1\",-1.5\n\"'-x\",-3\n");
+}
+
 TEST(Table, JsonHasNullWhereNothingIsKnown) {
   EXPECT_EQ(rows_json(some_table()).dump(),
             R"([{"us":1234.5,"share":0.25,"bytes":2048,"place":"SM 1","name":"gemm<float>","calls":3},)"

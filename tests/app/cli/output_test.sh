@@ -116,7 +116,7 @@ PY
 mkdir -p own/experiments && printf '{"title": "\\u001b]0;owned\\u0007"}' >own/experiments/named.json && echo '{' >own/experiments/broken.json
 WARPSIGHT_RESOURCES="$folder/own" "$program" experiment --list >list.txt 2>&1
 check "nor by a title; a broken file is named with its problem" '[[ $? == 0 ]] && grep -q "named .*owned" list.txt && ! grep -q $'"'\x1b'"' list.txt && grep -q "broken .*not valid JSON" list.txt'
-"$program" convert names.json n_cuda_gpu_kern_sum.csv; check "no cell is a formula" 'grep -q "\"'"'"'=1+1\"" n_cuda_gpu_kern_sum.csv'
+"$program" sql names.json "select name from kernels" --format csv >names.csv; check "no cell is a formula" 'grep -q "^\"'"'"'=1+1\"" names.csv && ! grep -q "^=" names.csv'
 
 # A damaged run says so in the page, too.
 cp r.wsrun damaged.wsrun; size=$(stat -c %s r.wsrun); truncate -s $((size - 8192)) damaged.wsrun

@@ -397,10 +397,10 @@ TEST_F(Interop, StatsAgreeWithWhatWasMade) {
   EXPECT_EQ(stats.api_calls, 4000u);
   EXPECT_EQ(stats.by_name.size(), 20u);
   std::ofstream(path("s.json")) << to_json(stats);
-  EXPECT_EQ(python("import json, sys\ns = json.load(open(sys.argv[1]))\nprint(list(s)[:7], list(s['by_name'][0])[:6])",
+  EXPECT_EQ(python("import json, sys\ns = json.load(open(sys.argv[1]))\nprint(list(s)[:8], list(s['by_name'][0])[:6])",
                    path("s.json")),
-            "['steps', 'kernels', 'copies', 'memsets', 'api', 'allocations', 'by_name'] ['name', 'count', 'total_us', "
-            "'mean_us', 'p50_us', 'p99_us']\n");
+            "['version', 'steps', 'kernels', 'copies', 'memsets', 'api', 'allocations', 'by_name'] ['name', 'count', "
+            "'total_us', 'mean_us', 'p50_us', 'p99_us']\n");
 }
 
 TEST_F(Interop, ABombIsRefused) {

@@ -1,6 +1,9 @@
 #include "profiling/base/sqlite_log.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
+#include <utility>
 
 namespace ws::prof {
 
@@ -10,6 +13,16 @@ int64_t bytes_of_log(const std::string& path) {
   std::error_code none;
   const auto bytes = fs::file_size(path + kLogEndings[0], none);
   return none ? 0 : static_cast<int64_t>(bytes);
+}
+
+LogFile::LogFile(std::string path) : path_(std::move(path) + kLogEndings[0]) {
+  struct stat about {};
+  if (stat(path_.c_str(), &about) == 0) device_ = about.st_dev, file_ = about.st_ino;
+}
+
+bool LogFile::is_there() const {
+  struct stat about {};
+  return file_ != 0 && stat(path_.c_str(), &about) == 0 && about.st_dev == device_ && about.st_ino == file_;
 }
 
 void remove_log(const std::string& path) {

@@ -1,5 +1,7 @@
 // The files that SQLite keeps beside a database while it is open, and after its writer was killed.
 #pragma once
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 
@@ -8,6 +10,17 @@ namespace ws::prof {
 inline constexpr const char* kLogEndings[] = {"-wal", "-shm"};  // data that is not in the database yet, and its index
 
 int64_t bytes_of_log(const std::string& path);  // of the data; 0 without a log
+// The log that is beside a database now, to know it from one that takes its place.
+class LogFile {
+ public:
+  explicit LogFile(std::string path);
+  bool is_there() const;
+
+ private:
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t file_ = 0;  // 0: there was none
+};
 void remove_log(const std::string& path);
 void move_log(const std::string& from, const std::string& to);
 // The database with all that is beside it. What is not there is no failure.

@@ -198,15 +198,16 @@ struct RunFileWriter::Impl {
         keeper(std::in_place, path),
         saver(std::in_place, db) {
     if (owned) owned->say(db.log_name());
+    log.emplace(path);
   }
 
-  // If the file was moved, writes everything into it: under its new name nobody would find the log. The log must not stay
-  // beside the file that has the old name now.
+  // If the file was moved, writes everything into it: under its new name nobody would find the log. Our log must not stay
+  // beside the file that has the old name now; a log that came with that file must.
   void must_be_in_place() {
     if (!db.has_moved()) return;
     keeper.reset();
     db.exec("PRAGMA wal_checkpoint(PASSIVE)");
-    remove_log(path);
+    if (log->is_there()) remove_log(path);
     throw Failure(path + " was moved, deleted or replaced while it was being written.");
   }
 
@@ -319,6 +320,7 @@ struct RunFileWriter::Impl {
   std::unique_ptr<Ownership> owned;
   std::mutex mutex;
   Database db;
+  std::optional<LogFile> log;
   std::optional<WalKeeper> keeper;
   std::optional<TraceSaver> saver;
   RunSummary summary;

@@ -67,6 +67,22 @@ TEST_F(MovedFile, OverOneThatIsBeingWritten) {
   expect_good();
 }
 
+// The other file came with a log of its own, in the place of ours.
+TEST_F(MovedFile, ALogThatIsNotOursStays) {
+  const std::string log = path + kLogEndings[0];
+  {
+    RunFileWriter writer(path, named("live"));
+    write_some(writer);
+    std::filesystem::rename(good_, path);
+    std::filesystem::remove(log);
+    std::ofstream(log) << "another log";
+    writer.add(Metric{200, 1, 9, 0});
+    EXPECT_THROW(writer.flush(), Failure);
+    EXPECT_EQ(bytes(log), "another log");
+  }
+  EXPECT_EQ(bytes(log), "another log");
+}
+
 TEST_F(MovedFile, OverOneWhoseWriterWasKilled) {
   const pid_t writing = fork();
   if (writing == 0) {

@@ -11,6 +11,18 @@
 #include "profiling/base/failure.h"
 
 namespace ws::prof {
+namespace {
+
+void make_shared_lock(pthread_mutex_t& lock) {
+  pthread_mutexattr_t kind;
+  pthread_mutexattr_init(&kind);
+  pthread_mutexattr_setpshared(&kind, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&lock, &kind);
+  pthread_mutexattr_destroy(&kind);
+}
+
+}  // namespace
 
 // The number is taken away at once, so that nothing stays behind: Linux still lets the writer attach until the program detaches.
 FrameRing::FrameRing() : number_(shmget(IPC_PRIVATE, sizeof(Shared), IPC_CREAT | 0600)) {
@@ -22,7 +34,7 @@ FrameRing::FrameRing() : number_(shmget(IPC_PRIVATE, sizeof(Shared), IPC_CREAT |
     throw;
   }
   shmctl(number_, IPC_RMID, nullptr);
-  new (shared_) Shared;
+  make_shared_lock((new (shared_) Shared)->held);
 }
 
 FrameRing::FrameRing(int number) : number_(number) {
@@ -71,6 +83,18 @@ bool FrameRing::take(std::string& to) {
   copy_parts(read, size, [&](const char* from, size_t, size_t part) { to.append(from, part); });
   shared_->read.store(read + size, std::memory_order_release);
   return true;
+}
+
+void FrameRing::hold() {
+  if (pthread_mutex_lock(&shared_->held) == EOWNERDEAD) pthread_mutex_consistent(&shared_->held);  // the program was killed in writer_died()
+}
+
+void FrameRing::release() { pthread_mutex_unlock(&shared_->held); }
+
+bool FrameRing::writer_died() const {
+  const int code = pthread_mutex_trylock(&shared_->held);
+  if (code == 0 || code == EOWNERDEAD) pthread_mutex_unlock(&shared_->held);
+  return code == EOWNERDEAD || code == ENOTRECOVERABLE;
 }
 
 std::string FrameRing::trouble() const {

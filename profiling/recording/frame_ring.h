@@ -2,6 +2,8 @@
 // descriptor: whatever the program closes, duplicates or exhausts, it meets no descriptor of ours, and we none of its files. A
 // limit on the size of files does not concern it. What was sent before the program is killed stays readable.
 #pragma once
+#include <pthread.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +30,11 @@ class FrameRing {
   size_t waiting() const;                 // bytes that the writer has not read
   WriterState state() const { return shared_->state.load(std::memory_order_acquire); }
   std::string trouble() const;            // why writing has stopped; empty: it has not
+  bool writer_died() const;               // true if it ended without release(), even where nobody reaps ended processes
 
-  // The writer's side.
+  // The writer's side. hold() and release() are calls of one thread, which writes between them.
+  void hold();
+  void release();
   bool take(std::string& to);  // appends what is there; returns false if there is nothing
   void set_state(WriterState state) { shared_->state.store(state, std::memory_order_release); }
   void report(std::string_view trouble);  // only the first sentence counts
@@ -41,6 +46,7 @@ class FrameRing {
     std::atomic<WriterState> state{WriterState::Starting};
     std::atomic<uint32_t> trouble_bytes{0};
     char trouble[kTrouble] = {};
+    pthread_mutex_t held{};  // by the writer. The kernel releases it when the writer ends, and marks it.
     alignas(64) std::atomic<uint64_t> written{0};  // bytes since the beginning
     alignas(64) std::atomic<uint64_t> read{0};
     alignas(64) char bytes[kBytes];

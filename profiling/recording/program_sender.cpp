@@ -53,10 +53,13 @@ void ProgramSender::begin(ProgramBegin&& begin, const StartWriter& start) {
   push();
   writer_ = start(ring_);
   const int64_t until = steady_ns() + kMostBeginNs;
-  while (ring_.state() == WriterState::Starting && !has_ended(writer_) && steady_ns() < until) pause_ms(1);
+  while (ring_.state() == WriterState::Starting && !writer_ended() && steady_ns() < until) pause_ms(1);
   if (const std::string trouble = ring_.trouble(); !trouble.empty()) throw Failure(trouble);
   if (ring_.state() == WriterState::Starting) throw Failure("the process that writes the run file does not begin.");
 }
+
+// In a container whose first process reaps nothing, the number of an ended process stays.
+bool ProgramSender::writer_ended() const { return ring_.writer_died() || has_ended(writer_); }
 
 void ProgramSender::capture(bool on) {
   notes_.capture(on);
@@ -109,14 +112,14 @@ void ProgramSender::push() {
 void ProgramSender::stop_if_not_written() {
   if (!trouble_.empty()) return;
   trouble_ = ring_.trouble();
-  if (trouble_.empty() && has_ended(writer_)) trouble_ = "the process that writes the run file was ended. The written part is shown.";
+  if (trouble_.empty() && writer_ended()) trouble_ = "the process that writes the run file was ended. The written part is shown.";
   if (trouble_.empty()) return;
   std::fprintf(stderr, "warpsight: nothing more is recorded: %s\n", trouble_.c_str());
 }
 
 // A writer that stands still does not keep the program from its end. One that has failed still gets the end.
 void ProgramSender::push_rest() {
-  for (int64_t moved = steady_ns(); unsent() > 0 && !has_ended(writer_) && steady_ns() - moved < kMostStillNs;) {
+  for (int64_t moved = steady_ns(); unsent() > 0 && !writer_ended() && steady_ns() - moved < kMostStillNs;) {
     const size_t before = unsent();
     push();
     if (unsent() < before) moved = steady_ns();
@@ -126,7 +129,7 @@ void ProgramSender::push_rest() {
 
 void ProgramSender::wait_until_written() {
   const int64_t until = steady_ns() + kMostEndNs;
-  while (ring_.state() == WriterState::Writing && !has_ended(writer_) && steady_ns() < until) pause_ms(1);
+  while (ring_.state() == WriterState::Writing && !writer_ended() && steady_ns() < until) pause_ms(1);
 }
 
 void ProgramSender::finish() {

@@ -37,6 +37,7 @@ class ProgramSender {
   void send_status();
   size_t unsent() const { return waiting_.size() - sent_; }
   void push();
+  bool writer_ended() const;
   void push_rest();
   void wait_until_written();
   void stop_if_not_written();

@@ -290,9 +290,22 @@ class Writing {
   bool over_ = false, complete_ = false;
 };
 
+// While it lives, the program knows that its writer does.
+class Held {
+ public:
+  explicit Held(FrameRing& ring) : ring_(ring) { ring_.hold(); }
+  ~Held() { ring_.release(); }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  FrameRing& ring_;
+};
+
 }  // namespace
 
 bool write_run(FrameRing& ring) {
+  const Held held(ring);
   try {
     Writing writing(ring);
     writing.take();

@@ -356,10 +356,11 @@ def cell(text):
     linecache.cache[path] = (len(text), None, text.splitlines(True), path)
     exec(compile(text, path, "exec"), names)
 """
+# Nothing bounds the loss: with a larger rate it overflows within the 20 steps, and JSON has no infinity.
 NOTEBOOK = CELLS + """
 cell("import torch, warpsight")
 cell("net = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))")
-cell("optimizer = torch.optim.SGD(net.parameters(), lr=0.1)")
+cell("optimizer = torch.optim.SGD(net.parameters(), lr=0.0001)")
 cell("def train(steps):\\n  for _ in range(steps):\\n    optimizer.zero_grad()\\n    loss = net(torch.ones(8, 16)).sum()\\n    loss.backward()\\n    optimizer.step()\\n    warpsight.log(loss=loss)")
 cell("train(3)")
 cell("print(warpsight.recorded())")

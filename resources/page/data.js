@@ -13,7 +13,7 @@ const pageParsed = new Promise(done => {
 
 async function unpacked(id) {
   let block = document.getElementById(id);
-  if (!block) {
+  if (!block || !block.nextElementSibling) {  // the newest one may be there in part
     await pageParsed;
     block = document.getElementById(id);
   }

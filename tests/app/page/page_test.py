@@ -3,6 +3,7 @@
 hostile names, size and time of a large run.  page_test.py WARPSIGHT SOURCE [large]; skips itself (77) without a browser."""
 import glob
 import gzip
+import http.server
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
@@ -291,6 +293,43 @@ def old_browser_says_so(chromium):
     assert chromium.ask("!!document.querySelector('h1')"), "what is there is shown"
 
 
+def half_of_a_block_is_not_taken(chromium):
+    """The page draws while it still arrives: a block that the browser has in part is not unpacked."""
+    run("report", "--interactive", SHIPPED[0], "--out", "slow.html")
+    page = open("slow.html", "rb").read()
+    middle, rest = page.index(b'id="chunk0"') + 2000, threading.Event()
+    assert page.index(b"</script>", middle) > middle + 1000, "the cut is in the block"
+
+    class Slow(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200 if self.path == "/" else 204)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            if self.path != "/":
+                return
+            self.wfile.write(page[:middle])
+            rest.wait(60)
+            self.wfile.write(page[middle:])
+
+        def log_message(self, *words):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            chromium.go("about:blank")
+            chromium.events.clear()
+            chromium.call("Page.navigate", url=f"http://127.0.0.1:{server.server_port}/#tab=timeline")
+            chromium.until("performance.getEntriesByName('first picture').length > 0 && page.timelines[0].lanes.some(lane => lane.loading)")
+            assert chromium.ask("document.readyState") == "loading"
+            rest.set()
+            chromium.until("page.timelines[0].lanes.every(lane => lane.spans)")
+        finally:
+            rest.set()
+            server.shutdown()
+    assert all(one == f"asks for http://127.0.0.1:{server.server_port}/" for one in chromium.complaints()), chromium.complaints()
+
+
 def large_run(path, spans=1_000_000):
     """Kernels and their calls of many steps, as a Chrome trace."""
     names, chance = [f"kernel_{i}" for i in range(40)], random.Random(50)
@@ -346,6 +385,7 @@ def main():
             a_notebook_shows_it(chromium, next(file for file in SHIPPED if "direct" in file), next(file for file in SHIPPED if "arena" in file))
             nothing_from_a_name_runs(chromium)
             sources_come_only_when_asked(chromium)
+            half_of_a_block_is_not_taken(chromium)
             old_browser_says_so(chromium)
         finally:
             chromium.close()

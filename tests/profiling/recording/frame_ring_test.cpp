@@ -2,6 +2,7 @@
 #include "profiling/recording/frame_ring.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
@@ -44,6 +45,39 @@ TEST(FrameRing, TakesOnlyWhatFits) {
   EXPECT_EQ(got.size(), FrameRing::kBytes);
   EXPECT_FALSE(read.take(got));
   EXPECT_EQ(ring.put("yz"), 2u);
+}
+
+TEST(FrameRing, KnowsThatItsWriterEndedBeforeAnybodyReapsIt) {
+  FrameRing ring;
+  int holds[2];
+  ASSERT_EQ(pipe(holds), 0);
+  EXPECT_FALSE(ring.writer_died()) << "it has not begun";
+  const pid_t writer = fork();
+  if (writer == 0) {
+    FrameRing own(ring.number());
+    own.hold();
+    if (write(holds[1], "h", 1) == 1) pause();
+    _exit(1);
+  }
+  char held = 0;
+  ASSERT_EQ(read(holds[0], &held, 1), 1);
+  EXPECT_FALSE(ring.writer_died());
+  kill(writer, SIGKILL);
+  siginfo_t ended{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(writer), &ended, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(kill(writer, 0), 0) << "nobody has reaped it";
+  EXPECT_TRUE(ring.writer_died());
+  EXPECT_TRUE(ring.writer_died()) << "also when asked again";
+  EXPECT_EQ(waitpid(writer, nullptr, 0), writer);
+  close(holds[0]), close(holds[1]);
+}
+
+TEST(FrameRing, IsReleasedByAWriterThatHasFinished) {
+  FrameRing ring;
+  FrameRing own(ring.number());
+  own.hold();
+  own.release();
+  EXPECT_FALSE(ring.writer_died());
 }
 
 TEST(FrameRing, KeepsWhatAProgramSentBeforeItWasKilled) {

@@ -115,6 +115,10 @@ CurvePane::CurvePane(std::vector<Gauge> measures, QWidget* parent)
   });
   connect(plot_, &Plot::cursorMoved, this, [this](double x) { emit cursorMoved(stepOfX(x)); });
   connect(plot_, &Plot::zoomChanged, this, [this] { redraw(); });
+  connect(this, &Pane::noteResized, this, [this] {
+    showCaption();
+    plot_->replot(QCustomPlot::rpQueuedReplot);
+  });
   setMinimumSize(220, 120);
   setMeasure(measure_);
 }
@@ -286,6 +290,12 @@ void CurvePane::setCursorStep(std::optional<double> step) {
   refreshOverlay();
 }
 
+// Explains the lines in the plot if the title line has too little space.
+void CurvePane::showCaption() {
+  plot_->setCaption(noteFits() ? QString() : lineKey(),
+                    Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));
+}
+
 void CurvePane::redraw() {
   dirty_ = false;
   for (CurveData& curve : curves_) curve.take();
@@ -293,8 +303,7 @@ void CurvePane::redraw() {
   scaleAxes();
   drawCurves();
   plot_->setEmptyText(emptyText());
-  plot_->setCaption(noteFits() ? QString() : lineKey(),
-                    Qt::AlignRight | (measure_ == Gauge::Accuracy ? Qt::AlignBottom : Qt::AlignTop));
+  showCaption();
   plot_->setCursor(cursorX());
   refreshLegend();
   refreshOverlay();

@@ -50,6 +50,7 @@ class CurvePane : public Pane {
   void refreshLegend();
   void refreshOverlay();
   void showNote();
+  void showCaption();
   void nameMeasure();
   std::optional<double> cursorX() const;
   double stepOfX(double x) const;

@@ -6,6 +6,7 @@
 #include <QPushButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <functional>
 
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
@@ -17,6 +18,7 @@ class NoteLabel : public QLabel {
  public:
   using QLabel::QLabel;
   QString brief;
+  std::function<void()> resized;
   bool fits(const QString& words) const { return fontMetrics().horizontalAdvance(words) <= width(); }
 
  protected:
@@ -26,6 +28,10 @@ class NoteLabel : public QLabel {
     QPainter painter(this);
     painter.setPen(palette().color(foregroundRole()));
     painter.drawText(rect(), Qt::AlignLeft | Qt::AlignVCenter, words);
+  }
+  void resizeEvent(QResizeEvent* event) override {
+    QLabel::resizeEvent(event);
+    if (resized) resized();
   }
 };
 
@@ -104,6 +110,7 @@ Pane::Pane(const QString& title, QWidget* parent)
   note_->setFont(ui_font(11.5));
   note_->setObjectName("note");
   note_->setMinimumWidth(0);
+  note_->resized = [this] { emit noteResized(); };
   note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   row_->addWidget(title_);
   row_->addWidget(note_, 1);

@@ -50,6 +50,9 @@ class Pane : public QWidget {
   void addOption(QWidget* option);  // to the right of the title
   void setBody(QWidget* body);
 
+ signals:
+  void noteResized();  // noteFits() may have another answer
+
  protected:
   void paintEvent(QPaintEvent*) override;
 

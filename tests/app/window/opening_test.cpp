@@ -243,7 +243,7 @@ void OpeningTest::tabsKeepTheirPlaces() {
     return all;
   };
   const QList<QRect> before = places();
-  QCOMPARE(window->tabs()->tabText(4), QString("Memory"));
+  QCOMPARE(window->tabs()->tabText(5), QString("Memory"));
   showOnly(*window, ws::test::made_inside_run());
   settle(60);
   QCOMPARE(places(), before);

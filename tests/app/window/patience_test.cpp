@@ -35,10 +35,10 @@ double waited_ms(long thread) {
 
 // Posts an event every few milliseconds; how late each is handled is how long a person would have waited. What the
 // window's thread waited for a processor is the machine's doing and not counted.
-class Pulse {
+class WindowPulse {
  public:
-  explicit Pulse(QObject* window) : window_(window), thread_([this] { beat(); }) {}
-  ~Pulse() { end(); }
+  explicit WindowPulse(QObject* window) : window_(window), thread_([this] { beat(); }) {}
+  ~WindowPulse() { end(); }
   void end() {
     over_ = true;
     if (thread_.joinable()) thread_.join();
@@ -140,7 +140,7 @@ void PatienceTest::watchImport(const QString& path, Lateness& late) {
           [&] { said << window->workspace()->jobs()->text() << window->statusLine()->text(); });
   QElapsedTimer clock;
   clock.start();
-  Pulse pulse(window.get());
+  WindowPulse pulse(window.get());
   window->openFile(path);
   const qint64 returned = clock.elapsed();
   QTRY_COMPARE(imported.count(), 1);
@@ -195,7 +195,7 @@ void PatienceTest::watchExport(int64_t steps, Lateness& late) {
   QSignalSpy exported(window->workspace()->jobs(), &LibraryJobs::exported), failed(window->workspace()->jobs(), &LibraryJobs::failed);
   QElapsedTimer clock;
   clock.start();
-  Pulse pulse(window.get());
+  WindowPulse pulse(window.get());
   window->workspace()->jobs()->exportRun(*window->workspace()->library()->runs().front(), home_.filePath("out.json"));
   window->workspace()->jobs()->exportRun(*window->workspace()->library()->runs().front(),
                                          home_.filePath("no/such/folder.json"));
@@ -253,7 +253,7 @@ void PatienceTest::closingSaysWhatItWaitsFor() {
   QVERIFY(!window->close());
   QVERIFY2(clock.elapsed() < 1500 * ws::test::busy(), qPrintable(QString::number(clock.elapsed())));
   QVERIFY2(window->windowTitle().contains("Finishing"), qPrintable(window->windowTitle()));
-  Pulse pulse(window.get());
+  WindowPulse pulse(window.get());
   QTRY_VERIFY(boxOf(*window) && boxOf(*window)->isVisible());
   QVERIFY2(boxOf(*window)->text().contains(run->title) && boxOf(*window)->text().contains("step"),
            qPrintable(boxOf(*window)->text()));

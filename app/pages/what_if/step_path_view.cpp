@@ -1,0 +1,124 @@
+#include "app/pages/what_if/step_path_view.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <algorithm>
+
+#include "app/core/report/drawing.h"
+#include "app/text/qt_text.h"
+#include "app/text/units.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+namespace {
+
+constexpr double kLeft = 92, kRight = 14, kAxis = 24, kTitle = 22, kRow = 24, kBar = 18, kSpace = 10;
+constexpr double kFaint = 0.28;
+
+}  // namespace
+
+StepPathView::StepPathView(QWidget* parent) : QWidget(parent) {
+  setMouseTracking(true);
+  setAccessibleName(tr("The measured and the predicted step"));
+}
+
+void StepPathView::setPictures(std::vector<PathPicture> pictures) {
+  pictures_ = std::move(pictures);
+  QStringList words;
+  for (const PathPicture& picture : pictures_) words << tr("%1: %2").arg(picture.title, step_time_text(picture.length_us));
+  setAccessibleDescription(words.join(QStringLiteral("; ")));
+  update();
+}
+
+double StepPathView::longest() const {
+  double longest = 1e-3;
+  for (const PathPicture& picture : pictures_) longest = std::max(longest, picture.length_us);
+  return 1.04 * longest;
+}
+
+double StepPathView::x(double us) const { return kLeft + us / longest() * std::max(10.0, width() - kLeft - kRight); }
+
+void StepPathView::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  if (pictures_.empty()) return;
+  paintAxis(painter);
+  double top = kAxis;
+  for (const PathPicture& picture : pictures_) top = paintPicture(painter, picture, top) + kSpace;
+}
+
+void StepPathView::paintAxis(QPainter& painter) const {
+  painter.setFont(ui_font(11));
+  for (const double tick : ticks(0, longest(), false, std::max(2, width() / 110))) {
+    painter.setPen(theme().grid);
+    painter.drawLine(QPointF(x(tick), kAxis), QPointF(x(tick), height()));
+    painter.setPen(theme().quiet);
+    painter.drawText(QRectF(x(tick) - 50, 2, 100, kAxis - 4), Qt::AlignCenter, text(tick_text(tick)) + (tick == 0 ? tr(" µs") : QString()));
+  }
+}
+
+double StepPathView::paintPicture(QPainter& painter, const PathPicture& picture, double top) const {
+  painter.setFont(ui_font(12, 600));
+  painter.setPen(theme().text);
+  painter.drawText(QRectF(8, top, width() - 16, kTitle), Qt::AlignLeft | Qt::AlignVCenter, picture.title);
+  const double bottom = top + kTitle + kRow * static_cast<double>(picture.rows.size());
+  double row_top = top + kTitle;
+  for (const PathPicture::Row& row : picture.rows) {
+    paintRow(painter, row, row_top);
+    row_top += kRow;
+  }
+  painter.setPen(QPen(theme().text, 1.5));
+  painter.drawLine(QPointF(x(picture.length_us), top + kTitle - 2), QPointF(x(picture.length_us), bottom));
+  if (picture.half_width_us > 0) {
+    const double low = x(std::max(0.0, picture.length_us - picture.half_width_us)), high = std::min<double>(width() - 2, x(picture.length_us + picture.half_width_us));
+    painter.fillRect(QRectF(low, bottom - 2, high - low, 3), theme().primary);
+  }
+  return bottom;
+}
+
+void StepPathView::paintRow(QPainter& painter, const PathPicture::Row& row, double top) const {
+  painter.setFont(ui_font(11));
+  painter.setPen(theme().secondary);
+  painter.drawText(QRectF(8, top, kLeft - 14, kRow), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(row.name, Qt::ElideRight, static_cast<int>(kLeft - 14)));
+  for (const PathPicture::Bar& bar : row.bars) {
+    const QRectF box(x(bar.begin), top + (kRow - kBar) / 2, std::max(1.0, x(bar.end) - x(bar.begin)), kBar);
+    painter.setOpacity(bar.on_path ? 1 : kFaint);
+    draw_fill(painter, box, meaning_brush(bar.meaning));
+    painter.setOpacity(1);
+    if (box.width() < 34) continue;
+    painter.setPen(bar.on_path ? theme().ink_on(theme().of(bar.meaning)) : theme().secondary);
+    painter.drawText(box.adjusted(4, 0, -2, 0), Qt::AlignLeft | Qt::AlignVCenter, painter.fontMetrics().elidedText(bar.name, Qt::ElideRight, static_cast<int>(box.width() - 6)));
+  }
+}
+
+const PathPicture::Bar* StepPathView::barAt(QPointF at) const {
+  double top = kAxis;
+  for (const PathPicture& picture : pictures_) {
+    double row_top = top + kTitle;
+    for (const PathPicture::Row& row : picture.rows) {
+      if (at.y() >= row_top && at.y() < row_top + kRow)
+        for (const PathPicture::Bar& bar : row.bars)
+          if (at.x() >= x(bar.begin) - 1 && at.x() <= x(bar.end) + 1) return &bar;
+      row_top += kRow;
+    }
+    top = row_top + kSpace;
+  }
+  return nullptr;
+}
+
+bool StepPathView::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const PathPicture::Bar* bar = barAt(help->pos());
+  setToolTip(!bar ? QString()
+                  : tr("%1: %2 µs. %3").arg(bar->name, QString::number(bar->end - bar->begin, 'f', 2),
+                                            bar->on_path ? tr("On the critical path.") : tr("Off the path: it could end %1 µs later.").arg(QString::number(bar->slack_us, 'f', 2))));
+  return QWidget::event(event);
+}
+
+void StepPathView::mousePressEvent(QMouseEvent* event) {
+  if (const PathPicture::Bar* bar = barAt(event->position())) emit barChosen(bar->name);
+}
+
+}  // namespace ws::app

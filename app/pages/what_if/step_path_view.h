@@ -1,0 +1,57 @@
+// The measured and the predicted step on one axis, each with its critical path: what is on the path is filled, the rest is
+// faint.
+#pragma once
+#include <QString>
+#include <QWidget>
+#include <vector>
+
+#include "profiling/causes/critical_path.h"
+
+namespace ws::app {
+
+// One step as bars of a few rows, in µs from its begin.
+struct PathPicture {
+  struct Bar {
+    double begin = 0, end = 0;
+    prof::Meaning meaning = prof::Meaning::Other;
+    QString name;
+    double slack_us = 0;
+    bool on_path = false;
+  };
+  struct Row {
+    QString name;
+    std::vector<Bar> bars;
+  };
+  QString title;
+  double length_us = 0, half_width_us = 0;
+  std::vector<Row> rows;
+};
+
+class StepPathView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit StepPathView(QWidget* parent = nullptr);
+  void setPictures(std::vector<PathPicture> pictures);
+  const std::vector<PathPicture>& pictures() const { return pictures_; }
+  QSize minimumSizeHint() const override { return {200, 160}; }
+
+ signals:
+  void barChosen(const QString& name);
+
+ protected:
+  void paintEvent(QPaintEvent*) override;
+  bool event(QEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+
+ private:
+  double longest() const;
+  double x(double us) const;
+  void paintAxis(QPainter& painter) const;
+  double paintPicture(QPainter& painter, const PathPicture& picture, double top) const;
+  void paintRow(QPainter& painter, const PathPicture::Row& row, double top) const;
+  const PathPicture::Bar* barAt(QPointF at) const;
+
+  std::vector<PathPicture> pictures_;
+};
+
+}  // namespace ws::app

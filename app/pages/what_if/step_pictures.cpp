@@ -1,0 +1,79 @@
+#include "app/pages/what_if/step_pictures.h"
+
+#include <algorithm>
+#include <map>
+
+#include "app/text/qt_text.h"
+#include "profiling/analysis/kernel_table.h"
+
+namespace ws::app {
+namespace {
+
+constexpr size_t kMostBars = 400, kMostRows = 6;
+
+// The nodes of one step in the second half of the window, where a host that runs ahead does so.
+std::vector<uint32_t> nodes_of_a_step(const prof::StepCauses& causes) {
+  const prof::CauseGraph& graph = causes.graph;
+  prof::TimeRange step = graph.window;
+  if (causes.cuts.size() > 2) {
+    const size_t at = (causes.cuts.size() - 1) * 3 / 4;
+    step = {causes.cuts[at - (at > 0 && at + 1 == causes.cuts.size())], causes.cuts[std::min(at + 1, causes.cuts.size() - 1)]};
+  }
+  std::vector<uint32_t> nodes;
+  for (uint32_t node = 0; node < graph.nodes.size() && nodes.size() < kMostBars; ++node)
+    if (step.contains(graph.nodes[node].start) && graph.nodes[node].kind != prof::NodeKind::Meeting) nodes.push_back(node);
+  return nodes;
+}
+
+QString name_of(const prof::CauseNode& node, const prof::Trace& trace) {
+  const bool op = (node.kind == prof::NodeKind::Kernel || node.kind == prof::NodeKind::CpuOp) && node.op != prof::kNoOp && node.op < trace.ops.size();
+  return text(op && !trace.ops[node.op].name.empty() ? trace.ops[node.op].name : prof::plain_kernel_name(trace.name(node.name)));
+}
+
+PathPicture picture_of(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<uint32_t>& nodes, const prof::Timing& timing) {
+  const prof::CauseGraph& graph = causes.graph;
+  const std::vector<prof::TimeNs> times = prof::replay(graph, timing);
+  const prof::CriticalPath path = prof::critical_path(graph, timing, times);
+  prof::TimeNs first = prof::kAlways, last = -prof::kAlways;
+  const bool gpu = std::ranges::any_of(nodes, [&](uint32_t node) { return !prof::runs_on_host(graph.nodes[node].kind); });
+  for (const uint32_t node : nodes)
+    if (!gpu || !prof::runs_on_host(graph.nodes[node].kind)) {
+      first = std::min(first, times[prof::start_of(node)]);
+      last = std::max(last, times[prof::end_of(node)]);
+    }
+  // Meanwhile the host may be at another step.
+  std::map<std::pair<bool, uint32_t>, PathPicture::Row> rows;  // the host's above the GPU's
+  size_t bars = 0;
+  for (uint32_t node = 0; node < graph.nodes.size() && bars < kMostBars; ++node) {
+    const prof::CauseNode& n = graph.nodes[node];
+    const prof::TimeNs begin = times[prof::start_of(node)], end = times[prof::end_of(node)];
+    if (n.kind == prof::NodeKind::Meeting || end <= std::max(begin, first) || begin >= last) continue;
+    ++bars;
+    PathPicture::Row& row = rows[{!prof::runs_on_host(n.kind), n.row}];
+    if (row.name.isEmpty()) row.name = text(trace.tracks()[n.track].name);
+    const double from = std::max(0.0, static_cast<double>(begin - first) * 1e-3), to = static_cast<double>(std::min(end, last) - first) * 1e-3;
+    row.bars.push_back({from, to, prof::cause_of_node(n).meaning, name_of(n, trace), static_cast<double>(path.slack_ns[node]) * 1e-3, path.node_ns[node] > 0});
+  }
+  PathPicture picture;
+  for (auto& [key, row] : rows)
+    if (picture.rows.size() < kMostRows && !row.bars.empty()) picture.rows.push_back(std::move(row));
+  return picture;
+}
+
+}  // namespace
+
+std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result) {
+  const std::vector<uint32_t> nodes = nodes_of_a_step(causes);
+  prof::Timing timing = prof::measured_timing(causes.graph);
+  std::vector<PathPicture> pictures{picture_of(causes, trace, nodes, timing)};
+  pictures[0].title = QObject::tr("measured"), pictures[0].length_us = result.measured_us.value;
+  if (edits.empty()) return pictures;
+  const prof::Editor editor(causes, trace);
+  for (const prof::Edit& edit : edits) editor.apply(edit, timing);
+  pictures.push_back(picture_of(causes, trace, nodes, timing));
+  pictures[1].title = QObject::tr("predicted: the same step with the edits");
+  pictures[1].length_us = result.predicted_us.value, pictures[1].half_width_us = result.predicted_us.half_width;
+  return pictures;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,10 @@
+// Makes the pictures of a measured and a predicted step from a graph of causes.
+#pragma once
+#include "app/pages/what_if/step_path_view.h"
+#include "profiling/causes/what_if.h"
+
+namespace ws::app {
+
+std::vector<PathPicture> step_pictures(const prof::StepCauses& causes, const prof::Trace& trace, const std::vector<prof::Edit>& edits, const prof::WhatIf& result);
+
+}  // namespace ws::app

@@ -1,0 +1,84 @@
+// The page about what a step would take if …: edits, both steps with their critical paths, what would help most, and proofs.
+#pragma once
+#include <QPointer>
+#include <QStringList>
+#include <QTimer>
+#include <QWidget>
+#include <optional>
+
+#include "app/core/proofs/proof.h"
+#include "app/widgets/table_model.h"
+#include "app/workspace/job.h"
+#include "app/workspace/run.h"
+#include "profiling/causes/what_if.h"
+
+class QLabel;
+class QLineEdit;
+class QListWidget;
+class QPushButton;
+class QTableView;
+
+namespace ws::app {
+
+class Headlined;
+class Pane;
+class StepPathView;
+
+class WhatIfPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit WhatIfPanel(QWidget* parent = nullptr);
+  void setRun(Run* run);
+  bool addEdit(const QString& edit);  // false: it cannot be applied, and said() has the reason
+  void removeEdit(int index);
+  void clearEdits();
+  const QStringList& edits() const { return edits_; }
+  const std::optional<prof::WhatIf>& result() const { return result_; }
+  StepPathView* view() const { return view_; }
+  QPushButton* proveButton() const { return prove_; }
+  QLabel* proofLabel() const { return proof_; }
+  QString headline() const;
+  void setTraining(bool busy);  // proofs wait while something trains
+  void prove();
+
+ signals:
+  void said(const QString& sentence, bool problem);
+
+ protected:
+  void showEvent(QShowEvent*) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  QWidget* buildEdits();
+  QWidget* buildPrediction();
+  void build();
+  void refresh();
+  void compute(const QStringList& edits);  // throws Failure
+  void fill();
+  void fillEdits();
+  void fillPrediction();
+  void fillTable();
+  QString whyNotProved() const;
+  void showProof(const Proof& proof);
+  void showKept();
+
+  QPointer<Run> run_;
+  size_t spans_ = 0;  // of the run when it was computed
+  QStringList edits_;
+  std::optional<prof::WhatIf> result_;
+  bool training_ = false;
+  Headlined* body_ = nullptr;
+  StepPathView* view_ = nullptr;
+  Pane *edits_pane_ = nullptr, *step_pane_ = nullptr, *help_pane_ = nullptr, *prediction_pane_ = nullptr;
+  QListWidget* list_ = nullptr;
+  QLineEdit* input_ = nullptr;
+  QLabel *together_ = nullptr, *predicted_ = nullptr, *why_not_ = nullptr, *proof_ = nullptr, *kept_ = nullptr;
+  QPushButton* prove_ = nullptr;
+  TableModel model_;
+  TableSorter sorter_;
+  QTableView* table_ = nullptr;
+  QTimer soon_;
+  Job job_;  // last member, so that it ends first
+};
+
+}  // namespace ws::app

@@ -53,7 +53,7 @@ Run add_check(CLI::App& program) {
   command.add_flag("--measures", arguments->measures, "list what a claim can use, and stop");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Exit codes: 0 all are true, 1 one is false, 2 one is no claim, 3 one cannot be told.\n\nExamples:\n"
+      "Exit codes: 0 all are true, 1 one is false, 2 one is no claim, 3 cannot tell about one.\n\nExamples:\n"
       "  warpsight check a.wsrun \"median step < 500 us\" \"kernels per step == 20\"\n"
       "  warpsight check a.wsrun \"share(communication) < 10%\" --json\n"
       "  warpsight check a.wsrun \"p95 step < 1.2 * median step\" \"predicted(no sync) < 300 us\"");

@@ -55,17 +55,6 @@ Planned plan_of(RunSpec spec) {
   return made;
 }
 
-OwnKernelSource source_of(const std::string& file) {
-  OwnKernelSource source{file, {}};
-  std::FILE* in = std::fopen(file.c_str(), "rb");
-  if (!in) throw Failure(file + ": cannot be read.");
-  char bytes[4096];
-  for (size_t got; (got = std::fread(bytes, 1, sizeof bytes, in)) > 0;) source.text.append(bytes, got);
-  std::fclose(in);
-  if (!source) throw Failure(file + ": is empty.");
-  return source;
-}
-
 int list_ops(const KernelArguments& a) {
   const Planned planned = plan_of(a.spec.asked());
   for (const Op& op : planned.plan.ops)
@@ -88,7 +77,7 @@ int write_first(const KernelArguments& a) {
 
 int compile_only(const KernelArguments& a) {
   const Planned planned = plan_of(a.spec.asked());
-  const size_t bytes = compile_own_kernel(planned.plan, a.op, source_of(a.file), a.compute);
+  const size_t bytes = compile_own_kernel(planned.plan, a.op, own::read_source(a.file), a.compute);
   std::printf("%s compiles for sm_%d: %s of machine code\n", a.file.c_str(), a.compute, bytes_text(static_cast<double>(bytes)).c_str());
   return kDone;
 }
@@ -114,7 +103,7 @@ json to_json(const OwnKernelVerdict& v) {
 
 // The checking process: an empty object before the launches of a shape, and their result.
 int check_inside(const KernelArguments& a) {
-  const OwnKernelSource source = source_of(a.file);
+  const OwnKernelSource source = own::read_source(a.file);
   for (const Shape& shape : shapes_of(a.spec.asked())) {
     const Planned planned = plan_of(shape.spec);
     json line{{"shape", shape.name}};
@@ -196,7 +185,7 @@ void print_result(const json& r) {
 int check(const KernelArguments& a) {
   if (a.inside) return check_inside(a);
   const Planned planned = plan_of(a.spec.asked());
-  compile_own_kernel(planned.plan, a.op, source_of(a.file), a.compute);  // a mistake in the text is found without a GPU
+  compile_own_kernel(planned.plan, a.op, own::read_source(a.file), a.compute);  // a mistake in the text is found without a GPU
   if (!device_info().cuda) throw Failure("It compiles. A check needs a GPU: " + device_info().why_not);
   const std::vector<json> results = Follower(a).run();
   const bool good = !results.empty() && results.back()["good"].get<bool>();

@@ -105,7 +105,7 @@ int judged(const app::Comparison& comparison, const std::string& fail_above) {
   const double limit = percent / 100 * step.a.value.value;
   const bool known = step.delta.known() && std::isfinite(step.delta.noise);
   const bool above = known && step.delta.delta - step.delta.noise > limit, below = known && step.delta.delta + step.delta.noise <= limit;
-  if (!above && !below) std::fprintf(stderr, "Whether B is slower by more than %g %% cannot be told from the noise of the two runs.\n", percent);
+  if (!above && !below) std::fprintf(stderr, "Cannot tell if B is slower by more than %g %%: the noise of the two runs is too large.\n", percent);
   if (above) std::fprintf(stderr, "B is slower by more than %g %%.\n", percent);
   return above ? kFailed : below ? kDone : kCannotTell;
 }
@@ -277,7 +277,7 @@ Run add_diff(CLI::App& program) {
   command.add_option("B", files->b, "the run to compare with it")->required();
   command.add_option("--by", files->by, "only where the kernels of recorded programs differ: by op, module or line")
       ->check(CLI::IsMember({"op", "module", "line"}));
-  command.add_option("--fail-above", files->fail_above, "exit code 1 if a step of B takes longer by more than this, beyond noise; 3 if that cannot be told")
+  command.add_option("--fail-above", files->fail_above, "exit code 1 if a step of B takes longer by more than this, beyond noise; 3 if the noise is too large to tell")
       ->type_name("PERCENT");
   command.add_flag("--json", files->json, "print one JSON object");
   command.footer("Examples:\n  warpsight diff a.wsrun b.wsrun\n  warpsight diff --by line before.wsrun after.wsrun");

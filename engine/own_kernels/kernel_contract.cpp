@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
@@ -142,6 +144,15 @@ KernelContract contract_of(const Plan& plan, size_t index) {
   add(op.in, names.in, false);
   add(op.out, names.out, true);
   return contract;
+}
+
+OwnKernelSource read_source(const std::string& path) {
+  constexpr size_t kMost = 1 << 20;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Failure(path + ": this kernel cannot be read. Check the name of the file.");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (text.empty() || text.size() > kMost) throw Failure(path + ": a kernel's source has 1 byte to 1 MiB.");
+  return {path, text};
 }
 
 std::string prelude(const KernelContract& contract, const std::string& file) {

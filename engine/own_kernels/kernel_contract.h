@@ -32,6 +32,8 @@ size_t find_op(const Plan& plan, const std::string& name);
 std::vector<std::string> op_names(const Plan& plan);  // of the ops that take a kernel of one's own
 KernelContract contract_of(const Plan& plan, size_t op);  // throws Failure with why_none
 
+OwnKernelSource read_source(const std::string& file);  // throws Failure
+
 // The text in front of a person's source: types, shapes and the activation of this op. The source follows at line 1.
 std::string prelude(const KernelContract& contract, const std::string& file);
 inline constexpr const char* kEntry = "own_kernel";      // the name of the kernel

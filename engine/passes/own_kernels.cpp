@@ -1,7 +1,5 @@
 // Puts kernels that a person wrote into the plan: exec.kernels = "relu1=my.cu; fc1=product.cu".
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "engine/own_kernels/kernel_contract.h"
 #include "engine/passes/passes.h"
@@ -32,22 +30,13 @@ std::vector<Entry> entries_of(const std::string& text) {
   return entries;
 }
 
-std::string source_of(const std::string& path) {
-  constexpr size_t kMost = 1 << 20;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure(path + ": this kernel cannot be read. Check the file name in exec.kernels.");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (text.empty() || text.size() > kMost) throw Failure(path + ": a kernel's source has 1 byte to 1 MiB.");
-  return text;
-}
-
 }  // namespace
 
 Plan use_own_kernels(Plan plan) {
   for (const Entry& entry : entries_of(plan.spec.exec.kernels)) {
     Op& op = plan.ops[own::find_op(plan, entry.op)];
     if (const auto reason = own::why_none(plan, op)) throw Failure(*reason);
-    op.own = {entry.file, source_of(entry.file)};
+    op.own = own::read_source(entry.file);
     op.note = "your kernel " + entry.file + (op.note.empty() ? "" : "; " + op.note);
     plan.log.push_back("own_kernels: " + op.name + " runs " + entry.file);
   }

@@ -16,7 +16,7 @@ struct CheckedClaim {
   Truth truth = Truth::CannotTell;
   std::string figure;  // "269.4 ± 61.8 µs < 500.0 µs"
   std::string place;   // where the figures stand in the run
-  std::string reason;  // why it cannot be told; empty otherwise
+  std::string reason;  // why there is no answer; empty otherwise
 };
 
 // Checks claims about one run. What they need is computed once.

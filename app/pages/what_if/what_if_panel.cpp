@@ -165,7 +165,10 @@ bool WhatIfPanel::eventFilter(QObject* watched, QEvent* event) {
 // Edits of another run may select nothing in this one: they are left out, and the sentence says so.
 void WhatIfPanel::refresh() {
   const size_t spans = run_ ? run_->trace.span_count() : 0;
-  if (!run_ || spans == 0) return result_.reset(), fill();
+  if (!run_ || spans == 0) {
+    result_.reset();
+    return fill();
+  }
   if (result_ && spans == spans_) return;
   spans_ = spans;
   try {

@@ -12,14 +12,33 @@ namespace {
 
 struct ProveArguments {
   SpecArguments spec;
-  std::string edits;
+  std::string edits, switches;
+  std::vector<std::string> program;
   app::ProofOptions options;
   bool json = false;
 };
 
+// With --switch, RUN is the first word of a program.
+app::Proof proof_of(const ProveArguments& a) {
+  if (a.switches.empty() && !a.program.empty()) throw UsageError("prove: name the switches to turn on in the program, for example --switch pinned");
+  if (a.switches.empty() && a.edits.empty()) throw UsageError("prove: name the edits, for example --edits \"no sync\"");
+  if (a.switches.empty()) {
+    const RunSpec spec = a.spec.spec();
+    return app::prove(spec, a.edits, data::load(spec.data), a.options);
+  }
+  app::ProgramProof asked{{a.spec.source}, a.switches, a.edits, a.options.rounds};
+  asked.command.insert(asked.command.end(), a.program.begin(), a.program.end());
+  return app::prove(asked);
+}
+
+std::string switch_names() {
+  std::string names;
+  for (const app::ProgramSwitch& one : app::program_switches()) names += (names.empty() ? "" : ", ") + std::string(one.name) + " (" + std::string(one.text) + ")";
+  return names;
+}
+
 int prove(const ProveArguments& a) {
-  const RunSpec spec = a.spec.spec();
-  const app::Proof proof = app::prove(spec, a.edits, data::load(spec.data), a.options);
+  const app::Proof proof = proof_of(a);
   app::keep(proof, app::proofs_file());
   if (a.json) {
     std::printf("%s\n", app::to_json(proof).c_str());
@@ -36,11 +55,14 @@ Run add_prove(CLI::App& program) {
   auto arguments = std::make_shared<ProveArguments>();
   CLI::App& command = *program.add_subcommand("prove", "carry a prediction out: predicted beside measured, kept for this machine");
   arguments->spec.add_to(command);
-  command.add_option("--edits", arguments->edits, "no sync, no allocator calls, one graph launch, copies pinned; separated by semicolons")->type_name("EDITS")->required();
+  command.add_option("--edits", arguments->edits, "no sync, no allocator calls, one graph launch, copies pinned; separated by semicolons; of a program: what you expect of the switches")->type_name("EDITS");
+  command.add_option("--switch", arguments->switches, "switches of a PyTorch program: " + switch_names() + "; separated by semicolons")->type_name("SWITCHES");
   command.add_option("--rounds", arguments->options.rounds, "trainings of each side, in turn")->type_name("N")->check(CLI::Range(1, 100))->capture_default_str();
   command.add_option("--seconds", arguments->options.seconds, "length of each training")->type_name("S")->check(CLI::Range(0.05, 60.0))->capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
-  command.footer("Example:\n  warpsight prove mnist-naive --edits \"no sync; no allocator calls\"");
+  command.footer(wrapped("With a program after --, the program runs with the switches and without, in turn, and is recorded.", 0, 0) +
+                 "\n\nExamples:\n  warpsight prove mnist-naive --edits \"no sync; no allocator calls\"\n  warpsight prove --switch \"pinned; workers=4\" -- python3 train.py");
+  command.add_option("PROGRAM", arguments->program, "with --switch: the program and its arguments, after --");
   return [arguments] { return prove(*arguments); };
 }
 

@@ -32,6 +32,7 @@ class Process {
   std::optional<int> wait(int most_ms);
   int wait();
   int ended_by() const { return ended_by_; }  // the signal that ended it; 0: none
+  pid_t id() const { return child_; }
   void signal(int number);                    // does nothing once it has ended
 
  private:

@@ -36,6 +36,7 @@ class Builder {
     add_waits();
     add_meetings();
     attach_loose_rows();
+    find_time_around_calls();
     sort_edges();
     order_events();
     warn();
@@ -388,6 +389,19 @@ class Builder {
       kernel.work_ns = std::min(kernel.measured_ns, transfer);
       add(end_of(found->second), end_of(meeting), EdgeKind::Transfer, transfer);
     }
+  }
+
+  // Short times between calls, most of them spent by the recording itself.
+  void find_time_around_calls() {
+    constexpr size_t kEnough = 20;
+    constexpr int64_t kShort = 5000, kMost = 2000;
+    std::vector<int64_t> between;
+    for (const PendingEdge& edge : pending_)
+      if (edge.edge.kind == EdgeKind::HostOrder && edge.edge.lag > 0 && edge.edge.lag < kShort) between.push_back(edge.edge.lag);
+    if (between.size() < kEnough) return;
+    const auto low = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 4);
+    std::ranges::nth_element(between, low);
+    graph_.around_call_ns = std::min(*low, kMost);
   }
 
   // ---- order

@@ -67,6 +67,7 @@ struct CauseGraph {
   std::vector<CauseEdge> edges;
   std::vector<EventId> order;        // causes before effects
   // Time in which the GPU idled although nothing that was recorded held it up, and the node after the longest such gap.
+  int64_t around_call_ns = 1000;  // what a program needs at least between two calls; it goes with a call that is not made
   int64_t unexplained_ns = 0, longest_unexplained_ns = 0;
   uint32_t least_explained = std::numeric_limits<uint32_t>::max();
   std::vector<std::string> warnings;

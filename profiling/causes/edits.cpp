@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <unordered_set>
 
 #include "profiling/analysis/kernel_table.h"
 #include "profiling/base/failure.h"
@@ -266,13 +267,19 @@ size_t Editor::one_graph(Timing& timing) const {
 size_t Editor::graph_in_chain(const std::vector<uint32_t>& chain, Timing& timing) const {
   const auto step_of = [&](uint32_t node) { return std::ranges::upper_bound(causes_.marks, graph_.nodes[node].start) - causes_.marks.begin(); };
   size_t changed = 0;
+  std::unordered_set<uint32_t> in_graph;  // calls that are not made
   for (size_t i = 1; i < chain.size(); ++i) {
     if (step_of(chain[i]) != step_of(chain[i - 1])) continue;
     ++changed;
     drop_call(graph_, timing, chain[i]);
     for (uint32_t e = graph_.first_edge[start_of(chain[i])]; e < graph_.first_edge[start_of(chain[i]) + 1]; ++e)
       if (graph_.edges[e].kind == EdgeKind::HostOrder && graph_.edges[e].from / 2 == chain[i - 1]) timing.lag[e] = 0;
+    in_graph.insert(chain[i]);
   }
+  for (uint32_t node = 0; node < graph_.nodes.size(); ++node)
+    if (in_graph.contains(launched_by_[node]))
+      for (uint32_t e = graph_.first_edge[start_of(node)]; e < graph_.first_edge[start_of(node) + 1]; ++e)
+        if (graph_.edges[e].kind == EdgeKind::StreamOrder) timing.lag[e] = std::min(timing.lag[e], causes_.graph_gap_ns);
   return changed;
 }
 

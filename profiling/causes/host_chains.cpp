@@ -132,11 +132,14 @@ class HostChains {
     return ranks;
   }
 
+  bool waits_for_data(const Span& span) const { return span.op < trace_.ops.size() && trace_.ops[span.op].phase == "data"; }
+
   CauseNode call_of(const Span& span, size_t track, int rank) const {
     CauseNode node = node_of(span, track, rank);
     node.kind = kind_of_call(span);
+    if (waits_for_data(span)) node.kind = NodeKind::DataWait, node.meaning = Meaning::Idle;
     // Without a GPU, launches and copies are work like any other.
-    if (!gpu_ && node.kind != NodeKind::Allocation && node.kind != NodeKind::Wait) node.kind = NodeKind::CpuOp;
+    else if (!gpu_ && node.kind != NodeKind::Allocation && node.kind != NodeKind::Wait) node.kind = NodeKind::CpuOp;
     return node;
   }
 
@@ -180,7 +183,7 @@ class HostChains {
       const Track& track = trace_.tracks()[at];
       if (track.kind != TrackKind::Phases || track.rank != rank || !track.name.ends_with(" ranges")) continue;
       each_span(track, window_.begin, window_.end, [&](const Span& span) {
-        if (span.op >= trace_.ops.size() || trace_.ops[span.op].phase != "data") return;
+        if (!waits_for_data(span)) return;
         ranges.push_back({span.start, span.end()});
         sample = node_of(span, at, rank);
       });

@@ -12,7 +12,6 @@
 namespace ws::prof {
 namespace {
 
-constexpr int64_t kAroundCall = 1000;  // ns that a program needs around a call
 
 class Grouping {
  public:
@@ -148,7 +147,7 @@ void drop_call(const CauseGraph& graph, Timing& timing, uint32_t node) {
   timing.work_ns[node] = 0;
   for (uint32_t e = graph.first_edge[start_of(node)]; e < graph.first_edge[start_of(node) + 1]; ++e)
     if (graph.edges[e].kind == EdgeKind::HostOrder && timing.lag[e] != kNoLag)
-      timing.lag[e] = std::max<int64_t>(std::min<int64_t>(0, timing.lag[e]), timing.lag[e] - kAroundCall);
+      timing.lag[e] = std::max<int64_t>(std::min<int64_t>(0, timing.lag[e]), timing.lag[e] - graph.around_call_ns);
 }
 
 double path_ns(const PathGroup& group, const CriticalPath& path) {

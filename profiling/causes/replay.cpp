@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiling/base/statistics.h"
+
 namespace ws::prof {
 
 Timing measured_timing(const CauseGraph& graph) {
@@ -84,8 +86,14 @@ int64_t ReplayRate::replayed_ns(const std::vector<TimeNs>& times) const {
 }
 
 double ReplayRate::ratio(const std::vector<TimeNs>& times) const {
-  const int64_t measured = measured_ns();
-  return measured > 0 ? static_cast<double>(replayed_ns(times)) / static_cast<double>(measured) : 1;
+  const double measured = middle_piece(measured_);
+  return measured > 0 ? middle_piece(ends(times)) / measured : 1;
+}
+
+double ReplayRate::middle_piece(const std::vector<TimeNs>& at) const {
+  std::vector<double> pieces;
+  for (size_t piece = first_; piece + 1 < at.size(); ++piece) pieces.push_back(static_cast<double>(at[piece + 1] - at[piece]));
+  return pieces.empty() ? 0 : median(std::move(pieces));
 }
 
 std::vector<double> ReplayRate::ratios(const std::vector<TimeNs>& times) const {

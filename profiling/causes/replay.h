@@ -24,14 +24,16 @@ class ReplayRate {
  public:
   // `cuts`: begins of steps. With fewer than three, the window is cut into pieces of equal time.
   ReplayRate(const CauseGraph& graph, std::vector<TimeNs> cuts);
-  // Time of the replay by measured time, in the second half: until then a host that runs ahead does so by as much as it can.
+  // The median piece of the replay by the measured one, in the second half: until then a host that runs ahead does so by as much
+  // as it can.
   double ratio(const std::vector<TimeNs>& times) const;
   std::vector<double> ratios(const std::vector<TimeNs>& times) const;  // the same of each piece
   int64_t measured_ns() const { return measured_.empty() ? 0 : measured_.back() - measured_[first_]; }
   int64_t replayed_ns(const std::vector<TimeNs>& times) const;
 
  private:
-  static constexpr size_t kPieces = 16;
+  static constexpr size_t kPieces = 400;  // most of them single steps, so that a few slow steps do not count for all
+  double middle_piece(const std::vector<TimeNs>& at) const;
   std::vector<TimeNs> ends(const std::vector<TimeNs>& times) const;
 
   size_t first_ = 0;  // cut from which the time counts

@@ -56,12 +56,13 @@ StepCauses step_causes(const Trace& trace, const StepCausesFacts& facts) {
     causes.cuts.push_back(window.end);
   }
   causes.step_us = facts.step_us;
+  if (facts.own_training) causes.graph_gap_ns = 0;
   if (!(causes.step_us.value > 0)) causes.step_us = {static_cast<double>(window.length()) * 1e-3 / causes.steps, 0};
   return causes;
 }
 
 StepCauses step_causes(const RunData& run) {
-  StepCausesFacts facts{.steps_per_epoch = run.summary.steps_per_epoch, .since = steady_since(run.marks), .step_us = run.summary.step_time.us};
+  StepCausesFacts facts{.steps_per_epoch = run.summary.steps_per_epoch, .since = steady_since(run.marks), .own_training = !run.summary.spec.empty(), .step_us = run.summary.step_time.us};
   if (facts.step_us.value > 0) return step_causes(run.trace, facts);
   const StepSample sample = sample_steps(run.trace, facts.steps_per_epoch, {.since = facts.since, .lengths_only = true});
   facts.step_us = step_time(run, sample).us;

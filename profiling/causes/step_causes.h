@@ -15,11 +15,13 @@ struct StepCauses {
   double steps = 1;           // in the window of the graph
   Interval step_us;           // as every view shows it
   bool whole_trace = false;   // no steps were found: the trace counts as one
+  int64_t graph_gap_ns = 700; // between two kernels of one graph
 };
 // What is known of a run beside its trace.
 struct StepCausesFacts {
   double steps_per_epoch = 0;
   int64_t since = 0;    // the first step with the current choices
+  bool own_training = false;  // its kernels begin while the one before them in a graph ends
   Interval step_us{};   // unknown: the mean of the window
   size_t most_spans = 4'000'000;  // a window with more has fewer steps
 };

@@ -2,6 +2,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -43,6 +45,32 @@ double children_ticks() {
   const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
   return 100 * (seconds(use.ru_utime) + seconds(use.ru_stime));  // Linux counts 100 ticks a second
 }
+
+std::atomic<pid_t> g_program{0};  // what runs now; 0: nothing
+
+// A signal that ends us ends the program that we run, too.
+class EndTogether {
+ public:
+  explicit EndTogether(pid_t program) {
+    g_program = program;
+    for (size_t i = 0; i < kSignals.size(); ++i) before_[i] = std::signal(kSignals[i], end);
+  }
+  ~EndTogether() {
+    for (size_t i = 0; i < kSignals.size(); ++i) std::signal(kSignals[i], before_[i]);
+    g_program = 0;
+  }
+  EndTogether(const EndTogether&) = delete;
+  EndTogether& operator=(const EndTogether&) = delete;
+
+ private:
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
+  static void end(int number) {
+    if (const pid_t program = g_program; program > 0) kill(program, SIGTERM);
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+  std::array<void (*)(int), kSignals.size()> before_{};
+};
 
 double last_figure(const std::string& output, const std::regex& figure) {
   double value = std::numeric_limits<double>::quiet_NaN();
@@ -91,6 +119,7 @@ GateMeasurement run_program(const GateProgram& program) {
   const double own_before = children_ticks(), begin = prof::steady_seconds();
   std::string output;
   Process process(program.command, Process::Output::HeardWithErrors);
+  const EndTogether together(process.id());
   if (!ran_to_its_end(process, program.timeout_s, output)) {
     result.failure = "it did not end within " + duration_text(program.timeout_s) + ".";
     return result;

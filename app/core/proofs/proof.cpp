@@ -126,21 +126,28 @@ std::optional<std::string> edits_between(const RunSpec& before, const RunSpec& a
 }
 
 Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options) {
-  const std::vector<prof::Edit> parsed = prof::parse_edits(edits);
-  const ChosenEdits chosen = choices_of(before, parsed, device_info().cuda);
+  const ChosenEdits chosen = choices_of(before, prof::parse_edits(edits), device_info().cuda);
   if (!chosen.refusal.empty()) throw Failure(chosen.refusal);
-  std::vector<Interval> befores, predictions, afters;
-  Proof proof;
+  ProofRounds rounds(edits);
   for (int round = 0; round < options.rounds; ++round) {
     const prof::RunData run = recorded(before, data, options.seconds);
-    const prof::WhatIf predicted = prof::what_if(prof::step_causes(run), run.trace, parsed, 0);
-    befores.push_back(predicted.measured_us), predictions.push_back(predicted.predicted_us);
-    const prof::RunData after = recorded(chosen.spec, data, options.seconds);
-    afters.push_back(prof::step_causes(after).step_us);
-    proof.device = after.summary.device;
+    rounds.add(run, recorded(chosen.spec, data, options.seconds));
   }
-  proof.created = prof::utc_text(), proof.name = before.name, proof.edits = edits, proof.changes = text_of(chosen.changes), proof.rounds = options.rounds;
-  proof.before_us = over_rounds(befores), proof.predicted_us = over_rounds(predictions), proof.after_us = over_rounds(afters);
+  return rounds.proof(before.name, text_of(chosen.changes));
+}
+
+void ProofRounds::add(const prof::RunData& before, const prof::RunData& after) {
+  const prof::WhatIf predicted = prof::what_if(prof::step_causes(before), before.trace, parsed_, 0);
+  befores_.push_back(predicted.measured_us), predictions_.push_back(predicted.predicted_us);
+  afters_.push_back(prof::step_causes(after).step_us);
+  device_ = after.summary.device.empty() ? "CPU" : after.summary.device;
+}
+
+Proof ProofRounds::proof(const std::string& name, const std::string& changes) const {
+  Proof proof;
+  proof.created = prof::utc_text(), proof.device = device_, proof.name = name, proof.edits = edits_, proof.changes = changes;
+  proof.rounds = static_cast<int>(befores_.size());
+  proof.before_us = over_rounds(befores_), proof.predicted_us = over_rounds(predictions_), proof.after_us = over_rounds(afters_);
   return proof;
 }
 

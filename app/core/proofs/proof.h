@@ -2,13 +2,16 @@
 #pragma once
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "datasets/dataset.h"
 #include "engine/plan/run_spec.h"
 #include "profiling/base/statistics.h"
 #include "profiling/causes/edits.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::app {
 
@@ -37,6 +40,37 @@ struct ProofOptions {
 // Records both, in turn, at the same trace level; predicts the second from each recording of the first. Throws Failure if a
 // training fails or the edits are no choices.
 Proof prove(const RunSpec& before, const std::string& edits, const data::Dataset& data, const ProofOptions& options = {});
+
+// What the rounds of a proof measured and predicted.
+class ProofRounds {
+ public:
+  explicit ProofRounds(const std::string& edits) : edits_(edits), parsed_(prof::parse_edits(edits)) {}
+  void add(const prof::RunData& before, const prof::RunData& after);
+  Proof proof(const std::string& name, const std::string& changes) const;
+
+ private:
+  std::string edits_, device_;
+  std::vector<prof::Edit> parsed_;
+  std::vector<Interval> befores_, predictions_, afters_;
+};
+
+// A switch that our Python hook turns on in a PyTorch program, and the edits that predict what it does; none: nothing does.
+struct ProgramSwitch {
+  std::string_view name, edits, text;
+};
+std::span<const ProgramSwitch> program_switches();
+
+struct ProgramProof {
+  std::vector<std::string> command;
+  std::string switches;  // "pinned; workers=4"
+  std::string edits;     // empty: those of the switches
+  int rounds = 3;        // runs of each side, in turn
+};
+// The edits of the switches, or those that were given. Throws Failure if a switch is unknown or has no edits of its own.
+std::string edits_of(const ProgramProof& asked);
+// Records the program without the switches and with them, in turn. Throws Failure if it fails, has no steps, or has nothing that
+// a switch changes.
+Proof prove(const ProgramProof& asked);
 
 // Proofs of this machine, one JSON object a line.
 std::filesystem::path proofs_file();

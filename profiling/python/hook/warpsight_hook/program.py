@@ -7,7 +7,7 @@ import sys
 import sysconfig
 import threading
 
-from . import torch_hooks
+from . import switches, torch_hooks
 from .losses import Losses
 from .levels import LINES, MODULES
 
@@ -153,6 +153,7 @@ class Program:
         if not self.begin():
             return
         self.say_facts(torch)
+        switches.install(self, torch)  # before our own hooks, which stand around what it changes
         torch_hooks.install(self, torch)
 
     def say_facts(self, torch):

@@ -4,14 +4,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/process.h"
 
 namespace ws::app {
 namespace {
+
+// The number that a program writes into a file when it begins.
+int64_t number_in(const std::filesystem::path& file) {
+  int64_t number = 0;
+  while (!(std::ifstream(file) >> number)) std::this_thread::yield();
+  return number;
+}
 
 using testing::HasSubstr;
 
@@ -105,6 +120,23 @@ TEST(GateProgram, FailuresAreOneSentence) {
   EXPECT_THROW(check_figure("step ([0-9"), Failure);
   EXPECT_THROW(check_figure("step [0-9]+"), Failure);
   EXPECT_NO_THROW(check_figure("step ([0-9]+)"));
+}
+
+TEST(GateProgram, EndsWithAGateThatIsEnded) {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("gate-" + std::to_string(getpid()));
+  const pid_t gate = fork();
+  if (gate == 0) {
+    // Renamed, so that the number is whole when the file is there.
+    run_program({{"sh", "-c", "echo $$ > " + file.string() + ".new; mv " + file.string() + ".new " + file.string() + "; while :; do sleep 1; done"}});
+    _exit(0);
+  }
+  const int64_t program = number_in(file);
+  kill(gate, SIGTERM);
+  int status = 0;
+  waitpid(gate, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  while (is_alive(program)) std::this_thread::yield();
+  std::filesystem::remove(file);
 }
 
 }  // namespace

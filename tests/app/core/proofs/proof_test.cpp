@@ -74,6 +74,19 @@ TEST(Proof, AProofThatIsNoChoiceIsRefusedBeforeItTrains) {
   EXPECT_THROW(prove(naive(), "make it fast", {}), Failure);
 }
 
+TEST(Proof, SwitchesOfAProgramHaveTheirEdits) {
+  EXPECT_EQ(edits_of({.switches = "pinned; workers=8"}), "copies pinned; loader ready");
+  EXPECT_EQ(edits_of({.switches = "tf32", .edits = "forward /2"}), "forward /2");
+  for (const auto& [switches, sentence] : {std::pair("pinned; faster", "\"faster\" is no switch. Switches are: pinned, "), {"tf32", "No edit says what tf32 does."}, {" ; ", "Name at least one switch."}}) {
+    try {
+      edits_of({.switches = switches});
+      ADD_FAILURE() << switches;
+    } catch (const Failure& failure) {
+      EXPECT_THAT(failure.what(), HasSubstr(sentence));
+    }
+  }
+}
+
 TEST(Proof, TheLadderOfTheCpuIsPredicted) {
   RunSpec spec = naive();
   const data::Dataset data = data::load(spec.data);

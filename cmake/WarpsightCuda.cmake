@@ -1,4 +1,4 @@
-# Finds the CUDA toolkit and picks the architectures: that of the machine's GPU, or a short list that ends in PTX.
+# Finds the CUDA toolkit and picks the architectures: the architecture of the machine's GPU, or a short list that ends in PTX.
 set(WARPSIGHT_HAVE_CUDA OFF)
 if(WARPSIGHT_CUDA)
   include(CheckLanguage)

@@ -10,7 +10,7 @@ if(WARPSIGHT_HAVE_APP)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpsight RENAME copyright)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/warpsight)
-# What tells a reader of the package where its data sets come from travels with them (datasets/*/ORIGIN.md).
+# What shows a reader of the package where its data sets come from travels with them (datasets/*/ORIGIN.md).
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME warpsight)

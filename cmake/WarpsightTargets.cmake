@@ -7,7 +7,7 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # ccache keeps what was compiled with a precompiled header only when told not to mind the header's age.
+  # ccache keeps what was compiled with a precompiled header only if it may ignore the header's age.
   set(_sloppiness pch_defines,time_macros,include_file_mtime,include_file_ctime)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=${_sloppiness} ${CCACHE_PROGRAM})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
@@ -63,7 +63,7 @@ function(warpsight_optimize target level)
 endfunction()
 
 # warpsight_precompile(TARGET HEADERS...): the heavy headers of a target are parsed once.
-# warpsight_precompile(TARGET REUSE_FROM OTHER): with those of another target of the same kind.
+# warpsight_precompile(TARGET REUSE_FROM OTHER): with the headers of another target of the same kind.
 function(warpsight_precompile target)
   if(ARGV1 STREQUAL "REUSE_FROM")
     target_precompile_headers(${target} REUSE_FROM ${ARGV2})
@@ -124,7 +124,7 @@ function(warpsight_only_thorough)
 endfunction()
 
 # warpsight_share_cores([WAITS TESTS...] [TIMES TESTS...] [LONG TESTS...] [THOROUGH TESTS...]): last in a folder of tests,
-# tells ctest which tests may run at the same time. tests/run has six slots, for two cores. A test takes two, because many wait
+# sets which tests may run at the same time. tests/run has six slots, for two cores. A test takes two, because many wait
 # now and then; one that mostly waits takes one. TIMES have limits of time: they run one after the other. LONG ones take
 # over 20 s and begin first, so that no core waits for them at the end. THOROUGH ones repeat what other tests check, at
 # more places or for a longer time: only tests/run --ci runs them.

@@ -1,1 +1,1 @@
-// A target of nothing but precompiled headers needs a source.
+// A target of precompiled headers alone needs a source.

@@ -111,7 +111,7 @@ def make_stand_ins(folder):
 
 
 def set_paths(folder, cuda_folders):
-    """Where each program looks for libraries. `cuda_folders`: before those of the system; a path that does not begin with / counts from the folder."""
+    """Where each program looks for libraries. `cuda_folders`: before the system's folders; a path that does not begin with / counts from the folder."""
     for program in programs(folder):
         to_root = os.path.relpath(folder, os.path.dirname(program))
         beside = ["$ORIGIN/" + os.path.normpath(os.path.join(to_root, one)) for one in ["lib/warpsight", *cuda_folders]]

@@ -77,7 +77,7 @@ gpu_options() { has_gpu && echo -DCMAKE_CUDA_ARCHITECTURES=native || echo -DCMAK
 test_options() { echo -DWARPSIGHT_TESTS=ON; has_gpu && echo -DWARPSIGHT_GPU_TESTS=ON || echo -DWARPSIGHT_GPU_TESTS=OFF; }
 has_display() { [[ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]]; }
 
-# As many compilers as there are cores and memory for: the heaviest file takes about 1.5 GB.
+# Number of compilers that cores and memory allow: the heaviest file takes about 1.5 GB.
 jobs() {
   local cores free_kib
   cores="$(nproc)"

@@ -22,7 +22,7 @@ struct Part {
   std::string images_file;
 };
 
-// What the name of an IDX file tells: "emnist-letters-train-images-idx3-ubyte.gz" holds training images.
+// What the name of an IDX file shows: "emnist-letters-train-images-idx3-ubyte.gz" holds training images.
 struct FileName {
   std::string part, kind;  // "train" or "test", "images" or "labels"
 };

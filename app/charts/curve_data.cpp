@@ -70,7 +70,7 @@ const MinMaxSeries& CurveData::shown(const LossLine& line) const {
   return smoothing_ > 0 && !line.test ? line.smooth : line.raw;
 }
 
-// A further loss tells when it was read, and the losses of the steps tell which step that was. The newest step may still
+// A further loss has the time when it was read, and the losses of the steps show which step that was. The newest step may still
 // be on its way.
 void CurveData::takeLosses() {
   const Run& run = *run_;

@@ -14,7 +14,7 @@ enum class XAxis { Step, Epoch, Wall };
 struct LossLine {
   QString name;
   bool test = false;
-  bool first = false;  // its points are those of the CurveData
+  bool first = false;  // its points belong to the CurveData
   MinMaxSeries raw, smooth;
   Ema ema;
   size_t taken = 0;

@@ -54,7 +54,7 @@ const CLI::App* chosen_command(const CLI::App& program) {
 std::string command_names(const CLI::App& program) {
   std::string names;
   for (const CLI::App* command : program.get_subcommands(nullptr))
-    if (!command->get_group().empty())  // the others are started by this program only
+    if (!command->get_group().empty())  // the rest is started by this program only
       names += (names.empty() ? "" : ", ") + command->get_name();
   return names;
 }

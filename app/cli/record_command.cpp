@@ -175,7 +175,7 @@ std::string process_of(const std::string& path) {
   return process.substr(space == std::string::npos ? process.size() : space + 1) + ", process " + process.substr(0, space);
 }
 
-// Says how to see all ranks if this file lacks some, as on each of several hosts.
+// Prints how to see all ranks if this file lacks some, as on each of several hosts.
 std::string how_to_join(const std::string& path, const std::string& shown) {
   const prof::RankOfFile file = prof::rank_of_file(path);
   if (file.rank < 0 || static_cast<int>(file.held.size()) == file.ranks) return "";
@@ -184,7 +184,7 @@ std::string how_to_join(const std::string& path, const std::string& shown) {
          " FILES… joined.wsrun";
 }
 
-// Says what was recorded, and how to look at it. A program without GPU work has its host's time only.
+// Prints what was recorded, and how to look at it. A program without GPU work has its host's time only.
 std::string conclusion(const std::vector<std::string>& paths, const RecordArguments& a) {
   if (paths.size() == 1)
     return "recorded in " + a.out + (a.replaces ? " (replaces an earlier recording): " : ": ") + contents(paths[0], a) + "\nto look at it: warpsight stats " + shell_word(a.out) +

@@ -79,7 +79,7 @@ std::vector<std::string> fitting(std::vector<std::string> columns) {
   return columns;
 }
 
-// Says which run the numbers are from, and how it was traced: "mnist · NVIDIA H200 · 2026-11-21T05:40:34Z · stopped".
+// Returns which run the numbers are from, and how it was traced: "mnist · NVIDIA H200 · 2026-11-21T05:40:34Z · stopped".
 std::string heading(const prof::RunSummary& s) {
   std::string text;
   const auto add = [&text](const std::string& part) {
@@ -171,7 +171,7 @@ std::vector<std::string> options_of(const StatsArguments& a) {
   return options;
 }
 
-// A run file of any size is read block by block. `of_run` makes the report of another file, `of_file` that of a run file.
+// A run file of any size is read block by block. `of_run` makes the report of another file, `of_file` the report of a run file.
 template <class OfRun, class OfFile>
 int print_compared(const StatsArguments& a, OfRun of_run, OfFile of_file) {
   const bool stored = a.files.size() == 1 && a.files[0].ends_with(".wsrun");
@@ -200,7 +200,7 @@ int multiprocessor_stats(const StatsArguments& a) {
       [](prof::StoredSpans& spans) { return spans.multiprocessors(); });
 }
 
-// A program that did nothing but run Python: all figures of its steps and kernels would be zero.
+// A program that only ran Python: all figures of its steps and kernels would be zero.
 bool only_host(const prof::TraceStats& stats) {
   return stats.steps == 0 && stats.by_name.empty() && stats.cpu_ops.empty() && stats.api_calls == 0 && stats.activity.untraced == 0;
 }

@@ -17,7 +17,7 @@ double rounded_up(double value) {
   return 10 * power;
 }
 
-// Value at `time`: that of the last point at or before it.
+// Value at `time`: the value of the last point at or before it.
 std::optional<double> value_at(const prof::CounterTrack& counter, prof::TimeNs time) {
   auto it = std::partition_point(counter.points.begin(), counter.points.end(),
                                  [time](const prof::CounterPoint& p) { return p.time <= time; });

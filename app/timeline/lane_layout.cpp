@@ -73,7 +73,7 @@ bool is_program_step_row(const prof::Track& track) {
   return track.kind == TrackKind::Phases && track.name == prof::kProgramSteps;
 }
 
-// Threads of one name are told apart by their number. It comes first: the end of a long title is cut off.
+// Threads of one name are separated by their number. It comes first: the end of a long title is cut off.
 QString sample_row_title(const QString& thread) {
   const QString number = thread.section(' ', -1), name = thread.section(' ', 0, -2);
   bool numbered = false;
@@ -241,7 +241,7 @@ void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
     if (inner(lane)) lane.title += QString(" of %1").arg(all);
 }
 
-// Which tracks of a run are shown together: all, or those of one rank.
+// Which tracks of a run are shown together: all, or the tracks of one rank.
 struct RankTracks {
   std::vector<int> ranks;  // of the run; empty unless there are several
   int rank = -1;           // -1: tracks that belong to no rank, and the steps of the first rank

@@ -44,7 +44,7 @@ struct Lane {
   bool of_rank = false;                  // the group of one rank, or of what all ranks share
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
-  size_t upper = 0;        // its tracks often overlap: so many are in the upper half, the others in the lower; 0: no halves
+  size_t upper = 0;        // its tracks often overlap: so many are in the upper half, the rest in the lower; 0: no halves
   int bottom() const { return y + height; }
 };
 

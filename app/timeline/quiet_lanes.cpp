@@ -100,7 +100,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
   const prof::TimeNs middle = middle_step(trace);
   const auto quiet = [&](const Lane& lane) {
     if (lane.gpu_steps) return false;
-    // Deeply nested ranges of the first steps, such as those of a compiler.
+    // Deeply nested ranges of the first steps, such as a compiler's.
     if (std::ranges::all_of(lane.tracks, [&](size_t track) {
           return is_range_row(trace.tracks()[track]) && trace.tracks()[track].last_start < middle;
         }))
@@ -115,7 +115,7 @@ void fold_quiet_lanes(std::vector<Lane>& lanes, const LaneSource& source, bool s
       return true;
     if (own.spans * kOfSteps < steps) return true;
     if (is_samples(lane, trace)) return prof::mostly_waits(trace, trace.tracks()[lane.tracks[0]]);
-    // Waits of a stream, or the second row of a thread: fewer than one in two steps tells nothing about a step.
+    // Waits of a stream, or the second row of a thread: fewer than one in two steps shows nothing about a step.
     if (lane.track_kind == TrackKind::Other && own.spans * kOfStream < busiest[TrackKind::Stream].spans) return true;
     if (lane.track_kind == TrackKind::CpuThread && own.spans * 2 < steps) return true;
     return own.spans * kOfBusiest < most.spans && own.busy * static_cast<int64_t>(kOfBusiest) < most.busy;

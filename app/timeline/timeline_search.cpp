@@ -35,7 +35,7 @@ struct Named {
   std::vector<prof::OpTag> ops;
 };
 QString no_file_text() { return QObject::tr("older spans were dropped, and there is no run file."); }
-// Says how much was searched.
+// Shows how much was searched.
 QString searched_text(const QString& problem) {
   return problem.isEmpty() ? QObject::tr("All of the run was searched.")
                            : QObject::tr("Only what is in memory was searched: %1").arg(problem);
@@ -145,7 +145,7 @@ void TimelineSearch::nextMark(bool forward) {
   if (best) viewport_->setRange(centred(view, best->time));
 }
 
-// If the host ran ahead, steps are those of the GPU: a range to show, but no span of the trace to select.
+// If the host ran ahead, steps are the GPU's: a range to show, but no span of the trace to select.
 bool TimelineSearch::showStep(int run, const prof::Span& step, double margin) {
   const prof::TimeNs offset = model_->offset(run);
   const TimeRange own{step.start - offset, step.end() - offset};

@@ -8,7 +8,7 @@ class QKeyEvent;
 
 namespace ws::app {
 
-// Watches all fields of the program, those of Qt's own dialogs included.
+// Watches all fields of the program, fields of Qt's own dialogs included.
 class CalmFields : public QObject {
  public:
   explicit CalmFields(QObject* parent);

@@ -1,4 +1,4 @@
-// Shows every key of the window: those of the menus and those of the panes.
+// Shows every key of the window: keys of the menus and of the panes.
 #pragma once
 #include <QDialog>
 #include <vector>

@@ -18,7 +18,7 @@ class MachineActions : public QObject {
  public:
   MachineActions(QWidget* window, Workspace& workspace, NoticeBar* notice);
   void askForMachine(std::function<void()> then = {});  // `then` is called once the machine can be used
-  RemoteRunsDialog* showRunsThere();  // nullptr if no machine is connected; the user is told
+  RemoteRunsDialog* showRunsThere();  // nullptr if no machine is connected; a notice appears
   void connectTo(const QString& address);  // empty: this machine
   const RemoteMachine* machine() const { return machine_.get(); }
 

@@ -72,7 +72,7 @@ void TabStrip::setOffered(int tab, bool offered) {
   fit();
 }
 
-// Where they do not all fit, the widest of the others has a place as well: for the one that is chosen under "More".
+// Where they do not all fit, the widest of the rest has a place as well: for the one that is chosen under "More".
 int TabStrip::mainTabs() const {
   int needed = 0, widest = 0;
   for (int i = 0; i < row_->count(); ++i) needed += row_->widthOf(i), widest = std::max(widest, row_->widthOf(i));

@@ -1,4 +1,4 @@
-// The row of tabs over the whole window. Every tab keeps its place, whatever run is shown and whichever page is in front;
+// The row of tabs over the whole window. Every tab keeps its place, whatever run is shown and page is in front;
 // a tab that has nothing to show is grey. What does not fit into a narrow window is under "More".
 #pragma once
 #include <QTabBar>

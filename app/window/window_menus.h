@@ -1,4 +1,4 @@
-// The menus: the window's own entries, which are signals here, and those of the pages.
+// The menus: the window's own entries, which are signals here, and entries of the pages.
 #pragma once
 #include <QObject>
 #include <map>

@@ -4,7 +4,7 @@
 
 namespace ws::app {
 
-// True if the choices of a new run make sense beside those of `baseline`: both train on the same data.
+// True if the choices of a new run make sense beside the choices of `baseline`: both train on the same data.
 bool comparable(const Run& baseline, const Run& run);
 // "98.20 % in 0.09 s, step time 18.1 µs, 17.8 % faster than A: every-op → on-read". `baseline`: nullptr
 // if there is none.

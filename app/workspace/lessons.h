@@ -16,7 +16,7 @@ struct Lesson {
   std::vector<StartRequest> (*requests)(bool cuda);
   QString (*conclusion)(const std::vector<const Run*>& runs);  // in the order of the requests; all have ended
   StartRequest (*next)(bool cuda);  // what to try next, with its title
-  // The conclusion of that try, beside the runs of the lesson. nullptr: the result is compared as that of any training.
+  // The conclusion of that try, beside the runs of the lesson. nullptr: the result is compared like any training.
   QString (*after)(const std::vector<const Run*>& runs, const Run& tried) = nullptr;
 };
 

@@ -31,7 +31,7 @@ class ProgramRecording : public QObject {
   QString place() const { return there_ ? there_->machine()->place() : QString(); }
   Run* attach(const RemoteJobInfo& job);             // a program that is already being recorded there
   void detach();                                     // it continues there; its updates are no longer received
-  const prof::RecordOptions& options() const { return options_; }  // those of the newest recording
+  const prof::RecordOptions& options() const { return options_; }  // options of the newest recording
   // "train.py ended with status 1: ValueError: …"; empty if the newest program ended well or was stopped here.
   const QString& failure() const { return failure_; }
   void stop();  // interrupts the program, as Ctrl+C would

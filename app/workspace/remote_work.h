@@ -1,4 +1,4 @@
-// An experiment, a sweep or PyTorch on another machine: passes on what it tells, and copies its files here when it
+// An experiment, a sweep or PyTorch on another machine: passes on what it reports, and copies its files here when it
 // ends.
 #pragma once
 #include <QObject>
@@ -24,7 +24,7 @@ class RemoteWork : public QObject {
     nlohmann::json what;  // as fetch_file() takes it
     QString path;         // here
   };
-  // Says which of the files that the job left are copied to where.
+  // Lists which of the files that the job left are copied to where.
   using Copies = std::function<std::vector<Copy>(const std::string& job, const std::vector<std::string>& files)>;
 
   // `job`: as RemoteRun::start() takes it; null: it runs there already.

@@ -29,7 +29,7 @@ RunStatus status_of(const std::string& text) {
   return RunStatus::Stopped;  // "running": the program was killed
 }
 
-// True for our own choices. Those of another program's trace have no meaning here, but PyTorch got ours.
+// True for our own choices. Choices of another program's trace have no meaning here, but PyTorch got ours.
 bool has_choices(const prof::RunSummary& file) {
   return !file.spec.empty() && (file.origin == "run" || file.origin.starts_with("PyTorch"));
 }
@@ -147,7 +147,7 @@ void add_throughput(const prof::RunSummary& file, RunDetails& d) {
   for (size_t i = 0; i < d.steps.size(); ++i) {
     const prof::Pace now = pace(i);
     if (before && (now.step - before->step < stride || now.wall_s <= before->wall_s)) continue;
-    // Of losses that arrived together, the last one tells the progress of the run.
+    // If losses arrived together, the last one shows the progress of the run.
     if (i + 1 < d.steps.size() && prof::seen_together(now, pace(i + 1), mean_s)) continue;
     if (before)
       d.meters.push_back({now.step, now.wall_s, known.allocate, known.free,

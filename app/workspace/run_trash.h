@@ -1,4 +1,4 @@
-// Deleted run files. They stay in a folder beside the others until the next day.
+// Deleted run files. They stay in a folder beside the other runs until the next day.
 #pragma once
 #include <QString>
 #include <functional>

@@ -60,7 +60,7 @@ void shares_of(Matrix<Real> scores, const Real* lse) {
   }
 }
 
-// Gradient of the scores from that of the shares.
+// Gradient of the scores from the gradient of the shares.
 template <class Real>
 void score_grad(Matrix<Real> shares, Matrix<Real> d_shares, Part<Real> out, Part<Real> dout) {
   for (int64_t t = 0; t < shares.rows; ++t) {

@@ -11,7 +11,7 @@ struct NormValues {
   Real *mean = nullptr, *inverse = nullptr;  // of the values in this step; inverse standard deviation
 };
 
-// Normalises the columns of x and moves the running statistics towards those of x.
+// Normalises the columns of x and moves the running statistics towards the statistics of x.
 template <class Real>
 void batch_norm(Activation after, Matrix<Real> x, NormValues<Real> norm, Matrix<Real> running_mean,
                 Matrix<Real> running_variance, Matrix<Real> y);

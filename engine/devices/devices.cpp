@@ -118,7 +118,7 @@ cuda::ProcessRank join_nccl(const RankRequest& request, RankProcesses& processes
 }
 #endif
 
-// The ranks of this process, and the processes of the others.
+// The ranks of this process, and the processes of other ranks.
 class ProcessGroup final : public RankGroup {
  public:
   ProcessGroup(std::shared_ptr<RankGroup> here, RankProcesses& processes)

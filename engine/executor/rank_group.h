@@ -26,7 +26,7 @@ bool wait_awake(std::chrono::milliseconds most, Wait wait) {
   return false;
 }
 
-// `ranks`: those that the others have waited for, "1" or "1, 2".
+// `ranks`: the ranks that all have waited for, "1" or "1, 2".
 std::string late_ranks_text(const std::string& ranks, std::chrono::milliseconds waited);
 
 }  // namespace ws

@@ -440,7 +440,7 @@ class Builder {
     product_grad(i, 0, kept.input, "Wqkv", n, passes_on(i) ? gradient_of(kept.input) : BufferId::None);
   }
 
-  // The kept input of a residual gets the gradient of the sum, and that of the layers.
+  // The kept input of a residual gets the gradient of the sum, and the layers' gradient.
   void branch_grad(size_t i) {
     const BufferId sum = gradient_of(kept_[i].input);
     op(OpKind::Add, Phase::Backward, layer(i).number, "d residual", {dz_, branches_.back()}, {sum});

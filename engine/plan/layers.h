@@ -32,7 +32,7 @@ enum class LayerKind : uint8_t {
 
 struct Layer {
   LayerKind kind = LayerKind::Linear;
-  int64_t width = 0;   // linear: outputs, 0 for those of the data set; conv: channels; embed: values of a symbol
+  int64_t width = 0;   // linear: outputs, 0 for as many as the data set has; conv: channels; embed: values of a symbol
   int64_t factor = 0;  // linear: outputs for each input instead of a width
   int64_t window_h = 0, window_w = 0, stride = 1, pad = 0;  // a window of 0 is the whole picture
   bool may_leave_rows = false;  // the person chose stride or padding, so the window need not divide the picture
@@ -57,7 +57,7 @@ class LayersError : public SpecError {
 std::vector<Layer> parse_layers(std::string_view text);  // throws LayersError
 std::string text_of(const Layer& layer);                 // "conv 3x3 16", as a person writes it
 std::string_view to_string(LayerKind kind);              // "conv"; "activation" for all of them
-// The list of a model: model.layers, or those of its short form model.hidden. Throws LayersError.
+// The list of a model: model.layers, or the layers of its short form model.hidden. Throws LayersError.
 std::vector<Layer> layers_of(const ModelSpec& model);
 
 // The shape of a row of data on its way through the network.

@@ -60,7 +60,7 @@ class RankChannel {
   void send(MessageKind kind, std::string_view bytes = {});
   RankMessage receive();  // waits
 
-  // Breaks the channel and tells the other process why.
+  // Breaks the channel and sends the other process the reason.
   void abandon(const std::string& why) noexcept;
   // `act` gets the reason on another thread, or at once if the channel is already broken.
   void when_broken(const std::function<void(const std::string&)>& act);

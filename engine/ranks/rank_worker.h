@@ -19,7 +19,7 @@ class RankWorker {
   RankWorker(RankProcesses& processes, const data::Dataset& data, Prepare prepare, Started started)
       : processes_(processes), data_(data), prepare_(std::move(prepare)), started_(std::move(started)) {}
 
-  std::string run();  // returns the outcome that rank 0 tells. Throws Failure if rank 0 gives up or ends.
+  std::string run();  // returns the outcome that rank 0 sends. Throws Failure if rank 0 fails or ends.
   int64_t steps() const { return steps_; }
   const RunSpec& spec() const { return spec_; }
   const RankUse& use() const { return use_; }

@@ -355,7 +355,7 @@ void Trainer::end_epoch() {
   save(false);
 }
 
-// Collects the results known now, and waits for those of the first `steps` steps of the run.
+// Collects the results known now, and waits for the results of the first `steps` steps of the run.
 void Trainer::collect(int64_t steps) {
   fresh_.clear();
   if (steps >= step_)

@@ -75,7 +75,7 @@ struct TrainOptions {
 };
 
 // Trains until the end, a stop, a target or a failure. A failure during the run does not throw: the summary reports it.
-// In a process of another rank than 0, works for rank 0 as long: `control` and the checkpoints are those of rank 0.
+// In a process of another rank than 0, works for rank 0 as long: `control` and the checkpoints belong to rank 0.
 Summary train(const RunSpec& spec, const data::Dataset& data, TrainControl& control, TrainSink& sink,
               const TrainOptions& options = {});
 

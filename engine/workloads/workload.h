@@ -30,7 +30,7 @@ class Workload {
   virtual void settle() {}                      // waits for queued work
   virtual void cool() = 0;                      // evicts the inputs from the caches, outside the measured time
   virtual double output_at(int64_t index) = 0;  // an output of the last call
-  // Tells a workload that calls in another process where that process writes its trace. Empty: no trace.
+  // Where the process of a workload that calls in another process writes its trace. Empty: no trace.
   virtual void trace_child(const std::string& /*where*/) {}
   virtual std::string note() const { return {}; }
 };
@@ -48,7 +48,7 @@ int64_t host_memory_of(const LabSpec& spec, Way way, int64_t size);
 std::unique_ptr<Workload> make_cpu_workload(const LabSpec& spec, Way way, int64_t size, const Inputs& inputs,
                                             const std::atomic<bool>& cancel);
 
-// Environment variable that tells the process of a recorded first call where to write its trace.
+// Environment variable from which the process of a recorded first call reads where to write its trace.
 inline constexpr const char* kChildTrace = "WARPSIGHT_LAB_TRACE";
 
 }  // namespace ws::lab

@@ -22,7 +22,7 @@ struct CollectiveParts {
   TimeNs wait = 0, transfer = 0;
 };
 CollectiveParts parts_of(const CollectiveCall& call, const Arrivals& arrivals);
-// Of a span of a trace; nullopt as CollectiveWaits::of().
+// The wait of a span of a trace; nullopt as CollectiveWaits::of().
 std::optional<CollectiveParts> parts_of_collective(const Trace& trace, const Track& track, const Span& span, TimeNs clock_error);
 std::string parts_text(const CollectiveParts& parts);  // "waits 3.00 ms, transfers 158.0 µs"
 

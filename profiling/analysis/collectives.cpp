@@ -110,7 +110,7 @@ TracksOfRanks tracks_of_ranks(const Trace& trace, int rank_without) {
   return found;
 }
 
-// Of these tracks, those that communicate.
+// Returns the tracks that communicate.
 std::vector<size_t> communicating(const Trace& trace, std::vector<size_t> tracks) {
   std::erase_if(tracks, [&](size_t t) { return trace.tracks()[t].time_of(Meaning::Communication) == 0; });
   std::ranges::stable_sort(tracks, {}, [&](size_t t) { return first_communication(trace.tracks()[t]); });

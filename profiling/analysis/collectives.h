@@ -67,7 +67,7 @@ struct MatchedCalls {
 MatchedCalls match_by_time(const Collectives& found, TimeNs error);
 
 // For ranks without a common clock: matches the i-th call of a kind on each rank. If ranks have different numbers of
-// calls, matches the i-th call within each step, or without steps the calls from the begin or the end, whichever fits
+// calls, matches the i-th call within each step, or without steps the calls from the begin or the end, what fits
 // the times better.
 MatchedCalls match_by_order(const Collectives& found);
 

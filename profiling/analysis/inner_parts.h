@@ -21,7 +21,7 @@ struct InnerPart {
   double ns_a_step;  // mean of the lanes
 };
 
-// Lanes of warps that only fetch for others are left out: they wait while the others compute. So are ranges that a program
+// Lanes of warps that only fetch for others are left out: they wait while the other warps compute. So are ranges that a program
 // named: they need not fill their kernel.
 class InnerParts {
  public:

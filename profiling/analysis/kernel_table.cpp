@@ -164,7 +164,7 @@ std::string torch_functor(const std::string& name) {
   return {};
 }
 
-// "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x32x8_stage3_warpsize2x2x1_ffma_…_cublas": what tells kernels of
+// "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize64x32x8_stage3_warpsize2x2x1_ffma_…_cublas": what separates kernels of
 // cuBLAS apart stands in the middle. Layout and sizes come first, the types last. Empty for another name.
 std::string cublas_name(const std::string& name) {
   constexpr std::string_view kGemm = "_xmma_gemm_", kTile = "_tilesize", kWarps = "_warpsize";

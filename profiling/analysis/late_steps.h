@@ -7,7 +7,7 @@
 
 namespace ws::prof {
 
-// One rank at one collective, in µs by step: how much later it comes than the others. NaN: not known.
+// One rank at one collective, in µs by step: how much later it comes than the other ranks. NaN: not known.
 using StepDelays = std::vector<double>;
 
 struct LateSteps {

@@ -30,7 +30,7 @@ struct MemoryGap {
   uint64_t empty = 0;            // segments without a live block: its cache, or memory of other libraries
   bool known() const { return taken > 0; }
 };
-// Not known if the blocks do not lie in such memory, as those of the CPU.
+// Not known if the blocks do not lie in such memory, as on the CPU.
 MemoryGap memory_gap(const MemoryHistory& own, const MemoryHistory& driver);
 MemoryHistory driver_history(const Trace& trace);
 
@@ -53,7 +53,7 @@ struct MemoryAccount {
   GroupBy held_by = GroupBy::Op;
   std::vector<MemoryHolder> held;  // at the peak; empty if no block has an op
   bool driver() const { return allocator == kDriver; }
-  // True for an arena: it tells of its block, not of what the plan places in it.
+  // True for an arena: it reports its block, not what the plan places in it.
   bool planned() const { return history.allocations == 0 && history.peak_reserved > 0; }
   static constexpr const char* kDriver = "driver";
 };

@@ -42,7 +42,7 @@ struct InnerWork {
   double lane_ns = 0, ns = 0;
 };
 
-// How much later than the median a row ends a part, but no more than it lost in this part; and what the others lose.
+// How much later than the median a row ends a part, but no more than it lost in this part; and what the other rows lose.
 struct Lateness {
   uint32_t step, row;
   double late, cost;

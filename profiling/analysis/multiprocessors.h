@@ -1,5 +1,5 @@
 // Compares the multiprocessors that work inside the same kernel: how long each part takes on them, which one ends a
-// part later than the others, and what each did at what time of a step.
+// part later than the rest, and what each did at what time of a step.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace ws::prof {
 
-// A part of a kernel: an op of the plan, a wait, or a range that a program named. Times are those of a step, in µs.
+// A part of a kernel: an op of the plan, a wait, or a range that a program named. Times are per step, in µs.
 struct InnerPhase {
   std::string name;
   Meaning meaning = Meaning::Other;
@@ -28,7 +28,7 @@ struct LateMultiprocessor {
   std::string phase;
   double late_us = 0;  // median over the steps in which it is late: it ends so much after the median
   double share = 0;    // of the steps in which it is late
-  double cost_us = 0;  // mean of a step: it ends so much after the last of the others
+  double cost_us = 0;  // mean of a step: it ends so much after the last of the other rows
   size_t step = 0;     // index into the steps: the step in which it is as late as usual
   size_t row = 0, part = 0;
 };

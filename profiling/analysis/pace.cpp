@@ -61,7 +61,7 @@ void PaceLog::add(Pace seen) {
   all.swap(seen_);
   for (const Pace& pace : all) keep(pace);
   if (seen_.size() <= kMost) return;
-  // Times that do not grow, or are not numbers, cannot be told apart: every second entry stays.
+  // Times that do not grow, or are not numbers, cannot be separated: every second entry stays.
   for (size_t i = 1; 2 * i < seen_.size(); ++i) seen_[i] = seen_[2 * i];
   seen_.resize((seen_.size() + 1) / 2);
 }

@@ -62,7 +62,7 @@ class RangeSteps {
   std::vector<FoundStep> fresh_, host_;  // host_: in order, none overlaps another
   size_t certain_ = 0;                   // host steps whose successor is known
   std::vector<Launch> launches_;         // by call, up to sorted_
-  size_t sorted_ = 0, looked_ = 0;       // every launch before looked_ was seen, or is given up
+  size_t sorted_ = 0, looked_ = 0;       // every launch before looked_ was seen, or is not waited for
   std::map<std::string, uint16_t> threads_;
   const std::pair<const std::string, uint16_t>* newest_ = nullptr;  // of the last launch
   std::vector<bool> ours_;  // by thread: some of its launches were seen. Another rank's thread launches nothing of ours

@@ -145,7 +145,7 @@ class RankComparison {
     if (!silent.empty() && some) report_.notes.push_back("No collective was recorded on rank " + silent + ".");
   }
 
-  // Tracing rests now and then, so that a rank may lack a few calls. Ranks of different groups make different calls: a rank
+  // Tracing pauses now and then, so that a rank may lack a few calls. Ranks of different groups make different calls: a rank
   // lacks what another one has of the kinds that it takes part in.
   void note_lost() {
     constexpr double kMany = 0.01;
@@ -184,7 +184,7 @@ class RankComparison {
     if (marks_.empty() && !known) search_marks();
   }
 
-  // An evaluation interrupts every rank. A rank that comes late interrupts only itself, and the others wait in their
+  // An evaluation interrupts every rank. A rank that comes late interrupts only itself, and the other ranks wait in their
   // step.
   void note_breaks(const std::vector<Span>& steps) {
     const StepBreaks breaks(steps);
@@ -517,7 +517,7 @@ class RankComparison {
     list_collectives(steps, std::max(1.0, ranks));
   }
 
-  // Communicators of one size and streams are not told apart here.
+  // Communicators of one size and streams are not separated here.
   void list_collectives(double steps, double ranks) {
     std::map<std::tuple<std::string, uint64_t, size_t>, Sums> rows;
     for (size_t k = 0; k < sums_.size(); ++k) {

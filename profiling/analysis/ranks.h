@@ -1,4 +1,4 @@
-// Compares the ranks of a run: who comes late to a collective, what the others lose by it, and how much of the transfer
+// Compares the ranks of a run: who comes late to a collective, what the other ranks lose by it, and how much of the transfer
 // no computation hides. A collective is one call that all ranks take part in, for example an all-reduce.
 #pragma once
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ws::prof {
 
-// Means are those of the compared steps. The first step, which warms up, is not one of them, unless there are only a
+// Means are over the compared steps. The first step, which warms up, is not one of them, unless there are only a
 // few.
 struct RankRow {
   int rank = 0;
@@ -41,10 +41,10 @@ struct CollectiveRow {
   bool messages = false;  // from rank to rank
 };
 
-// Steps in which the others wait for a rank.
+// Steps in which the other ranks wait for a rank.
 struct Straggler {
   int rank = -1;       // -1: no rank is late by more than the error of the clocks
-  double late_us = 0;  // median over these steps, against the median of the others at the same collective
+  double late_us = 0;  // median over these steps, against the median of the other ranks at the same collective
   int64_t late_steps = 0;
   int every = 0;       // it is late in every n-th step; 0: without a pattern
   double cost_us = 0;  // a step of all ranks

@@ -71,7 +71,7 @@ struct Cost {
   std::string text;
 };
 
-// Of a step, the greatest first.
+// Parts of a step, the greatest first.
 std::vector<Cost> costs_of(const RankReport& report) {
   std::vector<Cost> costs;
   if (report.straggler.rank >= 0) costs.push_back({report.straggler.cost_us, false, text_of(report.straggler)});

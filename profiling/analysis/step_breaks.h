@@ -18,7 +18,7 @@ class StepBreaks {
  public:
   // `steps_per_epoch`: 0 if unknown.
   explicit StepBreaks(std::span<const Span> steps, double steps_per_epoch = 0, std::vector<StepWindowNs> untraced = {});
-  // The steps of another rank of the same program. A rank that comes late interrupts only itself, and the others wait in
+  // The steps of another rank of the same program. A rank that comes late interrupts only itself, and other ranks wait in
   // their step. So a pause of one rank is none.
   void share(std::span<const Span> of_other_rank);
   bool between(const Span& before, const Span& after) const;

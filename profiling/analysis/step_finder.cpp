@@ -137,7 +137,7 @@ std::vector<FoundStep> StepFinder::repetitions() {
   return steps;
 }
 
-// Of kernels whose launches were not recorded. Returns {} if some kernels were dropped or never recorded.
+// Steps of kernels whose launches were not recorded. Returns {} if some kernels were dropped or never recorded.
 std::vector<FoundStep> StepFinder::ranges_on_gpu() {
   std::vector<SeenKernel>* const row = busiest_row();
   if (!row || ranges_.launches_known() || let_go_ || !untraced_.empty()) return {};

@@ -17,7 +17,7 @@ struct FoundSteps {
   std::vector<FoundStep> untraced;  // stretches between them of which nothing is known
   bool by_ranges = false;  // true: from the program's ranges; false: from the repeating pattern of kernels
   bool kernels = false;    // false: of the host alone
-  size_t stayed = 0;       // the first steps are the same as those of so_far() before
+  size_t stayed = 0;       // the first steps are the same as so_far() returned before
   double us_each = 0, allocator_calls_each = 0;
 
   const char* from() const { return by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }

@@ -35,7 +35,7 @@ struct StepSample {
   double kernels_per_step = 0, allocations_per_step = 0;
   int64_t stride = 1;        // steps per mark, such as the steps of a graph
   size_t pauses = 0;         // left out: gaps between steps, and steps that contain a pause
-  // Launches of more steps than the usual ones count in step_us only. A kernel that runs many steps is looked into in a launch
+  // Launches of more steps than the usual ones count in step_us only. A kernel that runs many steps is inspected in a launch
   // of few steps, which take longer. Their median per step; 0: there were none.
   double longer_launch_us = 0;
   StepWindowNs median_step;  // the step with the median length; with a stride, that many steps
@@ -60,8 +60,8 @@ struct SampleRange {
 // How many of a run's first steps are warm-up: libraries load, kernels are chosen and compiled. No mean counts them.
 size_t warm_up(const std::vector<int64_t>& lengths);
 
-// `marks` holds the steps, `trace` the work done in them. Both are the same trace, or `marks` is that of GpuSteps if
-// the host ran ahead. `steps_per_epoch` (0: unknown) tells where evaluations are. The sample excludes the warm-up and steps in untraced
+// `marks` holds the steps, `trace` the work done in them. Both are the same trace, or `marks` comes from GpuSteps if
+// the host ran ahead. `steps_per_epoch` (0: unknown) shows where evaluations are. The sample excludes the warm-up and steps in untraced
 // stretches. If some steps have kernel records, it also excludes steps whose graphs were recorded as a whole.
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range = {});
 // For a program whose settings are not known: uses the marks, or the GPU's steps if the host ran ahead.

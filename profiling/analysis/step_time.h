@@ -18,7 +18,7 @@ StepTime step_time(const StepSample& sample, const std::vector<Pace>& losses, do
 // Returns the step time stored with the run, or computes it. The sample also begins at steady_since().
 StepTime step_time(const RunData& run, const StepSample& sample);
 
-// Of a recorded program, as opening its file would compute it. Where a GPU worked, it is not known if only the host's
+// Step time of a recorded program, as opening its file computes it. Where a GPU worked, it is not known if only the host's
 // marks were recorded.
 StepTime step_time(const FoundSteps& found, bool gpu = true);
 

@@ -28,7 +28,7 @@ void for_each_span(const Track& track, TimeNs begin, TimeNs end, Fn fn) {
     }
 }
 
-// The first one with spans; with several ranks, the first of the rank whose steps stand for those of the run.
+// The first one with spans; with several ranks, the first of the rank whose steps stand for the run.
 const Track* first_track(const Trace& trace, TrackKind kind);
 const Span* span_of_step(const Trace& trace, int64_t step);  // exact
 const Span* nearest_step(const Trace& trace, int64_t step);  // the last step not after it, or the first step

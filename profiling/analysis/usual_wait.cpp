@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kWorthSaying = 0.10;  // of a step
 
-// Each of the others waits for a straggler.
+// Each other rank waits for a straggler.
 double caused_by_stragglers(const RankReport& report) {
   double cost = report.straggler.cost_us;
   for (const Straggler& one : report.more_late) cost += one.cost_us;

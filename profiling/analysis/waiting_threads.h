@@ -13,7 +13,7 @@ struct WorkingStacks {
   int64_t waited_ns = 0;  // the time that is not in `stacks`
 };
 WorkingStacks without_waits(HostStacks stacks);
-// Whether most of its newest samples are waits. Never of the main thread.
+// True if most of its newest samples are waits. False for the main thread.
 bool mostly_waits(const Trace& trace, const Track& samples);
 std::string waiting_text(const WorkingStacks& stacks);  // "2 waiting threads, 3.54 s"; empty: none waited
 

@@ -46,7 +46,7 @@ void sort_by_change(std::vector<Cause>& causes) {
   sort_rows(causes, [](const Cause& p, const Cause& q) { return std::abs(p.delta_ps()) > std::abs(q.delta_ps()); });
 }
 
-// The ops of a part, among those of all parts.
+// The ops of a part, among the ops of all parts.
 auto ops_of(const StepSample& sample, const PartId& id) {
   const auto& ops = sample.op_parts;
   if (id.kind != PartKind::OfMeaning) return std::pair(ops.end(), ops.end());

@@ -83,7 +83,7 @@ void set_listener(Listener* listener);  // nullptr: no listener
 extern std::atomic<Listener*> g_listener;
 inline Listener* listener() { return g_listener.load(std::memory_order_acquire); }
 
-// True if this thread marks steps and phases. If threads share a step, only one of them does; the others mark ops only, and
+// True if this thread marks steps and phases. If threads share a step, only one of them does; the rest marks ops only, and
 // say which step they work for.
 inline bool& marks_steps() {
   thread_local bool marks = true;
@@ -96,7 +96,7 @@ inline int& rank_of_thread() {
   return rank;
 }
 
-// Marks the work of this thread as that of a rank.
+// Marks the work of this thread as work of a rank.
 class RankScope {
  public:
   explicit RankScope(int rank) { enter(rank); }

@@ -50,7 +50,7 @@ struct RangeStamp {
 };
 static_assert(sizeof(RingHead) == 64 && sizeof(RangeSegment) == 32 && sizeof(RangeStamp) == 16, "a fixed layout");
 
-// What a program tells the recorder. Names are copied.
+// What a program reports to the recorder. Names are copied.
 struct Ring {
   unsigned version, name_count;
   void* memory;  // on the GPU, zero at first
@@ -104,7 +104,7 @@ class Ranges {
 #endif
 
  private:
-  // Of these only device code makes use, which clang does not see in host code.
+  // Only device code uses these, which clang does not see in host code.
   [[maybe_unused]] char* ring_ = nullptr;
   [[maybe_unused]] unsigned segments_ = 1, stamps_ = 0, thread_mask_ = 0;
 #if defined(__CUDACC__)

@@ -14,7 +14,7 @@ void push_op(OpTag op);
 void work_for(int rank);  // of this thread; a mark in our domain
 void pop();
 
-// The domain of marks that say the rank of a thread, in their payload. It tells that each GPU is the rank with its number.
+// The domain of marks that say the rank of a thread, in their payload. It means that each GPU is the rank with its number.
 inline constexpr const char* kRankDomain = "warpsight ranks";
 
 // While it lives, marks become NVTX ranges for a listening tool, even if nothing is traced. An active collector

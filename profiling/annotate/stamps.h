@@ -31,7 +31,7 @@ struct StampedLaunch {
   uint32_t first_step = 0;
   std::vector<DeviceStamp> stamps;
   std::vector<StampedLaneName> lanes;  // "block N" if empty
-  uint64_t begin = 0, end = 0;     // times of the kernel by globaltimer; 0, 0: those of its stamps
+  uint64_t begin = 0, end = 0;     // times of the kernel by globaltimer; 0, 0: times of its stamps
 };
 
 // Carries stamps from the launching thread to the collector.

@@ -5,7 +5,7 @@
 
 namespace ws {
 
-// what() is one sentence that tells the user what to do.
+// what() is one sentence on what happened and what to do.
 class Failure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

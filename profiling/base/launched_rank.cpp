@@ -9,7 +9,7 @@ namespace {
 struct RankNames {
   const char *rank, *ranks, *local_rank, *local_ranks;
 };
-// Slurm: SLURM_NTASKS is set in a batch script as well, where only one process runs. The step's variables are those of
+// Slurm: SLURM_NTASKS is set in a batch script as well, where only one process runs. The step's variables belong to
 // srun. SLURM_STEP_TASKS_PER_NODE may be "4(x2)": the first number counts.
 constexpr RankNames kLaunchers[] = {
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},

@@ -14,7 +14,7 @@ struct LaunchedRank {
 
 // Reads the variables that the launchers set.
 LaunchedRank launched_rank();
-// Says what is wrong with a launcher's variables, if one of rank and number of ranks is missing; "" if nothing is.
+// Returns what is wrong with a launcher's variables, if one of rank and number of ranks is missing; "" if nothing is.
 std::string incomplete_rank();
 
 }  // namespace ws

@@ -17,7 +17,7 @@ class Ownership {
   // `name`: what others read, "1234 python3"; empty: this process.
   explicit Ownership(const std::string& path, const char* kind = kWriter, const std::string& name = "");
   ~Ownership();
-  // Says what the owner writes, for whoever finds the lock file after a crash; see said_by_owner().
+  // Describes what the owner writes, for whoever finds the lock file after a crash; see said_by_owner().
   void say(const std::string& text);
   Ownership(const Ownership&) = delete;
   Ownership& operator=(const Ownership&) = delete;

@@ -1,4 +1,4 @@
-// Starts another program, reads its output, signals it and waits for it. Also tells which processes are alive.
+// Starts another program, reads its output, signals it and waits for it. Also returns which processes are alive.
 #pragma once
 #include <sys/types.h>
 

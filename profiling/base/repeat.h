@@ -1,4 +1,4 @@
-// Repeats a task ten times a second until it is told to stop. The second thread of a recording uses it to carry data.
+// Repeats a task ten times a second until stop is requested. The second thread of a recording uses it to carry data.
 #pragma once
 #include <chrono>
 #include <condition_variable>

@@ -78,7 +78,7 @@ Interval percentile_of_blocks(const std::vector<double>& samples, double share) 
   constexpr size_t kSamples = 20, kFewest = 3;  // samples in a block; blocks
   const double value = percentile(samples, share);
   size_t blocks = std::min(kBlocks, samples.size() / kSamples);
-  // In a short run, blocks of five still have a median. Means would be those of its one long step.
+  // In a short run, blocks of five still have a median. Means would all be its one long step.
   if (blocks < kFewest && share == 0.5) blocks = samples.size() / 5;
   if (blocks < kFewest) return {value, interval_of_blocks(samples).half_width};
   std::vector<double> each;

@@ -1,5 +1,5 @@
 // What waits for what in a trace: each call, kernel and copy with the events that must come before it. A replay of this
-// graph tells what a change of one part does to the whole.
+// graph shows what a change of one part does to the whole.
 #pragma once
 #include <cstdint>
 #include <limits>

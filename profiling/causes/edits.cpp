@@ -160,7 +160,7 @@ std::string Editor::some_names() const {
   return names;
 }
 
-// A name is that of an op, a module, a line or a cause, in this order, unless the word before it says which. Several names of
+// A name names an op, a module, a line or a cause, in this order, unless the word before it says which. Several names of
 // one kind match a pattern with *.
 std::vector<const PathGroup*> Editor::selected(const Edit& edit) const {
   std::string name = edit.name;

@@ -25,7 +25,7 @@ struct ClockWindow {
 ClockWindow clock_window(std::string_view text);
 std::string to_text(const ClockWindow& window);  // "200 ms of every 5 s"
 
-// Remembers when the clock window was shut. One thread follows the clock and writes; another reads records, which
+// Remembers when the clock window was closed. One thread follows the clock and writes; another reads records, which
 // arrive up to some seconds late, and asks.
 class ShutTimes {
  public:

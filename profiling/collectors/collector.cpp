@@ -400,7 +400,7 @@ void Collector::add_gpu() {
   impl_->pausing = impl_->stop_asking = false;
   impl_->begin_gpu();
   if (impl_->options.hardware_counters && !impl_->options.captures) impl_->prepare_counters();
-  impl_->follow_clock(0);  // while the window is shut, the work that begins the clock would not be seen
+  impl_->follow_clock(0);  // while the window is closed, the work that begins the clock would not be seen
   {
     const std::lock_guard lock(impl_->switch_mutex);
     impl_->configure(false);

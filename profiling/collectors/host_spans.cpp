@@ -148,7 +148,7 @@ void HostSpans::range(const HostEvent& event) {
   row->spans.push_back(span);
 }
 
-// Draws the step as a range, like those of NVTX, so that the step finder sees it. It has its own row because it does
+// Draws the step as a range, like ranges of NVTX, so that the step finder sees it. It has its own row because it does
 // not nest. Only the first steps have their number in the name, so that a long run has few names.
 void HostSpans::program_step(const HostEvent& event) {
   constexpr uint64_t kNumberedSteps = 64;

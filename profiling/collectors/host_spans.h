@@ -18,7 +18,7 @@ class HostSpans {
   // Passes on the memory events until this time (steady clock), in their order. Threads are drained one after another,
   // and a block that one thread took may be given back by another.
   void pass_memory(int64_t until);
-  // A capture range ended at this time (steady clock): what becomes of its blocks later is not heard, so they end with it.
+  // A capture range ended at this time (steady clock): what becomes of its blocks later is not recorded, so they end with it.
   // Events of that time may still follow until end_blocks().
   void range_ended(int64_t time) { ended_.push_back(context_.from_steady(time)); }
   void end_blocks();

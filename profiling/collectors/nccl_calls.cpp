@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kWaitingCalls = 32, kOpenRanges = 8, kNcclTexts = 4096, kRanksOfNccl = 1 << 20;
 
-// `bytes` of a call are those of one part of the message.
+// `bytes` of a call count one part of the message.
 enum class Part : uint8_t { Whole, OfARank, Sent, Received };
 struct Operation {
   const char* name;
@@ -45,7 +45,7 @@ struct OpenRange {
   OpTag op;
   int group;  // 1: begins a group of calls, -1: ends one
 };
-// Of one thread. Without a destructor, because ranges may also end while the thread does.
+// State of one thread. Without a destructor, because ranges may also end while the thread does.
 struct NcclThread {
   std::array<WaitingCall, kWaitingCalls> waiting;
   std::array<OpenRange, kOpenRanges> open;

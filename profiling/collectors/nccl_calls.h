@@ -1,6 +1,6 @@
 // What NCCL says of its calls in its NVTX ranges: operation, bytes, communicator and ranks. The kernel of a call is
 // launched inside of its range, or in the range that ends a group of calls. So calls wait on their thread for the next
-// kernel of NCCL; those of one communicator become one kernel. A kernel that another thread launches (communicators
+// kernel of NCCL; calls of one communicator become one kernel. A kernel that another thread launches (communicators
 // that do not block) stays without. NCCL's profiler plugin would say the same and costs as much, within what could be
 // measured (tests/bench/results/README.md).
 #pragma once
@@ -48,7 +48,7 @@ class NcclCalls {
   static void hold() noexcept;
   static bool held() noexcept;
   Works release() noexcept;
-  // For who knows what a call does: no range of this thread is heard meanwhile.
+  // For a caller that knows what a call does: ranges of this thread are ignored meanwhile.
   static void ignore_ranges(bool ignored) noexcept;
   static bool ignores_ranges() noexcept;
 

@@ -28,7 +28,7 @@ class ProgramRanges {
  public:
   static ProgramRanges& instance();  // lives until the process ends
 
-  // Outside of capture ranges nothing is heard, and each call returns at once. Ranges that are open when it begins to rest
+  // Outside of capture ranges nothing is recorded, and each call returns at once. Ranges that are open when a pause begins
   // end there: on the calling thread now, on others when they mark their next one. A step begins when the rest ends.
   void rest(bool on, int64_t now);
   bool rests() const { return (rests_.load(std::memory_order_relaxed) & 1) != 0; }
@@ -59,7 +59,7 @@ class ProgramRanges {
   // a backward function.
   void push_op(const char* name, int64_t sequence, uint64_t domain);
   // The backward pass has reached what was made with this sequence number. Begins the backward range of its module and
-  // ends that of the previous module.
+  // ends the range of the previous module.
   void backward_reaches(int64_t sequence);
   void end_backward();  // for all threads: each notices when it reaches its next module
 

@@ -19,7 +19,7 @@ class StampSpans {
   // Draws what programs stamped with profiling/annotate/kernel_ranges.cuh. Stamps without a kernel record are drawn
   // too, after some time, as estimated.
   void draw_rings(std::vector<RingCopy> fresh, bool last);
-  // Says what is wrong with the stamps of rings. Empty: nothing.
+  // Returns what is wrong with the stamps of rings. Empty: nothing.
   std::string ring_problems() const;
 
  private:

@@ -16,7 +16,7 @@ struct XlaRange {
 std::optional<XlaRange> xla_range(std::string_view text);
 
 // XLA names a fused kernel by what the paths of all its operations have in common, which may be nothing. Its payload has
-// the text of its HLO, `called` that of what is fused. Returns the range's text with the path of the matrix product in it,
+// the text of its HLO, `called` the text of what is fused. Returns the range's text with the path of the matrix product in it,
 // or else of its result; if some operations are of the backward pass, of one of those. Empty: the text says enough, or
 // nothing is known.
 std::string xla_text_with_path(std::string_view text, std::string_view hlo, std::string_view called);

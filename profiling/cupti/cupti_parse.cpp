@@ -162,7 +162,7 @@ void RecordParser::join(Span& span, uint64_t node) {
   span.op = at.op;
   span.step = at.step;
   if (at.op == kNoOp || span.span_kind() != SpanKind::Kernel || context_.program_ranges) return;
-  // An op without a meaning, as the trial of several algorithms, leaves that of the kernel's name.
+  // An op without a meaning, as the trial of several algorithms, leaves the meaning of the kernel's name.
   if (const Meaning meaning = context_.meaning_of(at.op); meaning != Meaning::Other) span.meaning = static_cast<uint64_t>(meaning);
 }
 

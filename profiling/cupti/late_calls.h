@@ -1,6 +1,6 @@
 // The functions of CUDA's runtime and of CUPTI that this folder calls. Their libraries are loaded at the first call: a
 // Python program that we record from its start must be able to load its own ones first, because a process has only one
-// library of each name. Inside ws::prof these names hide those of the headers.
+// library of each name. Inside ws::prof these names hide the headers' names.
 #pragma once
 #include <cuda_runtime_api.h>
 #include <cupti.h>

@@ -9,7 +9,7 @@ namespace ws::prof {
 
 struct GuessedSteps {
   std::vector<Span> steps;  // in order of time, numbered from 1
-  bool on_gpu = false;      // true: times are those of the kernels, not of the calls
+  bool on_gpu = false;      // true: times are the kernels' times, not of the calls
 };
 // Uses ranges with step names, else the ends of the optimizer's ranges, else the repeating pattern of kernels.
 GuessedSteps guess_steps(Trace& trace, const std::map<TraceBuilder::Row, std::vector<Span>>& rows);

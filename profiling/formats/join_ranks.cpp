@@ -162,7 +162,7 @@ ClockMap fit(std::vector<CommonEnd> ends, double& error_us) {
   return map;
 }
 
-// Brings the clocks of all files to that of the file with the lowest rank.
+// Brings the clocks of all files to the clock of the file with the lowest rank.
 class Clocks {
  public:
   Clocks(const std::vector<RunSummary>& ranks, const OpenRanks& open) : ranks_(ranks), open_(open) {
@@ -427,7 +427,7 @@ std::string devices_text(const std::vector<RunSummary>& files) {
   return first.empty() || !same ? files[0].device : several_text(count_of_ranks(files), first);
 }
 
-// Says of a joined run which ranks it holds, on which hosts, and keeps a host that is the only one.
+// Notes in a joined run which ranks it holds, on which hosts, and keeps a host that is the only one.
 void keep_ranks_and_hosts(const std::vector<RunSummary>& files, RunSummary& joined) {
   std::vector<int> held;
   std::vector<std::string> hosts(static_cast<size_t>(rank_of(files[0]).ranks));

@@ -21,10 +21,10 @@ RankOfFile rank_of_file(const std::string& path);
 // be read. If no trace says its rank, the names of the files do, such as "rank3.json" or "rank_3/trace.json".
 bool ranks_of_one_program(const std::vector<std::string>& paths);
 
-// Tracks get their rank and the group "rank 3 · GPU 0". Losses, memory and allocator calls are those of the lowest
+// Tracks get their rank and the group "rank 3 · GPU 0". Losses, memory and allocator calls belong to the lowest
 // rank. Clocks of one host are one clock. The clock of another host follows from the ends of common collectives, as an
 // offset and a drift; RunSummary::extra then has the remaining error (kClockErrorKey). A rank without a file is named
-// in `problems` and has an empty track. A run that was joined before, as that of another host, keeps its tracks and
+// in `problems` and has an empty track. A run that was joined before, as on another host, keeps its tracks and
 // their common clock. Throws Failure if the runs are not ranks of one program.
 RunData join_ranks(std::vector<RunData> ranks);
 
@@ -34,17 +34,17 @@ std::vector<std::string> with_files_of_folders(const std::vector<std::string>& p
 // "rank 3", "ranks 0, 1", "ranks 0 to 7"
 std::string ranks_text(const std::vector<int>& ranks);
 
-// Reads the files, and those of folders, and joins them. A single file is only read.
+// Reads the files, and the files of folders, and joins them. A single file is only read.
 RunData import_ranks(const std::vector<std::string>& paths);
 // Joins run files of any size: only one rank's blocks are in memory. `to` may be one of them.
 void join_rank_files(const std::vector<std::string>& paths, const std::string& to);
 
 // Keeps the problems of a joined run in its file.
 void keep_rank_notes(RunData& joined);
-// Says in the summary which rank a run is, and by which clock its times count. `origin_ns`: that clock at trace time 0.
+// Notes in the summary which rank a run is, and by which clock its times count. `origin_ns`: that clock at trace time 0.
 void keep_rank(RunSummary& summary, int rank, int ranks);
 void keep_clock(RunSummary& summary, const std::string& clock, int64_t origin_ns);
-// Says these for a run of this process, whose trace time 0 was `origin_ns` on the steady clock.
+// Notes these for a run of this process, whose trace time 0 was `origin_ns` on the steady clock.
 void keep_origin(RunSummary& summary, const LaunchedRank& self, int64_t origin_ns);
 
 inline constexpr const char* kClockKey = "clock";

@@ -114,7 +114,7 @@ class NsysReader {
         builder_.add_point(track->second, "%", {rows.integer(0), static_cast<double>(rows.integer(3))});
   }
 
-  // Tables exist only if they have rows. A damaged table does not affect the others.
+  // Tables exist only if they have rows. A damaged table does not affect other tables.
   template <class Read>
   void part(const char* table, Read read) {
     try {
@@ -136,7 +136,7 @@ class NsysReader {
   }
 
   // Several processes in one export number their calls independently and use the same stream numbers. Then rows of all
-  // processes except the one with the most kernels show their process, and the steps are those of that process.
+  // processes except the one with the most kernels show their process, and the steps belong to that process.
   void find_processes() {
     const auto present = db_.columns("CUPTI_ACTIVITY_KIND_KERNEL");
     if (std::ranges::find(present, "globalPid") == present.end()) return;

@@ -45,7 +45,7 @@ void each_field(std::string_view message, const std::string& name, Use use) {
   }
 }
 
-// Passes tracks and slices on as the events of a Chrome trace. The numbers are those of Perfetto's .proto files.
+// Passes tracks and slices on as the events of a Chrome trace. The numbers come from Perfetto's .proto files.
 class PerfettoReader {
  public:
   PerfettoReader(std::string name, ChromeSink& sink) : name_(std::move(name)), sink_(sink) {}

@@ -17,7 +17,7 @@ struct CudaEvents {
   int (*event_query)(void* event) = nullptr;
   int (*event_elapsed)(float* ms, void* begin, void* end) = nullptr;
   int (*stream_create)(void** stream, unsigned flags) = nullptr;
-  static constexpr uintptr_t kLastDefaultStream = 2;  // 0: the default stream, 1: that of old programs, 2: one a thread
+  static constexpr uintptr_t kLastDefaultStream = 2;  // 0: the default stream, 1: the one of old programs, 2: one a thread
   int (*stream_context)(void* stream, void** context) = nullptr;
   int (*stream_captures)(void* stream, int* state) = nullptr;  // 0: it does not
   int (*context_push)(void* context) = nullptr;

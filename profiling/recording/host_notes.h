@@ -82,7 +82,7 @@ class NotesReader {
 
   struct Role {
     std::string first;   // scalars of this role with other names are counters
-    bool named = false;  // a counter tells the first one's name
+    bool named = false;  // a counter shows the first one's name
   };
   bool is_first_of(ScalarRole role, const HostNotes::Scalar& scalar, TimeNs time);
 

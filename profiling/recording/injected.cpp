@@ -66,7 +66,7 @@ void finish_at_exit() {
   }
 }
 
-// Only such a handler hears the status.
+// Only such a handler gets the status.
 void note_status(int status, void*) {
   if (ProgramSender* sender = recorder()) sender->notes().fact(kExitStatusKey, std::to_string(status & 0xff));
 }
@@ -140,7 +140,7 @@ void begin(bool by_driver) {
   pthread_atfork(nullptr, nullptr, [] { g_usable = nullptr, g_forked = true; });
 }
 
-// At other levels CUPTI tells.
+// At other levels CUPTI reports it.
 void hear_without_cupti(bool driver_starts) {
   const RecordOptions asked = options_of_environment();
   if (asked.level != TraceLevel::Collectives) return;

@@ -93,7 +93,7 @@ void nccl_begins(std::string_view function, const ws::prof::NcclPayload& payload
   NcclCalls::instance().begin(function, payload);
 }
 
-// Outside of capture ranges, only the ranges that make a communicator are heard.
+// Outside of capture ranges, only the ranges that make a communicator are recorded.
 thread_local int t_unheard = 0;
 bool unheard(std::string_view function) { return ProgramRanges::instance().rests() && !function.starts_with("ncclComm") && ++t_unheard > 0; }
 

@@ -22,7 +22,7 @@ struct Redirect {
 // The same for several functions, in libraries that ask for one whose file name begins with `needed`.
 int redirect_calls(std::span<const Redirect> calls, std::string_view needed);
 // Replaces the addresses of functions wherever a library keeps them in its data, as after dlsym(). Not in the library of the
-// functions, nor in that of what stands `instead`. Pointers in allocated memory are not found.
+// functions, nor in the memory of what stands `instead`. Pointers in allocated memory are not found.
 struct RedirectedPointer {
   const void *function, *instead;
 };

@@ -1,4 +1,4 @@
-// Hears each call of a PyTorch module: of the function torch.nn.Module.__call__.
+// Records each call of a PyTorch module: of the function torch.nn.Module.__call__.
 #pragma once
 #include "profiling/trace/trace.h"
 

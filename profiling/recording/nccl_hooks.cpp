@@ -43,7 +43,7 @@ thread_local Group t_group;
 
 bool is_recorded() { return timer().active() && hearing(); }
 
-// The default stream belongs to the context that is current, which in a group need not be that of the communicator.
+// The default stream belongs to the context that is current, which in a group need not be the communicator's.
 bool is_default_stream(const void* stream) { return reinterpret_cast<uintptr_t>(stream) <= CudaEvents::kLastDefaultStream; }
 
 void join_group(void* communicator, void* stream) {
@@ -93,7 +93,7 @@ int end_group(Real real, NcclWork* first = nullptr) {
 }
 
 // What a call does, as its ranges said of an earlier one that differs in the number of elements only. A program calls once
-// in a millisecond or so, and then all that a call touches has left the caches: our own code took 5 µs a call when it heard
+// in a millisecond or so, and then all that a call touches has left the caches: our own code took 5 µs a call when it saw
 // the ranges and put the text together each time, and takes 2 (on an H100's host).
 struct Kind {
   const void* communicator;
@@ -267,7 +267,7 @@ const void* wrapper_of(const char* name, void* found) {
   return const_cast<void*>(wrapper_of(name, g_find(library, name)));
 }
 
-// Returns true if there were libraries to look into.
+// Returns true if there were libraries to search.
 bool hook_nccl() {
   static std::mutex hooking;
   static uint64_t seen = 0;

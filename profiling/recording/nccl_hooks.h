@@ -1,5 +1,5 @@
 // Level collectives: every call of NCCL that a library makes through its own table of addresses, or through a pointer that it
-// got from dlsym(), goes through a wrapper, which has NcclTimer time it. What a call does is told by NCCL's own ranges (NcclCalls).
+// got from dlsym(), goes through a wrapper, which has NcclTimer time it. NCCL's own ranges say what a call does (NcclCalls).
 #pragma once
 #include <string_view>
 
@@ -8,7 +8,7 @@
 namespace ws::prof {
 
 GpuSource nccl_source();  // instead of CUPTI
-// Hears programs that look NCCL's functions up by dlsym() from now on.
+// Catches programs that look NCCL's functions up by dlsym() from now on.
 void hear_nccl();
 
 // A range of NCCL begins on this thread. `moves`: it is a call that moves data. Redirects the calls of libraries that were

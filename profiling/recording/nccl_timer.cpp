@@ -23,14 +23,14 @@ constexpr size_t kMostAnchors = 64;
 constexpr int kTries = 5;
 // Rarely: each question to the driver may hold up a thread of the program that launches at that moment.
 constexpr int64_t kReadEvery = 500'000'000;
-// Outside of capture ranges. The driver tells times with 24 bits: of 10 s, to 1 µs.
+// Outside of capture ranges. The driver returns times with 24 bits: of 10 s, to 1 µs.
 constexpr int64_t kReadEveryAtRest = 10'000'000'000;
 constexpr int64_t kPatience = 2'000'000, kUnknownWidth = 1'000'000;
 constexpr double kMostDrift = 50e-6;  // of the clocks of GPU and host; some µs in a second are usual
 
 }  // namespace
 
-// One CUDA context. The driver tells only differences between events. So a stream of ours records anchors, whose times on
+// One CUDA context. The driver returns only differences between events. So a stream of ours records anchors, whose times on
 // the host's clock lie between two reads of it, and each call is placed between the anchors around it.
 struct NcclTimer::Gpu {
   struct Anchor {
@@ -38,7 +38,7 @@ struct NcclTimer::Gpu {
     int64_t host;  // steady clock
     double gpu;    // ns since the first anchor
     int64_t width; // between the two reads
-    bool sure;     // no anchor beside it tells the time better
+    bool sure;     // no anchor beside it has a better time
   };
   struct Place {
     int64_t host;

@@ -19,7 +19,7 @@ namespace ws::prof {
 class NcclTimer final : public GpuTracer {
  public:
   NcclTimer();
-  explicit NcclTimer(const CudaEvents& cuda);  // instead of those of the loaded driver
+  explicit NcclTimer(const CudaEvents& cuda);  // instead of the loaded driver's
   ~NcclTimer() override;
 
   struct Gpu;

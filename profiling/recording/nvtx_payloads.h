@@ -16,7 +16,7 @@ bool is_nccl_domain(nvtxDomainHandle_t domain);
 
 NcclPayload payload_of(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event);
 
-// A range of XLA: its text, or a fuller one if its payload has the operations (xla_ranges.h). Texts are those of
+// A range of XLA: its text, or a fuller one if its payload has the operations (xla_ranges.h). Texts come from
 // registered strings, which are never freed; texts of other ranges are returned as they are.
 std::string_view text_with_payload(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event, std::string_view text);
 nvtxStringHandle_t registered(std::string text);  // we choose the handles

@@ -33,7 +33,7 @@ std::atomic<bool> g_begun{false}, g_said{false};
 std::atomic<int64_t> g_steps{0};
 PythonCall g_step_call = nullptr;
 
-// Calls of step() that are open on this thread, the innermost last. Those of an open optimizer are not heard again.
+// Calls of step() that are open on this thread, the innermost last. Calls of an open optimizer are not recorded again.
 struct Open {
   std::array<Object, 8> optimizers;
   size_t depth;

@@ -9,7 +9,7 @@ bool holds_something(const std::string& path);   // a program that ended before 
 bool is_still_written(const std::string& path);  // true while a process writes it
 
 // Creates an empty file for this process and returns its name: `wanted` for the first process, name.PROCESS.wsrun for
-// the others. Returns "" if all these names are taken. Throws Failure if the file cannot be created.
+// other processes. Returns "" if all these names are taken. Throws Failure if the file cannot be created.
 std::string claim_file(const std::string& wanted);
 std::vector<std::string> further_files(const std::string& path);  // of the other processes, by their numbers
 

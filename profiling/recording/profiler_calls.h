@@ -1,4 +1,4 @@
-// Hears a program's calls of cudaProfilerStart and cudaProfilerStop at levels that do not attach CUPTI. Each of them calls the
+// Records a program's calls of cudaProfilerStart and cudaProfilerStop at levels that do not attach CUPTI. Each of them calls the
 // driver.
 #pragma once
 

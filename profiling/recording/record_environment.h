@@ -1,4 +1,4 @@
-// The environment of a recorded program: it loads the collector library and tells it what to record.
+// The environment of a recorded program: it loads the collector library and passes on what to record.
 #pragma once
 #include <string>
 #include <string_view>

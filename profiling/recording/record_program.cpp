@@ -72,7 +72,7 @@ class Earlier {
   const std::string path_;
 };
 
-// Says why the recording of a killed program ends, and completes its file if its writer was killed, too.
+// Reports why the recording of a killed program ends, and completes its file if its writer was killed, too.
 void end_file(const std::string& path, int ended_by) {
   if (!holds_something(path) || is_still_written(path)) return;
   try {

@@ -4,14 +4,14 @@
 namespace ws::prof {
 
 // Begins to find the layout of this PyTorch build. Afterwards the Python hook runs two multiplications with gradients
-// and calls torch_observe(). Returns false if this PyTorch has no such observers.
+// and calls torch_observe(). Returns false if this PyTorch has no observers that are known.
 bool torch_search();
 // `ops`: records each op as a range; otherwise only the modules of the backward pass. Returns false if nothing can be
 // observed.
 bool torch_observe(bool ops);
-// Records only the modules of the backward pass, in place of torch_observe(false): hears autograd's engine itself, which
+// Records only the modules of the backward pass, in place of torch_observe(false): observes autograd's engine itself, which
 // costs 80 instructions per backward function and not 3,400. `nodes`: three backward functions, made one after the other just now.
-// Returns false if this PyTorch's engine cannot be heard.
+// Returns false if this PyTorch's engine cannot be observed.
 bool torch_follow(const void* const* nodes);
 
 }  // namespace ws::prof

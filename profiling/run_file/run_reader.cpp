@@ -96,7 +96,7 @@ struct RunFileReader::Impl {
   void add_points(Trace& trace);
   const StoredTrack* find(const Track& track) const;
 
-  // Maps name and detail numbers of the file to those of the trace.
+  // Maps name and detail numbers of the file to numbers of the trace.
   struct Renumbering {
     std::vector<NameId> names;
     std::vector<DetailId> details;
@@ -636,7 +636,7 @@ std::vector<Span> RunFileReader::spans(Trace& trace, TrackId id, size_t index) {
   const SpanBlock& block = track.blocks[index];
   if (!block.spans.empty()) return block.spans;
   const StoredTrack* stored = impl_->find(track);
-  impl_->looked_again = true;  // the list is that of outline()
+  impl_->looked_again = true;  // the list comes from outline()
   const int64_t key = stored ? impl_->key_of(stored->id, block) : -1;
   if (key < 0) throw Failure("A span block: It is not in the file.");
   std::vector<Span> spans = impl_->decoded(key);

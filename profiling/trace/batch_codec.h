@@ -17,7 +17,7 @@ TraceBatch decode_batch(std::string_view bytes, std::span<const OpTag> ops = {})
 std::string encode_stack(const CodeStack& stack);
 CodeStack decode_stack(std::string_view bytes);  // throws Failure if the bytes are not a stack
 
-// Encodes ops. `first`: the tag of the first op in this process; the others follow in order.
+// Encodes ops. `first`: the tag of the first op in this process; the rest follows in order.
 std::string encode_ops(OpTag first, const std::vector<OpInfo>& ops);
 // Registers the decoded ops in this process and sets tags[sender's tag] to our tag. Throws Failure if the bytes are not
 // ops.

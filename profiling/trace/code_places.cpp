@@ -64,7 +64,7 @@ namespace {
 
 constexpr std::string_view kCalls = " > ", kCalledBy = " < ";
 
-// Where the next frame begins, or the end of the text. One pass, whichever separator comes.
+// Where the next frame begins, or the end of the text. One pass for both separators.
 size_t next_frame(std::string_view rest, bool calls) {
   for (size_t at = rest.find(' '); at != std::string_view::npos; at = rest.find(' ', at + 1)) {
     const std::string_view between = rest.substr(at, kCalledBy.size());

@@ -20,7 +20,7 @@ void each_span(const Track& track, TimeNs begin, TimeNs end, Visit visit) {
   }
 }
 
-// The rank whose steps stand for those of the run: the lowest one with marks of its own. -1: all work counts.
+// The rank whose steps stand for the run: the lowest one with marks of its own. -1: all work counts.
 inline int rank_of_steps(const Trace& trace) {
   int lowest = -1;
   for (const Track& track : trace.tracks())

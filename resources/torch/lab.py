@@ -8,7 +8,7 @@
 
 Ways are named as in warpsight lab; those that PyTorch has not are left out. For a nested sine and for an expression
 "gpu-op-by-op" is eager PyTorch and "gpu" is torch.compile; a softmax is one of rows of 1024. An interrupted sweep keeps the points that it has.
-The seed is that of PyTorch's own generator: the same every time, but other numbers than the laboratory's.
+The seed belongs to PyTorch's own generator: the same every time, but other numbers than the laboratory's.
 """
 import argparse
 import ast
@@ -120,7 +120,7 @@ COOL_BYTES = 128 << 20  # as much as the laboratory writes
 
 
 def shapes(operation, n, options):
-    """Of the first operand, of the second, of the result."""
+    """Shapes of the first operand, the second, the result."""
     if operation == "matmul":
         m, k = options.m or n, options.k or n
         return (m, k), (k, n), (m, n)

@@ -1,6 +1,6 @@
 // remote_cost PROGRAM [SECONDS [KEY=VALUE…]]: what it costs a training to be watched from another machine, beside being
 // traced into a file. Both happen to one training, in turns of a fifth of a second, so that no noise between processes
-// is in it: in one turn its reports are dropped; in the next they are told as a job tells them, PROGRAM serves them, and
+// is in it: in one turn its reports are dropped; in the next they are sent as a job sends them, PROGRAM serves them, and
 // another process takes them, spans too. Each training takes SECONDS. Prints a table, and a line of JSON for each
 // training. WARPSIGHT_TURNS=FOLDER keeps the turns as FOLDER/TRAINING.csv.
 #include <unistd.h>

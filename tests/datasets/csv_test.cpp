@@ -149,7 +149,7 @@ std::string refusal_of(const std::string& path) {
   return "";
 }
 
-// Of ever shorter files the first that is read takes as much memory as it may, and not more; nor do the refused ones.
+// From ever shorter files the first that is read takes as much memory as it may, and not more; nor do the refused ones.
 TEST(Csv, TakesNoMoreThanTheMemoryLimit) {
   if (!test::kMemoryCounts || !forget_most()) GTEST_SKIP() << "The memory of this process says nothing here.";
   constexpr int64_t kLimit = int64_t{32} << 20, kOther = int64_t{4} << 20;

@@ -60,7 +60,7 @@ void walk() {
 
 void CUPTIAPI ignore(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void*) {}
 
-// Tells CUPTI of each op, and of nothing else.
+// Names each op to CUPTI, and only ops.
 class PushedOps final : public Listener {
   void step_begin(int64_t) override {}
   void step_end() override {}

@@ -5,7 +5,7 @@
 
 namespace ws::prof::testing {
 
-// Records: kernels, copies, memsets. Joined: those and what tells which op launched them: call records, and an id
+// Records: kernels, copies, memsets. Joined: those and what shows which op launched them: call records, and an id
 // pushed for each op that the program marks.
 enum class BareKinds { GraphRuns, Records, Joined, Full };
 BareKinds bare_kinds(std::string_view name);  // "bare-graph", "bare-records", "bare-joined" or "bare-full"

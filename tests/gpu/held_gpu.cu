@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kThreads = 512;  // divides what every multiprocessor runs at once, so none is left
 
-// gate: [0] opens, [1 + block] says that the block is there. Only one thread looks; the others wait for it.
+// gate: [0] opens, [1 + block] says that the block is there. Only one thread looks; all wait for it.
 __global__ void __launch_bounds__(kThreads) hold_kernel(volatile int* gate) {
   if (threadIdx.x == 0) {
     gate[1 + blockIdx.x] = 1;

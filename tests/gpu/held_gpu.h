@@ -1,4 +1,4 @@
-// Keeps the GPU so busy that no other kernel can begin, until it is let go: whoever waits for the GPU meanwhile is
+// Keeps the GPU so busy that no other kernel can begin, until it is released: whoever waits for the GPU meanwhile is
 // seen.
 #pragma once
 #include <atomic>
@@ -9,7 +9,7 @@ namespace ws::test {
 
 class HeldGpu {
  public:
-  // Lets go by itself after `patience`, so that a test of something that waits ends.
+  // Releases it by itself after `patience`, so that a test of something that waits ends.
   explicit HeldGpu(std::chrono::milliseconds patience);
   ~HeldGpu();
   HeldGpu(const HeldGpu&) = delete;

@@ -9,7 +9,7 @@ foreach(_bench kernel_bench picture_bench transformer_times)
   target_link_libraries(${_bench} PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt)
 endforeach()
 
-# GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what tells them apart has to compile.
+# GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what separates them has to compile.
 if(NOT CMAKE_CUDA_ARCHITECTURES MATCHES "80")
   add_library(kernels_before_90 OBJECT)
   foreach(_kernel attention_bf16 attention_fp32 embedding layer_norm line_cluster line_resident linear pointwise simple_gemm)

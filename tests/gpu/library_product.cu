@@ -48,7 +48,7 @@ int main() {
   cudaDeviceSynchronize();
   const float one = 1, zero = 0;
   for (int i = 0; i < count; ++i) {
-    float* z = nullptr;  // nothing but the product writes it
+    float* z = nullptr;  // only the product writes it
     cudaMalloc(&z, sizeof(float) * kOut * kRows);
     cublasLtMatmul(handle, product, &one, w, of_w, x, of_x, &zero, z, of_z, z, of_z, &found[i].algo, workspace,
                    kWorkspace, nullptr);

@@ -131,7 +131,7 @@ TEST_F(Kernels, ConvolutionWeightGradients) {
 }
 
 // A batch of many pictures: sums of many splits, more tiles than multiprocessors, and on Hopper the kernels of warpgroups
-// in turn with those of warps.
+// in turn with the kernels of warps.
 TEST_F(Kernels, ConvolutionsOfManyPictures) {
   Bench bench;
   for (const Window& v : {window(64, 28, 28, 1, 16, 3, 3, 1, 1), window(64, 14, 14, 16, 32, 3, 3, 1, 1),
@@ -230,7 +230,7 @@ TEST_F(Kernels, BatchNormsAndTheirGradients) {
           batch_norm_grad(bench.queue, bench.scratch(), at.backward());
           expect_near(at.dshift.download(), want.dshift, 2e-5, "dshift");
           expect_near(at.dgain.download(), want.dgain, 2e-5, "dgain");
-          // Of two rows the gradient is a small difference of large numbers.
+          // With two rows the gradient is a small difference of large numbers.
           if (rows > 2) expect_near(at.dx.download(), want.dx, rounding(type) + 2e-5, "dx");
           const std::vector<float> before = at.running_mean.download();
           batch_norm_apply(bench.queue, at.forward());

@@ -185,7 +185,7 @@ struct Normed {
   std::vector<double> y, mean, inverse, running_mean, running_var, dx, dgain, dshift;
 };
 
-// One column of a batch norm and its gradient. Relu's slope is that of the saved y: near zero its sign is a matter of
+// One column of a batch norm and its gradient. Relu's slope comes from the saved y: near zero its sign is a matter of
 // rounding.
 inline void norm_column(const NormOperands& at, const std::vector<float>& saved, Activation act, int64_t c, Normed& out) {
   const int64_t rows = at.x.t.rows, cols = at.x.t.cols;

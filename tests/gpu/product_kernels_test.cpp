@@ -255,7 +255,7 @@ TEST(HalfSums, ThroughTheLibraryTakeTheirEpiloguesAlong) {
   }
 }
 
-// Whether the choice reaches the library: summed in fp16 a long sum is coarser than the same summed in fp32.
+// Shows that the choice reaches the library: summed in fp16 a long sum is coarser than the same summed in fp32.
 TEST(HalfSums, ThroughTheLibraryAreCoarserThanFullOnes) {
   NEED_GPU();
   Bench bench;

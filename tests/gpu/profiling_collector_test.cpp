@@ -212,7 +212,7 @@ TEST_F(CollectorGpuTest, GraphsMadeForKernelRecordsKeepThem) {
 // Each session leaves the driver and comes back: nothing is lost or joined wrongly, and no buffers are left behind.
 TEST_F(CollectorGpuTest, TracesAgainAfterItLetGo) {
   const OpTag first = ops("again", kOps);
-  constexpr int kPerGraph = 2;  // the driver may number a session's graphs as those of the session before
+  constexpr int kPerGraph = 2;  // the driver may number a session's graphs as in the session before
   uint64_t buffers = 0;
   for (int session = 0; session < 6; ++session) {
     const TraceLevel level = session % 2 ? TraceLevel::Graph : TraceLevel::Kernels;
@@ -265,7 +265,7 @@ TEST_F(CollectorGpuTest, EndsWhileAnotherThreadLaunches) {
   EXPECT_EQ(failures, 0);
 }
 
-// As a rank does, while another one changes what is traced.
+// What a rank does, while another one changes what is traced.
 TEST_F(CollectorGpuTest, AThreadThatWaitsWhileTheLevelChangesKeepsItsOps) {
   constexpr int kSteps = 50;
   const OpTag first = ops("beside", kOps);

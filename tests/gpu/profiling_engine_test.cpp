@@ -291,7 +291,7 @@ TEST_P(InsidePersistent, EveryLaneSaysWhatItDoesAndLeavesNothingOut) {
     got = train(traced);
   });
   for (size_t i = 0; i < want.parameters.size(); ++i) EXPECT_EQ(got.parameters[i], want.parameters[i]) << "stamps change nothing";
-  // Of each launch the first steps run in a kernel with stamps, the others in one without.
+  // In each launch the first steps run in a kernel with stamps, the rest in one without.
   const std::vector<Span> launched = g.named(TrackKind::Stream, "ws_train");
   ASSERT_EQ(launched.size(), size_t{2 * kLaunches});
   std::vector<Span> kernels;

@@ -76,7 +76,7 @@ TEST(RanksGpu, AShortTransferRunsBesideALongOne) {
   }
 }
 
-// Two ranks on one GPU, each with its stream: the kernels meet as those of two GPUs do.
+// Two ranks on one GPU, each with its stream: the kernels meet as on two GPUs.
 TEST(PeerAverage, SumsSharesOfGradientsOfEverySize) {
   NEEDS_GPU();
   const std::vector<size_t> sizes{1, 3, 10, 4096, 100'352, 1'000'003};

@@ -115,7 +115,7 @@ void train_ahead(cudaStream_t stream) {
   cudaStreamSynchronize(stream);
 }
 
-// Whether this process has begun to use the first device.
+// True if this process has begun to use the first device.
 bool first_device_is_used() {
   using Ask = int (*)(int device, unsigned* flags, int* active);
   void* ask = nullptr;

@@ -1,4 +1,4 @@
-// Kernels that are compiled at run time keep everything in registers. (Those of the build: the compiler's report, see
+// Kernels that are compiled at run time keep everything in registers. (Kernels of the build: the compiler's report, see
 // warpsight_report_spills.)
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

@@ -134,7 +134,7 @@ inline RunSpec line(int64_t points) {
   return spec;
 }
 
-// The program: [OUT.json] [only: part of a case's name]. A case that fails is told in its place.
+// The program: [OUT.json] [only: part of a case's name]. A case that fails is reported in its place.
 template <class Measure>
 int time_cases(int argc, char** argv, const std::vector<Case>& cases, Measure measure) {
   const std::string out = argc > 1 ? argv[1] : "", only = argc > 2 ? argv[2] : "";

@@ -181,7 +181,7 @@ class Gpt {
     else
       run(q, p);
   }
-  // The gradient of h2 is in b.dh2, and that of x will be in `to`.
+  // The gradient of h2 is in b.dh2, and the gradient of x will be in `to`.
   void run_backward(Queue q, Block& b, const Tensor& x, const Tensor& to) {
     run_weight_gradient(q, weight_gradient(b.bent, b.dh2, b.out));
     run(q, bent_gradient(b.dh2, b.out, b.before, b.dbent));

@@ -179,7 +179,7 @@ def own_device():
 
 
 def parallel(net, **options):
-    """This process and the others of torchrun; without it, another one like it on the same device."""
+    """This process and the other processes of torchrun; without it, another one like it on the same device."""
     over = "nccl" if own_device() else "gloo"
     if launched_alone():
         with socket.socket() as free:

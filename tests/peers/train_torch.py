@@ -207,7 +207,7 @@ def attempt(name, way, repeats):
     torch.cuda.empty_cache()
     try:
         return measure(name, way, repeats)
-    except Exception as problem:  # one case that fails must not hide the others
+    except Exception as problem:  # one case that fails must not hide the rest
         return {"case": name, "way": way, "failed": str(problem)[:200]}
 
 

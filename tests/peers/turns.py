@@ -14,7 +14,7 @@ class Failed(Exception):
 
 
 class Way:
-    """A process that takes a turn when it is told to."""
+    """A process that takes a turn when asked."""
 
     def __init__(self, command, folder):
         self._errors = tempfile.TemporaryFile(mode="w+")
@@ -41,7 +41,7 @@ class Way:
         return self.answer()["us"]
 
     def leave(self):
-        """Tells it to end, without waiting."""
+        """Asks it to end, without waiting."""
         self._process.stdin.close()
 
     def end(self):

@@ -1,5 +1,5 @@
 // Stands in for libnccl.so.2: ranks are threads of one process, and "device" memory is host memory. It waits where NCCL
-// waits: ncclCommInitRank and ncclCommDestroy for every rank, ncclAllReduce until the others come or the rank aborts.
+// waits: ncclCommInitRank and ncclCommDestroy for every rank, ncclAllReduce until the other ranks come or the rank aborts.
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>

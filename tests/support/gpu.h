@@ -18,7 +18,7 @@ inline bool slow_gpu() {
   return slow;
 }
 
-// Of many combinations of choices all are run, on a slow GPU each seventh: no choice has a multiple of seven values, so
+// All combinations of choices are run, on a slow GPU each seventh: no choice has a multiple of seven values, so
 // each value of each choice still has its turn.
 class Combinations {
  public:

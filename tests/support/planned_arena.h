@@ -94,7 +94,7 @@ inline std::vector<AskedFor> history_of_the_suite() {
   return recording.history;
 }
 
-// Of the bytes of the block, those that no plan could have done without are missing: holes between what is alive.
+// Bytes of the block that no plan needs: holes between what is alive.
 inline double fragmentation(const Plan& plan) {
   return 1 - static_cast<double>(live_lower_bound(plan)) / static_cast<double>(plan.arena_bytes);
 }

@@ -13,7 +13,7 @@ struct StepTimes {
   Breakdown parts;  // from the start of a mark to the start of the next; parts.steps: the steps of one graph, for example
 };
 
-// The number of the next mark tells how many steps a mark stands for; the last one counts as the one before.
+// The number of the next mark shows how many steps a mark stands for; the last one counts as the one before.
 inline int64_t steps_of_mark(const std::vector<Span>& marks, size_t i) {
   if (marks.size() < 2) return 1;
   const size_t at = std::min(i, marks.size() - 2);

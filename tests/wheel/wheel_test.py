@@ -65,7 +65,7 @@ def records_a_program(folder):
 
 
 def works_without_cuda(folder):
-    """As on a machine without a toolkit: /usr/local is empty there."""
+    """Like a machine without a toolkit: /usr/local is empty there."""
     hidden = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /usr/local && exec "$@"', "sh"]
     if subprocess.run([*hidden, "true"], capture_output=True).returncode != 0:
         return print("name spaces are not allowed here: CUDA was not hidden")

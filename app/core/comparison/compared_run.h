@@ -14,7 +14,7 @@
 
 namespace ws::app {
 
-// Phases: those of a program without a GPU. They and kernels tell where the whole step went, steps alone do not.
+// Phases: for a program without a GPU. They and kernels tell where the whole step went, steps alone do not.
 enum class Traced : uint8_t { No, StepsOnly, Phases, Kernels };
 
 struct ComparedRun {
@@ -36,7 +36,7 @@ struct ComparedRun {
   double wall_s = kUnknown, peak_bytes = kUnknown;
   double driver_calls = kUnknown;                           // calls to the driver's allocator, per step
   double launch_delay_us = kUnknown, hidden_copies = kUnknown;  // median and share over the newest long row of steps
-  // Of a run with several ranks, means of a step and rank: waiting for the last rank, and transfers that no computation
+  // For a run with several ranks, means of a step and rank: waiting for the last rank, and transfers that no computation
   // hides. The bus bandwidth is of the collective that takes most time.
   double rank_wait_us = kUnknown, exposed_us = kUnknown, bus_gb_s = kUnknown;
   Interval tracing_cost;                                    // share of an untraced step

@@ -47,7 +47,7 @@ Comparison compare(const ComparedRun& baseline, const ComparedRun& candidate);
 // Returns sentences on what makes the comparison unfair, and what is left out.
 std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b, const std::string& name_a = "the baseline",
                                      const std::string& name_b = "the candidate");
-// As delta_of(), without a verdict where the runs do different work: other data have other losses, and a step of another
+// Like delta_of(), without a verdict where the runs do different work: other data have other losses, and a step of another
 // batch is no faster or slower.
 MeasureDelta compared_delta(const RunSpec* a, const RunSpec* b, const MeasureValue& of_a, const MeasureValue& of_b);
 // True if the difference between both can be split into causes.

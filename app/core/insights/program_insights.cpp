@@ -366,7 +366,7 @@ class Program {
                    prof::Meaning::Idle, all);
   }
 
-  // Lines that waited between trace windows only. There, no call of CUDA tells that they did: a value of the CPU is read in
+  // Lines that waited between trace windows only. There, no call of CUDA shows that they did: a value of the CPU is read in
   // less time.
   const std::pair<const std::string, Cost>* waits_between_windows() const {
     constexpr TimeNs kWaits = 100'000;

@@ -113,7 +113,7 @@ Json differences(const std::vector<ReportRun>& runs) {
   return list;
 }
 
-// As `diff --json` prints it.
+// What `diff --json` prints.
 Json pairs_of(const std::vector<ReportRun>& runs) {
   auto list = Json::array();
   for (size_t i = 1; i < runs.size(); ++i) {

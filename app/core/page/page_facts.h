@@ -1,4 +1,4 @@
-// What a page to share shows beside timelines: conclusion, choices, tables, comparison, ranks. The numbers are those of
+// What a page to share shows beside timelines: conclusion, choices, tables, comparison, ranks. The numbers come from
 // `stats --json` and `diff --json`.
 #pragma once
 #include <nlohmann/json.hpp>

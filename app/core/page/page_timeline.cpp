@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 using prof::TrackKind;
 
 
-// As in the window: the steps, then the GPU, then the host. If the GPU has steps of its own, those of the host are the host's.
+// The order of the window: the steps, then the GPU, then the host. If the GPU has steps of its own, the host keeps its own, too.
 enum class Floor { Marks, Gpu, Host };
 struct Lane {
   const prof::Trace* trace;

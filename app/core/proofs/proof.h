@@ -63,7 +63,7 @@ std::span<const ProgramSwitch> program_switches();
 struct ProgramProof {
   std::vector<std::string> command;
   std::string switches;  // "pinned; workers=4"
-  std::string edits;     // empty: those of the switches
+  std::string edits;     // empty: the edits of the switches
   int rounds = 3;        // runs of each side, in turn
 };
 // The edits of the switches, or those that were given. Throws Failure if a switch is unknown or has no edits of its own.

@@ -32,8 +32,8 @@ class JobFolder {
 // True for a name of a run or a file that cannot lead out of its folder and is not hidden.
 bool is_plain_name(const std::string& name);
 
-// A file that only grows. Bytes that the disk does not take now are written later. It gives up if too much is waiting.
-// It keeps some disk space, so that the end of a job is heard even if the job has filled the disk.
+// A file that only grows. Bytes that the disk does not take now are written later. It stops if too much is waiting.
+// It keeps some disk space, so that the end of a job is written even if the job has filled the disk.
 class Journal {
  public:
   explicit Journal(std::string path);

@@ -1,4 +1,4 @@
-// Says in one sentence why a line to another machine cannot be made.
+// Returns in one sentence why a line to another machine cannot be made.
 #pragma once
 #include <string>
 

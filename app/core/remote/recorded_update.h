@@ -1,4 +1,4 @@
-// What a recorded program has told since the last call, as an update of a run: its spans, its losses and its tests.
+// What a recorded program has reported since the last call, as an update of a run: its spans, its losses and its tests.
 #pragma once
 #include "app/core/runs/traced_training.h"
 #include "profiling/recording/record_program.h"

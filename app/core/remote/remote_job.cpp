@@ -199,7 +199,7 @@ std::vector<std::string> files_in(const std::string& folder) {
   return names;
 }
 
-// Tells each new row of results.jsonl once.
+// Reports each new row of results.jsonl once.
 class NewRows {
  public:
   explicit NewRows(std::string path) : path_(std::move(path)) {}
@@ -244,7 +244,7 @@ void experiment_job(const JobFolder& job, const JsonInput& in, JobTeller& teller
   teller.tell(end);
 }
 
-// Tells each point of a sweep when it is measured.
+// Reports each point of a sweep when it is measured.
 class TellLab final : public lab::LabSink {
  public:
   TellLab(JobTeller& teller, lab::LabSpec spec) : teller_(teller) { one_.spec = std::move(spec); }

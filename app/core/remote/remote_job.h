@@ -11,8 +11,8 @@
 namespace ws::app {
 
 // Starts the job that `what` describes, see job_request.h, and waits until it runs. An existing job of that name is
-// left as it is, so that asking twice starts only one. Throws Failure. An experiment tells {"row": line of
-// results.jsonl} for each training. A sweep tells {"lab": result with one point} and {"done": …, "of": …, "what": …},
+// left as it is, so that asking twice starts only one. Throws Failure. An experiment sends {"row": line of
+// results.jsonl} for each training. A sweep sends {"lab": result with one point} and {"done": …, "of": …, "what": …},
 // and at the end {"whole": result}.
 void start_job(const JobFolder& job, const nlohmann::json& what);
 

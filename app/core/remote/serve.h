@@ -7,7 +7,7 @@
 namespace ws::app {
 
 
-// Runs until `in` closes, or until nothing was heard for `silence`: a client asks every two seconds, so its network is
+// Runs until `in` closes, or until nothing arrived for `silence`: a client asks every two seconds, so its network is
 // gone. Throws Failure if the input does not follow the protocol.
 void serve(int in, int out, const std::string& runs, std::chrono::milliseconds silence = std::chrono::minutes(5));
 

@@ -199,7 +199,7 @@ std::string size_tick(double bytes) {
   return dot == text.npos ? text : text.substr(0, dot) + text.substr(space);  // powers of two have no decimals
 }
 
-// Names often begin alike, and end with what tells them apart.
+// Names often begin alike, and end with what differs.
 std::string name_of_label(const std::string& name) {
   constexpr size_t kLongest = 24, kEnd = 11;
   const auto letter_at = [&](size_t at) {
@@ -273,7 +273,7 @@ void add_decades(const LogAxis& axis, double y, const FigureInk& ink, Drawing& d
   }
 }
 
-// Says which ranks are left out, and below which time their order is not known.
+// Notes which ranks are left out, and below which time their order is not known.
 std::string arrivals_note(const RankReport& report, size_t shown) {
   const std::string hidden = shown < report.ranks.size()
                                  ? formatted("the {} latest of {} ranks", shown, report.ranks.size())
@@ -314,7 +314,7 @@ class BandwidthChart {
     for (size_t i = 0; i < report_.collectives.size(); ++i) {
       const prof::CollectiveRow& row = report_.collectives[i];
       if (!has_bandwidth_of(row)) continue;
-      const bool alone = std::ranges::count(names, names[i]) == 1;  // otherwise the size tells them apart
+      const bool alone = std::ranges::count(names, names[i]) == 1;  // otherwise the size differs
       const std::string name = name_of_label(names[i]) + (alone ? "" : ", " + bytes_text(static_cast<double>(row.bytes)));
       add_collective(row, name, static_cast<int>(i) == chosen);
     }

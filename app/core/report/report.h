@@ -14,7 +14,7 @@ namespace ws::app {
 // A run in a report: its figures and the data of its drawings.
 struct ReportRun {
   ComparedRun run;
-  int letter = -1;  // number of its letters and colour in the window; -1: those of its place in the report
+  int letter = -1;  // number of its letters and colour in the window; -1: from its place in the report
   std::string created, status;
   struct Point {
     double step, wall_s, value;

@@ -47,7 +47,7 @@ std::string with_more(const std::vector<std::string>& parts, size_t most) {
   return parts.size() > most ? text + " + " + std::to_string(parts.size() - most) + " more" : text;
 }
 
-// As many of the first layers as fit. A block is not cut in two.
+// Keeps the first layers that fit. A block is not cut in two.
 std::string first_layers(const std::string& layers) {
   constexpr size_t kMost = 36;
   if (layers.size() <= kMost) return layers;

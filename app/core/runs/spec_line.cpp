@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kPrefix = "ws1:";
 constexpr size_t kMostBytes = 64 << 10;
 
-// As in an address: a mail program or a shell in single quotes leaves these letters as they are.
+// Letters of an address: a mail program or a shell in single quotes leaves these letters as they are.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {

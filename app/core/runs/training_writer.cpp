@@ -50,7 +50,7 @@ std::vector<prof::Span> marks_in(const prof::Trace& trace, prof::TimeNs begin, p
 
 int64_t step_of(const prof::Span& mark) { return std::max<int64_t>(int64_t{mark.step} - 1, 0); }
 
-// A mark may stand for many steps of one graph. The distance between marks tells how many.
+// A mark may stand for many steps of one graph. The distance between marks shows how many.
 int64_t steps_in(const std::vector<prof::Span>& marks) {
   const auto count = static_cast<int64_t>(marks.size());
   const int64_t apart = step_of(marks.back()) - step_of(marks.front());

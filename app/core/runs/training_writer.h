@@ -15,7 +15,7 @@ namespace ws::app {
 class TrainingWriter {
  public:
   TrainingWriter(const std::string& title, const RunSpec& spec);
-  // The run is that of one rank, and its file will be joined with those of the other ranks. Call it before open().
+  // The run belongs to one rank, and its file will be joined with the files of the other ranks. Call it before open().
   void keep_rank(const LaunchedRank& self, int64_t origin_ns) { prof::keep_origin(summary_, self, origin_ns); }
   void open(const std::string& path);  // writes the run file from now on; throws Failure
   void close() { file_.reset(); }      // keeps only the figures

@@ -220,7 +220,7 @@ void CompareHeadline::showChoices(const ComparedRuns& compared) {
                 parts.join(" &nbsp;·&nbsp; "));
 }
 
-// Says why a comparison with the baseline is unfair: each reason once, with the runs that it applies to.
+// Shows why a comparison with the baseline is unfair: each reason once, with the runs that it applies to.
 void CompareHeadline::showWarnings(const ComparedRuns& compared) {
   std::vector<std::pair<QString, QString>> said;  // sentence, letters
   for (size_t i = 1; i < compared.runs.size(); ++i)

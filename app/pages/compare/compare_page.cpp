@@ -9,7 +9,7 @@
 namespace ws::app {
 namespace {
 
-// As in `warpsight diff` and in reports.
+// The same as in `warpsight diff` and in reports.
 std::vector<Run*> baseline_first(std::vector<Run*> runs) {
   if (runs.size() > 1) std::swap(runs[0], runs[1]);
   return runs;

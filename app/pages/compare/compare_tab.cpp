@@ -346,7 +346,7 @@ void CompareTab::showAll() {
                    pair ? tr("%1 and %2 steps").arg(samples_.of(baseline_)->sample.parts.steps).arg(samples_.of(candidate_)->sample.parts.steps) : QString());
 }
 
-// The letters are those of the window.
+// The letters are the window's.
 QString CompareTab::meansNote() const {
   return text(means_text({{run_letter(baseline_->slot).toStdString(), samples_.of(baseline_).get()},
                           {run_letter(candidate_->slot).toStdString(), samples_.of(candidate_).get()}}));

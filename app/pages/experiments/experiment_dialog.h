@@ -1,4 +1,4 @@
-// The dialog for a new experiment: which choices to vary around those of the setup, and over which values.
+// The dialog for a new experiment: which choices to vary around the setup, and over which values.
 #pragma once
 #include <QDialog>
 #include <vector>

@@ -34,7 +34,7 @@ class SourceView : public QWidget {
   Q_OBJECT
  public:
   explicit SourceView(QWidget* parent = nullptr);
-  // A note tells if the file is gone or was changed since it was recorded.
+  // A note appears if the file is gone or was changed since it was recorded.
   void showLine(const Run& run, const prof::SourcePlace& place, std::map<int, int64_t> times, int64_t steps);
   QTableView* table() const { return table_; }
   QString note() const;

@@ -128,7 +128,7 @@ QWidget* LabForm::buildHead() {
   return head;
 }
 
-// Changed choices are no longer those of the preset.
+// Changed choices are no longer the preset.
 void LabForm::watchEdits(QWidget& fields) {
   const auto edited = [this] {
     if (presets_->currentIndex() == 0) return;

@@ -11,7 +11,7 @@
 namespace ws::app {
 namespace {
 
-// Says why a curve has no point where others have one.
+// Notes why a curve has no point where others have one.
 QString end_note(const lab::LabResult& result, lab::Way way) {
   for (const lab::LabPoint& p : result.points) {
     if (p.way != way) continue;

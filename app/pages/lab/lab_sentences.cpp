@@ -32,7 +32,7 @@ std::optional<Pair> last_common(const lab::LabResult& result, Way a, Way b) {
 
 QString rate_text(double bytes_s) { return significant_text(bytes_s / 1e12) + " TB/s"; }
 
-// Says what limits the largest point with a bound, and how close it comes.
+// Sentence on what limits the largest point with a bound, and how close it comes.
 QString bound_finding(const lab::LabResult& result) {
   const LabPoint* last = nullptr;
   for (const LabPoint& p : result.points)

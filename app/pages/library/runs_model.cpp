@@ -74,7 +74,7 @@ QVariant RunsModel::data(const QModelIndex& index, int role) const {
   return {};
 }
 
-// Ticked runs of one title are told apart by what differs, as in the timeline and the menus.
+// Ticked runs of one title are named by what differs, as in the timeline and the menus.
 QString RunsModel::nameOf(const Run& run) const {
   const std::vector<Run*> ticked = library_->ticked();
   return run.slot >= 0 ? title_among(run, {ticked.begin(), ticked.end()}) : run.title;

@@ -33,7 +33,7 @@ namespace {
 
 constexpr int kBoxWidth = 50;  // of a row: its box and its letter
 
-// What the choices differ in, old → new: from those of the baseline, else from the plain preset of the data.
+// What the choices differ in, old → new: from the baseline's choices, else from the plain preset of the data.
 QString choices_line(const Run& run, const Run* baseline) {
   const bool beside = baseline && baseline != &run && comparable(*baseline, run);
   const RunSpec& from = beside ? baseline->spec : plain_choices(run.spec);

@@ -40,7 +40,7 @@ class MemoryMapPanel : public QWidget {
 
  private:
   enum class Source { Best, Plan, Events };
-  // The table below. Best: who held the memory, where the program's allocator told of its blocks.
+  // The table below. Best: who held the memory, where the program's allocator reported its blocks.
   enum class Below { Best, Layers, Lines, Ops, Calls };
   void showFigures();
   bool isRecorded() const;  // another program: it has no plan

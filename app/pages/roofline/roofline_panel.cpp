@@ -180,7 +180,7 @@ void RooflineView::paintRoof(QPainter& painter, std::vector<QRectF>& taken) cons
   taken.push_back(words);
 }
 
-// As far right as there is space: above the line, or below it.
+// At the right, if there is space: above the line, or below it.
 std::optional<QRectF> RooflineView::placeAt(double line, double width, const std::vector<QRectF>& taken) const {
   constexpr double kHigh = 16, kOnward = 24;
   const QRectF space = area().adjusted(0, -kChartTop / 2.0, -4, 0);

@@ -24,7 +24,7 @@ class SetupPanel : public QWidget {
   explicit SetupPanel(Choices* choices, QWidget* parent = nullptr);
 
   QSize minimumSizeHint() const override;  // wide enough for every row, shown or not: the dock keeps its width
-  // While a run trains, choices that cannot change apply to the next run. The others wait for Apply.
+  // While a run trains, choices that cannot change apply to the next run. Other choices wait for Apply.
   void setLive(std::optional<RunSpec> running);
   void setOther(std::optional<RunSpec> other, const QString& letter);  // the run whose choices Setup compares with its own
   void setCompact(bool compact);                              // folds Training and Data
@@ -72,7 +72,7 @@ class SetupPanel : public QWidget {
   std::map<QString, QLabel*> hints_;  // explain the number field that was focused last
   std::map<QString, QString> hint_keys_;
   std::vector<FieldRow*> rows_;
-  QWidget* difference_ = nullptr;  // tells that an ended run had other choices, and offers to take them
+  QWidget* difference_ = nullptr;  // shows that an ended run had other choices, and offers to take them
   QLabel* differs_ = nullptr;
   QPushButton* take_ = nullptr;
   LayerTable* layers_ = nullptr;

@@ -94,7 +94,7 @@ GraphExec GraphExecutor::capture(DevicePlan& bound, AllocatorStack& memory, int6
   const int64_t together = takes_many_steps(bound) ? steps : 1;
   for (int64_t i = 0; i < steps; i += together) {
     stream_.step(bound, memory, place_.tables.at(i), true, together);
-    // The rows of step i + 1 follow those of step i.
+    // The rows of step i + 1 follow the rows of step i.
     if (bound.feed == Feed::View) {
       for (BufferId id : {bound.x, bound.y})
         bound.address[index(id)] = static_cast<char*>(bound.address[index(id)]) + bound.plan.buffer(id).bytes();

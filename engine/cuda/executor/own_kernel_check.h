@@ -11,7 +11,7 @@
 namespace ws::cuda {
 
 // Compiles for a compute capability such as 90. Needs no GPU. Throws Failure with the compiler's message, whose lines are
-// those of the person's file.
+// lines of the person's file.
 std::vector<char> compile_own(const own::KernelContract& contract, const OwnKernelSource& source, int compute);
 
 // `ready` is called before the first launch. Throws Failure if the kernel does not compile or cannot be launched.

@@ -25,7 +25,7 @@ class PersistentExecutor {
   // Like bind(), but also throws if a CUDA graph is at least as fast.
   void bind_if_fastest(DevicePlan& bound) { bind(bound, true); }
   void run(const DevicePlan& bound, int64_t first_step, int64_t row, int64_t steps);
-  // Throws Failure if a wait in the kernel exceeded its limit. The state is then that of the last complete launch.
+  // Throws Failure if a wait in the kernel exceeded its limit. The state is then the state after the last complete launch.
   void check_fault();
   int64_t bytes() const;
 

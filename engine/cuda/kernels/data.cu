@@ -1,4 +1,4 @@
-// The clock that tells kernels their step, batches gathered in the epoch's order, and data generated on the GPU.
+// The clock from which kernels read their step, batches gathered in the epoch's order, and data generated on the GPU.
 #include "datasets/synthetic.h"
 #include "engine/cuda/kernels/device_code.cuh"
 

@@ -174,7 +174,7 @@ __device__ __forceinline__ void store_pack(Ref r, int64_t i, const Pack<N>& in) 
     *reinterpret_cast<uint2*>(r.data + i * 2) = *reinterpret_cast<const uint2*>(words);
 }
 
-// As load_pack, but only `count` of the N elements may exist and they need not be aligned.
+// Like load_pack, but only `count` of the N elements may exist and they need not be aligned.
 template <int N>
 __device__ __forceinline__ Pack<N> load_some(Ref r, int64_t i, int count, bool whole) {
   if (whole && count >= N) return load_pack<N>(r, i);

@@ -11,7 +11,7 @@ namespace ws::cuda {
 namespace {
 
 constexpr int kResidentThreads = 512, kResidentWarps = kResidentThreads / 32;
-constexpr int kInRegisters = 8;  // packs of four points per thread; the others are in shared memory
+constexpr int kInRegisters = 8;  // packs of four points per thread; the rest is in shared memory
 constexpr int kMostBlocks = 160;
 constexpr int64_t kPackBytes = 2 * sizeof(float4);
 

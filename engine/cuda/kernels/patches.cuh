@@ -146,7 +146,7 @@ struct MovingPixels {
   }
 };
 
-// As MovingPixels, for parts that are not whole: each element is looked up.
+// Like MovingPixels, for parts that are not whole: each element is looked up.
 template <class T>
 struct MovingElements {
   const T* data;

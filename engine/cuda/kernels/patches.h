@@ -34,7 +34,7 @@ struct PatchColumn {
 
 // Pixel (q, p) of the result reads with tap (r, s) the pixel (q·scale + shift + sign·r) / every of the picture, and
 // nothing where that is no whole number or outside. Forward: scale = stride, shift = -pad. For the data gradient the
-// pixels of the picture are those of dz: sign = -1, shift = pad, every = stride.
+// pixels of the picture are pixels of dz: sign = -1, shift = pad, every = stride.
 struct Patches {
   int rows = 0, cols = 0;                      // pixels of all results; taps · channels
   int height = 0, width = 0, channels = 0;     // of the picture

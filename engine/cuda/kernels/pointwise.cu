@@ -61,7 +61,7 @@ __global__ void column_sum_kernel(Tensor dz, int rows_each, int64_t column_block
     store(resolve(db), col, sum);
 }
 
-// As above for wide rows of whole packs: a lane has eight adjacent columns, so a warp reads 512 or 1024 bytes at once.
+// The same for wide rows of whole packs: a lane has eight adjacent columns, so a warp reads 512 or 1024 bytes at once.
 template <DType Type>
 __global__ __launch_bounds__(kThreads) void wide_column_sum_kernel(Tensor dz, int rows_each, int64_t column_blocks,
                                                                    float* parts, Tensor db) {

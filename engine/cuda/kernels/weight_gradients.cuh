@@ -112,7 +112,7 @@ __global__ __launch_bounds__(GradientTileOf<M>::threads) void weight_gradients_k
   RowParts::sync();
 }
 
-// As many parts as keep all multiprocessors busy.
+// The number of parts that keeps all multiprocessors busy.
 inline int row_parts(int tiles, int64_t rows) {
   constexpr int64_t fewest_rows = 128;
   int parts = 1;

@@ -87,7 +87,7 @@ struct Block {
   WS_DEVICE uint output_weights(uint copy) const { return at(choice::at_w2) + (kJudges ? copy * kOutputBytes : 0); }
   // fp16, for even and for odd steps: 1 + the last step with a gradient that is not finite.
   WS_DEVICE uint verdict(int step) const { return at(choice::at_dead + 4 + 4 * (step & 1)); }
-  // For even and for odd steps: 1 + the last step in which a math warp gave up waiting. (ptxas repeats a barrier that
+  // For even and for odd steps: 1 + the last step in which a wait of a math warp timed out. (ptxas repeats a barrier that
   // returns this for all warps, instead of keeping the result.)
   WS_DEVICE uint lost(int step) const { return at(choice::at_dead + 12 + 4 * (step & 1)); }
   // fp16: a warp says if one of its gradients of the step is not finite.
@@ -139,7 +139,7 @@ WS_DEVICE float sum_of_clusters(const float (&v)[kClusters]) {
     for (int i = 0; i < n; ++i) sum[i] = sum[2 * i] + sum[2 * i + 1];
   return sum[0];
 }
-// Adds the sums of all clusters. Cluster c adds those of tiles c, c + kClusters..., and sends the totals to the others.
+// Adds the sums of all clusters. Cluster c adds the sums of tiles c, c + kClusters..., and sends the totals to all.
 // One value of four carries the tag of its step in its last bits, and loses them.
 class GradientExchange {
  public:
@@ -149,9 +149,9 @@ class GradientExchange {
         lane_(static_cast<int>(threadIdx.x) & 31),
         tag_(tag_of(a.exchange_base + static_cast<uint>(step) + 1)),
         first_(reinterpret_cast<uint4*>(gradients_of(a, b, step, 0)) + threadIdx.x) {}
-  // Returns false if a wait was given up.
+  // Returns false if a wait timed out.
   WS_DEVICE bool run(float (&sums)[4 * kTiles]) const {
-    float v[4 * kTiles];  // other registers than those of the products, which would else wait for each other
+    float v[4 * kTiles];  // other registers than the products use, which would else wait for each other
 #pragma unroll
     for (int i = 0; i < 4 * kTiles; ++i) {
       v[i] = sums[i];
@@ -187,7 +187,7 @@ class GradientExchange {
     v[3] = __uint_as_float(last);
     write_quad(place(cluster, tile), make_uint4(bits(v[0]), bits(v[1]), bits(v[2]), last | tag_));
   }
-  // Waits until one word from each other cluster has its tag: that of the tile `last` says. One lane asks for each, as
+  // Waits until one word from each other cluster has its tag: the tag of the tile `last`. One lane asks for each, as
   // more questions would slow the messages. What was sent before has then probably arrived, too.
   template <class Last>
   WS_DEVICE bool expect(int own, Last last) const {
@@ -300,7 +300,7 @@ struct TurnedWeights {
 struct Middle {
   const Arguments& a;
   const Block& block;
-  // A lane has one row. With four rows, two groups of lanes share each row: `part` tells which hidden units a lane has.
+  // A lane has one row. With four rows, two groups of lanes share each row: `part` selects which hidden units a lane has.
   // Lane 8·row + u then has units u and u + 8.
   int warp, lane, g, t, row, part;
   bool valid;
@@ -539,7 +539,7 @@ struct Middle {
     for (int i = 0; i < kValues; ++i) exact[i] = activated(z[i]), h[i] = rounded(exact[i]);
     send_slopes(z, exact);
   }
-  // Returns true if a math warp gave up waiting: then all of them leave.
+  // Returns true if a math warp's wait timed out: then all of them leave.
   WS_DEVICE bool run(int step, const float (&h)[kValues], float gradient_scale, bool alive) {
     if (!alive) store_u(block.lost(step), static_cast<uint>(step + 1));
     float z[4], d[4];
@@ -735,7 +735,7 @@ struct BigLayer : InputWeights {
     }
   }
   // Slopes of relu as masks for pairs of 16 bits. `words`: the bits of R tiles, whose places in the words differ by row
-  // only. First they are moved so that the bit of each row is the sign of a byte, with eight rows that of two rows.
+  // only. First they are moved so that the bit of each row is the sign of a byte, with eight rows the bit of two rows.
   WS_DEVICE void align_bits(Slopes& words) const {
 #pragma unroll
     for (uint& word : words.word) word <<= R == 4 ? 7 - g : 3 - (g & 3);
@@ -786,7 +786,7 @@ struct BigLayer : InputWeights {
     multiply_gradient(sums, dz, rows, true, kInParts ? kBackwardSteps / 2 : 0, kBackwardSteps);
     wgmma_commit();
   }
-  // On an H100 steps in 16 bits and those of several clusters are up to 2 % faster with it (bf16 at batch 64 0.6 % slower),
+  // On an H100 steps in 16 bits and steps of several clusters are up to 2 % faster with it (bf16 at batch 64 0.6 % slower),
   // tf32 in one cluster is 1 % slower.
   static constexpr bool kInParts = kHalves || kClusters > 1;
   template <int Half, int Count>
@@ -1046,7 +1046,7 @@ struct SmallLayer {
     const uint from = block.at(choice::at_small) + o * 48 + column * 4;
     return load_f(from) + load_f(from + 768) + load_f(from + 1536) + load_f(from + 2304);
   }
-  // Returns false if the wait for other clusters was given up.
+  // Returns false if the wait for other clusters timed out.
   WS_DEVICE bool move(int step, const StepFactors& f) {
     float weight = has_weight ? sum_of(out, thread % kOwn) : 0.f;
     float bias = has_bias ? sum_of(static_cast<int>(block.rank), 8) : 0.f;

@@ -148,7 +148,7 @@ static __device__ __noinline__ void give_up(volatile int* dead, FaultReport* rep
   report->step = static_cast<uint>(step);
   __threadfence_system();
 }
-// Returns false if the wait was given up.
+// Returns false if the wait timed out.
 static __device__ __noinline__ bool wait_on(volatile int* dead, ulong limit, FaultReport* report, uint barrier,
                                             uint parity, int what, int step) {
   const long long begin = clock64();
@@ -184,7 +184,7 @@ WS_DEVICE void write_packet(uint4* to, float x, float y, float z, uint number) {
       : "l"(to), "f"(x), "f"(y), "f"(z), "r"(number)
       : "memory");
 }
-// Polls until `ready` returns true. Returns false if the wait was given up.
+// Polls until `ready` returns true. Returns false if the wait timed out.
 template <class Ready>
 WS_DEVICE bool wait_until(const Watch& watch, int what, int step, Ready ready) {
   long long begin = 0;
@@ -325,7 +325,7 @@ WS_DEVICE bool have_tag(const Words (&words)[N], uint tag, From from) {
     if (kTagged && from(i)) all &= has_tag(words[i], tag);
   return all;
 }
-// Reads until all values of a warp have the tag. `loaded`: load_far has read them before. Returns false if the wait was given up.
+// Reads until all values of a warp have the tag. `loaded`: load_far has read them before. Returns false if the wait timed out.
 template <class Words, int N, class From>
 WS_DEVICE bool read_far(const Watch& watch, uint tag, int what, int step, Words (&words)[N], From from, bool loaded = false) {
   if (!loaded) load_far(words, from);

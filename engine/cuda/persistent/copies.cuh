@@ -368,7 +368,7 @@ struct Training {
   WS_DEVICE void check_finite(uint pair) {
     if constexpr (choice::precision == kFp16) add_zero_times(check, pair);  // NaN stays in every further sum
   }
-  // Multiplies the gradients of layer L by the slopes, writes them and adds those of the bias.
+  // Multiplies the gradients of layer L by the slopes, writes them and adds the gradients of the bias.
   template <int L>
   WS_DEVICE void write_gradients(int step, const float (&dh)[B / 2]) {
     [[maybe_unused]] UnitPairs first;
@@ -622,7 +622,7 @@ struct Training {
     each_output(write);
   }
 
-  // Returns true if a wait was given up.
+  // Returns true if a wait timed out.
   WS_DEVICE bool hear_units(int step) {
     stamps.begin(now, kPartWait, kWaitHidden);
     alive &= wait(block.watch, block.barrier(kHidden), step & 1, kWaitHidden, step);

@@ -102,7 +102,7 @@ struct Scales {
     return true;
   }
 };
-// Gradients of outputs are below 1, so those of units are below 2.3 times the largest top weight.
+// Gradients of outputs are below 1, so gradients of units are below 2.3 times the largest top weight.
 constexpr float kOutputFactor = kScaled ? 16384.f : 1.f;          // 2^14
 constexpr float kUnitFactor = kScaled ? 1.f / 65536.f : 1.f;  // 2^(13 - t) / 2^(14 + 15 - t)
 WS_DEVICE uint pair_of(float low, float high) {
@@ -265,7 +265,7 @@ struct Training {
   Scales scales;
   uint top_parity = 0;
   StampLane stamps;
-  // Of the forward pass: gradients of the top weights, of their biases, loss, correct rows.
+  // From the forward pass: gradients of the top weights, of their biases, loss, correct rows.
   float top[2][8], bias[4], loss, correct;
   bool late = false;
 
@@ -277,7 +277,7 @@ struct Training {
   WS_DEVICE uint number_of(int step, int meeting) const {
     return (a.exchange_base + static_cast<uint>(step) + 1) * kMeetings + static_cast<uint>(meeting);
   }
-  // Returns false if a wait was given up.
+  // Returns false if a wait timed out.
   WS_DEVICE bool meet(int step, int meeting, int what) {
     stamps.begin(step, kPartWait, what);
     if (late) give_up(block.watch.dead, block.watch.report, kWaitRows, step);
@@ -296,7 +296,7 @@ struct Training {
   }
 
   // Waits for rows while products are under way. A function call here would make the compiler wait for each product, so
-  // meet() reports a wait that was given up.
+  // meet() reports a wait that timed out.
   WS_DEVICE void hear(uint barrier, uint parity) {
     long long begin = 0;
 #pragma unroll 1
@@ -635,7 +635,7 @@ struct Training {
     });
   }
 
-  // Tells the other blocks the largest weights of this one.
+  // Sends the other blocks the largest weights of this one.
   WS_DEVICE void tell_maxima() const {
     if constexpr (!kScaled) return;
     uint first = 0, top = 0;
@@ -776,7 +776,7 @@ WS_DEVICE void write_metrics(const Arguments& a) {
   }
 }
 
-// Returns true if this thread computed all steps and no wait was given up.
+// Returns true if this thread computed all steps and no wait timed out.
 WS_DEVICE bool compute(const Arguments& a, const Block& block, int thread) {
   Training training(a, block, thread);
   training.load();

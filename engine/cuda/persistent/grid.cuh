@@ -385,7 +385,7 @@ using TileGradient =
 template <int L>
 using FirstProduct = typename Either<(L > 1), Backward<(L > 1 ? L : 2)>, TileGradient<L>>::Type;
 WS_DEVICE bool always() { return true; }
-// Cycles from the end of the outputs' sums to the first question for those of other clusters. Earlier questions slow the
+// Cycles from the end of the outputs' sums to the first question for the sums of other clusters. Earlier questions slow the
 // messages: without the pause 784x5 takes 1.3 µs more, three layers of 1024 take 1.0.
 constexpr uint kPause = 700;
 using FarSums = Either<kShort, uint2, float>::Type;  // four of them, or one
@@ -429,7 +429,7 @@ struct Training {
   const Arguments& a;
   const Block& block;
   int thread = static_cast<int>(threadIdx.x);
-  bool well = true;  // false after a wait was given up
+  bool well = true;  // false after a wait timed out
   int s = 0, turn = 0;
   uint number = 0;
   StepFactors factors{};
@@ -465,7 +465,7 @@ struct Training {
   WS_DEVICE int* places(int step) const { return reinterpret_cast<int*>(block.part(choice::at_places)) + (step & 1) * B; }
   WS_DEVICE float* targets(int step) const { return block.part(choice::at_targets) + (step & 1) * R * kTargets; }
 
-  // A barrier that tells every thread if one of them gave up waiting.
+  // A barrier that returns to every thread if a wait of one timed out.
   WS_DEVICE bool meet() {
     well = !__syncthreads_or(!well);
     return well;

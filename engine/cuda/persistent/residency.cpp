@@ -371,7 +371,7 @@ constexpr int kGridCluster = 8, kGridThreads = 512;
 // Units of a layer that one of so many clusters owns.
 int64_t grid_units(int64_t width, int64_t clusters) { return up(up(width, clusters) / clusters, 4); }
 
-// As few clusters as give each the same units: fewer take part in each exchange.
+// The fewest clusters that give each the same units: fewer take part in each exchange.
 int64_t grid_clusters(const Network& n, const Limits& limits) {
   int64_t clusters = limits.clusters_of_8;
   const auto same = [&](int64_t fewer) {

@@ -226,7 +226,7 @@ WS_DEVICE void add_fours(const Arguments& a, float4* memory, const float (&p)[kP
 }
 
 // Sends the sums of this block's cluster to all blocks of the grid, then adds the sums of all clusters. One warp
-// computes one sum, and each of its lanes gets the result. Returns false if the wait was given up.
+// computes one sum, and each of its lanes gets the result. Returns false if the wait timed out.
 WS_DEVICE bool sum_over_clusters(const Arguments& a, const Watch& watch, int step,
                                  const float (&inbox)[kBlocks][kPadded],
                                  float (&total)[(kSums + kWarps - 1) / kWarps]) {
@@ -276,7 +276,7 @@ WS_DEVICE void send_packets(const Arguments& a, int step, float total) {
   if (packet < kPacketsEach)
     write_packet(packets_of(a, step, lane % kCopies, packet) + blockIdx.x * kApart, x, y, z, number);
 }
-// Adds a packet of all blocks. Returns false if the wait was given up.
+// Adds a packet of all blocks. Returns false if the wait timed out.
 WS_DEVICE bool sum_packets(const Arguments& a, const Watch& watch, int step, int packet, float (&total)[3]) {
   constexpr int each = (kClusters + 31) / 32;
   const uint number = a.exchange_base + static_cast<uint>(step) + 1;
@@ -414,7 +414,7 @@ WS_DEVICE float sum_over_block(Shared& shared, float (&sums)[kPadded]) {
 }
 
 #if __CUDA_ARCH__ >= 900
-// Adds the sums of all blocks to `total`. Returns true if a wait was given up.
+// Adds the sums of all blocks to `total`. Returns true if a wait timed out.
 WS_DEVICE bool sum_over_blocks(const Arguments& a, Shared& shared, const Watch& watch, uint barrier, int step, int mine,
                                float& total) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread >> 5;

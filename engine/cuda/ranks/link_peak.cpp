@@ -50,7 +50,7 @@ class Member {
   DeviceBlock<float> message_;
 };
 
-// The best of some rounds; a round is as slow as its slowest rank. If a rank fails, the others end and the failure is
+// The best of some rounds; a round is as slow as its slowest rank. If a rank fails, all ranks end and the failure is
 // thrown.
 double best_seconds(std::vector<Member>& members, RankGroup& group, size_t bytes, int calls) {
   const auto ranks = static_cast<std::ptrdiff_t>(members.size());

@@ -7,7 +7,7 @@
 
 namespace ws::cuda {
 
-// The part of NCCL's interface that we call. The constants are those of NCCL version 2.
+// The part of NCCL's interface that we call. The constants belong to NCCL version 2.
 struct Nccl {
   using Comm = struct ncclComm*;
   struct Id {

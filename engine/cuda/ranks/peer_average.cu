@@ -51,7 +51,7 @@ __device__ void add_scaled(float4& sum, float share, float4 v) {
   sum.x += share * v.x, sum.y += share * v.y, sum.z += share * v.z, sum.w += share * v.w;
 }
 
-// `messages`: what this block has been told, by rank.
+// `messages`: what this block has received, by rank.
 __device__ void average_task(const Work& work, const PeerMessage* messages, int task) {
   extern __shared__ float4 ring[];
   int g = 0;

@@ -14,7 +14,7 @@ constexpr int kMostPeers = 8;           // ranks
 constexpr int kMostPeerBlocks = 64;     // of one kernel
 constexpr int kMostPeerGradients = 16;  // of one kernel
 
-// What a block tells the block of the same number on another rank. It lies in the other rank's memory.
+// What a block sends to the block of the same number on another rank. It lies in the other rank's memory.
 struct PeerMessage {
   float* gradients[kMostPeerGradients];
   float share;

@@ -1,4 +1,4 @@
-"""Tells Warpsight's recorder what only the program knows. Does nothing if the program is not recorded.
+"""Gives Warpsight's recorder what only the program knows. Does nothing if the program is not recorded.
 
     warpsight.log(loss=loss, lr=rate)    # shown on the charts, by step
     warpsight.step()                     # a step ends here

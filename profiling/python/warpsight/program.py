@@ -7,7 +7,7 @@ FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "files")
 
 
 def path():
-    """The program of this wheel; without one, that of the system."""
+    """The program of this wheel; without one, the system's program."""
     program = os.path.join(FILES, "bin", "warpsight")
     return program if os.path.exists(program) else "warpsight"
 

@@ -454,7 +454,7 @@ void ChartsTest::theChartsTakeWhatTheTimelineLeaves() {
   QVERIFY(timeline->height() >= wanted);
   wanted = 200;  // a lane was folded: nothing moves
   QCOMPARE(settled(), more);
-  wanted = 5000;  // more lanes than there is room for
+  wanted = 5000;  // more lanes than fit
   QTRY_COMPARE(settled(), least);
   page.setRuns({});
 }

@@ -1,6 +1,6 @@
 // Makes each system call that can fail fail once, in every command, or fail from then on. Checks: no crash, no hang, an exit
 // code that says so, nothing lost that existed before, and the next run works. By default tests a sample of the calls, with
-// WARPSIGHT_FAULTS=SEED another sample, with WARPSIGHT_FAULTS=all every call, with WARPSIGHT_FAULTS=KIND (rename) those of one
+// WARPSIGHT_FAULTS=SEED another sample, with WARPSIGHT_FAULTS=all every call, with WARPSIGHT_FAULTS=KIND (rename) the calls of one
 // kind; all+ and KIND+: lasting faults. A failure prints its seed.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
-constexpr int kMostSeconds = 60;  // of one command: where a lock stays, SQLite gives up after 10 s, and again
+constexpr int kMostSeconds = 60;  // of one command: where a lock stays, SQLite fails after 10 s, and again
 
 struct Outcome {
   int code = -1;  // -1: it hung

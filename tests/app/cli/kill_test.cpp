@@ -167,7 +167,7 @@ TEST_F(Killing, ARunFileOpensAndMissesASecondAtMost) {
   }
 }
 
-// Of a program that is recorded: it dies with its recorder, or the recorder alone does and it goes on.
+// A program that is recorded: it dies with its recorder, or the recorder alone does and it goes on.
 TEST_F(Killing, ARecordingOpensAndMissesASecondAtMost) {
   for (int i = 0; i < kills(0.1); ++i) {
     const std::string file = (folder_ / ("recorded-" + std::to_string(i) + ".wsrun")).string();

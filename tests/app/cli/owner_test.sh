@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two programs and one output: the second hears of the first, and neither loses what the other wrote.
+# Two programs and one output: the second learns of the first, and neither loses what the other wrote.
 source "$(dirname "$0")/cli_checks.sh"
 long=(train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0)
 short=(train iris --set exec.device=cpu --set train.epochs=10)

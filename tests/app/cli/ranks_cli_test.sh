@@ -84,7 +84,7 @@ launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set tr
 until_there stopped/metrics.csv; kill -INT "${pids[@]}"; codes >codes
 check "Ctrl+C ends every rank with 0" '[[ $(cat codes) == "0 0 0 " ]] && grep -q "\"status\": \"stopped\"" stopped/summary.json'
 
-# Killed in mid-step: the others end and name it, and nothing is lost.
+# Killed in mid-step: the other ranks end and name it, and nothing is lost.
 launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out killed --run k.wsrun --trace full
 until_there killed/checkpoint.wsck; cp killed/checkpoint.wsck before.wsck; kill -9 "${pids[2]}"; SECONDS=0; codes >codes
 check "the others end soon" '(( SECONDS < 30 )) && [[ $(cat codes) == "1 1 137 " ]]'

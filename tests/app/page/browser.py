@@ -1,4 +1,4 @@
-"""Drives a headless Chromium over a pipe, with the DevTools protocol and nothing but Python's library."""
+"""Drives a headless Chromium over a pipe, with the DevTools protocol and only Python's library."""
 import base64
 import itertools
 import json
@@ -79,7 +79,7 @@ class Browser:
         return answer["result"].get("value")
 
     def inside_frame(self, script):
-        """As ask(), in the first frame of the page."""
+        """Like ask(), in the first frame of the page."""
         tree = self.call("Page.getFrameTree")["frameTree"]
         frame = tree["childFrames"][0]["frame"]["id"]
         contexts = [event["params"]["context"] for event in self.events if event["method"] == "Runtime.executionContextCreated"]

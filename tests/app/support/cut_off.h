@@ -119,7 +119,7 @@ inline QString clipped_number(const QLineEdit& edit) {
   return QString("field “%1”: %2 for %3, needs %4").arg(edit.accessibleName()).arg(edit.width()).arg(edit.text()).arg(need);
 }
 
-// Of the rows in sight.
+// Looks at the rows in sight.
 inline QStringList clipped_numbers(const QTableView& table) {
   QStringList found;
   const QAbstractItemModel& model = *table.model();
@@ -137,7 +137,7 @@ inline QStringList clipped_numbers(const QTableView& table) {
   return found;
 }
 
-// Room for an arrow is an arrow.
+// Space for an arrow is an arrow.
 inline QString room_without_arrow(const QPushButton& button) {
   return button.property("menu").toBool() && !button.menu() ? QString("button “%1” keeps room for an arrow").arg(button.text()) : QString();
 }

@@ -1,5 +1,5 @@
 // How long the window's thread works without a turn of its event loop, in time of its core: a busy machine changes it
-// little. As long as that, nothing is drawn and no key is heard.
+// little. As long as that, nothing is drawn and no key is handled.
 #pragma once
 #include <QAbstractEventDispatcher>
 #include <QObject>

@@ -15,7 +15,7 @@ inline double noise(size_t a, size_t b) {
   return x - std::floor(x);
 }
 
-// Rank 5 comes 3 ms late in every 10th step. The others are within 40 µs.
+// Rank 5 comes 3 ms late in every 10th step. The other ranks are within 40 µs.
 inline prof::RankReport made_report(size_t ranks = 8, size_t steps = 100, size_t ranks_a_host = 4) {
   prof::RankReport report;
   report.clock_error_us = 14, report.step_us = 2430, report.wait_us = 300, report.exposed_us = 267;

@@ -14,7 +14,7 @@ using app::Run;
 
 inline constexpr int64_t kSteps = 400;
 
-// As the figures of a run are computed where it ends.
+// Computes the figures of a run as its end does.
 inline void measure_steps(Run& run) {
   prof::PaceLog losses;
   for (const app::StepPoint& p : run.steps) losses.add({p.step, p.wall_s});
@@ -44,7 +44,7 @@ inline std::unique_ptr<Run> made(const QString& title, StepStyle style, int slot
   return run;
 }
 
-// Of a hundred steps, with nothing known but its trace.
+// A run of a hundred steps of which only the trace is known.
 inline std::unique_ptr<Run> traced(StepStyle style) {
   auto run = std::make_unique<Run>();
   run->id = "r", run->title = "a run", run->slot = 0, run->summary = Summary{}, run->device = "NVIDIA H200";
@@ -59,7 +59,7 @@ inline RunSpec iris_spec() {
   return spec;
 }
 
-// Of that network, with its plan.
+// A run of that network, with its plan.
 inline std::unique_ptr<Run> planned(Allocator allocator, Fusion fusion) {
   auto run = traced(StepStyle::GraphArena);
   run->spec = iris_spec();

@@ -1,5 +1,5 @@
 // All tests of the window are one program: Qt and the window are then linked once, and headers are read for several tests at
-// a time. The program's first argument names the class to run, as FitTest or fit_test; the others are Qt Test's.
+// a time. The program's first argument names the class to run, as FitTest or fit_test; the rest is Qt Test's.
 #pragma once
 
 #include <QApplication>

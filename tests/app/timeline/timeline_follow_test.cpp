@@ -102,7 +102,7 @@ class TimelineFollowTest : public QObject {
   void aRunWithoutStepsIsShownWhole();
 };
 
-// Stacks of a Python program, a tenth of a second each: nothing tells how long a step takes.
+// Stacks of a Python program, a tenth of a second each: nothing shows how long a step takes.
 void TimelineFollowTest::aRunWithoutStepsIsShownWhole() {
   Run run;
   run.id = "plain", run.title = "plain.py", run.slot = 0, run.loaded = true;

@@ -289,7 +289,7 @@ void TimelinePartsTest::poolsHaveALaneOfTheirOwn() {
   QCOMPARE(curves("pool", true), (Curves{1, 2}));
 }
 
-// More room goes to the kernels before it goes to memory, and to nobody once it helps nobody.
+// More space goes to the kernels before it goes to memory, and to nobody once it helps nobody.
 void TimelinePartsTest::rowsGrowInOrder() {
   prof::Trace trace;
   test::add_steps(trace, test::StepStyle::EagerDirect, 0, 5);

@@ -221,7 +221,7 @@ struct KeptRun : TwoRuns {
   prof::Span first, last;  // of the stream
 };
 
-// What lies before is asked of the file, and the answers are those of the whole.
+// What lies before is asked of the file, and the answers are the same as for the whole.
 void TimelineTest::whatIsOutOfMemoryIsFoundInTheFile() {
   KeptRun t;
   const auto slowest = slowest_step(t.trace());

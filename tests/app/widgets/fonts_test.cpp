@@ -1,4 +1,4 @@
-// Text is readable where the system offers no font: a bare machine with nothing but a folder of font files.
+// Text is readable where the system offers no font: a bare machine with only a folder of font files.
 #include <QFontDatabase>
 #include <QPainter>
 #include <QTemporaryDir>

@@ -1,4 +1,4 @@
-// Nothing is cut off: in each tab of a small window every label, button, choice and column title has the room that its
+// Nothing is cut off: in each tab of a small window every label, button, choice and column title has the space that its
 // text needs. With WARPSIGHT_PICTURES=folder each state that is looked at leaves a picture there.
 #include <QAbstractScrollArea>
 #include <QComboBox>
@@ -229,7 +229,7 @@ void FitTest::recordedProgramsCompared_data() {
 }
 
 // Compare has two more pages for programs that were recorded with their stacks.
-// Compare, Memory and Lab take the room of Setup in a narrow window. Where the user opens it again, it stays open.
+// Compare, Memory and Lab take the place of Setup in a narrow window. Where the user opens it again, it stays open.
 void FitTest::aNarrowWindowFoldsSetup() {
   auto window = open();
   window->resize(1366, 768);

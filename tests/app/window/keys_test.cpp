@@ -252,7 +252,7 @@ void KeysTest::tabReachesEachControlOfThePages() {
   }
 }
 
-// Most tabs have their places; the others are in a menu, and the one in front is never hidden.
+// Most tabs have their places; the rest is in a menu, and the one in front is never hidden.
 void KeysTest::everyTabIsReachableWhereThereIsLittleRoom() {
   auto window = open();
   QTabBar* tabs = window->tabs();

@@ -1,5 +1,5 @@
 // Ways into the window, and what it shows from its first moment: dropped files, --start and --tab, a CPU lane that is
-// never empty, steps and lengths that are those of the run.
+// never empty, steps and lengths that are the run's.
 #include <QCommandLineParser>
 #include <QDropEvent>
 #include <QMimeData>

@@ -86,7 +86,7 @@ void write_trace(const QString& path, int64_t steps) {
 class PatienceTest : public QObject, WindowHome {
   Q_OBJECT
  private:
-  // A run whose thread stays in one step until it is let go.
+  // A run whose thread stays in one step until it is freed.
   Run* stuck(MainWindow& window, std::counting_semaphore<8>& let_go) const {
     iris(window, 1'000'000);
     window.topBar()->train()->click();
@@ -167,7 +167,7 @@ void PatienceTest::theWindowGoesOnDuringAnImport() {
   });
 }
 
-// Another program's trace comes without choices, so there is nothing that those of the dock could be the same as.
+// Another program's trace comes without choices, so there is nothing that the dock's choices could be the same as.
 void PatienceTest::anothersTraceIsTheSameAsNothing() {
   const QString path = home_.filePath("short.json");
   write_trace(path, 10);

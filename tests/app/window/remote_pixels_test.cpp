@@ -103,7 +103,7 @@ void RemotePixelsTest::anEventIsSeenInTime() {
   const test::Pulse pulse;
   const test::LoopTurns turns;
   const int64_t from = prof::steady_ns();
-  const size_t enough = test::kSanitized ? 100 : 30'000;  // of the two million events that are told in 4 s
+  const size_t enough = test::kSanitized ? 100 : 30'000;  // of the two million events that are sent in 4 s
   std::vector<double> waits;
   do QTest::qWait(4000);
   while ((waits = paintings->waits_ms(from)).size() <= enough && prof::steady_ns() - from < 60'000'000'000);

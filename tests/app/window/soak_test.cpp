@@ -96,7 +96,7 @@ void SoakTest::memoryComesToRest() {
   auto* run = new Run(window.get());
   run->id = "soak", run->title = "soak", run->created = QDateTime::currentDateTime();
   run->spec.exec.launch = ws::Launch::Graph, run->spec.exec.graph_steps = kStepsPerLaunch;
-  run->path = runs() + "/soak.wsrun";  // as of a run whose file has what memory lets go of
+  run->path = runs() + "/soak.wsrun";  // as of a run whose file has what memory frees
   run->history_bytes = 48u << 20;      // a small history is full soon
   window->workspace()->library()->adopt(run);
   window->workspace()->library()->setTicked(run, true);

@@ -27,7 +27,7 @@ QRect difference(const QImage& a, const QImage& b) {
   return found;
 }
 
-// How often widgets are told of a new style.
+// How often widgets learn of a new style.
 class StyleChanges : public QObject {
  public:
   std::map<QObject*, int> of;

@@ -654,7 +654,7 @@ void WindowTest::noticesMoveNothing() {
   settle(30);
   QVERIFY(window->notice()->isVisible());
   QCOMPARE(places(), before);
-  // No tab either, whichever page is in front.
+  // No tab either, with any page in front.
   for (const QSize size : {QSize(1366, 768), QSize(1600, 972), QSize(1100, 680)}) {
     window->resize(size);
     window->tabs()->setCurrentIndex(1);

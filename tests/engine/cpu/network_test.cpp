@@ -256,7 +256,7 @@ TEST(Network, BatchNormEvaluatesWithRunningStatistics) {
   for (int64_t r = 0; r < kNetRows; ++r) squares += std::pow(static_cast<double>(data.train.x[static_cast<size_t>(4 * r)]) - mean, 2);
   EXPECT_NEAR(after.parameters[2][0], 0.1 * mean, 1e-6);
   EXPECT_NEAR(after.parameters[3][0], 0.9 + 0.1 * squares / (kNetRows - 1), 1e-6);
-  // As many steps as the running values need to reach those of the only batch: both modes then differ by n/(n − 1).
+  // Enough steps for the running values to reach the values of the only batch: both modes then differ by n/(n − 1).
   TrainState settled = after;
   settled.parameters[2] = {0, 0, 0, 0}, settled.parameters[3] = {1, 1, 1, 1};
   oracle->set_state(settled);

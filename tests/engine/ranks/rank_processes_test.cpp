@@ -288,7 +288,7 @@ TEST_F(RankProcessesTest, NameTheRankThatHangs) {
   });
 }
 
-// Signals that come to other threads than this one, as those of a sampling profiler. They interrupt calls that wait.
+// Signals that come to other threads than this one, as a sampling profiler sends. They interrupt calls that wait.
 class Signals {
  public:
   Signals() {
@@ -332,7 +332,7 @@ struct MessageHead {
 
 TEST_F(RankProcessesTest, FindARankThatStopsInsideOfAMessageAlsoBesideSignals) {
   const SocketPair line;
-  RankChannel channel(line.ends[0], "Rank 1");  // its thread hears the signals
+  RankChannel channel(line.ends[0], "Rank 1");  // its thread gets the signals
   const Signals signals;
   std::promise<std::string> broken;
   std::future<std::string> why = broken.get_future();

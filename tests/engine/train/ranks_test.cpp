@@ -264,7 +264,7 @@ TEST(Ranks, RefuseABatchThatTheyCannotShare) {
   EXPECT_NE(why_invalid(spec, false).value_or("").find("a batch of 3 rows"), std::string::npos);
 }
 
-// Fails in its n-th step; the others wait for it in the middle of theirs.
+// Fails in its n-th step; the other ranks wait for it in the middle of theirs.
 class FailingRank final : public Executor {
  public:
   FailingRank(std::unique_ptr<Executor> inner, int64_t at) : inner_(std::move(inner)), at_(at) {}

@@ -275,7 +275,7 @@ TEST(Activity, WhatTheProfilerTookIsNoLaunch) {
   EXPECT_EQ(launch_delay(made.trace, 0, 1000).count, 0u);
 }
 
-// Thirty-two kernels share a graph's launch: what the last of them waited for was the others.
+// Thirty-two kernels share a graph's launch: what the last of them waited for was the rest.
 TEST(Activity, AGraphIsLaunchedOnce) {
   Made made;
   made.add(TrackKind::Api, SpanKind::GraphLaunch, Meaning::Launch, 1000, 1500, "cudaGraphLaunch", 7);
@@ -557,7 +557,7 @@ TEST(RunStats, SayWhereAStepWentAndWhatLimitsAKernel) {
   EXPECT_EQ(to_text(run_stats(unknown)).find("occupancy"), std::string::npos) << "no guess about a card";
 }
 
-// An arena tells of its block only. "0 B live" would be wrong: the plan places buffers in it.
+// An arena reports its block only. "0 B live" would be wrong: the plan places buffers in it.
 TEST(RunStats, AnArenaIsPlanned) {
   RunData run;
   run.trace = std::move(MadeTrace(3).trace);

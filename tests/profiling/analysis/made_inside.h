@@ -18,7 +18,7 @@ struct MadeInside {
   int once = -1;         // the step in which multiprocessor 5 is late by the delay
   bool warps = false;    // two rows a multiprocessor
   bool numbered = true;  // steps have numbers; otherwise each is a kernel
-  bool planned = false;  // waits belong to an op that tells for what
+  bool planned = false;  // waits belong to an op that names the reason
 
   Trace trace() {
     Trace trace;

@@ -128,7 +128,7 @@ TEST_F(ProgramTables, TheRootOfAModelHoldsItsModules) {
   EXPECT_EQ(tree[4].depth, 0);
 }
 
-// As PyTorch's backward pass: a hook opens the range of the module inside of an op, and a later op closes it.
+// Like PyTorch's backward pass: a hook opens the range of the module inside of an op, and a later op closes it.
 TEST_F(ProgramTables, EachMomentOfRangesThatOverlapCountsOnce) {
   const OpTag outer = op("evaluate_function", "", "backward"), module = op("Linear", "fc", "backward"), inner = op("mm", "", "backward");
   range(0, 0, 600, outer);

@@ -84,7 +84,7 @@ TEST(Ranks, TheGreatestCostIsSaidFirst) {
   EXPECT_TRUE(more_cost_texts(report)[0].starts_with("Without a pattern, a rank waits 2.0 ms")) << more_cost_texts(report)[0];
 }
 
-// The others wait inside of their steps, so that this is no pause of the program. The split and the ranks count the same steps.
+// The other ranks wait inside of their steps, so that this is no pause of the program. The split and the ranks count the same steps.
 TEST(Ranks, ALongStepOfOneRankIsNoPause) {
   std::vector<Span> slow, steady;
   for (uint32_t i = 0; i < 50; ++i) {
@@ -598,7 +598,7 @@ TEST(Ranks, AReceiveBelongsToItsSendAndNamesNoStraggler) {
   }
 }
 
-// As PyTorch's profiler names them, a send its receiver, a receive its sender; and as a recording does.
+// Named as by PyTorch's profiler: a send its receiver, a receive its sender; and as a recording does.
 TEST(Ranks, MessagesOfALargerGroupAreMatchedByTheirRanks) {
   for (const bool recorded : {false, true}) {
     MadeCalls made;
@@ -715,7 +715,7 @@ TEST(Ranks, RangesLeaveRoomForKernels) {
   EXPECT_EQ(lanes[2].name, "stream 7");
 }
 
-// Of a recording of collectives only, a typical step shows these, and not its own mark.
+// In a recording of collectives only, a typical step shows these, and not its own mark.
 TEST(Ranks, ATypicalStepHasItsTimedCollectives) {
   Trace trace;
   const auto add = [&trace](TrackKind kind, std::string_view name, SpanKind span_kind, Meaning meaning) {

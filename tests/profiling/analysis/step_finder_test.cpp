@@ -110,7 +110,7 @@ TEST(StepFinder, TheHostsMarksAreAStepTimeOnlyWhereNoGpuWorks) {
   EXPECT_DOUBLE_EQ(step_time(found, false).us.value, 0.2);
 }
 
-// Of windows in which 20 steps and the end of another were recorded.
+// Windows in which 20 steps and the end of another were recorded.
 void expect_steps_of(const FoundSteps& found, size_t windows) {
   EXPECT_GE(found.steps.size(), windows * 19);
   EXPECT_LE(found.steps.size(), windows * 20);
@@ -221,7 +221,7 @@ TEST(StepFinder, CallsTellWhatRanForARange) {
   }
 }
 
-// Most calls were not heard: what ran for a range is not known, though the kernels repeat.
+// Most calls were not recorded: what ran for a range is not known, though the kernels repeat.
 TEST(StepFinder, RangesStayWhereTheyAreWhenCallsAreMissing) {
   Ahead program(40);
   program.call = 5;

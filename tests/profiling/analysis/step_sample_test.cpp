@@ -1,4 +1,4 @@
-// Which steps a run is measured by, and where the GPU ran those of a graph.
+// Which steps a run is measured by, and where the GPU ran the steps of a graph.
 #include "profiling/analysis/step_sample.h"
 
 #include <gtest/gtest.h>
@@ -97,7 +97,7 @@ TEST(StepSample, AMarkOfTheHostStandsForTheStepsOfItsGraph) {
   for (const StepTimes& mark : marks) EXPECT_EQ(mark.parts.steps, 16);
 }
 
-// One kernel runs many steps. Some launches have few steps, which are looked into and take longer.
+// One kernel runs many steps. Some launches have few steps, which are inspected and take longer.
 TEST(StepSample, TheStepTimeCountsEachStepAndNotEachLaunch) {
   Trace trace;
   const TrackId steps = trace.track(TrackKind::Steps, "steps", "GPU 0"), stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0");
@@ -143,7 +143,7 @@ TEST(StepSample, WholeGraphsSayHowLongTheirStepsTook) {
   EXPECT_EQ(part(sample.parts, Meaning::Other) * 16, 15 * sample.parts.wall());
 }
 
-// While the tracing rests on purpose the host goes on to mark its steps: they seem to have done nothing.
+// While the tracing pauses on purpose the host goes on to mark its steps: they seem to have done nothing.
 TEST(StepSample, LeavesOutWhatWasNotTracedOnPurpose) {
   Made made;
   for (uint32_t step = 1; step <= 300; ++step) {
@@ -231,7 +231,7 @@ TEST(StepSample, LeavesOutLastStepsOfWhichNothingWasRecorded) {
   EXPECT_EQ(part(sample.parts, Meaning::Idle), 200 * sample.parts.steps);
 }
 
-// Of a long run only a part is in memory; steps without their kernels would look idle.
+// Only a part of a long run is in memory; steps without their kernels would look idle.
 TEST(StepSample, LooksOnlyWhereEverythingIsInMemory) {
   MadeTrace made(3000);
   StepSample whole = sample_steps(made.trace, 0);

@@ -116,7 +116,7 @@ TEST(Collector, AGpuThatComesLaterIsRecordedFromThen) {
   EXPECT_EQ(spans(trace, TrackKind::Stream), 1u);
 }
 
-// The first work on the GPU begins the clock: in a shut window nobody would see it.
+// The first work on the GPU begins the clock: in a closed window nobody would see it.
 TEST(Collector, AGpuThatComesLaterFindsTheWindowOpen) {
   late_gpu() = LateGpu();
   CollectorOptions options{.level = TraceLevel::Full, .inside_driver_start = true, .gpu_later = true};
@@ -166,7 +166,7 @@ TEST(Collector, AWindowOfStepsIsTracedAndTheOthersSaySo) {
     EXPECT_EQ(named, (step.step - 1) % 10 >= 3) << "step " << step.step - 1;
   }
   const StepSample sample = sample_steps(trace, 0);
-  // Two whole steps of each window. What a busy machine holds up for much longer than the others counts as a pause.
+  // Two whole steps of each window. What a busy machine holds up for much longer than the rest counts as a pause.
   std::vector<TimeNs> lengths;
   for (size_t i = 1; i < steps.size(); ++i) lengths.push_back(steps[i].start - steps[i - 1].start);
   std::ranges::sort(lengths);
@@ -360,7 +360,7 @@ TEST(Collector, OnlyOneGathersAtATime) {
   EXPECT_TRUE(second.start({.level = TraceLevel::Steps}).running);
 }
 
-// Between 32 and 64 steps of this length the meter rests.
+// Between 32 and 64 steps of this length the meter pauses.
 void train_slowly(Collector&) {
   for (int step = 0; step < 48; ++step) {
     const StepScope step_scope(step);

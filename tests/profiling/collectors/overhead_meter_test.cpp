@@ -100,7 +100,7 @@ TEST(StepPattern, StepsBeginAfterTheLongGapAndTouch) {
   for (size_t i = 0; i + 1 < steps.size(); ++i) EXPECT_EQ(steps[i].end, steps[i + 1].start);
 }
 
-// As PyTorch's loops look: the longest wait is in the middle of a step, before the optimizer's kernel.
+// Like PyTorch's loops: the longest wait is in the middle of a step, before the optimizer's kernel.
 TEST(StepPattern, ALoopBeginsAndEndsWithWholeSteps) {
   std::vector<uint32_t> names{0, 0};  // preparation
   for (int step = 0; step < 200; ++step) names.insert(names.end(), {1, 2, 3, 4, 5, 6, 15});

@@ -112,7 +112,7 @@ TEST(ProgramRanges, WhatXlaLaunchesHasItsScopePhaseAndOperation) {
   EXPECT_EQ(fused.name, "gemm_fusion_dot") << "what the fused operations have in common";
   EXPECT_EQ(fused.layer, "model/encoder");
   EXPECT_EQ(fused.phase, "backward");
-  // As jaxlib 0.11 named them on an H100.
+  // Named as by jaxlib 0.11 on an H100.
   EXPECT_EQ(inside("Thunk:#name=jit(step),hlo_op=gemm_fusion_dot.3,unique_hlo_op_id=77#").name, "gemm_fusion_dot.3");
   const OpInfo pass = inside("XlaPass:#name=zero_sized_hlo_elimination,module=jit_stage,program_id=0#");
   EXPECT_EQ(pass.name, "XlaPass zero_sized_hlo_elimination");
@@ -485,7 +485,7 @@ TEST(CaptureRanges, ARangeOfAnotherThreadEndsWithTheCapture) {
   EXPECT_EQ(drawn(trace).count(0), 2u);
 }
 
-// What is freed between two ranges is not heard.
+// What is freed between two ranges is not recorded.
 TEST(CaptureRanges, BlocksEndWithTheirRange) {
   const auto note = [](MemoryAction action, uint64_t address) { Marks::instance().memory({action, address, 64, kNoOp, "PyTorch"}); };
   const Trace trace = gathered(

@@ -360,7 +360,7 @@ struct ParsedRanges : Parsed {
   ~ParsedRanges() override {
     while (Marks::thread().op_depth > 0) ranges.pop();
   }
-  // As the driver's callback does when a call is about to launch something.
+  // What the driver's callback does when a call is about to launch something.
   void launch(uint32_t correlation) { context.join.launched(correlation, Marks::thread().at()); }
   std::string op_of(const Trace& trace, const Span& span) {
     const OpInfo& op = trace.ops[span.op];

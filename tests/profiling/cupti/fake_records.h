@@ -52,7 +52,7 @@ class FakeRecords {
   uint8_t* data() { return bytes_.data(); }
   size_t size() const { return bytes_.size(); }
 
-  // Walks them; a record whose end lies beyond the valid bytes, or of an unheard-of kind, is an error as in CUPTI.
+  // Walks them; a record whose end lies beyond the valid bytes, or of an unknown kind, is an error as in CUPTI.
   static CUptiResult next(uint8_t* buffer, size_t valid, CUpti_Activity** record) {
     uint8_t* at = *record ? reinterpret_cast<uint8_t*>(*record) + size_of((*record)->kind) : buffer;
     if (at >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;

@@ -104,7 +104,7 @@ TEST_F(GraphFormats, CopiesAndMemsetsInGraphsToo) {
     EXPECT_EQ(back.detail(s.detail).copy_kind, s.span_kind() == SpanKind::Memset ? "managed" : "device → device");
 }
 
-// As PyTorch's profiler writes it: what was launched carries the number of the innermost op around its call.
+// Written as by PyTorch's profiler: what was launched carries the number of the innermost op around its call.
 TEST_F(GraphFormats, PythonFindsTheOpOfEachKernelByItsExternalId) {
   Trace& trace = run.trace = Trace();
   trace.ops.push_back({"outer", "", "", "forward", Meaning::Other, 0, 0});
@@ -175,7 +175,7 @@ print(len(nodes), first[0][0])
       << "after graph 5, which was recorded as a whole";
 }
 
-// Two graphs whose nodes differ are two, and parallel branches are told apart by their streams.
+// Two graphs whose nodes differ are two, and parallel branches are kept apart by their streams.
 TEST_F(GraphFormats, GraphsOfOtherNodesHaveOtherNumbers) {
   Trace& trace = run.trace = Trace();
   const auto a = trace.track(TrackKind::Stream, "stream 7", "GPU 0"),
@@ -241,7 +241,7 @@ TEST_F(GraphFormats, NoDifferenceIsLeftBetweenARunAndItsTrace) {
   }
 }
 
-// Rows that no category of Chrome's tells apart.
+// Rows that no category of Chrome's separates.
 TEST_F(GraphFormats, RowsOfTheHostKeepTheirNamesAndKinds) {
   Trace& trace = run.trace = Trace();
   const auto add = [&](TrackKind row, const char* name, const char* group, SpanKind kind, const char* what,

@@ -23,7 +23,7 @@ std::map<std::string, std::vector<Span>> lanes(const Trace& trace) {
   return found;
 }
 
-// As Proton's instrumentation backend writes them; older versions add a remark about the unit.
+// Written as Proton's instrumentation backend writes them; older versions add a remark about the unit.
 std::string proton(const std::string& process, const std::string& name, double ts, double dur, int warp = 0) {
   return R"x({"args": {"Finalization Time (ns)": 3520, "Frequency (MHz)": 1000.0, "call_stack": ["ROOT"]},)x"
          R"x( "cat": "matmul_kernel", "cname": "cq_build_running", "dur": )x" +

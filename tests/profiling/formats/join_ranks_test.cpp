@@ -311,7 +311,7 @@ TEST(JoinRanks, AJoinedRunKeepsItsClockAlsoIfAnotherRankBeganEarlier) {
   for (const RankRow& row : report.ranks) EXPECT_LT(row.late, 100) << row.rank;
 }
 
-// As PyTorch's profiler writes them: one file a rank, times of the wall clock from a common base.
+// Written as by PyTorch's profiler: one file a rank, times of the wall clock from a common base.
 std::string torch_file(const std::string& path, int rank, int ranks, int late_rank) {
   std::ofstream file(path);
   file << R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA H200"}],

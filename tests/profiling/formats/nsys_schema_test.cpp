@@ -1,5 +1,5 @@
 // Exports of Nsight Systems as its versions lay them out: columns come and go, tables are there only when something is
-// in them, texts are told in two ways.
+// in them, texts are given in two ways.
 #include <set>
 
 #include "profiling/trace/span_walk.h"
@@ -114,7 +114,7 @@ INSERT INTO OSRT_API VALUES (1, 2, 27, :tid, 1, 3, 0, NULL, 0);
 )sql";
 
 struct NsysSchema : Interop {
-  // SQL with :pid and :tid for those of a process.
+  // SQL with :pid and :tid for numbers of a process.
   static std::string sql(std::string text, int64_t pid = kProcess, int64_t tid = kThread) {
     for (const auto& [word, value] : {std::pair<std::string, int64_t>{":pid", pid}, {":tid", tid}})
       for (size_t at = 0; (at = text.find(word, at)) != text.npos;)
@@ -194,7 +194,7 @@ TEST_F(NsysSchema, Of2024) {
     }
 }
 
-// Each event tells of one pool: several hold more than the last that was heard of, and one that is gone holds nothing.
+// Each event reports one pool: several hold more than the last one reported, and one that is gone holds nothing.
 TEST_F(NsysSchema, PoolsAreCountedTogether) {
   const RunData e = import_2024_and(
       "DELETE FROM CUDA_GPU_MEMORY_USAGE_EVENTS;"

@@ -62,7 +62,7 @@ std::string renamed(std::string text, const std::vector<std::pair<std::string, s
   return text;
 }
 
-// As PyTorch wrote them until 2022.
+// Written as by PyTorch until 2022.
 TEST(TorchTrace, OfAnEarlierVersionIsTheSame) {
   const TraceStats now = trace_stats(import_chrome(kFile).trace);
   const RunData before = parse_chrome(renamed(text_of_file(), {{"kernel", "Kernel"},

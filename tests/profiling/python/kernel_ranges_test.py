@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(ROOT, "profiling", "python"))
 sys.dont_write_bytecode = True
 import warpsight  # noqa: E402
 
-# Keeps what it was told, as the recorder's library would.
+# Keeps what it received, as the recorder's library would.
 LIBRARY = """
 #include "profiling/annotate/kernel_ranges.cuh"
 #include <cstdio>

@@ -129,7 +129,7 @@ with warpsight.range("around"):
         time.sleep(0.01)
 step(11)
 """
-# As PyTorch has it: the functions of the runtime are attributes of a module.
+# PyTorch has it so: the functions of the runtime are attributes of a module.
 PROFILED_PROGRAM = """
 import time, types
 import torch
@@ -865,7 +865,7 @@ class ReadLosses(Recorded):
 
 
 class Node:
-    """Of autograd, since PyTorch 2.1."""
+    """A node of autograd, since PyTorch 2.1."""
 
     def __init__(self, number, kind, *inner):
         self._sequence_nr, self.name = lambda: number, lambda: kind
@@ -1050,7 +1050,7 @@ class Optimizers(Recorded):
         for version, python in pythons().items():
             for level, steps in (("steps", 150), ("modules", 149)):  # at level modules, a module's call begins the first step
                 done = self.record([python, path], level, PYTHONPATH=self.folder)
-                unchanged = version != (3, 11)  # its functions cannot be heard
+                unchanged = version != (3, 11)  # its functions cannot be recorded
                 self.assertEqual((done.returncode, done.stdout.split("\n")[0]), (0, f"too large {unchanged}"), (version, done.stderr))
                 events = self.events()
                 self.assertEqual(sum(row == "steps of the program" for row, *_ in events), steps, (version, level))
@@ -1089,7 +1089,7 @@ class Frames(Recorded):
         self.assertEqual(subprocess.run([CLI, "stats", "r.wsrun", "--by", "host"], cwd=self.folder, capture_output=True).returncode, 0)
 
 
-# Stand-ins for loggers that need not be installed: what they are told is on the charts.
+# Stand-ins for loggers that need not be installed: what they receive is on the charts.
 STAND_INS = {
     "tqdm/__init__.py": "from .std import tqdm\n",
     "tqdm/std.py": """
@@ -1472,7 +1472,7 @@ class Strange(Recorded):
         self.assertTrue(any("hot (spin.py:3)" in stack for stack in stacks), stacks)
 
     def test_a_frozen_program(self):
-        """As PyInstaller makes it: isolated, its modules are compiled and lie in an archive, its sources are not there."""
+        """Like a program of PyInstaller: isolated, its modules are compiled and lie in an archive, its sources are not there."""
         self.embed(FREEZE)
         text = "import os, turtle, warpsight\ndef hot():\n    turtle.sleep(warpsight.range('augment'))\n"
         attached = text + "warpsight.attach('r.wsrun', program=os.environ['RECORDER'])\nhot()\nprint('end')\n"
@@ -1511,7 +1511,7 @@ class Strange(Recorded):
         self.assertEqual(done.stderr.count("our hook did not start in this Python: no libffi."), 1, done.stderr)
 
     def test_a_python_that_does_not_load_our_hook_is_named(self):
-        # As in a program made by PyInstaller: CUDA loads our library, but nothing of Python's paths is ours.
+        # Like a program made by PyInstaller: CUDA loads our library, but nothing of Python's paths is ours.
         text = (
             "import ctypes, os, time\nlibrary = ctypes.CDLL(os.environ['WARPSIGHT_RECORD_LIBRARY'])\n"
             "library.InitializeInjection()\ntime.sleep(0.3)\nprint('end')\n"
@@ -1531,7 +1531,7 @@ class Strange(Recorded):
         self.assertEqual(done.stderr.count("No source lines and no stacks"), 1, done.stderr)
 
     def test_a_free_threaded_python_says_what_is_left_out(self):
-        # A stand-in: only its configuration is that of a free-threaded one.
+        # A stand-in: only its configuration belongs to a free-threaded one.
         text = (
             "import sysconfig\nknown = sysconfig.get_config_var\n"
             "sysconfig.get_config_var = lambda name: 1 if name == 'Py_GIL_DISABLED' else known(name)\n"
@@ -1547,7 +1547,7 @@ class Strange(Recorded):
         self.assertFalse([row for row, *_ in self.events() if row.startswith("samples")])
 
     def test_a_launcher_leaves_no_file_beside_its_program(self):
-        # As accelerate launch does: it imports torch itself, then starts the program.
+        # Does what accelerate launch does: it imports torch itself, then starts the program.
         write = self.write("steps.py", "import warpsight\nfor i in range(4):\n    warpsight.log(loss=1.0 / (i + 1))\n    warpsight.step()\n")
         launcher = self.write("launch.py", "import subprocess, sys, time\ntime.sleep(0.5)\nsys.exit(subprocess.run([sys.executable, sys.argv[1]]).returncode)\n")
         done = self.record(["python3", launcher, write], PYTHONPATH=PACKAGE)

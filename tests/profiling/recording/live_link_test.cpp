@@ -1,4 +1,4 @@
-// A recorded program tells whoever follows it what it does, and never waits for them.
+// A recorded program sends whoever follows it what it does, and never waits for them.
 #include "profiling/base/ownership.h"
 #include "profiling/base/process.h"
 #include "profiling/recording/live_link.h"
@@ -246,7 +246,7 @@ TEST(Following, ASlowFollowerCostsTheProgramLittle) {
   EXPECT_GT(follower.status().left_out, 0u);  // nobody took them
 }
 
-// The recorder goes on to send what a slow follower had no room for, also when the program does nothing more.
+// The recorder goes on to send what a slow follower had no space for, also when the program does nothing more.
 TEST(Following, WhatHadNoRoomComesWhileNothingIsNew) {
   const std::string address = test::own_file("slow-follower");
   sockaddr_un here{AF_UNIX, {}};
@@ -333,7 +333,7 @@ TEST(Following, RecorderTellsWhatItWrites) {
   std::filesystem::remove(path);
 }
 
-// A program that marks its steps: they come while it runs, each with its kernels if it uses a GPU, and are those of the
+// A program that marks its steps: they come while it runs, each with its kernels if it uses a GPU, and match the
 // file in the end. `Ahead`: the GPU runs each step long after the host marked it.
 TEST(Following, StepsComeWhileItRuns) {
   enum Uses { Host, Gpu, Ahead };
@@ -499,7 +499,7 @@ TEST(Following, EachProcessHasAFileThatOpensEverywhere) {
   std::filesystem::remove_all(folder);
 }
 
-// A program of several processes is killed: the files of those that are gone are ended, that of one that lives is its.
+// A program of several processes is killed: the files of ended processes are ended, a living process keeps its file.
 TEST(Following, TheFilesOfAllProcessesAreEnded) {
   const std::string folder = ::testing::TempDir() + "processes-" + std::to_string(getpid()) + "/";
   std::filesystem::create_directory(folder);

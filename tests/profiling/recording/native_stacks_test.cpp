@@ -292,7 +292,7 @@ TEST(ElfFile, NamesAreShort) {
   EXPECT_EQ(short_function_name("_ZN99"), "_ZN99");
 }
 
-// No file, no ELF file, and this program cut short or changed at each of many places: nothing but missing answers.
+// No file, no ELF file, and this program cut short or changed at each of many places: only missing answers.
 TEST(ElfFile, BadFilesGiveNoAnswers) {
   EXPECT_EQ(ElfFile::open("/no such file"), nullptr);
   const auto path = std::filesystem::temp_directory_path() / ("warpsight-elf-" + std::to_string(getpid()));

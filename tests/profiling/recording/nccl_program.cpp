@@ -46,7 +46,7 @@ Found find(void* library) {
 
 Found g_found;  // before the recording begins
 
-// As ctypes does, which keeps each function in an object of its own. Also what a jump instead of a call keeps: who calls.
+// Does what ctypes does, which keeps each function in an object of its own. Also what a jump instead of a call keeps: who calls.
 int call_found(void* library, void* communicator, void* stream) {
   const auto later = std::make_unique<Found>(find(library));
   ncclCommInitRank(&communicator, 2, 0x9f1c, 0);
@@ -61,7 +61,7 @@ int call_found(void* library, void* communicator, void* stream) {
   return others ? 0 : 5;
 }
 
-// As CUDA's runtime: it asks the driver for its functions before it starts it.
+// Like CUDA's runtime: it asks the driver for its functions before it starts it.
 int (*const volatile g_starts)() = cuProfilerStart;
 int (*volatile g_stops)() = cuProfilerStop;
 

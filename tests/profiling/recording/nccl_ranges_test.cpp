@@ -1,4 +1,4 @@
-// NCCL's ranges as NCCL marks them, heard through NVTX in this process, with records of kernels made up. No GPU.
+// NCCL's ranges as NCCL marks them, received through NVTX in this process, with records of kernels made up. No GPU.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -51,7 +51,7 @@ class NcclRanges : public ::testing::Test {
     nccl_pop();
   }
 
-  // As the driver's callbacks do.
+  // What the driver's callbacks do.
   void launch(uint32_t correlation, const char* symbol = kAllReduce) {
     const NcclWork work = NcclCalls::instance().launch_begins(symbol);
     context_.join.launched(correlation, Marks::thread().at());

@@ -52,7 +52,7 @@ void run_a_fusion(nvtxDomainHandle_t domain) {
   }
 }
 
-// As XLA does for JAX: registered texts in a domain of its own.
+// What XLA does for JAX: registered texts in a domain of its own.
 void run_a_function(nvtxDomainHandle_t domain) {
   for (const char* text : {"XlaModule:#prefix=jit(evaluate)/jit(main),hlo_module=jit_evaluate,program_id=5#",
                            "Thunk:#name=transpose(jvp(Net))/Dense_0/dot_general,hlo_op=gemm_fusion_dot,unique_hlo_op_id=12#"}) {

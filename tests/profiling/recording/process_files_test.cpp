@@ -55,7 +55,7 @@ TEST_F(ProcessFiles, OfALauncherAndWorkersWithoutGpuAreRemoved) {
   EXPECT_EQ(RunFileReader(files[0]).outline().tracks().size(), 2u);
 }
 
-// As by "accelerate launch" on a machine without a GPU.
+// Made by "accelerate launch" on a machine without a GPU.
 TEST_F(ProcessFiles, OfALauncherWithoutAnyGpuIsRemoved) {
   Made made;
   made.add(TrackKind::Steps, SpanKind::Step, Meaning::Other, 0, 100, "step");

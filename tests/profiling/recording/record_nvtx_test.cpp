@@ -1,4 +1,4 @@
-// The ranges that a program marks with NVTX are heard by the library that records it.
+// The ranges that a program marks with NVTX are recorded by the library that records it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

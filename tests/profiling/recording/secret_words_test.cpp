@@ -26,7 +26,7 @@ TEST(SecretWords, AreMasked) {
   for (const auto& [command, kept] : cases) EXPECT_EQ(without_secrets(command), kept);
 }
 
-// What trainings are told every day stays.
+// Usual options of trainings stay.
 TEST(SecretWords, OtherWordsStay) {
   for (const Words& command : {Words{"t", "--max-tokens", "512"}, Words{"t", "--pad-token", "<pad>"}, Words{"t", "--eos_token_id=2"},
                                Words{"t", "--tokenizer", "gpt2-medium-0123456789"}, Words{"t", "--password-file", "/run/x"}, Words{"t", "--key", "value"},

@@ -35,7 +35,7 @@ TEST_F(RunFile, SurvivesAKill) {
   EXPECT_EQ(reader.metrics().size(), 1u);
 }
 
-// The log goes into the file page by page, and the first page tells the new size: what is still missing is in the log.
+// The log goes into the file page by page, and the first page has the new size: what is still missing is in the log.
 TEST_F(RunFile, SurvivesAKillWhileItsLogIsFoldedIn) {
   const MadeTrace made(3000);
   RunFileWriter writer(path, summary_of_test());

@@ -439,10 +439,10 @@ TEST_F(RunFile, AnswersOverAllOfItWithoutMemory) {
   }
   EXPECT_EQ(file.unread(), 0u);
   auto stop = std::make_shared<std::atomic<bool>>(true);
-  EXPECT_FALSE(StoredSpans(path, stop).longest_gap());  // given up before it began
+  EXPECT_FALSE(StoredSpans(path, stop).longest_gap());  // stopped before it began
 }
 
-// In pieces, so that nothing of a file of any size stays in memory: the sum is that of the whole.
+// In pieces, so that nothing of a file of any size stays in memory: the sum is the sum of the whole.
 TEST_F(RunFile, TheGpusActivityIsThatOfTheWholeTrace) {
   const MadeTrace made(8000);
   write_run(path, made.trace);
@@ -487,7 +487,7 @@ TEST_F(RunFile, ABlockThatHasGrownIsReadAsItWasListed) {
   RunFileReader reader(path);
   Trace trace = reader.trace();
   writer.add(batch_of(110, 100));
-  writer.add(batch_of(0, 10));  // late: these stand before the others
+  writer.add(batch_of(0, 10));  // late: these stand before the rest
   writer.flush();
   EXPECT_EQ(reader.fill(trace), 1u);
   const std::vector<Span> spans = spans_of(trace.tracks()[0]);

@@ -29,7 +29,7 @@ def _number(node):
 
 
 class _Name(str):
-    """Of a place where a value is read."""
+    """The name of a place where a value is read."""
 
     def __new__(cls, frame):
         code = frame.f_code
@@ -112,7 +112,7 @@ class Losses:
         self._program = program
         self.grad_enabled = lambda: True  # PyTorch's function, once it is there
         self._roots = []
-        self._values = []  # (name, value, step), not told yet: a logger may tell the same ones
+        self._values = []  # (name, value, step), not reported yet: a logger may report the same ones
         self._tests = {}  # name → (sum, count) of the evaluation that runs
         self._names = {}  # (code, instruction) → name
         self._testing = False  # the last model that was switched is in eval mode

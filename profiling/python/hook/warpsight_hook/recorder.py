@@ -137,7 +137,7 @@ class Recorder:
         return bool(self._library and self._library.warpsight_torch_follow((ctypes.c_void_p * 3)(*addresses)))
 
     def hear_modules(self, function, learn):
-        """True if the library hears each call of this function. `learn(module, phase)` returns the place of a module."""
+        """True if the library records each call of this function. `learn(module, phase)` returns the place of a module."""
         if not self._library:
             return False
         return bool(self._held.warpsight_hear_modules(function, learn))
@@ -152,7 +152,7 @@ class Recorder:
             self._held.warpsight_learn_optimizers(learn, ranges)
 
     def hear_optimizer(self, function):
-        """True if the library hears each call of this step()."""
+        """True if the library records each call of this step()."""
         # 3.11 does not ask a function for its C function where Python code calls it.
         return bool(self._library and sys.version_info[:2] != (3, 11) and self._held.warpsight_hear_optimizer(function))
 

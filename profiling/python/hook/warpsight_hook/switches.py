@@ -25,7 +25,7 @@ def wanted(text):
 
 
 class Turned:
-    """Says in the recording what was changed, once for each switch."""
+    """Notes in the recording what was changed, once for each switch."""
 
     def __init__(self, program):
         self._program, self._changed, self._failures = program, [], []

@@ -49,7 +49,7 @@ def _compiler(program, torch):
 
 
 def _captures(program, torch):
-    """Hears torch.cuda.profiler.start() and stop(), also at levels without CUPTI. PyTorch has taken the addresses already."""
+    """Records torch.cuda.profiler.start() and stop(), also at levels without CUPTI. PyTorch has taken the addresses already."""
     runtime = torch._C._cudart
 
     def around(name, on):
@@ -229,7 +229,7 @@ def _backward(program, torch):
                 try:
                     began(args[0] if args else kwargs.get("tensors"))
                 except Exception:
-                    pass  # the program hears of its own mistakes from PyTorch
+                    pass  # PyTorch reports the program's own mistakes
             begin(place)
             try:
                 return original(*args, **kwargs)
@@ -368,7 +368,7 @@ def _formats(program, torch):
 
 
 def _switches(program, torch):
-    """train() and eval(), which calls train(False): the losses that are read in eval mode are those of a test."""
+    """train() and eval(), which calls train(False): the losses that are read in eval mode belong to a test."""
     original, switched = torch.nn.Module.train, program.losses.switched
 
     def train(self, mode=True):

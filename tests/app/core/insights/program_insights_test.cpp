@@ -109,7 +109,7 @@ TEST_F(Recorded, ALineThatWaitsIsNotHot) {
   EXPECT_EQ(said["hot line"], "train.py:60 in main takes 20 % of the steps' time") << "without its wait";
 }
 
-// As a recording on a GPU has it: the range of .item(), and in it the copy and the wait of CUDA.
+// What a recording on a GPU has: the range of .item(), and in it the copy and the wait of CUDA.
 TEST_F(Recorded, ItemOfATensorOnTheCpuIsNoWait) {
   const OpTag cpu = op(".item()", "sync", "train.py:39 in main"), gpu = op(".item()", "sync", "train.py:52 in main");
   const OpTag reads = op("aten::_local_scalar_dense", "", "train.py:52 in main");
@@ -289,7 +289,7 @@ TEST_F(Recorded, CopiesAndKernelsThatPytorchCanAvoidAreNamed) {
   EXPECT_THAT(said["fp32 products"], HasSubstr("50 % of the steps' time"));
 }
 
-// What PyTorch can be told to leave out: each card has its gain, and the line and span where it is.
+// What PyTorch can leave out: each card has its gain, and the line and span where it is.
 TEST_F(Recorded, ZeroedGradientsTransposedImagesAndPointwiseChainsHaveTheirGain) {
   const OpTag zero = op("aten::zero_", "", "train.py:30 in step > /usr/lib/python3/dist-packages/torch/optim/optimizer.py:90 in Optimizer.zero_grad < train.py:50 in main");
   const OpTag other_zero = op("aten::zero_", "", "train.py:33 in masks < train.py:50 in main");

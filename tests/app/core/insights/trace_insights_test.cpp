@@ -1,4 +1,4 @@
-// What a trace of any program tells: each rule finds its own fault with the span that shows it, and says nothing of a
+// What a trace of any program shows: each rule finds its own fault with the span that shows it, and says nothing of a
 // GPU that is busy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

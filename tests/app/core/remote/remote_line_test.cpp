@@ -443,7 +443,7 @@ TEST_P(LineTest, NamesLeadNowhere) {
 INSTANTIATE_TEST_SUITE_P(Over, LineTest, testing::Values("pipe", "ssh"), [](const auto& which) { return which.param; });
 
 // One clear sentence for each of what people meet.
-// Waits for a job that is no training; returns what it told.
+// Waits for a job that is no training; returns what it reports.
 std::vector<json> told_by(RemoteRun& run, std::optional<int>& exit_status) {
   std::vector<json> told;
   for (int i = 0; i < 6000; ++i, usleep(20'000)) {
@@ -729,7 +729,7 @@ TEST_P(PipeTest, SaysThatThereIsNoGpu) {
   EXPECT_EQ(seen.summary->message, "cuda: no NVIDIA GPU can be used here.");
 }
 
-// A disk that fills while it trains: said at once, the training goes on, and its end is heard.
+// A disk that fills while it trains: said at once, the training goes on, and its end arrives.
 TEST_P(PipeTest, SaysThatTheDiskThereIsFull) {
   const std::string disk = "mount -t tmpfs -o size=1500k none " + there();
   if (Process({"unshare", "-m", "sh", "-c", disk}, Process::Output::HeardWithErrors).wait() != 0)
@@ -900,7 +900,7 @@ TEST_P(PipeTest, HearsHowABigTrainingEnded) {
   }
 }
 
-// A server that lies: the line is given up with a sentence, nothing is written, nobody crashes.
+// A server that lies: the line is closed with a sentence, nothing is written, nobody crashes.
 TEST_P(PipeTest, GivesUpAServerThatLies) {
   const std::vector<std::string> lies = {"\\377\\377\\377\\377\\001", "\\002\\000\\000\\000\\002{]", "\\002\\000\\000\\000\\011{}",
                                          "\\004\\000\\000\\000\\003abcd", "\\017\\000\\000\\000\\002{\"number\": \"x\"}"};
@@ -966,7 +966,7 @@ class SlowTest : public PipeTest {
   void watch_and_steer(RemoteAddress slow, SlowLine line);
 };
 
-// The network of a few µs a step tells more losses than the slow line carries.
+// The network of a few µs a step sends more losses than the slow line carries.
 void SlowTest::watch_and_steer(RemoteAddress slow, SlowLine line) {
   const bool fast = line.bits_a_s > 1e7;
   const std::string name = fast ? "fast" : line.lost_percent > 0 ? "lossy" : "slow";

@@ -131,7 +131,7 @@ TEST(News, ComeBackAsTheyWere) {
   EXPECT_EQ(back.exit_status, 0);
 }
 
-// What a fast training tells must go through a slow line.
+// What a fast training sends must go through a slow line.
 TEST(News, LossesAreSmallAndExact) {
   std::vector<StepResult> steps(100'000);
   uint32_t random = 1;
@@ -359,7 +359,7 @@ TEST_F(Folder, CurvesOfADayStaySmallAndTellOfAllOfIt) {
   EXPECT_TRUE(std::ranges::any_of(seen.run.steps, [](const StepResult& s) { return s.loss == 99; })) << "a peak stays";
 }
 
-// What a full disk does not take is written when there is room again, in order and whole.
+// What a full disk does not take is written when there is space again, in order and whole.
 TEST_F(Folder, AJournalWaitsForAFullDisk) {
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);

@@ -110,7 +110,7 @@ TEST_F(Watch, AnEventIsSeenInTimeOverANetwork) {
   see_events_in_time(parse_remote("pipe:exec " + sshd.bin() + "/ssh there 'exec " WARPSIGHT_CLI " serve --folder " + folder_.string() + "'"));
 }
 
-// Hours of a run in seconds: what both sides keep does not grow with what was told.
+// Hours of a run in seconds: what both sides keep does not grow with what was sent.
 TEST_F(Watch, ALongRunStaysSmallOnBothSides) {
   const char* wanted = std::getenv("WARPSIGHT_SOAK_S");
   const double seconds = wanted ? std::atof(wanted) : 4;

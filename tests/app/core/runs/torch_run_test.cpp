@@ -181,7 +181,7 @@ TEST_F(Torch, AStopEndsTheScript) {
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(100));
 }
 
-// As what a shell starts in the background.
+// Like what a shell starts in the background.
 TEST_F(Torch, AStopEndsAScriptThatIgnoresInterrupts) {
   if (!have_python()) GTEST_SKIP() << "python3 is not installed";
   const auto begun = std::chrono::steady_clock::now();

@@ -184,7 +184,7 @@ TEST_F(Recording, AnotherLevelBeginsBetweenTwoStepsOfAllRanks) {
   EXPECT_GT(ops.size(), 10u);
 }
 
-// What the host did: our own trainer's threads are sampled as those of a recorded program.
+// What the host did: our own trainer's threads are sampled as in a recorded program.
 TEST_F(Recording, LevelFullHasStacksOfTheTrainersThreads) {
   RunSpec spec = small_spec();
   spec.model.hidden = {512};

@@ -148,7 +148,7 @@ void CompareTabTest::oneRunIsNotComparedWithItself() {
   tab.setRuns({});
 }
 
-// Whichever is faster, as with `diff`: the first file there is the first run here.
+// The faster one does not matter, as with `diff`: the first file there is the first run here.
 void CompareTabTest::theFirstLetterIsTheBaseline() {
   for (const bool slow_first : {true, false}) {
     const auto a = made("a", slow_first ? test::StepStyle::EagerDirect : test::StepStyle::GraphArena, 0),
@@ -383,7 +383,7 @@ void CompareTabTest::theWaterfallIsSplitByOpWhenAsked() {
   QTest::mouseClick(segments[1], Qt::LeftButton);
   QVERIFY(view->byOp());
   QVERIFY(view->grab().toImage() != by_kind);
-  // As many ops as there is room for, in one waterfall that ends where the candidate does.
+  // The ops that fit, in one waterfall that ends where the candidate does.
   size_t fewer = 0;
   for (const double height : {150.0, 300.0, 900.0}) {
     const prof::Waterfall w = view->shown(height);
@@ -546,7 +546,7 @@ void CompareTabTest::aRunThatGoesAwayIsForgotten() {
   QVERIFY(!two.tab.candidate() || two.tab.candidate() == two.a.get());
 }
 
-// Processor time, so that a busy machine does not decide. The limits are those of the window: no turn of the event loop
+// Processor time, so that a busy machine does not decide. The limits are the window's: no turn of the event loop
 // over 50 ms, repaints at 60 a second.
 void CompareTabTest::eightRunsOfAMillionSpansStayQuick() {
   std::vector<std::unique_ptr<Run>> runs;

@@ -1,4 +1,4 @@
-// The Kernels tab: its sums are those of the trace, it sorts, filters and shows what each execution belongs to.
+// The Kernels tab: its sums are the trace's, it sorts, filters and shows what each execution belongs to.
 #include <QAbstractItemModelTester>
 #include <QLineEdit>
 #include <QMenu>
@@ -225,7 +225,7 @@ void KernelsTest::executionsOutsideOfStepsAreEvaluations() {
   QCOMPARE(slowest(), QString::fromUtf8("—"));
 }
 
-// Where there is room all usual columns stand; in a narrow window the names have it.
+// Where there is space all usual columns stand; in a narrow window the names have it.
 void KernelsTest::columnsFitOrAreChosen() {
   Kernels kernels;
   auto& [run, focus, panel] = kernels;

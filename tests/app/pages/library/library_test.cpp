@@ -217,7 +217,7 @@ void LibraryTest::aRunKeepsItsLetterForLife() {
     again.tickOnly({run});
     QCOMPARE(run->slot, letters[run->path]);
   }
-  // Of two ticked runs that were kept with one letter, the second gets a new one.
+  // If two ticked runs were kept with one letter, the second gets a new one.
   Run *first = again.runs()[0], *second = again.runs()[1];
   again.tickOnly({});
   first->letter = second->letter = 3;

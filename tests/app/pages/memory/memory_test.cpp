@@ -245,7 +245,7 @@ void MemoryTest::thePeaksOfTensorsAndOfTheDriverAreBothNamed() {
     QVERIFY2(figures.contains(text), qPrintable(figures));
 }
 
-// PyTorch tells of blocks of the CPU, too, where its own profiler records memory. Their addresses mean something else.
+// PyTorch reports blocks of the CPU, too, where its own profiler records memory. Their addresses mean something else.
 void MemoryTest::eachDeviceHasAMapOfItsOwn() {
   Run run;
   run.origin = RunOrigin::Imported, run.summary = Summary{};

@@ -156,7 +156,7 @@ TEST(Caching, TheCapHoldsAndItsSentenceNamesIt) {
     EXPECT_THAT(problem.what(), testing::HasSubstr("cap of 32 MiB"));
   }
   pool.deallocate(nullptr, block, 20 * kMiB);
-  void* other = pool.allocate(nullptr, 30 * kMiB);  // the unused segment makes room
+  void* other = pool.allocate(nullptr, 30 * kMiB);  // the unused segment makes space
   EXPECT_LE(device.used, 32 * kMiB);
   pool.deallocate(nullptr, other, 30 * kMiB);
 }

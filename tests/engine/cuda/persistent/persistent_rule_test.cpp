@@ -195,7 +195,7 @@ TEST(PersistentRule, LeavesToGraphsWhatTheyDoFaster) {
   EXPECT_THAT(spirals.why_not, HasSubstr("µs a step, which is longer than a CUDA graph takes"));
 }
 
-// As many clusters of eight blocks as have units to own: fifteen at most, and each owns a multiple of four.
+// Every cluster of eight blocks has units to own: fifteen at most, and each owns a multiple of four.
 TEST(PersistentRule, WideAndDeepNetworksUseManyMultiprocessors) {
   const std::pair<Network, int> cases[] = {
       {network({784, 784, 784, 784, 784, 10}, 64, Precision::Tf32), 14},

@@ -18,7 +18,7 @@ namespace {
 int g_peer_access = 0, g_shared_bytes = 0;  // of the made GPUs
 }
 
-// There is no GPU. These definitions come before those of the CUDA runtime.
+// There is no GPU. These definitions come before the CUDA runtime's.
 extern "C" {
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) { return *value = g_peer_access, cudaSuccess; }

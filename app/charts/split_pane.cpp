@@ -147,7 +147,7 @@ void SplitPane::refresh() {
       fewest < steps ? count_text(fewest) + QStringLiteral("–") + count_text(steps) : count_text(steps);
   table_ = split_table(splits, isSmall());
   const QString unit = table_.in_ms ? tr("ms") : tr("µs");
-  const QString note = steps == 0 ? unit : tr("%1 · mean of the newest %2").arg(unit, means);
+  const QString note = steps == 0 ? unit : tr("%1 · median of the newest %2").arg(unit, means);
   const StepSplit* const only = runs_.size() == 1 ? &runs_[0]->split : nullptr;
   const int rank = only && several_ranks(runs_[0]->trace) ? prof::rank_of_steps(runs_[0]->trace) : -1;
   const QString of_rank = rank < 0 ? QString() : tr(" · rank %1").arg(rank);
@@ -156,8 +156,6 @@ void SplitPane::refresh() {
   QStringList said;
   for (const auto& run : runs_)
     said << tr("%1 of %2 %3").arg(step_time_name(), run_letter(run->slot), step_time_text(run->stepUs()));
-  for (const double wall : table_.wall)
-    if (wall > 0) said << mean_step_name() + " " + fixed_text(wall, 1) + " " + unit;
   for (const SplitRow& row : table_.rows) said << row.name + " " + fixed_text(row.us.front(), 1) + " " + unit;
   setAccessibleDescription(said.join(", "));
   update();
@@ -220,11 +218,9 @@ QString SplitPane::speedText() const {
   return speed_against(*runs_[0], *runs_[1], run_letter(runs_[1]->slot));
 }
 
-// The parts are means. Where the table has another sum, the text says that this is the median.
 QString SplitPane::endText(size_t run) const {
-  const double median = runs_[run]->stepUs(), mean = table_.wall[run] * (table_.in_ms ? 1000 : 1);
-  const QString time = table_.in_ms || median < 1000 ? step_time_text(median) : tr("%1 µs").arg(us_text(median));  // the unit of the table
-  return mean > 0 && step_time_text(mean) != step_time_text(median) ? tr("median %1").arg(time) : time;
+  const double us = runs_[run]->stepUs();
+  return table_.in_ms || us < 1000 ? step_time_text(us) : tr("%1 µs").arg(us_text(us));  // the unit of the table
 }
 
 double SplitPane::paintBars(QPainter& painter, double top) {
@@ -307,7 +303,7 @@ void SplitPane::paintTable(QPainter& painter, double top) {
   top += kSplitHeading;
   const double space = height() - top - 6;
   const auto rows = static_cast<double>(tables.count > 1 ? tables.rows : table_.rows.size());
-  // The sum is the mean, and the bars end with the median: both are shown unless rows would overlap.
+  // The sum stands at the end of the bars, too: it is left out where rows would overlap.
   constexpr double kLeastPitch = 12.5;
   const double sum = tables.count > 1 ? 0 : 1.3;  // of several tables, one row is the sum
   const bool with_sum = space / (rows + sum) >= kLeastPitch;
@@ -338,7 +334,7 @@ void SplitPane::paintSum(QPainter& painter, double left, double top, double pitc
   painter.fillRect(QRectF(left + 10, top + 2, tables().width - 20, 1), theme().border);
   painter.setFont(ui_font(11.5, 600));
   painter.setPen(theme().text);
-  painter.drawText(QRectF(left + 10, top + 3, kSplitNames, pitch), Qt::AlignLeft | Qt::AlignVCenter, mean_step_name());
+  painter.drawText(QRectF(left + 10, top + 3, kSplitNames, pitch), Qt::AlignLeft | Qt::AlignVCenter, step_time_name());
   paintNumbers(painter, table_.wall, 1, left, top + 3, pitch);
 }
 

@@ -1,5 +1,5 @@
-// Shows where the time of a step goes: one bar per run, with the step time at its end, and a table of the parts. The
-// parts are means: their sum is the mean step.
+// Shows where the time of a step goes: one bar per run, with the step time at its end, and a table of the parts, which sum
+// to it.
 #pragma once
 #include <QPointer>
 
@@ -12,11 +12,11 @@ struct SplitRow {
   prof::Meaning meaning;
   QString name;
   std::vector<double> us;  // per run, rounded so that each column adds up
-  double share = 0;        // of the first run's mean step, not rounded: other pages say the same
+  double share = 0;        // of the first run's step, not rounded: other pages say the same
 };
 struct SplitTable {
   std::vector<SplitRow> rows;
-  std::vector<double> wall;  // the mean step of each run
+  std::vector<double> wall;  // the step time of each run
   bool in_ms = false;        // one unit for the whole table
 };
 // `merged`: matrix, pointwise, loss and optimizer become one row, "kernels".

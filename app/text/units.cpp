@@ -48,7 +48,6 @@ ByteUnit byte_unit(double largest) {
 QString step_time_text(double us) { return us > 0 ? time_axis_text(us) : QStringLiteral("—"); }
 
 QString step_time_name() { return QObject::tr("step time"); }
-QString mean_step_name() { return QObject::tr("mean step"); }
 
 QString step_time_tip(double p5_us, double p95_us) {
   const QString spread = step_spread_text(p5_us, p95_us), median = QObject::tr("Median of the newest steps measured.");

@@ -12,7 +12,6 @@ QString duration_text(double seconds);                   // "0.4 s", "12 min 5 s
 QString us_text(double us);                              // "27.1", "369.2", "1 842"
 QString step_time_text(double us);                       // "27.1 µs", "1.84 ms"; "—" if unknown
 QString step_time_name();                                // "step time": always the median of the newest steps
-QString mean_step_name();                                // "mean step": where parts sum to it
 QString step_time_tip(double p5_us, double p95_us);      // what the step time is, and its spread if known
 QString step_range_text(double p5_us, double p95_us);   // "17.2–19.0 µs"
 QString step_spread_text(double p5_us, double p95_us);  // "90 % of the steps took 17.2 µs to 19.0 µs"; empty if unknown

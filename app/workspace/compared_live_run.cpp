@@ -46,6 +46,7 @@ ComparedRun compared_run(const Run& run) {
     take_trace(out, marks, run.trace, run.stepsPerEpoch(), run.steadySince());
   });
   out.time = out.one_step ? prof::step_time(out.sample, {}, 0, run.stepsOf()) : run.step_time;
+  prof::scale_median(out.sample, out.time.us.value);
   return out;
 }
 

@@ -270,7 +270,7 @@ void Run::applyTrace(RunUpdate& update) {
   const prof::SampleRange range{.until = until, .since = steady_since_, .lengths_only = true};
   step_time = prof::step_time(prof::sample_steps(marks(), trace, steps_per_epoch_, range), losses_.seen(), meanUs(), stepsOf());
   const size_t most = update.summary ? prof::SampleRange::kOfAFinishedRun : prof::SampleRange::kOfALiveRun;
-  if (trace.span_count() > 0) split = split_of(marks(), trace, {.until = until, .most_spans = most, .since = steady_since_}, steps_per_epoch_);
+  if (trace.span_count() > 0) split = split_of(marks(), trace, {.until = until, .most_spans = most, .since = steady_since_}, steps_per_epoch_, step_time.us.value);
   split_due_.setRemainingTime(300);
 }
 

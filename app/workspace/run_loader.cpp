@@ -103,7 +103,7 @@ void read_windows(prof::RunFileReader& reader, RunDetails& d) {
                         static_cast<double>(w.allocations) / steps, static_cast<double>(w.frees) / steps, 0, 0, 0});
   }
   const prof::Trace& marks = d.gpu_steps.empty() ? d.trace : d.gpu_steps.trace();
-  d.split = split_of(marks, d.trace, {.until = d.trace.last_time(), .since = d.steady_since}, d.steps_per_epoch);
+  d.split = split_of(marks, d.trace, {.until = d.trace.last_time(), .since = d.steady_since}, d.steps_per_epoch, d.step_time.us.value);
   if (d.split.steps > 0 || windows.empty() || windows.back().steps <= 0) return;
   const prof::StepWindow& last = windows.back();
   d.split = split_from(last.times, last.end - last.begin, last.steps);
@@ -241,8 +241,8 @@ std::unique_ptr<RunDetails> read_details(const QString& path) {
   read_curves(*d->reader, *d);
   d->trace = newest_trace(*d->reader);
   read_choices(d->reader->summary(), *d);
-  read_windows(*d->reader, *d);
   read_step_time(*d->reader, *d);
+  read_windows(*d->reader, *d);
   add_throughput(d->reader->summary(), *d);
   add_memory(*d);
   d->allocator_calls.take(d->reader->allocations());

@@ -18,9 +18,11 @@ StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t
   return split;
 }
 
-StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch) {
-  const prof::StepSample sample = prof::sample_steps(marks, trace, steps_per_epoch, range);
-  const prof::Breakdown& parts = sample.parts;
+StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch,
+                   double step_us) {
+  prof::StepSample sample = prof::sample_steps(marks, trace, steps_per_epoch, range);
+  prof::scale_median(sample, step_us);
+  const prof::Breakdown& parts = sample.median_parts;
   if (parts.steps == 0 || parts.wall() <= 0) return {};
   prof::MeaningTimes times{};
   std::vector<SplitPart> of_host;
@@ -31,9 +33,10 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const pro
       of_host.push_back({id.meaning, QString::fromUtf8(prof::part_name(id)), static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps)});
   }
   StepSplit split = split_from(times, parts.wall(), parts.steps);
+  split.steps = sample.parts.steps;
   split.parts.insert(split.parts.end(), of_host.begin(), of_host.end());
   split.kernels = sample.kernels_per_step, split.allocations = sample.allocations_per_step;
-  split.busy = parts.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
+  split.busy = sample.parts.busy_share(), split.left_out = QString::fromStdString(prof::left_out_text(sample));
   split.short_launches = sample.longer_launch_us > 0;
   return split;
 }

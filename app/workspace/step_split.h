@@ -19,16 +19,17 @@ struct SplitPart {
 };
 struct StepSplit {
   std::vector<SplitPart> parts;
-  double wall_us = 0;  // the mean of the steps, so that the parts sum to it
+  double wall_us = 0;  // the step time, which is a median; the parts sum to it
   int64_t steps = 0;
   QString left_out;  // ", 3 pauses left out", behind the number of steps; empty if there were none
   bool short_launches = false;  // longer ones are among what is left out
   double kernels = 0, allocations = 0, busy = 0;  // per step; busy: share of time that the GPU had work
 };
 
-// The split of the newest steps of a range, without evaluations. `marks` has the steps: the
-// trace itself, or the GPU's steps.
-StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch);
+// The split of the median step of a range, without evaluations. `marks` has the steps: the trace itself, or the GPU's
+// steps. `step_us`: the run's step time; 0: not known, then the median of these steps.
+StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const prof::SampleRange& range, double steps_per_epoch,
+                   double step_us);
 StepSplit split_from(const prof::MeaningTimes& times, prof::TimeNs wall, int64_t steps);
 
 }  // namespace ws::app

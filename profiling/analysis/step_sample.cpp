@@ -261,6 +261,38 @@ StepWindowNs long_row(const std::vector<Span>& steps, const std::vector<Row>& ro
   return best;
 }
 
+// Lengths of the steps that are typical: the middle half.
+struct Lengths {
+  int64_t least = 0, most = INT64_MAX;
+  bool holds(int64_t length) const { return length >= least && length <= most; }
+};
+Lengths typical_lengths(const std::vector<Span>& steps, const std::vector<Row>& rows) {
+  constexpr size_t kFewest = 4;
+  std::vector<int64_t> all;
+  for (const Row& row : rows)
+    for (size_t i = row.first; i < row.last; ++i) all.push_back(steps[i + 1].start - steps[i].start);
+  if (all.size() < kFewest) return {};
+  std::ranges::sort(all);
+  return {all[all.size() / 4], all[all.size() - 1 - all.size() / 4]};
+}
+
+void add(Breakdown& sum, const Breakdown& parts) {
+  for (size_t m = 0; m < kMeanings; ++m) sum.times[m] += parts.times[m];
+  sum.busy += parts.busy;
+  sum.only_collectives |= parts.only_collectives;
+  for (size_t work = 0; work < kHostWorks; ++work) {
+    sum.gaps[work].launch += parts.gaps[work].launch;
+    sum.gaps[work].idle += parts.gaps[work].idle;
+  }
+  sum.end += parts.wall();
+}
+
+// The parts of typical steps, beside those of all steps.
+struct Typical {
+  Breakdown parts;
+  std::map<std::pair<Meaning, std::string>, int64_t> ops;
+};
+
 // Host marks do not say when a step ran, so all idle GPU time between them counts as waiting for the next launch.
 void idle_is_launch(Breakdown& parts) {
   auto& idle = parts.times[static_cast<size_t>(Meaning::Idle)];
@@ -272,6 +304,40 @@ std::string key_of(const Trace& trace, NameId name, OpTag op) {
   if (op != kNoOp && op < trace.ops.size() && !trace.ops[op].name.empty())
     return std::string(kOpKey) + trace.ops[op].name;
   return work_name(trace, name);
+}
+
+// Adds a stretch to both, or only to all steps.
+void add_stretch(Breakdown& all, Typical* typical, const Trace& trace, const InnerParts& inner, StepWindowNs stretch) {
+  WorkTimes by_work;
+  const Breakdown parts = breakdown(trace, inner, stretch.begin, stretch.end, typical ? &by_work : nullptr);
+  add(all, parts);
+  if (!typical) return;
+  add(typical->parts, parts);
+  for (const auto& [work, ns] : by_work) typical->ops[{work.meaning, key_of(trace, work.name, work.op)}] += ns;
+}
+
+// Adds steps first to last, in stretches of typical steps and of others.
+void add_steps(StepSample& sample, Typical& typical, const Lengths& lengths, const Trace& trace, const InnerParts& inner,
+               const std::vector<Span>& steps, Row piece) {
+  const auto is_typical = [&](size_t i) { return lengths.holds(steps[i + 1].start - steps[i].start); };
+  for (size_t first = piece.first, last = first; first < piece.last; first = last) {
+    const bool these = is_typical(first);
+    while (last < piece.last && is_typical(last) == these) ++last;
+    add_stretch(sample.parts, these ? &typical : nullptr, trace, inner, {steps[first].start, steps[last].start});
+    sample.parts.steps += static_cast<int64_t>(last - first) * sample.stride;
+    if (these) typical.parts.steps += static_cast<int64_t>(last - first) * sample.stride;
+  }
+}
+
+void add_all(Typical& typical, const Trace& trace, const InnerParts& inner, const std::vector<Span>& steps, Row piece, int64_t stride) {
+  Breakdown counted;  // already
+  add_stretch(counted, &typical, trace, inner, {steps[piece.first].start, steps[piece.last].start});
+  typical.parts.steps += static_cast<int64_t>(piece.last - piece.first) * stride;
+}
+
+void take_typical(StepSample& sample, Typical typical) {
+  sample.median_parts = typical.parts, sample.op_parts = std::move(typical.ops);
+  if (!sample.step_us.empty()) scale_median(sample, median(sample.step_us));
 }
 
 }  // namespace
@@ -319,18 +385,25 @@ TimeNs recorded_until(const Trace& trace) {
   return until > -kAlways ? until : kAlways;
 }
 
-void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end) {
-  WorkTimes by_work;
-  const Breakdown parts = breakdown(trace, inner, begin, end, &by_work);
-  for (size_t m = 0; m < kMeanings; ++m) sample.parts.times[m] += parts.times[m];
-  sample.parts.busy += parts.busy;
-  sample.parts.only_collectives |= parts.only_collectives;
-  for (size_t work = 0; work < kHostWorks; ++work) {
-    sample.parts.gaps[work].launch += parts.gaps[work].launch;
-    sample.parts.gaps[work].idle += parts.gaps[work].idle;
-  }
-  sample.parts.end += parts.wall();
-  for (const auto& [work, ns] : by_work) sample.op_parts[{work.meaning, key_of(trace, work.name, work.op)}] += ns;
+// Parts of parts are rounded down, so that they never exceed the whole.
+void scale_median(StepSample& sample, double step_us) {
+  const double now = sample.median_step_us();
+  if (!(step_us > 0) || !(now > 0)) return;
+  const double factor = step_us / now;
+  const auto down = [factor](int64_t ns) { return static_cast<int64_t>(static_cast<double>(ns) * factor); };
+  Breakdown& parts = sample.median_parts;
+  parts.end = parts.begin;
+  for (int64_t& ns : parts.times) parts.end += ns = std::llround(static_cast<double>(ns) * factor);
+  parts.busy = std::min(down(parts.busy), parts.wall());
+  for (HostGap& gap : parts.gaps) gap.launch = down(gap.launch), gap.idle = down(gap.idle);
+  for (auto& [op, ns] : sample.op_parts) ns = down(ns);
+}
+
+void take_stretch(StepSample& sample, const Trace& trace, StepWindowNs stretch, int64_t steps) {
+  Typical typical;
+  add_stretch(sample.parts, &typical, trace, InnerParts(trace), stretch);
+  sample.parts.steps = typical.parts.steps = steps;
+  sample.median_parts = typical.parts, sample.op_parts = std::move(typical.ops);
 }
 
 StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per_epoch, SampleRange range) {
@@ -350,20 +423,25 @@ StepSample sample_steps(const Trace& marks, const Trace& trace, double steps_per
   const bool gpu = used_gpu(trace);
   sample.marks_only = !has_work(trace);
   const InnerParts inner(trace);
+  const Lengths lengths = typical_lengths(steps, rows);
+  Typical typical;
+  std::vector<Row> seen;
   Totals totals;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     // Works in pieces and stops once there is enough data, so that the event loop is not blocked for long.
     for (size_t last = row->last; last > row->first && totals.spans < range.most_spans && !range.lengths_only;) {
       const size_t first = last - std::min(last - row->first, kPiece);
-      const StepWindowNs piece{steps[first].start, steps[last].start};
-      add_parts(sample, trace, inner, piece.begin, piece.end);
-      sample.parts.steps += static_cast<int64_t>(last - first) * breaks.stride();
-      add_spans(totals, trace, piece.begin, piece.end, gpu);
+      add_steps(sample, typical, lengths, trace, inner, steps, {first, last});
+      seen.push_back({first, last});
+      add_spans(totals, trace, steps[first].start, steps[last].start, gpu);
       last = first;
     }
   }
   if (sample.parts.steps == 0) return sample;
-  if (gpu && &marks != &trace) idle_is_launch(sample.parts);
+  if (typical.parts.steps == 0)  // the newest steps are all unusual
+    for (const Row& piece : seen) add_all(typical, trace, inner, steps, piece, sample.stride);
+  take_typical(sample, std::move(typical));
+  if (gpu && &marks != &trace) idle_is_launch(sample.parts), idle_is_launch(sample.median_parts);
   give_rates(sample, trace, totals);
   sample.median_step = middle_step(steps, rows);
   sample.row = long_row(steps, rows);

@@ -24,12 +24,15 @@ struct WorkUse {
 
 struct StepSample {
   Breakdown parts;                      // all rows of steps; end - begin is the sum of their wall times
+  // The parts of the median step: those of the middle half of the steps by length, scaled so that they sum to the median.
+  // Views that compare show these, so that bars, waterfalls, tables and the step time are one statistic.
+  Breakdown median_parts;
   // Time from one step's start to the next, if they are consecutive. With a stride, each is the mean of so many steps.
   std::vector<double> step_us;
   std::map<std::string, WorkUse> work;  // kernels by name, and kWholeGraphs; on a CPU ops
   // Kernels by op, module (Layer) and line; without a GPU, ops or the program's ranges without inner ones. Only what is named.
   std::map<GroupBy, std::map<std::string, WorkUse>> grouped;
-  // Share of each op, by its work_key, in the part of its meaning: ns, summed over all rows.
+  // Share of each op, by its work_key, in the part of its meaning: ns, summed as in median_parts.
   std::map<std::pair<Meaning, std::string>, int64_t> op_parts;
   std::map<std::string, double> mean_us;  // mean time of one span by its work_key; colours of differences use it
   double kernels_per_step = 0, allocations_per_step = 0;
@@ -42,6 +45,9 @@ struct StepSample {
   bool marks_only = false;   // only host marks were traced; they say nothing if the host runs ahead
   StepWindowNs row;          // the newest long row of consecutive steps
   bool traced() const { return parts.steps > 0; }
+  double median_step_us() const {  // what median_parts sum to
+    return median_parts.steps > 0 ? static_cast<double>(median_parts.wall()) * 1e-3 / static_cast<double>(median_parts.steps) : 0;
+  }
   double mean_step_us() const {
     return parts.steps > 0 ? static_cast<double>(parts.wall()) * 1e-3 / static_cast<double>(parts.steps) : 0;
   }
@@ -77,8 +83,11 @@ std::vector<TimeRange> pauses_of(const Trace& trace);
 // Time until which anything other than marks was recorded.
 TimeNs recorded_until(const Trace& trace);
 
-// Adds the parts of a stretch to the sample, also by op.
-void add_parts(StepSample& sample, const Trace& trace, const InnerParts& inner, TimeNs begin, TimeNs end);
+// Scales the parts of the median step, so that they sum to the step time that all views show. Does nothing if it is not known.
+void scale_median(StepSample& sample, double step_us);
+
+// Takes the parts of one stretch, also by op: it counts as `steps` steps, which have no spread.
+void take_stretch(StepSample& sample, const Trace& trace, StepWindowNs stretch, int64_t steps);
 
 // Key that makes spans of two runs comparable: the op of a kernel if it has one, otherwise its name.
 std::string work_key(const Trace& trace, const Span& span);

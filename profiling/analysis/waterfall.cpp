@@ -56,8 +56,8 @@ auto ops_of(const StepSample& sample, const PartId& id) {
 // Adds the parts of one run in their order, so that the ops of a part sum to the part after rounding.
 void add_by_op(const StepSample& sample, int64_t Cause::*side, std::map<std::string, Cause>& ops,
                std::vector<Cause>& rest) {
-  PerStep per_step(sample.parts.steps);
-  for (const auto& [id, ns] : parts_of(sample.parts)) {
+  PerStep per_step(sample.median_parts.steps);
+  for (const auto& [id, ns] : parts_of(sample.median_parts)) {
     int64_t left = ns;
     const auto [first, last] = ops_of(sample, id);
     for (auto op = first; op != last; ++op) {

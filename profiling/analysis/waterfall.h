@@ -22,7 +22,7 @@ struct Waterfall {
   std::vector<Cause> causes;   // largest change first
 };
 Waterfall waterfall(const Breakdown& a, const Breakdown& b);
-// The same with the kernel parts split by op. Everything else and all sums are identical to the ps.
+// The same of the median steps, with the kernel parts split by op. Everything else and all sums are identical to the ps.
 Waterfall waterfall_by_op(const StepSample& a, const StepSample& b);
 // Keeps one bar for each of the `most` ops with the largest change, and one bar after them for the remaining ops.
 Waterfall folded(Waterfall by_op, size_t most);

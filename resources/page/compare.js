@@ -3,7 +3,7 @@ function splitBars(share) {
   const runs = pageHead.runs.filter(run => run.split.length), node = element('div');
   if (!runs.length) return element('p', {class: 'quiet'}, 'No step was traced in these runs.');
   const width = chartWidth(share), sum = run => run.split.reduce((total, part) => total + part.us, 0), most = Math.max(...runs.map(sum));
-  const svg = drawn('svg', {width, height: runs.length * 34 + 8, role: 'img', 'aria-label': 'Bars of a mean step by cause'});
+  const svg = drawn('svg', {width, height: runs.length * 34 + 8, role: 'img', 'aria-label': 'Bars of the median step by cause'});
   const hatch = drawn('pattern', {id: 'idle', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)'});
   hatch.append(drawn('rect', {width: 2, height: 6, fill: fillOf(8)}));
   svg.append(hatch);
@@ -90,7 +90,7 @@ function summaryView() {
   if (pageHead.warnings.length)
     grid.append(pane('', 'Read with care', '', body(element('ul', {class: 'plain'}, ...pageHead.warnings.map(text => element('li', {}, text))))));
   if (pageHead.differs.length) grid.append(pane('', choicesTitle(), 'the rest is the same in all runs', body(differenceChips())));
-  grid.append(pane(chart ? 'six' : '', 'Where a step’s time goes', 'mean of the newest steps, µs; the parts sum to the wall time', body(splitBars(share))));
+  grid.append(pane(chart ? 'six' : '', 'Where a step’s time goes', 'median of the newest steps, µs; the parts sum to it', body(splitBars(share))));
   if (chart) grid.append(pane('six', 'Training loss', 'over the time since the first one', body(chart)));
   grid.append(pane('', runs.length > 1 ? 'Runs' : 'Run', '', flush(runsTable())));
   runs.forEach((run, i) => {

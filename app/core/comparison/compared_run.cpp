@@ -31,8 +31,7 @@ void take_as_one_step(ComparedRun& run, const prof::Trace& trace) {
   const prof::Breakdown whole = prof::breakdown(trace);
   const prof::StepWindowNs part = prof::longest_traced(trace, {whole.begin, whole.end});
   prof::StepSample& sample = run.sample;
-  prof::add_parts(sample, trace, prof::InnerParts(trace), part.begin, part.end);
-  sample.parts.steps = part.end - part.begin == whole.wall() ? whole.steps : 1;
+  prof::take_stretch(sample, trace, part, part.end - part.begin == whole.wall() ? whole.steps : 1);
   for (const prof::KernelRow& row : prof::work_table(trace, part.begin, part.end)) {
     prof::WorkUse& use = sample.work[row.kind == prof::SpanKind::GraphRun ? prof::kWholeGraphs : row.key];
     use.count += static_cast<double>(row.time.count), use.us += static_cast<double>(row.time.total) * 1e-3;
@@ -103,11 +102,12 @@ ComparedRun compared_run(const prof::RunData& data, const prof::RankReport& rank
   take_trace(run, on_gpu.empty() ? data.trace : on_gpu.trace(), data.trace,
              prof::steps_per_epoch(s, data.evaluations), prof::steady_since(data.marks));
   run.time = prof::step_time(data, run.sample);
+  prof::scale_median(run.sample, run.time.us.value);
   take_ranks(run, ranks);
   return run;
 }
 
-std::string means_text(const std::vector<NamedRun>& runs) {
+std::string steps_text(const std::vector<NamedRun>& runs) {
   const auto rank_of = [](const ComparedRun& run) {
     return run.several_ranks && run.rank_of_steps >= 0 ? "rank " + std::to_string(run.rank_of_steps) : "";
   };
@@ -118,12 +118,12 @@ std::string means_text(const std::vector<NamedRun>& runs) {
   if (runs.size() == 1) {
     if (runs[0].run->one_step) return "Of the whole trace";
     const std::string rank = rank_of(*runs[0].run);
-    return "Mean of the newest " + std::to_string(runs[0].run->sample.parts.steps) + " steps" + (rank.empty() ? "" : " of " + rank);
+    return "Median step of the newest " + std::to_string(runs[0].run->sample.parts.steps) + (rank.empty() ? "" : " of " + rank);
   }
   std::string text;
   for (const auto& [name, run] : sampled) {
     const std::string rank = rank_of(*run);
-    text += (text.empty() ? "Means of the newest steps: " : ", ") +
+    text += (text.empty() ? "Median steps of the newest: " : ", ") +
             (run->one_step ? "the whole trace" : std::to_string(run->sample.parts.steps)) + " of " + name + (rank.empty() ? "" : " (" + rank + ")");
   }
   return text;

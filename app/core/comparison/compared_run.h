@@ -63,8 +63,8 @@ struct NamedRun {
   std::string name;
   const ComparedRun* run;
 };
-// "Means of the newest steps: 238 of A (rank 0), 999 of B"; of one run "Mean of the newest 238 steps of rank 0".
-std::string means_text(const std::vector<NamedRun>& runs);
+// "Median steps of the newest: 238 of A (rank 0), 999 of B"; of one run "Median step of the newest 238 of rank 0".
+std::string steps_text(const std::vector<NamedRun>& runs);
 
 // Returns the choices of a run of ours, or of a run that was given our choices. Returns
 // nullopt for traces of other programs.

@@ -88,7 +88,7 @@ std::vector<std::string> warnings_of(const ComparedRun& a, const ComparedRun& b,
   if (!splits_compare(a, b))
     warnings.emplace_back("the causes are not known: both runs need the same trace level");
   else if (mean_goes_the_other_way(a, b))
-    warnings.emplace_back("a few slow steps move the mean, but not the median; the causes explain the mean");
+    warnings.emplace_back("a few slow steps move the mean, but not the median; the causes are those of the median step");
   if (a.one_step || b.one_step) warnings.emplace_back("a trace without step marks counts as one step");
   return warnings;
 }
@@ -101,8 +101,8 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   c.speed = speed_of(a, b, c.of(MeasureKind::StepTime).delta);
   c.split = splits_compare(a, b);
   if (c.split) {
-    c.means = means_text({{"A", &a}, {"B", &b}});
-    c.by_kind = prof::waterfall(a.sample.parts, b.sample.parts);
+    c.steps_used = steps_text({{"A", &a}, {"B", &b}});
+    c.by_kind = prof::waterfall(a.sample.median_parts, b.sample.median_parts);
     c.by_op = prof::waterfall_by_op(a.sample, b.sample);
     c.kernels = prof::kernel_deltas(a.sample, b.sample);
   }
@@ -111,7 +111,6 @@ Comparison compare(const ComparedRun& a, const ComparedRun& b) {
   c.choices_known = a.spec && b.spec;
   if (c.choices_known) c.choices = diff(*a.spec, *b.spec);
   c.warnings = warnings_of(a, b);
-  c.causes_explain = c.split && !mean_goes_the_other_way(a, b);
   return c;
 }
 

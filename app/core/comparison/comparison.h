@@ -29,10 +29,9 @@ struct Comparison {
   std::vector<ComparedMeasure> measures;
   Asked asked;
   Speed speed = Speed::Unknown;
-  std::string means;                       // of which steps the causes are, by means_text()
+  std::string steps_used;                  // of which steps the causes are, by steps_text()
   bool split = false;                      // both have the same trace detail; otherwise no causes and no kernels
-  prof::Waterfall by_kind, by_op;          // from means per step; the parts sum exactly to their difference
-  bool causes_explain = false;             // false if mean and median change in opposite directions, beyond noise
+  prof::Waterfall by_kind, by_op;          // of the median steps; the parts sum exactly to their difference
   std::vector<prof::KernelDelta> kernels;  // largest difference first
   // The same by op, module (Layer) and line of a recorded program; only what a run names.
   std::map<prof::GroupBy, std::vector<prof::KernelDelta>> grouped;

@@ -38,12 +38,12 @@ Table cause_rows(const Waterfall& w) {
 }
 
 Table with_sum(Table table, const Waterfall& w) {
-  table.rows.push_back(cause_row("sum = wall time", "", w.a_ps, w.b_ps));
+  table.rows.push_back(cause_row("sum = step time", "", w.a_ps, w.b_ps));
   return table;
 }
 
-std::string causes_text(const Waterfall& w, const std::string& means) {
-  return "\nMean time of a step (µs). " + means + "\n" + ws::to_text(with_columns(with_sum(cause_rows(w), w), {"name", "a_us", "b_us", "delta_us"}), 2);
+std::string causes_text(const Waterfall& w, const std::string& steps) {
+  return "\nStep time, median (µs). " + steps + "\n" + ws::to_text(with_columns(with_sum(cause_rows(w), w), {"name", "a_us", "b_us", "delta_us"}), 2);
 }
 
 // Kernel names are long, so they are the last column.
@@ -239,7 +239,7 @@ std::string to_text(const Comparison& c) {
   for (const std::string& warning : c.warnings) text += "Note: " + warning + "\n";
   text += measures_text(c);
   if (!c.split) return text;
-  text += causes_text(c.by_kind, c.means);
+  text += causes_text(c.by_kind, c.steps_used);
   const bool ops = std::ranges::any_of(c.by_op.causes, [](const Cause& cause) { return !cause.op.empty(); });
   if (ops) text += ops_text(prof::folded(c.by_op, kMostOps));
   return text + (c.kernels.empty() ? "" : kernels_text(c.kernels));
@@ -250,7 +250,7 @@ std::string to_json(const Comparison& c) {
                       {"a", c.a_name},
                       {"b", c.b_name},
                       {"summary", answer_text(c)},
-                      {"means", c.means},
+                      {"means", c.steps_used},
                       {"warnings", c.warnings},
                       {"choices", nlohmann::json::array()},
                       {"causes", nlohmann::json::array()},

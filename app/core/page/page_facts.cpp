@@ -36,8 +36,8 @@ Json choices_of(const RunSpec* spec) {
 Json split_of(const prof::StepSample& sample) {
   auto parts = Json::array();
   if (!sample.traced()) return parts;
-  const auto steps = static_cast<double>(sample.parts.steps);
-  for (const prof::BreakdownPart& part : prof::parts_of(sample.parts))
+  const auto steps = static_cast<double>(sample.median_parts.steps);
+  for (const prof::BreakdownPart& part : prof::parts_of(sample.median_parts))
     parts.push_back({{"name", prof::part_name(part.id)}, {"meaning", static_cast<int>(part.id.meaning)},
                      {"us", static_cast<double>(part.ns) * 1e-3 / steps}});
   return parts;

@@ -152,10 +152,10 @@ constexpr const char* kStyle =
 
 std::string sentence(const std::string& text) { return text.empty() ? text : text + ". "; }
 
-std::string means_of(const std::vector<ReportRun>& runs) {
+std::string steps_of(const std::vector<ReportRun>& runs) {
   std::vector<NamedRun> named;
   for (size_t i = 0; i < runs.size(); ++i) named.push_back({letter(runs, i), &runs[i].run});
-  return sentence(means_text(named));
+  return sentence(steps_text(named));
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
   if (some(accuracies))
     all.push_back({"accuracy", "Test accuracy, %", "Share of the test set that is classified right.",
                    figure::curves(accuracies, who, false)});
-  all.push_back({"split", "Where a step's time goes", means_of(runs) + "The parts sum to the wall time.",
+  all.push_back({"split", "Where a step's time goes", steps_of(runs) + "The parts sum to the step time.",
                  figure::split(runs)});
   if (Drawing steps = figure::steps(runs); !steps.shapes.empty())
     all.push_back({"steps", runs.size() > 1 ? "A typical step of each" : "A typical step",
@@ -202,9 +202,9 @@ std::vector<ReportFigure> figures(const std::vector<ReportRun>& runs) {
     const std::string noise = within_noise(runs[0], runs[i]) ? " The difference is within noise." : "";
     const prof::StepSample &a = runs[0].run.sample, &b = runs[i].run.sample;
     all.push_back({"waterfall" + number, title,
-                   "Causes of the difference of the mean steps, in µs; they sum to it exactly. " +
-                       sentence(means_text({{letter(runs, 0), &runs[0].run}, {letter(runs, i), &runs[i].run}})) + noise,
-                   figure::waterfall(prof::waterfall(a.parts, b.parts), who[0], who[i])});
+                   "Causes of the difference of the median steps, in µs; they sum to it exactly. " +
+                       sentence(steps_text({{letter(runs, 0), &runs[0].run}, {letter(runs, i), &runs[i].run}})) + noise,
+                   figure::waterfall(prof::waterfall(a.median_parts, b.median_parts), who[0], who[i])});
     if (a.op_parts.empty() && b.op_parts.empty()) continue;
     all.push_back({"waterfall-ops" + number, title + ", kernels by op",
                    "The same difference in µs a step, the time of kernels by the op that they belong to." + noise,

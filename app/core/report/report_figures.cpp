@@ -187,9 +187,7 @@ void legend(Drawing& drawing, double y, const std::vector<prof::PartId>& shown) 
 Drawing split(const std::vector<ReportRun>& runs) {
   double most = 1e-9;
   for (const ReportRun& run : runs)
-    if (run.run.sample.parts.steps > 0)
-      most = std::max(
-          most, static_cast<double>(run.run.sample.parts.wall()) * 1e-3 / static_cast<double>(run.run.sample.parts.steps));
+    most = std::max(most, run.run.sample.median_step_us());
   Drawing drawing{660, 30.0 * static_cast<double>(runs.size()) + 44};
   std::vector<prof::PartId> shown;
   double y = 8;
@@ -199,15 +197,15 @@ Drawing split(const std::vector<ReportRun>& runs) {
       drawing.text(28, y + 15, "not traced");
       continue;
     }
-    const double per_step = 1e-3 / static_cast<double>(runs[i].run.sample.parts.steps);
+    const double per_step = 1e-3 / static_cast<double>(runs[i].run.sample.median_parts.steps);
     double x = 28;
-    for (const auto& [id, ns] : prof::parts_of(runs[i].run.sample.parts)) {
+    for (const auto& [id, ns] : prof::parts_of(runs[i].run.sample.median_parts)) {
       const double width = static_cast<double>(ns) * per_step / most * 540;
       drawing.rect(x, y, width, 20, kMeaningColour[static_cast<size_t>(id.meaning)], kEdge);
       x += width;
       if (std::ranges::find(shown, id) == shown.end()) shown.push_back(id);
     }
-    drawing.text(x + 6, y + 15, fixed(static_cast<double>(runs[i].run.sample.parts.wall()) * per_step, 1) + " µs",
+    drawing.text(x + 6, y + 15, fixed(runs[i].run.sample.median_step_us(), 1) + " µs",
                  Anchor::Start, 12, kInk, 600);
   }
   legend(drawing, y + 8, shown);

@@ -50,7 +50,7 @@ void BarsView::paintSplit(QPainter& painter, const QRectF& area) const {
   painter.setFont(ui_font(12, 600));
   painter.setPen(theme().text);
   painter.drawText(QRectF(area.left() + 4, area.top(), area.width(), kTitle), Qt::AlignVCenter,
-                   tr("Mean of the traced steps, µs"));
+                   tr("Step time, median, µs"));
   double most = 1e-9;
   for (const BarRun& run : runs_) most = std::max(most, wall_us(run.parts));
   const double names = std::min(190.0, area.width() * 0.26), height = rowHeight(area);

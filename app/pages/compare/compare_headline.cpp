@@ -40,7 +40,7 @@ QString with_units(QString text) {
 
 QString letter(const Run* run) { return run_letter(run->slot); }
 
-// "Mean step −106.0 µs: allocation −103.0, launch gaps −7.0, waiting +4.0": the largest causes and the rest, which sum to
+// "Step time −106.0 µs: allocation −103.0, launch gaps −7.0, waiting +4.0": the largest causes and the rest, which sum to
 // the change.
 QString causes_text(const prof::Waterfall& w) {
   constexpr int64_t kLongStep = 10'000'000'000;  // 10 ms, as in the picture below and in the measures
@@ -63,7 +63,7 @@ QString causes_text(const prof::Waterfall& w) {
   }
   if (parts.isEmpty()) return {};
   if (std::round(rest * shown_as) != 0) parts << QObject::tr("other %1").arg(change(rest));
-  return QObject::tr("Mean step %1 %2: %3.").arg(change(rounded(w.b_ps - w.a_ps)), in_ms ? "ms" : "µs", parts.join(", "));
+  return QObject::tr("Step time %1 %2: %3.").arg(change(rounded(w.b_ps - w.a_ps)), in_ms ? "ms" : "µs", parts.join(", "));
 }
 
 // "Kernels a step: 20 → 3. Allocations a step: 15 → 0."
@@ -192,7 +192,7 @@ void CompareHeadline::showCauses(const ComparedRuns& compared) {
   QStringList lines;
   if (compared.pair()) {
     const Comparison& c = compared.comparison;
-    if (c.causes_explain && c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
+    if (c.split && c.of(MeasureKind::StepTime).delta.verdict != Verdict::WithinNoise)
       lines << causes_text(c.by_kind);
     lines << changed_counts(c).toHtmlEscaped();
   }

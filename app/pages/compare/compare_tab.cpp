@@ -342,13 +342,13 @@ void CompareTab::showAll() {
   for (const auto& run : compared_.runs) shown.push_back({run, samples_.of(run)->sample, samples_.memory(run)});
   step_->setRuns(std::move(shown));
   waterfall_->setComparison(compared_.comparison, pair ? baseline_->slot : -1, pair ? candidate_->slot : -1);
-  falls_->setTitle(tr("Where the difference went"), pair ? meansNote() : QString(),
+  falls_->setTitle(tr("Where the difference went"), pair ? stepsNote() : QString(),
                    pair ? tr("%1 and %2 steps").arg(samples_.of(baseline_)->sample.parts.steps).arg(samples_.of(candidate_)->sample.parts.steps) : QString());
 }
 
 // The letters are the window's.
-QString CompareTab::meansNote() const {
-  return text(means_text({{run_letter(baseline_->slot).toStdString(), samples_.of(baseline_).get()},
+QString CompareTab::stepsNote() const {
+  return text(steps_text({{run_letter(baseline_->slot).toStdString(), samples_.of(baseline_).get()},
                           {run_letter(candidate_->slot).toStdString(), samples_.of(candidate_).get()}}));
 }
 
@@ -362,7 +362,7 @@ void CompareTab::showBars() {
   std::vector<BarRun> bars;
   for (size_t i = 0; i < compared_.runs.size(); ++i) {
     const ComparedRun& run = *compared_.figures[i];
-    bars.push_back({compared_.runs[i]->slot, compared_.runs[i]->title, run.sample.parts, run.peak_bytes, run.driver_calls});
+    bars.push_back({compared_.runs[i]->slot, compared_.runs[i]->title, run.sample.median_parts, run.peak_bytes, run.driver_calls});
   }
   bars_->setRuns(std::move(bars));
 }

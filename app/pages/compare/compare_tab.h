@@ -71,7 +71,7 @@ class CompareTab : public QWidget {
   void refresh();  // checks the runs for new data
   void showAll();
   void showLegend();
-  QString meansNote() const;
+  QString stepsNote() const;
   void showBars();
   void showHost();
   void showLaunches();

@@ -56,9 +56,8 @@ WaterfallView::Unit WaterfallView::unit() const {
   return longest >= 1e13 ? Unit{"s", 1e12} : longest >= 1e10 ? Unit{"ms", 1e9} : Unit{"µs", 1e6};
 }
 
-// Only means are sums of their parts. Medians are in the headline and the table.
 QString WaterfallView::axisCaption() const {
-  const QString caption = tr("mean %1 a step").arg(QString::fromUtf8(unit().name));
+  const QString caption = tr("step time, median, %1").arg(QString::fromUtf8(unit().name));
   return withinNoise() ? caption + tr(" · within noise: grey") : caption;
 }
 
@@ -110,7 +109,7 @@ QString WaterfallView::explained(const QPointF& at) const {
   const double index = inRows(rect(), all) ? (at.y() - plot.top()) / pitch : (at.x() - plot.left()) / pitch;
   if (index < 0 || index >= static_cast<double>(all.size())) return {};
   const Bar& bar = all[static_cast<size_t>(index)];
-  if (bar.end) return tr("%1: a step takes %2 %3 on average").arg(bar.name, fixed_text(bar.to, 2), unit().name);
+  if (bar.end) return tr("%1: step time %2 %3, median").arg(bar.name, fixed_text(bar.to, 2), unit().name);
   const double change = bar.to - bar.from;
   return tr("%1: %2 → %3 %6 a step, %4%5")
       .arg(bar.name, fixed_text(bar.in_a, 2), fixed_text(bar.in_b, 2), change > 0 ? "+" : "", fixed_text(change, 2),

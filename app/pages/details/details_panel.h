@@ -38,7 +38,7 @@ class DetailsPanel : public QWidget {
   QTimer steps_;  // merges the changes of a live run
   QString html_;
   std::vector<QPointer<Run>> runs_;
-  std::map<const Run*, double> shown_wall_us_;  // the mean step of each split that is shown
+  std::map<const Run*, double> shown_wall_us_;  // the step time of each split that is shown
   RangeDetails ranges_;
 };
 

@@ -179,9 +179,9 @@ QString step_details(const Run& run) {
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
     parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.share);
-  parts += wide_row(mean_step_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
+  parts += wide_row(step_time_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
   html += table(parts);
-  QString of = QObject::tr("mean of the newest %1 steps").arg(count_text(split.steps));
+  QString of = QObject::tr("median of the newest %1 steps").arg(count_text(split.steps));
   if (const int rank = prof::rank_of_steps(run.trace); rank >= 0 && several_ranks(run.trace)) of += QObject::tr(" of rank %1").arg(rank);
   html += QString("<div style='color:%1'>%2</div>").arg(theme().quiet.name(), of + split.left_out);
   const QString rest = gpu_rows(run.trace, newest_work(run), split.busy) + tracing_row(run);

@@ -5,6 +5,7 @@
 
 #include "profiling/analysis/gpu_steps.h"
 #include "profiling/analysis/step_time.h"
+#include "profiling/base/statistics.h"
 #include "tests/profiling/trace/made_spans.h"
 #include "tests/profiling/trace/made_trace.h"
 #include "tests/support/step_times.h"
@@ -77,6 +78,33 @@ void expect_known_steps(const StepSample& sample, const test::GraphRun& truth) {
   EXPECT_EQ(sample.work.count("evaluate"), 0u) << "an evaluation is no part of a step";
   for (const double us : sample.step_us) ASSERT_NEAR(us, step_us, 1e-9);
   EXPECT_EQ(sample.median_step.end - sample.median_step.begin, truth.step_ns());
+}
+
+// Each tenth step has a long allocation: it moves the mean, but the parts of the median step know nothing of it.
+TEST(StepSample, PartsOfTheMedianStepSumToTheMedian) {
+  Trace trace;
+  const TrackId steps = trace.track(TrackKind::Steps, "steps", "CPU"), stream = trace.track(TrackKind::Stream, "stream 7", "GPU 0"),
+                api = trace.track(TrackKind::Api, "CUDA API", "CPU");
+  TimeNs now = 0;
+  for (uint32_t i = 0; i < 200; ++i) {
+    const bool slow = i % 10 == 5;
+    Span step;
+    step.start = now, step.duration = slow ? 4000u : 1000u + i % 5, step.kind = static_cast<uint64_t>(SpanKind::Step), step.step = i + 1;
+    trace.append(steps, step);
+    Span kernel = step;
+    kernel.duration = 800, kernel.kind = static_cast<uint64_t>(SpanKind::Kernel), kernel.meaning = static_cast<uint64_t>(Meaning::Matrix);
+    trace.append(stream, kernel);
+    Span call = step;
+    call.start += 800, call.duration = slow ? 3000 : 10, call.kind = static_cast<uint64_t>(SpanKind::Alloc), call.meaning = static_cast<uint64_t>(Meaning::Allocation);
+    trace.append(api, call);
+    now = step.end();
+  }
+  const StepSample sample = sample_steps(trace, 0);
+  EXPECT_GT(sample.mean_step_us(), 1.2);
+  EXPECT_NEAR(sample.median_step_us(), median(sample.step_us), 1e-3);
+  EXPECT_NEAR(static_cast<double>(part(sample.median_parts, Meaning::Allocation)) / static_cast<double>(sample.median_parts.steps), 10, 0.1);
+  EXPECT_GT(static_cast<double>(part(sample.parts, Meaning::Allocation)) / static_cast<double>(sample.parts.steps), 200);
+  EXPECT_EQ(sum(sample.median_parts.times), sample.median_parts.wall());
 }
 
 TEST(StepSample, StepsOfGraphsAreThoseOfTheGpu) {

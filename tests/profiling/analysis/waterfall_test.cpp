@@ -19,18 +19,18 @@ constexpr Meaning kKernels[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Lo
 
 StepSample random_sample(std::mt19937& random) {
   StepSample sample;
-  sample.parts.steps = 1 + random() % 997;
+  sample.median_parts.steps = 1 + random() % 997;
   for (const Meaning meaning : {Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Launch, Meaning::Idle})
-    sample.parts.times[static_cast<size_t>(meaning)] = random() % 100'000'000;
-  sample.parts.busy = random() % 2;
-  for (HostGap& gap : sample.parts.gaps)
-    gap = {sample.parts.times[static_cast<size_t>(Meaning::Launch)] / 5, sample.parts.times[static_cast<size_t>(Meaning::Idle)] / 7};
+    sample.median_parts.times[static_cast<size_t>(meaning)] = random() % 100'000'000;
+  sample.median_parts.busy = random() % 2;
+  for (HostGap& gap : sample.median_parts.gaps)
+    gap = {sample.median_parts.times[static_cast<size_t>(Meaning::Launch)] / 5, sample.median_parts.times[static_cast<size_t>(Meaning::Idle)] / 7};
   for (const Meaning meaning : kKernels)
     for (unsigned op = random() % 6; op > 0; --op) {
       const auto ns = static_cast<int64_t>(random() % 10'000'000);
       const std::string name = (random() % 4 ? "op " : "") + std::string("work ") + std::to_string(random() % 12);
       sample.op_parts[{meaning, name}] += ns;
-      sample.parts.times[static_cast<size_t>(meaning)] += ns;
+      sample.median_parts.times[static_cast<size_t>(meaning)] += ns;
     }
   return sample;
 }
@@ -113,7 +113,7 @@ TEST(Waterfall, CausesByOpSumToTheSameDifference) {
   std::mt19937 random(4);
   for (int round = 0; round < 200; ++round) {
     const StepSample a = random_sample(random), b = random_sample(random);
-    const Waterfall kinds = waterfall(a.parts, b.parts), ops = waterfall_by_op(a, b);
+    const Waterfall kinds = waterfall(a.median_parts, b.median_parts), ops = waterfall_by_op(a, b);
     EXPECT_EQ(ops.a_ps, kinds.a_ps);
     EXPECT_EQ(ops.b_ps, kinds.b_ps);
     EXPECT_EQ(change(ops), kinds.b_ps - kinds.a_ps);
@@ -154,13 +154,13 @@ TEST(Waterfall, SwappedOrWithItselfByOp) {
 
 TEST(Waterfall, OpsAreNamedAndTheSmallOnesAreOneBar) {
   StepSample a, b;
-  a.parts.steps = b.parts.steps = 1;
+  a.median_parts.steps = b.median_parts.steps = 1;
   for (int op = 1; op <= 5; ++op) {
     b.op_parts[{Meaning::Matrix, "op dW" + std::to_string(op)}] = 100 * op;
-    b.parts.times[0] += 100 * op;
+    b.median_parts.times[0] += 100 * op;
   }
   b.op_parts[{Meaning::Other, "volta_sgemm"}] = 50;  // of a program whose ops are not known
-  b.parts.times[static_cast<size_t>(Meaning::Other)] = 50;
+  b.median_parts.times[static_cast<size_t>(Meaning::Other)] = 50;
   const Waterfall w = folded(waterfall_by_op(a, b), 2);
   ASSERT_EQ(w.causes.size(), 3u);
   EXPECT_EQ(cause_name(w.causes[0]), "dW5");

@@ -29,11 +29,12 @@ ReportRun made(const std::string& title, double us, int64_t matrix_ns, int64_t a
   run.run.traced = Traced::Kernels;
   for (int i = 0; i < 5000; ++i) run.loss.push_back({static_cast<double>(i), i * 1e-4, 2.3 / (1 + i * 0.01)});
   run.accuracy = {{1000, 0.1, 90}, {5000, 0.5, 97}};
-  prof::Breakdown& parts = run.run.sample.parts;
+  prof::Breakdown& parts = run.run.sample.median_parts;
   parts.steps = 10;
   parts.times[static_cast<size_t>(prof::Meaning::Matrix)] = 10 * matrix_ns;
   parts.times[static_cast<size_t>(prof::Meaning::Allocation)] = 10 * allocation_ns;
   parts.end = 10 * (matrix_ns + allocation_ns);
+  run.run.sample.parts = parts;
   return run;
 }
 

@@ -243,7 +243,7 @@ void CompareTabTest::causesHaveTheUnitOfTheStep() {
   compared.runs = {slow.get(), fast.get()}, compared.baseline = slow.get(), compared.candidate = fast.get();
   for (const Run* run : {slow.get(), fast.get()}) compared.figures.push_back(std::make_shared<ComparedRun>(compared_run(*run)));
   compared.comparison = compare(*compared.figures[0], *compared.figures[1]);
-  compared.comparison.causes_explain = true;
+  compared.comparison.split = true;
   constexpr int64_t kMs = 1'000'000'000;
   const auto said = [&](int64_t unit) {
     compared.comparison.by_kind = {12 * unit, 8 * unit, {{prof::Meaning::Communication, 7 * unit, 1 * unit}, {prof::Meaning::Matrix, 5 * unit, 7 * unit}}};
@@ -253,8 +253,8 @@ void CompareTabTest::causesHaveTheUnitOfTheStep() {
     for (const QLabel* label : headline.findChildren<QLabel*>()) all += plain(label->text()) + "\n";
     return all;
   };
-  QVERIFY2(said(kMs).contains("Mean step -4.00 ms: <b>communication -6.00</b>, matrix product +2.00."), qPrintable(said(kMs)));
-  QVERIFY2(said(kMs / 1000).contains("Mean step -4.0 µs: <b>communication -6.0</b>"), qPrintable(said(kMs / 1000)));
+  QVERIFY2(said(kMs).contains("Step time -4.00 ms: <b>communication -6.00</b>, matrix product +2.00."), qPrintable(said(kMs)));
+  QVERIFY2(said(kMs / 1000).contains("Step time -4.0 µs: <b>communication -6.0</b>"), qPrintable(said(kMs / 1000)));
 }
 
 void CompareTabTest::theTableKnowsEveryRun() {

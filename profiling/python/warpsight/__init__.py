@@ -14,6 +14,8 @@ A cell of a notebook shows a run, or compares two:
 
     warpsight.show("notebook.wsrun")
     warpsight.compare("before.wsrun", "after.wsrun")
+
+After `%load_ext warpsight`, a cell that begins with `%%record` is recorded and shown.
 """
 
 import sys as _sys
@@ -48,12 +50,13 @@ def step():
         recorder.step()
 
 
-def attach(run=None, level="lines", program="warpsight"):
+def attach(run=None, level="lines", program=None, captures=False):
     """Records this process from now until it ends, for example from a cell of a notebook.
 
     `run`: the file to write; it can be opened while it grows. Without it the recording is a job, as with `warpsight
     record --serve`, which windows and terminals can watch. `level`: modules, ops or lines. `program`: the command line
-    program of Warpsight. CUDA graphs that were made before have no names inside. Raises RuntimeError if nothing can be
+    program of Warpsight, if it is not the one of this package or on PATH. `captures`: only what runs inside
+    `with warpsight.capture():` is recorded. CUDA graphs that were made before have no names inside. Raises RuntimeError if nothing can be
     recorded.
     """
     import os
@@ -62,7 +65,11 @@ def attach(run=None, level="lines", program="warpsight"):
 
     if recorded():
         return
-    asked = [program, "record", "--environment", "--level", level]
+    if program is None:
+        from .program import path
+
+        program = path()
+    asked = [program, "record", "--environment", "--level", level, *(["--capture-range"] if captures else [])]
     try:
         said = subprocess.run(asked, capture_output=True, text=True)
     except OSError as error:
@@ -216,3 +223,10 @@ def compare(a, b, **options):
     from .notebook import compare as compared
 
     return compared(a, b, **options)
+
+
+def load_ipython_extension(shell):
+    """`%load_ext warpsight` gives the notebook `%%record`."""
+    from .notebook import Magics
+
+    shell.register_magic_function(Magics(shell).record, "cell", "record")

@@ -1,14 +1,29 @@
-"""Runs in a notebook: the page to share under the cell, and above it what the run or the comparison says."""
+"""Runs in a notebook: the page to share under the cell, and above it the verdict.
+
+    %load_ext warpsight
+
+    %%record [FILE] [--level modules|ops|lines] [--no-page]
+    train(10)
+
+records the cell and shows the run. The kernel begins its recording with the first such cell; other cells are not recorded.
+"""
 
 import html
+import itertools
 import json
 import os
+import shlex
 import subprocess
 import tempfile
+import time
 
-from . import program
+from . import attach, capture, program, recorded
+from . import range as named
 
 HEIGHT = 720  # pixels
+_WAIT_S = 20  # the longest until the recorder has written a cell
+_LEVELS = ("modules", "ops", "lines")
+_USAGE = "%%record [FILE] [--level modules|ops|lines] [--no-page]"
 
 
 def _ask(*words):
@@ -51,3 +66,68 @@ def show(run, height=HEIGHT):
 def compare(a, b, height=HEIGHT):
     """Shows two runs beside each other; `a` is the baseline."""
     return Shown([str(a), str(b)], json.loads(_ask("diff", str(a), str(b), "--json"))["summary"], height)
+
+
+class Magics:
+    """`%%record` of one kernel. A process has one run file, so its cells are in one file."""
+
+    def __init__(self, shell):
+        self._shell = shell
+        self._file = None
+        self._cells = itertools.count(1)
+
+    def record(self, line, cell):
+        """%%record [FILE] [--level modules|ops|lines] [--no-page]: records this cell, and shows the run under it."""
+        file, level, page = _arguments(line)
+        self._begin(file, level)
+        name = f"cell {next(self._cells)}"
+        with capture(), named(name):
+            done = self._shell.run_cell(cell)
+        if not page or not done.success:  # IPython has shown the error
+            return None
+        _wait_for(self._file, name)
+        return show(self._file)
+
+    def _begin(self, file, level):
+        if self._file is None:
+            if recorded():
+                raise RuntimeError("This kernel is recorded already, as a whole. %%record is for a kernel that is not.")
+            path = os.path.abspath(file or _free_name())
+            attach(path, level=level, captures=True)
+            self._file = path
+        elif file and os.path.abspath(file) != self._file:
+            raise RuntimeError(f"This kernel records into {self._file}. Restart it to record into another file.")
+
+
+def _arguments(line):
+    words, file, level, page = shlex.split(line), None, "lines", True
+    while words:
+        word = words.pop(0)
+        if word == "--no-page":
+            page = False
+        elif word == "--level" and words and words[0] in _LEVELS:
+            level = words.pop(0)
+        elif word.startswith("-") or file is not None:
+            raise ValueError(f"{word} is not understood here: {_USAGE}")
+        else:
+            file = word if word.endswith(".wsrun") else word + ".wsrun"
+    return file, level, page
+
+
+def _free_name():
+    names = itertools.chain(["notebook.wsrun"], (f"notebook-{number}.wsrun" for number in itertools.count(2)))
+    return next(name for name in names if not os.path.exists(name))
+
+
+def _wait_for(file, name):
+    """Until the file has the cell: the recorder writes it a moment later."""
+    end, query = time.monotonic() + _WAIT_S, f"select 1 from spans where name = '{name}' limit 1"
+    problem = "the recorder has not written it"
+    while time.monotonic() < end:
+        try:
+            if json.loads(_ask("sql", file, query, "--json"))["rows"]:
+                return
+        except RuntimeError as not_yet:
+            problem = str(not_yet)
+        time.sleep(0.05)
+    raise RuntimeError(f"{file} has nothing of this cell: {problem}")

@@ -36,6 +36,7 @@ def python_with(module):
 PYTHON = subprocess.run(["python3", "-c", "import sys; print(sys.executable)"], capture_output=True, text=True).stdout.strip()
 TORCH = python_with("torch")
 JUPYTER = python_with("ipykernel, nbclient")
+IPYTHON = python_with("IPython")
 needs_torch = unittest.skipUnless(TORCH, "no python3 here has PyTorch (Debian: python3-torch)")
 
 
@@ -369,6 +370,48 @@ cell("print(warpsight.recorded())")
 cell("train(20)")
 cell("warpsight.attach('twice.wsrun')")
 """
+# What IPython gives to an extension: functions become magics, and a cell runs with its outcome.
+SHELL = """
+import sys
+class Outcome:
+    success = True
+class Shell:
+    def __init__(self): self.magics, self.names = {}, {"__name__": "__main__"}
+    def register_magic_function(self, function, kind, name): self.magics[name] = (kind, function)
+    def run_cell(self, cell):
+        done = Outcome()
+        try: exec(cell, self.names)
+        except Exception as problem: print("failed:", problem); done.success = False
+        return done
+    def run_cell_magic(self, name, line, cell):
+        kind, function = self.magics[name]
+        assert kind == "cell"
+        return function(line, cell)
+    def extension(self):
+        import warpsight
+        warpsight.load_ipython_extension(self)
+shell = Shell()
+"""
+IPYTHON_SHELL = """
+from IPython.core.interactiveshell import InteractiveShell
+class Shell(InteractiveShell):
+    def extension(self): assert self.run_line_magic("load_ext", "warpsight") is None
+shell = Shell.instance()
+"""
+RECORDED_CELLS = """
+import os
+shell.extension()
+record = lambda line, cell: shell.run_cell_magic("record", line, cell)
+shell.run_cell("import warpsight\\ndef work(name):\\n    with warpsight.range(name):\\n        return sum(i * i for i in range(200000))")
+shown = record("book", "work('first')")
+print(repr(shown) != "", "<iframe" in shown._repr_html_(), os.path.exists("book.wsrun"))
+shell.run_cell("work('between')")
+print(record("--no-page", "kept = work('second')"))
+print(record("", "1 / 0") is None)
+for line in ("other", "--level none", "a b"):
+    try: record(line, "pass")
+    except (RuntimeError, ValueError) as problem: print(problem)
+"""
 # A client of Jupyter starts a kernel and sends it two cells.
 JUPYTER_NOTEBOOK = """
 import nbclient, nbformat
@@ -408,6 +451,28 @@ class Notebook(Recorded):
         lines = {name: arguments.get("line") for _, name, arguments, _ in self.events() if name in ("augment", "typed")}
         self.assertEqual(lines, {"augment": "<ipython-input-1-0a1b2c>:3 in work", "typed": "<console>:1 in <module>"})
         self.assertEqual(self.sources()["<ipython-input-2-0a1b2c>"], "work()")
+
+    def records_cells(self, python, shell):
+        done = self.run_plain([python, self.write("cells.py", shell + RECORDED_CELLS)], PYTHONPATH=PACKAGE, HOME=self.folder, IPYTHONDIR=self.folder,
+                              PATH=os.path.dirname(CLI) + ":" + os.environ["PATH"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = [line for line in done.stdout.split("\n") if line]
+        self.assertIn("True True True", said, done.stdout + done.stderr)
+        self.assertEqual(said.count("None"), 1, said)
+        self.assertIn("True", said, "a cell that fails shows no run")
+        self.assertTrue(any("Restart it to record into another file." in line for line in said), said)
+        self.assertEqual(sum("is not understood here: %%record" in line for line in said), 2, said)
+        os.rename(os.path.join(self.folder, "book.wsrun"), os.path.join(self.folder, "r.wsrun"))
+        names = {name for _, name, _, _ in self.events()}
+        self.assertLessEqual({"cell 1", "cell 2", "first", "second"}, names)
+        self.assertNotIn("between", names, "a cell without %%record is not recorded")
+
+    def test_a_cell_magic_records_and_shows(self):
+        self.records_cells(PYTHON, SHELL)
+
+    @unittest.skipUnless(IPYTHON, "no python3 here has IPython (Debian: python3-ipython)")
+    def test_a_cell_magic_of_ipython(self):
+        self.records_cells(IPYTHON, IPYTHON_SHELL)
 
     @unittest.skipUnless(JUPYTER, "no python3 here has Jupyter (Debian: python3-ipykernel, python3-nbclient)")
     def test_a_notebook_of_jupyter(self):

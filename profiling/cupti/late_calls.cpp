@@ -41,7 +41,7 @@ std::string late_library_missing() {
   return "";
 }
 
-void* late_function(const char* name) {
+void* CudaRuntimeOrCupti::find(const char* name) {
   const Library& home = std::string_view(name).starts_with("cupti") ? cupti() : cudart();
   return home.loaded() ? dlsym(home.loaded(), name) : nullptr;
 }

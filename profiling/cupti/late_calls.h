@@ -9,45 +9,27 @@
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
 
-#include <atomic>
 #include <string>
 #include <type_traits>
 
+#include "profiling/base/late_call.h"
+
 namespace ws::prof {
 
-std::string late_library_missing();      // empty, or a sentence that names the library
-void* late_function(const char* name);  // nullptr if there is none
+std::string late_library_missing();  // empty, or a sentence that names the library
 
-template <class Function>
-class LateCall;
-
-template <class Result, class... Arguments>
-class LateCall<Result (*)(Arguments...)> {
- public:
-  explicit constexpr LateCall(const char* name) : name_(name) {}
-
-  Result operator()(Arguments... arguments) const {
-    auto* function = function_.load(std::memory_order_acquire);
-    if (!function) {
-      function = reinterpret_cast<Result (*)(Arguments...)>(late_function(name_));
-      function_.store(function, std::memory_order_release);
-    }
-    return function ? function(arguments...) : not_found();
-  }
-
- private:
-  static Result not_found() {
+struct CudaRuntimeOrCupti {
+  static void* find(const char* name);
+  template <class Result>
+  static Result missing(const char*) {
     if constexpr (std::is_pointer_v<Result>)
       return "not found";
     else
       return static_cast<Result>(999);  // both libraries call it an unknown error
   }
-
-  const char* name_;
-  mutable std::atomic<Result (*)(Arguments...)> function_{nullptr};
 };
 
-#define WARPSIGHT_LATE(name) inline constinit LateCall<decltype(&::name)> name{#name};
+#define WARPSIGHT_LATE(name) inline constinit LateCall<decltype(&::name), CudaRuntimeOrCupti> name{#name};
 WARPSIGHT_LATE(cudaDeviceGetGraphMemAttribute)
 WARPSIGHT_LATE(cudaDeviceGetMemPool)
 WARPSIGHT_LATE(cudaDeviceSynchronize)

@@ -3,10 +3,10 @@ warpsight_test(kernels_gpu_test ${CMAKE_CURRENT_LIST_DIR}/product_kernels_test.c
   ${CMAKE_CURRENT_LIST_DIR}/optimizer_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/output_layer_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/line_kernels_test.cpp ${CMAKE_CURRENT_LIST_DIR}/picture_kernels_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/transformer_kernels_test.cpp
-  LIBS warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt LABEL gpu TIMEOUT 300)
+  LIBS warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart LABEL gpu TIMEOUT 300)
 foreach(_bench kernel_bench picture_bench transformer_times)
   add_executable(${_bench} ${CMAKE_CURRENT_LIST_DIR}/${_bench}.cpp)
-  target_link_libraries(${_bench} PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublasLt)
+  target_link_libraries(${_bench} PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_kernels CUDA::cudart)
 endforeach()
 
 # GPUs before compute capability 9.0 have neither clusters nor overlapped launches: what separates them has to compile.

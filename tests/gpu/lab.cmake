@@ -3,5 +3,5 @@ warpsight_gpu_test(lab_gpu_test lab_gpu_test.cpp LIBS warpsight::core)
 # Times the laboratory's matrix products against plain calls of cuBLAS in the same program; prints JSON.
 add_executable(lab_product_times lab_product_times.cpp)
 target_link_libraries(lab_product_times
-  PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_executor warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublas CUDA::cublasLt
+  PRIVATE warpsight_flags warpsight::engine warpsight::engine_cuda_executor warpsight::engine_cuda_kernels CUDA::cudart CUDA::cublas
     nlohmann_json::nlohmann_json)

@@ -1,7 +1,5 @@
 #include "engine/cuda/kernels/blas.h"
 
-#include <cublasLt.h>
-
 #include <algorithm>
 #include <array>
 #include <latch>
@@ -12,6 +10,7 @@
 
 #include "engine/cuda/runtime/check.h"
 #include "engine/cuda/runtime/handles.h"
+#include "engine/cuda/runtime/late_libraries.h"
 #include "profiling/annotate/annotate.h"
 
 namespace ws::cuda {
@@ -71,7 +70,7 @@ cublasLtEpilogue_t library_epilogue(Epilogue e, const Product& p) {
 }
 
 // Descriptors that free themselves.
-template <class T, cublasStatus_t (*Destroy)(T)>
+template <class T, const auto& Destroy>
 struct Descriptor {
   T value = nullptr;
   ~Descriptor() {

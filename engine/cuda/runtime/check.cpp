@@ -3,6 +3,8 @@
 #include <atomic>
 #include <string>
 
+#include "engine/cuda/runtime/late_libraries.h"
+
 namespace ws::cuda {
 namespace {
 

@@ -1,8 +1,7 @@
 #include "engine/cuda/runtime/nvrtc.h"
 
-#include <nvrtc.h>
-
 #include "engine/cuda/runtime/check.h"
+#include "engine/cuda/runtime/late_libraries.h"
 
 namespace ws::cuda {
 namespace {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/cuda/runtime/handles.h"
+#include "engine/cuda/runtime/late_libraries.h"
 #include "profiling/base/clock.h"
 
 namespace ws::cuda::lab {

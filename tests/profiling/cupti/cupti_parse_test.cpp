@@ -470,8 +470,8 @@ TEST(LateCalls, LoadTheLibrariesOrAnswerAnError) {
   EXPECT_EQ(::cuptiGetVersion(&linked), CUPTI_SUCCESS);
   EXPECT_EQ(late, linked);
   EXPECT_STREQ(cudaGetErrorString(cudaErrorInvalidValue), "invalid argument");
-  EXPECT_EQ(LateCall<cudaError_t (*)(int)>("cudaOfAnotherVersion")(1), cudaErrorUnknown);
-  EXPECT_EQ(LateCall<CUptiResult (*)()>("cuptiOfAnotherVersion")(), CUPTI_ERROR_UNKNOWN);
+  EXPECT_EQ((LateCall<cudaError_t (*)(int), CudaRuntimeOrCupti>("cudaOfAnotherVersion")(1)), cudaErrorUnknown);
+  EXPECT_EQ((LateCall<CUptiResult (*)(), CudaRuntimeOrCupti>("cuptiOfAnotherVersion")()), CUPTI_ERROR_UNKNOWN);
 }
 
 TEST(KernelNames, TellWhatForeignKernelsDo) {

@@ -134,8 +134,8 @@ IdxHeader read_idx_header(PackedReader& reader) {
   read_magic(reader, header);
   const uint64_t total = read_sizes(reader, header);
   header.values_offset = reader.offset();
-  if (total > reader.most_bytes_possible())
-    reader.fail(4, "the header promises " + std::to_string(total) + " bytes of values, more than this file can hold");
+  if (total > reader.most_bytes_allowed())
+    reader.fail(4, "the header promises " + std::to_string(total) + " bytes of values, more than such a file can hold");
   return header;
 }
 
@@ -148,7 +148,7 @@ std::vector<float> read_idx_floats(PackedReader& reader, const IdxHeader& header
   };
   check_memory(static_cast<double>(wanted) * sizeof(float), reader.name());
   std::vector<float> out;
-  out.reserve(std::min<uint64_t>(static_cast<uint64_t>(wanted), reader.likely_bytes()));
+  out.reserve(static_cast<size_t>(wanted));  // bounded by the size of the file, see read_idx_header()
   // The next block is decompressed while this one is converted.
   std::vector<uint8_t> block = read_block();
   while (!block.empty()) {

@@ -25,22 +25,33 @@ int64_t rows_to_take(int64_t rows, double share) {
   return std::clamp<int64_t>(std::llround(share * static_cast<double>(rows)), 1, rows - 1);
 }
 
-void append_row(const Split& from, int64_t row, int64_t features, int64_t outputs, Split& to) {
-  const float* x = from.x.data() + row * features;
-  to.x.insert(to.x.end(), x, x + features);
-  if (!from.labels.empty()) to.labels.push_back(from.labels[static_cast<size_t>(row)]);
-  if (!from.targets.empty()) {
-    const float* y = from.targets.data() + row * outputs;
-    to.targets.insert(to.targets.end(), y, y + outputs);
+// values[i] becomes values[order[i]], a row at a time and in place: a second copy of a large set would not fit.
+template <class Value>
+void reorder(std::vector<Value>& values, std::vector<int64_t> order, int64_t of_row) {
+  if (values.empty()) return;
+  const auto row = [&](int64_t i) { return values.begin() + i * of_row; };
+  std::vector<Value> first(static_cast<size_t>(of_row));
+  for (int64_t start = 0; start < static_cast<int64_t>(order.size()); ++start) {
+    if (order[static_cast<size_t>(start)] == start) continue;
+    std::copy_n(row(start), of_row, first.begin());
+    int64_t to = start;
+    for (int64_t from = order[static_cast<size_t>(to)]; from != start; to = from, from = order[static_cast<size_t>(to)]) {
+      std::copy_n(row(from), of_row, row(to));
+      order[static_cast<size_t>(to)] = to;
+    }
+    std::copy_n(first.begin(), of_row, row(to));
+    order[static_cast<size_t>(to)] = to;
   }
-  ++to.rows;
 }
 
-Split pick(const Dataset& set, const std::vector<int64_t>& rows) {
-  Split out;
-  out.x.reserve(rows.size() * static_cast<size_t>(set.features));
-  for (int64_t row : rows) append_row(set.train, row, set.features, set.outputs, out);
-  return out;
+// Moves the rows behind the first `rows` to a split of their own.
+template <class Value>
+std::vector<Value> cut_off(std::vector<Value>& values, int64_t rows, int64_t of_row) {
+  if (values.empty()) return {};
+  const auto cut = values.begin() + rows * of_row;
+  std::vector<Value> rest(cut, values.end());
+  values.erase(cut, values.end());
+  return rest;
 }
 
 // Returns row numbers by class, or one group if there are no classes.
@@ -99,9 +110,16 @@ void hold_out(Dataset& set, double share, uint64_t seed) {
   }
   shuffle(train, seed, kShuffleStream);
   std::sort(test.begin(), test.end());
-  Split held_out = pick(set, test);
-  set.train = pick(set, train);
-  set.test = std::move(held_out);
+  const auto rows = static_cast<int64_t>(train.size());
+  set.test.rows = static_cast<int64_t>(test.size());
+  train.insert(train.end(), test.begin(), test.end());
+  reorder(set.train.x, train, set.features);
+  reorder(set.train.labels, train, 1);
+  reorder(set.train.targets, std::move(train), set.outputs);
+  set.test.x = cut_off(set.train.x, rows, set.features);
+  set.test.labels = cut_off(set.train.labels, rows, 1);
+  set.test.targets = cut_off(set.train.targets, rows, set.outputs);
+  set.train.rows = rows;
 }
 
 void standardise_features(Dataset& set) {

@@ -9,6 +9,7 @@
 #include "datasets/csv.h"
 #include "datasets/locate.h"
 #include "datasets/split.h"
+#include "profiling/base/budget.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 
@@ -103,6 +104,16 @@ std::vector<FeatureColumn> plan_features(const CsvTable& table, int64_t label, D
   return plan;
 }
 
+// A table of short words can become a hundred times its size.
+void refuse_growth(const CsvTable& table, const std::vector<FeatureColumn>& plan) {
+  size_t features = 0;
+  for (const FeatureColumn& feature : plan) features += feature.words.size();
+  const double bytes = static_cast<double>(features) * static_cast<double>(table.rows()) * sizeof(float);
+  if (bytes <= static_cast<double>(limits::most_of_words(table.text->size()))) return;
+  throw Failure(table.name + ": its columns of words would become " + std::to_string(features) + " features, which take " +
+                bytes_text(bytes) + " of memory; leave some of these columns out, or write numbers for their words");
+}
+
 void append_features(const CsvTable& table, int64_t row, const FeatureColumn& feature, std::vector<float>& x) {
   const std::string_view field = table.field(row, feature.column);
   if (!feature.words.empty()) {
@@ -121,7 +132,8 @@ void append_features(const CsvTable& table, int64_t row, const FeatureColumn& fe
 
 void take_features(const CsvTable& table, int64_t label, Dataset& set) {
   const std::vector<FeatureColumn> plan = plan_features(table, label, set);
-  // Features are there twice while some rows are held out.
+  refuse_growth(table, plan);
+  // Held-out rows are there twice for a moment.
   const double of_row = 2.0 * static_cast<double>(set.features) * sizeof(float) + kRowBytes;
   check_memory(table.bytes() + static_cast<double>(table.rows()) * of_row, table.name);
   set.train.x.reserve(static_cast<size_t>(table.rows() * set.features));

@@ -21,6 +21,10 @@ inline constexpr size_t kMostColumns = 100'000;  // of a table of text
 constexpr uint64_t unpacked_bytes(uint64_t packed) {
   return packed > kMostUnpacked / kMostGrowth ? kMostUnpacked : std::max(kUnpackedAlways, packed * kMostGrowth);
 }
+
+// A column of words becomes one 0/1 number for each different word.
+inline constexpr uint64_t kWordsAlways = uint64_t{256} << 20;
+constexpr uint64_t most_of_words(uint64_t table) { return std::max(kWordsAlways, table * kMostGrowth); }
 }  // namespace limits
 
 // Memory limit of one reader in bytes: the value of set_memory_limit(), or a share of the free memory if none was set.

@@ -18,8 +18,8 @@ namespace ws {
 namespace {
 
 constexpr size_t kChunk = 256 * 1024;
-constexpr size_t kFirstStep = 16 * 1024;   // for a text of unknown length; doubled as it grows
 constexpr uint64_t kMostInflation = 1032;  // the maximum ratio of deflate
+constexpr size_t kFirstStep = 16 * 1024;   // for a text of unknown length; doubled as it grows
 
 std::string system_reason() { return std::strerror(errno); }
 
@@ -181,7 +181,9 @@ bool PackedReader::at_end() {
 
 uint64_t PackedReader::likely_bytes() const { return std::max<uint64_t>(8 * stored_bytes_, 1 << 16); }
 
-uint64_t PackedReader::most_bytes_possible() const { return inflate_ ? stored_bytes_ * kMostInflation : stored_bytes_; }
+uint64_t PackedReader::most_bytes_allowed() const {
+  return inflate_ ? std::min(stored_bytes_ * kMostInflation, limits::unpacked_bytes(stored_bytes_)) : stored_bytes_;
+}
 
 void PackedReader::fail(uint64_t at, const std::string& reason) const {
   throw Failure(name_ + ": at byte " + std::to_string(at) + (inflate_ ? " of the unpacked data: " : ": ") + reason);

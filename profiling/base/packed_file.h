@@ -34,7 +34,7 @@ class PackedReader {
   bool at_end();  // also verifies the checksum of a compressed file
   uint64_t offset() const { return offset_; }
   uint64_t likely_bytes() const;         // a first guess at the unpacked size: a multiple of the file size
-  uint64_t most_bytes_possible() const;  // upper bound of the unpacked size, given the size of the file
+  uint64_t most_bytes_allowed() const;   // more than that, an honest file of this size does not hold
   const std::string& name() const { return name_; }
   [[noreturn]] void fail(uint64_t at, const std::string& reason) const;
 

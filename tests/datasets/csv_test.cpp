@@ -174,6 +174,38 @@ TEST(Csv, TakesNoMoreThanTheMemoryLimit) {
   }
 }
 
+// Columns of fifty words of one letter: each field of two bytes becomes 200 bytes.
+std::string table_of_words(int rows, int columns) {
+  std::string text;
+  for (int c = 0; c < columns; ++c) text += "w" + std::to_string(c) + ",";
+  text += "y\n";
+  for (int r = 0; r < rows; ++r) {
+    for (int c = 0; c < columns; ++c) text += {static_cast<char>('A' + (r + c) % 50), ','};
+    text += r % 2 ? "1\n" : "2\n";
+  }
+  return text;
+}
+
+TEST(Csv, RefusesWordsThatWouldTakeFarMoreThanTheirTable) {
+  const TempFolder folder;
+  EXPECT_THAT(refusal_of(folder.write("words.csv", table_of_words(70'000, 20))),
+              AllOf(HasSubstr("1000 features"), HasSubstr("267.03 MiB"), HasSubstr("leave some of these columns out")));
+  EXPECT_EQ(refusal_of(folder.write("few.csv", table_of_words(1000, 20))), "");
+}
+
+TEST(Csv, HoldsRowsOutWithoutASecondTable) {
+  if (!test::kMemoryCounts || !forget_most()) GTEST_SKIP() << "The memory of this process says nothing here.";
+  constexpr int kRows = 20'000, kColumns = 20;
+  constexpr int64_t kFeatures = int64_t{kRows} * kColumns * 50 * 4;
+  const TempFolder folder;
+  const std::string path = folder.write("words.csv", table_of_words(kRows, kColumns));
+  malloc_trim(0);
+  forget_most();
+  const int64_t before = status_bytes("VmRSS:");
+  EXPECT_EQ(refusal_of(path), "");
+  EXPECT_LT(status_bytes("VmHWM:") - before, kFeatures * 3 / 2) << "the features, a fifth of them twice, and the text";
+}
+
 TEST(Csv, NeedsAFile) {
   EXPECT_THAT(failure_of([] { load({.name = "csv"}); }), HasSubstr("needs the path of a CSV file"));
   EXPECT_THAT(failure_of([] { load({.name = "csv", .path = "/tmp"}); }), HasSubstr("is a folder"));

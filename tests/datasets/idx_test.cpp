@@ -48,6 +48,14 @@ TEST(Idx, RefusesAWrongMagicNumber) {
   EXPECT_THAT(failure_of([] { floats_of("ab"); }), HasSubstr("expected 4 bytes of IDX magic number, found only 2"));
 }
 
+TEST(Idx, RefusesAFileThatUnpacksToAThousandTimesItsSize) {
+  const std::string zeros = gzipped(idx_bytes(8, {20'000, 1000}, std::string(20'000'000, '\0')));
+  EXPECT_LT(zeros.size(), 30'000u);
+  EXPECT_THAT(failure_of([&] { floats_of(zeros); }), HasSubstr("promises 20000000 bytes of values, more than such a file can hold"));
+  const std::string fewer = gzipped(idx_bytes(8, {16'000, 1000}, std::string(16'000'000, '\0')));
+  EXPECT_EQ(floats_of(fewer, 3).size(), 3000u);
+}
+
 TEST(Idx, RefusesSizesTheFileDoesNotHold) {
   EXPECT_THAT(failure_of([] { floats_of(idx_bytes(8, {5}, "abc")); }),
               AllOf(HasSubstr("at byte 8"), HasSubstr("promises 5 bytes"), HasSubstr("holds only 3")));
@@ -60,7 +68,7 @@ TEST(Idx, RefusesSizesTheFileDoesNotHold) {
   EXPECT_THAT(failure_of([] {
                 floats_of(idx_bytes(8, {60000, 28, 28}, "abc"));
               }),
-              HasSubstr("promises 47040000 bytes of values, more than this file can hold"));
+              HasSubstr("promises 47040000 bytes of values, more than such a file can hold"));
   const uint32_t most = 0xffffffff;
   EXPECT_THAT(failure_of([&] {
                 floats_of(idx_bytes(8, {most, most, most}, "abc"));
@@ -73,11 +81,11 @@ TEST(Idx, RefusesSizesTheFileDoesNotHold) {
 TEST(Idx, APackedFileCannotClaimWhatItDoesNotHold) {
   const std::string honest(100'000, 'x');
   const std::string lying = gzipped(idx_bytes(8, {200'000}, honest));
-  EXPECT_THAT(failure_of([&] { floats_of(lying); }), HasSubstr("more than this file can hold"));
+  EXPECT_THAT(failure_of([&] { floats_of(lying); }), HasSubstr("more than such a file can hold"));
   const std::string slightly = gzipped(idx_bytes(8, {100'001}, honest));
   EXPECT_THAT(failure_of([&] { floats_of(slightly, 200'000); }), HasSubstr("the file holds only"));
   EXPECT_THAT(failure_of([&] { floats_of(gzipped(idx_bytes(8, {4'000'000'000}, honest))); }),
-              HasSubstr("more than this file can hold"));
+              HasSubstr("more than such a file can hold"));
 }
 
 TEST(Idx, RefusesValuesThatAreNotNumbers) {

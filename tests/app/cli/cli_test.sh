@@ -36,6 +36,15 @@ steps="$(sed -n 's/.*"steps": \([0-9]*\).*/\1/p' b/summary.json)"
 "$program" train --resume --out b --set train.time_limit_s=1000 --set train.epochs=$((steps / 8 + 3)) >/dev/null 2>&1; check "a resumed run ends with 0" '[[ $? == 0 ]]'
 check "its steps go on without a gap" "awk -F, 'NR > 1 && \$1 != NR - 1 { bad = 1 } END { exit bad }' b/metrics.csv"
 
+# Resident memory at most, in MB. cuBLASLt alone would take 150 MB, NVRTC 30.
+if ! grep -qE "lib[at]san" <(ldd "$program"); then
+  memory_of() { python3 -c 'import os, sys; os.execv(sys.argv[1], sys.argv[1:]) if os.fork() == 0 else print(os.wait3(0)[2].ru_maxrss // 1024)' "$@" 2>/dev/null | tail -n1; }
+  for command in --version "list presets" "plan iris" "stats old.wsrun" "convert old.wsrun old.json" "train iris --no-output --set exec.device=cpu"; do
+    check "$command takes less than 40 MB" '(($(memory_of "$program" $command) < 40))'
+  done
+  check "no start loads what it does not use" '! ldd "$program" | grep -qE "cublas|nvrtc|cupti"'
+fi
+
 echo 'print("hello")' >mine.py; cp mine.py kept.py
 for command in "train iris --no-output --run mine.py" "record --run mine.py -- true" "lab add --sizes 8 --run mine.py" "lab add --sizes 8 --csv mine.py"; do
   "$program" $command >out.txt 2>err.txt

@@ -1,4 +1,4 @@
-"""What the wheel and the folder that runs from anywhere have in common: installed programs with the libraries that not each Linux has."""
+"""What the wheel, the folder that runs from anywhere and the Debian package have in common: installed programs with the libraries that not each Linux has."""
 import os
 import re
 import shutil
@@ -37,6 +37,16 @@ def found_library(program, name):
         if line.strip().startswith(name + " => /"):
             return line.split()[2]
     return fail(f"{name} of {program} was not found.")
+
+
+def build_folder(asked, window):
+    """The build to pack. Without one, it is made: build/package, with machine code for every GPU that the packages name."""
+    if asked:
+        return asked
+    done = subprocess.run([ROOT + "/cmake/build_package", *([] if window else ["--headless"])])
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+    return ROOT + "/build/package"
 
 
 def must_have(build, name, tools):
@@ -116,6 +126,41 @@ def set_paths(folder, cuda_folders):
         beside = ["$ORIGIN/" + os.path.normpath(os.path.join(to_root, one)) for one in ["lib/warpsight", *cuda_folders]]
         paths = beside + SYSTEM_FOLDERS
         run("patchelf", "--set-rpath", ":".join(paths + ["$ORIGIN/" + to_root + "/lib/warpsight/without_cuda"]), program)
+
+
+# The display's own libraries belong to its driver and its server, so the system's libraries are used.
+OF_DISPLAY = r"lib(GL|GLX|EGL|GLdispatch|OpenGL|GLESv2|gbm|drm|X11|X11-xcb|xcb|Xau|Xdmcp|wayland-client|wayland-egl|wayland-cursor|fontconfig|freetype)\.so"
+OF_SYSTEM = re.compile(OF_EACH_LINUX.pattern + "|^" + OF_DISPLAY)
+PLUGINS = ["platforms/libqxcb.so", "platforms/libqwayland-egl.so", "platforms/libqwayland-generic.so", "platforms/libqoffscreen.so", "imageformats/libqsvg.so",
+           "iconengines/libqsvgicon.so", "xcbglintegrations/libqxcb-glx-integration.so", "xcbglintegrations/libqxcb-egl-integration.so",
+           "wayland-shell-integration/libxdg-shell.so", "wayland-graphics-integration-client/libqt-plugin-wayland-egl.so",
+           "wayland-decoration-client/libbradient.so"]
+
+
+def add_plugins(folder):
+    """Qt's parts that are loaded by name. The first one must be there; a system may lack those for Wayland."""
+    for qmake in ("qmake6", "qtpaths6", "/usr/lib/qt6/bin/qmake"):
+        if shutil.which(qmake):
+            home = run(qmake, *(["-query"] if "qmake" in qmake else ["--query"]), "QT_INSTALL_PLUGINS").strip()
+            break
+    else:
+        home = "/usr/lib/x86_64-linux-gnu/qt6/plugins"
+    for plugin in PLUGINS:
+        source, target = os.path.join(home, plugin), os.path.join(folder, "lib/warpsight/plugins", plugin)
+        if plugin == PLUGINS[0] or os.path.exists(source):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy(source, target)
+    with open(os.path.join(folder, "bin/qt.conf"), "w", encoding="utf-8") as file:
+        file.write("[Paths]\nPrefix=..\nPlugins=lib/warpsight/plugins\n")
+
+
+def make_window_folder(build, folder):
+    """The programs with their window and Qt, which run from wherever the folder is."""
+    stage(build, folder)
+    add_plugins(folder)
+    pack_libraries(folder, OF_SYSTEM, re.compile(r"^lib.*\.so"))  # Debian's packages: all of them free
+    make_stand_ins(folder)
+    set_paths(folder, [])
 
 
 def newest(folder, prefix):

@@ -11,6 +11,17 @@ SOURCE, BUILD = sys.argv[1], sys.argv[2]
 FOREIGN = re.compile(r"lib(Qt6|QCustomPlot|openblas|sqlite3|zstd|icu|harfbuzz|png)")
 
 
+def says_where_it_does_not_run(programs, work):
+    """Stand-ins for an older C library, for musl, which has no such name, and for another processor."""
+    for tool, answers, words in (("getconf", "echo glibc 2.17", "this system has 2.17"), ("getconf", "exit 1", "this system has another one"), ("uname", "echo aarch64", "this machine is aarch64")):
+        with open(f"{work}/{tool}", "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n{answers}\n")
+        os.chmod(f"{work}/{tool}", 0o755)
+        done = subprocess.run([programs + "warpsight", "--version"], capture_output=True, text=True, env={"PATH": f"{work}:/usr/bin:/bin"})
+        os.remove(f"{work}/{tool}")
+        assert done.returncode == 1 and words in done.stderr and done.stderr.count("\n") == 1, done
+
+
 def main():
     missing = [tool for tool in ("cmake", "patchelf", "readelf", "cc", "xz") if not shutil.which(tool)]
     if missing:
@@ -21,7 +32,7 @@ def main():
         place = os.path.join(work, "a place with spaces")
         os.mkdir(place)
         subprocess.run(["tar", "-xf", packed, "-C", place], check=True)
-        programs, picture = place + "/warpsight/bin/", work + "/window.png"
+        programs, picture = place + "/warpsight/", work + "/window.png"
         where = {"HOME": work, "PATH": "/usr/bin:/bin", "QT_QPA_PLATFORM": "offscreen", "LD_DEBUG": "libs"}
         done = subprocess.run([programs + "warpsight-window", "--screenshot", picture], capture_output=True, text=True, errors="replace", env=where, timeout=300)
         assert done.returncode == 0 and os.path.getsize(picture) > 10_000, done.stderr[-2000:]
@@ -32,6 +43,7 @@ def main():
         text = subprocess.run([programs + "warpsight", "train", "iris", "--set", "train.epochs=1", "--set", "exec.device=cpu", "--no-output"], capture_output=True, text=True,
                               env={**where, "LD_DEBUG": ""}, check=True).stdout
         assert "test accuracy" in text, text
+        says_where_it_does_not_run(programs, work)
     return 0
 
 

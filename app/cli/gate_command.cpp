@@ -1,4 +1,6 @@
 // The gate: is B slower than A by more than a limit?
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -8,11 +10,13 @@
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
 #include "app/core/gate/gate.h"
+#include "app/core/runs/recorded_once.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
+#include "profiling/formats/join_ranks.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
@@ -23,7 +27,7 @@ struct GateArguments {
   std::string at_most = "2%", figure, unit, markdown;
   double timeout_s = 600;
   size_t pairs = 120;
-  bool json = false;
+  bool json = false, why = true;
 };
 
 using Side = std::vector<std::string>;
@@ -36,6 +40,14 @@ std::pair<Side, Side> sides_of(const std::vector<std::string>& words) {
     throw UsageError("Name two sides with -- between them, for example: warpsight gate --at-most 2% -- ./old -- ./new, or warpsight gate a.wsrun b.wsrun");
   return sides;
 }
+
+struct FileGone {  // at the end
+  std::filesystem::path path;
+  ~FileGone() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+};
 
 bool are_run_files(const Side& side) {
   return std::ranges::all_of(side, [](const std::string& word) { return word.ends_with(".wsrun"); });
@@ -53,12 +65,6 @@ app::GateProgram program_of(const Side& side, const GateArguments& a) {
   return {command, a.timeout_s, "\"us_per_step\":([0-9.e+]+)"};
 }
 
-std::string name_of(const Side& side) {
-  std::string name;
-  for (const std::string& word : side) name += (name.empty() ? "" : " ") + word;
-  return name;
-}
-
 std::vector<double> step_times(const Side& files) {
   std::vector<double> times;
   for (const std::string& file : files) {
@@ -69,9 +75,34 @@ std::vector<double> step_times(const Side& files) {
   return times;
 }
 
+std::string name_of(const Side& side) {
+  std::string name;
+  for (const std::string& word : side) name += (name.empty() ? "" : " ") + word;
+  return name;
+}
+
+// One recorded run of a side.
+prof::RunData recorded(const Side& side) {
+  if (are_run_files(side)) return prof::import_ranks({side[0]});
+  if (!is_spec(side)) return app::recorded_once(side, name_of(side));
+  const std::filesystem::path file = temporary_folder() / ("gate-" + std::to_string(getpid()) + ".wsrun");
+  const FileGone gone{file};
+  std::vector<std::string> command{program_file().string(), "train", side[0], "--no-output", "--json", "--trace", "full", "--run", file.string()};
+  command.insert(command.end(), side.begin() + 1, side.end());
+  command.insert(command.end(), {"--set", "train.time_limit_s=0.5"});
+  if (const app::GateMeasurement ran = app::run_program({command}); !ran.failure.empty()) throw Failure(name_of(side) + ": " + ran.failure);
+  return prof::import_ranks({file.string()});
+}
+
+app::GateReasons reasons_of(const Side& a, const Side& b) try {
+  return app::reasons_of(recorded(a), recorded(b));
+} catch (const Failure& failure) {
+  return {.missing = std::string("unknown: ") + failure.what()};
+}
+
 void print_progress(const GateState& state) {
   if (state.pairs % 3 == 0 || state.decided)
-    std::fprintf(stderr, "%zu pairs: %s %%\n", state.pairs, signed_fixed(100 * state.change, 2).c_str());
+    std::fprintf(stderr, "%zu pairs: %s\n", state.pairs, state.used > 0 ? (signed_fixed(100 * state.change, 2) + " %").c_str() : "the machine is busy");
 }
 
 app::GateResult result_of(const GateArguments& a, const Side& first, const Side& second) {
@@ -89,6 +120,8 @@ app::GateResult result_of(const GateArguments& a, const Side& first, const Side&
     result.unit = is_spec(first) ? "µs a step" : !a.figure.empty() ? a.unit : "s";
   }
   result.name_a = name_of(first), result.name_b = name_of(second);
+  const GateVerdict verdict = result.state.verdict;
+  if (a.why && result.failure.empty() && (verdict == GateVerdict::Slower || verdict == GateVerdict::Faster)) result.reasons = reasons_of(first, second);
   return result;
 }
 
@@ -135,6 +168,7 @@ Run add_gate(CLI::App& program) {
   command.add_option("--pairs", arguments->pairs, "most pairs to run")->type_name("N")->check(CLI::Range(9, 10'000))->capture_default_str();
   command.add_option("--timeout", arguments->timeout_s, "most seconds for one run of a program")->type_name("S")->check(CLI::Range(0.1, 1e6))->capture_default_str();
   command.add_option("--markdown", arguments->markdown, "write a table for a pull request to this file")->type_name("FILE");
+  command.add_flag("--why,!--no-why", arguments->why, "if one is faster, record a run of each and say what carries the difference (default)");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       wrapped("Both run in pairs, in an order drawn by lot. Pairs are left out while other programs use a quarter of the processors. "

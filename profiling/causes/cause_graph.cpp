@@ -335,7 +335,9 @@ class Builder {
     for (const uint32_t one : awaited) {
       const int64_t seen = call.end() - node(one).end();
       if (seen < 0) continue;
-      add(end_of(at), end_of(one), kind, one == last && waited ? seen : std::min(seen, kWakeUp));
+      // What frees memory does its work after the wait.
+      const int64_t after = call.kind == NodeKind::Allocation ? std::max(own, kWakeUp) : kWakeUp;
+      add(end_of(at), end_of(one), kind, one == last && waited ? seen : std::min(seen, after));
     }
   }
 

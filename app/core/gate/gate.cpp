@@ -12,6 +12,8 @@
 namespace ws::app {
 namespace {
 
+constexpr size_t kAlwaysBusy = 20;  // so many pairs, all left out: the machine will not get quiet
+
 const char* verdict_name(GateVerdict verdict) {
   constexpr const char* kNames[] = {"cannot tell", "no difference", "slower", "faster"};
   return kNames[static_cast<size_t>(verdict)];
@@ -49,6 +51,7 @@ std::string headline(const GateResult& result) {
 }
 
 std::string interval_text(const GateState& state) {
+  if (state.used == 0 && state.busy > 0) return "no interval: other programs used the processors in all pairs";
   if (!state.looked) return "no interval: fewer than 9 pairs were left";
   return change_text(state.low) + " to " + change_text(state.high) + ", 99 % sure over all looks";
 }
@@ -62,6 +65,24 @@ std::string left_out_text(const GateState& state) {
   add(state.mixed, "in different modes");
   add(state.outliers, "far from all others");
   return text.empty() ? text : "left out: " + text;
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// "carried by  module fc1        12.0 → 24.0 µs a step"
+std::string reasons_text(const GateReasons& reasons) {
+  std::string text;
+  const auto line = [&](const std::string& head, const std::string& words) { text += formatted("{:<10} {}\n", head, words); };
+  for (const GateReason& row : reasons.rows)
+    line(&row == &reasons.rows[0] ? "carried by" : "", row.kind + " " + row.name + "   " + significant(row.a_us) + " → " + significant(row.b_us) + " µs a step");
+  if (!reasons.only_a.empty()) line("only in A", names_text(reasons.only_a));
+  if (!reasons.only_b.empty()) line("only in B", names_text(reasons.only_b));
+  if (!reasons.missing.empty()) line("carried by", reasons.missing);
+  return text;
 }
 
 std::string modes_text(const GateState& state) {
@@ -83,7 +104,8 @@ GateResult run_gate(const GateOptions& options, const Measure& measure, const Se
   };
   for (const bool second : {false, true})
     if (options.throwaway && result.failure.empty()) taken(second);
-  while (result.failure.empty() && !result.state.decided && result.pairs.size() < options.most_pairs) {
+  const auto always_busy = [&] { return result.pairs.size() >= kAlwaysBusy && result.state.used == 0; };
+  while (result.failure.empty() && !result.state.decided && result.pairs.size() < options.most_pairs && !always_busy()) {
     const bool a_first = lot() % 2 == 0;
     const GateMeasurement first = taken(!a_first), second = result.failure.empty() ? taken(a_first) : GateMeasurement{};
     if (!result.failure.empty()) break;
@@ -121,6 +143,7 @@ std::string to_text(const GateResult& result) {
   text += formatted("{:<10} {}, {} used, {}\n", "pairs", state.pairs, state.used, duration_text(result.seconds));
   if (const std::string left_out = left_out_text(state); !left_out.empty()) text += formatted("{:<10} {}\n", "", left_out);
   if (const std::string modes = modes_text(state); !modes.empty()) text += formatted("{:<10} {}\n", "", modes);
+  text += reasons_text(result.reasons);
   text += formatted("{:<10} {} slower; false alarms in at most 1 % of gates\n", "limit", percent(result.limit, 1));
   return text;
 }
@@ -134,6 +157,9 @@ std::string to_json(const GateResult& result) {
   json["pairs"] = state.pairs, json["used"] = state.used, json["left_out"] = {{"busy", state.busy}, {"mixed_modes", state.mixed}, {"outliers", state.outliers}};
   json["two_modes"] = state.two_modes, json["seconds"] = result.seconds;
   if (!result.failure.empty()) json["failure"] = result.failure;
+  json["carried_by"] = nlohmann::ordered_json::array();
+  for (const GateReason& row : result.reasons.rows) json["carried_by"].push_back({{"kind", row.kind}, {"name", row.name}, {"a_us", row.a_us}, {"b_us", row.b_us}});
+  json["only_in_a"] = result.reasons.only_a, json["only_in_b"] = result.reasons.only_b;
   json["measured"] = nlohmann::ordered_json::array();
   for (size_t i = 0; i < result.pairs.size(); ++i)
     json["measured"].push_back({{"a", result.pairs[i].a}, {"b", result.pairs[i].b}, {"busy", result.pairs[i].busy}, {"first", i < result.a_first.size() && !result.a_first[i] ? "b" : "a"}});
@@ -148,6 +174,7 @@ std::string to_markdown(const GateResult& result) {
   row("A", result.median_a, result.name_a);
   row("B", result.median_b, result.name_b);
   text += "| change | " + change_text(state.change) + " | " + interval_text(state) + " |\n";
+  for (const GateReason& one : result.reasons.rows) text += "| " + one.kind + " `" + one.name + "` | " + significant(one.a_us) + " → " + significant(one.b_us) + " µs | a step |\n";
   text += "\n" + std::to_string(state.used) + " of " + std::to_string(state.pairs) + " pairs; limit " + percent(result.limit, 1) + "; false alarms in at most 1 % of gates.";
   for (const std::string& more : {left_out_text(state), modes_text(state)})
     if (!more.empty()) text += " " + more + ".";

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "profiling/base/sequential_test.h"
+#include "profiling/trace/run_data.h"
 
 namespace ws::app {
 
@@ -25,8 +26,21 @@ struct GateOptions {
   bool throwaway = true;      // one run of each first, which fills caches
 };
 
+// What carries the difference of two recorded runs, per step, and which kernels only one of them has.
+struct GateReason {
+  std::string kind, name;  // "module", "fc1"
+  double a_us = 0, b_us = 0;
+};
+struct GateReasons {
+  std::vector<GateReason> rows;  // of each kind at most three, the largest first
+  std::vector<std::string> only_a, only_b;
+  std::string missing;           // why there is no row
+};
+GateReasons reasons_of(const prof::RunData& a, const prof::RunData& b);
+
 struct GateResult {
   GateState state;
+  GateReasons reasons;
   std::string name_a, name_b, unit;
   double median_a = 0, median_b = 0;  // of the pairs that were not left out
   double limit = 0, seconds = 0;

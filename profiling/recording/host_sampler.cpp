@@ -151,10 +151,13 @@ void HostSampler::sample() {
     learn_names(stacks_);
     if (options_.learned) options_.learned();
     for (const StackOfThread& stack : stacks_)
-      if (!open_.contains(stack.thread)) open_[stack.thread].name = options_.thread_name(stack.thread);
+      if (!open_.contains(stack.thread))
+        if (std::string name = options_.thread_name(stack.thread); !name.empty()) open_[stack.thread].name = std::move(name);
   }
   for (const StackOfThread& stack : stacks_) {
-    Open& open = open_[stack.thread];
+    const auto at = open_.find(stack.thread);
+    if (at == open_.end()) continue;  // a thread that is starting: its name comes with a later sample
+    Open& open = at->second;
     open.seen = true;
     if (!stack.frames.empty()) keep(open, number(stack, native_of(stack)), now);
   }

@@ -21,7 +21,7 @@ class HostSampler {
  public:
   struct Options {
     // Returns the name of a thread of Python; called without the interpreter's lock, which it takes itself.
-    std::function<std::string(unsigned long)> thread_name;
+    std::function<std::string(unsigned long)> thread_name;  // empty: not known yet
     std::function<void()> learned;  // called when code was seen for the first time; in the same way
     bool native = false;
     std::function<HostNotes*()> notes;  // where samples go; nullptr: not now

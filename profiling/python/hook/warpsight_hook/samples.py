@@ -51,7 +51,10 @@ def _run(api):
 
 
 def _thread_name(ident):
+    """Empty while the thread may still be starting: it has its name only some lines after it begins to run."""
     for thread in list(threading._active.values()):
         if thread.ident == ident:
-            return thread.name
+            return thread.name or "thread"
+    if getattr(threading, "_limbo", None):
+        return ""
     return "thread %d" % _numbers.setdefault(ident, len(_numbers) + 1)

@@ -287,7 +287,7 @@ void add(Breakdown& sum, const Breakdown& parts) {
   sum.end += parts.wall();
 }
 
-// The parts of typical steps, beside those of all steps.
+// The parts of typical steps, beside the parts of all steps.
 struct Typical {
   Breakdown parts;
   std::map<std::pair<Meaning, std::string>, int64_t> ops;

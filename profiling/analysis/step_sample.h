@@ -24,7 +24,7 @@ struct WorkUse {
 
 struct StepSample {
   Breakdown parts;                      // all rows of steps; end - begin is the sum of their wall times
-  // The parts of the median step: those of the middle half of the steps by length, scaled so that they sum to the median.
+  // The parts of the median step: parts of the middle half of the steps by length, scaled so that they sum to the median.
   // Views that compare show these, so that bars, waterfalls, tables and the step time are one statistic.
   Breakdown median_parts;
   // Time from one step's start to the next, if they are consecutive. With a stride, each is the mean of so many steps.

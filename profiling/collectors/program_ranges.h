@@ -125,7 +125,7 @@ class ProgramRanges {
   std::unordered_map<uint64_t, Started> started_;
   uint64_t last_id_ = 0;
   std::atomic<int64_t> backward_ended_{0}, step_began_{0}, rested_{0};
-  std::atomic<uint32_t> rests_{0};  // odd: it rests
+  std::atomic<uint32_t> rests_{0};  // odd: paused
   std::atomic<uint32_t> open_step_{0};
   std::atomic<bool> gpus_are_ranks_{false};
 };

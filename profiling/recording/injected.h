@@ -14,7 +14,7 @@ void begin_recording(bool by_driver);
 // nullptr if nothing is recorded, or in a forked child, which has none of the recorder's threads.
 ProgramSender* recorder();
 // The same, and outside of capture ranges nullptr, too.
-ProgramSender* hearing();
+ProgramSender* active_recorder();
 bool in_forked_child();
 
 // Samples the native stacks of a program without Python, at level lines; see warpsight_sampler_start() for others.

@@ -94,15 +94,15 @@ void nccl_begins(std::string_view function, const ws::prof::NcclPayload& payload
 }
 
 // Outside of capture ranges, only the ranges that make a communicator are recorded.
-thread_local int t_unheard = 0;
-bool unheard(std::string_view function) { return ProgramRanges::instance().rests() && !function.starts_with("ncclComm") && ++t_unheard > 0; }
+thread_local int t_left_out = 0;
+bool left_out(std::string_view function) { return ProgramRanges::instance().rests() && !function.starts_with("ncclComm") && ++t_left_out > 0; }
 
 int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
   if (NcclCalls::ignores_ranges()) return 0;
   return with_text(event, [=](std::string_view text) {
     if (!ws::prof::is_nccl_domain(domain))
       return ProgramRanges::instance().rests() ? 0 : push(ws::prof::text_with_payload(domain, event, text), number(domain));
-    if (!ws::prof::in_forked_child() && !unheard(text)) nccl_begins(text, ws::prof::payload_of(domain, event));
+    if (!ws::prof::in_forked_child() && !left_out(text)) nccl_begins(text, ws::prof::payload_of(domain, event));
     return 0;
   });
 }
@@ -110,8 +110,8 @@ int domain_pop(nvtxDomainHandle_t domain) {
   if (NcclCalls::ignores_ranges()) return 0;
   if (!ws::prof::is_nccl_domain(domain))
     ProgramRanges::instance().pop(number(domain));
-  else if (t_unheard > 0)
-    --t_unheard;
+  else if (t_left_out > 0)
+    --t_left_out;
   else if (!ws::prof::in_forked_child())
     NcclCalls::instance().end({});
   return 0;

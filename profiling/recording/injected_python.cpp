@@ -12,8 +12,9 @@
 #include "profiling/base/clock.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
-#include "profiling/recording/interpreter.h"
 #include "profiling/recording/launch_frames.h"
+#include "profiling/recording/layouts/interpreter.h"
+#include "profiling/recording/layouts/known_layouts.h"
 #include "profiling/recording/module_calls.h"
 #include "profiling/recording/optimizer_steps.h"
 #include "profiling/recording/python_frames.h"
@@ -29,7 +30,7 @@ using ws::prof::OpTag;
 using ws::prof::ProgramPhase;
 using ws::prof::ProgramRanges;
 using ws::prof::HostSampler;
-using ws::prof::hearing;
+using ws::prof::active_recorder;
 using ws::prof::recorder;
 
 std::mutex g_sampling;
@@ -37,7 +38,7 @@ bool g_sampling_over = false, g_only_native = false;
 HostSampler* g_sampler = nullptr;  // never destroyed: a forked child does not have its thread
 
 ws::prof::HostNotes* notes_in_capture() {
-  ws::prof::ProgramSender* const sender = hearing();
+  ws::prof::ProgramSender* const sender = active_recorder();
   return sender ? &sender->notes() : nullptr;
 }
 
@@ -67,8 +68,11 @@ OpTag tag_of(void* number) {
 
 // Begins a range with the nearest line of the program.
 void enter_at(void* place) {
-  if (hearing())
-    attempt([place] { return ProgramRanges::instance().enter(tag_of(place), kPythonRanges, ws::prof::own_line_here()), true; });
+  if (active_recorder())
+    attempt([place] {
+      ProgramRanges::instance().enter(tag_of(place), kPythonRanges, ws::prof::own_line_here());
+      return true;
+    });
 }
 
 void* push_at(void*, void* place) {
@@ -84,8 +88,8 @@ void* begin_backward(void*, void* place) {
 
 void* end_backward(void*, void*) {
   ws::prof::end_phase(ProgramPhase::Backward);
-  if (hearing()) ProgramRanges::instance().end_backward();
-  if (hearing()) ProgramRanges::instance().leave(kPythonRanges);
+  if (active_recorder()) ProgramRanges::instance().end_backward();
+  if (active_recorder()) ProgramRanges::instance().leave(kPythonRanges);
   return nothing();
 }
 
@@ -100,21 +104,24 @@ void* leave_optimizer(void*, void*) {
 }
 
 void* push_module(void*, void* module) {
-  if (hearing()) ws::prof::enter_module(module);
+  if (active_recorder()) ws::prof::enter_module(module);
   return nothing();
 }
 
 void* push_text(void*, void* text) {
-  const char* name = hearing() ? python().as_text(text) : nullptr;
+  const char* name = active_recorder() ? python().as_text(text) : nullptr;
   if (name)
-    attempt([name] { return ProgramRanges::instance().enter(name, kPythonRanges, ws::prof::own_line_here()), true; });
+    attempt([name] {
+      ProgramRanges::instance().enter(name, kPythonRanges, ws::prof::own_line_here());
+      return true;
+    });
   else
     python().clear();
   return nothing();
 }
 
 void* pop(void*, void*) {
-  if (hearing()) ProgramRanges::instance().leave(kPythonRanges);
+  if (active_recorder()) ProgramRanges::instance().leave(kPythonRanges);
   return nothing();
 }
 
@@ -180,9 +187,13 @@ WARPSIGHT_SHOWN int warpsight_begin() {
 
 // A capture range begins or ends. Does nothing if the whole program is recorded.
 WARPSIGHT_SHOWN void warpsight_capture(int on) {
-  attempt([on] { return recorder() ? recorder()->capture(on != 0), 1 : 0; });
+  attempt([on] {
+    if (!recorder()) return 0;
+    recorder()->capture(on != 0);
+    return 1;
+  });
 }
-WARPSIGHT_SHOWN int warpsight_hears() { return hearing() != nullptr; }
+WARPSIGHT_SHOWN int warpsight_records() { return active_recorder() != nullptr; }
 
 // Returns the definition of a method for PyCFunction_NewEx, or nullptr if there is no such method or the interpreter
 // does not export its functions.
@@ -200,10 +211,20 @@ WARPSIGHT_SHOWN unsigned warpsight_place(const char* name, const char* path, con
   });
 }
 
-WARPSIGHT_SHOWN int warpsight_torch_search() { return recorder() && ws::prof::torch_search(); }
+WARPSIGHT_SHOWN int warpsight_torch_search(const char* version) { return recorder() && ws::prof::torch_search(text_of(version)); }
 WARPSIGHT_SHOWN int warpsight_torch_observe(int ops) { return recorder() && ws::prof::torch_observe(ops != 0); }
-WARPSIGHT_SHOWN int warpsight_torch_follow(const void* const* nodes) { return recorder() && ws::prof::torch_follow(nodes); }
-WARPSIGHT_SHOWN int warpsight_torch_memory() { return recorder() && ws::prof::torch_watch_memory(); }
+WARPSIGHT_SHOWN int warpsight_torch_follow(const void* const* nodes, const char* version) {
+  return recorder() && ws::prof::torch_follow(nodes, text_of(version));
+}
+WARPSIGHT_SHOWN int warpsight_torch_memory(const char* version) { return recorder() && ws::prof::torch_watch_memory(text_of(version)); }
+
+// One sentence, or "" if the hook may be used. Valid until the thread's next call.
+WARPSIGHT_SHOWN const char* warpsight_why_not(const char* hook, const char* version) {
+  thread_local std::string text;
+  const auto known = ws::prof::hook_named(text_of(hook));
+  text = known ? ws::prof::why_not(*known, text_of(version)) : "";
+  return text.c_str();
+}
 
 // The caller of these holds the interpreter's lock.
 WARPSIGHT_SHOWN int warpsight_hear_modules(void* function, void* learn) {
@@ -219,11 +240,19 @@ WARPSIGHT_SHOWN void warpsight_after_steps(void* then, int wanted) { ws::prof::a
 WARPSIGHT_SHOWN int64_t warpsight_steps() { return ws::prof::program_steps(); }
 
 WARPSIGHT_SHOWN void warpsight_scalar(const char* name, double value, int64_t step) {
-  attempt([=] { return recorder() ? recorder()->notes().scalar(text_of(name), value, step), 1 : 0; });
+  attempt([=] {
+    if (!recorder()) return 0;
+    recorder()->notes().scalar(text_of(name), value, step);
+    return 1;
+  });
 }
 
 WARPSIGHT_SHOWN void warpsight_fact(const char* key, const char* value) {
-  attempt([=] { return recorder() ? recorder()->notes().fact(text_of(key), text_of(value)), 1 : 0; });
+  attempt([=] {
+    if (!recorder()) return 0;
+    recorder()->notes().fact(text_of(key), text_of(value));
+    return 1;
+  });
 }
 
 // Three nested calls, innermost first, with three numbers each: frame, code, last instruction. The caller holds the

@@ -14,7 +14,7 @@
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/native_code.h"
-#include "profiling/recording/safe_copy.h"
+#include "profiling/recording/layouts/safe_copy.h"
 
 namespace ws::prof {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "profiling/recording/safe_copy.h"
+#include "profiling/recording/layouts/safe_copy.h"
 
 namespace ws::prof {
 namespace {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "profiling/collectors/program_ranges.h"
-#include "profiling/recording/function_calls.h"
+#include "profiling/recording/layouts/function_calls.h"
 #include "profiling/recording/injected.h"
-#include "profiling/recording/interpreter.h"
+#include "profiling/recording/layouts/interpreter.h"
 
 namespace ws::prof {
 namespace {
@@ -52,10 +52,10 @@ OpTag place_of(Object module) {
 }
 
 Object module_called(Object function, Object const* arguments, size_t count, Object names) {
-  const bool heard = hearing() && positional_arguments(count) > 0;
-  if (heard) enter_module(arguments[0]);
+  const bool recorded = active_recorder() && positional_arguments(count) > 0;
+  if (recorded) enter_module(arguments[0]);
   Object result = g_call(function, arguments, count, names);
-  if (heard) leave_module();
+  if (recorded) leave_module();
   return result;
 }
 

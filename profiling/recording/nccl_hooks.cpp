@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "profiling/collectors/nccl_calls.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/injected.h"
+#include "profiling/recording/layouts/known_layouts.h"
+#include "profiling/recording/layouts/nccl_layout.h"
 #include "profiling/recording/loaded_libraries.h"
 #include "profiling/recording/nccl_timer.h"
 #include "profiling/recording/profiler_calls.h"
@@ -41,7 +44,7 @@ struct Group {
 };
 thread_local Group t_group;
 
-bool is_recorded() { return timer().active() && hearing(); }
+bool is_recorded() { return timer().active() && active_recorder(); }
 
 // The default stream belongs to the context that is current, which in a group need not be the communicator's.
 bool is_default_stream(const void* stream) { return reinterpret_cast<uintptr_t>(stream) <= CudaEvents::kLastDefaultStream; }
@@ -170,7 +173,7 @@ struct Redirected {
   const char* name;
   const void* wrapper;
 };
-constexpr size_t kFunctions = 13;
+constexpr size_t kFirstTimed = 2, kFunctions = kFirstTimed + std::tuple_size_v<decltype(kNcclFunctions)>;
 std::array<std::atomic<void*>, kFunctions> g_real;
 
 template <class Function>
@@ -222,38 +225,39 @@ int group_end() {
 }
 
 template <size_t kFunction, class... Arguments>
-Redirected redirected(const char* name) {
-  return {name, reinterpret_cast<const void*>(timed<kFunction, Arguments...>)};
+Redirected redirected(NcclFunction<Arguments...> function) {
+  return {function.name, reinterpret_cast<const void*>(timed<kFunction, Arguments...>)};
 }
 
-using Address = const void*;
-using Target = void*;
+template <size_t... kPlace>
+std::array<Redirected, kFunctions> all_functions(std::index_sequence<kPlace...>) {
+  return {{{"ncclGroupStart", reinterpret_cast<const void*>(group_start)},
+           {"ncclGroupEnd", reinterpret_cast<const void*>(group_end)},
+           redirected<kPlace + kFirstTimed>(std::get<kPlace>(kNcclFunctions))...}};
+}
 
-// As declared in nccl.h. Data types, operations and ranks are int, results are int.
 const std::array<Redirected, kFunctions>& functions() {
-  static const std::array<Redirected, kFunctions> all{{
-      {"ncclGroupStart", reinterpret_cast<const void*>(group_start)},
-      {"ncclGroupEnd", reinterpret_cast<const void*>(group_end)},
-      redirected<2, Address, Target, size_t, int, int, Target, Target>("ncclAllReduce"),
-      redirected<3, Address, Target, size_t, int, int, Target, Target>("ncclBroadcast"),
-      redirected<4, Target, size_t, int, int, Target, Target>("ncclBcast"),
-      redirected<5, Address, Target, size_t, int, int, int, Target, Target>("ncclReduce"),
-      redirected<6, Address, Target, size_t, int, int, Target, Target>("ncclReduceScatter"),
-      redirected<7, Address, Target, size_t, int, Target, Target>("ncclAllGather"),
-      redirected<kSend, Address, size_t, int, int, Target, Target>("ncclSend"),
-      redirected<kReceive, Target, size_t, int, int, Target, Target>("ncclRecv"),
-      redirected<10, Address, Target, size_t, int, Target, Target>("ncclAlltoAll"),
-      redirected<11, Address, Target, size_t, int, int, Target, Target>("ncclGather"),
-      redirected<12, Address, Target, size_t, int, int, Target, Target>("ncclScatter"),
-  }};
+  static const auto all = all_functions(std::make_index_sequence<kFunctions - kFirstTimed>());
   return all;
+}
+
+// Empty if the loaded NCCL may be redirected, or if none is loaded yet.
+const std::string& why_not_nccl() {
+  static const std::string off = why_not(Hook::Nccl, "2.0");  // switched off, whatever is loaded
+  if (!off.empty() || !loaded_function(kNcclLibrary, "ncclGroupStart")) return off;
+  static const std::string loaded = [] {
+    int number = 0;
+    const auto get = reinterpret_cast<int (*)(int*)>(loaded_function(kNcclLibrary, "ncclGetVersion"));
+    return why_not(Hook::Nccl, get && get(&number) == kSuccess ? nccl_version_text(number) : "");
+  }();
+  return loaded;
 }
 
 void* (*const g_find)(void* library, const char* name) = dlsym;
 
 const void* wrapper_of(const char* name, void* found) {
-  for (size_t i = 0; found && i < kFunctions; ++i) {
-    if (std::strcmp(name, functions()[i].name) != 0 || found != loaded_function("libnccl.so", name)) continue;
+  for (size_t i = 0; found && i < kFunctions && why_not_nccl().empty(); ++i) {
+    if (std::strcmp(name, functions()[i].name) != 0 || found != loaded_function(kNcclLibrary, name)) continue;
     g_real[i].store(found, std::memory_order_release);
     return functions()[i].wrapper;
   }
@@ -274,18 +278,22 @@ bool hook_nccl() {
   const std::lock_guard one(hooking);
   const uint64_t loaded = libraries_loaded_so_far();
   if (std::exchange(seen, loaded) == loaded) return false;
+  if (const std::string& why = why_not_nccl(); !why.empty()) {
+    note_once(g_unseen, kCollectivesUnseen, why.c_str());
+    return false;
+  }
   redirect_calls("dlsym", reinterpret_cast<const void*>(find_for_program));
   std::array<Redirect, kFunctions> calls;
   std::array<RedirectedPointer, kFunctions> pointers;
   size_t count = 0;
   for (size_t i = 0; i < kFunctions; ++i) {
-    void* const function = loaded_function("libnccl.so", functions()[i].name);
+    void* const function = loaded_function(kNcclLibrary, functions()[i].name);
     if (!function) continue;  // an older NCCL
     g_real[i].store(function, std::memory_order_release);
     pointers[count] = {function, functions()[i].wrapper};
     calls[count++] = {functions()[i].name, functions()[i].wrapper};
   }
-  redirect_calls({calls.data(), count}, "libnccl.so");
+  redirect_calls({calls.data(), count}, kNcclLibrary);
   redirect_pointers({pointers.data(), count});  // of a program that has looked them up itself
   return count > 0;
 }

@@ -105,7 +105,7 @@ void NcclTimer::begin(TraceContext& context) {
 
 // What a capture range has left is read as soon as usual, and the first calls of a range are placed after an anchor as usual.
 void NcclTimer::apply(const GpuKinds& kinds, bool) {
-  rests_.store(kinds.nothing(), std::memory_order_relaxed);
+  paused_.store(kinds.nothing(), std::memory_order_relaxed);
   switched_.store(true, std::memory_order_relaxed);
 }
 
@@ -168,7 +168,10 @@ bool NcclTimer::take_events(Gpu& gpu, Call& call) {
     const std::lock_guard lock(mutex_);
     take_spare(gpu, call);
     missing = size_t{!call.begin} + size_t{!call.end};
-    if (gpu.made + missing > kMostEvents) return ++refused_, false;
+    if (gpu.made + missing > kMostEvents) {
+      ++refused_;
+      return false;
+    }
     gpu.made += missing;
   }
   if (missing == 0) return true;
@@ -186,14 +189,20 @@ NcclTimer::Call NcclTimer::begin_call(void* stream) noexcept {
   if (!active()) return {};
   int captures = 0;
   if (cuda_.stream_captures(stream, &captures) != 0) return {};
-  if (captures != 0) return captures_.store(true, std::memory_order_relaxed), Call{};
+  if (captures != 0) {
+    captures_.store(true, std::memory_order_relaxed);
+    return Call{};
+  }
   try {
     for (int tries = 0; tries < 2; ++tries) {
       Call call{nullptr, stream, nullptr, nullptr, steady_ns()};
       call.gpu = known_gpu(stream, call);
       if (!call.gpu) call.gpu = gpu_of(stream);
       if (!call.gpu || call.gpu->failed.load(std::memory_order_relaxed)) return {};
-      if (!take_events(*call.gpu, call)) return forget_call(call), Call{};
+      if (!take_events(*call.gpu, call)) {
+        forget_call(call);
+        return Call{};
+      }
       if (cuda_.event_record(call.begin, stream) == 0) return call;
       forget_call(call);
       forget_stream(stream);  // it may have ended, and another context may have a new one of this address
@@ -228,8 +237,8 @@ void NcclTimer::forget_call(const Call& call) noexcept {
 
 void NcclTimer::drain(bool last) {
   const int64_t now = steady_ns();
-  const bool rests = rests_.load(std::memory_order_relaxed) && !switched_.load(std::memory_order_relaxed);
-  if (!context_ || (!last && now - last_read_ < (rests ? kReadEveryAtRest : kReadEvery))) return;
+  const bool paused = paused_.load(std::memory_order_relaxed) && !switched_.load(std::memory_order_relaxed);
+  if (!context_ || (!last && now - last_read_ < (paused ? kReadEveryAtRest : kReadEvery))) return;
   last_read_ = now;
   switched_.store(false, std::memory_order_relaxed);
   std::vector<Gpu*> gpus;
@@ -254,7 +263,10 @@ void NcclTimer::drain(bool last) {
 // behind work of the program.
 bool NcclTimer::try_calibration(Gpu& gpu, void*& best, int64_t& middle, int64_t& width) {
   Call call{.gpu = &gpu};
-  if (!take_events(gpu, call)) return forget_call(call), false;
+  if (!take_events(gpu, call)) {
+    forget_call(call);
+    return false;
+  }
   void* const event = std::exchange(call.begin, nullptr);
   const int64_t before = steady_ns();
   int64_t after = before;

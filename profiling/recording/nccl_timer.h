@@ -74,7 +74,7 @@ class NcclTimer final : public GpuTracer {
   TraceContext* context_ = nullptr;  // only the collector's thread uses this and the next two
   int64_t last_read_ = 0;
   double widths_ = 0;  // of the clocks where calls were placed; their mean is what is said of all calls
-  std::atomic<bool> active_{false}, captures_{false}, rests_{false}, switched_{false};
+  std::atomic<bool> active_{false}, captures_{false}, paused_{false}, switched_{false};
   std::atomic<uint64_t> refused_{0}, read_{0};
   mutable std::mutex mutex_;  // guards the lists of GPUs and streams, and what each GPU says it guards
   std::vector<std::unique_ptr<Gpu>> gpus_;

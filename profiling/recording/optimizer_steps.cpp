@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "profiling/collectors/program_ranges.h"
-#include "profiling/recording/function_calls.h"
+#include "profiling/recording/layouts/function_calls.h"
 #include "profiling/recording/injected.h"
 #include "profiling/recording/module_calls.h"
 #include "profiling/recording/python_frames.h"
@@ -68,7 +68,7 @@ OpTag optimizer_place(Object optimizer) {
 void end_step() {
   const int64_t number = g_steps.fetch_add(1, std::memory_order_relaxed);
   g_begun.store(true, std::memory_order_relaxed);
-  if (hearing()) ProgramRanges::instance().step(number);
+  if (active_recorder()) ProgramRanges::instance().step(number);
 }
 
 void tell_after_step() {
@@ -82,10 +82,10 @@ void tell_after_step() {
 }
 
 Object step_called(Object function, Object const* arguments, size_t count, Object names) {
-  const bool heard = positional_arguments(count) > 0;
-  if (heard) enter_optimizer(arguments[0]);
+  const bool recorded = positional_arguments(count) > 0;
+  if (recorded) enter_optimizer(arguments[0]);
   const Object result = g_step_call(function, arguments, count, names);
-  if (heard) leave_optimizer(!result);
+  if (recorded) leave_optimizer(!result);
   return result;
 }
 
@@ -110,7 +110,7 @@ void enter_optimizer(void* optimizer) {
     Object nobody = nullptr;
     const bool leads = !g_leader.load(std::memory_order_relaxed) && g_leader.compare_exchange_strong(nobody, optimizer);
     if (leads) learn(optimizer);
-    if (g_learned.ranges && hearing()) ProgramRanges::instance().enter(optimizer_place(optimizer), kPythonRanges, own_line_here());
+    if (g_learned.ranges && active_recorder()) ProgramRanges::instance().enter(optimizer_place(optimizer), kPythonRanges, own_line_here());
   } catch (const std::exception&) {  // out of memory: the program continues without this range
   }
 }
@@ -122,7 +122,7 @@ void leave_optimizer(bool failed) {
   if (!optimizer) return;
   if (g_learned.ranges) {
     end_phase(ProgramPhase::Optimizer);
-    if (hearing()) ProgramRanges::instance().leave(kPythonRanges);
+    if (active_recorder()) ProgramRanges::instance().leave(kPythonRanges);
   }
   if (optimizer != g_leader.load(std::memory_order_relaxed) || g_said.load(std::memory_order_relaxed)) return;
   end_step();
@@ -130,7 +130,7 @@ void leave_optimizer(bool failed) {
 }
 
 void begin_program_step() {
-  if (!g_begun.exchange(true, std::memory_order_relaxed) && hearing()) ProgramRanges::instance().step(-1);
+  if (!g_begun.exchange(true, std::memory_order_relaxed) && active_recorder()) ProgramRanges::instance().step(-1);
 }
 
 void end_program_step() {

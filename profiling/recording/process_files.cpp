@@ -33,7 +33,7 @@ bool works_on_gpu(const std::string& path) {
 }
 
 // True if the program marked modules, ops, steps or losses: a launcher does not.
-bool tells_of_itself(const std::string& path) {
+bool describes_itself(const std::string& path) {
   RunFileReader file(path);
   const Trace trace = file.outline();
   return !file.metrics().empty() || std::ranges::any_of(trace.tracks(), [](const Track& track) {
@@ -163,21 +163,21 @@ std::string rank_text() {
 }
 
 void fold_processes(const std::vector<std::string>& files) {
-  std::vector<bool> works, loads, tells;
+  std::vector<bool> works, loads, describes;
   for (const std::string& file : files) {
     if (is_still_written(file)) return;
     try {
       works.push_back(works_on_gpu(file));
       loads.push_back(loads_data(file));
-      tells.push_back(!loads.back() && tells_of_itself(file));
+      describes.push_back(!loads.back() && describes_itself(file));
     } catch (const Failure&) {  // do not remove an unreadable file
-      works.resize(tells.size(), true), works.push_back(true);
-      loads.resize(tells.size(), false), loads.push_back(false);
-      tells.push_back(true);
+      works.resize(describes.size(), true), works.push_back(true);
+      loads.resize(describes.size(), false), loads.push_back(false);
+      describes.push_back(true);
     }
   }
-  const bool any = std::ranges::any_of(works, std::identity{}), any_tells = std::ranges::any_of(tells, std::identity{});
-  const auto stays = [&](size_t i) { return works[i] || (!any && (any_tells ? tells[i] : !loads[i])); };
+  const bool any = std::ranges::any_of(works, std::identity{}), any_describes = std::ranges::any_of(describes, std::identity{});
+  const auto stays = [&](size_t i) { return works[i] || (!any && (any_describes ? describes[i] : !loads[i])); };
   std::vector<std::string> kept, gone;
   for (size_t i = 0; i < files.size(); ++i) (stays(i) ? kept : gone).push_back(files[i]);
   if (kept.empty()) return;

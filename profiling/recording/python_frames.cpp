@@ -16,101 +16,22 @@
 
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/recording/generated_code.h"
-#include "profiling/recording/interpreter.h"
-#include "profiling/recording/safe_copy.h"
+#include "profiling/recording/layouts/interpreter.h"
+#include "profiling/recording/layouts/known_layouts.h"
+#include "profiling/recording/layouts/safe_copy.h"
 #include "profiling/trace/code_places.h"
 
 namespace ws::prof {
 namespace {
 
-constexpr size_t kFrameBytes = 128, kThreadBytes = 640;
+constexpr size_t kFrameBytes = FrameLayout::kFrameBytes, kThreadBytes = FrameLayout::kThreadBytes;
 static_assert(kThreadBytes <= SafeCopy::kMost);
 constexpr int kMostDepth = 200, kMostThreads = 1000;
-constexpr size_t kObject = 16;  // header of every object: reference count and type
 
-const char* word_at(const char* from, size_t offset) {
-  const char* word = nullptr;
-  std::memcpy(&word, from + offset, sizeof word);
-  return word;
-}
-
-// Since 3.14 the lowest bits of a reference hold flags.
-const char* unmarked(const char* reference) { return reinterpret_cast<const char*>(reinterpret_cast<uintptr_t>(reference) & ~uintptr_t{7}); }
-
-// Offsets in the structs of this interpreter.
-struct Layout {
-  bool whole_frames = false;  // 3.9, 3.10: frames are objects that store the instruction as a number
-  size_t inner_frame = 24;    // 3.11 and later: offset of the frame in a frame object
-  size_t previous = 0, code = 0, instruction = 0;
-  long first_instruction = 0;  // offset from the code's begin; with whole_frames: bytes per instruction
-  size_t thread_frame = 0;     // offset in the state of a thread
-  std::optional<size_t> through;  // 3.11, 3.12: an extra struct in between, with the frame at this offset
-  size_t thread_number = 0;
-  std::optional<size_t> task_number;
-};
-Layout g_layout;
+FrameLayout g_layout;
 std::atomic<bool> g_known{false}, g_names{false};
 const char* g_first_thread = nullptr;  // oldest thread state, the end of the list; new ones are added before it
 std::vector<std::string> g_others;
-
-template <class Fits>
-std::optional<size_t> offset_where(size_t bytes, const Fits& fits) {
-  for (size_t offset = 0; offset + 8 <= bytes; offset += 8)
-    if (fits(offset)) return offset;
-  return {};
-}
-
-bool learn_numbers(Layout& layout, const char* const (&frames)[3], const SaidFrame (&said)[3]) {
-  for (const long counts : {1L, 2L})  // bytes, or instructions of two bytes
-    for (size_t offset = kObject; offset + 4 <= kFrameBytes; offset += 4) {
-      bool all = true;
-      for (int i = 1; i < 3 && all; ++i) {
-        int number = 0;
-        std::memcpy(&number, frames[i] + offset, sizeof number);
-        all = number * counts == said[i].last;
-      }
-      if (all && said[1].last != said[2].last) return layout.instruction = offset, layout.first_instruction = counts, true;
-    }
-  return false;
-}
-
-bool learn_instruction(Layout& layout, const char* const (&frames)[3], const SaidFrame (&said)[3]) {
-  if (layout.whole_frames) return learn_numbers(layout, frames, said);
-  const auto begin = [&](int i, size_t offset) { return word_at(frames[i], offset) - said[i].code - said[i].last; };
-  const auto at = offset_where(kFrameBytes, [&](size_t offset) {
-    const long first = begin(1, offset);
-    return first == begin(2, offset) && first > 0 && first < 1024 && said[1].last != said[2].last;
-  });
-  if (at) layout.instruction = *at, layout.first_instruction = begin(1, *at);
-  return at.has_value();
-}
-
-bool learn_thread(Layout& layout, const char* state, const char* frame, unsigned long number, int minor) {
-  const auto here = offset_where(kThreadBytes, [&](size_t offset) { return word_at(state, offset) == frame; });
-  if (minor != 11 && minor != 12) {
-    if (!here) return false;
-    layout.thread_frame = *here;
-  } else {
-    const auto between = offset_where(kThreadBytes, [&](size_t offset) {
-      char part[24];
-      const char* to = word_at(state, offset);
-      if (!to || reinterpret_cast<uintptr_t>(to) % 8 != 0 || !read_safely(to, part, sizeof part)) return false;
-      for (size_t inner = 0; inner < sizeof part; inner += 8)
-        if (word_at(part, inner) == frame) return layout.through = inner, true;
-      return false;
-    });
-    if (!between) return false;
-    layout.thread_frame = *between;
-  }
-  const auto own = offset_where(kThreadBytes, [&](size_t offset) {
-    return offset >= 24 && reinterpret_cast<uintptr_t>(word_at(state, offset)) == number;
-  });
-  if (own) layout.thread_number = *own;
-  layout.task_number = offset_where(kThreadBytes, [&](size_t offset) {
-    return offset >= 24 && reinterpret_cast<uintptr_t>(word_at(state, offset)) == static_cast<uintptr_t>(gettid());
-  });
-  return own.has_value();
-}
 
 bool is_code(const char* object) { return object && word_at(object, 8) == Interpreter::instance().code_type; }
 
@@ -396,23 +317,11 @@ std::vector<std::string> lines_of(const std::string& text) {
 bool learn_frames(const SaidFrame (&said)[3], unsigned long thread, int minor_version, const std::string& others) {
   const Interpreter& python = Interpreter::instance();
   if (!python.has_frames() || g_known) return g_known;
-  Layout layout;
-  layout.whole_frames = minor_version < 11;
-  const char* frames[3];
-  for (int i = 0; i < 3; ++i) {
-    frames[i] = layout.whole_frames ? said[i].frame : word_at(said[i].frame, layout.inner_frame);
-    if (!frames[i]) return false;
-  }
-  const auto same = [&](size_t offset, auto value) {
-    return unmarked(word_at(frames[0], offset)) == value(0) && unmarked(word_at(frames[1], offset)) == value(1);
-  };
-  const auto previous = offset_where(kFrameBytes, [&](size_t o) { return same(o, [&](int i) { return frames[i + 1]; }); });
-  const auto code = offset_where(kFrameBytes, [&](size_t o) { return same(o, [&](int i) { return said[i].code; }); });
   const char* state = python.thread_state();
-  if (!previous || !code || !state) return false;
-  layout.previous = *previous, layout.code = *code;
-  if (!learn_instruction(layout, frames, said) || !learn_thread(layout, state, frames[0], thread, minor_version)) return false;
-  g_layout = layout;
+  if (!state || !why_not(Hook::PythonFrames, "3." + std::to_string(minor_version)).empty()) return false;
+  const auto layout = learn_layout(said, state, thread, minor_version);
+  if (!layout) return false;
+  g_layout = *layout;
   g_first_thread = state;  // the list ends with the oldest state
   while (const char* older = word_at(g_first_thread, 8)) g_first_thread = older;
   g_others = lines_of(others);

@@ -1,11 +1,11 @@
 // Reads the current position of Python code from the interpreter's frames: on the thread itself at a call, or from
-// another thread without stopping it. The frame layout is learned at the start from three frames that Python describes.
-// So CPython 3.9 to 3.14 and later versions work alike. If the layout is not found, there are no lines.
+// another thread without stopping it. layouts/ knows where they lie. If it does not know this Python, there are no lines.
 #pragma once
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "profiling/recording/layouts/frame_layout.h"
 #include "profiling/trace/code_places.h"
 #include "profiling/trace/trace.h"
 
@@ -15,13 +15,6 @@ struct CodeAt {
   const char* code = nullptr;
   int last = 0;  // byte offset of the last instruction
   bool operator==(const CodeAt&) const = default;
-};
-
-// Python's description of a frame: its object, its code, its last instruction.
-struct SaidFrame {
-  const char* frame;
-  const char* code;
-  long last;
 };
 
 // `said`: three nested calls, innermost first, on the calling thread. `thread`: Python's number of this thread.

@@ -7,6 +7,7 @@
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
 #include "profiling/collectors/gpu_tracer.h"
+#include "profiling/recording/layouts/known_layouts.h"
 
 namespace ws::prof {
 
@@ -62,6 +63,7 @@ PythonLevel usual_python_level(TraceLevel level) {
 }
 
 void check_options(const RecordOptions& options) {
+  check_without(variable(kWithout, ""));
   if (options.counters && options.level == TraceLevel::Collectives)
     throw Failure("Level collectives has no hardware counters, because it does not attach CUPTI. Choose another level for them.");
   if (options.window.empty()) return;

@@ -7,21 +7,16 @@
 
 #include "profiling/collectors/marks.h"
 #include "profiling/recording/injected.h"
+#include "profiling/recording/layouts/known_layouts.h"
+#include "profiling/recording/layouts/torch_layout.h"
 #include "profiling/recording/loaded_libraries.h"
 
 namespace ws::prof {
 namespace {
 
-// As declared by PyTorch (c10/core/Device.h, c10/core/Allocator.h). Allocators call it for each block, so that a
-// profiler of PyTorch could be told. `bytes` is negative for a block that is taken back.
-struct Device {
-  int8_t type;  // 0: CPU, 1: CUDA
-  int8_t index;
-};
-using Report = void (*)(void* address, int64_t bytes, size_t allocated, size_t reserved, Device device);
-Report g_report = nullptr;
+TorchReport g_report = nullptr;
 
-const char* owner_of(Device device) {
+const char* owner_of(TorchDevice device) {
   static constexpr std::array kGpus = {"PyTorch",       "PyTorch GPU 1", "PyTorch GPU 2", "PyTorch GPU 3",
                                        "PyTorch GPU 4", "PyTorch GPU 5", "PyTorch GPU 6", "PyTorch GPU 7"};
   if (device.type == 0) return "PyTorch CPU";
@@ -38,8 +33,8 @@ bool is_shared(void* address, int64_t bytes, size_t allocated, size_t reserved) 
   return allocated == 0 && reserved == static_cast<size_t>(bytes) && (shared.insert(address), true);
 }
 
-void block_reported(void* address, int64_t bytes, size_t allocated, size_t reserved, Device device) {
-  if (hearing() && bytes != 0 && !(device.type == 0 && is_shared(address, bytes, allocated, reserved))) {
+void block_reported(void* address, int64_t bytes, size_t allocated, size_t reserved, TorchDevice device) {
+  if (active_recorder() && bytes != 0 && !(device.type == 0 && is_shared(address, bytes, allocated, reserved))) {
     const auto size = static_cast<uint64_t>(bytes < 0 ? -bytes : bytes);
     Marks::instance().memory({bytes < 0 ? MemoryAction::Free : MemoryAction::Allocate,
                               reinterpret_cast<uintptr_t>(address), size, kNoOp, owner_of(device)});
@@ -49,14 +44,13 @@ void block_reported(void* address, int64_t bytes, size_t allocated, size_t reser
 
 }  // namespace
 
-bool torch_watch_memory() {
+bool torch_watch_memory(std::string_view version) {
   if (g_report) return true;
-  // The sizes were signed until PyTorch 2.2.
-  for (const char* symbol : {"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE",
-                             "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"}) {
-    void* const found = loaded_function("libc10.so", symbol);
+  if (!why_not(Hook::TorchMemory, version).empty()) return false;
+  for (const char* symbol : kTorchReports) {
+    void* const found = loaded_function(kTorchMemoryLibrary, symbol);
     if (!found) continue;
-    g_report = reinterpret_cast<Report>(found);
+    g_report = reinterpret_cast<TorchReport>(found);
     return redirect_calls(symbol, reinterpret_cast<const void*>(block_reported)) > 0;
   }
   return false;

@@ -16,7 +16,11 @@ class Bytes {
   size_t at() const { return at_; }
   void skip(uint64_t count) { failed_ |= count > bytes_.size() - at_, at_ = failed_ ? bytes_.size() : at_ + count; }
   uint64_t fixed(size_t size) {
-    if (bytes_.size() - at_ < size) return failed_ = true, at_ = bytes_.size(), 0;
+    if (bytes_.size() - at_ < size) {
+      failed_ = true;
+      at_ = bytes_.size();
+      return 0;
+    }
     uint64_t value = 0;
     for (size_t i = 0; i < size; ++i) value |= uint64_t{static_cast<uint8_t>(bytes_[at_ + i])} << 8 * i;
     at_ += size;
@@ -142,9 +146,9 @@ class Rules {
     const auto code = static_cast<uint8_t>(bytes.fixed(1));
     const uint8_t low = code & 0x3f;
     switch (code >> 6) {
-      case 1: return advance(low), true;
-      case 2: return save(low, static_cast<int64_t>(bytes.unsigned_number())), true;
-      case 3: return set(low, low < kRegisters ? first_.saved[low] : 0), true;
+      case 1: advance(low); return true;
+      case 2: save(low, static_cast<int64_t>(bytes.unsigned_number())); return true;
+      case 3: set(low, low < kRegisters ? first_.saved[low] : 0); return true;
       default: return other(code, bytes);
     }
   }
@@ -153,25 +157,25 @@ class Rules {
     uint64_t which = 0;
     switch (code) {
       case 0x00: return true;
-      case 0x02: return advance(bytes.fixed(1)), true;
-      case 0x03: return advance(bytes.fixed(2)), true;
-      case 0x04: return advance(bytes.fixed(4)), true;
-      case 0x05: return which = number(), save(which, static_cast<int64_t>(number())), true;
-      case 0x06: return which = number(), set(which, which < kRegisters ? first_.saved[which] : 0), true;
-      case 0x07: return set(number(), UnwindRule::kLost), true;
-      case 0x08: return set(number(), UnwindRule::kSame), true;
-      case 0x09: return set(number(), UnwindRule::kLost), number(), true;
-      case 0x0a: return kept_.push_back(rule_), kept_usable_.push_back(usable_), true;
+      case 0x02: advance(bytes.fixed(1)); return true;
+      case 0x03: advance(bytes.fixed(2)); return true;
+      case 0x04: advance(bytes.fixed(4)); return true;
+      case 0x05: which = number(); save(which, static_cast<int64_t>(number())); return true;
+      case 0x06: which = number(); set(which, which < kRegisters ? first_.saved[which] : 0); return true;
+      case 0x07: set(number(), UnwindRule::kLost); return true;
+      case 0x08: set(number(), UnwindRule::kSame); return true;
+      case 0x09: set(number(), UnwindRule::kLost); number(); return true;
+      case 0x0a: kept_.push_back(rule_); kept_usable_.push_back(usable_); return true;
       case 0x0b: return restore();
-      case 0x0c: return base(number()), rule_.offset = static_cast<int32_t>(number()), true;
-      case 0x0d: return base(number()), true;
-      case 0x0e: return rule_.offset = static_cast<int32_t>(number()), true;
-      case 0x0f: return usable_ = false, bytes.skip(number()), true;
-      case 0x10: case 0x16: return set(number(), UnwindRule::kLost), bytes.skip(number()), true;
-      case 0x11: return which = number(), save(which, bytes.signed_number()), true;
-      case 0x12: return base(number()), rule_.offset = static_cast<int32_t>(bytes.signed_number() * common_.data_factor), true;
-      case 0x13: return rule_.offset = static_cast<int32_t>(bytes.signed_number() * common_.data_factor), true;
-      case 0x2e: return number(), true;
+      case 0x0c: base(number()); rule_.offset = static_cast<int32_t>(number()); return true;
+      case 0x0d: base(number()); return true;
+      case 0x0e: rule_.offset = static_cast<int32_t>(number()); return true;
+      case 0x0f: usable_ = false; bytes.skip(number()); return true;
+      case 0x10: case 0x16: set(number(), UnwindRule::kLost); bytes.skip(number()); return true;
+      case 0x11: which = number(); save(which, bytes.signed_number()); return true;
+      case 0x12: base(number()); rule_.offset = static_cast<int32_t>(bytes.signed_number() * common_.data_factor); return true;
+      case 0x13: rule_.offset = static_cast<int32_t>(bytes.signed_number() * common_.data_factor); return true;
+      case 0x2e: number(); return true;
       default: return false;
     }
   }

@@ -26,7 +26,7 @@ extern "C" int warpsight_ring_add(const warpsight::Ring* r) {
   for (unsigned i = 0; i < r->name_count; ++i) n += std::snprintf(text + n, sizeof text - n, " %s", r->names[i]);
   return 1;
 }
-extern "C" const char* told() { return text; }
+extern "C" const char* received() { return text; }
 extern "C" unsigned sizes() { return sizeof(warpsight::RingHead) * 10000 + sizeof(warpsight::RangeSegment) * 100 + sizeof(warpsight::RangeStamp); }
 """
 
@@ -120,11 +120,11 @@ class KernelRanges(unittest.TestCase):
         self.library()  # named, but never loaded
         self.assertIsNone(warpsight.kernel_ranges(["load"]))
 
-    def test_the_library_is_told_of_the_ring(self):
+    def test_the_library_receives_the_ring(self):
         library = ctypes.CDLL(self.library())
-        library.told.restype = ctypes.c_char_p
+        library.received.restype = ctypes.c_char_p
         ring = warpsight.kernel_ranges(["load", "mma"], blocks=100)
-        self.assertEqual(library.told(), b"1 0x1234000 128 254 0 load mma")
+        self.assertEqual(library.received(), b"1 0x1234000 128 254 0 load mma")
         self.assertEqual(len(ring), 16 + 128 * 1024)
         self.assertIs(ring, warpsight.kernel_ranges(["load", "mma"], blocks=100))
         self.assertEqual(library.sizes(), 64_32_16, "the layout that the Python code assumes")

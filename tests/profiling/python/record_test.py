@@ -636,7 +636,7 @@ class Torch(Recorded):
                 found = sum(n for (layer, _, phase), n in ranges.items() if (layer, phase) == path_and_phase and "::" not in _)
                 self.assertEqual(found, count, (level, path_and_phase, ranges))
 
-    def test_a_call_that_is_no_python_function_is_heard_too(self):
+    def test_a_call_that_is_no_python_function_is_recorded_too(self):
         for name, text in STAND_IN_TORCH.items():
             self.write(name, text)
         done = self.record([PYTHON, self.write("p.py", "import torch\nclass M(torch.nn.Module): pass\nfor i in range(3): print(M()(i))\n")])
@@ -749,9 +749,9 @@ class Torch(Recorded):
 
     def test_without_a_profiler_there_are_no_blocks_on_the_cpu(self):
         self.recorded("ops")
-        told = self.run_plain([CLI, "stats", "r.wsrun", "--json"]).stdout
-        self.assertEqual(json.loads(told).get("memory", []), [])
-        self.assertNotIn("PyTorch CPU", told)
+        printed = self.run_plain([CLI, "stats", "r.wsrun", "--json"]).stdout
+        self.assertEqual(json.loads(printed).get("memory", []), [])
+        self.assertNotIn("PyTorch CPU", printed)
 
     def test_level_steps_has_steps_and_nothing_inside(self):
         done = self.recorded("steps")
@@ -785,8 +785,8 @@ class Torch(Recorded):
         self.assertGreater(time_by_function.get("hot", 0), 3e5, time_by_function)
         rows = {row for row, *_ in self.events()}  # a thread that has just ended may have taken the first number
         self.assertTrue(any(re.fullmatch("samples of thread [0-9]+", row) for row in rows), rows)
-        told = self.run_plain([CLI, "stats", "r.wsrun"]).stdout
-        self.assertRegex(told, r"host time by function and line\n(.*\n)*.* hot \(spin.py:[0-9]+\)", "there is nothing else to tell of it")
+        printed = self.run_plain([CLI, "stats", "r.wsrun"]).stdout
+        self.assertRegex(printed, r"host time by function and line\n(.*\n)*.* hot \(spin.py:[0-9]+\)", "there is nothing else to show")
 
 
     def test_samples_begin_while_the_program_begins_its_recording(self):
@@ -950,9 +950,9 @@ class LossOfScaled(unittest.TestCase):
 
         return losses
 
-    def told(self, root, *reads, formatted=None):
+    def losses_of(self, root, *reads, formatted=None):
         scalars = []
-        program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row), hears=lambda: True))
+        program = types.SimpleNamespace(steps=3, recorder=types.SimpleNamespace(scalar=lambda *row: scalars.append(row), records=lambda: True))
         losses = self.losses().Losses(program)
         losses.began(root)
         program.steps = 4
@@ -966,22 +966,22 @@ class LossOfScaled(unittest.TestCase):
     def test_the_loss_behind_a_scaled_one_is_found_by_its_node(self):
         node = Node(7, "NllLossBackward0", Node(6, "LogSoftmaxBackward0"))
         scaled = Value(Node(9, "DivBackward0", Node(8, "MulBackward0", node), None))
-        self.assertEqual(self.told(scaled, (Value(node), 0.5)), [("value_loss", 0.5, 3)])
-        self.assertEqual(self.told(scaled, (scaled, 0.25), (Value(node), 0.5)), [("value_loss", 0.25, 3)], "once a step")
-        self.assertEqual(self.told(scaled, (Value(Node(6, "LogSoftmaxBackward0")), 0.5)), [], "what lies before the loss")
-        self.assertEqual(self.told(scaled, (Value(None, place=1), 0.5)), [], "a value without gradient")
-        self.assertEqual(self.told(Value(node, size=2), (Value(node), 0.5)), [], "not one number")
+        self.assertEqual(self.losses_of(scaled, (Value(node), 0.5)), [("value_loss", 0.5, 3)])
+        self.assertEqual(self.losses_of(scaled, (scaled, 0.25), (Value(node), 0.5)), [("value_loss", 0.25, 3)], "once a step")
+        self.assertEqual(self.losses_of(scaled, (Value(Node(6, "LogSoftmaxBackward0")), 0.5)), [], "what lies before the loss")
+        self.assertEqual(self.losses_of(scaled, (Value(None, place=1), 0.5)), [], "a value without gradient")
+        self.assertEqual(self.losses_of(Value(node, size=2), (Value(node), 0.5)), [], "not one number")
         detached = Value(None, place=1)  # as f"{loss:.3f}" reads it
-        self.assertEqual(self.told(scaled, (detached, 0.5), formatted=Value(node)), [("value_loss", 0.5, 3)])
+        self.assertEqual(self.losses_of(scaled, (detached, 0.5), formatted=Value(node)), [("value_loss", 0.5, 3)])
 
     def test_each_part_of_a_sum_is_a_loss(self):
         policy, value, entropy = (Node(number, "MeanBackward0", Node(1, "SquareBackward0")) for number in (5, 7, 8))
         total = Value(Node(12, "SubBackward0", Node(11, "AddBackward0", policy, Node(10, "MulBackward0", value, None)), entropy))
         self.assertEqual(
-            self.told(total, (Value(policy), 0.5), (Value(value), 2.0), (Value(policy), 0.5), (total, 1.5)),
+            self.losses_of(total, (Value(policy), 0.5), (Value(value), 2.0), (Value(policy), 0.5), (total, 1.5)),
             [("value_loss", 0.5, 3), ("value_loss (2)", 2.0, 3), ("value_loss (3)", 1.5, 3)],
         )
-        self.assertEqual(self.told(total, (Value(Node(1, "SquareBackward0")), 0.5)), [])
+        self.assertEqual(self.losses_of(total, (Value(Node(1, "SquareBackward0")), 0.5)), [])
 
     def test_the_variable_of_a_read_is_found(self):
         script = """
@@ -1027,8 +1027,8 @@ class Memory(Recorded):
     def test_blocks_have_sizes_and_the_line_that_made_them(self):
         done = self.record([TORCH, self.write("keeps.py", KEEPS)], "lines")
         self.assertEqual((done.returncode, done.stdout), (0, "True\n"), done.stderr)  # its own profiler still sees them
-        told = subprocess.run([CLI, "stats", "r.wsrun", "--json"], cwd=self.folder, capture_output=True, text=True).stdout
-        (memory,) = json.loads(told)["memory"]
+        printed = subprocess.run([CLI, "stats", "r.wsrun", "--json"], cwd=self.folder, capture_output=True, text=True).stdout
+        (memory,) = json.loads(printed)["memory"]
         self.assertEqual(memory["allocator"], "PyTorch CPU")
         self.assertGreaterEqual(memory["peak_live"], 40_000_000)
         self.assertLess(memory["peak_live"], 42_000_000)  # what was given back is not live
@@ -1074,8 +1074,8 @@ class Planted(Recorded):
             self.assertEqual(len([name for name in os.listdir(self.folder) if name.endswith(".wsrun")]), 1, way)
             rows = {row for row, *_ in self.events()}
             self.assertIn("loader worker 0", rows, way)
-            told = self.run_plain([CLI, "stats", "r.wsrun", "--json"]).stdout
-            self.assertEqual(json.loads(told).get("memory", []), [], "shared batches are not the memory of the program")
+            printed = self.run_plain([CLI, "stats", "r.wsrun", "--json"]).stdout
+            self.assertEqual(json.loads(printed).get("memory", []), [], "shared batches are not the memory of the program")
 
     def test_the_hot_line_is_named(self):
         cause, text = self.first_cause(LOADER=0, HOT=300000)
@@ -1125,7 +1125,7 @@ class Optimizers(Recorded):
 
 
 class Frames(Recorded):
-    def test_every_python_here_tells_its_stacks_and_lines(self):
+    def test_every_python_here_shows_its_stacks_and_lines(self):
         path = self.write("spin.py", SPIN)
         line = [i for i, text in enumerate(SPIN.split("\n"), 1) if "augment" in text][0]
         for version, python in pythons().items():
@@ -1142,6 +1142,24 @@ class Frames(Recorded):
             self.assertGreater(times.get(("samples of second", "inner"), 0), 2e4, (version, times))
             self.assertEqual(lines, {f"spin.py:{line} in <module>"}, version)
 
+    def test_a_hook_that_is_switched_off_is_named_and_does_nothing(self):
+        path = self.write("spin.py", SPIN)
+        done = self.record([PYTHON, path], "lines", PYTHONPATH=PACKAGE, WARPSIGHT_WITHOUT="python-frames")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("WARPSIGHT_WITHOUT switches python-frames off: no source lines and no stacks.", done.stderr + done.stdout)
+        self.assertFalse([row for row, *_ in self.events() if row.startswith("samples of ")])
+        done = self.record([PYTHON, path], PYTHONPATH=PACKAGE, WARPSIGHT_WITHOUT="frames")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('there is no hook "frames". Choose from python-frames', done.stderr)
+
+    def test_a_thread_that_is_seen_before_it_has_its_name_gets_it(self):
+        """It runs Python a while before `threading` knows it, as any thread does on a busy machine."""
+        late = "class Late(threading.Thread):\n    def _set_ident(self):\n        inner()\n        super()._set_ident()\n"
+        text = SPIN.replace("def inner():\n    while time.thread_time() < 0.25", "def inner(end=0.25):\n    while time.thread_time() < end")
+        text = text.replace("other = threading.Thread(target=inner,", late + "other = Late(target=inner, args=(0.5,),")
+        done = self.record([PYTHON, self.write("late.py", text)], PYTHONPATH=PACKAGE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({row for row, *_ in self.events() if row.startswith("samples of ")}, {"samples of MainThread", "samples of second"})
 
     def test_native_frames_stand_inside_the_line_that_called_them(self):
         text = "import hashlib, time, warpsight\nwarpsight.log(begins=1)\ndata = bytes(3_000_000)\ndef work(): hashlib.sha256(data)\n"
@@ -1166,7 +1184,7 @@ class tqdm:
             self.n += 1
     def set_postfix(self, ordered_dict=None, refresh=True, **values): pass
 """,
-    "wandb/__init__.py": "told = []\ndef log(data, step=None): told.append((data, step))\n",
+    "wandb/__init__.py": "logged = []\ndef log(data, step=None): logged.append((data, step))\n",
     "tensorboardX/__init__.py": "from .writer import SummaryWriter\n",
     "tensorboardX/writer.py": """
 class SummaryWriter:
@@ -1184,7 +1202,7 @@ class LightningModule:
 }
 LOGS = {
     "tqdm": "import tqdm\nbar = tqdm.tqdm(range(3))\nfor i in bar: bar.set_postfix(loss=0.5 + i, note='x')\n",
-    "wandb": "import wandb\nfor i in range(3): wandb.log({'loss': 0.5 + i, 'text': 'x'}, step=i)\nassert len(wandb.told) == 3\n",
+    "wandb": "import wandb\nfor i in range(3): wandb.log({'loss': 0.5 + i, 'text': 'x'}, step=i)\nassert len(wandb.logged) == 3\n",
     "tensorboard": "import tensorboardX\nw = tensorboardX.SummaryWriter()\n"
     "for i in range(3): assert w.add_scalar('train/loss', 0.5 + i, i) == 'kept'\n",
     "lightning": "import pytorch_lightning as pl\nclass M(pl.LightningModule): pass\nm = M()\n"
@@ -1276,8 +1294,8 @@ def run(number):
     done = subprocess.run([sys.executable, f"{number}.py"], capture_output=True, text=True, errors="replace")
     return json.dumps([done.returncode, done.stdout, done.stderr])
 with ThreadPoolExecutor(3) as several:
-    for told in several.map(run, range(int(sys.argv[1]))):
-        print(told)
+    for printed in several.map(run, range(int(sys.argv[1]))):
+        print(printed)
 """
 
 
@@ -1305,9 +1323,9 @@ class Unharmed(Recorded):
         for level in ("off", "modules"):  # ops: as modules where no PyTorch is imported
             done = self.record(command, level, PYTHONPATH=PACKAGE)
             self.assertEqual("Nothing was recorded" in done.stderr, level == "off", done.stderr)
-            told = done.stdout.splitlines()
-            self.assertEqual(len(told), len(PROGRAMS), level)
-            for name, said, once in zip(PROGRAMS, told, plain):
+            printed = done.stdout.splitlines()
+            self.assertEqual(len(printed), len(PROGRAMS), level)
+            for name, said, once in zip(PROGRAMS, printed, plain):
                 self.assertEqual(said, once, (name, level))
 
     def test_python_does_not_warn_of_our_threads_at_a_fork(self):
@@ -1529,7 +1547,7 @@ class Strange(Recorded):
         made = subprocess.run(["cc", source, "-o", os.path.join(self.folder, "embed"), *flags], capture_output=True, text=True)
         self.assertEqual(made.returncode, 0, made.stderr)
 
-    def test_a_program_with_python_inside_is_heard(self):
+    def test_a_program_with_python_inside_is_recorded(self):
         self.write("spin.py", "import time, warpsight; warpsight.log(begins=1)\ndef hot():\n    time.sleep(1.5)\nhot()\n")
         self.embed('  Py_Initialize();\n  PyRun_SimpleFile(fopen("spin.py", "r"), "spin.py");\n')
         self.assertEqual(self.record(["./embed"], PYTHONPATH=PACKAGE).returncode, 0)
@@ -1788,7 +1806,7 @@ class Ranks(Recorded):
             ranks = "export WORLD_SIZE=4; for r in {0} {1}; do RANK=$r {2} & done; wait".format(2 * host, 2 * host + 1, f"{TORCH} '{program}'")
             done = self.run_plain([CLI, "record", "--no-live", "--run", f"h{host}.wsrun", "--", "sh", "-c", ranks], PYTHONPATH=PACKAGE)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(f"It has ranks {2 * host}, {2 * host + 1} of 4. If other hosts ran the others", done.stdout + done.stderr)
+            self.assertIn(f"It has ranks {2 * host}, {2 * host + 1} of 4. If other hosts ran the missing ranks", done.stdout + done.stderr)
         joined = self.run_plain([CLI, "convert", "h0.wsrun", "h1.wsrun", "all.wsrun"])
         self.assertEqual(joined.returncode, 0, joined.stderr)
         with_ranks = json.loads(self.run_plain([CLI, "stats", "all.wsrun", "--by", "rank", "--json"]).stdout)

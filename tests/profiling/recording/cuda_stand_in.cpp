@@ -50,15 +50,43 @@ int cuStreamCreate(void** stream, unsigned) {
   *stream = made;
   return t_current == 0 ? 201 : 0;
 }
-int cuStreamGetCtx(void*, void** context) { return *context = &g_context, 0; }
-int cuStreamIsCapturing(void* stream, int* state) { return *state = static_cast<Stream*>(stream)->captures, 0; }
-int cuCtxPushCurrent_v2(void*) { return ++t_current, 0; }
-int cuCtxPopCurrent_v2(void** context) { return *context = &g_context, --t_current, 0; }
-int cuCtxGetDevice(int* device) { return *device = 0, 0; }
-int cuDeviceGetName(char* name, int bytes, int) { return std::strncpy(name, "Stand-in", static_cast<size_t>(bytes)), 0; }
-int cuDeviceGetAttribute(int* value, int attribute, int) { return *value = attribute == 75 ? 9 : 0, 0; }
+int cuStreamGetCtx(void*, void** context) {
+  *context = &g_context;
+  return 0;
+}
+int cuStreamIsCapturing(void* stream, int* state) {
+  *state = static_cast<Stream*>(stream)->captures;
+  return 0;
+}
+int cuCtxPushCurrent_v2(void*) {
+  ++t_current;
+  return 0;
+}
+int cuCtxPopCurrent_v2(void** context) {
+  *context = &g_context;
+  --t_current;
+  return 0;
+}
+int cuCtxGetDevice(int* device) {
+  *device = 0;
+  return 0;
+}
+int cuDeviceGetName(char* name, int bytes, int) {
+  std::strncpy(name, "Stand-in", static_cast<size_t>(bytes));
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  *value = attribute == 75 ? 9 : 0;
+  return 0;
+}
 int cuProfilerStart() { return 0; }
 int cuProfilerStop() { return 0; }
-int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
-int cuThreadExchangeStreamCaptureMode(int* mode) { return std::swap(*mode, t_mode), 0; }
+int cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return 0;
+}
+int cuThreadExchangeStreamCaptureMode(int* mode) {
+  std::swap(*mode, t_mode);
+  return 0;
+}
 }

@@ -113,7 +113,8 @@ int child(void (*act)(), bool leaves) {
 void any_child() {
   int status = 0;
   const pid_t number = waitpid(-1, &status, WNOHANG | __WALL);
-  say(number < 0 ? std::string("no child: ") + std::strerror(errno) : number == 0 ? "a child runs" : "a child ended");
+  const std::string state = number < 0 ? std::string("no child: ") + std::strerror(errno) : number == 0 ? "a child runs" : "a child ended";
+  say(state);
 }
 
 void daemonise() {

@@ -16,7 +16,7 @@
 namespace ws::prof {
 namespace {
 
-TEST(ScalarRole, IsToldByTheName) {
+TEST(ScalarRole, ComesFromTheName) {
   for (const char* name : {"loss", "train/loss", "train_loss", "Loss", "loss_step"})
     EXPECT_EQ(scalar_role(name), ScalarRole::Loss) << name;
   for (const char* name : {"value_loss", "interval_loss", "latest_loss", "loss_d", "losses/box", "errG loss", "loss (test.py:3)", "v loss (2)"})
@@ -90,7 +90,7 @@ TEST(HostNotes, SamplesAreSpansNamedByTheirStack) {
   EXPECT_EQ(rows.batch.losses.dropped_records, 1u);
 }
 
-TEST(HostNotes, WhatHasNoRoomIsCounted) {
+TEST(HostNotes, WhatHasNoSpaceIsCounted) {
   HostNotes notes;
   for (int i = 0; i < 1'000'010; ++i) notes.scalar("loss", 1, i);
   EXPECT_EQ(notes.take().refused, 10u);

@@ -247,7 +247,7 @@ TEST(Following, ASlowFollowerCostsTheProgramLittle) {
 }
 
 // The recorder goes on to send what a slow follower had no space for, also when the program does nothing more.
-TEST(Following, WhatHadNoRoomComesWhileNothingIsNew) {
+TEST(Following, WhatHadNoSpaceComesWhileNothingIsNew) {
   const std::string address = test::own_file("slow-follower");
   sockaddr_un here{AF_UNIX, {}};
   ASSERT_LT(address.size(), sizeof here.sun_path);
@@ -256,7 +256,7 @@ TEST(Following, WhatHadNoRoomComesWhileNothingIsNew) {
   const int listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(bind(listening, reinterpret_cast<const sockaddr*>(&here), sizeof here), 0);
   ASSERT_EQ(listen(listening, 1), 0);
-  test::RecordedHere recorder(test::own_file("no-room.wsrun"), "made", {.level = TraceLevel::Kernels}, address);
+  test::RecordedHere recorder(test::own_file("no-space.wsrun"), "made", {.level = TraceLevel::Kernels}, address);
   const int from = accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   ASSERT_GE(from, 0);
   constexpr int kParts = 30, kSteps = 10'000;
@@ -314,7 +314,7 @@ TEST(Following, FoldersOfKilledRecordersAreRemoved) {
 }
 
 // What the library in a recorded program does, without a GPU: marks go to the file and to who follows.
-TEST(Following, RecorderTellsWhatItWrites) {
+TEST(Following, RecorderSendsWhatItWrites) {
   LiveFollower follower;
   const std::string path = ::testing::TempDir() + "followed-" + std::to_string(getpid()) + ".wsrun";
   test::RecordedHere recorder(path, "made", {.level = TraceLevel::Kernels}, follower.address());
@@ -446,10 +446,11 @@ void make_unfinished(const std::string& path, const std::string& process) {
       Span kernel;
       kernel.start = i * 10'000 + (i / 4) * 30'000, kernel.duration = 5000;
       kernel.kind = static_cast<uint64_t>(SpanKind::Kernel);
-      kernel.name = builder.id(builder.name(i % 4 == 0   ? "gemm"
-                                            : i % 4 == 1 ? "relu"
-                                            : i % 4 == 2 ? "loss"
-                                                         : "update"));
+      const char* name = i % 4 == 0   ? "gemm"
+                         : i % 4 == 1 ? "relu"
+                         : i % 4 == 2 ? "loss"
+                         : "update";
+      kernel.name = builder.id(builder.name(name));
       stream.spans.push_back(kernel);
     }
     builder.allocations({.step = 0, .allocations = 100, .frees = 100});

@@ -42,9 +42,9 @@ __attribute__((noinline)) uint64_t innermost(uint64_t n) {
 }
 // Its frame has a size that the compiler does not know: it is found by another register than the stack's.
 __attribute__((noinline)) uint64_t middle(uint64_t n) {
-  auto* const room = static_cast<volatile char*>(__builtin_alloca(64 + n % 64));
-  room[0] = 1;
-  return innermost(n * 100) + static_cast<uint64_t>(room[0]);
+  auto* const space = static_cast<volatile char*>(__builtin_alloca(64 + n % 64));
+  space[0] = 1;
+  return innermost(n * 100) + static_cast<uint64_t>(space[0]);
 }
 struct Outer {
   template <class T>
@@ -107,10 +107,10 @@ OpTag g_op = kNoOp;
   asm volatile("" ::: "memory");
 }
 [[gnu::noipa]] void launches_from_there(OpTag op) {
-  auto* const room = static_cast<volatile char*>(__builtin_alloca(512));  // at another depth
-  room[0] = 1;
+  auto* const space = static_cast<volatile char*>(__builtin_alloca(512));  // at another depth
+  space[0] = 1;
   launches_from_here(op);
-  room[1] = 2;
+  space[1] = 2;
 }
 
 std::string functions_of(OpTag op) {
@@ -261,8 +261,8 @@ TEST(NativeStacks, OfManyThreadsAllAreAskedAndSomeFirst) {
 TEST(NativeStacks, AskNobodyOnceTheProgramHasTheSignal) {
   const auto natives = NativeStacks::begin();
   ASSERT_TRUE(natives);
-  static std::atomic<int> heard{0};
-  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, [](int) { ++heard; });
+  static std::atomic<int> arrived{0};
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, [](int) { ++arrived; });
   spinning::g_over = false, spinning::g_task = 0;
   std::thread other(spinning::work);
   while (spinning::g_task == 0) std::this_thread::yield();
@@ -270,7 +270,7 @@ TEST(NativeStacks, AskNobodyOnceTheProgramHasTheSignal) {
   EXPECT_EQ(NativeStacks::begin(), nullptr) << "no signal is left";
   spinning::g_over = true;
   other.join();
-  EXPECT_EQ(heard, 0);
+  EXPECT_EQ(arrived, 0);
   for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) std::signal(signal, SIG_DFL);
 }
 #endif

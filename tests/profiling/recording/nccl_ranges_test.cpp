@@ -155,14 +155,14 @@ TEST_F(NcclRanges, ACapturedKernelKeepsItInItsGraph) {
   EXPECT_EQ(trace.detail(spans_[2].detail).bytes, 0u) << "another node";
 }
 
-TEST_F(NcclRanges, AnOlderNcclTellsBytesOnly) {
+TEST_F(NcclRanges, AnOlderNcclReportsBytesOnly) {
   const size_t bytes = 77;
   const nvtxPayloadData_t data{kShort, sizeof bytes, &bytes};
   nccl_push("ncclAllReduce", &data, 1), launch(1), nccl_pop();
   nccl_push("ncclAllGather", &data, 1), launch(2), nccl_pop();  // of how many ranks, nobody said
   const Trace trace = finish();
   EXPECT_EQ(trace.detail(spans_.at(0).detail).bytes, 77u);
-  EXPECT_EQ(trace.detail(spans_[0].detail).copy_kind, "") << "the stream tells communicators apart";
+  EXPECT_EQ(trace.detail(spans_[0].detail).copy_kind, "") << "the stream separates communicators";
   EXPECT_EQ(trace.detail(spans_.at(1).detail).bytes, 0u);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 extern "C" {
+int ncclGetVersion(int* version);  // 2.28.9, or WARPSIGHT_NCCL_VERSION
 int ncclCommInitRank(void** communicator, int ranks, uint64_t id, int rank);
 int ncclCommDestroy(void* communicator);  // the next one has its address
 int ncclAllReduce(const void* from, void* to, size_t count, int type, int operation, void* communicator, void* stream);

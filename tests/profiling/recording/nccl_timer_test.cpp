@@ -64,6 +64,25 @@ TEST(RecordCollectives, TwoRanksAreOneRunThatNamesTheLateRank) {
   std::filesystem::remove(file);
 }
 
+// An NCCL of an unknown version, and one that is switched off: nothing is redirected, and the run says why.
+TEST(RecordCollectives, AnUnknownNcclIsLeftAlone) {
+  const std::string file = ::testing::TempDir() + "unknown-nccl-" + std::to_string(getpid()) + ".wsrun";
+  const RecordOptions options{.level = TraceLevel::Collectives, .library = INJECT_LIBRARY, .python = PythonLevel::Off};
+  for (const char* setting : {"WARPSIGHT_NCCL_VERSION=30100", "WARPSIGHT_WITHOUT=nccl"}) {
+    const std::string begin = std::to_string(steady_ns() + 500'000'000);
+    const std::string rank = std::string("export WORLD_SIZE=2; RANK=0 ") + NCCL_PROGRAM + " " + begin + " & RANK=1 " + NCCL_PROGRAM + " " + begin;
+    RecordedProgram program({"sh", "-c", std::string("export ") + setting + "; " + rank + "; code=$?; wait $!; exit $code"}, file, options);
+    ASSERT_EQ(exit_status(program), 4) << "the program sees that its calls are not timed";
+    RunFileReader reader(file);
+    const Trace trace = reader.trace();
+    for (const Track& track : trace.tracks()) EXPECT_FALSE(times_collectives(track) && track.spans > 0) << setting;
+    RunSummary summary = reader.summary();
+    const std::string why = summary.extra[kCollectivesUnseen];
+    EXPECT_TRUE(why.starts_with("NCCL 3.1 is not one that is known here") || why.starts_with("WARPSIGHT_WITHOUT switches nccl off")) << why;
+    std::filesystem::remove(file);
+  }
+}
+
 // Two ranks whose capture ranges share 5 of 10 steps. The program's runtime calls the driver through pointers of its own.
 TEST(RecordCollectives, OnlyCaptureRangesAreRecorded) {
   const std::string file = ::testing::TempDir() + "captures-" + std::to_string(getpid()) + ".wsrun";
@@ -270,8 +289,15 @@ TEST_F(Timer, AsksForTheContextOfAStreamOnceUntilARecordFails) {
   static int asked = 0, failures = 0;
   static decltype(cuda_.stream_context) real_context = cuda_.stream_context;
   static decltype(cuda_.event_record) real_record = cuda_.event_record;
-  cuda_.stream_context = [](void* stream, void** context) { return ++asked, real_context(stream, context); };
-  cuda_.event_record = [](void* event, void* stream) { return failures > 0 ? --failures, 400 : real_record(event, stream); };
+  cuda_.stream_context = [](void* stream, void** context) {
+    ++asked;
+    return real_context(stream, context);
+  };
+  cuda_.event_record = [](void* event, void* stream) {
+    if (failures == 0) return real_record(event, stream);
+    --failures;
+    return 400;
+  };
   NcclTimer timer(cuda_);
   timer.begin(context_);
   void* const stream = stand_in_stream();
@@ -288,7 +314,10 @@ TEST_F(Timer, AsksForTheContextOfAStreamOnceUntilARecordFails) {
 
 TEST_F(Timer, AfterAnErrorOfTheGpuItAsksNothingMore) {
   static int queries = 0;
-  cuda_.event_query = [](void*) { return ++queries, 700; };
+  cuda_.event_query = [](void*) {
+    ++queries;
+    return 700;
+  };
   NcclTimer timer(cuda_);
   timer.begin(context_);
   void* const stream = stand_in_stream();
@@ -303,7 +332,10 @@ TEST_F(Timer, AfterAnErrorOfTheGpuItAsksNothingMore) {
 TEST_F(Timer, AGpuThatCompletesNothingGetsABoundedNumberOfEvents) {
   static int made = 0;
   cuda_.event_query = [](void*) { return CudaEvents::kNotReady; };
-  cuda_.event_create = [](void** event, unsigned) { return *event = new std::int64_t(++made), 0; };
+  cuda_.event_create = [](void** event, unsigned) {
+    *event = new std::int64_t(++made);
+    return 0;
+  };
   cuda_.event_record = [](void*, void*) { return 0; };
   NcclTimer timer(cuda_);
   timer.begin(context_);
@@ -319,7 +351,10 @@ TEST_F(Timer, AfterABurstOfCallsTheNextOnesAreTimed) {
   static bool complete = false;
   cuda_.event_query = [](void*) { return complete ? 0 : CudaEvents::kNotReady; };
   cuda_.event_record = [](void*, void*) { return 0; };
-  cuda_.event_elapsed = [](float* ms, void*, void*) { return *ms = 1, 0; };
+  cuda_.event_elapsed = [](float* ms, void*, void*) {
+    *ms = 1;
+    return 0;
+  };
   NcclTimer timer(cuda_);
   timer.begin(context_);
   void* const stream = stand_in_stream();
@@ -340,7 +375,10 @@ TEST_F(Timer, ACallThatIsNotCompleteYetWaits) {
   static void* late = nullptr;
   cuda_.event_query = [](void*) { return 0; };
   cuda_.event_record = [](void*, void*) { return 0; };
-  cuda_.event_elapsed = [](float* ms, void*, void* end) { return *ms = 1, end == late ? CudaEvents::kNotReady : 0; };
+  cuda_.event_elapsed = [](float* ms, void*, void* end) {
+    *ms = 1;
+    return end == late ? CudaEvents::kNotReady : 0;
+  };
   NcclTimer timer(cuda_);
   timer.begin(context_);
   const NcclTimer::Call first = timer.begin_call(stand_in_stream()), second = timer.begin_call(first.stream);

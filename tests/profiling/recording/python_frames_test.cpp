@@ -72,6 +72,7 @@ const Version kVersions[] = {
     {"3.13", 13, false, 0, 8, 56, 72},
     {"3.14", 14, false, 0, 8, 56, 72, kNone, 0, 1},
     {"3.15, fields moved", 15, false, 0, 8, 64, 80, kNone, 0, 1},
+    {"3.16, which nobody has checked", 16, false, 0, 8, 64, 80, kNone, 0, 1, false},
     {"3.13t", 13, false, 0, 8, 56, 72, kNone, 0, 0, false, 32},
     {"unknown, frames are numbered", 99, false, 0, kNone, 56, 72, kNone, 0, 0, false},
     {"unknown, an extra struct", 99, false, 0, 8, 56, 56, 8, 0, 0, false},
@@ -142,6 +143,15 @@ TEST(PythonFrames, TheLayoutOfEachVersionIsLearned) {
         testing::ExitedWithCode(0), "")
         << version.name;
   }
+}
+
+TEST(PythonFrames, TheSwitchLeavesThemAlone) {
+  EXPECT_EXIT(
+      {
+        setenv("WARPSIGHT_WITHOUT", "python-frames", 1);
+        std::_Exit(stacks_of(kVersions[3]) == "not known" ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -93,7 +93,7 @@ HostStacks stacks_of(const char* level) {
 }
 
 #if defined(__x86_64__)
-TEST(RecordNative, AProgramWithoutPythonTellsWhereItsThreadsAre) {
+TEST(RecordNative, AProgramWithoutPythonShowsWhereItsThreadsAre) {
   const HostStacks stacks = stacks_of("lines");
   std::map<std::string, int64_t> times;  // by what called prepare()
   const auto is = [](const char* function) { return [=](const CodeFrame& frame) { return frame == CodeFrame{"native_program", 0, function}; }; };

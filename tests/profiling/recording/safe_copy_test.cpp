@@ -1,4 +1,4 @@
-#include "profiling/recording/safe_copy.h"
+#include "profiling/recording/layouts/safe_copy.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -124,7 +124,7 @@ class Losses:
         """A backward pass begins at `root`."""
         self.tell()
         self._testing = False
-        if self._logged or not self._program.recorder.hears():
+        if self._logged or not self._program.recorder.records():
             return
         if isinstance(root, (tuple, list)):
             root = root[0] if len(root) == 1 else None
@@ -149,7 +149,7 @@ class Losses:
         no_grad = not self.grad_enabled()
         if (self._testing or no_grad) and not self._logged_tests and tensor.numel() == 1 and tensor.is_floating_point():
             name = self._name(sys._getframe(2))
-            if name.says_loss and (self._testing or name.in_test) and self._program.recorder.hears():
+            if name.says_loss and (self._testing or name.in_test) and self._program.recorder.records():
                 test = str(name) if name.says_test else "validation " + name
                 total, count = self._tests.get(test, (0.0, 0))
                 self._tests[test] = (total + float(value), count + 1)

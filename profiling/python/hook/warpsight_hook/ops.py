@@ -9,7 +9,8 @@ def install(program, torch):
         return recorder.fact("program_backward_heard", "in autograd's engine")
     if _observed(recorder, torch, program.level >= OPS):
         return recorder.fact("program_backward_heard", "by PyTorch's observers")
-    recorder.fact("program_ops", "No modules of the backward pass: this PyTorch has no observers that are known here.")
+    why = recorder.why_not("torch-ops", torch.__version__)
+    recorder.fact("program_ops", why or "No modules of the backward pass: this PyTorch has no observers that are known here.")
     if program.level >= OPS and (torch.version.cuda or getattr(torch.version, "hip", None)):
         _when_cuda_begins(program, torch)
 
@@ -18,11 +19,11 @@ def _followed(recorder, torch):
     with torch.enable_grad():
         a = torch.ones(1, requires_grad=True)
         made = [a * 2 for _ in range(3)]
-    return recorder.torch_follow([one.grad_fn for one in made])
+    return recorder.torch_follow([one.grad_fn for one in made], torch.__version__)
 
 
 def _observed(recorder, torch, ops):
-    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (1, 13) or not recorder.torch_search():
+    if not recorder.torch_search(torch.__version__):
         return False
     with torch.enable_grad():  # two ops for torch_search()
         a = torch.ones(1, requires_grad=True)

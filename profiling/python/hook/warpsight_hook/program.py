@@ -118,7 +118,8 @@ class Program:
         except Exception:
             pass
         version = ".".join(platform.python_version_tuple()[:2])
-        recorder.fact("program_lines", f"No source lines and no stacks: the frames of Python {version} cannot be read here.")
+        why = recorder.why_not("python-frames", version)
+        recorder.fact("program_lines", why or f"No source lines and no stacks: the frames of Python {version} cannot be read here.")
         return False
 
     @property
@@ -126,7 +127,7 @@ class Program:
         return self.recorder.steps()
 
     def scalar(self, name, value, step=None):
-        if not self.recorder.hears():
+        if not self.recorder.records():
             return
         try:
             step = _whole(step)
@@ -215,7 +216,7 @@ def _after(owner, name, then):
     if original is None or getattr(original, "_warpsight", False):
         return
 
-    def told(*args, **kwargs):
+    def reporting(*args, **kwargs):
         result = original(*args, **kwargs)
         try:
             then(*args, **kwargs)
@@ -225,12 +226,12 @@ def _after(owner, name, then):
 
     for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
         try:
-            setattr(told, attribute, getattr(original, attribute))
+            setattr(reporting, attribute, getattr(original, attribute))
         except AttributeError:
             pass
-    told.__wrapped__ = original
-    told._warpsight = True
-    setattr(owner, name, told)
+    reporting.__wrapped__ = original
+    reporting._warpsight = True
+    setattr(owner, name, reporting)
 
 
 def _tensorboard(program, module):

@@ -73,12 +73,13 @@ class Recorder:
             ("begin", ctypes.c_int, []),
             ("method", ctypes.c_void_p, [ctypes.c_int]),
             ("capture", None, [ctypes.c_int]),
-            ("hears", ctypes.c_int, []),
+            ("records", ctypes.c_int, []),
             ("place", ctypes.c_uint, texts),
-            ("torch_search", ctypes.c_int, []),
+            ("why_not", ctypes.c_char_p, texts[:2]),
+            ("torch_search", ctypes.c_int, texts[:1]),
             ("torch_observe", ctypes.c_int, [ctypes.c_int]),
-            ("torch_follow", ctypes.c_int, [ctypes.c_void_p * 3]),
-            ("torch_memory", ctypes.c_int, []),
+            ("torch_follow", ctypes.c_int, [ctypes.c_void_p * 3, ctypes.c_char_p]),
+            ("torch_memory", ctypes.c_int, texts[:1]),
             ("scalar", None, [ctypes.c_char_p, ctypes.c_double, ctypes.c_int64]),
             ("fact", None, texts[:2]),
             ("sampler_stop", None, []),
@@ -116,25 +117,29 @@ class Recorder:
         if self._library:
             self._library.warpsight_capture(on)
 
-    def hears(self):
+    def records(self):
         """False outside of capture ranges."""
-        return bool(self._library and self._library.warpsight_hears())
+        return bool(self._library and self._library.warpsight_records())
 
     def place(self, name, path="", phase=""):
         library = self._library
         return library.warpsight_place(_bytes(name), _bytes(path), _bytes(phase)) if library else 0
 
-    def torch_search(self):
-        return bool(self._library and self._library.warpsight_torch_search())
+    def why_not(self, hook, version):
+        """Why the library leaves this hook out, in one sentence: the version is not known, or the user switched it off. "": it does not."""
+        return self._library.warpsight_why_not(_bytes(hook), _bytes(version)).decode() if self._library else ""
+
+    def torch_search(self, version):
+        return bool(self._library and self._library.warpsight_torch_search(_bytes(version)))
 
     def torch_observe(self, ops):
         return bool(self._library and self._library.warpsight_torch_observe(ops))
 
-    def torch_follow(self, nodes):
+    def torch_follow(self, nodes, version):
         """`nodes`: three backward functions, made one after the other just now."""
         head = object.__basicsize__  # then the address of PyTorch's own object
         addresses = [ctypes.c_void_p.from_address(id(node) + head).value for node in nodes]
-        return bool(self._library and self._library.warpsight_torch_follow((ctypes.c_void_p * 3)(*addresses)))
+        return bool(self._library and self._library.warpsight_torch_follow((ctypes.c_void_p * 3)(*addresses), _bytes(version)))
 
     def hear_modules(self, function, learn):
         """True if the library records each call of this function. `learn(module, phase)` returns the place of a module."""
@@ -169,8 +174,8 @@ class Recorder:
         """How many have ended."""
         return self._library.warpsight_steps() if self._library else 0
 
-    def torch_memory(self):
-        return bool(self._library and self._library.warpsight_torch_memory())
+    def torch_memory(self, version):
+        return bool(self._library and self._library.warpsight_torch_memory(_bytes(version)))
 
     def scalar(self, name, value, step):
         if self._library:

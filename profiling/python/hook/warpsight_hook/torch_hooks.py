@@ -3,14 +3,14 @@ at level steps only the steps.
 
 Possible ways, with the CPU time that they add to the program's thread (CPython 3.11, PyTorch 1.13, best of nine, a shared core):
 
-    a module's call: the interpreter's own call, heard in the library        0.1 µs     used (module_calls.h)
+    a module's call: the interpreter's own call, recorded in the library     0.1 µs     used (module_calls.h)
     a module's call: our wrapper in Python, its range in the library         0.5 µs     where a Python has another layout
-    an optimizer's step(): heard in the library in the same way               not timed  used
+    an optimizer's step(): recorded in the library in the same way            not timed  used
     a pair of global forward hooks, empty                                     0.6 µs     no end when the module raises
-    a backward function: autograd's engine, heard in the library              80 instructions   used at level modules
-    a backward function: PyTorch's observers                                  3,400 instructions, 1 µs   where it cannot be heard
-    a hook on each module's autograd node, heard by a Python function         not timed  replaced: Python in the backward pass
-    an op: PyTorch's observers, heard in the library (torch_observer.h)      0.4 µs     used
+    a backward function: autograd's engine, recorded in the library           80 instructions   used at level modules
+    a backward function: PyTorch's observers                                  3,400 instructions, 1 µs   where it cannot be used
+    a hook on each module's autograd node, with a Python function             not timed  replaced: Python in the backward pass
+    an op: PyTorch's observers, recorded in the library (torch_observer.h)   0.4 µs     used
     an op: TorchDispatchMode, empty                                           4.3 µs     replaced
     an op: the profiler's NVTX ranges (emit_nvtx)                             0.5 µs     where a PyTorch has no known observers
     its line: the interpreter's frames, read at the op (python_frames.h)     0.1 µs     used
@@ -71,8 +71,9 @@ def _captures(program, torch):
 
 def _memory(program, torch):
     """Blocks of PyTorch's allocators, with the range in which they were made. When its cache failed is asked at the end."""
-    if not program.recorder.torch_memory():
-        program.recorder.fact("program_memory", "No blocks of PyTorch's allocator: this PyTorch does not report them.")
+    if not program.recorder.torch_memory(torch.__version__):
+        why = program.recorder.why_not("torch-memory", torch.__version__)
+        program.recorder.fact("program_memory", why or "No blocks of PyTorch's allocator: this PyTorch does not report them.")
 
     def ask():
         counts = {"num_alloc_retries": 0, "num_ooms": 0}
@@ -307,10 +308,10 @@ def _loaders(program, torch):
 
     Iterator = dataloader._BaseDataLoaderIter
 
-    def told(iterator):
+    def reporting(iterator):
         """Records how many batches the workers have ready."""
         ready = getattr(getattr(iterator, "_data_queue", None), "qsize", None)
-        if ready is not None and recorder.hears():
+        if ready is not None and recorder.records():
             try:
                 recorder.scalar("batches ready", float(ready()), program.steps)
             except Exception:
@@ -320,7 +321,7 @@ def _loaders(program, torch):
 
     def __next__(self):
         recorder.begin_step()
-        told(self)
+        reporting(self)
         recorder.push_at(place)
         try:
             return original(self)

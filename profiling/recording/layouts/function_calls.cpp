@@ -1,9 +1,11 @@
-#include "profiling/recording/function_calls.h"
+#include "profiling/recording/layouts/function_calls.h"
 
 #include <dlfcn.h>
 
 #include <cstdint>
 #include <cstring>
+
+#include "profiling/recording/layouts/known_layouts.h"
 
 namespace ws::prof {
 namespace {
@@ -33,6 +35,7 @@ const char* type_of(Object object) {
 // Two functions have the same C function behind them, unless the layout is another one. Since 3.12 the interpreter has a
 // function that changes it, and forgets the places where it calls this function in a shorter way.
 bool hear_calls(Object function, Object other, PythonCall ours, PythonCall& before) {
+  if (!why_not(Hook::PythonCalls, Interpreter::instance().version_text()).empty()) return false;
   PythonCall* const slot = call_slot(function);
   PythonCall* const usual = call_slot(other);
   if (!slot || !usual || !*slot || !*usual) return false;

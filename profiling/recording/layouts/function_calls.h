@@ -1,9 +1,9 @@
-// Hears each call of a Python function without a Python frame of ours around it: the function stays the same object, only
+// Records each call of a Python function without a Python frame of ours around it: the function stays the same object, only
 // the C function that the interpreter calls for it is ours.
 #pragma once
 #include <cstddef>
 
-#include "profiling/recording/interpreter.h"
+#include "profiling/recording/layouts/interpreter.h"
 
 namespace ws::prof {
 

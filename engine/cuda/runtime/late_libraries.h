@@ -1,5 +1,5 @@
 // The functions of cuBLASLt and NVRTC that we call. Each library is loaded at the first call. Inside ws::cuda these names hide
-// those of the headers.
+// the headers' names.
 #pragma once
 #include <cublasLt.h>
 #include <nvrtc.h>

@@ -89,7 +89,7 @@ done
 for command in train record torch lab; do
   "$program" $command --help >help.txt; check "$command writes a run file" 'grep -q -- "--run FILE " help.txt'
 done
-"$program" diff a b c --frob x >/dev/null 2>err.txt; check "unknown words are told in their order" '[[ $? == 2 ]] && grep -q -- "c --frob x" err.txt'
+"$program" diff a b c --frob x >/dev/null 2>err.txt; check "unknown words are named in their order" '[[ $? == 2 ]] && grep -q -- "c --frob x" err.txt'
 "$program" train iris --set train.lr=fast >/dev/null 2>err.txt; check "a wrong value: 2" '[[ $? == 2 ]] && grep -q "train.lr: expected a number" err.txt'
 echo '{"train": {"lr": NaN}}' >nan.json
 "$program" train nan.json >/dev/null 2>err.txt; check "NaN in JSON: 1 and one line" '[[ $? == 1 && $(wc -l <err.txt) == 1 ]]'
@@ -123,7 +123,7 @@ check "ranks of a training: a row each" '[[ $? == 0 ]] && grep -Eq "^4 ranks · 
 "$program" whatif r.wsrun "no sync; make it so" 2>err.txt; check "and a wrong one says its place" '[[ $? == 1 ]] && grep -q "Edit 2" err.txt'
 "$program" check r.wsrun "median step < 1 s" "steps == 800" >check.txt; check "true claims: 0" '[[ $? == 0 && $(grep -c ^true check.txt) == 2 ]]'
 "$program" check r.wsrun "median step > 1 s" "steps == 800" >check.txt; check "a false claim: 1" '[[ $? == 1 ]]'
-"$program" check r.wsrun "rank wait > 1 s" >check.txt; check "one that cannot be told: 3" '[[ $? == 3 ]]'
+"$program" check r.wsrun "rank wait > 1 s" >check.txt; check "one that cannot be decided: 3" '[[ $? == 3 ]]'
 "$program" check r.wsrun "median step > 1 parsec" 2>err.txt; check "and one that is none: 2" '[[ $? == 2 ]] && grep -q "character 17: there is no such unit" err.txt'
 "$program" gate r.wsrun r.wsrun >gate.txt; check "two run files are too few for a gate: 3" '[[ $? == 3 ]] && grep -q "cannot tell" gate.txt'
 "$program" gate -- true -- sh -c "echo it broke; exit 4" >gate.txt; check "a gate whose program fails: 1" '[[ $? == 1 ]] && grep -q "B: it ended with status 4: it broke" gate.txt'
@@ -149,7 +149,7 @@ if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then  # what records
   check "an earlier recording outlives a program that records nothing" '[[ $? == 0 ]] && cmp r.wsrun before.wsrun && [[ ! -e before.wsrun.before ]] && grep -q "did not start CUDA" err.txt'
   "$program" record --out before.wsrun -- sh -c ': >"$WARPSIGHT_RECORD_FILE"' >/dev/null 2>&1
   check "and one that ends before anything is written" '[[ $? == 0 ]] && cmp r.wsrun before.wsrun'
-  "$program" record --out none.wsrun -- sh -c 'exit 7' 2>err.txt; check "the exit status is that of the program, also where nothing was recorded" '[[ $? == 7 ]]'
+  "$program" record --out none.wsrun -- sh -c 'exit 7' 2>err.txt; check "the exit status is the program's, also where nothing was recorded" '[[ $? == 7 ]]'
   mkdir "a folder"; "$program" record --folder "a folder" --out ../x.wsrun -- touch here >/dev/null 2>&1; check "a program starts in the folder that is named" '[[ -e "a folder/here" ]]'
   "$program" record --folder none --out x.wsrun -- touch ran 2>err.txt; check "a folder that is not there" '[[ $? == 1 && ! -e ran ]] && grep -q "there is no folder none" err.txt'
   "$program" record --out /no/x.wsrun -- touch ran 2>err.txt; check "a file that cannot be written is said before the program runs" '[[ $? == 1 && ! -e ran ]] && grep -q "Cannot record into /no" err.txt'

@@ -32,7 +32,7 @@ check "a report never replaces a run file: 2 and a sentence" '[[ $? == 2 && $(wc
 "$program" report r.wsrun --out page.html --figures new/figures >/dev/null 2>&1
 check "the folder of the figures is made" '[[ $? == 0 && -s page.html ]] && ls new/figures/*.svg >/dev/null'
 "$program" "${short[@]}" --no-output --trace steps >/dev/null 2>err.txt
-check "a trace that no file keeps is told" '[[ $? == 0 ]] && grep -q "not kept: name a run file with --run FILE" err.txt'
+check "a trace that no file keeps is named" '[[ $? == 0 ]] && grep -q "not kept: name a run file with --run FILE" err.txt'
 "$program" "${short[@]}" --no-output --run k.wsrun --trace steps >/dev/null 2>err.txt
 check "and only then" '! grep -q "not kept" err.txt'
 
@@ -53,8 +53,8 @@ if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then  # what records
 fi
 
 # A terminal that is closed is an interrupt, unless the program was started to outlive it, as this test may be (nohup).
-hears=(env --default-signal=HUP)
-"${hears[@]}" "$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
+takes_hangups=(env --default-signal=HUP)
+"${takes_hangups[@]}" "$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --out h >/dev/null 2>&1 &
 pid=$!
 until_true '[[ -s h/metrics.csv ]]'; kill -HUP $pid; wait $pid; code=$?
 check "SIGHUP leaves what SIGINT leaves" '[[ $code == 0 && -s h/checkpoint.wsck ]] && grep -q "\"status\": \"stopped\"" h/summary.json'
@@ -63,16 +63,16 @@ cat >long.json <<'JSON'
 {"name": "long", "text": "t", "expect": "e", "repeats": 1000, "axes": {"exec.fusion": ["off", "pointwise"]},
  "spec": {"data": {"name": "iris"}, "train": {"epochs": 200, "eval_every": 0}, "exec": {"device": "cpu"}}}
 JSON
-"${hears[@]}" "$program" experiment long.json --out long >long.txt 2>&1 & pid=$!
+"${takes_hangups[@]}" "$program" experiment long.json --out long >long.txt 2>&1 & pid=$!
 until_true '[[ -s long/results.jsonl ]]'
 kill -HUP $pid; wait $pid; code=$?
 check "also an experiment" '[[ $code == 0 && -s long/results.jsonl && -s long/table.csv ]] && grep -q "start it again to go on" long.txt'
-"${hears[@]}" "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
+"${takes_hangups[@]}" "$program" lab sine --ways cpu-loops --sizes "1000,$(seq -s, 1000000 1000040)" --seconds 30 --run long.wsrun >long.txt 2>&1 & pid=$!
 until_true 'grep -qs "plain loops" long.txt'; kill -HUP $pid; wait $pid; code=$?
 check "a sweep" '[[ $code == 0 ]] && grep -q "points kept" long.txt && "$program" lab long.wsrun | grep -q "CPU, plain loops"'
 if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then
   as_a_driver='import ctypes, os, time; ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection(); time.sleep(2)'
-  "${hears[@]}" "$program" record --out hung.wsrun -- python3 -c "$as_a_driver" >hung.txt 2>&1 & pid=$!
+  "${takes_hangups[@]}" "$program" record --out hung.wsrun -- python3 -c "$as_a_driver" >hung.txt 2>&1 & pid=$!
   until_true '[[ -s hung.wsrun ]]'; sleep 0.3; kill -HUP $pid; wait $pid; code=$?
   check "and a recording, which ends with its program" '[[ $code == 0 ]] && grep -q "recorded in hung.wsrun" hung.txt && "$program" stats hung.wsrun >/dev/null'
 fi

@@ -87,7 +87,7 @@ check "Ctrl+C ends every rank with 0" '[[ $(cat codes) == "0 0 0 " ]] && grep -q
 # Killed in mid-step: the other ranks end and name it, and nothing is lost.
 launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out killed --run k.wsrun --trace full
 until_there killed/checkpoint.wsck; cp killed/checkpoint.wsck before.wsck; kill -9 "${pids[2]}"; SECONDS=0; codes >codes
-check "the others end soon" '(( SECONDS < 30 )) && [[ $(cat codes) == "1 1 137 " ]]'
+check "the other ranks end soon" '(( SECONDS < 30 )) && [[ $(cat codes) == "1 1 137 " ]]'
 check "each says who was killed" 'all_say rank.0.err rank.1.err && grep -q "Rank 2 (process ${pids[2]} on .*) ended" rank.0.err && grep -q "Rank 2 (process ${pids[2]}" rank.1.err'
 check "the run has all ranks until then" '"$program" stats k.wsrun --by rank | grep -q "^3 ranks" && [[ $(echo k*) == "k.wsrun killed" ]]'
 ranks 2 "$program" train --resume --out killed --set train.time_limit_s=1
@@ -107,13 +107,13 @@ check "with other choices they begin anew" 'grep -q "is replaced" rank.0.err'
 
 launch 2 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out first
 until_there first/metrics.csv; kill -9 "${pids[0]}"; codes >codes
-check "without rank 0 the others end, too" '[[ $(cat codes) == "137 1 " ]] && all_say rank.1.err && grep -q "Rank 0 (at 127.0.0.1:.*) ended" rank.1.err'
+check "without rank 0 all ranks end" '[[ $(cat codes) == "137 1 " ]] && all_say rank.1.err && grep -q "Rank 0 (at 127.0.0.1:.*) ended" rank.1.err'
 
 # A rank that hangs: its threads do not run, or it does not finish a step.
 export WARPSIGHT_RANK_TIMEOUT=8  # within it the ranks must meet, too
 launch 3 "$program" train iris "${cpu[@]}" --set train.epochs=100000000 --set train.eval_every=0 --out hangs
 until_there hangs/metrics.csv; kill -STOP "${pids[1]}"; SECONDS=0; wait "${pids[0]}"; check "a rank hangs: 1" '[[ $? == 1 ]]'; wait "${pids[2]}"
-check "the others do not wait for ever and name it" '(( SECONDS < 30 )) && all_say rank.0.err rank.2.err && grep -q "Rank 1 .*for 8.0 s" rank.0.err && grep -q "Rank 1 " rank.2.err'
+check "the other ranks do not wait for ever and name it" '(( SECONDS < 30 )) && all_say rank.0.err rank.2.err && grep -q "Rank 1 .*for 8.0 s" rank.0.err && grep -q "Rank 1 " rank.2.err'
 kill -9 "${pids[1]}"; wait 2>/dev/null
 
 # A cluster suspends all ranks for longer than that and lets them go on.
@@ -151,7 +151,7 @@ alone RANK=5 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; check "no such rank: 1 and a se
 alone RANK=1 WORLD_SIZE=2 MASTER_ADDR=no.such.host.invalid; check "no such host: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "no.such.host.invalid.*was not found" err.txt'
 export WARPSIGHT_RANK_TIMEOUT=0.5
 alone RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1; check "rank 0 is not there: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "Rank 0 does not answer" err.txt'
-alone RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1; check "the others are not there: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "No sign of rank 1, 2 " err.txt'
+alone RANK=0 WORLD_SIZE=3 MASTER_ADDR=127.0.0.1; check "the other ranks are not there: 1 and a sentence" '[[ $? == 1 ]] && all_say err.txt && grep -q "No sign of rank 1, 2 " err.txt'
 alone RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=70000; check "no such port: 1 and a sentence" '[[ $? == 1 ]] && grep -q "MASTER_PORT is 70000" err.txt'
 python3 -c "
 import socket, time

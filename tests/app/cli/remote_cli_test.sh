@@ -14,7 +14,7 @@ job=$(job_of out.txt)
 check "a training there ends with 0" '[[ $code == 0 && -n "$job" ]]'
 check "with the same lines as here" '[[ $(grep -c "^epoch 30/30 .*test accuracy" out.txt) == 1 && $(grep -c "^finished: 240 steps" out.txt) == 1 ]]'
 check "its file is here, byte for byte" 'cmp -s "here/$job.wsrun" "there/$job.wsrun"'
-check "and the losses are those of a training here" 'diff <(cut -d, -f1,2,4- local/metrics.csv) <(cut -d, -f1,2,4- here/metrics.csv) >/dev/null'
+check "and the losses are the losses of a training here" 'diff <(cut -d, -f1,2,4- local/metrics.csv) <(cut -d, -f1,2,4- here/metrics.csv) >/dev/null'
 check "and its checkpoint goes on here" '"$program" train --resume --out here --set train.epochs=31 >/dev/null 2>&1'
 
 "$program" stats "$there" >/dev/null 2>err.txt; check "a run there must be named" '[[ $? == 2 ]]'
@@ -46,8 +46,8 @@ for ms in 3 1 7 2 5; do  # and so are others that attach to it
   "$program" attach "$there" --job "$job" >killed.txt 2>&1 & client=$!
   sleep "0.$ms"; kill -KILL $client; wait $client 2>/dev/null
 done
-sleep 0.3
-"$program" list --on "$there" >list.txt; check "list names it as one that runs" 'grep -q "$job · train · iris · runs now" list.txt'
+until_true '"$program" list --on "$there" >list.txt; grep -q "$job · train · iris · runs now" list.txt'
+check "list names it as one that runs" 'grep -q "$job · train · iris · runs now" list.txt'
 check "it runs on" '[[ -e "there/.jobs/$job/.owner" ]]'
 "$program" attach "$there" --job "$job" --at-interrupt leave >attached.txt 2>&1 & client=$!
 until_true 'grep -qs ^epoch attached.txt'; kill -INT $client; wait $client; code=$?
@@ -94,7 +94,7 @@ until_true 'grep -qs "recorded as" served.err'; job=$(sed -n 's/.*--job \(2[0-9a
 until_true 'grep -qs "line 1" one.txt && grep -qs "line 1" two.txt'; kill -INT $two; wait $two; code=$?
 check "one comes and leaves" '[[ $code == 0 && -e "served/.jobs/$job/.owner" ]]'
 touch enough; wait $one; code=$?; wait $client; own=$?
-check "to the others, and to the program, nothing happened" '[[ $code == 4 && $own == 4 ]] && grep -q "^line 1$" one.txt && diff <(grep "^line" one.txt) <(grep "^line" served.txt) >/dev/null'
+check "to the other watchers, and to the program, nothing happened" '[[ $code == 4 && $own == 4 ]] && grep -q "^line 1$" one.txt && diff <(grep "^line" one.txt) <(grep "^line" served.txt) >/dev/null'
 check "its file is here" 'cmp -s served.wsrun "served/$job.wsrun"'
 
 # Programs that a person starts in a shell of their own: each is a job, and its children are in it. One ends before it is one.
@@ -121,8 +121,8 @@ until_true '[[ -n $(running) ]]'; job=$(running)
 check "a program of a shell with the environment is a job" '[[ -n "$job" && $(wc -w <<<"$job") == 1 ]]'
 touch seen
 "$program" attach "$here" --job "$job" --run shell.wsrun >out.txt 2>err.txt; code=$?; wait $shell
-check "who attaches gets its status, its file and that of its child" '[[ $code == 5 ]] && cmp -s shell.wsrun "served/$job.wsrun" && [[ $(ls shell*.wsrun | wc -l) == 2 ]]'
-check "the program hears nothing of it" '[[ $(<own.txt) == 5 && ! -s program.txt && $(<listed.txt) == 0 && $(<short.txt) == short ]]'
+check "who attaches gets its status, its file and its child's file" '[[ $code == 5 ]] && cmp -s shell.wsrun "served/$job.wsrun" && [[ $(ls shell*.wsrun | wc -l) == 2 ]]'
+check "the program notices nothing of it" '[[ $(<own.txt) == 5 && ! -s program.txt && $(<listed.txt) == 0 && $(<short.txt) == short ]]'
 check "nothing else became a job" '[[ $(ls served/.jobs | grep -vc "^$job$") == 1 && $(ls served/.jobs | grep -c train.py) == 1 ]]'
 "$program" record --environment >env.txt; (. ./env.txt; env | grep -q "^CUDA_INJECTION64_PATH=/.*libwarpsight_inject.so$"); check "and the environment is for any shell" '[[ $? == 0 ]]'
 fi

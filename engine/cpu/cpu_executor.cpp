@@ -263,12 +263,13 @@ class Interpreter final : public Executor {
       case OpKind::AvgPoolGrad:
         return cpu::average_pool_grad(op.window, in(0), out(0));
       case OpKind::BatchNorm:
-        return cpu::batch_norm(op.activation, in(0), {in(1).data, in(2).data, out(1).data, out(2).data}, out(3), out(4), out(0));
+        return cpu::batch_norm({op.activation, op.window}, in(0), {in(1).data, in(2).data, out(1).data, out(2).data}, out(3),
+                               out(4), out(0));
       case OpKind::BatchNormApply:
         return cpu::batch_norm_apply(op.activation, in(0), {in(1).data, in(2).data}, in(3), in(4), out(0));
       case OpKind::BatchNormGrad:
-        return cpu::batch_norm_grad(op.activation, in(0), in(1), {in(2).data, nullptr, in(3).data, in(4).data}, in(5), out(0),
-                                    out(1), out(2));
+        return cpu::batch_norm_grad({op.activation, op.window}, in(0), in(1), {in(2).data, in(5).data, in(3).data, in(4).data},
+                                    out(0), out(1), out(2));
       case OpKind::LayerNorm:
         return normalise_rows(bound, op);
       case OpKind::LayerNormGrad:

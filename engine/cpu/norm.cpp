@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/cpu/convolution.h"
 #include "profiling/base/philox.h"
 
 namespace ws::cpu {
@@ -38,10 +39,27 @@ void normalise(Activation after, Matrix<Real> x, const Real* mean, const Real* i
   if (after != Activation::None) activate(after, y, y);
 }
 
+// The gradient of the norm's own result. `dy`: the gradient of what follows it.
+template <class Real>
+Matrix<Real> gradient_of_norm(const AfterNorm& after, Matrix<Real> dy, Matrix<Real> x, const NormValues<Real>& norm,
+                              std::vector<Real>& space) {
+  const bool pools = after.pool.kh > 0;
+  if (!pools && after.activation == Activation::None) return columns(dy, x.cols);
+  const auto size = static_cast<size_t>(x.size());
+  space.resize(2 * size + static_cast<size_t>(dy.size()));
+  const Matrix<Real> y{space.data(), x.rows, x.cols}, g{space.data() + size, x.rows, x.cols};
+  const Matrix<Real> pooled{space.data() + 2 * size, dy.rows, dy.cols};
+  normalise(after.activation, x, norm.mean, norm.inverse, norm, y);
+  if (pools) max_pool(after.pool, y, pooled), max_pool_grad(after.pool, dy, y, pooled, g);
+  if (after.activation == Activation::None) return g;
+  activate_grad(after.activation, pools ? g : dy, y, g);
+  return g;
+}
+
 }  // namespace
 
 template <class Real>
-void batch_norm(Activation after, Matrix<Real> given, NormValues<Real> norm, Matrix<Real> running_mean,
+void batch_norm(const AfterNorm& after, Matrix<Real> given, NormValues<Real> norm, Matrix<Real> running_mean,
                 Matrix<Real> running_variance, Matrix<Real> y) {
   const int64_t cols = running_mean.size();
   const Matrix<Real> x = columns(given, cols);
@@ -60,7 +78,11 @@ void batch_norm(Activation after, Matrix<Real> given, NormValues<Real> norm, Mat
     running_mean.data[j] += momentum * (norm.mean[j] - running_mean.data[j]);
     running_variance.data[j] += momentum * (unbiased - running_variance.data[j]);
   }
-  normalise(after, x, norm.mean, norm.inverse, norm, y);
+  if (after.pool.kh == 0) return normalise(after.activation, x, norm.mean, norm.inverse, norm, y);
+  std::vector<Real> space(static_cast<size_t>(x.size()));
+  const Matrix<Real> whole{space.data(), x.rows, cols};
+  normalise(after.activation, x, norm.mean, norm.inverse, norm, whole);
+  max_pool(after.pool, whole, y);
 }
 
 template <class Real>
@@ -74,17 +96,12 @@ void batch_norm_apply(Activation after, Matrix<Real> given, NormValues<Real> nor
 }
 
 template <class Real>
-void batch_norm_grad(Activation after, Matrix<Real> dy, Matrix<Real> given, NormValues<Real> norm, Matrix<Real> saved,
-                     Matrix<Real> dx, Matrix<Real> dgain, Matrix<Real> dshift) {
+void batch_norm_grad(const AfterNorm& after, Matrix<Real> dy, Matrix<Real> given, NormValues<Real> norm, Matrix<Real> dx,
+                     Matrix<Real> dgain, Matrix<Real> dshift) {
   const int64_t cols = dgain.size();
   const Matrix<Real> x = columns(given, cols);
   std::vector<Real> space;
-  Matrix<Real> g = columns(dy, cols);
-  if (after != Activation::None) {
-    space.resize(static_cast<size_t>(dy.size()));
-    g.data = space.data();
-    activate_grad(after, dy, saved, g);
-  }
+  const Matrix<Real> g = gradient_of_norm(after, dy, x, norm, space);
   const auto centred = [&](int64_t r, int64_t j) { return (x.row(r)[j] - norm.mean[j]) * norm.inverse[j]; };
   const auto shifts = column_sums(x.rows, cols, [&](int64_t r, int64_t j) { return g.row(r)[j]; });
   const auto gains = column_sums(x.rows, cols, [&](int64_t r, int64_t j) { return g.row(r)[j] * centred(r, j); });
@@ -151,9 +168,9 @@ void drop_out(const DropoutMask& mask, uint64_t seed, int64_t step, Matrix<Real>
 }
 
 #define WS_FOR(Real)                                                                                                    \
-  template void batch_norm(Activation, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);       \
+  template void batch_norm(const AfterNorm&, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>); \
   template void batch_norm_apply(Activation, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>); \
-  template void batch_norm_grad(Activation, Matrix<Real>, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>,   \
+  template void batch_norm_grad(const AfterNorm&, Matrix<Real>, Matrix<Real>, NormValues<Real>, Matrix<Real>,           \
                                 Matrix<Real>, Matrix<Real>);                                                            \
   template void layer_norm(Matrix<Real>, NormValues<Real>, Matrix<Real>);                                               \
   template void layer_norm_grad(Matrix<Real>, Matrix<Real>, NormValues<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>); \

@@ -11,17 +11,23 @@ struct NormValues {
   Real *mean = nullptr, *inverse = nullptr;  // of the values in this step; inverse standard deviation
 };
 
+// What follows a batch norm in the same op: an activation, and a max pool unless its window is empty.
+struct AfterNorm {
+  Activation activation = Activation::None;
+  Window pool = {};
+};
+
 // Normalises the columns of x and moves the running statistics towards the statistics of x.
 template <class Real>
-void batch_norm(Activation after, Matrix<Real> x, NormValues<Real> norm, Matrix<Real> running_mean,
+void batch_norm(const AfterNorm& after, Matrix<Real> x, NormValues<Real> norm, Matrix<Real> running_mean,
                 Matrix<Real> running_variance, Matrix<Real> y);
 template <class Real>
 void batch_norm_apply(Activation after, Matrix<Real> x, NormValues<Real> norm, Matrix<Real> running_mean,
                       Matrix<Real> running_variance, Matrix<Real> y);
-// `saved`: output of the activation behind the norm; empty without one.
+// Computes the norm's result again if something follows it; only then it needs the shift.
 template <class Real>
-void batch_norm_grad(Activation after, Matrix<Real> dy, Matrix<Real> x, NormValues<Real> norm, Matrix<Real> saved,
-                     Matrix<Real> dx, Matrix<Real> dgain, Matrix<Real> dshift);
+void batch_norm_grad(const AfterNorm& after, Matrix<Real> dy, Matrix<Real> x, NormValues<Real> norm, Matrix<Real> dx,
+                     Matrix<Real> dgain, Matrix<Real> dshift);
 template <class Real>
 void layer_norm(Matrix<Real> x, NormValues<Real> norm, Matrix<Real> y);
 template <class Real>

@@ -43,6 +43,10 @@ class Match {
     return buffer(a).rows == buffer(b).rows && buffer(a).cols == buffer(b).cols;
   }
 
+  const Op& maker(BufferId id) const {
+    return *std::ranges::find_if(plan_.ops, [&](const Op& op) { return std::ranges::count(op.out, id) > 0; });
+  }
+
   // Applies a rule that starts here and may change the whole plan.
   bool whole(bool (*rule)(Plan&, size_t, std::string_view), std::string_view name) {
     if (!rule(plan_, at_, name)) return false;
@@ -74,6 +78,7 @@ constexpr std::string_view kBiasActivation = "bias + activation", kBias = "bias"
                            kGradientUpdate = "gradient + update", kLineUpdate = "line + update",
                            kNormActivation = "norm + activation",
                            kActivationNormGrad = "activation gradient + norm gradient",
+                           kNormPool = "norm + max pool",
                            kPoolActivationGrad = "pool gradient + activation gradient",
                            kResidualNorm = "residual + layer norm",
                            kResidualNormGrad = "layer norm gradient + residual",
@@ -227,7 +232,7 @@ bool activation_norm_gradient(Match& m) {
   Op fused = norm;
   fused.activation = slope.activation;
   fused.in[0] = slope.in[0];
-  fused.in.push_back(slope.in[1]);
+  fused.in.push_back(m.maker(norm.in[3]).in[2]);  // the shift, to compute again what the slope depends on
   m.replace(2, fused, kActivationNormGrad);
   return true;
 }
@@ -267,6 +272,7 @@ bool residual_norm_gradient(Match& m) {
   return true;
 }
 
+bool norm_pool(Match& m) { return m.whole(fuse_norm_pool, kNormPool); }
 bool weight_gradients(Match& m) { return m.whole(fuse_weight_gradients, kWeightGradients); }
 bool output_layer(Match& m) { return m.whole(fuse_output_layer, kOutputLayer); }
 bool gradient_update(Match& m) { return m.whole(fuse_gradient_update, kGradientUpdate); }
@@ -285,6 +291,7 @@ constexpr Rule kRules[] = {
     {kNormActivation, Fusion::Pointwise, norm_activation},
     {kActivationNormGrad, Fusion::Pointwise, activation_norm_gradient},
     {kPoolActivationGrad, Fusion::Pointwise, pool_activation_gradient},
+    {kNormPool, Fusion::Pointwise, norm_pool},
     {kResidualNorm, Fusion::Pointwise, residual_norm},
     {kResidualNormGrad, Fusion::Pointwise, residual_norm_gradient},
     {kSoftmax, Fusion::Pointwise, softmax_loss},

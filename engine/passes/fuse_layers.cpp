@@ -200,6 +200,32 @@ bool fuse_gradient_update(Plan& plan, size_t at, std::string_view rule) {
   return true;
 }
 
+// Both directions change together: the gradient computes the norm's result again, and nothing else reads it.
+bool fuse_norm_pool(Plan& plan, size_t at, std::string_view rule) {
+  if (at + 1 >= plan.ops.size() || plan.ops[at].kind != OpKind::BatchNorm) return false;
+  const Op norm = plan.ops[at], pool = plan.ops[at + 1];
+  const BufferId y = norm.out[0];
+  if (pool.kind != OpKind::MaxPool || pool.in[0] != y || !tiles_by_two(pool.window)) return false;
+  const auto back = find_op(plan, [&](const Op& op) { return op.kind == OpKind::BatchNormGrad && op.in[3] == norm.out[1]; });
+  if (!back) return false;
+  const Op choice = plan.ops[*back - 1], gradient = plan.ops[*back];
+  if (choice.kind != OpKind::MaxPoolGrad || choice.in[1] != y || choice.out[0] != gradient.in[0]) return false;
+  const bool same = gradient.activation == norm.activation ? choice.activation == Activation::None
+                                                          : choice.activation == norm.activation;
+  if (!same || reads_of(plan, y) != 2 || reads_of(plan, choice.out[0]) != 1) return false;
+  Op fused = norm, fused_back = gradient;
+  fused.name += " pool", fused.out[0] = pool.out[0];
+  fused_back.in[0] = choice.in[0], fused_back.in.resize(5), fused_back.in.push_back(norm.in[2]);
+  fused.window = fused_back.window = pool.window;
+  fused_back.activation = norm.activation;
+  fused.note = fused_back.note = note_of(rule);
+  plan.ops[*back - 1] = fused_back;
+  erase_op(plan, *back);
+  plan.ops[at] = fused;
+  erase_op(plan, at + 1);
+  return true;
+}
+
 // The op runs where the last of its gradients was made, so that all operands exist.
 bool fuse_weight_gradients(Plan& plan, size_t at, std::string_view rule) {
   if (plan.spec.exec.gpus > 1 || !products_may_vanish(plan) || !is_small_gradient(plan, plan.ops[at])) return false;

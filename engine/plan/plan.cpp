@@ -228,6 +228,11 @@ struct Expected {
   int64_t elements;
 };
 
+// True for a batch norm, or its gradient, with a max pool in it.
+bool norm_pools(const Op& op) {
+  return (op.kind == OpKind::BatchNorm || op.kind == OpKind::BatchNormGrad) && op.window.kh > 0;
+}
+
 std::vector<Expected> picture_operands(const Op& op) {
   const Window& w = op.window;
   const int64_t x = w.n * w.h * w.w * w.c, y = w.n * w.oh * w.ow * w.k, weights = w.k * w.kh * w.kw * w.c;
@@ -238,11 +243,13 @@ std::vector<Expected> picture_operands(const Op& op) {
       return {{op.in[0], y}, {op.in[1], weights}, {op.out[0], x}};
     case OpKind::ConvWeightGrad:
       return {{op.in[0], x}, {op.in[1], y}, {op.out[0], weights}};
+    case OpKind::BatchNormGrad:
+      return {{op.in[0], y}, {op.in[1], x}, {op.out[0], x}};
     case OpKind::MaxPoolGrad:
       return {{op.in[0], y}, {op.in[1], x}, {op.in[2], y}, {op.out[0], x}};
     case OpKind::AvgPoolGrad:
       return {{op.in[0], y}, {op.out[0], x}};
-    default:  // the forward pools
+    default:  // the forward pools, alone or after a norm
       return {{op.in[0], x}, {op.out[0], y}};
   }
 }
@@ -259,6 +266,7 @@ void check_picture_op(const Plan& plan, size_t i) {
 
 // Operands that must have as many elements as each other, in `in` and `out`.
 std::vector<BufferId> equal_operands(const Op& op) {
+  if (norm_pools(op)) return {};
   switch (op.kind) {
     case OpKind::Add:
     case OpKind::ActivateGrad:
@@ -307,7 +315,7 @@ void check_shapes(const Plan& plan, size_t i) {
   const OpKind kind = plan.ops[i].kind;
   if (kind == OpKind::MatMul) check_product(plan, i);
   if (kind == OpKind::WeightGradients) check_weight_gradients(plan, i);
-  if (is_picture_op(kind)) check_picture_op(plan, i);
+  if (is_picture_op(kind) || norm_pools(plan.ops[i])) check_picture_op(plan, i);
   if (kind == OpKind::Attention || kind == OpKind::AttentionGrad) check_attention(plan, i);
   check_equal(plan, i);
 }

@@ -78,9 +78,10 @@ enum class OpKind : uint8_t {
   MaxPoolGrad,          // dy, x, y → dx; the first maximum of a window, row by row, takes the gradient
   AvgPool,              // x → y
   AvgPoolGrad,          // dy → dx
-  BatchNorm,            // x, gain, shift, running mean, running variance → y, mean, inverse deviation, running...
+  BatchNorm,            // x, gain, shift, running mean, running variance → y, mean, inverse deviation, running...;
+                        // fused: with the activation and the max pool after it, and y is what they leave
   BatchNormApply,       // x, gain, shift, running mean, running variance → y: for evaluations
-  BatchNormGrad,        // dy, x, gain, mean, inverse deviation [, saved y] → dx, dgain, dshift
+  BatchNormGrad,        // dy, x, gain, mean, inverse deviation [, shift if fused] → dx, dgain, dshift
   LayerNorm,            // x, gain, shift [, more] → y, mean (rows, 1), inverse deviation (rows, 1) [, x + more]
   LayerNormGrad,        // dy, x, gain, mean, inverse deviation [, more] → dx [+ more], dgain, dshift
   Embed,                // symbols (n, time), table (symbols, width) [, positions (time, width)] → h (n·time, width)
@@ -110,6 +111,11 @@ struct Window {
   int64_t oh = 0, ow = 0, k = 0;                      // height, width and channels of the output
   bool operator==(const Window&) const = default;
 };
+
+// True for windows of 2 × 2 that tile the picture: a batch norm can take such a max pool into its kernel.
+inline bool tiles_by_two(const Window& v) {
+  return v.kh == 2 && v.kw == 2 && v.stride == 2 && v.pad == 0 && v.h == 2 * v.oh && v.w == 2 * v.ow;
+}
 
 // Causal self-attention: q, k and v stand side by side in a row, and the heads side by side in each of them. Scores are
 // scaled by 1/√head_width.
@@ -147,7 +153,7 @@ struct Op {
   bool transpose_a = false, transpose_b = false;  // MatMul: c = op(a)·op(b), all row-major
   Epilogue epilogue = Epilogue::None;
   Activation activation = Activation::None;  // also BatchNorm and its kin: the activation after the norm
-  Window window;                             // Conv and pools
+  Window window;                             // Conv and pools; BatchNorm: of the max pool after the activation, or empty
   Heads heads;                               // Attention, Embed: time
   DropoutMask dropout;
   OwnKernelSource own;

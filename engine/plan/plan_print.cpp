@@ -121,8 +121,8 @@ std::string pool_text(const Plan& plan, const Op& op) {
 // A norm: its statistics are the operands after y, which the table leaves out.
 std::string norm_text(const Plan& plan, const Op& op) {
   const std::string norm = std::string(to_string(op.kind)) + "(" + name_of(plan, op.in[0]) + ")";
-  const bool bent = op.activation != Activation::None;
-  return name_of(plan, op.out[0]) + " = " + (bent ? std::string(to_string(op.activation)) + "(" + norm + ")" : norm);
+  const std::string bent = op.activation == Activation::None ? norm : std::string(to_string(op.activation)) + "(" + norm + ")";
+  return name_of(plan, op.out[0]) + " = " + (op.window.kh > 0 ? "MaxPool(" + bent + ")" : bent);
 }
 
 std::string gradients_text(const Plan& plan, const Op& op) {

@@ -98,10 +98,10 @@ void time_norm(int64_t rows, int64_t c, const std::string& only) {
   const Filled dx(rows, c, DType::Bf16, 4), row(8, c, DType::F32, 5);
   const auto at = [&](int64_t i) { return Tensor{static_cast<float*>(row.t.data) + i * c, DType::F32, 1, c}; };
   const BatchNormalization n{x.t, y.t, at(0), at(1), at(2), at(3), at(4), at(5), Activation::Relu};
-  const BatchNormGradient g{dy.t, x.t, at(0), at(4), at(5), y.t, dx.t, at(6), at(7), Activation::Relu};
+  const BatchNormGradient g{dy.t, x.t, at(0), at(1), at(4), at(5), dx.t, at(6), at(7), Activation::Relu};
   const double each = 2 * static_cast<double>(x.t.elements());
   print_memory(line, 3 * each, graph_time(kCalls, true, [&](Queue q, int) { batch_norm(q, bench.scratch(), n); }));
-  print_memory(line + " gradient", 7 * each,
+  print_memory(line + " gradient", 5 * each,
                graph_time(kCalls, true, [&](Queue q, int) { batch_norm_grad(q, bench.scratch(), g); }));
 }
 

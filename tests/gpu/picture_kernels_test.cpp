@@ -239,6 +239,40 @@ TEST_F(Kernels, BatchNormsAndTheirGradients) {
         }
 }
 
+// What the separate kernels of norm and pool make.
+TEST_F(Kernels, BatchNormsWithAPoolAreThoseOfTwoKernels) {
+  Bench bench;
+  for (DType type : kTypes)
+    for (const auto& [n, side] : {std::pair{1, 1}, {3, 7}, {40, 8}})
+      for (int64_t c : {5, 8, 24, 200})
+        for (Activation act : {Activation::None, Activation::Relu, Activation::Tanh}) {
+          SCOPED_TRACE(std::to_string(n) + " pictures of " + std::to_string(side) + " x " + std::to_string(c));
+          const Window pool = window(n, 2 * side, 2 * side, c, c, 2, 2, 2, 0);
+          NormOperands at(4 * n * side * side, c, type, act);
+          BatchNormalization forward = at.forward();
+          batch_norm(bench.queue, bench.scratch(), forward);
+          const Matrix dy = random_matrix(n * side * side, c, type, 9);
+          Matrix y(n * side * side, c, type), pooled(n * side * side, c, type);
+          max_pool(bench.queue, pool, at.y.t, y.t);
+          forward.y = pooled.t, forward.pool = pool;
+          batch_norm(bench.queue, bench.scratch(), forward);
+          EXPECT_EQ(pooled.download(), y.download());
+          max_pool_grad(bench.queue, pool, act, dy.t, at.y.t, at.dy.t);
+          BatchNormGradient backward = at.backward();
+          backward.activation = Activation::None;
+          batch_norm_grad(bench.queue, bench.scratch(), backward);
+          const std::vector<float> dx = at.dx.download(), dgain = at.dgain.download(), dshift = at.dshift.download();
+          const auto doubles = [](const std::vector<float>& v) { return std::vector<double>(v.begin(), v.end()); };
+          backward.dy = dy.t, backward.pool = pool, backward.activation = act;
+          batch_norm_grad(bench.queue, bench.scratch(), backward);
+          // Between two kernels the gradient of a bent activation is rounded.
+          const double loose = (act == Activation::Tanh ? 4 : 1) * rounding(type) + 2e-5;
+          expect_near(at.dgain.download(), doubles(dgain), act == Activation::Tanh ? loose : 2e-5, "dgain");
+          expect_near(at.dshift.download(), doubles(dshift), act == Activation::Tanh ? loose : 2e-5, "dshift");
+          expect_near(at.dx.download(), doubles(dx), loose, "dx");
+        }
+}
+
 TEST_F(Kernels, DropoutHasTheMaskOfTheGenerator) {
   Bench bench;
   set_clock(bench.queue, bench.clock.data(), {40, 0});

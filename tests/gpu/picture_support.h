@@ -176,8 +176,7 @@ struct NormOperands {
     return {x.t, y.t, gain.t, shift.t, running_mean.t, running_var.t, mean.t, inverse.t, activation};
   }
   BatchNormGradient backward() const {
-    const Tensor saved = activation == Activation::None ? Tensor{} : y.t;
-    return {dy.t, x.t, gain.t, mean.t, inverse.t, saved, dx.t, dgain.t, dshift.t, activation};
+    return {dy.t, x.t, gain.t, shift.t, mean.t, inverse.t, dx.t, dgain.t, dshift.t, activation};
   }
 };
 

@@ -22,12 +22,13 @@ double tolerance_of(Precision p, DType out) {
   return out == DType::F32 ? 2e-6 : p == Precision::Bf16 ? 4e-3 : 6e-4;
 }
 
-enum class Way { Naive, Tiled, Small, Library };
+enum class Way { Naive, Tiled, Small, Warpgroups, Library };
 
 void compute(Way way, Bench& bench, Blas& blas, const Product& p) {
   if (way == Way::Naive) return matmul(bench.queue, blas, bench.scratch(), Matmul::Naive, p);
   if (way == Way::Tiled) return matmul(bench.queue, blas, bench.scratch(), Matmul::Tiled, p);
   if (way == Way::Library) return blas_product(bench.queue, blas, bench.scratch(), p);
+  if (way == Way::Warpgroups) return gemm_by_warpgroups(bench.queue, p);
   switch (p.precision) {
     case Precision::Fp32:
       return small_gemm_fp32(bench.queue, p);
@@ -159,7 +160,7 @@ TEST_P(Products, SameBitsEachTime) {
 }
 
 std::string name_of(const testing::TestParamInfo<std::tuple<Way, Precision>>& info) {
-  constexpr const char* ways[] = {"Naive", "Tiled", "Small", "Library"};
+  constexpr const char* ways[] = {"Naive", "Tiled", "Small", "Warpgroups", "Library"};
   return ways[static_cast<size_t>(std::get<0>(info.param))] + std::string(to_string(std::get<1>(info.param)));
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, Products,
@@ -167,6 +168,27 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Products,
                                           testing::Values(Precision::Fp32, Precision::Tf32, Precision::Bf16,
                                                           Precision::Fp16)),
                          name_of);
+
+// Shapes for each of the tiles, with ends that fill none.
+TEST(WarpgroupProducts, MatchPlainLoops) {
+  NEED_GPU();
+  if (!runs_warpgroups()) GTEST_SKIP() << "needs compute capability 9.0";
+  Bench bench;
+  Blas blas;
+  for (const Precision precision : {Precision::Bf16, Precision::Fp16})
+    for (const Shape& s : {Shape{2048, 64, 64}, Shape{2100, 96, 40}, Shape{6200, 72, 136}, Shape{12300, 128, 200}, Shape{70, 8, 520}})
+      for (const bool tb : {false, true}) {
+        const DType type = type_of(precision);
+        const auto run = [&](Epilogue e, Activation act) {
+          Case t = make_case(s, precision, false, tb, e, act, type);
+          check(Way::Warpgroups, bench, blas, t, 2 * tolerance_of(precision, type) + 1e-3,
+                std::to_string(s.m) + " rows, " + std::string(to_string(e)) + " " + std::string(to_string(act)));
+        };
+        run(Epilogue::None, Activation::None), run(Epilogue::Bias, Activation::None);
+        run(Epilogue::BiasActivate, Activation::Gelu), run(Epilogue::ActivateGrad, Activation::Relu);
+        if (HasFatalFailure()) return;
+      }
+}
 
 TEST(ProductViews, ReadTheStepsRows) {
   NEED_GPU();

@@ -104,20 +104,40 @@ ParamRef param_of(const Launching& with, const UpdateItem& item) {
   return ref;
 }
 
+// The rows whose losses the only update of a plan adds up, which saves the op that made them a round trip.
+int64_t joined_rows(const Plan& plan) {
+  constexpr int64_t fewer = 1024;  // for more rows an output layer has a kernel that adds them itself
+  const auto times = [&](OpKind kind) { return std::ranges::count(plan.ops, kind, &Op::kind); };
+  if (times(OpKind::UpdateAll) + times(OpKind::GradientUpdate) != 1) return 0;
+  const int64_t rows = plan.loss_rows();
+  if (times(OpKind::OutputLayer) > 0) return rows <= fewer ? rows : 0;
+  return times(OpKind::SoftmaxCrossEntropy) > 0 && rows <= kMostJoinedRows ? rows : 0;
+}
+JoinLosses joined_losses(const Launching& with) {
+  return {with.scratch, static_cast<int>(joined_rows(with.bound.plan))};
+}
+
+// True if only the update of all parameters reads what the op makes.
+bool only_updates(const Plan& plan, const Op& op) {
+  return std::ranges::all_of(plan.ops, [&](const Op& reader) {
+    const bool reads = std::ranges::any_of(reader.in, [&](BufferId id) { return std::ranges::count(op.out, id) > 0; });
+    return !reads || reader.kind == OpKind::UpdateAll || reader.kind == OpKind::Free;
+  });
+}
+
 void launch_update(const Operands& o) {
+  KeptParts& kept = kept_parts(o.with.blas);
   std::vector<ParamRef> refs;
-  for (const UpdateItem& item : o.with.bound.items[o.number]) refs.push_back(param_of(o.with, item));
+  for (const UpdateItem& item : o.with.bound.items[o.number]) {
+    refs.push_back(param_of(o.with, item));
+    refs.back().parts = kept.of(refs.back().grad.data);
+  }
+  kept.forget();
   const OptimizerRef optimizer = optimizer_of(o.with);
   if (o.op.kind == OpKind::Update)
     update(o.with.queue, optimizer, refs[0]);
   else
-    update_all(o.with.queue, optimizer, refs);
-}
-
-// A gradient update after an output layer also adds up its losses, which saves that layer a round trip.
-bool joins_losses(const Plan& plan) {
-  const auto has = [&](OpKind kind) { return std::ranges::count(plan.ops, kind, &Op::kind) > 0; };
-  return has(OpKind::OutputLayer) && has(OpKind::GradientUpdate);
+    update_all(o.with.queue, optimizer, refs, joined_losses(o.with));
 }
 
 void launch_output_layer(const Operands& o) {
@@ -132,7 +152,8 @@ void launch_output_layer(const Operands& o) {
   layer.activation = parts.saved == BufferId::None ? Activation::None : o.op.activation;
   layer.scale = o.with.scale();
   layer.at = o.with.at;
-  layer.join_later = joins_losses(o.with.bound.plan);
+  layer.join_later = joined_rows(o.with.bound.plan) > 0;
+  layer.w_is_settled = runs_later(o.with.bound.plan, o.op);
   output_layer(o.with.queue, o.with.scratch, layer);
 }
 
@@ -142,9 +163,7 @@ void launch_gradient_update(const Operands& o) {
     layers.push_back({o.with.tensor(item.a), o.with.tensor(item.dz), param_of(o.with, item.weight), {}});
     if (item.bias.master != BufferId::None) layers.back().bias = param_of(o.with, item.bias);
   }
-  JoinLosses join;
-  if (joins_losses(o.with.bound.plan)) join = {o.with.scratch, static_cast<int>(o.with.bound.plan.batch)};
-  grad_update(o.with.queue, optimizer_of(o.with), o.with.spec().exec.precision, layers, join);
+  grad_update(o.with.queue, optimizer_of(o.with), o.with.spec().exec.precision, layers, joined_losses(o.with));
 }
 
 void launch_linear_update(const Operands& o) {
@@ -236,7 +255,9 @@ void launch_bias_activate(const Operands& o) {
 
 void launch_convolution(const Operands& o) {
   const Workspace memory = workspace(o.with.blas);
-  convolve(o.with.queue, memory, convolution_of(o.with, o.op));
+  Convolution c = convolution_of(o.with, o.op);
+  if (only_updates(o.with.bound.plan, o.op)) c.kept = &kept_parts(o.with.blas);
+  convolve(o.with.queue, memory, c);
 }
 
 void launch_max_pool_grad(const Operands& o) {
@@ -245,13 +266,13 @@ void launch_max_pool_grad(const Operands& o) {
 
 BatchNormalization norm_of(const Operands& o) {
   BatchNormalization n{o.in(0), o.out(0), o.in(1), o.in(2), o.in(3), o.in(4), o.out(1), o.out(2)};
-  n.activation = o.op.activation;
+  n.activation = o.op.activation, n.pool = o.op.window;
   return n;
 }
 
 void launch_batch_norm_grad(const Operands& o) {
-  BatchNormGradient g{o.in(0), o.in(1), o.in(2), o.in(3), o.in(4), o.in(5), o.out(0), o.out(1), o.out(2)};
-  g.activation = o.op.activation;
+  BatchNormGradient g{o.in(0), o.in(1), o.in(2), o.in(5), o.in(3), o.in(4), o.out(0), o.out(1), o.out(2)};
+  g.activation = o.op.activation, g.pool = o.op.window;
   batch_norm_grad(o.with.queue, o.with.scratch, g);
 }
 
@@ -297,7 +318,7 @@ constexpr std::array kTable = {
     Entry{OpKind::SoftmaxCrossEntropy,
           [](const Operands& o) {
             softmax_cross_entropy(o.with.queue, o.with.scratch, o.in(0), labels_of(o), o.with.scale(), o.out(0),
-                                  o.with.at);
+                                  o.with.at, joined_rows(o.with.bound.plan) > 0);
           }},
     Entry{OpKind::SquaredErrorFused,
           [](const Operands& o) {

@@ -55,7 +55,6 @@ class StreamExecutor {
   void launch_own(const DevicePlan& bound, size_t op);
   void bookkeeping(DevicePlan& bound, AllocatorStack& memory, size_t op, bool capturing);
   void free_leftovers(DevicePlan& bound, AllocatorStack& memory) noexcept;
-  Queue queue(const DevicePlan& bound, bool capturing) const;
 
   Workplace& place_;
 };

@@ -15,9 +15,14 @@
 
 namespace ws::cuda {
 
+namespace {
+constexpr size_t kWorkspace = 32 << 20, kKeptParts = 4 << 20;
+}
+
 struct Blas::Impl {
   cublasLtHandle_t handle = nullptr;
-  DeviceBlock<char> workspace;
+  DeviceBlock<char> workspace;  // and the parts that are kept
+  std::optional<KeptParts> kept;
   ~Impl() {
     if (handle) cublasLtDestroy(handle);
   }
@@ -25,7 +30,6 @@ struct Blas::Impl {
 
 namespace {
 
-constexpr size_t kWorkspace = 32 << 20;
 constexpr int kCandidates = 8, kTimedRuns = 5;
 constexpr int64_t kLongColumn = 4096;
 
@@ -312,7 +316,8 @@ Choice choose(cublasLtHandle_t handle, const Product& p) {
 
 Blas::Blas() : impl_(std::make_unique<Impl>()) {
   CUBLAS_CHECK(cublasLtCreate(&impl_->handle));
-  impl_->workspace = DeviceBlock<char>::filled(kWorkspace);  // the library reads some of it before it writes
+  impl_->workspace = DeviceBlock<char>::filled(kWorkspace + kKeptParts);  // the library reads some of it before it writes
+  impl_->kept.emplace(Workspace{impl_->workspace.data() + kWorkspace, kKeptParts});
 }
 Blas::~Blas() = default;
 
@@ -364,6 +369,22 @@ void blas_forget() {
 }
 
 Workspace workspace(const Blas& blas) { return {blas.impl().workspace.data(), kWorkspace}; }
+
+KeptParts& kept_parts(const Blas& blas) { return *blas.impl().kept; }
+
+Workspace KeptParts::memory_left() const { return {static_cast<char*>(memory_.data) + used_, memory_.bytes - used_}; }
+
+void KeptParts::keep(const void* gradient, const GradientParts& parts) {
+  constexpr int64_t align = 256;
+  const int64_t end = reinterpret_cast<const char*>(parts.data + parts.step * parts.count) - static_cast<char*>(memory_.data);
+  used_ = std::min(std::max(used_, (end + align - 1) / align * align), memory_.bytes);
+  kept_[gradient] = parts;
+}
+
+GradientParts KeptParts::of(const void* gradient) const {
+  const auto found = kept_.find(gradient);
+  return found == kept_.end() ? GradientParts{} : found->second;
+}
 
 void blas_product(Queue queue, Blas& blas, Scratch scratch, const Product& p) {
   blas_prepare(blas, p);

@@ -40,7 +40,7 @@ __device__ __forceinline__ auto weights_of(const ConvArguments& a, int col0) {
     return Lines<T, true, Product::BN, Product::BK, Product::threads>(w, a.g.n, a.g.k, col0, 0);
   else if constexpr (!Grad)
     return Operand<T>{w, a.g.n, a.g.k};
-  else if constexpr (Product::one_tap)
+  else if constexpr (Product::by_warpgroups)
     return TurnedTapOfStage<T>{{w, a.g.k, a.g.n, a.row_length, a.patches.by_channels}};
   else
     return TurnedTaps<T>{w, a.g.k, a.g.n, a.row_length, a.patches.by_channels};
@@ -54,13 +54,13 @@ __device__ __forceinline__ auto pixels_of(const ConvArguments& a, int row0) {
   if constexpr (Side > 0)
     return Windows<T, Side, Channels>{x, a.patches, 0, a.patches.rows};
   else
-    return StayingPixels<T, Product::BM, Product::BK, Product::threads>(x, a.patches, row0, Whole);
+    return StayingPixels<T, Product::BM, Product::BK, Product::threads, !Product::by_warpgroups>(x, a.patches, row0, Whole);
 }
 
 // Two blocks share a multiprocessor if their tiles are large. Products in fp32 need too many registers for that.
 template <class Product>
 constexpr int blocks_for() {
-  const bool fits = Product::math != Math::Fp32 && Product::BM * Product::BN <= 128 * 128;
+  const bool fits = Product::math != Math::Fp32 && !Product::alone;
   return Product::threads >= 256 && fits ? 2 : 1;
 }
 
@@ -89,7 +89,9 @@ __global__ __launch_bounds__(Product::threads, conv_blocks<Product, Grad>()) voi
   const Pack<4> bias = early_bias<whole_results, Product>(g, col0);
   product.run(x, w, row0, col0, g.k, [](const T*, int) {});
   product.meet();
-#pragma unroll
+  // Short code where a block has many groups of four: it runs through it only once.
+  constexpr int at_once = Product::by_warpgroups || Side > 0 ? 4 : Product::quads_per_thread;
+#pragma unroll at_once
   for (int i = 0; i < Product::quads_per_thread; ++i) {
     const int2 q = Product::quad_at(i);
     if (q.x < Product::BM) finish_quad<whole_results>(g, row0 + q.x, col0 + q.y, product.quad(q.x, q.y), bias);
@@ -225,9 +227,9 @@ void launch_conv(Queue queue, ConvArguments a) {
   launch(queue, kernel, ceil_div(a.g.m, Product::BM) * a.g.tiles_n, Product::threads, shared, a);
 }
 
-// Chooses the splits: a block for each of two slots of a multiprocessor, and a few stages for each block.
-inline int splits_for(const ConvUpdateArguments& a, int stage, int64_t room) {
-  const int64_t wanted = std::max<int64_t>(1, 2 * kMultiprocessors / (a.tiles_m * a.tiles_n));
+// Chooses the splits: `slots` blocks for each multiprocessor, and a few stages for each block.
+inline int splits_for(const ConvUpdateArguments& a, int stage, int64_t room, int64_t slots) {
+  const int64_t wanted = std::max<int64_t>(1, slots * kMultiprocessors / (a.tiles_m * a.tiles_n));
   const int64_t fit = std::min<int64_t>(ceil_div(a.patches.rows, 2 * stage), room / (4 * a.split_step));
   return static_cast<int>(std::clamp<int64_t>(fit, 1, wanted));
 }
@@ -241,6 +243,8 @@ inline ConvUpdateArguments conv_update_arguments(const Convolution& c) {
   return a;
 }
 
+constexpr int64_t kMostKept = 2 << 20;  // bytes of parts
+
 template <class Product, int Side = 0, int Channels = 0>
 void launch_weight_grad(Queue queue, Workspace workspace, const Convolution& c) {
   ConvUpdateArguments a = conv_update_arguments(c);
@@ -250,16 +254,21 @@ void launch_weight_grad(Queue queue, Workspace workspace, const Convolution& c) 
   a.tiles_n = static_cast<int>(ceil_div(a.patches.cols, Product::BN));
   const int64_t weights = static_cast<int64_t>(a.k) * a.patches.cols;
   a.split_step = ceil_div(weights + a.k, 4) * 4;
-  const int wanted = splits_for(a, Product::BK, workspace.bytes);
+  const int wanted = splits_for(a, Product::BK, workspace.bytes, Product::alone ? 1 : 2);
   a.split_pixels = static_cast<int>(ceil_div(ceil_div(a.patches.rows, wanted), Product::BK)) * Product::BK;
   const int splits = static_cast<int>(ceil_div(a.patches.rows, a.split_pixels));
   const bool direct = splits == 1;
-  a.dw = static_cast<float*>(direct ? c.w.data : workspace.data);
+  // Few parts are left to the update. More of them take it longer than a launch that adds them.
+  const bool keeps = !direct && c.kept && 4 * a.split_step * splits <= std::min(kMostKept, c.kept->memory_left().bytes);
+  a.dw = static_cast<float*>(direct ? c.w.data : keeps ? c.kept->memory_left().data : workspace.data);
   a.db = !c.bias_grad ? nullptr : direct ? static_cast<float*>(c.bias_grad.data) : a.dw + weights;
   const size_t shared = std::max<size_t>(Product::shared_bytes(a.split_pixels), Product::threads * sizeof(float));
   allow_shared(kernel, shared);
   launch(queue, kernel, static_cast<int64_t>(splits) * a.tiles_m * a.tiles_n, Product::threads, shared, a);
-  if (!direct) join_weight_grads(queue, a.dw, splits, a.split_step, c.w, c.bias_grad);
+  if (direct) return;
+  if (!keeps) return join_weight_grads(queue, a.dw, splits, a.split_step, c.w, c.bias_grad);
+  c.kept->keep(c.w.data, {a.dw, a.split_step, splits});
+  if (c.bias_grad) c.kept->keep(c.bias_grad.data, {a.db, a.split_step, splits});
 }
 
 // The tiles: for channels that fill no 16 bytes, and for 16, 32, 64 and more channels of the result. All need less than

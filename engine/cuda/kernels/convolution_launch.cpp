@@ -1,10 +1,6 @@
 // Chooses how a convolution is computed.
 #include "engine/cuda/kernels/convolution_launch.h"
 
-#include <cuda_runtime_api.h>
-
-#include "engine/cuda/runtime/check.h"
-
 namespace ws::cuda {
 namespace {
 
@@ -28,18 +24,6 @@ Launcher launcher_of(Precision precision) {
   }
 }
 
-// Code for sm_90a runs on this architecture alone.
-bool has_warpgroups() {
-  static const bool has = [] {
-    int device = 0, major = 0, minor = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-    return major == 9 && minor == 0;
-  }();
-  return has;
-}
-
 }  // namespace
 
 bool suits_warpgroups(const Convolution& c) {
@@ -50,7 +34,7 @@ bool suits_warpgroups(const Convolution& c) {
   const int64_t columns = grad ? v.c : v.k, sum = taps * (grad ? v.k : v.c);
   const bool wide = c.pass == Convolution::Pass::WeightGrad ? v.k > 64 && taps * v.c >= 128 : columns >= 64 && sum >= 128;
   if (grad && v.k % 64 != 0) return false;  // a stage of the sum would reach into a second tap
-  return !c.by_warps && wide && pixels >= kFewTiles * 128 && has_warpgroups();
+  return !c.by_warps && wide && pixels >= kFewTiles * 128 && runs_warpgroups();
 }
 
 void convolve(Queue queue, Workspace workspace, const Convolution& c) {

@@ -100,6 +100,18 @@ bool runs_clusters() {
   return found;
 }
 
+bool runs_warpgroups() {
+  static const bool found = [] {
+    int device = 0, major = 0, minor = 0;
+    const bool known = cudaGetDevice(&device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+    if (!known) cudaGetLastError();
+    return known && major == 9 && minor == 0;
+  }();
+  return found;
+}
+
 cudaError_t ask_for_code() {
   cudaFuncAttributes attributes{};
   return cudaFuncGetAttributes(&attributes, advance_kernel);

@@ -36,6 +36,23 @@ void launch_in_clusters(Queue queue, void (*kernel)(Parameters...), int64_t bloc
   CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, Parameters(std::forward<Arguments>(arguments))...));
 }
 
+// Clusters of so many blocks that the GPU runs at once. They lie within a group of multiprocessors, which they may not fill.
+template <class Kernel>
+int clusters_at_once(Kernel* kernel, int threads, size_t shared, int cluster) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(cluster));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = shared;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int count = 0;
+  CUDA_CHECK(cudaOccupancyMaxActiveClusters(&count, kernel, &config));
+  return count;
+}
+
 template <class... Parameters, class... Arguments>
 void launch(Queue queue, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
             Arguments&&... arguments) {

@@ -7,7 +7,7 @@ namespace ws::cuda {
 void small_gemm_bf16(Queue queue, const Product& p) { small_gemm_of<Math::Bf16>(queue, p); }
 
 void weight_gradients_bf16(Queue queue, std::span<const WeightGradient> layers) {
-  weight_gradients_of<Math::Bf16>(queue, layers);
+  weight_gradients_of<Math::Bf16>(queue, Precision::Bf16, layers);
 }
 
 }  // namespace ws::cuda

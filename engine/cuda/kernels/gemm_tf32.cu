@@ -7,7 +7,7 @@ namespace ws::cuda {
 void small_gemm_tf32(Queue queue, const Product& p) { small_gemm_of<Math::Tf32>(queue, p); }
 
 void weight_gradients_tf32(Queue queue, std::span<const WeightGradient> layers) {
-  weight_gradients_of<Math::Tf32>(queue, layers);
+  weight_gradients_of<Math::Tf32>(queue, Precision::Tf32, layers);
 }
 
 }  // namespace ws::cuda

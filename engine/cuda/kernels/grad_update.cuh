@@ -49,18 +49,6 @@ __device__ __forceinline__ void move_bias(const UpdateArguments& u, const StepFa
   if (p.shadow) store(Ref{static_cast<char*>(p.shadow), u.shadow_type}, col, now.w);
 }
 
-__device__ inline void join_losses(const UpdateArguments& u) {
-  __shared__ Sums shared[8];
-  const float2* rows = row_losses(u.join.scratch);
-  Sums mine;
-  for (int r = threadIdx.x; r < u.join.rows; r += blockDim.x) {
-    const float2 row = __ldcg(rows + r);
-    mine = {mine.loss + row.x, mine.correct + row.y, mine.rows + 1.f};
-  }
-  mine = block_sum(mine, shared);
-  if (threadIdx.x == 0) write_metrics(u.optimizer.at, mine);
-}
-
 template <class T>
 __device__ __forceinline__ Operand<T> rows_of(const UpdateArguments& u, const UpdateProblem& p) {
   Operand<T> a{static_cast<const T*>(p.a), u.rows, p.in};
@@ -126,7 +114,7 @@ template <Math M>
 __global__ __launch_bounds__(NarrowTile::threads) void grad_update_kernel(const __grid_constant__ UpdateArguments u) {
   extern __shared__ __align__(16) char memory[];
   wait_for_previous();
-  if (static_cast<int>(blockIdx.x) == u.first_tile[u.count]) return join_losses(u);
+  if (static_cast<int>(blockIdx.x) == u.first_tile[u.count]) return join_losses(u.join, u.optimizer.at);
   const int which = problem_of(u, blockIdx.x);
   const UpdateProblem& p = u.problems[which];
   const int tile = blockIdx.x - u.first_tile[which];
@@ -202,7 +190,7 @@ __global__ __launch_bounds__(WideTile::threads, Kind == Optimizer::Sgd ? 2 : 1) 
   using T = typename Product::T;
   extern __shared__ __align__(16) char memory[];
   wait_for_previous();
-  if (static_cast<int>(blockIdx.x) == u.first_tile[u.count]) return join_losses(u);
+  if (static_cast<int>(blockIdx.x) == u.first_tile[u.count]) return join_losses(u.join, u.optimizer.at);
   const int which = problem_of(u, blockIdx.x);
   const UpdateProblem& p = u.problems[which];
   const int tile = blockIdx.x - u.first_tile[which];

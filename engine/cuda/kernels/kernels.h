@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -73,6 +74,7 @@ constexpr int64_t kScratchBytes = 4 << 20;
 
 // ---- code ----
 bool runs_clusters();  // compute capability 9.0 or newer: block clusters and overlapping launches
+bool runs_warpgroups();  // compute capability 9.0, which has these instructions alone
 bool made_for(int major, int minor);  // true if the build contains machine code for this GPU
 cudaError_t ask_for_code();           // asks the driver if it can run a kernel; creates a context
 
@@ -116,7 +118,7 @@ class Blas {
 };
 
 // How a product is computed: the user's choice. Within Library, the shape selects cuBLASLt or an own kernel.
-enum class Engine : uint8_t { Naive, Tiled, Small, Library };
+enum class Engine : uint8_t { Naive, Tiled, Small, Warpgroups, Library };
 Engine engine_of(Matmul how, const Product& product);
 std::string describe(Matmul how, const Product& product);  // "own 32×32 tensor cores", "cuBLASLt"; a plan note
 bool takes_views(Matmul how, const Product& product);      // true if a and b may carry a clock
@@ -130,6 +132,28 @@ struct Workspace {
   int64_t bytes = 0;
 };
 Workspace workspace(const Blas&);
+
+// A gradient whose parts only the update adds up: `count` of them, `step` floats apart. Count 0: it is whole.
+struct GradientParts {
+  const float* data = nullptr;
+  int64_t step = 0;
+  int count = 0;
+};
+// Keeps such parts until the update of the same step. Blas owns the memory.
+class KeptParts {
+ public:
+  explicit KeptParts(Workspace memory) : memory_(memory) {}
+  Workspace memory_left() const;  // for the parts of one more operation
+  void keep(const void* gradient, const GradientParts& parts);  // that lie in it, instead of a gradient at this address
+  GradientParts of(const void* gradient) const;
+  void forget() { kept_.clear(), used_ = 0; }
+
+ private:
+  Workspace memory_;
+  int64_t used_ = 0;
+  std::map<const void*, GradientParts> kept_;
+};
+KeptParts& kept_parts(const Blas&);
 
 // ---- pictures ----
 // Pictures are NHWC: a tensor of n pictures has n·h·w rows and c columns, or any other shape with as many elements. Only
@@ -147,6 +171,7 @@ struct Convolution {
   Precision precision = Precision::Fp32;
   bool w_is_settled = false;  // as Product::b_is_settled
   bool by_warps = false;      // never on the instructions that only Hopper has
+  KeptParts* kept = nullptr;  // WeightGrad: where parts of dw and of the bias gradient may stay
 };
 void convolve(Queue, Workspace, const Convolution&);
 std::string describe(const Convolution&);  // a plan note
@@ -158,22 +183,26 @@ void avg_pool(Queue, const Window&, const Tensor& x, const Tensor& y);
 void avg_pool_grad(Queue, const Window&, const Tensor& dy, const Tensor& dx);
 
 // ---- norms and dropout ----
+// With `pool`, a max pool of tiled windows follows the norm and its activation: y has one row for each window, and the
+// values between are never in memory.
 struct BatchNormalization {
   Tensor x, y;                          // (rows, c)
   Tensor gain, shift;                   // (1, c)
   Tensor running_mean, running_var;     // (1, c), read and written
   Tensor mean, inverse;                 // (1, c), out: of the batch
   Activation activation = Activation::None;
+  Window pool;
 };
 void batch_norm(Queue, Scratch, const BatchNormalization&);
 void batch_norm_apply(Queue, const BatchNormalization&);  // normalizes with the running statistics, and keeps them
 
+// The norm's result, which the activation's slope and the pool's choice depend on, is computed again from x.
 struct BatchNormGradient {
-  Tensor dy, x;                 // (rows, c)
-  Tensor gain, mean, inverse;   // (1, c)
-  Tensor saved;                 // y, if an activation follows the norm
-  Tensor dx, dgain, dshift;     // out
+  Tensor dy, x;                      // (rows, c)
+  Tensor gain, shift, mean, inverse; // (1, c); shift only with an activation or a pool
+  Tensor dx, dgain, dshift;          // out
   Activation activation = Activation::None;
+  Window pool;
 };
 void batch_norm_grad(Queue, Scratch, const BatchNormGradient&);
 
@@ -241,6 +270,7 @@ struct ParamRef {
   float *m = nullptr, *v = nullptr;  // moments that the optimizer needs
   int64_t n = 0;
   bool decays = true;  // true for weights, false for biases
+  GradientParts parts;  // of grad, if it is not whole
 };
 constexpr int kMaxParameters = 128;  // per launch; more need several launches
 
@@ -252,12 +282,19 @@ struct OptimizerRef {
   bool nesterov = false;             // Momentum: looks one step ahead
 };
 void update(Queue, const OptimizerRef&, const ParamRef&);
-void update_all(Queue, const OptimizerRef&, std::span<const ParamRef>);
+// `join`: also writes the metrics whose rows a loss left in its scratch.
+struct JoinLosses {
+  Scratch scratch;
+  int rows = 0;
+};
+constexpr int64_t kMostJoinedRows = 128 << 10;  // the scratch holds no more
+void update_all(Queue, const OptimizerRef&, std::span<const ParamRef>, JoinLosses join = {});
 
 // ---- fused ----
 void bias_activate(Queue, Activation, const Tensor& z, const Tensor& bias, const Tensor& h, const Tensor& saved);
+// `join_later`: as OutputLayer::join_later.
 void softmax_cross_entropy(Queue, Scratch, const Tensor& z, const Labels&, const LossScale* scale,
-                           const Tensor& dz, StepAt at);
+                           const Tensor& dz, StepAt at, bool join_later = false);
 void squared_error_fused(Queue, Scratch, const Tensor& z, const Tensor& y, const LossScale* scale, const Tensor& dz,
                          StepAt at);
 
@@ -273,8 +310,9 @@ struct OutputLayer {
   const LossScale* scale = nullptr;
   StepAt at;
   Tensor dw, db, db_before;  // only for more than 1024 rows, in ≤ 128, out ≤ 10; empty: not needed
-  // Keeps per-row metrics in the scratch until a grad_update adds them up. This saves a round trip.
+  // Keeps per-row metrics in the scratch until the update adds them up. This saves a round trip.
   bool join_later = false;
+  bool w_is_settled = false;  // as Product::b_is_settled
 };
 void output_layer(Queue, Scratch, const OutputLayer&);
 
@@ -284,11 +322,6 @@ struct LayerUpdate {
   ParamRef w, bias;  // bias.w null: no bias
 };
 constexpr int kMaxLayerUpdates = 16;  // per launch; more need several launches
-// `join`: also writes the metrics that an output layer left in its scratch.
-struct JoinLosses {
-  Scratch scratch;
-  int rows = 0;
-};
 void grad_update(Queue, const OptimizerRef&, Precision, std::span<const LayerUpdate>, JoinLosses join = {});
 
 // Regression with one output in one pass over the data. With one input it runs at memory speed. dw (in, 1), db (1, 1).

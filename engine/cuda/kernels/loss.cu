@@ -133,6 +133,7 @@ struct LossArguments {
   StepAt at;
   double* sums;
   float smoothing;
+  bool join_later = false;
 };
 
 // Adds a row's loss to this lane's sums and, if dz is given, writes the row's gradient.
@@ -143,18 +144,27 @@ __device__ __forceinline__ void finish_row(const LossArguments& a, const Row& ro
   const Normaliser n = normaliser(row, cols);
   const Ref to = resolve(a.dz);
   const float factor = gradient_scale(a.z.rows, a.scale), whole = logf(n.sum) + n.max, share = 1.f / n.sum;
+  float of_row = 0;  // this lane's part of the loss
   row.each(cols, [&](int c, float v) {
     const float wanted = target.at(c);
-    if (wanted > 0.f) mine.loss += wanted * (whole - v);
+    if (wanted > 0.f) of_row += wanted * (whole - v);
     if (a.dz) store(to, r * cols + c, (expf(v - n.max) * share - wanted) * factor);
   });
+  const bool correct = n.best == target.label;
+  if (a.join_later) {
+    const float loss = warp_sum(of_row);
+    if (threadIdx.x % 32 == 0) row_losses(a.scratch)[r] = make_float2(loss, correct);
+    return;
+  }
+  mine.loss += of_row;
   if (threadIdx.x % 32 != 0) return;
-  mine.correct += n.best == target.label;
+  mine.correct += correct;
   mine.rows += 1;
 }
 
 // Writes the sums to the metrics; an evaluation adds them to `sums`.
 __device__ __forceinline__ void finish_loss(const LossArguments& a, Sums mine, Sums* shared) {
+  if (a.join_later) return;
   Sums total;
   mine = block_sum(mine, shared);
   if (!grid_sum(a.scratch, mine, total, shared)) return;
@@ -233,8 +243,8 @@ void softmax_grad(Queue queue, const Tensor& p, const Labels& y, const LossScale
 }
 
 void softmax_cross_entropy(Queue queue, Scratch scratch, const Tensor& z, const Labels& y, const LossScale* scale,
-                           const Tensor& dz, StepAt at) {
-  launch_loss(queue, {z, y.classes, dz, scale, scratch, at, nullptr, y.smoothing});
+                           const Tensor& dz, StepAt at, bool join_later) {
+  launch_loss(queue, {z, y.classes, dz, scale, scratch, at, nullptr, y.smoothing, join_later});
 }
 
 void squared_error(Queue queue, Scratch scratch, const Tensor& z, const Tensor& y, StepAt at) {

@@ -11,6 +11,8 @@ constexpr int64_t kFewRows = 64;       // the weights are read once: bandwidth i
 constexpr int64_t kManyRows = 4096;    // rows of the result: enough for cuBLASLt's larger tiles in every case
 constexpr int64_t kManyCols = 96;      // with so many columns already at kManyRows: 3.9 instead of 7.5 µs for 4096×384
 constexpr int64_t kManyWeights = 1 << 22;  // from this size on cuBLASLt reads them faster
+constexpr int64_t kWarpgroupRows = 2048, kWarpgroupCols = 64;
+constexpr double kWarpgroupFlops = 2e9;
 constexpr int64_t kManyOddResults = 1 << 18;  // results with odd rows, which our kernels read element by element
 
 int64_t sum_length(const Product& p) { return p.transpose_a ? p.a.rows : p.a.cols; }
@@ -25,15 +27,28 @@ bool has_odd_rows(const Product& p) {
 // True for a few columns with short sums: one thread per result is faster than any tile.
 bool thin(const Product& p) { return p.c.cols <= 4 && sum_length(p) <= 16; }
 
+double flops_of(const Product& p) {
+  return 2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
+}
+
 bool small(const Product& p) {
-  const double flops =
-      2.0 * static_cast<double>(p.c.rows) * static_cast<double>(p.c.cols) * static_cast<double>(sum_length(p));
   if (p.transpose_a && p.transpose_b) return false;
   const int64_t most_rows = p.c.cols < kManyCols ? kManyRows : kManyRows - 1;
   if (p.c.rows > most_rows || (p.transpose_a && sum_length(p) > kLongSum)) return false;
   if (p.c.cols * sum_length(p) >= kManyWeights) return false;
   if (has_odd_rows(p) && p.c.rows * p.c.cols > kManyOddResults) return false;
-  return flops < kSmallFlops || p.c.rows <= kFewRows;
+  return flops_of(p) < kSmallFlops || p.c.rows <= kFewRows;
+}
+
+// True for many rows of 16 bits with sums so short that cuBLASLt's launch and its gap cost more than the product.
+bool suits_warpgroups(const Product& p) {
+  const auto moves_whole = [](const Tensor& t) {
+    return t.cols * size_of(t.type) % 16 == 0 && reinterpret_cast<uintptr_t>(t.data) % 16 == 0;
+  };
+  if (p.transpose_a || size_of(p.c.type) != 2 || p.accumulate != Accumulate::Fp32) return false;
+  if (p.c.rows < kWarpgroupRows || p.c.cols < kWarpgroupCols || flops_of(p) > kWarpgroupFlops) return false;
+  const auto fits = [&](const Tensor& t) { return !t || (t.type == p.c.type && moves_whole(t)); };
+  return fits(p.a) && fits(p.b) && fits(p.c) && fits(p.bias) && fits(p.saved) && runs_warpgroups();
 }
 
 void small_gemm(Queue queue, const Product& p) {
@@ -80,7 +95,8 @@ Engine engine_of(Matmul how, const Product& p) {
     case Matmul::Tiled:
       return Engine::Tiled;
     case Matmul::Library:
-      return thin(p) ? Engine::Naive : small(p) ? Engine::Small : Engine::Library;
+      if (thin(p)) return Engine::Naive;
+      return suits_warpgroups(p) ? Engine::Warpgroups : small(p) ? Engine::Small : Engine::Library;
   }
   return Engine::Library;
 }
@@ -96,6 +112,8 @@ std::string describe(Matmul how, const Product& p) {
     case Engine::Small:
       return "own kernel, " + std::string(tile_name(small_tile(p.c.rows, p.c.cols))) +
              (p.precision == Precision::Fp32 ? " tiles" : " tiles on tensor cores");
+    case Engine::Warpgroups:
+      return "own kernel on warpgroups' tensor cores";
     case Engine::Library:
       return blas_epilogue_found(p) == p.epilogue ? "cuBLASLt" : "cuBLASLt, then own kernels for the epilogue";
   }
@@ -110,6 +128,7 @@ void matmul(Queue queue, Blas& blas, Scratch scratch, Matmul how, const Product&
   const Engine engine = engine_of(how, p);
   if (engine == Engine::Library) return blas_product(queue, blas, scratch, p);
   if (engine == Engine::Small) return small_gemm(queue, p);
+  if (engine == Engine::Warpgroups) return gemm_by_warpgroups(queue, p);
   engine == Engine::Naive ? naive_gemm(queue, p) : tiled_gemm(queue, p);
   if (p.epilogue == Epilogue::BiasGrad) column_sum(queue, scratch, p.b, p.bias_grad);
 }

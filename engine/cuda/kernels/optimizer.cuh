@@ -4,6 +4,20 @@
 
 namespace ws::cuda {
 
+// Adds what a loss left in its scratch, in one block of at most 256 threads.
+__device__ inline void join_losses(const JoinLosses& join, const StepAt& at) {
+  __shared__ Sums shared[8];
+  const float2* rows = row_losses(join.scratch);
+  Sums mine;
+#pragma unroll 4
+  for (int r = threadIdx.x; r < join.rows; r += blockDim.x) {
+    const float2 row = __ldcg(rows + r);
+    mine = {mine.loss + row.x, mine.correct + row.y, mine.rows + 1.f};
+  }
+  mine = block_sum(mine, shared);
+  if (threadIdx.x == 0) write_metrics(at, mine);
+}
+
 // Values that are equal for all elements of a step.
 struct StepFactors {
   float lr = 0, unscale = 1, correction1 = 1, correction2 = 1;

@@ -10,8 +10,9 @@ constexpr int kUpdateThreads = 256, kEach = 4;  // elements per thread
 struct UpdateBatch {
   ParamRef parameters[kMaxParameters];
   int first_block[kMaxParameters];
-  int count;
+  int count, blocks;
   OptimizerRef optimizer;
+  JoinLosses join;  // needs one more block if there are losses to add up
 };
 
 __device__ __forceinline__ int find_tensor(const int* first_block, int count) {
@@ -26,10 +27,32 @@ __device__ __forceinline__ int find_tensor(const int* first_block, int count) {
   return low;
 }
 
+// A block has 32 adjacent elements. Its warps add runs of parts, and their sums are added in order.
+__device__ __forceinline__ void update_from_parts(const UpdateBatch& batch, const ParamRef& p, int64_t block) {
+  constexpr int warps = kUpdateThreads / 32;
+  __shared__ float sums[warps][32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int64_t i = block * 32 + lane;
+  const int each = (p.parts.count + warps - 1) / warps, end = min(p.parts.count, (warp + 1) * each);
+  float sum = 0;
+  if (i < p.n) {
+#pragma unroll 8
+    for (int s = warp * each; s < end; ++s) sum += __ldcg(p.parts.data + s * p.parts.step + i);
+  }
+  sums[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || i >= p.n) return;
+  for (int w = 1; w < warps; ++w) sum += sums[w][lane];
+  const Four at = load_four(p, i, 1, false);
+  move_four(batch.optimizer, step_factors(batch.optimizer), p, i, at, Pack<4>{{sum}}, 1, false);
+}
+
 __global__ void update_kernel(const __grid_constant__ UpdateBatch batch) {
   wait_for_previous();
+  if (static_cast<int>(blockIdx.x) == batch.blocks) return join_losses(batch.join, batch.optimizer.at);
   const int which = find_tensor(batch.first_block, batch.count);
   const ParamRef& p = batch.parameters[which];
+  if (p.parts.count > 0) return update_from_parts(batch, p, blockIdx.x - batch.first_block[which]);
   const int64_t i = (static_cast<int64_t>(blockIdx.x - batch.first_block[which]) * kUpdateThreads + threadIdx.x) * kEach;
   if (i >= p.n) return;
   const int count = static_cast<int>(min(p.n - i, static_cast<int64_t>(kEach)));
@@ -159,22 +182,23 @@ void for_batches(std::span<const Tensor> gradients, Launch launch) {
 }
 
 void launch_update(Queue queue, UpdateBatch& batch, int64_t blocks) {
-  if (batch.count > 0) launch(queue, update_kernel, blocks, kUpdateThreads, 0, batch);
+  batch.blocks = static_cast<int>(blocks);
+  if (batch.count > 0) launch(queue, update_kernel, blocks + (batch.join.rows > 0), kUpdateThreads, 0, batch);
+  batch.count = 0, batch.join = {};
 }
 
 }  // namespace
 
-void update_all(Queue queue, const OptimizerRef& optimizer, std::span<const ParamRef> parameters) {
+void update_all(Queue queue, const OptimizerRef& optimizer, std::span<const ParamRef> parameters, JoinLosses join) {
   UpdateBatch batch{};
-  batch.optimizer = optimizer;
+  batch.optimizer = optimizer, batch.join = join;
   int64_t blocks = 0;
   for (const ParamRef& p : parameters) {
     batch.parameters[batch.count] = for_optimizer(p, optimizer.kind);
     batch.first_block[batch.count++] = static_cast<int>(blocks);
-    blocks += ceil_div(p.n, kUpdateThreads * kEach);
+    blocks += ceil_div(p.n, p.parts.count > 0 ? 32 : kUpdateThreads * kEach);
     if (batch.count < kMaxParameters) continue;
     launch_update(queue, batch, blocks);
-    batch.count = 0;
     blocks = 0;
   }
   launch_update(queue, batch, blocks);

@@ -15,23 +15,46 @@ __device__ __forceinline__ void each_weight(const T* w, int out, F f) {
     if (o < out) f(o, static_cast<float>(w[o]));
 }
 
-// The weights of one input per thread, kept for all rows if the block has a thread for each input.
-template <int N>
+// The weights of Each inputs per thread, blockDim.x apart: kept for all rows if they are all weights.
+template <int N, int Each>
 struct Kept {
-  float w[N] = {};
+  float w[Each][N] = {};
   bool all = false;
+
+  template <class T>
+  __device__ __forceinline__ void load(const OutputArguments& l) {
+    all = l.in <= Each * static_cast<int>(blockDim.x);
+    if (!all) return;
+#pragma unroll
+    for (int i = 0; i < Each; ++i) {
+      const int input = static_cast<int>(threadIdx.x + i * blockDim.x);
+      if (input < l.in)
+        each_weight<T, N>(static_cast<const T*>(l.w) + input * l.out, l.out, [&](int o, float weight) { w[i][o] = weight; });
+    }
+  }
+  // Calls f(input, its weights) for this thread's inputs.
+  template <class F>
+  __device__ __forceinline__ void each(int in, F f) const {
+#pragma unroll
+    for (int i = 0; i < Each; ++i) {
+      const int input = static_cast<int>(threadIdx.x + i * blockDim.x);
+      if (input < in) f(input, w[i]);
+    }
+  }
 };
 
 // Computes the row's logits, one per lane of warp 0. `parts` holds one row of outputs per warp.
-template <class T, int N>
-__device__ __forceinline__ float logits(const OutputArguments& l, const T* h, const Kept<N>& kept, float bias,
+template <class T, int N, int Each>
+__device__ __forceinline__ float logits(const OutputArguments& l, const T* h, const Kept<N, Each>& kept, float bias,
                                         float (*parts)[N]) {
   const T* w = static_cast<const T*>(l.w);
   float sum[N] = {};
   if (kept.all) {
-    const float v = threadIdx.x < l.in ? static_cast<float>(h[threadIdx.x]) : 0.f;
+    kept.each(l.in, [&](int input, const float (&w_of_input)[N]) {
+      const float v = static_cast<float>(h[input]);
 #pragma unroll
-    for (int o = 0; o < N; ++o) sum[o] = v * kept.w[o];
+      for (int o = 0; o < N; ++o) sum[o] = fmaf(v, w_of_input[o], sum[o]);
+    });
   } else {
     for (int i = threadIdx.x; i < l.in; i += blockDim.x) {
       const float v = static_cast<float>(h[i]);
@@ -75,20 +98,21 @@ __device__ __forceinline__ RowLoss squared_error_row(float z, float target, int 
 }
 
 // Computes dz·Wᵀ ∘ f'(saved), one input per thread.
-template <class T, int N>
-__device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const Kept<N>& kept,
+template <class T, int N, int Each>
+__device__ __forceinline__ void gradient_before(const OutputArguments& l, int64_t row, const Kept<N, Each>& kept,
                                                 const float* dz) {
   const T* w = static_cast<const T*>(l.w);
   const Ref saved{static_cast<char*>(const_cast<void*>(l.saved)), l.saved_type},
       to{static_cast<char*>(l.dz_before), l.dz_type};
   if (kept.all) {
-    if (threadIdx.x >= l.in) return;
-    const int64_t at = row * l.in + threadIdx.x;
-    float sum = 0;
+    return kept.each(l.in, [&](int input, const float (&w_of_input)[N]) {
+      const int64_t at = row * l.in + input;
+      float sum = 0;
 #pragma unroll
-    for (int o = 0; o < N; ++o)
-      if (o < l.out) sum = fmaf(dz[o], kept.w[o], sum);
-    return store(to, at, l.saved ? sum * activation_slope(l.activation, load(saved, at)) : sum);
+      for (int o = 0; o < N; ++o)
+        if (o < l.out) sum = fmaf(dz[o], w_of_input[o], sum);
+      store(to, at, l.saved ? sum * activation_slope(l.activation, load(saved, at)) : sum);
+    });
   }
   for (int i = threadIdx.x; i < l.in; i += blockDim.x) {
     const float slope = l.saved ? activation_slope(l.activation, load(saved, row * l.in + i)) : 1.f;
@@ -116,24 +140,22 @@ __device__ __forceinline__ Truth truth_of(const OutputArguments& l, int64_t y_fi
   return t;
 }
 
-template <class T, int N>
-__global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_constant__ OutputArguments l) {
+template <class T, int N, int Each>
+__global__ __launch_bounds__(kMaxThreads, 1) void output_layer_kernel(const __grid_constant__ OutputArguments l) {
   __shared__ float parts[kMaxWarps][N];
   __shared__ float dz[N];
   __shared__ Sums shared[kMaxWarps];
+  Kept<N, Each> kept;
+  if (l.w_is_settled) kept.template load<T>(l);
   wait_for_previous();
+  if (!l.w_is_settled) kept.template load<T>(l);
   const int64_t first = l.clock ? l.clock->row : 0;
   const int64_t y_first = l.y_is_view ? first + l.y_row : 0, h_first = l.h_row >= 0 ? first + l.h_row : 0;
   const float factor = (l.scale ? l.scale->scale : 1.f) / static_cast<float>(l.rows);
-  Kept<N> kept;
-  kept.all = l.in <= static_cast<int>(blockDim.x);
-  if (kept.all && threadIdx.x < l.in)
-    each_weight<T, N>(static_cast<const T*>(l.w) + threadIdx.x * l.out, l.out,
-                      [&](int o, float weight) { kept.w[o] = weight; });
   Sums mine;
   for (int64_t row = blockIdx.x; row < l.rows; row += gridDim.x) {
     const Truth truth = truth_of(l, y_first, row);
-    const float z = logits<T, N>(l, static_cast<const T*>(l.h) + (h_first + row) * l.in, kept, truth.bias, parts);
+    const float z = logits<T>(l, static_cast<const T*>(l.h) + (h_first + row) * l.in, kept, truth.bias, parts);
     if (threadIdx.x < 32) {
       const RowLoss r = l.loss == LossKind::CrossEntropy ? cross_entropy_row(z, truth.label, l.out, factor)
                                                          : squared_error_row(z, truth.target, l.out, factor);
@@ -145,7 +167,7 @@ __global__ __launch_bounds__(kMaxThreads) void output_layer_kernel(const __grid_
       mine = {mine.loss + r.loss, mine.correct + r.correct, mine.rows + 1.f};
     }
     __syncthreads();
-    if (l.dz_before) gradient_before<T, N>(l, row, kept, dz);
+    if (l.dz_before) gradient_before<T>(l, row, kept, dz);
   }
   if (l.join_later) return;
   Sums total;
@@ -164,7 +186,7 @@ OutputArguments output_arguments(const OutputLayer& l, Scratch scratch) {
   a.rows = l.h.rows;
   a.in = static_cast<int>(l.h.cols), a.out = static_cast<int>(l.dz.cols);
   a.type = l.w.type, a.bias_type = l.bias.type, a.y_type = l.y.type, a.saved_type = l.saved.type, a.dz_type = l.dz.type;
-  a.activation = l.activation, a.loss = l.loss, a.join_later = l.join_later;
+  a.activation = l.activation, a.loss = l.loss, a.join_later = l.join_later, a.w_is_settled = l.w_is_settled;
   a.at = l.at, a.scratch = scratch;
   return a;
 }
@@ -173,7 +195,11 @@ template <class T>
 void launch_output_layer(Queue queue, const OutputArguments& a) {
   const int64_t wanted = a.in <= kMaxThreads / 2 ? a.in : a.in / 2;
   const int threads = static_cast<int>(std::clamp<int64_t>(ceil_div(wanted, 32) * 32, 128, kMaxThreads));
-  const auto kernel = a.out <= 10 ? output_layer_kernel<T, 10> : output_layer_kernel<T, 32>;
+  // A thread that holds the weights of several inputs needs so many registers that its block is alone.
+  const bool holds = a.in > threads && a.rows <= kMultiprocessors;
+  const auto kernel = a.out > 10        ? output_layer_kernel<T, 32, 1>
+                      : holds           ? output_layer_kernel<T, 10, 4>
+                                        : output_layer_kernel<T, 10, 1>;
   launch(queue, kernel, std::min<int64_t>(a.rows, 4096), threads, 0, a);
 }
 

@@ -18,7 +18,7 @@ struct OutputArguments {
   DType type, bias_type, y_type, saved_type, dz_type;
   Activation activation;
   LossKind loss;
-  bool y_is_view, join_later;
+  bool y_is_view, join_later, w_is_settled;
   StepAt at;
   Scratch scratch;
 };

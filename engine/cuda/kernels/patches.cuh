@@ -54,7 +54,8 @@ __device__ __forceinline__ void bring_piece(T* shared, Lines<T, Along, ROWS, COL
 }
 
 // The rows of a tile are pixels that stay, and its columns move on: (pixels, taps · channels).
-template <class T, int ROWS, int COLS, int THREADS>
+// Again: through the L1 cache, which pays off for few channels.
+template <class T, int ROWS, int COLS, int THREADS, bool Again>
 struct StayingPixels {
   static constexpr int part = 16 / sizeof(T), parts = COLS / part, step = THREADS / parts;
   static constexpr int pieces = (ROWS + step - 1) / step;
@@ -88,7 +89,10 @@ struct StayingPixels {
       if (ROWS % step != 0 && r + i * step >= ROWS) break;
       const bool inside = column.inside && static_cast<unsigned>(y[i] + down) < static_cast<unsigned>(patches.height) &&
                           static_cast<unsigned>(x[i] + right) < static_cast<unsigned>(patches.width);
-      copy_again<T>(shared + Lies::at(r + i * step, c), first[i] + move, inside);
+      if constexpr (Again)
+        copy_again<T>(shared + Lies::at(r + i * step, c), first[i] + move, inside);
+      else
+        copy_async<16>(shared + Lies::at(r + i * step, c), first[i] + move, inside);
     }
   }
   template <class Lies>
@@ -169,8 +173,8 @@ __device__ __forceinline__ void bring_element(T* shared, const T* from, const T*
     *shared = from ? *from : T(0.f);
 }
 
-template <bool Whole, class Lies, class T, int ROWS, int COLS, int THREADS>
-__device__ __forceinline__ void bring_piece(T* shared, const StayingPixels<T, ROWS, COLS, THREADS>& from, int row0,
+template <bool Whole, class Lies, class T, int ROWS, int COLS, int THREADS, bool Again>
+__device__ __forceinline__ void bring_piece(T* shared, const StayingPixels<T, ROWS, COLS, THREADS, Again>& from, int row0,
                                             int col0) {
   if constexpr (Whole) {
     from.template bring<Lies>(shared, col0);

@@ -14,6 +14,10 @@ void small_gemm_bf16(Queue, const Product&);
 void small_gemm_fp16(Queue, const Product&);
 void small_gemm_half16(Queue, const Product&);  // sums are kept in fp16
 
+// On Hopper, for 16 bits and rows of whole 16 bytes; a product without a transposed a.
+void gemm_by_warpgroups(Queue, const Product&);
+void weight_gradients_by_warpgroups(Queue, Precision, std::span<const WeightGradient>);
+
 constexpr int kMaxWeightGradients = 48;  // per launch; more need several launches
 void weight_gradients_fp32(Queue, std::span<const WeightGradient>);
 void weight_gradients_tf32(Queue, std::span<const WeightGradient>);

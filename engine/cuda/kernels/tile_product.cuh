@@ -130,7 +130,8 @@ template <Math M, bool TA, bool TB, class Shape, bool WholeA, bool WholeB = Whol
 struct TileProduct {
   using T = typename Number<M>::type;
   static constexpr Math math = M;
-  static constexpr bool whole_a = WholeA, whole_b = WholeB, one_tap = false;
+  static constexpr bool whole_a = WholeA, whole_b = WholeB, by_warpgroups = false;
+  static constexpr bool alone = Shape::BM * Shape::BN > 128 * 128;  // on its multiprocessor
   static constexpr int BM = Shape::BM, BN = Shape::BN, WK = Shape::WK, threads = Shape::threads, stages = Shape::stages;
   static constexpr int BK = Shape::template BK<T>;
   static constexpr int warp_m = BM / Shape::WM, warp_n = BN / Shape::WN, warp_k = BK / WK;

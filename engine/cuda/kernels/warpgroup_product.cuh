@@ -1,5 +1,5 @@
-// A block's tile of a matrix product on Hopper's warpgroup instructions, with the interface of TileProduct: two groups of
-// four warps multiply operands of 16 bits from shared memory. Shapes as there.
+// A block's tile of a matrix product on Hopper's warpgroup instructions, with the interface of TileProduct: groups of
+// four warps, each with 64 rows, multiply operands of 16 bits from shared memory. Shapes as there.
 //
 // Both layouts in shared memory have lines of 64 elements, 128 bytes, whose 16-byte parts are permuted by the line's
 // number modulo 8, as the instructions expect. An operand along k has a line for each row. An operand across k has one
@@ -98,17 +98,17 @@ __device__ __forceinline__ void warpgroup_multiply_add(float (&s)[32][4], uint64
 #undef WS_PRODUCT_OF_128
 #undef WS_PRODUCT_OF_256
 
-template <Math M, bool TA, bool TB, int Columns>
+template <Math M, bool TA, bool TB, int Columns, int Groups = 2>
 struct WarpgroupProduct {
   using T = typename Number<M>::type;
   static_assert(sizeof(T) == 2);
   static constexpr Math math = M;
-  static constexpr bool whole_a = true, whole_b = true, one_tap = true;
-  static constexpr int BM = 128, BN = Columns, BK = 64, threads = 256;
-  // Two blocks with up to 128 columns share a multiprocessor: one multiplies while the other waits. A block of 256 columns
+  static constexpr bool whole_a = true, whole_b = true, by_warpgroups = true;
+  static constexpr int BM = 64 * Groups, BN = Columns, BK = 64, threads = 128 * Groups;
+  // Two blocks of up to 128 × 128 share a multiprocessor: one multiplies while the other waits. A block of a larger tile
   // has it alone, so it goes on to the next stage while it multiplies.
-  static constexpr bool alone = Columns > 128;
-  static constexpr int stages = alone ? 4 : 3, ahead = alone ? stages - 2 : stages - 1;
+  static constexpr bool alone = BM + BN > 256;
+  static constexpr int stages = alone || BM + BN == 192 ? 4 : BM + BN == 128 ? 6 : 3, ahead = alone ? stages - 2 : stages - 1;
   static constexpr int a_rows = TA ? BK : BM, a_cols = TA ? BM : BK, b_rows = TB ? BN : BK, b_cols = TB ? BK : BN;
   using A = std::conditional_t<TA, AcrossK, AlongK>;
   using B = std::conditional_t<TB, AlongK, AcrossK>;
@@ -176,9 +176,8 @@ struct WarpgroupProduct {
     wait_for_warpgroup_products<0>();
   }
 
-  // Each warpgroup has 64 rows of a.
   __device__ __forceinline__ void multiply(const T* a, const T* b) {
-    const int group = static_cast<int>(threadIdx.x) / 128;  // its rows are 64 lines, or its columns one block of lines
+    const int group = static_cast<int>(threadIdx.x) / 128;  // its 64 rows are 64 lines, or one block of lines
     const uint64_t first_a = operand_descriptor(static_cast<unsigned>(__cvta_generic_to_shared(a + group * 4096)));
     const uint64_t first_b = operand_descriptor(static_cast<unsigned>(__cvta_generic_to_shared(b)));
     begin_warpgroup_products();

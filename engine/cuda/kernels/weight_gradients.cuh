@@ -60,12 +60,16 @@ __device__ __forceinline__ Pack<4> joined_quad(const GradientArguments& g, const
   return sum;
 }
 
+// Blocks of a multiprocessor.
+template <class Product>
+constexpr int gradient_slots() {
+  return Product::by_warpgroups ? 2 : 1;
+}
+
 // Whole: all rows begin at multiples of 16 bytes.
-template <Math M, bool Whole>
-__global__ __launch_bounds__(GradientTileOf<M>::threads) void weight_gradients_kernel(
+template <class Product, bool Whole>
+__global__ __launch_bounds__(Product::threads, gradient_slots<Product>()) void weight_gradients_kernel(
     const __grid_constant__ GradientArguments g) {
-  using GradientTile = GradientTileOf<M>;
-  using Product = TileProduct<M, true, false, GradientTile, Whole>;
   using T = typename Product::T;
   extern __shared__ __align__(16) char memory[];
   wait_for_previous();
@@ -74,7 +78,7 @@ __global__ __launch_bounds__(GradientTileOf<M>::threads) void weight_gradients_k
   while (which + 1 < g.count && item >= g.first_tile[which + 1]) ++which;
   const GradientProblem& p = g.problems[which];
   const int tile = item - g.first_tile[which];
-  const int row0 = tile / p.tiles_n * GradientTile::BM, col0 = tile % p.tiles_n * GradientTile::BN;
+  const int row0 = tile / p.tiles_n * Product::BM, col0 = tile % p.tiles_n * Product::BN;
   const int first = min(g.rows, part * g.rows_each), rows = min(g.rows, first + g.rows_each) - first;
   Product product(memory);
   const Operand<T> a{static_cast<const T*>(p.a) + static_cast<int64_t>(first) * p.in, rows, p.in};
@@ -88,7 +92,7 @@ __global__ __launch_bounds__(GradientTileOf<M>::threads) void weight_gradients_k
   });
   product.meet();
   RowParts::sync();
-  const float* sums = reinterpret_cast<const float*>(memory);
+  const float* sums = reinterpret_cast<const float*>(product.shared);
   for (int i = part; i < Product::quads_per_thread; i += g.parts) {
     const int2 q = Product::quad_at(i);
     const int row = row0 + q.x, col = col0 + q.y, count = min(4, p.out - col);
@@ -101,10 +105,10 @@ __global__ __launch_bounds__(GradientTileOf<M>::threads) void weight_gradients_k
   float* column = reinterpret_cast<float*>(memory);
   const float mine = columns.joined(column);
   __syncthreads();
-  if (threadIdx.x < GradientTile::BN) column[threadIdx.x] = mine;
+  if (threadIdx.x < Product::BN) column[threadIdx.x] = mine;
   RowParts::sync();
   const int col = col0 + static_cast<int>(threadIdx.x);
-  if (part == 0 && threadIdx.x < GradientTile::BN && col < p.out) {
+  if (part == 0 && threadIdx.x < Product::BN && col < p.out) {
     float db = 0;
     for (int k = 0; k < g.parts; ++k) db += *RowParts::at(column + threadIdx.x, k);
     p.db[col] = db;
@@ -112,45 +116,46 @@ __global__ __launch_bounds__(GradientTileOf<M>::threads) void weight_gradients_k
   RowParts::sync();
 }
 
-// The number of parts that keeps all multiprocessors busy.
-inline int row_parts(int tiles, int64_t rows) {
+// The most parts that give every multiprocessor work, in clusters that all run at once.
+template <class Kernel>
+int row_parts(Kernel* kernel, int threads, size_t shared, int tiles, int64_t rows, int64_t slots) {
   constexpr int64_t fewest_rows = 128;
-  int parts = 1;
-  while (runs_clusters() && parts < kMostRowParts && 2 * parts * tiles <= kMultiprocessors &&
-         rows / (2 * parts) >= fewest_rows)
-    parts *= 2;
-  return parts;
+  if (!runs_clusters()) return 1;
+  int64_t parts = std::clamp<int64_t>(std::min(slots / tiles, rows / fewest_rows), 1, kMostRowParts);
+  while (parts > 1 && clusters_at_once(kernel, threads, shared, static_cast<int>(parts)) < tiles) --parts;
+  return static_cast<int>(parts);
 }
 
-template <Math M, bool Whole>
-void launch_weight_gradients(Queue queue, GradientArguments& g) {
-  using GradientTile = GradientTileOf<M>;
-  constexpr int k = GradientTile::template BK<typename Number<M>::type>;
-  const auto kernel = weight_gradients_kernel<M, Whole>;
-  g.parts = row_parts(g.first_tile[g.count], g.rows);
-  g.rows_each = static_cast<int>(ceil_div(ceil_div(g.rows, g.parts), k)) * k;
-  const size_t shared = TileProduct<M, true, false, GradientTile, Whole>::shared_bytes(g.rows_each);
-  allow_shared(kernel, shared);
-  launch_in_clusters(queue, kernel, int64_t{g.first_tile[g.count]} * g.parts, GradientTile::threads, shared, g.parts,
-                     g);
-}
-
-template <Math M>
-void weight_gradients_of(Queue queue, std::span<const WeightGradient> layers) {
-  using GradientTile = GradientTileOf<M>;
+template <class Product, bool Whole>
+void launch_weight_gradients(Queue queue, std::span<const WeightGradient> layers) {
   GradientArguments g{};
   g.rows = static_cast<int>(layers.front().dz.rows);
-  bool whole = true;
   for (const WeightGradient& l : layers) {
     GradientProblem& p = g.problems[g.count];
     p = {l.a.data, l.dz.data, static_cast<float*>(l.dw.data), static_cast<float*>(l.db.data)};
     p.in = static_cast<int>(l.a.cols), p.out = static_cast<int>(l.dz.cols);
-    p.tiles_n = static_cast<int>(ceil_div(p.out, GradientTile::BN));
-    g.first_tile[g.count + 1] = g.first_tile[g.count] + static_cast<int>(ceil_div(p.in, GradientTile::BM)) * p.tiles_n;
+    p.tiles_n = static_cast<int>(ceil_div(p.out, Product::BN));
+    g.first_tile[g.count + 1] = g.first_tile[g.count] + static_cast<int>(ceil_div(p.in, Product::BM)) * p.tiles_n;
     ++g.count;
-    whole = whole && packs(l.a, 16 / size_of(l.a.type)) && packs(l.dz, 16 / size_of(l.dz.type)) && packs(l.dw, 4);
   }
-  whole ? launch_weight_gradients<M, true>(queue, g) : launch_weight_gradients<M, false>(queue, g);
+  const auto kernel = weight_gradients_kernel<Product, Whole>;
+  const int tiles = g.first_tile[g.count];
+  const size_t shared = Product::shared_bytes(g.rows);
+  allow_shared(kernel, shared);
+  g.parts = row_parts(kernel, Product::threads, shared, tiles, g.rows, gradient_slots<Product>() * kMultiprocessors);
+  g.rows_each = static_cast<int>(ceil_div(ceil_div(g.rows, g.parts), Product::BK)) * Product::BK;
+  launch_in_clusters(queue, kernel, int64_t{tiles} * g.parts, Product::threads, shared, g.parts, g);
+}
+
+template <Math M>
+void weight_gradients_of(Queue queue, Precision precision, std::span<const WeightGradient> layers) {
+  const bool whole = std::ranges::all_of(layers, [](const WeightGradient& l) {
+    return packs(l.a, 16 / size_of(l.a.type)) && packs(l.dz, 16 / size_of(l.dz.type)) && packs(l.dw, 4);
+  });
+  if (sizeof(typename Number<M>::type) == 2 && whole && runs_warpgroups())
+    return weight_gradients_by_warpgroups(queue, precision, layers);
+  whole ? launch_weight_gradients<TileProduct<M, true, false, GradientTileOf<M>, true>, true>(queue, layers)
+        : launch_weight_gradients<TileProduct<M, true, false, GradientTileOf<M>, false>, false>(queue, layers);
 }
 
 }  // namespace ws::cuda

@@ -111,10 +111,25 @@ TEST(LayerOps, BatchNormHasItsGradients) {
   for (const Activation after : {Activation::None, Activation::Tanh}) {
     Values x(9, 4, 6), gain(1, 4, 7), shift(1, 4, 8), y(9, 4), dy(9, 4, 9), mean(1, 4), inverse(1, 4), m(1, 4), v(1, 4);
     const NormValues<double> norm{gain.data.data(), shift.data.data(), mean.data.data(), inverse.data.data()};
-    const auto forward = [&] { batch_norm(after, x.m(), norm, m.m(), v.m(), y.m()); };
+    const auto forward = [&] { batch_norm({after}, x.m(), norm, m.m(), v.m(), y.m()); };
     Values dx(9, 4), dgain(1, 4), dshift(1, 4);
     forward();
-    batch_norm_grad(after, dy.m(), x.m(), norm, after == Activation::None ? Matrix<double>{} : y.m(), dx.m(), dgain.m(), dshift.m());
+    batch_norm_grad({after}, dy.m(), x.m(), norm, dx.m(), dgain.m(), dshift.m());
+    expect_gradient(x, dx, dy, y, forward);
+    expect_gradient(gain, dgain, dy, y, forward);
+    expect_gradient(shift, dshift, dy, y, forward);
+  }
+}
+
+TEST(LayerOps, BatchNormWithPoolHasItsGradients) {
+  const Window pool{2, 4, 2, 3, 2, 2, 2, 0, 2, 1, 3};
+  for (const Activation after : {Activation::None, Activation::Tanh}) {
+    Values x(16, 3, 6), gain(1, 3, 7), shift(1, 3, 8), y(4, 3), dy(4, 3, 9), mean(1, 3), inverse(1, 3), m(1, 3), v(1, 3);
+    const NormValues<double> norm{gain.data.data(), shift.data.data(), mean.data.data(), inverse.data.data()};
+    const auto forward = [&] { batch_norm({after, pool}, x.m(), norm, m.m(), v.m(), y.m()); };
+    Values dx(16, 3), dgain(1, 3), dshift(1, 3);
+    forward();
+    batch_norm_grad({after, pool}, dy.m(), x.m(), norm, dx.m(), dgain.m(), dshift.m());
     expect_gradient(x, dx, dy, y, forward);
     expect_gradient(gain, dgain, dy, y, forward);
     expect_gradient(shift, dshift, dy, y, forward);

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""Trains the convolutional networks of the presets in PyTorch and prints microseconds a step, one JSON object a line.
+"""Trains the convolutional networks and the GPTs of the presets in PyTorch and prints microseconds a step, one JSON object
+a line.
 
     tests/peers/nets_torch.py --case "mnist cnn b64 bf16" --ways graph,best
 
 Ways: eager; graph (steps in eager ops, as one CUDA graph); best (that graph over compiled forward and backward). The
-optimizers are PyTorch's fused ones, pictures lie on the GPU and channels last. Their pixels are random: what a step costs
-does not depend on them. tests/gpu/net_times times the same networks in Warpsight.
+optimizers are PyTorch's fused ones, pictures lie on the GPU and channels last. Pixels and symbols are random: what a step
+costs does not depend on them. --mode chooses how `best` compiles. tests/gpu/net_times and transformer_times time the same
+networks in Warpsight.
 """
 import argparse
 import gc
 import json
 import statistics
+import time
 
 import torch
 from torch import nn
@@ -20,8 +23,13 @@ from train_torch import captured, microseconds
 CASES = {f"{net} b{batch} {precision}": dict(net=net, batch=batch, precision=precision)
          for net, batches in (("mnist cnn", (64, 512)), ("pictures residual", (512,)))
          for batch in batches for precision in ("bf16", "tf32")}
+CASES |= {f"gpt {blocks}x{width} b{batch} {precision}": dict(net="gpt", batch=batch, precision=precision, blocks=blocks,
+                                                             width=width, heads=heads, context=context)
+          for blocks, width, heads, context, batch in ((4, 128, 4, 128, 32), (6, 384, 6, 256, 64))
+          for precision in ("bf16", "tf32")}
 STEPS = 10
 PICTURES = 10240
+SYMBOLS = 96
 
 
 def mnist_cnn():
@@ -48,10 +56,65 @@ def residual_net():
                          *normed(256, 256, pool()), Residual(256), nn.MaxPool2d(4), nn.Flatten(), nn.Linear(256, 10))
 
 
-class Step:
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.before, self.between = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.mix, self.project = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.widen, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        texts, time_, width = x.shape
+        heads = self.mix(self.before(x)).view(texts, time_, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        mixed = nn.functional.scaled_dot_product_attention(heads[0], heads[1], heads[2], is_causal=True)
+        x = x + self.project(mixed.transpose(1, 2).reshape(texts, time_, width))
+        return x + self.narrow(nn.functional.gelu(self.widen(self.between(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    def __init__(self, blocks, width, heads, context):
+        super().__init__()
+        self.table, self.places = nn.Embedding(SYMBOLS, width), nn.Embedding(context, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(blocks)))
+        self.last, self.head = nn.LayerNorm(width), nn.Linear(width, SYMBOLS)
+
+    def forward(self, symbols):
+        return self.head(self.last(self.blocks(self.table(symbols) + self.places.weight))).flatten(0, 1)
+
+
+class TextStep:
+    """One training step of a GPT over random texts that lie on the GPU."""
+
+    def __init__(self, case, way, mode):
+        torch.set_float32_matmul_precision("high" if case["precision"] == "tf32" else "highest")
+        self.net = Gpt(case["blocks"], case["width"], case["heads"], case["context"]).cuda()
+        self.texts = torch.randint(SYMBOLS, (STEPS * case["batch"], case["context"] + 1), device="cuda")
+        self.batch, self.half = case["batch"], case["precision"] == "bf16"
+        matrices = [p for p in self.net.parameters() if p.dim() > 1]
+        others = [p for p in self.net.parameters() if p.dim() < 2]
+        groups = [dict(params=matrices, weight_decay=0.1), dict(params=others, weight_decay=0.0)]
+        self.adam = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.99), fused=True, capturable=True)
+        self.loss = torch.compile(self.forward, mode=mode) if way == "best" else self.forward
+
+    def forward(self, symbols, following):
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.half, cache_enabled=False):
+            z = self.net(symbols)
+        return nn.functional.cross_entropy(z.float(), following.flatten())
+
+    def __call__(self, i):
+        row = i * self.batch % len(self.texts)
+        text = self.texts[row:row + self.batch]
+        self.adam.zero_grad(set_to_none=True)
+        self.loss(text[:, :-1].contiguous(), text[:, 1:].contiguous()).backward()
+        self.adam.step()
+
+
+class PictureStep:
     """One training step over the pictures [i * batch, (i + 1) * batch) of a set that lies on the GPU."""
 
-    def __init__(self, net, batch, precision, way):
+    def __init__(self, case, way, mode):
+        net, batch, precision = case["net"], case["batch"], case["precision"]
         torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
         torch.backends.cudnn.allow_tf32 = precision == "tf32"
         torch.backends.cudnn.benchmark = True
@@ -62,7 +125,7 @@ class Step:
         self.y = torch.randint(10, (PICTURES,), device="cuda")
         self.batch, self.half = batch, precision == "bf16"
         self.sgd = torch.optim.SGD(self.net.parameters(), lr=0.01, momentum=0.9, fused=True)
-        self.loss = torch.compile(self.forward, mode="max-autotune-no-cudagraphs") if way == "best" else self.forward
+        self.loss = torch.compile(self.forward, mode=mode) if way == "best" else self.forward
 
     def forward(self, x, y):
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.half, cache_enabled=False):
@@ -77,20 +140,24 @@ class Step:
         self.sgd.step()
 
 
-def measure(name, way, repeats):
+def measure(name, way, mode, repeats):
     case = CASES[name]
-    step = Step(case["net"], case["batch"], case["precision"], way)
+    step = (TextStep if case["net"] == "gpt" else PictureStep)(case, way, mode)
     run = lambda: [step(i) for i in range(STEPS)]
+    begin = time.perf_counter()
     if way != "eager":
         run = captured(step, STEPS).replay
+    ready = time.perf_counter() - begin
     times = microseconds(run, STEPS, repeats)
-    return {"case": name, "way": way, "us_per_step": statistics.median(times), "fastest": min(times), "slowest": max(times)}
+    return {"case": name, "way": way, "mode": mode if way == "best" else "", "ready_seconds": ready,
+            "us_per_step": statistics.median(times), "fastest": min(times), "slowest": max(times)}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", action="append", help="a case's name; all when left out")
     parser.add_argument("--ways", default="eager,graph,best")
+    parser.add_argument("--mode", default="max-autotune-no-cudagraphs", help="torch.compile's mode for `best`")
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     for name in options.case or CASES:
@@ -98,7 +165,7 @@ def main():
             torch.compiler.reset()
             gc.collect()
             torch.cuda.empty_cache()
-            print(json.dumps(measure(name, way, options.repeats)), flush=True)
+            print(json.dumps(measure(name, way, options.mode, options.repeats)), flush=True)
 
 
 if __name__ == "__main__":

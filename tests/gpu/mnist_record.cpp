@@ -1,5 +1,6 @@
-// How long MNIST takes to 98 % test accuracy from random weights: trains with several seeds and prints JSON.
-//   mnist_record [OUT.json] [KEY=VALUE...]      e.g. mnist_record record.json train.epochs=8 seeds=20
+// How long MNIST takes to a test accuracy from random weights: trains with several seeds and prints JSON.
+//   mnist_record [OUT.json] [goal=99] [KEY=VALUE...]      e.g. mnist_record record.json train.epochs=8 seeds=20
+// To 98 % a multilayer perceptron trains in one kernel, with goal=99 a convolutional network in CUDA graphs.
 //
 // The time of a seed runs from the first order of its rows to the last loss on the host. Loading the data, compiling
 // the kernels and one training before are not in it; the test afterwards is not, either.
@@ -22,7 +23,7 @@ class Record {
   explicit Record(const RunSpec& spec)
       : spec_(spec),
         data_(loaded(spec.data)),
-        model_(make_model(spec.model, data_.features, data_.outputs)),
+        model_(make_model(spec.model, data_)),
         executor_(make_executor(spec)) {
     const int64_t left = data_.train.rows % spec.train.batch;
     whole_ = compile(spec, model_, spec.train.batch).plan;
@@ -82,10 +83,23 @@ RunSpec record_spec() {
   return spec;
 }
 
-int measure(int argc, char** argv) {
+RunSpec convolutions_spec() {
   RunSpec spec = record_spec();
+  spec.model.layers =
+      "conv 5x5 32 stride 2 | relu | conv 3x3 64 | relu | maxpool 2 | conv 4x4 64 padding 0 | relu | maxpool 2 | linear";
+  spec.train.batch = 512, spec.train.epochs = 7;
+  spec.train.optimizer = Optimizer::AdamW, spec.train.lr = 0.005;
+  spec.train.schedule = Schedule::Linear, spec.train.warmup_steps = 80;
+  spec.exec.launch = Launch::Graph, spec.exec.precision = Precision::Bf16, spec.exec.graph_steps = 39;
+  return spec;
+}
+
+int measure(int argc, char** argv) {
   std::string out;
-  int seeds = 20;
+  int seeds = 20, goal = 98;
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "goal=99") goal = 99;
+  RunSpec spec = goal == 99 ? convolutions_spec() : record_spec();
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const size_t equals = argument.find('=');
@@ -93,6 +107,8 @@ int measure(int argc, char** argv) {
       out = argument;
     else if (argument.starts_with("seeds="))
       seeds = std::stoi(argument.substr(equals + 1));
+    else if (argument.starts_with("goal="))
+      continue;
     else
       set_field(spec, argument.substr(0, equals), argument.substr(equals + 1));
   }
@@ -113,7 +129,7 @@ int measure(int argc, char** argv) {
   for (int seed = 1; seed <= seeds; ++seed) {
     const Training t = record.train(static_cast<uint64_t>(seed));
     times.push_back(t.milliseconds), accuracies.push_back(t.accuracy);
-    reached += t.accuracy >= 0.98;
+    reached += t.accuracy >= goal / 100.0;
     report["seeds"].push_back(
         {{"seed", seed}, {"ms", t.milliseconds}, {"accuracy", t.accuracy}, {"last_loss", t.last_loss}});
     std::printf("seed %2d  %7.2f ms  %.2f %%\n", seed, t.milliseconds, 100 * t.accuracy);
@@ -121,8 +137,8 @@ int measure(int argc, char** argv) {
   std::ranges::sort(times), std::ranges::sort(accuracies);
   report["median_ms"] = times[times.size() / 2], report["slowest_ms"] = times.back();
   report["median_accuracy"] = accuracies[accuracies.size() / 2], report["lowest_accuracy"] = accuracies.front();
-  report["reached_98"] = reached;
-  std::printf("%d of %d seeds reached 98 %%; median %.2f ms and %.2f %%, lowest %.2f %%; %lld steps\n", reached, seeds,
+  report["reached_" + std::to_string(goal)] = reached;
+  std::printf("%d of %d seeds reached %d %%; median %.2f ms and %.2f %%, lowest %.2f %%; %lld steps\n", reached, seeds, goal,
               times[times.size() / 2], 100 * accuracies[accuracies.size() / 2], 100 * accuracies.front(),
               static_cast<long long>(record.steps()));
   if (!out.empty()) std::ofstream(out) << report.dump(1) << "\n";

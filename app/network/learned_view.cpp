@@ -4,6 +4,8 @@
 #include <QPainterPath>
 #include <cmath>
 
+#include "app/network/network_images.h"
+#include "app/network/tile_view.h"
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
 
@@ -13,43 +15,6 @@ namespace {
 constexpr int kMostFilters = 40, kMostPoints = 1500;
 constexpr int kTightTop = 26, kTightBottom = 4;
 constexpr int kWrongWords = 16, kLeastWrong = 34;  // of a misread picture: its words' height, its least side
-
-// Zero has the background colour, negative values are blue, positive ones orange: these
-// are safe for colour-blind people.
-QRgb signed_colour(double share) {
-  const Theme& t = theme();
-  const QColor end = share < 0 ? t.of(prof::Meaning::Matrix) : t.run[0], ground = t.base;
-  const double s = std::min(1.0, std::abs(share));
-  return qRgb(static_cast<int>(ground.red() + (end.red() - ground.red()) * s),
-              static_cast<int>(ground.green() + (end.green() - ground.green()) * s),
-              static_cast<int>(ground.blue() + (end.blue() - ground.blue()) * s));
-}
-
-QImage filter_image(const LayerWeights& layer, int64_t column, int64_t wide, int64_t high) {
-  QImage image(static_cast<int>(wide), static_cast<int>(high), QImage::Format_RGB32);
-  float most = 1e-9F;
-  for (int64_t i = 0; i < layer.rows; ++i)
-    most = std::max(most, std::abs(layer.now[static_cast<size_t>(i * layer.cols + column)]));
-  for (int64_t i = 0; i < wide * high; ++i)
-    image.setPixel(static_cast<int>(i % wide), static_cast<int>(i / wide),
-                   signed_colour(static_cast<double>(layer.now[static_cast<size_t>(i * layer.cols + column)] / most)));
-  return image;
-}
-
-QImage sample_image(const data::Dataset& data, const data::Split& part, int64_t row) {
-  QImage image(static_cast<int>(data.image_width), static_cast<int>(data.image_height), QImage::Format_RGB32);
-  const float* pixels = part.x.data() + row * data.features;
-  const auto [least, most] = std::minmax_element(pixels, pixels + data.features);
-  const float range = std::max(1e-6F, *most - *least);
-  const int64_t channels = data.image_channels;
-  const auto level = [&](int64_t at) { return static_cast<int>((pixels[at] - *least) / range * 255); };
-  for (int64_t i = 0; i < data.image_width * data.image_height; ++i) {
-    const int64_t at = i * channels, second = channels == 3 ? at + 1 : at, third = channels == 3 ? at + 2 : at;
-    image.setPixel(static_cast<int>(i % data.image_width), static_cast<int>(i / data.image_width),
-                   qRgb(level(at), level(second), level(third)));
-  }
-  return image;
-}
 
 // "y = 2.00 x + 0.99 · x from −1.00 to 1.00". A curve or a plane shows its y range instead of the equation.
 QString plane_text(const WeightsSnapshot& s, float y_low, float y_high) {
@@ -91,8 +56,7 @@ bool LearnedView::hasContent() const {
   const bool pictures = data_->image_width > 0;
   switch (kind_) {
     case Kind::Filters:
-      return pictures && data_->image_channels == 1 && !snapshot_->layers.empty() &&
-             snapshot_->layers[0].rows >= data_->image_width * data_->image_height;
+      return pictures && snapshot_->model && first_filter_layer(*snapshot_->model).has_value();
     case Kind::Samples:
       return !snapshot_->samples.empty();
     case Kind::Wrong:
@@ -142,30 +106,27 @@ void LearnedView::paintCaption(QPainter& painter, QRectF area, const QString& te
 }
 
 void LearnedView::paintFilters(QPainter& painter, QRectF area) {
-  const LayerWeights& layer = snapshot_->layers[0];
-  int count = static_cast<int>(std::min<int64_t>(kMostFilters, layer.cols)), columns = 1;
-  double side = 0;
-  for (int tried = 1; tried <= count; ++tried)  // choose the largest size that fits the pane
-    if (const double fits = std::min(area.width() / tried, area.height() / ((count + tried - 1) / tried)) - 4;
-        fits > side)
-      side = fits, columns = tried;
+  const size_t layer = *first_filter_layer(*snapshot_->model);
+  const int64_t all = filter_count(*snapshot_->model, layer);
+  const auto& weights = (*snapshot_->parameters)[index(snapshot_->model->layer_parameters[layer][0])];
+  const TileLayout by = layout_tiles(area.size(), static_cast<int>(std::min<int64_t>(kMostFilters, all)), 0, 8, 400);
   // One more column if there is space.
-  const int rows = (count + columns - 1) / columns;
-  columns = std::max(columns, static_cast<int>(area.width() / (side + 4)));
-  count = static_cast<int>(std::min<int64_t>(layer.cols, static_cast<int64_t>(columns) * rows));
-  paintCaption(painter, area, count < layer.cols ? tr("%1 of %2 filters").arg(count).arg(layer.cols) : tr("%1 filters").arg(count));
+  const int rows = (by.shown + by.columns - 1) / std::max(1, by.columns);
+  const int columns = std::max(by.columns, static_cast<int>(area.width() / (by.side + 4)));
+  const int count = static_cast<int>(std::min<int64_t>(all, static_cast<int64_t>(columns) * rows));
+  paintCaption(painter, area, count < all ? tr("%1 of %2 filters").arg(count).arg(all) : tr("%1 filters").arg(count));
   painter.setRenderHint(QPainter::SmoothPixmapTransform, false);
   painter.setPen(theme().border);  // a filter of zeros has the colour of the ground
   for (int i = 0; i < count; ++i) {
-    const QRectF place(area.left() + (side + 4) * (i % columns), area.top() + (side + 4) * (i / columns), side, side);
-    painter.drawImage(place, filter_image(layer, i, data_->image_width, data_->image_height));
+    const QRectF place(area.left() + (by.side + 4) * (i % columns), area.top() + (by.side + 4) * (i / columns), by.side, by.side);
+    painter.drawImage(place, filter_image(*snapshot_->model, layer, weights, i));
     painter.drawRect(place);
   }
 }
 
 void LearnedView::paintSamples(QPainter& painter, QRectF area) {
   const Theme& t = theme();
-  const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;
+  const data::Split& part = shown_part(*data_);
   const bool pictures = data_->image_width > 0;
   constexpr double kGap = 6, kWords = 20, kMostSide = 92;
   double side = 46;  // enlarged while all of them fit
@@ -181,7 +142,7 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
     const QPointF at(area.left() + wide * static_cast<double>(i % static_cast<size_t>(columns)),
                      area.top() + high * static_cast<double>(i / static_cast<size_t>(columns)));
     if (at.y() + high > area.bottom()) break;
-    if (pictures) painter.drawImage(QRectF(at.x(), at.y(), side, side), sample_image(*data_, part, s.row));
+    if (pictures) painter.drawImage(QRectF(at.x(), at.y(), side, side), row_image(*data_, part, s.row));
     const bool right = s.truth == s.guess;
     painter.setPen(right ? t.secondary : t.worse);
     const QString text =
@@ -195,7 +156,7 @@ void LearnedView::paintSamples(QPainter& painter, QRectF area) {
 // Shows each with its guess and the truth, as many as fit.
 void LearnedView::paintWrong(QPainter& painter, QRectF area) {
   const Theme& t = theme();
-  const data::Split& part = data_->test.rows > 0 ? data_->test : data_->train;
+  const data::Split& part = shown_part(*data_);
   constexpr double kGap = 6, kWords = kWrongWords, kMostSide = 42;
   const double side = std::clamp<double>(area.height() - kWords, kLeastWrong, kMostSide), wide = side + kGap;
   const auto columns = std::max<size_t>(1, static_cast<size_t>((area.width() + kGap) / wide));
@@ -206,7 +167,7 @@ void LearnedView::paintWrong(QPainter& painter, QRectF area) {
     const SamplePrediction& s = snapshot_->wrong[i];
     const QPointF at(area.left() + wide * static_cast<double>(i % columns),
                      area.top() + (side + kWords) * static_cast<double>(i / columns));
-    painter.drawImage(QRectF(at.x(), at.y(), side, side), sample_image(*data_, part, s.row));
+    painter.drawImage(QRectF(at.x(), at.y(), side, side), row_image(*data_, part, s.row));
     painter.setPen(t.worse);
     const QString words = class_name(*data_, s.guess) + " → " + class_name(*data_, s.truth);
     painter.drawText(QRectF(at.x(), at.y() + side, side, kWords), Qt::AlignCenter,

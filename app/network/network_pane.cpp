@@ -3,6 +3,7 @@
 #include <QFileInfo>
 #include <QLabel>
 #include <QPushButton>
+#include <QTextBrowser>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -22,6 +23,7 @@ bool has_weights(const Run& run) {
 NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
     : Pane(tr("The network now"), parent),
       reader_(trainer_of(session)),
+      texts_(new QTextBrowser(this)),
       empty_(new QLabel(this)),
       swap_(new QPushButton(theme_icon("swap"), {}, this)) {
   legend()->hide();
@@ -39,6 +41,13 @@ NetworkPane::NetworkPane(TrainingSession* session, QWidget* parent)
   empty_->setWordWrap(true);
   empty_->setForegroundRole(QPalette::PlaceholderText);
   column->addWidget(empty_);
+  texts_->setAccessibleName(tr("What the network writes"));
+  texts_->setFrameShape(QFrame::NoFrame);
+  texts_->setProperty("inPane", true);
+  texts_->hide();
+  column->addWidget(texts_, 1);
+  connect(&looks_, &LookReader::looked, this, &NetworkPane::takeLook);
+  connect(&looks_, &LookReader::failed, this, &NetworkPane::say);
   using Kind = LearnedView::Kind;
   for (const auto& [kind, name] : {std::pair{Kind::Plane, tr("Predictions")},
                                    {Kind::Filters, tr("First-layer weights")},
@@ -61,11 +70,14 @@ void NetworkPane::setRuns(const std::vector<Run*>& runs) {
     if (has_weights(*run) && (!best || run->live() || (!best->live() && run->created > best->created))) best = run;
   if (best == reader_.run()) return;
   reader_.setRun(best);
+  written_.clear();
+  if (best) looks_.setRun(best->spec);
   say(reader_.whyNothing());
 }
 
 void NetworkPane::say(const QString& sentence) {
   for (LearnedView* view : views_) view->hide();
+  texts_->hide();
   empty_->setText(sentence);
   empty_->show();
   setTitle(tr("The network now"), {});
@@ -80,11 +92,21 @@ void NetworkPane::take(const std::shared_ptr<const WeightsSnapshot>& snapshot,
   views_[0]->setVisible(plane);
   views_[1]->setVisible(pictures), views_[2]->setVisible(pictures && views_[2]->hasContent());
   views_[3]->setVisible(confusion);
-  empty_->setVisible(!plane && !pictures && !confusion);
-  empty_->setText(tr("No picture for this kind of data: see Weights"));
+  if (rows->context > 0) looks_.setWeights(snapshot, rows);
+  empty_->setVisible(!plane && !pictures && !confusion && written_.empty());
+  empty_->setText(rows->context > 0 ? tr("The network writes…") : tr("No picture for this kind of data: see Weights"));
   const QString letter = reader_.run()->slot >= 0 ? run_letter(reader_.run()->slot) + " · " : QString();
   setTitle(tr("The network now"), letter + tr("step %1").arg(count_text(snapshot->step)),
            tr("step %1").arg(count_text(snapshot->step)));
+}
+
+void NetworkPane::takeLook(const std::shared_ptr<const Look>& look) {
+  constexpr size_t kShownTexts = 3;
+  if (!reader_.run()) return;
+  keep_text(written_, {look->step, look->prompt, look->written}, kShownTexts);
+  texts_->setHtml(written_html(written_));
+  empty_->hide();
+  texts_->show();
 }
 
 void NetworkPane::showEvent(QShowEvent* event) {

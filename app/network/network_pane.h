@@ -1,12 +1,14 @@
 // The pane beside the loss that shows what the network learns: its decision boundary, first-layer
 // filters, and wrong predictions.
 #pragma once
+#include "app/network/at_work_view.h"
 #include "app/network/learned_view.h"
 #include "app/network/weights_reader.h"
 #include "app/widgets/pane.h"
 
 class QLabel;
 class QPushButton;
+class QTextBrowser;
 
 namespace ws::app {
 
@@ -29,9 +31,13 @@ class NetworkPane : public Pane {
  private:
   void take(const std::shared_ptr<const WeightsSnapshot>& snapshot, const std::shared_ptr<const data::Dataset>& rows);
   void say(const QString& sentence);
+  void takeLook(const std::shared_ptr<const Look>& look);
 
   WeightsReader reader_;
   std::vector<LearnedView*> views_;  // plane, filters, wrong predictions, confusion matrix
+  LookReader looks_;  // of a network that reads text
+  std::vector<WrittenText> written_;
+  QTextBrowser* texts_;
   QLabel* empty_;
   QPushButton* swap_;
 };

@@ -33,8 +33,6 @@ void read_layers(WeightsSnapshot& snapshot, const TrainState& state, const Model
   }
 }
 
-const data::Split& shown_part(const data::Dataset& data) { return data.test.rows > 0 ? data.test : data.train; }
-
 void predict_classes(WeightsSnapshot& snapshot, Executor& executor, const data::Dataset& data) {
   const data::Split& part = shown_part(data);
   const int64_t rows = std::min(part.rows, kConfusionRows);
@@ -93,6 +91,8 @@ void predict_boundary(WeightsSnapshot& snapshot, Executor& executor, const data:
 
 }  // namespace
 
+const data::Split& shown_part(const data::Dataset& data) { return data.test.rows > 0 ? data.test : data.train; }
+
 std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot) {
   const auto &x = snapshot.line_x, &y = snapshot.line_y;
   if (x.size() < 2 || y.size() < x.size()) return {};
@@ -110,9 +110,11 @@ std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot) {
 
 WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, const RunSpec& spec) {
   WeightsSnapshot snapshot;
-  const TrainState state = executor.state();
+  TrainState state = executor.state();
   snapshot.step = state.step;
-  read_layers(snapshot, state, make_model(spec.model, data), spec);
+  snapshot.model = std::make_shared<const Model>(make_model(spec.model, data));
+  read_layers(snapshot, state, *snapshot.model, spec);
+  snapshot.parameters = std::make_shared<const std::vector<std::vector<float>>>(std::move(state.parameters));
   const bool rows_have_a_class = data.task == data::Task::Classification && data.context == 0;
   if (rows_have_a_class) predict_classes(snapshot, executor, data);
   if (data.task == data::Task::Regression && data.features == 1 && data.outputs == 1)

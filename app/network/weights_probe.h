@@ -23,6 +23,8 @@ struct SamplePrediction {
 
 struct WeightsSnapshot {
   int64_t step = 0;
+  std::shared_ptr<const Model> model;
+  std::shared_ptr<const std::vector<std::vector<float>>> parameters;  // by ParamId
   std::vector<LayerWeights> layers;
   std::vector<SamplePrediction> samples;    // classification
   std::vector<std::vector<int>> confusion;  // [truth][guess], over the rows below
@@ -39,6 +41,7 @@ struct StraightLine {
 };
 std::optional<StraightLine> straight_line(const WeightsSnapshot& snapshot);  // nullopt if the fit is not straight
 
+const data::Split& shown_part(const data::Dataset& data);  // the test part if there is one
 WeightsSnapshot probe_weights(Executor& executor, const data::Dataset& data, const RunSpec& spec);
 
 }  // namespace ws::app

@@ -85,6 +85,13 @@ void attend(const Heads& heads, Matrix<Real> qkv, Matrix<Real> out, Matrix<Real>
 }
 
 template <class Real>
+void attention_shares(const Heads& heads, int64_t head, Matrix<Real> qkv, Matrix<Real> lse, Matrix<Real> shares) {
+  const Place at{heads, 0, head};
+  multiply<Real>(at.of_qkv(qkv, 0), false, at.of_qkv(qkv, 1), true, shares, scale_of<Real>(heads), Result::Replaces);
+  shares_of(shares, at.of_lse(lse));
+}
+
+template <class Real>
 void attend_grad(const Heads& heads, Matrix<Real> dout, Matrix<Real> out, Matrix<Real> qkv, Matrix<Real> lse,
                  Matrix<Real> dqkv) {
   std::vector<Real> space(static_cast<size_t>(2 * heads.time * heads.time));
@@ -104,6 +111,7 @@ void attend_grad(const Heads& heads, Matrix<Real> dout, Matrix<Real> out, Matrix
 
 #define WS_FOR(Real)                                                                      \
   template void attend(const Heads&, Matrix<Real>, Matrix<Real>, Matrix<Real>);           \
+  template void attention_shares(const Heads&, int64_t, Matrix<Real>, Matrix<Real>, Matrix<Real>);                \
   template void attend_grad(const Heads&, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>, Matrix<Real>);
 WS_FOR(float)
 WS_FOR(double)

@@ -28,7 +28,8 @@ constexpr int64_t kScaleGrowEvery = 2000;
 template <class Real>
 class Interpreter final : public Executor {
  public:
-  Interpreter(std::string name, HostRank rank) : name_(std::move(name)), rank_(std::move(rank)) {}
+  Interpreter(std::string name, HostRank rank, OpWatch watch = {})
+      : name_(std::move(name)), rank_(std::move(rank)), watch_(std::move(watch)) {}
   std::string device_name() const override { return name_; }
 
   void load(const Model& model, const data::Dataset& data, const RunSpec& spec) override {
@@ -146,7 +147,23 @@ class Interpreter final : public Executor {
     return bound;
   }
 
+  Sums run_watched(Bound& bound, Rows rows) {
+    const cpu::BorrowedThreads threads;
+    const OperandValues values = [&bound](BufferId id) {
+      const Matrix<Real> m = bound.matrix(id);
+      if constexpr (std::is_same_v<Real, float>) return std::span<float>(m.data, static_cast<size_t>(m.size()));
+      return std::span<float>();
+    };
+    Sums sums;
+    for (const Op& op : bound.plan.ops) {
+      run_op(bound, op, prof::kNoOp, rows, sums);
+      watch_(bound.plan, op, values);
+    }
+    return sums;
+  }
+
   Sums run_step(Bound& bound, Rows rows, int64_t step) {
+    if (watch_) return run_watched(bound, rows);
     const prof::StepScope step_scope(step);
     step_ = step;
     Sums sums;
@@ -515,6 +532,7 @@ class Interpreter final : public Executor {
   int64_t state_step_ = 0, good_steps_ = 0, step_ = 0;
   std::string name_;
   HostRank rank_;
+  OpWatch watch_;
   double loss_scale_ = 65536, step_scale_ = 65536, lr_ = 0;
   bool finite_ = true;
   Bound bound_;
@@ -528,6 +546,9 @@ class Interpreter final : public Executor {
 
 std::unique_ptr<Executor> make_cpu_executor(std::string name, HostRank rank) {
   return std::make_unique<Interpreter<float>>(std::move(name), std::move(rank));
+}
+std::unique_ptr<Executor> make_watched_cpu_executor(OpWatch watch) {
+  return std::make_unique<Interpreter<float>>("CPU", HostRank{}, std::move(watch));
 }
 std::unique_ptr<Executor> make_oracle(HostRank rank) {
   return std::make_unique<Interpreter<double>>("float64 oracle", std::move(rank));

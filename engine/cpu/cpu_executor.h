@@ -1,6 +1,8 @@
 // The reference interpreter: runs every plan with plain loops, op by op.
 #pragma once
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "engine/cpu/rank_average.h"
@@ -17,5 +19,11 @@ struct HostRank {
 // `name` is the result of device_name().
 std::unique_ptr<Executor> make_cpu_executor(std::string name = "CPU", HostRank rank = {});
 std::unique_ptr<Executor> make_oracle(HostRank rank = {});  // the same interpreter in float64
+
+// Called behind each op of an evaluation or a prediction. `values` reads the operands of this op only.
+using OperandValues = std::function<std::span<float>(BufferId)>;
+using OpWatch = std::function<void(const Plan& plan, const Op& op, const OperandValues& values)>;
+// An interpreter beside a training: it is in no trace, and leaves the training's threads alone.
+std::unique_ptr<Executor> make_watched_cpu_executor(OpWatch watch);
 
 }  // namespace ws

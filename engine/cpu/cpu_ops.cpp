@@ -6,6 +6,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace ws::cpu {
 namespace {
@@ -61,9 +62,10 @@ Real slope(Activation kind, Real saved) {
 // OpenBLAS threads spin while they wait for each other. If other threads need the cores (a window, a recording), a
 // small product on two threads takes twenty times as long as on one.
 std::atomic<int> g_on_one_thread{0};
+thread_local bool t_borrows_threads = false;
 
 void share_out(int m, int n, int k) {
-  if (g_on_one_thread > 0) return;
+  if (g_on_one_thread > 0 || t_borrows_threads) return;
   constexpr double kLeastWork = 15e6;  // operations that justify one more thread
   static const int most = openblas_get_num_threads();
   const double threads = 2.0 * m * n * k / kLeastWork;
@@ -100,6 +102,9 @@ void products_on_one_thread(bool wanted) {
   if (wanted && g_on_one_thread++ == 0) openblas_set_num_threads(1);
   if (!wanted) --g_on_one_thread;
 }
+
+BorrowedThreads::BorrowedThreads() : before_(std::exchange(t_borrows_threads, true)) {}
+BorrowedThreads::~BorrowedThreads() { t_borrows_threads = before_; }
 
 template <class Real>
 void multiply(Part<Real> a, bool transpose_a, Part<Real> b, bool transpose_b, Part<Real> c, Real factor, Result result) {

@@ -51,6 +51,14 @@ class Builder {
     return std::move(plan_);
   }
 
+  std::vector<BufferId> outputs() && {
+    load();
+    forward(Phase::Evaluate);
+    std::vector<BufferId> ids;
+    for (const Kept& kept : kept_) ids.push_back(kept.output);
+    return ids;
+  }
+
  private:
   const RunSpec& spec() const { return plan_.spec; }
   bool classes() const { return spec().model.loss == LossKind::CrossEntropy; }
@@ -494,6 +502,10 @@ Plan build_plan(const RunSpec& spec, const Model& model, int64_t rows, int rank)
 
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch) {
   return Builder(spec, model, batch, 0).evaluation();
+}
+
+std::vector<BufferId> layer_outputs(const RunSpec& spec, const Model& model, int64_t batch) {
+  return Builder(spec, model, batch, 0).outputs();
 }
 
 }  // namespace ws

@@ -50,5 +50,7 @@ std::vector<float> initial_values(const Model& model, const ModelSpec& spec, Par
 // Builds the plan of one rank of spec.exec.gpus; `rows` counts the rows of the step over all ranks.
 Plan build_plan(const RunSpec& spec, const Model& model, int64_t rows, int rank = 0);
 Plan build_evaluation_plan(const RunSpec& spec, const Model& model, int64_t batch);
+// The buffer of that plan that holds what a layer gives, by layer. Only fusion off keeps all of them.
+std::vector<BufferId> layer_outputs(const RunSpec& spec, const Model& model, int64_t batch);
 
 }  // namespace ws

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kLearnedRow = 10, kSpareRow = 20;  // grid rows: below the histograms, and spare
 constexpr int kHistogramColumns = 4;
+const QString kAtWork = QStringLiteral("work"), kOfWeights = QStringLiteral("weights");
 constexpr size_t kBins = 48;
 
 std::vector<double> finite(const std::vector<float>& values) {
@@ -52,7 +53,15 @@ double spread(const std::vector<float>& values) {
 }  // namespace
 
 WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
-    : QWidget(parent), reader_(std::move(ask)), title_(new QLabel(this)) {
+    : QWidget(parent),
+      reader_(std::move(ask)),
+      title_(new QLabel(this)),
+      parts_(new SegmentedRow(tr("Part of the page"), {{kAtWork, tr("At work"), tr("What the network makes of a picture or a text, while it trains.")},
+                                                       {kOfWeights, tr("Weights"), tr("Histograms of the weights, and predictions.")}}, this)),
+      work_(new AtWorkView(this)) {
+  parts_->setValue(kAtWork);
+  parts_->setFixedWidth(170);
+  connect(parts_, &SegmentedRow::picked, this, &WeightsPanel::showPart);
   title_->setFont(ui_font(12));
   title_->setMargin(8);
   auto* inside = new QWidget(this);
@@ -75,8 +84,13 @@ WeightsPanel::WeightsPanel(AskTrainer ask, QWidget* parent)
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  column->addWidget(title_);
+  auto* top = new QHBoxLayout;
+  top->setContentsMargins(8, 4, 8, 4);
+  top->addWidget(parts_);
+  top->addWidget(title_, 1);
+  column->addLayout(top);
   column->addWidget(scroll_, 1);
+  column->addWidget(work_, 1);
   connect(&reader_, &WeightsReader::read, this, &WeightsPanel::setSnapshot);
   connect(&reader_, &WeightsReader::failed, this, &WeightsPanel::showTitle);
   setRun(nullptr);
@@ -88,6 +102,7 @@ void WeightsPanel::setRun(Run* run) {
   snapshot_.reset();
   showHistograms();
   for (LearnedView* view : views_) view->setContent(nullptr, nullptr), view->hide();
+  if (run) work_->setRun(run->spec);
   showTitle(reader_.whyNothing());
 }
 
@@ -105,6 +120,7 @@ void WeightsPanel::hideEvent(QHideEvent* event) {
 void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
                                std::shared_ptr<const data::Dataset> loaded) {
   snapshot_ = std::move(snapshot);
+  rows_ = loaded;
   showHistograms();
   std::vector<LearnedView*> filled;
   for (LearnedView* view : views_) {
@@ -120,18 +136,29 @@ void WeightsPanel::setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot,
   const int last = kLearnedRow + (static_cast<int>(filled.size()) + 1) / 2;
   for (int row = kLearnedRow; row < kSpareRow; ++row) grid_->setRowStretch(row, row < last);
   grid_->setRowStretch(kSpareRow, filled.empty());
-  showTitle((reader_.run() && !reader_.run()->live()
-                 ? tr("Weights after the last step, %1 · filled: now · outline: as the init made them")
-                 : tr("Weights at step %1 · filled: now · outline: as the init made them"))
-                .arg(count_text(snapshot_->step)));
+  showTitle({});
 }
 
 void WeightsPanel::showTitle(const QString& text) {
   title_->setText(text);
   title_->setWordWrap(true);
   title_->setAlignment(snapshot_ ? Qt::AlignLeft | Qt::AlignVCenter : Qt::AlignCenter);
-  scroll_->setVisible(snapshot_ != nullptr);  // without weights, the message is in the middle of the page
   title_->setForegroundRole(QPalette::PlaceholderText);
+  showPart();
+}
+
+// Without weights, the message is in the middle of the page.
+void WeightsPanel::showPart() {
+  const bool both = snapshot_ && reader_.run() && AtWorkView::shows(reader_.run()->spec), work = both && parts_->value() == kAtWork;
+  parts_->setVisible(both);
+  work_->setVisible(work);
+  if (work) work_->setWeights(snapshot_, rows_);
+  scroll_->setVisible(snapshot_ && !work);
+  if (!snapshot_) return;
+  const QString at = count_text(snapshot_->step);
+  const bool live = reader_.run() && reader_.run()->live();
+  const QString what = work ? QString() : tr(" · filled: now · outline: as the init made them");
+  title_->setText((live || !reader_.run() ? tr("Weights at step %1") : tr("Weights after the last step, %1")).arg(at) + what);
 }
 
 void WeightsPanel::showHistograms() {

@@ -1,12 +1,16 @@
-// What the network has learned: weights per layer now and at initialisation, the first layer as pictures, predictions.
+// What the network has learned. "At work": what it makes of a picture or a text, while it trains. "Weights": weights per layer
+// now and at initialisation, the first layer as pictures, predictions.
 #pragma once
 #include <QWidget>
 
+#include "app/network/at_work_view.h"
 #include "app/network/learned_view.h"
 #include "app/network/weights_reader.h"
 #include "app/widgets/histogram.h"
+#include "app/widgets/segmented_row.h"
 
 class QGridLayout;
+class QScrollArea;
 class QLabel;
 
 namespace ws::app {
@@ -18,7 +22,9 @@ class WeightsPanel : public QWidget {
   void setRun(Run* run);
   void setSnapshot(std::shared_ptr<const WeightsSnapshot> snapshot, std::shared_ptr<const data::Dataset> data);
   std::shared_ptr<const WeightsSnapshot> snapshot() const { return snapshot_; }
-  bool reading() const { return reader_.reading(); }  // weights will come
+  bool reading() const { return reader_.reading() || (showsWork() && !work_->hasContent()); }  // weights or a look will come
+  AtWorkView* work() const { return work_; }
+  bool showsWork() const { return snapshot_ && work_->isVisibleTo(this); }
 
  protected:
   void showEvent(QShowEvent*) override;
@@ -27,13 +33,17 @@ class WeightsPanel : public QWidget {
  private:
   void showHistograms();
   void showTitle(const QString& text);
+  void showPart();
 
   WeightsReader reader_;
   std::shared_ptr<const WeightsSnapshot> snapshot_;
+  std::shared_ptr<const data::Dataset> rows_;
   std::vector<HistogramView*> histograms_;
   QGridLayout* grid_;
   std::vector<LearnedView*> views_;
   QLabel* title_;
+  SegmentedRow* parts_;
+  AtWorkView* work_;
   QScrollArea* scroll_ = nullptr;
 };
 

@@ -3,11 +3,16 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QMenuBar>
+#include <QLineEdit>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTextBrowser>
 #include <QToolTip>
 
+#include "app/network/attention_view.h"
+#include "app/network/tile_view.h"
 #include "app/widgets/command_palette.h"
 #include "app/pages/details/details_panel.h"
 #include "app/pages/kernels/kernels_panel.h"
@@ -76,6 +81,9 @@ class PanelsTest : public QObject {
   void theRoofOfAFileIsThatOfItsCard();
   void weightsOfARealRun();
   void weightsOfALineAndAPlane();
+  void aNetworkOfPicturesAtWork();
+  void aNetworkOfTextAtWork();
+  void writtenTextsAreKeptAtGrowingSteps();
   void paletteFindsAndRuns();
   void panelsLiveWithoutARun();
 };
@@ -403,6 +411,115 @@ void PanelsTest::weightsOfARealRun() {
   const auto histograms = panel.findChildren<HistogramView*>();
   QCOMPARE(static_cast<size_t>(histograms.size()), snapshot->layers.size());
   for (const auto* h : histograms) QCOMPARE(h->data().counts, h->data().ghost);
+}
+
+// Weights as they are before the first step, and a look with them.
+struct LookedAt {
+  explicit LookedAt(RunSpec of) : spec(std::move(of)), data(std::make_shared<const data::Dataset>(data::load(spec.data))) {
+    auto executor = ready(spec, make_model(spec.model, *data), *data);
+    snapshot = std::make_shared<const WeightsSnapshot>(probe_weights(*executor, *data, spec));
+    view.resize(1000, 640);
+    view.show();
+    view.setRun(spec);
+    view.setWeights(snapshot, data);
+  }
+  template <class Widget>
+  Widget* named(const QString& name) const {
+    for (Widget* each : view.findChildren<Widget*>())
+      if (each->accessibleName() == name) return each;
+    return nullptr;
+  }
+
+  RunSpec spec;
+  std::shared_ptr<const data::Dataset> data;
+  std::shared_ptr<const WeightsSnapshot> snapshot;
+  AtWorkView view;
+};
+
+void PanelsTest::aNetworkOfPicturesAtWork() {
+  RunSpec spec;
+  spec.data.name = "shapes", spec.data.points = 60;
+  spec.model.layers = "conv 3x3 6 | relu | maxpool 2 | conv 3x3 8 | relu | avgpool | linear";
+  spec.train.optimizer = Optimizer::Sgd;
+  LookedAt at(spec);
+  QVERIFY(!at.view.hasContent());
+  QTRY_VERIFY(at.view.hasContent());
+  auto* maps = at.named<TileView>("Feature maps");
+  auto* filters = at.named<TileView>("Filters");
+  auto* misread = at.named<TileView>("Misread pictures");
+  auto* layers = at.named<QComboBox>("Layer");
+  QCOMPARE(layers->count(), 7);
+  QCOMPARE(maps->tiles().size(), size_t(6));
+  QCOMPARE(maps->tiles()[0].image.size(), QSize(32, 32));
+  QCOMPARE(filters->tiles().size(), size_t(6));
+  QCOMPARE(filters->tiles()[0].image.size(), QSize(3, 3));
+  layers->setCurrentIndex(3);
+  emit layers->activated(3);
+  QCOMPARE(maps->tiles().size(), size_t(8));
+  QCOMPARE(maps->tiles()[0].image.size(), QSize(16, 16));
+  QCOMPARE(filters->tiles().size(), size_t(8));
+  // A click on a misread picture chooses it; the layer stays.
+  QVERIFY(at.snapshot->wrong.size() > 2);
+  QSignalSpy looked(&at.view, &AtWorkView::looked);
+  emit misread->picked(2);
+  QTRY_COMPARE(looked.count(), 1);
+  QCOMPARE(at.view.look()->asked.row, at.snapshot->wrong[2].row);
+  QCOMPARE(misread->chosen(), 2);
+  QCOMPARE(layers->currentIndex(), 3);
+  at.view.changeRow(-1);  // before the first comes the last
+  QTRY_COMPARE(at.view.look()->asked.row, shown_part(*at.data).rows - 1);
+}
+
+void PanelsTest::aNetworkOfTextAtWork() {
+  RunSpec spec;
+  spec.data.name = "sentences", spec.data.points = 60, spec.data.context = 32;
+  spec.model.layers = "embed 16 | 2 x block(heads 4) | layernorm | linear";
+  spec.model.init = Init::Small;
+  spec.train.optimizer = Optimizer::Sgd;
+  LookedAt at(spec);
+  QTRY_VERIFY(at.view.hasContent());
+  auto* prompt = at.named<QLineEdit>("Prompt");
+  auto* temperature = at.named<QLineEdit>("Temperature");
+  auto* sentence = at.named<QLineEdit>("Sentence");
+  auto* layer = at.named<QComboBox>("Layer of the heads");
+  QVERIFY(!prompt->text().isEmpty() && !sentence->text().isEmpty());
+  QCOMPARE(at.view.look()->written.size(), 160);
+  QCOMPARE(layer->count(), 2);
+  QCOMPARE(layer->itemText(1), QString("block 2"));
+  QCOMPARE(at.named<TileView>("Heads")->tiles().size(), size_t(4));
+  const auto type = [](QLineEdit* field, const QString& text) {
+    field->selectAll();
+    QTest::keyClicks(field, text);
+    QTest::keyClick(field, Qt::Key_Return);
+  };
+  type(sentence, "the cat");
+  QTRY_COMPARE(at.view.look()->symbols.size(), size_t(7));
+  auto* map = at.view.findChild<AttentionView*>();
+  QVERIFY(map->sentenceAt(QPointF(map->width() / 2.0, map->height() / 2.0 - 10)).contains("takes") ||
+          map->sentenceAt(QPointF(map->width() / 2.0, map->height() / 2.0 - 10)).contains("hidden"));
+  type(prompt, "a dog");
+  QTRY_COMPARE(at.view.look()->prompt, QString("a dog"));
+  type(temperature, "0");
+  QTRY_COMPARE(at.view.look()->asked.temperature, 0.0);
+  const QString likeliest = at.view.look()->written;
+  at.named<QPushButton>("Write another text")->click();  // another draw, which temperature 0 does not need
+  QTRY_COMPARE(at.view.look()->asked.seed, uint64_t{2});
+  QCOMPARE(at.view.look()->written, likeliest);
+  type(temperature, "many");
+  QCOMPARE(temperature->text(), QString("0"));
+  QVERIFY(at.view.findChild<QTextBrowser*>()->toPlainText().startsWith("now, step 0"));
+}
+
+void PanelsTest::writtenTextsAreKeptAtGrowingSteps() {
+  std::vector<WrittenText> all;
+  for (int64_t step = 1; step <= 1000; ++step) keep_text(all, {step, "a", QString::number(step)}, 5);
+  QCOMPARE(all.size(), size_t(5));
+  QCOMPARE(all.front().step, int64_t{1});
+  QCOMPARE(all.back().step, int64_t{1000});
+  for (size_t i = 2; i + 1 < all.size(); ++i) QVERIFY(all[i].step >= all[i - 1].step * 3 / 2);
+  keep_text(all, {1000, "b", "again"}, 5);  // another prompt at the same step
+  QCOMPARE(all.back().text, QString("again"));
+  QCOMPARE(all.size(), size_t(5));
 }
 
 void PanelsTest::weightsOfALineAndAPlane() {

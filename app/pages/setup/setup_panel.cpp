@@ -176,6 +176,7 @@ void SetupPanel::buildSection(const QString& group) {
   hints_[group]->setObjectName("explain");
   if (group == "Model") {
     section->body()->addWidget(layers_ = new LayerTable(section));
+    connect(layers_, &LayerTable::edited, this, [this](const QString& line) { choices_->set("model.layers", line); });
     chain_ = addNote(section), estimate_ = addNote(section);
   }
   if (group == "Execution") budget_ = addNote(section), budget_->setObjectName("budget");

@@ -9,6 +9,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QToolButton>
+#include <QTreeWidget>
 #include <QTest>
 
 #include "app/pages/setup/field_row.h"
@@ -74,6 +75,8 @@ class SetupTest : public QObject, WindowHome {
   void editedLayersTrain();
   void choicesTravelAsALine();
   void aNetworkIsATableOfItsLayers();
+  void aWrongLayerIsMarkedInItsRow();
+  void layersOfAListAreEditedAsRows();
   void theNetworkFollowsTheKindOfData();
 };
 
@@ -417,23 +420,80 @@ void SetupTest::aNetworkIsATableOfItsLayers() {
   auto window = open();
   auto* choices = window->workspace()->choices();
   auto* table = window->findChild<LayerTable*>();
+  const QTreeWidget* rows = table->rows();
   for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) section->setOpen(true);
   QVERIFY(choices->usePreset("mnist"));
   QVERIFY(!table->isVisible());
   QVERIFY(choices->usePreset("mnist-conv"));
   QTRY_VERIFY(table->isVisible());
-  QCOMPARE(table->topLevelItemCount(), 7);
-  QCOMPARE(table->topLevelItem(0)->text(0), QString("conv 3x3 16"));
-  QCOMPARE(table->topLevelItem(0)->text(1), QString::fromUtf8("28 × 28 × 16"));
-  QCOMPARE(table->topLevelItem(0)->text(2), QString("160"));
+  QCOMPARE(rows->topLevelItemCount(), 7);
+  QCOMPARE(rows->topLevelItem(0)->text(0), QString("conv 3x3 16"));
+  QCOMPARE(rows->topLevelItem(0)->text(1), QString::fromUtf8("28 × 28 × 16"));
+  QCOMPARE(rows->topLevelItem(0)->text(2), QString("160"));
   QVERIFY(choices->usePreset("tiny-gpt"));
-  QCOMPARE(table->topLevelItemCount(), 7);  // embed, four blocks, layernorm, linear
-  QCOMPARE(table->topLevelItem(1)->text(0), QString("block 1"));
-  QCOMPARE(table->topLevelItem(1)->childCount(), 8);  // two norms, attention, two linear layers with gelu between them, two sums
+  QCOMPARE(rows->topLevelItemCount(), 4);  // embed, the blocks, layernorm, linear
+  QCOMPARE(rows->topLevelItem(1)->text(0), QString("4 x block(heads 4)"));
+  QCOMPARE(rows->topLevelItem(1)->text(2).remove(QRegularExpression("\\D")), QString("793088"));
+  QCOMPARE(rows->topLevelItem(1)->childCount(), 8);  // two norms, attention, two linear layers with gelu between them, two sums
+}
+
+// A mistake is marked in the row where it is, and the line keeps what was typed.
+void SetupTest::aWrongLayerIsMarkedInItsRow() {
+  auto window = open();
+  auto* choices = window->workspace()->choices();
+  auto* table = window->findChild<LayerTable*>();
+  const QTreeWidget* rows = table->rows();
+  QVERIFY(choices->usePreset("tiny-gpt"));
   choices->set("model.layers", "embed 128 | block(heads 5) | linear");
-  QVERIFY(!table->isVisible());
+  QCOMPARE(rows->topLevelItemCount(), 3);
+  QVERIFY2(rows->topLevelItem(1)->toolTip(0).contains("5 heads do not divide the width 128"), qPrintable(rows->topLevelItem(1)->toolTip(0)));
+  QCOMPARE(rows->topLevelItem(1)->foreground(0).color(), theme().worse);
+  QVERIFY(rows->topLevelItem(0)->toolTip(0) == "embed 128");
   QVERIFY2(window->findChild<SetupPanel*>()->message().contains("5 heads do not divide the width 128"),
            qPrintable(window->findChild<SetupPanel*>()->message()));
+  choices->set("model.layers", "embed 128 | residual(layernorm | attention heads 3) | linear");
+  QVERIFY(rows->topLevelItem(1)->child(1)->toolTip(0).contains("3 heads"));
+  choices->set("model.layers", "embed 128 | blok(heads 4) | linear");  // no list: the rows wait for a better line
+  QVERIFY(!rows->isEnabled());
+  choices->set("model.layers", "embed 128 | block(heads 4) | linear");
+  QVERIFY(rows->isEnabled());
+  QCOMPARE(rows->topLevelItem(1)->toolTip(0), QString("block(heads 4)"));
+}
+
+void SetupTest::layersOfAListAreEditedAsRows() {
+  auto window = open();
+  auto* choices = window->workspace()->choices();
+  auto* table = window->findChild<LayerTable*>();
+  QTreeWidget* rows = table->rows();
+  const auto line = [&] { return QString::fromStdString(choices->spec().model.layers); };
+  QVERIFY(choices->usePreset("mnist-conv"));
+  rows->setCurrentItem(rows->topLevelItem(3));  // conv 3x3 32
+  table->move(-1);
+  QCOMPARE(line(), QString("conv 3x3 16 | relu | conv 3x3 32 | maxpool 2 | relu | maxpool 2 | linear"));
+  QCOMPARE(rows->currentItem()->text(0), QString("conv 3x3 32"));  // the choice goes along
+  QTest::keyClick(rows, Qt::Key_Down, Qt::AltModifier);
+  QCOMPARE(line(), QString("conv 3x3 16 | relu | maxpool 2 | conv 3x3 32 | relu | maxpool 2 | linear"));
+  rows->currentItem()->setText(0, "conv 5x5 24");
+  QTRY_COMPARE(line(), QString("conv 3x3 16 | relu | maxpool 2 | conv 5x5 24 | relu | maxpool 2 | linear"));
+  QCOMPARE(rows->topLevelItem(3)->text(1), QString::fromUtf8("14 × 14 × 24"));
+  QVERIFY(table->offered().contains("batchnorm"));
+  QVERIFY(!table->offered().contains("block(heads 4)"));
+  table->add("batchnorm");
+  QCOMPARE(line(), QString("conv 3x3 16 | relu | maxpool 2 | conv 5x5 24 | batchnorm | relu | maxpool 2 | linear"));
+  QTest::keyClick(rows, Qt::Key_Delete);
+  QCOMPARE(line(), QString("conv 3x3 16 | relu | maxpool 2 | conv 5x5 24 | relu | maxpool 2 | linear"));
+  rows->setCurrentItem(rows->topLevelItem(rows->topLevelItemCount() - 1));
+  table->remove();
+  QVERIFY(line().endsWith("| maxpool 2"));  // wrong now, and said so
+  QVERIFY(window->findChild<SetupPanel*>()->message().contains("end it with linear"));
+  choices->set("model.layers", "conv 3x3 4 | residual(conv 3x3 4 | relu | batchnorm) | linear");
+  rows->topLevelItem(1)->setExpanded(true);
+  rows->setCurrentItem(rows->topLevelItem(1)->child(0));
+  table->move(1);
+  QCOMPARE(line(), QString("conv 3x3 4 | residual(relu | conv 3x3 4 | batchnorm) | linear"));
+  QVERIFY(rows->topLevelItem(1)->isExpanded());
+  choices->setSpec(choices->preset());  // as "Undo all changes"
+  QCOMPARE(rows->topLevelItemCount(), 7);
 }
 
 void SetupTest::theNetworkFollowsTheKindOfData() {

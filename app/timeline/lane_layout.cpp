@@ -228,6 +228,23 @@ void join_copies(std::vector<Lane>& lanes) {
   std::erase_if(lanes, [](const Lane& l) { return l.track_kind == TrackKind::Copies; });
 }
 
+// The layers stand above the row whose work they name: the first stream, or the only thread.
+void add_layers(std::vector<Lane>& lanes, const LaneSource& source, bool streams, bool small) {
+  const TrackKind kind = streams ? TrackKind::Stream : TrackKind::CpuThread;
+  const auto named = [&](const Lane& lane) {
+    return lane.track_kind == kind && !lane.gpu_steps && has_layers(*source.trace, source.trace->tracks()[lane.tracks[0]]);
+  };
+  const auto work = source.layers ? std::ranges::find_if(lanes, named) : lanes.end();
+  if (work == lanes.end()) return;
+  Lane lane = *work;
+  lane.kind = LaneKind::Layers, lane.height = small ? 17 : 19, lane.upper = 0;
+  lane.key = source.key + "/layers", lane.title = QStringLiteral("layer");
+  const auto at = lanes.insert(work, lane);
+  if (!source.parts) return;
+  lane.key = source.key + "/blocks", lane.title = QStringLiteral("block"), lane.parts = source.parts;
+  lanes.insert(at, lane);
+}
+
 // A kernel of many steps has one row per multiprocessor, often more than a hundred. Only some are
 // shown, unless there is a filter.
 void keep_some_inner(std::vector<Lane>& lanes, const LaneSettings& settings) {
@@ -299,6 +316,7 @@ std::vector<Lane> lanes_of(const LaneSource& source, int run, const LaneSettings
   join_rows(lanes, tracks);
   name_only_thread(lanes, style.streams);
   number_callers(lanes, tracks);
+  add_layers(lanes, source, style.streams, settings.small);
   keep_some_inner(lanes, settings);
   if (!settings.quiet_rows && settings.filter.isEmpty()) fold_quiet_lanes(lanes, source, settings.small);
   if (!source.gpu_steps) number_ranges(lanes, tracks);

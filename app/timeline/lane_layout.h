@@ -3,8 +3,10 @@
 #include <QSet>
 #include <QString>
 #include <QStringList>
+#include <memory>
 #include <vector>
 
+#include "app/timeline/layer_blocks.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::app {
@@ -15,6 +17,8 @@ struct LaneSource {
   int slot = -1;
   bool allocations = false;                // has curves from recorded allocations
   const prof::Trace* gpu_steps = nullptr;  // steps and phases as the GPU ran them; null: the host's are correct
+  bool layers = false;                       // its network has layers to show above the kernels
+  std::shared_ptr<const LayerParts> parts = nullptr;  // blocks of layers; null: there are none
 };
 
 struct LaneSettings {
@@ -25,7 +29,7 @@ struct LaneSettings {
   bool quiet_rows = false;               // show each almost empty row instead of folding them into one
 };
 
-enum class LaneKind { Group, Spans, Counter, Memory };
+enum class LaneKind { Group, Spans, Layers, Counter, Memory };
 struct CounterRef {
   int run;
   size_t counter;
@@ -44,6 +48,7 @@ struct Lane {
   bool of_rank = false;                  // the group of one rank, or of what all ranks share
   bool flat = false;       // its curves hardly change: a low row shows their value
   bool gpu_steps = false;  // its tracks are in the source's gpu_steps
+  std::shared_ptr<const LayerParts> parts = nullptr;  // Layers: blocks of layers instead of single ones
   size_t upper = 0;        // its tracks often overlap: so many are in the upper half, the rest in the lower; 0: no halves
   int bottom() const { return y + height; }
 };

@@ -73,6 +73,14 @@ bool TimelineOverlay::hideCard() {
   return shown;
 }
 
+std::optional<TimeRange> TimelineOverlay::layerAt(QPoint at) const {
+  const int lane = g_->laneAt(model_->lanes(), at.y());
+  const auto block = painter_->layerAt(at, *g_);
+  if (!block) return std::nullopt;
+  const prof::TimeNs offset = model_->offset(model_->lanes()[static_cast<size_t>(lane)].run);
+  return TimeRange{block->start - offset, block->end - offset};
+}
+
 std::optional<TimelinePainter::Hit> TimelineOverlay::hitAt(QPoint at) { return painter_->hitAt(at, *g_); }
 
 int TimelineOverlay::markAt(QPoint at) const {

@@ -17,6 +17,7 @@ using prof::SpanKind;
 using prof::TrackKind;
 
 constexpr int kBytesWidth = 50;
+constexpr size_t kMostLayerSpans = 20'000;  // more of them are narrower than a pixel
 
 QColor mixed(const QColor& top, const QColor& ground, double share) {
   const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
@@ -60,6 +61,8 @@ void TimelinePainter::setTheme() {
   waiting_ = make(mixed(t.of(prof::Meaning::Communication), t.base, 0.35));
   waiting_.ink = t.text;
   range_ = {t.raised, t.dark() ? t.strong_border : t.strong_border, t.dark() ? t.text : t.secondary};
+  const auto tone = [&](const char* dark, const char* light) { return Fill{QColor(t.dark() ? dark : light), t.strong_border, t.text}; };
+  forward_ = tone("#34558A", "#C9DBF6"), backward_ = tone("#2B3F63", "#DCE6F5"), other_phase_ = tone("#343B47", "#E3E7EC");
   label_.setFont(ui_font(10.5, 500));
   gutter_.setFont(ui_font(11));
   small_.setFont(ui_font(10.5));
@@ -123,6 +126,8 @@ void TimelinePainter::paint(QPainter& painter, const TimelineGeometry& geometry)
       paintGroup(lane, y);
     else if (lane.kind == LaneKind::Spans)
       paintSpans(lane, y);
+    else if (lane.kind == LaneKind::Layers)
+      paintLayers(lane, y);
     else
       paintGutter(lane, y), counters_.paint(painter, geometry, lane, y);
   }
@@ -171,7 +176,7 @@ void TimelinePainter::paintGutter(const Lane& lane, int y) {
   p_->fillRect(g_->gutter - 1, y, 1, lane.height, t.border);
   const int indent = lane.folded ? 24 : g_->small ? 26 : 44;
   if (lane.folded) paintArrow(lane, y + lane.height / 2.0);
-  const bool curve = lane.kind != LaneKind::Spans;
+  const bool curve = lane.kind == LaneKind::Counter || lane.kind == LaneKind::Memory;
   double middle = y + (curve && !lane.flat ? (lane.height >= 50 ? 20 : 16) : lane.height / 2.0);
   // "800 MiB" is on the right of the same line, so a long title goes below it.
   const bool bytes = !lane.flat && (lane.kind == LaneKind::Memory || (curve && lane.detail.isEmpty()));
@@ -192,6 +197,42 @@ void TimelinePainter::paintSpans(const Lane& lane, int y) {
   for (size_t track : lane.tracks) paintRects(lane, track, band);
   p_->restore();
   p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), t.minor_grid);
+  paintGutter(lane, y);
+}
+
+std::vector<LayerBlock> TimelinePainter::layersIn(const Lane& lane, const TimelineGeometry& geometry) const {
+  return layer_blocks(model_.traceOf(lane), lane.tracks, model_.runRange(lane.run, geometry.range), lane.parts.get(), kMostLayerSpans);
+}
+
+std::optional<LayerBlock> TimelinePainter::layerAt(QPoint at, const TimelineGeometry& geometry) const {
+  const int index = geometry.plot().contains(at) ? geometry.laneAt(model_.lanes(), at.y()) : -1;
+  if (index < 0 || model_.lanes()[static_cast<size_t>(index)].kind != LaneKind::Layers) return std::nullopt;
+  const Lane& lane = model_.lanes()[static_cast<size_t>(index)];
+  const prof::TimeNs time = geometry.scale().time(at.x()) + model_.offset(lane.run);
+  for (const LayerBlock& block : layersIn(lane, geometry))
+    if (time >= block.start && time < block.end) return block;
+  return std::nullopt;
+}
+
+void TimelinePainter::paintLayers(const Lane& lane, int y) {
+  const QRectF band(g_->gutter, y, g_->size.width() - g_->gutter, lane.height);
+  const TimeScale scale = g_->scale();
+  const prof::TimeNs offset = model_.offset(lane.run);
+  p_->save();
+  p_->setClipRect(band.intersected(QRectF(g_->plot())));
+  for (const LayerBlock& block : layersIn(lane, *g_)) {
+    const double left = std::max(band.left() - 1, std::floor(scale.x(block.start - offset)));
+    const double right = std::max(left + 1, std::min(band.right() + 1, std::round(scale.x(block.end - offset))));
+    const Fill& fill = block.phase == "forward" ? forward_ : block.phase == "backward" ? backward_ : other_phase_;
+    const QRectF box(left, band.top() + 1, right - left, band.height() - 2);
+    p_->fillRect(box, box.width() < 3 ? fill.fill : fill.edge);
+    if (box.width() >= 3) p_->fillRect(box.adjusted(1, 1, -1, -1), fill.fill);
+    const double from = std::max<double>(left, g_->gutter);
+    const QString name = QString::fromStdString(block.name);
+    if (label_.width(name) + 8 < right - from) label_.draw(*p_, from + 4, box.center().y(), name, fill.ink);
+  }
+  p_->restore();
+  p_->fillRect(QRectF(0, y + lane.height - 1, g_->size.width(), 1), theme().minor_grid);
   paintGutter(lane, y);
 }
 

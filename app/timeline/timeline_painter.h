@@ -25,6 +25,8 @@ class TimelinePainter {
     QRect box;  // box of the lane
   };
   std::optional<Hit> hitAt(QPoint at, const TimelineGeometry& geometry);
+  // The layer, or the block of layers, under the pointer.
+  std::optional<LayerBlock> layerAt(QPoint at, const TimelineGeometry& geometry) const;
   static int inset(const Lane& lane);
 
  private:
@@ -34,6 +36,8 @@ class TimelinePainter {
   void paintArrow(const Lane& lane, double middle);
   void paintGroup(const Lane& lane, int y);
   void paintSpans(const Lane& lane, int y);
+  void paintLayers(const Lane& lane, int y);
+  std::vector<LayerBlock> layersIn(const Lane& lane, const TimelineGeometry& geometry) const;
   void paintRects(const Lane& lane, size_t track, QRectF band);
   void paintIdle(const Lane& lane, QRectF band);
   // The part of a collective that waits, in a paler colour. Empty if it waits for less than a pixel.
@@ -49,6 +53,7 @@ class TimelinePainter {
   LaneCache cache_;
   TextCache label_, gutter_, small_, title_;
   Fill fills_[prof::kMeanings], free_, range_, waiting_;
+  Fill forward_, backward_, other_phase_;  // of layers: dark tones that carry labels
   QPainter* p_ = nullptr;  // while painting
   const TimelineGeometry* g_ = nullptr;
 };

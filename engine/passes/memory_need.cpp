@@ -62,6 +62,42 @@ std::string biggest_of(const Plan& plan, Takes takes) {
   return text;
 }
 
+struct LayerBytes {
+  std::string name;
+  int64_t bytes = 0;
+};
+
+// What a layer or a block writes in a step. Work without a layer has the name of its phase.
+std::vector<LayerBytes> bytes_by_layer(const Plan& plan) {
+  std::vector<LayerBytes> all;
+  std::vector<bool> counted(plan.buffers.size());
+  for (const Op& op : plan.ops) {
+    const auto layer = static_cast<size_t>(op.layer);
+    const std::string name = op.layer < 0 ? std::string(to_string(op.phase))
+                             : plan.layer_parts[layer].empty() ? plan.layer_names[layer] : plan.layer_parts[layer];
+    auto found = std::ranges::find(all, name, &LayerBytes::name);
+    if (found == all.end()) found = all.insert(all.end(), {name, 0});
+    for (const BufferId id : op.out) {
+      if (counted[index(id)] || !lives_in_step(plan.buffer(id))) continue;
+      counted[index(id)] = true;
+      found->bytes += plan.buffer(id).bytes();
+    }
+  }
+  std::ranges::stable_sort(all, std::greater<>{}, &LayerBytes::bytes);
+  return all;
+}
+
+// "block 1 2.1 GiB, block 2 2.1 GiB, conv1 512 MiB, the other 4 layers 600 MiB".
+std::string biggest_layers(const Plan& plan) {
+  constexpr size_t kNamed = 4;
+  const std::vector<LayerBytes> all = bytes_by_layer(plan);
+  std::string text;
+  for (size_t i = 0; i < std::min(kNamed, all.size()); ++i) text += (i ? ", " : "") + all[i].name + " " + bytes_text(all[i].bytes);
+  int64_t rest = 0;
+  for (size_t i = kNamed; i < all.size(); ++i) rest += all[i].bytes;
+  return text + (rest > 0 ? ", the other " + std::to_string(all.size() - kNamed) + " " + bytes_text(rest) : "");
+}
+
 // Advice when a step needs more memory than is free.
 std::string step_advice(const RunSpec& spec, const Model& model, const DataSize& data, int64_t free_bytes,
                         int64_t needed) {
@@ -71,7 +107,7 @@ std::string step_advice(const RunSpec& spec, const Model& model, const DataSize&
   if (step < needed / 8)  // a smaller batch would hardly help
     return "the biggest: " + biggest_of(plan, [](const Buffer&) { return true; }) + "; make the layers narrower.";
   return "a step of " + std::to_string(batch) + " rows takes " + bytes_text(step) +
-         " of it (biggest: " + biggest_buffers(plan) + "); " +
+         " of it (" + (spec.model.layers.empty() ? "biggest: " + biggest_buffers(plan) : "by layer: " + biggest_layers(plan)) + "); " +
          batch_advice(largest_batch(spec, model, batch, free_bytes - (needed - step))) + ".";
 }
 

@@ -32,6 +32,36 @@ void add_sections(MemoryMap& map, const Plan& plan) {
   }
 }
 
+QString layer_text(const Plan& plan, const Op& op) {
+  const auto layer = static_cast<size_t>(op.layer);
+  if (op.layer < 0 || layer >= plan.layer_names.size()) return {};
+  const std::string part = layer < plan.layer_parts.size() ? plan.layer_parts[layer] : "";
+  return QString::fromStdString(part.empty() ? plan.layer_names[layer] : part);
+}
+
+// True if the backward phase reads the buffer.
+bool read_on_the_way_back(const Plan& plan, BufferId id) {
+  return std::ranges::any_of(plan.ops, [id](const Op& op) {
+    return op.phase == Phase::Backward && op.kind != OpKind::Free && std::ranges::find(op.in, id) != op.in.end();
+  });
+}
+
+void add_layers(MemoryMap& map, const Plan& plan) {
+  if (plan.layer_names.size() < 2) return;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const Op& op = plan.ops[i];
+    const bool forward = op.phase == Phase::Forward, backward = op.phase == Phase::Backward;
+    const QString name = layer_text(plan, op);
+    if (name.isEmpty() || (!forward && !backward) || is_bookkeeping(op.kind)) continue;
+    if (map.layers.empty() || map.layers.back().name != name || map.layers.back().backward != backward)
+      map.layers.push_back({static_cast<double>(i), 0, name, backward, 0});
+    map.layers.back().x1 = static_cast<double>(i + 1);
+    for (const BufferId id : op.out)
+      if (forward && lives_in_step(plan.buffer(id)) && read_on_the_way_back(plan, id))
+        map.layers.back().kept += static_cast<uint64_t>(plan.buffer(id).bytes());
+  }
+}
+
 void add_use(MemoryMap& map) {
   std::map<double, int64_t> changes;
   for (const MapBlock& block : map.blocks)
@@ -103,11 +133,13 @@ MemoryMap plan_map(const Plan& plan) {
                    QString::fromStdString(buffer.name),
                    static_cast<uint64_t>(buffer.bytes()),
                    static_cast<BufferId>(i)};
+    if (writer >= 0) block.layer = layer_text(plan, plan.ops[static_cast<size_t>(writer)]);
     map.height = std::max(map.height, block.y1);
     map.sum_bytes += block.bytes;
     map.blocks.push_back(std::move(block));
   }
   add_sections(map, plan);
+  add_layers(map, plan);
   add_use(map);
   for (const Op& op : plan.ops) map.allocations += op.kind == OpKind::Alloc ? op.out.size() : 0;
   return map;

@@ -19,7 +19,16 @@ struct MapBlock {
   uint64_t bytes = 0;
   BufferId buffer = BufferId::None;
   prof::OpTag op = prof::kNoOp;  // the op that writes or allocates it
+  QString layer;                 // of that op
   BlockPhase phase = BlockPhase::None;  // of a block whose op has no meaning of its own
+};
+
+// The ops of a layer, or of a block of layers, that follow each other.
+struct MapLayer {
+  double x0 = 0, x1 = 0;
+  QString name;       // "conv1", "block 2"
+  bool backward = false;
+  uint64_t kept = 0;  // bytes that it leaves in the forward phase for the backward phase
 };
 
 struct UsePoint {
@@ -34,6 +43,7 @@ struct MemoryMap {
   std::vector<MapBlock> blocks;
   std::vector<UsePoint> use;                         // values hold until the next point
   std::vector<std::pair<double, QString>> sections;  // phases (by op), steps or times (by time)
+  std::vector<MapLayer> layers;                      // by op: below the curve of use
   int64_t steps = 0;                                 // number of newest steps shown; 0: everything that is there
   std::vector<uint64_t> seams;                       // where the addresses between segments are cut out
   uint64_t peak = 0, reserved = 0, sum_bytes = 0;

@@ -13,6 +13,7 @@
 namespace ws::app {
 namespace {
 
+constexpr double kLayerGap = 4, kLayerHeight = 16;
 constexpr int kLeft = 54, kTop = 40, kRight = 14, kUseHeight = 110, kUseGap = 30;
 
 // Returns 1, 2 or 5 times a power of ten, at least `least`.
@@ -91,6 +92,7 @@ void MemoryMapView::paintEvent(QPaintEvent*) {
   paintAxes(painter);
   paintBlocks(painter);
   paintUse(painter);
+  paintLayers(painter);
   if (!cursor_) return;
   QPen pen(t.text, 1);
   pen.setDashPattern({3, 2});
@@ -203,6 +205,25 @@ void MemoryMapView::paintUse(QPainter& painter) const {
   paintPeak(painter, at);
 }
 
+QRectF MemoryMapView::boxOf(const MapLayer& layer) const {
+  return {x(layer.x0), useArea().bottom() + kLayerGap, std::max(1.0, x(layer.x1) - x(layer.x0) - 1), kLayerHeight};
+}
+
+// Below the curve: memory climbs in the forward layers and falls in the backward ones.
+void MemoryMapView::paintLayers(QPainter& painter) const {
+  const Theme& t = theme();
+  painter.setFont(ui_font(10.5));
+  for (const MapLayer& layer : map_.layers) {
+    const QRectF box = boxOf(layer);
+    painter.fillRect(box, layer.backward ? t.header : t.raised);
+    painter.setPen(t.border);
+    painter.drawRect(box);
+    painter.setPen(t.secondary);
+    if (painter.fontMetrics().horizontalAdvance(layer.name) + 8 < box.width())
+      painter.drawText(box.adjusted(4, 0, 0, 0), Qt::AlignVCenter, layer.name);
+  }
+}
+
 MemoryMapView::UseScale MemoryMapView::useScale() const {
   const double top = static_cast<double>(std::max({map_.peak, map_.reserved, uint64_t{1}})) * 1.08;
   return {useArea(), top, byte_unit(top)};
@@ -294,11 +315,15 @@ const MapBlock* MemoryMapView::blockAt(QPointF at) const {
 }
 
 QString MemoryMapView::tipAt(QPointF at) const {
+  for (const MapLayer& layer : map_.layers)
+    if (boxOf(layer).contains(at))
+      return layer.backward ? tr("%1, backward").arg(layer.name)
+                            : tr("%1, forward: keeps %2 for the backward phase").arg(layer.name, bytes_text(static_cast<double>(layer.kept)));
   const MapBlock* block = blockAt(at);
   if (!block) return {};
   const QString life = map_.by_op ? tr("alive during ops %1 to %2").arg(block->x0).arg(block->x1 - 1)
                                   : tr("alive %1").arg(span_time(static_cast<int64_t>(block->x1 - block->x0)));
-  return block->name + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
+  return block->name + (block->layer.isEmpty() ? QString() : tr(", written by %1").arg(block->layer)) + "\n" + bytes_text(static_cast<double>(block->bytes)) + "\n" + life;
 }
 
 bool MemoryMapView::event(QEvent* event) {

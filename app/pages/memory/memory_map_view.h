@@ -51,6 +51,8 @@ class MemoryMapView : public QWidget {
   };
   UseScale useScale() const;
   void paintUse(QPainter&) const;
+  void paintLayers(QPainter&) const;
+  QRectF boxOf(const MapLayer& layer) const;
   void paintUseCurve(QPainter&, const UseScale& at) const;
   void paintPeak(QPainter&, const UseScale& at) const;
 

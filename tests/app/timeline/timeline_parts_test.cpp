@@ -25,6 +25,7 @@ class TimelinePartsTest : public QObject {
   void ellipsisKeepsSixLetters();
   void kernelNamesAreShortened();
   void lanesStandInOrder();
+  void layersStandAboveTheirWork();
   void streamsStandByTheirNumbers();
   void callsOfTwoThreadsAreToldApart();
   void ranksThatDoNotNumberTheirSteps();
@@ -163,6 +164,47 @@ void TimelinePartsTest::lanesStandInOrder() {
   lanes = build_lanes({{&trace, "run/x", "x", 0}}, small);
   QCOMPARE(lanes[3].tracks.size(), size_t{2});  // copies join the stream
   QCOMPARE(lanes[3].height, 30);
+}
+
+// Two steps of embed, two blocks and the loss, 100 ns each.
+void TimelinePartsTest::layersStandAboveTheirWork() {
+  prof::Trace trace;
+  const prof::TrackId track = trace.track(prof::TrackKind::Stream, "stream 7", "GPU 0", 0);
+  const std::tuple<const char*, const char*> work[] = {{"embed1", "forward"}, {"ln2", "forward"},  {"attn3", "forward"}, {"attn3", "forward"},
+                                                       {"ln4", "forward"},    {"", "loss"},        {"ln4", "backward"},  {"attn3", "backward"},
+                                                       {"ln2", "backward"},   {"embed1", "update"}, {"ln2", "update"}};
+  for (const auto& [layer, phase] : work) {
+    prof::OpInfo op;
+    op.name = "op", op.layer = layer, op.phase = phase;
+    trace.ops.push_back(op);
+  }
+  for (int i = 0; i < 22; ++i) {
+    prof::Span span{.start = 100 * i, .duration = 90};
+    span.op = static_cast<prof::OpTag>(i % 11 + 1), span.step = static_cast<uint32_t>(i / 11 + 1);
+    trace.append(track, span);
+  }
+  const auto texts = [](const std::vector<LayerBlock>& blocks) {
+    QStringList all;
+    for (const LayerBlock& b : blocks) all << QString("%1 %2-%3").arg(QString::fromStdString(b.name)).arg(b.start).arg(b.end);
+    return all;
+  };
+  const auto layers = layer_blocks(trace, {0}, {0, 1100}, nullptr, 1000);
+  QCOMPARE(texts(layers), QStringList({"embed1 0-90", "ln2 100-190", "attn3 200-390", "ln4 400-490", "loss 500-590", "ln4 600-690",
+                                       "attn3 700-790", "ln2 800-890", "update 900-1090"}));
+  const LayerParts parts{{"ln2", "block 1"}, {"attn3", "block 1"}, {"ln4", "block 2"}};
+  QCOMPARE(texts(layer_blocks(trace, {0}, {0, 1100}, &parts, 1000)),
+           QStringList({"block 1 100-390", "block 2 400-490", "block 2 600-690", "block 1 700-890"}));
+  QVERIFY(layer_blocks(trace, {0}, {0, 2200}, nullptr, 10).empty());  // too many to be seen
+  QCOMPARE(layer_blocks(trace, {0}, {0, 2200}, nullptr, 1000).size(), size_t(18));
+  LaneSource source{&trace, "run/x", "x", 0};
+  source.layers = true, source.parts = std::make_shared<const LayerParts>(parts);
+  QStringList titles;
+  for (const Lane& lane : build_lanes({source}, {})) titles << lane.title;
+  QCOMPARE(titles, QStringList({"x", "block", "layer", "stream 7"}));
+  source.parts = nullptr, source.layers = false;
+  titles.clear();
+  for (const Lane& lane : build_lanes({source}, {})) titles << lane.title;
+  QCOMPARE(titles, QStringList({"x", "stream 7"}));
 }
 
 // The second thread of a training does not number its steps. Its kernels of preparation share a row nevertheless, its

@@ -106,6 +106,24 @@ TEST(MemoryNeed, ATooLargeBatchIsToldItsBuffersAndOneThatFits) {
     }
 }
 
+TEST(MemoryNeed, AListOfLayersIsToldTheSumOfEachLayer) {
+  RunSpec spec = test::small_spec();
+  spec.train.batch = 4096;
+  spec.model.layers = "conv 3x3 16 | relu | maxpool 2 | residual(conv 3x3 16 | relu) | linear";
+  data::Dataset data;
+  data.features = 784, data.image_width = data.image_height = 28, data.outputs = 10;
+  data.train.rows = 4096;
+  const Model model = make_model(spec.model, LayerShape::picture(28, 28, 1), 10);
+  const auto reason = why_it_does_not_fit(spec, model, data, {256 << 20, 0});
+  ASSERT_TRUE(reason);
+  // conv1 keeps 4096 · 28 · 28 · 16 values; pool2 makes a quarter of them, and the gradient of all.
+  EXPECT_THAT(*reason, HasSubstr("a step of 4096 rows takes"));
+  EXPECT_THAT(*reason, HasSubstr("by layer: pool2 "));
+  EXPECT_THAT(*reason, HasSubstr(", conv1 196.00 MiB"));
+  EXPECT_THAT(*reason, HasSubstr(", residual 1 "));
+  EXPECT_THAT(*reason, HasSubstr("a batch of "));
+}
+
 TEST(MemoryNeed, WhereNotEvenOneRowFitsTheLayersAreNamed) {
   RunSpec spec = test::small_spec();
   spec.model.hidden = {8192, 8192, 8192};

@@ -27,6 +27,7 @@ class MemoryTest : public QObject {
  private slots:
   void initTestCase() { set_theme(*qApp, ThemeName::Dark); }
   void mapOfThePlanDoesNotOverlap();
+  void layersStandBelowTheCurve();
   void mapOfTheEventsClosesBlocks();
   void mapOfEventsWithoutStepsSaysTimes();
   void blocksOfAProgramHaveThePhaseThatMadeThem();
@@ -95,6 +96,23 @@ void MemoryTest::mapOfThePlanDoesNotOverlap() {
     QVERIFY(used_at(map, block.x0) >= block.bytes);
   }
   QVERIFY(plan_map(test::planned(Allocator::Direct, Fusion::Off)->plan->plan).empty());  // nothing has an offset
+}
+
+// Forward layers in order, then backward ones; what a layer keeps is what a backward op reads.
+void MemoryTest::layersStandBelowTheCurve() {
+  RunSpec spec;
+  spec.model.layers = "conv 3x3 4 | relu | residual(conv 3x3 4 | relu) | linear";
+  spec.exec.allocator = Allocator::Arena, spec.exec.fusion = Fusion::Off;
+  const Model model = make_model(spec.model, LayerShape::picture(8, 8, 1), 10);
+  const MemoryMap map = plan_map(compile(spec, model, 16).plan);
+  QStringList names;
+  for (const MapLayer& layer : map.layers) names << (layer.backward ? "d " : "") + layer.name;
+  QCOMPARE(names, QStringList({"conv1", "residual 1", "fc3", "d fc3", "d residual 1", "d conv1"}));
+  QCOMPARE(map.layers[0].kept, uint64_t{16 * 64 * 4 * 4});  // relu's output: its own slope and the next layer's input
+  QCOMPARE(map.layers[5].kept, uint64_t{0});
+  for (const MapBlock& block : map.blocks)
+    if (block.name == "z1") QCOMPARE(block.layer, QString("conv1"));
+  QVERIFY(plan_map(test::planned(Allocator::Arena, Fusion::Off)->plan->plan).layers.size() >= 2);
 }
 
 void MemoryTest::mapOfTheEventsClosesBlocks() {
@@ -185,7 +203,7 @@ void MemoryTest::mapIsDrawnAndChosen() {
   QCOMPARE(focus.get<BufferChoice>()->buffer, block.buffer);
   QHelpEvent asks(QEvent::ToolTip, centre, panel.view()->mapToGlobal(centre));
   QApplication::sendEvent(panel.view(), &asks);
-  QVERIFY2(QToolTip::text().startsWith(block.name + "\n"), qPrintable(QToolTip::text()));
+  QVERIFY2(QToolTip::text().startsWith(block.name + ", written by "), qPrintable(QToolTip::text()));
   QVERIFY(panel.figures()->figures().size() >= 4);
   panel.grab();
 }

@@ -22,14 +22,9 @@ data::Dataset rows_like(int64_t features, int64_t classes, int64_t rows) {
   return data;
 }
 
-void step(benchmark::State& state, std::vector<int64_t> hidden, int64_t features, int64_t classes, int64_t batch,
-          Fusion fusion) {
-  RunSpec spec;
+void time_steps(benchmark::State& state, RunSpec spec, const data::Dataset& data, int64_t batch) {
   spec.exec.device = Device::Cpu;
-  spec.exec.fusion = fusion;
-  spec.model.hidden = std::move(hidden);
-  const auto data = rows_like(features, classes, 8 * batch);
-  const Model model = make_model(spec.model, features, classes);
+  const Model model = make_model(spec.model, data);
   const auto plan = compile(spec, model, batch);
   auto executor = make_cpu_executor();
   executor->load(model, data, spec);
@@ -50,11 +45,30 @@ void step(benchmark::State& state, std::vector<int64_t> hidden, int64_t features
       benchmark::Counter(static_cast<double>(done), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
+void step(benchmark::State& state, std::vector<int64_t> hidden, int64_t features, int64_t classes, int64_t batch,
+          Fusion fusion) {
+  RunSpec spec;
+  spec.exec.fusion = fusion;
+  spec.model.hidden = std::move(hidden);
+  time_steps(state, spec, rows_like(features, classes, 8 * batch), batch);
+}
+
+// The network of the preset "MNIST, convolutions".
+void convolutions(benchmark::State& state, int64_t batch, Fusion fusion) {
+  RunSpec spec;
+  spec.exec.fusion = fusion;
+  spec.model.layers = "conv 3x3 16 | relu | maxpool 2 | conv 3x3 32 | relu | maxpool 2 | linear";
+  data::Dataset data = rows_like(784, 10, 8 * batch);
+  data.image_width = data.image_height = 28;
+  time_steps(state, spec, data, batch);
+}
+
 BENCHMARK_CAPTURE(step, mnist_unfused, {128}, 784, 10, 64, Fusion::Off)->UseRealTime();
 BENCHMARK_CAPTURE(step, mnist_pointwise, {128}, 784, 10, 64, Fusion::Pointwise)->UseRealTime();
 BENCHMARK_CAPTURE(step, mnist_epilogue, {128}, 784, 10, 64, Fusion::Epilogue)->UseRealTime();
 BENCHMARK_CAPTURE(step, deep_epilogue, {784, 784, 784}, 784, 10, 128, Fusion::Epilogue)->UseRealTime();
 BENCHMARK_CAPTURE(step, iris_epilogue, {5}, 4, 3, 16, Fusion::Epilogue)->UseRealTime();
+BENCHMARK_CAPTURE(convolutions, digits_epilogue, 64, Fusion::Epilogue)->UseRealTime();
 
 }  // namespace
 

@@ -131,6 +131,30 @@ inline double tolerance(Precision precision) {
   return 0;
 }
 
+// The largest difference of two curves of losses, relative to the second one.
+inline double losses_apart(const Outcome& got, const Outcome& want) {
+  if (got.results.size() != want.results.size()) return INFINITY;
+  double most = 0;
+  for (size_t i = 0; i < want.results.size(); ++i)
+    most = std::max(most, std::abs(double{got.results[i].loss} - double{want.results[i].loss}) / double{want.results[i].loss});
+  return most;
+}
+
+// 200 steps in every precision: fp32 stays within 1e-5 of float64, and two runs have the same bits.
+inline void expect_losses_like_the_oracle(Training t) {
+  const Outcome want = train_on_oracle(t);
+  ASSERT_EQ(want.results.size(), 200u);
+  t.spec.exec.fusion = Fusion::Epilogue, t.spec.exec.launch = Launch::Graph;
+  for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Bf16, Precision::Fp16}) {
+    t.spec.exec.precision = precision;
+    const Outcome got = train_on_gpu(t);
+    const double apart = losses_apart(got, want);
+    ::testing::Test::RecordProperty("apart_" + std::string(to_string(precision)), std::to_string(apart));
+    EXPECT_LT(apart, precision == Precision::Fp32 ? 1e-5 : 2 * tolerance(precision)) << t.spec.model.layers << ", " << to_string(precision);
+    EXPECT_TRUE(same_bits(train_on_gpu(t), got)) << t.spec.model.layers << ", " << to_string(precision);
+  }
+}
+
 inline void expect_same_losses(const Outcome& got, const Outcome& want, double tolerance) {
   ASSERT_EQ(got.results.size(), want.results.size());
   for (size_t i = 0; i < want.results.size(); ++i) {

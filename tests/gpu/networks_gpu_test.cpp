@@ -62,6 +62,17 @@ TEST(NetworksGpu, EveryAllocatorAndProductAndTwoRunsGiveTheSameBits) {
   }
 }
 
+TEST(NetworksGpu, LossesOfTwoHundredStepsFollowTheOracle) {
+  NEEDS_GPU();
+  for (const Network& network : {kNetworks[0], kNetworks[1]}) {
+    Training t = training_of(network);
+    t.spec.train.lr = 0.002;
+    t.batch = 16;
+    t.data = random_pictures(200 * t.batch, network.side, network.channels, 10);
+    expect_losses_like_the_oracle(t);
+  }
+}
+
 // Evaluations use the running statistics, and drop nothing.
 TEST(NetworksGpu, EvaluatesAsTheOracle) {
   NEEDS_GPU();

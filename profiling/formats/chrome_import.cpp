@@ -138,6 +138,7 @@ class ChromeReader final : public ChromeSink {
     if (!ours || s.status == "running") s.status = "finished";
     if (s.name.empty()) s.name = name_;
     if (s.device.empty()) s.device = card_.name;
+    if (s.device.empty()) s.device = other_device_;
     if (s.machine.empty()) s.machine = machine_text(card_);
     if (s.created.empty()) s.created = begin_text(base_, builder_.began());
     if (ours || ranks_ < 2 || ranks_ > kMostRanks || rank_ < 0 || rank_ >= ranks_) return;
@@ -152,9 +153,18 @@ class ChromeReader final : public ChromeSink {
                                            static_cast<int>(std::clamp<int64_t>(e.integer("rank", -1), -1, kMostRanks - 1))};
   }
 
-  // Only those that say where their threads run.
+  static std::string device_name(std::string_view kind, int64_t number) {
+    return kind.empty() || kind == "GPU" ? gpu_name(number) : std::string(kind) + " " + std::to_string(number);
+  }
+
+  // Those that say where their threads run.
   void name_process(const Event& e) {
     const std::string name = e.text("name");
+    if (auto device = device_of_process(name)) {
+      builder_.take_memory(200 + e.bytes());
+      if (device->kind != "GPU" && device->kind != "CPU") other_device_ = device->kind;
+      devices_[e.process] = std::move(*device);
+    }
     if (!is_multiprocessor(name)) return;
     builder_.take_memory(200 + e.bytes());
     multiprocessors_[e.process] = name;
@@ -174,6 +184,25 @@ class ChromeReader final : public ChromeSink {
     span.op = builder_.op({e.name, place.kernel, {}, {}, span.span_meaning()});
     cycles_ |= !place.kernel.empty();
     builder_.add({TrackKind::Inner, place.row, gpu_name(0)}, span, time, duration);
+  }
+
+  // The rows of XLA's profiler, which JAX writes. A GPU's streams have its work; "XLA Ops" would count it twice.
+  void add_device_work(const Event& e, const NamedDevice& device, int64_t time, int64_t duration) {
+    const std::string thread = thread_name(e), group = device_name(device.kind, device.number);
+    const bool stream = thread.starts_with("Stream"), work = stream || (thread == "XLA Ops" && device.kind != "GPU");
+    const std::string lane = stream ? stream_name(number_in(thread, 0)) : thread;
+    CallClass known{SpanKind::Phase, Meaning::Other};
+    if (thread == "Steps") known.kind = SpanKind::Step;
+    if (work) known = class_of_device_work(e.name);
+    Span span;
+    span.kind = static_cast<uint8_t>(known.kind), span.meaning = static_cast<uint8_t>(known.meaning);
+    span.detail = detail_of(e, known.kind), span.op = op_of(e, known.meaning);
+    span.name = builder_.name(known.kind == SpanKind::Step ? "step" : e.name);
+    TraceBuilder::Row row{TrackKind::Phases, lane, group};
+    if (known.kind == SpanKind::Step) row = {TrackKind::Steps, "steps", "CPU"}, span.step = step_of(number_in(e.name, -1));
+    if (known.kind == SpanKind::Kernel || known.kind == SpanKind::Sync) row.kind = TrackKind::Stream;
+    if (known.kind == SpanKind::Copy || known.kind == SpanKind::Memset) row.kind = TrackKind::Copies, row.name += " copies";
+    builder_.add(row, span, time, duration);
   }
 
   void open(Event& e) {
@@ -203,7 +232,7 @@ class ChromeReader final : public ChromeSink {
     return row;
   }
   TraceBuilder::Row row_without_rank(const Event& e, SpanKind kind) const {
-    const std::string gpu = gpu_name(e.integer("device", number_in(e.process, 0)));
+    const std::string gpu = device_name(device_of_category(e.category), e.integer("device", number_in(e.process, 0)));
     const std::string stream = stream_name(e.integer("stream", number_in(e.thread, 0)));
     if (kind == SpanKind::Kernel) return {TrackKind::Stream, stream, gpu};
     if (kind == SpanKind::Copy || kind == SpanKind::Memset) return {TrackKind::Copies, stream + " copies", gpu};
@@ -212,7 +241,7 @@ class ChromeReader final : public ChromeSink {
       return {*thread->row, thread->name, thread->group};
     if (kind == SpanKind::Step) return {TrackKind::Steps, "steps", "CPU"};
     if (e.category == "gpu_user_annotation") return {TrackKind::Phases, stream + " ranges", gpu};
-    if (e.category == "cuda_sync") return {TrackKind::Other, waits_name(e.integer("stream", -1)), gpu};
+    if (e.category == "cuda_sync" || (e.category == "kernel" && kind == SpanKind::Sync)) return {TrackKind::Other, waits_name(e.integer("stream", -1)), gpu};
     if (e.category == "overhead") return {TrackKind::Overhead, "profiler", "CPU"};
     if (e.category.starts_with("cuda_") || e.category.starts_with("hip_") || e.category.ends_with("_runtime"))
       return {TrackKind::Api, "CUDA API, " + thread_name(e), "CPU"};
@@ -279,6 +308,7 @@ class ChromeReader final : public ChromeSink {
       d.bytes = static_cast<uint64_t>(std::max<int64_t>(e.integer("bytes"), 0));
       if (kind == SpanKind::Memset) d.copy_kind = place_of_chrome_memset(e.name);
       if (kind == SpanKind::Copy) d.copy_kind = e.text("copy kind");
+      if (kind == SpanKind::Copy && d.copy_kind.empty()) d.copy_kind = copy_kind_of_device_work(e.name);
       if (kind == SpanKind::Copy && d.copy_kind.empty()) d.copy_kind = copy_kind_text(ends_of_chrome_copy(e.name));
     }
     return builder_.trace().intern(d);
@@ -341,9 +371,11 @@ class ChromeReader final : public ChromeSink {
 
   void add_span(const Event& e, int64_t time, int64_t duration) {
     if (const auto place = inner_place_of(e)) return add_inner(e, *place, time, duration);
+    if (const auto device = devices_.find(e.process); device != devices_.end()) return add_device_work(e, device->second, time, duration);
     Span span;
     classify(e, span);
     const SpanKind kind = span.span_kind();
+    if (const std::string_view device = device_of_category(e.category); !device.empty()) other_device_ = device;
     span.detail = detail_of(e, kind);
     span.correlation = static_cast<uint32_t>(std::clamp<int64_t>(e.integer("correlation"), 0, 0xffffffff));
     const int64_t step = kind == SpanKind::Step ? number_in(e.name, -1) : e.integer("step", -1);
@@ -470,6 +502,8 @@ class ChromeReader final : public ChromeSink {
   std::unordered_map<std::string, std::vector<Event>> open_;
   std::unordered_map<std::string, Thread> threads_;
   std::unordered_map<std::string, std::string> multiprocessors_;  // by process
+  std::unordered_map<std::string, NamedDevice> devices_;          // by process
+  std::string other_device_;                                      // "TPU": what did the work, if it is no GPU
   std::map<std::string, uint64_t> strange_;                       // category → events on devices that are no known kind
   bool cycles_ = false;                                           // times inside kernels are clock cycles
 };

@@ -6,6 +6,7 @@
 
 #include "profiling/trace/span_walk.h"
 #include "profiling/analysis/step_breakdown.h"
+#include "profiling/base/safe_text.h"
 #include "profiling/trace/kernel_names.h"
 
 namespace ws::prof {
@@ -69,8 +70,41 @@ std::string_view category_of_today(std::string_view category, std::string_view n
   return category;
 }
 
+// "CopyHostToDevice" of ROCm, "MemcpyH2D" of XLA; empty for another name.
+std::string copy_kind_of_device_work(std::string_view name) {
+  constexpr auto kHost = MemoryPlace::Host, kDevice = MemoryPlace::Device;
+  constexpr std::pair<std::string_view, CopyEnds> kCopies[] = {
+      {"CopyHostToDevice", {kHost, kDevice}}, {"CopyDeviceToHost", {kDevice, kHost}}, {"CopyDeviceToDevice", {kDevice, kDevice}},
+      {"MemcpyH2D", {kHost, kDevice}},        {"MemcpyD2H", {kDevice, kHost}},        {"MemcpyD2D", {kDevice, kDevice}}};
+  for (const auto& [begin, ends] : kCopies)
+    if (name.starts_with(begin)) return copy_kind_text(ends);
+  return "";
+}
+
+CallClass class_of_device_work(const std::string& name) {
+  constexpr std::string_view kFills[] = {"Memset", "FillBuffer"}, kMarkers[] = {"Marker", "Barrier"};
+  const auto begins = [&name](std::string_view word) { return name.starts_with(word); };
+  if (begins("Memcpy") || !copy_kind_of_device_work(name).empty()) return {SpanKind::Copy, Meaning::Copy};
+  if (std::ranges::any_of(kFills, begins)) return {SpanKind::Memset, Meaning::Copy};
+  if (std::ranges::find(kMarkers, name) != std::end(kMarkers)) return {SpanKind::Sync, Meaning::Sync};
+  return {SpanKind::Kernel, meaning_of_kernel(name)};
+}
+
+std::string_view device_of_category(std::string_view category) {
+  return category == "mtia_ccp_events" ? "MTIA" : "";
+}
+
+std::optional<NamedDevice> device_of_process(std::string_view name) {
+  constexpr std::string_view kBegin = "/device:";
+  if (!name.starts_with(kBegin)) return {};
+  const std::string_view rest = name.substr(kBegin.size()), kind = rest.substr(0, rest.find(':'));
+  constexpr size_t kLongest = 16;
+  if (kind.empty() || kind.size() > kLongest || kind == "CPU") return {};
+  return NamedDevice{printable(kind), number_in(rest.substr(kind.size()), 0)};
+}
+
 CallClass class_of_chrome(std::string_view category, const std::string& name) {
-  if (category == "kernel") return {SpanKind::Kernel, meaning_of_kernel(name)};
+  if (category == "kernel" || !device_of_category(category).empty()) return class_of_device_work(name);
   if (category == "gpu_memcpy") return {SpanKind::Copy, Meaning::Copy};
   if (category == "gpu_memset") return {SpanKind::Memset, Meaning::Copy};
   if (category.ends_with("_runtime") || category == "cuda_driver") return class_of_call(name);

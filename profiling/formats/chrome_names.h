@@ -12,6 +12,17 @@ const char* chrome_category(const Track& track, const Span& span, const std::str
 // The category that PyTorch writes today for one of its earlier versions: "Kernel", "Runtime".
 std::string_view category_of_today(std::string_view category, std::string_view name);
 CallClass class_of_chrome(std::string_view category, const std::string& name);
+// What a device did, by its name: ROCm and XLA write copies, fills and markers beside their kernels, under one category.
+CallClass class_of_device_work(const std::string& name);
+std::string copy_kind_of_device_work(std::string_view name);  // of a copy that such a name says; empty: none
+// The kind of device whose work has this category: "MTIA"; empty: a GPU, or none.
+std::string_view device_of_category(std::string_view category);
+// Of a process that stands for a device: {"TPU", 0} for "/device:TPU:0".
+struct NamedDevice {
+  std::string kind;
+  int64_t number = 0;
+};
+std::optional<NamedDevice> device_of_process(std::string_view name);
 
 // Our own words, written beside the categories for what these cannot express.
 const char* kind_word(SpanKind kind);

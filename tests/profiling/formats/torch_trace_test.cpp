@@ -80,12 +80,70 @@ TEST(TorchTrace, OfAnEarlierVersionIsTheSame) {
   EXPECT_TRUE(before.problems.empty());
 }
 
-// A device that is no GPU: its events are shown, and it is said that they are no kernels.
+// A device of which nothing is known: its events are shown, and it is said that they are no kernels.
 TEST(TorchTrace, OfAnotherDeviceSaysWhatIsNotUnderstood) {
-  const RunData run = parse_chrome(renamed(text_of_file(), {{"kernel", "mtia_ccp_events"}, {"cuda_runtime", "mtia_runtime"}}));
+  const RunData run = parse_chrome(renamed(text_of_file(), {{"kernel", "new_device_work"}, {"cuda_runtime", "new_runtime"}}));
   EXPECT_EQ(trace_stats(run.trace).kernels, 0u);
   ASSERT_EQ(run.problems.size(), 1u);
-  EXPECT_EQ(run.problems[0].rfind("60 events of devices are of unknown kinds (\"mtia_ccp_events\").", 0), 0u) << run.problems[0];
+  EXPECT_EQ(run.problems[0].rfind("60 events of devices are of unknown kinds (\"new_device_work\").", 0), 0u) << run.problems[0];
+}
+
+const Track* row_in(const RunData& run, TrackKind kind, const std::string& group) {
+  for (const Track& track : run.trace.tracks())
+    if (track.kind == kind && track.group == group) return &track;
+  return nullptr;
+}
+
+TEST(TorchTrace, WorkOfMtiaIsKernelsOfAnMtia) {
+  const RunData run = parse_chrome(renamed(text_of_file(), {{"kernel", "mtia_ccp_events"}, {"cuda_runtime", "mtia_runtime"}}));
+  EXPECT_EQ(trace_stats(run.trace).kernels, 60u);
+  EXPECT_NE(row_in(run, TrackKind::Stream, "MTIA 0"), nullptr);
+  EXPECT_EQ(row_in(run, TrackKind::Stream, "GPU 0"), nullptr);
+  EXPECT_TRUE(run.problems.empty());
+}
+
+RunData of_events(const std::string& events) { return parse_chrome("{\"traceEvents\": [" + events + "]}"); }
+
+TEST(TorchTrace, CopiesFillsAndMarkersOfRocmAreNoKernels) {
+  std::string events;
+  for (const char* name : {"Cijk_Ailk_Bljk_SB_MT64x64x16", "CopyHostToDevice", "FillBuffer", "Marker", "CopyDeviceToHost"})
+    events += std::string(events.empty() ? "" : ", ") + R"({"ph": "X", "cat": "kernel", "name": ")" + name +
+              R"(", "ts": 1, "dur": 2, "pid": 0, "tid": 3, "args": {"device": 0, "stream": 3}})";
+  const RunData run = of_events(events);
+  const TraceStats stats = trace_stats(run.trace);
+  EXPECT_EQ(stats.kernels, 1u);
+  EXPECT_EQ(stats.copies, 2u);
+  EXPECT_EQ(stats.memsets, 1u);
+  EXPECT_TRUE(run.trace.knows("copy host → device"));
+  EXPECT_TRUE(run.trace.knows("Marker"));
+  EXPECT_TRUE(run.problems.empty());
+}
+
+// As JAX writes it: processes stand for devices, threads for rows; no event has a category.
+TEST(TorchTrace, DevicesOfXlaAreShownAsWhatTheyAre) {
+  const auto process = [](int pid, const char* name) { return R"({"ph": "M", "name": "process_name", "pid": )" + std::to_string(pid) + R"(, "args": {"name": ")" + name + "\"}}, "; };
+  const auto thread = [](int pid, int tid, const char* name) {
+    return R"({"ph": "M", "name": "thread_name", "pid": )" + std::to_string(pid) + ", \"tid\": " + std::to_string(tid) + R"(, "args": {"name": ")" + name + "\"}}, ";
+  };
+  const auto span = [](int pid, int tid, const char* name, int at, int length) {
+    return R"({"ph": "X", "name": ")" + std::string(name) + "\", \"pid\": " + std::to_string(pid) + ", \"tid\": " + std::to_string(tid) +
+           ", \"ts\": " + std::to_string(at) + ", \"dur\": " + std::to_string(length) + "}, ";
+  };
+  const RunData tpu = of_events(process(3, "/device:TPU:1") + thread(3, 1, "Steps") + thread(3, 2, "XLA Modules") + thread(3, 3, "XLA Ops") +
+                                span(3, 1, "7", 0, 100) + span(3, 1, "8", 100, 100) + span(3, 2, "jit_step(123)", 0, 90) +
+                                span(3, 3, "fusion.12", 0, 40) + span(3, 3, "convolution.3", 40, 50) + R"({"ph": "M", "name": "end"})");
+  EXPECT_EQ(trace_stats(tpu.trace).kernels, 2u);
+  EXPECT_EQ(trace_stats(tpu.trace).steps, 2u);
+  ASSERT_NE(row_in(tpu, TrackKind::Stream, "TPU 1"), nullptr);
+  EXPECT_EQ(row_in(tpu, TrackKind::Stream, "TPU 1")->name, "XLA Ops");
+  EXPECT_NE(row_in(tpu, TrackKind::Phases, "TPU 1"), nullptr);
+  EXPECT_EQ(tpu.summary.device, "TPU");
+  const RunData gpu = of_events(process(1, "/device:GPU:0") + thread(1, 2, "XLA Ops") + thread(1, 3, "Stream #13(Compute)") +
+                                span(1, 2, "fusion.12", 0, 40) + span(1, 3, "loop_fusion", 0, 40) + span(1, 3, "MemcpyH2D", 50, 4) + R"({"ph": "M", "name": "end"})");
+  EXPECT_EQ(trace_stats(gpu.trace).kernels, 1u) << "those of XLA Ops are the same work";
+  EXPECT_EQ(trace_stats(gpu.trace).copies, 1u);
+  ASSERT_NE(row_in(gpu, TrackKind::Stream, "GPU 0"), nullptr);
+  EXPECT_EQ(row_in(gpu, TrackKind::Stream, "GPU 0")->name, "stream 13");
 }
 
 TEST(TorchTrace, KnowsDeviceAndWallClock) {

@@ -17,6 +17,7 @@ namespace ws::app {
 namespace {
 
 constexpr size_t kFetchBlocks = 64;
+constexpr double kMeterPoints = 20'000;  // of the newest e-th of a run
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // Finds a span by binary search over the blocks and then within one.
@@ -164,17 +165,19 @@ void Run::setTimeMarks(std::vector<TimeMark> marked) {
 }
 
 void Run::applyProgress(const Progress& now) {
-  const Progress before = progress.value_or(Progress{});
   if (now.epochs > 0 && now.steps > 0)
     steps_per_epoch_ = static_cast<double>(now.steps) / static_cast<double>(now.epochs);
-  const auto started = static_cast<double>(now.started - before.started);
-  if (now.step > before.step && started > 0) {
+  const auto started = static_cast<double>(now.started - metered_.started);
+  // Points lie further apart the longer the run is, so that a run of days has a hundred thousand of them.
+  const bool due = now.elapsed_s - metered_.elapsed_s >= now.elapsed_s / kMeterPoints;
+  if (now.step > metered_.step && started > 0 && due) {
     const auto per_step = [&](int64_t after, int64_t earlier) {
       return static_cast<double>(after - earlier) / started;
     };
-    meters.push_back({static_cast<double>(now.step), now.elapsed_s, per_step(now.calls.allocate, before.calls.allocate),
-                      per_step(now.calls.free, before.calls.free), now.samples_per_s,
+    meters.push_back({static_cast<double>(now.step), now.elapsed_s, per_step(now.calls.allocate, metered_.calls.allocate),
+                      per_step(now.calls.free, metered_.calls.free), now.samples_per_s,
                       static_cast<double>(now.memory.used), static_cast<double>(now.memory.reserved)});
+    metered_ = now;
   }
   progress = now;
 }

@@ -105,7 +105,7 @@ class Run : public QObject {
   bool shipped = false;     // came with the program, recorded on a GPU: it is never changed
   bool loaded = true;       // false: only the summary was read; losses and trace are still in the file
   std::shared_ptr<prof::RunFileReader> reader;  // for a run opened from a file: reads spans that are not in memory
-  size_t history_bytes = 384u << 20;            // how much of the trace stays in memory; the run file has all of it
+  size_t history_bytes = 192u << 20;            // how much of the trace stays in memory; the run file has all of it
 
   // Where its steps are in time: as the GPU ran them if the host ran ahead, otherwise as the host marked them.
   const prof::Trace& marks() const { return gpu_steps_.empty() ? trace : gpu_steps_.trace(); }
@@ -169,6 +169,7 @@ class Run : public QObject {
 
   double steps_per_epoch_ = 0;
   int steps_thinned_ = 0;
+  Progress metered_;  // progress at the last point of `meters`
   prof::GpuSteps gpu_steps_;
   bool host_ahead_ = false;                         // since a change during the run
   int64_t steady_since_ = 0;                        // the first step after the last change of execution

@@ -99,14 +99,14 @@ class TraceSaver {
       saved_.blocks.push_back(0);
       track_.run(id, static_cast<int>(track.kind), track.name, track.group, track.depth, track.rank);
     }
-    for (size_t i = saved_.blocks[id]; i < track.blocks.size(); ++i) {
-      const SpanBlock& block = track.blocks[i];
+    for (size_t i = saved_.blocks[id]; i < track.forgotten + track.blocks.size(); ++i) {
+      const SpanBlock& block = track.blocks[i - track.forgotten];
       if (block.spans.empty()) continue;
       const int64_t key = block_id(static_cast<int64_t>(id), static_cast<int64_t>(i));
       block_.run(key, id, i, block.first, block.last, block.count, Blob{pack_sums(block)});
       data_.run(key, Blob{encode_spans(block.spans)});
     }
-    saved_.blocks[id] = track.blocks.empty() ? 0 : track.blocks.size() - 1;
+    if (!track.blocks.empty()) saved_.blocks[id] = track.forgotten + track.blocks.size() - 1;
   }
 
   void save_counters(const Trace& trace) {
@@ -299,9 +299,8 @@ struct RunFileWriter::Impl {
     last_flush = Clock::now();  // the begin of this flush: data that arrives meanwhile waits for the next one
     flush_rows();
     in_transaction([this] { saver->save(held); });
-    held.drop_points();
+    held.forget_saved();
     saver->forget_points();
-    held.evict(0);
   }
 
   void finish() {

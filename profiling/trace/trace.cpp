@@ -300,7 +300,6 @@ void Trace::evict(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
   evict_memory(budget / 4);
   thin_counters(budget / 4);
   evict_spans(budget, keep_begin, keep_end);
-  if (budget == 0) return;  // with budget 0 the caller writes a file and counts the blocks, so none may be merged
   for (Track& track : tracks_)
     if (track.blocks.size() > kMostEvictedBlocks && !track.blocks[kMostEvictedBlocks].resident())
       merge_oldest(track, kMostEvictedBlocks / 4);
@@ -370,6 +369,17 @@ void Trace::evict_spans(size_t budget, TimeNs keep_begin, TimeNs keep_end) {
 void Trace::drop_points() {
   memory_.clear();
   for (CounterTrack& counter : counters_) counter.points.clear();
+}
+
+void Trace::forget_saved() {
+  drop_points();
+  for (Track& track : tracks_) {
+    if (track.blocks.size() < 2) continue;
+    const auto saved = static_cast<std::ptrdiff_t>(track.blocks.size() - 1);
+    track.blocks.erase(track.blocks.begin(), track.blocks.begin() + saved);
+    track.block_starts.erase(track.block_starts.begin(), track.block_starts.begin() + saved);
+    track.forgotten += static_cast<size_t>(saved);
+  }
 }
 
 void Trace::add_stub(TrackId id, SpanBlock&& stub) {

@@ -107,6 +107,7 @@ struct Track {
   std::deque<SpanBlock> blocks;
   std::vector<TimeNs> block_starts;  // start of each block, for binary search
   size_t spans = 0;                  // including evicted spans
+  size_t forgotten = 0;              // blocks before the first of `blocks`, see Trace::forget_saved()
   TimeNs last_start = 0;
 
   int64_t time_of(Meaning meaning) const {  // of all its spans, in ns
@@ -209,7 +210,9 @@ class Trace {
   void evict(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);
   void evict_spans(size_t budget, TimeNs keep_begin = 0, TimeNs keep_end = 0);  // spans only
   bool backed = false;                                                          // true if a run file holds every span
-  void drop_points();  // drops counters and memory events once they are in a file
+  void drop_points();  // drops counters and memory events
+  // Once it is in a file: drops these too, and all blocks but the one that each track still fills.
+  void forget_saved();
   // For a reader of run files: adds a block of which only the sums are known, and later its spans.
   void add_stub(TrackId track, SpanBlock&& stub);
   bool fill(TrackId track, size_t block, std::vector<Span>&& spans);  // false: these are not the evicted spans

@@ -21,7 +21,7 @@ namespace ws::app {
 namespace {
 
 constexpr prof::TimeNs kWindow = 1'000'000'000;  // 1 s; each window gets one time split
-constexpr size_t kRecentBytes = 64u << 20;
+constexpr size_t kRecentBytes = 32u << 20;
 
 prof::RunSummary first_summary(const std::string& title, const RunSpec& spec) {
   prof::RunSummary s;

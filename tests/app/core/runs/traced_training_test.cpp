@@ -1,6 +1,7 @@
 #include "app/core/runs/traced_training.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -12,11 +13,13 @@
 #include <thread>
 
 #include "app/core/runs/training_folder.h"
+#include "app/core/runs/training_writer.h"
 #include "profiling/analysis/program_tables.h"
 #include "profiling/recording/native_stacks.h"
 #include "profiling/run_file/run_file.h"
 #include "profiling/trace/span_walk.h"
 #include "tests/support/own_file.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/small_data.h"
 
 namespace ws::app {
@@ -282,7 +285,7 @@ TEST_F(Recording, TheFolderHoldsARowAStepAndTheTestsOfEachEpoch) {
   const auto rows = rows_of(path("metrics.csv"));
   ASSERT_EQ(rows.size(), 80u);
   for (size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].step, static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(rows[i].step, static_cast<int64_t>(i));
     EXPECT_EQ(rows[i].tested, (i + 1) % 4 == 0) << i;
   }
   std::ifstream in(path("summary.json"));
@@ -339,6 +342,56 @@ TEST(SummaryJson, WritesNullForWhatIsNotANumber) {
   Summary s;
   s.test_accuracy = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(summary_json(s, {})["test_accuracy"].is_null());
+}
+
+// What a training hands over within 0.1 s: each step has its mark, twenty spans of work and a loss.
+struct MadeStretch {
+  static constexpr int kSteps = 500, kWork = 20;
+  static constexpr prof::TimeNs kStepNs = 200'000;
+  std::vector<StepResult> losses;
+  prof::TraceBatch batch;
+  explicit MadeStretch(int number) {
+    batch.names = {"step", "work"};
+    batch.memory_sources = {"arena"};
+    batch.tracks = {{prof::TrackKind::Steps, "steps", "CPU", 0, {}}, {prof::TrackKind::CpuThread, "work", "CPU", 0, {}}};
+    batch.counters.push_back({"memory used", "B", {}});
+    for (int64_t step = int64_t{number} * kSteps; step < int64_t{number + 1} * kSteps; ++step) {
+      const prof::TimeNs begin = step * kStepNs;
+      losses.push_back({.step = step, .loss = 1.0f, .finished_s = static_cast<double>(begin) * 1e-9});
+      add(0, begin, kStepNs - 10, prof::SpanKind::Step, step);
+      for (int i = 0; i < kWork; ++i) add(1, begin + i * 9000, 8000, prof::SpanKind::Op, step);
+    }
+    const prof::TimeNs end = batch.tracks[0].spans.back().end();
+    batch.counters[0].points.push_back({end, 4096.0 + number % 7});
+    batch.memory.push_back({.time = end, .address = 0x1000, .bytes = 4096, .kind = number % 2 ? prof::MemoryAction::Free : prof::MemoryAction::Allocate});
+  }
+
+ private:
+  void add(size_t track, prof::TimeNs begin, prof::TimeNs length, prof::SpanKind kind, int64_t step) {
+    prof::Span span{.start = begin, .duration = static_cast<uint64_t>(length), .kind = static_cast<uint64_t>(kind)};
+    span.name = prof::NameId{static_cast<uint32_t>(track)}, span.step = static_cast<uint32_t>(step + 1);
+    batch.tracks[track].spans.push_back(span);
+  }
+};
+
+// The window's side of the same is in soak_test.cpp.
+TEST_F(Recording, TheMemoryOfItsWriterComesToRest) {
+  if (test::kSanitized) GTEST_SKIP() << "A sanitizer has a heap of its own.";
+  constexpr int kStretches = 600;  // 6.3 million spans; a quarter of them fills what is kept
+  TrainingWriter writer("long", small_spec());
+  writer.open(path("long.wsrun"));
+  std::array<size_t, 4> most{};
+  for (int i = 0; i < kStretches; ++i) {
+    MadeStretch made(i);
+    writer.add(made.losses, {}, {});
+    writer.add(std::move(made.batch));
+    writer.flush_if_due();
+    const struct mallinfo2 heap = mallinfo2();
+    size_t& quarter = most.at(static_cast<size_t>(i * 4 / kStretches));
+    quarter = std::max(quarter, heap.uordblks + heap.hblkhd);
+  }
+  EXPECT_LT(most[3], (96u << 20)) << "the newest spans, and what is being written";
+  EXPECT_LT(most[3], most[1] + (512u << 10)) << most[0] << " " << most[1] << " " << most[2];
 }
 
 }  // namespace

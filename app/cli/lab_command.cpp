@@ -207,6 +207,8 @@ int run_lab(const LabArguments& a) {
     return result ? give(a, *result) : kDone;
   }
   if (a.torch) return give(a, in_torch(a, spec, cancel, lines));
+  if (const auto left = a.run_file.empty() ? std::nullopt : app::left_sweep(spec, a.run_file))
+    std::fprintf(stderr, "The sweep in %s was ended early. Its %zu points are kept, and it goes on.\n", printable(a.run_file).c_str(), left->points.size());
   return give(
       a, a.run_file.empty() ? run_lab(spec, cancel, lines) : app::run_recorded_lab(spec, a.run_file, cancel, lines));
 }

@@ -69,7 +69,8 @@ class LabSink {
   virtual std::string child_trace() const { return {}; }
 };
 
-LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink);
+// `left`: points of an earlier sweep that are not measured again.
+LabResult run_lab(const LabSpec& spec, const std::atomic<bool>& cancel, LabSink& sink, std::vector<LabPoint> left = {});
 
 nlohmann::json to_json(const LabResult& result);
 // Also reads what the PyTorch script writes; throws Failure.

@@ -241,4 +241,33 @@ TraceBatch BatchBuilder::finish() {
   return done;
 }
 
+TraceBatch whole_batch(const Trace& trace) {
+  std::vector<OpTag> ops(trace.ops.size(), kNoOp);
+  if (ops.size() > 1) {
+    const OpTag first = register_ops({trace.ops.begin() + 1, trace.ops.end()});
+    for (size_t i = 1; i < ops.size(); ++i) ops[i] = static_cast<OpTag>(first + i - 1);
+  }
+  const auto op = [&](OpTag known) { return known < ops.size() ? ops[known] : kNoOp; };
+  BatchBuilder builder;
+  for (const Track& track : trace.tracks()) {
+    auto& row = builder.row(track.kind, track.name, track.group, track.depth, track.rank);
+    for (const SpanBlock& block : track.blocks)
+      for (Span span : block.spans) {
+        const auto& stack = trace.shared_stack(span.name);
+        span.name = builder.id(stack ? builder.name(stack) : builder.name(trace.name(span.name)));
+        span.detail = span.detail == DetailId{0} ? span.detail : builder.id(builder.shape(trace.detail(span.detail)));
+        span.op = op(span.op);
+        row.spans.push_back(span);
+      }
+  }
+  for (const CounterTrack& counter : trace.counters())
+    for (const CounterPoint& point : counter.points) builder.counter(counter.name, counter.unit, point);
+  for (MemoryEvent event : trace.memory()) {
+    event.op = op(event.op);
+    event.source = builder.memory_source(event.source < trace.memory_sources.size() ? trace.memory_sources[event.source] : "");
+    builder.memory(event);
+  }
+  return builder.finish();
+}
+
 }  // namespace ws::prof

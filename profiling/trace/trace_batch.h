@@ -54,6 +54,8 @@ struct TraceBatch {
 };
 
 void append(Trace& trace, TraceBatch&& batch);
+// Everything that is in memory. Registers the ops of the trace in this process.
+TraceBatch whole_batch(const Trace& trace);
 
 // Collects spans into batches. Names, tracks and details are looked up once and then used by reference. Each batch
 // contains only those it uses.

@@ -14,6 +14,7 @@
 #include "profiling/annotate/annotate.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/json_input.h"
+#include "profiling/base/ownership.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
 #include "profiling/base/repeat.h"
@@ -24,6 +25,7 @@
 namespace ws::app {
 namespace {
 
+constexpr int64_t kApart = 1'000'000'000;  // ns between the timelines of two sweeps
 constexpr const char* kKey = "lab";  // key of the result as JSON in the summary's extra texts
 
 prof::RunSummary first_summary(const lab::LabSpec& spec) {
@@ -42,11 +44,13 @@ prof::RunSummary first_summary(const lab::LabSpec& spec) {
 // program loses at most a second.
 class Recorder final : public lab::LabSink {
  public:
-  Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink)
+  Recorder(const lab::LabSpec& spec, const std::string& path, lab::LabSink& sink, const LeftSweep& left)
       : sink_(sink), summary_(first_summary(spec)), writer_(path, summary_) {
     partial_.spec = spec;
+    if (!left.points.empty()) keep_left(left);
     prof::CollectorOptions options{.gpu = prof::cupti_gpu_source(), .level = prof::TraceLevel::Full};
     options.poll_memory = false;
+    if (!left.points.empty()) options.origin_ns = prof::steady_ns() - left.trace.last_time() - kApart;  // its times come first
     origin_ns_ = collector_.start(options).origin_ns;
     trace_no_more();
     file_thread_ = std::jthread([this](const std::stop_token& ended) { write_until(ended); });
@@ -92,6 +96,15 @@ class Recorder final : public lab::LabSink {
     for (const lab::LabPoint& p : result.points) summary_.steps += p.recorded.steps;
     summary_.extra[kKey] = to_json(result).dump();
     writer_.set_summary(summary_);
+  }
+
+  // At once: this sweep may be killed, too.
+  void keep_left(const LeftSweep& left) {
+    lab::LabResult known = partial_;
+    known.points = left.points;
+    write(known);
+    writer_.add(prof::whole_batch(left.trace));
+    writer_.flush();
   }
 
   // After graphs ran, a level change waits for the next step, and the next point would be measured during that wait.
@@ -154,9 +167,10 @@ class Recorder final : public lab::LabSink {
 
 lab::LabResult run_recorded_lab(const lab::LabSpec& spec, const std::string& path, const std::atomic<bool>& cancel,
                                 lab::LabSink& sink) {
-  Recorder recorder(spec, path, sink);
+  LeftSweep left = left_sweep(spec, path).value_or(LeftSweep{});
+  Recorder recorder(spec, path, sink, left);
   try {
-    lab::LabResult result = lab::run_lab(spec, cancel, recorder);
+    lab::LabResult result = lab::run_lab(spec, cancel, recorder, std::move(left.points));
     recorder.finish(result, result.cancelled ? "stopped" : "finished");
     return result;
   } catch (const std::exception& failure) {
@@ -165,6 +179,24 @@ lab::LabResult run_recorded_lab(const lab::LabSpec& spec, const std::string& pat
     none.message = failure.what();
     recorder.finish(none, "failed");
     throw;
+  }
+}
+
+std::optional<LeftSweep> left_sweep(const lab::LabSpec& spec, const std::string& path) {
+  std::error_code none;
+  if (!std::filesystem::exists(path, none) || !owner_of(path).empty()) return {};
+  try {
+    prof::RunFileReader file(path);
+    const prof::RunSummary& before = file.summary();
+    const auto found = before.extra.find(kKey);
+    if (before.status != "running" || found == before.extra.end() || before.device != first_summary(spec).device) return {};
+    const lab::LabResult result = lab::lab_result_from_json(parse_json(found->second, path));
+    if (to_json(result.spec) != to_json(spec)) return {};
+    LeftSweep left{result.points, file.trace()};
+    file.fill(left.trace);
+    return left;
+  } catch (const Failure&) {  // a damaged file is replaced
+    return {};
   }
 }
 

@@ -20,7 +20,7 @@
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
-#include "profiling/recording/process_files.h"
+#include "profiling/recorder/process_files.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
@@ -322,6 +322,15 @@ void go_on_after_restart(TrainArguments& a, const LaunchedRank& self) {
   std::fprintf(stderr, "The launcher has started all ranks anew. The training in %s goes on.\n", printable(a.out).c_str());
 }
 
+// The run file of the first part stays. Its times and those of this part have different origins, so they are two runs.
+void keep_first_part(TrainArguments& a) {
+  const std::filesystem::path first = a.run_file;
+  for (int part = 2; std::filesystem::exists(a.run_file); ++part)
+    a.run_file = std::filesystem::path(first).replace_extension().string() + ".part" + std::to_string(part) + ".wsrun";
+  if (a.run_file != first)
+    std::fprintf(stderr, "%s keeps the first part. This part is written into %s.\n", printable(first.string()).c_str(), printable(a.run_file).c_str());
+}
+
 // Meets the other ranks if a launcher started this process as one of several. `choices`: see choices_of.
 std::unique_ptr<RankProcesses> meet_ranks(const TrainArguments& a, const LaunchedRank& self, const std::string& choices, Job& job) {
   if (self.rank < 0) return nullptr;
@@ -391,6 +400,7 @@ int train(TrainArguments a) {
   if (!a.remote.on.empty()) return train_there(a);
   const std::string choices = self.rank < 0 ? "" : choices_of(a);
   if (self.restart > 0) go_on_after_restart(a, self);
+  if (a.resume && self.rank < 0 && !a.run_file.empty()) check_run_name(a.run_file), keep_first_part(a);
   Job job = job_here(a, self.rank <= 0);
   const auto ranks = meet_ranks(a, self, choices, job);
   try {

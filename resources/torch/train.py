@@ -289,7 +289,7 @@ class Trainer:
 
     def take_in(self, held):
         for step, epoch, wall, loss, hits in held:
-            row = [step + 1, epoch + 1, f"{wall:.9g}", f"{loss.item():.9g}", "" if hits is None else f"{hits.item():.9g}"]
+            row = [step, epoch + 1, f"{wall:.9g}", f"{loss.item():.9g}", "" if hits is None else f"{hits.item():.9g}"]
             self.rows.append(row + ["", ""])
         held.clear()
 

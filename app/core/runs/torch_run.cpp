@@ -144,9 +144,9 @@ void read_metrics(const fs::path& path, prof::RunData& run) {
     if (cells.size() != 7) continue;
     const auto step = static_cast<int64_t>(cell(cells[0]));
     const double wall = cell(cells[2]);
-    run.metrics.push_back({step - 1, wall, cell(cells[3]), cell(cells[4])});
+    run.metrics.push_back({step, wall, cell(cells[3]), cell(cells[4])});
     if (!std::isnan(cell(cells[5])))
-      run.evaluations.push_back({step, cell(cells[1]), wall, cell(cells[5]), cell(cells[6])});
+      run.evaluations.push_back({step + 1, cell(cells[1]), wall, cell(cells[5]), cell(cells[6])});
   }
 }
 

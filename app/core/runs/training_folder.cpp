@@ -106,9 +106,9 @@ void TrainingFolder::keep_rows() const {
     if (!old && fs::exists(metrics_path_)) throw Failure(metrics_path_ + ": cannot be read: " + std::strerror(errno));
     std::string line;
     std::getline(old, line);
-    for (int64_t last = 0; std::getline(old, line) && last < keep_steps_;) {
+    for (int64_t last = -1; std::getline(old, line) && last + 1 < keep_steps_;) {
       const int64_t step = std::strtoll(line.c_str(), nullptr, 10);
-      if (step <= last || step > keep_steps_) continue;
+      if (step <= last || step >= keep_steps_) continue;
       kept += line + "\n";
       last = step;
     }
@@ -136,7 +136,7 @@ void TrainingFolder::add(const std::vector<StepResult>& steps, const std::vector
 
 void TrainingFolder::write(const Row& row) {
   const StepResult& r = row.result;
-  metrics_ << r.step + 1 << ',' << row.epoch << ',' << cell(r.finished_s) << ',' << cell(static_cast<double>(r.loss))
+  metrics_ << r.step << ',' << row.epoch << ',' << cell(r.finished_s) << ',' << cell(static_cast<double>(r.loss))
            << ',' << cell(static_cast<double>(r.accuracy)) << ',';
   if (row.test)
     metrics_ << cell(row.test->loss) << ',' << cell(row.test->accuracy);

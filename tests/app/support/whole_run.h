@@ -49,7 +49,7 @@ inline std::string why_table_is_damaged(const std::string& path) {
   std::ifstream table(path);
   std::string line;
   std::getline(table, line);
-  for (int64_t step = 1; std::getline(table, line) && !table.eof(); ++step)
+  for (int64_t step = 0; std::getline(table, line) && !table.eof(); ++step)
     if (std::strtoll(line.c_str(), nullptr, 10) != step) return path + ": rows of two runs";
   return {};
 }

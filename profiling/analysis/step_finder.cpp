@@ -34,7 +34,7 @@ std::vector<Span> FoundSteps::spans(NameId name, size_t first) const {
     span.duration = static_cast<uint64_t>(std::clamp<TimeNs>(step.end - step.start, 0, kLongestStep));
     span.kind = static_cast<uint64_t>(SpanKind::Step);
     span.meaning = static_cast<uint64_t>(Meaning::Other);
-    span.flags = by_ranges ? 0 : kEstimated;
+    span.flags = marked || by_ranges ? 0 : kEstimated;
     span.name = name;
     span.step = numbered ? step.step : static_cast<uint32_t>(i + 1);
   }
@@ -53,6 +53,7 @@ void StepFinder::take(TrackKind kind, const std::string& row, std::span<const Sp
     const auto at = static_cast<size_t>(span.name);
     const FoundStep time{span.start, span.end(), row.ends_with(kProgramSteps) ? span.step : 0};
     if (kind == TrackKind::Overhead && row.ends_with(kUntracedTrack)) untraced_.push_back(time);
+    if (kind == TrackKind::Steps && span.step > 0) marked_.push_back({span.start, span.end(), span.step});
     if (kind == TrackKind::Phases && names_a_step(names[at])) ranges_.range(time);
     if (kind == TrackKind::Api && allocates_on_device(span, names[at]))
       allocations_.push_back(span.start), ++kept_, ++calls_seen_;
@@ -156,9 +157,10 @@ void StepFinder::count_kept() {
 }
 
 const FoundSteps& StepFinder::so_far(TimeNs now) {
+  so_far_.stayed = so_far_.steps.size();
+  if (!marked_.empty()) return so_far_;  // whoever follows the program has the marks
   std::ranges::sort(untraced_, {}, &FoundStep::start);
   update_ranges(now, false);
-  so_far_.stayed = so_far_.steps.size();
   so_far_.kernels = any_kernel_;
   if (!ranges_.any()) {
     look_for_repetitions();
@@ -233,8 +235,12 @@ FoundSteps StepFinder::find() {
   std::ranges::sort(untraced_, {}, &FoundStep::start);
   update_ranges(-kAlways, true);
   FoundSteps found;
-  found.by_ranges = ranges_.any();
-  if (found.by_ranges) {
+  found.marked = !marked_.empty();
+  found.by_ranges = !found.marked && ranges_.any();
+  if (found.marked) {
+    std::ranges::stable_sort(marked_, {}, &FoundStep::start);
+    found.steps = std::move(marked_);
+  } else if (found.by_ranges) {
     ranges_.show(found.steps, untraced_.empty());
   } else {
     found.steps = repetitions();
@@ -250,14 +256,14 @@ FoundSteps StepFinder::find() {
   const auto count = static_cast<double>(found.steps.size());
   TimeNs ns = found.steps.back().end - found.steps.front().start - untraced_between(found.steps);
   auto calls = static_cast<double>(allocator_calls_);
-  const bool apart = !found.by_ranges && (!untraced_.empty() || skipped_);
+  const bool apart = !found.marked && !found.by_ranges && (!untraced_.empty() || skipped_);
   if (apart) {  // nothing is known about the time between these steps
     ns = 0;
     for (const FoundStep& step : found.steps) ns += step.end - step.start;
   }
   // Falls back to all calls of the program if the time of each call is not known, or not any more.
   const bool known = apart || calls_seen_ == allocator_calls_;
-  if (calls_seen_ > 0 && known && !(found.by_ranges && let_go_)) calls = static_cast<double>(calls_in_steps_);
+  if (calls_seen_ > 0 && known && !((found.marked || found.by_ranges) && let_go_)) calls = static_cast<double>(calls_in_steps_);
   found.us_each = static_cast<double>(ns) * 1e-3 / count;
   found.untraced = untraced_, found.kernels = any_kernel_;
   found.allocator_calls_each = calls / count;

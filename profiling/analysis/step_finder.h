@@ -1,4 +1,5 @@
-// Finds the steps of a recorded program that marks none, and the time and allocator calls per step.
+// The steps of a recorded program: those that it marked, otherwise those that are found; and the time and allocator calls per
+// step.
 #pragma once
 #include <map>
 #include <span>
@@ -15,12 +16,13 @@ namespace ws::prof {
 struct FoundSteps {
   std::vector<FoundStep> steps;
   std::vector<FoundStep> untraced;  // stretches between them of which nothing is known
-  bool by_ranges = false;  // true: from the program's ranges; false: from the repeating pattern of kernels
+  bool marked = false;     // the program marked them: they are in the trace already
+  bool by_ranges = false;  // from the program's ranges; otherwise from the repeating pattern of kernels
   bool kernels = false;    // false: of the host alone
   size_t stayed = 0;       // the first steps are the same as so_far() returned before
   double us_each = 0, allocator_calls_each = 0;
 
-  const char* from() const { return by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }
+  const char* from() const { return marked ? "the program's marks" : by_ranges ? "the program's ranges" : "the repeating pattern of kernels"; }
   std::vector<Span> spans(NameId name, size_t first = 0) const;  // of all steps from `first` on
 };
 
@@ -52,6 +54,7 @@ class StepFinder {
   TimeNs untraced_between(std::span<const FoundStep> steps) const;
 
   FoundSteps so_far_;
+  std::vector<FoundStep> marked_;    // by the program
   RangeSteps ranges_;                // ranges whose names say that they are steps
   std::vector<FoundStep> untraced_;  // nothing was recorded in them
   RangeSteps::Kernels kernels_;      // by stream, in no step yet; graph runs have their own rows

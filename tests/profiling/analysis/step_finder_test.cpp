@@ -526,6 +526,24 @@ TEST(StepsOfARunningProgram, ARecordingOfAnyLengthKeepsWhereTheGpuRanThem) {
   EXPECT_EQ(found.steps[2500].end - found.steps[2500].start, Recorded::kGpu);
 }
 
+TEST(StepFinder, TheProgramsMarksComeBeforeRangesAndRepetitions) {
+  Program program;
+  for (uint32_t i = 0; i < 40; ++i) {
+    Span mark = span_at(SpanKind::Step, 8, program.now, program.now + 8600);
+    if (i % 10 != 0) mark.step = i + 1;  // an evaluation is no step
+    program.step(), program.step();
+    program.put(TrackKind::Steps, "CPU steps", mark);
+    program.put(TrackKind::Phases, "CPU ranges", span_at(SpanKind::Phase, 7, mark.start, mark.start + 4000));
+    EXPECT_TRUE(program.finder.so_far(program.now).steps.empty()) << "whoever follows it has the marks";
+  }
+  const FoundSteps found = program.finder.find();
+  EXPECT_TRUE(found.marked);
+  EXPECT_STREQ(found.from(), "the program's marks");
+  ASSERT_EQ(found.steps.size(), 36u);
+  EXPECT_EQ(found.steps[0].step, 2u);
+  EXPECT_EQ(found.steps[0].end - found.steps[0].start, 8600);
+}
+
 TEST(StepFinder, FindsNoneInNothing) {
   Program program;
   EXPECT_TRUE(program.finder.find().steps.empty());

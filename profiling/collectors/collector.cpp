@@ -15,6 +15,7 @@
 #include "profiling/annotate/nvtx_ranges.h"
 #include "profiling/collectors/trace_levels.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/small_thread.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/collectors/host_spans.h"
 #include "profiling/collectors/overhead_meter.h"
@@ -41,7 +42,7 @@ struct Collector::Impl {
   bool captured_before = false;                // likewise
   std::unique_ptr<OverheadMeter> meter;
 
-  std::thread thread, flush_thread, memory_thread;
+  SmallThread thread, flush_thread, memory_thread;
   mutable std::mutex mutex;  // guards what follows; held only briefly
   std::condition_variable wake;
   bool stop_asking = false, stopping = false, pausing = false;
@@ -311,14 +312,14 @@ void Collector::Impl::begin_gpu() {
 }
 
 void Collector::Impl::start_threads() {
-  thread = std::thread([this] { loop(); });
-  if (gpu || !options.clock.always()) flush_thread = std::thread([this] { flush_regularly(); });
-  if (gpu && options.poll_memory) memory_thread = std::thread([this] { watch_memory(); });
+  thread = SmallThread([this] { loop(); });
+  if (gpu || !options.clock.always()) flush_thread = SmallThread([this] { flush_regularly(); });
+  if (gpu && options.poll_memory) memory_thread = SmallThread([this] { watch_memory(); });
 }
 
 void Collector::Impl::stop_asking_driver() {
   signal(stop_asking);
-  for (std::thread* asking : {&memory_thread, &flush_thread}) {
+  for (SmallThread* asking : {&memory_thread, &flush_thread}) {
     if (asking->joinable()) asking->join();
   }
 }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "profiling/base/small_thread.h"
 #include "profiling/collectors/gpu_tracer.h"
 #include "profiling/cupti/late_calls.h"
 
@@ -86,7 +87,7 @@ class PmSampling final : public HardwareCounters {
   bool initialized_ = false, started_ = false;
   uint64_t last_ = 0;
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  SmallThread thread_;
   std::mutex mutex_;
   std::vector<Sample> samples_;
   std::string trouble_;
@@ -100,7 +101,7 @@ std::string PmSampling::start(int device, int64_t interval_ns) {
     release();
     return refused.why;
   }
-  thread_ = std::thread([this] { loop(); });
+  thread_ = SmallThread([this] { loop(); });
   return "";
 }
 

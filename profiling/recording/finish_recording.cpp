@@ -13,10 +13,6 @@ namespace ws::prof {
 
 namespace {
 
-bool has_steps(const Trace& trace) {
-  return std::ranges::any_of(trace.tracks(), [](const Track& t) { return t.kind == TrackKind::Steps && t.spans > 0; });
-}
-
 std::map<int, FoundSteps> steps_of(const RunData& run) {
   StepFinders finder;
   std::vector<std::string> names;
@@ -32,13 +28,13 @@ void find_steps_of(RunData& run) {
   const auto by_rank = steps_of(run);
   if (by_rank.empty()) return;
   for (const auto& [rank, steps] : by_rank)
-    run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU", 0, rank), steps.spans(run.trace.intern("step")));
+    if (!steps.marked) run.trace.append(run.trace.track(TrackKind::Steps, "steps", "CPU", 0, rank), steps.spans(run.trace.intern("step")));
   const FoundSteps& found = by_rank.begin()->second;
   run.summary.steps = static_cast<int64_t>(found.steps.size());
   run.summary.us_per_step = found.us_each;
   run.summary.step_time = step_time(found, used_gpu(run.trace));
   run.summary.allocator_calls_per_step = found.allocator_calls_each;
-  run.summary.extra["steps_from"] = found.from();
+  run.summary.extra.try_emplace("steps_from", found.from());
 }
 
 }  // namespace
@@ -46,7 +42,7 @@ void find_steps_of(RunData& run) {
 bool finish_recording(const std::string& path, const std::string& why) {
   if (read_run_summary(path).status != "running") return false;
   RunData run = import_run(path);
-  if (!has_steps(run.trace)) find_steps_of(run);
+  find_steps_of(run);
   run.summary.status = "stopped";
   run.summary.extra["message"] = why;
   run.summary.wall_s = static_cast<double>(run.trace.last_time()) * 1e-9;

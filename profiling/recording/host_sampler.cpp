@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "profiling/base/clock.h"
@@ -51,7 +52,7 @@ HostSampler::HostSampler(Options options)
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
+  thread_ = SmallThread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

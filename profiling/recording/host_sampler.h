@@ -7,10 +7,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "profiling/base/small_thread.h"
 #include "profiling/recording/host_notes.h"
 #include "profiling/recording/native_stacks.h"
 #include "profiling/recording/python_frames.h"
@@ -62,7 +62,7 @@ class HostSampler {
   std::unordered_map<uint64_t, uint32_t> numbers_;  // by the hash of a stack's frames
   std::unordered_map<unsigned long, Open> open_;
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  SmallThread thread_;
 };
 
 }  // namespace ws::prof

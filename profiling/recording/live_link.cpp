@@ -117,7 +117,7 @@ constexpr size_t kRandomLetters = 6;
 
 // True if nobody listens there any more, and no worker of a program that goes on has written for a while.
 bool is_left_over(const std::filesystem::path& folder) {
-  constexpr auto kLongAgo = std::chrono::hours(1);
+  constexpr auto kLongAgo = std::chrono::minutes(1);  // a folder that was just made is not listened at yet
   std::error_code none;
   const std::string live = (folder / "live").string();
   sockaddr_un to{};

@@ -11,9 +11,9 @@
 #include <exception>
 #include <mutex>
 #include <semaphore>
-#include <thread>
 #include <utility>
 
+#include "profiling/base/small_thread.h"
 #include "profiling/recording/native_stacks.h"
 
 namespace ws::prof {
@@ -35,7 +35,7 @@ class FileThread {
  public:
   FileThread() : thread_([this] { run(); }) { ready_.acquire(); }
 
-  bool usable() const { return apart_ && getpid() == process_ && std::this_thread::get_id() != thread_.get_id(); }
+  bool usable() const { return apart_ && getpid() == process_ && !thread_.is_this_one(); }
   int64_t work(const std::function<void()>& work) {
     const std::lock_guard one(mutex_);
     work_ = &work;
@@ -68,7 +68,7 @@ class FileThread {
   std::exception_ptr failure_;
   int64_t took_ = 0;
   bool apart_ = false;
-  std::thread thread_;  // the last: it uses what stands above
+  SmallThread thread_;  // the last: it uses what stands above
 };
 
 std::atomic<FileThread*> g_thread{nullptr};  // never destroyed, because the program may end in any way

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 #include "profiling/base/clock.h"
@@ -43,7 +44,7 @@ ProgramSender::ProgramSender(const std::string& path, const std::string& name, c
   const CollectorStatus status = collector_.start(options);
   first.traced = status.sentence, first.origin_ns = status.origin_ns;
   begin(std::move(first), start);
-  thread_ = std::thread([this] { loop(); });
+  thread_ = SmallThread([this] { loop(); });
 }
 
 ProgramSender::~ProgramSender() { finish(); }

@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "profiling/base/small_thread.h"
 #include "profiling/collectors/collector.h"
 #include "profiling/recording/frame_ring.h"
 #include "profiling/recording/host_notes.h"
@@ -55,7 +55,7 @@ class ProgramSender {
   int process_ = 0;      // this one: a forked child must not write
   bool followed_ = false;
   std::atomic<bool> stopping_{false};
-  std::thread thread_;
+  SmallThread thread_;
 };
 
 }  // namespace ws::prof

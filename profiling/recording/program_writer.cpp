@@ -151,6 +151,7 @@ void ProgramWriter::write_steps() {
   const auto by_rank = steps_.find();
   if (by_rank.empty()) return;
   for (const auto& [rank, steps] : by_rank) {
+    if (steps.marked) continue;
     show_steps(rank, steps);
     writer_->add(batch_of(rank, steps));
   }

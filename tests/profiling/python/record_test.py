@@ -1649,10 +1649,19 @@ class Strange(Recorded):
         done = self.record(["sh", "-c", "ulimit -f 800; exec \"$0\" \"$1\"", PYTHON, path], PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
         self.assertEqual(done.stderr.count("nothing more is recorded"), 1, done.stderr)
+        self.assertIn("its steps were not counted", done.stderr)
+        self.assertNotIn("no steps were found", done.stderr)
         self.assertEqual(self.run_plain([CLI, "stats", "r.wsrun"]).returncode, 0, "what was written before is there")
         done = self.record([PYTHON, path, "own"], PYTHONPATH=PACKAGE)
         self.assertEqual((done.returncode, done.stdout), (0, "end\n"), done.stderr)
         self.assertNotIn("nothing more is recorded", done.stderr, "a limit that the program sets is not for its recording")
+
+    def test_a_recorded_program_keeps_most_of_its_address_space(self):
+        path = self.write("space.py", "import time\ntime.sleep(0.4)\nprint([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmSize')][0])\n")
+        alone = int(self.run_plain([PYTHON, path]).stdout)
+        done = self.record([PYTHON, path], level="lines")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLess(int(done.stdout) - alone, 220_000, "KiB: the ring of 16 MiB, the library, and two heaps of 64 MiB")
 
     def test_without_write_access_the_program_is_not_started(self):
         path = self.write("program.py", "open('ran', 'w')")

@@ -291,7 +291,7 @@ TEST(Following, FoldersOfKilledRecordersAreRemoved) {
   const std::string restored = before ? before : "";
   setenv("TMPDIR", place.c_str(), 1);
   const auto folders = [&] { return std::distance(fs::directory_iterator(place), {}); };
-  const auto leave_one = [&](std::chrono::hours age) {
+  const auto leave_one = [&](std::chrono::minutes age) {
     const pid_t recorder = fork();
     if (recorder == 0) {
       LiveFollower follower;
@@ -304,9 +304,9 @@ TEST(Following, FoldersOfKilledRecordersAreRemoved) {
   {
     LiveFollower alive;
     fs::last_write_time(alive.address(), fs::file_time_type::clock::now() - std::chrono::hours(9));
-    leave_one(std::chrono::hours(9));
+    leave_one(std::chrono::minutes(2));
     EXPECT_EQ(folders(), 2);
-    leave_one(std::chrono::hours(0));
+    leave_one(std::chrono::minutes(0));
     EXPECT_EQ(folders(), 2) << "the old one is gone; the one in use and the new one stay";
     EXPECT_TRUE(fs::exists(alive.address()));
   }

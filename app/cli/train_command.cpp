@@ -20,7 +20,7 @@
 #include "profiling/base/paths.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
-#include "profiling/recorder/process_files.h"
+#include "profiling/recording/process_files.h"
 #include "profiling/run_file/run_file.h"
 
 namespace ws::cli {
@@ -322,7 +322,7 @@ void go_on_after_restart(TrainArguments& a, const LaunchedRank& self) {
   std::fprintf(stderr, "The launcher has started all ranks anew. The training in %s goes on.\n", printable(a.out).c_str());
 }
 
-// The run file of the first part stays. Its times and those of this part have different origins, so they are two runs.
+// The run file of the first part stays. The times of both parts have different origins, so they are two runs.
 void keep_first_part(TrainArguments& a) {
   const std::filesystem::path first = a.run_file;
   for (int part = 2; std::filesystem::exists(a.run_file); ++part)

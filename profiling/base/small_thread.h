@@ -1,4 +1,4 @@
-// A thread with a stack of a megabyte. Those of the standard library reserve eight each, and a program that is recorded
+// A thread with a stack of a megabyte. Threads of the standard library reserve eight each, and a program that is recorded
 // may have a limit on its address space.
 #pragma once
 #include <pthread.h>

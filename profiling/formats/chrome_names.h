@@ -17,7 +17,7 @@ CallClass class_of_device_work(const std::string& name);
 std::string copy_kind_of_device_work(std::string_view name);  // of a copy that such a name says; empty: none
 // The kind of device whose work has this category: "MTIA"; empty: a GPU, or none.
 std::string_view device_of_category(std::string_view category);
-// Of a process that stands for a device: {"TPU", 0} for "/device:TPU:0".
+// The device that a process stands for: {"TPU", 0} for "/device:TPU:0".
 struct NamedDevice {
   std::string kind;
   int64_t number = 0;

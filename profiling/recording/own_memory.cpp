@@ -131,7 +131,7 @@ void* take_or_throw(size_t bytes) {
 
 }  // namespace
 
-// Larger alignments than that of malloc() are rare: such blocks come from the C library.
+// Alignments above 16 bytes are rare: such blocks come from the C library.
 void* operator new(size_t bytes) { return take_or_throw(bytes); }
 void* operator new[](size_t bytes) { return take_or_throw(bytes); }
 void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return memory().take(bytes); }

@@ -119,7 +119,7 @@ TEST(TorchTrace, CopiesFillsAndMarkersOfRocmAreNoKernels) {
   EXPECT_TRUE(run.problems.empty());
 }
 
-// As JAX writes it: processes stand for devices, threads for rows; no event has a category.
+// JAX writes this form: processes stand for devices, threads for rows; no event has a category.
 TEST(TorchTrace, DevicesOfXlaAreShownAsWhatTheyAre) {
   const auto process = [](int pid, const char* name) { return R"({"ph": "M", "name": "process_name", "pid": )" + std::to_string(pid) + R"(, "args": {"name": ")" + name + "\"}}, "; };
   const auto thread = [](int pid, int tid, const char* name) {

@@ -391,7 +391,7 @@ TEST_F(Recording, TheMemoryOfItsWriterComesToRest) {
     quarter = std::max(quarter, heap.uordblks + heap.hblkhd);
   }
   EXPECT_LT(most[3], (96u << 20)) << "the newest spans, and what is being written";
-  EXPECT_LT(most[3], most[1] + (512u << 10)) << most[0] << " " << most[1] << " " << most[2];
+  EXPECT_LT(most[3], most[1] + (1u << 20)) << "the sums of three thousand written blocks take more: " << most[0] << " " << most[1] << " " << most[2];
 }
 
 }  // namespace

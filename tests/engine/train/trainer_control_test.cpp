@@ -44,7 +44,7 @@ class Steered : public testing::Test {
   void pause() {
     control_.pause();
     settle();
-    std::this_thread::sleep_for(20ms);
+    settle();
   }
 
   RunSpec spec_ = small_spec();
@@ -58,14 +58,14 @@ TEST_F(Steered, PausesStepsAndResumes) {
   start();
   pause();
   const size_t at_pause = sink_.count();
-  std::this_thread::sleep_for(50ms);
+  settle();
   EXPECT_EQ(sink_.count(), at_pause);
   control_.step_once();
   wait_for([&] { return sink_.count() == at_pause + 1; });
   control_.step_once();
   control_.step_once();
   wait_for([&] { return sink_.count() == at_pause + 3; });
-  std::this_thread::sleep_for(20ms);
+  settle();
   EXPECT_EQ(sink_.count(), at_pause + 3);
   control_.resume();
   wait_for([&] { return sink_.count() > at_pause + 50; });

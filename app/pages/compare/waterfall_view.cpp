@@ -57,7 +57,7 @@ WaterfallView::Unit WaterfallView::unit() const {
 }
 
 QString WaterfallView::axisCaption() const {
-  const QString caption = tr("step time, median, %1").arg(QString::fromUtf8(unit().name));
+  const QString caption = tr("median, %1").arg(QString::fromUtf8(unit().name));
   return withinNoise() ? caption + tr(" · within noise: grey") : caption;
 }
 

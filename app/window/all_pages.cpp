@@ -9,18 +9,19 @@ namespace ws::app {
 // Each function is defined in the folder of its name.
 Page compare_page(Workspace&), details_page(Workspace&), experiments_page(Workspace&), flame_page(Workspace&), insights_page(Workspace&),
     kernels_page(Workspace&), lab_page(Workspace&), memory_page(Workspace&), multiprocessors_page(Workspace&),
-    plan_page(Workspace&), ranks_page(Workspace&), roofline_page(Workspace&), setup_page(Workspace&), weights_page(Workspace&), what_if_page(Workspace&);
+    plan_page(Workspace&), query_page(Workspace&), ranks_page(Workspace&), roofline_page(Workspace&), setup_page(Workspace&), weights_page(Workspace&), what_if_page(Workspace&);
 
 AllPages make_all_pages(Workspace& workspace) {
   AllPages all;
   all.setup = setup_page(workspace);
   const LibraryPages library = library_pages(workspace);
   all.docks = {library.runs, log_page(workspace), details_page(workspace)};
-  // First the pages about one run, then those about many. In a narrow window the last ones are under "More".
+  // First the pages about one run, then those about many. In a narrow window the last ones are under "More". A new page
+  // comes last, so that no tab changes its place.
   all.tabs = {live_page(workspace),     compare_page(workspace),     what_if_page(workspace),        plan_page(workspace),            kernels_page(workspace),
               memory_page(workspace),   ranks_page(workspace),       multiprocessors_page(workspace), flame_page(workspace),
               roofline_page(workspace), weights_page(workspace),     insights_page(workspace),        experiments_page(workspace),
-              lab_page(workspace),      library.library};
+              lab_page(workspace),      library.library,           query_page(workspace)};
   return all;
 }
 

@@ -50,6 +50,7 @@ std::vector<KeyEntry> pane_keys() {
           {QObject::tr("Home End"), QObject::tr("timeline: its begin, its end")},
           {QObject::tr("Enter"), QObject::tr("timeline: select what is under the pointer")},
           {QObject::tr("Esc"), QObject::tr("timeline: clear the selection")},
+          {QObject::tr("Ctrl Enter"), QObject::tr("query: ask it")},
           {QObject::tr("Tab Space"), QObject::tr("reach and press everything without a mouse")}};
 }
 

@@ -8,10 +8,13 @@
 #include <unordered_map>
 
 #include "profiling/base/failure.h"
+#include "profiling/base/text.h"
 #include "profiling/formats/join_ranks.h"
 
 namespace ws::app {
 namespace {
+
+constexpr int kLongestValue = 1 << 20, kCheckedEach = 1000;  // bytes; instructions of SQLite
 
 // A view inside of SQLite. Its rows are made when a query first reads them.
 struct ViewSource {
@@ -28,14 +31,14 @@ struct ViewSource {
     const auto [index, fresh] = indexes.try_emplace(column);
     if (fresh)
       for (size_t row = 0; row < rows().count(); ++row)
-        if (const SqlCell cell = rows().cell(row, static_cast<size_t>(column)); std::holds_alternative<int64_t>(cell))
+        if (const SqlValue cell = rows().cell(row, static_cast<size_t>(column)); std::holds_alternative<int64_t>(cell))
           index->second[std::get<int64_t>(cell)].push_back(row);
     const auto found = index->second.find(value);
     return found == index->second.end() ? none : found->second;
   }
 };
 
-struct Table : sqlite3_vtab {
+struct ViewTable : sqlite3_vtab {
   ViewSource* source;
 };
 struct Cursor : sqlite3_vtab_cursor {
@@ -68,20 +71,20 @@ int connect(sqlite3* db, void* source, int, const char* const*, sqlite3_vtab** o
   auto* view = static_cast<ViewSource*>(source);
   if (const int code = sqlite3_declare_vtab(db, declaration(*view->view).c_str()); code != SQLITE_OK) return code;
   return guarded([&] {
-    auto* table = new Table{};
+    auto* table = new ViewTable{};
     table->source = view;
     *out = table;
   });
 }
 int disconnect(sqlite3_vtab* table) {
-  delete static_cast<Table*>(table);
+  delete static_cast<ViewTable*>(table);
   return SQLITE_OK;
 }
 int best_index(sqlite3_vtab* table, sqlite3_index_info* info) {
-  const bool made = static_cast<Table*>(table)->source->made != nullptr;
-  info->estimatedRows = made ? static_cast<sqlite3_int64>(static_cast<Table*>(table)->source->made->count()) : 100'000;
+  const bool made = static_cast<ViewTable*>(table)->source->made != nullptr;
+  info->estimatedRows = made ? static_cast<sqlite3_int64>(static_cast<ViewTable*>(table)->source->made->count()) : 100'000;
   info->estimatedCost = static_cast<double>(info->estimatedRows);
-  const auto& columns = static_cast<Table*>(table)->source->view->columns;
+  const auto& columns = static_cast<ViewTable*>(table)->source->view->columns;
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& asked = info->aConstraint[i];
     if (asked.iColumn < 0 || !asked.usable || asked.op != SQLITE_INDEX_CONSTRAINT_EQ || !columns[static_cast<size_t>(asked.iColumn)].joins) continue;
@@ -102,7 +105,7 @@ int close_cursor(sqlite3_vtab_cursor* cursor) {
 int filter(sqlite3_vtab_cursor* at, int looked_up, const char*, int, sqlite3_value** values) {
   auto* cursor = static_cast<Cursor*>(at);
   return guarded([&] {
-    ViewSource& source = *static_cast<Table*>(cursor->pVtab)->source;
+    ViewSource& source = *static_cast<ViewTable*>(cursor->pVtab)->source;
     cursor->rows = &source.rows();
     cursor->some = looked_up > 0 ? &source.rows_with(looked_up - 1, sqlite3_value_int64(values[0])) : nullptr;
     cursor->at = 0, cursor->count = cursor->some ? cursor->some->size() : cursor->rows->count();
@@ -123,6 +126,7 @@ struct Answer {
   void operator()(std::monostate) const { sqlite3_result_null(context); }
   void operator()(int64_t value) const { sqlite3_result_int64(context, value); }
   void operator()(double value) const { sqlite3_result_double(context, value); }
+  void operator()(std::string_view value) const { sqlite3_result_text64(context, value.data(), value.size(), SQLITE_STATIC, SQLITE_UTF8); }
   void operator()(const std::string& value) const { sqlite3_result_text64(context, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8); }
 };
 int column(sqlite3_vtab_cursor* at, sqlite3_context* context, int index) {
@@ -153,7 +157,7 @@ int only_reads(void*, int action, const char*, const char* function, const char*
 }
 
 void bound_sizes(sqlite3* db) {
-  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, 64 << 20);
+  sqlite3_limit(db, SQLITE_LIMIT_LENGTH, kLongestValue);
   sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, 1 << 20);
   sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 200);
   sqlite3_limit(db, SQLITE_LIMIT_COMPOUND_SELECT, 50);
@@ -162,18 +166,6 @@ void bound_sizes(sqlite3* db) {
   sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
   sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000);
 }
-
-// The limit belongs to the process, so the old one comes back.
-class HeapLimit {
- public:
-  explicit HeapLimit(int64_t bytes) : before_(sqlite3_hard_heap_limit64(sqlite3_memory_used() + bytes)) {}
-  ~HeapLimit() { sqlite3_hard_heap_limit64(before_); }
-  HeapLimit(const HeapLimit&) = delete;
-  HeapLimit& operator=(const HeapLimit&) = delete;
-
- private:
-  int64_t before_;
-};
 
 struct Finalize {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -198,12 +190,21 @@ std::string view_names() {
   return names;
 }
 
-[[noreturn]] void refuse(sqlite3* db, int code, const SqlBounds& bounds) {
+enum class Stopped { No, Late, Memory, Cancelled };
+
+constexpr const char* kTooMuchMemory = "The query needs more memory than it may use. Ask for fewer rows or columns.";
+
+[[noreturn]] void refuse_stopped(Stopped why, const SqlBounds& bounds) {
+  if (why == Stopped::Cancelled) throw Failure("The query was stopped.");
+  if (why == Stopped::Memory) throw Failure(kTooMuchMemory);
+  throw Failure("The query took longer than " + formatted("{:g}", std::chrono::duration<double>(bounds.time).count()) +
+                " s and was stopped. Ask for less, or allow more time.");
+}
+
+[[noreturn]] void refuse(sqlite3* db, int code) {
   switch (code & 0xff) {
-    case SQLITE_INTERRUPT:
-      throw Failure("The query took longer than " + std::to_string(bounds.time.count() / 1000) + " s and was stopped. Ask for less, or allow more with --seconds.");
     case SQLITE_NOMEM:
-      throw Failure("The query needs more memory than it may use. Ask for fewer rows or columns.");
+      throw Failure(kTooMuchMemory);
     case SQLITE_AUTH:
       throw Failure("A query may only read the views: begin it with SELECT or WITH.");
     case SQLITE_TOOBIG:
@@ -215,7 +216,14 @@ std::string view_names() {
   }
 }
 
-std::vector<std::string> names_of(const std::vector<std::string>& paths) {
+size_t bytes_of(const SqlCell& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return sizeof(SqlCell) + (text ? text->size() : 0);
+}
+
+}  // namespace
+
+std::vector<std::string> sql_run_names(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
   std::set<std::string> taken;
   for (const std::string& path : paths) {
@@ -227,9 +235,11 @@ std::vector<std::string> names_of(const std::vector<std::string>& paths) {
   return names;
 }
 
+namespace {
+
 SqlRuns read_runs(const std::vector<std::string>& paths) {
   SqlRuns runs;
-  const auto names = names_of(paths);
+  const auto names = sql_run_names(paths);
   for (size_t i = 0; i < paths.size(); ++i) runs.push_back({names[i], paths[i], prof::import_ranks({paths[i]})});
   return runs;
 }
@@ -243,7 +253,11 @@ struct RunDatabase::Impl {
   SqlRuns runs;
   std::vector<ViewSource> sources;
   std::unique_ptr<sqlite3, Close> db;  // closed before the sources end
+  // The query at hand.
+  SqlBounds bounds;
   std::chrono::steady_clock::time_point deadline;
+  int64_t most_memory = 0;
+  Stopped stopped = Stopped::No;
 
   explicit Impl(SqlRuns all) : runs(std::move(all)) {
     static const sqlite3_module module = view_module();
@@ -257,7 +271,7 @@ struct RunDatabase::Impl {
     connect_views();
     bound_sizes(opened);
     sqlite3_set_authorizer(opened, only_reads, nullptr);
-    sqlite3_progress_handler(opened, 20'000, late, this);
+    sqlite3_progress_handler(opened, kCheckedEach, must_stop, this);
   }
   // SQLite declares a view when it first sees its name. With only_reads() it could not.
   void connect_views() {
@@ -268,14 +282,26 @@ struct RunDatabase::Impl {
       sqlite3_finalize(statement);
     }
   }
-  static int late(void* self) { return std::chrono::steady_clock::now() > static_cast<Impl*>(self)->deadline; }
+  // SQLite's own memory limit is for the whole process: a training that writes its run would meet it too.
+  static int must_stop(void* self) {
+    auto* it = static_cast<Impl*>(self);
+    if (it->bounds.cancelled && *it->bounds.cancelled) it->stopped = Stopped::Cancelled;
+    else if (sqlite3_memory_used() > it->most_memory) it->stopped = Stopped::Memory;
+    else if (std::chrono::steady_clock::now() > it->deadline) it->stopped = Stopped::Late;
+    return it->stopped != Stopped::No;
+  }
+  void begin(const SqlBounds& asked) {
+    bounds = asked, stopped = Stopped::No;
+    deadline = std::chrono::steady_clock::now() + bounds.time;
+    most_memory = sqlite3_memory_used() + bounds.bytes;
+  }
 
-  Statement prepared(const std::string& sql, const SqlBounds& bounds) {
+  Statement prepared(const std::string& sql) {
     sqlite3_stmt* statement = nullptr;
     const char* rest = nullptr;
     const int code = sqlite3_prepare_v2(db.get(), sql.data(), static_cast<int>(sql.size()), &statement, &rest);
     Statement made(statement);
-    if (code != SQLITE_OK) refuse(db.get(), code, bounds);
+    if (code != SQLITE_OK) refuse(db.get(), code);
     if (!made) throw Failure("The query is empty: write a SELECT.");
     const std::string after(rest, sql.data() + sql.size());
     if (after.find_first_not_of(" \t\r\n;") != std::string::npos) throw Failure("Only one statement can be asked at a time.");
@@ -290,19 +316,24 @@ RunDatabase::RunDatabase(SqlRuns runs) : impl_(std::make_unique<Impl>(std::move(
 RunDatabase::~RunDatabase() = default;
 
 SqlTable RunDatabase::query(const std::string& sql, const SqlBounds& bounds) {
-  const HeapLimit limit(bounds.bytes);
-  impl_->deadline = std::chrono::steady_clock::now() + bounds.time;
-  const Statement statement = impl_->prepared(sql, bounds);
+  impl_->begin(bounds);
+  const Statement statement = impl_->prepared(sql);
   SqlTable table;
   const int columns = sqlite3_column_count(statement.get());
   for (int i = 0; i < columns; ++i) table.columns.emplace_back(sqlite3_column_name(statement.get(), i));
   int code = SQLITE_ROW;
+  auto left = static_cast<size_t>(bounds.bytes);
   while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
     if (table.rows.size() == bounds.rows) throw Failure("The query gives more than " + std::to_string(bounds.rows) + " rows. Add LIMIT, or group them.");
     auto& row = table.rows.emplace_back();
     for (int i = 0; i < columns; ++i) row.push_back(cell_of(statement.get(), i));
+    for (const SqlCell& cell : row) {
+      if (bytes_of(cell) > left) throw Failure(kTooMuchMemory);
+      left -= bytes_of(cell);
+    }
   }
-  if (code != SQLITE_DONE) refuse(impl_->db.get(), code, bounds);
+  if (impl_->stopped != Stopped::No) refuse_stopped(impl_->stopped, bounds);
+  if (code != SQLITE_DONE) refuse(impl_->db.get(), code);
   return table;
 }
 

@@ -1,6 +1,7 @@
 // Answers SQL about recorded runs. A query can only read the views: it reaches no file, and its time, memory and rows are
 // bounded.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -13,13 +14,16 @@ namespace ws::app {
 struct SqlBounds {
   std::chrono::milliseconds time{60'000};
   size_t rows = 1'000'000;
-  int64_t bytes = int64_t{2} << 30;  // of SQLite in this process
+  int64_t bytes = int64_t{2} << 30;  // in SQLite, and of the answer
+  std::shared_ptr<const std::atomic<bool>> cancelled = nullptr;  // true: the query stops
 };
 
 struct SqlTable {
   std::vector<std::string> columns;
   std::vector<std::vector<SqlCell>> rows;
 };
+
+std::vector<std::string> sql_run_names(const std::vector<std::string>& paths);  // the first column of each view, by file
 
 class RunDatabase {
  public:

@@ -1,6 +1,7 @@
 #include "app/core/sql/run_views.h"
 
 #include <cmath>
+#include <map>
 
 #include "app/core/comparison/compared_run.h"
 #include "app/core/insights/run_insights.h"
@@ -24,7 +25,12 @@ class ListedRows : public SqlRows {
  public:
   explicit ListedRows(std::vector<std::vector<SqlCell>> rows) : rows_(std::move(rows)) {}
   size_t count() const override { return rows_.size(); }
-  SqlCell cell(size_t row, size_t column) const override { return rows_[row][column]; }
+  SqlValue cell(size_t row, size_t column) const override {
+    return std::visit([](const auto& value) -> SqlValue {
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) return std::string_view(value);
+      else return value;
+    }, rows_[row][column]);
+  }
 
  private:
   std::vector<std::vector<SqlCell>> rows_;
@@ -51,6 +57,11 @@ SqlCell number(double value) { return std::isfinite(value) ? SqlCell(value) : Sq
 SqlCell text(const std::string& value) { return value.empty() ? SqlCell() : SqlCell(value); }
 SqlCell whole(auto value) { return static_cast<int64_t>(value); }
 SqlCell known(auto value) { return value > 0 ? whole(value) : SqlCell(); }
+// For the rows of spans: they are many, and their texts stay where they are.
+SqlValue shown(std::string_view text) { return text.empty() ? SqlValue() : SqlValue(text); }
+SqlValue shown(const SqlCell& cell) {
+  return std::visit([](const auto& value) -> SqlValue { return value; }, cell);
+}
 SqlCell step_of(uint32_t step) { return step > 0 ? whole(step - 1) : SqlCell(); }
 SqlCell rank_of(int rank) { return rank >= 0 ? whole(rank) : SqlCell(); }
 
@@ -89,9 +100,9 @@ class SpanRows : public SqlRows {
     const auto& ops = trace(p).ops;
     return ops[p.span->op < ops.size() ? p.span->op : 0];
   }
-  std::string name(const Place& p) const {
+  SqlValue name(const Place& p) const {
     const prof::CodeStack* stack = trace(p).stack(p.span->name);
-    return stack ? prof::stack_text(*stack) : trace(p).name(p.span->name);
+    return stack ? SqlValue(prof::stack_text(*stack)) : SqlValue(std::string_view(trace(p).name(p.span->name)));
   }
   const SqlRuns& runs_;
   std::vector<Place> places_;
@@ -100,26 +111,26 @@ class SpanRows : public SqlRows {
 class AllSpans : public SpanRows {
  public:
   explicit AllSpans(const SqlRuns& runs) : SpanRows(runs, [](const prof::Track&, const prof::Span&) { return true; }) {}
-  SqlCell cell(size_t row, size_t column) const override {
+  SqlValue cell(size_t row, size_t column) const override {
     const Place& p = places_[row];
     const prof::Track& track = trace(p).tracks()[p.track];
     switch (column) {
-      case 0: return runs_[p.run].name;
+      case 0: return std::string_view(runs_[p.run].name);
       case 1: return p.span->start;
-      case 2: return whole(p.span->duration);
+      case 2: return static_cast<int64_t>(p.span->duration);
       case 3: return name(p);
-      case 4: return std::string(kind_of(p.span->span_kind()));
-      case 5: return std::string(meaning_of(p.span->span_meaning()));
-      case 6: return track.name;
-      case 7: return track.group;
-      case 8: return rank_of(track.rank);
-      case 9: return step_of(p.span->step);
-      case 10: return text(op(p).name);
-      case 11: return text(op(p).layer);
-      case 12: return text(op(p).phase);
-      case 13: return text(prof::line_of(op(p)));
-      case 14: return known(trace(p).detail(p.span->detail).bytes);
-      default: return known(p.span->correlation);
+      case 4: return std::string_view(kind_of(p.span->span_kind()));
+      case 5: return std::string_view(meaning_of(p.span->span_meaning()));
+      case 6: return std::string_view(track.name);
+      case 7: return std::string_view(track.group);
+      case 8: return shown(rank_of(track.rank));
+      case 9: return shown(step_of(p.span->step));
+      case 10: return shown(std::string_view(op(p).name));
+      case 11: return shown(std::string_view(op(p).layer));
+      case 12: return shown(std::string_view(op(p).phase));
+      case 13: return shown(text(prof::line_of(op(p))));
+      case 14: return shown(known(trace(p).detail(p.span->detail).bytes));
+      default: return shown(known(p.span->correlation));
     }
   }
 };
@@ -128,29 +139,37 @@ class Kernels : public SpanRows {
  public:
   explicit Kernels(const SqlRuns& runs)
       : SpanRows(runs, [](const prof::Track& track, const prof::Span& span) { return prof::on_gpu(track) && prof::is_kernel(span); }) {}
-  SqlCell cell(size_t row, size_t column) const override {
+  SqlValue cell(size_t row, size_t column) const override {
     const Place& p = places_[row];
     const prof::Detail& d = trace(p).detail(p.span->detail);
     switch (column) {
-      case 0: return runs_[p.run].name;
+      case 0: return std::string_view(runs_[p.run].name);
       case 1: return p.span->start;
-      case 2: return whole(p.span->duration);
+      case 2: return static_cast<int64_t>(p.span->duration);
       case 3: return name(p);
-      case 4: return prof::short_kernel_name(name(p));
-      case 5: return trace(p).tracks()[p.track].name;
-      case 6: return rank_of(trace(p).tracks()[p.track].rank);
-      case 7: return step_of(p.span->step);
-      case 8: return text(op(p).name);
-      case 9: return text(op(p).layer);
-      case 10: return text(op(p).phase);
-      case 11: return text(prof::line_of(op(p)));
-      case 12: return known(int64_t{d.grid[0]} * d.grid[1] * d.grid[2]);
-      case 13: return known(int64_t{d.block[0]} * d.block[1] * d.block[2]);
-      case 14: return known(d.registers);
-      case 15: return d.block[0] > 0 ? whole(d.static_shared + d.dynamic_shared) : SqlCell();
-      default: return known(p.span->correlation);
+      case 4: return std::string_view(short_name(p));
+      case 5: return std::string_view(trace(p).tracks()[p.track].name);
+      case 6: return shown(rank_of(trace(p).tracks()[p.track].rank));
+      case 7: return shown(step_of(p.span->step));
+      case 8: return shown(std::string_view(op(p).name));
+      case 9: return shown(std::string_view(op(p).layer));
+      case 10: return shown(std::string_view(op(p).phase));
+      case 11: return shown(text(prof::line_of(op(p))));
+      case 12: return shown(known(int64_t{d.grid[0]} * d.grid[1] * d.grid[2]));
+      case 13: return shown(known(int64_t{d.block[0]} * d.block[1] * d.block[2]));
+      case 14: return shown(known(d.registers));
+      case 15: return d.block[0] > 0 ? SqlValue(int64_t{d.static_shared} + d.dynamic_shared) : SqlValue();
+      default: return shown(known(p.span->correlation));
     }
   }
+
+ private:
+  const std::string& short_name(const Place& p) const {
+    std::string& known = short_names_[{p.run, static_cast<uint32_t>(p.span->name)}];
+    if (known.empty()) known = prof::short_kernel_name(trace(p).name(p.span->name));
+    return known;
+  }
+  mutable std::map<std::pair<uint32_t, uint32_t>, std::string> short_names_;  // by run and name: they are few
 };
 
 SqlCell spec_text_of(const prof::RunSummary& run) {

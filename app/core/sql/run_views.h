@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -12,6 +13,7 @@
 namespace ws::app {
 
 using SqlCell = std::variant<std::monostate, int64_t, double, std::string>;  // monostate: not known
+using SqlValue = std::variant<std::monostate, int64_t, double, std::string, std::string_view>;  // a view lives as long as its rows
 
 struct SqlColumn {
   std::string name;
@@ -24,7 +26,7 @@ class SqlRows {
  public:
   virtual ~SqlRows() = default;
   virtual size_t count() const = 0;
-  virtual SqlCell cell(size_t row, size_t column) const = 0;
+  virtual SqlValue cell(size_t row, size_t column) const = 0;
 };
 
 struct SqlRun {

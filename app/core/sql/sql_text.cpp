@@ -18,6 +18,13 @@ std::string plain(const SqlCell& cell) {
 
 bool is_number(const SqlCell& cell) { return std::holds_alternative<int64_t>(cell) || std::holds_alternative<double>(cell); }
 
+struct AsCell {
+  Table::Cell operator()(std::monostate) const { return {}; }
+  Table::Cell operator()(int64_t value) const { return value; }
+  Table::Cell operator()(double value) const { return value; }
+  Table::Cell operator()(const std::string& value) const { return one_line(value); }
+};
+
 size_t letters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -80,6 +87,27 @@ std::string to_json(const SqlTable& table) {
     json["rows"].push_back(std::move(cells));
   }
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Table to_table(const SqlTable& table) {
+  Table shown;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    Table::Column column{.key = table.columns[c], .name = one_line(table.columns[c]), .kind = Table::Kind::Count};
+    for (const auto& row : table.rows) {
+      if (std::holds_alternative<double>(row[c]) && column.kind == Table::Kind::Count) column.kind = Table::Kind::Number, column.decimals = 3;
+      if (std::holds_alternative<std::string>(row[c])) column.kind = Table::Kind::Text;
+    }
+    shown.columns.push_back(std::move(column));
+  }
+  for (const auto& row : table.rows) {
+    Table::Row& line = shown.rows.emplace_back();
+    for (size_t c = 0; c < row.size(); ++c) {
+      const bool text = shown.columns[c].kind == Table::Kind::Text;
+      line.cells.push_back(text && is_number(row[c]) ? Table::Cell(plain(row[c])) : std::visit(AsCell{}, row[c]));
+    }
+  }
+  choose_decimals(shown);
+  return shown;
 }
 
 std::string views_text() {

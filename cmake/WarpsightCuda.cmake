@@ -30,23 +30,29 @@ if(WARPSIGHT_CUDA)
   endif()
 endif()
 
-# True if this compiler is known to keep every kernel of ours in registers, on every GPU that the build is for.
-function(warpsight_knows_no_spills out)
+# The architectures of the build, with a comma between them. "native" becomes the architectures of the machine's GPUs.
+function(warpsight_made_for out)
   set(_made_for ${CMAKE_CUDA_ARCHITECTURES})
-  if(_made_for STREQUAL "native")  # the GPUs that the driver reports; with several kinds we cannot know
+  if(_made_for STREQUAL "native")
     find_program(NVIDIA_SMI nvidia-smi)
     if(NVIDIA_SMI)
       execute_process(COMMAND ${NVIDIA_SMI} --query-gpu=compute_cap --format=csv,noheader
         OUTPUT_VARIABLE _capabilities OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     endif()
-    string(REGEX MATCHALL "[0-9.]+" _made_for "${_capabilities}")
+    string(REGEX MATCHALL "[0-9]+[.][0-9]+" _made_for "${_capabilities}")
+    list(TRANSFORM _made_for REPLACE "[.]" "")
     list(REMOVE_DUPLICATES _made_for)
-    if(_made_for STREQUAL "9.0")
-      set(_made_for 90)
-    endif()
+    list(TRANSFORM _made_for APPEND "-real")
   endif()
+  list(JOIN _made_for "," _made_for)
+  set(${out} "${_made_for}" PARENT_SCOPE)
+endfunction()
+
+# True if this compiler is known to keep every kernel of ours in registers, on every GPU that the build is for.
+function(warpsight_knows_no_spills out)
+  warpsight_made_for(_made_for)
   set(${out} OFF PARENT_SCOPE)
-  if(_made_for MATCHES "90" AND CUDAToolkit_VERSION VERSION_LESS 13.1)
+  if(_made_for MATCHES "^(80-real,)?90(-real|-virtual)?$" AND CUDAToolkit_VERSION VERSION_LESS 13.1)
     set(${out} ON PARENT_SCOPE)
   endif()
 endfunction()

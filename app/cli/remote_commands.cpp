@@ -59,6 +59,8 @@ int install(const InstallArguments& a) {
     std::fprintf(stderr, "%s (y/n) ", printable(copy.question()).c_str());
     std::string answer;
     if (!std::getline(std::cin, answer) || answer != "y") return std::fputs("Nothing was copied.\n", stderr), kFailed;
+  } else if (!copy.note().empty()) {
+    std::fprintf(stderr, "%s\n", copy.note().c_str());
   }
   copy.copy();
   std::printf("installed; try: warpsight list --on %s\n", printable(a.remote.address().text()).c_str());

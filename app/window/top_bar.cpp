@@ -62,7 +62,8 @@ void ProgressCell::show(const Run* run, int waiting, bool compact) {
                       : tr(" · %1 records").arg(count_text(static_cast<int64_t>(run->trace.span_count())));
   } else if (run && run->live()) {
     strong_ = tr("starting");
-    weak_ = tr(" · loading data");
+    const QString newest = run->log.empty() ? tr("loading data") : run->log.back().text;  // its log has what takes long
+    weak_ = QStringLiteral(" · ") + newest;
   } else if (run && run->summary) {
     strong_ = QString::fromUtf8(to_string(run->summary->status).data());
     const QString steps = count_text(run->summary->steps);

@@ -5,7 +5,9 @@
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/executor/device_reasons.h"
 #include "engine/cuda/kernels/kernels.h"
+#include "engine/cuda/kernels/machine_code.h"
 #include "engine/devices/devices.h"
+#include "engine/devices/kernel_code.h"
 
 namespace ws {
 namespace {
@@ -33,6 +35,34 @@ TEST(Device, AGpuOfAnotherGenerationIsNotTakenForOneThatTheBuildHasCodeFor) {
   if (!cuda::query_device().cuda) {
     EXPECT_NE(cuda::ask_for_code(), cudaSuccess);
   }
+}
+
+TEST(Device, TheBuildKnowsItsMachineCode) {
+  const char* const packages = "80-real,86-real,89-real,90";
+  for (const auto& [major, minor] : {std::pair{8, 0}, {8, 6}, {8, 7}, {8, 9}, {9, 0}}) EXPECT_TRUE(cuda::has_machine_code(packages, major, minor)) << major << minor;
+  for (const auto& [major, minor] : {std::pair{7, 5}, {10, 0}, {12, 0}}) EXPECT_FALSE(cuda::has_machine_code(packages, major, minor)) << major << minor;
+  EXPECT_TRUE(cuda::has_ptx(packages, 10, 0));
+  EXPECT_TRUE(cuda::has_ptx(packages, 9, 0));
+  EXPECT_FALSE(cuda::has_ptx(packages, 8, 9));
+  EXPECT_FALSE(cuda::has_machine_code("90-virtual", 9, 0)) << "the driver compiles PTX first";
+  EXPECT_TRUE(cuda::has_ptx("90-virtual", 9, 0));
+  EXPECT_FALSE(cuda::has_machine_code("86-real", 8, 0));
+  EXPECT_TRUE(cuda::has_machine_code("90a-real", 9, 0));
+  EXPECT_FALSE(cuda::has_ptx("90a", 10, 0));
+  EXPECT_FALSE(cuda::has_machine_code("", 9, 0));
+  EXPECT_FALSE(cuda::has_ptx("", 9, 0)) << "a build for the GPU of a machine that has none";
+}
+
+TEST(Device, ADriverThatMustCompileIsKnown) {
+  unsetenv("CUDA_FORCE_PTX_JIT");
+  EXPECT_TRUE(driver_compiles_for("99.0"));
+  EXPECT_EQ(driver_compiles_for("9.0"), !cuda::made_for(9, 0));
+  setenv("CUDA_FORCE_PTX_JIT", "1", 1);
+  EXPECT_TRUE(driver_compiles_for("9.0"));
+  RunSpec spec;
+  spec.exec.device = Device::Cpu;
+  EXPECT_EQ(compile_notice(spec), "");
+  unsetenv("CUDA_FORCE_PTX_JIT");
 }
 
 // What the driver answers, and what a person reads then.

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "datasets/locate.h"
+#include "engine/devices/kernel_code.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/paths.h"
 #include "profiling/base/process.h"
@@ -26,6 +27,7 @@ constexpr const char* kNeverCopied[] = {"linux-vdso", "ld-linux", "libc.", "libm
 // Our lines have a prefix, because a shell profile may print other lines.
 constexpr const char* kLook = R"sh(echo; echo "warpsight kind $(uname -s) $(uname -m)"
 mkdir -p "$HOME"/.local/share/warpsight; echo "warpsight free $(df -Pk "$HOME"/.local/share/warpsight | awk 'END{print $4}')"
+echo "warpsight gpu $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n1)"
 for l in $( (ldconfig -p || /sbin/ldconfig -p) 2>/dev/null | awk '/=>/{print $1}' | sort -u); do echo "warpsight library $l"; done
 echo "warpsight end")sh";
 
@@ -91,6 +93,7 @@ ServerCopy::ServerCopy(RemoteAddress to, const std::string& program) : to_(std::
   for (std::istringstream in(seen.text); std::getline(in, line);) {
     if (line.starts_with("warpsight kind ")) kind = line.substr(15);
     if (line.starts_with("warpsight free ")) free_kib = std::atof(line.c_str() + 15);
+    if (line.starts_with("warpsight gpu ")) compute_ = line.substr(14);
     if (line.starts_with("warpsight library ")) known.push_back(line.substr(18));
   }
   utsname here{};
@@ -132,13 +135,21 @@ void ServerCopy::add_libraries(const std::vector<std::string>& known_there) {
     std::string name, arrow, path;
     words >> name >> arrow >> path;
     const bool never = std::ranges::any_of(kNeverCopied, [&](const char* begin) { return name.starts_with(begin); });
-    if (arrow == "=>" && path.starts_with('/') && !never && std::ranges::find(known_there, name) == known_there.end())
+    if (path.find("/without_cuda/") != path.npos)  // answers that there is no driver, where no real one is found
+      add(fs::canonical(path).string(), "lib/warpsight/without_cuda/" + name);
+    else if (arrow == "=>" && path.starts_with('/') && !never && std::ranges::find(known_there, name) == known_there.end())
       add(fs::canonical(path).string(), "lib/" + name);
   }
 }
 
+std::string ServerCopy::note() const {
+  if (compute_.find('.') == compute_.npos || !driver_compiles_for(compute_)) return {};
+  return "This build has no machine code for the GPU there (compute capability " + printable(compute_) +
+         "), so its driver compiles the kernels when they are first used, once. The packages and the wheel have code for 8.0, 8.6, 8.9 and 9.0.";
+}
+
 std::string ServerCopy::question() const {
-  return "Copy Warpsight (" + bytes_text(static_cast<double>(bytes_)) + ") to ~/" + copy_folder() + " on " + to_.place() + "?";
+  return (note().empty() ? "" : note() + "\n") + "Copy Warpsight (" + bytes_text(static_cast<double>(bytes_)) + ") to ~/" + copy_folder() + " on " + to_.place() + "?";
 }
 
 void ServerCopy::copy() const {

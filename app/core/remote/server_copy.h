@@ -14,6 +14,7 @@ class ServerCopy {
   // Looks at the machine: its kind, its free space, its libraries. Throws Failure if a copy would not run there.
   ServerCopy(RemoteAddress to, const std::string& program);  // program: warpsight
   uint64_t bytes() const { return bytes_; }
+  std::string note() const;      // what to know before: that kernels are compiled there first; mostly empty
   std::string question() const;  // "Copy 12 MB to ~/… on gpu7? …"
   // Copies, checks each file by its hash there, and only then moves the copy into place. Throws Failure.
   void copy() const;
@@ -27,6 +28,7 @@ class ServerCopy {
   RemoteAddress to_;
   std::vector<File> files_;
   uint64_t bytes_ = 0;
+  std::string compute_;  // of the GPU there, such as "9.0"; empty if unknown
 };
 
 }  // namespace ws::app

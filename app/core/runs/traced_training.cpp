@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 
 #include "app/core/runs/training_writer.h"
+#include "engine/devices/kernel_code.h"
 #include "profiling/annotate/nvtx_ranges.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/repeat.h"
@@ -48,6 +50,7 @@ struct TracedTraining::Impl final : TrainSink {
     unwritten.epochs.push_back(result);
   }
   void progress(const Progress& progress) override {
+    if (!std::exchange(compiled, true)) remember_compiled(spec);
     std::lock_guard lock(mutex);
     inbox.progress = progress;
     unwritten.progress = progress;
@@ -134,6 +137,7 @@ struct TracedTraining::Impl final : TrainSink {
     const std::lock_guard lock(levels);
     begun = true;
     origin_ns = prof::steady_ns();
+    if (std::string notice = compile_notice(spec); !notice.empty()) say(std::move(notice));
     if (options.trace.level != prof::TraceLevel::Off) start_tracing(options.trace.level);
     host_is_sampled_while(true);
   }
@@ -208,6 +212,7 @@ struct TracedTraining::Impl final : TrainSink {
   TrainControl control;
   std::mutex levels;  // guards the trace level, which any thread may set, also before the run begins
   bool begun = false;
+  bool compiled = false;  // the first progress came; used by the training's thread
   int64_t origin_ns = 0;
   mutable std::mutex mutex;  // guards the inbox and the collector's pointer
   RunUpdate inbox, unwritten;

@@ -6,6 +6,7 @@
 #include "engine/cuda/executor/cuda_executor.h"
 #include "engine/cuda/executor/device_reasons.h"
 #include "engine/cuda/kernels/kernels.h"
+#include "engine/cuda/kernels/machine_code.h"
 
 namespace ws::cuda {
 namespace {
@@ -56,7 +57,9 @@ DeviceInfo query_device() {
   info.name = prop.name;
   info.gpus = devices;
   fill_limits(info, prop);
-  info.why_not = why_no_code({prop.name, prop.major, prop.minor}, made_for(prop.major, prop.minor), ask_for_code);
+  // A driver that is not older than our toolkit compiles our PTX. An older one is asked.
+  const bool has_code = made_for(prop.major, prop.minor) || (driver >= CUDART_VERSION && build_has_ptx(prop.major, prop.minor));
+  info.why_not = why_no_code({prop.name, prop.major, prop.minor}, has_code, ask_for_code);
   info.cuda = info.why_not.empty();
   if (!info.cuda) cudaGetLastError();
   return info;

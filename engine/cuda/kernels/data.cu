@@ -80,15 +80,6 @@ void gather_rows(Queue queue, const Tensor& in, const uint32_t* order, int64_t f
   launch(queue, kernel, ceil_div(out.rows * g.per_row, kCopyThreads), kCopyThreads, 0, g);
 }
 
-bool made_for([[maybe_unused]] int major, [[maybe_unused]] int minor) {
-#ifdef __CUDA_ARCH_LIST__
-  // Entries such as 800, 900: code runs on its own major version, from its own minor version on.
-  for (const int made : {__CUDA_ARCH_LIST__})
-    if (made / 100 == major && made / 10 % 10 <= minor) return true;
-#endif
-  return false;
-}
-
 bool runs_clusters() {
   static const bool found = [] {
     int device = 0, can = 0;

@@ -21,6 +21,7 @@
 #include "app/pages/roofline/roofline_panel.h"
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
+#include "app/window/top_bar.h"
 #include "app/pages/weights/weights_panel.h"
 #include "app/core/runs/run_ceilings.h"
 #include "engine/cpu/cpu_executor.h"
@@ -75,6 +76,7 @@ class PanelsTest : public QObject {
   void detailsOfSpanOpBufferAndRange();
   void detailsEscapeNames();
   void detailsShowTheEndOfARunAtOnce();
+  void aStartSaysWhatTakesLong();
   void detailsFollowTheSplitOfALiveRun();
   void rooflineStaysUnderTheRoof();
   void theRoofIsWhatWasMeasured();
@@ -594,6 +596,20 @@ void PanelsTest::panelsLiveWithoutARun() {
   plan.setRun(run.get()), kernels.setRun(run.get()), map.setRun(run.get()), roofline.setRun(run.get());
   run.reset();
   plan.setRun(nullptr), kernels.setRun(nullptr), map.setRun(nullptr), roofline.setRun(nullptr);
+}
+
+// Such as a driver that compiles the kernels first: until the first step, the newest line of the log stands beside the word.
+void PanelsTest::aStartSaysWhatTakesLong() {
+  Run run;
+  ProgressCell cell;
+  cell.show(&run, 0, false);
+  QCOMPARE(cell.accessibleDescription(), QString::fromUtf8("starting · loading data"));
+  run.log.push_back({QStringLiteral("The driver compiles the kernels for this GPU."), false});
+  cell.show(&run, 0, false);
+  QCOMPARE(cell.accessibleDescription(), QString::fromUtf8("starting · The driver compiles the kernels for this GPU."));
+  run.progress = Progress{};
+  cell.show(&run, 0, false);
+  QVERIFY(!cell.accessibleDescription().contains("starting"));
 }
 
 WARPSIGHT_QTEST(PanelsTest)

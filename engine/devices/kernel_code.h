@@ -1,0 +1,18 @@
+// Reports that the driver must compile our kernels first, on a GPU for which the build has only PTX. The driver keeps the
+// result, so the notice comes once.
+#pragma once
+#include <string>
+
+#include "engine/plan/run_spec.h"
+
+namespace ws {
+
+// True if this build has no machine code for GPUs of this compute capability, such as "9.0". CUDA_FORCE_PTX_JIT=1, with
+// which the driver compiles always, counts as well.
+bool driver_compiles_for(const std::string& compute);
+
+// The sentence for a training with these choices on this machine's GPU; empty if nothing must be compiled any more.
+std::string compile_notice(const RunSpec& spec);
+void remember_compiled(const RunSpec& spec);  // a step was made: the kernels of these choices are compiled and kept
+
+}  // namespace ws

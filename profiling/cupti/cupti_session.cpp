@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "profiling/base/clock.h"
+#include "profiling/base/text.h"
 #include "profiling/collectors/nccl_calls.h"
 #include "profiling/collectors/program_ranges.h"
 #include "profiling/cupti/cupti_calls.h"
@@ -73,7 +74,8 @@ std::string CuptiSession::open(bool inside_driver_start) {
 std::string CuptiSession::subscribe() {
   uint32_t version = 0;
   if (cuptiGetVersion(&version) != CUPTI_SUCCESS || version < CUPTI_API_VERSION) {
-    return "the CUPTI library found is older than the one Warpsight was built with";
+    return formatted("the CUPTI library found is older than the one Warpsight was built with: install CUDA {}.{} or newer, or pip's nvidia-cuda-cupti",
+                     CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
   }
   char other[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = {};
   CUpti_SubscriberParams params{};

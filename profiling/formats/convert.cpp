@@ -8,6 +8,7 @@
 #include "profiling/analysis/program_tables.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/failure.h"
+#include "profiling/base/ownership.h"
 #include "profiling/formats/trace_formats.h"
 #include "profiling/formats/join_ranks.h"
 #include "profiling/formats/scalars.h"
@@ -31,6 +32,8 @@ RunData import_run_file(const std::string& path) {
   run.trace = reader.trace();
   reader.fill(run.trace);
   run.problems = reader.problems();
+  if (const std::string owner = owner_of(path); !owner.empty())
+    run.problems.push_back("still being written by process " + owner + ", so only what it has so far was read.");
   return run;
 }
 

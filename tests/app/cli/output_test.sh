@@ -9,6 +9,16 @@ for words in "stats r.wsrun" "stats r.wsrun --json" "diff r.wsrun r.wsrun" "list
   "$program" $words >/dev/full 2>err.txt; check "$words > /dev/full: 1 and one line" '[[ $? == 1 ]] && grep -q "No space left" err.txt'
 done
 "$program" list | head -1 >/dev/null; codes=(${PIPESTATUS[@]}); check "a reader that leaves is no crash" '(( codes[0] <= 1 ))'
+"$program" report --interactive r.wsrun --out /dev/full 2>err.txt; check "a page on a full disk: 1 and one line" '[[ $? == 1 ]] && grep -q "No space left" err.txt && (( $(wc -l <err.txt) == 1 ))'
+
+# A run that is still being written: what it has so far, and one line.
+"$program" train iris --set exec.device=cpu --set train.epochs=100000000 --set train.eval_every=0 --no-output --run live.wsrun >/dev/null 2>&1 & writer=$!
+until_true '"$program" sql live.wsrun "select count(*) from losses" --format csv 2>err.txt | grep -qx "[1-9][0-9]*"'
+check "sql of a growing run" 'grep -q "live.wsrun: still being written by process $writer " err.txt && (( $(wc -l <err.txt) == 1 ))'
+"$program" stats live.wsrun >/dev/null 2>err.txt; check "stats of a growing run" '[[ $? == 0 ]] && grep -q "still being written" err.txt'
+"$program" report --interactive live.wsrun --out live.html >/dev/null 2>err.txt; check "a page of a growing run" '[[ $? == 0 && -s live.html ]] && grep -q "still being written" err.txt'
+kill -INT $writer; wait $writer
+"$program" sql live.wsrun "select count(*) from losses" >/dev/null 2>err.txt; check "no line once it has ended" '[[ $? == 0 && ! -s err.txt ]]'
 
 # Special files are never replaced.
 mkfifo pipe.wsrun

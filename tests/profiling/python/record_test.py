@@ -490,6 +490,20 @@ class Notebook(Recorded):
             kept = dict(file.execute("SELECT key, value FROM meta"))
         return {key[len("source:"):]: value for key, value in kept.items() if key.startswith("source:")}
 
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_an_old_cupti_is_named(self):
+        old = "int cuptiGetVersion(unsigned* version) { *version = 1; return 0; }"
+        for major in (12, 13):  # the collector loads the one of its toolkit
+            name = f"libcupti.so.{major}"
+            subprocess.run(["cc", "-shared", "-fPIC", "-xc", "-", f"-Wl,-soname,{name}", "-o", name], input=old, text=True, cwd=self.folder, check=True)
+        text = "import ctypes, os\nctypes.CDLL(os.environ['CUDA_INJECTION64_PATH']).InitializeInjection()\nsum(range(10 ** 7))\n"  # as the driver does
+        done = self.record([PYTHON, self.write("p.py", text)], LD_LIBRARY_PATH=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = subprocess.run([CLI, "stats", "r.wsrun"], cwd=self.folder, capture_output=True, text=True).stdout
+        if "of the CUDA toolkit was not found" in said or "built without CUDA" in said:
+            self.skipTest("no CUDA runtime here")
+        self.assertRegex(said, r"the CUPTI library found is older than the one Warpsight was built with: install CUDA \d+\.\d+ or newer")
+
     def test_what_is_missing_is_said(self):
         text = "import warpsight\ntry:\n    warpsight.attach('n.wsrun', program='/no/such/cli')\nexcept RuntimeError as e:\n    print(e)\n"
         done = self.run_plain([PYTHON, self.write("p.py", text)], PYTHONPATH=PACKAGE)

@@ -1,5 +1,9 @@
 #include "app/cli/help.h"
 
+#include <string_view>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -179,7 +183,44 @@ void print_table(const std::string& text) {
     }
     shown += c;
   }
-  std::fputs(shown.c_str(), stdout);
+  std::fputs((wants_colours() ? with_colours(shown) : shown).c_str(), stdout);
+}
+
+bool wants_colours() {
+  const auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value;
+  };
+  if (set("NO_COLOR")) return false;
+  return set("CLICOLOR_FORCE") || (isatty(STDOUT_FILENO) != 0 && terminal_width());
+}
+
+// A line that ends with a verdict, and the answer that says less or more time.
+std::string with_colours(const std::string& text) {
+  constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
+      {" better", "\033[32m"}, {" worse", "\033[33m"}, {" within noise", "\033[2m"}, {" equal", "\033[2m"}};
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line(text.data() + at, end - at);
+    const auto verdict = std::ranges::find_if(kEnds, [line](const auto& each) { return line.ends_with(each.first); });
+    if (verdict == std::end(kEnds)) {
+      out += line;
+    } else {
+      out += line.substr(0, line.size() - verdict->first.size());
+      out.append(verdict->second).append(verdict->first).append("\033[0m");
+    }
+    if (end < text.size()) out += '\n';
+    at = end + 1;
+  }
+  return out;
+}
+
+void say_written(const std::string& what, const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  const double bytes = static_cast<double>(std::filesystem::file_size(path, error));
+  std::printf("%s: %s (%s)\n", what.c_str(), printable(std::filesystem::absolute(path, error).string()).c_str(), bytes_text(bytes).c_str());
 }
 
 nlohmann::json versioned(nlohmann::json object) {

@@ -24,6 +24,11 @@ std::optional<size_t> terminal_width();  // width of standard output; nullopt if
 std::string wrapped(const std::string& text, size_t first, size_t indent);
 // Cuts lines at the end of a terminal, because long kernel names would spoil a table. Other output is not cut.
 void print_table(const std::string& text);
+// Verdicts in colour: better green, worse orange. Only on a terminal, and not with NO_COLOR; CLICOLOR_FORCE asks for it elsewhere.
+bool wants_colours();
+std::string with_colours(const std::string& text);
+// "report of 2 runs: /home/me/report.html (1.2 MB)". Prints nothing for a device.
+void say_written(const std::string& what, const std::string& path);
 // Prints what an importer left out. This is not a failure.
 void say_problems(const std::string& path, const std::vector<std::string>& problems);
 

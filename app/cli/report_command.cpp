@@ -54,7 +54,7 @@ int write_share_page(const ReportArguments& a) {
   const app::SharePage page = app::share_page(a.files, {.sources = a.sources});
   for (const std::string& problem : page.problems) std::fprintf(stderr, "warpsight: %s\n", printable(problem).c_str());
   prof::write_whole(a.out, page.html);
-  std::printf("%s\n", a.out.c_str());
+  say_written(a.files.size() == 1 ? "page of 1 run" : "page of " + std::to_string(a.files.size()) + " runs", a.out);
   return kDone;
 }
 
@@ -74,12 +74,12 @@ int report(const ReportArguments& a) {
     prof::write_whole(a.out, ws::app::report_html(runs));
   else if (const int failed = write_pdf(a); failed != kDone)
     return failed;
-  std::printf("%s\n", a.out.c_str());
+  say_written(a.files.size() == 1 ? "report of 1 run" : "report of " + std::to_string(a.files.size()) + " runs", a.out);
   if (a.figures.empty()) return kDone;
   for (const auto& figure : ws::app::figures(runs)) {
     const std::string path = a.figures + "/" + figure.name + ".svg";
     prof::write_whole(path, to_svg(figure.drawing) + "\n");
-    std::printf("%s\n", path.c_str());
+    say_written("figure", path);
   }
   return kDone;
 }

@@ -265,6 +265,8 @@ Run add_convert(CLI::App& program) {
   return [files] {
     const std::vector<std::string> from(files->begin(), files->end() - 1);
     say_problems(from[0], prof::convert(from, files->back()));
+    const bool run = files->back().ends_with(".wsrun");
+    say_written(run ? "run" : files->back().ends_with(".collapsed") || files->back().ends_with(".speedscope.json") ? "stacks" : "trace", files->back());
     return kDone;
   };
 }

@@ -93,4 +93,15 @@ bool is_own_path(const std::string& path) {
   return !file.ends_with(".so") && file.find(".so.") == std::string_view::npos;
 }
 
+std::string module_of_path(const std::string& path) {
+  for (const std::string_view installed : {"site-packages/", "dist-packages/"})
+    if (const size_t at = path.find(installed); at != std::string::npos) {
+      const size_t first = at + installed.size();
+      return path.substr(first, path.find('/', first) - first);
+    }
+  const std::string file = path.substr(path.rfind('/') + 1);
+  if (const size_t library = file.find(".so"); library != std::string::npos) return file.substr(0, library);
+  return is_own_path(path) ? file : "python";
+}
+
 }  // namespace ws::prof

@@ -28,5 +28,7 @@ FlameTree flame_difference(const HostStacks& baseline, double baseline_steps, co
 
 // True if a file belongs neither to Python nor to an installed package.
 bool is_own_path(const std::string& path);
+// What a function belongs to: the file of the user's own code, else the installed package, "python", or the library.
+std::string module_of_path(const std::string& path);
 
 }  // namespace ws::prof

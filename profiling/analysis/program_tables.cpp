@@ -1,6 +1,7 @@
 #include "profiling/analysis/program_tables.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <queue>
@@ -215,6 +216,17 @@ struct Tree {
   }
 };
 
+// The range of a module's forward has the name of its class. Ops inside have other names: "aten::conv2d", "Net.forward".
+std::map<std::string, std::string> module_types(const Trace& trace) {
+  std::map<std::string, std::string> types;
+  for (const OpInfo& op : trace.ops) {
+    const bool is_class = !op.name.empty() && std::isupper(static_cast<unsigned char>(op.name[0])) &&
+                          std::ranges::all_of(op.name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+    if (is_class && !op.layer.empty() && op.phase == "forward") types.try_emplace(op.layer, op.name);
+  }
+  return types;
+}
+
 }  // namespace
 
 std::vector<ModuleNode> module_tree(const Trace& trace) {
@@ -224,6 +236,8 @@ std::vector<ModuleNode> module_tree(const Trace& trace) {
     if (std::ranges::count_if(path, [](char c) { return c == '.' || c == '/'; }) > static_cast<long>(kDeepest)) continue;
     tree.node(path).own = times;
   }
+  for (const auto& [path, type] : module_types(trace))
+    if (const auto at = tree.nodes.find(path); at != tree.nodes.end() && at->second.name != type) at->second.type = type;
   for (const std::string& outermost : tree.inside[""]) tree.sum(outermost);
   std::vector<ModuleNode> list;
   tree.list("", 0, list);
@@ -243,7 +257,7 @@ std::string to_text(const std::vector<ModuleNode>& tree, uint64_t steps) {
                       static_cast<double>(node.all.backward_ns) * each, static_cast<double>(node.all.host_ns) * each,
                       static_cast<double>(node.all.kernels) * each * 1e3, at_peak(bytes_text(static_cast<double>(node.all.peak_bytes))),
                       std::string(static_cast<size_t>(2 * node.depth), ' '),
-                      node.name);
+                      node.type.empty() ? node.name : node.name + " " + node.type);
   return text;
 }
 
@@ -279,6 +293,20 @@ CoveredTime gpu_time(const Trace& trace) {
   return CoveredTime(std::move(busy));
 }
 
+// Processes that load data are not sampled: each reports what it did and where.
+void add_workers(const Trace& trace, const HostStackOptions& options, HostStacks& stacks) {
+  constexpr std::string_view kWorker = "loader worker ";
+  for (const Track& track : trace.tracks()) {
+    if (options.gaps_only || track.kind != TrackKind::Other || !track.name.starts_with(kWorker)) continue;
+    each_span(track, options.range.begin, options.range.end, [&](const Span& span) {
+      const TimeRange part{std::max(span.start, options.range.begin), std::min(span.end(), options.range.end)};
+      if (part.begin >= part.end) return;
+      const std::string& what = trace.name(span.name);
+      stacks[{{"", 0, track.name}, what.find(" in ") == std::string::npos ? CodeFrame{"", 0, what} : frame_from(what)}] += part.length();
+    });
+  }
+}
+
 }  // namespace
 
 bool has_samples(const Trace& trace) { return std::ranges::any_of(trace.tracks(), is_sample_row); }
@@ -287,6 +315,7 @@ HostStacks host_stacks(const Trace& trace) { return host_stacks(trace, {}); }
 
 HostStacks host_stacks(const Trace& trace, const HostStackOptions& options) {
   HostStacks stacks;
+  add_workers(trace, options, stacks);
   std::unordered_map<uint32_t, FrameStack> known;
   const CoveredTime busy = options.gaps_only ? gpu_time(trace) : CoveredTime();
   for (const Track& track : trace.tracks()) {

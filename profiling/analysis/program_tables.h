@@ -28,6 +28,7 @@ struct ModuleTimes {
 struct ModuleNode {
   std::string name;  // "self_attn"
   std::string path;  // "encoder.layers.0.self_attn"
+  std::string type;  // "Conv2d"; empty if it is not known, or the same as the name
   int depth = 0;
   ModuleTimes own, all;  // all: including the modules inside
 };

@@ -43,6 +43,8 @@ std::optional<UsualWait> usual_wait(const RankReport& report) {
   const std::vector<int64_t> last = times_last(report);
   const auto most = std::ranges::max_element(last);
   wait.rank = report.ranks[static_cast<size_t>(most - last.begin())].rank, wait.last_steps = *most;
+  constexpr int64_t kNearlyAlways = 9;  // of ten steps: then the straggler is what there is to say
+  if (wait.rank == report.straggler.rank && 10 * wait.last_steps >= kNearlyAlways * static_cast<int64_t>(report.steps.size())) return std::nullopt;
   return wait;
 }
 

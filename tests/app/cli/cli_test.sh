@@ -130,7 +130,9 @@ check "and what the CPU did in them" 'grep -Eq "^ *[0-9.]+ +[0-9.]+ +[0-9]+ .* f
 check "ranks of a training: a row each" '[[ $? == 0 ]] && grep -Eq "^4 ranks · [1-8][0-9]{2} steps" stats.txt && grep -Eq "^ +3 +[0-9.]+ .* [1-8][0-9]{2} " stats.txt && grep -q "all-reduce" stats.txt'
 "$program" stats ranks.wsrun --by rank --json >stats.json; check "in JSON too" 'python3 -c "import json; r = json.load(open(\"stats.json\")); exit(len(r[\"ranks\"]) != 4 or len(r[\"steps\"]) < 100)"'
 "$program" stats r.wsrun ranks.wsrun 2>err.txt; check "several files are the ranks of one program, or refused" '[[ $? == 1 ]] && grep -q "does not say which rank" err.txt'
-"$program" convert r.wsrun r.json >/dev/null; check "one file is still converted" '[[ $? == 0 && -s r.json ]]'
+"$program" convert r.wsrun r.json >out.txt; check "one file is still converted, and it is said where" '[[ $? == 0 && -s r.json ]] && grep -Eq "^trace: /.*/r\.json \([0-9.]+ [KMG]iB\)$" out.txt'
+CLICOLOR_FORCE=1 "$program" diff r.wsrun r.wsrun >colours.txt; NO_COLOR=1 CLICOLOR_FORCE=1 "$program" diff r.wsrun r.wsrun >plain.txt
+check "verdicts have colours, unless NO_COLOR is set" 'grep -q $(printf "\033") colours.txt && ! grep -q $(printf "\033") plain.txt && "$program" diff r.wsrun r.wsrun | cmp - plain.txt'
 "$program" diff r.wsrun r.wsrun >diff.txt; check "a run does not differ from itself" '[[ $? == 0 ]] && grep -Eq "step time.* [+-]?0\.000$" diff.txt'
 "$program" diff --fail-above 1000% r.wsrun r.wsrun >/dev/null 2>&1; check "and passes a limit" '[[ $? == 0 ]]'
 "$program" diff --fail-above much r.wsrun r.wsrun >/dev/null 2>err.txt; check "which is a percentage: 2" '[[ $? == 2 ]] && grep -q "such as 2%, not much" err.txt'
@@ -176,7 +178,7 @@ if [[ -e "$(dirname "$program")/libwarpsight_inject.so" ]]; then  # what records
 fi
 "$program" convert r.wsrun r.json.gz && gzip -t r.json.gz; check "convert writes a trace" '[[ $? == 0 ]]'
 "$program" stats nan.json >/dev/null 2>err.txt; check "stats of what is no trace: 1" '[[ $? == 1 ]]'
-"$program" report r.wsrun r.wsrun --out r.html >/dev/null && grep -q "</html>" r.html; check "report writes a page" '[[ $? == 0 ]]'
+"$program" report r.wsrun r.wsrun --out r.html >out.txt && grep -q "</html>" r.html; check "report writes a page, and says where" '[[ $? == 0 ]] && grep -Eq "^report of 2 runs: /.*/r\.html \(" out.txt'
 "$program" diff r.wsrun r.wsrun | tail -n +3 >self.txt; "$program" diff r.wsrun r.json | tail -n +3 >trace.txt
 check "a run and its own trace differ in nothing" '[[ -s self.txt ]] && cmp self.txt trace.txt'
 grep -v "^\"warpsight\": " r.json >other.json

@@ -126,6 +126,19 @@ TEST_F(ProgramTables, TheRootOfAModelHoldsItsModules) {
   EXPECT_EQ(tree[3].path, "stem");
   EXPECT_EQ(tree[4].name, "Critic");
   EXPECT_EQ(tree[4].depth, 0);
+  EXPECT_NE(to_text(tree, 1).find("stem Linear\n"), std::string::npos) << to_text(tree, 1);
+  EXPECT_EQ(to_text(tree, 1).find("Net Net"), std::string::npos);
+}
+
+// A process that loads data is not sampled, but it reports each batch and where it was made.
+TEST_F(ProgramTables, LoaderProcessesStandBesideTheThreads) {
+  sample(0, 1000, "wait (queue.py:3) < main (train.py:9)");
+  span(TrackKind::Other, "loader worker 0", 0, SpanKind::Other, 100, 700, "train.py:31 in __getitem__", kNoOp);
+  span(TrackKind::Other, "loader worker 0", 0, SpanKind::Other, 800, 900, "makes a batch", kNoOp);
+  const StackTexts all = texts(host_stacks(trace));
+  EXPECT_EQ(all.at("loader worker 0;__getitem__ (train.py:31)"), 600);
+  EXPECT_EQ(all.at("loader worker 0;makes a batch"), 100);
+  EXPECT_NE(host_text(host_stacks(trace)).find("__getitem__ (train.py:31)"), std::string::npos);
 }
 
 // Like PyTorch's backward pass: a hook opens the range of the module inside of an op, and a later op closes it.
@@ -334,6 +347,10 @@ TEST_F(ProgramTables, NativeFramesStandInsideTheLineThatCalledThem) {
   EXPECT_EQ(tree[4].alone, 100);
   EXPECT_EQ(tree[tree[4].parent].function, "hot");
   EXPECT_FALSE(is_own_path(tree[4].path));
+  EXPECT_EQ(module_of_path("/home/me/train.py"), "train.py");
+  EXPECT_EQ(module_of_path("/usr/lib/python3/dist-packages/torch/nn/modules/conv.py"), "torch");
+  EXPECT_EQ(module_of_path("/usr/lib/python3.11/threading.py"), "python");
+  EXPECT_EQ(module_of_path("/usr/lib/libtorch_cpu.so.1.13"), "libtorch_cpu");
   EXPECT_TRUE(is_own_path("trainer")) << "a program of one's own";
   EXPECT_TRUE(is_own_path("my.software/train.py"));
 }

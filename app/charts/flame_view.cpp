@@ -14,11 +14,6 @@ namespace {
 
 constexpr double kRow = 19, kNarrowest = 1, kMargin = 6;
 
-QColor mixed(const QColor& top, const QColor& ground, double share) {
-  const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
-  return {mix(top.red(), ground.red()), mix(top.green(), ground.green()), mix(top.blue(), ground.blue())};
-}
-
 QString name_of(const prof::FlameNode& node) { return QString::fromStdString(node.function); }
 
 }  // namespace
@@ -136,7 +131,7 @@ QColor FlameView::colour(const prof::FlameNode& node) const {
     return mixed(change > 0 ? t.worse : t.better, t.base, 0.3 + 0.6 * std::min(1.0, std::abs(change)));
   }
   if (node.path.empty()) return mixed(t.secondary, t.base, 0.25);
-  return prof::is_own_path(node.path) ? mixed(t.focus, t.base, 0.55) : mixed(t.secondary, t.base, 0.45);
+  return hashed_colour(prof::module_of_path(node.path), prof::is_own_path(node.path) ? Hashed::Strong : Hashed::Muted);
 }
 
 QString FlameView::tip(uint32_t index) const {

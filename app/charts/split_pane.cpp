@@ -31,7 +31,7 @@ constexpr Meaning kOrder[] = {Meaning::Matrix, Meaning::Pointwise,  Meaning::Los
                               Meaning::Communication, Meaning::Copy,   Meaning::Allocation, Meaning::Sync,
                               Meaning::Launch, Meaning::Other,  Meaning::Idle};
 
-QString row_name(Meaning m) { return m == Meaning::Idle ? QObject::tr("launch gaps, idle") : meaning_name(m); }
+QString row_name(Meaning m) { return m == Meaning::Idle ? QObject::tr("launch gaps, idle") : ws::app::meaning_name(m); }
 
 double part_of(const StepSplit& split, Meaning meaning, const QString& name = {}) {
   double sum = 0;
@@ -46,7 +46,7 @@ std::vector<SplitRow> named_rows(const std::vector<const StepSplit*>& splits, do
   for (const StepSplit* split : splits)
     for (const SplitPart& part : split->parts) {
       const auto same = [&part](const SplitRow& row) { return row.meaning == part.meaning && row.name == part.name; };
-      if (!part.name.isEmpty() && std::ranges::none_of(rows, same)) rows.push_back({part.meaning, part.name, {}});
+      if (!part.name.isEmpty() && std::ranges::none_of(rows, same)) rows.push_back({part.meaning, part.name, {}, part.kind});
     }
   for (SplitRow& row : rows)
     for (const StepSplit* split : splits) row.us.push_back(part_of(*split, row.meaning, row.name) / unit);
@@ -235,11 +235,11 @@ double SplitPane::paintBars(QPainter& painter, double top) {
     for (const SplitRow& row : table_.rows) {
       const double width = widest > 0 ? row.us[i] / widest * space : 0;
       if (width < 0.3) continue;
-      draw_fill(painter, QRectF(x, top, width, bar), meaning_brush(row.meaning));
+      draw_fill(painter, QRectF(x, top, width, bar), part_brush({row.meaning, row.kind}));
       const QString text = us_text(row.us[i]);
       painter.setFont(ui_font(10.5, 500));
       if (row.meaning != Meaning::Idle && bar > 12 && number_width(painter.font(), text) + 10 < width) {
-        painter.setPen(theme().ink_on(theme().of(row.meaning)));
+        painter.setPen(theme().ink_on(part_colour({row.meaning, row.kind})));
         draw_number(painter, QRectF(x + 5, top, width, bar), Qt::AlignLeft | Qt::AlignVCenter, text);
       }
       x += width;
@@ -270,7 +270,7 @@ void SplitPane::paintNumbers(QPainter& painter, const std::vector<double>& us, d
 }
 
 void SplitPane::paintRow(QPainter& painter, const SplitRow& row, double left, double y, double height) {
-  draw_fill(painter, QRectF(left + 10, y + height / 2 - 5.5, 11, 11), meaning_brush(row.meaning));
+  draw_fill(painter, QRectF(left + 10, y + height / 2 - 5.5, 11, 11), part_brush({row.meaning, row.kind}));
   painter.setFont(ui_font(11.5));
   painter.setPen(theme().secondary);
   painter.drawText(QRectF(left + 28, y, kSplitNames, height), Qt::AlignLeft | Qt::AlignVCenter, row.name);
@@ -287,7 +287,7 @@ void SplitPane::paintNames(QPainter& painter, double top) {
     const double width = kSwatch + painter.fontMetrics().horizontalAdvance(row.name) + 12.0;
     if (x + width > this->width() && x > 10) x = 10, top += kLine;
     if (top + kLine > height()) return;
-    draw_fill(painter, QRectF(x, top + 3, 9, 9), meaning_brush(row.meaning));
+    draw_fill(painter, QRectF(x, top + 3, 9, 9), part_brush({row.meaning, row.kind}));
     painter.setPen(theme().secondary);
     painter.drawText(QRectF(x + kSwatch, top, width, kLine), Qt::AlignLeft | Qt::AlignVCenter, row.name);
     x += width;

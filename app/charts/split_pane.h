@@ -12,6 +12,7 @@ struct SplitRow {
   prof::Meaning meaning;
   QString name;
   std::vector<double> us;  // per run, rounded so that each column adds up
+  prof::PartKind kind = prof::PartKind::OfMeaning;
   double share = 0;        // of the first run's step, not rounded: other pages say the same
 };
 struct SplitTable {

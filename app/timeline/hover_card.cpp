@@ -6,6 +6,7 @@
 #include "app/text/units.h"
 #include "app/workspace/card_limits.h"
 #include "app/timeline/block_label.h"
+#include "app/timeline/span_colour.h"
 #include "profiling/analysis/collective_waits.h"
 
 namespace ws::app {
@@ -91,9 +92,8 @@ HoverCard span_card(const prof::Trace& trace, size_t index, const prof::Span& sp
   HoverCard card;
   card.title = block_names(trace, track, span).full;
   card.value = span_time(static_cast<prof::TimeNs>(span.duration));
-  card.swatch = track.kind == prof::TrackKind::Steps || track.kind == prof::TrackKind::Phases
-                    ? theme().strong_border
-                    : theme().of(span.span_meaning());
+  const QColor colour = span_colour(trace, track, span, span.span_meaning());
+  card.swatch = colour.isValid() ? colour : theme().strong_border;
   add_purpose(card, trace, span);
   add_launch(card, trace.detail(span.detail), device);
   add_rates(card, op_of(trace, span.op), span);

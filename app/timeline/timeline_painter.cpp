@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "app/timeline/span_colour.h"
 #include "app/text/units.h"
 #include "app/widgets/theme.h"
 #include "app/workspace/rank_count.h"
@@ -18,11 +19,6 @@ using prof::TrackKind;
 
 constexpr int kBytesWidth = 50;
 constexpr size_t kMostLayerSpans = 20'000;  // more of them are narrower than a pixel
-
-QColor mixed(const QColor& top, const QColor& ground, double share) {
-  const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
-  return {mix(top.red(), ground.red()), mix(top.green(), ground.green()), mix(top.blue(), ground.blue())};
-}
 
 bool is_range_track(TrackKind kind) { return kind == TrackKind::Steps || kind == TrackKind::Phases; }
 bool labels_outside(TrackKind kind) { return kind == TrackKind::Api || kind == TrackKind::GraphLaunches; }
@@ -51,14 +47,10 @@ TimelinePainter::TimelinePainter(const TimelineModel& model) : model_(model), co
 
 void TimelinePainter::setTheme() {
   const Theme& t = theme();
-  const auto make = [&](const QColor& fill) {
-    const QColor edge = mixed(QColor(t.fill_edge.rgb()), fill, t.fill_edge.alphaF());
-    return Fill{fill, edge, t.ink_on(fill)};
-  };
-  for (size_t m = 0; m < prof::kMeanings; ++m) fills_[m] = make(t.meaning[m]);
-  free_ = make(mixed(t.of(prof::Meaning::Allocation), t.base, 0.62));
+  fills_.clear();
+  free_ = made(mixed(t.of(prof::Meaning::Allocation), t.base, 0.62));
   free_.ink = t.text;
-  waiting_ = make(mixed(t.of(prof::Meaning::Communication), t.base, 0.35));
+  waiting_ = made(mixed(t.of(prof::Meaning::Communication), t.base, 0.35));
   waiting_.ink = t.text;
   range_ = {t.raised, t.dark() ? t.strong_border : t.strong_border, t.dark() ? t.text : t.secondary};
   const auto tone = [&](const char* dark, const char* light) { return Fill{QColor(t.dark() ? dark : light), t.strong_border, t.text}; };
@@ -261,10 +253,17 @@ void TimelinePainter::paintIdle(const Lane& lane, QRectF band) {
                        theme().base);
 }
 
-const TimelinePainter::Fill& TimelinePainter::fillOf(const prof::Track& track, const LodRect& rect) const {
-  if (is_range_track(track.kind)) return range_;
+TimelinePainter::Fill TimelinePainter::made(const QColor& fill) {
+  const Theme& t = theme();
+  return {fill, mixed(QColor(t.fill_edge.rgb()), fill, t.fill_edge.alphaF()), t.ink_on(fill)};
+}
+
+const TimelinePainter::Fill& TimelinePainter::fillOf(const Lane& lane, const prof::Track& track, const LodRect& rect) {
   if (rect.count == 1 && rect.span.span_kind() == SpanKind::Free) return free_;
-  return fills_[static_cast<size_t>(rect.meaning)];
+  const QColor colour = span_colour(model_.traceOf(lane), track, rect.span, rect.meaning);
+  if (!colour.isValid()) return range_;
+  const auto known = fills_.find(colour.rgb());
+  return known != fills_.end() ? known->second : fills_.emplace(colour.rgb(), made(colour)).first->second;
 }
 
 void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
@@ -276,7 +275,8 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
     const LodRect& rect = all[i];
     const double left = std::floor(g_->gutter + rect.x0);
     const double right = std::max(left + 1, std::round(g_->gutter + static_cast<double>(rect.x1)));
-    const Fill& fill = fillOf(track, rect);
+    const Fill& fill = fillOf(lane, track, rect);
+    const bool neutral = &fill == &range_;
     QRectF box(left, top, right - left, height);
     // A copy narrower than a pixel must not hide the kernels around it.
     const bool beside =
@@ -286,12 +286,12 @@ void TimelinePainter::paintRects(const Lane& lane, size_t index, QRectF band) {
       const double share = rect.count > 1 ? static_cast<double>(rect.busy) : static_cast<double>(rect.x1 - rect.x0);
       const double filled = std::max(2.0, std::round(height * share));
       p_->fillRect(QRectF(left, top + height - filled, box.width(), filled),
-                   is_range_track(track.kind) ? fill.edge : fill.fill);
+                   neutral ? fill.edge : fill.fill);
       if (rect.count > 1) paintWait(lane, track, rect, QRectF(left, top + height - filled, box.width(), filled));  // one reaches far
       continue;
     }
     if (box.width() < 3) {
-      p_->fillRect(box, is_range_track(track.kind) ? fill.edge : fill.fill);
+      p_->fillRect(box, neutral ? fill.edge : fill.fill);
     } else {
       p_->fillRect(box, fill.edge);
       p_->fillRect(box.adjusted(1, 1, -1, -1), fill.fill);

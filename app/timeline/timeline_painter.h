@@ -1,6 +1,7 @@
 // Paints the lanes. They change only with the range, the size, the data or the theme.
 #pragma once
 #include <optional>
+#include <unordered_map>
 
 #include "app/timeline/block_label.h"
 #include "app/timeline/counter_painter.h"
@@ -44,7 +45,8 @@ class TimelinePainter {
   QRectF paintWait(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box);
   void paintLabel(const Lane& lane, const prof::Track& track, const prof::LodRect& rect, QRectF box, const Fill& fill, double space);
   void paintGutter(const Lane& lane, int y);
-  const Fill& fillOf(const prof::Track& track, const prof::LodRect& rect) const;
+  const Fill& fillOf(const Lane& lane, const prof::Track& track, const prof::LodRect& rect);
+  static Fill made(const QColor& fill);
   int64_t stepsOf(const Lane& lane, const prof::Track& track, const prof::Span& span) const;
   BlockNames namesFor(const Lane& lane, const prof::Track& track, const prof::LodRect& rect) const;
 
@@ -52,8 +54,9 @@ class TimelinePainter {
   CounterPainter counters_;
   LaneCache cache_;
   TextCache label_, gutter_, small_, title_;
-  Fill fills_[prof::kMeanings], free_, range_, waiting_;
+  Fill free_, range_, waiting_;
   Fill forward_, backward_, other_phase_;  // of layers: dark tones that carry labels
+  std::unordered_map<QRgb, Fill> fills_;
   QPainter* p_ = nullptr;  // while painting
   const TimelineGeometry* g_ = nullptr;
 };

@@ -37,8 +37,8 @@ Theme dark() {
   t.focus = 0x6AA8FF, t.primary = 0x2F6FDE, t.chosen = 0x2A4B7C, t.selected_row = 0x20314B;
   t.better = 0x6CC5AA, t.worse = 0xE89553, t.fill_ink = 0x0B0E13, t.fill_edge = QColor(0, 0, 0, 89);
   const QRgb meanings[prof::kMeanings] = {0x3A85EB, 0x2DC698, 0xF6D94B, 0xD1A3FC, 0xB4E7F6, 0xEA3A3A,
-                                          0x7B7F85, 0x7B7F85, 0x464D5A, 0x8F98A8, 0x12A0C0};
-  const QRgb runs[8] = {0xE89553, 0x8ED6FF, 0xE360B9, 0xA6DB0D, 0xAFA1F9, 0xE5D995, 0x6CC5AA, 0xEBEFF5};
+                                          0x7B7F85, 0x7B7F85, 0x464D5A, 0x8F98A8, 0xD23CC3};
+  const QRgb runs[8] = {0xE5955C, 0x8DD6FF, 0xE35EB9, 0xADD000, 0xB394F9, 0x91FFB8, 0x83BFC0, 0xE8F4FE};
   std::ranges::copy(meanings, t.meaning);
   for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
   t.hatch = 0x464D5A;
@@ -53,8 +53,8 @@ Theme light() {
   t.focus = 0x1C69E0, t.primary = 0x1F6FEB, t.chosen = 0xD5E5FC, t.selected_row = 0xE0ECFD;
   t.better = 0x125E4C, t.worse = 0xA8480B, t.fill_ink = 0x12151A, t.fill_edge = QColor(0x12, 0x15, 0x1A, 115);
   const QRgb meanings[prof::kMeanings] = {0x3D82E2, 0x6DCB92, 0xF9D632, 0xD29DF3, 0xBCE6F8, 0xEC3A38,
-                                          0x8D9098, 0x8D9098, 0xBAC1CC, 0x5F6772, 0x12A0C0};
-  const QRgb runs[8] = {0xC4550F, 0x326BA5, 0xA13D82, 0x547F45, 0x633B9E, 0x78570E, 0x125E4C, 0x1A1B1D};
+                                          0x8D9098, 0x8D9098, 0xBAC1CC, 0x5F6772, 0xD23CC3};
+  const QRgb runs[8] = {0xC23C08, 0x306BA4, 0xA13C83, 0x57804A, 0x633B9E, 0x6F4400, 0x115E4B, 0x1B1B1E};
   std::ranges::copy(meanings, t.meaning);
   for (int i = 0; i < 8; ++i) t.run[i] = runs[i];
   t.hatch = 0xBAC1CC;
@@ -62,14 +62,20 @@ Theme light() {
 }
 
 // 45°, 2 px lines; 8 px wide so that the diagonal repeats without a seam.
-QPixmap hatch(const QColor& colour) {
+QPixmap hatch(const QColor& colour, const QColor& ground = Qt::transparent) {
   QPixmap tile(8, 8);
-  tile.fill(Qt::transparent);
+  tile.fill(ground);
   QPainter painter(&tile);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setPen(QPen(colour, 1.6));
   for (int x : {-8, 0, 8}) painter.drawLine(QPointF(x, 8), QPointF(x + 8, 0));
   return tile;
+}
+
+// Brushes need a QGuiApplication.
+void give_brushes(Theme& t) {
+  t.idle = QBrush(hatch(t.hatch));
+  t.data_wait = QBrush(hatch(t.worse, mixed(t.worse, t.base, 0.25)));
 }
 
 Theme& current() {
@@ -150,6 +156,22 @@ QFont sized(const QString& family, double px, int weight) {
 
 }  // namespace
 
+QColor mixed(const QColor& top, const QColor& ground, double share) {
+  const auto mix = [share](int a, int b) { return static_cast<int>(std::lround(a * share + b * (1 - share))); };
+  return {mix(top.red(), ground.red()), mix(top.green(), ground.green()), mix(top.blue(), ground.blue())};
+}
+
+// FNV-1a: the same in every run and on every machine.
+QColor hashed_colour(std::string_view name, Hashed strength) {
+  constexpr int kHues = 24;
+  uint32_t hash = 2166136261U;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 16777619U;
+  const double hue = static_cast<double>((hash ^ (hash >> 15)) % kHues) / kHues;
+  const bool strong = strength == Hashed::Strong;
+  return theme().dark() ? QColor::fromHslF(hue, strong ? 0.38 : 0.12, strong ? 0.64 : 0.56)
+                        : QColor::fromHslF(hue, strong ? 0.48 : 0.16, strong ? 0.76 : 0.84);
+}
+
 double luminance(const QColor& c) {
   const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
   return 0.2126 * linear(c.redF()) + 0.7152 * linear(c.greenF()) + 0.0722 * linear(c.blueF());
@@ -161,7 +183,7 @@ void set_theme(QApplication& app, ThemeName name) {
   load_resources();
   ensure_fonts();
   current() = name == ThemeName::Dark ? dark() : light();
-  current().idle = QBrush(hatch(current().hatch));
+  give_brushes(current());
   static bool first = true;  // setting style and font styles every widget again, so do it once
   if (std::exchange(first, false)) app.setStyle(QStyleFactory::create("Fusion")), app.setFont(ui_font(12.5));
   // Qt 6.4: replacing a style sheet restyles a widget once more for each of its ancestors (0.37 s here). Removing the
@@ -176,7 +198,7 @@ void set_theme(QApplication& app, ThemeName name) {
 PaintTheme::PaintTheme(ThemeName name) : before_(current()) {
   if (name == before_.name) return;
   current() = name == ThemeName::Dark ? dark() : light();
-  current().idle = QBrush(hatch(current().hatch));
+  give_brushes(current());
 }
 
 PaintTheme::~PaintTheme() { current() = before_; }
@@ -326,6 +348,30 @@ void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill) {
   painter.setPen(QPen(theme().fill_edge, 1));
   painter.setBrush(Qt::NoBrush);
   painter.drawRect(box.adjusted(.5, .5, -.5, -.5));
+}
+
+// Forward and backward are shades of computation; waiting for data is what one should see first.
+QColor part_colour(const prof::PartId& part) {
+  constexpr double kForward = 0.75, kBackward = 0.4, kOther = 0.5;
+  const Theme& t = theme();
+  switch (part.kind) {
+    case prof::PartKind::HostForward:
+      return mixed(t.of(prof::Meaning::Matrix), t.base, kForward);
+    case prof::PartKind::HostBackward:
+      return mixed(t.of(prof::Meaning::Matrix), t.base, kBackward);
+    case prof::PartKind::HostData:
+      return mixed(t.worse, t.base, kOther);
+    case prof::PartKind::HostOther:
+      return mixed(t.of(prof::Meaning::Sync), t.base, kOther);
+    default:
+      return t.of(part.meaning);
+  }
+}
+
+QBrush part_brush(const prof::PartId& part) {
+  if (part.kind == prof::PartKind::HostData) return theme().data_wait;
+  const bool own = part.kind == prof::PartKind::HostForward || part.kind == prof::PartKind::HostBackward || part.kind == prof::PartKind::HostOther;
+  return own ? QBrush(part_colour(part)) : meaning_brush(part.meaning);
 }
 
 QBrush meaning_brush(prof::Meaning meaning) {

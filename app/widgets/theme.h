@@ -6,11 +6,16 @@
 #include <QIcon>
 #include <QRectF>
 #include <QString>
+#include <string_view>
 
 #include "profiling/annotate/annotate.h"
 
 class QApplication;
 class QPainter;
+
+namespace ws::prof {
+struct PartId;
+}
 
 namespace ws::app {
 
@@ -24,13 +29,18 @@ struct Theme {
   QColor meaning[prof::kMeanings];  // by prof::Meaning
   QColor run[8];       // A … H
   QColor hatch;
-  QBrush idle;  // 45° hatch
+  QBrush idle;       // 45° hatch
+  QBrush data_wait;  // the same in a warning tone: the step waits for data
 
   QColor of(prof::Meaning m) const { return meaning[static_cast<int>(m)]; }
   bool dark() const { return name == ThemeName::Dark; }
   QColor ink_on(const QColor& fill) const;  // for text on a fill; contrast at least 4.5 : 1
 };
 
+QColor mixed(const QColor& top, const QColor& ground, double share);  // `share` of the first colour
+// Colours of names that have no meaning: the same name has the same colour everywhere. Muted ones for what is not the user's own.
+enum class Hashed { Strong, Muted };
+QColor hashed_colour(std::string_view name, Hashed strength = Hashed::Strong);
 double luminance(const QColor& colour);             // relative, as WCAG defines it
 const Theme& theme();                               // the current one
 void set_theme(QApplication& app, ThemeName name);  // palette and style sheet; widgets get a PaletteChange event
@@ -67,6 +77,8 @@ inline constexpr QSize kBadgeBesideText{20, 16};
 // A fill with an edge that separates pale colours from the background.
 void draw_fill(QPainter& painter, const QRectF& box, const QBrush& fill);
 QBrush meaning_brush(prof::Meaning meaning);
+QBrush part_brush(const prof::PartId& part);  // as meaning_brush; what the host did has its own
+QColor part_colour(const prof::PartId& part);  // for the ink on it
 QString meaning_name(prof::Meaning meaning);  // "matrix product"
 
 }  // namespace ws::app

@@ -30,7 +30,7 @@ StepSplit split_of(const prof::Trace& marks, const prof::Trace& trace, const pro
     if (id.kind == prof::PartKind::OfMeaning)
       times[static_cast<size_t>(id.meaning)] = ns;
     else
-      of_host.push_back({id.meaning, QString::fromUtf8(prof::part_name(id)), static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps)});
+      of_host.push_back({id.meaning, QString::fromUtf8(prof::part_name(id)), static_cast<double>(ns) * 1e-3 / static_cast<double>(parts.steps), id.kind});
   }
   StepSplit split = split_from(times, parts.wall(), parts.steps);
   split.steps = sample.parts.steps;

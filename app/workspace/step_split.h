@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "profiling/analysis/step_breakdown.h"
 #include "profiling/trace/trace.h"
 
 namespace ws::prof {
@@ -16,6 +17,7 @@ struct SplitPart {
   prof::Meaning meaning;
   QString name;  // empty: the name of the meaning
   double us = 0;
+  prof::PartKind kind = prof::PartKind::OfMeaning;
 };
 struct StepSplit {
   std::vector<SplitPart> parts;

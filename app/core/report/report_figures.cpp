@@ -14,8 +14,8 @@ namespace {
 
 using Point = ReportRun::Point;
 
-constexpr const char* kRunColour[] = {"#C4550F", "#326BA5", "#A13D82", "#547F45",
-                                      "#633B9E", "#78570E", "#125E4C", "#1A1B1D"};
+constexpr const char* kRunColour[] = {"#C23C08", "#306BA4", "#A13C83", "#57804A",
+                                      "#633B9E", "#6F4400", "#115E4B", "#1B1B1E"};
 
 struct Plot {
   double x0, x1, y0, y1;

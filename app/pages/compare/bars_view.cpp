@@ -15,12 +15,14 @@ namespace {
 constexpr double kMiB = 1 << 20;
 constexpr double kTitle = 26, kLegend = 22, kBadge = 26;
 
-double part_us(const prof::Breakdown& parts, size_t meaning) {
-  return static_cast<double>(parts.times[meaning]) * 1e-3 / static_cast<double>(std::max<int64_t>(1, parts.steps));
+double us_of(const prof::Breakdown& parts, int64_t ns) {
+  return static_cast<double>(ns) * 1e-3 / static_cast<double>(std::max<int64_t>(1, parts.steps));
 }
 
+double part_us(const prof::Breakdown& parts, prof::Meaning meaning) { return us_of(parts, parts.times[static_cast<size_t>(meaning)]); }
+
 double wall_us(const prof::Breakdown& parts) {
-  return static_cast<double>(parts.wall()) * 1e-3 / static_cast<double>(std::max<int64_t>(1, parts.steps));
+  return us_of(parts, parts.wall());
 }
 
 }  // namespace
@@ -59,16 +61,15 @@ void BarsView::paintSplit(QPainter& painter, const QRectF& area) const {
   for (const BarRun& run : runs_) {
     paintName(painter, row, run, names);
     double x = row.left() + names;
-    for (size_t m = 0; m < prof::kMeanings; ++m) {
-      const double width = part_us(run.parts, m) * scale;
-      const auto meaning = static_cast<prof::Meaning>(m);
+    for (const prof::BreakdownPart& part : prof::parts_of(run.parts)) {
+      const double us = us_of(run.parts, part.ns), width = us * scale;
       const QRectF box(x, row.top() + 4, width, height - 8);
       painter.setBrushOrigin(box.topLeft());
-      if (width > 0) draw_fill(painter, box, meaning_brush(meaning));
-      const QString text = fixed_text(part_us(run.parts, m), 1);
+      if (width > 0) draw_fill(painter, box, part_brush(part.id));
+      const QString text = fixed_text(us, 1);
       painter.setFont(number_font(10.5, 500));
-      const bool hatched = meaning == prof::Meaning::Idle || meaning == prof::Meaning::Launch;
-      painter.setPen(theme().ink_on(theme().of(meaning)));
+      const bool hatched = part.id.meaning == prof::Meaning::Idle || part.id.meaning == prof::Meaning::Launch;
+      painter.setPen(theme().ink_on(part_colour(part.id)));
       if (!hatched && number_width(painter.font(), text) + 8 < width) draw_number(painter, box, Qt::AlignCenter, text);
       x += width;
     }
@@ -83,12 +84,15 @@ void BarsView::paintSplit(QPainter& painter, const QRectF& area) const {
 void BarsView::paintLegend(QPainter& painter, const QRectF& area) const {
   double x = area.left() + 6;
   painter.setFont(ui_font(11));
-  for (size_t m = 0; m < prof::kMeanings; ++m) {
-    if (std::none_of(runs_.begin(), runs_.end(), [m](const BarRun& r) { return r.parts.times[m] > 0; })) continue;
-    const QString name = ws::app::meaning_name(static_cast<prof::Meaning>(m));
+  std::vector<prof::PartId> shown;
+  for (const BarRun& run : runs_)
+    for (const prof::BreakdownPart& part : prof::parts_of(run.parts))
+      if (std::ranges::find(shown, part.id) == shown.end()) shown.push_back(part.id);
+  for (const prof::PartId& id : shown) {
+    const QString name = QString::fromUtf8(prof::part_name(id));
     const double width = QFontMetricsF(painter.font()).horizontalAdvance(name);
     if (x + width + 26 > area.right()) return;
-    draw_fill(painter, QRectF(x, area.center().y() - 4.5, 9, 9), meaning_brush(static_cast<prof::Meaning>(m)));
+    draw_fill(painter, QRectF(x, area.center().y() - 4.5, 9, 9), part_brush(id));
     painter.setPen(theme().secondary);
     painter.drawText(QRectF(x + 14, area.top(), width + 2, area.height()), Qt::AlignVCenter, name);
     x += width + 28;
@@ -155,7 +159,7 @@ QByteArray BarsView::csv() const {
   out += ",peak_mib,driver_calls\n";
   for (const BarRun& run : runs_) {
     out += QByteArray::fromStdString(csv_cell(run.title.toStdString())) + ',' + QByteArray::number(wall_us(run.parts));
-    for (size_t m = 0; m < prof::kMeanings; ++m) out += ',' + QByteArray::number(part_us(run.parts, m));
+    for (size_t m = 0; m < prof::kMeanings; ++m) out += ',' + QByteArray::number(part_us(run.parts, static_cast<prof::Meaning>(m)));
     const auto number = [](double v) { return std::isnan(v) ? QByteArray() : QByteArray::number(v); };
     out += ',' + number(run.peak_bytes / kMiB) + ',' + number(run.calls) + '\n';
   }

@@ -69,18 +69,18 @@ bool WaterfallView::withinNoise() const {
 std::vector<WaterfallView::Bar> WaterfallView::bars(const prof::Waterfall& w) const {
   constexpr double kLeastShown = 0.05;
   const auto in_unit = [ps = unit().ps](int64_t time) { return static_cast<double>(time) / ps; };
-  std::vector<Bar> all{{tr("baseline"), 0, in_unit(w.a_ps), prof::Meaning::Other, true, baseline_slot_}};
+  std::vector<Bar> all{{tr("baseline"), 0, in_unit(w.a_ps), {prof::Meaning::Other}, true, baseline_slot_}};
   int64_t at = w.a_ps;
   for (const prof::Cause& cause : w.causes) {
     if (std::abs(in_unit(cause.delta_ps())) < kLeastShown) {  // its number would be 0.0
       at += cause.delta_ps();
       continue;
     }
-    all.push_back({bar_name(cause), in_unit(at), in_unit(at + cause.delta_ps()), cause.meaning, false, -1,
+    all.push_back({bar_name(cause), in_unit(at), in_unit(at + cause.delta_ps()), {cause.meaning, cause.kind}, false, -1,
                    in_unit(cause.a_ps), in_unit(cause.b_ps)});
     at += cause.delta_ps();
   }
-  all.push_back({tr("candidate"), 0, in_unit(w.b_ps), prof::Meaning::Other, true, candidate_slot_});
+  all.push_back({tr("candidate"), 0, in_unit(w.b_ps), {prof::Meaning::Other}, true, candidate_slot_});
   return all;
 }
 
@@ -124,7 +124,7 @@ void WaterfallView::paintBlock(QPainter& painter, const QRectF& block, const Bar
   painter.setBrushOrigin(block.topLeft());
   if (!bar.end && withinNoise()) return draw_fill(painter, block, theme().strong_border);
   if (!bar.end)  // idle time is hatched, whatever its cause
-    return draw_fill(painter, block, bar.meaning == prof::Meaning::Launch ? theme().idle : meaning_brush(bar.meaning));
+    return draw_fill(painter, block, bar.part.meaning == prof::Meaning::Launch ? theme().idle : part_brush(bar.part));
   QColor fill = theme().run[std::max(0, bar.slot) % 8];
   painter.setPen(QPen(fill, 2));
   fill.setAlphaF(0.22F);

@@ -1,4 +1,4 @@
-// Explains the difference between the mean steps of baseline and candidate: one bar per cause, and the
+// Explains the difference between the median steps of baseline and candidate: one bar per cause, and the
 // bars sum exactly to the difference. Bars by kind are side by side if their names fit. Otherwise, and by
 // op, they are one below the other.
 #pragma once
@@ -35,7 +35,7 @@ class WaterfallView : public QWidget {
   struct Bar {
     QString name;
     double from, to;
-    prof::Meaning meaning;
+    prof::PartId part;
     bool end = false;
     int slot = -1;
     double in_a = 0, in_b = 0;  // time of the cause in both runs

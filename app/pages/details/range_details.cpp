@@ -59,12 +59,12 @@ TimeRange newest_work(const Run& run) {
 QString percent(double share) { return fixed_text(share * 100, 1) + " %"; }
 
 // Stays on one line even in a narrow dock.
-QString part_row(prof::Meaning meaning, const QString& name, const QString& time, double share) {
+QString part_row(const prof::PartId& part, const QString& name, const QString& time, double share) {
   return QString(
              "<tr><td style='white-space:nowrap'>%1%2</td><td align='right' "
              "style='white-space:nowrap'>&nbsp;%3</td><td "
              "align='right' style='white-space:nowrap;color:%5'>&nbsp;%4&nbsp;%</td></tr>")
-      .arg(swatch(theme().of(meaning)), name.toHtmlEscaped(), time, fixed_text(share * 100, 0), theme().quiet.name());
+      .arg(swatch(part_colour(part)), name.toHtmlEscaped(), time, fixed_text(share * 100, 0), theme().quiet.name());
 }
 
 // A value that also needs the column of the shares.
@@ -96,7 +96,7 @@ QString range_parts(const prof::Trace& trace, TimeRange range) {
   for (size_t m = 0; m < prof::kMeanings; ++m) {
     const auto meaning = static_cast<prof::Meaning>(m);
     if (parts.times[m] > 0)
-      rows += part_row(meaning, QString::fromUtf8(prof::meaning_name(meaning)), span_time(parts.times[m]),
+      rows += part_row({meaning}, QString::fromUtf8(prof::meaning_name(meaning)), span_time(parts.times[m]),
                        static_cast<double>(parts.times[m]) / static_cast<double>(parts.wall()));
   }
   return rows;
@@ -178,7 +178,7 @@ QString step_details(const Run& run) {
   html += table(whole);
   QString parts;
   for (const SplitRow& part : parts_shown.rows)
-    parts += part_row(part.meaning, part.name, us_text(part.us[0]), part.share);
+    parts += part_row({part.meaning, part.kind}, part.name, us_text(part.us[0]), part.share);
   parts += wide_row(step_time_name(), us_text(parts_shown.wall[0]) + (parts_shown.in_ms ? " ms" : " µs"));
   html += table(parts);
   QString of = QObject::tr("median of the newest %1 steps").arg(count_text(split.steps));

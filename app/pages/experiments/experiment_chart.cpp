@@ -13,11 +13,6 @@ namespace {
 
 constexpr double kValueWidth = 76, kPanelWidth = 260, kRowMost = 44, kPanelTitle = 22;
 
-QColor mixed(const QColor& from, const QColor& to, double share) {
-  const auto part = [share](int a, int b) { return static_cast<int>(std::lround(a + (b - a) * share)); };
-  return {part(from.red(), to.red()), part(from.green(), to.green()), part(from.blue(), to.blue())};
-}
-
 void draw_left(QPainter& painter, const QRectF& box, const QString& text) {
   painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
                    painter.fontMetrics().elidedText(text, Qt::ElideRight, static_cast<int>(box.width())));
@@ -234,7 +229,7 @@ void ExperimentChart::paintCell(QPainter& painter, const QRectF& box, int group,
     const TrialResult* trial = trialAt(group, item);
     return draw_left(painter, box.adjusted(6, 0, -4, 0), trial ? state_of(*trial).section(':', 0, 0) : QString());
   }
-  const QColor fill = mixed(theme().header, theme().focus, 0.08 + 0.82 * share_of(value->median, all.least, all.most));
+  const QColor fill = mixed(theme().focus, theme().header, 0.08 + 0.82 * share_of(value->median, all.least, all.most));
   painter.fillRect(box, fill);
   painter.setPen(theme().ink_on(fill));
   painter.setFont(ui_font(12.5, 600));
@@ -246,7 +241,7 @@ void ExperimentChart::paintScale(QPainter& painter, const QRectF& box, const Spa
   for (int i = 0; i < 32; ++i)
     painter.fillRect(
         QRectF(box.left(), box.bottom() - (i + 1) * box.height() / 32, box.width(), box.height() / 32 + 0.5),
-        mixed(theme().header, theme().focus, 0.08 + 0.82 * i / 31.0));
+        mixed(theme().focus, theme().header, 0.08 + 0.82 * i / 31.0));
   painter.setFont(ui_font(11));
   painter.setPen(theme().secondary);
   draw_number(painter, QRectF(box.right() + 5, box.top() - 4, 60, 14), Qt::AlignLeft | Qt::AlignVCenter,

@@ -141,16 +141,16 @@ void ChartsTest::splitTableAddsUpAndMerges() {
       QVERIFY(std::abs(sum - table.wall[column]) < 0.051);
     }
     QCOMPARE(table.rows.size(), size_t(merged ? 3 : 4));
-    QCOMPARE(table.rows.front().name, merged ? QString("kernels") : meaning_name(Meaning::Matrix));
+    QCOMPARE(table.rows.front().name, merged ? QString("kernels") : ws::app::meaning_name(Meaning::Matrix));
   }
   const StepSplit rank{{{Meaning::Matrix, {}, 2}, {Meaning::Optimizer, {}, 1}, {Meaning::Communication, {}, 7}}, 10, 10};
   const std::vector<SplitRow> rows = split_table({&rank}, true).rows;
   QCOMPARE(rows.size(), size_t(2));
-  QCOMPARE(rows[1].name, meaning_name(Meaning::Communication));
+  QCOMPARE(rows[1].name, ws::app::meaning_name(Meaning::Communication));
   QCOMPARE(rows[1].us.front(), 7.0);
   const StepSplit collectives{{{Meaning::Communication, {}, 5}, {Meaning::Idle, "not recorded", 2}}, 7, 10};
   const SplitRow only = split_table({&collectives}, true).rows.front();
-  QCOMPARE(only.name, meaning_name(Meaning::Communication));
+  QCOMPARE(only.name, ws::app::meaning_name(Meaning::Communication));
   QCOMPARE(only.meaning, Meaning::Communication);
   const StepSplit long_step{{{Meaning::Matrix, {}, 1972.9}, {Meaning::Idle, {}, 9650.4}}, 11'623.3, 10};
   const SplitRow in_ms = split_table({&long_step}, false).rows.front();

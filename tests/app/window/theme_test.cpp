@@ -1,7 +1,11 @@
 // A change of the theme styles every widget once and moves nothing.
 #include <QTest>
+#include <QFile>
+#include <array>
+#include <cmath>
 #include <ctime>
 #include <map>
+#include <set>
 
 #include "tests/app/support/filled_window.h"
 #include "tests/app/support/window_tests.h"
@@ -48,7 +52,90 @@ class ThemeTest : public QObject, FilledWindow {
   void aChangeIsQuick();
   void nothingMoves();
   void textIsReadable();
+  void coloursKeepADistance();
+  void namesHaveTheirColours();
 };
+
+// A colour as people see it, in OKLab: with normal sight, and without one of the three cones (Machado 2009, full strength).
+struct Seen {
+  std::array<std::array<double, 3>, 4> by;
+};
+
+static std::array<double, 3> times(const double (&m)[3][3], const std::array<double, 3>& c) {
+  std::array<double, 3> out{};
+  for (size_t i = 0; i < 3; ++i) out[i] = m[i][0] * c[0] + m[i][1] * c[1] + m[i][2] * c[2];
+  return out;
+}
+
+static Seen seen(const QColor& colour) {
+  constexpr double kSight[4][3][3] = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+                                      {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
+                                      {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
+                                      {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}};
+  constexpr double kCones[3][3] = {{0.4122214708, 0.5363325363, 0.0514459929}, {0.2119034982, 0.6806995451, 0.1073969566}, {0.0883024619, 0.2817188376, 0.6299787005}};
+  constexpr double kLab[3][3] = {{0.2104542553, 0.7936177850, -0.0040720468}, {1.9779984951, -2.4285922050, 0.4505937099}, {0.0259040371, 0.7827717662, -0.8086757660}};
+  const auto linear = [](double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); };
+  const std::array<double, 3> light{linear(colour.redF()), linear(colour.greenF()), linear(colour.blueF())};
+  Seen all{};
+  for (size_t sight = 0; sight < 4; ++sight) {
+    std::array<double, 3> cones = times(kSight[sight], light);
+    for (double& v : cones) v = std::clamp(v, 0.0, 1.0);
+    cones = times(kCones, cones);
+    for (double& v : cones) v = std::cbrt(v);
+    all.by[sight] = times(kLab, cones);
+  }
+  return all;
+}
+
+// The smallest over all four.
+static double distance(const QColor& a, const QColor& b) {
+  const Seen p = seen(a), q = seen(b);
+  double least = 9;
+  for (size_t sight = 0; sight < 4; ++sight)
+    least = std::min(least, std::hypot(p.by[sight][0] - q.by[sight][0], p.by[sight][1] - q.by[sight][1], p.by[sight][2] - q.by[sight][2]));
+  return least;
+}
+
+void ThemeTest::coloursKeepADistance() {
+  using ws::prof::Meaning;
+  constexpr Meaning kMeanings[] = {Meaning::Matrix, Meaning::Pointwise, Meaning::Loss, Meaning::Optimizer, Meaning::Copy, Meaning::Allocation, Meaning::Sync, Meaning::Communication};
+  QFile page(QStringLiteral(WARPSIGHT_SOURCE_DIR) + "/resources/page/view.js");
+  QVERIFY(page.open(QIODevice::ReadOnly));
+  const QString shared = QString::fromUtf8(page.readAll());
+  for (const ThemeName name : {ThemeName::Dark, ThemeName::Light}) {
+    const PaintTheme paint(name);
+    const Theme& t = theme();
+    for (const QColor& run : t.run) {
+      for (const Meaning meaning : kMeanings)
+        QVERIFY2(distance(run, t.of(meaning)) > 0.0495, qPrintable(QString("%1 and %2: %3").arg(run.name(), ws::app::meaning_name(meaning)).arg(distance(run, t.of(meaning)))));
+      for (const QColor& other : t.run)
+        QVERIFY2(&other == &run || distance(run, other) > (t.dark() ? 0.079 : 0.059), qPrintable(run.name() + " " + other.name()));
+      QVERIFY2(shared.contains(run.name(), Qt::CaseInsensitive), "the page to share has the same colours");
+    }
+    for (size_t i = 0; i < std::size(kMeanings); ++i)
+      for (size_t j = 0; j < i; ++j)
+        QVERIFY2(distance(t.of(kMeanings[i]), t.of(kMeanings[j])) > 0.08, qPrintable(ws::app::meaning_name(kMeanings[i]) + " and " + ws::app::meaning_name(kMeanings[j])));
+  }
+}
+
+// What has no meaning is recognised by its name, always in the same colour.
+void ThemeTest::namesHaveTheirColours() {
+  for (const ThemeName name : {ThemeName::Dark, ThemeName::Light}) {
+    const PaintTheme paint(name);
+    std::set<QRgb> colours;
+    for (int i = 0; i < 200; ++i) {
+      const std::string word = "kernel " + std::to_string(i);
+      for (const Hashed strength : {Hashed::Strong, Hashed::Muted}) {
+        const QColor colour = hashed_colour(word, strength);
+        QCOMPARE(hashed_colour(word, strength), colour);
+        const QColor ink = theme().ink_on(colour);
+        QVERIFY((std::max(luminance(ink), luminance(colour)) + 0.05) / (std::min(luminance(ink), luminance(colour)) + 0.05) >= 4.5);
+        colours.insert(colour.rgb());
+      }
+    }
+    QVERIFY2(colours.size() > 30, qPrintable(QString::number(colours.size())));
+  }
+}
 
 // Text of 12 px needs a contrast of 4.5 : 1.
 void ThemeTest::textIsReadable() {

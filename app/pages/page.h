@@ -12,7 +12,7 @@
 
 namespace ws::app {
 
-enum class MenuName { File, Run, View, Timeline, Tools, Compare, Help };
+enum class MenuName { File, Run, View, Timeline, Help };
 
 struct MenuEntries {
   MenuName menu;

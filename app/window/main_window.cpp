@@ -144,6 +144,10 @@ void MainWindow::buildMenus(const AllPages& pages) {
   connect(menus, &WindowMenus::recentWanted, this, [this](const QString& path) { openFile(path); });
   menus->setRecent(recentFiles());
   connect(menus, &WindowMenus::shippedWanted, this, [this] { openFiles(shipped_runs()); });
+  connect(menus, &WindowMenus::programWanted, this, [this](const QString& path, const QString& find) {
+    openFiles({path});
+    notice_->conclude(find, {});
+  });
   connect(menus, &WindowMenus::recordWanted, programs_, &ProgramActions::askForProgram);
   connect(menus, &WindowMenus::connectWanted, machines_, [this] { machines_->askForMachine(); });
   connect(programs_, &ProgramActions::machineWanted, machines_, [this] { machines_->askForMachine([this] { programs_->askForProgram(); }); });

@@ -19,12 +19,6 @@ WindowMenus::WindowMenus(QMenuBar* bar, QTabBar* tabs, Rails rails, const AllPag
   QMenu* timeline = add(MenuName::Timeline, tr("Timeline"));
   timeline->addAction(tr("Follow the newest step"), QKeySequence("Ctrl+L"), this, &WindowMenus::followWanted);
   addPageEntries(MenuName::Timeline);
-  QMenu* tools = add(MenuName::Tools, tr("Tools"));
-  QAction* commands = tools->addAction(tr("Commands…"), this, &WindowMenus::commandsWanted);
-  commands->setShortcuts({QKeySequence("Ctrl+K"), QKeySequence("Ctrl+Shift+P")});
-  addPageEntries(MenuName::Tools);
-  add(MenuName::Compare, tr("Compare"));
-  addPageEntries(MenuName::Compare);
   buildHelp();
 }
 
@@ -40,9 +34,7 @@ void WindowMenus::buildFile() {
   QMenu* file = add(MenuName::File, tr("File"));
   file->addAction(tr("Open…"), QKeySequence::Open, this, &WindowMenus::openWanted);
   recent_ = file->addMenu(tr("Open recent"));
-  if (!shipped_runs().isEmpty())
-    file->addAction(tr("Open the recorded runs"), this, &WindowMenus::shippedWanted)
-        ->setToolTip(tr("Small trainings recorded on a GPU, shipped with Warpsight"));
+  if (!shipped_runs().isEmpty()) buildShipped(*file->addMenu(tr("Open the recorded runs")));
   file->addAction(tr("Record a program…"), QKeySequence("Ctrl+Shift+O"), this, &WindowMenus::recordWanted);
   file->addAction(tr("Connect…"), this, &WindowMenus::connectWanted)->setToolTip(tr("Train on another machine, over ssh"));
   file->addAction(tr("Runs on the machine…"), this, &WindowMenus::remoteRunsWanted)
@@ -51,6 +43,14 @@ void WindowMenus::buildFile() {
   addPageEntries(MenuName::File);
   file->addSeparator();
   file->addAction(tr("Quit"), QKeySequence::Quit, this, &WindowMenus::quitWanted);
+}
+
+// What ships with the program: recorded on a GPU, to look at on every machine.
+void WindowMenus::buildShipped(QMenu& menu) {
+  menu.setToolTipsVisible(true);
+  menu.addAction(tr("MNIST, four ways"), this, &WindowMenus::shippedWanted)->setToolTip(tr("Small trainings, each with another way to allocate and launch"));
+  for (const RecordedProgram& program : recorded_programs())
+    menu.addAction(program.title, this, [this, program] { emit programWanted(program.path, program.find); })->setToolTip(program.find);
 }
 
 void WindowMenus::setRecent(const QStringList& paths) {
@@ -103,6 +103,8 @@ void WindowMenus::buildHelp() {
   QMenu* help = add(MenuName::Help, tr("Help"));
   help->addAction(tr("Manual"), QKeySequence::HelpContents, this, [this] { emit manualWanted("tour"); });
   help->addAction(tr("Glossary"), this, [this] { emit manualWanted("glossary"); });
+  QAction* commands = help->addAction(tr("Commands…"), this, &WindowMenus::commandsWanted);
+  commands->setShortcuts({QKeySequence("Ctrl+K"), QKeySequence("Ctrl+Shift+P")});
   help->addAction(tr("Keyboard shortcuts"), QKeySequence("?"), this, &WindowMenus::keysWanted);
   help->addAction(tr("Start page"), this, &WindowMenus::startPageWanted);
   addPageEntries(MenuName::Help);

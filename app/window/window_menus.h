@@ -24,6 +24,7 @@ class WindowMenus : public QObject {
  signals:
   void openWanted();
   void recentWanted(const QString& path);
+  void programWanted(const QString& path, const QString& find);  // a recorded program, and what to find in it
   void shippedWanted();  // the runs that came with the program
   void recordWanted();
   void connectWanted();
@@ -46,6 +47,7 @@ class WindowMenus : public QObject {
  private:
   QMenu* add(MenuName name, const QString& title);
   void addPageEntries(MenuName name);
+  void buildShipped(QMenu& menu);
   void buildFile();
   void buildRun();
   void buildView();

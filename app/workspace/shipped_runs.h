@@ -3,12 +3,18 @@
 #pragma once
 #include <QString>
 #include <QStringList>
+#include <vector>
 
 namespace ws::app {
 
 class Run;
 
-QStringList shipped_runs();                // paths, sorted by name
+QStringList shipped_runs();                // paths of the trainings of MNIST, sorted by name
+// A recorded PyTorch program with a fault, and what to find in it. resources/recorded/programs has its source.
+struct RecordedProgram {
+  QString path, title, find;
+};
+std::vector<RecordedProgram> recorded_programs();
 QString shipped_run(const QString& name);  // path of "mnist-arena"; empty if there is none
 bool is_shipped(const QString& path);
 QString origin_text(const Run& run);  // "recorded on an NVIDIA H200"; empty for the user's own run

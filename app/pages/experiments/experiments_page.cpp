@@ -13,9 +13,6 @@ Page experiments_page(Workspace& workspace) {
   });
   Page page;
   page.title = QObject::tr("Experiments"), page.widget = tab;
-  page.menus.push_back({MenuName::Compare, {page_action(tab, QObject::tr("Experiments"), {}, [&workspace, tab] {
-                          workspace.bringToFront(tab);
-                        })}});
   page.chores.push_back({[tab] {
                            const QString where = tab->place();
                            return !tab->running()    ? QString()

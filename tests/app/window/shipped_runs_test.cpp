@@ -17,6 +17,8 @@
 #include "app/window/notice_bar.h"
 #include "app/window/start_page.h"
 #include "app/workspace/lessons.h"
+#include "app/core/insights/run_insights.h"
+#include "app/core/runs/newest_trace.h"
 #include "app/workspace/shipped_runs.h"
 #include "tests/app/support/painted_text.h"
 #include "tests/app/support/window_home.h"
@@ -28,7 +30,9 @@ namespace {
 
 std::map<QString, QByteArray> contents() {
   std::map<QString, QByteArray> all;
-  for (const QString& path : shipped_runs()) {
+  QStringList paths = shipped_runs();
+  for (const RecordedProgram& program : recorded_programs()) paths << program.path;
+  for (const QString& path : paths) {
     QFile file(path);
     if (file.open(QIODevice::ReadOnly)) all[path] = file.readAll();
   }
@@ -54,6 +58,7 @@ class ShippedRunsTest : public QObject, WindowHome {
     QCOMPARE(QDir(WARPSIGHT_SOURCE_DIR "/resources/recorded").entryList(QDir::Files).size(), int(before_.size()));
   }
   void theyAreSmallAndTellOneStory();
+  void eachProgramShowsItsFault();
   void oneShowsTheInsideOfAKernel();
   void aLessonOpensThem();
   void everyViewSaysWhereTheyWereRecorded();
@@ -61,7 +66,7 @@ class ShippedRunsTest : public QObject, WindowHome {
 };
 
 void ShippedRunsTest::theyAreSmallAndTellOneStory() {
-  QCOMPARE(before_.size(), size_t(4));
+  QCOMPARE(before_.size(), size_t(4 + 3));
   for (const auto& [path, content] : before_) QVERIFY2(content.size() < 1 << 20, qPrintable(path));
   RunLibrary library(runs());
   std::map<QString, Run*> of;
@@ -96,6 +101,33 @@ void ShippedRunsTest::oneShowsTheInsideOfAKernel() {
     QVERIFY2(parts.contains(part), qPrintable(parts.join(", ")));
   if (const QString folder = qEnvironmentVariable("WARPSIGHT_PICTURES"); !folder.isEmpty())
     QVERIFY(window->grab().save(folder + "/shipped-multiprocessors.png"));
+}
+
+// From the menu: the fault that the menu speaks of is among the insights, with its line or its rank, and the pages that need
+// such a run can show it.
+void ShippedRunsTest::eachProgramShowsItsFault() {
+  auto window = open();
+  QTRY_VERIFY(window->workspace()->device()->info());
+  const std::map<QString, std::pair<QString, QString>> faults{{"pytorch-cnn", {"cnn.py:42", "Flame graph"}},
+                                                              {"pytorch-gpt-2-ranks", {"rank 1 comes", "Ranks"}},
+                                                              {"pytorch-slow-loader", {"slow_loader.py:", "Flame graph"}}};
+  for (const RecordedProgram& program : recorded_programs()) {
+    const auto& [fault, page] = faults.at(QFileInfo(program.path).baseName());
+    QString said;
+    for (const Insight& insight : run_insights(newest_data(program.path.toStdString())))
+      said += QString::fromStdString(insight.headline + " " + insight.why + "\n");
+    QVERIFY2(said.contains(fault), qPrintable(said));
+    for (QAction* menu : window->menuBar()->actions())
+      for (QAction* entry : menu->menu()->actions())
+        if (entry->text() == "Open the recorded runs")
+          for (QAction* each : entry->menu()->actions())
+            if (each->text() == program.title) each->trigger();
+    QTRY_VERIFY(window->workspace()->shownRun() && window->workspace()->shownRun()->path == program.path && window->workspace()->shownRun()->loaded);
+    QCOMPARE(window->notice()->text(), program.find);
+    int offered = 0;
+    for (int tab = 0; tab < window->tabs()->count(); ++tab) offered += window->tabs()->tabText(tab) == page && window->tabs()->isTabEnabled(tab);
+    QVERIFY2(offered == 1, qPrintable(page));
+  }
 }
 
 // From the first page to the conclusion with one click, where there is no GPU.
@@ -136,8 +168,8 @@ void ShippedRunsTest::everyViewSaysWhereTheyWereRecorded() {
   for (QAction* menu : window->menuBar()->actions())
     for (QAction* action : menu->menu()->actions())
       if (action->text() == "Open the recorded runs") entry = action;
-  QVERIFY(entry);
-  entry->trigger();
+  QVERIFY(entry && entry->menu());
+  entry->menu()->actions().front()->trigger();
   RunLibrary* library = window->workspace()->library();
   QTRY_COMPARE(library->ticked().size(), size_t(4));
   QTRY_VERIFY(!library->loading());

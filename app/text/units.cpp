@@ -1,5 +1,7 @@
 #include "app/text/units.h"
 
+#include <QDir>
+#include <QFileInfo>
 #include <QObject>
 #include <QString>
 #include <cmath>
@@ -46,6 +48,13 @@ ByteUnit byte_unit(double largest) {
 }
 
 QString step_time_text(double us) { return us > 0 ? time_axis_text(us) : QStringLiteral("—"); }
+
+QString written_text(const QString& path) {
+  const QFileInfo file(path);
+  QString folder = file.absolutePath();
+  if (const QString home = QDir::homePath(); folder == home || folder.startsWith(home + '/')) folder.replace(0, home.size(), "~");
+  return QObject::tr("Written: %1 in %2").arg(file.fileName(), folder);
+}
 
 QString step_time_name() { return QObject::tr("step time"); }
 

@@ -11,6 +11,7 @@ QString significant_text(double value, int digits = 3);  // "0.0193", "2.36 M"
 QString duration_text(double seconds);                   // "0.4 s", "12 min 5 s"
 QString us_text(double us);                              // "27.1", "369.2", "1 842"
 QString step_time_text(double us);                       // "27.1 µs", "1.84 ms"; "—" if unknown
+QString written_text(const QString& path);              // "Written: report.html in ~/runs"
 QString step_time_name();                                // "step time": always the median of the newest steps
 QString step_time_tip(double p5_us, double p95_us);      // what the step time is, and its spread if known
 QString step_range_text(double p5_us, double p95_us);   // "17.2–19.0 µs"

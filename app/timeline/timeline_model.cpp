@@ -121,6 +121,33 @@ TimeRange TimelineModel::extent() const {
   return all.value_or(TimeRange{0, 1'000'000});
 }
 
+// A program may take long until its first step: Fit shows the steps.
+TimeRange TimelineModel::stepsExtent() const {
+  std::optional<TimeRange> all;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const prof::Track* steps = first_track(runs_[i]->marks(), prof::TrackKind::Steps);
+    if (!steps || steps->blocks.empty()) return extent();
+    const TimeRange own{steps->blocks.front().first - offsets_[i], steps->blocks.back().reach - offsets_[i]};
+    all = all ? TimeRange{std::min(all->begin, own.begin), std::max(all->end, own.end)} : own;
+  }
+  return all.value_or(extent());
+}
+
+std::optional<int64_t> TimelineModel::commonStep() const {
+  int64_t first = 0, last = std::numeric_limits<int64_t>::max();
+  for (const auto& run : runs_) {
+    if (!has_trace(*run)) continue;
+    const prof::Trace& marks = run->marks();
+    const prof::Track* steps = first_track(marks, prof::TrackKind::Steps);
+    if (!steps || steps->blocks.empty()) return std::nullopt;
+    const prof::Span* newest = step_at(marks, std::min(steps->blocks.back().reach, prof::recorded_until(run->trace)) - 1);
+    const prof::Span& oldest = steps->blocks.front().head;
+    if (!newest || newest->step == 0 || oldest.step == 0) return std::nullopt;
+    first = std::max(first, int64_t{oldest.step} - 1), last = std::min(last, int64_t{newest->step} - 1);
+  }
+  return last < std::numeric_limits<int64_t>::max() && first <= last ? std::optional(last) : std::nullopt;
+}
+
 const prof::CounterTrack& TimelineModel::counter(CounterRef ref) const {
   const prof::MemoryCurves& curves = curves_[static_cast<size_t>(ref.run)];
   if (ref.counter == kUsedCurve) return curves.used();
@@ -259,14 +286,22 @@ void TimelineModel::lookOnce() {
   if (followed_ && !live && cursor_->follow()) looked_ = false;
   followed_ = live;
   const int index = tracedLeader();
-  if (looked_ || index < 0 || (live && cursor_->follow())) return;
-  looked_ = true;
-  const TimeRange range = runRange(index, firstLook(index));
+  const auto traced = static_cast<size_t>(std::ranges::count_if(runs_, [](const auto& one) { return has_trace(*one); }));
+  const bool another = looked_ && traced != looked_at_ && this->range() == first_look_;  // was read since, and nobody moved
+  if ((looked_ && !another) || index < 0 || (live && cursor_->follow())) return;
+  looked_ = true, looked_at_ = traced;
+  TimeRange range = runRange(index, firstLook(index));
   const prof::Trace& marks = run(index)->marks();
   const prof::Span* step = step_at(marks, range.begin + range.length() / 2);
   if (step && step->start < range.begin) step = step_at(marks, range.end);  // prefer a step that begins in view
+  if (const auto common = commonStep(); align_ == Align::Step && common && step && *common < int64_t{step->step} - 1) {
+    step = nearest_step(marks, *common);
+    const TimeNs begin = step->start - range.length() / 100;
+    range = {begin, begin + range.length()};
+  }
   if (step && align_ == Align::Step) aligned_step_ = static_cast<int64_t>(step->step) - 1, updateOffsets();
   moveTo({range.begin - offset(index), range.end - offset(index)});
+  first_look_ = this->range();
 }
 
 int TimelineModel::leader() const {

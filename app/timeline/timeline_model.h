@@ -39,6 +39,7 @@ class TimelineModel : public QObject {
   prof::TimeNs offset(int run) const { return offsets_[static_cast<size_t>(run)]; }
   TimeRange runRange(int run, TimeRange view) const { return {view.begin + offset(run), view.end + offset(run)}; }
   TimeRange extent() const;  // covers all runs, in view time
+  TimeRange stepsExtent() const;  // from the first step to the last; where a run marks none, all of it
 
   Align align() const { return align_; }
   int64_t alignedStep() const { return aligned_step_; }
@@ -89,6 +90,7 @@ class TimelineModel : public QObject {
   std::optional<prof::TimeNs> leaderOffset() const;
   void keepInPlace(int leading, std::optional<prof::TimeNs> before);  // `before`: offset of the leader
   void lookOnce();
+  std::optional<int64_t> commonStep() const;  // the newest step that all runs have; none if there is none
   int tracedLeader() const;            // −1: not known yet
   TimeRange firstLook(int run) const;  // the first range to show, if the user chose none: a few steps
   void readMarks();
@@ -110,6 +112,8 @@ class TimelineModel : public QObject {
   int64_t aligned_step_ = 0;
   int viewport_ = 0, content_height_ = 0;
   bool looked_ = false;    // a range was chosen, by the user or by firstLook()
+  TimeRange first_look_;   // the range that firstLook() chose
+  size_t looked_at_ = 0;   // how many runs had a trace then: files are read one after another
   bool own_width_ = true;  // we choose the width of the followed range
   bool followed_ = false;  // a run trained at the last change: its end must still be shown
 };

@@ -97,7 +97,8 @@ std::optional<TimeRange> TimelineViewport::chosenTime() const {
 }
 
 void TimelineViewport::fit() {
-  const TimeRange all = padded(model_->extent(), 0.01);
+  const TimeRange steps = padded(model_->stepsExtent(), 0.01);
+  const TimeRange all = model_->range() == steps ? padded(model_->extent(), 0.01) : steps;  // once more: with its start
   std::optional<TimeRange> wanted = selected_ ? selected_ : chosenTime();
   if (wanted) wanted = padded(*wanted, selected_ ? 0.02 : 1.0);
   const bool there = wanted && model_->range() == *wanted;

@@ -79,7 +79,12 @@ Section::Section(const QString& title, QWidget* parent)
   });
 }
 
-void Section::addHelp() { connect(title_->addHelp(), &QToolButton::toggled, this, &Section::helpToggled); }
+void Section::addHelp() {
+  connect(title_->addHelp(), &QToolButton::toggled, this, [this](bool on) {
+    if (on) setOpen(true);  // in a folded section there is nothing to see
+    emit helpToggled(on);
+  });
+}
 
 bool Section::isOpen() const { return title_->isChecked(); }
 void Section::setOpen(bool open) { title_->setChecked(open); }

@@ -114,7 +114,7 @@ QString ask_and_write(QWidget* parent, const QString& name, const Table& table) 
   const QString path = QFileDialog::getSaveFileName(parent, QObject::tr("Export a table"), name, QObject::tr("CSV (*.csv)"));
   if (path.isEmpty()) return {};
   prof::write_whole(path.toStdString(), to_csv(table));
-  return QObject::tr("Written: %1").arg(QFileInfo(path).fileName());
+  return written_text(path);
 }
 
 void fit_columns(QTableView& table, const TableModel& model) {

@@ -63,7 +63,7 @@ void CloseGuard::setUnattended() {
 bool CloseGuard::askToStop() {
   if (unattended_) return true;
   const Chore* other = workspace_.session()->busy() ? nullptr : chore();
-  QMessageBox box(QMessageBox::Question, other ? tr("A task is running") : tr("A run is training"),
+  QMessageBox box(QMessageBox::NoIcon, other ? tr("A task is running") : tr("A run is training"),
                   other ? tr("%1 Stop it and close? %2").arg(other->what(), other->kept)
                         : tr("Stop training and close? The run so far is kept."),
                   QMessageBox::NoButton, window_);
@@ -85,7 +85,7 @@ CloseGuard::There CloseGuard::askAboutThere() {
   for (const Chore& chore : chores_)
     if (chore.there()) sentences << chore.what();
   sentences << tr("It can go on without this window.");
-  QMessageBox box(QMessageBox::Question, tr("A run goes on"), sentences.join(' '), QMessageBox::NoButton, window_);
+  QMessageBox box(QMessageBox::NoIcon, tr("A run goes on"), sentences.join(' '), QMessageBox::NoButton, window_);
   box.setObjectName("closeInMidRun");
   QPushButton* leave = box.addButton(tr("Leave it running"), QMessageBox::AcceptRole);
   QPushButton* stop = box.addButton(tr("Stop it and close"), QMessageBox::DestructiveRole);

@@ -8,6 +8,7 @@ namespace ws::app {
 
 DockColumn::DockColumn(SideRail* rail, QWidget* parent) : QSplitter(Qt::Vertical, parent), rail_(rail) {
   setHandleWidth(1);
+  connect(this, &QSplitter::splitterMoved, this, [this] { dragged_ = true; });
 }
 
 void DockColumn::add(const Page& page) {
@@ -29,11 +30,32 @@ void DockColumn::add(const Page& page) {
 
 void DockColumn::showColumn() {
   setVisible(std::any_of(docks_.begin(), docks_.end(), [](const Dock& dock) { return dock.button->isChecked(); }));
+  shareHeight();
+}
+
+// The first dock is a list: it gets what its rows need, at most half. The docks below share the rest: Details is always
+// high enough to read.
+void DockColumn::shareHeight() {
+  constexpr int kLeast = 120;
+  if (dragged_ || docks_.empty()) return;
+  const auto open = std::ranges::count_if(docks_, [](const Dock& dock) { return dock.button->isChecked(); });
+  const bool list = docks_.front().button->isChecked();
+  const int first = !list ? 0 : open == 1 ? height() : std::clamp(docks_.front().page.widget->sizeHint().height(), kLeast, std::max(kLeast, height() / 2));
+  const int each = (height() - first) / std::max<int>(1, static_cast<int>(open) - (list ? 1 : 0));
+  QList<int> sizes{first};
+  for (size_t i = 1; i < docks_.size(); ++i) sizes << (docks_[i].button->isChecked() ? each : 0);
+  setSizes(sizes);
+}
+
+void DockColumn::resizeEvent(QResizeEvent* event) {
+  QSplitter::resizeEvent(event);
+  if (event->size().height() != event->oldSize().height()) shareHeight();
 }
 
 void DockColumn::showRuns(const std::vector<Run*>& runs) {
   for (const Dock& dock : docks_)
     if (dock.page.show_runs) dock.page.show_runs(runs);
+  shareHeight();
 }
 
 RailButton* DockColumn::button(const QString& name) const {

@@ -10,6 +10,7 @@ namespace ws::app {
 LessonRunner::LessonRunner(Workspace& workspace, NoticeBar* notice, QObject* parent)
     : QObject(parent), workspace_(workspace), notice_(notice) {
   connect(workspace.session(), &TrainingSession::ended, this, &LessonRunner::runEnded);
+  connect(workspace.session(), &TrainingSession::started, this, &LessonRunner::ask, Qt::QueuedConnection);  // the window dismisses notices first
   connect(workspace.library(), &RunLibrary::tickedChanged, this, &LessonRunner::concludeOpened);
 }
 
@@ -23,12 +24,24 @@ void LessonRunner::start(int lesson) {
   const Lesson& chosen = *offered[static_cast<size_t>(lesson)];
   workspace_.library()->tickOnly({});
   runs_.clear();
-  opening_ = nullptr, tried_ = nullptr;
+  opening_ = nullptr, tried_ = nullptr, expected_ = -1;
   if (!shipped_runs_of(chosen, device->cuda).isEmpty()) return open(chosen);
   training_ = &chosen;
   std::vector<StartRequest> requests = chosen.requests(device->cuda);
   workspace_.choices()->setSpec(requests.front().spec);
   workspace_.session()->startAll(std::move(requests));
+}
+
+void LessonRunner::ask() {
+  if (!training_) return;
+  if (expected_ >= 0) return notice_->conclude(tr("You expect: %1.").arg(training_->answers[expected_]));
+  std::vector<NoticeAction> answers;
+  for (int i = 0; i < training_->answers.size(); ++i)
+    answers.push_back({training_->answers[i], [this, i] {
+                         expected_ = i;
+                         ask();
+                       }});
+  notice_->conclude(tr("What do you expect? %1").arg(training_->question), std::move(answers));
 }
 
 void LessonRunner::open(const Lesson& lesson) {
@@ -64,6 +77,7 @@ void LessonRunner::runEnded(Run* run) {
   const bool whole = run->summary && run->summary->status == RunStatus::Finished;
   if (whole && runs_.size() < training_->requests(cuda).size()) return;
   const Lesson& lesson = *std::exchange(training_, nullptr);
+  notice_->dismiss();  // the question
   if (whole && std::ranges::all_of(runs_, [](const auto& each) { return !each.isNull(); })) {
     showRuns();
     conclude(lesson, lesson.next(cuda));
@@ -72,7 +86,7 @@ void LessonRunner::runEnded(Run* run) {
 
 void LessonRunner::conclude(const Lesson& lesson, const StartRequest& next) {
   const std::vector<const Run*> runs(runs_.begin(), runs_.end());
-  notice_->conclude(lesson.conclusion(runs), {{tr("Try next: %1").arg(next.title), [this, &lesson, next] { tryNext(lesson, next); }}});
+  notice_->conclude(answer_text(lesson, expected_, runs) + lesson.conclusion(runs), {{tr("Try next: %1").arg(next.title), [this, &lesson, next] { tryNext(lesson, next); }}});
 }
 
 void LessonRunner::tryNext(const Lesson& lesson, const StartRequest& next) {

@@ -26,6 +26,7 @@ class LessonRunner : public QObject {
   void concludeOpened();
   void tryNext(const Lesson& lesson, const StartRequest& next);
   void concludeTry(const Run& run);
+  void ask();  // what the person expects, while the lesson trains
   void conclude(const Lesson& lesson, const StartRequest& next);
 
   Workspace& workspace_;
@@ -34,6 +35,7 @@ class LessonRunner : public QObject {
   const Lesson* opening_ = nullptr;  // its runs are being read
   const Lesson* tried_ = nullptr;    // what it proposes next is trained
   std::vector<QPointer<Run>> runs_;
+  int expected_ = -1;  // the answer that the person chose; −1: none
 };
 
 }  // namespace ws::app

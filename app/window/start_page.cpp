@@ -53,6 +53,9 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   title->setFont(ui_font(14, 600));
   auto* text = new QLabel(text_of(lesson, cuda), this);
   text->setWordWrap(true);
+  auto* question = new QLabel(lesson.question, this);
+  question->setWordWrap(true);
+  question->setForegroundRole(QPalette::PlaceholderText);
   auto* row = new QHBoxLayout;
   const QStringList shipped = shipped_runs_of(lesson, cuda);
   const auto runs = shipped.isEmpty() ? lesson.requests(cuda).size() : static_cast<size_t>(shipped.size());
@@ -69,6 +72,7 @@ StartCard::StartCard(const Lesson& lesson, bool cuda, bool primary, QWidget* par
   row->addWidget(button_);
   column->addWidget(title);
   column->addWidget(text);
+  column->addWidget(question);
   column->addStretch(1);
   column->addLayout(row);
   setMinimumSize(206, 262);

@@ -36,7 +36,13 @@ void draw_key(QPainter& painter, double& x, double middle, const QString& key) {
 }
 
 StatusLine::StatusLine(QWidget* parent) : QWidget(parent) {
+  constexpr int kNoteMs = 30'000;
   setFixedHeight(24);
+  note_end_.setObjectName("end of the note");
+  note_end_.setParent(this);
+  note_end_.setSingleShot(true);
+  note_end_.setInterval(kNoteMs);
+  connect(&note_end_, &QTimer::timeout, this, [this] { say({}, false); });
   setAccessibleName(tr("Status"));
 }
 
@@ -58,6 +64,7 @@ void StatusLine::setKeys(const QString& keys) {
 
 void StatusLine::say(const QString& sentence, bool warn) {
   note_ = {sentence, warn};
+  sentence.isEmpty() ? note_end_.stop() : note_end_.start();
   setAccessibleDescription(text());
   setToolTip(sentence);
   update();

@@ -1,5 +1,6 @@
 // The line at the bottom: state, records and drops, history, cost of tracing; on the right, the keys that work here.
 #pragma once
+#include <QTimer>
 #include <QWidget>
 #include <vector>
 
@@ -18,6 +19,7 @@ class StatusLine : public QWidget {
   void setParts(std::vector<StatusPart> parts);
   // Text and keys: a part in brackets is drawn as a key, "[W] [S] zoom".
   void setKeys(const QString& keys);
+  // A sentence about the past goes away after a while.
   void say(const QString& sentence, bool warn);  // shown until the next state
   QString text() const;
 
@@ -28,6 +30,7 @@ class StatusLine : public QWidget {
   double paintKeys(QPainter& painter);
   QString state_, keys_;
   StatusPart note_;
+  QTimer note_end_;
   QColor dot_;
   std::vector<StatusPart> parts_;
 };

@@ -95,7 +95,7 @@ void WindowLayout::remember() {
   QSettings settings;
   settings.setValue("window/geometry", parts_.window->saveGeometry());
   settings.setValue("window/columns", parts_.columns->saveState());
-  settings.setValue("window/right", parts_.docks->saveState());
+  settings.setValue("window/right", parts_.docks->heights());
   settings.setValue("window/compact", compact_);
   settings.setValue("window/tab", parts_.tabs->currentIndex());
   settings.setValue("window/trace_level", parts_.bar->traceChoices());
@@ -130,7 +130,7 @@ void WindowLayout::restoreSizes() {
   const QSettings settings;
   kept_widths_ = true;
   parts_.columns->restoreState(settings.value("window/columns").toByteArray());
-  parts_.docks->restoreState(settings.value("window/right").toByteArray());
+  parts_.docks->restoreHeights(settings.value("window/right").toByteArray());
   restorePages(true);
   parts_.docks->setOpenDocks(settings.value("window/sides").toStringList());
   parts_.setup->setChecked(settings.value("window/setup", true).toBool());

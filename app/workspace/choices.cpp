@@ -147,6 +147,20 @@ bool Choices::usePreset(const QString& name) {
   return true;
 }
 
+std::vector<Preset> presets_by_title() {
+  std::vector<Preset> all = presets();
+  std::ranges::stable_sort(all, {}, &Preset::title);
+  return all;
+}
+
+// A lesson or an opened run may carry the name of a preset with other choices.
+RunSpec Choices::plainPreset() const {
+  const auto named = presets();
+  if (std::ranges::find(named, preset_.name, &Preset::name) == named.end()) return preset_;
+  std::vector<std::string> ignored;
+  return fit_to_machine(load_spec(preset_.name), cuda_, ignored);
+}
+
 void Choices::useDefaults() {
   std::vector<std::string> ignored;
   setSpec(fit_to_machine(RunSpec{}, cuda_, ignored));

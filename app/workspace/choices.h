@@ -11,12 +11,15 @@
 
 namespace ws::app {
 
+std::vector<Preset> presets_by_title();
+
 class Choices : public QObject {
   Q_OBJECT
  public:
   explicit Choices(QObject* parent = nullptr) : QObject(parent) {}
 
   const RunSpec& spec() const { return spec_; }
+  RunSpec plainPreset() const;  // the preset of that name as it is in its file, fitted to this machine; else preset()
   const RunSpec& preset() const { return preset_; }  // reference for "changed"
   void setSpec(const RunSpec& spec);                 // also the preset
   void edit(const RunSpec& spec);                    // the preset stays

@@ -66,6 +66,17 @@ QString allocation_conclusion(const Runs& runs) {
              .arg(fixed_text(calls(*runs.front()), 0), fixed_text(calls(*runs.back()), 0));
 }
 
+// How many times as long the step of the first run takes.
+double ratio(const Runs& runs) { return runs.back()->stepUs() > 0 ? runs.front()->stepUs() / runs.back()->stepUs() : 0; }
+
+// The answer of the first limit that the value stays below.
+int answer_below(double value, std::initializer_list<double> limits) {
+  if (!(value > 0)) return -1;
+  return static_cast<int>(std::ranges::find_if(limits, [value](double limit) { return value < limit; }) - limits.begin());
+}
+
+int allocation_right(const Runs& runs) { return answer_below(ratio(runs), {1.1, 2}); }
+
 StartRequest allocation_next(bool cuda) {
   RunSpec spec = allocating(cuda, Allocator::Arena);
   spec.exec.fusion = Fusion::Epilogue, spec.exec.sync = SyncPolicy::OnRead;
@@ -110,6 +121,11 @@ QString first_weights_conclusion(const Runs& runs) {
            first(**worst));
 }
 
+int first_weights_right(const Runs& runs) {
+  const auto worst = std::ranges::min_element(runs, {}, [](const Run* run) { return accuracy(*run); });
+  return static_cast<int>(worst - runs.begin());
+}
+
 StartRequest first_weights_next(bool cuda) {
   return request(beginning(cuda, Init::Normal, Optimizer::Adam), QObject::tr("normal weights, adam"), cuda);
 }
@@ -135,6 +151,8 @@ QString how_fast_conclusion(const Runs& runs) {
   return speed_of_last(runs, runs.front()->title, runs.back()->title) +
          QObject::tr(" The step time split shows what each change took away.");
 }
+
+int how_fast_right(const Runs& runs) { return answer_below(ratio(runs), {2, 5}); }
 
 StartRequest how_fast_next(bool cuda) {
   RunSpec spec = how_fast(cuda).back().spec;
@@ -164,6 +182,8 @@ QString hidden_layer_conclusion(const Runs& runs) {
       .arg(percent(accuracy(*runs.front())), percent(accuracy(*runs.back())));
 }
 
+int hidden_layer_right(const Runs& runs) { return answer_below(accuracy(*runs.front()), {65, 90}); }
+
 StartRequest hidden_layer_next(bool cuda) {
   return request(spirals({32, 32}, Activation::None), QObject::tr("no activation"), cuda);
 }
@@ -178,18 +198,26 @@ const std::vector<Lesson>& all_lessons() {
   static const std::vector<Lesson> all = {
       {"allocation", QObject::tr("What an allocation costs"),
        QObject::tr("The same network twice: an allocation around every buffer, then one planned block. Look for red."),
-       true, {"mnist-direct", "mnist-arena"}, allocation, allocation_conclusion, allocation_next},
+       QObject::tr("How much longer does a step take with the allocations?"),
+       {QObject::tr("hardly any longer"), QObject::tr("up to 2×"), QObject::tr("more than 2×")},
+       true, {"mnist-direct", "mnist-arena"}, allocation, allocation_conclusion, allocation_right, allocation_next},
       {"hidden", QObject::tr("What a hidden layer does"),
        QObject::tr("Two spirals in the plane, without and with hidden layers. Watch the boundary bend as it trains."),
-       false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_next, hidden_layer_after},
+       QObject::tr("How many points can a network without a hidden layer get right?"),
+       {QObject::tr("about half"), QObject::tr("three quarters"), QObject::tr("nearly all")},
+       false, {}, hidden_layer, hidden_layer_conclusion, hidden_layer_right, hidden_layer_next, hidden_layer_after},
       {"weights", QObject::tr("What the first weights do"),
        QObject::tr("Normal, Xavier, Kaiming and zeros from one seed. Compare the first loss, and see which runs "
                    "learn."),
-       false, {}, first_weights, first_weights_conclusion, first_weights_next},
+       QObject::tr("Which first weights end worst?"),
+       {QObject::tr("normal"), QObject::tr("xavier"), QObject::tr("kaiming"), QObject::tr("zeros")},
+       false, {}, first_weights, first_weights_conclusion, first_weights_right, first_weights_next},
       {"speed", QObject::tr("How fast it can go"),
        QObject::tr("Fewer kernels, no allocations, no waits: added one by one. The step time split shows where each µs "
                    "went."),
-       false, {"mnist-direct", "mnist-arena", "mnist-graph"}, how_fast, how_fast_conclusion, how_fast_next}};
+       QObject::tr("How much faster is the last step than the first?"),
+       {QObject::tr("less than 2×"), QObject::tr("2× to 5×"), QObject::tr("more than 5×")},
+       false, {"mnist-direct", "mnist-arena", "mnist-graph"}, how_fast, how_fast_conclusion, how_fast_right, how_fast_next}};
   return all;
 }
 
@@ -215,6 +243,14 @@ QString text_of(const Lesson& lesson, bool cuda) {
   if (paths.isEmpty()) return lesson.text;
   const auto device = QString::fromStdString(prof::read_run_summary(paths.front().toStdString()).device);
   return lesson.text + QObject::tr(" Recorded on an %1.").arg(device);
+}
+
+QString answer_text(const Lesson& lesson, int expected, const Runs& runs) {
+  const int right = lesson.right(runs);
+  if (right < 0 || right >= lesson.answers.size()) return {};
+  if (expected < 0) return QObject::tr("Answer: %1. ").arg(lesson.answers[right]);
+  return expected == right ? QObject::tr("Right: %1. ").arg(lesson.answers[right])
+                           : QObject::tr("You expected %1. It is %2. ").arg(lesson.answers[expected], lesson.answers[right]);
 }
 
 StartRequest the_same_here(const Run& run) {

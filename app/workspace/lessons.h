@@ -11,10 +11,13 @@ namespace ws::app {
 
 struct Lesson {
   QString name, title, text;
+  QString question;     // what do you expect? It stands on the card, and beside the training with its answers
+  QStringList answers;
   bool needs_gpu = false;
   QStringList recorded;  // names of shipped runs that show it without a GPU
   std::vector<StartRequest> (*requests)(bool cuda);
   QString (*conclusion)(const std::vector<const Run*>& runs);  // in the order of the requests; all have ended
+  int (*right)(const std::vector<const Run*>& runs);  // which answer the runs gave; −1: they cannot tell
   StartRequest (*next)(bool cuda);  // what to try next, with its title
   // The conclusion of that try, beside the runs of the lesson. nullptr: the result is compared like any training.
   QString (*after)(const std::vector<const Run*>& runs, const Run& tried) = nullptr;
@@ -25,6 +28,8 @@ std::vector<const Lesson*> lessons(bool cuda);
 // Paths of the runs to open instead of training; empty if this machine trains them.
 QStringList shipped_runs_of(const Lesson& lesson, bool cuda);
 QString text_of(const Lesson& lesson, bool cuda);  // includes where the runs were recorded
+// "Right: more than 2×." or "You expected hardly any. It is more than 2×." without an expectation (−1) "Answer: more than 2×."
+QString answer_text(const Lesson& lesson, int expected, const std::vector<const Run*>& runs);
 StartRequest the_same_here(const Run& run);  // a similar run for a machine without a GPU
 
 }  // namespace ws::app

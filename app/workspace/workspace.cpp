@@ -18,7 +18,7 @@ Workspace::Workspace(const QString& runs_folder, QObject* parent)
   connect(&library_, &RunLibrary::tickedChanged, this, &Workspace::forgetFocus);
   connect(&jobs_, &LibraryJobs::failed, this, problem);
   connect(&jobs_, &LibraryJobs::exported, this,
-          [this](const QString& path) { say(tr("Written: %1").arg(QFileInfo(path).fileName()), false); });
+          [this](const QString& path) { say(written_text(path), false); });
   connect(&jobs_, &LibraryJobs::imported, this,
           [this](const Run* run) { say(tr("Imported: %1").arg(run->title), false); });
   connect(&choices_, &Choices::traceLevelChanged, &session_, &TrainingSession::setTraceLevel);

@@ -86,8 +86,8 @@ Table part_table(const MultiprocessorReport& report) {
   Table table{{{"min_us", "min", "µs", Kind::Number, 3, 10, "Mean of the fastest multiprocessor."},
                {"median_us", "median", "µs", Kind::Number, 3, 10, "Median of the multiprocessors."},
                {"max_us", "max", "µs", Kind::Number, 3, 10, "Mean of the slowest multiprocessor."},
-               {"multiprocessors", "on", "", Kind::Count, 0, 8, "Multiprocessors that have this part."},
-               {"slowest", "slowest", "", Kind::Text, 0, 20, "The multiprocessor that takes the longest."},
+               {"multiprocessors", "SMs", "", Kind::Count, 0, 8, "Multiprocessors that have this part."},
+               {"slowest", "slowest SM", "", Kind::Text, 0, 20, "The multiprocessor that takes the longest."},
                {"name", "part", "", Kind::Text, 0, 1, "An op of the plan, a wait, or a range that the program named."}}, {}};
   for (const InnerPhase& phase : report.phases)
     table.rows.push_back({{phase.least, phase.median, phase.most, phase.multiprocessors, phase.slowest, phase.name}});

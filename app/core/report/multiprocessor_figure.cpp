@@ -47,7 +47,7 @@ std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t st
   std::vector<bool> seen(report.phases.size(), false);
   for (const InnerBar& bar : report.bars_of(step)) seen[bar.part] = true;
   std::vector<LegendEntry> entries;
-  std::optional<size_t> wait;
+  std::optional<size_t> wait, shaded;  // shaded: the second part of a meaning
   std::vector<Meaning> named;
   for (size_t part = 0; part < seen.size(); ++part) {
     const Meaning meaning = report.phases[part].meaning;
@@ -58,8 +58,11 @@ std::vector<LegendEntry> legend_of(const MultiprocessorReport& report, size_t st
       entries.push_back({prof::shortened(report.phases[part].name, 28), part});
     } else if (std::ranges::find(named, meaning) == named.end()) {
       named.push_back(meaning), entries.push_back({prof::meaning_name(meaning), part});
+    } else if (!shaded && named.front() == meaning) {
+      shaded = part;
     }
   }
+  if (shaded) entries.push_back({"pale: the next part of its kind", *shaded});
   if (wait) entries.push_back({"waits", *wait});
   return entries;
 }

@@ -28,7 +28,7 @@ ReportFigure figure_of(const std::vector<ReportRun>& runs, size_t i) {
 
 }  // namespace
 
-const char* const kPartsNote = "mean of a step by multiprocessor, µs";
+const char* const kPartsNote = "mean of a step, µs, over the multiprocessors (SMs)";
 
 Table parts_table(const prof::MultiprocessorReport& report) {
   Table table = with_columns(prof::part_table(report), {"name", "min_us", "median_us", "max_us", "multiprocessors", "slowest"});

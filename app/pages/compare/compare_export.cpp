@@ -98,7 +98,7 @@ void CompareExport::exportTable(const QString& title, const QString& name, const
   if (path.isEmpty()) return;
   try {
     prof::write_whole(path.toStdString(), csv.toStdString());
-    emit said(tr("Written: %1").arg(QFileInfo(path).fileName()), false);
+    emit said(written_text(path), false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }
@@ -107,7 +107,7 @@ void CompareExport::exportTable(const QString& title, const QString& name, const
 void CompareExport::writeReport(const QString& path) {
   try {
     write_report({compared_->runs.begin(), compared_->runs.end()}, path);
-    emit said(tr("Report written: %1").arg(QFileInfo(path).fileName()), false);
+    emit said(written_text(path), false);
   } catch (const std::exception& failure) {
     emit said(QString::fromUtf8(failure.what()), true);
   }
@@ -135,7 +135,7 @@ void CompareExport::writeRange(const QString& path) {
     if (written.isEmpty())
       emit said(tr("None of the runs has a trace to write."), true);
     else
-      emit said(tr("Written: %1").arg(written.join(", ")), false);
+      emit said(written_text(file.dir().filePath(written.join(", "))), false);
   } catch (const std::exception& problem) {
     emit said(QString::fromUtf8(problem.what()), true);
   }

@@ -2,6 +2,7 @@
 #include <QFileInfo>
 
 #include "app/pages/compare/compare_tab.h"
+#include "app/text/units.h"
 #include "app/pages/page.h"
 #include "app/report/report_pages.h"
 #include "app/report/share_export.h"
@@ -23,7 +24,7 @@ void export_report(Workspace& workspace, QWidget* page) {
   if (path.isEmpty()) return;
   try {
     write_report({runs.begin(), runs.end()}, path);
-    workspace.say(QObject::tr("Report written: %1").arg(QFileInfo(path).fileName()), false);
+    workspace.say(written_text(path), false);
   } catch (const std::exception& problem) {
     workspace.say(QString::fromUtf8(problem.what()), true);
   }

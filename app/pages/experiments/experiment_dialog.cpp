@@ -122,8 +122,8 @@ void ExperimentDialog::addAxis(const Field& f, QVBoxLayout& column) {
     axis.text = new QLineEdit(this);
     axis.text->setAccessibleName(text(f.label));
     const QString now = QString::fromStdString(field_text(base_, f.key));
-    axis.text->setPlaceholderText(f.kind == FieldKind::IntegerList ? tr("now %1; several: 64,64; 128,128").arg(now)
-                                                                   : tr("now %1; write several with ; between").arg(now));
+    axis.text->setPlaceholderText(f.kind == FieldKind::IntegerList ? tr("values, e.g. 64,64; 128,128 (now %1)").arg(now)
+                                                                   : tr("values, e.g. 1; 2; 4 (now %1)").arg(now));
     connect(axis.text, &QLineEdit::textChanged, this, &ExperimentDialog::refresh);
     row->addWidget(axis.text, 1);
   } else {

@@ -1,4 +1,5 @@
 #include "app/pages/experiments/experiments_tab.h"
+#include "app/text/units.h"
 
 #include <QDateTime>
 #include <QDir>
@@ -426,7 +427,7 @@ bool ExperimentsTab::exportTo(const QString& path) {
     emit said(QString::fromUtf8(problem.what()), true);
     return false;
   }
-  emit said(tr("Written: %1").arg(QFileInfo(path).fileName()), false);
+  emit said(written_text(path), false);
   return true;
 }
 

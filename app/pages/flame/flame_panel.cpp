@@ -187,7 +187,7 @@ void FlamePanel::askForFile() {
   if (path.isEmpty()) return;
   try {
     exportTo(path);
-    emit said(tr("Written: %1").arg(path), false);
+    emit said(written_text(path), false);
   } catch (const Failure& failure) {
     emit said(QString::fromUtf8(failure.what()), true);
   }

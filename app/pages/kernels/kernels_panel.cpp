@@ -9,6 +9,8 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <cctype>
+#include <map>
 
 #include "app/text/units.h"
 #include "app/timeline/block_label.h"
@@ -65,6 +67,40 @@ Table instances_table(const std::vector<prof::FoundSpan>& spans, bool own) {
   return table;
 }
 
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// What names have in common is cut away at both ends, up to whole words: "<64, 32>" and "<128, 64>" are left.
+std::vector<std::string> differences(const std::vector<std::string>& names) {
+  size_t head = names[0].size(), tail = head;
+  for (const std::string& name : names) {
+    const size_t most = std::min(name.size(), names[0].size());
+    size_t same = 0, end = 0;
+    while (same < most && name[same] == names[0][same]) ++same;
+    while (end < most && name[name.size() - 1 - end] == names[0][names[0].size() - 1 - end]) ++end;
+    head = std::min(head, same), tail = std::min(tail, end);
+  }
+  while (head > 0 && in_word(names[0][head - 1])) --head;
+  while (tail > 0 && in_word(names[0][names[0].size() - tail])) --tail;
+  std::vector<std::string> all;
+  for (const std::string& name : names) all.push_back(head + tail < name.size() ? name.substr(head, name.size() - head - tail) : std::string());
+  return all;
+}
+
+// Rows of different kernels with one short name get what differs: template arguments, or the launch.
+void tell_apart(Table& table, const std::vector<prof::KernelRow>& rows) {
+  constexpr size_t kLetters = 26;
+  std::map<std::string, std::vector<size_t>> alike;
+  for (size_t i = 0; i < rows.size(); ++i) alike[table.rows[i].cells[0].text].push_back(i);
+  for (const auto& [name, places] : alike) {
+    if (places.size() < 2 || name.empty()) continue;
+    std::vector<std::string> keys;
+    for (const size_t i : places) keys.push_back(rows[i].key);
+    const std::vector<std::string> parts = differences(keys);
+    for (size_t i = 0; i < places.size(); ++i)
+      if (!parts[i].empty()) table.rows[places[i]].cells[0].text += " · " + prof::shortened(parts[i], kLetters);
+  }
+}
+
 // Names of kernels lose their template arguments, which the tip has. Lines, modules and ops stay unchanged.
 Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
   static const std::vector<std::string> kKeys{"name",   "count",  "total_us", "share",   "min_us", "mean_us",   "stddev_us", "p50_us",       "p90_us",
@@ -74,6 +110,7 @@ Table table_of(const std::vector<prof::KernelRow>& rows, prof::GroupBy by) {
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].kind != prof::SpanKind::GraphRun)
       table.rows[i].cells[0].text = kernels && rows[i].kind == prof::SpanKind::Kernel ? prof::short_kernel_name(rows[i].key) : rows[i].key;
+  if (by == prof::GroupBy::Name) tell_apart(table, rows);
   return table;
 }
 

@@ -1,4 +1,5 @@
 #include "app/pages/lab/lab_tab.h"
+#include "app/text/units.h"
 
 #include <QDir>
 #include <QFileDialog>
@@ -278,7 +279,7 @@ void LabTab::exportTo(const QString& path) {
   if (all.empty()) return;
   try {
     write_chart(lab_picture(*chart(), all[0].result), path);
-    say(tr("Written: %1").arg(QFileInfo(path).fileName()));
+    say(written_text(path));
   } catch (const Failure& failure) {
     say(QString::fromUtf8(failure.what()));
   }

@@ -329,6 +329,13 @@ void RunsPanel::selectCurrent() {
   restoring_ = before;
 }
 
+QSize RunsPanel::sizeHint() const {
+  int rows = 0;
+  for (int i = 0; i < model_->rowCount(); ++i) rows += view_->sizeHintForRow(i);
+  const int frame = height() - pages_->height();  // title, filter and footer
+  return {QWidget::sizeHint().width(), std::max(frame, 0) + rows};
+}
+
 Run* RunsPanel::current() const { return model_->run(view_->currentIndex()); }
 
 void RunsPanel::fillMenu(QMenu& menu, Run* run) {

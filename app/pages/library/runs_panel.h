@@ -23,6 +23,7 @@ class RunsPanel : public QWidget {
   QListView* view() const { return view_; }
   RunsModel* model() const { return model_; }
   Run* current() const;
+  QSize sizeHint() const override;  // as high as all its rows
 
  signals:
   void openFile();

@@ -12,6 +12,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/text/units.h"
 #include "app/timeline/range_export.h"
 #include "app/timeline/timeline_pane.h"
 #include "app/workspace/last_seconds.h"
@@ -37,7 +38,7 @@ void export_range(Workspace& workspace, TimelinePane* pane) {
   try {
     const QStringList written =
         write_ranges_json(selected_or_visible(*workspace.focus(), *pane->model()), path);
-    workspace.say(QObject::tr("Written: %1").arg(written.join(", ")), false);
+    workspace.say(written_text(QFileInfo(path).dir().filePath(written.join(", "))), false);
   } catch (const std::exception& problem) {
     workspace.say(QString::fromUtf8(problem.what()), true);
   }

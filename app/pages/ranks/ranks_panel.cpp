@@ -73,7 +73,7 @@ void RanksPanel::build() {
     row->setChildrenCollapsible(false);
     row->setSizes({500, 500});
   }
-  auto* parts = new QSplitter(Qt::Vertical, below_);
+  auto* parts = parts_ = new QSplitter(Qt::Vertical, below_);
   parts->setChildrenCollapsible(false);
   parts->addWidget(tables_);
   parts->addWidget(figures);
@@ -169,6 +169,10 @@ void RanksPanel::fitHeights() {
   const int top = top_->sizeHint().height();
   rows_->setSizes({top, std::max(1, height() - top)});
   const bool hosts = std::ranges::any_of(report().ranks, [](const prof::RankRow& row) { return !row.host.empty(); });
+  constexpr int kHeads = 28 + 26 + 12, kRow = 22, kLeast = 120;  // titles, heads and edges
+  const auto rows = static_cast<int>(std::max(report().ranks.size(), report().collectives.size() + 1));
+  const int below = std::max(1, height() - top), tables = std::clamp(kHeads + kRow * rows, kLeast, std::max(kLeast, below / 2));
+  parts_->setSizes({tables, std::max(1, below - tables)});
   tables_->setSizes(hosts ? QList{500, 500} : QList{420, 580});  // names of collectives are long
   const auto row = std::ranges::find(report().ranks, report().straggler.rank, &prof::RankRow::rank);
   if (row == report().ranks.end()) return ranks_table_->clearSelection();

@@ -325,6 +325,9 @@ void RooflineView::mousePressEvent(QMouseEvent* event) {
   if (i >= 0 && run_) focus_->reveal(OpChoice{run_, points_[static_cast<size_t>(i)].op});
 }
 
+// The bytes of an op are counted as if each were moved from memory.
+QString RooflineView::above_roof() { return tr("Above the roof: its data stays in the L2 cache, which is faster than the memory."); }
+
 QString RooflineView::tipAt(QPointF at) const {
   const int i = pointAt(at);
   if (i < 0) return {};
@@ -341,6 +344,7 @@ QString RooflineView::tipAt(QPointF at) const {
   if (roof_.ceilings.flops_per_s > 0)
     text += "\n" + tr("%1 % of the roof, %2 bound")
                        .arg(fixed_text(p.share * 100, 1), p.memory_bound ? tr("memory") : tr("compute"));
+  if (p.share > 1) text += "\n" + above_roof();
   return text;
 }
 
@@ -397,8 +401,10 @@ void RooflinePanel::refresh() {
   const prof::TimeNs end = run_->trace.last_time() + 1, begin = std::max(run_->trace.first_time(), end - kNewest);
   auto points = prof::roofline(run_->trace, begin, end, roof.ceilings);
   add_inner_ops(points, *run_, roof.ceilings);
+  const bool above = roof.ceilings.flops_per_s > 0 && std::ranges::any_of(points, [](const auto& p) { return p.share > 1; });
   view_->setPoints(run_, std::move(points), roof);
-  setTitle(tr("Roofline"), roof.ceilings.flops_per_s > 0
+  setTitle(tr("Roofline"), above                            ? run_->title + " · " + RooflineView::above_roof()
+                           : roof.ceilings.flops_per_s > 0
                                ? run_->title
                                : tr("%1 · no ceiling is known for this device").arg(run_->title));
 }

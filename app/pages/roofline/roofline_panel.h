@@ -31,6 +31,7 @@ Roof roof_of(const Run& run);                              // with those in the 
 class RooflineView : public QWidget {
   Q_OBJECT
  public:
+  static QString above_roof();  // why a point can lie there
   explicit RooflineView(Focus* focus, QWidget* parent = nullptr);
   void setPoints(Run* run, std::vector<prof::RooflinePoint> points, const Roof& roof);
   const std::vector<prof::RooflinePoint>& points() const { return points_; }

@@ -63,7 +63,7 @@ void show_program(QStackedWidget* stack, ProgramPanel* program, Workspace& works
 
 QMenu* preset_menu(SetupPanel* panel, Choices* choices) {
   auto* menu = new QMenu(QObject::tr("Preset"), panel);
-  for (const Preset& preset : presets())
+  for (const Preset& preset : presets_by_title())
     menu->addAction(QString::fromStdString(preset.title), choices,
                     [choices, name = preset.name] { choices->usePreset(QString::fromStdString(name)); });
   return menu;

@@ -292,7 +292,7 @@ void SetupPanel::setCompact(bool compact) {
 void SetupPanel::fillPresets() {
   QMenu* menu = preset_button_->menu();
   menu->clear();
-  for (const Preset& preset : presets()) {
+  for (const Preset& preset : presets_by_title()) {
     QAction* action = menu->addAction(QString::fromStdString(preset.title));
     action->setToolTip(QString::fromStdString(preset.text));
     connect(action, &QAction::triggered, choices_,
@@ -330,7 +330,7 @@ void SetupPanel::refresh() {
     title = QString::fromStdString(choices_->preset().name);
     for (const Preset& preset : presets())
       if (preset.name == choices_->preset().name) title = QString::fromStdString(preset.title);
-    const bool changed = !diff(choices_->preset(), choices_->spec()).empty();
+    const bool changed = !diff(choices_->plainPreset(), choices_->spec()).empty();
     title = (changed ? tr("%1, changed") : tr("Preset: %1")).arg(title);
   }
   const QFontMetrics metrics(ui_font(12));
@@ -394,10 +394,13 @@ void SetupPanel::refreshFooter() {
   const auto waiting = pending();
   const auto fixed = fixedChange();
   apply_->setEnabled(!waiting.empty() || fixed);
-  apply_->setText(fixed ? tr("New run") : tr("Apply"));
+  stops_ = stops_ && fixed;
+  apply_->setText(!fixed ? tr("Apply") : stops_ ? tr("Stop it, start anew") : tr("New run"));
   for (FieldRow* row : rows_) row->setProblem({});
   if (!running_) return refreshVerdict();
-  if (fixed)
+  if (stops_)
+    say(tr("This stops the run in training, which is kept as far as it came."), false);
+  else if (fixed)
     say(tr("%1 is fixed while a run trains. Begin a new run with it.")
             .arg(QString::fromUtf8(field(fixed->key).label.data())),
         false);
@@ -439,7 +442,10 @@ std::optional<FieldChange> SetupPanel::fixedChange() const {
 }
 
 void SetupPanel::applyPending() {
-  if (fixedChange()) return emit anewWanted();
+  if (fixedChange()) {
+    if (std::exchange(stops_, !stops_)) return emit anewWanted();
+    return refreshFooter();  // the second click stops the run
+  }
   for (const FieldChange& change : pending())
     emit apply(QString::fromStdString(change.key), QString::fromStdString(change.to));
 }

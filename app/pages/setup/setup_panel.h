@@ -74,6 +74,7 @@ class SetupPanel : public QWidget {
   std::vector<FieldRow*> rows_;
   QWidget* difference_ = nullptr;  // shows that an ended run had other choices, and offers to take them
   QLabel* differs_ = nullptr;
+  bool stops_ = false;  // "New run" was clicked once: the next click stops the run in training
   QPushButton* take_ = nullptr;
   LayerTable* layers_ = nullptr;
   QLabel* chain_ = nullptr;

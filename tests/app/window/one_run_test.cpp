@@ -4,6 +4,8 @@
 #include <QListView>
 #include <QPushButton>
 #include <QTest>
+#include <QTimer>
+#include <QToolButton>
 #include <random>
 
 #include "app/pages/compare/compare_tab.h"
@@ -16,7 +18,9 @@
 #include "app/pages/setup/setup_panel.h"
 #include "app/text/units.h"
 #include "app/timeline/timeline_pane.h"
+#include "app/widgets/section.h"
 #include "app/window/notice_bar.h"
+#include "app/window/status_line.h"
 #include "app/window/tab_strip.h"
 #include "app/window/top_bar.h"
 #include "tests/app/support/filled_window.h"
@@ -42,6 +46,9 @@ class OneRunTest : public QObject, FilledWindow {
   void initTestCase() { moveIn(); }
   void cleanup() { clear(); }
   void everyViewIsAboutTheCurrentRun();
+  void detailsAreHighEnoughToRead();
+  void aSentenceOfTheStatusLineEnds();
+  void theQuestionMarkOpensItsSection();
   void aTrainingShowsItselfAndTheRunBefore();
   void aClickOnTheBoxComparesAndOneBesideItSelects();
   void whatWasSelectedIsForgotten();
@@ -115,6 +122,44 @@ void OneRunTest::everyViewIsAboutTheCurrentRun() {
     QCoreApplication::processEvents();
     const QString wrong = disagreement(*window);
     QVERIFY2(wrong.isEmpty(), qPrintable(QString("%1 after action %2 (%3) of run %4").arg(wrong).arg(i).arg(action).arg(run)));
+  }
+}
+
+// Details and Log share what the list of runs does not need.
+void OneRunTest::detailsAreHighEnoughToRead() {
+  auto window = open();
+  window->resize(1600, 972);
+  QTRY_VERIFY(window->workspace()->device()->info());
+  window->workspace()->pick(adopt(*window, "first", ws::test::StepStyle::EagerDirect));
+  settle(30);
+  const auto* details = window->findChild<DetailsPanel*>();
+  QVERIFY(details->isVisible());
+  QVERIFY2(details->height() >= 320, qPrintable(QString::number(details->height())));
+  for (int i = 0; i < 30; ++i) adopt(*window, QString("run %1").arg(i), ws::test::StepStyle::GraphArena);
+  settle(30);
+  QVERIFY2(details->height() >= 320, qPrintable(QString::number(details->height())));
+}
+
+void OneRunTest::aSentenceOfTheStatusLineEnds() {
+  auto window = open();
+  auto* status = window->findChild<StatusLine*>();
+  status->say("No span is named x.", true);
+  QVERIFY(status->text().contains("No span"));
+  auto* end = status->findChild<QTimer*>("end of the note");
+  QVERIFY(end && end->isActive() && end->interval() >= 10'000);
+  end->start(0);
+  QTRY_VERIFY(!status->text().contains("No span"));
+}
+
+void OneRunTest::theQuestionMarkOpensItsSection() {
+  auto window = open();
+  for (Section* section : window->findChild<SetupPanel*>()->findChildren<Section*>()) {
+    auto* help = section->findChild<QToolButton*>("help");
+    if (!help) continue;
+    section->setOpen(false);
+    help->setChecked(true);
+    QVERIFY(section->isOpen());
+    help->setChecked(false);
   }
 }
 
@@ -202,8 +247,12 @@ std::map<QString, QRect> OneRunTest::controls(const MainWindow& window) {
 void OneRunTest::nothingMoves() {
   auto window = open();
   QTRY_VERIFY(window->workspace()->device()->info());
-  for (const QSize size : {QSize(1366, 768), QSize(1600, 972), QSize(1920, 1080), QSize(2560, 1440)}) {
+  std::vector<QSize> sizes{{1366, 768}, {1600, 972}, {1920, 1080}, {2560, 1440}};
+  sizes.insert(sizes.end(), sizes.begin(), sizes.end());  // in both themes
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const QSize size = sizes[i];
     clear();
+    if (i == sizes.size() / 2) window->toggleTheme();
     window->workspace()->library()->tickOnly({});
     window->resize(size);
     iris(*window, 30);

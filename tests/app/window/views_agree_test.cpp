@@ -202,7 +202,6 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   const QString split = window.findChild<LivePage*>()->split()->accessibleDescription();
   said.add(kTime, when + " split", after(split, "step time of " + letter));
   said.addWords(kLetter, when + " split", QRegularExpression("step time of (\\w+) ").match(split).captured(1));
-  said.add(kMean, when + " split", after(split, "mean step"));
   for (const CurvePane* pane : window.findChild<LivePage*>()->findChildren<CurvePane*>())
     if (pane->findChild<Plot*>()->accessibleName() == "Loss chart" && !pane->legend()->items().empty())
       said.add(kTrainLoss, when + " legend", pane->legend()->items().front().value);
@@ -213,7 +212,6 @@ void look_at_live(MainWindow& window, const Run& run, const QString& when, Said&
   const QString details = without_tags(window.findChild<DetailsPanel*>()->html());
   said.add(kTime, when + " details", after(details, "step time"));
   add_spread(details, when + " details", said);
-  said.add(kMean, when + " details", after(details, "mean step"));
   said.add(kCost, when + " details", after(details, QString::fromUtf8("tracing costs≥")));
 }
 

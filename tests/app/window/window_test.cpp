@@ -218,7 +218,12 @@ void WindowTest::aLessonDrawsItsConclusion() {
   if (hidden == int(offered.size())) QSKIP("with a GPU other lessons are offered");
   QTRY_VERIFY(window->startPage()->cards()[size_t(hidden)]->button()->isVisible());
   click(window->startPage()->cards()[size_t(hidden)]->button());
-  QTRY_VERIFY(!window->notice()->text().isEmpty());
+  // What do you expect? The training goes on meanwhile.
+  QTRY_VERIFY2(window->notice()->text().contains(offered[size_t(hidden)]->question), qPrintable(window->notice()->text()));
+  QCOMPARE(window->notice()->actions().size(), offered[size_t(hidden)]->answers.size());
+  click(window->notice()->actions()[2]);
+  QTRY_VERIFY2(window->notice()->text().contains("Without a hidden layer"), qPrintable(window->notice()->text()));
+  QVERIFY2(window->notice()->text().startsWith("You expected nearly all. It is about half."), qPrintable(window->notice()->text()));
   QCOMPARE(window->tabs()->currentIndex(), 0);
   QVERIFY(window->findChild<LivePage*>()->isVisible());
   const auto runs = window->workspace()->library()->ticked();
@@ -465,8 +470,13 @@ void WindowTest::whatIsFixedBeginsANewRun() {
   window->workspace()->choices()->set("model.init", "zeros");
   auto* setup = window->findChild<SetupPanel*>();
   QVERIFY2(setup->message().contains("fixed while a run trains"), qPrintable(setup->message()));
+  QPushButton* anew = nullptr;
   for (QPushButton* button : setup->findChildren<QPushButton*>())
-    if (button->text() == "New run") click(button);
+    if (button->text() == "New run") anew = button;
+  click(anew);
+  QVERIFY2(setup->message().contains("stops the run in training"), qPrintable(setup->message()));
+  QVERIFY(window->workspace()->session()->busy() && window->workspace()->session()->run() == run);
+  click(anew);
   QTRY_VERIFY(window->workspace()->session()->run() != run && window->workspace()->session()->busy());
   QVERIFY(run->summary->status == ws::RunStatus::Stopped);
   QVERIFY(window->workspace()->session()->run()->spec.model.init == ws::Init::Zeros);

@@ -36,7 +36,7 @@ void DockColumn::showColumn() {
 // The first dock is a list: it gets what its rows need, at most half. The docks below share the rest: Details is always
 // high enough to read.
 void DockColumn::shareHeight() {
-  constexpr int kLeast = 120;
+  constexpr int kLeast = 220;  // an empty list explains itself
   if (dragged_ || docks_.empty()) return;
   const auto open = std::ranges::count_if(docks_, [](const Dock& dock) { return dock.button->isChecked(); });
   const bool list = docks_.front().button->isChecked();

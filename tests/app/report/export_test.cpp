@@ -196,7 +196,7 @@ void ExportTest::theCommandLineWritesPdfToo() {
   }
   const QStringList runs{at("one.wsrun"), at("two.wsrun")};
   const Said said = ask(WARPSIGHT_CLI, QStringList{"report"} + runs + QStringList{"--out", at("cli.pdf")});
-  QVERIFY2(said.status == 0 && said.out.trimmed() == at("cli.pdf"), said.out.constData());
+  QVERIFY2(said.status == 0 && said.out.contains((at("cli.pdf") + " (").toUtf8()), said.out.constData());
   if (!tool("pdftoppm").isEmpty()) {
     QCOMPARE(ask(tool("pdftoppm"), {"-r", "72", "-png", at("cli.pdf"), at("cli")}).status, 0);
     const QStringList pages = QDir(folder_.path()).entryList({"cli-*.png"});

@@ -116,6 +116,40 @@ class Interpreter final : public Executor {
     return out;
   }
 
+  // The operands of the op are in memory of the step, one after another. An update finds its weights by their roles.
+  void run_alone(const Plan& plan, size_t number, std::vector<std::vector<float>>& values) {
+    Plan alone = plan;
+    alone.ops = {plan.ops[number]}, alone.arena_bytes = 0, alone.spec.exec.allocator = Allocator::Arena;
+    const bool updates = alone.ops[0].kind == OpKind::Update || alone.ops[0].kind == OpKind::UpdateAll;
+    for (size_t i = 0; i < values.size(); ++i) {
+      Buffer& buffer = alone.buffers[i];
+      if (updates && buffer.param != ParamId::None && buffer.role != Role::Temp) {
+        make_space(buffer);
+        continue;
+      }
+      buffer.role = values[i].empty() ? Role::Metric : Role::Temp;
+      buffer.offset = values[i].empty() ? -1 : alone.arena_bytes;
+      if (!values[i].empty()) alone.arena_bytes += (buffer.bytes() + 255) / 256 * 256;
+    }
+    bound_.memory.told = false;
+    bound_.bind(alone, model_, plan.spec.model.loss, weights_);
+    lr_ = kAloneRate, loss_scale_ = 1;
+    for (size_t i = 0; i < values.size(); ++i) {
+      std::ranges::copy(values[i], values[i].empty() ? nullptr : bound_.pointer(static_cast<BufferId>(i)));
+      if (alone.buffers[i].type == DType::I32) std::ranges::copy(values[i], bound_.labels.begin());
+    }
+    Sums sums;
+    run_op(bound_, bound_.plan.ops[0], prof::kNoOp, {}, sums);
+    for (size_t i = 0; i < values.size(); ++i)
+      std::copy_n(values[i].empty() ? nullptr : bound_.pointer(static_cast<BufferId>(i)), values[i].size(), values[i].begin());
+  }
+
+  void make_space(const Buffer& buffer) {
+    auto& group = buffer.role == Role::State ? weights_.moments[buffer.slot] : weights_.parameters;
+    group.resize(std::max(group.size(), index(buffer.param) + 1));
+    group[index(buffer.param)].resize(static_cast<size_t>(buffer.elements()));
+  }
+
   MemoryUse memory() const override {
     MemoryUse use = bound_.memory.use;
     int64_t elements = 0;
@@ -552,6 +586,11 @@ std::unique_ptr<Executor> make_watched_cpu_executor(OpWatch watch) {
 }
 std::unique_ptr<Executor> make_oracle(HostRank rank) {
   return std::make_unique<Interpreter<double>>("float64 oracle", std::move(rank));
+}
+
+std::vector<std::vector<float>> run_one_op(const Plan& plan, size_t op, std::vector<std::vector<float>> values) {
+  Interpreter<double>("float64", {}).run_alone(plan, op, values);
+  return values;
 }
 
 }  // namespace ws

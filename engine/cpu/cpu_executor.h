@@ -25,5 +25,9 @@ using OperandValues = std::function<std::span<float>(BufferId)>;
 using OpWatch = std::function<void(const Plan& plan, const Op& op, const OperandValues& values)>;
 // An interpreter beside a training: it is in no trace, and leaves the training's threads alone.
 std::unique_ptr<Executor> make_watched_cpu_executor(OpWatch watch);
+// Runs one op of a plan in float64, at the first step with the learning rate kAloneRate. `values`: by buffer; those that the
+// op does not use may be empty. Returns the values afterwards.
+inline constexpr double kAloneRate = 0.0625;
+std::vector<std::vector<float>> run_one_op(const Plan& plan, size_t op, std::vector<std::vector<float>> values);
 
 }  // namespace ws

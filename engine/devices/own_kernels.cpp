@@ -1,6 +1,7 @@
 #include "engine/devices/own_kernels.h"
 
-#include "engine/own_kernels/kernel_contract.h"
+#include "engine/cpu/cpu_executor.h"
+#include "engine/own_kernels/kernel_check.h"
 #include "profiling/base/failure.h"
 #ifdef WARPSIGHT_HAVE_CUDA
 #include "engine/cuda/executor/own_kernel_check.h"
@@ -8,18 +9,32 @@
 
 namespace ws {
 
-#ifdef WARPSIGHT_HAVE_CUDA
-size_t compile_own_kernel(const Plan& plan, const std::string& op, const OwnKernelSource& source, int compute) {
-  return cuda::compile_own(own::contract_of(plan, own::find_op(plan, op)), source, compute).size();
+std::vector<std::vector<float>> expected_results(const Plan& plan, size_t op, const std::vector<own::Bytes>& inputs) {
+  const own::KernelContract contract = own::contract_of(plan, op);
+  std::vector<std::vector<float>> values(plan.buffers.size()), results;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const own::Operand& o = contract.operands[i];
+    for (int64_t at = 0; at < o.elements(); ++at) values[index(o.buffer)].push_back(static_cast<float>(own::value_at(inputs[i], o.type, at)));
+  }
+  values = run_one_op(plan, op, std::move(values));
+  for (const own::Operand& o : contract.operands) results.push_back(values[index(o.buffer)]);
+  return results;
 }
 
-OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, const std::string& op,
+#ifdef WARPSIGHT_HAVE_CUDA
+own::KernelBuild build_own_kernel(const Plan& plan, const std::string& op, const OwnKernelSource& source, int compute) {
+  return cuda::build_own(own::contract_of(plan, own::find_op(plan, op)), source, compute);
+}
+
+OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, const std::string& name,
                                   const OwnKernelSource& source, const std::function<void()>& ready) {
-  return cuda::check_own_kernel(plan, model, data, op, source, ready);
+  const size_t op = own::find_op(plan, name);
+  const auto expected = [&](const std::vector<own::Bytes>& operands) { return expected_results(plan, op, operands); };
+  return cuda::check_own_kernel(plan, model, data, op, source, {expected, kAloneRate}, ready);
 }
 #else
 constexpr const char* kNoCuda = "This build has no CUDA support. Install the CUDA toolkit and build again.";
-size_t compile_own_kernel(const Plan&, const std::string&, const OwnKernelSource&, int) { throw Failure(kNoCuda); }
+own::KernelBuild build_own_kernel(const Plan&, const std::string&, const OwnKernelSource&, int) { throw Failure(kNoCuda); }
 OwnKernelVerdict check_own_kernel(const Plan&, const Model&, const data::Dataset&, const std::string&, const OwnKernelSource&,
                                   const std::function<void()>&) {
   throw Failure(kNoCuda);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
+#include <cctype>
 
+#include "engine/own_kernels/own_kernel_verdict.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/text.h"
 
@@ -27,6 +27,12 @@ const std::vector<Names>& all_names() {
       {MatMul, Epilogue::ActivateGrad, {"a", "b", "saved"}, {"dz"}},
       {MatMul, Epilogue::BiasGrad, {"a", "b"}, {"dw", "db"}},
       {Conv, Epilogue::None, {"x", "w"}, {"z"}},
+      {Conv, Epilogue::Bias, {"x", "w", "bias"}, {"z"}},
+      {Conv, Epilogue::BiasActivate, {"x", "w", "bias"}, {"h", "pre"}},
+      {ConvDataGrad, Epilogue::None, {"dz", "w"}, {"dx"}},
+      {ConvDataGrad, Epilogue::ActivateGrad, {"dz", "w", "saved"}, {"dx"}},
+      {ConvWeightGrad, Epilogue::None, {"x", "dz"}, {"dw"}},
+      {ConvWeightGrad, Epilogue::BiasGrad, {"x", "dz"}, {"dw", "db"}},
       {BroadcastBias, Epilogue::None, {"bias"}, {"c"}},
       {Add, Epilogue::None, {"a", "b"}, {"c"}},
       {Activate, Epilogue::None, {"z"}, {"h"}},
@@ -37,7 +43,13 @@ const std::vector<Names>& all_names() {
       {BiasActivate, Epilogue::None, {"z", "bias"}, {"h", "pre"}},
       {MaxPool, Epilogue::None, {"x"}, {"y"}},
       {AvgPool, Epilogue::None, {"x"}, {"y"}},
-      {LayerNorm, Epilogue::None, {"x", "gain", "shift"}, {"y", "mean", "inv"}},
+      {MaxPoolGrad, Epilogue::None, {"dy", "x", "y"}, {"dx"}},
+      {AvgPoolGrad, Epilogue::None, {"dy"}, {"dx"}},
+      {LayerNorm, Epilogue::None, {"x", "gain", "shift", "more"}, {"y", "mean", "inv", "sum"}},
+      {LayerNormGrad, Epilogue::None, {"dy", "x", "gain", "mean", "inv", "more"}, {"dx", "dgain", "dshift"}},
+      {Embed, Epilogue::None, {"symbols", "table", "positions"}, {"h"}},
+      {EmbedGrad, Epilogue::None, {"symbols", "dh"}, {"dtable", "dpositions"}},
+      {SquaredErrorGrad, Epilogue::None, {"z", "y"}, {"dz"}},
   };
   return names;
 }
@@ -95,20 +107,70 @@ std::string constant(const std::string& name, int64_t value) {
   return "constexpr int " + name + " = " + std::to_string(value) + ";\n";
 }
 
+constexpr size_t kMostUpdates = 16;
+
+const char* kStepCode =
+    "struct step_t { const long long* clock; long long offset; const float* rates; float* sums; long long capacity; };\n"
+    "__device__ inline long long step_number(const step_t& s) { return s.clock[0] + s.offset; }  // the first step is 0\n"
+    "__device__ inline float learning_rate(const step_t& s) { return s.rates[step_number(s) % s.capacity]; }\n";
+
 std::string window_constants(const Window& w) {
   return constant("pictures", w.n) + constant("height", w.h) + constant("width", w.w) + constant("channels", w.c) +
          constant("window_height", w.kh) + constant("window_width", w.kw) + constant("stride", w.stride) +
          constant("padding", w.pad) + constant("out_height", w.oh) + constant("out_width", w.ow) + constant("out_channels", w.k);
 }
 
+// A buffer's name as a name in the source: "m.W1" becomes "m_W1", and a shadow "W1'" becomes "W1_shadow".
+std::string source_name(const std::string& buffer) {
+  std::string name;
+  for (const char c : buffer) name += c == '\'' ? "_shadow" : std::isalnum(static_cast<unsigned char>(c)) ? std::string(1, c) : "_";
+  return name;
+}
+
+bool scales_gradient(const Op& op) { return op.kind == OpKind::SoftmaxGrad || op.kind == OpKind::SquaredErrorGrad; }
+bool updates(const Op& op) { return op.kind == OpKind::Update || op.kind == OpKind::UpdateAll; }
+
+void add_operands_of_update(const Plan& plan, const Op& op, KernelContract& contract) {
+  contract.updates = update_items(plan, op), contract.train = plan.spec.train;
+  const auto add = [&](BufferId id, bool written, bool read = true, bool square = false) {
+    if (id == BufferId::None) return;
+    const Buffer& b = plan.buffer(id);
+    contract.operands.push_back({source_name(b.name), id, written, read, square, b.decays, b.type, b.rows, b.cols});
+  };
+  for (const UpdateItem& item : contract.updates) {
+    add(item.master, true), add(item.gradient, false);
+    add(item.moment[0], true), add(item.moment[1], true, true, true);
+    add(item.shadow, true, false);
+  }
+}
+
+// Words for the op and its layer: "bias+relu fc1". Empty for ops without a layer.
+std::string words_of(const Plan& plan, const Op& op) {
+  if (op.layer < 0 || static_cast<size_t>(op.layer) >= plan.layer_names.size()) return {};
+  const std::string activation(op.activation == Activation::None ? "" : to_string(op.activation));
+  const std::string biased = activation.empty() ? "bias" : "bias+" + activation;
+  std::string what;
+  if (op.kind == OpKind::BiasActivate) what = biased;
+  if (op.kind == OpKind::MatMul && op.phase == Phase::Forward) {
+    const bool bias = op.in.size() > 2;
+    what = op.epilogue == Epilogue::None ? "product" : "product+" + (bias ? biased : activation);
+  }
+  return what.empty() ? what : what + " " + plan.layer_names[static_cast<size_t>(op.layer)];
+}
+
 }  // namespace
 
 std::optional<std::string> why_none(const Plan& plan, const Op& op) {
   const std::string what = op.name + ": ";
-  if (!names_of(op))
-    return what + "the op " + std::string(to_string(op.kind)) + " takes no kernel of your own: it also updates weights, sums or tables of the run.";
-  if (op.kind == OpKind::SoftmaxGrad && plan.spec.exec.precision == Precision::Fp16)
+  if (!names_of(op) && !updates(op))
+    return what + "the op " + std::string(to_string(op.kind)) + " takes no kernel of your own: it also changes sums or tables of the run.";
+  if (const Names* names = names_of(op); names && (op.in.size() > names->in.size() || op.out.size() > names->out.size()))
+    return what + "it has more operands here than a kernel of your own gets.";
+  if (op.kind == OpKind::SoftmaxGrad && plan.spec.train.label_smoothing > 0) return what + "its kernel gets no smoothed labels; set train.label_smoothing to 0.";
+  if ((scales_gradient(op) || updates(op)) && plan.spec.exec.precision == Precision::Fp16)
     return what + "its scale changes while fp16 trains; choose bf16, tf32 or fp32.";
+  if (updates(op) && update_items(plan, op).size() > kMostUpdates)
+    return what + "a kernel of your own updates at most " + std::to_string(kMostUpdates) + " parameters.";
   for (const auto* operands : {&op.in, &op.out})
     for (BufferId id : *operands)
       if (plan.buffer(id).elements() > INT32_MAX) return what + "a buffer has more than 2^31 elements.";
@@ -123,22 +185,26 @@ std::vector<std::string> op_names(const Plan& plan) {
 }
 
 size_t find_op(const Plan& plan, const std::string& name) {
-  const auto found = std::ranges::find(plan.ops, name, &Op::name);
+  auto found = std::ranges::find(plan.ops, name, &Op::name);
+  if (found == plan.ops.end()) found = std::ranges::find_if(plan.ops, [&](const Op& op) { return words_of(plan, op) == name; });
   if (found != plan.ops.end()) return static_cast<size_t>(found - plan.ops.begin());
   std::string known;
   for (const std::string& each : op_names(plan)) known += (known.empty() ? "" : ", ") + each;
   throw Failure("The plan has no op “" + name + "”. Choose one of: " + known + ".");
 }
 
-KernelContract contract_of(const Plan& plan, size_t index) {
-  const Op& op = plan.ops[index];
+KernelContract contract_of(const Plan& plan, const Op& op) {
   if (const auto reason = why_none(plan, op)) throw Failure(*reason);
   KernelContract contract{op.name, describe(plan, op), op, {}, 1 / static_cast<double>(std::max<int64_t>(plan.loss_rows(), 1))};
+  if (updates(op)) {
+    add_operands_of_update(plan, op, contract);
+    return contract;
+  }
   const Names& names = *names_of(op);
   const auto add = [&](const std::vector<BufferId>& ids, const std::vector<const char*>& as, bool written) {
     for (size_t i = 0; i < ids.size() && i < as.size(); ++i) {
       const Buffer& buffer = plan.buffer(ids[i]);
-      contract.operands.push_back({as[i], ids[i], written, buffer.type, buffer.rows, buffer.cols});
+      contract.operands.push_back({as[i], ids[i], written, !written, false, false, buffer.type, buffer.rows, buffer.cols});
     }
   };
   add(op.in, names.in, false);
@@ -146,27 +212,50 @@ KernelContract contract_of(const Plan& plan, size_t index) {
   return contract;
 }
 
-OwnKernelSource read_source(const std::string& path) {
-  constexpr size_t kMost = 1 << 20;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure(path + ": this kernel cannot be read. Check the name of the file.");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (text.empty() || text.size() > kMost) throw Failure(path + ": a kernel's source has 1 byte to 1 MiB.");
-  return {path, text};
+const Operand* KernelContract::operand(BufferId buffer) const {
+  const auto found = std::ranges::find(operands, buffer, &Operand::buffer);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+const Operand* KernelContract::operand_named(const std::string& name) const {
+  const auto found = std::ranges::find(operands, name, &Operand::name);
+  return found == operands.end() ? nullptr : &*found;
+}
+
+std::string KernelContract::signature() const {
+  std::string in, out;
+  for (const Operand& o : operands) {
+    if (o.read) in += (in.empty() ? "" : ", ") + o.name;
+    if (o.written) out += (out.empty() ? "" : ", ") + o.name;
+  }
+  return std::string(to_string(op.kind)) + "(" + in + ") -> " + out;
+}
+
+void require_same_op(const KernelContract& contract, const OwnKernelSource& source) {
+  if (!source.text.starts_with(kForOp)) return;
+  const std::string line = source.text.substr(0, source.text.find_first_of("\r\n")), written_for = line.substr(std::string(kForOp).size());
+  if (written_for != contract.signature())
+    throw OwnKernelRefused(OwnKernelFault::OtherOp, source.file + " was written for " + written_for + ", and " + contract.op_name + " is now " +
+                                                        contract.signature() + ". Choose the fusion it was written for, or another op.");
+}
+
+std::string line_name(const std::string& file) {
+  std::string name;
+  for (const char c : file) name += c == '"' || c == '\\' || c == '\n' ? '_' : c;
+  return name;
 }
 
 std::string prelude(const KernelContract& contract, const std::string& file) {
-  std::string text = "#define INFINITY __int_as_float(0x7f800000)\n";
+  std::string text = "#pragma nv_diag_suppress 177\n#define INFINITY __int_as_float(0x7f800000)\n";  // a constant need not be used
   if (has_half(contract)) text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
   for (const Operand& o : contract.operands)
     text += "using " + o.name + "_t = " + type_name(o.type) + ";\n" + constant(o.name + "_rows", o.rows) + constant(o.name + "_cols", o.cols);
   if (contract.op.window.n > 0) text += window_constants(contract.op.window);
-  if (contract.op.kind == OpKind::SoftmaxGrad) text += formatted("constexpr float gradient_scale = {:.9e}f;\n", contract.gradient_scale);
+  if (scales_gradient(contract.op)) text += formatted("constexpr float gradient_scale = {:.9e}f;\n", contract.gradient_scale);
+  if (contract.takes_step()) text += kStepCode;
   text += std::string("__device__ inline float activation(float z) {\n") + activation_code(contract.op.activation) + "\n}\n";
   text += std::string("__device__ inline float activation_slope(float saved) {\n") + slope_code(contract.op.activation) + "\n}\n";
-  std::string name;
-  for (const char c : file) name += c == '"' || c == '\\' || c == '\n' ? '_' : c;
-  return text + "#line 1 \"" + name + "\"\n";
+  return text + "#pragma nv_diag_default 177\n#line 1 \"" + line_name(file) + "\"\n";
 }
 
 std::string ending() {

@@ -11,7 +11,9 @@ namespace ws::own {
 struct Operand {
   std::string name;  // in the source: "z", "bias", "h"
   BufferId buffer = BufferId::None;
-  bool written = false;
+  bool written = false, read = true;  // both: an update changes it in place
+  bool is_square = false;             // never negative: the second moment of Adam
+  bool decays = false;                // weight decay pulls it to zero
   DType type = DType::F32;
   int64_t rows = 0, cols = 0;
   int64_t elements() const { return rows * cols; }
@@ -22,20 +24,31 @@ struct KernelContract {
   std::string meaning;  // "h1 = relu(z1 + b1)"
   Op op;
   std::vector<Operand> operands;  // the parameters of the kernel, inputs first
-  double gradient_scale = 1;      // SoftmaxGrad: 1/rows of the loss
+  double gradient_scale = 1;      // gradients of a loss: 1/rows of the loss
+  std::vector<UpdateItem> updates = {};  // Update and UpdateAll
+  TrainSpec train = {};             // the constants of an update
+  bool takes_step() const { return !updates.empty(); }  // the kernel has one more parameter, see prelude()
+  const Operand* operand(BufferId buffer) const;        // nullptr: none
+  const Operand* operand_named(const std::string& name) const;
+  std::string signature() const;  // "bias activate(z, bias) -> h": what another op cannot take
 };
 
 // Returns why this op takes no kernel of one's own, or nullopt if it does.
 std::optional<std::string> why_none(const Plan& plan, const Op& op);
-// Returns the index of the op with this name. Throws Failure that lists the names.
+// Returns the index of the op with this name, or with this meaning and layer: "bias relu1", "bias+relu fc1". Throws
+// Failure that lists the names.
 size_t find_op(const Plan& plan, const std::string& name);
 std::vector<std::string> op_names(const Plan& plan);  // of the ops that take a kernel of one's own
-KernelContract contract_of(const Plan& plan, size_t op);  // throws Failure with why_none
-
-OwnKernelSource read_source(const std::string& file);  // throws Failure
+KernelContract contract_of(const Plan& plan, const Op& op);  // throws Failure with why_none
+inline KernelContract contract_of(const Plan& plan, size_t op) { return contract_of(plan, plan.ops[op]); }
+// A first version names its op in its first line. Throws OwnKernelRefused if that is another op than this one.
+void require_same_op(const KernelContract& contract, const OwnKernelSource& source);
 
 // The text in front of a person's source: types, shapes and the activation of this op. The source follows at line 1.
+// An update also gets `step_t step` as its last parameter, with which learning_rate(step) gives the rate.
+std::string line_name(const std::string& file);  // as the compiler names it in its messages
 std::string prelude(const KernelContract& contract, const std::string& file);
+inline constexpr const char* kForOp = "// For ";         // begins the first line of a first version; the signature follows
 inline constexpr const char* kEntry = "own_kernel";      // the name of the kernel
 inline constexpr const char* kLaunch = "ws_own_launch";  // int[3]: blocks, threads of a block, bytes of shared memory
 std::string ending();                                    // the text behind the source: where the launch geometry is read

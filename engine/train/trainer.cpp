@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/devices/devices.h"
+#include "engine/own_kernels/kernel_versions.h"
 #include "engine/passes/memory_need.h"
 #include "engine/train/checkpoint.h"
 #include "engine/train/schedule.h"
@@ -134,7 +135,7 @@ void require_same_shapes(const TrainState& found, const Model& model, Optimizer 
 }
 
 // Changing these makes a new plan for the same executor. Any other execution change makes a new executor.
-constexpr std::array<std::string_view, 3> kPlanOnly = {"exec.allocator", "exec.sync", "exec.fusion"};
+constexpr std::array<std::string_view, 4> kPlanOnly = {"exec.allocator", "exec.sync", "exec.fusion", "exec.kernels"};
 
 // Checks that the loss suits the data, which is known only after loading.
 std::optional<std::string> why_the_data_does_not_fit(const ModelSpec& model, const data::Dataset& data) {
@@ -200,6 +201,7 @@ std::string Trainer::out_of_memory_text() const {
 
 void Trainer::prepare() {
   if (const auto reason = why_invalid(spec_, device_info().cuda)) throw Failure(*reason);
+  own::fix_versions(spec_);
   spec_.exec.gpus = options_.processes ? options_.processes->count() : ranks_of(spec_);
   rows_ = data_.train.rows;
   if (rows_ <= 0) throw Failure("the data set " + data_.name + " has no training rows");
@@ -527,10 +529,16 @@ void Trainer::settle() {
 void Trainer::apply_changes(const std::vector<std::pair<std::string, std::string>>& changes) {
   RunSpec next = spec_;
   for (const auto& [key, value] : changes) set_field(next, key, value);
+  std::string unreadable;
+  try {
+    own::fix_versions(next);  // a saved change of a kernel is a change of the run
+  } catch (const Failure& problem) {
+    unreadable = problem.what();
+  }
   const auto differences = diff(spec_, next);
   if (differences.empty()) return;
   collect(step_);
-  const std::string refusal = try_switch(next, differences);
+  const std::string refusal = unreadable.empty() ? try_switch(next, differences) : unreadable;
   for (const FieldChange& c : differences) {
     const Change change{step_, c.key, c.from, c.to};
     if (refusal.empty())

@@ -1,8 +1,12 @@
 // Kernels of a person on the GPU: first versions agree with the built-in ops and train as they do; wrong ones are named.
+#include <atomic>
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
+#include "engine/train/trainer.h"
 #include "tests/gpu/executor_support.h"
 
 namespace ws::test {
@@ -54,23 +58,31 @@ TEST_F(OwnKernelsOnGpu, WrongKernelsAreNamedAsWhatTheyAre) {
   const RunSpec s = spec(Fusion::Pointwise);
   const std::string name = ops(s)[1];  // bias and activation
   const std::string good = first(s, name);
-  const auto fault = [&](const std::string& text) { return check(s, name, text).fault; };
+  const auto fault = [&](const std::string& text) {
+    try {
+      return check(s, name, text).fault;
+    } catch (const OwnKernelRefused& refused) {
+      return refused.fault;
+    }
+  };
   using enum OwnKernelFault;
   EXPECT_EQ(fault(good), None);
   EXPECT_EQ(fault(replaced(good, "float(z[i])", "2 * float(z[i])")), WrongValue);
-  EXPECT_EQ(fault(replaced(good, "bias[i % bias_cols]", "bias[(i + 1) % bias_cols]")), WrongValue);
   EXPECT_EQ(fault(replaced(good, "(h_rows * h_cols + kThreads - 1)", "(h_rows * h_cols - 1)")), NotWritten);
   EXPECT_EQ(fault(replaced(good, "if (i >= h_rows * h_cols) return;", "if (i == 0) h[h_rows * h_cols] = h_t(1);")), WritesOutside);
   EXPECT_EQ(fault(replaced(good, "h[i] =", "const_cast<z_t*>(z)[i] = z_t(7);\n  h[i] =")), WritesInput);
-  EXPECT_THROW(check(s, name, replaced(good, "kThreads = 256", "kThreads = 2048")), Failure);
-  EXPECT_THROW(check(s, name, replaced(good, "kSharedBytes = 0", "kSharedBytes = 1 << 20")), Failure);
-  EXPECT_THROW(check(s, name, replaced(good, "own_kernel", "another_name")), Failure);
-  EXPECT_THROW(check(s, name, good + "}"), Failure);
+  EXPECT_EQ(fault(replaced(good, "bias[i % bias_cols]", "bias[i % (bias_cols + 1)]")), ReadsOutside);
+  EXPECT_EQ(fault(replaced(good, "h[i] =", "h[i] +=")), ReadsResult);
+  EXPECT_EQ(fault(replaced(good, "kThreads = 256", "kThreads = 2048")), BadLaunch);
+  EXPECT_EQ(fault(replaced(good, "kSharedBytes = 0", "kSharedBytes = 1 << 20")), BadLaunch);
+  EXPECT_EQ(fault(replaced(good, "own_kernel(", "another_name(")), NoKernel);
+  EXPECT_EQ(fault(good + "}"), DoesNotCompile);
+  EXPECT_EQ(fault(replaced(good, "bias activate(", "softmax(")), OtherOp);
 }
 
 // A training whose every possible op is a first version ends where the built-in one ends, eager and in graphs.
 TEST_F(OwnKernelsOnGpu, TrainsAsTheBuiltInKernels) {
-  for (Precision precision : {Precision::Fp32, Precision::Bf16}) {
+  for (Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Bf16}) {
     Training t{spec(Fusion::Off, precision), data_};
     t.epochs = 25;
     const Outcome built_in = train_on_gpu(t);
@@ -80,6 +92,7 @@ TEST_F(OwnKernelsOnGpu, TrainsAsTheBuiltInKernels) {
       std::ofstream(files.back()) << first(t.spec, op);
       t.spec.exec.kernels += op + "=" + files.back() + ";";
     }
+    EXPECT_GE(files.size(), 12u);
     for (Launch launch : kLaunches) {
       t.spec.exec.launch = launch;
       const Outcome own = train_on_gpu(t);
@@ -89,6 +102,65 @@ TEST_F(OwnKernelsOnGpu, TrainsAsTheBuiltInKernels) {
     }
     for (const std::string& file : files) std::remove(file.c_str());
   }
+}
+
+struct Watch final : TrainSink {
+  void steps(std::span<const StepResult> results) override { seen += static_cast<int64_t>(results.size()); }
+  void changed(const Change& change) override {
+    step = change.step, to = change.to;
+    swapped = true;
+  }
+  void refused(const Change&, const std::string& reason) override {
+    why = reason;
+    swapped = true;
+  }
+  std::atomic<int64_t> seen = 0;
+  std::atomic<bool> swapped = false;
+  int64_t step = 0;
+  std::string to, why;
+};
+
+// A saved change runs in the training within 1.5 s, eager and in graphs; a wrong one is refused, and the training goes on.
+TEST_F(OwnKernelsOnGpu, ASavedChangeRunsFromAStepOn) {
+  const std::string file = testing::TempDir() + "swapped.cu";
+  for (Launch launch : kLaunches) {
+    RunSpec s = spec(Fusion::Pointwise);
+    s.exec.launch = launch, s.train.epochs = 1'000'000'000, s.train.batch = 32;
+    const std::string name = ops(s)[1], good = first(s, name);
+    std::ofstream(file) << good;
+    TrainControl control;
+    Watch watch;
+    Summary summary;
+    std::jthread thread([&] { summary = train(s, data_, control, watch); });
+    const auto wait_for = [](const auto& what) {
+      for (int i = 0; i < 6000 && !what(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      return what();
+    };
+    const auto swap = [&](const std::string& text) {
+      std::ofstream(file) << text;
+      watch.swapped = false;
+      const auto begin = std::chrono::steady_clock::now();
+      control.change("exec.kernels", name + "=" + file);
+      EXPECT_TRUE(wait_for([&] { return watch.swapped.load(); }));
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    ASSERT_TRUE(wait_for([&] { return watch.seen > 100; }));
+    const double first_s = swap(good), second_s = swap(replaced(good, "kThreads = 256", "kThreads = 128"));
+    EXPECT_LT(first_s, 1.5);
+    EXPECT_LT(second_s, 1.5);
+    RecordProperty("first_ms", static_cast<int>(1000 * first_s)), RecordProperty("second_ms", static_cast<int>(1000 * second_s));
+    std::printf("%s: in the training after %.0f and %.0f ms\n", std::string(to_string(launch)).c_str(), 1000 * first_s, 1000 * second_s);
+    EXPECT_EQ(watch.why, "");
+    EXPECT_NE(watch.to.find("swapped.cu@"), watch.to.npos) << "the run names the version";
+    const int64_t after = watch.seen;
+    swap(good + "}");
+    EXPECT_NE(watch.why.find("does not compile"), watch.why.npos) << watch.why;
+    EXPECT_TRUE(wait_for([&] { return watch.seen > after + 100; })) << "the training goes on with the last good kernel";
+    control.stop();
+    thread.join();
+    EXPECT_EQ(summary.status, RunStatus::Stopped) << summary.message;
+  }
+  std::remove(file.c_str());
 }
 
 }  // namespace

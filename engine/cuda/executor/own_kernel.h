@@ -3,15 +3,20 @@
 #include <span>
 
 #include "engine/cuda/runtime/handles.h"
-#include "engine/own_kernels/kernel_contract.h"
+#include "engine/cuda/kernels/kernels.h"
+#include "engine/own_kernels/kernel_build.h"
+#include "engine/own_kernels/own_kernel_verdict.h"
 
 namespace ws::cuda {
 
+int device_attribute(cudaDeviceAttr what);  // of the GPU of this thread
+
 class OwnKernel {
  public:
-  OwnKernel(const own::KernelContract& contract, const OwnKernelSource& source);  // for the GPU of this thread
+  // For the GPU of this thread. Throws OwnKernelRefused if it does not compile or cannot be launched.
+  OwnKernel(const own::KernelContract& contract, const OwnKernelSource& source);
   // `operands`: addresses in the order of the contract.
-  void launch(cudaStream_t stream, std::span<void* const> operands) const;
+  void launch(cudaStream_t stream, std::span<void* const> operands, StepAt at) const;
   const own::KernelContract& contract() const { return contract_; }
   int registers() const { return registers_; }
   int local_bytes() const { return local_bytes_; }  // of a thread, for spilled registers and arrays

@@ -1,21 +1,25 @@
-// Compiles and checks a kernel that a person wrote for one op of a plan, beside the built-in kernels: results, memory, repeats, time.
-// A wrong kernel can end this process or never return, so run it in a process that may end.
+// Compiles and checks a kernel that a person wrote for one op of a plan. Needs no CUDA header.
 #pragma once
 #include <functional>
 
 #include "datasets/dataset.h"
-#include "engine/executor/own_kernel_verdict.h"
-#include "engine/own_kernels/kernel_contract.h"
+#include "engine/own_kernels/kernel_build.h"
+#include "engine/own_kernels/kernel_check.h"
 #include "engine/plan/model.h"
 
 namespace ws::cuda {
 
-// Compiles for a compute capability such as 90. Needs no GPU. Throws Failure with the compiler's message, whose lines are
-// lines of the person's file.
-std::vector<char> compile_own(const own::KernelContract& contract, const OwnKernelSource& source, int compute);
+// Compiles for a compute capability such as 90. Needs no GPU. The lines of its messages are those of the person's file.
+own::KernelBuild build_own(const own::KernelContract& contract, const OwnKernelSource& source, int compute);
 
-// `ready` is called before the first launch. Throws Failure if the kernel does not compile or cannot be launched.
-OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, const std::string& op,
-                                  const OwnKernelSource& source, const std::function<void()>& ready);
+// What the kernel is compared with, from the values of its operands.
+struct ExpectedResults {
+  std::function<std::vector<std::vector<float>>(const std::vector<own::Bytes>& operands)> of;
+  double rate = 0;  // the learning rate of an update
+};
+// `ready` is called before the first launch. Throws OwnKernelRefused if the kernel does not compile or cannot be launched. A
+// wrong kernel can end this process or never return, so run it in a process that may end.
+OwnKernelVerdict check_own_kernel(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source,
+                                  const ExpectedResults& expected, const std::function<void()>& ready);
 
 }  // namespace ws::cuda

@@ -18,13 +18,13 @@ using persistent::StampHead;
 
 constexpr int kStampsOfAStep = 48;  // a grid kernel with five hidden layers writes about forty
 
-struct Part {
+struct StampPart {
   persistent::Parts kind;
   Phase phase;
   const char* name;  // % stands for the layer
   prof::Meaning meaning;
 };
-constexpr Part kParts[] = {
+constexpr StampPart kParts[] = {
     {persistent::kPartRows, Phase::Input, "rows of the next step", prof::Meaning::Copy},
     {persistent::kPartForward, Phase::Forward, "forward", prof::Meaning::Matrix},
     {persistent::kPartLosses, Phase::Loss, "loss and its gradient", prof::Meaning::Loss},
@@ -41,7 +41,7 @@ std::string ops_of(const Plan& plan, Phase phase, int layer) {
   return names;
 }
 
-prof::OpInfo info_of(const Plan& plan, const Part& part, int layer, bool one_layer) {
+prof::OpInfo info_of(const Plan& plan, const StampPart& part, int layer, bool one_layer) {
   const bool known = !one_layer && layer < static_cast<int>(plan.layer_names.size());
   const std::string name = known ? plan.layer_names[static_cast<size_t>(layer)] : "";
   return {(name.empty() ? "" : name + " ") + part.name, ops_of(plan, part.phase, known ? layer : -1), name,
@@ -62,7 +62,7 @@ StepParts::StepParts(const Plan& plan, const Placement& placement) {
     // If one block does all layers of a phase together, the part has no layer.
     const bool one_layer = placement.residency == Residency::Rows || placement.residency == Residency::Block;
     std::vector<prof::OpInfo> infos;
-    for (const Part& part : kParts)
+    for (const StampPart& part : kParts)
       for (int layer = 0; layer < kLayers; ++layer)
         infos.push_back(info_of(plan, part, layer, one_layer || part.kind == persistent::kPartRows));
     for (unsigned what = 0; what < kLayers; ++what)

@@ -123,7 +123,7 @@ void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, 
       else {
         if (op.phase == Phase::Update) place_.ranks.wait(place_.stream, op);
         if (!bound.own.empty() && bound.own[i])
-          launch_own(bound, i);
+          launch_own(bound, i, at);
         else
           launch_op(with, i);
       }
@@ -134,10 +134,10 @@ void StreamExecutor::step(DevicePlan& bound, AllocatorStack& memory, StepAt at, 
   }
 }
 
-void StreamExecutor::launch_own(const DevicePlan& bound, size_t i) {
+void StreamExecutor::launch_own(const DevicePlan& bound, size_t i, StepAt at) {
   std::vector<void*> addresses;
   for (const own::Operand& o : bound.own[i]->contract().operands) addresses.push_back(bound.address[index(o.buffer)]);
-  bound.own[i]->launch(place_.stream, addresses);
+  bound.own[i]->launch(place_.stream, addresses, at);
 }
 
 void StreamExecutor::bookkeeping(DevicePlan& bound, AllocatorStack& memory, size_t i, bool capturing) {

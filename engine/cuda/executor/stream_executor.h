@@ -52,7 +52,7 @@ class StreamExecutor {
   void step(DevicePlan& bound, AllocatorStack& memory, StepAt at, bool capturing, int64_t steps = 1);
 
  private:
-  void launch_own(const DevicePlan& bound, size_t op);
+  void launch_own(const DevicePlan& bound, size_t op, StepAt at);
   void bookkeeping(DevicePlan& bound, AllocatorStack& memory, size_t op, bool capturing);
   void free_leftovers(DevicePlan& bound, AllocatorStack& memory) noexcept;
 

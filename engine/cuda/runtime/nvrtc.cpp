@@ -20,31 +20,53 @@ std::string log_of(nvrtcProgram program) {
   if (!program || nvrtcGetProgramLogSize(program, &size) != NVRTC_SUCCESS || size < 2) return {};
   std::string log(size, '\0');
   if (nvrtcGetProgramLog(program, log.data()) != NVRTC_SUCCESS) return {};
-  return ": " + log.substr(0, kLogShown);
+  return log.substr(0, size - 1);
 }
+
+std::string first_of(const std::string& log) { return log.empty() ? "" : ": " + log.substr(0, kLogShown); }
 
 void check_nvrtc(nvrtcResult code, const std::string& call, const Program& program, const std::string& failed) {
   if (code != NVRTC_SUCCESS)
-    throw CallFailure(call.substr(0, call.find('(')), nvrtcGetErrorString(code), failed + log_of(program.value));
+    throw CallFailure(call.substr(0, call.find('(')), nvrtcGetErrorString(code), failed + first_of(log_of(program.value)));
 }
 
 #define NVRTC_CHECK(call) \
   check_nvrtc(faults::hit(#call) ? NVRTC_ERROR_INTERNAL_ERROR : (call), #call, program, failed)
 
-}  // namespace
-
-std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
-                                   const std::vector<std::string>& options, const std::string& failed) {
+std::vector<const char*> pointers_to(const std::vector<std::string>& options) {
   std::vector<const char*> words;
   for (const std::string& option : options) words.push_back(option.c_str());
-  Program program;
-  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
-  NVRTC_CHECK(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
+  return words;
+}
+
+std::vector<char> cubin_of(const Program& program, const std::string& failed) {
   size_t size = 0;
   NVRTC_CHECK(nvrtcGetCUBINSize(program.value, &size));
   std::vector<char> cubin(size);
   NVRTC_CHECK(nvrtcGetCUBIN(program.value, cubin.data()));
   return cubin;
+}
+
+}  // namespace
+
+std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
+                                   const std::vector<std::string>& options, const std::string& failed) {
+  const std::vector<const char*> words = pointers_to(options);
+  Program program;
+  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
+  NVRTC_CHECK(nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data()));
+  return cubin_of(program, failed);
+}
+
+Compilation try_compile(const std::string& source, const char* file_name, const std::vector<std::string>& options) {
+  const std::string failed = "the kernel could not be compiled";
+  const std::vector<const char*> words = pointers_to(options);
+  Program program;
+  NVRTC_CHECK(nvrtcCreateProgram(&program.value, source.c_str(), file_name, 0, nullptr, nullptr));
+  const nvrtcResult made = nvrtcCompileProgram(program.value, static_cast<int>(words.size()), words.data());
+  if (made == NVRTC_ERROR_COMPILATION) return {{}, log_of(program.value)};
+  check_nvrtc(made, "nvrtcCompileProgram()", program, failed);
+  return {cubin_of(program, failed), log_of(program.value)};
 }
 
 std::string nvrtc_version() {

@@ -9,6 +9,12 @@ namespace ws::cuda {
 // be compiled for this GPU") and the first words of the compiler's message.
 std::vector<char> compile_to_cubin(const std::string& source, const char* file_name,
                                    const std::vector<std::string>& options, const std::string& failed);
+// The same without an exception for a source that does not compile: the code is then empty. `log` has all messages.
+struct Compilation {
+  std::vector<char> code;
+  std::string log;
+};
+Compilation try_compile(const std::string& source, const char* file_name, const std::vector<std::string>& options);
 std::string nvrtc_version();  // "13.0"
 
 }  // namespace ws::cuda

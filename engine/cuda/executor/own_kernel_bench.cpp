@@ -1,0 +1,152 @@
+#include "engine/cuda/executor/own_kernel_bench.h"
+
+#include <algorithm>
+
+#include "engine/cuda/runtime/nvrtc.h"
+
+namespace ws::cuda {
+namespace {
+
+constexpr int kTimes = 21, kEach = 20;  // the median of 21 stretches of 20 launches
+
+// Bytes before and behind a buffer: a multiple of every alignment.
+size_t guard_of(size_t bytes) { return std::clamp<size_t>((bytes + 4095) / 4096 * 4096, 4096, 1 << 20); }
+
+bool all_are(const own::Bytes& bytes, unsigned char value) {
+  return std::ranges::all_of(bytes, [&](char c) { return c == static_cast<char>(value); });
+}
+
+own::Bytes download(const char* from, size_t count) {
+  own::Bytes host(count);
+  CUDA_CHECK(cudaMemcpy(host.data(), from, count, cudaMemcpyDeviceToHost));
+  return host;
+}
+
+// Fills all shared memory of the block. One such block fits into a multiprocessor.
+constexpr const char* kFiller =
+    "extern \"C\" __global__ void fill(unsigned value, int words) {\n"
+    "  extern __shared__ unsigned content[];\n  for (int i = threadIdx.x; i < words; i += blockDim.x) content[i] = value;\n"
+    "  __syncthreads();\n  if (content[(threadIdx.x * 7919) % words] != value) __trap();\n}\n"
+    "extern \"C\" __global__ void nothing() {}\n";
+
+}  // namespace
+
+OwnKernelBench::OwnKernelBench(const Plan& plan, const Model& model, const data::Dataset& data, size_t op, const OwnKernelSource& source, double rate)
+    : op_(op), kernel_(own::contract_of(plan, op), source), clock_(DeviceBlock<StepClock>::filled(1, 0)),
+      rate_(DeviceBlock<float>::filled(1, 0)), sums_(DeviceBlock<float>::filled(4, 0)) {
+  const auto given = static_cast<float>(rate);
+  CUDA_CHECK(cudaMemcpy(rate_.data(), &given, sizeof given, cudaMemcpyHostToDevice));
+  place_.create(model, data, plan.spec);
+  bound_.plan = plan;
+  bound_.address.assign(plan.buffers.size(), nullptr);
+  for (const Op& each : plan.ops) bound_.items.push_back(each.kind == OpKind::Update || each.kind == OpKind::UpdateAll ? update_items(plan, each) : std::vector<UpdateItem>{});
+  for (const own::Operand& o : contract().operands) {
+    const auto bytes = static_cast<size_t>(o.elements() * size_of(o.type));
+    blocks_.push_back(DeviceBlock<char>::filled(bytes + 2 * guard_of(bytes), 0));
+    bound_.address[index(o.buffer)] = blocks_.back().data() + guard_of(bytes);
+  }
+  if (plan.ops[op].kind == OpKind::MatMul) prepare(place_.blas, plan.spec.exec.matmul, product_of(launching(), plan.ops[op]));
+  const int compute = 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) + device_attribute(cudaDevAttrComputeCapabilityMinor);
+  const std::vector<char> code = compile_to_cubin(kFiller, "fill.cu", {"--gpu-architecture=sm_" + std::to_string(compute)}, "the check's own kernel");
+  CUDA_CHECK(cudaLibraryLoadData(filler_.out(), code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+  CUDA_CHECK(cudaLibraryGetKernel(&fill_, filler_, "fill"));
+  CUDA_CHECK(cudaLibraryGetKernel(&nothing_, filler_, "nothing"));
+}
+
+Launching OwnKernelBench::launching() {
+  return {bound_, {place_.stream.get()}, {clock_.data(), 0, rate_.data(), sums_.data(), 1}, place_.blas, {place_.scratch.data()}, place_.storage};
+}
+
+void OwnKernelBench::place_operands(const std::vector<own::Bytes>& operands, unsigned char guard) {
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const size_t bytes = operands[i].size();
+    CUDA_CHECK(cudaMemset(blocks_[i].data(), guard, bytes + 2 * guard_of(bytes)));
+    CUDA_CHECK(cudaMemcpy(blocks_[i].data() + guard_of(bytes), operands[i].data(), bytes, cudaMemcpyHostToDevice));
+  }
+}
+
+void OwnKernelBench::fill_shared_memory(unsigned char with) {
+  const int bytes = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  CUDA_CHECK(cudaFuncSetAttribute(fill_, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  unsigned value = 0x01010101u * with;
+  int words = bytes / 4;
+  void* arguments[] = {&value, &words};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(2 * device_attribute(cudaDevAttrMultiProcessorCount)));
+  config.blockDim = dim3(1024);
+  config.dynamicSmemBytes = static_cast<size_t>(bytes);
+  config.stream = place_.stream;
+  CUDA_CHECK(cudaLaunchKernelExC(&config, fill_, arguments));
+}
+
+void OwnKernelBench::launch_own() {
+  std::vector<void*> addresses;
+  for (const own::Operand& o : contract().operands) addresses.push_back(bound_.address[index(o.buffer)]);
+  kernel_.launch(place_.stream, addresses, launching().at);
+}
+
+own::LaunchResult OwnKernelBench::launch(const std::vector<own::Bytes>& operands, const own::LaunchState& state) {
+  place_operands(operands, state.guard);
+  fill_shared_memory(state.scratch);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  launch_own();
+  CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+  own::LaunchResult result;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const size_t bytes = operands[i].size(), guard = guard_of(bytes);
+    result.operands.push_back(download(blocks_[i].data() + guard, bytes));
+    result.guards_hold.push_back(all_are(download(blocks_[i].data(), guard), state.guard) &&
+                                 all_are(download(blocks_[i].data() + guard + bytes, guard), state.guard));
+  }
+  return result;
+}
+
+std::vector<own::Bytes> OwnKernelBench::built_in(const std::vector<own::Bytes>& operands) {
+  place_operands(operands, 0);
+  launch_op(launching(), op_);
+  CUDA_CHECK(cudaStreamSynchronize(place_.stream));
+  std::vector<own::Bytes> results;
+  for (size_t i = 0; i < operands.size(); ++i) results.push_back(download(blocks_[i].data() + guard_of(operands[i].size()), operands[i].size()));
+  return results;
+}
+
+double OwnKernelBench::own_us() {
+  return time([this] { launch_own(); });
+}
+double OwnKernelBench::built_in_us() {
+  return time([this] { launch_op(launching(), op_); });
+}
+
+double OwnKernelBench::empty_us() {
+  return time([this] {
+    cudaLaunchConfig_t config{};
+    config.gridDim = config.blockDim = dim3(1);
+    config.stream = place_.stream;
+    CUDA_CHECK(cudaLaunchKernelExC(&config, nothing_, nullptr));
+  });
+}
+
+// In a graph, where the host does not delay a launch.
+double OwnKernelBench::time(const std::function<void()>& launch) {
+  Handle<cudaGraph_t, cudaGraphDestroy> graph;
+  GraphExec exec;
+  CUDA_CHECK(cudaStreamBeginCapture(place_.stream, cudaStreamCaptureModeThreadLocal));
+  for (int each = 0; each < kEach; ++each) launch();
+  CUDA_CHECK(cudaStreamEndCapture(place_.stream, graph.out()));
+  CUDA_CHECK(cudaGraphInstantiate(exec.out(), graph, 0));
+  std::vector<double> us;
+  const Event begin = make_timed_event(), end = make_timed_event();
+  for (int i = 0; i < kTimes; ++i) {
+    CUDA_CHECK(cudaEventRecord(begin, place_.stream));
+    CUDA_CHECK(cudaGraphLaunch(exec, place_.stream));
+    CUDA_CHECK(cudaEventRecord(end, place_.stream));
+    CUDA_CHECK(cudaEventSynchronize(end));
+    float ms = 0;
+    CUDA_CHECK(cudaEventElapsedTime(&ms, begin, end));
+    us.push_back(1000.0 * static_cast<double>(ms) / kEach);
+  }
+  std::ranges::nth_element(us, us.begin() + kTimes / 2);
+  return us[kTimes / 2];
+}
+
+}  // namespace ws::cuda

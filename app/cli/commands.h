@@ -27,6 +27,7 @@ Run add_plan(CLI::App& program);
 Run add_list(CLI::App& program);
 Run add_experiment(CLI::App& program);
 Run add_kernel(CLI::App& program);
+Run add_exercise(CLI::App& program);
 Run add_lab(CLI::App& program);
 Run add_report(CLI::App& program);
 Run add_convert(CLI::App& program);
@@ -63,6 +64,7 @@ prof::TraceLevel trace_level(const std::string& name);  // parses --trace; throw
 struct SpecArguments {
   std::string source;
   std::vector<std::string> overrides;  // "exec.allocator=caching"
+  std::vector<std::string> kernels;    // "fc1=my.cu"
 
   void add_to(CLI::App& command, bool source_required = true);
   RunSpec spec() const;   // with the overrides, adapted to this machine

@@ -1,18 +1,18 @@
 // warpsight kernel: write a CUDA kernel for one op of a plan, compile it, check it, and see its time beside the built-in one.
-#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
+#include "app/core/kernels/kernel_check.h"
+#include "app/core/kernels/kernel_library.h"
+#include "app/core/kernels/kernel_plan.h"
 #include "engine/devices/devices.h"
 #include "engine/devices/own_kernels.h"
 #include "engine/own_kernels/kernel_contract.h"
-#include "engine/passes/compile.h"
-#include "profiling/base/json_input.h"
-#include "profiling/base/paths.h"
-#include "profiling/base/process.h"
+#include "engine/own_kernels/kernel_versions.h"
 #include "profiling/base/safe_text.h"
 #include "profiling/base/text.h"
 #include "profiling/base/whole_file.h"
@@ -22,187 +22,99 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kLoadMs = 60'000;    // the data, the GPU's context, the compiler
-constexpr int kLaunchMs = 2'000;   // the launches of one shape
-constexpr int64_t kRowsOfData = 1024;
-
 struct KernelArguments {
   SpecArguments spec;
   std::string op, file;
   int compute = 90;
-  bool as_json = false, inside = false;
+  bool as_json = false;
 };
 
-// One plan that the kernel is checked on: the shapes of the run, and others.
-struct Shape {
-  std::string name;  // "batch 37"
-  RunSpec spec;
-};
-
-struct Planned {
-  data::Dataset data;
-  Model model;
-  Plan plan;
-};
-
-Planned plan_of(RunSpec spec) {
-  spec.exec.kernels.clear();
-  if (spec.exec.launch == Launch::Persistent || spec.exec.launch == Launch::Auto) spec.exec.launch = Launch::Eager;
-  Planned made{data::load(spec.data), {}, {}};
-  made.model = make_model(spec.model, made.data.features, made.data.outputs);
-  const int64_t rows = spec.train.batch == 0 ? made.data.train.rows : std::min(spec.train.batch, made.data.train.rows);
-  made.plan = compile(spec, made.model, rows).plan;
-  return made;
-}
+OwnKernelSource source_of(const KernelArguments& a) { return own::read_source({a.op, a.file, {}}); }
 
 int list_ops(const KernelArguments& a) {
-  const Planned planned = plan_of(a.spec.asked());
-  for (const Op& op : planned.plan.ops)
-    if (!own::why_none(planned.plan, op)) std::printf("%s\n", formatted("{:<16} {}", op.name, describe(planned.plan, op)).c_str());
+  const Plan plan = app::plan_for_kernels(a.spec.asked());
+  for (const Op& op : plan.ops)
+    if (!own::why_none(plan, op)) std::printf("%s\n", formatted("{:<16} {}", op.name, describe(plan, op)).c_str());
+  return kDone;
+}
+
+int list_files(const KernelArguments&) {
+  for (const app::KernelFile& file : app::kernel_files())
+    std::printf("%s\n", printable(formatted("{:<24} {}  {}", file.name, file.version, file.meaning)).c_str());
+  return kDone;
+}
+
+int add_file(const KernelArguments& a) {
+  std::printf("added: %s\n", app::add_kernel_file(a.file).c_str());
   return kDone;
 }
 
 int write_first(const KernelArguments& a) {
-  const Planned planned = plan_of(a.spec.asked());
-  const std::string text = own::first_version(own::contract_of(planned.plan, own::find_op(planned.plan, a.op)));
+  const Plan plan = app::plan_for_kernels(a.spec.asked());
+  const std::string text = own::first_version(own::contract_of(plan, own::find_op(plan, a.op)));
   if (a.file.empty()) return std::fputs(text.c_str(), stdout) < 0 ? kFailed : kDone;
-  if (std::FILE* there = std::fopen(a.file.c_str(), "rb")) {
-    std::fclose(there);
-    throw Failure(a.file + ": exists already. Choose another name, or remove it first.");
-  }
+  std::error_code error;
+  if (std::filesystem::exists(a.file, error)) throw Failure(a.file + ": exists already. Choose another name, or remove it first.");
   prof::write_whole(a.file, text);
   std::printf("written: %s; to check it: warpsight kernel check %s \"%s\" %s\n", a.file.c_str(), a.spec.source.c_str(), a.op.c_str(), a.file.c_str());
   return kDone;
 }
 
+void print_note(const KernelArguments& a, const own::BuildNote& note) {
+  const std::string place = note.line > 0 ? a.file + "(" + std::to_string(note.line) + ")" : a.file;
+  std::fprintf(stderr, "%s\n", printable(place + ": " + (note.error ? "error: " : "warning: ") + note.text).c_str());
+}
+
+void print_facts(const KernelArguments& a, const own::KernelFacts& facts) {
+  std::string text = formatted("{} compiles for sm_{}: {} instructions, {} registers, {} of shared memory a block", a.file, a.compute, facts.instructions,
+                               facts.registers, bytes_text(static_cast<double>(facts.shared_bytes + facts.dynamic_bytes)));
+  if (facts.local_bytes > 0) text += formatted(", {} bytes of a thread in local memory", facts.local_bytes);
+  if (const auto occupancy = own::occupancy_of(facts, a.compute))
+    text += formatted(", {} of {} warps fit (limit: {})", occupancy->warps, occupancy->most_warps, occupancy->limit());
+  std::printf("%s\n", text.c_str());
+}
+
 int compile_only(const KernelArguments& a) {
-  const Planned planned = plan_of(a.spec.asked());
-  const size_t bytes = compile_own_kernel(planned.plan, a.op, own::read_source(a.file), a.compute);
-  std::printf("%s compiles for sm_%d: %s of machine code\n", a.file.c_str(), a.compute, bytes_text(static_cast<double>(bytes)).c_str());
+  const own::KernelBuild build = build_own_kernel(app::plan_for_kernels(a.spec.asked()), a.op, source_of(a), a.compute);
+  for (const own::BuildNote& note : build.notes) print_note(a, note);
+  if (!build.good()) throw Failure(a.file + " does not compile.");
+  if (!build.facts || !build.facts->has_kernel) throw Failure(a.file + " has no kernel named " + own::kEntry + ".");
+  print_facts(a, *build.facts);
   return kDone;
 }
 
-std::vector<Shape> shapes_of(RunSpec spec) {
-  if (spec.data.limit == 0) spec.data.limit = kRowsOfData;
-  std::vector<Shape> shapes{{"the shapes of the run", spec}};
-  for (const int64_t batch : {1, 3, 37, 129}) {
-    shapes.push_back({"batch " + std::to_string(batch), spec});
-    shapes.back().spec.train.batch = batch;
-  }
-  for (const int64_t width : {1, 33, 200}) {
-    shapes.push_back({"hidden layers of " + std::to_string(width), spec});
-    for (int64_t& each : shapes.back().spec.model.hidden) each = width;
-  }
-  return shapes;
-}
-
-json to_json(const OwnKernelVerdict& v) {
-  return {{"fault", to_string(v.fault)}, {"sentence", v.sentence()}, {"own_us", v.own_us}, {"built_in_us", v.built_in_us},
-          {"bytes", v.bytes}, {"flops", v.flops}, {"registers", v.registers}, {"occupancy", v.occupancy}, {"good", v.good()}};
-}
-
-// The checking process: an empty object before the launches of a shape, and their result.
-int check_inside(const KernelArguments& a) {
-  const OwnKernelSource source = own::read_source(a.file);
-  for (const Shape& shape : shapes_of(a.spec.asked())) {
-    const Planned planned = plan_of(shape.spec);
-    json line{{"shape", shape.name}};
-    try {
-      const auto ready = [] {
-        std::printf("{}\n");
-        std::fflush(stdout);
-      };
-      line.update(to_json(check_own_kernel(planned.plan, planned.model, planned.data, a.op, source, ready)));
-    } catch (const std::exception& problem) {
-      line.update({{"good", false}, {"sentence", problem.what()}});
-    }
-    std::printf("%s\n", line.dump().c_str());
-    std::fflush(stdout);
-    if (!line["good"].get<bool>()) return kFailed;
-  }
-  return kDone;
-}
-
-// Follows the checking process. It may crash, and it may never end.
-class Follower {
- public:
-  explicit Follower(const KernelArguments& a) : shapes_(shapes_of(a.spec.asked())), process_(command_of(a), Process::Output::Heard) {}
-
-  std::vector<json> run() {
-    bool good = true;
-    for (int patience = kLoadMs; good && results_.size() < shapes_.size();) {
-      const std::optional<json> line = read_line(patience);
-      patience = line && line->empty() ? kLaunchMs : kLoadMs;  // an empty line: the launches begin
-      if (!line || line->empty()) good = line.has_value();
-      else results_.push_back(*line), good = (*line)["good"].get<bool>();
-    }
-    process_.signal(SIGKILL);
-    process_.wait();
-    return std::move(results_);
-  }
-
- private:
-  static std::vector<std::string> command_of(const KernelArguments& a) {
-    std::vector<std::string> words{program_file().string(), "kernel", "check", a.spec.source, a.op, a.file, "--inside"};
-    for (const std::string& set : a.spec.overrides) words.insert(words.end(), {"--set", set});
-    return words;
-  }
-
-  std::optional<json> read_line(int most_ms) {
-    while (text_.find('\n') == text_.npos) {
-      const auto more = process_.output(most_ms);
-      if (!more) return end_with("the kernel ended its process: it reads or writes memory that is not its own");
-      if (more->empty()) return end_with("the kernel does not end");
-      text_ += *more;
-    }
-    const size_t end = text_.find('\n');
-    json line = parse_json(text_.substr(0, end), "The check's line");
-    text_.erase(0, end + 1);
-    return line;
-  }
-
-  std::nullopt_t end_with(const std::string& sentence) {
-    results_.push_back({{"shape", shapes_[results_.size()].name}, {"good", false}, {"sentence", sentence}});
-    return std::nullopt;
-  }
-
-  std::vector<Shape> shapes_;
-  Process process_;
-  std::string text_;
-  std::vector<json> results_;
-};
-
-void print_result(const json& r) {
-  std::string text = (r["good"].get<bool>() ? "good   " : "wrong  ") + r["shape"].get<std::string>() + ": " + r["sentence"].get<std::string>();
-  if (r.contains("own_us") && r["good"].get<bool>()) {
-    const double own = r["own_us"].get<double>(), built_in = r["built_in_us"].get<double>();
-    text += formatted("; {:.2f} µs, built in {:.2f} µs", own, built_in);
-    if (r["registers"].get<int>() > 0) text += formatted("; {} registers, occupancy {:.0f} %", r["registers"].get<int>(), 100 * r["occupancy"].get<double>());
-  }
+void print_result(const app::ShapeResult& r) {
+  const OwnKernelVerdict& v = r.verdict;
+  std::string text = (r.good() ? "good   " : "wrong  ") + r.shape + ": " + r.sentence;
+  if (r.good()) text += formatted("; {:.2f} µs, built in {:.2f} µs", v.own_us, v.built_in_us);
+  if (r.good() && v.registers > 0) text += formatted("; {} registers, occupancy {:.0f} %", v.registers, 100 * v.occupancy);
   std::printf("%s\n", printable(text).c_str());
 }
 
 int check(const KernelArguments& a) {
-  if (a.inside) return check_inside(a);
-  const Planned planned = plan_of(a.spec.asked());
-  compile_own_kernel(planned.plan, a.op, own::read_source(a.file), a.compute);  // a mistake in the text is found without a GPU
+  const RunSpec spec = a.spec.asked();
+  const own::KernelBuild build = build_own_kernel(app::plan_for_kernels(spec), a.op, source_of(a), a.compute);  // needs no GPU
+  for (const own::BuildNote& note : build.notes) print_note(a, note);
+  if (!build.good()) throw Failure(a.file + " does not compile.");
   if (!device_info().cuda) throw Failure("It compiles. A check needs a GPU: " + device_info().why_not);
-  const std::vector<json> results = Follower(a).run();
-  const bool good = !results.empty() && results.back()["good"].get<bool>();
-  if (a.as_json) {
-    std::printf("%s\n", json{{"op", a.op}, {"file", a.file}, {"device", device_info().name}, {"good", good}, {"shapes", results}}.dump(2).c_str());
-    return good ? kDone : kFailed;
-  }
-  for (const json& result : results) print_result(result);
+  const auto results = app::check_kernel({a.op, a.file, app::checked_shapes(spec)}, [&](const app::ShapeResult& result) {
+    if (!a.as_json) print_result(result);
+    return true;
+  });
+  const bool good = !results.empty() && results.back().good();
+  if (!a.as_json) return good ? kDone : kFailed;
+  json lines = json::array();
+  for (const app::ShapeResult& result : results) lines.push_back(json::parse(app::to_json_line(result)));
+  std::printf("%s\n", json{{"op", a.op}, {"file", a.file}, {"device", device_info().name}, {"good", good}, {"shapes", lines}}.dump(2).c_str());
   return good ? kDone : kFailed;
 }
 
 using Action = int (*)(const KernelArguments&);
 
 CLI::App& add_action(CLI::App& kernel, const std::shared_ptr<KernelArguments>& a, const std::shared_ptr<Action>& chosen, const char* name,
-                     const char* text, Action action) {
+                     const char* text, Action action, bool takes_spec = true) {
   CLI::App& command = *kernel.add_subcommand(name, text);
-  a->spec.add_to(command);
+  if (takes_spec) a->spec.add_to(command);
   command.callback([chosen, action] { *chosen = action; });
   return command;
 }
@@ -225,10 +137,14 @@ Run add_kernel(CLI::App& program) {
   }
   compiled.add_option("--arch", a->compute, "compute capability: 80, 86, 89, 90 …")->check(CLI::Range(70, 130));
   checked.add_flag("--json", a->as_json, "print JSON");
-  checked.add_flag("--inside", a->inside)->group("");
+  add_action(kernel, a, chosen, "files", "your kernels: names without a path are in this list", list_files, false);
+  add_action(kernel, a, chosen, "add", "take a kernel that somebody sent into the list", add_file, false).add_option("FILE", a->file, "the CUDA source")->required();
+  CLI::App& inside = add_action(kernel, a, chosen, "check-inside", "", [](const KernelArguments& given) { return app::check_inside(given.file); }, false);
+  inside.add_option("FILE", a->file)->required();
+  inside.group("");
   kernel.footer(
       "Examples:\n  warpsight kernel new mnist fc1 my.cu\n  warpsight kernel check mnist fc1 my.cu\n"
-      "  warpsight kernel list mnist --set exec.fusion=off\n  warpsight train mnist --set exec.kernels=fc1=my.cu");
+      "  warpsight kernel list mnist --set exec.fusion=off\n  warpsight train mnist --kernel \"bias+relu fc1=my.cu\"");
   return [a, chosen] { return (*chosen)(*a); };
 }
 

@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
     Run run = adder(program);
     commands[program.get_subcommands({}).back()] = std::move(run);
   };
-  for (auto* adder : {add_train, add_plan, add_list, add_experiment, add_kernel, add_lab, add_report, add_convert,
+  for (auto* adder : {add_train, add_plan, add_list, add_experiment, add_kernel, add_exercise, add_lab, add_report, add_convert,
                       add_diff, add_stats, add_sql, add_what_if, add_check, add_gate, add_prove, add_record, add_torch, add_attach, add_install, add_serve, add_follow, add_job})
     add(adder);
   program.footer("\nWithout a command, or with run files or a machine, the window opens:\n  warpsight a.wsrun\n  warpsight ssh://me@gpu7");

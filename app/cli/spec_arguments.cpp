@@ -43,6 +43,7 @@ void SpecArguments::override_in(RunSpec& spec) const {
       throw UsageError(std::string("--set ") + problem.what());
     }
   }
+  for (const std::string& kernel : kernels) spec.exec.kernels += (spec.exec.kernels.empty() ? "" : "; ") + kernel;
 }
 
 void check_ending(const std::string& option, const std::string& file, const std::string& written_as,

@@ -433,6 +433,9 @@ Run add_train(CLI::App& program) {
       .add_option("--out", arguments->out,
                   "write metrics.csv, summary.json and the checkpoint here (default: out/NAME-TIME)")
       ->type_name("FOLDER");
+  command.add_option("--kernel", arguments->spec.kernels, "run your own kernel for an op, for example \"bias+relu fc1=my.cu\"; can be repeated")
+      ->type_name("OP=FILE")
+      ->allow_extra_args(false);
   command.add_flag("--no-output", arguments->no_output, "write no files");
   command.add_flag("--resume", arguments->resume, "continue from the checkpoint in --out");
   command.add_flag("--json", arguments->json, "print the summary as the last line");

@@ -7,6 +7,8 @@
 #include "app/workspace/run_loader.h"
 #include "app/text/qt_text.h"
 #include "app/text/units.h"
+#include "engine/own_kernels/kernel_versions.h"
+#include "profiling/base/failure.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/analysis/trace_queries.h"
 #include "profiling/recording/record_keys.h"
@@ -124,6 +126,11 @@ void Run::takeAccount(const prof::RunSummary& account) {
   else if (!loaded && account.us_per_step > 0) step_time = prof::step_time({}, {}, account.us_per_step);
   for (const auto& [key, text] : account.extra)
     if (key.starts_with(prof::kSourceKey)) sources[key.substr(std::string_view(prof::kSourceKey).size())] = text;
+  try {
+    for (const own::KernelChoice& choice : own::kernel_choices(spec.exec.kernels))  // so that its choices can be used again
+      if (const auto text = sources.find(choice.name()); text != sources.end()) own::keep_version(text->second);
+  } catch (const Failure&) {  // the file names no kernel
+  }
   if (account.tracing_cost.known()) tracing_cost = account.tracing_cost;
 }
 
@@ -183,7 +190,7 @@ void Run::applyProgress(const Progress& now) {
 }
 
 void Run::apply(RunUpdate&& update) {
-  if (update.plan) plan = std::move(update.plan);
+  if (update.plan) plan = std::move(update.plan), spec.exec.kernels = plan->plan.spec.exec.kernels;
   if (update.progress) applyProgress(*update.progress);
   applyChanges(update.changes);
   for (const StepResult& r : update.steps) {

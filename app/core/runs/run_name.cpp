@@ -104,6 +104,7 @@ std::string value_label(const FieldChange& change) {
   if (change.key == "train.epochs") return value + (value == "1" ? " epoch" : " epochs");
   if (change.key == "data.limit") return value + " rows";
   if (change.key == "model.activation" && change.to == "none") return "no activation";
+  if (change.key == "exec.kernels" && !change.to.empty()) return value;  // "fc1=my.cu"
   return explains_itself(change) ? value : label_of(change) + " " + value;
 }
 

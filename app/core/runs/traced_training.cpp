@@ -25,6 +25,7 @@ struct TracedTraining::Impl final : TrainSink {
 
   // The training is accepted. Before this, a refusal leaves an older run file as it is.
   void started(const RunSpec&, const Model&, const CompiledPlan& plan, const data::Dataset&, Executor&) override {
+    writer.keep_kernels(plan.plan);
     if (!options.path.empty()) open_file();
     if (options.at_start) options.at_start();
     file_thread = std::jthread([this](const std::stop_token& ended) {
@@ -36,7 +37,7 @@ struct TracedTraining::Impl final : TrainSink {
   }
   void recompiled(const CompiledPlan& plan) override {
     std::lock_guard lock(mutex);
-    inbox.plan = plan;
+    inbox.plan = unwritten.plan = plan;
   }
   void steps(std::span<const StepResult> results) override {
     std::lock_guard lock(mutex);
@@ -177,6 +178,7 @@ struct TracedTraining::Impl final : TrainSink {
       std::swap(news, unwritten);
     }
     record([&] {
+      if (news.plan) writer.keep_kernels(news.plan->plan);
       if (news.progress) writer.progress(*news.progress);
       writer.add(news.steps, news.epochs, news.changes);
       writer.flush_if_due();

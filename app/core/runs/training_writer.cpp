@@ -10,10 +10,12 @@
 #include "app/core/runs/change_marks.h"
 #include "app/core/runs/step_marks.h"
 #include "engine/devices/devices.h"
+#include "engine/own_kernels/kernel_versions.h"
 #include "profiling/analysis/step_breakdown.h"
 #include "profiling/analysis/step_time.h"
 #include "profiling/base/clock.h"
 #include "profiling/base/process.h"
+#include "profiling/recording/record_keys.h"
 #include "profiling/trace/span_order.h"
 #include "profiling/trace/span_walk.h"
 
@@ -61,6 +63,16 @@ int64_t steps_in(const std::vector<prof::Span>& marks) {
 
 TrainingWriter::TrainingWriter(const std::string& title, const RunSpec& spec)
     : summary_(first_summary(title, spec)), spec_(spec) {}
+
+void TrainingWriter::keep_kernels(const Plan& plan) {
+  if (plan.spec.exec.kernels == spec_.exec.kernels) return;
+  spec_.exec.kernels = plan.spec.exec.kernels;
+  summary_.spec = spec_text(spec_);
+  for (const own::KernelChoice& choice : own::kernel_choices(spec_.exec.kernels))
+    for (const Op& op : plan.ops)
+      if (op.own && op.own.file == choice.file && own::version_of(op.own.text) == choice.version)
+        summary_.extra[prof::kSourceKey + choice.name()] = op.own.text;
+}
 
 void TrainingWriter::open(const std::string& path) { file_.emplace(path, summary_); }
 

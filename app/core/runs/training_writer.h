@@ -17,6 +17,8 @@ class TrainingWriter {
   TrainingWriter(const std::string& title, const RunSpec& spec);
   // The run belongs to one rank, and its file will be joined with the files of the other ranks. Call it before open().
   void keep_rank(const LaunchedRank& self, int64_t origin_ns) { prof::keep_origin(summary_, self, origin_ns); }
+  // Keeps the versions and texts of a person's kernels in the plan. They are part of the run.
+  void keep_kernels(const Plan& plan);
   void open(const std::string& path);  // writes the run file from now on; throws Failure
   void close() { file_.reset(); }      // keeps only the figures
 

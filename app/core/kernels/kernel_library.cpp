@@ -1,0 +1,70 @@
+#include "app/core/kernels/kernel_library.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "engine/own_kernels/kernel_contract.h"
+#include "engine/own_kernels/kernel_versions.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/paths.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string without_slashes(const std::string& comment) { return comment.starts_with("// ") ? comment.substr(3) : std::string(); }
+
+KernelFile described(const fs::path& path) {
+  KernelFile file{path.filename(), path, {}, {}, {}};
+  const OwnKernelSource source = own::read_source({{}, path, {}});
+  file.version = own::version_of(source.text);
+  if (!source.text.starts_with(own::kForOp)) return file;
+  std::istringstream lines(source.text);
+  std::string line;
+  std::getline(lines, line);
+  file.signature = line.substr(std::string(own::kForOp).size());
+  std::getline(lines, line);
+  file.meaning = without_slashes(line);
+  return file;
+}
+
+std::string free_name(const std::string& stem) {
+  std::error_code error;
+  std::string name = stem + ".cu";
+  for (int number = 2; fs::exists(own::kernels_folder() / name, error); ++number) name = stem + "-" + std::to_string(number) + ".cu";
+  return name;
+}
+
+}  // namespace
+
+std::vector<KernelFile> kernel_files() {
+  std::vector<KernelFile> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(own::kernels_folder(), error)) {
+    if (entry.path().extension() != ".cu" || !entry.is_regular_file(error)) continue;
+    try {
+      files.push_back(described(entry.path()));
+    } catch (const Failure&) {  // an empty or unreadable file is no kernel
+    }
+  }
+  std::ranges::sort(files, {}, &KernelFile::name);
+  return files;
+}
+
+std::string new_kernel_name(const std::string& op) { return free_name(file_name_of(op)); }
+
+std::string kernel_path(const std::string& name) { return own::kernels_folder() / name; }
+
+std::string add_kernel_file(const std::string& path) {
+  const OwnKernelSource source = own::read_source({{}, path, {}});
+  const std::string name = free_name(file_name_of(fs::path(path).stem()));
+  std::error_code error;
+  fs::create_directories(own::kernels_folder(), error);
+  prof::write_whole(kernel_path(name), source.text);
+  return name;
+}
+
+}  // namespace ws::app

@@ -1,0 +1,55 @@
+#include "app/core/kernels/kernel_plan.h"
+
+#include <algorithm>
+
+#include "app/core/runs/data_shape.h"
+#include "engine/passes/compile.h"
+#include "profiling/base/failure.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int64_t kRowsOfData = 1024;
+
+// A persistent kernel runs no other kernel, so its plan would have no op for one.
+RunSpec with_single_kernels(RunSpec spec) {
+  spec.exec.kernels.clear();
+  if (spec.exec.launch == Launch::Persistent || spec.exec.launch == Launch::Auto) spec.exec.launch = Launch::Eager;
+  return spec;
+}
+
+}  // namespace
+
+Plan plan_for_kernels(const RunSpec& asked) {
+  const RunSpec spec = with_single_kernels(asked);
+  const DataShape shape = data_shape(spec.data);
+  if (!shape.known()) return plan_of(spec, data::load(spec.data)).plan;
+  const int64_t rows = spec.train.batch == 0 ? shape.train : std::min(spec.train.batch, shape.train);
+  return compile(spec, make_model(spec.model, shape.input, std::max<int64_t>(1, shape.outputs)), rows).plan;
+}
+
+std::vector<CheckedShape> checked_shapes(const RunSpec& asked) {
+  RunSpec spec = asked;
+  if (spec.data.limit == 0) spec.data.limit = kRowsOfData;
+  std::vector<CheckedShape> shapes{{"the shapes of the run", spec}};
+  for (const int64_t batch : {1, 3, 37, 129}) {
+    shapes.push_back({"batch " + std::to_string(batch), spec});
+    shapes.back().spec.train.batch = batch;
+  }
+  if (!spec.model.layers.empty()) return shapes;
+  for (const int64_t width : {1, 33, 200}) {
+    shapes.push_back({"hidden layers of " + std::to_string(width), spec});
+    for (int64_t& each : shapes.back().spec.model.hidden) each = width;
+  }
+  return shapes;
+}
+
+CheckedPlan plan_of(const RunSpec& asked, const data::Dataset& data) {
+  const RunSpec spec = with_single_kernels(asked);
+  CheckedPlan made{make_model(spec.model, data), {}};
+  const int64_t rows = spec.train.batch == 0 ? data.train.rows : std::min(spec.train.batch, data.train.rows);
+  made.plan = compile(spec, made.model, rows).plan;
+  return made;
+}
+
+}  // namespace ws::app

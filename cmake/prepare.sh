@@ -3,7 +3,7 @@
 
 readonly tools=(g++ cmake ninja-build ccache pkg-config)
 readonly libraries=(libfmt-dev nlohmann-json3-dev libcli11-dev libsqlite3-dev libzstd-dev zlib1g-dev libopenblas-dev)
-readonly window_libraries=(qt6-base-dev libqcustomplot-dev fonts-inter)
+readonly window_libraries=(qt6-base-dev libqcustomplot-dev libqscintilla2-qt6-dev fonts-inter)
 readonly test_libraries=(libgtest-dev libgmock-dev libbenchmark-dev xvfb xauth poppler-utils)
 
 say() { printf '%s\n' "$*" >&2; }

@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 SOURCE, BUILD = sys.argv[1], sys.argv[2]
-FOREIGN = re.compile(r"lib(Qt6|QCustomPlot|openblas|sqlite3|zstd|icu|harfbuzz|png)")
+FOREIGN = re.compile(r"lib(Qt6|QCustomPlot|qscintilla|openblas|sqlite3|zstd|icu|harfbuzz|png)")
 
 
 def says_where_it_does_not_run(programs, work):

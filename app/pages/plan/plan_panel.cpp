@@ -13,6 +13,7 @@
 #include "app/widgets/table_style.h"
 #include "app/widgets/theme.h"
 #include "app/text/units.h"
+#include "engine/own_kernels/kernel_contract.h"
 #include "profiling/trace/span_walk.h"
 
 namespace ws::app {
@@ -51,6 +52,11 @@ PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
   menu->addAction(tr("After all passes"), this, [this] { setStage(PlanStage::After); });
   stage_button_->setMenu(menu);
   addOption(stage_button_);
+  write_ = new QPushButton(tr("Write My Own…"), this);
+  connect(write_, &QPushButton::clicked, this, [this] {
+    if (const int op = opAt(table_->currentIndex().row()); op >= 0 && plan()) emit kernelWanted(QString::fromStdString(plan()->ops[static_cast<size_t>(op)].name));
+  });
+  addOption(write_);
   table_->setModel(&model_);
   style_table(*table_, tr("Ops of the plan"));
   empty_->setText(tr("No plan yet: press Train, or tick a run."));
@@ -76,6 +82,7 @@ PlanPanel::PlanPanel(Focus* focus, QWidget* parent)
     showNote();
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::chooseRow);
+  connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &PlanPanel::showWhetherWritable);
   connect(table_, &QTableView::doubleClicked, this, [this](const QModelIndex& index) {
     if (run_ && tagAt(index.row()) != prof::kNoOp) focus_->reveal(OpChoice{run_, tagAt(index.row())});
   });
@@ -126,6 +133,15 @@ prof::OpTag PlanPanel::tagAt(int row) const {
   return op < 0 ? prof::kNoOp : tags_[static_cast<size_t>(op)];
 }
 
+// A kernel of one's own is for one op of the plan as it runs.
+void PlanPanel::showWhetherWritable() {
+  const int op = opAt(table_->currentIndex().row());
+  const auto why = plan() && op >= 0 ? own::why_none(*plan(), plan()->ops[static_cast<size_t>(op)]) : std::string(tr("Select an op first.").toStdString());
+  write_->setVisible(plan() && stage_ == PlanStage::After);
+  write_->setEnabled(!why);
+  write_->setToolTip(why ? QString::fromStdString(*why) : tr("Opens the page Kernel with a kernel for this op that works."));
+}
+
 void PlanPanel::present(Run* run) {
   refreshTimes();
   const Plan* const plan = this->plan();
@@ -135,6 +151,7 @@ void PlanPanel::present(Run* run) {
                            : tr("No plan yet: press Train, or tick a run.") + (budget_.isEmpty() ? "" : "\n\n" + budget_));
   table_->setVisible(plan), empty_->setVisible(!plan), log_->setVisible(plan);
   showNote();
+  showWhetherWritable();
   if (!plan) return;
   const QStringList lines = pass_lines(plan->log);
   log_->setText(lines.join("\n"));

@@ -34,6 +34,7 @@ class PlanPanel : public Pane {
 
  signals:
   void opChosen(int op);
+  void kernelWanted(const QString& op);  // a person writes a kernel for it
 
  protected:
   void resizeEvent(QResizeEvent*) override;
@@ -46,6 +47,7 @@ class PlanPanel : public Pane {
   void shareWidth();
   void chooseRow(const QModelIndex& index);
   void showSelection();
+  void showWhetherWritable();
 
   Focus* focus_;
   TableModel model_;
@@ -54,7 +56,7 @@ class PlanPanel : public Pane {
   PlanStage stage_ = PlanStage::After;
   QTableView* table_;
   QLabel *log_, *empty_;
-  QPushButton* stage_button_;
+  QPushButton *stage_button_, *write_;
   QPointer<Run> run_;
   QTimer refresh_;
   std::string shown_id_;

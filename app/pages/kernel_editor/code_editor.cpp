@@ -1,0 +1,146 @@
+#include "app/pages/kernel_editor/code_editor.h"
+
+#include <Qsci/qscilexercpp.h>
+#include <Qsci/qsciscintilla.h>
+#include <Qsci/qscistyle.h>
+
+#include <QEvent>
+#include <QVBoxLayout>
+
+#include "app/text/qt_text.h"
+#include "app/widgets/theme.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kNumbers = 0, kFolds = 2, kWave = 8;      // margins and an indicator
+constexpr int kErrorStyle = 40, kWarningStyle = 41;  // the lexer has styles below and from 64 on
+constexpr double kCodePx = 12.5;
+
+class CudaLexer final : public QsciLexerCPP {
+ public:
+  using QsciLexerCPP::QsciLexerCPP;
+  const char* keywords(int set) const override {
+    if (set == 2)
+      return "__global__ __device__ __shared__ __constant__ __restrict__ __syncthreads __syncwarp threadIdx blockIdx blockDim gridDim warpSize "
+             "float2 float4 half bfloat16 int2 int4";
+    return QsciLexerCPP::keywords(set);
+  }
+};
+
+QString note_text(const own::BuildNote& note) {
+  const QString number = note.number.empty() ? QString() : text(note.number) + QStringLiteral(": ");
+  return (note.error ? CodeEditor::tr("error: ") : CodeEditor::tr("warning: ")) + number + text(note.text);
+}
+
+}  // namespace
+
+CodeEditor::CodeEditor(QWidget* parent) : QWidget(parent), editor_(new QsciScintilla(this)), lexer_(new CudaLexer(editor_)) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(editor_);
+  setFocusProxy(editor_);
+  editor_->setUtf8(true);
+  editor_->setFrameShape(QFrame::NoFrame);
+  editor_->setAccessibleName(tr("Source of the kernel"));
+  editor_->setLexer(lexer_);
+  editor_->setMarginType(kNumbers, QsciScintilla::NumberMargin);
+  editor_->setMarginWidth(kNumbers, QStringLiteral("00000"));
+  editor_->setFolding(QsciScintilla::PlainFoldStyle, kFolds);
+  editor_->setBraceMatching(QsciScintilla::SloppyBraceMatch);
+  editor_->setAutoIndent(true), editor_->setIndentationsUseTabs(false), editor_->setTabWidth(2);
+  editor_->setCaretLineVisible(true);
+  editor_->setAnnotationDisplay(QsciScintilla::AnnotationIndented);
+  editor_->indicatorDefine(QsciScintilla::SquiggleIndicator, kWave);
+  applyTheme();
+  connect(editor_, &QsciScintilla::textChanged, this, &CodeEditor::edited);
+}
+
+QString CodeEditor::text() const { return editor_->text(); }
+
+void CodeEditor::setText(const QString& text) {
+  const QSignalBlocker quiet(editor_);
+  notes_.clear();
+  editor_->setText(text);
+  editor_->setModified(false);
+  showNotes();
+}
+
+void CodeEditor::replaceText(const QString& text) {
+  int line = 0, column = 0;
+  editor_->getCursorPosition(&line, &column);
+  const int first = editor_->firstVisibleLine();
+  editor_->beginUndoAction();
+  editor_->selectAll();
+  editor_->replaceSelectedText(text);
+  editor_->endUndoAction();
+  editor_->setCursorPosition(std::min(line, editor_->lines() - 1), column);
+  editor_->setFirstVisibleLine(first);
+}
+
+void CodeEditor::setReadOnly(bool on) { editor_->setReadOnly(on); }
+
+void CodeEditor::setNotes(const std::vector<own::BuildNote>& notes) {
+  notes_ = notes;
+  showNotes();
+}
+
+void CodeEditor::showNotes() {
+  editor_->clearAnnotations();
+  editor_->clearIndicatorRange(0, 0, editor_->lines(), 0, kWave);
+  const QsciStyle error(kErrorStyle, QString(), theme().worse, theme().header, mono_font(11), true);
+  const QsciStyle warning(kWarningStyle, QString(), theme().secondary, theme().header, mono_font(11), true);
+  for (const own::BuildNote& note : notes_) {
+    const int line = std::clamp(note.line, 1, editor_->lines()) - 1;
+    const QString before = editor_->annotation(line);
+    editor_->annotate(line, before.isEmpty() ? note_text(note) : before + '\n' + note_text(note), note.error ? error : warning);
+    if (note.line > 0) editor_->fillIndicatorRange(line, 0, line, std::max(0, editor_->lineLength(line) - 1), kWave);
+  }
+}
+
+QStringList CodeEditor::annotations() const {
+  QStringList all;
+  for (int line = 0; line < editor_->lines(); ++line)
+    if (const QString note = editor_->annotation(line); !note.isEmpty()) all << note;
+  return all;
+}
+
+void CodeEditor::goToLine(int line) {
+  editor_->setCursorPosition(std::max(0, line - 1), 0);
+  editor_->ensureLineVisible(std::max(0, line - 1));
+}
+
+void CodeEditor::goToNextNote() {
+  int line = 0, column = 0;
+  editor_->getCursorPosition(&line, &column);
+  const own::BuildNote* next = nullptr;
+  for (const own::BuildNote& note : notes_)
+    if (note.line > line + 1 && (!next || note.line < next->line)) next = &note;
+  if (!next && !notes_.empty()) next = &*std::ranges::min_element(notes_, {}, &own::BuildNote::line);
+  if (next) goToLine(next->line);
+}
+
+void CodeEditor::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) applyTheme(), showNotes();
+}
+
+void CodeEditor::applyTheme() {
+  const Theme& t = theme();
+  const QFont font = mono_font(kCodePx);
+  lexer_->setDefaultFont(font), lexer_->setDefaultPaper(t.base), lexer_->setDefaultColor(t.text);
+  for (int style = 0; style < 128; ++style) lexer_->setFont(font, style), lexer_->setPaper(t.base, style), lexer_->setColor(t.text, style);
+  for (const int style : {QsciLexerCPP::Comment, QsciLexerCPP::CommentLine, QsciLexerCPP::CommentDoc, QsciLexerCPP::CommentLineDoc}) lexer_->setColor(t.quiet, style);
+  for (const int style : {QsciLexerCPP::Keyword, QsciLexerCPP::KeywordSet2}) lexer_->setColor(t.run[1], style);
+  for (const int style : {QsciLexerCPP::PreProcessor, QsciLexerCPP::Number}) lexer_->setColor(t.run[5], style);
+  for (const int style : {QsciLexerCPP::DoubleQuotedString, QsciLexerCPP::SingleQuotedString}) lexer_->setColor(t.run[6], style);
+  editor_->setPaper(t.base), editor_->setColor(t.text);
+  editor_->setMarginsBackgroundColor(t.header), editor_->setMarginsForegroundColor(t.quiet), editor_->setMarginsFont(mono_font(11));
+  editor_->setFoldMarginColors(t.header, t.header);
+  editor_->setCaretLineBackgroundColor(t.selected_row), editor_->setCaretForegroundColor(t.text);
+  editor_->setSelectionBackgroundColor(t.chosen), editor_->resetSelectionForegroundColor();
+  editor_->setMatchedBraceBackgroundColor(t.chosen), editor_->setMatchedBraceForegroundColor(t.text);
+  editor_->setIndicatorForegroundColor(t.worse, kWave);
+}
+
+}  // namespace ws::app

@@ -1,0 +1,45 @@
+// Edits CUDA source: colours, line numbers, and the compiler's messages under their lines.
+//
+// A picture beside the lines (samples, times) goes into beside(): it gets the place of each visible line.
+#pragma once
+#include <QWidget>
+#include <vector>
+
+#include "engine/own_kernels/kernel_build.h"
+
+class QsciLexerCPP;
+class QsciScintilla;
+
+namespace ws::app {
+
+class CodeEditor : public QWidget {
+  Q_OBJECT
+ public:
+  explicit CodeEditor(QWidget* parent = nullptr);
+  QString text() const;
+  void setText(const QString& text);      // another file: there is nothing to undo
+  void replaceText(const QString& text);  // can be undone
+  void setReadOnly(bool on);
+  void setNotes(const std::vector<own::BuildNote>& notes);
+  const std::vector<own::BuildNote>& notes() const { return notes_; }
+  QStringList annotations() const;  // the shown messages, by line
+  void goToLine(int line);          // from 1
+  void goToNextNote();              // after the cursor, then from the top
+  QsciScintilla* editor() const { return editor_; }
+
+ signals:
+  void edited();
+
+ protected:
+  void changeEvent(QEvent* event) override;
+
+ private:
+  void applyTheme();
+  void showNotes();
+
+  QsciScintilla* editor_;
+  QsciLexerCPP* lexer_;
+  std::vector<own::BuildNote> notes_;
+};
+
+}  // namespace ws::app

@@ -1,0 +1,527 @@
+#include "app/pages/kernel_editor/kernel_panel.h"
+
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QElapsedTimer>
+#include <QFileInfo>
+#include <QGuiApplication>
+#include <QLabel>
+#include <QPushButton>
+#include <QShortcut>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+
+#include "app/core/kernels/kernel_library.h"
+#include "app/pages/kernel_editor/code_editor.h"
+#include "app/pages/kernel_editor/exercise_strip.h"
+#include "app/pages/kernel_editor/kernel_tables.h"
+#include "app/pages/kernel_editor/occupancy_view.h"
+#include "app/pages/kernel_editor/step_change.h"
+#include "app/text/qt_text.h"
+#include "app/text/units.h"
+#include "app/widgets/pane.h"
+#include "app/widgets/primary_button.h"
+#include "app/widgets/theme.h"
+#include "app/workspace/workspace.h"
+#include "engine/devices/own_kernels.h"
+#include "engine/own_kernels/kernel_contract.h"
+#include "engine/own_kernels/kernel_versions.h"
+#include "profiling/base/failure.h"
+#include "profiling/base/whole_file.h"
+
+namespace ws::app {
+namespace {
+
+constexpr int kTypingMs = 350, kLookMs = 500, kRightWidth = 372;
+
+QLabel* label(QWidget* parent, double px, int weight = 400) {
+  auto* made = new QLabel(parent);
+  made->setFont(ui_font(px, weight));
+  made->setWordWrap(true);
+  made->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  return made;
+}
+
+QString shape_text(const own::Operand& o) { return QStringLiteral("%1 (%2 × %3)").arg(text(o.name)).arg(o.rows).arg(o.cols); }
+
+QString operands_text(const own::KernelContract& contract, bool written) {
+  QStringList names;
+  double bytes = 0;
+  for (const own::Operand& o : contract.operands)
+    if (written ? o.written : o.read) names << shape_text(o), bytes += static_cast<double>(o.elements() * size_of(o.type));
+  return names.join(QStringLiteral(", ")) + QStringLiteral(" · ") + bytes_text(bytes);
+}
+
+}  // namespace
+
+KernelPanel::KernelPanel(Workspace& workspace, QWidget* parent) : QWidget(parent), workspace_(workspace) {
+  strip_ = new ExerciseStrip(this);
+  auto* rows = new QSplitter(Qt::Vertical, this);
+  auto* top = new QSplitter(Qt::Horizontal, rows);
+  auto* right = new QSplitter(Qt::Vertical, top);
+  top->addWidget(makeEditor());
+  for (QWidget* pane : {makeOpPane(), makeCheckPane(), makeOccupancyPane(), makeTimePane()}) right->addWidget(pane);
+  top->addWidget(right);
+  steps_pane_ = new Pane(tr("The step, before and after"), rows);
+  steps_ = new StepPathView(steps_pane_);
+  steps_->setAccessibleName(tr("The step before and after your kernel is used"));
+  steps_pane_->setBody(steps_);
+  rows->addWidget(steps_pane_);
+  for (Pane* pane : {op_pane_, check_pane_, occupancy_pane_, time_pane_, steps_pane_}) pane->legend()->hide();
+  for (QSplitter* splitter : {rows, top, right}) splitter->setChildrenCollapsible(false);
+  right->setMinimumWidth(kRightWidth);
+  top->setStretchFactor(0, 1), top->setSizes({760, 400});
+  right->setSizes({84, 176, 120, 220}), rows->setSizes({560, 190});
+  rows->setStretchFactor(0, 1);
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0), outer->setSpacing(5);
+  outer->addWidget(strip_), outer->addWidget(rows, 1);
+  soon_.setSingleShot(true), soon_.setInterval(kTypingMs);
+  looks_.setSingleShot(true), looks_.setInterval(kLookMs);
+  connect(&soon_, &QTimer::timeout, this, &KernelPanel::build);
+  connect(&looks_, &QTimer::timeout, this, [this] { showUse(), showSteps(); });
+  connect(code_, &CodeEditor::edited, this, [this] { good_ = false, soon_.start(); });
+  connect(&watcher_, &QFileSystemWatcher::fileChanged, this, &KernelPanel::fileChanged);
+  connect(strip_, &ExerciseStrip::handInWanted, this, [this] {
+    if (exercise_result_) QGuiApplication::clipboard()->setText(text(to_json_line(*exercise_result_)));
+  });
+  for (QTableView* table : {check_table_, time_table_}) table->viewport()->installEventFilter(this);
+  connect(new QShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return), this), &QShortcut::activated, this, &KernelPanel::buildAndCheck);
+  connect(new QShortcut(QKeySequence(Qt::Key_F8), this), &QShortcut::activated, code_, &CodeEditor::goToNextNote);
+  setRun(nullptr);
+}
+
+QWidget* KernelPanel::makeEditor() {
+  auto* pane = new Pane(tr("Source"), this);
+  pane->legend()->hide();
+  files_ = new QComboBox(pane);
+  files_->setAccessibleName(tr("Your kernels")), files_->setToolTip(tr("Your kernels. Each one is a .cu file, which another editor may have open."));
+  files_->setMinimumContentsLength(18);
+  computes_ = new QComboBox(pane);
+  computes_->setAccessibleName(tr("GPU to compile for"));
+  for (const int compute : own::known_computes()) computes_->addItem(QStringLiteral("sm_%1").arg(compute), compute);
+  computes_->setCurrentText(QStringLiteral("sm_90"));
+  exercises_ = new QComboBox(pane);
+  exercises_->setAccessibleName(tr("Exercise"));
+  check_ = new QPushButton(tr("Build and Check"), pane);
+  check_->setToolTip(tr("Compares the kernel with the op on many shapes, in a process of its own (Ctrl+Enter)."));
+  make_primary(*check_);
+  for (QWidget* option : std::initializer_list<QWidget*>{exercises_, files_, computes_, check_}) pane->addOption(option);
+  auto* body = new QWidget(pane);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  code_ = new CodeEditor(body);
+  state_ = label(body, 11);
+  state_->setMargin(6);
+  column->addWidget(code_, 1), column->addWidget(state_);
+  pane->setBody(body);
+  connect(check_, &QPushButton::clicked, this, &KernelPanel::buildAndCheck);
+  connect(files_, &QComboBox::textActivated, this, &KernelPanel::openFile);
+  connect(computes_, &QComboBox::activated, this, &KernelPanel::build);
+  connect(exercises_, &QComboBox::activated, this, [this](int index) { openExercise(exercises_->itemData(index).toString()); });
+  return pane;
+}
+
+QWidget* KernelPanel::makeOpPane() {
+  op_pane_ = new Pane(tr("The op"), this);
+  ops_ = new QComboBox(op_pane_);
+  ops_->setAccessibleName(tr("Op of the plan"));
+  op_pane_->addOption(ops_);
+  contract_ = label(op_pane_, 12);
+  contract_->setMargin(8), contract_->setAlignment(Qt::AlignTop);
+  op_pane_->setBody(contract_);
+  connect(ops_, &QComboBox::textActivated, this, &KernelPanel::openOp);
+  return op_pane_;
+}
+
+QWidget* KernelPanel::makeCheckPane() {
+  check_pane_ = new Pane(tr("Check"), this);
+  auto* body = new QWidget(check_pane_);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  check_table_ = table_view(body, check_model_, check_sorter_, tr("Check by shape"));
+  verdict_ = label(body, 12);
+  verdict_->setMargin(6);
+  column->addWidget(check_table_, 1), column->addWidget(verdict_);
+  check_pane_->setBody(body);
+  return check_pane_;
+}
+
+QWidget* KernelPanel::makeOccupancyPane() {
+  occupancy_pane_ = new Pane(tr("Occupancy"), this);
+  auto* body = new QWidget(occupancy_pane_);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(8, 4, 8, 6);
+  facts_text_ = label(body, 12);
+  occupancy_ = new OccupancyView(body);
+  column->addWidget(facts_text_), column->addWidget(occupancy_, 1);
+  occupancy_pane_->setBody(body);
+  return occupancy_pane_;
+}
+
+QWidget* KernelPanel::makeTimePane() {
+  time_pane_ = new Pane(tr("Time"), this);
+  auto* body = new QWidget(time_pane_);
+  time_table_ = table_view(body, time_model_, time_sorter_, tr("Time beside the built-in kernel and the limits"));
+  use_ = new QCheckBox(tr("Use it"), body);
+  use_text_ = label(body, 11);
+  undo_ = new QPushButton(tr("Undo"), body);
+  undo_->setToolTip(tr("Goes back to the kernel that ran before, from the next step on."));
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(8, 4, 8, 6), row->setSpacing(10);
+  row->addWidget(use_), row->addWidget(use_text_, 1), row->addWidget(undo_);
+  auto* column = new QVBoxLayout(body);
+  column->setContentsMargins(0, 0, 0, 0), column->setSpacing(0);
+  column->addWidget(time_table_, 1), column->addLayout(row);
+  time_pane_->setBody(body);
+  connect(use_, &QCheckBox::clicked, this, &KernelPanel::setUsed);
+  connect(undo_, &QPushButton::clicked, this, &KernelPanel::undoUse);
+  return time_pane_;
+}
+
+void KernelPanel::say(const QString& sentence, bool problem) { workspace_.say(sentence, problem); }
+
+int KernelPanel::compute() const { return computes_->currentData().toInt(); }
+
+QString KernelPanel::state() const { return state_->text(); }
+QString KernelPanel::useText() const { return use_text_->text(); }
+
+void KernelPanel::setCuda(bool cuda) {
+  cuda_ = cuda;
+  showUse(), showResults();
+}
+
+// The plan of another run: the text stays, and is built for the new plan.
+void KernelPanel::setRun(Run* run) {
+  if (run_ != run) {
+    if (run_) disconnect(run_, nullptr, this, nullptr);
+    run_ = run;
+    if (run)
+      connect(run, &Run::changed, this, [this] {
+        if (!looks_.isActive()) looks_.start();
+      });
+  }
+  if (isVisible() && !strip_->exercise()) takePlan();
+  showUse(), showSteps();
+}
+
+void KernelPanel::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (exercises_->count() == 0) {
+    exercises_->addItem(tr("No exercise"), QString());
+    try {
+      for (const Exercise& e : exercises()) exercises_->addItem(text(e.name), text(e.name));
+    } catch (const Failure& problem) {
+      say(QString::fromUtf8(problem.what()), true);
+    }
+  }
+  if (!plan_) takePlan();
+  fillFiles();
+}
+
+bool KernelPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Resize) watched == check_table_->viewport() ? fit_columns(*check_table_, check_model_) : fit_columns(*time_table_, time_model_);
+  return QWidget::eventFilter(watched, event);
+}
+
+void KernelPanel::takePlan() {
+  spec_ = run_ && run_->hasChoices() ? run_->spec : workspace_.choices()->spec();
+  try {
+    plan_ = plan_for_kernels(spec_);
+  } catch (const Failure& problem) {
+    plan_.reset();
+    state_->setText(QString::fromUtf8(problem.what()));
+  }
+  fillOps();
+  if (plan_ && op_.empty() && ops_->count() > 0) return openOp(ops_->currentText());
+  showContract();
+  if (!file_.isEmpty()) build();
+}
+
+void KernelPanel::fillOps() {
+  ops_->clear();
+  if (!plan_) return;
+  for (const std::string& name : own::op_names(*plan_)) ops_->addItem(text(name));
+  if (ops_->findText(text(op_)) < 0) op_.clear();
+  else ops_->setCurrentText(text(op_));
+}
+
+void KernelPanel::fillFiles() {
+  files_->clear();
+  for (const KernelFile& file : kernel_files()) files_->addItem(text(file.name));
+  if (files_->findText(file_) < 0 && !file_.isEmpty()) files_->addItem(file_);
+  files_->setCurrentText(file_);
+}
+
+// Opens the kernel that the run uses for this op, else a new first version.
+void KernelPanel::openOp(const QString& op) {
+  if (!plan_) takePlan();
+  if (!plan_) return;
+  try {
+    op_ = plan_->ops[own::find_op(*plan_, op.toStdString())].name;
+    const own::KernelContract contract = own::contract_of(*plan_, own::find_op(*plan_, op_));
+    QString name;
+    for (const own::KernelChoice& choice : own::kernel_choices(spec_.exec.kernels))
+      if (choice.op == op_) name = text(choice.file);
+    openText(name.isEmpty() ? text(new_kernel_name(op_)) : name, text(own::first_version(contract)));
+  } catch (const Failure& problem) {
+    return say(QString::fromUtf8(problem.what()), true);
+  }
+  ops_->setCurrentText(text(op_));
+  showContract();
+  build();
+}
+
+void KernelPanel::openExercise(const QString& name) {
+  try {
+    if (name.isEmpty()) {
+      strip_->setExercise({});
+      return takePlan();
+    }
+    const Exercise exercise = find_exercise(name.toStdString());
+    const Plan plan = plan_for_kernels(spec_of(exercise));
+    spec_ = spec_of(exercise), plan_ = plan, op_ = exercise.op;
+    strip_->setExercise(exercise);
+    exercises_->setCurrentText(text(exercise.name));
+    fillOps();
+    openText(text(exercise.name) + QStringLiteral(".cu"), text(starter_file(exercise)));
+  } catch (const Failure& problem) {
+    return say(QString::fromUtf8(problem.what()), true);
+  }
+  exercise_result_.reset();
+  showContract();
+  build();
+}
+
+void KernelPanel::openFile(const QString& name) {
+  openText(name, {});
+  build();
+}
+
+// `first_text`: of a file that is not there yet. It is written with the first build.
+void KernelPanel::openText(const QString& name, const QString& first_text) {
+  if (!watcher_.files().isEmpty()) watcher_.removePaths(watcher_.files());
+  file_ = name, saved_.clear(), results_.clear(), facts_.reset(), good_ = false;
+  const std::string path = kernel_path(name.toStdString());
+  if (QFileInfo::exists(text(path)) || first_text.isEmpty()) {
+    try {
+      saved_ = text(own::read_source({{}, path, {}}).text);
+    } catch (const Failure& problem) {
+      say(QString::fromUtf8(problem.what()), true);
+    }
+    code_->setText(saved_);
+    watcher_.addPath(text(path));
+  } else {
+    code_->setText(first_text);
+  }
+  fillFiles();
+  showResults(), showUse();
+}
+
+bool KernelPanel::save() {
+  if (file_.isEmpty() || code_->text() == saved_) return !file_.isEmpty();
+  const std::string path = kernel_path(file_.toStdString());
+  try {
+    if (!prof::write_shared(path, code_->text().toStdString())) throw Failure(path + ": this file cannot be written. Check the folder's permissions.");
+  } catch (const Failure& problem) {
+    say(QString::fromUtf8(problem.what()), true);
+    return false;
+  }
+  saved_ = code_->text();
+  if (!watcher_.files().contains(text(path))) watcher_.addPath(text(path));
+  if (files_->findText(file_) < 0) fillFiles();
+  return true;
+}
+
+// Another editor saved the file, or it is gone. Many editors replace a file, so it is watched again.
+void KernelPanel::fileChanged() {
+  const QString path = text(kernel_path(file_.toStdString()));
+  if (!QFileInfo::exists(path)) return say(tr("%1 was removed. Its text is still in the editor; the next change writes it again.").arg(file_), true);
+  if (!watcher_.files().contains(path)) watcher_.addPath(path);
+  QString now;
+  try {
+    now = text(own::read_source({{}, path.toStdString(), {}}).text);
+  } catch (const Failure&) {
+    return;  // another editor is writing it
+  }
+  if (now == saved_) return;
+  saved_ = now;
+  code_->replaceText(now);
+  soon_.stop();
+  cuda_ ? buildAndCheck() : build();
+}
+
+void KernelPanel::build() {
+  soon_.stop();
+  if (!plan_ || op_.empty() || !save()) return;
+  building_.drop();
+  const OwnKernelSource source{kernel_path(file_.toStdString()), code_->text().toStdString()};
+  building_.start(
+      [this, plan = *plan_, op = op_, source, compute = compute()](const Job::Side& side) {
+        QElapsedTimer timer;
+        timer.start();
+        const own::KernelBuild made = build_own_kernel(plan, op, source, compute);
+        side.tell([this, made, seconds = static_cast<double>(timer.nsecsElapsed()) * 1e-9] { takeBuild(made, seconds); });
+      },
+      [this](const QString& problem) {
+        if (problem.isEmpty()) return;
+        state_->setText(problem);
+        facts_.reset();
+        showFacts();
+      });
+}
+
+void KernelPanel::takeBuild(const own::KernelBuild& build, double seconds) {
+  code_->setNotes(build.notes);
+  const auto errors = std::ranges::count(build.notes, true, &own::BuildNote::error), warnings = std::ssize(build.notes) - errors;
+  QStringList parts{build.good() ? tr("built for %1 in %2 s").arg(computes_->currentText(), fixed_text(seconds, 2)) : tr("does not compile for %1").arg(computes_->currentText())};
+  if (errors > 0) parts << (errors == 1 ? tr("1 error") : tr("%1 errors").arg(errors));
+  if (warnings > 0) parts << (warnings == 1 ? tr("1 warning") : tr("%1 warnings").arg(warnings));
+  if (!build.good() && used_) parts << tr("the last good kernel stays in use");
+  state_->setText(parts.join(QStringLiteral(" · ")));
+  facts_ = build.facts;
+  showFacts();
+}
+
+void KernelPanel::showFacts() {
+  const auto occupancy = facts_ && facts_->has_kernel ? own::occupancy_of(*facts_, compute()) : std::nullopt;
+  occupancy_->setOccupancy(occupancy);
+  occupancy_pane_->setTitle(tr("Occupancy"), occupancy ? tr("%1 of %2 warps fit · limit: %3").arg(occupancy->warps).arg(occupancy->most_warps).arg(text(occupancy->limit())) : QString());
+  if (!facts_) return facts_text_->setText(tr("A build fills this."));
+  if (!facts_->has_kernel) return facts_text_->setText(tr("The source has no kernel named %1.").arg(QString::fromUtf8(own::kEntry)));
+  QStringList lines{tr("%1 blocks × %2 threads · %3 instructions").arg(facts_->blocks).arg(facts_->threads).arg(facts_->instructions),
+                    tr("%1 registers a thread · %2 of shared memory a block").arg(facts_->registers).arg(bytes_text(facts_->shared_bytes + facts_->dynamic_bytes))};
+  if (facts_->local_bytes > 0) lines << tr("%1 bytes of each thread are in local memory").arg(facts_->local_bytes);
+  if (occupancy)
+    facts_text_->setToolTip(tr("Blocks that a multiprocessor holds: %1 by registers, %2 by shared memory, %3 by threads.")
+                                .arg(occupancy->by_registers).arg(occupancy->by_shared).arg(occupancy->by_threads));
+  facts_text_->setText(lines.join('\n'));
+}
+
+void KernelPanel::showContract() {
+  if (!plan_ || op_.empty()) {
+    op_pane_->setTitle(tr("The op"), QString());
+    return contract_->setText(tr("Choose an op of the plan: its kernel is what you write."));
+  }
+  const own::KernelContract contract = own::contract_of(*plan_, own::find_op(*plan_, op_));
+  op_pane_->setTitle(tr("The op"), text(contract.meaning));
+  contract_->setText(tr("reads %1\nwrites %2\nwork %3 FLOP · %4").arg(operands_text(contract, false), operands_text(contract, true),
+                                                                       count_text(flops(*plan_, contract.op)), text(to_string(spec_.exec.precision))));
+}
+
+void KernelPanel::buildAndCheck() {
+  build();
+  if (!plan_ || op_.empty() || file_.isEmpty()) return;
+  if (!cuda_) return say(tr("A check needs an NVIDIA GPU. Here the kernel is compiled, for the GPU chosen above it."), false);
+  checking_.drop();
+  results_.clear();
+  const std::optional<Exercise> exercise = strip_->exercise();
+  const KernelToCheck kernel{op_, kernel_path(file_.toStdString()), exercise ? checked_shapes_of(*exercise) : checked_shapes(spec_)};
+  verdict_->setText(tr("Checking…"));
+  checking_.start(
+      [this, kernel, exercise, program = checker_](const Job::Side& side) {
+        const auto arrived = [this, &side](const ShapeResult& result) {
+          side.tell([this, result] { takeResult(result); });
+          return !*side.cancelled();
+        };
+        const std::vector<ShapeResult> results = check_kernel(kernel, arrived, {}, program);
+        std::optional<ExerciseResult> made;
+        if (exercise && !results.empty()) made = exercise_result(*exercise, kernel.file, results);
+        side.tell([this, made, shapes = kernel.shapes.size()] { takeEnd(made, shapes); });
+      },
+      [this](const QString& problem) {
+        if (!problem.isEmpty()) verdict_->setText(problem);
+      });
+}
+
+// A kernel in use that is right on the shapes of the run goes on with its new text at once. The other shapes follow.
+void KernelPanel::takeResult(const ShapeResult& result) {
+  results_.push_back(result);
+  showResults();
+  if (used_ && results_.size() == 1 && result.good()) switchTo(withKernel(true));
+}
+
+void KernelPanel::takeEnd(const std::optional<ExerciseResult>& exercise, size_t shapes) {
+  good_ = results_.size() == shapes && results_.back().good();
+  exercise_result_ = exercise;
+  if (exercise) strip_->setResult(*exercise);
+  if (used_ && !good_) {
+    used_ = false;
+    switchTo(withKernel(false));
+    say(tr("%1 is no longer used: %2").arg(file_, text(results_.empty() ? "" : results_.back().sentence)), true);
+  }
+  showResults(), showUse();
+}
+
+void KernelPanel::showResults() {
+  check_model_.setTable(check_table(results_));
+  fit_columns(*check_table_, check_model_);
+  time_model_.setTable(time_table(results_.empty() ? OwnKernelVerdict{} : results_.front().verdict, spec_.exec.precision));
+  fit_columns(*time_table_, time_model_);
+  check_pane_->setTitle(tr("Check"), results_.empty() ? QString() : good_ ? tr("passed") : checking_.running() && results_.back().good() ? tr("running") : tr("failed"));
+  if (results_.empty()) return verdict_->setText(cuda_ ? tr("Ctrl+Enter compares it with the op on the CPU, on several shapes.") : tr("A check needs an NVIDIA GPU; without one the kernel is compiled."));
+  const ShapeResult& last = results_.back();
+  verdict_->setText(last.good() ? tr("Right on %1 shapes. No access outside of its buffers.").arg(results_.size()) : text(last.shape + ": " + last.sentence));
+}
+
+std::string KernelPanel::withKernel(bool used) const {
+  std::vector<own::KernelChoice> choices = own::kernel_choices(workspace_.session()->busy() && run_ && run_->live() ? run_->spec.exec.kernels : workspace_.choices()->spec().exec.kernels);
+  std::erase_if(choices, [this](const own::KernelChoice& choice) { return choice.op == op_; });
+  if (used) choices.push_back({op_, file_.toStdString(), {}});
+  return own::kernel_choices_text(choices);
+}
+
+QString KernelPanel::whyNotUsed() const {
+  if (!cuda_) return tr("A kernel of your own runs on an NVIDIA GPU.");
+  if (strip_->exercise()) return tr("An exercise has its own shapes. Choose No exercise to train with this kernel.");
+  if (!good_) return tr("The switch opens when the check passes.");
+  if (workspace_.session()->busy() && workspace_.session()->remote()) return tr("The training is on another machine, which does not have this file.");
+  RunSpec with = spec_;
+  with.exec.kernels = withKernel(true);
+  const auto why = why_invalid(with, cuda_);
+  return why ? text(*why) : QString();
+}
+
+void KernelPanel::setUsed(bool used) {
+  before_use_ = withKernel(!used);
+  used_ = used;
+  switchTo(withKernel(used));
+  showUse();
+}
+
+void KernelPanel::undoUse() {
+  used_ = !used_;
+  switchTo(before_use_);
+  showUse();
+}
+
+// Takes effect at the next step of the training, and in every next one.
+void KernelPanel::switchTo(const std::string& kernels) {
+  const bool training = workspace_.session()->busy() && !workspace_.session()->remote() && run_ && run_->live();
+  if (training) workspace_.session()->change(QStringLiteral("exec.kernels"), text(kernels));
+  workspace_.choices()->set(QStringLiteral("exec.kernels"), text(kernels));
+}
+
+void KernelPanel::showUse() {
+  const QString why = whyNotUsed();
+  use_->setEnabled(why.isEmpty() || used_);
+  use_->setChecked(used_);
+  undo_->setEnabled(used_);
+  const auto changed = run_ ? kernel_change(*run_) : std::nullopt;
+  if (!used_) return use_text_->setText(why);
+  use_text_->setText(changed ? tr("used from step %1 on").arg(count_text(*changed + 1)) : tr("used in the next training"));
+}
+
+void KernelPanel::showSteps() {
+  const auto changed = run_ ? kernel_change(*run_) : std::nullopt;
+  std::vector<PathPicture> pictures = changed ? pictures_around(*run_, *changed) : std::vector<PathPicture>{};
+  steps_pane_->setVisible(!pictures.empty());
+  if (pictures.empty()) return steps_->setPictures({});
+  const double saved = pictures[0].length_us - pictures[1].length_us;
+  steps_pane_->setTitle(tr("The step, before and after"), tr("%1 → %2: %3 µs").arg(step_time_text(pictures[0].length_us), step_time_text(pictures[1].length_us), fixed_text(-saved, 1)));
+  steps_->setPictures(std::move(pictures));
+}
+
+}  // namespace ws::app

@@ -1,0 +1,121 @@
+// The page Kernel: a person writes a kernel for one op of the plan, sees what the compiler makes of it, has it checked, and
+// uses it in the training.
+#pragma once
+#include <QFileSystemWatcher>
+#include <QPointer>
+#include <QTimer>
+#include <QWidget>
+#include <optional>
+
+#include "app/core/kernels/exercise.h"
+#include "app/widgets/table_model.h"
+#include "app/workspace/job.h"
+#include "app/workspace/run.h"
+#include "engine/own_kernels/kernel_build.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QPushButton;
+class QTableView;
+
+namespace ws::app {
+
+class CodeEditor;
+class ExerciseStrip;
+class OccupancyView;
+class Pane;
+class StepPathView;
+class Workspace;
+
+class KernelPanel : public QWidget {
+  Q_OBJECT
+ public:
+  explicit KernelPanel(Workspace& workspace, QWidget* parent = nullptr);
+  void setRun(Run* run);
+  void openOp(const QString& op);            // of the current run, or of the choices in Setup
+  void openExercise(const QString& name);
+  void openFile(const QString& name);        // of the person's list, for the current op
+  void build();                              // saves, and compiles in the background
+  void buildAndCheck();
+  void setUsed(bool used);
+  void undoUse();
+  // The checking program; tests give another one.
+  void setChecker(std::vector<std::string> program) { checker_ = std::move(program); }
+  void setCuda(bool cuda);                   // false: a check is not possible here
+
+  CodeEditor* code() const { return code_; }
+  ExerciseStrip* strip() const { return strip_; }
+  QComboBox* opBox() const { return ops_; }
+  QComboBox* fileBox() const { return files_; }
+  QString file() const { return file_; }
+  QString state() const;                     // "built for sm_90 in 0.21 s · 1 warning"
+  QString useText() const;
+  QCheckBox* useSwitch() const { return use_; }
+  const std::optional<own::KernelFacts>& facts() const { return facts_; }
+  const std::vector<ShapeResult>& results() const { return results_; }
+  StepPathView* steps() const { return steps_; }
+  bool busy() const { return building_.running() || checking_.running(); }
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  QWidget* makeEditor();
+  QWidget* makeOpPane();
+  QWidget* makeCheckPane();
+  QWidget* makeOccupancyPane();
+  QWidget* makeTimePane();
+  void say(const QString& sentence, bool problem);
+  void takePlan();
+  void fillOps();
+  void fillFiles();
+  void showContract();
+  void openText(const QString& name, const QString& first_text);
+  bool save();
+  void fileChanged();
+  void takeBuild(const own::KernelBuild& build, double seconds);
+  void showFacts();
+  void takeResult(const ShapeResult& result);
+  void takeEnd(const std::optional<ExerciseResult>& exercise, size_t shapes);
+  void showResults();
+  void showUse();
+  void showSteps();
+  void switchTo(const std::string& kernels);
+  std::string withKernel(bool used) const;  // exec.kernels with or without this one
+  QString whyNotUsed() const;
+  const RunSpec& spec() const { return spec_; }
+  int compute() const;
+
+  Workspace& workspace_;
+  QPointer<Run> run_;
+  RunSpec spec_;
+  std::optional<Plan> plan_;
+  std::string op_;
+  QString file_, saved_;     // name in the person's list; its text on the disk
+  std::string before_use_;   // exec.kernels before the switch, for undo
+  bool cuda_ = false, good_ = false, used_ = false;
+  std::optional<own::KernelFacts> facts_;
+  std::vector<ShapeResult> results_;
+  std::vector<std::string> checker_;
+  std::optional<ExerciseResult> exercise_result_;
+
+  CodeEditor* code_ = nullptr;
+  ExerciseStrip* strip_ = nullptr;
+  OccupancyView* occupancy_ = nullptr;
+  StepPathView* steps_ = nullptr;
+  Pane *op_pane_ = nullptr, *check_pane_ = nullptr, *occupancy_pane_ = nullptr, *time_pane_ = nullptr, *steps_pane_ = nullptr;
+  QComboBox *ops_ = nullptr, *files_ = nullptr, *computes_ = nullptr, *exercises_ = nullptr;
+  QLabel *contract_ = nullptr, *state_ = nullptr, *verdict_ = nullptr, *facts_text_ = nullptr, *use_text_ = nullptr;
+  QPushButton *check_ = nullptr, *undo_ = nullptr;
+  QCheckBox* use_ = nullptr;
+  TableModel check_model_, time_model_;
+  TableSorter check_sorter_, time_sorter_;
+  QTableView *check_table_ = nullptr, *time_table_ = nullptr;
+  QFileSystemWatcher watcher_;
+  QTimer soon_, looks_;
+  Job building_, checking_;  // last, so that they end first
+};
+
+}  // namespace ws::app

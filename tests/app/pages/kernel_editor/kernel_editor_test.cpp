@@ -1,0 +1,245 @@
+// The page "Kernel": a first version for an op, messages at their lines, another editor's save, the check, and its use.
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFile>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/core/kernels/kernel_library.h"
+#include "app/pages/kernel_editor/code_editor.h"
+#include "app/pages/kernel_editor/exercise_strip.h"
+#include "app/pages/kernel_editor/kernel_panel.h"
+#include "app/pages/kernel_editor/step_change.h"
+#include "app/pages/plan/plan_panel.h"
+#include "engine/devices/own_kernels.h"
+#include "engine/own_kernels/kernel_contract.h"
+#include "tests/app/support/filled_window.h"
+#include "tests/app/support/window_tests.h"
+
+using namespace ws;
+using namespace ws::app;
+
+namespace {
+
+// What a checking process prints for a kernel that is right, or wrong, on the first shape.
+std::vector<std::string> checker(bool good, int shapes) {
+  ShapeResult r{.shape = "the shapes of the run", .sentence = good ? "agrees with the op" : "h[3][5] is 2, and the op gives 1", .verdict = {}, .failure = {}};
+  if (!good) r.verdict.fault = OwnKernelFault::WrongValue;
+  r.verdict.own_us = 2.9, r.verdict.built_in_us = 2.1, r.verdict.empty_us = 1.4, r.verdict.bytes = 66'048, r.verdict.flops = 16'384;
+  r.verdict.registers = 18, r.verdict.occupancy = 1, r.verdict.error = 1e-7, r.verdict.same_bits = true;
+  std::string script;
+  for (int i = 0; i < shapes; ++i) script += "echo '{}'; echo '" + to_json_line(r) + "'; ";
+  return {"sh", "-c", script};
+}
+
+class KernelPage {
+ public:
+  explicit KernelPage(MainWindow& window) : panel(window.findChild<KernelPanel*>()) {
+    qputenv("WARPSIGHT_KERNELS", folder.path().toUtf8());
+    (void)QTest::qWaitFor([&] { return window.workspace()->device()->info() != nullptr; }, 60'000);
+    RunSpec spec;
+    spec.model.hidden = {128};
+    spec.exec.fusion = Fusion::Pointwise, spec.exec.device = Device::Cuda;
+    window.workspace()->choices()->setSpec(spec);
+    window.workspace()->bringToFront(panel);
+    panel->openOp("bias relu1");
+  }
+  ~KernelPage() { qunsetenv("WARPSIGHT_KERNELS"); }
+  bool built() const { return panel->state().startsWith("built for"); }
+  void type(const QString& from, const QString& to) const { panel->code()->replaceText(panel->code()->text().replace(from, to)); }
+  QString path() const { return folder.filePath(panel->file()); }
+  void saveElsewhere(const QString& text) const {
+    QFile file(path());
+    QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+    file.write(text.toUtf8());
+  }
+  QTemporaryDir folder;
+  KernelPanel* panel;
+};
+
+}  // namespace
+
+class KernelEditorTest : public QObject, FilledWindow {
+  Q_OBJECT
+ private slots:
+  void initTestCase() { moveIn(); }
+  void cleanup() { clear(); }
+  void aFirstVersionIsWrittenForTheOp();
+#ifdef WARPSIGHT_HAVE_CUDA
+  void messagesStandAtTheirLines();
+  void anotherEditorsSaveIsLoaded();
+  void aRightKernelCanBeUsed();
+  void aWrongKernelCannot();
+  void anExerciseHasItsTask();
+  void bothThemesAndSizes();
+#endif
+  void withoutAGpuItSaysSo();
+  void theStepBeforeAndAfterIsShown();
+  void planHasAButtonForTheOp();
+};
+
+void KernelEditorTest::aFirstVersionIsWrittenForTheOp() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  QCOMPARE(page.panel->file(), QString("bias_relu1.cu"));
+  QVERIFY(page.panel->code()->text().startsWith("// For bias activate(z, bias) -> h\n"));
+  QVERIFY(page.panel->code()->text().contains("own_kernel(const z_t* z, const bias_t* bias, h_t* h)"));
+  QVERIFY(page.panel->opBox()->findText("dW1") >= 0);
+}
+
+#ifdef WARPSIGHT_HAVE_CUDA
+void KernelEditorTest::messagesStandAtTheirLines() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  QTRY_VERIFY(page.built());
+  QVERIFY(page.panel->facts() && page.panel->facts()->threads == 256 && page.panel->facts()->registers > 0);
+  page.type("  h[i] = h_t(activation(sum));", "  int lane = 3;\n  h[i] = h_t(activation(total));");
+  QTRY_VERIFY(page.panel->state().startsWith("does not compile"));
+  const QStringList notes = page.panel->code()->annotations();
+  QVERIFY2(std::ranges::any_of(notes, [](const QString& note) { return note.startsWith("error: ") && note.contains("total"); }), qPrintable(notes.join('|')));
+  page.type("total", "sum");
+  QTRY_VERIFY(page.built() && page.panel->state().contains("1 warning"));
+  QVERIFY(page.panel->code()->annotations().value(0).contains("lane"));
+  QCOMPARE(page.panel->code()->notes().front().number, std::string("177-D"));
+}
+
+void KernelEditorTest::anotherEditorsSaveIsLoaded() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  QTRY_VERIFY(page.built());
+  QTRY_VERIFY(QFile::exists(page.path()));
+  const QString other = page.panel->code()->text().replace("kThreads = 256", "kThreads = 128");
+  page.saveElsewhere(other);
+  QTRY_COMPARE(page.panel->code()->text(), other);
+  QTRY_VERIFY(page.panel->facts() && page.panel->facts()->threads == 128);
+  QSignalSpy said(window.workspace(), &Workspace::said);
+  QVERIFY(QFile::remove(page.path()));
+  QTRY_VERIFY(std::ranges::any_of(said, [](const QList<QVariant>& words) { return words[0].toString().contains("was removed. Its text is still in the editor"); }));
+  QCOMPARE(page.panel->code()->text(), other);
+  page.type("kThreads = 128", "kThreads = 64");
+  QTRY_VERIFY(QFile::exists(page.path()));
+}
+
+void KernelEditorTest::aRightKernelCanBeUsed() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  page.panel->setCuda(true);
+  QVERIFY(!page.panel->useSwitch()->isEnabled());
+  QCOMPARE(page.panel->useText(), QString("The switch opens when the check passes."));
+  page.panel->setChecker(checker(true, 8));
+  page.panel->buildAndCheck();
+  QTRY_COMPARE(page.panel->results().size(), size_t{8});
+  QTRY_VERIFY(page.panel->useSwitch()->isEnabled());
+  page.panel->setUsed(true);
+  const Choices& choices = *window.workspace()->choices();
+  QCOMPARE(choices.spec().exec.kernels, std::string("bias relu1=bias_relu1.cu"));
+  QCOMPARE(page.panel->useText(), QString("used in the next training"));
+  page.panel->undoUse();
+  QCOMPARE(choices.spec().exec.kernels, std::string());
+  page.panel->setUsed(true);
+  page.panel->setChecker(checker(false, 1));
+  page.panel->buildAndCheck();
+  QTRY_COMPARE(choices.spec().exec.kernels, std::string());  // it goes out of use by itself
+  QVERIFY(!page.panel->useSwitch()->isChecked());
+}
+
+void KernelEditorTest::aWrongKernelCannot() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  page.panel->setCuda(true);
+  page.panel->setChecker(checker(false, 1));
+  page.panel->buildAndCheck();
+  QTRY_COMPARE(page.panel->results().size(), size_t{1});
+  QVERIFY(!page.panel->useSwitch()->isEnabled());
+  bool shown = false;
+  for (const QLabel* label : page.panel->findChildren<QLabel*>()) shown = shown || label->text().contains("h[3][5] is 2, and the op gives 1");
+  QVERIFY(shown);
+}
+
+void KernelEditorTest::anExerciseHasItsTask() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  page.panel->openExercise("2-warp-sum");
+  QVERIFY(page.panel->strip()->isVisible());
+  QCOMPARE(page.panel->file(), QString("2-warp-sum.cu"));
+  QTRY_VERIFY(page.built());
+  page.panel->setCuda(true);
+  page.panel->setChecker(checker(true, 4));
+  page.panel->buildAndCheck();
+  QTRY_VERIFY(page.panel->strip()->resultText().contains("yours 2.90 µs"));
+  QVERIFY(page.panel->strip()->resultText().startsWith("yours"));  // slower than the goal
+  QVERIFY(!page.panel->useSwitch()->isEnabled());
+  page.panel->openExercise({});
+  QVERIFY(!page.panel->strip()->isVisible());
+}
+
+void KernelEditorTest::bothThemesAndSizes() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  page.panel->setCuda(true);
+  page.panel->openExercise("1-bias-relu");
+  page.panel->setChecker(checker(true, 4));
+  page.type("  const float sum", "  const int lane = threadIdx.x % 32;\n  const float sum");
+  page.panel->buildAndCheck();
+  QTRY_VERIFY(page.built() && !page.panel->results().empty());
+  QStringList wrong;
+  for (const ThemeName name : {ThemeName::Dark, ThemeName::Light})
+    for (const QSize size : {QSize(1366, 768), QSize(1600, 972)}) {
+      set_theme(*qApp, name);
+      window.resize(size);
+      settle();
+      check(window, QString("kernel %1 %2").arg(name == ThemeName::Dark ? "dark" : "light").arg(size.width()), wrong);
+    }
+  set_theme(*qApp, ThemeName::Dark);
+  QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
+}
+#endif
+
+void KernelEditorTest::withoutAGpuItSaysSo() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  const KernelPage page(window);
+  page.panel->setCuda(false);
+  QSignalSpy said(window.workspace(), &Workspace::said);
+  page.panel->buildAndCheck();
+  QVERIFY(std::ranges::any_of(said, [](const QList<QVariant>& words) { return words[0].toString().startsWith("A check needs an NVIDIA GPU."); }));
+  QCOMPARE(page.panel->useText(), QString("A kernel of your own runs on an NVIDIA GPU."));
+}
+
+void KernelEditorTest::theStepBeforeAndAfterIsShown() {
+  auto run = test::made("direct", test::StepStyle::EagerDirect, true);
+  QVERIFY(!kernel_change(*run));
+  run->changes.push_back({20, "exec.kernels", "", "fc1=my.cu@0123456789"});
+  QCOMPARE(*kernel_change(*run), int64_t{20});
+  const std::vector<PathPicture> pictures = pictures_around(*run, 20);
+  QCOMPARE(pictures.size(), size_t{2});
+  for (const PathPicture& picture : pictures) QVERIFY(picture.length_us > 0 && !picture.rows.empty());
+  QVERIFY(pictures_around(*run, 1'000'000).empty());
+}
+
+void KernelEditorTest::planHasAButtonForTheOp() {
+  const auto opened = open();
+  MainWindow& window = *opened;
+  auto* plan = window.findChild<PlanPanel*>();
+  auto* page = window.findChild<KernelPanel*>();
+  QTemporaryDir kernels;
+  qputenv("WARPSIGHT_KERNELS", kernels.path().toUtf8());
+  RunSpec spec;
+  spec.exec.fusion = Fusion::Pointwise;
+  window.workspace()->choices()->setSpec(spec);
+  emit plan->kernelWanted("db1");
+  QVERIFY(page->isVisible());
+  QCOMPARE(page->opBox()->currentText(), QString("db1"));
+  qunsetenv("WARPSIGHT_KERNELS");
+}
+
+WARPSIGHT_QTEST(KernelEditorTest)
+#include "kernel_editor_test.moc"

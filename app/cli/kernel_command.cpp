@@ -6,7 +6,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/help.h"
-#include "app/core/kernels/kernel_check.h"
+#include "app/core/kernels/kernel_check_process.h"
 #include "app/core/kernels/kernel_library.h"
 #include "app/core/kernels/kernel_plan.h"
 #include "engine/devices/devices.h"

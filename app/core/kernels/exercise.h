@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/core/kernels/kernel_check.h"
+#include "app/core/kernels/kernel_check_process.h"
 
 namespace ws::app {
 

@@ -67,7 +67,7 @@ Page kernel_editor_page(Workspace& workspace, QWidget* plan) {
     write(op);
   });
   auto* share = page_action(panel, QObject::tr("Save a Copy of the Kernel…"), {}, [&workspace, panel] { share_copy(workspace, *panel); });
-  page.menus = {{MenuName::Timeline, {from_timeline}}, {MenuName::Tools, {share}}};
+  page.menus = {{MenuName::Timeline, {from_timeline}}, {MenuName::File, {share}}};
   page.open = [&workspace, panel](const QString& path) { return take_file(workspace, *panel, path); };
   return page;
 }

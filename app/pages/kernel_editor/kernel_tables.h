@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "app/core/kernels/kernel_check.h"
+#include "app/core/kernels/kernel_check_process.h"
 #include "engine/plan/run_spec.h"
 #include "profiling/base/table.h"
 

@@ -1,4 +1,4 @@
-#include "app/core/kernels/kernel_check.h"
+#include "app/core/kernels/kernel_check_process.h"
 
 #include <unistd.h>
 

@@ -499,7 +499,7 @@ class Notebook(Recorded):
         text = "import ctypes, os\nctypes.CDLL(os.environ['CUDA_INJECTION64_PATH']).InitializeInjection()\nsum(range(10 ** 7))\n"  # as the driver does
         done = self.record([PYTHON, self.write("p.py", text)], LD_LIBRARY_PATH=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
-        said = subprocess.run([CLI, "stats", "r.wsrun"], cwd=self.folder, capture_output=True, text=True).stdout
+        said = " ".join(subprocess.run([CLI, "stats", "r.wsrun"], cwd=self.folder, capture_output=True, text=True).stdout.split())  # in one line
         if "of the CUDA toolkit was not found" in said or "built without CUDA" in said:
             self.skipTest("no CUDA runtime here")
         self.assertRegex(said, r"the CUPTI library found is older than the one Warpsight was built with: install CUDA \d+\.\d+ or newer")

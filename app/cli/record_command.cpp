@@ -180,7 +180,7 @@ std::string how_to_join(const std::string& path, const std::string& shown) {
   const prof::RankOfFile file = prof::rank_of_file(path);
   if (file.rank < 0 || static_cast<int>(file.held.size()) == file.ranks) return "";
   return "\nIt has " + prof::ranks_text(file.held) + " of " + std::to_string(file.ranks) +
-         ". If other hosts ran the others, copy their files here and join them: warpsight convert " + shell_word(shown) +
+         ". If other hosts ran the missing ranks, copy their files here and join them: warpsight convert " + shell_word(shown) +
          " FILES… joined.wsrun";
 }
 

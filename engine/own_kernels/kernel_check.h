@@ -32,7 +32,7 @@ class KernelBench {
 std::vector<Bytes> input_values(const KernelContract& contract, unsigned seed);
 double value_at(const Bytes& bytes, DType type, int64_t i);
 
-// `expected`: the values of the op, by operand; only those of written operands are compared.
+// `expected`: the values of the op, by operand; only written operands are compared.
 OwnKernelVerdict judge(const KernelContract& contract, Precision precision, KernelBench& bench, const std::vector<Bytes>& inputs,
                        const std::vector<std::vector<float>>& expected);
 

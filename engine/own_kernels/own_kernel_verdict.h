@@ -10,7 +10,7 @@ namespace ws {
 
 enum class OwnKernelFault : uint8_t {
   None,
-  WrongValue,     // a result is not that of the op
+  WrongValue,     // a result differs from the op's
   NotWritten,     // a result was left as it was
   WritesInput,    // an operand that is only read was changed
   WritesOutside,  // memory before or behind a buffer was changed

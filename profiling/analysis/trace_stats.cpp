@@ -73,11 +73,15 @@ StatsJson json_of(const std::vector<KernelRow>& rows, SpanKind kind) {
   return list;
 }
 
-StatsJson step_json(const StepSample& step) {
-  const auto steps = static_cast<double>(step.parts.steps);
-  StatsJson parts;
-  for (const BreakdownPart& part : parts_of(step.parts)) parts[part_name(part.id)] = us_of_ns(part.ns) / steps;
-  return {{"steps", step.parts.steps}, {"wall_us", step.mean_step_us()}, {"parts_us", parts}};
+StatsJson parts_json(const Breakdown& parts) {
+  StatsJson json;
+  for (const BreakdownPart& part : parts_of(parts)) json[part_name(part.id)] = us_of_ns(part.ns) / static_cast<double>(parts.steps);
+  return json;
+}
+
+StatsJson step_json(StepSample step, const StepTime& time) {
+  scale_median(step, time.us.value);
+  return {{"steps", step.parts.steps}, {"wall_us", step.mean_step_us()}, {"parts_us", parts_json(step.parts)}, {"median_us", step.median_step_us()}, {"median_parts_us", parts_json(step.median_parts)}};
 }
 
 StatsJson time_json(const StepTime& time) {
@@ -204,7 +208,7 @@ std::string to_json(const TraceStats& s, const std::string& by) {
     json["graphs"] = {
         {"count", s.graphs}, {"total_us", us_of_ns(s.graph_ns)}, {"by_name", json_of(s.by_name, SpanKind::GraphRun)}};
   if (!s.cpu_ops.empty()) json["cpu_ops"] = json_of(s.cpu_ops, s.cpu_ops.front().kind);
-  if (s.step.traced()) json["step"] = step_json(s.step);
+  if (s.step.traced()) json["step"] = step_json(s.step, s.step_time);
   if (s.tracing_cost.known())
     json["tracing_cost"] = {{"share", s.tracing_cost.value}, {"half_width", s.tracing_cost.half_width}};
   if (s.activity.busy > 0) json["gpu"] = gpu_json(s);

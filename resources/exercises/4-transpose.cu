@@ -1,12 +1,13 @@
 //! title: A transposed operand without bank conflicts
 //! preset: mnist
 //! set: exec.fusion=pointwise
-//! set: train.batch=64
+//! set: train.batch=1024
+//! set: model.hidden=1024
 //! op: dW1
 //! check: train.batch=37 model.hidden=33
 //! check: train.batch=1 model.hidden=1
 //! check: train.batch=129 model.hidden=200
-//! built-in: 1.5
+//! built-in: 2.5
 //! text: dW = xᵀ·dz: the product reads x transposed. A block copies a tile of x into shared memory and reads it across, column by column.
 //! text: The starter uses no shared memory. Copy tiles of both operands, transpose while you copy, and let no two threads of a warp meet in one bank.
 //! look: Shared memory has 32 banks of four bytes. A tile of 32 x 32 floats that is read down its columns has 32 conflicts; 32 x 33 has none.

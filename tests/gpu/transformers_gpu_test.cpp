@@ -55,7 +55,7 @@ TEST(TransformersGpu, EveryLevelAndLaunchAndPrecision) {
 TEST(TransformersGpu, LossesOfTwoHundredStepsFollowTheOracle) {
   NEEDS_GPU();
   Training t = training_of(kNetworks[0]);
-  t.spec.train.lr = 0.002;
+  t.spec.train.lr = 0.0002;
   t.data = random_text(200 * t.batch, kNetworks[0].context, kNetworks[0].symbols);
   expect_losses_like_the_oracle(t);
 }

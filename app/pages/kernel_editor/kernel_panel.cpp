@@ -105,6 +105,8 @@ QWidget* KernelPanel::makeEditor() {
   computes_->setCurrentText(QStringLiteral("sm_90"));
   exercises_ = new QComboBox(pane);
   exercises_->setAccessibleName(tr("Exercise"));
+  exercises_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  exercises_->setMinimumContentsLength(16);  // its names are read when the page is shown first
   check_ = new QPushButton(tr("Build and Check"), pane);
   check_->setToolTip(tr("Compares the kernel with the op on many shapes, in a process of its own (Ctrl+Enter)."));
   make_primary(*check_);

@@ -97,6 +97,10 @@ void OwnKernel::check_launch() {
   occupancy_ = static_cast<double>(at_once) * threads / device_attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
 }
 
+void OwnKernel::take_all_shared_memory() {
+  CUDA_CHECK(cudaFuncSetAttribute(kernel_, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared));
+}
+
 void OwnKernel::launch(cudaStream_t stream, std::span<void* const> operands, StepAt at) const {
   std::vector<void*> addresses(operands.begin(), operands.end()), arguments;
   for (void*& address : addresses) arguments.push_back(&address);

@@ -17,6 +17,8 @@ class OwnKernel {
   OwnKernel(const own::KernelContract& contract, const OwnKernelSource& source);
   // `operands`: addresses in the order of the contract.
   void launch(cudaStream_t stream, std::span<void* const> operands, StepAt at) const;
+  // Runs with as much shared memory as there is: a multiprocessor that divides its memory anew would lose what stands there.
+  void take_all_shared_memory();
   const own::KernelContract& contract() const { return contract_; }
   int registers() const { return registers_; }
   int local_bytes() const { return local_bytes_; }  // of a thread, for spilled registers and arrays

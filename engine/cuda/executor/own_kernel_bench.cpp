@@ -46,6 +46,7 @@ OwnKernelBench::OwnKernelBench(const Plan& plan, const Model& model, const data:
     bound_.address[index(o.buffer)] = blocks_.back().data() + guard_of(bytes);
   }
   if (plan.ops[op].kind == OpKind::MatMul) prepare(place_.blas, plan.spec.exec.matmul, product_of(launching(), plan.ops[op]));
+  kernel_.take_all_shared_memory();
   const int compute = 10 * device_attribute(cudaDevAttrComputeCapabilityMajor) + device_attribute(cudaDevAttrComputeCapabilityMinor);
   const std::vector<char> code = compile_to_cubin(kFiller, "fill.cu", {"--gpu-architecture=sm_" + std::to_string(compute)}, "the check's own kernel");
   CUDA_CHECK(cudaLibraryLoadData(filler_.out(), code.data(), nullptr, nullptr, 0, nullptr, nullptr, 0));

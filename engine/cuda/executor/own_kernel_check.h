@@ -9,7 +9,7 @@
 
 namespace ws::cuda {
 
-// Compiles for a compute capability such as 90. Needs no GPU. The lines of its messages are those of the person's file.
+// Compiles for a compute capability such as 90. Needs no GPU. Its messages name lines of the person's file.
 own::KernelBuild build_own(const own::KernelContract& contract, const OwnKernelSource& source, int compute);
 
 // What the kernel is compared with, from the values of its operands.

@@ -73,10 +73,10 @@ def compare_summary(chromium, stats):
     open_tab(chromium, "Summary")
     parts = table_of(chromium, "Where a step’s time goes") if stats.get("step") else []
     for row in parts[:-1]:
-        same(row["us0"], stats["step"]["parts_us"][row["name"]], row["name"])
+        same(row["us0"], stats["step"]["median_parts_us"][row["name"]], row["name"])
     if parts:
-        assert math.isclose(float(parts[-1]["us0"]), stats["step"]["wall_us"], rel_tol=1e-9)
-        assert len(parts) - 1 == len(stats["step"]["parts_us"])
+        assert math.isclose(float(parts[-1]["us0"]), stats["step"]["median_us"], rel_tol=1e-9)
+        assert len(parts) - 1 == len(stats["step"]["median_parts_us"])
     row = table_of(chromium, "Run")[0]
     same(row["steps"], stats["steps"], "steps")
     same(row.get("median"), stats.get("step_time_us", {}).get("median"), "median")

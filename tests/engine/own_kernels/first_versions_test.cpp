@@ -80,7 +80,7 @@ std::string in_namespace(const Case& c, size_t number) {
   return text + (contract.takes_step() ? ", *(const step_t*)step" : "") + ");\n}\n}\n#undef own_kernel\n#undef ws_own_launch\n#undef INFINITY\n";
 }
 
-// As step_t in the prelude.
+// The same members as step_t in the prelude.
 struct Step {
   const long long* clock;
   long long offset;
@@ -102,7 +102,7 @@ class HostRun final : public own::KernelBench {
     }
     for (own::Bytes& block : blocks) addresses.push_back(block.data() + kGuard);
     const long long clock[2] = {};
-    const float rate = 0.0625f;  // that of expected_results()
+    const float rate = 0.0625f;  // the same as in expected_results()
     const Step step{clock, 0, &rate, nullptr, 1};
     run_(addresses.data(), &step);
     own::LaunchResult result;

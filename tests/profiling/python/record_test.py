@@ -748,9 +748,9 @@ class Torch(Recorded):
 
     def test_tables_by_module_line_and_host(self):
         self.recorded("lines")
-        modules = [line.split()[-1] for line in self.stats("module").splitlines() if line.strip()]
-        self.assertIn("blocks", modules)
-        self.assertIn("fc2", modules)
+        modules = [line.split() for line in self.stats("module").splitlines() if line.strip()]
+        self.assertIn("blocks", [words[-1] for words in modules])
+        self.assertIn(["fc2", "Linear"], [words[-2:] for words in modules])
         number = [i for i, text in enumerate(TRAIN.split("\n"), 1) if "loss.backward()" in text][0]
         self.assertIn(f"train.py:{number} in <module>", self.stats("line"))
         self.assertIn("host time by function and line", self.stats("host"))

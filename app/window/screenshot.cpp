@@ -28,9 +28,12 @@ void turn(int milliseconds) {
 }
 
 int tab_named(const QTabBar& tabs, const QString& name) {
-  for (int i = 0; i < tabs.count(); ++i)
-    if (tabs.tabText(i).startsWith(name, Qt::CaseInsensitive)) return i;
-  return -1;
+  int begins = -1;
+  for (int i = tabs.count() - 1; i >= 0; --i) {
+    if (tabs.tabText(i).compare(name, Qt::CaseInsensitive) == 0) return i;
+    if (tabs.tabText(i).startsWith(name, Qt::CaseInsensitive)) begins = i;
+  }
+  return begins;
 }
 
 void train_for(MainWindow& window, double seconds) {

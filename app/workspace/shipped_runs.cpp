@@ -47,7 +47,9 @@ bool is_shipped(const QString& path) {
 }
 
 QString origin_text(const Run& run) {
-  return run.shipped ? QObject::tr("recorded on an %1").arg(run.device) : QString();
+  if (!run.shipped) return {};
+  const bool several = !run.device.isEmpty() && run.device[0].isDigit();  // "2 × NVIDIA H200"
+  return (several ? QObject::tr("recorded on %1") : QObject::tr("recorded on an %1")).arg(run.device);
 }
 
 }  // namespace ws::app

@@ -153,6 +153,10 @@ void TrainingWriter::progress(const Progress& progress) {
   if (file_) file_->set_summary(summary_);
 }
 
+void TrainingWriter::flush() {
+  if (file_) file_->flush();
+}
+
 void TrainingWriter::flush_if_due() {
   if (file_) file_->flush_if_due();
 }

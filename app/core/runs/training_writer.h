@@ -27,6 +27,7 @@ class TrainingWriter {
   void add(prof::TraceBatch batch);
   void progress(const Progress& progress);
   void flush_if_due();
+  void flush();  // writes what was added since the last one
   // Call after everything else. The cost of tracing and the lost records go into the file too.
   void finish(const Summary& summary, const prof::CollectorStatus& traced);
   const prof::RunSummary& summary() const { return summary_; }

@@ -103,7 +103,7 @@ std::vector<MemoryHolder> held_at_peak(const Trace& trace, const MemoryHistory& 
 Table holder_rows(const std::vector<MemoryHolder>& held, uint64_t peak, const std::string& what) {
   using Kind = Table::Kind;
   Table table{{{"bytes", "bytes", "", Kind::Bytes, 0, 16, ""},
-               {"share", "", "%", Kind::Percent, 2, 8, "Share of all bytes that were live."},
+               {"share", "share", "%", Kind::Percent, 2, 8, "Share of all bytes that were live."},
                {"blocks", "blocks", "", Kind::Count, 0, 12, ""},
                {"name", what, "", Kind::Text, 0, 1, ""}}, {}};
   for (const MemoryHolder& row : held) {

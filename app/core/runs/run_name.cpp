@@ -91,12 +91,19 @@ const RunSpec& plain_choices(const RunSpec& spec) {
   static std::mutex mutex;
   static std::map<std::string, RunSpec> plain;
   const std::lock_guard lock(mutex);
-  if (const auto known = plain.find(spec.data.name); known != plain.end()) return known->second;
+  const std::string key = spec.data.name + "\n" + spec.model.layers;
+  if (const auto known = plain.find(key); known != plain.end()) return known->second;
   RunSpec found;
   found.data.name = spec.data.name;
   for (const Preset& preset : presets())
     if (preset.name == spec.data.name) found = load_spec(preset.path);
-  return plain.emplace(spec.data.name, std::move(found)).first->second;
+  if (!spec.model.layers.empty())  // the preset of this network, if there is one
+    for (const Preset& preset : presets())
+      if (RunSpec same = load_spec(preset.path); same.data.name == spec.data.name && same.model.layers == spec.model.layers) {
+        found = std::move(same);
+        break;
+      }
+  return plain.emplace(key, std::move(found)).first->second;
 }
 
 std::string value_label(const FieldChange& change) {

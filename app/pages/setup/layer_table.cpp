@@ -348,11 +348,12 @@ bool LayerTable::eventFilter(QObject* object, QEvent* event) {
   const auto* key = static_cast<QKeyEvent*>(event);
   const bool alt = key->modifiers() & Qt::AltModifier;
   QTreeWidgetItem* row = chosenRow();
-  if (alt && key->key() == Qt::Key_Up) return move(-1), true;
-  if (alt && key->key() == Qt::Key_Down) return move(1), true;
-  if (key->key() == Qt::Key_Delete) return remove(), true;
-  if (row && (key->key() == Qt::Key_F2 || key->key() == Qt::Key_Return)) return rows_->editItem(row, 0), true;
-  return QWidget::eventFilter(object, event);
+  if (alt && key->key() == Qt::Key_Up) move(-1);
+  else if (alt && key->key() == Qt::Key_Down) move(1);
+  else if (key->key() == Qt::Key_Delete) remove();
+  else if (row && (key->key() == Qt::Key_F2 || key->key() == Qt::Key_Return)) rows_->editItem(row, 0);
+  else return QWidget::eventFilter(object, event);
+  return true;
 }
 
 void LayerTable::changeEvent(QEvent* event) {

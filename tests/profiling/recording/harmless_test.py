@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Programs do unusual things to their descriptors, processes, threads and limits: bare and recorded they print the same, write the
-same files, end the same way and at most a second later. usage: harmless_test.py WARPSIGHT-CLI STARTS-RECORDING PROGRAM [NAME…]"""
+same files, end the same way and at most a second of a free core later. usage: harmless_test.py WARPSIGHT-CLI STARTS-RECORDING PROGRAM [NAME…]"""
 
 import os
 import shlex
@@ -99,7 +99,7 @@ SINGLE = {
     "child-signals": "seen = []\nsignal.signal(signal.SIGCHLD, lambda *_: seen.append(1)); time.sleep(0.2); say(len(seen)); child(lambda: None, True); time.sleep(0.01); say(len(seen))",
     "ignored-children": "signal.signal(signal.SIGCHLD, signal.SIG_IGN); time.sleep(0.1); say(os.system('true'))",
     "daemon": "if os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\nos.closerange(0, 1024); os.open('/dev/null', os.O_RDWR); os.dup(0); os.dup(0); work(); open('done', 'w').close(); os._exit(0)",
-    "fork-often": "for i in range(30): child(lambda: None, i % 2 == 0)",
+    "fork-often": "for i in range(10): child(lambda: None, i % 2 == 0)",
     "fork-in-thread": "t = threading.Thread(target=lambda: child(lambda: work('child', 3), True)); t.start(); t.join(); work()",
     "fork-and-go": "n = os.fork()\nif n == 0: time.sleep(0.7); work('child'); os._exit(0)\nwork(); os.waitpid(n, 0)",
     "pool": "import multiprocessing as m\nwith m.get_context('fork').Pool(3) as p: say(p.map(abs, range(-9, 0)))",
@@ -202,6 +202,14 @@ def status_of(path):
         return file.execute("SELECT value FROM meta WHERE key = 'status'").fetchone()[0]
 
 
+def stretch():
+    """How much longer work takes on this machine now than on a free core."""
+    begin, worked = time.monotonic(), time.thread_time()
+    while time.thread_time() - worked < 0.05:
+        pass
+    return max(1.0, (time.monotonic() - begin) / (time.thread_time() - worked))
+
+
 class Comparison:
     def __init__(self, folder, variables):
         self.folder, self.variables = folder, variables
@@ -227,16 +235,16 @@ class Comparison:
         for path in sorted({*bare["files"], *recorded["files"]}):
             if bare["files"].get(path) != recorded["files"].get(path):
                 wrong.append(f"file {path} differs")
-        if seconds > bare_seconds + LATER:
-            wrong.append(f"{seconds:.2f} s recorded, {bare_seconds:.2f} s bare")
+        if seconds > bare_seconds + LATER and seconds > bare_seconds + LATER * (busy := stretch()):
+            wrong.append(f"{seconds:.2f} s recorded, {bare_seconds:.2f} s bare, on a machine that takes {busy:.1f} times as long as a free core")
         if status_of(file) not in ("finished", "stopped"):
             wrong.append(f"the recording is {status_of(file) or 'not there'}")
         return wrong
 
-    def check(self, name, program):
+    def check(self, name, program, tries=3):
         """A busy machine may let one program wait: what differs must differ each time."""
         wrong = self.differences(name, program)
-        for _ in range(2):
+        for _ in range(tries - 1):
             again = Comparison(tempfile.mkdtemp(dir=self.folder), self.variables)
             wrong = wrong and again.differences(name, program)
         return name, wrong
@@ -249,7 +257,10 @@ def main():
         compare = Comparison(folder, recording_environment())
         with ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as workers:
             results = list(workers.map(lambda one: compare.check(*one), chosen.items()))
-        bad = [(name, wrong) for name, wrong in results if wrong]
+        # Their own neighbours are gone now.
+        suspects = [name for name, wrong in results if wrong]
+        alone = Comparison(tempfile.mkdtemp(dir=folder), compare.variables)
+        bad = [(name, wrong) for name, wrong in (alone.check(name, chosen[name]) for name in suspects) if wrong]
         for name, wrong in bad:
             print(f"{name}:\n  " + "\n  ".join(wrong))
         print(f"{len(results)} programs, {len(bad)} behave otherwise when they are recorded")

@@ -8,6 +8,15 @@ pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 find_package(CLI11 REQUIRED)
 
+# Decoders of pictures, linked statically: a copied program must not need them on the other machine.
+find_path(WARPSIGHT_PNG_HEADERS png.h REQUIRED)
+find_path(WARPSIGHT_JPEG_HEADERS turbojpeg.h REQUIRED)
+find_library(WARPSIGHT_PNG NAMES libpng16.a png16 REQUIRED)
+find_library(WARPSIGHT_JPEG NAMES libturbojpeg.a turbojpeg REQUIRED)
+add_library(warpsight_pictures INTERFACE)
+target_include_directories(warpsight_pictures SYSTEM INTERFACE "${WARPSIGHT_PNG_HEADERS}" "${WARPSIGHT_JPEG_HEADERS}")
+target_link_libraries(warpsight_pictures INTERFACE "${WARPSIGHT_PNG}" "${WARPSIGHT_JPEG}" ZLIB::ZLIB)
+
 set(WARPSIGHT_HAVE_APP OFF)
 if(WARPSIGHT_APP)
   find_package(Qt6 6.4 QUIET COMPONENTS Core Gui Widgets PrintSupport Svg Test)

@@ -27,7 +27,7 @@ struct Dataset {
   int64_t context = 0;                        // symbols of a row of text, as numbers in x; 0: no text
   std::vector<std::string> feature_names, class_names;
   Split train, test;
-  std::string origin;  // one sentence: where the rows come from
+  std::string note;  // what was left out or changed, for the log; empty: nothing
 };
 
 // Throws ws::Failure with file, offset and reason. A file with wrong sizes cannot cause a large allocation.

@@ -174,7 +174,6 @@ Dataset load_image_folder(const std::string& folder, int64_t classes, int64_t li
 
 Dataset load_mnist(const DataSpec& spec) {
   Dataset set = load_image_folder(locate("mnist"), 10, spec.limit);
-  set.origin = "MNIST, handwritten digits by LeCun, Cortes and Burges; the 10,000 test images are the test part.";
   return set;
 }
 
@@ -186,15 +185,12 @@ Dataset load_fashion_mnist(const DataSpec& spec) {
                   installed);
   Dataset set = load_image_folder(installed, 10, spec.limit);
   set.class_names = {"T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Boot"};
-  set.origin = "Fashion-MNIST, articles of clothing by Zalando Research; the 10,000 test images are the test part.";
   return set;
 }
 
 Dataset load_idx_folder(const DataSpec& spec) {
-  if (spec.path.empty()) throw Failure("The data set idx needs the path of a folder with IDX files");
   Dataset set = load_image_folder(spec.path, 0, spec.limit);
   if (set.test.rows == 0) hold_out(set, spec.validation, spec.seed);
-  set.origin = "The IDX files in " + spec.path + ".";
   return set;
 }
 

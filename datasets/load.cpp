@@ -3,6 +3,7 @@
 #include "datasets/csv.h"
 #include "datasets/dataset.h"
 #include "datasets/image_set.h"
+#include "datasets/picture_folder.h"
 #include "datasets/picture_set.h"
 #include "datasets/split.h"
 #include "datasets/synthetic.h"
@@ -15,14 +16,26 @@ namespace {
 struct Loader {
   const char* name;
   Dataset (*load)(const DataSpec& spec);
+  Source source = Source::None;
 };
 
 constexpr Loader kLoaders[] = {
-    {"iris", load_iris},      {"mnist", load_mnist},     {"fashion-mnist", load_fashion_mnist},
-    {"idx", load_idx_folder}, {"csv", load_csv},         {"line", make_line},
-    {"blobs", make_blobs},    {"spirals", make_spirals}, {"circles", make_circles},
-    {"xor", make_xor},        {"cifar-10", load_cifar10}, {"shapes", make_shapes},
-    {"austen", load_austen},  {"text", load_text},       {"sentences", make_sentences},
+    {"iris", load_iris},
+    {"mnist", load_mnist},
+    {"fashion-mnist", load_fashion_mnist},
+    {"idx", load_idx_folder, Source::Folder},
+    {"csv", load_csv, Source::File},
+    {"line", make_line},
+    {"blobs", make_blobs},
+    {"spirals", make_spirals},
+    {"circles", make_circles},
+    {"xor", make_xor},
+    {"cifar-10", load_cifar10, Source::Folder},
+    {"shapes", make_shapes},
+    {"pictures", load_pictures, Source::Folder},
+    {"austen", load_austen},
+    {"text", load_text, Source::File},
+    {"sentences", make_sentences},
 };
 
 const Loader& find_loader(const std::string& name) {
@@ -38,6 +51,9 @@ void check_spec(const DataSpec& spec) {
   // The condition also rejects NaN.
   if (!(spec.validation >= 0 && spec.validation < 1))
     throw Failure("The share held out for testing must be at least 0 and below 1");
+  if (source_of(spec.name) != Source::None && spec.path.empty())
+    throw Failure("The data set " + spec.name + " needs the path of a " +
+                  (source_of(spec.name) == Source::File ? "file" : "folder"));
   if (spec.limit < 0) throw Failure("The number of training rows to use must not be negative");
 }
 
@@ -47,6 +63,12 @@ std::vector<std::string> names() {
   std::vector<std::string> out;
   for (const Loader& loader : kLoaders) out.emplace_back(loader.name);
   return out;
+}
+
+Source source_of(std::string_view name) {
+  for (const Loader& loader : kLoaders)
+    if (name == loader.name) return loader.source;
+  return Source::None;
 }
 
 Dataset load(const DataSpec& spec) {

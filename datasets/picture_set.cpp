@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <thread>
 
+#include "datasets/in_parallel.h"
 #include "datasets/split.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
@@ -65,7 +65,6 @@ fs::path cifar_folder(const std::string& path) {
 }  // namespace
 
 Dataset load_cifar10(const DataSpec& spec) {
-  if (spec.path.empty()) throw Failure("The data set cifar-10 needs the path of its folder");
   const fs::path folder = cifar_folder(spec.path);
   std::error_code none;
   if (!fs::exists(folder / "data_batch_1.bin", none))
@@ -80,7 +79,6 @@ Dataset load_cifar10(const DataSpec& spec) {
   }
   if (fs::exists(folder / "test_batch.bin", none)) read_records((folder / "test_batch.bin").string(), kFileRows, set.test);
   if (set.test.rows == 0) hold_out(set, spec.validation, spec.seed);
-  set.origin = "CIFAR-10 by Krizhevsky, Nair and Hinton, from " + folder.string() + "; its test batch is the test part.";
   return set;
 }
 
@@ -157,14 +155,12 @@ Split drawn(const DataSpec& spec, int64_t first, int64_t rows) {
   split.rows = rows;
   split.x.resize(static_cast<size_t>(rows * kValues));
   split.labels.resize(static_cast<size_t>(rows));
-  const auto part = [&](int64_t from, int64_t to) {
+  in_parallel(rows, 256, [&](int64_t from, int64_t to) {
     for (int64_t r = from; r < to; ++r) {
       split.labels[static_cast<size_t>(r)] = static_cast<int32_t>((first + r) % kShapesClasses);
       draw(spec, static_cast<uint64_t>(first + r), split.x.data() + r * kValues);
     }
-  };
-  std::jthread half([&] { part(0, rows / 2); });
-  part(rows / 2, rows);
+  });
   return split;
 }
 
@@ -178,7 +174,6 @@ Dataset make_shapes(const DataSpec& spec) {
   const int64_t test = std::clamp<int64_t>(std::llround(spec.validation * static_cast<double>(spec.points)), 0, spec.points - 1);
   set.train = drawn(spec, 0, spec.points - test);
   set.test = drawn(spec, spec.points - test, test);
-  set.origin = "Pictures of ten kinds of shapes in random places, sizes and colours, made from the seed.";
   return set;
 }
 

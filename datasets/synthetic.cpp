@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <thread>
 
+#include "datasets/in_parallel.h"
 #include "profiling/base/failure.h"
 #include "profiling/base/packed_file.h"
 
@@ -19,17 +19,6 @@ struct PlanePoint {
   int32_t label;
 };
 
-// Calls body(first, last) on parts of 0..count, with one thread per kPointsPerThread points, at most one per core.
-template <class Body>
-void in_parallel(int64_t count, const Body& body) {
-  const int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const int64_t pieces = std::clamp<int64_t>(count / kPointsPerThread, 1, cores);
-  std::vector<std::jthread> helpers;
-  for (int64_t p = 1; p < pieces; ++p)
-    helpers.emplace_back([&body, p, count, pieces] { body(count * p / pieces, count * (p + 1) / pieces); });
-  body(0, count / pieces);
-}
-
 void check(const DataSpec& spec, double bytes_per_point) {
   if (spec.points < 2) throw Failure("The data set " + spec.name + " needs at least 2 points");
   if (!(spec.noise >= 0) || !std::isfinite(spec.noise)) throw Failure("The noise must be a number of at least 0");
@@ -41,13 +30,12 @@ int64_t test_rows(const DataSpec& spec) {
   return std::clamp<int64_t>(std::llround(spec.validation * static_cast<double>(spec.points)), 1, spec.points - 1);
 }
 
-Dataset plane_set(int64_t classes, const char* origin) {
+Dataset plane_set(int64_t classes) {
   Dataset set;
   set.features = 2;
   set.outputs = classes;
   set.feature_names = {"x", "y"};
   for (int64_t c = 0; c < classes; ++c) set.class_names.push_back(std::to_string(c));
-  set.origin = origin;
   return set;
 }
 
@@ -57,7 +45,7 @@ Split plane_split(int64_t first, int64_t rows, const Make& make) {
   split.rows = rows;
   split.x.resize(static_cast<size_t>(2 * rows));
   split.labels.resize(static_cast<size_t>(rows));
-  in_parallel(rows, [&](int64_t from, int64_t to) {
+  in_parallel(rows, kPointsPerThread, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) {
       const PlanePoint point = make(first + i);
       split.x[static_cast<size_t>(2 * i)] = point.x;
@@ -70,11 +58,11 @@ Split plane_split(int64_t first, int64_t rows, const Make& make) {
 
 // Classes alternate, so the last points have the same class mix as the first and can serve as the test part.
 template <class Make>
-Dataset make_plane_set(const DataSpec& spec, int64_t classes, const char* origin, const Make& make) {
+Dataset make_plane_set(const DataSpec& spec, int64_t classes, const Make& make) {
   check(spec, 2 * sizeof(float) + sizeof(int32_t));
   if (classes < 2 || classes > kMostClasses)
     throw Failure("The data set " + spec.name + " needs between 2 and " + std::to_string(kMostClasses) + " classes");
-  Dataset set = plane_set(classes, origin);
+  Dataset set = plane_set(classes);
   const int64_t held_out = test_rows(spec);
   set.train = plane_split(0, spec.points - held_out, make);
   set.test = plane_split(spec.points - held_out, held_out, make);
@@ -108,7 +96,7 @@ Split line_split(const DataSpec& spec, int64_t first, int64_t rows) {
   split.targets.resize(static_cast<size_t>(rows));
   const float slope = static_cast<float>(spec.slope), intercept = static_cast<float>(spec.intercept);
   const float noise = static_cast<float>(spec.noise);
-  in_parallel(rows, [&](int64_t from, int64_t to) {
+  in_parallel(rows, kPointsPerThread, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) {
       const LinePoint point = line_point(spec.seed, static_cast<uint64_t>(first + i), slope, intercept, noise);
       split.x[static_cast<size_t>(i)] = point.x;
@@ -131,44 +119,40 @@ Dataset make_line(const DataSpec& spec) {
   const int64_t held_out = test_rows(spec);
   set.train = line_split(spec, 0, spec.points - held_out);
   set.test = line_split(spec, spec.points - held_out, held_out);
-  set.origin = "Synthetic: points on a line with normal noise, x uniform in [-1, 1).";
   return set;
 }
 
 Dataset make_blobs(const DataSpec& spec) {
-  return make_plane_set(spec, spec.classes, "Synthetic: one normal cloud a class, centred on the unit circle.",
-                        [&](int64_t i) {
-                          const int64_t label = i % spec.classes;
-                          const float turn = static_cast<float>(label) / static_cast<float>(spec.classes);
-                          return on_circle(turn, 1.0f, draw(spec, i), label);
-                        });
+  return make_plane_set(spec, spec.classes, [&](int64_t i) {
+    const int64_t label = i % spec.classes;
+    const float turn = static_cast<float>(label) / static_cast<float>(spec.classes);
+    return on_circle(turn, 1.0f, draw(spec, i), label);
+  });
 }
 
 Dataset make_spirals(const DataSpec& spec) {
-  return make_plane_set(spec, spec.classes, "Synthetic: one arm of a spiral a class, one and a half turns out.",
-                        [&](int64_t i) {
-                          const int64_t label = i % spec.classes;
-                          const Draw d = draw(spec, i);
-                          const float arm = static_cast<float>(label) / static_cast<float>(spec.classes);
-                          return on_circle(arm + 1.5f * d.u, 0.1f + 0.9f * d.u, d, label);
-                        });
+  return make_plane_set(spec, spec.classes, [&](int64_t i) {
+    const int64_t label = i % spec.classes;
+    const Draw d = draw(spec, i);
+    const float arm = static_cast<float>(label) / static_cast<float>(spec.classes);
+    return on_circle(arm + 1.5f * d.u, 0.1f + 0.9f * d.u, d, label);
+  });
 }
 
 Dataset make_circles(const DataSpec& spec) {
-  return make_plane_set(spec, 2, "Synthetic: two rings, one inside the other.", [&](int64_t i) {
+  return make_plane_set(spec, 2, [&](int64_t i) {
     const Draw d = draw(spec, i);
     return on_circle(d.u, i % 2 == 0 ? 1.0f : 0.5f, d, i % 2);
   });
 }
 
 Dataset make_xor(const DataSpec& spec) {
-  return make_plane_set(
-      spec, 2, "Synthetic: the square in four quarters, opposite quarters of one class.", [&](int64_t i) {
-        const Draw d = draw(spec, i);
-        const float right = i & 2 ? 1.0f : -1.0f;
-        const float up = (i & 1) ? -right : right;
-        return PlanePoint{right * d.u + d.noise.first, up * d.v + d.noise.second, static_cast<int32_t>(i % 2)};
-      });
+  return make_plane_set(spec, 2, [&](int64_t i) {
+    const Draw d = draw(spec, i);
+    const float right = i & 2 ? 1.0f : -1.0f;
+    const float up = (i & 1) ? -right : right;
+    return PlanePoint{right * d.u + d.noise.first, up * d.v + d.noise.second, static_cast<int32_t>(i % 2)};
+  });
 }
 
 }  // namespace ws::data

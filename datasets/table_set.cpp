@@ -206,15 +206,11 @@ Dataset to_dataset(const CsvTable& table, const std::string& label_column) {
 }
 
 Dataset load_csv(const DataSpec& spec) {
-  if (spec.path.empty()) throw Failure("The data set csv needs the path of a CSV file");
   PackedReader reader(spec.path);
   Dataset set = to_dataset(read_csv(reader), spec.label_column);
   hold_out(set, spec.validation, spec.seed);
   standardise_features(set);
   standardise_targets(set);
-  set.origin = "The file " + spec.path +
-               (set.task == Task::Regression ? "; columns and target are scaled to mean 0 and deviation 1."
-                                             : "; columns are scaled to mean 0 and deviation 1.");
   return set;
 }
 
@@ -223,7 +219,6 @@ Dataset load_iris(const DataSpec& spec) {
   Dataset set = to_dataset(read_csv(reader), "species");
   hold_out(set, spec.validation, spec.seed);
   standardise_features(set);
-  set.origin = "Iris, 150 flowers measured by Anderson and published by Fisher in 1936; columns are standardised.";
   return set;
 }
 

@@ -96,15 +96,12 @@ Dataset load_austen(const DataSpec& spec) {
   const std::string path = locate("austen/austen.txt.gz");
   PackedReader reader(path);
   Dataset set = text_set(reader.read_text(), spec, "austen");
-  set.origin = "Pride and Prejudice and Emma by Jane Austen, in the public domain; the end of the text is the test part.";
   return set;
 }
 
 Dataset load_text(const DataSpec& spec) {
-  if (spec.path.empty()) throw Failure("The data set text needs the path of a text file");
   PackedReader reader(spec.path);
   Dataset set = text_set(reader.read_text(), spec, spec.path);
-  set.origin = "The characters of " + spec.path + "; the end of the text is the test part.";
   return set;
 }
 
@@ -141,7 +138,6 @@ std::string made_sentences(const DataSpec& spec) {
 Dataset make_sentences(const DataSpec& spec) {
   if (spec.points < 2) throw Failure("The data set sentences needs at least 2 points");
   Dataset set = text_set(made_sentences(spec), spec, "sentences");
-  set.origin = "Sentences of a small grammar, made from the seed.";
   return set;
 }
 

@@ -259,8 +259,7 @@ QWidget* AtWorkView::makeTexts() {
 }
 
 bool AtWorkView::shows(const RunSpec& spec) {
-  const LayerShape input = data_shape(spec.data).input;
-  return input.is_picture() || input.is_text() || spec.data.name == "idx";
+  return holds_pictures(spec.data) || data_shape(spec.data).input.is_text();
 }
 
 void AtWorkView::setRun(const RunSpec& spec) {

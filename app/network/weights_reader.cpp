@@ -68,7 +68,7 @@ void WeightsReader::fail(const QString& problem) {
 void WeightsReader::loadRows() {
   if (reading_.running()) return;
   data::DataSpec spec = run_->spec.data;
-  if (data_shape(spec).input.is_picture() || spec.name == "idx") spec.limit = kRowsOfPictures;
+  if (holds_pictures(spec)) spec.limit = kRowsOfPictures;
   const auto loaded = std::make_shared<std::shared_ptr<const data::Dataset>>();
   reading_.start(
       [loaded, spec](const Job::Side&) { *loaded = std::make_shared<const data::Dataset>(data::load(spec)); },

@@ -29,6 +29,7 @@ constexpr FieldValue kDatasets[] = {
     {"csv", "Your own table: name the file and the column to predict. Look at the test loss: its rows were held out."},
     {"idx", "Your own images in the IDX format of MNIST: name the folder. Look at the guesses under Weights."},
     {"cifar-10", "60 000 coloured pictures of 32 × 32; name the folder of its binary version. Look at the test accuracy."},
+    {"pictures", "Your own PNG and JPEG files: name a folder that has one folder for each class. Look at the misread ones under Weights."},
     {"shapes", "Made pictures of ten kinds of shapes, 32 × 32 in colour. Look at the test accuracy as the noise grows."},
     {"austen", "Two novels by Jane Austen, 1.6 million characters; included. Look at the loss: guessing costs ln(80) = 4.38."},
     {"text", "Your own text by characters: name the file. Look at the test loss: the end of the text was held out."},
@@ -251,6 +252,10 @@ std::vector<Field> data_fields() {
             "Share kept for testing when the set has no test part. Look at test against train accuracy."),
       FIELD(data, DataSpec, context, "Data", "context", Integer, (Limits{1, 65536}), kFixed,
             "Characters of a row of text: the network sees no farther back. Look at the loss, and at the attention's time."),
+      FIELD(data, DataSpec, side, "Data", "side", Integer, (Limits{0, 4096}), kFixed,
+            "Each picture is cut to a square of so many pixels; 0 keeps the size of the files. Look at the step time: it grows with the area."),
+      FIELD(data, DataSpec, skip_broken, "Data", "leave out broken files", Flag, kAny, kFixed,
+            "Trains on the other files when some cannot be read. Look at the Log: it names them."),
       FIELD(data, DataSpec, limit, "Data", "rows at most", Integer, kFrom0, kFixed,
             "Train on the first rows only; 0 takes all. Look at the test accuracy: with few rows, it is lower than "
             "the train accuracy."),

@@ -96,8 +96,9 @@ Reason model_conflict(const RunSpec& s) {
 }
 
 Reason data_conflict(const data::DataSpec& d) {
-  const bool file = d.name == "csv" || d.name == "text", folder = d.name == "idx" || d.name == "cifar-10";
-  if ((file || folder) && d.path.empty()) return d.name + ": name the " + (file ? "file." : "folder.");
+  const data::Source source = data::source_of(d.name);
+  if (source != data::Source::None && d.path.empty())
+    return d.name + ": name the " + (source == data::Source::File ? "file." : "folder.");
   if (d.name == "csv" && d.label_column.empty()) return "csv: name the column to predict.";
   return {};
 }

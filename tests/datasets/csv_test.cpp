@@ -207,7 +207,7 @@ TEST(Csv, HoldsRowsOutWithoutASecondTable) {
 }
 
 TEST(Csv, NeedsAFile) {
-  EXPECT_THAT(failure_of([] { load({.name = "csv"}); }), HasSubstr("needs the path of a CSV file"));
+  EXPECT_THAT(failure_of([] { load({.name = "csv"}); }), HasSubstr("needs the path of a file"));
   EXPECT_THAT(failure_of([] { load({.name = "csv", .path = "/tmp"}); }), HasSubstr("is a folder"));
 }
 

@@ -27,7 +27,7 @@ TEST(Text, BadTextsGetASentence) {
   EXPECT_THAT(sentence("abcabc", 128), HasSubstr("the text has 6 characters, too few for a context of 128"));
   EXPECT_THAT(sentence("abc\xff" "abcabcabc", 2), HasSubstr("at byte 3: this is not UTF-8"));
   EXPECT_THAT(sentence("", 4), HasSubstr("0 characters"));
-  EXPECT_THAT(failure_of([] { load({.name = "text"}); }), HasSubstr("needs the path of a text file"));
+  EXPECT_THAT(failure_of([] { load({.name = "text"}); }), HasSubstr("needs the path of a file"));
 }
 
 TEST(Text, AFileIsReadAndItsRowsCanBeLimited) {

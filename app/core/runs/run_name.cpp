@@ -66,7 +66,8 @@ std::string data_label(const data::DataSpec& spec) {
   if (spec.name == "mnist") return "MNIST";
   if (spec.name == "fashion-mnist") return "Fashion-MNIST";
   if (spec.name == "xor") return "XOR";
-  if (!spec.path.empty() && (spec.name == "csv" || spec.name == "idx")) {
+  if (spec.name == "cifar-10") return "CIFAR-10";
+  if (!spec.path.empty() && data::source_of(spec.name) != data::Source::None) {
     const std::filesystem::path path(spec.path);
     return (path.has_filename() ? path : path.parent_path()).filename().string();
   }

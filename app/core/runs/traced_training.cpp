@@ -241,6 +241,10 @@ Summary TracedTraining::run(const data::Dataset& data) {
   Impl& run = *impl_;
   const prof::nvtx::Names names;
   run.begin();
+  if (!data.note.empty()) {
+    std::lock_guard lock(run.mutex);
+    run.inbox.messages.push_back({data.note, false});
+  }
   Summary summary = ws::train(run.spec, data, run.control, run, run.train);
   run.host_is_sampled_while(false);
   run.file_thread = {};  // stops and joins it

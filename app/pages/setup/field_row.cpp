@@ -54,6 +54,7 @@ QString data_title(const QString& name) {
       {"iris", "Iris · 4 measures"},       {"line", "Line · points y = wx + b"},
       {"csv", "Own table (CSV)"},          {"idx", "Own images (IDX)"},
       {"cifar-10", "CIFAR-10 · 32 × 32 in colour"}, {"shapes", "Shapes · 32 × 32 in colour"},
+      {"pictures", "Own pictures (PNG, JPEG)"},
       {"austen", "Jane Austen · 80 characters"},    {"text", "Own text"},
       {"sentences", "Sentences · made text"}};
   return titles.value(name, name.left(1).toUpper() + name.mid(1) + " · points in the plane");

@@ -200,13 +200,14 @@ void SetupPanel::addRow(const Field& field, Section* section) {
   });
   connect(row, &FieldRow::browse, this, [this](const QString& key) {
     const std::string& name = choices_->spec().data.name;
-    const QString path = name == "idx" || name == "cifar-10" ? QFileDialog::getExistingDirectory(this, tr("Folder of pictures"))
+    const bool folder = data::source_of(name) == data::Source::Folder;
+    const QString path = folder ? QFileDialog::getExistingDirectory(this, tr("Folder of pictures"))
                          : name == "text"
                              ? QFileDialog::getOpenFileName(this, tr("Text to learn from"), {}, tr("Texts (*.txt *.txt.gz);;All files (*)"))
                              : QFileDialog::getOpenFileName(this, tr("Table to learn from"), {},
                                                             tr("Tables (*.csv *.csv.gz *.txt);;All files (*)"));
     if (path.isEmpty()) return;
-    name == "idx" || name == "cifar-10" || name == "text" ? choices_->set(key, path) : choices_->useFile(path);
+    folder || name == "text" ? choices_->set(key, path) : choices_->useFile(path);
   });
   rows_.push_back(row);
 }

@@ -9,6 +9,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OF_EACH_LINUX = re.compile(r"^(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|ld-linux-x86-64|linux-vdso)\.so")
 OF_CUDA = re.compile(r"^lib(cudart)\.so\.(\d+)$")  # cuBLASLt, NVRTC and CUPTI are loaded when they are used
+LINKED_IN = ("libpng-dev", "libturbojpeg0-dev")  # as static libraries
 MOST_STDCXX = (3, 4, 30)  # of GCC 12
 SYSTEM_FOLDERS = ["/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64"]
 TEXT_OF = {"cudaGetErrorString": "there is no CUDA library", "cudaGetErrorName": "cudaErrorInsufficientDriver"}
@@ -72,19 +73,24 @@ def programs(folder):
             if not os.path.islink(os.path.join(at, name)) and is_elf(os.path.join(at, name))]
 
 
-def keep_licence(folder, library):
+def keep_notice(folder, package):
     """The notice that Debian ships with a library goes along with it."""
-    owner = subprocess.run(["dpkg", "-S", os.path.realpath(library)], capture_output=True, text=True) if shutil.which("dpkg") else None
-    package = owner.stdout.split(":")[0] if owner and owner.returncode == 0 else ""
     notice = f"/usr/share/doc/{package}/copyright"
     if package and os.path.exists(notice):
         os.makedirs(os.path.join(folder, "share/doc/warpsight/libraries"), exist_ok=True)
         shutil.copy(notice, os.path.join(folder, "share/doc/warpsight/libraries", package))
 
 
+def keep_licence(folder, library):
+    owner = subprocess.run(["dpkg", "-S", os.path.realpath(library)], capture_output=True, text=True) if shutil.which("dpkg") else None
+    keep_notice(folder, owner.stdout.split(":")[0] if owner and owner.returncode == 0 else "")
+
+
 def pack_libraries(folder, of_system, may_be_packed):
     """Copies what the system need not have beside the collector, and what that needs in turn."""
     home, todo, packed = os.path.join(folder, "lib/warpsight"), programs(folder), {}
+    for package in LINKED_IN:
+        keep_notice(folder, package)
     while todo:
         program = todo.pop()
         for name in needed(program):
